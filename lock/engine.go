@@ -1,0 +1,54 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+// An Engine is a place where locks are kept. Each method is one attempt: it
+// sends its request at most once and does not wait for a lock to become free.
+// Implementations are safe for concurrent use and return when ctx ends, or a
+// bounded time later.
+type Engine interface {
+	// Acquire takes h.Key for h.Owner until ttl has passed. Asking again for
+	// the same owner renews. It returns a *HeldError when another owner has
+	// the key; after any other error the lock may or may not have been taken.
+	Acquire(ctx context.Context, h Hold, ttl time.Duration) (Grant, error)
+
+	// Renew lets each hold live for another ttl from now and returns one
+	// verdict per hold, in order: nil, an error that matches ErrNotHeld when
+	// the owner does not have the key, or what kept the engine from knowing.
+	Renew(ctx context.Context, hs []Hold, ttl time.Duration) []error
+
+	// Release frees h.Key. It returns an error that matches ErrNotHeld when
+	// h.Owner does not have it.
+	Release(ctx context.Context, h Hold) error
+
+	// Inspect tells who holds key now. The zero Owner means nobody.
+	Inspect(ctx context.Context, key string) (Holder, error)
+}
+
+// A Hold names one grant: a key and an owner that is new for every grant.
+type Hold struct {
+	Key   string
+	Owner string
+}
+
+// A Place is where a lock is kept.
+type Place struct {
+	Node string // host:port, empty if unknown
+	Slot int    // hash slot of a Redis Cluster; -1 = none
+}
+
+// A Grant is an engine's consent.
+type Grant struct {
+	Token int64 // grows from grant to grant
+	Place
+}
+
+// A Holder tells who has a key.
+type Holder struct {
+	Owner string        // empty = nobody
+	TTL   time.Duration // until the lock expires; 0 = unknown
+	Place
+}

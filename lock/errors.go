@@ -1,0 +1,53 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrLost: the lock went away, or can no longer be believed in, while its
+	// holder was at work.
+	ErrLost = errors.New("lock: lost")
+	// ErrNotHeld: the owner does not have the key.
+	ErrNotHeld = errors.New("lock: not held")
+	// ErrInvalidKey: the key is empty, too long, not UTF-8, or has a brace.
+	ErrInvalidKey = errors.New("lock: invalid key")
+	// ErrClosed: the Locker has been closed.
+	ErrClosed = errors.New("lock: closed")
+)
+
+// A HeldError says that another caller has the key.
+type HeldError struct {
+	Key    string
+	Holder Holder // as far as it is known
+	Err    error  // what ended the wait for it: the context's error, or nil
+}
+
+func (e *HeldError) Error() string {
+	msg := fmt.Sprintf("lock: %q is held", e.Key)
+	if e.Holder.Owner != "" {
+		msg += " by " + e.Holder.Owner
+	}
+	if e.Holder.TTL > 0 {
+		msg += fmt.Sprintf(" for another %v", e.Holder.TTL)
+	}
+	if e.Holder.Node != "" {
+		msg += " on " + e.Holder.Node
+	}
+	if e.Err != nil {
+		msg += ": " + e.Err.Error()
+	}
+	return msg
+}
+
+// Unwrap returns what ended the wait.
+func (e *HeldError) Unwrap() error { return e.Err }
+
+// lost is ErrLost with its circumstances.
+func lost(h Hold, p Place, reason string) error {
+	if p.Node == "" {
+		return fmt.Errorf("%w: %q: %s", ErrLost, h.Key, reason)
+	}
+	return fmt.Errorf("%w: %q on %s: %s", ErrLost, h.Key, p.Node, reason)
+}

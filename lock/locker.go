@@ -1,0 +1,275 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Config adjusts a Locker. The zero value is useful.
+type Config struct {
+	// TTL is how long a lock outlives its holder. It is renewed at a third of
+	// it. Default 30 s, at least 50 ms.
+	TTL time.Duration
+	// RequestTimeout bounds a renewal or a release, which do not run under a
+	// caller's context. Default 1 s, or a third of TTL if that is less; at most
+	// TTL.
+	RequestTimeout time.Duration
+	// Logger is told of failed renewals and releases and of lost locks.
+	// Default: silent.
+	Logger *slog.Logger
+}
+
+const minTTL = 50 * time.Millisecond
+
+func (c Config) withDefaults() (Config, error) {
+	if c.TTL == 0 {
+		c.TTL = 30 * time.Second
+	}
+	if c.TTL < minTTL {
+		return c, fmt.Errorf("lock: Config.TTL is %v, want at least %v", c.TTL, minTTL)
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = min(time.Second, c.TTL/3)
+	}
+	if c.RequestTimeout < 0 || c.RequestTimeout > c.TTL {
+		return c, fmt.Errorf("lock: Config.RequestTimeout is %v, want more than 0 and at most TTL (%v)", c.RequestTimeout, c.TTL)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// margin is by how much the local deadline comes before the lock can expire in
+// the engine: time for a last statement to end, and for clocks that drift.
+func (c Config) margin() time.Duration { return min(c.TTL/10, time.Second) }
+
+// Locker acquires locks and keeps them. It is safe for concurrent use.
+type Locker struct {
+	engine Engine
+	cfg    Config
+	id     string // first part of the owner ids of this Locker
+	seq    atomic.Uint64
+	gates  *gates
+
+	closing chan struct{} // closed when Close is called
+	drained chan struct{} // closed when no lease and no acquire is left after that
+	stop    chan struct{} // closed when the watchdog must end
+	done    chan struct{} // closed when it and its requests have ended
+	wake    chan struct{} // tells the watchdog to look at its lists
+
+	mu       sync.Mutex
+	closed   bool
+	halted   bool // the watchdog has ended, or is about to
+	active   int  // acquires that run and leases that are held
+	leases   leaseHeap
+	retired  []*retiree
+	requests sync.WaitGroup // of the watchdog
+}
+
+// New returns a Locker on engine. It does not ask the engine for anything. The
+// caller closes it.
+func New(engine Engine, cfg Config) (*Locker, error) {
+	if engine == nil {
+		return nil, errors.New("lock: engine is nil")
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := &Locker{
+		engine:  engine,
+		cfg:     cfg,
+		id:      uuid.NewString(),
+		gates:   newGates(),
+		closing: make(chan struct{}),
+		drained: make(chan struct{}),
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+		wake:    make(chan struct{}, 1),
+	}
+	go l.watch()
+	return l, nil
+}
+
+// TTL returns how long a lock outlives its holder.
+func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
+
+// Acquire takes the lock on key, waiting for it until ctx ends. Then it returns
+// a *HeldError that also matches ctx.Err().
+//
+// The lease carries the values of ctx but not its end: it lasts until it is
+// released or lost.
+func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
+	if err := l.begin(ctx, key); err != nil {
+		return nil, err
+	}
+	if inside, ok := l.gates.enter(ctx, key, l.closing); !ok {
+		l.finish()
+		if err := ctx.Err(); err != nil {
+			return nil, &HeldError{Key: key, Holder: inside.holder(), Err: err}
+		}
+		return nil, ErrClosed
+	}
+	return l.inside(ctx, key, l.poll)
+}
+
+// TryAcquire takes the lock on key, or returns a *HeldError at once. When a
+// caller of this Locker has the key, or is about to ask for it, the engine is
+// not asked.
+func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
+	if err := l.begin(ctx, key); err != nil {
+		return nil, err
+	}
+	if inside, ok := l.gates.tryEnter(key); !ok {
+		l.finish()
+		return nil, &HeldError{Key: key, Holder: inside.holder()}
+	}
+	return l.inside(ctx, key, l.ask)
+}
+
+// inside runs get for the caller inside key's gate, who leaves it again unless
+// he gets a lease.
+func (l *Locker) inside(ctx context.Context, key string, get func(context.Context, Hold) (*Lease, error)) (*Lease, error) {
+	lease, err := get(ctx, Hold{Key: key, Owner: l.newOwner()})
+	if err != nil {
+		l.gates.leave(key)
+		l.finish()
+		return nil, err
+	}
+	l.gates.settle(key, lease)
+	l.keep(lease)
+	return lease, nil
+}
+
+// poll asks until it gets the lock, an error that is not *HeldError, or ctx
+// ends.
+func (l *Locker) poll(ctx context.Context, h Hold) (*Lease, error) {
+	var held *HeldError
+	for {
+		lease, err := l.ask(ctx, h)
+		if held != nil && ctx.Err() != nil && err != nil {
+			held.Err = ctx.Err()
+			return nil, held
+		}
+		if !errors.As(err, &held) {
+			return lease, err
+		}
+		select {
+		case <-time.After(10*time.Millisecond + rand.N(40*time.Millisecond)):
+		case <-ctx.Done():
+			held.Err = ctx.Err()
+			return nil, held
+		case <-l.closing:
+			return nil, ErrClosed
+		}
+	}
+}
+
+// ask asks the engine once.
+func (l *Locker) ask(ctx context.Context, h Hold) (*Lease, error) {
+	sent := time.Now()
+	grant, err := l.engine.Acquire(ctx, h, l.cfg.TTL)
+	var held *HeldError
+	if errors.As(err, &held) {
+		return nil, held
+	}
+	if err != nil {
+		l.retire(h, sent, true)
+		if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+			err = fmt.Errorf("%w: %w", end, err)
+		}
+		return nil, fmt.Errorf("acquire lock %q: %w", h.Key, err)
+	}
+	lease := newLease(ctx, l, h, grant, sent)
+	if !time.Now().Before(lease.Deadline()) {
+		l.retire(h, sent, false)
+		return nil, fmt.Errorf("acquire lock: %w", lost(h, grant.Place, "the answer took longer than the ttl"))
+	}
+	return lease, nil
+}
+
+// Ping reports whether the engine answers, if it can tell: engines may have a
+// method Ping(context.Context) error.
+func (l *Locker) Ping(ctx context.Context) error {
+	p, ok := l.engine.(interface{ Ping(context.Context) error })
+	if !ok {
+		return nil
+	}
+	return p.Ping(ctx)
+}
+
+// Close refuses new acquires, ends those that wait with ErrClosed, and waits
+// until every lease has been released. When ctx ends first, it returns ctx's
+// error, and the leases that are left are lost. Either way no goroutine of the
+// Locker is left, unless the engine does not return. It may be called again.
+func (l *Locker) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		close(l.closing)
+		if l.active == 0 {
+			close(l.drained)
+		}
+	}
+	l.mu.Unlock()
+
+	var err error
+	select {
+	case <-l.drained:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	l.halt()
+	select {
+	case <-l.done:
+	case <-time.After(l.cfg.RequestTimeout):
+		err = errors.Join(err, errors.New("lock: engine does not return"))
+	}
+	return err
+}
+
+// begin counts an acquire in.
+func (l *Locker) begin(ctx context.Context, key string) error {
+	if err := CheckKey(key); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("acquire lock %q: %w", key, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	l.active++
+	return nil
+}
+
+// finish counts an acquire that got nothing, or a lease that has ended, out.
+func (l *Locker) finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.finishLocked()
+}
+
+func (l *Locker) finishLocked() {
+	l.active--
+	if l.closed && l.active == 0 {
+		close(l.drained)
+	}
+}
+
+// newOwner returns an owner id in Redisson's form, uuid:n.
+func (l *Locker) newOwner() string {
+	return l.id + ":" + strconv.FormatUint(l.seq.Add(1), 10)
+}

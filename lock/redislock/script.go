@@ -1,0 +1,115 @@
+package redislock
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed acquire.lua
+	acquireSrc string
+	//go:embed renew.lua
+	renewSrc string
+	//go:embed release.lua
+	releaseSrc string
+	//go:embed inspect.lua
+	inspectSrc string
+
+	acquire = newScript("acquire", acquireSrc)
+	renew   = newScript("renew", renewSrc)
+	release = newScript("release", releaseSrc)
+	inspect = newScript("inspect", inspectSrc)
+)
+
+// A script is a Lua script with one key.
+type script struct{ name, src, sha string }
+
+func newScript(name, src string) *script {
+	sum := sha1.Sum([]byte(src))
+	return &script{name: name, src: src, sha: hex.EncodeToString(sum[:])}
+}
+
+func (s *script) failed(err error) error { return fmt.Errorf("redislock: %s: %w", s.name, err) }
+
+// A call is one use of a script.
+type call struct {
+	key  string
+	args []any
+}
+
+func (s *script) evalsha(ctx context.Context, c call) *once {
+	return newOnce(ctx, "evalsha", s.sha, c)
+}
+
+func (s *script) eval(ctx context.Context, c call) *once {
+	return newOnce(ctx, "eval", s.src, c)
+}
+
+// once is a command that go-redis sends once: it follows MOVED, ASK and
+// READONLY, after which the server has not executed anything, and resends after
+// no other error. It remembers which node answered.
+type once struct {
+	*redis.Cmd
+	node string
+}
+
+// NoRetry is asked by go-redis before it sends a command again.
+func (*once) NoRetry() bool { return true }
+
+func newOnce(ctx context.Context, name, code string, c call) *once {
+	args := append([]any{name, code, 1, c.key}, c.args...)
+	cmd := &once{Cmd: redis.NewCmd(ctx, args...)}
+	cmd.SetFirstKeyPos(3)
+	return cmd
+}
+
+// run runs s on one key.
+func (e *Engine) run(ctx context.Context, s *script, key string, args ...any) (*once, error) {
+	c := call{key, args}
+	cmd := s.evalsha(ctx, c)
+	err := e.client.Process(ctx, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		cmd = s.eval(ctx, c)
+		err = e.client.Process(ctx, cmd)
+	}
+	if err != nil {
+		return cmd, s.failed(err)
+	}
+	return cmd, nil
+}
+
+// runAll runs s on many keys in a pipeline. Each command that is returned
+// carries its own error.
+func (e *Engine) runAll(ctx context.Context, s *script, calls []call) []*once {
+	cmds := make([]*once, len(calls))
+	for i, c := range calls {
+		cmds[i] = s.evalsha(ctx, c)
+	}
+	e.pipe(ctx, cmds)
+
+	var again []*once
+	for i, cmd := range cmds {
+		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			cmds[i] = s.eval(ctx, calls[i])
+			again = append(again, cmds[i])
+		}
+	}
+	e.pipe(ctx, again)
+	return cmds
+}
+
+func (e *Engine) pipe(ctx context.Context, cmds []*once) {
+	if len(cmds) == 0 {
+		return
+	}
+	pipe := e.client.Pipeline()
+	for _, cmd := range cmds {
+		_ = pipe.Process(ctx, cmd)
+	}
+	_, _ = pipe.Exec(ctx) // every command has its error
+}
