@@ -1,0 +1,178 @@
+package notify
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Describe tells a person on call in plain English what an event means. Text
+// from outside, such as the key, is shortened, and quoted where it holds
+// anything but ordinary name characters, so that it cannot command a terminal.
+func Describe(e Event) string {
+	var b strings.Builder
+	b.WriteString(what(e))
+	if e.Count > 1 {
+		b.WriteString(" This happened " + strconv.Itoa(e.Count) + " times in a burst.")
+	}
+	if s := whose(e); s != "" {
+		b.WriteString(" " + s)
+	}
+	return b.String()
+}
+
+// what is the first sentence: what happened, to whom, when.
+func what(e Event) string {
+	key, who, at := "key "+quote(e.Key), reporter(e), " at "+clock(e.CaughtAt)
+	switch e.Verdict {
+	case Overlap:
+		return "Two callers wrote under " + key + " at once: the database refused the write of " + who +
+			row(e) + at + became(e.Outcome) + "."
+	case Lost:
+		return "The lock on " + key + " was lost while " + who + " worked under it, noticed" + at +
+			row(e) + became(e.Outcome) + "."
+	case UnknownCommit:
+		return "Nobody knows whether the work of " + who + " under " + key + row(e) +
+			" was committed: the database did not answer the COMMIT" + at + "."
+	case Degraded:
+		s := who + " began, or ceased, to work without the lock" + at + " because it could not be asked"
+		if e.Key != "" {
+			s += ", first on " + key
+		}
+		return s + "; without it only the database guards the data."
+	}
+	return "An event of unknown verdict " + quote(string(e.Verdict)) + " came from " + who + " for " + key + at + "."
+}
+
+// whose is the second sentence: whose lock it was, where it was kept, and who
+// had it at the conflict.
+func whose(e Event) string {
+	var parts []string
+	if e.Owner != "" {
+		lock := "The lock of owner " + name(e.Owner)
+		if e.Token != 0 {
+			lock += " (token " + strconv.FormatInt(e.Token, 10) + ")"
+		}
+		if !e.AcquiredAt.IsZero() {
+			lock += " was granted at " + clock(e.AcquiredAt)
+			if e.TTL > 0 {
+				lock += " for " + e.TTL.String()
+			}
+		}
+		parts = append(parts, lock)
+	}
+	if e.Place != (Place{}) {
+		where := "kept on " + place(e.Place)
+		if len(parts) == 0 {
+			where = "The lock was " + where
+		}
+		parts = append(parts, where)
+	}
+	if s := holder(e); s != "" {
+		if len(parts) == 0 {
+			s = strings.ToUpper(s[:1]) + s[1:]
+		}
+		parts = append(parts, s)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+func reporter(e Event) string {
+	if e.Instance == "" {
+		return name(e.Service)
+	}
+	return name(e.Service) + " (instance " + name(e.Instance) + ")"
+}
+
+func row(e Event) string {
+	if e.Table == "" {
+		return ""
+	}
+	s := " on table " + name(e.Table)
+	if len(e.Index) > 0 {
+		columns := make([]string, 0, len(e.Index))
+		for _, c := range e.Index[:min(len(e.Index), 8)] {
+			columns = append(columns, name(c))
+		}
+		s += " (" + strings.Join(columns, ", ") + ")"
+	}
+	if v := e.Versions; v != nil {
+		s += ", which expected version " + strconv.FormatInt(v.Expected, 10) +
+			" and found " + strconv.FormatInt(v.Found, 10)
+	}
+	return s
+}
+
+func became(o Outcome) string {
+	switch o {
+	case Committed:
+		return "; its changes were committed"
+	case Refused, RolledBack:
+		return "; it was rolled back and changed nothing"
+	case Unknown:
+		return "; whether it changed anything is unknown"
+	}
+	return ""
+}
+
+func holder(e Event) string {
+	switch e.HolderAtConflict {
+	case HolderSelf:
+		return "at the conflict the key was still held by this owner, so somebody wrote without a valid lock"
+	case HolderOther:
+		if e.HolderOwner == "" {
+			return "at the conflict the key was held by another caller"
+		}
+		return "at the conflict the key was held by owner " + name(e.HolderOwner)
+	case HolderNone:
+		return "at the conflict nobody held the key"
+	case HolderUnknown:
+		return "who held the key at the conflict could not be asked"
+	}
+	return ""
+}
+
+func place(p Place) string {
+	node := "an unnamed node"
+	if p.Node != "" {
+		node = name(p.Node)
+	}
+	if p.Slot < 0 {
+		return node
+	}
+	return node + " (slot " + strconv.Itoa(p.Slot) + ")"
+}
+
+// clock keeps the zone in sight: readers mistake one for another.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }
+
+// name shows ordinary names bare and quotes the rest.
+func name(s string) string {
+	ordinary := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_.:/@[]", r)
+	}
+	if s != "" && len(s) <= maxShown && strings.IndexFunc(s, func(r rune) bool { return !ordinary(r) }) < 0 {
+		return s
+	}
+	return quote(s)
+}
+
+// maxShown bounds how many bytes of a foreign text are shown.
+const maxShown = 512
+
+// quote escapes everything that is not printable, control characters and
+// changes of writing direction among it.
+func quote(s string) string {
+	if len(s) <= maxShown {
+		return strconv.Quote(s)
+	}
+	cut := maxShown
+	for cut > maxShown-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strconv.Quote(s[:cut]) + "..."
+}

@@ -1,0 +1,146 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/belaygo/belay/notify"
+)
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+func TestDescribe(t *testing.T) {
+	for name, want := range map[string]string{
+		"overlap": `Two callers wrote under key "order:2026-0042" at once: the database refused the write of orders (instance orders-7d9f/1) ` +
+			`on table stocks (id), which expected version 7 and found 8 at 2026-11-21 09:30:07.250 UTC; it was rolled back and changed nothing. ` +
+			`The lock of owner 9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1 (token 1838339483648000000) was granted at 2026-11-21 09:30:02.000 UTC for 30s, ` +
+			`kept on 10.0.0.11:6379 (slot 8461), at the conflict the key was held by owner 5b0de1c2-7a34-4f7e-8a2c-1f2e3d4c5b6a:1.`,
+		"lost": `The lock on key "order:2026-0042" was lost while orders (instance orders-7d9f/1) worked under it, noticed at 2026-11-21 09:30:07.250 UTC; ` +
+			`it was rolled back and changed nothing. The lock of owner 9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1 (token 1838339483648000000) ` +
+			`was granted at 2026-11-21 09:30:02.000 UTC for 30s, kept on 10.0.0.11:6379 (slot 8461).`,
+		"unknown_commit": `Nobody knows whether the work of orders (instance orders-7d9f/1) under key "order:2026-0042" on table orders (shop_id, no) was committed: ` +
+			`the database did not answer the COMMIT at 2026-11-21 09:30:07.250 UTC. The lock of owner 9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1 (token 1838339483648000000) ` +
+			`was granted at 2026-11-21 09:30:02.000 UTC for 30s, kept on 10.0.0.11:6379 (slot 8461).`,
+		"degraded": `orders (instance orders-7d9f/1) began, or ceased, to work without the lock at 2026-11-21 09:30:07.250 UTC because it could not be asked, ` +
+			`first on key "order:2026-0042"; without it only the database guards the data. This happened 12 times in a burst. ` +
+			`The lock was kept on 10.0.0.11:6379 (slot 8461).`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := notify.Describe(examples()[name]); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestDescribeNamesTheHolder(t *testing.T) {
+	for relation, want := range map[notify.Relation]string{
+		notify.HolderSelf:    "still held by this owner",
+		notify.HolderOther:   "held by another caller",
+		notify.HolderNone:    "nobody held the key",
+		notify.HolderUnknown: "could not be asked",
+	} {
+		event := examples()["overlap"]
+		event.HolderAtConflict, event.HolderOwner = relation, ""
+		if got := notify.Describe(event); !strings.Contains(got, want) {
+			t.Errorf("%s: %q lacks %q", relation, got, want)
+		}
+	}
+}
+
+func TestDescribeQuotesHostileText(t *testing.T) {
+	hostile := "a\x1b[2J\r\n\u202eb\x00\u009b31m\xff \u2028"
+	event := notify.Event{
+		ID: hostile, Service: hostile, Instance: hostile, Verdict: notify.Verdict(hostile), Outcome: notify.Outcome(hostile),
+		Key: hostile, Table: hostile, Index: []string{hostile}, Owner: hostile, Place: notify.Place{Node: hostile},
+		HolderAtConflict: notify.HolderOther, HolderOwner: hostile,
+	}
+	for _, verdict := range []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded, event.Verdict} {
+		event.Verdict = verdict
+		got := notify.Describe(event)
+		if i := strings.IndexFunc(got, unprintable); i >= 0 {
+			t.Errorf("verdict %q: unprintable character at %d of %q", verdict, i, got)
+		}
+		if !strings.Contains(got, `\x1b[2J`) {
+			t.Errorf("verdict %q: %q does not show the escape", verdict, got)
+		}
+	}
+}
+
+func TestDescribeShortensLongText(t *testing.T) {
+	event := examples()["overlap"]
+	event.Key = strings.Repeat("字", 1<<20)
+	for range 1000 {
+		event.Index = append(event.Index, "column")
+	}
+	got := notify.Describe(event)
+	if len(got) > 4096 || !strings.Contains(got, `字"...`) {
+		t.Errorf("%d bytes: %.800s", len(got), got)
+	}
+}
+
+func TestDescribeZeroEvent(t *testing.T) {
+	if got := notify.Describe(notify.Event{}); !strings.Contains(got, "unknown verdict") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestLogWritesTheWholeEvent(t *testing.T) {
+	var out bytes.Buffer
+	publisher := notify.Log(slog.New(slog.NewJSONHandler(&out, nil)))
+	event := examples()["overlap"]
+	if err := publisher.Publish(t.Context(), event); err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		Level string
+		Event map[string]any
+	}
+	if err := json.Unmarshal(out.Bytes(), &record); err != nil {
+		t.Fatal(err)
+	}
+	if record.Level != "WARN" {
+		t.Errorf("level = %s, want WARN", record.Level)
+	}
+	_, data := document(t)
+	for name := range data {
+		if _, ok := record.Event[name]; !ok {
+			t.Errorf("the log lacks %s: %s", name, out.String())
+		}
+	}
+	if record.Event["id"] != event.ID || record.Event["key"] != event.Key {
+		t.Errorf("id or key differ: %s", out.String())
+	}
+}
+
+func TestLogTellsWhenItCannot(t *testing.T) {
+	event := examples()["lost"]
+	deaf := notify.Log(slog.New(slog.NewTextHandler(&bytes.Buffer{}, &slog.HandlerOptions{Level: slog.LevelError})))
+	if err := deaf.Publish(t.Context(), event); err == nil {
+		t.Error("a logger that drops warnings: no error")
+	}
+	broken := errors.New("disk full")
+	if err := notify.Log(slog.New(failing{slog.DiscardHandler, broken})).Publish(t.Context(), event); !errors.Is(err, broken) {
+		t.Errorf("a failing handler: err = %v, want %v", err, broken)
+	}
+	var out bytes.Buffer
+	event.ID = ""
+	err := notify.Log(slog.New(slog.NewTextHandler(&out, nil))).Publish(t.Context(), event)
+	if !errors.Is(err, notify.ErrInvalidEvent) || !strings.Contains(out.String(), event.Key) {
+		t.Errorf("an invalid event: err = %v, log = %q", err, out.String())
+	}
+}
+
+type failing struct {
+	slog.Handler
+	err error
+}
+
+func (f failing) Enabled(context.Context, slog.Level) bool  { return true }
+func (f failing) Handle(context.Context, slog.Record) error { return f.err }

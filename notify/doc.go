@@ -1,0 +1,32 @@
+// Package notify carries the news that a lock failed from the process that
+// noticed to the people who must know.
+//
+// An [Event] reports one failure of the first layer, the lock. On the wire it
+// is a CloudEvents 1.0 event in structured JSON; testdata holds one example
+// for each [Verdict]. The field data has these members, all optional but
+// verdict, outcome, service, caught_at and count:
+//
+//	verdict             overlap, lost, unknown_commit, degraded
+//	outcome             committed, refused, rolled_back, unknown
+//	service, instance   who reports
+//	key                 the lock's key
+//	table, index        the table whose row was refused, and its key columns
+//	versions            {expected, found}: of a row that had another version
+//	owner, token        of the lock that failed; the token is a decimal string,
+//	                    since JSON numbers lose digits above 2^53
+//	acquired_at, ttl_ms when the lock was granted, and for how long
+//	caught_at           when the failure was noticed
+//	place               {node, slot}: where the lock was kept; slot -1 = none
+//	holder_at_conflict  self, other, none, unknown
+//	holder_owner        the owner id of another holder
+//	count               how many like failures the event stands for
+//	trace_id            W3C trace id
+//	library             version of the library that built the event
+//
+// Members that a reader does not know are ignored, so that members can be
+// added without a new type. An event never carries the values of a row.
+//
+// A [Publisher] takes events. This package has the plainest one, [Log];
+// notify/outbox stores events in the business database and forwards them, and
+// notify/rabbitmq publishes to a broker.
+package notify
