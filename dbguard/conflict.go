@@ -1,0 +1,78 @@
+package dbguard
+
+import (
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+)
+
+// Kind tells how the database refused a write.
+type Kind int
+
+const (
+	Duplicate Kind = iota + 1 // an INSERT met an existing row
+	Stale                     // an UPDATE by version matched no row
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Duplicate:
+		return "duplicate"
+	case Stale:
+		return "stale"
+	}
+	return fmt.Sprintf("Kind(%d)", int(k))
+}
+
+// A Conflict is a write that the database refused. A Duplicate matches
+// gorm.ErrDuplicatedKey; the driver's error can be had with errors.As. Its text
+// names tables and columns, never values.
+type Conflict struct {
+	Kind     Kind
+	Table    string
+	Columns  []string // that identify the row; empty if it is not a protected one
+	Evidence Evidence
+	err      error // the driver's, nil after an update that matched no row
+}
+
+// Evidence is what was found out about the row of a conflict, before the
+// transaction was rolled back.
+type Evidence struct {
+	Protected bool // the row is protected; otherwise nothing was read, and the rest is zero
+	Unread    bool // the reads failed: only the refusal itself is known
+
+	Found       bool // at least one of the reads found the row
+	Differ      bool // the reads differ: somebody wrote it since this transaction began
+	Contradicts bool // the database itself said so (MariaDB's error 1020)
+	Own         bool // this transaction wrote the row itself
+	Expected    bool // the row is as the caller expected: something else did not match
+
+	Version, FoundVersion Version // after an update: expected, and committed now
+}
+
+func (c *Conflict) Error() string {
+	var b strings.Builder
+	switch c.Kind {
+	case Duplicate:
+		b.WriteString("dbguard: duplicate row in ")
+	default:
+		b.WriteString("dbguard: no row of the expected version in ")
+	}
+	b.WriteString(c.Table)
+	if len(c.Columns) > 0 {
+		fmt.Fprintf(&b, " (%s)", strings.Join(c.Columns, ", "))
+	}
+	return b.String()
+}
+
+// Is matches gorm.ErrDuplicatedKey for a Duplicate.
+func (c *Conflict) Is(target error) bool {
+	return c.Kind == Duplicate && target == gorm.ErrDuplicatedKey
+}
+
+// Unwrap returns the driver's error.
+func (c *Conflict) Unwrap() error { return c.err }
+
+// overlap reports whether the evidence alone proves another writer.
+func (e *Evidence) overlap() bool { return e.Differ || e.Contradicts }

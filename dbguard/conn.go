@@ -1,0 +1,98 @@
+package dbguard
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+)
+
+// conn is the pinned connection of a guarded transaction, as gorm sees it.
+// Because it can commit but not begin, gorm takes it for a transaction: it
+// leaves out its own BEGIN and nests with savepoints. It must not embed
+// *sql.Conn, or it could begin.
+type conn struct {
+	sql *sql.Conn
+	tx  *Tx
+}
+
+var (
+	_ gorm.ConnPool    = (*conn)(nil)
+	_ gorm.TxCommitter = (*conn)(nil)
+)
+
+func (c *conn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := c.tx.admit(ctx, query); err != nil {
+		return nil, err
+	}
+	res, err := c.sql.ExecContext(ctx, query, args...)
+	c.tx.learn(err)
+	return res, err
+}
+
+func (c *conn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := c.tx.admit(ctx, query); err != nil {
+		return nil, err
+	}
+	rows, err := c.sql.QueryContext(ctx, query, args...)
+	c.tx.learn(err)
+	return rows, err
+}
+
+func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if err := c.tx.admit(ctx, query); err != nil {
+		// A *sql.Row with an error of our own can't be made; one whose context
+		// has ended can.
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		return c.sql.QueryRowContext(ended, query, args...)
+	}
+	row := c.sql.QueryRowContext(ctx, query, args...)
+	c.tx.learn(row.Err())
+	return row
+}
+
+// PrepareContext refuses: what a prepared statement does can't be watched.
+func (c *conn) PrepareContext(context.Context, string) (*sql.Stmt, error) {
+	return nil, fmt.Errorf("%w: prepared statements are not supported", ErrOutside)
+}
+
+// Commit refuses: the guard ends the transaction.
+func (c *conn) Commit() error { return fmt.Errorf("%w: Commit", ErrTxControl) }
+
+// Rollback refuses: return an error from the operation instead.
+func (c *conn) Rollback() error { return fmt.Errorf("%w: Rollback", ErrTxControl) }
+
+// free gives the connection back to the pool.
+func (c *conn) free() { _ = c.sql.Close() }
+
+// discard closes the connection for good.
+func (c *conn) discard() {
+	_ = c.sql.Raw(func(any) error { return driver.ErrBadConn })
+	_ = c.sql.Close()
+}
+
+// pin takes a connection from the pool and begins a transaction on it. A pooled
+// connection that turns out to be dead is replaced, as database/sql does it.
+func pin(ctx context.Context, pool *sql.DB, begin string) (*conn, error) {
+	const tries = 3
+	var err error
+	for range tries {
+		var c *sql.Conn
+		if c, err = pool.Conn(ctx); err != nil {
+			return nil, fmt.Errorf("get database connection: %w", err)
+		}
+		pinned := &conn{sql: c}
+		if _, err = c.ExecContext(ctx, begin); err == nil {
+			return pinned, nil
+		}
+		pinned.discard()
+		if !errors.Is(err, driver.ErrBadConn) {
+			break
+		}
+	}
+	return nil, fmt.Errorf("begin transaction: %w", err)
+}

@@ -1,0 +1,112 @@
+package dbguard
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+)
+
+// A dialect is what the guarded transaction must know about a database.
+type dialect struct {
+	name  string
+	begin string
+	share string // what makes a SELECT read the newest committed row and hold it
+	// nowait is share that fails instead of waiting for a writer; MySQL's, see
+	// also shareNowait.
+	nowait string
+}
+
+func dialectOf(db *gorm.DB) (dialect, error) {
+	switch name := db.Name(); name {
+	case "mysql":
+		return dialect{
+			name:   name,
+			begin:  "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+			share:  "LOCK IN SHARE MODE",
+			nowait: "FOR SHARE NOWAIT",
+		}, nil
+	case "sqlite":
+		return dialect{name: name, begin: "BEGIN IMMEDIATE"}, nil
+	default:
+		return dialect{}, fmt.Errorf("%w: %s", ErrDialect, name)
+	}
+}
+
+// Numbers of MySQL's and MariaDB's errors.
+const (
+	erDupEntry         = 1062
+	erDupEntryWithKey  = 1586
+	erDupUnknownInIdx  = 1859
+	erCheckRead        = 1020 // MariaDB: changed since the snapshot
+	erLockDeadlock     = 1213
+	erLockWaitTimeout  = 1205
+	erLockNowait       = 3572
+	erParse            = 1064
+	sqliteConstraintPK = 1555
+	sqliteConstraintUQ = 2067
+)
+
+func mysqlNumber(err error) uint16 {
+	var e *mysql.MySQLError
+	if errors.As(err, &e) {
+		return e.Number
+	}
+	return 0
+}
+
+// sqliteCode returns the extended result code of an SQLite error, or 0.
+func sqliteCode(err error) int {
+	var e interface{ Code() int }
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+func isDuplicate(err error) bool {
+	switch mysqlNumber(err) {
+	case erDupEntry, erDupEntryWithKey, erDupUnknownInIdx:
+		return true
+	}
+	switch sqliteCode(err) {
+	case sqliteConstraintPK, sqliteConstraintUQ:
+		return true
+	}
+	return errors.Is(err, gorm.ErrDuplicatedKey)
+}
+
+// isChanged reports MariaDB's refusal of a row that changed since the snapshot.
+func isChanged(err error) bool { return mysqlNumber(err) == erCheckRead }
+
+// isLocked reports that a NOWAIT read met a lock.
+func isLocked(err error) bool {
+	n := mysqlNumber(err)
+	return n == erLockNowait || n == erLockWaitTimeout
+}
+
+// poisons reports whether err leaves a transaction that must not go on: the
+// server has rolled it back, its connection is gone, or a statement was cut
+// short, so that nobody knows what it did.
+func poisons(err error) bool {
+	switch mysqlNumber(err) {
+	case erLockDeadlock, erCheckRead:
+		return true
+	}
+	switch sqliteCode(err) & 0xff {
+	case 7, 9, 10, 11, 13: // NOMEM, INTERRUPT, IOERR, CORRUPT, FULL may roll back by themselves
+		return true
+	}
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// notCommitted reports whether the error of a COMMIT proves that nothing was
+// committed: the server said so, or the statement was not sent.
+func notCommitted(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || mysqlNumber(err) != 0 ||
+		sqliteCode(err) != 0 && sqliteCode(err)&0xff != 10 // IOERR
+}

@@ -1,0 +1,21 @@
+package dbguard
+
+import "errors"
+
+var (
+	// ErrTxControl: a statement inside a guarded transaction would have ended
+	// it, or committed implicitly.
+	ErrTxControl = errors.New("dbguard: transaction control inside a guarded transaction")
+	// ErrOutside: a statement carries the context of a guarded transaction but
+	// runs on another connection, where it would not be rolled back with it.
+	ErrOutside = errors.New("dbguard: statement outside the guarded transaction: use the tx and the ctx that the operation is given")
+	// ErrPoisoned: an earlier failure has made the transaction unfit; it can
+	// only be rolled back. It comes with that failure.
+	ErrPoisoned = errors.New("dbguard: transaction can only be rolled back")
+	// ErrCommitUnknown: whether the transaction was committed is not known.
+	ErrCommitUnknown = errors.New("dbguard: outcome of the commit is unknown")
+	// ErrUnprotectable: no unique index fits a row that was to be protected.
+	ErrUnprotectable = errors.New("dbguard: row can't be protected")
+	// ErrDialect: the database is none of MySQL, MariaDB and SQLite.
+	ErrDialect = errors.New("dbguard: unsupported database")
+)

@@ -1,0 +1,98 @@
+package dbguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gorm.io/gorm"
+)
+
+const pluginName = "belay:dbguard"
+
+// plugin is what Install adds to a gorm.DB.
+type plugin struct {
+	indexes sync.Map // table name → [][]string, the columns of its unique indexes
+}
+
+// Install adds the second layer to db: guarded transactions, and errors for
+// versioned updates that match no row, inside and outside of them. It does not
+// ask the database for anything. Installing twice is harmless.
+func Install(db *gorm.DB) error {
+	if db == nil {
+		return errors.New("dbguard: db is nil")
+	}
+	if _, err := dialectOf(db); err != nil {
+		return err
+	}
+	if _, ok := db.Plugins[pluginName]; ok {
+		return nil
+	}
+	if err := db.Use(new(plugin)); err != nil {
+		return fmt.Errorf("install dbguard: %w", err)
+	}
+	return nil
+}
+
+func pluginOf(db *gorm.DB) (*plugin, error) {
+	p, ok := db.Plugins[pluginName].(*plugin)
+	if !ok {
+		return nil, errors.New("dbguard: not installed on this db")
+	}
+	return p, nil
+}
+
+// Name implements gorm.Plugin.
+func (*plugin) Name() string { return pluginName }
+
+// Initialize implements gorm.Plugin.
+func (*plugin) Initialize(db *gorm.DB) error {
+	cb := db.Callback()
+	return errors.Join(
+		cb.Create().Before("*").Register("belay:inside", inside),
+		cb.Query().Before("*").Register("belay:inside", inside),
+		cb.Update().Before("*").Register("belay:inside", inside),
+		cb.Delete().Before("*").Register("belay:inside", inside),
+		cb.Row().Before("*").Register("belay:inside", insideRow),
+		cb.Raw().Before("*").Register("belay:inside", inside),
+
+		cb.Create().After("gorm:create").Register("belay:inserted", inserted),
+		cb.Update().After("gorm:update").Register("belay:updated", updated),
+		cb.Create().After("*").Register("belay:learn", learn),
+		cb.Query().After("*").Register("belay:learn", learn),
+		cb.Update().After("*").Register("belay:learn", learn),
+		cb.Delete().After("*").Register("belay:learn", learn),
+		cb.Row().After("*").Register("belay:learn", learn),
+		cb.Raw().After("*").Register("belay:learn", learn),
+	)
+}
+
+// inside refuses a statement that carries the context of a guarded transaction
+// but runs elsewhere: on the outer db, or prepared in a pool of its own.
+func inside(db *gorm.DB) {
+	t := FromContext(db.Statement.Context)
+	if t != nil && db.Statement.ConnPool != gorm.ConnPool(t.conn) {
+		_ = db.AddError(ErrOutside)
+	}
+}
+
+// insideRow is inside for a query whose caller gets a *sql.Row and would follow
+// a nil pointer to his error: he gets a row whose context has ended.
+func insideRow(db *gorm.DB) {
+	inside(db)
+	if rows, ok := db.Get("rows"); db.Error == nil || ok && rows == true {
+		return
+	}
+	ended, cancel := context.WithCancel(db.Statement.Context)
+	cancel()
+	db.Statement.Dest = db.Statement.ConnPool.QueryRowContext(ended, "SELECT 1")
+}
+
+// learn tells the transaction how a statement ended. The connection sees most
+// failures itself, but not those that come with the rows.
+func learn(db *gorm.DB) {
+	if t := FromContext(db.Statement.Context); t != nil && db.Error != nil {
+		t.learn(db.Error)
+	}
+}

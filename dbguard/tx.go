@@ -1,0 +1,241 @@
+package dbguard
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// Options adjust a guarded transaction. The zero value is useful.
+type Options struct {
+	// Alive is asked before each statement and before COMMIT. When it returns
+	// an error, the statement is refused with it. Default: never an error.
+	Alive func() error
+	// BeginTimeout bounds the wait for a connection and the BEGIN. Default: only
+	// the context does.
+	BeginTimeout time.Duration
+	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
+	// do not end with the context. Default 5 s.
+	EndTimeout time.Duration
+}
+
+// Tx is a guarded transaction; see the package documentation. It is safe for
+// concurrent use, but its statements run one after the other.
+type Tx struct {
+	db      *gorm.DB
+	conn    *conn
+	ctx     context.Context
+	dialect dialect
+	plugin  *plugin
+	alive   func() error
+	limit   time.Duration
+
+	mu        sync.Mutex
+	ended     bool
+	poison    error
+	protected []*protectedRow
+	conflict  *Conflict
+	undo      []func()
+}
+
+type txKey struct{}
+
+// FromContext returns the transaction whose context, or a descendant of it, ctx
+// is; nil if there is none.
+func FromContext(ctx context.Context) *Tx {
+	t, _ := ctx.Value(txKey{}).(*Tx)
+	return t
+}
+
+// Begin starts a guarded transaction on a connection of db's pool. The caller
+// ends it with Commit or Rollback. Install must have been called on db.
+func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
+	p, err := pluginOf(db)
+	if err != nil {
+		return nil, err
+	}
+	d, err := dialectOf(db)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return nil, fmt.Errorf("begin transaction: %w", err)
+	}
+	if o.Alive == nil {
+		o.Alive = func() error { return nil }
+	}
+	if o.EndTimeout <= 0 {
+		o.EndTimeout = 5 * time.Second
+	}
+	begin := ctx
+	if o.BeginTimeout > 0 {
+		var cancel context.CancelFunc
+		begin, cancel = context.WithTimeout(ctx, o.BeginTimeout)
+		defer cancel()
+	}
+	c, err := pin(begin, pool, d.begin)
+	if err != nil {
+		return nil, err
+	}
+
+	t := &Tx{conn: c, dialect: d, plugin: p, alive: o.Alive, limit: o.EndTimeout}
+	c.tx = t
+	t.ctx = context.WithValue(ctx, txKey{}, t)
+	t.db = t.session(db)
+	return t, nil
+}
+
+// session returns a gorm session on the pinned connection. Without a context of
+// its own a session shares its Statement, and setting the connection would
+// change the user's db.
+func (t *Tx) session(db *gorm.DB) *gorm.DB {
+	s := db.Session(&gorm.Session{NewDB: true, Context: t.ctx})
+	s.Statement.ConnPool = t.conn
+	s.TranslateError = false // a translated error has lost what it was
+	return s
+}
+
+// DB returns the session whose statements run in the transaction.
+func (t *Tx) DB() *gorm.DB { return t.db }
+
+// Context returns the context of the transaction.
+func (t *Tx) Context() context.Context { return t.ctx }
+
+// Conflict returns the weightiest conflict on a protected row so far, or nil.
+func (t *Tx) Conflict() *Conflict {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.conflict
+}
+
+// Poisoned returns what has made the transaction unfit, or nil.
+func (t *Tx) Poisoned() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.poison
+}
+
+// OnRollback has f called unless the transaction is acknowledged as committed.
+// Functions are called in the reverse order.
+func (t *Tx) OnRollback(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.undo = append(t.undo, f)
+}
+
+// Commit asks Alive once more and commits. Any error but one that matches
+// ErrCommitUnknown means that nothing was committed.
+func (t *Tx) Commit() error {
+	if err := t.fit(); err != nil {
+		t.Rollback()
+		return err
+	}
+	if !t.end() {
+		return sql.ErrTxDone
+	}
+	err := t.exec("COMMIT")
+	if err == nil {
+		t.conn.free()
+		return nil
+	}
+	t.conn.discard()
+	t.undoAll()
+	if notCommitted(err) {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
+}
+
+// Rollback ends the transaction without effect. When the server does not
+// acknowledge it, the connection is closed, which does the same. Rollback after
+// the end does nothing.
+func (t *Tx) Rollback() {
+	if !t.end() {
+		return
+	}
+	defer t.undoAll()
+	if err := t.exec("ROLLBACK"); err != nil {
+		t.conn.discard()
+		return
+	}
+	t.conn.free()
+}
+
+// exec ends the transaction on a context of its own.
+func (t *Tx) exec(query string) error {
+	ctx, cancel := t.detached()
+	defer cancel()
+	_, err := t.conn.sql.ExecContext(ctx, query)
+	return err
+}
+
+func (t *Tx) detached() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(t.ctx), t.limit)
+}
+
+// end marks the transaction as ended. It reports whether it was not before.
+func (t *Tx) end() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.ended
+	t.ended = true
+	return !was
+}
+
+func (t *Tx) undoAll() {
+	t.mu.Lock()
+	undo := t.undo
+	t.undo = nil
+	t.mu.Unlock()
+	for i := len(undo) - 1; i >= 0; i-- {
+		undo[i]()
+	}
+}
+
+// fit reports why no further statement may run, if so.
+func (t *Tx) fit() error {
+	t.mu.Lock()
+	ended, poison := t.ended, t.poison
+	t.mu.Unlock()
+	switch {
+	case ended:
+		return sql.ErrTxDone
+	case poison != nil:
+		return fmt.Errorf("%w: %w", ErrPoisoned, poison)
+	}
+	return t.alive()
+}
+
+type judgingKey struct{}
+
+// admit is asked before each statement. The reads that judge a conflict run
+// whatever has become of the lease.
+func (t *Tx) admit(ctx context.Context, query string) error {
+	if ctx.Value(judgingKey{}) != nil {
+		return nil
+	}
+	if err := t.fit(); err != nil {
+		return err
+	}
+	return t.dialect.admissible(query)
+}
+
+// learn takes in how a statement ended.
+func (t *Tx) learn(err error) {
+	if err != nil && poisons(err) {
+		t.poisonWith(err)
+	}
+}
+
+func (t *Tx) poisonWith(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.poison == nil {
+		t.poison = err
+	}
+}

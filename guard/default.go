@@ -1,0 +1,20 @@
+package guard
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+var defaultGuard atomic.Pointer[Guard]
+
+// SetDefault sets the guard that the function Do uses. nil takes it away.
+func SetDefault(g *Guard) { defaultGuard.Store(g) }
+
+// Do calls Do of the default guard. It returns ErrNoDefault if there is none.
+func Do(ctx context.Context, key string, op Op, opts ...Option) error {
+	g := defaultGuard.Load()
+	if g == nil {
+		return ErrNoDefault
+	}
+	return g.Do(ctx, key, op, opts...)
+}

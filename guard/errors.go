@@ -1,0 +1,61 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// What Do returns, matched with errors.Is. Nothing has changed in the database
+// unless it says so. Errors of the operation itself, and of the database, come
+// back as they are.
+var (
+	// ErrBusy is the first interception: another caller holds the key. It comes
+	// with a *lock.HeldError, and with the context's error if that ended the
+	// wait.
+	ErrBusy = errors.New("guard: busy")
+	// ErrDuplicate: a repeat. The row was there before this caller had the lock.
+	ErrDuplicate = errors.New("guard: done before")
+	// ErrStale: the caller brought a version that was old before it had the lock.
+	ErrStale = errors.New("guard: stale version")
+	// ErrIntercepted is the second interception: a lock failed, and the database
+	// refused the write. It comes as an *Interception.
+	ErrIntercepted = errors.New("guard: lock failure intercepted")
+	// ErrLost: the lock went while the operation ran; rolled back.
+	ErrLost = lock.ErrLost
+	// ErrUnavailable: the lock could not be asked for.
+	ErrUnavailable = errors.New("guard: lock unavailable")
+	// ErrUnknown: the outcome of the commit could not be found out. The key
+	// stays locked until its ttl has passed.
+	ErrUnknown = errors.New("guard: outcome unknown")
+	// ErrTxControl: the operation tried to end its transaction itself.
+	ErrTxControl = dbguard.ErrTxControl
+	// ErrNested: Do was called inside an operation.
+	ErrNested = errors.New("guard: Do inside an operation")
+	// ErrNilOp: there is no operation to do.
+	ErrNilOp = errors.New("guard: operation is nil")
+	// ErrClosed: the Guard, or its Locker, has been closed.
+	ErrClosed = errors.New("guard: closed")
+	// ErrNoDefault: SetDefault has not been called.
+	ErrNoDefault = errors.New("guard: no default guard, call SetDefault first")
+)
+
+// An Interception is a lock failure that the database caught. It matches
+// ErrIntercepted and unwraps to the *dbguard.Conflict.
+type Interception struct {
+	Event    notify.Event // as it was published
+	Conflict *dbguard.Conflict
+}
+
+func (i *Interception) Error() string {
+	return fmt.Sprintf("%v: %s of key %q: %v", ErrIntercepted, i.Event.Verdict, i.Event.Key, i.Conflict)
+}
+
+// Is matches ErrIntercepted.
+func (i *Interception) Is(target error) bool { return target == ErrIntercepted }
+
+// Unwrap returns the conflict.
+func (i *Interception) Unwrap() error { return i.Conflict }

@@ -1,0 +1,236 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// loseTo loses the lock on key and lets another instance do op under it.
+func (e *env) loseTo(key string, op guard.Op, opts ...guard.Option) {
+	e.t.Helper()
+	if !e.Forget(key) {
+		e.t.Fatalf("key %q is not locked", key)
+	}
+	if err := e.Peer(e.t, e.open()).Do(bg, key, op, opts...); err != nil {
+		e.t.Fatalf("the second holder failed: %v", err)
+	}
+}
+
+func TestOverlapOfInserts(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		const key = "order:a"
+		insert := guard.Insert(&Order{No: "a", Amount: 1})
+		err := e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+			e.loseTo(key, guard.Insert(&Order{No: "a", Amount: 2}))
+			return insert(ctx, tx)
+		})
+		wantIs(e.t, err, guard.ErrIntercepted)
+		wantIs(e.t, err, gorm.ErrDuplicatedKey)
+		ev := e.wantEvent(notify.Overlap, notify.Refused, key)
+		if ev.HolderAtConflict != notify.HolderNone || ev.Table != "orders" || len(ev.Index) != 1 || ev.Index[0] != "no" {
+			e.t.Errorf("event is %+v", ev)
+		}
+		var i *guard.Interception
+		if !errors.As(err, &i) || i.Event.ID != ev.ID {
+			e.t.Errorf("the error's event is not the published one: %v", err)
+		}
+		if n := e.count(&Order{}); n != 1 {
+			e.t.Errorf("%d rows, want 1", n)
+		}
+		e.wantFree(key)
+	})
+}
+
+func TestOverlapWithHolderAtWork(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		const key = "order:a"
+		peer := e.Peer(e.t, e.open())
+		written, finish, done := make(chan error), make(chan struct{}), make(chan error, 1)
+		err := e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+			e.Forget(key)
+			go func() {
+				done <- peer.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+					written <- guard.Insert(&Order{No: "a"})(ctx, tx)
+					<-finish
+					return nil
+				})
+			}()
+			if err := <-written; err != nil {
+				return err
+			}
+			close(finish) // the insert below waits for the peer's commit
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		})
+		wantIs(e.t, err, guard.ErrIntercepted)
+		wantNil(e.t, <-done)
+		e.wantEvent(notify.Overlap, notify.Refused, key)
+		if n := e.count(&Order{}); n != 1 {
+			e.t.Errorf("%d rows, want 1", n)
+		}
+	})
+}
+
+func TestOverlapOfUpdates(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		const key = "sku:1"
+		e.create(&Stock{ID: 1, Left: 9})
+		s := &Stock{ID: 1}
+		err := e.Do(bg, key, guard.Update(s, func(s *Stock) error {
+			e.loseTo(key, guard.Update(&Stock{ID: 1}, take))
+			return take(s)
+		}))
+		wantIs(e.t, err, guard.ErrIntercepted)
+		ev := e.wantEvent(notify.Overlap, notify.Refused, key)
+		if ev.Versions == nil || *ev.Versions != (notify.Versions{Expected: 1, Found: 2}) {
+			e.t.Errorf("versions are %+v, want 1 expected and 2 found", ev.Versions)
+		}
+		if got := e.stock(1); got.Left != 8 || got.Version != 2 {
+			e.t.Errorf("stock is %+v, want one item sold", got)
+		}
+		if *s != (Stock{ID: 1}) {
+			e.t.Errorf("after a failure the row is %+v, want it as it was", *s)
+		}
+	})
+}
+
+func TestOverlapSwallowed(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		const key = "order:a"
+		err := e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+			if err := tx.Create(&Stock{ID: 1}).Error; err != nil {
+				return err
+			}
+			e.loseTo(key, guard.Insert(&Order{No: "a"}))
+			wantIs(e.t, tx.Create(&Order{No: "a"}).Error, gorm.ErrDuplicatedKey)
+			return nil
+		}, guard.Protects(&Order{No: "a"}))
+		wantIs(e.t, err, guard.ErrIntercepted)
+		e.wantEvent(notify.Overlap, notify.Refused, key)
+		if n := e.count(&Stock{}); n != 0 {
+			e.t.Errorf("%d rows beside a swallowed lock failure, want none", n)
+		}
+	})
+}
+
+// TestLostBeforeBegin has the lock lost, and the row committed by its next
+// holder, while the first one waits for a connection.
+func TestLostBeforeBegin(t *testing.T) {
+	each(t, func(e *env) {
+		const key = "order:a"
+		pool, err := e.db.DB()
+		wantNil(e.t, err)
+		pool.SetMaxOpenConns(1)
+		taken, err := pool.Conn(bg)
+		wantNil(e.t, err)
+
+		before := pool.Stats().WaitCount
+		result := make(chan error, 1)
+		go func() { result <- e.Do(bg, key, guard.Insert(&Order{No: "a"})) }()
+		await(e.t, "the first holder waits for a connection", func() bool { return pool.Stats().WaitCount > before })
+		e.loseTo(key, guard.Insert(&Order{No: "a"}))
+		wantNil(e.t, taken.Close())
+
+		wantIs(e.t, <-result, guard.ErrIntercepted)
+		ev := e.wantEvent(notify.Lost, notify.Refused, key)
+		if ev.HolderAtConflict != notify.HolderNone {
+			e.t.Errorf("holder at the conflict is %q, want none", ev.HolderAtConflict)
+		}
+		if n := e.count(&Order{}); n != 1 {
+			e.t.Errorf("%d rows, want 1", n)
+		}
+	})
+}
+
+func TestLostAtRelease(t *testing.T) {
+	each(t, func(e *env) {
+		const key = "order:a"
+		wantNil(e.t, e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+			e.Forget(key)
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		}))
+		e.wantEvent(notify.Lost, notify.Committed, key)
+		if n := e.count(&Order{}); n != 1 {
+			e.t.Errorf("%d rows, want 1", n)
+		}
+	})
+}
+
+// shortGuard is a guard that finds a lost lock soon.
+func (e *env) shortGuard() *guard.Guard {
+	e.t.Helper()
+	locker, err := lock.New(e.Engine(), lock.Config{TTL: 300 * time.Millisecond})
+	wantNil(e.t, err)
+	g, err := guard.New(e.db, locker, guard.Config{Service: "short", Publisher: &e.Events})
+	wantNil(e.t, err)
+	e.t.Cleanup(func() {
+		if err := errors.Join(g.Close(bg), locker.Close(bg)); err != nil {
+			e.t.Error(err)
+		}
+	})
+	return g
+}
+
+func TestLostWhileRunning(t *testing.T) {
+	each(t, func(e *env) {
+		const key = "order:a"
+		err := e.shortGuard().Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+			if err := guard.Insert(&Order{No: "a"})(ctx, tx); err != nil {
+				return err
+			}
+			e.Forget(key)
+			<-ctx.Done()
+			wantIs(e.t, context.Cause(ctx), guard.ErrLost)
+			wantIs(e.t, tx.Create(&Order{No: "b"}).Error, guard.ErrLost)
+			return nil // a lost lock is not op's to swallow
+		})
+		wantIs(e.t, err, guard.ErrLost)
+		e.wantEvent(notify.Lost, notify.RolledBack, key)
+		if n := e.count(&Order{}); n != 0 {
+			e.t.Errorf("%d rows, want none", n)
+		}
+		e.wantFree(key)
+	})
+}
+
+func TestLostWithAnErrorOfTheOperation(t *testing.T) {
+	each(t, func(e *env) {
+		err := e.shortGuard().Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
+			e.Forget("k")
+			<-ctx.Done()
+			return errSoldOut
+		})
+		wantIs(e.t, err, guard.ErrLost)
+		wantIs(e.t, err, errSoldOut)
+		e.wantEvent(notify.Lost, notify.RolledBack, "k")
+	})
+}
+
+// failingPublisher takes no events.
+type failingPublisher struct{}
+
+func (failingPublisher) Publish(context.Context, notify.Event) error { return errBroken }
+
+func TestFailedPublishChangesNothing(t *testing.T) {
+	each(t, func(e *env) {
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		defer locker.Close(bg)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: failingPublisher{}})
+		wantNil(e.t, err)
+		wantNil(e.t, g.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
+			e.Forget("k")
+			return tx.Create(&Order{No: "a"}).Error
+		}))
+		if n := e.count(&Order{}); n != 1 {
+			e.t.Errorf("%d rows, want 1", n)
+		}
+	})
+}

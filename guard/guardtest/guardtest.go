@@ -1,0 +1,90 @@
+// Package guardtest lets programs that use a guard.Guard be tested without
+// servers: on the caller's own database, an SQLite file for example, with locks
+// in memory and events in a list.
+package guardtest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/notify"
+)
+
+// Guard is a guard.Guard with locks that a test can lose.
+type Guard struct {
+	*guard.Guard
+	Events Recorder // what has been reported
+
+	locks *memlock.Engine
+}
+
+// New returns a Guard on db for the service "test". It is closed when the test
+// ends; db stays the caller's to close.
+func New(tb testing.TB, db *gorm.DB) *Guard {
+	tb.Helper()
+	g := &Guard{locks: memlock.New()}
+	g.Guard = g.Peer(tb, db)
+	return g
+}
+
+// Forget loses the lock on key, as a Redis master does that dies before its
+// replica has it. Its holder is not told; another instance can take it: see
+// Peer. Forget reports whether the key was locked.
+func (g *Guard) Forget(key string) bool { return g.locks.Forget(key) }
+
+// Engine returns the engine that the locks are kept in, for a Locker of the
+// test's own.
+func (g *Guard) Engine() lock.Engine { return g.locks }
+
+// Peer returns another instance of the same service: it has the same locks and
+// events, and db, which may be another pool on the same database.
+func (g *Guard) Peer(tb testing.TB, db *gorm.DB) *guard.Guard {
+	tb.Helper()
+	locker, err := lock.New(g.locks, lock.Config{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	peer, err := guard.New(db, locker, guard.Config{Service: "test", Publisher: &g.Events})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := errors.Join(peer.Close(ctx), locker.Close(ctx)); err != nil {
+			tb.Errorf("close guard: %v", err)
+		}
+	})
+	return peer
+}
+
+// Recorder is a notify.Publisher that keeps events. The zero value is empty. It
+// is safe for concurrent use.
+type Recorder struct {
+	mu     sync.Mutex
+	events []notify.Event
+}
+
+// Publish implements notify.Publisher.
+func (r *Recorder) Publish(_ context.Context, ev notify.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, ev)
+	return nil
+}
+
+// All returns the events so far, oldest first.
+func (r *Recorder) All() []notify.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}

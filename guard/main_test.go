@@ -1,0 +1,152 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/notify"
+)
+
+func TestMain(m *testing.M) {
+	// gorm's cache of prepared statements has a goroutine that nothing stops.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
+}
+
+type Order struct {
+	ID     uint
+	No     string  `gorm:"size:64;uniqueIndex"`
+	Email  *string `gorm:"size:64;uniqueIndex"`
+	Amount int
+}
+
+type Stock struct {
+	ID      int64
+	Left    int
+	Version dbguard.Version
+}
+
+// env is one instance of a service and its database.
+type env struct {
+	*guardtest.Guard
+	t    *testing.T
+	db   *gorm.DB
+	open func(...gorm.Option) *gorm.DB
+}
+
+// each runs f on every database.
+func each(t *testing.T, f func(e *env), opts ...gorm.Option) {
+	testdb.Each(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
+		db := open(opts...)
+		if err := db.AutoMigrate(&Order{}, &Stock{}); err != nil {
+			t.Fatal(err)
+		}
+		f(&env{Guard: guardtest.New(t, db), t: t, db: db, open: open})
+	})
+}
+
+// mysqlOnly runs f on MySQL: SQLite lets no second writer in.
+func mysqlOnly(t *testing.T, f func(e *env), opts ...gorm.Option) {
+	each(t, func(e *env) {
+		if e.db.Name() == "mysql" {
+			f(e)
+		}
+	}, opts...)
+}
+
+func (e *env) count(model any) int64 {
+	e.t.Helper()
+	var n int64
+	if err := e.db.Model(model).Count(&n).Error; err != nil {
+		e.t.Fatal(err)
+	}
+	return n
+}
+
+func (e *env) stock(id int64) Stock {
+	e.t.Helper()
+	var s Stock
+	if err := e.db.Take(&s, id).Error; err != nil {
+		e.t.Fatal(err)
+	}
+	return s
+}
+
+func (e *env) create(rows ...any) {
+	e.t.Helper()
+	for _, row := range rows {
+		if err := e.db.Create(row).Error; err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// wantNoEvent checks that nothing was reported.
+func (e *env) wantNoEvent() {
+	e.t.Helper()
+	if got := e.Events.All(); len(got) != 0 {
+		e.t.Errorf("events = %+v, want none", got)
+	}
+}
+
+// wantEvent checks that just one event was reported, and what it says.
+func (e *env) wantEvent(v notify.Verdict, o notify.Outcome, key string) notify.Event {
+	e.t.Helper()
+	got := e.Events.All()
+	if len(got) != 1 {
+		e.t.Fatalf("%d events, want 1: %+v", len(got), got)
+	}
+	ev := got[0]
+	if ev.Verdict != v || ev.Outcome != o || ev.Key != key {
+		e.t.Errorf("event is %s, %s of %q, want %s, %s of %q", ev.Verdict, ev.Outcome, ev.Key, v, o, key)
+	}
+	if err := ev.Validate(); err != nil {
+		e.t.Errorf("event: %v", err)
+	}
+	return ev
+}
+
+// wantFree checks that the key can be locked and the pool can be used.
+func (e *env) wantFree(key string) {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := e.Do(ctx, key, func(_ context.Context, tx *gorm.DB) error {
+		return tx.Exec("SELECT 1").Error
+	}); err != nil {
+		e.t.Errorf("key %q is not free: %v", key, err)
+	}
+}
+
+func wantIs(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Fatalf("error is %v, want %v", err, target)
+	}
+}
+
+func wantNil(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until cond holds.
+func await(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never happened: %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}

@@ -1,0 +1,52 @@
+package guard
+
+import (
+	"context"
+	"sync"
+)
+
+// running counts the calls that run, so that Close can wait for them.
+type running struct {
+	mu     sync.Mutex
+	n      int
+	closed bool
+	idle   chan struct{} // closed when closed and n is 0
+}
+
+func newRunning() running { return running{idle: make(chan struct{})} }
+
+func (r *running) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.n++
+	return true
+}
+
+func (r *running) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n--
+	if r.closed && r.n == 0 {
+		close(r.idle)
+	}
+}
+
+func (r *running) close(ctx context.Context) error {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		if r.n == 0 {
+			close(r.idle)
+		}
+	}
+	r.mu.Unlock()
+	select {
+	case <-r.idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

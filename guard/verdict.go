@@ -1,0 +1,53 @@
+package guard
+
+import (
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/notify"
+)
+
+// evidence is all that a verdict rests on.
+type evidence struct {
+	dbguard.Evidence
+	kind   dbguard.Kind
+	locked bool            // a lock was held when the operation began
+	lapsed bool            // the lease was no longer believed in
+	holder notify.Relation // who had the key after the rollback
+}
+
+type verdict int
+
+const (
+	business  verdict = iota // a conflict that says nothing about the lock
+	duplicate                // a repeat of an insert
+	stale                    // an update with an old version
+	overlap                  // somebody wrote the row while this caller had the lock
+	lost                     // the lock was gone at the conflict
+)
+
+// judge decides what a conflict on a protected row means. The first rule that
+// fits decides.
+func judge(e evidence) verdict {
+	switch {
+	case !e.Found && !e.Contradicts && !e.Unread:
+		return business // the row that is in the way is another one
+	case !e.locked:
+		return repeat(e.kind)
+	case e.Contradicts, e.Differ:
+		return overlap
+	case e.Expected, e.Own:
+		return business
+	case e.lapsed, e.holder == notify.HolderOther, e.holder == notify.HolderNone:
+		return lost
+	}
+	return repeat(e.kind)
+}
+
+func repeat(k dbguard.Kind) verdict {
+	if k == dbguard.Stale {
+		return stale
+	}
+	return duplicate
+}
+
+// failure reports whether the verdict says that a lock failed.
+func (v verdict) failure() bool { return v == overlap || v == lost }
