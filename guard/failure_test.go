@@ -8,7 +8,11 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -164,11 +168,13 @@ func TestLostAtRelease(t *testing.T) {
 }
 
 // shortGuard is a guard that finds a lost lock soon.
-func (e *env) shortGuard() *guard.Guard {
+func (e *env) shortGuard() *guard.Guard { return e.shortGuardOn(e.db) }
+
+func (e *env) shortGuardOn(db *gorm.DB) *guard.Guard {
 	e.t.Helper()
 	locker, err := lock.New(e.Engine(), lock.Config{TTL: 300 * time.Millisecond})
 	wantNil(e.t, err)
-	g, err := guard.New(e.db, locker, guard.Config{Service: "short", Publisher: &e.Events})
+	g, err := guard.New(db, locker, guard.Config{Service: "short", Publisher: &e.Events})
 	wantNil(e.t, err)
 	e.t.Cleanup(func() {
 		if err := errors.Join(g.Close(bg), locker.Close(bg)); err != nil {
@@ -232,5 +238,72 @@ func TestFailedPublishChangesNothing(t *testing.T) {
 		if n := e.count(&Order{}); n != 1 {
 			e.t.Errorf("%d rows, want 1", n)
 		}
+	})
+}
+
+// TestUnknownCommit loses the answer to a COMMIT: nobody may have the key until
+// the lease would have ended.
+func TestUnknownCommit(t *testing.T) {
+	dsn := teststack.MySQL(t)
+	direct := testdb.OpenMySQL(t, dsn)
+	wantNil(t, direct.AutoMigrate(&Order{}))
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	e := &env{t: t, db: direct, Guard: guardtest.New(t, testdb.OpenMySQL(t, k.Through(t, dsn)))}
+	g := e.shortGuardOn(testdb.OpenMySQL(t, k.Through(t, dsn)))
+
+	k.After.Store(true)
+	row := &Order{No: "a"}
+	err := g.Do(bg, "order:a", guard.Insert(row))
+	wantIs(t, err, guard.ErrUnknown)
+	e.wantEvent(notify.UnknownCommit, notify.Unknown, "order:a")
+	if row.ID != 0 {
+		t.Error("the row in memory was not undone")
+	}
+	k.After.Store(false)
+	wantNil(t, g.Do(bg, "order:a", func(context.Context, *gorm.DB) error { return nil }, guard.Wait(time.Minute)))
+}
+
+func TestTransactionControl(t *testing.T) {
+	each(t, func(e *env) {
+		wantIs(e.t, e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
+			if err := tx.Create(&Order{No: "a"}).Error; err != nil {
+				return err
+			}
+			return tx.Commit().Error
+		}), guard.ErrTxControl)
+		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
+			return e.db.WithContext(ctx).Create(&Order{No: "b"}).Error
+		}), dbguard.ErrOutside)
+		if n := e.count(&Order{}); n != 0 {
+			e.t.Errorf("%d rows, want none", n)
+		}
+		e.wantFree("k")
+		e.wantNoEvent()
+	})
+}
+
+func TestCancelledCaller(t *testing.T) {
+	each(t, func(e *env) {
+		ctx, cancel := context.WithCancel(bg)
+		err := e.Do(ctx, "k", func(ctx context.Context, tx *gorm.DB) error {
+			if err := tx.Create(&Order{No: "a"}).Error; err != nil {
+				return err
+			}
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		wantIs(e.t, err, context.Canceled)
+		wantIs(e.t, e.Do(ctx, "k", guard.Insert(&Order{No: "a"})), context.Canceled)
+		if n := e.count(&Order{}); n != 0 {
+			e.t.Errorf("%d rows, want none", n)
+		}
+		pool, err := e.db.DB()
+		wantNil(e.t, err)
+		if n := pool.Stats().InUse; n != 0 {
+			e.t.Errorf("%d connections are in use", n)
+		}
+		e.wantFree("k")
+		e.wantNoEvent()
 	})
 }

@@ -1,0 +1,72 @@
+package dbguard
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+var (
+	admitted = []string{
+		"", ";;", "SELECT 1", "INSERT INTO t VALUES ('COMMIT')", "UPDATE t SET a = 'x; COMMIT'",
+		"SAVEPOINT sp1", "ROLLBACK TO SAVEPOINT sp1", "rollback work to sp1", "RELEASE SAVEPOINT sp1",
+		"/* COMMIT */ SELECT 1", "-- COMMIT\nSELECT 1", "# COMMIT\nSELECT 1", "SELECT 1 -- ; COMMIT",
+		"SELECT `commit` FROM t", `SELECT "a;" ";COMMIT"`, `SELECT 'it''s; COMMIT'`, `SELECT '\'; COMMIT'`,
+		"CREATE TEMPORARY TABLE t (a int)", "CREATE OR REPLACE TEMPORARY TABLE t (a int)", "DROP TEMPORARY TABLE t",
+		"SET @a = 1", "SET NAMES utf8mb4", "SELECT 1 /* unfinished", "SELECT 'unfinished; COMMIT",
+		"/*+ hint */ SELECT 1", "SELECT 1 /*/ ; COMMIT */", "REPLACE INTO t VALUES (1)", "CALL p()",
+		"SELECT * FROM pragma_index_list('t')", "WITH x AS (SELECT 1) SELECT * FROM x",
+	}
+	refused = []string{
+		"COMMIT", "commit", " \n\tCommit;", "/* a */ COMMIT", "-- a\nCOMMIT", "# a\nCOMMIT", "/*! COMMIT */",
+		"/*!50000 COMMIT */", "/*M!100100 COMMIT */", "/**/COMMIT", ";COMMIT", "SELECT 1; COMMIT", "SELECT ';'; COMMIT",
+		"SELECT 'it''s'; COMMIT", `SELECT '\\'; COMMIT`, "SELECT 1--1; COMMIT", "BEGIN", "START TRANSACTION",
+		"ROLLBACK", "ROLLBACK AND CHAIN", "ROLLBACK; SELECT 1 TO", "END", "XA START 'x'",
+		"SET autocommit = 0", "SET @a = 1, autocommit=1", "SET @@autocommit=1", "SET SESSION autocommit=1",
+		"SET @@session.autocommit = 1", "SET PASSWORD = 'x'", "CREATE TABLE t (a int)", "CREATE INDEX i ON t (a)",
+		"DROP TABLE t", "DROP", "ALTER TABLE t ADD b int", "TRUNCATE t", "RENAME TABLE a TO b", "LOCK TABLES t WRITE",
+		"UNLOCK TABLES", "GRANT ALL ON x TO y", "ANALYZE TABLE t", "LOAD INDEX INTO CACHE t", "PREPARE TRANSACTION 'x'",
+		"VACUUM", "ATTACH 'x' AS y",
+	}
+	mysqlDialect = dialect{name: "mysql"}
+)
+
+func TestAdmissible(t *testing.T) {
+	for _, q := range admitted {
+		if err := mysqlDialect.admissible(q); err != nil {
+			t.Errorf("%q is refused: %v", q, err)
+		}
+	}
+	for _, q := range refused {
+		if err := mysqlDialect.admissible(q); !errors.Is(err, ErrTxControl) {
+			t.Errorf("%q: error is %v, want ErrTxControl", q, err)
+		}
+	}
+	// Without backslash escapes this string ends before the semicolon.
+	if err := (dialect{name: "sqlite"}).admissible(`SELECT '\'; COMMIT`); !errors.Is(err, ErrTxControl) {
+		t.Errorf("error is %v, want ErrTxControl", err)
+	}
+}
+
+// FuzzAdmissible checks that no text hides a COMMIT that follows it as a
+// statement of its own, and that what is refused stays refused behind it.
+func FuzzAdmissible(f *testing.F) {
+	for _, q := range append(append([]string(nil), admitted...), refused...) {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, q string) {
+		alone := mysqlDialect.admissible(q)
+		if alone != nil && !errors.Is(alone, ErrTxControl) {
+			t.Fatalf("%q: error is %v", q, alone)
+		}
+		if mysqlDialect.admissible("COMMIT; "+q) == nil {
+			t.Errorf("COMMIT before %q is admitted", q)
+		}
+		if alone != nil && mysqlDialect.admissible("SELECT 1; "+q) == nil {
+			t.Errorf("%q is refused alone and admitted as a second statement", q)
+		}
+		if !strings.ContainsAny(q, "'\"`/#-\\") && mysqlDialect.admissible(q+"; COMMIT") == nil {
+			t.Errorf("COMMIT behind %q is admitted", q)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package dbguard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/testdb"
+)
+
+func TestMain(m *testing.M) {
+	// gorm's cache of prepared statements has a goroutine that nothing stops.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
+}
+
+var bg = context.Background()
+
+type Order struct {
+	ID     uint
+	No     string `gorm:"size:64;uniqueIndex"`
+	Shop   string `gorm:"size:64;uniqueIndex:receipt"`
+	Serial *int   `gorm:"uniqueIndex:receipt"`
+}
+
+type Stock struct {
+	ID      int64
+	Left    int
+	Version dbguard.Version
+}
+
+// each runs f on an empty database of each kind, with dbguard installed.
+func each(t *testing.T, f func(t *testing.T, db *gorm.DB)) {
+	testdb.Each(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
+		db := open()
+		prepare(t, db)
+		f(t, db)
+	})
+}
+
+func prepare(t *testing.T, db *gorm.DB) {
+	t.Helper()
+	wantNil(t, dbguard.Install(db))
+	wantNil(t, dbguard.Install(db))
+	wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
+}
+
+func begin(t *testing.T, db *gorm.DB, o dbguard.Options) *dbguard.Tx {
+	t.Helper()
+	return beginCtx(t, bg, db, o)
+}
+
+func beginCtx(t *testing.T, ctx context.Context, db *gorm.DB, o dbguard.Options) *dbguard.Tx {
+	t.Helper()
+	tx, err := dbguard.Begin(ctx, db, o)
+	wantNil(t, err)
+	t.Cleanup(tx.Rollback)
+	return tx
+}
+
+func count(t *testing.T, db *gorm.DB, model any) int64 {
+	t.Helper()
+	var n int64
+	wantNil(t, db.Model(model).Count(&n).Error)
+	return n
+}
+
+func wantIs(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Fatalf("error is %v, want %v", err, target)
+	}
+}
+
+func wantNil(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until cond holds.
+func await(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never happened: %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
