@@ -1,0 +1,67 @@
+package teststack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// AMQP returns the URL of an empty RabbitMQ virtual host made for this test. It
+// is deleted when the test ends, and what is still connected is cut off.
+func AMQP(tb testing.TB) string {
+	tb.Helper()
+	broker, err := url.Parse(setting(tb, "BELAY_AMQP_URL"))
+	if err != nil {
+		tb.Fatal("BELAY_AMQP_URL is not a URL")
+	}
+
+	vhost := "test-" + randomName()
+	user := url.PathEscape(broker.User.Username())
+	manage(tb, http.MethodPut, "/api/vhosts/"+vhost, "")
+	tb.Cleanup(func() { manage(tb, http.MethodDelete, "/api/vhosts/"+vhost, "") })
+	manage(tb, http.MethodPut, "/api/permissions/"+vhost+"/"+user,
+		`{"configure":".*","write":".*","read":".*"}`)
+
+	broker.Path = "/" + vhost
+	return broker.String()
+}
+
+// AMQPAPI returns the base URL of RabbitMQ's HTTP API, with user and password
+// and without a slash at its end. It serves all virtual hosts: the path of the
+// URL from [AMQP] tells which one is the test's own.
+func AMQPAPI(tb testing.TB) string {
+	tb.Helper()
+	return strings.TrimSuffix(setting(tb, "BELAY_AMQP_API"), "/")
+}
+
+// manage sends one request to the HTTP API and expects success.
+func manage(tb testing.TB, method, path, body string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, AMQPAPI(tb)+path, strings.NewReader(body))
+	if err != nil {
+		tb.Fatal("BELAY_AMQP_API is not a URL")
+	}
+
+	// A connection of its own, closed at once: none is left over to look like a
+	// goroutine that the test forgot.
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		tb.Fatalf("ask rabbitmq: %v", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusMultipleChoices {
+		tb.Fatal(refusal(request, response))
+	}
+}
+
+func refusal(request *http.Request, response *http.Response) string {
+	reason, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+	return fmt.Sprintf("%s %s: rabbitmq answers %s: %s", request.Method, request.URL.Path, response.Status, reason)
+}

@@ -1,0 +1,55 @@
+// Package teststack hands tests their part of the servers that scripts/stack
+// runs: the Redis Cluster, a database and a RabbitMQ virtual host of their own.
+//
+// The servers are found through the variables that scripts/stack env prints.
+// Without them a test is skipped, and with BELAY_REQUIRE_STACK=1 it fails.
+// Only tests import this package.
+package teststack
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// limit bounds each call to a server.
+const limit = 15 * time.Second
+
+// run tells this run of a test binary from all others.
+var run = randomName()
+
+// Redis returns the addresses (host:port) of all nodes of the Redis Cluster.
+// The cluster is shared: use keys made by [Key], and leave its nodes alone.
+func Redis(tb testing.TB) []string {
+	tb.Helper()
+	return strings.Split(setting(tb, "BELAY_REDIS_ADDRS"), ",")
+}
+
+// Key returns a lock key, or a prefix of keys, that contains name and that no
+// other test, nor another run of this one, uses.
+func Key(tb testing.TB, name string) string {
+	tb.Helper()
+	return fmt.Sprintf("test-%s-%s:%s", run, randomName()[:6], name)
+}
+
+// setting returns the value of a variable that scripts/stack env sets.
+func setting(tb testing.TB, name string) string {
+	tb.Helper()
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	const how = `%s is not set: start the servers with "scripts/stack up", then: eval "$(scripts/stack env)"`
+	if os.Getenv("BELAY_REQUIRE_STACK") == "1" {
+		tb.Fatalf(how, name)
+	}
+	tb.Skipf(how, name)
+	return ""
+}
+
+// randomName returns 12 random lower-case letters and digits.
+func randomName() string {
+	return strings.ToLower(rand.Text()[:12])
+}

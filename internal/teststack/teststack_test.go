@@ -1,0 +1,145 @@
+package teststack_test
+
+import (
+	"database/sql"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+func TestRedisNodesListen(t *testing.T) {
+	addrs := teststack.Redis(t)
+	if len(addrs) != 6 {
+		t.Fatalf("addresses = %q, want six", addrs)
+	}
+	for _, addr := range addrs {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+}
+
+func TestMySQLDatabaseLivesAsLongAsItsTest(t *testing.T) {
+	var dsn string
+	t.Run("inner", func(t *testing.T) {
+		dsn = teststack.MySQL(t)
+		db := openDB(t, dsn)
+		if _, err := db.Exec("CREATE TABLE things (id INT PRIMARY KEY)"); err != nil {
+			t.Fatal(err)
+		}
+		if other := teststack.MySQL(t); other == dsn {
+			t.Errorf("two calls share the database of %d characters of DSN", len(dsn))
+		}
+	})
+	if dsn == "" {
+		t.Skip("the inner test was skipped")
+	}
+	if err := openDB(t, dsn).Ping(); err == nil || !strings.Contains(err.Error(), "Unknown database") {
+		t.Errorf("ping after the test = %v, want an unknown database", err)
+	}
+}
+
+func openDB(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestAMQPVirtualHostLivesAsLongAsItsTest(t *testing.T) {
+	var broker string
+	t.Run("inner", func(t *testing.T) {
+		broker = teststack.AMQP(t)
+		conn, err := amqp.Dial(broker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		ch, err := conn.Channel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ch.QueueDeclare("things", false, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+		if status := getStatus(t, teststack.AMQPAPI(t)+"/api/vhosts"+vhostPath(t, broker)); status != http.StatusOK {
+			t.Errorf("virtual host: status %d, want 200", status)
+		}
+	})
+	if broker == "" {
+		t.Skip("the inner test was skipped")
+	}
+	if status := getStatus(t, teststack.AMQPAPI(t)+"/api/vhosts"+vhostPath(t, broker)); status != http.StatusNotFound {
+		t.Errorf("virtual host after the test: status %d, want 404", status)
+	}
+}
+
+func vhostPath(t *testing.T, broker string) string {
+	t.Helper()
+	u, err := url.Parse(broker)
+	if err != nil {
+		t.Fatal("the broker's URL is none")
+	}
+	return u.Path
+}
+
+func getStatus(t *testing.T, address string) int {
+	t.Helper()
+	response, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+func TestKeysDiffer(t *testing.T) {
+	a, b := teststack.Key(t, "order:1"), teststack.Key(t, "order:1")
+	if a == b {
+		t.Errorf("two calls gave the same key %q", a)
+	}
+	for _, key := range []string{a, b} {
+		if !strings.HasSuffix(key, "order:1") || strings.ContainsAny(key, "{}") {
+			t.Errorf("key %q: want one that ends in order:1, without braces", key)
+		}
+	}
+}
+
+func TestWithoutStack(t *testing.T) {
+	for _, tc := range []struct {
+		require string
+		passes  bool
+		says    string
+	}{
+		{require: "", passes: true, says: "--- SKIP: TestRedisNodesListen"},
+		{require: "1", passes: false, says: "--- FAIL: TestRedisNodesListen"},
+	} {
+		t.Run("require="+tc.require, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestRedisNodesListen$", "-test.v")
+			cmd.Env = append(os.Environ(), "BELAY_REDIS_ADDRS=", "BELAY_REQUIRE_STACK="+tc.require)
+			out, err := cmd.CombinedOutput()
+			if passes := err == nil; passes != tc.passes {
+				t.Errorf("passes = %v, want %v", passes, tc.passes)
+			}
+			for _, want := range []string{tc.says, "scripts/stack up"} {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("output lacks %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
