@@ -1,0 +1,46 @@
+package monitor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/monitor/text"
+	"github.com/belaygo/belay/notify"
+)
+
+const maxDescription = 2 << 10 // bytes
+
+// alertLine renders ev for a terminal or a log: one line, whatever is in the
+// event.
+//
+//	2026-05-04T03:02:01.000Z WARNING overlap orders/orders-1 "order:42" ...
+func alertLine(ev notify.Event) string {
+	return fmt.Sprintf("%s %s %s %s/%s %s %s\n",
+		ev.CaughtAt.UTC().Format("2006-01-02T15:04:05.000Z"),
+		severity(ev), ev.Verdict, token(ev.Service), token(ev.Instance),
+		strconv.Quote(text.Clip(ev.Key, store.MaxText)),
+		text.Line(text.Clip(notify.Describe(ev), maxDescription)))
+}
+
+// severity: what the database caught is a warning; what nobody knows the
+// outcome of needs a person now.
+func severity(ev notify.Event) string {
+	if ev.Outcome == notify.Unknown && ev.Verdict != notify.Degraded {
+		return "CRITICAL"
+	}
+	return "WARNING"
+}
+
+// token returns s as one word of the line.
+func token(s string) string {
+	if s == "" {
+		return "-"
+	}
+	s = text.Clip(s, store.MaxText)
+	if strings.ContainsAny(s, ` "/`) || text.Line(s) != s {
+		return strconv.Quote(s)
+	}
+	return s
+}

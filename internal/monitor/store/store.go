@@ -1,0 +1,122 @@
+// Package store keeps the events that guard-monitor received in one SQLite
+// file.
+//
+// Add returns only after the event is on disk (WAL with synchronous=FULL), so
+// that the caller may then acknowledge the message it came in. Writes share one
+// connection, since SQLite has one writer; reads have a small pool of their own
+// that cannot write. The file must not lie on a network file system.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+
+	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
+)
+
+const readers = 4
+
+// Every connection waits for a lock and checks foreign keys.
+var pragmas = []string{"busy_timeout(5000)", "foreign_keys(1)"}
+
+// Store is safe for concurrent use.
+type Store struct {
+	write *sql.DB
+	read  *sql.DB
+}
+
+// Open opens the database in the file path, creates it if there is none, and
+// brings its schema up to date. The file is readable by its owner only. A
+// database of a newer schema is refused with ErrNewerSchema, another program's
+// with an error that says so; both are left as they are.
+func Open(ctx context.Context, path string) (*Store, error) {
+	s, err := open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open store %q: %w", path, err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, path string) (*Store, error) {
+	if path == "" {
+		return nil, errors.New("no file name given")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := touch(path); err != nil {
+		return nil, err
+	}
+	read, err := sql.Open("sqlite", dsn(path, "deferred", "query_only(1)"))
+	if err != nil {
+		return nil, err
+	}
+	read.SetMaxOpenConns(readers)
+	read.SetMaxIdleConns(readers)
+	version, err := schemaVersion(ctx, read)
+	if err != nil {
+		return nil, errors.Join(err, read.Close())
+	}
+	write, err := openWriter(ctx, path, version == 0)
+	if err != nil {
+		return nil, errors.Join(err, read.Close())
+	}
+	return &Store{write: write, read: read}, nil
+}
+
+func openWriter(ctx context.Context, path string, create bool) (*sql.DB, error) {
+	var more []string
+	if create { // the only time to choose it; before the file has a page
+		more = append(more, "auto_vacuum(2)")
+	}
+	db, err := sql.Open("sqlite", dsn(path, "immediate", append(more, "journal_mode(WAL)", "synchronous(FULL)")...))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	if err := migrate(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// touch creates the file with the mode that SQLite then copies to its log, and
+// has better words than SQLite for a folder that is not there.
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the file
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func dsn(path, txlock string, more ...string) string {
+	q := url.Values{"_txlock": {txlock}}
+	for _, p := range slices.Concat(pragmas, more) {
+		q.Add("_pragma", p)
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
+	return u.String()
+}
+
+// Ping reports whether the store can be read.
+func (s *Store) Ping(ctx context.Context) error {
+	var version int
+	if err := s.read.QueryRowContext(ctx, `SELECT max(version) FROM schema_version`).Scan(&version); err != nil {
+		return fmt.Errorf("read store: %w", err)
+	}
+	return nil
+}
+
+// Close waits for statements in progress and closes the database. It may be
+// called again.
+func (s *Store) Close() error {
+	return errors.Join(s.read.Close(), s.write.Close())
+}
