@@ -3,13 +3,16 @@
 
 # launch NODE COMMAND... runs a server with output to its log, in a session of
 # its own so that no Ctrl-C reaches it. The process itself notes who it is
-# before it becomes the server: there is no moment in which nobody knows it.
+# before it becomes the server: there is no moment in which nobody knows it. A
+# compiler that takes both cores must not look like a dead node, so servers go
+# before it where that is allowed.
 launch() {
   local node=$1 child
   shift
   rm -f "$dir/run/$node.pid"
   (
     identity "$BASHPID" >"$dir/run/$node.pid"
+    renice -n -10 -p "$BASHPID" >/dev/null 2>&1 || true
     exec setsid "$@" </dev/null >>"$dir/log/$node.log" 2>&1 9>&-
   ) &
   child=$!
