@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/belaygo/belay/guard"
+)
+
+// request is what a shopper sends.
+type request struct {
+	no string    // order number
+	to *instance // where the load balancer sends it
+
+	// patient: when told that the shop is busy, the client tries again. A double
+	// click is not worth it, the first click is on its way.
+	patient bool
+}
+
+// answer is what became of a request.
+type answer struct {
+	err   error
+	took  time.Duration
+	tries int
+}
+
+var errNotSent = errors.New("request was not sent")
+
+// newRequests returns n requests, one after the other to each instance. Every
+// second one repeats the order number before it: in turn a double click, and a
+// client that sends again because it got no answer.
+func newRequests(n int, instances []*instance) []request {
+	requests := make([]request, n)
+	for i := range requests {
+		requests[i] = request{
+			no:      fmt.Sprintf("2026-%04d", i/2+1),
+			to:      instances[i%len(instances)],
+			patient: i%4 != 1,
+		}
+	}
+	return requests
+}
+
+// crowd sends requests, all at once.
+type crowd struct {
+	requests []request
+	answers  []answer
+
+	// When half of the items are sold, one pair of requests, a click and its
+	// double, is sent by halfway, while the rest of the crowd is held at the
+	// door.
+	half    int
+	halfway func(ctx context.Context, click, double request) (clicked, doubled error)
+
+	door sync.RWMutex
+	sold atomic.Int64
+}
+
+// rush sends all requests and returns when each has its answer.
+func (c *crowd) rush(ctx context.Context) []answer {
+	c.answers = make([]answer, len(c.requests))
+	for i := range c.answers {
+		c.answers[i].err = errNotSent
+	}
+	pair := c.pair()
+	opening := make(chan struct{})
+	var shoppers sync.WaitGroup
+	for i := range c.requests {
+		if i == pair || i == pair+1 {
+			continue
+		}
+		shoppers.Go(func() {
+			<-opening
+			c.answers[i] = c.send(ctx, c.requests[i])
+			if c.answers[i].err == nil && c.sold.Add(1) == int64(c.half) {
+				c.sendPair(ctx)
+			}
+		})
+	}
+	close(opening)
+	shoppers.Wait()
+	return c.answers
+}
+
+// send sends a request until there is an answer, or just once if it is not
+// patient.
+func (c *crowd) send(ctx context.Context, r request) answer {
+	start := time.Now()
+	for tries := 1; ; tries++ {
+		err := c.try(ctx, r)
+		if !r.patient || !errors.Is(err, guard.ErrBusy) || !pause(ctx) {
+			return answer{err, time.Since(start), tries}
+		}
+	}
+}
+
+func (c *crowd) try(ctx context.Context, r request) error {
+	c.door.RLock()
+	defer c.door.RUnlock()
+	return r.to.buy(ctx, r.no)
+}
+
+// pause waits a moment, a different one for everybody. It returns false if ctx
+// ends first.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(20*time.Millisecond + rand.N(80*time.Millisecond)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// pair returns the index of the click in the middle of the crowd.
+func (c *crowd) pair() int { return len(c.requests) / 4 * 2 }
+
+// sendPair closes the door, waits until nobody is inside, and has the pair
+// sent. Whoever was inside may still have bought; half of the items are left.
+func (c *crowd) sendPair(ctx context.Context) {
+	c.door.Lock()
+	defer c.door.Unlock()
+	start, i := time.Now(), c.pair()
+	clicked, doubled := c.halfway(ctx, c.requests[i], c.requests[i+1])
+	took := time.Since(start)
+	c.answers[i] = answer{clicked, took, 1}
+	c.answers[i+1] = answer{doubled, took, 1}
+}

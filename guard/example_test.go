@@ -1,0 +1,200 @@
+package guard_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+type Sale struct {
+	ID    uint
+	No    string `gorm:"size:64;uniqueIndex"` // the second layer of an insert
+	Item  int64
+	Buyer string
+}
+
+type Item struct {
+	ID      int64
+	Left    int
+	Version dbguard.Version // the second layer of an update
+}
+
+var ErrSoldOut = errors.New("sold out")
+
+// sell sells one item: the order row makes the request harmless when it is
+// repeated, the version of the item keeps the count right.
+func sell(ctx context.Context, g *guard.Guard, no, buyer string, item int64) error {
+	order := &Sale{No: no, Item: item, Buyer: buyer}
+	return g.Do(ctx, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx *gorm.DB) error {
+		if err := tx.Create(order).Error; err != nil {
+			return err
+		}
+		return guard.Update(&Item{ID: item}, func(i *Item) error {
+			if i.Left == 0 {
+				return ErrSoldOut
+			}
+			i.Left--
+			return nil
+		})(ctx, tx)
+	}, guard.Protects(&Sale{No: no}, &Item{ID: item}))
+}
+
+func ExampleGuard_Do() {
+	db, done := exampleDB(&Sale{}, &Item{})
+	defer done()
+	db.Create(&Item{ID: 7, Left: 2})
+
+	locker, err := lock.New(memlock.New(), lock.Config{}) // in production: redislock.Open
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locker.Close(context.Background())
+	g, err := guard.New(db, locker, guard.Config{Service: "shop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx := context.Background()
+	fmt.Println("first:", sell(ctx, g, "no-1", "ann", 7))
+	fmt.Println("again:", errors.Is(sell(ctx, g, "no-1", "ann", 7), guard.ErrDuplicate))
+	fmt.Println("other:", sell(ctx, g, "no-2", "bob", 7))
+	fmt.Println("late:", sell(ctx, g, "no-3", "eve", 7))
+	// Output:
+	// first: <nil>
+	// again: true
+	// other: <nil>
+	// late: sold out
+}
+
+func ExampleInsert() {
+	db, done := exampleDB(&Sale{})
+	defer done()
+	locker, err := lock.New(memlock.New(), lock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locker.Close(context.Background())
+	g, err := guard.New(db, locker, guard.Config{Service: "shop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	err = g.Do(context.Background(), "order:no-1", guard.Insert(&Sale{No: "no-1", Buyer: "ann"}))
+	fmt.Println(err)
+	err = g.Do(context.Background(), "order:no-1", guard.Insert(&Sale{No: "no-1", Buyer: "ann"}))
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// guard: done before: dbguard: duplicate row in sales (no)
+}
+
+func ExampleUpdate() {
+	db, done := exampleDB(&Item{})
+	defer done()
+	db.Create(&Item{ID: 7, Left: 2})
+	locker, err := lock.New(memlock.New(), lock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locker.Close(context.Background())
+	g, err := guard.New(db, locker, guard.Config{Service: "shop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	item := &Item{ID: 7}
+	err = g.Do(context.Background(), "item:7", guard.Update(item, func(i *Item) error {
+		i.Left--
+		return nil
+	}))
+	fmt.Println(err, item.Left, item.Version)
+	// Output:
+	// <nil> 1 2
+}
+
+// exampleDB opens an empty SQLite database.
+func exampleDB(models ...any) (db *gorm.DB, done func()) {
+	dir, err := os.MkdirTemp("", "belay")
+	if err != nil {
+		log.Fatal(err)
+	}
+	pool, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "example.db"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	db, err = gorm.Open(sqlite.New(sqlite.Config{Conn: pool}), &gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := db.AutoMigrate(models...); err != nil {
+		log.Fatal(err)
+	}
+	return db, func() {
+		_ = pool.Close()
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// run makes a guard out of its parts, and closes them in the reverse order. ctx
+// bounds that, too, so let it last longer than serve.
+func run(ctx context.Context, db *gorm.DB, redisAddrs []string, amqpURL string) error {
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: redisAddrs})
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	locker, err := lock.New(engine, lock.Config{})
+	if err != nil {
+		return err
+	}
+	defer locker.Close(ctx)
+	publisher, err := rabbitmq.NewPublisher(amqpURL, rabbitmq.PublisherConfig{})
+	if err != nil {
+		return err
+	}
+	defer publisher.Close(ctx)
+	if err := outbox.Migrate(ctx, db); err != nil { // or its SQL files
+		return err
+	}
+	box, err := outbox.New(db, outbox.Config{Relay: publisher})
+	if err != nil {
+		return err
+	}
+	defer box.Close(ctx)
+	g, err := guard.New(db, locker, guard.Config{Service: "shop", Publisher: box})
+	if err != nil {
+		return err
+	}
+	defer g.Close(ctx)
+	return serve(ctx, g)
+}
+
+// serve stands for the program.
+func serve(ctx context.Context, g *guard.Guard) error { return g.Ping(ctx) }
+
+// Example_whole runs without servers until run asks for them: nothing dials
+// before it must.
+func Example_whole() {
+	db, done := exampleDB()
+	defer done()
+	err := run(context.Background(), db, []string{"127.0.0.1:1"}, "amqp://127.0.0.1:1/")
+	fmt.Println(err != nil)
+	// Output: true
+}
