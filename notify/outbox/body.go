@@ -1,0 +1,37 @@
+package outbox
+
+import (
+	"fmt"
+	"unicode/utf16"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// encode returns the JSON of a valid event in plain ASCII. Other characters are
+// escaped: on a connection whose character set is not utf8mb4 they would be
+// refused or changed.
+func encode(ev notify.Event) ([]byte, error) {
+	body, err := ev.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	ascii := make([]byte, 0, len(body))
+	for _, r := range string(body) {
+		switch {
+		case r < 0x80:
+			ascii = append(ascii, byte(r))
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			ascii = fmt.Appendf(ascii, `\u%04x\u%04x`, high, low)
+		default:
+			ascii = fmt.Appendf(ascii, `\u%04x`, r)
+		}
+	}
+	return ascii, nil
+}
+
+func decode(body []byte) (notify.Event, error) {
+	var ev notify.Event
+	err := ev.UnmarshalJSON(body)
+	return ev, err
+}

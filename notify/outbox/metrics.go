@@ -1,0 +1,58 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// countTimeout limits how long a scrape waits for the size of the backlog.
+const countTimeout = time.Second
+
+type metrics struct {
+	backlog *prometheus.Desc
+
+	stored, published, direct, lost, unreadable prometheus.Counter
+}
+
+func newMetrics(name string) *metrics {
+	labels := prometheus.Labels{"name": name}
+	counter := func(metric, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "belay_outbox_" + metric, Help: help, ConstLabels: labels})
+	}
+	return &metrics{
+		backlog: prometheus.NewDesc("belay_outbox_backlog",
+			"Events in the table, at most 100000; missing when the table cannot be read.", nil, labels),
+		stored:     counter("stored_total", "Events stored by this process."),
+		published:  counter("published_total", "Stored events that the relay of this process published."),
+		direct:     counter("direct_total", "Events published without being stored, since the table could not be written."),
+		lost:       counter("lost_total", "Events neither stored nor published, only logged."),
+		unreadable: counter("unreadable_total", "Rows that are no event and stay in the table."),
+	}
+}
+
+func (m *metrics) counters() []prometheus.Counter {
+	return []prometheus.Counter{m.stored, m.published, m.direct, m.lost, m.unreadable}
+}
+
+// Describe implements prometheus.Collector.
+func (o *Outbox) Describe(descs chan<- *prometheus.Desc) {
+	descs <- o.metrics.backlog
+	for _, c := range o.metrics.counters() {
+		c.Describe(descs)
+	}
+}
+
+// Collect implements prometheus.Collector. It asks the database for the size of
+// the backlog, for a second at most.
+func (o *Outbox) Collect(metrics chan<- prometheus.Metric) {
+	for _, c := range o.metrics.counters() {
+		c.Collect(metrics)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	if n, err := o.table.count(ctx); err == nil {
+		metrics <- prometheus.MustNewConstMetric(o.metrics.backlog, prometheus.GaugeValue, float64(n))
+	}
+}

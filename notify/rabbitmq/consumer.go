@@ -1,0 +1,192 @@
+package rabbitmq
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/internal/backoff"
+)
+
+// ErrReject is matched by the errors of a handler that will never take the
+// event at hand: it goes to the dead letters. After any other error the handler
+// is called again.
+var ErrReject = errors.New("rabbitmq: event rejected")
+
+// ErrRunning is returned by Run of a Consumer that is running already.
+var ErrRunning = errors.New("rabbitmq: consumer is running already")
+
+// A Handler stores one event; raw is the message's body, which it may keep. It
+// may get an event several times, and recognizes it by its ID.
+type Handler func(ctx context.Context, ev notify.Event, raw []byte) error
+
+// ConsumerConfig sets up a Consumer. The zero value is valid.
+type ConsumerConfig struct {
+	// Name is shown by the broker and told apart in metrics. Default:
+	// "monitor".
+	Name string
+	// Prefetch is how many messages may wait here, unacknowledged. Default: 50.
+	Prefetch int
+	// DialTimeout limits one attempt to connect, with handshakes and
+	// declarations. Default: 10s.
+	DialTimeout time.Duration
+	// TLS is used with amqps URLs. Default: the system's authorities and the
+	// host's name, or what the URL's query says.
+	TLS *tls.Config
+	// Logger gets lost and regained connections, failures of the handler and
+	// dead letters. Nil means silent.
+	Logger *slog.Logger
+}
+
+// maxPrefetch is what a quorum queue allows.
+const maxPrefetch = 2000
+
+func (c ConsumerConfig) withDefaults() ConsumerConfig {
+	if c.Name == "" {
+		c.Name = "monitor"
+	}
+	if c.Prefetch == 0 {
+		c.Prefetch = 50
+	}
+	if c.DialTimeout == 0 {
+		c.DialTimeout = defaultDialTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c ConsumerConfig) validate() error {
+	switch {
+	case c.Prefetch < 0 || c.Prefetch > maxPrefetch:
+		return fmt.Errorf("rabbitmq: Prefetch %d is outside 1 to %d", c.Prefetch, maxPrefetch)
+	case c.DialTimeout < 0:
+		return fmt.Errorf("rabbitmq: DialTimeout %v is negative", c.DialTimeout)
+	}
+	return nil
+}
+
+// A Consumer reads events from the monitor's queue. Its methods are safe for
+// concurrent use; it is a prometheus.Collector.
+type Consumer struct {
+	cfg     ConsumerConfig
+	dial    dialConfig
+	metrics *consumerMetrics
+
+	mu      sync.Mutex
+	running bool
+	err     error // why the queue is not read; nil while it is
+}
+
+// NewConsumer returns a Consumer of the broker at url, an AMQP URL such as
+// amqp://user:password@host:5672/vhost. It does not connect: Run does.
+func NewConsumer(url string, cfg ConsumerConfig) (*Consumer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	target, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return &Consumer{
+		cfg:     cfg,
+		dial:    dialConfig{target: target, name: "belay " + short(cfg.Name), tls: cfg.TLS, timeout: cfg.DialTimeout},
+		metrics: newConsumerMetrics(cfg.Name),
+		err:     errNotRunning,
+	}, nil
+}
+
+var (
+	errNotRunning   = errors.New("rabbitmq: consumer is not running")
+	errNotConnected = errors.New("rabbitmq: not connected yet")
+)
+
+// Connected reports whether the queue is being read.
+func (c *Consumer) Connected() bool { return c.Err() == nil }
+
+// Err returns nil while the queue is being read, and else why it is not.
+func (c *Consumer) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *Consumer) setErr(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	c.metrics.connected.Set(0)
+	if err == nil {
+		c.metrics.connected.Set(1)
+	}
+}
+
+// Run declares the topology and gives each event to handle, one at a time,
+// until ctx ends; then it disconnects and returns ctx.Err(). It connects anew
+// for as long as it takes. An event is acknowledged after handle has returned
+// nil; what the package comment says of failures applies.
+func (c *Consumer) Run(ctx context.Context, handle Handler) error {
+	if handle == nil {
+		return errors.New("rabbitmq: handle is nil")
+	}
+	if err := c.begin(); err != nil {
+		return err
+	}
+	defer c.finish()
+	pause := backoff.Backoff{Min: minPause, Max: maxPause}
+	for {
+		began := time.Now()
+		handled, err := c.consume(ctx, handle)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if handled || time.Since(began) > maxPause {
+			pause.Reset()
+		}
+		delay := pause.Next()
+		c.setErr(fmt.Errorf("rabbitmq: %w", err))
+		c.cfg.Logger.Warn("monitor queue is not read", "addr", c.dial.target.addr, "error", err, "retry_in", delay)
+		backoff.Sleep(ctx, delay, nil)
+	}
+}
+
+func (c *Consumer) begin() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running {
+		return ErrRunning
+	}
+	c.running, c.err = true, errNotConnected
+	return nil
+}
+
+func (c *Consumer) finish() {
+	c.setErr(errNotRunning)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = false
+}
+
+// consume reads the queue through one session. It reports whether a message was
+// dealt with, and why the session ended.
+func (c *Consumer) consume(ctx context.Context, handle Handler) (handled bool, err error) {
+	r := &reader{Consumer: c, handle: handle}
+	s, err := connect(ctx, c.dial, r.subscribe)
+	if err != nil {
+		return false, err
+	}
+	defer s.close()
+	r.session = s
+	c.metrics.connections.Inc()
+	c.setErr(nil)
+	c.cfg.Logger.Info("reading the monitor queue", "addr", c.dial.target.addr)
+	err = r.run(ctx)
+	return r.handled, err
+}

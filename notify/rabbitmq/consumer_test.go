@@ -1,0 +1,320 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+func TestRoundTrip(t *testing.T) {
+	broker := teststack.AMQP(t)
+	var s store
+	c, stop := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	for n := range 5 {
+		publish(t, p, n)
+	}
+	eventually(t, "all events are stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 5 })
+	if !c.Connected() || c.Err() != nil || value(t, c, "belay_consumer_connected") != 1 {
+		t.Errorf("not connected: %v", c.Err())
+	}
+	if err := c.Run(t.Context(), s.handle); !errors.Is(err, rabbitmq.ErrRunning) {
+		t.Errorf("a second Run: err = %v, want ErrRunning", err)
+	}
+	stop()
+	for n := range 5 {
+		if times := s.times(n); times != 1 {
+			t.Errorf("event %d came %d times, want once", n, times)
+		}
+	}
+	if n := depth(t, broker, rabbitmq.Queue); n != 0 {
+		t.Errorf("%d messages are left", n)
+	}
+	if c.Connected() || value(t, c, "belay_consumer_connected") != 0 {
+		t.Error("connected after the end of Run")
+	}
+}
+
+func TestRunNeedsAHandler(t *testing.T) {
+	c, err := rabbitmq.NewConsumer("amqp://host", rabbitmq.ConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "handle is nil") {
+		t.Errorf("err = %v, want one that says that handle is nil", err)
+	}
+}
+
+func TestWhatIsNoEventGoesToTheDeadLetters(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	bodies := []string{"", "{", "\xff\x00", `{"specversion":"1.0","type":"another"}`, strings.Repeat("x", 300_000)}
+	for _, body := range bodies {
+		send(t, broker, amqp.Publishing{Body: []byte(body), MessageId: "odd\x1b[2J", DeliveryMode: amqp.Persistent})
+	}
+	var s store
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	eventually(t, "the event behind is stored", func() bool { return s.has(1) })
+	eventually(t, "the dead letters are there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == len(bodies) })
+	if n := value(t, c, "belay_consumer_dead_lettered_total"); n != float64(len(bodies)) {
+		t.Errorf("dead_lettered_total = %v, want %d", n, len(bodies))
+	}
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		for _, want := range bodies {
+			got, ok, err := ch.Get(rabbitmq.DeadQueue, true)
+			if err != nil || !ok || string(got.Body) != want {
+				t.Errorf("dead letter %.40q, %v, %v; want %.40q", got.Body, ok, err, want)
+			}
+		}
+	})
+}
+
+func TestRejectedEventGoesToTheDeadLetters(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	publish(t, p, 1)
+	publish(t, p, 2)
+	s := store{fail: func(ev notify.Event) error {
+		if ev.ID == event(1).ID {
+			return errors.Join(errors.New("no such service"), rabbitmq.ErrReject)
+		}
+		return nil
+	}}
+	consume(t, broker, rabbitmq.ConsumerConfig{Prefetch: 1}, s.handle)
+	eventually(t, "the event behind is stored", func() bool { return s.has(2) })
+	eventually(t, "the dead letter is there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == 1 })
+	if n := s.times(1); n != 1 {
+		t.Errorf("the handler got the rejected event %d times, want once", n)
+	}
+}
+
+// The store is down for a while: the event waits, is not redelivered, and is
+// acknowledged once it is stored.
+func TestFailingHandlerIsCalledAgain(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	var s store
+	s.fail = func(ev notify.Event) error {
+		if s.given[ev.Key] <= 3 {
+			return errors.New("the store is down")
+		}
+		return nil
+	}
+	c, stop := consume(t, broker, rabbitmq.ConsumerConfig{Prefetch: 1}, s.handle)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	publish(t, p, 1)
+	publish(t, p, 2)
+	eventually(t, "both events are stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 2 })
+	stop()
+	for name, want := range map[string]float64{
+		"belay_consumer_received_total":         2,
+		"belay_consumer_handler_failures_total": 6,
+		"belay_consumer_dead_lettered_total":    0,
+	} {
+		if got := value(t, c, name); got != want {
+			t.Errorf("%s = %v, want %v", name, got, want)
+		}
+	}
+	for _, queue := range []string{rabbitmq.Queue, rabbitmq.DeadQueue} {
+		if n := depth(t, broker, queue); n != 0 {
+			t.Errorf("%d messages are left in %s", n, queue)
+		}
+	}
+}
+
+// The link breaks after the event was stored and before it was acknowledged, as
+// when the monitor is killed: the event comes again.
+func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	net, through := newProxy(t, broker)
+	var s store
+	var broken atomic.Bool
+	c, stop := consume(t, through, rabbitmq.ConsumerConfig{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
+		if broken.CompareAndSwap(false, true) {
+			net.cut()
+			eventually(t, "the broker has the message back", func() bool { return depth(t, broker, rabbitmq.Queue) == 1 })
+		}
+		return s.handle(ctx, ev, raw)
+	})
+	eventually(t, "the event came again", func() bool { return s.times(1) >= 2 })
+	eventually(t, "the event is acknowledged", func() bool { return value(t, c, "belay_consumer_stored_total") == 1 })
+	stop()
+	if n := depth(t, broker, rabbitmq.Queue); n != 0 {
+		t.Errorf("%d messages are left", n)
+	}
+}
+
+// An acknowledgement that comes after the link broke must not hit another
+// message, although the next session counts its messages from one again.
+func TestLateAcknowledgementHitsNothing(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	for n := range 3 {
+		publish(t, p, n)
+	}
+	net, through := newProxy(t, broker)
+	var s store
+	var broken atomic.Bool
+	_, stop := consume(t, through, rabbitmq.ConsumerConfig{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
+		if ev.ID == event(1).ID && broken.CompareAndSwap(false, true) {
+			net.cut()
+			return nil // "stored", too late to be acknowledged
+		}
+		return s.handle(ctx, ev, raw)
+	})
+	eventually(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
+	stop()
+	if n := depth(t, broker, rabbitmq.Queue); n > 1 {
+		t.Errorf("%d messages are left, want at most the last", n)
+	}
+}
+
+func TestLinkBreaksWhileTheStoreIsDown(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	net, through := newProxy(t, broker)
+	var s store
+	s.fail = func(ev notify.Event) error {
+		if s.given[ev.Key] == 1 {
+			net.cut()
+			return errors.New("the store is down")
+		}
+		return nil
+	}
+	c, _ := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
+	eventually(t, "the event is stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 1 })
+}
+
+// Publisher and consumer share a network that breaks again and again: every
+// event that was confirmed is stored.
+func TestNothingIsLostOnABreakingNetwork(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	net, through := newProxy(t, broker)
+	var s store
+	consume(t, through, rabbitmq.ConsumerConfig{Prefetch: 5}, s.handle)
+	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+
+	const n = 60
+	var publishers sync.WaitGroup
+	var published atomic.Int32
+	for worker := range 3 {
+		publishers.Go(func() {
+			for i := worker; i < n; i += 3 {
+				for p.Publish(t.Context(), event(i)) != nil && t.Context().Err() == nil {
+				}
+				published.Add(1)
+			}
+		})
+	}
+	eventually(t, "some are published", func() bool { return published.Load() >= 10 })
+	net.cut()
+	eventually(t, "more are published", func() bool { return published.Load() >= 25 })
+	net.refuse()
+	net.heal(t)
+	eventually(t, "still more are published", func() bool { return published.Load() >= 40 })
+	net.cut()
+	publishers.Wait()
+	eventually(t, "all are stored", func() bool {
+		for i := range n {
+			if !s.has(i) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func TestConsumerOnASilentEndpoint(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	net, through := newProxy(t, broker)
+	net.beSilent()
+	var s store
+	c, stop := consume(t, through, rabbitmq.ConsumerConfig{DialTimeout: time.Hour}, s.handle)
+	eventually(t, "it tries", func() bool { return net.connections() > 0 })
+	if c.Connected() || c.Err() == nil {
+		t.Error("connected to nobody")
+	}
+	stop()
+
+	c, _ = consume(t, through, rabbitmq.ConsumerConfig{DialTimeout: 50 * time.Millisecond}, s.handle)
+	eventually(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "no answer within 50ms") })
+	withoutPassword(t, through, c.Err())
+	net.heal(t)
+	eventually(t, "it is connected", c.Connected)
+}
+
+func TestQueueDeletedUnderTheConsumer(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	var s store
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	eventually(t, "it is connected", c.Connected)
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
+			t.Fatal(err)
+		}
+	})
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	eventually(t, "the event is stored", func() bool { return s.has(1) })
+}
+
+func TestQueueWithOtherArguments(t *testing.T) {
+	broker := teststack.AMQP(t)
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if _, err := ch.QueueDeclare(rabbitmq.Queue, true, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	err := rabbitmq.Declare(t.Context(), broker)
+	if err == nil || !strings.Contains(err.Error(), rabbitmq.Queue) || !strings.Contains(err.Error(), "406") {
+		t.Errorf("err = %v, want a 406 that names the queue", err)
+	}
+	var s store
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	eventually(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "406") })
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
+			t.Fatal(err)
+		}
+	})
+	eventually(t, "it is connected", c.Connected)
+	declare(t, broker) // what is there already does not matter
+}
+
+// send publishes any message, and waits for the confirm: the broker may drop
+// what it has not confirmed when the channel is closed.
+func send(t *testing.T, broker string, message amqp.Publishing) {
+	t.Helper()
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if err := ch.Confirm(false); err != nil {
+			t.Fatal(err)
+		}
+		confirm, err := ch.PublishWithDeferredConfirm(rabbitmq.Exchange, "event.odd", true, false, message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if acked, err := confirm.WaitContext(t.Context()); err != nil || !acked {
+			t.Fatalf("confirmed %v, err %v", acked, err)
+		}
+	})
+}

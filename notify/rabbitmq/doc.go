@@ -1,0 +1,46 @@
+// Package rabbitmq takes events to RabbitMQ and from there to the monitor.
+//
+// A [Publisher] sends each event persistent, mandatory and with a publisher
+// confirm, one at a time: Publish returns nil only after the broker has routed
+// the event to a queue and taken responsibility for it. A message that no queue
+// wants is confirmed as well, but returned first; with one message in flight
+// the return is certain to be seen before the confirm, and matched by its id.
+// Where the outcome is unknown (a timeout, a lost connection) Publish returns
+// an error, and the event may be published again under the same id.
+//
+// A [Consumer] acknowledges an event only after its handler has returned nil,
+// so that an event is handled at least once; handlers must be idempotent by
+// Event.ID. What is no event goes to the dead letters. When a handler fails,
+// the consumer keeps the delivery and calls the handler again after a growing
+// pause, for as long as it takes. It does not give the message back: the broker
+// counts each return, and after [DeliveryLimit] of them takes the message for
+// poisonous, so that a store that is down for minutes would empty the queue into
+// the dead letters. An event that can never be stored is for the handler to tell
+// with [ErrReject]. Meanwhile at most Prefetch messages wait in memory, and the
+// broker keeps the rest. (RabbitMQ takes back a message that is not acknowledged
+// within its consumer_timeout, 30 minutes by default; that is one return.)
+//
+// Only the monitor declares the topology (see [Declare]), since the arguments of
+// a queue cannot be changed and must not be fought over. Until it has, Publish
+// answers [ErrUnroutable] and the events stay in the outbox.
+//
+// # Connections
+//
+// A connection and its channel live and die together, as one generation: they
+// are opened, used and closed by a single goroutine, and whatever goes wrong
+// with one of them ends both. The next generation has new objects. The client
+// library's own recovery is left off. It reopens the same channel object, whose
+// delivery tags start again at one: an acknowledgement that comes late then hits
+// another message, which nobody has processed. And it gives up for good after a
+// few attempts. Here an acknowledgement can only reach the channel that brought
+// the message, which is closed for good when its connection is, and attempts go
+// on for ever, after pauses that grow from half a second to half a minute with
+// full jitter. A Publish does not wait out such a pause: it makes the Publisher
+// try at once.
+//
+// Nothing waits without end for a broker: dialling, the handshake and the
+// declarations have one common limit, each write has a deadline, each confirm a
+// timeout, and a closing handshake that is not answered is cut off. A broker
+// that announces that it takes no messages for lack of memory or disk
+// ([ErrBlocked]) is not sent any.
+package rabbitmq

@@ -1,0 +1,126 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// A lane publishes on one session, one message at a time. So a returned message
+// is known from a taken one: the broker returns it before it confirms it, and
+// the client library hands on the return before it reads the confirm.
+type lane struct {
+	session   *session
+	timeout   time.Duration
+	returns   chan amqp.Return
+	blockings chan amqp.Blocking
+	blocked   error // ErrBlocked with the broker's reason, or nil
+}
+
+func newLane(s *session, timeout time.Duration) *lane {
+	return &lane{
+		session: s,
+		timeout: timeout,
+		// Buffers for more than can come between two looks at the channels: the
+		// library stops reading from the socket while one is full.
+		returns:   s.ch.NotifyReturn(make(chan amqp.Return, 16)),
+		blockings: s.conn.NotifyBlocked(make(chan amqp.Blocking, 16)),
+	}
+}
+
+// publish returns what became of the request, and an error if the session can
+// carry no more. After the request's own context has ended it goes on waiting
+// for the confirm, up to the timeout, since the message is on its way.
+func (l *lane) publish(ctx context.Context, r *request) (outcome, spoilt error) {
+	if err := r.ctx.Err(); err != nil {
+		return err, nil
+	}
+	l.drain()
+	if l.blocked != nil {
+		return l.blocked, nil
+	}
+	confirm, err := l.session.ch.PublishWithDeferredConfirm(Exchange, r.key, true, false, r.message)
+	if err != nil {
+		err = fmt.Errorf("rabbitmq: send: %w", err)
+		return err, err
+	}
+	timer := time.NewTimer(l.timeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-confirm.Done():
+			return l.settle(confirm, r.message.MessageId)
+		case blocking := <-l.blockings:
+			if l.setBlocked(blocking); l.blocked != nil {
+				return l.blocked, nil
+			}
+		case <-timer.C:
+			err := fmt.Errorf("rabbitmq: no confirm within %v", l.timeout)
+			return err, err
+		case <-ctx.Done():
+			return ErrClosed, ErrClosed
+		}
+	}
+}
+
+// settle judges a message whose confirm is done. It is also done, and not
+// acknowledged, when the channel was closed meanwhile.
+func (l *lane) settle(confirm *amqp.DeferredConfirmation, id string) (outcome, spoilt error) {
+	if confirm.Acked() {
+		if l.returned(id) {
+			return ErrUnroutable, nil
+		}
+		return nil, nil
+	}
+	if !l.session.ch.IsClosed() {
+		return ErrRefused, nil
+	}
+	reason := <-l.session.closed
+	spoilt = end(reason)
+	if reason != nil && reason.Code == amqp.NotFound {
+		return fmt.Errorf("%w: %w", ErrUnroutable, spoilt), spoilt
+	}
+	return fmt.Errorf("rabbitmq: connection lost before the confirm: %w", spoilt), spoilt
+}
+
+// returned reports whether the message with this id came back. Returns of
+// earlier messages, whose confirm nobody waited for, are dropped.
+func (l *lane) returned(id string) bool {
+	found := false
+	for {
+		select {
+		case back, ok := <-l.returns:
+			if !ok {
+				return found
+			}
+			found = found || back.MessageId == id
+		default:
+			return found
+		}
+	}
+}
+
+// drain takes in what came since the last look.
+func (l *lane) drain() {
+	l.returned("")
+	for {
+		select {
+		case blocking, ok := <-l.blockings:
+			if !ok {
+				return
+			}
+			l.setBlocked(blocking)
+		default:
+			return
+		}
+	}
+}
+
+func (l *lane) setBlocked(b amqp.Blocking) {
+	l.blocked = nil
+	if b.Active {
+		l.blocked = fmt.Errorf("%w: %.80q", ErrBlocked, b.Reason)
+	}
+}

@@ -1,0 +1,43 @@
+package rabbitmq
+
+import (
+	"fmt"
+	"strings"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// maxShortString is the longest text, in bytes, of a message property.
+const maxShortString = 255
+
+// encode returns the message for an event: structured CloudEvents JSON, with
+// what a person looks for first copied to the properties.
+func encode(ev notify.Event) (amqp.Publishing, error) {
+	body, err := ev.MarshalJSON()
+	if err != nil {
+		return amqp.Publishing{}, fmt.Errorf("encode event: %w", err)
+	}
+	return amqp.Publishing{
+		ContentType:  notify.ContentType,
+		DeliveryMode: amqp.Persistent,
+		MessageId:    ev.ID,
+		Type:         notify.EventType,
+		Timestamp:    ev.CaughtAt.UTC(),
+		AppId:        short(ev.Service),
+		Body:         body,
+	}, nil
+}
+
+// short cuts s to what a property can hold.
+func short(s string) string {
+	return strings.ToValidUTF8(s[:min(len(s), maxShortString)], "")
+}
+
+// decode accepts whatever content type the message claims: its body decides.
+func decode(d *amqp.Delivery) (notify.Event, error) {
+	var ev notify.Event
+	err := ev.UnmarshalJSON(d.Body)
+	return ev, err
+}

@@ -1,0 +1,64 @@
+package rabbitmq_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+	_ "modernc.org/sqlite"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+// The whole path: the broker is away when the events happen, then it is there
+// without a queue, then the monitor comes. Each event is stored.
+func TestOutboxToStore(t *testing.T) {
+	broker := teststack.AMQP(t)
+	net, through := newProxy(t, broker)
+	net.refuse()
+	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p, PollInterval: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 5 {
+		if err := o.Publish(t.Context(), event(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	net.heal(t)
+	eventually(t, "an event is unroutable", func() bool { return value(t, p, "belay_rabbitmq_connections_total") > 0 })
+
+	var s store
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	eventually(t, "the monitor is there", c.Connected)
+	if err := o.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := value(t, o, "belay_outbox_backlog"); n != 0 {
+		t.Errorf("%v events are left in the outbox", n)
+	}
+	eventually(t, "all events are stored", func() bool { return s.has(0, 1, 2, 3, 4) })
+}
+
+func openDatabase(t *testing.T) *gorm.DB {
+	t.Helper()
+	pool, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "outbox.db")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	db, err := gorm.Open(sqlite.New(sqlite.Config{Conn: pool}), &gorm.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := outbox.Migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}

@@ -1,0 +1,215 @@
+package rabbitmq_test
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A proxy stands between a client and the broker and makes the faults of a
+// network.
+type proxy struct {
+	broker string // host:port
+	addr   string // its own
+	wg     sync.WaitGroup
+	said   atomic.Int64 // how often the clients said something
+	hungUp atomic.Int64 // how many links the broker ended
+
+	mu       sync.Mutex
+	listener net.Listener // nil while connections are refused
+	silent   bool         // accept, and say nothing
+	links    map[*link]struct{}
+	accepted int
+}
+
+// A link is one connection through the proxy.
+type link struct {
+	client, broker net.Conn // broker is nil on a silent link
+
+	mu   sync.Mutex // while something is written to the client
+	held sync.Mutex // while the broker is kept from speaking
+	deaf sync.Mutex // while the broker is kept from hearing
+}
+
+// newProxy returns a proxy to the broker of an AMQP URL, and the URL through it.
+func newProxy(t *testing.T, brokerURL string) (*proxy, string) {
+	t.Helper()
+	u, err := url.Parse(brokerURL)
+	if err != nil {
+		t.Fatal("the broker's URL is none")
+	}
+	p := &proxy{broker: u.Host, addr: "127.0.0.1:0", links: map[*link]struct{}{}}
+	p.heal(t)
+	t.Cleanup(func() {
+		p.refuse()
+		p.wg.Wait()
+	})
+	u.Host = p.addr
+	return p, u.String()
+}
+
+// heal makes the network sound again.
+func (p *proxy) heal(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = false
+	if p.listener != nil {
+		return
+	}
+	listener, err := net.Listen("tcp", p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.listener, p.addr = listener, listener.Addr().String()
+	p.wg.Go(func() { p.accept(listener) })
+}
+
+func (p *proxy) accept(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		p.accepted++
+		l := &link{client: client}
+		p.links[l] = struct{}{}
+		silent := p.silent
+		p.mu.Unlock()
+		if !silent {
+			p.join(l)
+		}
+	}
+}
+
+func (p *proxy) join(l *link) {
+	broker, err := net.Dial("tcp", p.broker)
+	if err != nil {
+		l.client.Close()
+		return
+	}
+	p.mu.Lock()
+	l.broker = broker
+	p.mu.Unlock()
+	p.wg.Go(func() {
+		io.Copy(ear{p, l, broker}, l.client)
+		p.drop(l)
+	})
+	p.wg.Go(func() {
+		if _, err := io.Copy(l, broker); err == nil {
+			p.hungUp.Add(1)
+		}
+		p.drop(l)
+	})
+}
+
+// Write passes on what the broker says.
+func (l *link) Write(b []byte) (int, error) {
+	l.held.Lock()
+	defer l.held.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.client.Write(b)
+}
+
+// An ear passes on what the client says.
+type ear struct {
+	proxy  *proxy
+	link   *link
+	broker net.Conn
+}
+
+func (e ear) Write(b []byte) (int, error) {
+	e.proxy.said.Add(1)
+	e.link.deaf.Lock()
+	defer e.link.deaf.Unlock()
+	return e.broker.Write(b)
+}
+
+func (p *proxy) drop(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.client.Close()
+	if l.broker != nil {
+		l.broker.Close()
+	}
+	delete(p.links, l)
+}
+
+func (p *proxy) all() []*link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var links []*link
+	for l := range p.links {
+		links = append(links, l)
+	}
+	return links
+}
+
+// cut breaks all connections; new ones are welcome.
+func (p *proxy) cut() {
+	for _, l := range p.all() {
+		p.drop(l)
+	}
+}
+
+// refuse breaks all connections and refuses new ones.
+func (p *proxy) refuse() {
+	p.mu.Lock()
+	if p.listener != nil {
+		p.listener.Close()
+		p.listener = nil
+	}
+	p.mu.Unlock()
+	p.cut()
+}
+
+// beSilent breaks all connections, accepts new ones and says nothing.
+func (p *proxy) beSilent() {
+	p.mu.Lock()
+	p.silent = true
+	p.mu.Unlock()
+	p.cut()
+}
+
+// hold keeps back what the broker says, until release is called.
+func (p *proxy) hold() (release func()) {
+	return lockAll(p.all(), func(l *link) *sync.Mutex { return &l.held })
+}
+
+// deafen keeps back what the clients say, until release is called.
+func (p *proxy) deafen() (release func()) {
+	return lockAll(p.all(), func(l *link) *sync.Mutex { return &l.deaf })
+}
+
+func lockAll(links []*link, which func(*link) *sync.Mutex) (unlock func()) {
+	for _, l := range links {
+		which(l).Lock()
+	}
+	return func() {
+		for _, l := range links {
+			which(l).Unlock()
+		}
+	}
+}
+
+// inject says something to the clients in the broker's name. Nothing else may
+// be on its way.
+func (p *proxy) inject(frame []byte) {
+	for _, l := range p.all() {
+		l.mu.Lock()
+		l.client.Write(frame)
+		l.mu.Unlock()
+	}
+}
+
+// connections returns how many connections were accepted so far.
+func (p *proxy) connections() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.accepted
+}

@@ -1,0 +1,210 @@
+package rabbitmq
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/notify"
+)
+
+var (
+	// ErrClosed is returned by a Publisher after Close.
+	ErrClosed = errors.New("rabbitmq: closed")
+	// ErrUnroutable means that no queue wants the event, as long as no monitor
+	// has declared the topology.
+	ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared the queue")
+	// ErrBlocked means that the broker takes no messages, for lack of memory or
+	// disk.
+	ErrBlocked = errors.New("rabbitmq: blocked by the broker")
+	// ErrRefused means that the broker, asked to take responsibility for the
+	// event, said no: its queue is full, or cannot reach a majority.
+	ErrRefused = errors.New("rabbitmq: refused by the broker")
+)
+
+// PublisherConfig sets up a Publisher. The zero value is valid.
+type PublisherConfig struct {
+	// Name is shown by the broker and told apart in metrics. Default:
+	// "publisher".
+	Name string
+	// Timeout limits one Publish: connecting if need be, sending, and the
+	// confirm. Default: 5s.
+	Timeout time.Duration
+	// DialTimeout limits one attempt to connect, handshakes included. Default:
+	// 10s.
+	DialTimeout time.Duration
+	// TLS is used with amqps URLs. Default: the system's authorities and the
+	// host's name, or what the URL's query says.
+	TLS *tls.Config
+	// Logger gets lost and regained connections. Nil means silent.
+	Logger *slog.Logger
+}
+
+func (c PublisherConfig) withDefaults() PublisherConfig {
+	if c.Name == "" {
+		c.Name = "publisher"
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 5 * time.Second
+	}
+	if c.DialTimeout == 0 {
+		c.DialTimeout = defaultDialTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c PublisherConfig) validate() error {
+	switch {
+	case c.Timeout < 0:
+		return fmt.Errorf("rabbitmq: Timeout %v is negative", c.Timeout)
+	case c.DialTimeout < 0:
+		return fmt.Errorf("rabbitmq: DialTimeout %v is negative", c.DialTimeout)
+	}
+	return nil
+}
+
+// A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
+// for concurrent use, and a prometheus.Collector.
+type Publisher struct {
+	cfg     PublisherConfig
+	dial    dialConfig
+	metrics *publisherMetrics
+
+	requests chan *request      // taken by the supervisor in every state but dialling
+	pings    chan chan struct{} // taken by the supervisor when idle or connected
+	stop     context.CancelFunc
+	done     chan struct{}
+
+	mu      sync.Mutex
+	lastErr error // why there is no connection, if there is none
+}
+
+var _ notify.Publisher = (*Publisher)(nil)
+
+// A request is one message on its way through the supervisor, which answers
+// each request that it has taken.
+type request struct {
+	ctx     context.Context
+	key     string
+	message amqp.Publishing
+	answer  chan error // buffered
+}
+
+// NewPublisher returns a Publisher to the broker at url, an AMQP URL such as
+// amqp://user:password@host:5672/vhost. It does not connect: the first Publish
+// or Ping does. The caller closes the Publisher.
+func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	target, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p := &Publisher{
+		cfg:      cfg,
+		dial:     dialConfig{target: target, name: "belay " + short(cfg.Name), tls: cfg.TLS, timeout: cfg.DialTimeout},
+		metrics:  newPublisherMetrics(cfg.Name),
+		requests: make(chan *request),
+		pings:    make(chan chan struct{}),
+		stop:     stop,
+		done:     make(chan struct{}),
+	}
+	go newSupervisor(p).run(ctx)
+	return p, nil
+}
+
+// Publish returns nil once the broker has routed ev to a queue and confirmed
+// it. After any other outcome than ErrUnroutable, ErrBlocked, ErrRefused and
+// ErrClosed it is unknown whether the broker has the event.
+func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
+	message, err := encode(ev)
+	if err != nil {
+		return fmt.Errorf("rabbitmq: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+	defer cancel()
+	err = p.send(&request{ctx: ctx, key: RoutingKey(ev.Verdict), message: message, answer: make(chan error, 1)})
+	p.metrics.count(err)
+	if err != nil {
+		return fmt.Errorf("publish event: %w", err)
+	}
+	return nil
+}
+
+func (p *Publisher) send(r *request) error {
+	select {
+	case p.requests <- r:
+	case <-r.ctx.Done():
+		return p.unanswered(r.ctx)
+	case <-p.done:
+		return ErrClosed
+	}
+	select {
+	case err := <-r.answer:
+		return err
+	case <-r.ctx.Done():
+		return p.unanswered(r.ctx)
+	}
+}
+
+// Ping waits until there is a connection or ctx ends, which it makes an error
+// that tells what the last attempt to connect came to.
+func (p *Publisher) Ping(ctx context.Context) error {
+	connected := make(chan struct{})
+	select {
+	case p.pings <- connected:
+	case <-ctx.Done():
+		return fmt.Errorf("ping broker: %w", p.unanswered(ctx))
+	case <-p.done:
+		return fmt.Errorf("ping broker: %w", ErrClosed)
+	}
+	select {
+	case <-connected:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("ping broker: %w", p.unanswered(ctx))
+	case <-p.done:
+		return fmt.Errorf("ping broker: %w", ErrClosed)
+	}
+}
+
+// unanswered is the error when ctx ended first.
+func (p *Publisher) unanswered(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lastErr == nil {
+		return fmt.Errorf("rabbitmq: %w", ctx.Err())
+	}
+	return fmt.Errorf("%w (%w)", p.lastErr, ctx.Err())
+}
+
+func (p *Publisher) setLastErr(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastErr = err
+}
+
+// Close disconnects. A Publish that is under way ends with ErrClosed, and its
+// outcome is unknown. Close may be called again. It ends with ctx, or about a
+// second after the call when the broker does not answer.
+func (p *Publisher) Close(ctx context.Context) error {
+	p.stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("rabbitmq: close: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,140 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/internal/backoff"
+)
+
+// errCancelled tells that the broker took the queue away while the connection
+// was fine: it was deleted, or its leader moved.
+var errCancelled = errors.New("the broker cancelled the consumer")
+
+// A reader gives the messages of one session to the handler.
+type reader struct {
+	*Consumer
+	session   *session
+	messages  <-chan amqp.Delivery
+	cancelled <-chan string // consumer tags
+	handle    Handler
+	handled   bool // a message was dealt with
+}
+
+// subscribe declares the topology and begins to consume.
+func (r *reader) subscribe(ch *amqp.Channel) (err error) {
+	if err := declare(ch); err != nil {
+		return err
+	}
+	if err := ch.Qos(r.cfg.Prefetch, 0, false); err != nil {
+		return fmt.Errorf("set prefetch: %w", err)
+	}
+	r.cancelled = ch.NotifyCancel(make(chan string, 1))
+	r.messages, err = ch.Consume(Queue, "", false, false, false, false, nil)
+	if err != nil {
+		return fmt.Errorf("consume %s: %w", Queue, err)
+	}
+	return nil
+}
+
+// run returns why the session can no longer be used.
+func (r *reader) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case reason := <-r.session.closed:
+			return end(reason)
+		case <-r.cancelled:
+			return r.over()
+		case d, ok := <-r.messages:
+			if !ok {
+				return r.over()
+			}
+			if err := r.take(ctx, &d); err != nil {
+				return err
+			}
+			r.handled = true
+		}
+	}
+}
+
+// over tells a cancelled consumer from a closed channel, which closes the
+// consumer's Go channels as well.
+func (r *reader) over() error {
+	if !r.session.ch.IsClosed() {
+		return errCancelled
+	}
+	return end(<-r.session.closed)
+}
+
+// take deals with one message to the end. An error means that the session is
+// over; the broker then delivers the message again.
+func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
+	r.metrics.received.Inc()
+	ev, err := decode(d)
+	if err != nil {
+		return r.deadLetter(d, err)
+	}
+	err = r.store(ctx, ev, d.Body)
+	switch {
+	case errors.Is(err, ErrReject):
+		return r.deadLetter(d, err)
+	case err != nil:
+		return err
+	}
+	if err := d.Ack(false); err != nil {
+		return fmt.Errorf("acknowledge event: %w", err)
+	}
+	r.metrics.stored.Inc()
+	return nil
+}
+
+// store calls the handler until it takes or rejects the event. The delivery is
+// kept meanwhile: giving it back would only wear out its delivery limit.
+func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
+	pause := backoff.Backoff{Min: minPause, Max: maxPause}
+	for {
+		err := r.handle(ctx, ev, raw)
+		if err == nil || errors.Is(err, ErrReject) {
+			return err
+		}
+		r.metrics.failures.Inc()
+		delay := pause.Next()
+		r.cfg.Logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
+		if err := r.wait(ctx, delay); err != nil {
+			return err
+		}
+	}
+}
+
+// wait pauses, and returns an error if the session ends.
+func (r *reader) wait(ctx context.Context, delay time.Duration) error {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case reason := <-r.session.closed:
+		return end(reason)
+	case <-r.cancelled:
+		return r.over()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// deadLetter lets the broker take the message to the dead letters.
+func (r *reader) deadLetter(d *amqp.Delivery, reason error) error {
+	r.cfg.Logger.Error("message goes to the dead letters", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", reason)
+	if err := d.Reject(false); err != nil {
+		return fmt.Errorf("reject message: %w", err)
+	}
+	r.metrics.deadLettered.Inc()
+	return nil
+}

@@ -1,0 +1,151 @@
+package rabbitmq
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+const (
+	heartbeat    = 10 * time.Second
+	writeTimeout = 5 * time.Second // for one write to the socket
+	closeTimeout = time.Second     // for the closing handshake
+)
+
+// Pauses between attempts to connect.
+const (
+	minPause = 500 * time.Millisecond
+	maxPause = 30 * time.Second
+)
+
+// dialConfig tells how to connect.
+type dialConfig struct {
+	target  target
+	name    string // shown by the broker
+	tls     *tls.Config
+	timeout time.Duration
+}
+
+const defaultDialTimeout = 10 * time.Second
+
+func (c dialConfig) withDefaults() dialConfig {
+	if c.timeout == 0 {
+		c.timeout = defaultDialTimeout
+	}
+	return c
+}
+
+// A session is one generation: a connection and its channel. One goroutine owns
+// it. Nothing survives it, and it is never repaired.
+type session struct {
+	conn   *amqp.Connection
+	ch     *amqp.Channel
+	socket net.Conn
+	closed chan *amqp.Error // the end of the channel, for whatever reason
+	unhook func() bool
+}
+
+// connect opens a session and lets setup prepare its channel, all within
+// c.timeout. When ctx ends later, the session's end becomes bounded in time: the
+// socket is cut after closeTimeout.
+func connect(ctx context.Context, c dialConfig, setup func(*amqp.Channel) error) (*session, error) {
+	limit, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	s := &session{closed: make(chan *amqp.Error, 1)}
+	err := s.open(limit, c, setup)
+	if err != nil {
+		s.close()
+		if limit.Err() != nil {
+			err = fmt.Errorf("%w (%v)", timedOut(limit, c.timeout), err)
+		}
+		return nil, fmt.Errorf("connect to %s: %w", c.target.addr, err)
+	}
+	s.unhook = context.AfterFunc(ctx, func() {
+		time.AfterFunc(closeTimeout, func() { s.socket.Close() })
+	})
+	return s, nil
+}
+
+func timedOut(ctx context.Context, timeout time.Duration) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %v: %w", timeout, ctx.Err())
+	}
+	return ctx.Err()
+}
+
+// open cuts the socket when ctx ends, since the client library's calls cannot
+// be interrupted otherwise.
+func (s *session) open(ctx context.Context, c dialConfig, setup func(*amqp.Channel) error) error {
+	stop := func() bool { return true }
+	defer func() { stop() }()
+
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName(c.name)
+	conn, err := amqp.DialConfig(c.target.url, amqp.Config{
+		Heartbeat:       heartbeat,
+		Properties:      properties,
+		TLSClientConfig: c.tls.Clone(), // the library sets its ServerName
+		Dial: func(network, addr string) (net.Conn, error) {
+			socket, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			s.socket = boundedWrites{socket}
+			stop = context.AfterFunc(ctx, func() { socket.Close() })
+			return s.socket, nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.conn = conn
+	if s.ch, err = conn.Channel(); err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	s.ch.NotifyClose(s.closed)
+	if err := setup(s.ch); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// close ends the session, with the closing handshake if there is somebody to
+// answer it within closeTimeout. What remains unacknowledged goes back to its
+// queue.
+func (s *session) close() {
+	if s.unhook != nil {
+		s.unhook()
+	}
+	if s.conn != nil {
+		cut := time.AfterFunc(closeTimeout, func() { s.socket.Close() })
+		defer cut.Stop()
+		_ = s.conn.Close() // broken already, as often as not
+	}
+	if s.socket != nil {
+		_ = s.socket.Close()
+	}
+}
+
+// end returns why the channel was closed, given what came out of closed.
+func end(reason *amqp.Error) error {
+	if reason == nil {
+		return errors.New("connection closed")
+	}
+	return reason
+}
+
+// boundedWrites fails a write that the peer does not take, instead of blocking
+// until the peer is known to be dead.
+type boundedWrites struct{ net.Conn }
+
+func (c boundedWrites) Write(b []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}

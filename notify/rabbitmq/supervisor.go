@@ -1,0 +1,171 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/notify/internal/backoff"
+)
+
+// A supervisor is the one goroutine of a Publisher. It owns the session, and it
+// answers each request that it takes. It waits for the first demand, and from
+// then on keeps a connection by itself.
+type supervisor struct {
+	*Publisher
+	pause   backoff.Backoff
+	session *session
+	waiting []chan struct{} // pings to be answered once connected
+}
+
+func newSupervisor(p *Publisher) *supervisor {
+	return &supervisor{Publisher: p, pause: backoff.Backoff{Min: minPause, Max: maxPause}}
+}
+
+func (s *supervisor) run(ctx context.Context) {
+	defer close(s.done)
+	demand := s.idle(ctx)
+	for ctx.Err() == nil {
+		err := s.attempt(ctx, demand)
+		if ctx.Err() != nil {
+			return
+		}
+		delay := s.pause.Next()
+		s.setLastErr(fmt.Errorf("rabbitmq: not connected: %w", err))
+		s.cfg.Logger.Warn("not connected to rabbitmq", "addr", s.dial.target.addr, "error", err, "retry_in", delay)
+		demand = s.wait(ctx, delay)
+	}
+	s.refuse(ctx, demand, ErrClosed)
+}
+
+// attempt connects and serves, beginning with demand, until the session fails
+// or ctx ends.
+func (s *supervisor) attempt(ctx context.Context, demand *request) error {
+	if err := s.open(ctx); err != nil {
+		s.refuse(ctx, demand, err)
+		return err
+	}
+	s.cfg.Logger.Info("connected to rabbitmq", "addr", s.dial.target.addr)
+	opened := time.Now()
+	err := s.serve(ctx, demand)
+	s.shut()
+	if time.Since(opened) > maxPause {
+		s.pause.Reset()
+	}
+	return err
+}
+
+// idle waits for the first demand.
+func (s *supervisor) idle(ctx context.Context) *request {
+	select {
+	case r := <-s.requests:
+		return r
+	case ping := <-s.pings:
+		s.waiting = append(s.waiting, ping)
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// wait pauses before the next attempt. A request cuts the pause short, but for a
+// moment that keeps a row of requests from becoming a row of attempts.
+func (s *supervisor) wait(ctx context.Context, delay time.Duration) *request {
+	floor := time.Now().Add(min(delay, minPause))
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return nil
+	case r := <-s.requests:
+		backoff.Sleep(ctx, time.Until(floor), r.ctx.Done())
+		return r
+	}
+}
+
+// refuse answers the request that demanded an attempt, and those that came
+// during it.
+func (s *supervisor) refuse(ctx context.Context, demand *request, err error) {
+	if ctx.Err() != nil {
+		err = ErrClosed
+	} else {
+		err = fmt.Errorf("rabbitmq: not connected: %w", err)
+	}
+	if demand != nil {
+		demand.answer <- err
+	}
+	for {
+		select {
+		case r := <-s.requests:
+			r.answer <- err
+		default:
+			return
+		}
+	}
+}
+
+func (s *supervisor) open(ctx context.Context) error {
+	session, err := connect(ctx, s.dial, func(ch *amqp.Channel) error {
+		if err := ch.Confirm(false); err != nil {
+			return fmt.Errorf("turn on confirms: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.session = session
+	s.setLastErr(nil)
+	s.metrics.connections.Inc()
+	s.metrics.connected.Set(1)
+	for _, ping := range s.waiting {
+		close(ping)
+	}
+	s.waiting = nil
+	return nil
+}
+
+func (s *supervisor) shut() {
+	s.metrics.connected.Set(0)
+	s.session.close()
+	s.session = nil
+}
+
+// serve publishes on the session until it fails or ctx ends.
+func (s *supervisor) serve(ctx context.Context, demand *request) error {
+	lane := newLane(s.session, s.cfg.Timeout)
+	if demand != nil {
+		if err := s.carry(ctx, lane, demand); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case reason := <-s.session.closed:
+			return end(reason)
+		case blocking := <-lane.blockings:
+			lane.setBlocked(blocking)
+		case ping := <-s.pings:
+			close(ping)
+		case r := <-s.requests:
+			if err := s.carry(ctx, lane, r); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// carry publishes one request. It returns an error if the session is spoilt.
+func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
+	outcome, spoilt := lane.publish(ctx, r)
+	r.answer <- outcome
+	if outcome == nil {
+		s.pause.Reset()
+	}
+	return spoilt
+}

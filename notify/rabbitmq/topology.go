@@ -1,0 +1,84 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// The names that publishers and the monitor share.
+const (
+	Exchange       = "belay.events"       // topic, durable; events arrive here
+	Queue          = "belay.monitor"      // quorum; the monitor reads it
+	DeadExchange   = "belay.dead"         // fanout, durable
+	DeadQueue      = "belay.monitor.dead" // quorum; what the monitor could not take
+	bindingPattern = "event.*"
+)
+
+const (
+	// DeliveryLimit is how often the broker delivers a message again before it
+	// goes to the dead letters.
+	DeliveryLimit = 10
+	// MaxQueueBytes bounds the queue. A full queue refuses events, which then
+	// stay in the outbox.
+	MaxQueueBytes = 1 << 30
+)
+
+// RoutingKey returns the routing key of events with the given verdict.
+func RoutingKey(v notify.Verdict) string { return "event." + string(v) }
+
+// Declare declares the exchanges, queues and bindings on the broker at url. It
+// changes nothing that is there already, and fails if something of the same
+// name is there with other arguments. The monitor's Consumer does this by
+// itself; publishers never do.
+func Declare(ctx context.Context, url string) error {
+	target, err := parseURL(url)
+	if err != nil {
+		return err
+	}
+	s, err := connect(ctx, dialConfig{target: target, name: "belay declare"}.withDefaults(), declare)
+	if err != nil {
+		return fmt.Errorf("rabbitmq: declare topology: %w", err)
+	}
+	s.close()
+	return nil
+}
+
+// declare starts with the dead letters: with at-least-once dead-lettering the
+// queue must have somewhere to send them from its first message on.
+func declare(ch *amqp.Channel) error {
+	if err := ch.ExchangeDeclare(DeadExchange, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
+		return fmt.Errorf("declare exchange %s: %w", DeadExchange, err)
+	}
+	if err := declareQueue(ch, DeadQueue, DeadExchange, "", amqp.Table{
+		amqp.QueueTypeArg: amqp.QueueTypeQuorum,
+	}); err != nil {
+		return err
+	}
+	if err := ch.ExchangeDeclare(Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
+		return fmt.Errorf("declare exchange %s: %w", Exchange, err)
+	}
+	return declareQueue(ch, Queue, Exchange, bindingPattern, amqp.Table{
+		amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
+		"x-delivery-limit":       DeliveryLimit,
+		"x-dead-letter-exchange": DeadExchange,
+		"x-dead-letter-strategy": "at-least-once",
+		// Required by at-least-once: with another overflow behaviour the broker
+		// silently falls back to at-most-once.
+		amqp.QueueOverflowArg:    amqp.QueueOverflowRejectPublish,
+		amqp.QueueMaxLenBytesArg: MaxQueueBytes,
+	})
+}
+
+func declareQueue(ch *amqp.Channel, name, exchange, key string, args amqp.Table) error {
+	if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
+		return fmt.Errorf("declare queue %s: %w", name, err)
+	}
+	if err := ch.QueueBind(name, key, exchange, false, nil); err != nil {
+		return fmt.Errorf("bind queue %s: %w", name, err)
+	}
+	return nil
+}
