@@ -51,10 +51,10 @@ func prepare(t *testing.T, db *gorm.DB) {
 
 func begin(t *testing.T, db *gorm.DB, o dbguard.Options) *dbguard.Tx {
 	t.Helper()
-	return beginCtx(t, bg, db, o)
+	return beginCtx(bg, t, db, o)
 }
 
-func beginCtx(t *testing.T, ctx context.Context, db *gorm.DB, o dbguard.Options) *dbguard.Tx {
+func beginCtx(ctx context.Context, t *testing.T, db *gorm.DB, o dbguard.Options) *dbguard.Tx {
 	t.Helper()
 	tx, err := dbguard.Begin(ctx, db, o)
 	wantNil(t, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -192,8 +193,8 @@ func (t *Tx) undoAll() {
 	undo := t.undo
 	t.undo = nil
 	t.mu.Unlock()
-	for i := len(undo) - 1; i >= 0; i-- {
-		undo[i]()
+	for _, f := range slices.Backward(undo) {
+		f()
 	}
 }
 

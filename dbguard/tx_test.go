@@ -90,12 +90,19 @@ func TestStatementsOutsideAreRefused(t *testing.T) {
 		ctx := tx.Context()
 		outer := db.WithContext(ctx)
 		for name, do := range map[string]func() error{
-			"create":   func() error { return outer.Create(&Order{No: "x"}).Error },
-			"find":     func() error { return outer.Find(&[]Order{}).Error },
-			"update":   func() error { return outer.Model(&Order{}).Where("1 = 1").Update("no", "y").Error },
-			"delete":   func() error { return outer.Where("1 = 1").Delete(&Order{}).Error },
-			"exec":     func() error { return outer.Exec("DELETE FROM orders").Error },
-			"rows":     func() error { _, err := outer.Raw("SELECT 1").Rows(); return err },
+			"create": func() error { return outer.Create(&Order{No: "x"}).Error },
+			"find":   func() error { return outer.Find(&[]Order{}).Error },
+			"update": func() error { return outer.Model(&Order{}).Where("1 = 1").Update("no", "y").Error },
+			"delete": func() error { return outer.Where("1 = 1").Delete(&Order{}).Error },
+			"exec":   func() error { return outer.Exec("DELETE FROM orders").Error },
+			"rows": func() error {
+				rows, err := outer.Raw("SELECT 1").Rows()
+				if err != nil {
+					return err
+				}
+				defer rows.Close()
+				return rows.Err()
+			},
 			"prepared": func() error { return tx.DB().Session(&gorm.Session{PrepareStmt: true}).Create(&Order{No: "p"}).Error },
 			"connection": func() error {
 				return tx.DB().Connection(func(c *gorm.DB) error { return c.Exec("DELETE FROM orders").Error })
@@ -146,7 +153,7 @@ func TestDeadLease(t *testing.T) {
 func TestEndAfterTheContext(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {
 		ctx, cancel := context.WithCancel(bg)
-		tx := beginCtx(t, ctx, db, dbguard.Options{})
+		tx := beginCtx(ctx, t, db, dbguard.Options{})
 		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
 		cancel()
 		wantNil(t, tx.Commit())
@@ -166,7 +173,7 @@ func TestCancelledStatement(t *testing.T) {
 	pool.SetMaxOpenConns(2)
 
 	ctx, cancel := context.WithCancel(bg)
-	tx := beginCtx(t, ctx, db, dbguard.Options{})
+	tx := beginCtx(ctx, t, db, dbguard.Options{})
 	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
 	go func() {
 		await(t, "the statement runs", func() bool {
@@ -197,7 +204,7 @@ func TestCancelledStatementSQLite(t *testing.T) {
 	prepare(t, db)
 	ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
 	defer cancel()
-	tx := beginCtx(t, ctx, db, dbguard.Options{})
+	tx := beginCtx(ctx, t, db, dbguard.Options{})
 	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
 	err := tx.DB().Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)
 		INSERT INTO stocks (id, "left", version) SELECT i, 0, 1 FROM n`).Error

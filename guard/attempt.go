@@ -74,7 +74,7 @@ func (a *attempt) abort() {
 	if a.tx != nil {
 		a.tx.Rollback()
 	}
-	a.release()
+	_ = a.release()
 }
 
 // conclude ends the transaction after op and finds the words for what happened.
@@ -120,7 +120,7 @@ func (a *attempt) commit() error {
 // row. The lock may have been lost all the same.
 func (a *attempt) rolledBack(err error) error {
 	gone := a.lease.Err()
-	a.release()
+	_ = a.release()
 	if gone == nil || !errors.Is(gone, lock.ErrLost) {
 		return err
 	}
@@ -155,7 +155,7 @@ func (a *attempt) find(c *dbguard.Conflict) finding {
 
 // refused is the end of an operation with a conflict on a protected row.
 func (a *attempt) refused(f finding, opErr error) error {
-	a.release()
+	_ = a.release()
 	switch f.verdict {
 	case overlap, lost:
 		ev := a.event(notify.Overlap, notify.Refused)
@@ -177,8 +177,7 @@ func (a *attempt) repeated(f finding, opErr error) error {
 	if f.relation == notify.HolderUnknown {
 		a.guard.cfg.Logger.Warn("repeat not verified: the lock could not be asked", "key", a.lease.Key())
 	}
-	var returned *dbguard.Conflict
-	if !errors.As(opErr, &returned) {
+	if _, returned := errors.AsType[*dbguard.Conflict](opErr); !returned {
 		return opErr
 	}
 	if f.verdict == stale {

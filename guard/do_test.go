@@ -11,7 +11,6 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -365,11 +364,10 @@ func TestNestedTransaction(t *testing.T) {
 	})
 }
 
-func TestGuardtestForget(t *testing.T) {
+func TestForgetNothing(t *testing.T) {
 	each(t, func(e *env) {
 		if e.Forget("k") {
 			e.t.Error("forgot a lock that nobody had")
 		}
-		var _ *guardtest.Guard = e.Guard
 	})
 }

@@ -51,7 +51,7 @@ type Interception struct {
 }
 
 func (i *Interception) Error() string {
-	return fmt.Sprintf("%v: %s of key %q: %v", ErrIntercepted, i.Event.Verdict, i.Event.Key, i.Conflict)
+	return fmt.Sprintf("%v: key %q, verdict %s: %v", ErrIntercepted, i.Event.Key, i.Event.Verdict, i.Conflict)
 }
 
 // Is matches ErrIntercepted.

@@ -18,12 +18,12 @@ import (
 )
 
 // loseTo loses the lock on key and lets another instance do op under it.
-func (e *env) loseTo(key string, op guard.Op, opts ...guard.Option) {
+func (e *env) loseTo(key string, op guard.Op) {
 	e.t.Helper()
 	if !e.Forget(key) {
 		e.t.Fatalf("key %q is not locked", key)
 	}
-	if err := e.Peer(e.t, e.open()).Do(bg, key, op, opts...); err != nil {
+	if err := e.Peer(e.t, e.open()).Do(bg, key, op); err != nil {
 		e.t.Fatalf("the second holder failed: %v", err)
 	}
 }

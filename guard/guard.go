@@ -28,7 +28,7 @@ type Config struct {
 	// host name and process id.
 	Instance string
 	// Publisher takes the events; an outbox.Outbox loses none. Default: they are
-	// logged.
+	// logged, without a Logger by slog's default one, for nobody may miss them.
 	Publisher notify.Publisher
 	// Logger is told of what can't be returned. Default: silent.
 	Logger *slog.Logger
@@ -55,11 +55,11 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		c.Instance = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
 	if c.Publisher == nil {
 		c.Publisher = notify.Log(c.Logger)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
 }

@@ -39,7 +39,7 @@ func TestPaper(t *testing.T) {
 	s := setUp(t)
 	cases := []struct {
 		name string
-		run  func(*stage, *testing.T) string
+		run  func(*testing.T, *stage) string
 	}{
 		{"a: insert, lock lost in a failover", insertOverlaps},
 		{"b: update, lock lost in a failover", updateOverlaps},
@@ -50,7 +50,7 @@ func TestPaper(t *testing.T) {
 		t.Run(c.name[:1], func(t *testing.T) {
 			s.t, s.cluster.t = t, t
 			s.cluster.stack("heal")
-			fmt.Printf("%s: %s\n", c.name, c.run(s, t))
+			fmt.Printf("%s: %s\n", c.name, c.run(t, s))
 			if !t.Failed() {
 				s.passed++
 			}
@@ -147,7 +147,7 @@ func (s *stage) loseLock(key string, start func() *process) (a *process, at shar
 	return a, at, owner
 }
 
-func insertOverlaps(s *stage, t *testing.T) string {
+func insertOverlaps(t *testing.T, s *stage) string {
 	const key, no = "order:a", "a"
 	a, at, owner := s.loseLock(key, func() *process { return s.start("A", "-hold", "-key", key, "-order", no) })
 	b := s.start("B", "-key", key, "-order", no, "-wait", "30s")
@@ -163,7 +163,7 @@ func insertOverlaps(s *stage, t *testing.T) string {
 	return s.summary(ev, rows)
 }
 
-func updateOverlaps(s *stage, t *testing.T) string {
+func updateOverlaps(t *testing.T, s *stage) string {
 	const key = "sku:1"
 	if err := s.db.Create(&model.Stock{ID: 1, Left: 10}).Error; err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func updateOverlaps(s *stage, t *testing.T) string {
 	return s.summary(ev, 1)
 }
 
-func watchdogFindsLoss(s *stage, t *testing.T) string {
+func watchdogFindsLoss(t *testing.T, s *stage) string {
 	const key, no = "order:c", "c"
 	a, at, owner := s.loseLock(key, func() *process {
 		return s.start("A", "-hold", "-ttl", "15s", "-key", key, "-order", no)
@@ -210,7 +210,7 @@ func watchdogFindsLoss(s *stage, t *testing.T) string {
 	return s.summary(ev, s.orders(no, "B"))
 }
 
-func repeatIsNoFailure(s *stage, t *testing.T) string {
+func repeatIsNoFailure(t *testing.T, s *stage) string {
 	const key, no = "order:d", "d"
 	first := s.start("A", "-key", key, "-order", no)
 	s.want(first.await("ended"), "done")

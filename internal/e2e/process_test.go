@@ -31,7 +31,8 @@ type process struct {
 	name   string
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	exited chan error
+	exited chan struct{} // closed when it has ended, with err
+	err    error
 
 	mu    sync.Mutex
 	lines []string // of standard output
@@ -40,7 +41,7 @@ type process struct {
 
 func start(t *testing.T, name string, env []string, path string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: name, cmd: exec.Command(path, args...), exited: make(chan error, 1)}
+	p := &process{t: t, name: name, cmd: exec.Command(path, args...), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = &p.log
 	stdin, err := p.cmd.StdinPipe()
@@ -62,7 +63,8 @@ func start(t *testing.T, name string, env []string, path string, args ...string)
 			p.lines = append(p.lines, scanner.Text())
 			p.mu.Unlock()
 		}
-		p.exited <- p.cmd.Wait()
+		p.err = p.cmd.Wait()
+		close(p.exited)
 	}()
 	t.Cleanup(p.stop)
 	return p
@@ -70,14 +72,13 @@ func start(t *testing.T, name string, env []string, path string, args ...string)
 
 // stop ends the program and shows what it said if the test has failed.
 func (p *process) stop() {
-	if p.cmd.ProcessState == nil {
-		_ = p.cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-p.exited:
-		case <-time.After(20 * time.Second):
-			_ = p.cmd.Process.Kill()
-			<-p.exited
-		}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+	case <-time.After(20 * time.Second):
+		p.t.Errorf("%s does not end on SIGTERM", p.name)
+		_ = p.cmd.Process.Kill()
+		<-p.exited
 	}
 	if p.t.Failed() {
 		p.t.Logf("%s said:\n%s\nand logged:\n%s", p.name, strings.Join(p.output(), "\n"), p.log.String())
@@ -118,9 +119,9 @@ func (p *process) proceed() {
 func (p *process) finish() {
 	p.t.Helper()
 	select {
-	case err := <-p.exited:
-		if err != nil {
-			p.t.Fatalf("%s: %v", p.name, err)
+	case <-p.exited:
+		if p.err != nil {
+			p.t.Fatalf("%s: %v", p.name, p.err)
 		}
 	case <-time.After(60 * time.Second):
 		p.t.Fatalf("%s does not end", p.name)

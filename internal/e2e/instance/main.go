@@ -113,7 +113,7 @@ func (i *instance) stand(ctx context.Context) error {
 	}
 	line := make(chan struct{})
 	go func() {
-		bufio.NewReader(os.Stdin).ReadString('\n')
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 		close(line)
 	}()
 	say(report{State: "stands"})
