@@ -49,7 +49,9 @@ func (g *gates) enter(ctx context.Context, key string, stop <-chan struct{}) (in
 
 	select {
 	case <-turn:
-		return nil, true
+		if endOf(ctx) == nil {
+			return nil, true
+		}
 	case <-ctx.Done():
 	case <-stop:
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -13,45 +12,6 @@ import (
 
 	"github.com/google/uuid"
 )
-
-// Config adjusts a Locker. The zero value is useful.
-type Config struct {
-	// TTL is how long a lock outlives its holder. It is renewed at a third of
-	// it. Default 30 s, at least 50 ms.
-	TTL time.Duration
-	// RequestTimeout bounds a renewal or a release, which do not run under a
-	// caller's context. Default 1 s, or a third of TTL if that is less; at most
-	// TTL.
-	RequestTimeout time.Duration
-	// Logger is told of failed renewals and releases and of lost locks.
-	// Default: silent.
-	Logger *slog.Logger
-}
-
-const minTTL = 50 * time.Millisecond
-
-func (c Config) withDefaults() (Config, error) {
-	if c.TTL == 0 {
-		c.TTL = 30 * time.Second
-	}
-	if c.TTL < minTTL {
-		return c, fmt.Errorf("lock: Config.TTL is %v, want at least %v", c.TTL, minTTL)
-	}
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = min(time.Second, c.TTL/3)
-	}
-	if c.RequestTimeout < 0 || c.RequestTimeout > c.TTL {
-		return c, fmt.Errorf("lock: Config.RequestTimeout is %v, want more than 0 and at most TTL (%v)", c.RequestTimeout, c.TTL)
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c, nil
-}
-
-// margin is by how much the local deadline comes before the lock can expire in
-// the engine: time for a last statement to end, and for clocks that drift.
-func (c Config) margin() time.Duration { return min(c.TTL/10, time.Second) }
 
 // Locker acquires locks and keeps them. It is safe for concurrent use.
 type Locker struct {
@@ -67,13 +27,17 @@ type Locker struct {
 	done    chan struct{} // closed when it and its requests have ended
 	wake    chan struct{} // tells the watchdog to look at its lists
 
-	mu       sync.Mutex
-	closed   bool
-	halted   bool // the watchdog has ended, or is about to
-	active   int  // acquires that run and leases that are held
-	leases   leaseHeap
-	retired  []*retiree
-	requests sync.WaitGroup // of the watchdog
+	requests sync.WaitGroup  // of the watchdog
+	ctx      context.Context // of the requests
+	cancel   context.CancelFunc
+
+	mu        sync.Mutex
+	closed    bool
+	halted    bool // the watchdog has ended, or is about to
+	active    int  // acquires that run and leases that are held
+	leases    leaseHeap
+	retired   []*retiree // the one that was tried last is the last
+	releasing int        // how many of them are being released
 }
 
 // New returns a Locker on engine. It does not ask the engine for anything. The
@@ -97,6 +61,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		done:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.watch()
 	return l, nil
 }
@@ -115,7 +80,7 @@ func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
 	}
 	if inside, ok := l.gates.enter(ctx, key, l.closing); !ok {
 		l.finish()
-		if err := ctx.Err(); err != nil {
+		if err := endOf(ctx); err != nil {
 			return nil, &HeldError{Key: key, Holder: inside.holder(), Err: err}
 		}
 		return nil, ErrClosed
@@ -157,9 +122,8 @@ func (l *Locker) poll(ctx context.Context, h Hold) (*Lease, error) {
 	var held *HeldError
 	for {
 		lease, err := l.ask(ctx, h)
-		if held != nil && ctx.Err() != nil && err != nil {
-			held.Err = ctx.Err()
-			return nil, held
+		if end := endOf(ctx); held != nil && err != nil && end != nil {
+			return nil, &HeldError{Key: h.Key, Holder: held.Holder, Err: end}
 		}
 		if !errors.As(err, &held) {
 			return lease, err
@@ -167,8 +131,7 @@ func (l *Locker) poll(ctx context.Context, h Hold) (*Lease, error) {
 		select {
 		case <-time.After(10*time.Millisecond + rand.N(40*time.Millisecond)):
 		case <-ctx.Done():
-			held.Err = ctx.Err()
-			return nil, held
+			return nil, &HeldError{Key: h.Key, Holder: held.Holder, Err: ctx.Err()}
 		case <-l.closing:
 			return nil, ErrClosed
 		}
@@ -177,15 +140,17 @@ func (l *Locker) poll(ctx context.Context, h Hold) (*Lease, error) {
 
 // ask asks the engine once.
 func (l *Locker) ask(ctx context.Context, h Hold) (*Lease, error) {
+	if err := endOf(ctx); err != nil { // nothing is sent that would have to be retired
+		return nil, fmt.Errorf("acquire lock %q: %w", h.Key, err)
+	}
 	sent := time.Now()
 	grant, err := l.engine.Acquire(ctx, h, l.cfg.TTL)
-	var held *HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}
 	if err != nil {
 		l.retire(h, sent, true)
-		if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+		if end := endOf(ctx); end != nil && !errors.Is(err, end) {
 			err = fmt.Errorf("%w: %w", end, err)
 		}
 		return nil, fmt.Errorf("acquire lock %q: %w", h.Key, err)
@@ -198,6 +163,18 @@ func (l *Locker) ask(ctx context.Context, h Hold) (*Lease, error) {
 	return lease, nil
 }
 
+// endOf is ctx.Err, but does not miss a deadline that has passed while ctx does
+// not know it yet: a socket with the same deadline may be the first to notice.
+func endOf(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 // Ping reports whether the engine answers, if it can tell: engines may have a
 // method Ping(context.Context) error.
 func (l *Locker) Ping(ctx context.Context) error {
@@ -206,36 +183,6 @@ func (l *Locker) Ping(ctx context.Context) error {
 		return nil
 	}
 	return p.Ping(ctx)
-}
-
-// Close refuses new acquires, ends those that wait with ErrClosed, and waits
-// until every lease has been released. When ctx ends first, it returns ctx's
-// error, and the leases that are left are lost. Either way no goroutine of the
-// Locker is left, unless the engine does not return. It may be called again.
-func (l *Locker) Close(ctx context.Context) error {
-	l.mu.Lock()
-	if !l.closed {
-		l.closed = true
-		close(l.closing)
-		if l.active == 0 {
-			close(l.drained)
-		}
-	}
-	l.mu.Unlock()
-
-	var err error
-	select {
-	case <-l.drained:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	l.halt()
-	select {
-	case <-l.done:
-	case <-time.After(l.cfg.RequestTimeout):
-		err = errors.Join(err, errors.New("lock: engine does not return"))
-	}
-	return err
 }
 
 // begin counts an acquire in.

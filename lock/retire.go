@@ -11,6 +11,10 @@ import (
 // again.
 const retryRelease = time.Second
 
+// maxReleasing is how many retired holds are released at a time. An engine that
+// was away for a while must not be run over when it comes back.
+const maxReleasing = 64
+
 // A retiree is a hold that nobody uses any more and that may exist in the
 // engine: the answer to its acquire or its release never came.
 type retiree struct {
@@ -44,8 +48,9 @@ func (l *Locker) collectRetired(now time.Time) (due []*retiree) {
 		return !r.sending && now.After(r.until)
 	})
 	for _, r := range l.retired {
-		if !r.sending && !r.next.After(now) {
+		if l.releasing < maxReleasing && !r.sending && !r.next.After(now) {
 			r.sending = true
+			l.releasing++
 			due = append(due, r)
 		}
 	}
@@ -53,19 +58,20 @@ func (l *Locker) collectRetired(now time.Time) (due []*retiree) {
 }
 
 func (l *Locker) releaseRetired(r *retiree) {
-	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.RequestTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.RequestTimeout)
 	defer cancel()
 	err := l.engine.Release(ctx, r.hold)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.releasing--
 	r.sending = false
 	r.next = time.Now().Add(min(retryRelease, l.cfg.TTL/10))
+	l.retired = slices.DeleteFunc(l.retired, func(x *retiree) bool { return x == r })
 	// Not held says nothing about an acquire that may still be on its way: it
 	// can be executed after this release.
-	if err == nil || errors.Is(err, ErrNotHeld) && !r.acquire {
-		l.retired = slices.DeleteFunc(l.retired, func(x *retiree) bool { return x == r })
-		return
+	if err != nil && (r.acquire || !errors.Is(err, ErrNotHeld)) {
+		l.retired = append(l.retired, r)
 	}
 	l.prod()
 }

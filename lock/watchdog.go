@@ -4,46 +4,16 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 )
-
-// leaseHeap orders leases by when the watchdog must look at them next.
-type leaseHeap []*Lease
-
-// next is when the watchdog must look at the lease: to renew it, or to stop
-// believing in it.
-func (l *Lease) next() time.Time {
-	deadline := l.Deadline()
-	if l.renewing || l.state != held || deadline.Before(l.due) {
-		return deadline
-	}
-	return l.due
-}
-
-func (h leaseHeap) Len() int           { return len(h) }
-func (h leaseHeap) Less(i, j int) bool { return h[i].next().Before(h[j].next()) }
-func (h leaseHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-func (h *leaseHeap) Push(x any) {
-	l := x.(*Lease)
-	l.index = len(*h)
-	*h = append(*h, l)
-}
-func (h *leaseHeap) Pop() any {
-	old := *h
-	last := len(old) - 1
-	l := old[last]
-	old[last] = nil
-	*h = old[:last]
-	return l
-}
 
 // watch is the watchdog: it starts renewals and releases that are due, and ends
 // leases that have passed their deadline, until stop.
 func (l *Locker) watch() {
 	defer close(l.done)
+	defer l.cancel()
 	defer l.requests.Wait()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -53,6 +23,7 @@ func (l *Locker) watch() {
 		case <-timer.C:
 		case <-l.wake:
 		case <-l.stop:
+			l.releaseDue(time.Now())
 			return
 		}
 	}
@@ -63,9 +34,7 @@ func (l *Locker) round(now time.Time) time.Duration {
 	for _, batch := range l.collectDue(now) {
 		l.requests.Go(func() { l.renew(batch) })
 	}
-	for _, r := range l.collectRetired(now) {
-		l.requests.Go(func() { l.releaseRetired(r) })
-	}
+	l.releaseDue(now)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,11 +43,17 @@ func (l *Locker) round(now time.Time) time.Duration {
 		next = l.leases[0].next()
 	}
 	for _, r := range l.retired {
-		if !r.sending && r.next.Before(next) {
+		if l.releasing < maxReleasing && !r.sending && r.next.Before(next) {
 			next = r.next
 		}
 	}
 	return max(0, time.Until(next))
+}
+
+func (l *Locker) releaseDue(now time.Time) {
+	for _, r := range l.collectRetired(now) {
+		l.requests.Go(func() { l.releaseRetired(r) })
+	}
 }
 
 // collectDue ends the leases that have passed their deadline and returns those
@@ -111,7 +86,7 @@ func (l *Locker) expire(lease *Lease) {
 }
 
 func (l *Locker) renew(batch []*Lease) {
-	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.RequestTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.RequestTimeout)
 	defer cancel()
 	holds := make([]Hold, len(batch))
 	for i, lease := range batch {
@@ -119,6 +94,10 @@ func (l *Locker) renew(batch []*Lease) {
 	}
 	sent := time.Now()
 	errs := l.engine.Renew(ctx, holds, l.cfg.TTL)
+	if len(errs) != len(holds) { // nobody can tell which verdict is whose
+		err := fmt.Errorf("%d verdicts on %d holds", len(errs), len(holds))
+		errs = slices.Repeat([]error{err}, len(holds))
+	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,10 +159,12 @@ func (l *Locker) loseLocked(lease *Lease, cause error) {
 // drop takes a lease out of the watchdog's care and lets the next caller in.
 // The caller holds l.mu.
 func (l *Locker) drop(lease *Lease, s state) {
+	if lease.state != abandoned { // which was counted out then
+		l.finishLocked()
+	}
 	lease.state = s
 	heap.Remove(&l.leases, lease.index)
 	l.gates.leave(lease.hold.Key)
-	l.finishLocked()
 }
 
 // end is the first half of a release. It returns the state the lease was in.
@@ -212,6 +193,7 @@ func (l *Locker) abandon(lease *Lease) {
 	lease.state = abandoned
 	heap.Fix(&l.leases, lease.index)
 	lease.cancel(ErrNotHeld)
+	l.finishLocked()
 	l.prod()
 }
 
@@ -221,23 +203,4 @@ func (l *Locker) prod() {
 	case l.wake <- struct{}{}:
 	default:
 	}
-}
-
-// halt stops the watchdog; the leases that are left are lost.
-func (l *Locker) halt() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.halted {
-		return
-	}
-	l.halted = true
-	for len(l.leases) > 0 {
-		lease := l.leases[0]
-		if lease.state == abandoned {
-			l.drop(lease, ended)
-			continue
-		}
-		l.loseLocked(lease, errors.Join(lost(lease.hold, lease.grant.Place, "the locker was closed"), ErrClosed))
-	}
-	close(l.stop)
 }

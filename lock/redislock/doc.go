@@ -4,7 +4,7 @@
 // same names.
 //
 // Every change is one Lua script with exactly one key, so that a slot may
-// migrate under it. A script that was sent is never sent again, except after a
+// migrate under it. A change that was sent is never sent again, except after a
 // refusal that proves that it was not executed (MOVED, ASK, READONLY,
 // NOSCRIPT): whoever gets another error knows that the script ran at most once.
 //

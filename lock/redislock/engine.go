@@ -70,7 +70,7 @@ func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 	}
 	sec, okSec := reply[1].(int64)
 	usec, okUsec := reply[2].(int64)
-	if !okSec || !okUsec {
+	if reply[0] != int64(1) || !okSec || !okUsec {
 		return lock.Grant{}, badReply(acquire, cmd)
 	}
 	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd, h.Key)}, nil
@@ -118,7 +118,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 
 // verdict reads the reply of a script that returns 1 for done and 0 for not
 // held.
-func verdict(s *script, cmd *once) error {
+func verdict(s *script, cmd *command) error {
 	if err := cmd.Err(); err != nil {
 		return s.failed(err)
 	}
@@ -131,14 +131,14 @@ func verdict(s *script, cmd *once) error {
 	return badReply(s, cmd)
 }
 
-func badReply(s *script, cmd *once) error {
+func badReply(s *script, cmd *command) error {
 	return fmt.Errorf("redislock: unexpected reply %v to %s", cmd.Val(), s.name)
 }
 
 // channel is where Redisson clients listen for the release of a lock.
 func channel(name string) string { return "redisson_lock__channel:{" + name + "}" }
 
-func (e *Engine) holder(cmd *once, key, owner string, ms int64) lock.Holder {
+func (e *Engine) holder(cmd *command, key, owner string, ms int64) lock.Holder {
 	return lock.Holder{
 		Owner: owner,
 		TTL:   time.Duration(max(0, ms)) * time.Millisecond,
@@ -147,7 +147,7 @@ func (e *Engine) holder(cmd *once, key, owner string, ms int64) lock.Holder {
 }
 
 // place tells which node answered cmd, and the slot of key.
-func (e *Engine) place(cmd *once, key string) lock.Place {
+func (e *Engine) place(cmd *command, key string) lock.Place {
 	switch c := e.client.(type) {
 	case *redis.ClusterClient:
 		p := lock.Place{Node: cmd.node, Slot: slot(key)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,8 +18,11 @@ import (
 // map that is reloaded each second and whenever a dial fails, and no reads from
 // replicas.
 func Open(opts *redis.ClusterOptions) (*Engine, error) {
-	if opts == nil || len(opts.Addrs) == 0 {
+	switch {
+	case opts == nil || len(opts.Addrs) == 0:
 		return nil, errors.New("redislock: ClusterOptions.Addrs is empty")
+	case slices.Contains(opts.Addrs, ""): // go-redis would take it for localhost
+		return nil, errors.New("redislock: ClusterOptions.Addrs has an empty address")
 	}
 	client := redis.NewClusterClient(hardened(*opts))
 	client.OnNewNode(func(node *redis.Client) {
@@ -40,6 +44,7 @@ func hardened(o redis.ClusterOptions) *redis.ClusterOptions {
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
 	o.MaxRetries = -1
+	o.MaxRedirects = max(o.MaxRedirects, 3) // or MOVED would not be followed
 	o.ClusterStateReloadInterval = time.Second
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.DisableRoutingPolicies = true
@@ -89,7 +94,7 @@ func (h nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 
 func (h nodeHook) note(cmd redis.Cmder) {
-	if c, ok := cmd.(*once); ok {
+	if c, ok := cmd.(*command); ok {
 		c.node = h.addr
 	}
 }

@@ -23,15 +23,23 @@ var (
 	acquire = newScript("acquire", acquireSrc)
 	renew   = newScript("renew", renewSrc)
 	release = newScript("release", releaseSrc)
-	inspect = newScript("inspect", inspectSrc)
+	inspect = newScript("inspect", inspectSrc).question()
 )
 
 // A script is a Lua script with one key.
-type script struct{ name, src, sha string }
+type script struct {
+	name, src, sha string
+	resend         bool // changes nothing, so it may be sent again after any failure
+}
 
 func newScript(name, src string) *script {
 	sum := sha1.Sum([]byte(src))
 	return &script{name: name, src: src, sha: hex.EncodeToString(sum[:])}
+}
+
+func (s *script) question() *script {
+	s.resend = true
+	return s
 }
 
 func (s *script) failed(err error) error { return fmt.Errorf("redislock: %s: %w", s.name, err) }
@@ -42,34 +50,35 @@ type call struct {
 	args []any
 }
 
-func (s *script) evalsha(ctx context.Context, c call) *once {
-	return newOnce(ctx, "evalsha", s.sha, c)
+func (s *script) evalsha(ctx context.Context, c call) *command {
+	return s.command(ctx, "evalsha", s.sha, c)
 }
 
-func (s *script) eval(ctx context.Context, c call) *once {
-	return newOnce(ctx, "eval", s.src, c)
+func (s *script) eval(ctx context.Context, c call) *command {
+	return s.command(ctx, "eval", s.src, c)
 }
 
-// once is a command that go-redis sends once: it follows MOVED, ASK and
-// READONLY, after which the server has not executed anything, and resends after
-// no other error. It remembers which node answered.
-type once struct {
+// command is a command that go-redis sends once, unless it may be sent again: it
+// follows MOVED, ASK and READONLY, after which the server has not executed
+// anything, and resends after no other error. It remembers which node answered.
+type command struct {
 	*redis.Cmd
-	node string
+	resend bool
+	node   string
 }
 
 // NoRetry is asked by go-redis before it sends a command again.
-func (*once) NoRetry() bool { return true }
+func (c *command) NoRetry() bool { return !c.resend }
 
-func newOnce(ctx context.Context, name, code string, c call) *once {
+func (s *script) command(ctx context.Context, name, code string, c call) *command {
 	args := append([]any{name, code, 1, c.key}, c.args...)
-	cmd := &once{Cmd: redis.NewCmd(ctx, args...)}
+	cmd := &command{Cmd: redis.NewCmd(ctx, args...), resend: s.resend}
 	cmd.SetFirstKeyPos(3)
 	return cmd
 }
 
 // run runs s on one key.
-func (e *Engine) run(ctx context.Context, s *script, key string, args ...any) (*once, error) {
+func (e *Engine) run(ctx context.Context, s *script, key string, args ...any) (*command, error) {
 	c := call{key, args}
 	cmd := s.evalsha(ctx, c)
 	err := e.client.Process(ctx, cmd)
@@ -85,14 +94,14 @@ func (e *Engine) run(ctx context.Context, s *script, key string, args ...any) (*
 
 // runAll runs s on many keys in a pipeline. Each command that is returned
 // carries its own error.
-func (e *Engine) runAll(ctx context.Context, s *script, calls []call) []*once {
-	cmds := make([]*once, len(calls))
+func (e *Engine) runAll(ctx context.Context, s *script, calls []call) []*command {
+	cmds := make([]*command, len(calls))
 	for i, c := range calls {
 		cmds[i] = s.evalsha(ctx, c)
 	}
 	e.pipe(ctx, cmds)
 
-	var again []*once
+	var again []*command
 	for i, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
 			cmds[i] = s.eval(ctx, calls[i])
@@ -103,7 +112,7 @@ func (e *Engine) runAll(ctx context.Context, s *script, calls []call) []*once {
 	return cmds
 }
 
-func (e *Engine) pipe(ctx context.Context, cmds []*once) {
+func (e *Engine) pipe(ctx context.Context, cmds []*command) {
 	if len(cmds) == 0 {
 		return
 	}

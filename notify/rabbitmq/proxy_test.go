@@ -1,6 +1,7 @@
 package rabbitmq_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -100,7 +101,7 @@ func (p *proxy) join(l *link) {
 		p.drop(l)
 	})
 	p.wg.Go(func() {
-		if _, err := io.Copy(l, broker); err == nil {
+		if _, err := io.Copy(l, broker); !errors.Is(err, net.ErrClosed) {
 			p.hungUp.Add(1)
 		}
 		p.drop(l)

@@ -1,0 +1,46 @@
+package lock
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Config adjusts a Locker. The zero value is useful.
+type Config struct {
+	// TTL is how long a lock outlives its holder. It is renewed at a third of
+	// it. Default 30 s, at least 50 ms.
+	TTL time.Duration
+	// RequestTimeout bounds a renewal or a release, which do not run under a
+	// caller's context. Default 1 s, or a third of TTL if that is less; at most
+	// TTL.
+	RequestTimeout time.Duration
+	// Logger is told of failed renewals and releases and of lost locks.
+	// Default: silent.
+	Logger *slog.Logger
+}
+
+const minTTL = 50 * time.Millisecond
+
+func (c Config) withDefaults() (Config, error) {
+	if c.TTL == 0 {
+		c.TTL = 30 * time.Second
+	}
+	if c.TTL < minTTL {
+		return c, fmt.Errorf("lock: Config.TTL is %v, want at least %v", c.TTL, minTTL)
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = min(time.Second, c.TTL/3)
+	}
+	if c.RequestTimeout < 0 || c.RequestTimeout > c.TTL {
+		return c, fmt.Errorf("lock: Config.RequestTimeout is %v, want more than 0 and at most TTL (%v)", c.RequestTimeout, c.TTL)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// margin is by how much the local deadline comes before the lock can expire in
+// the engine: time for a last statement to end, and for clocks that drift.
+func (c Config) margin() time.Duration { return min(c.TTL/10, time.Second) }

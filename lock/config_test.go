@@ -1,0 +1,72 @@
+package lock_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+)
+
+func TestConfig(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cfg  lock.Config
+		bad  string // the field that the error names
+	}{
+		{"zero", lock.Config{}, ""},
+		{"shortest", lock.Config{TTL: 50 * time.Millisecond}, ""},
+		{"too short", lock.Config{TTL: 50*time.Millisecond - 1}, "Config.TTL"},
+		{"negative", lock.Config{TTL: -time.Second}, "Config.TTL"},
+		{"negative limit", lock.Config{RequestTimeout: -1}, "Config.RequestTimeout"},
+		{"limit over ttl", lock.Config{TTL: time.Second, RequestTimeout: time.Second + 1}, "Config.RequestTimeout"},
+		{"limit as long as ttl", lock.Config{TTL: time.Second, RequestTimeout: time.Second}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.bad == "" {
+				newLocker(t, memlock.New(), tt.cfg)
+				return
+			}
+			_, err := lock.New(memlock.New(), tt.cfg)
+			if err == nil || !strings.Contains(err.Error(), tt.bad) {
+				t.Errorf("New: %v, want an error that names %s", err, tt.bad)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	l := newLocker(t, memlock.New(), lock.Config{})
+	if l.TTL() != 30*time.Second {
+		t.Errorf("TTL is %v, want 30s", l.TTL())
+	}
+}
+
+func TestNewWithoutEngine(t *testing.T) {
+	if _, err := lock.New(nil, lock.Config{}); err == nil {
+		t.Error("New(nil) returns no error")
+	}
+}
+
+func TestHeldErrorSaysWhatIsKnown(t *testing.T) {
+	err := &lock.HeldError{Key: "k", Holder: lock.Holder{
+		Owner: "me:1", TTL: 2 * time.Second, Place: lock.Place{Node: "127.0.0.1:7000", Slot: 5},
+	}, Err: errors.New("too late")}
+	want := `lock: "k" is held by me:1 for another 2s on 127.0.0.1:7000: too late`
+	if err.Error() != want {
+		t.Errorf("text is %s\nwant    %s", err, want)
+	}
+	if text := (&lock.HeldError{Key: "k"}).Error(); text != `lock: "k" is held` {
+		t.Errorf("text of an unknown holder is %s", text)
+	}
+}
+
+func TestPing(t *testing.T) {
+	if err := newLocker(t, memlock.New(), lock.Config{}).Ping(t.Context()); err != nil {
+		t.Errorf("an engine that can't tell: %v", err)
+	}
+	err := newLocker(t, deadEngine{newFaults()}, lock.Config{}).Ping(t.Context())
+	wantIs(t, err, errDown)
+}

@@ -1,0 +1,131 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+)
+
+var errDown = errors.New("engine: down")
+
+// faults is a memlock that counts requests and fails as it is told.
+type faults struct {
+	*memlock.Engine
+
+	mu      sync.Mutex
+	n       requests
+	acquire acquireFunc // what happens instead, nil = as it should be
+	renew   renewFunc
+	release releaseFunc
+}
+
+type requests struct{ acquire, renew, release int }
+
+type (
+	acquireFunc func(context.Context, lock.Hold, time.Duration) (lock.Grant, error)
+	renewFunc   func(context.Context, []lock.Hold, time.Duration) []error
+	releaseFunc func(context.Context, lock.Hold) error
+)
+
+func newFaults() *faults { return &faults{Engine: memlock.New()} }
+
+func (f *faults) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	f.mu.Lock()
+	f.n.acquire++
+	do := f.acquire
+	f.mu.Unlock()
+	if do != nil {
+		return do(ctx, h, ttl)
+	}
+	return f.Engine.Acquire(ctx, h, ttl)
+}
+
+func (f *faults) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+	f.mu.Lock()
+	f.n.renew++
+	do := f.renew
+	f.mu.Unlock()
+	if do != nil {
+		return do(ctx, hs, ttl)
+	}
+	return f.Engine.Renew(ctx, hs, ttl)
+}
+
+func (f *faults) Release(ctx context.Context, h lock.Hold) error {
+	f.mu.Lock()
+	f.n.release++
+	do := f.release
+	f.mu.Unlock()
+	if do != nil {
+		return do(ctx, h)
+	}
+	return f.Engine.Release(ctx, h)
+}
+
+// sent returns how many requests there were.
+func (f *faults) sent() requests {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n
+}
+
+func (f *faults) onAcquire(do acquireFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.acquire = do
+}
+
+func (f *faults) onRenew(do renewFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renew = do
+}
+
+func (f *faults) onRelease(do releaseFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.release = do
+}
+
+// Ready-made faults.
+
+func renewDown(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+	return sameVerdict(hs, errDown)
+}
+
+// renewHangs answers when its context ends.
+func renewHangs(ctx context.Context, hs []lock.Hold, _ time.Duration) []error {
+	<-ctx.Done()
+	return sameVerdict(hs, ctx.Err())
+}
+
+func sameVerdict(hs []lock.Hold, err error) []error {
+	errs := make([]error, len(hs))
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+func releaseDown(context.Context, lock.Hold) error { return errDown }
+
+// answerLost acquires, and then the answer gets lost.
+func (f *faults) answerLost(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	if _, err := f.Engine.Acquire(ctx, h, ttl); err != nil {
+		return lock.Grant{}, err
+	}
+	return lock.Grant{}, errDown
+}
+
+// deadEngine knows that it is down.
+type deadEngine struct{ *faults }
+
+func (deadEngine) Ping(context.Context) error { return errDown }
+
+func (deadEngine) Inspect(context.Context, string) (lock.Holder, error) {
+	return lock.Holder{}, errDown
+}

@@ -1,0 +1,125 @@
+package redislock_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+)
+
+// Three processes with many callers each count up one number that nothing but
+// the lock protects.
+func TestLockersExclude(t *testing.T) {
+	const processes, callers, rounds = 3, 8, 5
+	key := teststack.Key(t, "counter")
+	count := 0
+	var mu sync.Mutex // for the race detector, which does not know Redis
+	var wg sync.WaitGroup
+	for range processes {
+		l := newLocker(t, open(t), lock.Config{})
+		for range callers {
+			wg.Go(func() {
+				for range rounds {
+					lease, err := l.Acquire(t.Context(), key)
+					if err != nil {
+						t.Errorf("Acquire: %v", err)
+						return
+					}
+					mu.Lock()
+					seen := count
+					mu.Unlock()
+					runtime.Gosched()
+					mu.Lock()
+					count = seen + 1
+					mu.Unlock()
+					if err := lease.Release(t.Context()); err != nil {
+						t.Errorf("Release: %v", err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if want := processes * callers * rounds; count != want {
+		t.Errorf("counted %d, want %d", count, want)
+	}
+}
+
+func TestLeaseIsRenewed(t *testing.T) {
+	const short = 600 * time.Millisecond
+	l, other := newLocker(t, open(t), lock.Config{TTL: short}), newLocker(t, open(t), lock.Config{TTL: short})
+	key := teststack.Key(t, "renewed")
+	lease, err := l.Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lease.Err() == nil && time.Since(lease.AcquiredAt()) < 3*short {
+		_, err := other.TryAcquire(t.Context(), key)
+		wantHeld(t, err, lease.Owner())
+		<-time.After(short / 10)
+	}
+	if err := lease.Err(); err != nil {
+		t.Errorf("lease has ended: %v", err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+}
+
+func TestDeletedLockEndsLease(t *testing.T) {
+	l := newLocker(t, open(t), lock.Config{TTL: 600 * time.Millisecond, RequestTimeout: 500 * time.Millisecond})
+	key := teststack.Key(t, "deleted")
+	lease, err := l.Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster(t).Del(t.Context(), key)
+	select {
+	case <-lease.Context().Done():
+		wantIs(t, context.Cause(lease.Context()), lock.ErrLost)
+	case <-time.After(limit):
+		t.Error("the lease goes on")
+	}
+	wantIs(t, lease.Release(t.Context()), lock.ErrLost)
+}
+
+// The answer to an acquire gets lost on its way, the acquire itself does not:
+// the Locker frees what it may have taken.
+func TestAnswerLost(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	proxy := newProxy(t, teststack.Redis(t)[0])
+	l := newLocker(t, openThrough(t, proxy), lock.Config{})
+	key := teststack.Key(t, "lost answer")
+	lockAndRelease(t, l, key) // there is a connection now
+
+	sub := cluster(t).SSubscribe(ctx, "redisson_lock__channel:{"+key+"}")
+	defer sub.Close()
+	if _, err := sub.Receive(ctx); err != nil { // it is subscribed
+		t.Fatal(err)
+	}
+	proxy.swallow.Store(true)
+	if _, err := l.TryAcquire(ctx, key); err == nil {
+		t.Fatal("an acquire without an answer was granted")
+	}
+	proxy.swallow.Store(false)
+	if _, err := sub.ReceiveMessage(ctx); err != nil {
+		t.Fatalf("the lock was not taken and released: %v", err)
+	}
+	lockAndRelease(t, newLocker(t, open(t), lock.Config{}), key)
+}
+
+func lockAndRelease(tb testing.TB, l *lock.Locker, key string) {
+	tb.Helper()
+	lease, err := l.TryAcquire(tb.Context(), key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := lease.Release(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,111 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	ttl   = 20 * time.Second
+	limit = 10 * time.Second // of anything that a test waits for
+)
+
+// open returns an engine on the cluster of the stack, or on other addresses.
+func open(tb testing.TB, addrs ...string) *redislock.Engine {
+	tb.Helper()
+	if len(addrs) == 0 {
+		addrs = teststack.Redis(tb)
+	}
+	e, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// cluster returns a client for a look at what is really there.
+func cluster(tb testing.TB) *redis.ClusterClient {
+	tb.Helper()
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: teststack.Redis(tb)})
+	tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func newLocker(tb testing.TB, engine lock.Engine, cfg lock.Config) *lock.Locker {
+	tb.Helper()
+	l, err := lock.New(engine, cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := l.Close(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			tb.Errorf("Close: %v", err)
+		}
+	})
+	return l
+}
+
+func acquire(tb testing.TB, e *redislock.Engine, h lock.Hold) lock.Grant {
+	tb.Helper()
+	grant, err := e.Acquire(tb.Context(), h, ttl)
+	if err != nil {
+		tb.Fatalf("Acquire: %v", err)
+	}
+	return grant
+}
+
+func release(tb testing.TB, e *redislock.Engine, h lock.Hold) {
+	tb.Helper()
+	if err := e.Release(tb.Context(), h); err != nil {
+		tb.Errorf("Release: %v", err)
+	}
+}
+
+func wantHeld(tb testing.TB, err error, owner string) lock.Holder {
+	tb.Helper()
+	var held *lock.HeldError
+	if !errors.As(err, &held) {
+		tb.Fatalf("error is %v, want a *HeldError", err)
+	}
+	if held.Holder.Owner != owner {
+		tb.Errorf("holder is %q, want %q", held.Holder.Owner, owner)
+	}
+	return held.Holder
+}
+
+func wantIs(tb testing.TB, err, target error) {
+	tb.Helper()
+	if !errors.Is(err, target) {
+		tb.Errorf("error is %v, want one that matches %q", err, target)
+	}
+}
+
+// wantUnclear checks that err is an error that gives no verdict and contains
+// text.
+func wantUnclear(tb testing.TB, err error, text string) {
+	tb.Helper()
+	var held *lock.HeldError
+	switch {
+	case err == nil:
+		tb.Error("no error")
+	case errors.As(err, &held), errors.Is(err, lock.ErrNotHeld):
+		tb.Errorf("error %v is a verdict", err)
+	case !strings.Contains(err.Error(), text):
+		tb.Errorf("error is %v, want it to contain %q", err, text)
+	}
+}

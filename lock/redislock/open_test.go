@@ -1,0 +1,105 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// openOn returns an engine on a client of the test's own.
+func openOn(tb testing.TB, c redis.UniversalClient) *redislock.Engine {
+	tb.Helper()
+	e, err := redislock.New(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+func TestOpenWithoutAddresses(t *testing.T) {
+	for name, opts := range map[string]*redis.ClusterOptions{
+		"nil": nil, "empty": {}, "no addresses": {Addrs: []string{}}, "an empty address": {Addrs: []string{"127.0.0.1:7000", ""}},
+	} {
+		if _, err := redislock.Open(opts); err == nil || !strings.Contains(err.Error(), "ClusterOptions.Addrs") {
+			t.Errorf("%s options: %v, want an error that names ClusterOptions.Addrs", name, err)
+		}
+	}
+}
+
+func TestNewWithoutClient(t *testing.T) {
+	if _, err := redislock.New(nil); err == nil {
+		t.Error("New(nil) returns no error")
+	}
+}
+
+// Open neither dials nor writes into the caller's options.
+func TestOpenLeavesOptionsAlone(t *testing.T) {
+	dials := 0
+	opts := &redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ReadTimeout: time.Minute}
+	before := *opts
+	e, err := redislock.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if !reflect.DeepEqual(*opts, before) {
+		t.Errorf("options are %+v, were %+v", *opts, before)
+	}
+	opts.Dialer = func(context.Context, string, string) (net.Conn, error) {
+		dials++
+		return nil, errors.New("no network")
+	}
+	e, err = redislock.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if dials != 0 {
+		t.Errorf("Open dialled %d times", dials)
+	}
+	wantUnclear(t, e.Ping(t.Context()), "ping redis: ")
+}
+
+func TestClose(t *testing.T) {
+	e := open(t)
+	h := lock.Hold{Key: teststack.Key(t, "closed"), Owner: "me:1"}
+	acquire(t, e, h)
+	release(t, e, h)
+	for range 2 {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	_, err := e.Acquire(t.Context(), h, ttl)
+	wantUnclear(t, err, "closed")
+	wantUnclear(t, e.Renew(t.Context(), []lock.Hold{h}, ttl)[0], "closed")
+}
+
+// A client that was passed in stays its owner's to close.
+func TestCloseLeavesClientAlone(t *testing.T) {
+	c := cluster(t)
+	if err := openOn(t, c).Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := c.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("the client was closed: %v", err)
+	}
+}
+
+func TestPing(t *testing.T) {
+	if err := open(t).Ping(t.Context()); err != nil {
+		t.Errorf("Ping: %v", err)
+	}
+	nobody := "127.0.0.1:1"
+	wantUnclear(t, open(t, nobody).Ping(t.Context()), nobody)
+}

@@ -1,0 +1,146 @@
+package redislock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// single returns an engine on a Redis that is no cluster.
+func single(t *testing.T) (*redislock.Engine, *miniredis.Miniredis) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	return openOn(t, client), server
+}
+
+func TestSingleServer(t *testing.T) {
+	e, server := single(t)
+	grant := acquire(t, e, hold)
+	if want := (lock.Place{Node: server.Addr(), Slot: -1}); grant.Place != want || grant.Token <= 0 {
+		t.Errorf("granted token %d at %+v, want it at %+v", grant.Token, grant.Place, want)
+	}
+	if keys, _ := server.HKeys("k"); len(keys) != 1 || server.HGet("k", "me:1") != "1" || server.TTL("k") != ttl {
+		t.Errorf("in Redis: %v, expires in %v", keys, server.TTL("k"))
+	}
+	theirs := lock.Hold{Key: "k", Owner: "they:1"}
+	_, err := e.Acquire(t.Context(), theirs, ttl)
+	if holder := wantHeld(t, err, "me:1"); holder.TTL != ttl || holder.Node != server.Addr() {
+		t.Errorf("holder is %+v", holder)
+	}
+
+	server.FastForward(ttl / 2)
+	errs := e.Renew(t.Context(), []lock.Hold{hold, theirs}, ttl)
+	if errs[0] != nil || server.TTL("k") != ttl {
+		t.Errorf("Renew: %v, expires in %v", errs[0], server.TTL("k"))
+	}
+	wantIs(t, errs[1], lock.ErrNotHeld)
+
+	server.FastForward(ttl)
+	wantIs(t, e.Release(t.Context(), hold), lock.ErrNotHeld)
+	acquire(t, e, theirs)
+	if holder, err := e.Inspect(t.Context(), "k"); err != nil || holder.Owner != "they:1" || holder.TTL != ttl {
+		t.Errorf("Inspect: %+v, %v", holder, err)
+	}
+	release(t, e, theirs)
+	if server.Exists("k") {
+		t.Error("the key is still there after Release")
+	}
+}
+
+func TestSingleServerErrors(t *testing.T) {
+	e, server := single(t)
+	if err := server.Set("k", "not a lock"); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range requests {
+		wantUnclear(t, request(t.Context(), e), "WRONGTYPE")
+	}
+	server.SetError("LOADING Redis is loading the dataset in memory")
+	for _, request := range requests {
+		wantUnclear(t, request(t.Context(), e), "LOADING")
+	}
+}
+
+// A script is sent once by a plain client too, whose default is to try again.
+func TestSentOnceBySingleClient(t *testing.T) {
+	for name, request := range requests {
+		t.Run(name, func(t *testing.T) {
+			node := newNode(t)
+			node.reply = func([]string) string { return hangUp }
+			client := redis.NewClient(&redis.Options{Addr: node.addr})
+			defer client.Close()
+			wantUnclear(t, request(t.Context(), openOn(t, client)), "")
+			wantSentOnce(t, node, name)
+		})
+	}
+}
+
+// PUBLISH wakes waiters on a single server, and on a cluster before Redis 7,
+// which does not know SPUBLISH.
+func TestReleasePublishes(t *testing.T) {
+	for name, dial := range map[string]func(addr string) redis.UniversalClient{
+		"single": func(addr string) redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: addr})
+		},
+		"old cluster": func(addr string) redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := miniredis.RunT(t)
+			client := dial(server.Addr())
+			defer client.Close()
+			e := openOn(t, client)
+			sub := server.NewSubscriber()
+			sub.Subscribe("redisson_lock__channel:{k}")
+			acquire(t, e, hold)
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			released := make(chan error, 1)
+			go func() { released <- e.Release(ctx, hold) }()
+			select {
+			case msg := <-sub.Messages():
+				if msg.Message != "0" {
+					t.Errorf("message is %q, want 0", msg.Message)
+				}
+			case <-ctx.Done():
+				t.Error("no message")
+			}
+			if err := <-released; err != nil {
+				t.Errorf("Release: %v", err)
+			}
+		})
+	}
+}
+
+func TestServerGone(t *testing.T) {
+	e, server := single(t)
+	acquire(t, e, hold)
+	server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for _, request := range requests {
+		wantUnclear(t, request(ctx, e), "")
+	}
+	wantUnclear(t, e.Ping(ctx), "ping redis: ")
+}
+
+// Long and foreign keys go to Redis as they are.
+func TestKeysAreTakenAsTheyAre(t *testing.T) {
+	e, server := single(t)
+	for _, key := range []string{strings.Repeat("k", lock.MaxKeyLen), "订单:7", "a b\r\nDEL k\r\n", "\x00", "*?[a]"} {
+		acquire(t, e, lock.Hold{Key: key, Owner: "me:1"})
+		if !server.Exists(key) {
+			t.Errorf("no lock at %q", key)
+		}
+	}
+}

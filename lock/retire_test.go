@@ -1,0 +1,125 @@
+package lock_test
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// The acquire was executed, but the caller never learnt it.
+func TestAnswerOfAcquireLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l, other := newLocker(t, engine, lock.Config{}), newLocker(t, engine, lock.Config{})
+		engine.onAcquire(engine.answerLost)
+		_, err := l.TryAcquire(t.Context(), "k")
+		wantIs(t, err, errDown)
+		engine.onAcquire(nil)
+		synctest.Wait()
+		release(t, acquire(t, other, "k"))
+		release(t, acquire(t, l, "k"))
+		pass(ttl)
+		if n := engine.sent().release; n != 3 {
+			t.Errorf("%d releases were sent, want 3: a hold that was freed is done with", n)
+		}
+	})
+}
+
+// The acquire is executed after the first release of it.
+func TestDelayedAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l, other := newLocker(t, engine, lock.Config{TTL: ttl}), newLocker(t, engine, lock.Config{})
+		engine.onAcquire(func(_ context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+			time.AfterFunc(3500*time.Millisecond, func() {
+				_, _ = engine.Engine.Acquire(context.Background(), h, ttl)
+			})
+			return lock.Grant{}, errDown
+		})
+		_, err := l.TryAcquire(t.Context(), "k")
+		wantIs(t, err, errDown)
+		engine.onAcquire(nil)
+		pass(3500 * time.Millisecond)
+		if _, err := other.TryAcquire(t.Context(), "k"); err == nil {
+			t.Fatal("the delayed acquire was not executed")
+		}
+		pass(time.Second)
+		release(t, acquire(t, other, "k"))
+	})
+}
+
+// An acquire of which nothing is heard any more is forgotten after the ttl.
+func TestRetiredHoldExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		engine.onAcquire(func(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+			return lock.Grant{}, errDown
+		})
+		_, err := l.TryAcquire(t.Context(), "k")
+		wantIs(t, err, errDown)
+		pass(ttl + 2*time.Second)
+		sent := engine.sent().release
+		if sent < 25 || sent > 32 {
+			t.Errorf("%d releases in %v, want about one a second", sent, ttl)
+		}
+		pass(ttl)
+		if more := engine.sent().release - sent; more != 0 {
+			t.Errorf("%d releases after the ttl", more)
+		}
+	})
+}
+
+// What piled up while the engine was away does not run it over.
+func TestManyRetiredHolds(t *testing.T) {
+	const holds, limit = 1000, 64
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		var now, most atomic.Int32
+		slow := func(ctx context.Context, h lock.Hold) error {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			<-time.After(100 * time.Millisecond)
+			return engine.Engine.Release(ctx, h)
+		}
+		engine.onAcquire(engine.answerLost)
+		engine.onRelease(releaseDown)
+		for i := range holds {
+			_, err := l.TryAcquire(t.Context(), strconv.Itoa(i))
+			wantIs(t, err, errDown)
+		}
+		engine.onAcquire(nil)
+		pass(5 * time.Second)
+
+		engine.onRelease(slow)
+		pass(5 * time.Second)
+		engine.onRelease(nil)
+		for i := range holds {
+			release(t, acquire(t, l, strconv.Itoa(i)))
+		}
+		if n := most.Load(); n == 0 || n > limit {
+			t.Errorf("%d releases at a time, want 1 to %d", n, limit)
+		}
+	})
+}
+
+// A holder that learnt of its loss may still have the lock in the engine: its
+// Release frees it for others.
+func TestReleaseAfterLossFreesLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		lease := acquire(t, l, "k")
+		engine.onRenew(renewDown)
+		pass(believed)
+		wantIs(t, lease.Release(t.Context()), lock.ErrLost)
+		synctest.Wait()
+		release(t, acquire(t, l, "k"))
+	})
+}
