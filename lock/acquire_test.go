@@ -60,7 +60,7 @@ func TestTryAcquireOfKeyHeldHere(t *testing.T) {
 func TestTryAcquireWhileAnotherCallerAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		l := newLocker(t, engine, lock.Config{})
+		l := newLocker(t, engine, lock.Config{HandOver: -1})
 		before := acquire(t, l, "k")
 		go func() { _, _ = l.Acquire(t.Context(), "k") }()
 		synctest.Wait()

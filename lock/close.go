@@ -57,16 +57,16 @@ func (l *Locker) halt() {
 		return
 	}
 	l.halted = true
-	for len(l.leases) > 0 {
-		lease := l.leases[0]
-		if lease.state == abandoned {
-			l.drop(lease, ended)
+	for len(l.grants) > 0 {
+		g := l.grants[0]
+		if g.state == abandoned {
+			l.expire(g, 0)
 			continue
 		}
-		l.loseLocked(lease, errors.Join(lost(lease.hold, lease.grant.Place, "the locker was closed"), ErrClosed))
+		l.lose(g, errors.Join(g.lost(ErrLost, "the locker was closed"), ErrClosed), lostClosed)
 	}
 	for _, r := range l.retired {
-		r.next = time.Time{}
+		r.next = 0
 	}
 	close(l.stop)
 }

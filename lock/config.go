@@ -15,6 +15,18 @@ type Config struct {
 	// caller's context. Default 1 s, or a third of TTL if that is less; at most
 	// TTL.
 	RequestTimeout time.Duration
+	// HandOver is how long after the engine's grant callers of this process may
+	// go on to hand a lock from one to the next in memory. Then it is really
+	// released, so that other processes get it, too. At least one hand-over
+	// takes place whenever somebody waits. Default 2.5 ms; negative = none.
+	HandOver time.Duration
+	// MaxHold is how long one caller may hold a lock. Then its lease is lost,
+	// with a cause that matches ErrMaxHold: a holder that hangs would be renewed
+	// for ever. Default: no limit.
+	MaxHold time.Duration
+	// Name tells several Lockers of one process apart in metrics. Default:
+	// "lock".
+	Name string
 	// Logger is told of failed renewals and releases and of lost locks.
 	// Default: silent.
 	Logger *slog.Logger
@@ -34,6 +46,15 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.RequestTimeout < 0 || c.RequestTimeout > c.TTL {
 		return c, fmt.Errorf("lock: Config.RequestTimeout is %v, want more than 0 and at most TTL (%v)", c.RequestTimeout, c.TTL)
+	}
+	if c.HandOver == 0 {
+		c.HandOver = 2500 * time.Microsecond
+	}
+	if c.MaxHold < 0 {
+		return c, fmt.Errorf("lock: Config.MaxHold is %v", c.MaxHold)
+	}
+	if c.Name == "" {
+		c.Name = "lock"
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

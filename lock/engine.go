@@ -52,3 +52,13 @@ type Holder struct {
 	TTL   time.Duration // until the lock expires; 0 = unknown
 	Place
 }
+
+// A Waker is an engine that can tell waiters when to ask again, so that they
+// need not poll.
+type Waker interface {
+	// Watch has wake called whenever key may have become free, from its return
+	// until stop is called, and when a call may have been missed. wake does not
+	// block; stop does not wait. Messages may get lost: waiters poll as well,
+	// at least once a second.
+	Watch(ctx context.Context, key string, wake func()) (stop func(), err error)
+}

@@ -9,6 +9,9 @@ var (
 	// ErrLost: the lock went away, or can no longer be believed in, while its
 	// holder was at work.
 	ErrLost = errors.New("lock: lost")
+	// ErrMaxHold: the lock was held for longer than Config.MaxHold. It matches
+	// ErrLost.
+	ErrMaxHold = fmt.Errorf("%w: held for too long", ErrLost)
 	// ErrNotHeld: the owner does not have the key.
 	ErrNotHeld = errors.New("lock: not held")
 	// ErrInvalidKey: the key is empty, too long, not UTF-8, or has a brace.
@@ -44,10 +47,10 @@ func (e *HeldError) Error() string {
 // Unwrap returns what ended the wait.
 func (e *HeldError) Unwrap() error { return e.Err }
 
-// lost is ErrLost with its circumstances.
-func lost(h Hold, p Place, reason string) error {
+// lost is cause, which matches ErrLost, with the circumstances.
+func lost(cause error, h Hold, p Place, reason string) error {
 	if p.Node == "" {
-		return fmt.Errorf("%w: %q: %s", ErrLost, h.Key, reason)
+		return fmt.Errorf("%w: %q: %s", cause, h.Key, reason)
 	}
-	return fmt.Errorf("%w: %q on %s: %s", ErrLost, h.Key, p.Node, reason)
+	return fmt.Errorf("%w: %q on %s: %s", cause, h.Key, p.Node, reason)
 }

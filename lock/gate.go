@@ -15,77 +15,109 @@ type gates struct {
 }
 
 type gate struct {
-	lease *Lease    // the lease of the one inside, nil while it is still asking
-	queue list.List // of chan struct{}, closed when it is that caller's turn
+	grant *grant     // of the one inside, nil while it is still asking
+	queue *list.List // of chan turn; nil if nobody has waited yet
+	alarm *alarm     // tells when the key may have become free; nil if nobody has listened yet
+}
+
+// A turn lets the first in the queue in.
+type turn struct {
+	grant *grant // handed over in memory, nil if the engine must be asked
+	yield bool   // the lock was just freed, and other processes may wait for it
 }
 
 func newGates() *gates { return &gates{m: make(map[string]*gate)} }
 
-// tryEnter goes inside if nobody is. Otherwise it returns the lease of the one
+// tryEnter goes inside if nobody is. Otherwise it returns the grant of the one
 // who is, or nil.
-func (g *gates) tryEnter(key string) (inside *Lease, ok bool) {
+func (g *gates) tryEnter(key string) (inside *grant, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if gt, busy := g.m[key]; busy {
-		return gt.lease, false
+		return gt.grant, false
 	}
 	g.m[key] = new(gate)
 	return nil, true
 }
 
-// enter waits for its turn. It returns false if ctx or stop ends first, with
-// the lease of the one who is inside then, or nil.
-func (g *gates) enter(ctx context.Context, key string, stop <-chan struct{}) (inside *Lease, ok bool) {
+// enter waits for its turn. It returns false if ctx or stop ends first.
+func (g *gates) enter(ctx context.Context, key string, stop <-chan struct{}) (t turn, ok bool) {
 	g.mu.Lock()
 	gt, busy := g.m[key]
 	if !busy {
 		g.m[key] = new(gate)
 		g.mu.Unlock()
-		return nil, true
+		return turn{}, true
 	}
-	turn := make(chan struct{})
-	place := gt.queue.PushBack(turn)
+	if gt.queue == nil {
+		gt.queue = list.New()
+	}
+	turns := make(chan turn, 1)
+	place := gt.queue.PushBack(turns)
 	g.mu.Unlock()
 
 	select {
-	case <-turn:
-		if endOf(ctx) == nil {
-			return nil, true
-		}
+	case t := <-turns:
+		return t, true
 	case <-ctx.Done():
 	case <-stop:
 	}
 
 	g.mu.Lock()
-	select {
-	case <-turn: // it came while we turned away: let the next one in
-		g.mu.Unlock()
-		g.leave(key)
-		return nil, false
-	default:
-	}
 	defer g.mu.Unlock()
-	gt.queue.Remove(place)
-	return gt.lease, false
+	select {
+	case t := <-turns: // it came while we turned away
+		return t, true
+	default:
+		gt.queue.Remove(place)
+		return turn{}, false
+	}
 }
 
-// settle records the lease of the one inside.
-func (g *gates) settle(key string, l *Lease) {
+// settle records the grant of the one inside.
+func (g *gates) settle(key string, gr *grant) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.m[key].lease = l
+	g.m[key].grant = gr
 }
 
-// leave lets the next one in.
-func (g *gates) leave(key string) {
+// inside returns the grant of the one inside key's gate, or nil.
+func (g *gates) inside(key string) *grant {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if gt := g.m[key]; gt != nil {
+		return gt.grant
+	}
+	return nil
+}
+
+// pass lets the first in the queue in with a grant. It reports false if nobody
+// waits.
+func (g *gates) pass(key string, gr *grant) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.m[key].next(turn{grant: gr})
+}
+
+// leave lets the next one in, to ask the engine.
+func (g *gates) leave(key string, yield bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	gt := g.m[key]
-	gt.lease = nil
-	next := gt.queue.Front()
-	if next == nil {
-		delete(g.m, key)
+	gt.grant = nil
+	if gt.next(turn{yield: yield}) {
 		return
 	}
-	close(gt.queue.Remove(next).(chan struct{}))
+	delete(g.m, key)
+	if gt.alarm != nil {
+		gt.alarm.stop()
+	}
+}
+
+func (gt *gate) next(t turn) bool {
+	if gt.queue == nil || gt.queue.Len() == 0 {
+		return false
+	}
+	gt.queue.Remove(gt.queue.Front()).(chan turn) <- t
+	return true
 }

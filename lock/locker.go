@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,13 +13,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Locker acquires locks and keeps them. It is safe for concurrent use.
+// Locker acquires locks and keeps them. It is safe for concurrent use, and a
+// prometheus.Collector.
 type Locker struct {
-	engine Engine
-	cfg    Config
-	id     string // first part of the owner ids of this Locker
-	seq    atomic.Uint64
-	gates  *gates
+	engine  Engine
+	cfg     Config
+	epoch   time.Time // when the Locker was made
+	id      string    // first part of the owner ids of this Locker
+	seq     atomic.Uint64
+	gates   *gates
+	metrics *metrics
 
 	closing chan struct{} // closed when Close is called
 	drained chan struct{} // closed when no lease and no acquire is left after that
@@ -35,7 +38,7 @@ type Locker struct {
 	closed    bool
 	halted    bool // the watchdog has ended, or is about to
 	active    int  // acquires that run and leases that are held
-	leases    leaseHeap
+	grants    grantHeap
 	retired   []*retiree // the one that was tried last is the last
 	releasing int        // how many of them are being released
 }
@@ -53,6 +56,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 	l := &Locker{
 		engine:  engine,
 		cfg:     cfg,
+		epoch:   time.Now(),
 		id:      uuid.NewString(),
 		gates:   newGates(),
 		closing: make(chan struct{}),
@@ -61,6 +65,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		done:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 	}
+	l.metrics = newMetrics(cfg.Name)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.watch()
 	return l, nil
@@ -74,26 +79,60 @@ func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
 //
 // The lease carries the values of ctx but not its end: it lasts until it is
 // released or lost.
+//
+// If ctx comes from a living lease of this Locker on key (Lease.Context,
+// Lease.Within), another lease on the same lock is returned at once; the last
+// Release ends the hold. Goroutines that share such a context get no exclusion
+// from each other.
 func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
+	start := l.now()
+	lease, err := l.acquire(ctx, key)
+	l.metrics.acquired(lease, err, time.Duration(l.now()-start))
+	return lease, err
+}
+
+func (l *Locker) acquire(ctx context.Context, key string) (*Lease, error) {
 	if err := l.begin(ctx, key); err != nil {
 		return nil, err
 	}
-	if inside, ok := l.gates.enter(ctx, key, l.closing); !ok {
+	if lease := l.nested(ctx, key); lease != nil {
+		l.finish()
+		return lease, nil
+	}
+	t, ok := l.gates.enter(ctx, key, l.closing)
+	if !ok {
+		inside := l.gates.inside(key)
 		l.finish()
 		if err := endOf(ctx); err != nil {
 			return nil, &HeldError{Key: key, Holder: inside.holder(), Err: err}
 		}
 		return nil, ErrClosed
 	}
-	return l.inside(ctx, key, l.poll)
+	if t.grant != nil {
+		if lease := l.adopt(ctx, t.grant); lease != nil {
+			return l.unlessOver(ctx, lease)
+		}
+	}
+	return l.inside(ctx, key, func(ctx context.Context, h Hold) (*Lease, error) { return l.wait(ctx, h, t.yield) })
 }
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a
 // caller of this Locker has the key, or is about to ask for it, the engine is
-// not asked.
+// not asked. As to leases in ctx see Acquire.
 func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
+	start := l.now()
+	lease, err := l.tryAcquire(ctx, key)
+	l.metrics.acquired(lease, err, time.Duration(l.now()-start))
+	return lease, err
+}
+
+func (l *Locker) tryAcquire(ctx context.Context, key string) (*Lease, error) {
 	if err := l.begin(ctx, key); err != nil {
 		return nil, err
+	}
+	if lease := l.nested(ctx, key); lease != nil {
+		l.finish()
+		return lease, nil
 	}
 	if inside, ok := l.gates.tryEnter(key); !ok {
 		l.finish()
@@ -107,45 +146,47 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 func (l *Locker) inside(ctx context.Context, key string, get func(context.Context, Hold) (*Lease, error)) (*Lease, error) {
 	lease, err := get(ctx, Hold{Key: key, Owner: l.newOwner()})
 	if err != nil {
-		l.gates.leave(key)
+		l.gates.leave(key, false)
 		l.finish()
 		return nil, err
 	}
-	l.gates.settle(key, lease)
-	l.keep(lease)
+	l.gates.settle(key, lease.grant)
+	l.keep(lease.grant)
 	return lease, nil
 }
 
-// poll asks until it gets the lock, an error that is not *HeldError, or ctx
-// ends.
-func (l *Locker) poll(ctx context.Context, h Hold) (*Lease, error) {
-	var held *HeldError
-	for {
-		lease, err := l.ask(ctx, h)
-		if end := endOf(ctx); held != nil && err != nil && end != nil {
-			return nil, &HeldError{Key: h.Key, Holder: held.Holder, Err: end}
-		}
-		if !errors.As(err, &held) {
-			return lease, err
-		}
-		select {
-		case <-time.After(10*time.Millisecond + rand.N(40*time.Millisecond)):
-		case <-ctx.Done():
-			return nil, &HeldError{Key: h.Key, Holder: held.Holder, Err: ctx.Err()}
-		case <-l.closing:
-			return nil, ErrClosed
-		}
+// unlessOver gives a lease that was handed over on if its caller's ctx ended
+// while it waited.
+func (l *Locker) unlessOver(ctx context.Context, lease *Lease) (*Lease, error) {
+	end := endOf(ctx)
+	if end == nil {
+		return lease, nil
 	}
+	if err := lease.Release(ctx); err != nil {
+		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.Key(), "error", err)
+	}
+	return nil, &HeldError{Key: lease.Key(), Holder: lease.grant.holder(), Err: end}
 }
 
-// ask asks the engine once.
+// ask asks the engine once, and once more if a ghost of this Locker was in the
+// way.
 func (l *Locker) ask(ctx context.Context, h Hold) (*Lease, error) {
+	lease, err := l.askOnce(ctx, h)
+	var held *HeldError
+	if errors.As(err, &held) && strings.HasPrefix(held.Holder.Owner, l.id) && l.exorcise(ctx, held.Holder.Owner) {
+		return l.askOnce(ctx, h)
+	}
+	return lease, err
+}
+
+func (l *Locker) askOnce(ctx context.Context, h Hold) (*Lease, error) {
 	if err := endOf(ctx); err != nil { // nothing is sent that would have to be retired
 		return nil, fmt.Errorf("acquire lock %q: %w", h.Key, err)
 	}
-	sent := time.Now()
-	grant, err := l.engine.Acquire(ctx, h, l.cfg.TTL)
-	if held, ok := errors.AsType[*HeldError](err); ok {
+	sent := l.now()
+	answer, err := l.engine.Acquire(ctx, h, l.cfg.TTL)
+	var held *HeldError
+	if errors.As(err, &held) {
 		return nil, held
 	}
 	if err != nil {
@@ -155,12 +196,14 @@ func (l *Locker) ask(ctx context.Context, h Hold) (*Lease, error) {
 		}
 		return nil, fmt.Errorf("acquire lock %q: %w", h.Key, err)
 	}
-	lease := newLease(ctx, l, h, grant, sent)
-	if !time.Now().Before(lease.Deadline()) {
+
+	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now()}
+	g.renewed(sent)
+	if g.granted >= g.deadline.Load() {
 		l.retire(h, sent, false)
-		return nil, fmt.Errorf("acquire lock: %w", lost(h, grant.Place, "the answer took longer than the ttl"))
+		return nil, fmt.Errorf("acquire lock: %w", g.lost(ErrLost, "the answer took longer than the ttl"))
 	}
-	return lease, nil
+	return g.takeBy(ctx, sent), nil
 }
 
 // endOf is ctx.Err, but does not miss a deadline that has passed while ctx does

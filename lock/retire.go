@@ -19,36 +19,45 @@ const maxReleasing = 64
 // engine: the answer to its acquire or its release never came.
 type retiree struct {
 	hold    Hold
-	acquire bool      // its acquire is what was not answered
-	until   time.Time // by then it has expired
-	next    time.Time // of the next release
-	sending bool      // a release is on its way
+	acquire bool  // its acquire is what was not answered
+	until   int64 // by then it has expired
+	next    int64 // when to release it again
+	sending bool  // a release is on its way
 }
 
 // retire has the watchdog release h until it is gone. The last request that
 // could have prolonged it was sent at the given time.
-func (l *Locker) retire(h Hold, sent time.Time, acquire bool) {
+func (l *Locker) retire(h Hold, sent int64, acquire bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.retireLocked(h, sent, acquire)
+}
+
+func (l *Locker) retireLocked(h Hold, sent int64, acquire bool) {
 	if l.halted {
 		return // it expires by itself
 	}
-	now := time.Now()
-	r := &retiree{hold: h, acquire: acquire, until: sent.Add(l.cfg.TTL), next: now}
+	r := &retiree{hold: h, acquire: acquire, until: sent + int64(l.cfg.TTL), next: l.now()}
 	l.retired = append(l.retired, r)
 	l.prod()
 }
 
+func (l *Locker) releaseDue(now int64) {
+	for _, r := range l.collectRetired(now) {
+		l.requests.Go(func() { l.releaseRetired(l.ctx, r) })
+	}
+}
+
 // collectRetired drops the retirees that have expired and returns those that
 // are due.
-func (l *Locker) collectRetired(now time.Time) (due []*retiree) {
+func (l *Locker) collectRetired(now int64) (due []*retiree) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.retired = slices.DeleteFunc(l.retired, func(r *retiree) bool {
-		return !r.sending && now.After(r.until)
+		return !r.sending && now > r.until
 	})
 	for _, r := range l.retired {
-		if l.releasing < maxReleasing && !r.sending && !r.next.After(now) {
+		if l.releasing < maxReleasing && !r.sending && r.next <= now {
 			r.sending = true
 			l.releasing++
 			due = append(due, r)
@@ -57,8 +66,10 @@ func (l *Locker) collectRetired(now time.Time) (due []*retiree) {
 	return due
 }
 
-func (l *Locker) releaseRetired(r *retiree) {
-	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.RequestTimeout)
+// releaseRetired releases a retiree that was marked as being sent. It reports
+// whether the engine has answered.
+func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.RequestTimeout)
 	defer cancel()
 	err := l.engine.Release(ctx, r.hold)
 
@@ -66,7 +77,7 @@ func (l *Locker) releaseRetired(r *retiree) {
 	defer l.mu.Unlock()
 	l.releasing--
 	r.sending = false
-	r.next = time.Now().Add(min(retryRelease, l.cfg.TTL/10))
+	r.next = l.now() + int64(min(retryRelease, l.cfg.TTL/10))
 	l.retired = slices.DeleteFunc(l.retired, func(x *retiree) bool { return x == r })
 	// Not held says nothing about an acquire that may still be on its way: it
 	// can be executed after this release.
@@ -74,4 +85,21 @@ func (l *Locker) releaseRetired(r *retiree) {
 		l.retired = append(l.retired, r)
 	}
 	l.prod()
+	return err == nil || errors.Is(err, ErrNotHeld)
+}
+
+// exorcise releases a retired hold that is in the way of an acquire, at once.
+// It reports whether the engine has answered.
+func (l *Locker) exorcise(ctx context.Context, owner string) bool {
+	l.mu.Lock()
+	i := slices.IndexFunc(l.retired, func(r *retiree) bool { return r.hold.Owner == owner && !r.sending })
+	if i < 0 {
+		l.mu.Unlock()
+		return false
+	}
+	r := l.retired[i]
+	r.sending = true
+	l.releasing++
+	l.mu.Unlock()
+	return l.releaseRetired(ctx, r)
 }

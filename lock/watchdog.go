@@ -5,94 +5,87 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
 
+// maxBatch is how many holds are renewed by one request.
+const maxBatch = 512
+
 // watch is the watchdog: it starts renewals and releases that are due, and ends
-// leases that have passed their deadline, until stop.
+// grants that have passed their deadline, until stop.
 func (l *Locker) watch() {
 	defer close(l.done)
-	defer l.cancel()
 	defer l.requests.Wait()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(l.round(time.Now()))
+		timer.Reset(l.round(l.now()))
 		select {
 		case <-timer.C:
 		case <-l.wake:
 		case <-l.stop:
-			l.releaseDue(time.Now())
+			l.releaseDue(l.now())
 			return
 		}
 	}
 }
 
 // round does what is due and returns how long until the next thing is.
-func (l *Locker) round(now time.Time) time.Duration {
-	for _, batch := range l.collectDue(now) {
-		l.requests.Go(func() { l.renew(batch) })
+func (l *Locker) round(now int64) time.Duration {
+	for _, due := range l.collectDue(now) {
+		for batch := range slices.Chunk(due, maxBatch) {
+			l.requests.Go(func() { l.renew(batch) })
+		}
 	}
 	l.releaseDue(now)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	next := now.Add(time.Hour)
-	if len(l.leases) > 0 {
-		next = l.leases[0].next()
+	next := now + int64(time.Hour)
+	if len(l.grants) > 0 {
+		next = l.grants[0].next()
 	}
-	for _, r := range l.retired {
-		if l.releasing < maxReleasing && !r.sending && r.next.Before(next) {
-			next = r.next
-		}
-	}
-	return max(0, time.Until(next))
+	return time.Duration(max(0, min(next, l.nextRelease())-l.now()))
 }
 
-func (l *Locker) releaseDue(now time.Time) {
-	for _, r := range l.collectRetired(now) {
-		l.requests.Go(func() { l.releaseRetired(r) })
-	}
-}
-
-// collectDue ends the leases that have passed their deadline and returns those
-// that are due for renewal, in batches by node, so that one slow node delays
-// none but its own.
-func (l *Locker) collectDue(now time.Time) map[string][]*Lease {
+// collectDue ends the grants that have passed their deadline and returns those
+// that are due for renewal, by node, so that a slow node delays none but its
+// own. It takes those along that will be due soon.
+func (l *Locker) collectDue(now int64) map[string][]*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	batches := make(map[string][]*Lease)
-	for len(l.leases) > 0 && !l.leases[0].next().After(now) {
-		lease := l.leases[0]
-		if !lease.Deadline().After(now) {
-			l.expire(lease)
+	var due map[string][]*grant
+	soon := now
+	for len(l.grants) > 0 {
+		g := l.grants[0]
+		if now >= g.deadline.Load() || now >= g.limit {
+			l.expire(g, now)
 			continue
 		}
-		lease.renewing = true
-		heap.Fix(&l.leases, lease.index)
-		batches[lease.grant.Node] = append(batches[lease.grant.Node], lease)
+		if g.next() > soon || g.renewing || g.state == abandoned {
+			break
+		}
+		soon = now + int64(l.cfg.TTL/60)
+		g.renewing = true
+		heap.Fix(&l.grants, int(g.index))
+		if due == nil {
+			due = make(map[string][]*grant)
+		}
+		due[g.place.Node] = append(due[g.place.Node], g)
 	}
-	return batches
+	return due
 }
 
-// expire ends a lease that has passed its deadline. The caller holds l.mu.
-func (l *Locker) expire(lease *Lease) {
-	if lease.state == abandoned {
-		l.drop(lease, ended)
-		return
-	}
-	l.loseLocked(lease, lost(lease.hold, lease.grant.Place, "not renewed in time"))
-}
-
-func (l *Locker) renew(batch []*Lease) {
+func (l *Locker) renew(batch []*grant) {
 	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.RequestTimeout)
 	defer cancel()
 	holds := make([]Hold, len(batch))
-	for i, lease := range batch {
-		holds[i] = lease.hold
+	for i, g := range batch {
+		holds[i] = g.hold
 	}
-	sent := time.Now()
+	sent := l.now()
 	errs := l.engine.Renew(ctx, holds, l.cfg.TTL)
 	if len(errs) != len(holds) { // nobody can tell which verdict is whose
 		err := fmt.Errorf("%d verdicts on %d holds", len(errs), len(holds))
@@ -101,100 +94,32 @@ func (l *Locker) renew(batch []*Lease) {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, lease := range batch {
-		l.afterRenewal(lease, sent, errs[i])
+	for i, g := range batch {
+		l.afterRenewal(g, sent, errs[i])
 	}
 	l.prod()
 }
 
-// afterRenewal takes in the verdict on one lease. The caller holds l.mu.
-func (l *Locker) afterRenewal(lease *Lease, sent time.Time, err error) {
-	lease.renewing = false
-	if lease.state != held {
+// afterRenewal takes in the verdict on one grant. The caller holds l.mu.
+func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
+	g.renewing = false
+	if g.state != held && g.state != passing {
 		return // it ended, or was abandoned, meanwhile
 	}
 	switch {
 	case err == nil:
-		lease.renewed(sent)
+		g.renewed(sent)
+		l.metrics.renewals.Add(1)
 	case errors.Is(err, ErrNotHeld):
-		l.loseLocked(lease, lost(lease.hold, lease.grant.Place, "not ours when it was to be renewed"))
+		l.lose(g, g.lost(ErrLost, "not ours when it was to be renewed"), lostNotOurs)
 		return
 	default:
-		lease.due = time.Now().Add(l.cfg.TTL / 20)
-		l.cfg.Logger.Warn("renew lock", "key", lease.hold.Key, "node", lease.grant.Node, "error", err)
+		g.faltered = true
+		g.due = l.now() + int64(l.cfg.TTL/20)
+		l.metrics.renewalsFailed.Add(1)
+		l.cfg.Logger.Warn("renew lock", "key", g.hold.Key, "node", g.place.Node, "error", err)
 	}
-	heap.Fix(&l.leases, lease.index)
-}
-
-// keep puts a new lease under the watchdog's care.
-func (l *Locker) keep(lease *Lease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	heap.Push(&l.leases, lease)
-	if l.halted {
-		l.loseLocked(lease, errors.Join(lost(lease.hold, lease.grant.Place, "the locker was closed"), ErrClosed))
-	}
-	if lease.index == 0 {
-		l.prod()
-	}
-}
-
-// lose ends a lease whose lock can no longer be believed in.
-func (l *Locker) lose(lease *Lease, cause error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if lease.state == held {
-		l.loseLocked(lease, cause)
-	}
-}
-
-// loseLocked is lose for a held lease and a caller that holds l.mu.
-func (l *Locker) loseLocked(lease *Lease, cause error) {
-	l.drop(lease, gone)
-	lease.cancel(cause)
-	l.cfg.Logger.Warn("lock lost", "key", lease.hold.Key, "owner", lease.hold.Owner,
-		"node", lease.grant.Node, "slot", lease.grant.Slot, "error", cause)
-}
-
-// drop takes a lease out of the watchdog's care and lets the next caller in.
-// The caller holds l.mu.
-func (l *Locker) drop(lease *Lease, s state) {
-	if lease.state != abandoned { // which was counted out then
-		l.finishLocked()
-	}
-	lease.state = s
-	heap.Remove(&l.leases, lease.index)
-	l.gates.leave(lease.hold.Key)
-}
-
-// end is the first half of a release. It returns the state the lease was in.
-// After held, the caller must leave the gate and call finish.
-func (l *Locker) end(lease *Lease) state {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	was := lease.state
-	switch was {
-	case held:
-		lease.state = ended
-		heap.Remove(&l.leases, lease.index)
-		lease.cancel(ErrNotHeld)
-	case gone:
-		lease.state = ended
-	}
-	return was
-}
-
-func (l *Locker) abandon(lease *Lease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if lease.state != held {
-		return
-	}
-	lease.state = abandoned
-	heap.Fix(&l.leases, lease.index)
-	lease.cancel(ErrNotHeld)
-	l.finishLocked()
-	l.prod()
+	heap.Fix(&l.grants, int(g.index))
 }
 
 // prod makes the watchdog look at its lists.
@@ -203,4 +128,16 @@ func (l *Locker) prod() {
 	case l.wake <- struct{}{}:
 	default:
 	}
+}
+
+// nextRelease is when a retired hold is to be released again. The caller holds
+// l.mu.
+func (l *Locker) nextRelease() int64 {
+	next := int64(math.MaxInt64)
+	for _, r := range l.retired {
+		if l.releasing < maxReleasing && !r.sending {
+			next = min(next, r.next)
+		}
+	}
+	return next
 }

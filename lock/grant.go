@@ -1,0 +1,115 @@
+package lock
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// A grant is a lock that the engine gave, from its acquire to its release.
+// Callers of this process may have it one after the other: it is handed over in
+// memory. Times are nanoseconds since the Locker was made, to keep it small.
+type grant struct {
+	locker   *Locker
+	hold     Hold
+	place    Place
+	token    int64        // of the first holder
+	granted  int64        // when the engine's answer came
+	deadline atomic.Int64 // until when it may be believed in
+
+	// Guarded by locker.mu.
+	cancel   context.CancelCauseFunc // ends the context of the present holder
+	due      int64                   // of the next renewal
+	limit    int64                   // of the present holder
+	index    int32                   // in locker.grants
+	term     int32                   // hand-overs so far
+	holds    int32                   // of the present holder: 1 and the nested ones
+	state    state
+	renewing bool // a renewal is on its way
+	faltered bool // a renewal has failed: it is not handed over any more
+}
+
+type state int8
+
+const (
+	held      state = iota
+	passing         // handed over to a caller who has not taken it yet
+	abandoned       // not renewed, but nobody else of this Locker gets the key yet
+	gone            // lost; the holder has not released it yet
+	ended           // released, or abandoned and past its deadline
+)
+
+// renewed notes a successful request that was sent at the given time.
+func (g *grant) renewed(sent int64) {
+	cfg := &g.locker.cfg
+	g.deadline.Store(sent + int64(cfg.TTL-cfg.margin()))
+	g.due = sent + int64(cfg.TTL/3)
+}
+
+// lost is ErrLost, or another cause that matches it, with the circumstances.
+func (g *grant) lost(cause error, reason string) error {
+	return lost(cause, g.hold, g.place, reason)
+}
+
+// takeBy makes a caller the present holder.
+func (g *grant) takeBy(ctx context.Context, now int64) *Lease {
+	g.state = held
+	g.holds = 1
+	g.limit = math.MaxInt64
+	if limit := g.locker.cfg.MaxHold; limit > 0 {
+		g.limit = now + int64(limit)
+	}
+	l := &Lease{grant: g, term: g.term, acquired: now}
+	l.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	return l
+}
+
+// mayPass reports whether the grant may be handed over in memory: always once,
+// and again for a short while, so that other processes get their turn, too.
+func (g *grant) mayPass(now int64) bool {
+	window := int64(g.locker.cfg.HandOver)
+	return window > 0 && !g.faltered && g.term < maxTerms && now < g.deadline.Load() &&
+		(g.term == 0 || now-g.granted < window)
+}
+
+// maxTerms is how many tokens there are between two of the engine's.
+const maxTerms = 1023
+
+// now returns the time on the Locker's clock, which is monotonic.
+func (l *Locker) now() int64 { return int64(time.Since(l.epoch)) }
+
+// at returns a time on the Locker's clock as a time.Time.
+func (l *Locker) at(t int64) time.Time { return l.epoch.Add(time.Duration(t)) }
+
+// grantHeap orders grants by when the watchdog must look at them next.
+type grantHeap []*grant
+
+// next is when the watchdog must look at the grant: to renew it, or to end it.
+func (g *grant) next() int64 {
+	next := min(g.deadline.Load(), g.limit)
+	if g.renewing || g.state == abandoned {
+		return next
+	}
+	return min(next, g.due)
+}
+
+func (h grantHeap) Len() int           { return len(h) }
+func (h grantHeap) Less(i, j int) bool { return h[i].next() < h[j].next() }
+func (h grantHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = int32(i), int32(j)
+}
+func (h *grantHeap) Push(x any) {
+	g := x.(*grant)
+	g.index = int32(len(*h))
+	*h = append(*h, g)
+}
+func (h *grantHeap) Pop() any {
+	old := *h
+	last := len(old) - 1
+	g := old[last]
+	old[last] = nil
+	*h = old[:last]
+	return g
+}

@@ -1,0 +1,133 @@
+package lock
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+)
+
+// keep puts a new grant under the watchdog's care.
+func (l *Locker) keep(g *grant) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	heap.Push(&l.grants, g)
+	if l.halted {
+		l.lose(g, errors.Join(g.lost(ErrLost, "the locker was closed"), ErrClosed), lostClosed)
+	}
+	if g.index == 0 {
+		l.prod()
+	}
+}
+
+// adopt takes a grant that was handed over. It returns nil if it has been lost
+// on the way: the caller is inside the gate, and must ask the engine.
+func (l *Locker) adopt(ctx context.Context, g *grant) *Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g.state != passing {
+		l.retireLocked(g.hold, l.now(), false)
+		return nil
+	}
+	g.term++
+	lease := g.takeBy(ctx, l.now())
+	heap.Fix(&l.grants, int(g.index))
+	l.metrics.handOvers.Add(1)
+	return lease
+}
+
+// ending is what a release has to do.
+type ending int
+
+const (
+	nothing    ending = iota // the lease has been released or abandoned
+	keep                     // an outer or a nested lease keeps the hold
+	handOver                 // done in memory
+	free                     // ask the engine, then leave the gate and call finish
+	lostBefore               // the lock was lost, and its last holder is done now
+)
+
+// end is the first half of a release.
+func (l *Locker) end(lease *Lease) ending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := lease.grant
+	if lease.released.Swap(true) || g.term != lease.term {
+		return nothing
+	}
+	g.holds--
+	switch {
+	case g.state != held && g.state != gone:
+		return nothing
+	case g.holds > 0 && g.state == held:
+		return keep
+	case g.holds > 0:
+		return nothing // lost, with holders who are not done
+	case g.state == gone:
+		g.state = ended
+		return lostBefore
+	case g.mayPass(l.now()) && l.gates.pass(g.hold.Key, g):
+		g.state = passing
+		g.cancel(ErrNotHeld)
+		l.finishLocked()
+		return handOver
+	}
+	g.state = ended
+	heap.Remove(&l.grants, int(g.index))
+	g.cancel(ErrNotHeld)
+	return free
+}
+
+func (l *Locker) abandon(lease *Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := lease.grant
+	if g.state != held || g.term != lease.term {
+		return
+	}
+	g.state = abandoned
+	heap.Fix(&l.grants, int(g.index))
+	g.cancel(ErrNotHeld)
+	l.finishLocked()
+	l.prod()
+}
+
+// outlived ends a lease that is past its deadline, if the watchdog has not.
+func (l *Locker) outlived(lease *Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := lease.grant; g.state == held && g.term == lease.term {
+		l.lose(g, g.lost(ErrLost, "not renewed in time"), lostDeadline)
+	}
+}
+
+// lose ends a grant that is held, or passing, and can no longer be believed in.
+// The caller holds l.mu.
+func (l *Locker) lose(g *grant, cause error, why lostReason) {
+	heap.Remove(&l.grants, int(g.index))
+	l.metrics.lost.add(why)
+	l.cfg.Logger.Warn("lock lost", "key", g.hold.Key, "owner", g.hold.Owner,
+		"node", g.place.Node, "slot", g.place.Slot, "error", cause)
+	passed := g.state == passing
+	g.state = gone
+	if passed { // who takes it is inside the gate already, and will see
+		return
+	}
+	g.cancel(cause)
+	l.gates.leave(g.hold.Key, false)
+	l.finishLocked()
+}
+
+// expire ends a grant that is past its deadline or its limit. The caller holds
+// l.mu.
+func (l *Locker) expire(g *grant, now int64) {
+	switch {
+	case g.state == abandoned:
+		g.state = ended
+		heap.Remove(&l.grants, int(g.index))
+		l.gates.leave(g.hold.Key, false)
+	case now >= g.deadline.Load():
+		l.lose(g, g.lost(ErrLost, "not renewed in time"), lostDeadline)
+	default:
+		l.lose(g, g.lost(ErrMaxHold, l.cfg.MaxHold.String()), lostMaxHold)
+	}
+}

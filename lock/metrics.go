@@ -1,0 +1,113 @@
+package lock
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what a Locker counts.
+type metrics struct {
+	acquires       *prometheus.CounterVec
+	seconds        prometheus.Histogram
+	handOvers      atomic.Int64
+	renewals       atomic.Int64
+	renewalsFailed atomic.Int64
+	lost           lostCounts
+
+	granted, held, failed prometheus.Counter // of acquires
+
+	handOversDesc, renewalsDesc, lostDesc, heldDesc, retiredDesc *prometheus.Desc
+}
+
+// lostReason says how a loss was noticed.
+type lostReason int
+
+const (
+	lostNotOurs  lostReason = iota // the engine said so at a renewal
+	lostReleased                   // the engine said so at the release
+	lostDeadline                   // it was not renewed in time
+	lostMaxHold
+	lostClosed // the Locker was closed
+	lostReasons
+)
+
+var lostNames = [lostReasons]string{"renewal", "release", "deadline", "max_hold", "closed"}
+
+type lostCounts [lostReasons]atomic.Int64
+
+func (c *lostCounts) add(why lostReason) { c[why].Add(1) }
+
+func newMetrics(name string) *metrics {
+	constant := prometheus.Labels{"name": name}
+	desc := func(metric, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("belay_lock_"+metric, help, labels, constant)
+	}
+	m := &metrics{
+		acquires: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "belay_lock_acquires_total", ConstLabels: constant,
+			Help: "Ended attempts to get a lock, by result: granted, held (by another), failed.",
+		}, []string{"result"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "belay_lock_acquire_seconds", ConstLabels: constant,
+			Help:    "How long it took to get a lock, waiting included.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+		handOversDesc: desc("handovers_total", "Locks handed over in memory instead of released."),
+		renewalsDesc:  desc("renewals_total", "Renewals of single locks, by result: ok, failed.", "result"),
+		lostDesc:      desc("lost_total", "Locks that went away under their holder, by how it was noticed.", "reason"),
+		heldDesc:      desc("held", "Locks held now."),
+		retiredDesc:   desc("retired", "Holds without a user that may still exist in the engine."),
+	}
+	m.granted = m.acquires.WithLabelValues("granted")
+	m.held = m.acquires.WithLabelValues("held")
+	m.failed = m.acquires.WithLabelValues("failed")
+	return m
+}
+
+func (m *metrics) acquired(lease *Lease, err error, took time.Duration) {
+	var held *HeldError
+	switch {
+	case err == nil:
+		m.granted.Inc()
+		m.seconds.Observe(took.Seconds())
+	case errors.As(err, &held):
+		m.held.Inc()
+	default:
+		m.failed.Inc()
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (l *Locker) Describe(ch chan<- *prometheus.Desc) {
+	m := l.metrics
+	m.acquires.Describe(ch)
+	m.seconds.Describe(ch)
+	for _, d := range []*prometheus.Desc{m.handOversDesc, m.renewalsDesc, m.lostDesc, m.heldDesc, m.retiredDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (l *Locker) Collect(ch chan<- prometheus.Metric) {
+	m := l.metrics
+	m.acquires.Collect(ch)
+	m.seconds.Collect(ch)
+	count := func(d *prometheus.Desc, n int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	count(m.handOversDesc, m.handOvers.Load())
+	count(m.renewalsDesc, m.renewals.Load(), "ok")
+	count(m.renewalsDesc, m.renewalsFailed.Load(), "failed")
+	for why := range lostReasons {
+		count(m.lostDesc, m.lost[why].Load(), lostNames[why])
+	}
+
+	l.mu.Lock()
+	held, retired := len(l.grants), len(l.retired)
+	l.mu.Unlock()
+	ch <- prometheus.MustNewConstMetric(m.heldDesc, prometheus.GaugeValue, float64(held))
+	ch <- prometheus.MustNewConstMetric(m.retiredDesc, prometheus.GaugeValue, float64(retired))
+}
