@@ -14,6 +14,11 @@ var (
 	ErrMaxHold = fmt.Errorf("%w: held for too long", ErrLost)
 	// ErrNotHeld: the owner does not have the key.
 	ErrNotHeld = errors.New("lock: not held")
+	// ErrNotSent: the engine was not reached, or refused without executing
+	// anything. It may do so later.
+	ErrNotSent = errors.New("lock: engine not reached")
+	// ErrNoAnswer: the engine did not answer. What was asked may have happened.
+	ErrNoAnswer = errors.New("lock: no answer")
 	// ErrInvalidKey: the key is empty, too long, not UTF-8, or has a brace.
 	ErrInvalidKey = errors.New("lock: invalid key")
 	// ErrClosed: the Locker has been closed.

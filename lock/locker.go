@@ -75,7 +75,9 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
 
 // Acquire takes the lock on key, waiting for it until ctx ends. Then it returns
-// a *HeldError that also matches ctx.Err().
+// a *HeldError that also matches ctx.Err(). It also waits while the engine is
+// out of reach, in a failover for example, but for no more than a ttl in a row:
+// then it returns the engine's error.
 //
 // The lease carries the values of ctx but not its end: it lasts until it is
 // released or lost.
@@ -87,7 +89,7 @@ func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
 func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
 	start := l.now()
 	lease, err := l.acquire(ctx, key)
-	l.metrics.acquired(lease, err, time.Duration(l.now()-start))
+	l.metrics.acquired(err, time.Duration(l.now()-start))
 	return lease, err
 }
 
@@ -113,7 +115,7 @@ func (l *Locker) acquire(ctx context.Context, key string) (*Lease, error) {
 			return l.unlessOver(ctx, lease)
 		}
 	}
-	return l.inside(ctx, key, func(ctx context.Context, h Hold) (*Lease, error) { return l.wait(ctx, h, t.yield) })
+	return l.inside(key, func() (*Lease, error) { return l.wait(ctx, key, t.yield) })
 }
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a
@@ -122,7 +124,7 @@ func (l *Locker) acquire(ctx context.Context, key string) (*Lease, error) {
 func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	start := l.now()
 	lease, err := l.tryAcquire(ctx, key)
-	l.metrics.acquired(lease, err, time.Duration(l.now()-start))
+	l.metrics.acquired(err, time.Duration(l.now()-start))
 	return lease, err
 }
 
@@ -138,13 +140,13 @@ func (l *Locker) tryAcquire(ctx context.Context, key string) (*Lease, error) {
 		l.finish()
 		return nil, &HeldError{Key: key, Holder: inside.holder()}
 	}
-	return l.inside(ctx, key, l.ask)
+	return l.inside(key, func() (*Lease, error) { return l.ask(ctx, key) })
 }
 
 // inside runs get for the caller inside key's gate, who leaves it again unless
 // he gets a lease.
-func (l *Locker) inside(ctx context.Context, key string, get func(context.Context, Hold) (*Lease, error)) (*Lease, error) {
-	lease, err := get(ctx, Hold{Key: key, Owner: l.newOwner()})
+func (l *Locker) inside(key string, get func() (*Lease, error)) (*Lease, error) {
+	lease, err := get()
 	if err != nil {
 		l.gates.leave(key, false)
 		l.finish()
@@ -170,31 +172,33 @@ func (l *Locker) unlessOver(ctx context.Context, lease *Lease) (*Lease, error) {
 
 // ask asks the engine once, and once more if a ghost of this Locker was in the
 // way.
-func (l *Locker) ask(ctx context.Context, h Hold) (*Lease, error) {
-	lease, err := l.askOnce(ctx, h)
-	var held *HeldError
-	if errors.As(err, &held) && strings.HasPrefix(held.Holder.Owner, l.id) && l.exorcise(ctx, held.Holder.Owner) {
-		return l.askOnce(ctx, h)
+func (l *Locker) ask(ctx context.Context, key string) (*Lease, error) {
+	lease, err := l.askOnce(ctx, key)
+	held, ok := errors.AsType[*HeldError](err)
+	if ok && strings.HasPrefix(held.Holder.Owner, l.id) && l.exorcise(ctx, held.Holder.Owner) {
+		return l.askOnce(ctx, key)
 	}
 	return lease, err
 }
 
-func (l *Locker) askOnce(ctx context.Context, h Hold) (*Lease, error) {
+func (l *Locker) askOnce(ctx context.Context, key string) (*Lease, error) {
 	if err := endOf(ctx); err != nil { // nothing is sent that would have to be retired
-		return nil, fmt.Errorf("acquire lock %q: %w", h.Key, err)
+		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
+	h := Hold{Key: key, Owner: l.newOwner()}
 	sent := l.now()
 	answer, err := l.engine.Acquire(ctx, h, l.cfg.TTL)
-	var held *HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}
 	if err != nil {
-		l.retire(h, sent, true)
+		if !errors.Is(err, ErrNotSent) {
+			l.retire(h, sent, true)
+		}
 		if end := endOf(ctx); end != nil && !errors.Is(err, end) {
 			err = fmt.Errorf("%w: %w", end, err)
 		}
-		return nil, fmt.Errorf("acquire lock %q: %w", h.Key, err)
+		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 
 	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now()}

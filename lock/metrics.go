@@ -67,7 +67,7 @@ func newMetrics(name string) *metrics {
 	return m
 }
 
-func (m *metrics) acquired(lease *Lease, err error, took time.Duration) {
+func (m *metrics) acquired(err error, took time.Duration) {
 	var held *HeldError
 	switch {
 	case err == nil:

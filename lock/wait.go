@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -10,8 +11,8 @@ import (
 // How long the one inside a gate sleeps before it asks again: without an alarm,
 // and with one, which may be missed.
 const (
-	pollMin, pollMax   = 10 * time.Millisecond, 50 * time.Millisecond
-	floorMin, floorMax = 500 * time.Millisecond, time.Second
+	pollFrom, pollTo   = 10 * time.Millisecond, 50 * time.Millisecond
+	floorFrom, floorTo = 500 * time.Millisecond, time.Second
 
 	// yieldTime is how long it leaves the key to other processes after this one
 	// has freed it, if no alarm comes.
@@ -31,50 +32,68 @@ func (a *alarm) ring() {
 	}
 }
 
-// wait asks until it gets the lock, an error that is not *HeldError, or ctx
-// ends. The caller is inside the key's gate.
-func (l *Locker) wait(ctx context.Context, h Hold, yield bool) (*Lease, error) {
-	a := l.gates.alarm(h.Key)
+// wait asks until it gets the lock, ctx ends, or the engine fails for good. The
+// caller is inside the key's gate.
+func (l *Locker) wait(ctx context.Context, key string, yield bool) (*Lease, error) {
+	a := l.gates.alarm(key)
+	last := &HeldError{Key: key, Holder: Holder{Place: Place{Slot: -1}}}
 	if yield && a != nil {
 		if err := l.sleep(ctx, a, yieldTime); err != nil {
-			return nil, refused(h.Key, Holder{Place: Place{Slot: -1}}, err)
+			return nil, last.endedBy(err)
 		}
 	}
-	var last *HeldError
+	reached := l.now() // when the engine last answered
 	for {
-		lease, err := l.ask(ctx, h)
-		if end := endOf(ctx); last != nil && err != nil && end != nil {
-			return nil, refused(h.Key, last.Holder, end)
+		lease, err := l.ask(ctx, key)
+		if err == nil {
+			return lease, nil
 		}
-		if !errors.As(err, &last) {
-			return lease, err
+		held, answered := errors.AsType[*HeldError](err)
+		if answered {
+			last, reached = held, l.now()
 		}
-		if a == nil {
-			if a = l.listen(ctx, h.Key); a != nil {
+		if end := endOf(ctx); end != nil && last.Holder.Owner != "" {
+			return nil, last.endedBy(end)
+		}
+		switch {
+		case answered && a == nil:
+			if a = l.listen(ctx, key); a != nil {
 				continue // it may have become free before we listened
 			}
+		case !answered && !l.passing(ctx, err, reached):
+			return nil, err
 		}
-		if err := l.sleep(ctx, a, nap(a, last.Holder.TTL)); err != nil {
-			return nil, refused(h.Key, last.Holder, err)
+		switch end := l.sleep(ctx, a, nap(a, answered, last.Holder.TTL)); {
+		case end != nil && answered:
+			return nil, last.endedBy(end)
+		case end != nil:
+			return nil, fmt.Errorf("%w: %w", end, err)
 		}
 	}
 }
 
-// refused is the end of a wait that ended early.
-func refused(key string, holder Holder, err error) error {
+// passing reports whether an engine's failure may pass by itself soon.
+func (l *Locker) passing(ctx context.Context, err error, reached int64) bool {
+	return (errors.Is(err, ErrNotSent) || errors.Is(err, ErrNoAnswer)) &&
+		endOf(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
+}
+
+// endedBy is the end of a wait that err cut short.
+func (e *HeldError) endedBy(err error) error {
 	if errors.Is(err, ErrClosed) {
 		return err
 	}
-	return &HeldError{Key: key, Holder: holder, Err: err}
+	return &HeldError{Key: e.Key, Holder: e.Holder, Err: err}
 }
 
 // nap is how long to sleep before asking again. A holder that has died is
-// noticed when its lock expires.
-func nap(a *alarm, ttl time.Duration) time.Duration {
-	if a == nil {
-		return pollMin + rand.N(pollMax-pollMin)
+// noticed when its lock expires; an engine that is out of reach, soon after it
+// is back.
+func nap(a *alarm, answered bool, ttl time.Duration) time.Duration {
+	if a == nil || !answered {
+		return pollFrom + rand.N(pollTo-pollFrom)
 	}
-	d := floorMin + rand.N(floorMax-floorMin)
+	d := floorFrom + rand.N(floorTo-floorFrom)
 	if ttl > 0 {
 		d = min(d, ttl+rand.N(5*time.Millisecond))
 	}

@@ -71,26 +71,29 @@ type shard struct {
 	master, replica string
 }
 
-// shardOf asks the cluster for key's shard.
-func (c *cluster) shardOf(key string) shard {
+// shardOf asks the cluster for key's shard. A node may hear late of another's
+// replica.
+func (c *cluster) shardOf(key string) (found shard) {
 	c.t.Helper()
 	slot, err := c.on(c.addrs[0], "CLUSTER", "KEYSLOT", key).Int()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	ranges, err := c.on(c.addrs[0], "CLUSTER", "SLOTS").Slice()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for _, r := range ranges {
-		r := r.([]any)
-		if int64(slot) < r[0].(int64) || int64(slot) > r[1].(int64) || len(r) < 4 {
-			continue
+	await(c.t, "the shard of "+key+" has a replica", func() bool {
+		ranges, err := c.on(c.addrs[0], "CLUSTER", "SLOTS").Slice()
+		if err != nil {
+			return false
 		}
-		return shard{slot, address(r[2]), address(r[3])}
-	}
-	c.t.Fatalf("no shard with a replica has slot %d: %v", slot, ranges)
-	return shard{}
+		for _, r := range ranges {
+			r := r.([]any)
+			if int64(slot) >= r[0].(int64) && int64(slot) <= r[1].(int64) && len(r) > 3 {
+				found = shard{slot, address(r[2]), address(r[3])}
+				return true
+			}
+		}
+		return false
+	})
+	return found
 }
 
 func address(node any) string {

@@ -42,7 +42,9 @@ func (s *script) question() *script {
 	return s
 }
 
-func (s *script) failed(err error) error { return fmt.Errorf("redislock: %s: %w", s.name, err) }
+func (s *script) failed(err error) error {
+	return fmt.Errorf("redislock: %s: %w", s.name, outcome(err))
+}
 
 // A call is one use of a script.
 type call struct {

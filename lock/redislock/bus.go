@@ -1,0 +1,78 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A bus is how the release of a lock is told. On a cluster since Redis 7 a
+// message stays on the lock's shard. Before that it goes to all nodes, so that
+// one connection hears all of them, as on a single server.
+type bus struct {
+	client  redis.UniversalClient
+	cluster *redis.ClusterClient // nil if client is none
+	shards  bool                 // it is a real cluster, which may know SPUBLISH
+	old     atomic.Bool          // but it is older than Redis 7
+	unable  error                // why nobody can listen
+}
+
+func newBus(client redis.UniversalClient) *bus {
+	b := &bus{client: client}
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		// With slots of its own making it is a set of servers that are no
+		// cluster: the client's way to Sentinel.
+		b.cluster, b.shards = c, c.Options().ClusterSlots == nil
+	case *redis.Client:
+	default:
+		b.unable = fmt.Errorf("redislock: can't subscribe through a %T", client)
+	}
+	return b
+}
+
+// publish is the command that tells the release of a lock.
+func (b *bus) publish() string {
+	if b.shards {
+		return "spublish" // release.lua falls back to publish
+	}
+	return "publish"
+}
+
+func (b *bus) sharded() bool { return b.shards && !b.old.Load() }
+
+// prepare makes sure that node does not block.
+func (b *bus) prepare(ctx context.Context) error {
+	if b.cluster == nil {
+		return nil
+	}
+	_, err := b.cluster.MasterForKey(ctx, "")
+	return err
+}
+
+// node returns the node to listen to for a lock, nil if there is only one
+// connection.
+func (b *bus) node(ctx context.Context, name string) (*redis.Client, error) {
+	if b.cluster == nil || b.shards && b.old.Load() {
+		return nil, nil
+	}
+	return b.cluster.MasterForKey(ctx, name)
+}
+
+// open returns a connection to node that is subscribed to nothing yet. It does
+// not dial.
+func (b *bus) open(ctx context.Context, node *redis.Client) *redis.PubSub {
+	if node == nil {
+		return b.client.Subscribe(ctx)
+	}
+	return node.Subscribe(ctx)
+}
+
+// reload has the slot map reloaded.
+func (b *bus) reload(ctx context.Context) {
+	if b.cluster != nil {
+		b.cluster.ReloadState(ctx)
+	}
+}

@@ -1,0 +1,43 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// refusals are the answers of a server that has not executed a command and may
+// do so later: a failover, a migration or a restart is under way.
+var refusals = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "MOVED", "ASK", "READONLY"}
+
+// outcome adds to the error of a command whether it may have been executed.
+func outcome(err error) error {
+	_, answered := errors.AsType[redis.Error](err)
+	switch {
+	case refused(err):
+		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+	case answered, errors.Is(err, redis.ErrClosed), errors.Is(err, context.Canceled):
+		return err
+	}
+	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+}
+
+func refused(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
+	}
+	if errors.Is(err, redis.ErrPoolTimeout) {
+		return true
+	}
+	for _, prefix := range refusals {
+		if redis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
+}
