@@ -31,7 +31,7 @@ func what(e Event) string {
 			row(e) + at + became(e.Outcome) + "."
 	case Lost:
 		return "The lock on " + key + " was lost while " + who + " worked under it, noticed" + at +
-			row(e) + became(e.Outcome) + "."
+			lostBecame(e) + "."
 	case UnknownCommit:
 		return "Nobody knows whether the work of " + who + " under " + key + row(e) +
 			" was committed: the database did not answer the COMMIT" + at + "."
@@ -105,6 +105,15 @@ func row(e Event) string {
 			" and found " + strconv.FormatInt(v.Found, 10)
 	}
 	return s
+}
+
+// lostBecame tells what a lost lock led to: the database may have had to refuse
+// the write of somebody who no longer had it.
+func lostBecame(e Event) string {
+	if e.Outcome == Refused {
+		return " when the database refused its write" + row(e) + became(e.Outcome)
+	}
+	return row(e) + became(e.Outcome)
 }
 
 func became(o Outcome) string {

@@ -73,6 +73,7 @@ type Event struct {
 
 	Owner            string        // the owner id of the lock that failed
 	Token            int64         // its fencing token; 0 = none
+	FirstToken       int64         // of the first caller of the instance who had it since it was granted; 0 = none before
 	AcquiredAt       time.Time     // when the lock was granted, by the caller's clock
 	TTL              time.Duration // how long a grant lasts; carried in whole milliseconds
 	CaughtAt         time.Time     // when the failure was noticed, by the caller's clock

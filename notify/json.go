@@ -43,6 +43,7 @@ type payload struct {
 	Versions         *Versions `json:"versions,omitempty"`
 	Owner            string    `json:"owner,omitempty"`
 	Token            token     `json:"token,omitempty"`
+	FirstToken       token     `json:"first_token,omitempty"`
 	AcquiredAt       time.Time `json:"acquired_at,omitzero"`
 	TTL              int64     `json:"ttl_ms,omitempty"`
 	CaughtAt         time.Time `json:"caught_at"`
@@ -80,6 +81,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			Versions:         e.Versions,
 			Owner:            e.Owner,
 			Token:            token(e.Token),
+			FirstToken:       token(e.FirstToken),
 			AcquiredAt:       e.AcquiredAt.UTC(),
 			TTL:              e.TTL.Milliseconds(),
 			CaughtAt:         e.CaughtAt.UTC(),
@@ -148,6 +150,7 @@ func (env *envelope) event() Event {
 		Versions:         d.Versions,
 		Owner:            d.Owner,
 		Token:            int64(d.Token),
+		FirstToken:       int64(d.FirstToken),
 		AcquiredAt:       d.AcquiredAt.UTC(),
 		TTL:              time.Duration(d.TTL) * time.Millisecond,
 		CaughtAt:         d.CaughtAt.UTC(),

@@ -65,6 +65,7 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			Table:            text.Draw(t, "table"),
 			Owner:            text.Draw(t, "owner"),
 			Token:            rapid.Int64().Draw(t, "token"),
+			FirstToken:       rapid.Int64().Draw(t, "first token"),
 			TTL:              time.Duration(rapid.Int64Range(0, math.MaxInt64/int64(time.Millisecond)).Draw(t, "ttl")) * time.Millisecond,
 			CaughtAt:         instant.Draw(t, "caught_at"),
 			Place:            notify.Place{Node: text.Draw(t, "node"), Slot: rapid.Int().Draw(t, "slot")},

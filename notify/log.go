@@ -58,6 +58,9 @@ func (e Event) LogValue() slog.Value {
 	if e.Token != 0 {
 		attrs = append(attrs, slog.Int64("token", e.Token))
 	}
+	if e.FirstToken != 0 {
+		attrs = append(attrs, slog.Int64("first_token", e.FirstToken))
+	}
 	if !e.AcquiredAt.IsZero() {
 		attrs = append(attrs, slog.Time("acquired_at", e.AcquiredAt.UTC()))
 	}
