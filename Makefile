@@ -4,7 +4,7 @@ SHELL := bash
 
 golangci-lint := go tool -modfile=tools/go.mod golangci-lint
 
-# Of the verbose output, what the end-to-end tests say and what fails.
+# Of the verbose output, what tests across processes say and what fails.
 e2e-lines := sed -uE '/^(=== |PASS$$|ok )/d; /^ *--- PASS/d; s/^ +[a-z0-9_]+_test\.go:[0-9]+: //'
 
 .PHONY: help
@@ -27,10 +27,22 @@ test: ## vet and all tests against real servers, which it starts and stops
 e2e: ## the end-to-end cases: real servers, real processes, real faults
 	@scripts/test -count=1 -v ./internal/e2e | $(e2e-lines)
 
+.PHONY: interop
+interop: ## Belay and Redisson on the same locks; needs a JDK and Maven
+	@BELAY_REQUIRE_INTEROP=1 scripts/test -count=1 -v ./interop/redisson | $(e2e-lines)
+
+.PHONY: bench-lock
+bench-lock: ## other lock libraries side by side, some 10 minutes; JSON=file
+	@benchmark/peers/run lock $(FLAGS)
+
+.PHONY: bench-renew
+bench-renew: ## what 100,000 held locks cost; JSON=file
+	@benchmark/peers/run renew $(FLAGS)
+
 .PHONY: lint
 lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
 	@$(golangci-lint) run ./...
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test .ci/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test .ci/run benchmark/peers/run; fi
 
 .PHONY: stack-up
 stack-up: ## start Redis Cluster, MariaDB and RabbitMQ on 127.0.0.1
