@@ -76,3 +76,15 @@ func (c *Conflict) Unwrap() error { return c.err }
 
 // overlap reports whether the evidence alone proves another writer.
 func (e *Evidence) overlap() bool { return e.Differ || e.Contradicts }
+
+// weight orders the conflicts of a transaction: an overlap first, last what says
+// nothing about other callers.
+func (e *Evidence) weight() int {
+	switch {
+	case e.overlap():
+		return 2
+	case e.Unread, e.Found && !e.Own && !e.Expected:
+		return 1
+	}
+	return 0
+}

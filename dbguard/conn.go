@@ -15,35 +15,39 @@ import (
 // leaves out its own BEGIN and nests with savepoints. It must not embed
 // *sql.Conn, or it could begin.
 type conn struct {
-	sql *sql.Conn
-	tx  *Tx
+	sql     *sql.Conn
+	tx      *Tx
+	results results
 }
 
-var (
-	_ gorm.ConnPool    = (*conn)(nil)
-	_ gorm.TxCommitter = (*conn)(nil)
-)
+var _ gorm.Tx = (*conn)(nil)
 
 func (c *conn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := c.tx.admit(ctx, query); err != nil {
+	if err := c.admit(ctx, query); err != nil {
 		return nil, err
 	}
 	res, err := c.sql.ExecContext(ctx, query, args...)
 	c.tx.learn(err)
+	if err != nil && undoes(query) { // what it should have undone may be committed
+		c.tx.poisonWith(err)
+	}
 	return res, err
 }
 
 func (c *conn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := c.tx.admit(ctx, query); err != nil {
+	if err := c.admit(ctx, query); err != nil {
 		return nil, err
 	}
 	rows, err := c.sql.QueryContext(ctx, query, args...)
 	c.tx.learn(err)
+	if err == nil {
+		c.results.add(rows)
+	}
 	return rows, err
 }
 
 func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if err := c.tx.admit(ctx, query); err != nil {
+	if err := c.admit(ctx, query); err != nil {
 		// A *sql.Row with an error of our own can't be made; one whose context
 		// has ended can.
 		ended, cancel := context.WithCancel(ctx)
@@ -52,8 +56,30 @@ func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 	}
 	row := c.sql.QueryRowContext(ctx, query, args...)
 	c.tx.learn(row.Err())
+	if row.Err() == nil {
+		c.results.addRow(row)
+	}
 	return row
 }
+
+// admit is asked before each statement. MySQL takes none while it sends rows.
+func (c *conn) admit(ctx context.Context, query string) error {
+	open := c.results.settle(c.tx.learn)
+	if c.tx.dialect.name == "mysql" {
+		if c.results.settleRow(c.tx.learn) {
+			c.tx.poisonWith(ErrRowsOpen) // it has just been read, in its caller's place
+		}
+		if open {
+			return ErrRowsOpen
+		}
+	}
+	return c.tx.admit(ctx, query)
+}
+
+// StmtContext makes gorm take the connection for a transaction when a session is
+// to prepare its statements; otherwise it would prepare them in the pool. The
+// callbacks refuse them.
+func (c *conn) StmtContext(_ context.Context, stmt *sql.Stmt) *sql.Stmt { return stmt }
 
 // PrepareContext refuses: what a prepared statement does can't be watched.
 func (c *conn) PrepareContext(context.Context, string) (*sql.Stmt, error) {

@@ -21,6 +21,13 @@ func (d dialect) admissible(query string) error {
 	}
 }
 
+// undoes reports whether query is a ROLLBACK TO a savepoint.
+func undoes(query string) bool {
+	s := scanner{src: query}
+	words := s.statement()
+	return len(words) > 0 && words[0] == "ROLLBACK"
+}
+
 // controls reports whether a statement with these upper-case words begins, ends
 // or implicitly commits a transaction.
 func controls(words []string) bool {
@@ -31,8 +38,10 @@ func controls(words []string) bool {
 		"INSTALL", "UNINSTALL", "LOCK", "UNLOCK", "ATTACH", "DETACH", "VACUUM":
 		return true
 	case "CREATE", "DROP": // a temporary table commits nothing
-		near := rest[:min(3, len(rest))] // CREATE OR REPLACE TEMPORARY
-		return !slices.Contains(near, "TEMPORARY") && !slices.Contains(near, "TEMP")
+		if len(rest) > 2 && rest[0] == "OR" && rest[1] == "REPLACE" {
+			rest = rest[2:]
+		}
+		return len(rest) == 0 || rest[0] != "TEMPORARY" && rest[0] != "TEMP"
 	case "ROLLBACK":
 		return !slices.Contains(rest, "TO")
 	case "SET":

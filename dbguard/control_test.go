@@ -13,6 +13,7 @@ var (
 		"/* COMMIT */ SELECT 1", "-- COMMIT\nSELECT 1", "# COMMIT\nSELECT 1", "SELECT 1 -- ; COMMIT",
 		"SELECT `commit` FROM t", `SELECT "a;" ";COMMIT"`, `SELECT 'it''s; COMMIT'`, `SELECT '\'; COMMIT'`,
 		"CREATE TEMPORARY TABLE t (a int)", "CREATE OR REPLACE TEMPORARY TABLE t (a int)", "DROP TEMPORARY TABLE t",
+		"CREATE TEMP TABLE t (a int)",
 		"SET @a = 1", "SET NAMES utf8mb4", "SELECT 1 /* unfinished", "SELECT 'unfinished; COMMIT",
 		"/*+ hint */ SELECT 1", "SELECT 1 /*/ ; COMMIT */", "REPLACE INTO t VALUES (1)", "CALL p()",
 		"SELECT * FROM pragma_index_list('t')", "WITH x AS (SELECT 1) SELECT * FROM x",
@@ -24,7 +25,8 @@ var (
 		"ROLLBACK", "ROLLBACK AND CHAIN", "ROLLBACK; SELECT 1 TO", "END", "XA START 'x'",
 		"SET autocommit = 0", "SET @a = 1, autocommit=1", "SET @@autocommit=1", "SET SESSION autocommit=1",
 		"SET @@session.autocommit = 1", "SET PASSWORD = 'x'", "CREATE TABLE t (a int)", "CREATE INDEX i ON t (a)",
-		"DROP TABLE t", "DROP", "ALTER TABLE t ADD b int", "TRUNCATE t", "RENAME TABLE a TO b", "LOCK TABLES t WRITE",
+		"DROP TABLE t", "DROP", "ALTER TABLE t ADD b int", "TRUNCATE t", "CREATE TABLE temp (a int)", "DROP TABLE temp",
+		"CREATE TABLE IF NOT EXISTS temporary (a int)", "CREATE OR REPLACE TABLE temp (a int)", "RENAME TABLE a TO b", "LOCK TABLES t WRITE",
 		"UNLOCK TABLES", "GRANT ALL ON x TO y", "ANALYZE TABLE t", "LOAD INDEX INTO CACHE t", "PREPARE TRANSACTION 'x'",
 		"VACUUM", "ATTACH 'x' AS y",
 	}

@@ -43,6 +43,7 @@ const (
 	erDupUnknownInIdx  = 1859
 	erCheckRead        = 1020 // MariaDB: changed since the snapshot
 	erLockDeadlock     = 1213
+	erLockTableFull    = 1206
 	erLockWaitTimeout  = 1205
 	erLockNowait       = 3572
 	erParse            = 1064
@@ -65,6 +66,9 @@ func sqliteCode(err error) int {
 	}
 	return 0
 }
+
+// fromServer reports whether the database itself gave the error.
+func fromServer(err error) bool { return mysqlNumber(err) != 0 || sqliteCode(err) != 0 }
 
 func isDuplicate(err error) bool {
 	switch mysqlNumber(err) {
@@ -92,7 +96,7 @@ func isLocked(err error) bool {
 // short, so that nobody knows what it did.
 func poisons(err error) bool {
 	switch mysqlNumber(err) {
-	case erLockDeadlock, erCheckRead:
+	case erLockDeadlock, erLockTableFull, erCheckRead:
 		return true
 	}
 	switch sqliteCode(err) & 0xff {

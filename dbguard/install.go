@@ -1,6 +1,7 @@
 package dbguard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,7 @@ func (*plugin) Initialize(db *gorm.DB) error {
 		cb.Row().Before("*").Register("belay:inside", insideRow),
 		cb.Raw().Before("*").Register("belay:inside", inside),
 
+		cb.Create().Before("gorm:create").Register("belay:version", unscopedFirst),
 		cb.Create().After("gorm:create").Register("belay:inserted", inserted),
 		cb.Update().After("gorm:update").Register("belay:updated", updated),
 		cb.Create().After("*").Register("belay:learn", learn),
@@ -68,11 +70,34 @@ func (*plugin) Initialize(db *gorm.DB) error {
 	)
 }
 
-// inside refuses a statement that carries the context of a guarded transaction
-// but runs elsewhere: on the outer db, or prepared in a pool of its own.
+// txOf returns the guarded transaction on whose connection a statement runs, or
+// nil. The context tells nothing: many statements come with an outer one.
+func txOf(stmt *gorm.Statement) *Tx {
+	if c, ok := stmt.ConnPool.(*conn); ok {
+		return c.tx
+	}
+	return nil
+}
+
+// astray returns the guarded transaction that a statement would escape: it
+// carries its context but runs elsewhere, on the outer db for instance, or is to
+// be prepared. nil if all is well.
+func astray(stmt *gorm.Statement) *Tx {
+	t := FromContext(stmt.Context)
+	if p, ok := stmt.ConnPool.(*gorm.PreparedStmtTX); ok && t == nil {
+		if c, ok := p.Tx.(*conn); ok {
+			return c.tx
+		}
+	}
+	if t == nil || t == txOf(stmt) {
+		return nil
+	}
+	return t
+}
+
+// inside refuses a statement that would escape.
 func inside(db *gorm.DB) {
-	t := FromContext(db.Statement.Context)
-	if t != nil && db.Statement.ConnPool != gorm.ConnPool(t.conn) {
+	if astray(db.Statement) != nil {
 		_ = db.AddError(ErrOutside)
 	}
 }
@@ -84,15 +109,19 @@ func insideRow(db *gorm.DB) {
 	if rows, ok := db.Get("rows"); db.Error == nil || ok && rows == true {
 		return
 	}
+	pool := db.Statement.ConnPool
+	if t := cmp.Or(astray(db.Statement), txOf(db.Statement)); t != nil {
+		pool = t.conn.sql
+	}
 	ended, cancel := context.WithCancel(db.Statement.Context)
 	cancel()
-	db.Statement.Dest = db.Statement.ConnPool.QueryRowContext(ended, "SELECT 1")
+	db.Statement.Dest = pool.QueryRowContext(ended, "SELECT 1")
 }
 
 // learn tells the transaction how a statement ended. The connection sees most
 // failures itself, but not those that come with the rows.
 func learn(db *gorm.DB) {
-	if t := FromContext(db.Statement.Context); t != nil && db.Error != nil {
+	if t := txOf(db.Statement); t != nil && db.Error != nil {
 		t.learn(db.Error)
 	}
 }

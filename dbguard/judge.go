@@ -6,21 +6,25 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
-	"gorm.io/gorm/schema"
+	"gorm.io/gorm/logger"
 )
 
 // inserted turns a refused INSERT inside a guarded transaction into a
 // *Conflict, and remembers the rows of one that succeeded.
 func inserted(db *gorm.DB) {
-	t := FromContext(db.Statement.Context)
-	if t == nil || db.Statement.ConnPool != gorm.ConnPool(t.conn) {
+	t := txOf(db.Statement)
+	if t == nil || db.DryRun {
 		return
 	}
+	if _, upsert := db.Statement.Clauses["ON CONFLICT"]; upsert {
+		return
+	}
+	t.refresh(db.Statement)
 	if db.Error == nil {
 		t.owns(t.protectedAmong(db.Statement))
 		return
 	}
-	if _, upsert := db.Statement.Clauses["ON CONFLICT"]; upsert || !isDuplicate(db.Error) {
+	if !isDuplicate(db.Error) {
 		return
 	}
 	c := &Conflict{Kind: Duplicate, Table: db.Statement.Table, err: db.Error}
@@ -32,15 +36,18 @@ func inserted(db *gorm.DB) {
 // one that matched, the model in memory gets the row's new version.
 func updated(db *gorm.DB) {
 	expected, ok := db.Statement.Clauses[expectedClause].Expression.(expectedVersion)
-	if !ok || expected.version == 0 || db.DryRun {
+	if !ok || db.DryRun {
 		return
 	}
-	t := FromContext(db.Statement.Context)
+	t := txOf(db.Statement)
 	if db.Error == nil && db.RowsAffected > 0 {
+		if t != nil {
+			t.owns(t.protectedAmong(db.Statement))
+		}
 		bump(db, expected, t)
 		return
 	}
-	if db.Error != nil && !isChanged(db.Error) {
+	if expected.version == 0 || db.Error != nil && !isChanged(db.Error) {
 		return
 	}
 	c := &Conflict{
@@ -58,17 +65,13 @@ func updated(db *gorm.DB) {
 // bump sets the version in memory: in a guarded transaction, t, until a
 // rollback.
 func bump(db *gorm.DB, expected expectedVersion, t *Tx) {
-	if t != nil {
-		t.owns(t.protectedAmong(db.Statement))
-	}
-	model := modelOf(db.Statement)
-	if !model.CanAddr() {
+	if expected.version == 0 || !expected.model.CanAddr() {
 		return
 	}
 	ctx := context.WithoutCancel(db.Statement.Context)
-	_ = db.AddError(expected.field.Set(ctx, model, expected.version+1))
+	_ = db.AddError(expected.field.Set(ctx, expected.model, expected.version+1))
 	if t != nil {
-		t.OnRollback(func() { _ = expected.field.Set(ctx, model, expected.version) })
+		t.OnRollback(func() { _ = expected.field.Set(ctx, expected.model, expected.version) })
 	}
 }
 
@@ -103,7 +106,7 @@ func (t *Tx) judge(c *Conflict, rows []*protectedRow) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.conflict == nil || c.Evidence.overlap() && !t.conflict.Evidence.overlap() {
+	if t.conflict == nil || c.Evidence.weight() > t.conflict.Evidence.weight() {
 		t.conflict = c
 	}
 }
@@ -121,8 +124,8 @@ func (t *Tx) examine(c *Conflict, r *protectedRow) {
 	}
 	e := &c.Evidence
 	c.Columns = r.columns()
+	e.Own = r.own && (e.Own || !e.Found) // of a batch all that were in the way
 	e.Found = true
-	e.Own = r.own
 	e.FoundVersion = now.version
 	e.Differ = now.locked || plain.found != now.found || !reflect.DeepEqual(plain.key, now.key) || plain.version != now.version
 	e.Expected = c.Kind == Stale && now.version == e.Version
@@ -172,7 +175,8 @@ func (t *Tx) read(ctx context.Context, kind Kind, r *protectedRow, lock string) 
 		columns = append(columns, version.DBName)
 	}
 
-	q := t.db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true}).Unscoped().Table(r.table).Select(columns)
+	quiet := &gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard}
+	q := t.db.Session(quiet).Unscoped().Table(r.table).Select(columns)
 	for i, f := range r.fields {
 		q = q.Where(clause.Eq{Column: clause.Column{Name: f.DBName}, Value: r.values[i]})
 	}
@@ -194,22 +198,9 @@ func (t *Tx) read(ctx context.Context, kind Kind, r *protectedRow, lock string) 
 		got.key = append(got.key, v)
 	}
 	if kind == Stale && version != nil {
-		v, _ := version.ValueOf(ctx, row)
-		got.version, _ = v.(Version)
+		got.version = versionIn(ctx, version, row)
 	}
 	return got, nil
-}
-
-var versionType = reflect.TypeFor[Version]()
-
-// versionOf returns the version field of a schema, or nil.
-func versionOf(s *schema.Schema) *schema.Field {
-	for _, f := range s.Fields {
-		if f.FieldType == versionType && f.DBName != "" {
-			return f
-		}
-	}
-	return nil
 }
 
 // lockingClause is the end of a SELECT, as the dialect spells it.

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
@@ -20,6 +19,8 @@ type protectedRow struct {
 	schema *schema.Schema
 	fields []*schema.Field
 	values []any
+	model  any  // pointer to the struct that is to be inserted, if ProtectNew named it
+	named  bool // by Protect
 	own    bool // this transaction wrote it
 }
 
@@ -29,38 +30,6 @@ func (r *protectedRow) columns() []string {
 		names[i] = f.DBName
 	}
 	return names
-}
-
-// is reports whether a model of the given schema is the row.
-func (r *protectedRow) is(ctx context.Context, s *schema.Schema, model reflect.Value) bool {
-	for i, f := range r.fields {
-		mine := s.LookUpField(f.DBName)
-		if mine == nil {
-			return false
-		}
-		if v, _ := mine.ValueOf(ctx, model); !equal(v, r.values[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// equal compares two values of one column, which may come from models that
-// declare it differently.
-func equal(a, b any) bool {
-	a, b = indirect(a), indirect(b)
-	if x, ok := a.(time.Time); ok {
-		y, ok := b.(time.Time)
-		return ok && x.Equal(y)
-	}
-	return reflect.DeepEqual(a, b) || fmt.Sprint(a) == fmt.Sprint(b)
-}
-
-func indirect(v any) any {
-	if rv := reflect.ValueOf(v); rv.Kind() == reflect.Pointer && !rv.IsNil() {
-		return rv.Elem().Interface()
-	}
-	return v
 }
 
 // Protect names a row that the held key protects. model is a struct, or a
@@ -74,7 +43,7 @@ func (t *Tx) Protect(model any) error {
 	}
 	set := m.set()
 	if len(set) > 0 && sameColumns(set, m.stmt.Schema.PrimaryFieldDBNames) {
-		t.protect(m, set)
+		t.protect(m, set, protectedRow{named: true})
 		return nil
 	}
 	indexes, err := t.uniqueIndexes(t.ctx, m.stmt.Table)
@@ -83,7 +52,7 @@ func (t *Tx) Protect(model any) error {
 	}
 	for _, columns := range indexes {
 		if sameColumns(set, columns) {
-			t.protect(m, set)
+			t.protect(m, set, protectedRow{named: true})
 			return nil
 		}
 	}
@@ -107,20 +76,21 @@ func (t *Tx) ProtectPrimary(model any) error {
 	if len(key) == 0 {
 		return fmt.Errorf("%w: %s has no primary key", ErrUnprotectable, m.stmt.Table)
 	}
-	t.protect(m, key)
+	t.protect(m, key, protectedRow{})
 	return nil
 }
 
 // ProtectNew names the row that inserting model makes, by the one unique index
 // whose columns are set in model. An auto-increment key is not one. It does
-// nothing if a row of the table is protected already, and returns an error that
+// nothing if Protect has named a row of the table, and returns an error that
 // matches ErrUnprotectable, with the choices, unless exactly one index fits.
+// Hooks of the model may still alter its values.
 func (t *Tx) ProtectNew(model any) error {
 	m, err := t.parse(model)
 	if err != nil {
 		return err
 	}
-	if t.protects(m.stmt.Table) {
+	if t.named(m.stmt.Table) {
 		return nil
 	}
 	indexes, err := t.uniqueIndexes(t.ctx, m.stmt.Table)
@@ -138,7 +108,11 @@ func (t *Tx) ProtectNew(model any) error {
 	}
 	switch len(fit) {
 	case 1:
-		t.protect(m, fit[0])
+		var r protectedRow
+		if m.value.CanAddr() {
+			r.model = m.value.Addr().Interface()
+		}
+		t.protect(m, fit[0], r)
 		return nil
 	case 0:
 		return fmt.Errorf("%w: no unique index of %s has all its columns set", ErrUnprotectable, m.stmt.Table)
@@ -177,10 +151,8 @@ func (t *Tx) parse(model any) (parsedModel, error) {
 func (m parsedModel) set() (columns []string) {
 	for _, name := range m.stmt.Schema.DBNames {
 		f := m.stmt.Schema.FieldsByDBName[name]
-		if v, zero := f.ValueOf(m.stmt.Context, m.value); !zero {
-			if _, version := v.(Version); !version {
-				columns = append(columns, name)
-			}
+		if _, zero := f.ValueOf(m.stmt.Context, m.value); !zero && f.IndirectFieldType != versionType {
+			columns = append(columns, name)
 		}
 	}
 	return columns
@@ -209,43 +181,48 @@ func (m parsedModel) field(column string) *schema.Field {
 	return nil
 }
 
-func (t *Tx) protect(m parsedModel, columns []string) {
-	r := &protectedRow{table: m.stmt.Table, schema: m.stmt.Schema}
+func (t *Tx) protect(m parsedModel, columns []string, r protectedRow) {
+	r.table, r.schema = m.stmt.Table, m.stmt.Schema
 	for _, name := range columns {
-		f := m.field(name)
-		v, _ := f.ValueOf(t.ctx, m.value)
-		r.fields = append(r.fields, f)
-		r.values = append(r.values, v)
+		r.fields = append(r.fields, m.field(name))
 	}
+	r.take(t.ctx, m.value)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.protected = append(t.protected, r)
+	t.protected = append(t.protected, &r)
 }
 
-func (t *Tx) protects(table string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.protected, func(r *protectedRow) bool { return r.table == table })
+// take gives the row its values.
+func (r *protectedRow) take(ctx context.Context, model reflect.Value) {
+	r.values = make([]any, len(r.fields))
+	for i, f := range r.fields {
+		r.values[i], _ = f.ValueOf(ctx, model)
+	}
 }
 
-// protectedAmong returns the protected rows among the models of a statement.
-func (t *Tx) protectedAmong(stmt *gorm.Statement) (rows []*protectedRow) {
+// refresh looks again at the models that a statement inserts: hooks may have
+// altered them since ProtectNew.
+func (t *Tx) refresh(stmt *gorm.Statement) {
 	if stmt.Schema == nil {
-		return nil
+		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.protected {
-		if r.table != stmt.Table {
-			continue
+	eachModel(stmt, func(model reflect.Value) {
+		for _, r := range t.protected {
+			if r.model == model.Addr().Interface() {
+				r.take(t.ctx, model)
+				r.model = nil // once: the struct may be used for another row
+			}
 		}
-		found := false
-		eachModel(stmt, func(model reflect.Value) { found = found || r.is(t.ctx, stmt.Schema, model) })
-		if found {
-			rows = append(rows, r)
-		}
-	}
-	return rows
+	})
+}
+
+// named reports whether Protect has named a row of the table.
+func (t *Tx) named(table string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.protected, func(r *protectedRow) bool { return r.table == table && r.named })
 }
 
 // sameColumns compares two sets of column names, whose case databases ignore.

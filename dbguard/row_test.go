@@ -1,11 +1,16 @@
 package dbguard_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/dbguard"
 )
@@ -48,6 +53,8 @@ func TestProtectNew(t *testing.T) {
 			tx.Rollback()
 		}
 		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.ProtectNew(&Order{No: "c"}))
+		wantIs(t, tx.ProtectNew(&Order{No: "a", Shop: "s", Serial: &serial}), dbguard.ErrUnprotectable)
 		wantNil(t, tx.Protect(&Order{No: "b"}))
 		wantNil(t, tx.ProtectNew(&Order{No: "a", Shop: "s", Serial: &serial}))
 	})
@@ -113,6 +120,216 @@ func TestLockedRowCountsAsNewer(t *testing.T) {
 		var c *dbguard.Conflict
 		if !errors.As(err, &c) || !c.Evidence.Differ {
 			t.Fatalf("error is %v with evidence %+v, want reads that differ", err, c)
+		}
+	})
+}
+
+// TestConflictsOfMaps: gorm inserts them, too.
+func TestConflictsOfMaps(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Order{No: "a"}).Error)
+		row := map[string]any{"No": "a"}
+		for name, values := range map[string]any{
+			"map": row, "pointer": &row, "slice": []map[string]any{{"no": "x"}, row}, "pointer to slice": &[]map[string]any{row},
+		} {
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.Protect(&Order{No: "a"}))
+			wantIs(t, tx.DB().Model(&Order{}).Create(values).Error, gorm.ErrDuplicatedKey)
+			if c := tx.Conflict(); c == nil || !c.Evidence.Found {
+				t.Errorf("%s: conflict is %+v, want a judged one", name, c)
+			}
+			tx.Rollback()
+		}
+	})
+}
+
+// TestHeaviestConflict: what an operation swallowed must not hide what it met
+// afterwards.
+func TestHeaviestConflict(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Stock{ID: 1, Version: 2}).Error)
+		wantNil(t, db.Create(&Order{No: "a"}).Error)
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.ProtectPrimary(&Stock{ID: 1}))
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		wantNil(t, tx.Protect(&Order{No: "b"}))
+		wantStale(t, tx.DB().Model(&Stock{ID: 1, Version: 2}).Where("1 = 0").Update("left", 1).Error)
+		if c := tx.Conflict(); c == nil || !c.Evidence.Expected {
+			t.Fatalf("conflict is %+v, want one in which all is as expected", c)
+		}
+		wantIs(t, tx.DB().Create(&Order{No: "a"}).Error, gorm.ErrDuplicatedKey)
+		if c := tx.Conflict(); c.Kind != dbguard.Duplicate || c.Evidence.Own {
+			t.Errorf("conflict is %+v, want the duplicate", c)
+		}
+	})
+}
+
+// TestOwnRowInABatch: one of two rows that are in the way is another's.
+func TestOwnRowInABatch(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Order{No: "theirs"}).Error)
+		for _, second := range []string{"mine", "theirs"} {
+			tx := begin(t, db, dbguard.Options{})
+			first := map[string]string{"mine": "theirs", "theirs": "mine"}[second]
+			wantNil(t, tx.Protect(&Order{No: first}))
+			wantNil(t, tx.Protect(&Order{No: second}))
+			wantNil(t, tx.DB().Create(&Order{No: "mine"}).Error)
+			wantIs(t, tx.DB().Create(&[]Order{{No: "mine"}, {No: "theirs"}}).Error, gorm.ErrDuplicatedKey)
+			if c := tx.Conflict(); c == nil || c.Evidence.Own {
+				t.Errorf("conflict is %+v, want one that is not all my own", c)
+			}
+			tx.Rollback()
+		}
+	})
+}
+
+// TestOwnVersion: an operation that updates a row unseen, and then by the
+// version that it had loaded, meets itself.
+func TestOwnVersion(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Stock{ID: 1}).Error)
+		s := stock(t, db, 1)
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.ProtectPrimary(&s))
+		wantNil(t, tx.DB().Model(&Stock{ID: 1}).Update("left", 1).Error)
+		wantStale(t, tx.DB().Model(&s).Update("left", 2).Error)
+		if c := tx.Conflict(); c == nil || !c.Evidence.Own {
+			t.Errorf("conflict is %+v, want it to be with this transaction's own row", c)
+		}
+	})
+}
+
+// TestDryRunOwnsNothing: a statement that was only built wrote nothing.
+func TestDryRunOwnsNothing(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Order{No: "a"}).Error)
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		wantNil(t, tx.DB().Session(&gorm.Session{DryRun: true}).Create(&Order{No: "a"}).Error)
+		wantNil(t, tx.DB().Clauses(clause.OnConflict{DoNothing: true}).Create(&Order{No: "a"}).Error)
+		wantIs(t, tx.DB().Create(&Order{No: "a"}).Error, gorm.ErrDuplicatedKey)
+		if c := tx.Conflict(); c == nil || c.Evidence.Own {
+			t.Errorf("conflict is %+v, want one with another's row", c)
+		}
+	})
+}
+
+type Trimmed struct {
+	ID uint
+	No string `gorm:"size:64;uniqueIndex"`
+}
+
+func (m *Trimmed) BeforeCreate(*gorm.DB) error {
+	m.No = strings.TrimSpace(m.No)
+	return nil
+}
+
+// TestHookAltersTheKey: the row is the one that is inserted.
+func TestHookAltersTheKey(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&Trimmed{}))
+		wantNil(t, db.Create(&Trimmed{No: "a"}).Error)
+		tx := begin(t, db, dbguard.Options{})
+		m := &Trimmed{No: " a "}
+		wantNil(t, tx.ProtectNew(m))
+		wantIs(t, tx.DB().Create(m).Error, gorm.ErrDuplicatedKey)
+		if c := tx.Conflict(); c == nil || !c.Evidence.Found {
+			t.Errorf("conflict is %+v, want a judged one", c)
+		}
+	})
+}
+
+// TestKeysOfAllKinds reads rows back by keys of types that need care.
+func TestKeysOfAllKinds(t *testing.T) {
+	type byBytes struct {
+		ID uint
+		K  []byte `gorm:"size:16;uniqueIndex"`
+	}
+	type byTime struct {
+		ID uint
+		K  time.Time `gorm:"uniqueIndex"`
+	}
+	type byNull struct {
+		ID uint
+		K  sql.NullString `gorm:"size:16;uniqueIndex"`
+	}
+	type byPointer struct {
+		ID uint
+		K  *string `gorm:"size:16;uniqueIndex"`
+	}
+	type bySerializer struct {
+		ID uint
+		K  struct{ A string } `gorm:"serializer:json;type:varchar(64);uniqueIndex"`
+	}
+	type byTwo struct {
+		A int    `gorm:"primaryKey;autoIncrement:false"`
+		B string `gorm:"primaryKey;size:16"`
+	}
+	type Part struct {
+		Shop string `gorm:"size:16;uniqueIndex:u"`
+		No   *int   `gorm:"uniqueIndex:u"`
+	}
+	type byEmbedded struct {
+		ID uint
+		*Part
+	}
+	type keyless struct {
+		K string `gorm:"size:16;uniqueIndex"`
+	}
+	text, seven := "k", 7
+	now := time.Now().Truncate(time.Millisecond)
+	each(t, func(t *testing.T, db *gorm.DB) {
+		for _, row := range []func() any{
+			func() any { return &byBytes{K: []byte("k")} },
+			func() any { return &byTime{K: now} },
+			func() any { return &byNull{K: sql.NullString{String: "k", Valid: true}} },
+			func() any { return &byPointer{K: &text} },
+			func() any { return &bySerializer{K: struct{ A string }{"k"}} },
+			func() any { return &byTwo{A: 1, B: "k"} },
+			func() any { return &byEmbedded{Part: &Part{"k", &seven}} },
+			func() any { return &keyless{K: "k"} },
+		} {
+			wantNil(t, db.AutoMigrate(row()))
+			wantNil(t, db.Create(row()).Error)
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.ProtectNew(row()))
+			wantIs(t, tx.DB().Create(row()).Error, gorm.ErrDuplicatedKey)
+			if c := tx.Conflict(); c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true}) {
+				t.Errorf("%T: conflict is %+v, want one with a row that was there", row(), c)
+			}
+			tx.Rollback()
+		}
+		tx := begin(t, db, dbguard.Options{})
+		wantIs(t, tx.Protect(byEmbedded{}), dbguard.ErrUnprotectable)
+	})
+}
+
+// errorLog is a gorm logger that keeps the errors of statements.
+type errorLog struct {
+	logger.Interface
+	errs []error
+}
+
+func (l *errorLog) Trace(_ context.Context, _ time.Time, _ func() (string, int64), err error) {
+	if err != nil {
+		l.errs = append(l.errs, err)
+	}
+}
+
+// TestJudgingIsQuiet: the reads after a conflict are not the user's, and a log
+// shows the values in them.
+func TestJudgingIsQuiet(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Stock{ID: 1, Version: 2}).Error)
+		log := &errorLog{Interface: logger.Discard}
+		tx := begin(t, db.Session(&gorm.Session{Logger: log}), dbguard.Options{})
+		wantNil(t, tx.ProtectPrimary(&Stock{ID: 1}))
+		wantStale(t, tx.DB().Model(&Stock{ID: 1, Version: 1}).Update("left", 1).Error)
+		if c := tx.Conflict(); c == nil || c.Evidence.FoundVersion != 2 {
+			t.Fatalf("conflict is %+v, want a judged one", c)
+		}
+		if len(log.errs) != 1 {
+			t.Errorf("logged %v, want the conflict only", log.errs)
 		}
 	})
 }

@@ -24,12 +24,14 @@ type Options struct {
 	EndTimeout time.Duration
 }
 
-// Tx is a guarded transaction; see the package documentation. It is safe for
-// concurrent use, but its statements run one after the other.
+// Tx is a guarded transaction; see the package documentation. Its methods are
+// safe for concurrent use. Its statements, as in any transaction, are not: MySQL
+// takes one at a time.
 type Tx struct {
 	db      *gorm.DB
 	conn    *conn
 	ctx     context.Context
+	cancel  context.CancelFunc
 	dialect dialect
 	plugin  *plugin
 	alive   func() error
@@ -86,7 +88,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 
 	t := &Tx{conn: c, dialect: d, plugin: p, alive: o.Alive, limit: o.EndTimeout}
 	c.tx = t
-	t.ctx = context.WithValue(ctx, txKey{}, t)
+	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
 	return t, nil
 }
@@ -132,6 +134,7 @@ func (t *Tx) OnRollback(f func()) {
 // Commit asks Alive once more and commits. Any error but one that matches
 // ErrCommitUnknown means that nothing was committed.
 func (t *Tx) Commit() error {
+	t.settle()
 	if err := t.fit(); err != nil {
 		t.Rollback()
 		return err
@@ -139,6 +142,7 @@ func (t *Tx) Commit() error {
 	if !t.end() {
 		return sql.ErrTxDone
 	}
+	defer t.cancel()
 	err := t.exec("COMMIT")
 	if err == nil {
 		t.conn.free()
@@ -159,12 +163,22 @@ func (t *Tx) Rollback() {
 	if !t.end() {
 		return
 	}
+	t.cancel() // cuts short what still runs or sends rows
+	t.conn.results.close(t.learn)
 	defer t.undoAll()
 	if err := t.exec("ROLLBACK"); err != nil {
 		t.conn.discard()
 		return
 	}
 	t.conn.free()
+}
+
+// settle makes sure before a COMMIT that every result has been read.
+func (t *Tx) settle() {
+	open := t.conn.results.settle(t.learn)
+	if t.conn.results.settleRow(t.learn) || open {
+		t.poisonWith(ErrRowsOpen)
+	}
 }
 
 // exec ends the transaction on a context of its own.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
@@ -31,6 +32,32 @@ func TestCommitAndRollback(t *testing.T) {
 			t.Errorf("%d rows, want the committed one", n)
 		}
 	})
+}
+
+// TestConnectionIsKept: an end that was acknowledged does not cost a connection.
+func TestConnectionIsKept(t *testing.T) {
+	db := testdb.OpenMySQL(t, teststack.MySQL(t))
+	prepare(t, db)
+	pool, err := db.DB()
+	wantNil(t, err)
+	pool.SetMaxOpenConns(1)
+	id := func(db *gorm.DB) (n int) {
+		wantNil(t, db.Raw("SELECT CONNECTION_ID()").Scan(&n).Error)
+		return n
+	}
+	first := id(db)
+	for i := range 50 {
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.DB().Create(&Order{No: strconv.Itoa(i)}).Error)
+		if n := id(tx.DB()); n != first {
+			t.Fatalf("connection %d after %d transactions, want %d", n, i, first)
+		}
+		if i%2 == 0 {
+			tx.Rollback()
+		} else {
+			wantNil(t, tx.Commit())
+		}
+	}
 }
 
 func TestNotInstalled(t *testing.T) {
@@ -219,18 +246,55 @@ func TestCancelledStatementSQLite(t *testing.T) {
 }
 
 // TestDeadlock has an operation swallow a deadlock: the server has rolled back,
-// and a further insert would commit by itself.
+// and a further insert would commit by itself. Where the statement reads, the
+// error comes behind the first row, and only who reads it is told.
 func TestDeadlock(t *testing.T) {
-	db := testdb.OpenMySQL(t, teststack.MySQL(t))
-	prepare(t, db)
-	wantNil(t, db.Create(&[]Stock{{ID: 1}, {ID: 2}}).Error)
-	lockRow := func(db *gorm.DB, id int) error {
-		return db.Exec("UPDATE stocks SET `left` = `left` + 1 WHERE id = ?", id).Error
-	}
+	const both = "SELECT id FROM stocks WHERE id <= 2 FOR UPDATE"
+	for name, lockBoth := range map[string]func(tx *gorm.DB) error{
+		"exec": func(tx *gorm.DB) error { return lockRow(tx, 2) },
+		"find": func(tx *gorm.DB) error {
+			return tx.Clauses(clause.Locking{Strength: "UPDATE"}).Find(&[]Stock{}).Error
+		},
+		"scan":     func(tx *gorm.DB) error { return tx.Raw(both).Scan(&[]int{}).Error },
+		"scan one": func(tx *gorm.DB) error { return tx.Raw(both).Scan(new(int)).Error },
+		"row":      func(tx *gorm.DB) error { return tx.Raw(both).Row().Scan(new(int)) },
+		"rows": func(tx *gorm.DB) error {
+			rows, err := tx.Raw(both).Rows()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+			}
+			return rows.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := testdb.OpenMySQL(t, teststack.MySQL(t))
+			prepare(t, db)
+			wantNil(t, db.Create(&[]Stock{{ID: 1}, {ID: 2}}).Error)
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.DB().Create(&Order{No: "light"}).Error)
+			wantNil(t, lockRow(tx.DB(), 1))
+			deadlock(t, db, func() error { return lockBoth(tx.DB()) })
 
-	tx := begin(t, db, dbguard.Options{})
-	wantNil(t, tx.DB().Create(&Order{No: "light"}).Error)
-	wantNil(t, lockRow(tx.DB(), 1))
+			wantIs(t, tx.DB().Create(&Order{No: "behind"}).Error, dbguard.ErrPoisoned)
+			wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
+			if n := count(t, db, &Order{}); n != 0 {
+				t.Errorf("%d rows, want none", n)
+			}
+		})
+	}
+}
+
+func lockRow(db *gorm.DB, id int) error {
+	return db.Exec("UPDATE stocks SET `left` = `left` + 1 WHERE id = ?", id).Error
+}
+
+// deadlock has f, whose transaction has locked row 1, ask for row 2 when another
+// one waits the other way round.
+func deadlock(t *testing.T, db *gorm.DB, f func() error) {
+	t.Helper()
 	other := db.Begin()
 	defer other.Rollback()
 	wantNil(t, lockRow(other, 2))
@@ -244,17 +308,59 @@ func TestDeadlock(t *testing.T) {
 		err := db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'").Scan(&n).Error
 		return err == nil && n > 0
 	})
-	if err := lockRow(tx.DB(), 2); err == nil {
-		t.Fatal("no deadlock")
+	if err := f(); err == nil {
+		t.Error("no deadlock")
 	}
 	wantNil(t, <-waits)
+}
 
-	wantIs(t, tx.DB().Create(&Order{No: "behind"}).Error, dbguard.ErrPoisoned)
-	wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
-	other.Rollback()
-	if n := count(t, db, &Order{}); n != 0 {
-		t.Errorf("%d rows, want none", n)
-	}
+// TestFailedRollbackTo: what should have been undone would be committed.
+func TestFailedRollbackTo(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+		_ = tx.DB().WithContext(tx.Context()).RollbackTo("nowhere") // not every dialect tells
+		wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
+		if n := count(t, db, &Order{}); n != 0 {
+			t.Errorf("%d rows, want none", n)
+		}
+	})
+}
+
+// TestOuterContext: the connection tells where a statement belongs, whatever its
+// context.
+func TestOuterContext(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Order{No: "a"}).Error)
+		for name, do := range map[string]func(tx *gorm.DB) error{
+			"create":   func(tx *gorm.DB) error { return tx.WithContext(bg).Create(&Order{No: "a"}).Error },
+			"generics": func(tx *gorm.DB) error { return gorm.G[Order](tx).Create(bg, &Order{No: "a"}) },
+		} {
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.Protect(&Order{No: "a"}))
+			wantIs(t, do(tx.DB()), gorm.ErrDuplicatedKey)
+			if c := tx.Conflict(); c == nil || !c.Evidence.Found {
+				t.Errorf("%s: conflict is %+v, want a judged one", name, c)
+			}
+			tx.Rollback()
+		}
+
+		tx := begin(t, db, dbguard.Options{})
+		prepared := tx.DB().WithContext(bg).Session(&gorm.Session{PrepareStmt: true})
+		wantIs(t, prepared.Create(&Order{No: "b"}).Error, dbguard.ErrOutside)
+		var n int
+		if err := prepared.Raw("SELECT 1").Row().Scan(&n); err == nil {
+			t.Error("a prepared row was read")
+		}
+		if db.Name() == "mysql" { // SQLite lets no second one in
+			other := begin(t, db, dbguard.Options{})
+			wantIs(t, tx.DB().WithContext(other.Context()).Find(&[]Order{}).Error, dbguard.ErrOutside)
+		}
+		tx.Rollback()
+		if n := count(t, db, &Order{}); n != 1 {
+			t.Errorf("%d rows, want 1", n)
+		}
+	})
 }
 
 func TestBeginIsBounded(t *testing.T) {

@@ -1,10 +1,13 @@
 package dbguard
 
 import (
+	"context"
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/callbacks"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 )
@@ -18,11 +21,16 @@ import (
 //		Version dbguard.Version
 //	}
 //
-// A new row has version 1. Every update through gorm adds 1, whatever it sets
-// and wherever it runs. When the model that is updated carries a version, that
-// is, was loaded, the row is updated only if it still has that version; if not,
-// and Install was called, the error is a *Conflict. 0 in memory means not
-// loaded. After a successful update the version in memory is the new one.
+// A new row has version 1. Every update of the model through gorm adds 1,
+// whatever it sets and wherever it runs. When the struct that is updated carries
+// a primary key and a version, that is, was loaded, the row is updated only if
+// it still has that version; if not, and Install was called, the error is a
+// *Conflict. 0 in memory means not loaded. After a successful update the version
+// in memory is the new one.
+//
+// What would pass the versions by is refused with ErrVersion: an update of
+// several loaded rows at once, and an upsert that writes the column, as Save of
+// a slice, or of a row that does not exist, would.
 type Version int64
 
 // GormDBDataType implements gorm's migrator interface.
@@ -47,6 +55,14 @@ func (firstVersion) MergeClause(*clause.Clause) {}
 
 // ModifyStatement implements gorm.StatementModifier.
 func (v firstVersion) ModifyStatement(stmt *gorm.Statement) {
+	if !only(v.field, stmt) {
+		return
+	}
+	on, _ := stmt.Clauses["ON CONFLICT"].Expression.(clause.OnConflict)
+	if on.UpdateAll || assigns(on.DoUpdates, v.field) {
+		_ = stmt.AddError(fmt.Errorf("%w: upsert of %s, use Create or an update", ErrVersion, stmt.Table))
+		return
+	}
 	eachModel(stmt, func(model reflect.Value) {
 		if _, unset := v.field.ValueOf(stmt.Context, model); unset {
 			_ = stmt.AddError(v.field.Set(stmt.Context, model, Version(1)))
@@ -54,104 +70,59 @@ func (v firstVersion) ModifyStatement(stmt *gorm.Statement) {
 	})
 }
 
-// nextVersion adds the increment to an update, and the compare when the model
-// carries a version.
-type nextVersion struct{ field *schema.Field }
-
-func (nextVersion) Name() string               { return "" }
-func (nextVersion) Build(clause.Builder)       {}
-func (nextVersion) MergeClause(*clause.Clause) {}
-
-// expectedClause is where a statement keeps its expectedVersion, and nothing
-// that is built into SQL.
-const expectedClause = "belay:expected"
-
-// expectedVersion notes what an update compares with, 0 = nothing.
-type expectedVersion struct {
-	field   *schema.Field
-	version Version
-}
-
-func (expectedVersion) Build(clause.Builder) {}
-
-// ModifyStatement implements gorm.StatementModifier.
-func (v nextVersion) ModifyStatement(stmt *gorm.Statement) {
-	if stmt.SQL.Len() > 0 {
-		return // raw SQL
-	}
-	if _, again := stmt.Clauses[expectedClause]; again { // an earlier use of the statement
-		delete(stmt.Clauses, "SET")
-		delete(stmt.Clauses, expectedClause)
-	}
-	// Before the assignments are made: they write to the model, too.
-	expected := v.loaded(stmt)
-	if !v.increment(stmt) {
-		return
-	}
-	if expected != 0 {
-		where(stmt, clause.Eq{Column: clause.Column{Table: clause.CurrentTable, Name: v.field.DBName}, Value: expected})
-	}
-	stmt.Clauses[expectedClause] = clause.Clause{Expression: expectedVersion{v.field, expected}}
-}
-
-// loaded returns the version that the updated model carries, 0 if none. Without
-// a primary key it was not loaded, and a compare would choose the rows.
-func (v nextVersion) loaded(stmt *gorm.Statement) Version {
-	model := modelOf(stmt)
-	if model.Kind() != reflect.Struct || model.Type() != stmt.Schema.ModelType {
-		return 0
-	}
-	for _, f := range stmt.Schema.PrimaryFields {
-		if _, unset := f.ValueOf(stmt.Context, model); unset {
-			return 0
+// unscopedFirst does the same for an unscoped Create, for which gorm asks for no
+// clauses.
+func unscopedFirst(db *gorm.DB) {
+	if s := db.Statement.Schema; s != nil && db.Statement.Unscoped {
+		if f := versionOf(s); f != nil {
+			firstVersion{f}.ModifyStatement(db.Statement)
 		}
 	}
-	value, _ := v.field.ValueOf(stmt.Context, model)
-	version, _ := value.(Version)
+}
+
+var versionType = reflect.TypeFor[Version]()
+
+// versionOf returns the version field of a schema, or nil.
+func versionOf(s *schema.Schema) *schema.Field {
+	for _, f := range s.Fields {
+		if f.IndirectFieldType == versionType && s.FieldsByDBName[f.DBName] == f {
+			return f
+		}
+	}
+	return nil
+}
+
+// versionIn returns the version in a struct, 0 if it is not set.
+func versionIn(ctx context.Context, f *schema.Field, row reflect.Value) Version {
+	value, _ := f.ValueOf(ctx, row)
+	version, _ := indirect(value).(Version)
 	return version
 }
 
-// increment makes the SET clause, in place of gorm, with the version in it. It
-// reports false if there is nothing to set.
-func (v nextVersion) increment(stmt *gorm.Statement) bool {
-	set, _ := stmt.Clauses["SET"].Expression.(clause.Set)
-	if set == nil {
-		if set = callbacks.ConvertToAssignments(stmt); len(set) == 0 {
-			return false
-		}
+// only reports whether f is the version field of the model. It refuses a model
+// that has two; one that hides another, in an embedded struct, is alone.
+func only(f *schema.Field, stmt *gorm.Statement) bool {
+	switch {
+	case versionOf(stmt.Schema) == f:
+		return true
+	case stmt.Schema.FieldsByDBName[f.DBName] != f:
+		return false
 	}
-	next := make(clause.Set, 0, len(set)+1)
-	for _, a := range set {
-		if a.Column.Name != v.field.DBName {
-			next = append(next, a)
-		}
-	}
-	next = append(next, clause.Assignment{
-		Column: clause.Column{Name: v.field.DBName},
-		Value:  clause.Expr{SQL: "? + 1", Vars: []any{clause.Column{Name: v.field.DBName}}},
-	})
-	stmt.AddClause(next)
-	return true
+	_ = stmt.AddError(fmt.Errorf("%w: %s has two version fields", ErrVersion, stmt.Schema.Name))
+	return false
 }
 
-// where adds cond to a statement's conditions, which may have an OR in them.
-func where(stmt *gorm.Statement, cond clause.Expression) {
-	if c, ok := stmt.Clauses["WHERE"]; ok {
-		if w, ok := c.Expression.(clause.Where); ok && len(w.Exprs) > 1 {
-			c.Expression = clause.Where{Exprs: []clause.Expression{clause.And(w.Exprs...)}}
-			stmt.Clauses["WHERE"] = c
-		}
-	}
-	stmt.AddClause(clause.Where{Exprs: []clause.Expression{cond}})
+func assigns(set clause.Set, f *schema.Field) bool {
+	return slices.ContainsFunc(set, func(a clause.Assignment) bool { return strings.EqualFold(a.Column.Name, f.DBName) })
 }
 
-// modelOf returns the value of the statement's model.
-func modelOf(stmt *gorm.Statement) reflect.Value {
-	v := reflect.ValueOf(stmt.Model)
-	for v.Kind() == reflect.Pointer {
-		v = v.Elem()
+// indirectAll follows the pointers of v.
+func indirectAll(v any) reflect.Value {
+	rv := reflect.ValueOf(v)
+	for rv.Kind() == reflect.Pointer {
+		rv = rv.Elem()
 	}
-	return v
+	return rv
 }
 
 // eachModel calls f for every addressable struct among the statement's values.

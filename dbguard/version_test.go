@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/dbguard"
 )
@@ -55,6 +56,7 @@ func TestEveryUpdateCounts(t *testing.T) {
 			"save":       func() *gorm.DB { s := stock(t, db, 1); s.Left++; return db.Save(&s) },
 			"its own":    func() *gorm.DB { return db.Model(&Stock{ID: 1}).Updates(map[string]any{"left": 1, "version": 100}) },
 			"slice":      func() *gorm.DB { return db.Model(&[]Stock{{ID: 1}}).Update("left", 7) },
+			"upper case": func() *gorm.DB { return db.Model(&Stock{ID: 1}).Updates(map[string]any{"VERSION": 100}) },
 		} {
 			tx := update()
 			wantNil(t, tx.Error)
@@ -89,6 +91,15 @@ func TestCompare(t *testing.T) {
 		if s := stock(t, db, 2); s.Left != 5 || s.Version != 1 {
 			t.Errorf("the other row is %+v", s)
 		}
+		// The values are a whole row, too.
+		wantStale(t, db.Model(&Stock{}).Updates(mine).Error)
+		wantStale(t, db.Model(&Stock{}).Where("id = 1").Updates(&mine).Error)
+		wantStale(t, db.Model(&Stock{}).Where("id = 1\n\tOR 1 = 1").Updates(&mine).Error)
+		wantNil(t, db.Model(&Stock{}).Updates(&theirs).Error)
+		if s := stock(t, db, 1); s.Version != 4 || theirs.Version != 4 {
+			t.Errorf("row is %+v, in memory %+v, want version 4", s, theirs)
+		}
+		wantNil(t, db.Model(&theirs).Or("id = 99").Update("left", 2).Error)
 		// A model without its key was not loaded: no rows are chosen by version.
 		wantIs(t, db.Model(&Stock{Version: 1}).Update("left", 0).Error, gorm.ErrMissingWhereClause)
 	})
@@ -122,6 +133,19 @@ func TestReusedStatement(t *testing.T) {
 		if s := stock(t, db, 1); s.Left != 3 || s.Version != 3 {
 			t.Errorf("row is %+v, want left 3 and version 3", s)
 		}
+
+		s := stock(t, db, 1)
+		q = db.Model(&s).Where("id = ?", 1)
+		wantNil(t, q.Update("left", 2).Error)
+		wantNil(t, q.Update("left", 1).Error) // it expects the new version only
+		wantNil(t, db.Exec("UPDATE stocks SET version = 9").Error)
+		wantStale(t, q.Update("left", 0).Error)
+
+		q = db.Model(&Stock{}).Where(nil)
+		s = stock(t, db, 1)
+		wantNil(t, q.Updates(&s).Error)
+		q.Error = nil
+		wantIs(t, q.Update("left", 0).Error, gorm.ErrMissingWhereClause)
 	})
 }
 
@@ -133,5 +157,140 @@ func TestNothingToUpdate(t *testing.T) {
 		if got := stock(t, db, 1); got != s || s.Version != 1 {
 			t.Errorf("row is %+v, in memory %+v, want both unchanged", got, s)
 		}
+	})
+}
+
+// TestPassedByVersions has writes that would not compare, or put a version back,
+// so that another's compare would pass by accident.
+func TestPassedByVersions(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Stock{ID: 1, Left: 5, Version: 3}).Error)
+		for name, write := range map[string]func() *gorm.DB{
+			"upsert of all": func() *gorm.DB {
+				return db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&Stock{ID: 1, Left: 9})
+			},
+			"upsert of the version": func() *gorm.DB {
+				return db.Clauses(clause.OnConflict{
+					Columns:   []clause.Column{{Name: "id"}},
+					DoUpdates: clause.AssignmentColumns([]string{"left", "version"}),
+				}).Create(&Stock{ID: 1, Left: 9})
+			},
+			"unscoped upsert": func() *gorm.DB {
+				return db.Unscoped().Clauses(clause.OnConflict{UpdateAll: true}).Create(&Stock{ID: 1, Left: 9})
+			},
+			"save of a slice":       func() *gorm.DB { return db.Save(&[]Stock{{ID: 1, Left: 9, Version: 3}}) },
+			"save of a missing row": func() *gorm.DB { return db.Save(&Stock{ID: 2, Left: 9}) },
+			"several loaded rows":   func() *gorm.DB { return db.Model(&[]Stock{{ID: 1, Version: 1}}).Update("left", 9) },
+			"several pointers":      func() *gorm.DB { return db.Model([]*Stock{{ID: 2}, {ID: 1, Version: 1}}).Update("left", 9) },
+		} {
+			if err := write().Error; !errors.Is(err, dbguard.ErrVersion) {
+				t.Errorf("%s: error is %v, want ErrVersion", name, err)
+			}
+		}
+		if s := stock(t, db, 1); s.Left != 5 || s.Version != 3 || count(t, db, &Stock{}) != 1 {
+			t.Errorf("row is %+v, want it as it was, and no other", s)
+		}
+		wantNil(t, db.Clauses(clause.OnConflict{DoNothing: true}).Create(&Stock{ID: 1, Left: 9}).Error)
+	})
+}
+
+func TestUnscopedCreate(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Unscoped().Create(&Stock{ID: 1}).Error)
+		if s := stock(t, db, 1); s.Version != 1 {
+			t.Errorf("version is %d, want 1: 0 is never compared", s.Version)
+		}
+	})
+}
+
+type pointed struct {
+	ID      int64
+	Left    int
+	Version *dbguard.Version
+}
+
+type hiddenVersion struct{ Version dbguard.Version }
+
+type embedding struct {
+	ID   int64
+	Left int
+	hiddenVersion
+	Version dbguard.Version
+}
+
+type Revision struct {
+	Rev dbguard.Version
+}
+
+type embedded struct {
+	Revision
+	ID   int64
+	Left int
+}
+
+type twoVersions struct {
+	ID   int64
+	Left int
+	A, B dbguard.Version
+}
+
+type keyless struct {
+	No      string
+	Version dbguard.Version
+}
+
+func TestVersionFields(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&pointed{}, &embedding{}, &embedded{}, &twoVersions{}, &keyless{}))
+
+		p := pointed{}
+		wantNil(t, db.Create(&p).Error)
+		old := dbguard.Version(1)
+		wantNil(t, db.Model(&p).Update("left", 1).Error)
+		if *p.Version != 2 {
+			t.Errorf("version is %d, want 2", *p.Version)
+		}
+		wantStale(t, db.Model(&pointed{ID: p.ID, Version: &old}).Update("left", 2).Error)
+		wantNil(t, db.Model(&pointed{ID: p.ID}).Update("left", 2).Error)
+
+		g := embedding{}
+		wantNil(t, db.Create(&g).Error)
+		stale := g
+		wantNil(t, db.Model(&g).Update("left", 1).Error)
+		wantStale(t, db.Model(&stale).Update("left", 2).Error)
+
+		e := embedded{}
+		wantNil(t, db.Create(&e).Error)
+		was := e
+		wantNil(t, db.Model(&e).Update("left", 1).Error)
+		wantStale(t, db.Model(&was).Update("left", 2).Error)
+
+		wantIs(t, db.Create(&twoVersions{}).Error, dbguard.ErrVersion)
+		wantIs(t, db.Model(&twoVersions{ID: 1}).Update("left", 2).Error, dbguard.ErrVersion)
+
+		wantNil(t, db.Create(&keyless{No: "a"}).Error)
+		wantIs(t, db.Model(&keyless{Version: 1}).Where("no = ?", "a").Update("no", "b").Error, dbguard.ErrVersion)
+	})
+}
+
+// TestSoftDeleteAndVersion: with a soft delete, a compare must not count as the
+// condition that gorm asks for.
+func TestSoftDeleteAndVersion(t *testing.T) {
+	type parcel struct {
+		ID        int64
+		Left      int
+		DeletedAt gorm.DeletedAt
+		Version   dbguard.Version
+	}
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&parcel{}))
+		p := parcel{}
+		wantNil(t, db.Create(&p).Error)
+		old := p
+		wantNil(t, db.Model(&p).Update("left", 1).Error)
+		wantStale(t, db.Model(&old).Where("1 = 1").Or("1 = 1").Update("left", 2).Error)
+		wantIs(t, db.Model(&parcel{Version: 2}).Update("left", 2).Error, gorm.ErrMissingWhereClause)
+		wantNil(t, db.Delete(&p).Error)
+		wantStale(t, db.Model(&p).Update("left", 3).Error)
 	})
 }

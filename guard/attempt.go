@@ -21,11 +21,11 @@ type attempt struct {
 }
 
 func (a *attempt) run(op Op, protects []any) (err error) {
-	ctx, stop := leaseContext(a.ctx, a.lease)
+	ctx, stop := a.lease.Within(a.ctx)
 	defer stop()
-	returned := false
+	concluded := false
 	defer func() {
-		if !returned { // op panics, or ends its goroutine
+		if !concluded { // somebody's code panics, or ends its goroutine
 			a.abort()
 		}
 	}()
@@ -34,19 +34,9 @@ func (a *attempt) run(op Op, protects []any) (err error) {
 	if err == nil {
 		err = op(a.tx.Context(), a.tx.DB())
 	}
-	returned = true
-	return a.conclude(err)
-}
-
-// leaseContext returns a context that ends with ctx or with the lease, then
-// with the lease's cause.
-func leaseContext(ctx context.Context, lease *lock.Lease) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })
-	return ctx, func() {
-		stop()
-		cancel(context.Canceled)
-	}
+	err = a.conclude(err)
+	concluded = true
+	return err
 }
 
 // begin starts the transaction. The wait for a connection is shorter than the
@@ -135,55 +125,65 @@ func (a *attempt) rolledBack(err error) error {
 type finding struct {
 	conflict *dbguard.Conflict
 	verdict  verdict
+	lapsed   bool // the lease was no longer believed in
 	relation notify.Relation
 	holder   string // owner id of the other holder, if there is one
 }
 
 // find judges a conflict. It asks the lock who has the key.
 func (a *attempt) find(c *dbguard.Conflict) finding {
-	f := finding{conflict: c}
+	f := finding{conflict: c, lapsed: a.lease.Err() != nil}
 	f.relation, f.holder = a.holder()
-	f.verdict = judge(evidence{
+	f.verdict = f.judge(c)
+	return f
+}
+
+// judge judges any conflict of the operation by what was found about the lock.
+func (f finding) judge(c *dbguard.Conflict) verdict {
+	return judge(evidence{
 		Evidence: c.Evidence,
 		kind:     c.Kind,
 		locked:   true,
-		lapsed:   a.lease.Err() != nil,
+		lapsed:   f.lapsed,
 		holder:   f.relation,
 	})
-	return f
 }
 
 // refused is the end of an operation with a conflict on a protected row.
 func (a *attempt) refused(f finding, opErr error) error {
 	_ = a.release()
-	switch f.verdict {
-	case overlap, lost:
-		ev := a.event(notify.Overlap, notify.Refused)
-		if f.verdict == lost {
-			ev.Verdict = notify.Lost
-		}
-		f.describe(&ev)
-		a.publish(ev)
-		return &Interception{Event: ev, Conflict: f.conflict}
-	case duplicate, stale:
+	if !f.verdict.failure() {
 		return a.repeated(f, opErr)
 	}
-	return opErr
+	ev := a.event(notify.Overlap, notify.Refused)
+	if f.verdict == lost {
+		ev.Verdict = notify.Lost
+	}
+	f.describe(&ev)
+	a.publish(ev)
+	return &Interception{Event: ev, Conflict: f.conflict}
 }
 
-// repeated is the end of a repeat. If op has its own words for the conflict,
-// they stand.
+// repeated is the end of an operation with a conflict that says nothing about
+// the lock. What op returns decides: its own words stand, and it may have
+// swallowed one conflict and return another.
 func (a *attempt) repeated(f finding, opErr error) error {
+	c, ok := errors.AsType[*dbguard.Conflict](opErr)
+	if !ok {
+		return opErr
+	}
+	repeat := ErrDuplicate
+	switch f.judge(c) {
+	case duplicate:
+	case stale:
+		repeat = ErrStale
+	default:
+		return opErr
+	}
 	if f.relation == notify.HolderUnknown {
 		a.guard.cfg.Logger.Warn("repeat not verified: the lock could not be asked", "key", a.lease.Key())
 	}
-	if _, returned := errors.AsType[*dbguard.Conflict](opErr); !returned {
-		return opErr
-	}
-	if f.verdict == stale {
-		return fmt.Errorf("%w: %w", ErrStale, f.conflict)
-	}
-	return fmt.Errorf("%w: %w", ErrDuplicate, f.conflict)
+	return fmt.Errorf("%w: %w", repeat, c)
 }
 
 // holder asks the lock who has the key, and for his owner id if it is another.

@@ -342,6 +342,51 @@ func TestPanic(t *testing.T) {
 	})
 }
 
+// inspectPanics is an engine that panics when it is asked who holds a key.
+type inspectPanics struct{ lock.Engine }
+
+func (inspectPanics) Inspect(context.Context, string) (lock.Holder, error) { panic("boom") }
+
+// TestPanicAfterTheOperation: somebody's code may panic there, too.
+func TestPanicAfterTheOperation(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Order{No: "a"})
+		locker, err := lock.New(inspectPanics{e.Engine()}, lock.Config{})
+		wantNil(e.t, err)
+		defer locker.Close(bg)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
+		wantNil(e.t, err)
+		func() {
+			defer func() {
+				if r := recover(); r != "boom" {
+					e.t.Errorf("recovered %v, want the engine's panic", r)
+				}
+			}()
+			_ = g.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
+				_ = tx.Create(&Order{No: "a"}).Error
+				return nil
+			}, guard.Protects(&Order{No: "a"}))
+		}()
+		pool, err := e.db.DB()
+		wantNil(e.t, err)
+		if n := pool.Stats().InUse; n != 0 {
+			e.t.Errorf("%d connections are in use", n)
+		}
+		e.wantFree("k")
+	})
+}
+
+// TestCloseAfterTheContext: when there is nothing to wait for, it succeeds.
+func TestCloseAfterTheContext(t *testing.T) {
+	each(t, func(e *env) {
+		ended, cancel := context.WithCancel(bg)
+		cancel()
+		for range 20 {
+			wantNil(e.t, e.Close(ended))
+		}
+	})
+}
+
 func TestNestedTransaction(t *testing.T) {
 	each(t, func(e *env) {
 		wantNil(e.t, e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {

@@ -14,6 +14,10 @@ import (
 // event begins the report of a failure of the attempt's lock.
 func (a *attempt) event(v notify.Verdict, o notify.Outcome) notify.Event {
 	place := a.lease.Place()
+	first := a.lease.FirstToken()
+	if first == a.lease.Token() {
+		first = 0
+	}
 	return notify.Event{
 		ID:         newEventID(),
 		Service:    a.guard.cfg.Service,
@@ -23,6 +27,7 @@ func (a *attempt) event(v notify.Verdict, o notify.Outcome) notify.Event {
 		Key:        a.lease.Key(),
 		Owner:      a.lease.Owner(),
 		Token:      a.lease.Token(),
+		FirstToken: first,
 		AcquiredAt: a.lease.AcquiredAt(),
 		TTL:        a.lease.TTL(),
 		CaughtAt:   time.Now(),

@@ -42,7 +42,11 @@ func (r *running) close(ctx context.Context) error {
 			close(r.idle)
 		}
 	}
+	idle := r.n == 0
 	r.mu.Unlock()
+	if idle { // even if ctx has ended
+		return nil
+	}
 	select {
 	case <-r.idle:
 		return nil
