@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+func belay() contender {
+	return contender{
+		name:     "belay",
+		settings: fmt.Sprintf("lock.New over redislock.Open, both with their defaults (ttl %v)", ttl),
+		open:     func(addrs []string) (locker, error) { return openBelay(addrs, lock.Config{TTL: ttl}) },
+		ours:     true,
+	}
+}
+
+func belayNoHandOver() contender {
+	return contender{
+		name:     "belay-no-handover",
+		settings: "as belay, with Config.HandOver -1: every lock granted by Redis",
+		open: func(addrs []string) (locker, error) {
+			return openBelay(addrs, lock.Config{TTL: ttl, HandOver: -1})
+		},
+		ours: true,
+	}
+}
+
+type belayLocker struct {
+	engine *redislock.Engine
+	locker *lock.Locker
+}
+
+func openBelay(addrs []string, cfg lock.Config) (locker, error) {
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	if err != nil {
+		return nil, err
+	}
+	l, err := lock.New(engine, cfg)
+	if err != nil {
+		_ = engine.Close()
+		return nil, err
+	}
+	return &belayLocker{engine, l}, nil
+}
+
+func (l *belayLocker) acquire(ctx context.Context, key string) (held, error) {
+	return releasing(l.locker.Acquire(ctx, key))
+}
+
+func (l *belayLocker) try(ctx context.Context, key string) (held, error) {
+	h, err := releasing(l.locker.TryAcquire(ctx, key))
+	if _, busy := errors.AsType[*lock.HeldError](err); busy {
+		return nil, errHeld
+	}
+	return h, err
+}
+
+func releasing(lease *lock.Lease, err error) (held, error) {
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return lease.Release(context.Background()) }, nil
+}
+
+func (l *belayLocker) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = l.locker.Close(ctx)
+	_ = l.engine.Close()
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A contender is a lock library with the settings that suit it best.
+type contender struct {
+	name     string
+	settings string // told to the reader
+
+	open func(addrs []string) (locker, error)
+	// command is the program of a contender that is not written in Go. It is
+	// a worker like this program's own; see work.
+	command []string
+	// absent says why this contender can't run here.
+	absent string
+
+	warm       time.Duration // what it needs before a measurement, besides the usual
+	ours       bool          // Belay, or the bare scripts: not a peer to be compared with
+	cannotWait bool          // it has no way to wait for a lock
+	plain      []string      // commands that it sends as they are, besides scripts
+}
+
+// A locker is a contender at work. It is safe for concurrent use.
+type locker interface {
+	// acquire waits for the lock on key until ctx ends.
+	acquire(ctx context.Context, key string) (held, error)
+	// try takes the lock on key, or returns errHeld at once.
+	try(ctx context.Context, key string) (held, error)
+	close()
+}
+
+// A held lock is released by calling it. The error also tells that the lock had
+// been lost before.
+type held func() error
+
+var (
+	errHeld = errors.New("another caller has the lock")
+	errLost = errors.New("the lock was lost while it was held")
+)
+
+func contenders() []contender {
+	return []contender{
+		raw(), bsmRedislock(), redsyncOnePool(), rueidisMajority1(), redisson(), belay(), belayNoHandOver(),
+	}
+}
+
+// choose returns the contenders that a list of names selects; the empty list
+// selects all.
+func choose(names string) ([]contender, error) {
+	all := contenders()
+	if names == "" {
+		return all, nil
+	}
+	var chosen []contender
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(all, func(c contender) bool { return c.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no contender is called %q", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}

@@ -1,0 +1,56 @@
+// Command peers measures Belay's locks side by side with other lock libraries,
+// all on the same Redis Cluster, in turn, in one run.
+//
+//	peers lock    cycles of acquire and release, in several workloads
+//	peers renew   what it costs to keep many leases alive
+//
+// It takes the cluster's addresses from BELAY_REDIS_ADDRS.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("usage: peers lock|renew [flags]")
+	}
+	addrs, err := addresses()
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "lock":
+		return benchLock(ctx, addrs, args[1:])
+	case "renew":
+		return benchRenew(ctx, addrs, args[1:])
+	case "worker":
+		return work(addrs, args[1:])
+	}
+	return fmt.Errorf("unknown command %q (lock, renew)", args[0])
+}
+
+func addresses() ([]string, error) {
+	list := os.Getenv("BELAY_REDIS_ADDRS")
+	if list == "" {
+		return nil, errors.New(`BELAY_REDIS_ADDRS is empty; set it with: eval "$(scripts/stack env)"`)
+	}
+	return strings.Split(list, ","), nil
+}

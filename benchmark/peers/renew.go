@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// upkeep is what many held leases cost.
+type upkeep struct {
+	Leases          int     `json:"leases"`
+	TTLSeconds      float64 `json:"ttl_s"`
+	HeldSeconds     float64 `json:"held_s"`
+	Goroutines      int     `json:"goroutines"`      // in the whole process
+	BytesPerLease   float64 `json:"bytes_per_lease"` // heap in use
+	CPUShare        float64 `json:"cpu_share"`       // of one core
+	RenewalsPerSec  float64 `json:"renewals_per_s"`
+	FailedRenewals  int64   `json:"failed_renewals"` // asked without an answer, or refused
+	WorstLatenessMS float64 `json:"worst_lateness_ms"`
+	Lost            int     `json:"lost"`
+}
+
+// benchRenew is the command renew.
+func benchRenew(ctx context.Context, addrs, args []string) error {
+	flags := flag.NewFlagSet("renew", flag.ContinueOnError)
+	n := flags.Int("leases", 100_000, "leases to hold")
+	periods := flags.Int("periods", 3, "renewal periods (a third of the ttl) to hold them for")
+	short := flags.Bool("short", false, "a tenth of the leases, for one period")
+	file := flags.String("json", "", "also write the result to this file")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *short {
+		*n, *periods = *n/10, 1
+	}
+	if *n < 1 || *periods < 1 {
+		return errors.New("leases and periods must be positive")
+	}
+
+	fmt.Println(machine(ctx, addrs))
+	fmt.Printf("%d leases on one Locker over redislock.Open, ttl %v, held for %d renewal periods\n", *n, ttl, *periods)
+	u, err := holdMany(ctx, addrs, *n, time.Duration(*periods)*ttl/3)
+	if err != nil {
+		return err
+	}
+	fmt.Printf(`
+goroutines       %8d  in the whole process
+bytes per lease  %8.0f  of heap in use, without the key
+cpu              %8.1f  %% of one core, this process
+renewals         %8.0f  /s, %d failed
+worst lateness   %8.1f  ms after it was due
+lost             %8d
+`, u.Goroutines, u.BytesPerLease, u.CPUShare*100, u.RenewalsPerSec, u.FailedRenewals, u.WorstLatenessMS, u.Lost)
+	fmt.Printf("\nload now %s\n", load())
+	if *file == "" {
+		return nil
+	}
+	return writeJSON(*file, u)
+}
+
+// acquirers is how many goroutines acquire or release the leases.
+const acquirers = 256
+
+func holdMany(ctx context.Context, addrs []string, n int, span time.Duration) (upkeep, error) {
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	if err != nil {
+		return upkeep{}, err
+	}
+	defer engine.Close()
+	times := newRenewTimes(engine, n)
+	locker, err := lock.New(times, lock.Config{TTL: ttl})
+	if err != nil {
+		return upkeep{}, err
+	}
+	defer locker.Close(context.Background())
+
+	// What is not the leases' own comes first: connections, keys, the list.
+	run := strconv.FormatInt(time.Now().UnixNano(), 36)
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = leaseKey(run, i)
+	}
+	leases := make([]*lock.Lease, n)
+	if err := cycleOnce(ctx, locker, keys[:min(n, 10*acquirers)]); err != nil {
+		return upkeep{}, err
+	}
+	heap := heapInUse()
+
+	if err := acquireAll(ctx, locker, keys, leases); err != nil {
+		return upkeep{}, errors.Join(err, releaseAll(leases))
+	}
+	u := upkeep{
+		Leases:        n,
+		TTLSeconds:    ttl.Seconds(),
+		BytesPerLease: round((heapInUse() - heap) / float64(n)),
+	}
+	err = u.hold(ctx, times, span)
+	u.Goroutines = runtime.NumGoroutine()
+	for _, lease := range leases {
+		if lease.Err() != nil {
+			u.Lost++
+		}
+	}
+	return u, errors.Join(err, releaseAll(leases))
+}
+
+// hold watches the renewals of a span of time.
+func (u *upkeep) hold(ctx context.Context, times *renewTimes, span time.Duration) error {
+	began, cpu, renewed := time.Now(), cpuTime(), times.renewed.Load()
+	if err := sleepUntil(ctx, began.Add(span)); err != nil {
+		return err
+	}
+	took := time.Since(began).Seconds()
+	u.HeldSeconds = round(took)
+	u.CPUShare = round((cpuTime() - cpu).Seconds() / took)
+	u.RenewalsPerSec = round(float64(times.renewed.Load()-renewed) / took)
+	u.FailedRenewals = times.failed.Load()
+	u.WorstLatenessMS = round(float64(times.worst()) / float64(time.Millisecond))
+	return nil
+}
+
+func cycleOnce(ctx context.Context, locker *lock.Locker, keys []string) error {
+	leases := make([]*lock.Lease, len(keys))
+	return errors.Join(acquireAll(ctx, locker, keys, leases), releaseAll(leases))
+}
+
+func acquireAll(ctx context.Context, locker *lock.Locker, keys []string, leases []*lock.Lease) error {
+	return inParallel(len(keys), func(i int) (err error) {
+		leases[i], err = locker.Acquire(ctx, keys[i])
+		return err
+	})
+}
+
+func releaseAll(leases []*lock.Lease) error {
+	return inParallel(len(leases), func(i int) error {
+		if lease := leases[i]; lease != nil && lease.Err() == nil {
+			return lease.Release(context.Background())
+		}
+		return nil
+	})
+}
+
+// inParallel calls f with 0 to n-1 and returns one of the errors.
+func inParallel(n int, f func(int) error) error {
+	var (
+		next   atomic.Int64
+		failed atomic.Pointer[error]
+		wg     sync.WaitGroup
+	)
+	for range acquirers {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := f(i); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func heapInUse() float64 {
+	runtime.GC()
+	runtime.GC() // what finalizers let go of
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapInuse)
+}
+
+// cpuTime returns what this process has used of the processors.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	ownKey          = "own-key"
+	oneKey          = "one-key"
+	oneKeyProcesses = "one-key-processes"
+	tryOneKey       = "try-one-key"
+)
+
+// A workload is what a contender is put to.
+type workload struct {
+	name      string
+	callers   int // in all
+	processes int
+}
+
+// job is what a process of this workload does.
+func (w workload) job() string {
+	if w.name == oneKeyProcesses {
+		return oneKey
+	}
+	return w.name
+}
+
+// contended tells whether callers meet at one key and wait for it.
+func (w workload) contended() bool { return w.job() == oneKey }
+
+func (w workload) suits(c contender) bool { return !w.contended() || !c.cannotWait }
+
+func workloads() []workload {
+	return []workload{
+		{ownKey, 1, 1},
+		{ownKey, 64, 1},
+		{ownKey, 1000, 1},
+		{oneKey, 8, 1},
+		{oneKey, 64, 1},
+		{oneKeyProcesses, 64, 4},
+		{tryOneKey, 1000, 1},
+	}
+}
+
+// chooseWorkloads returns those that a list of names selects; the empty list
+// selects all.
+func chooseWorkloads(names string) ([]workload, error) {
+	all := workloads()
+	if names == "" {
+		return all, nil
+	}
+	var chosen []workload
+	for name := range strings.SplitSeq(names, ",") {
+		before := len(chosen)
+		for _, w := range all {
+			if w.name == name {
+				chosen = append(chosen, w)
+			}
+		}
+		if len(chosen) == before {
+			return nil, fmt.Errorf("no workload is called %q", name)
+		}
+	}
+	return slices.Clip(chosen), nil
+}
