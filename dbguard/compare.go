@@ -43,9 +43,12 @@ func (v nextVersion) ModifyStatement(stmt *gorm.Statement) {
 		delete(stmt.Clauses, "SET")
 		delete(stmt.Clauses, expectedClause)
 	}
-	// Before the assignments are made: they write to the model, too.
+	// The assignments write to the model, too, even to its version.
 	expected := v.loaded(stmt)
-	if stmt.Error != nil || !v.increment(stmt) {
+	restore := v.remember(stmt)
+	ok := stmt.Error == nil && v.increment(stmt)
+	restore()
+	if !ok {
 		return
 	}
 	where(stmt, expected)
@@ -85,6 +88,25 @@ func (v nextVersion) of(stmt *gorm.Statement, row reflect.Value) Version {
 		}
 	}
 	return versionIn(stmt.Context, v.field, row)
+}
+
+// remember returns a function that gives the models the versions that they have
+// now.
+func (v nextVersion) remember(stmt *gorm.Statement) (restore func()) {
+	var undo []func()
+	eachModel(stmt, func(model reflect.Value) {
+		was := versionIn(stmt.Context, v.field, model)
+		undo = append(undo, func() {
+			if versionIn(stmt.Context, v.field, model) != was {
+				_ = stmt.AddError(v.field.Set(stmt.Context, model, was))
+			}
+		})
+	})
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+	}
 }
 
 // increment makes the SET clause, in place of gorm, with the version in it. It

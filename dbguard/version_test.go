@@ -140,12 +140,25 @@ func TestReusedStatement(t *testing.T) {
 		wantNil(t, q.Update("left", 1).Error) // it expects the new version only
 		wantNil(t, db.Exec("UPDATE stocks SET version = 9").Error)
 		wantStale(t, q.Update("left", 0).Error)
+	})
+}
 
-		q = db.Model(&Stock{}).Where(nil)
-		s = stock(t, db, 1)
-		wantNil(t, q.Updates(&s).Error)
-		q.Error = nil
-		wantIs(t, q.Update("left", 0).Error, gorm.ErrMissingWhereClause)
+// TestVersionAssigned: gorm copies what is assigned into the model, but a version
+// is not what was assigned.
+func TestVersionAssigned(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
+		blank := Stock{ID: 1}
+		wantNil(t, db.Model(&blank).Updates(map[string]any{"left": 4, "version": 100}).Error)
+		wantNil(t, db.Model(&blank).Update("left", 3).Error)
+
+		loaded, copied := stock(t, db, 1), Stock{}
+		wantNil(t, db.Model(&copied).Where("id = 1").Updates(&loaded).Error)
+		wantNil(t, db.Model(&copied).Update("left", 2).Error)
+		wantStale(t, db.Model(&loaded).Updates(map[string]any{"left": 1, "version": 5}).Error)
+		if s := stock(t, db, 1); s.Left != 2 || s.Version != 5 || loaded.Version != 4 {
+			t.Errorf("row is %+v, in memory %+v, want versions 5 and 4", s, loaded)
+		}
 	})
 }
 
