@@ -28,6 +28,7 @@ func (l *Locker) Close(ctx context.Context) error {
 	select {
 	case <-l.done:
 	case <-time.After(2 * l.cfg.RequestTimeout):
+		l.cancel()
 		err = errors.Join(err, errors.New("lock: engine does not return"))
 	}
 	return err
@@ -56,7 +57,6 @@ func (l *Locker) halt() {
 	if l.halted {
 		return
 	}
-	l.halted = true
 	for len(l.grants) > 0 {
 		g := l.grants[0]
 		if g.state == abandoned {
@@ -68,5 +68,6 @@ func (l *Locker) halt() {
 	for _, r := range l.retired {
 		r.next = 0
 	}
+	l.halted = true
 	close(l.stop)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -89,6 +90,21 @@ func (f *faults) onRelease(do releaseFunc) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.release = do
+}
+
+func (f *faults) wantSent(tb testing.TB, want requests) {
+	tb.Helper()
+	if sent := f.sent(); sent != want {
+		tb.Errorf("requests = %+v, want %+v", sent, want)
+	}
+}
+
+// wantFree checks what the engine says.
+func (f *faults) wantFree(tb testing.TB, key string) {
+	tb.Helper()
+	if holder, _ := f.Inspect(context.Background(), key); holder.Owner != "" {
+		tb.Errorf("%q is held by %s", key, holder.Owner)
+	}
 }
 
 // Ready-made faults.

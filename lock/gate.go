@@ -20,10 +20,11 @@ type gate struct {
 	alarm *alarm     // tells when the key may have become free; nil if nobody has listened yet
 }
 
-// A turn lets the first in the queue in.
+// A turn lets a caller in.
 type turn struct {
-	grant *grant // handed over in memory, nil if the engine must be asked
-	yield bool   // the lock was just freed, and other processes may wait for it
+	queued bool   // it had to wait for it
+	grant  *grant // handed over in memory, nil if the engine must be asked
+	yield  bool   // the lock was just freed, and other processes may wait for it
 }
 
 func newGates() *gates { return &gates{m: make(map[string]*gate)} }
@@ -96,7 +97,7 @@ func (g *gates) inside(key string) *grant {
 func (g *gates) pass(key string, gr *grant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.m[key].next(turn{grant: gr})
+	return g.m[key].next(turn{queued: true, grant: gr})
 }
 
 // leave lets the next one in, to ask the engine.
@@ -105,7 +106,7 @@ func (g *gates) leave(key string, yield bool) {
 	defer g.mu.Unlock()
 	gt := g.m[key]
 	gt.grant = nil
-	if gt.next(turn{yield: yield}) {
+	if gt.next(turn{queued: true, yield: yield}) {
 		return
 	}
 	delete(g.m, key)

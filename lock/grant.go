@@ -20,15 +20,17 @@ type grant struct {
 
 	// Guarded by locker.mu.
 	cancel   context.CancelCauseFunc // ends the context of the present holder
-	due      int64                   // of the next renewal
+	due      int64                   // of the next renewal; never while one is on its way
 	limit    int64                   // of the present holder
-	index    int32                   // in locker.grants
-	term     int32                   // hand-overs so far
+	index    int                     // in locker.grants
 	holds    int32                   // of the present holder: 1 and the nested ones
+	term     int16                   // hand-overs so far
 	state    state
-	renewing bool // a renewal is on its way
 	faltered bool // a renewal has failed: it is not handed over any more
 }
+
+// never is a time that does not come.
+const never = math.MaxInt64
 
 type state int8
 
@@ -56,7 +58,7 @@ func (g *grant) lost(cause error, reason string) error {
 func (g *grant) takeBy(ctx context.Context, now int64) *Lease {
 	g.state = held
 	g.holds = 1
-	g.limit = math.MaxInt64
+	g.limit = never
 	if limit := g.locker.cfg.MaxHold; limit > 0 {
 		g.limit = now + int64(limit)
 	}
@@ -86,23 +88,17 @@ func (l *Locker) at(t int64) time.Time { return l.epoch.Add(time.Duration(t)) }
 type grantHeap []*grant
 
 // next is when the watchdog must look at the grant: to renew it, or to end it.
-func (g *grant) next() int64 {
-	next := min(g.deadline.Load(), g.limit)
-	if g.renewing || g.state == abandoned {
-		return next
-	}
-	return min(next, g.due)
-}
+func (g *grant) next() int64 { return min(g.deadline.Load(), g.limit, g.due) }
 
 func (h grantHeap) Len() int           { return len(h) }
 func (h grantHeap) Less(i, j int) bool { return h[i].next() < h[j].next() }
 func (h grantHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = int32(i), int32(j)
+	h[i].index, h[j].index = i, j
 }
 func (h *grantHeap) Push(x any) {
 	g := x.(*grant)
-	g.index = int32(len(*h))
+	g.index = len(*h)
 	*h = append(*h, g)
 }
 func (h *grantHeap) Pop() any {

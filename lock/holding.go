@@ -11,10 +11,10 @@ func (l *Locker) keep(g *grant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	heap.Push(&l.grants, g)
-	if l.halted {
+	switch {
+	case l.halted:
 		l.lose(g, errors.Join(g.lost(ErrLost, "the locker was closed"), ErrClosed), lostClosed)
-	}
-	if g.index == 0 {
+	case g.next() < l.wakesAt: // seldom: leases of one ttl are due one after the other
 		l.prod()
 	}
 }
@@ -25,12 +25,11 @@ func (l *Locker) adopt(ctx context.Context, g *grant) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if g.state != passing {
-		l.retireLocked(g.hold, l.now(), false)
 		return nil
 	}
 	g.term++
 	lease := g.takeBy(ctx, l.now())
-	heap.Fix(&l.grants, int(g.index))
+	heap.Fix(&l.grants, g.index)
 	l.metrics.handOvers.Add(1)
 	return lease
 }
@@ -51,9 +50,11 @@ func (l *Locker) end(lease *Lease) ending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := lease.grant
-	if lease.released.Swap(true) || g.term != lease.term {
+	if lease.done || g.term != lease.term {
 		return nothing
 	}
+	lease.done = true
+	lease.released.Store(g.state == held)
 	g.holds--
 	switch {
 	case g.state != held && g.state != gone:
@@ -72,7 +73,7 @@ func (l *Locker) end(lease *Lease) ending {
 		return handOver
 	}
 	g.state = ended
-	heap.Remove(&l.grants, int(g.index))
+	heap.Remove(&l.grants, g.index)
 	g.cancel(ErrNotHeld)
 	return free
 }
@@ -81,11 +82,12 @@ func (l *Locker) abandon(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := lease.grant
-	if g.state != held || g.term != lease.term {
+	if g.state != held || g.term != lease.term || lease.done {
 		return
 	}
 	g.state = abandoned
-	heap.Fix(&l.grants, int(g.index))
+	g.due, g.limit = never, never
+	heap.Fix(&l.grants, g.index)
 	g.cancel(ErrNotHeld)
 	l.finishLocked()
 	l.prod()
@@ -103,15 +105,16 @@ func (l *Locker) outlived(lease *Lease) {
 // lose ends a grant that is held, or passing, and can no longer be believed in.
 // The caller holds l.mu.
 func (l *Locker) lose(g *grant, cause error, why lostReason) {
-	heap.Remove(&l.grants, int(g.index))
+	heap.Remove(&l.grants, g.index)
 	l.metrics.lost.add(why)
 	l.cfg.Logger.Warn("lock lost", "key", g.hold.Key, "owner", g.hold.Owner,
 		"node", g.place.Node, "slot", g.place.Slot, "error", cause)
-	passed := g.state == passing
-	g.state = gone
-	if passed { // who takes it is inside the gate already, and will see
+	if g.state == passing { // who takes it is inside the gate already, and will see
+		g.state = ended
+		l.retireLocked(g.hold, l.now(), false)
 		return
 	}
+	g.state = gone
 	g.cancel(cause)
 	l.gates.leave(g.hold.Key, false)
 	l.finishLocked()
@@ -123,7 +126,7 @@ func (l *Locker) expire(g *grant, now int64) {
 	switch {
 	case g.state == abandoned:
 		g.state = ended
-		heap.Remove(&l.grants, int(g.index))
+		heap.Remove(&l.grants, g.index)
 		l.gates.leave(g.hold.Key, false)
 	case now >= g.deadline.Load():
 		l.lose(g, g.lost(ErrLost, "not renewed in time"), lostDeadline)

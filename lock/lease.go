@@ -13,8 +13,9 @@ type Lease struct {
 	grant    *grant
 	ctx      context.Context
 	acquired int64
-	term     int32
-	released atomic.Bool
+	term     int16
+	done     bool        // Release was called; guarded by Locker.mu
+	released atomic.Bool // it was called while the lease lived
 }
 
 // Key returns the locked key.
@@ -63,15 +64,15 @@ func (l *Lease) Within(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// Err returns nil while the lease may be believed in, and afterwards the cause
-// with which its context ended. It looks at the clock, so it is right even
-// before the watchdog has noticed.
+// Err returns nil while the lease may be believed in, ErrNotHeld when it has
+// been released, and otherwise the cause with which its context ended. It looks
+// at the clock, so it is right even before the watchdog has noticed.
 func (l *Lease) Err() error {
 	k := l.grant.locker
+	if l.released.Load() { // the context may live on, if another is nested
+		return ErrNotHeld
+	}
 	if l.ctx.Err() == nil {
-		if l.released.Load() {
-			return ErrNotHeld // nested: the outer one lives on
-		}
 		if k.now() < l.grant.deadline.Load() {
 			return nil
 		}
@@ -109,7 +110,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		k.retire(g.hold, k.now(), false)
 		return context.Cause(l.ctx)
 	default:
-		return context.Cause(l.ctx)
+		return l.Err()
 	}
 	defer k.finish()
 	defer k.gates.leave(g.hold.Key, true)

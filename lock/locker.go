@@ -39,6 +39,7 @@ type Locker struct {
 	halted    bool // the watchdog has ended, or is about to
 	active    int  // acquires that run and leases that are held
 	grants    grantHeap
+	wakesAt   int64      // when the watchdog wakes by itself
 	retired   []*retiree // the one that was tried last is the last
 	releasing int        // how many of them are being released
 }
@@ -115,7 +116,7 @@ func (l *Locker) acquire(ctx context.Context, key string) (*Lease, error) {
 			return l.unlessOver(ctx, lease)
 		}
 	}
-	return l.inside(key, func() (*Lease, error) { return l.wait(ctx, key, t.yield) })
+	return l.inside(key, func() (*Lease, error) { return l.wait(ctx, key, t) })
 }
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a

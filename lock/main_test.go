@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,4 +91,12 @@ func wantAlive(tb testing.TB, lease *lock.Lease, alive bool) {
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
+}
+
+func manyKeys(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = "order:" + strconv.Itoa(i)
+	}
+	return keys
 }

@@ -10,11 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/lock/memlock"
 )
 
-// Two Lockers do anything in any order, locks get lost, time passes. What the
-// engine says is the truth that they are held against.
+// Two Lockers do anything in any order, callers queue, locks get lost, time
+// passes. What the engine says is the truth that they are held against.
 func TestModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { // a bubble has no t.Deadline
@@ -22,6 +21,8 @@ func TestModel(t *testing.T) {
 			defer m.close()
 			rt.Repeat(map[string]func(*rapid.T){
 				"acquire": m.acquire,
+				"queue":   m.queue,
+				"nest":    m.nest,
 				"release": m.release,
 				"abandon": m.abandon,
 				"forget":  m.forget,
@@ -33,21 +34,30 @@ func TestModel(t *testing.T) {
 }
 
 type model struct {
-	engine  *memlock.Engine
+	engine  *bells
 	lockers []*lock.Locker
 	leases  []*modelLease
+	waiters []*modelWaiter
+	tokens  map[string]int64 // the greatest of each key
 }
 
 type modelLease struct {
 	*lock.Lease
 	locker    *lock.Locker
+	granted   time.Time // by the engine
 	forgotten time.Time // when the engine lost it, zero = it has not
 	end       error     // what Release must say from now on
 	abandoned bool
 }
 
+type modelWaiter struct {
+	locker *lock.Locker
+	key    string
+	got    chan *lock.Lease
+}
+
 func newModel(t *testing.T) *model {
-	m := &model{engine: memlock.New()}
+	m := &model{engine: newBells(), tokens: make(map[string]int64)}
 	for range 2 {
 		l, err := lock.New(m.engine, lock.Config{TTL: ttl})
 		if err != nil {
@@ -78,11 +88,45 @@ func (l *modelLease) inside() bool {
 	return l.Err() == nil
 }
 
+// shares reports whether two leases are nested.
+func (l *modelLease) shares(other *modelLease) bool {
+	return l != other && l.Owner() == other.Owner() && l.Token() == other.Token()
+}
+
+// shared reports whether a nested lease keeps the lock of l.
+func (m *model) shared(l *modelLease) bool {
+	for _, other := range m.leases {
+		if l.shares(other) && other.Err() == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) queued(locker *lock.Locker, key string) bool {
+	for _, w := range m.waiters {
+		if w.locker == locker && w.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// handsOver reports whether the release of l is not the engine's business.
+func (m *model) handsOver(l *modelLease) bool {
+	return m.queued(l.locker, l.Key()) &&
+		(l.Token() == l.FirstToken() || time.Since(l.granted) < 2500*time.Microsecond)
+}
+
 func drawKey(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key") }
 
+func (m *model) drawLocker(t *rapid.T) *lock.Locker {
+	return rapid.SampledFrom(m.lockers).Draw(t, "locker")
+}
+
 func (m *model) acquire(t *rapid.T) {
-	locker, key := rapid.SampledFrom(m.lockers).Draw(t, "locker"), drawKey(t)
-	free := m.owner(key) == ""
+	locker, key := m.drawLocker(t), drawKey(t)
+	free := m.owner(key) == "" && !m.queued(locker, key)
 	for _, l := range m.leases {
 		if l.locker == locker && l.Key() == key && l.inside() {
 			free = false
@@ -93,8 +137,67 @@ func (m *model) acquire(t *rapid.T) {
 		t.Fatalf("free is %t, TryAcquire: %v", free, err)
 	}
 	if err == nil {
-		m.leases = append(m.leases, &modelLease{Lease: lease, locker: locker})
+		m.add(t, locker, lease)
 	}
+}
+
+// add takes in a new holder.
+func (m *model) add(t *rapid.T, locker *lock.Locker, lease *lock.Lease) {
+	added := &modelLease{Lease: lease, locker: locker, granted: lease.AcquiredAt()}
+	for _, l := range m.leases {
+		if l.Owner() == lease.Owner() {
+			added.granted, added.forgotten = l.granted, l.forgotten
+		}
+	}
+	m.leases = append(m.leases, added)
+	if !added.forgotten.IsZero() {
+		return
+	}
+	if lease.Token() <= m.tokens[lease.Key()] {
+		t.Fatalf("token %d after %d", lease.Token(), m.tokens[lease.Key()])
+	}
+	m.tokens[lease.Key()] = lease.Token()
+}
+
+func (m *model) queue(t *rapid.T) {
+	w := &modelWaiter{m.drawLocker(t), drawKey(t), make(chan *lock.Lease, 1)}
+	m.waiters = append(m.waiters, w)
+	go func() {
+		if lease, err := w.locker.Acquire(context.Background(), w.key); err == nil {
+			w.got <- lease
+		}
+	}()
+	synctest.Wait()
+}
+
+// collect takes in the waiters who have got the lock.
+func (m *model) collect(t *rapid.T) {
+	var left []*modelWaiter
+	for _, w := range m.waiters {
+		select {
+		case lease := <-w.got:
+			m.add(t, w.locker, lease)
+		default:
+			left = append(left, w)
+		}
+	}
+	m.waiters = left
+}
+
+func (m *model) nest(t *rapid.T) {
+	outer := m.draw(t)
+	if outer.Err() != nil {
+		t.Skip("the lease has ended")
+	}
+	lease, err := outer.locker.TryAcquire(outer.Context(), outer.Key())
+	if err != nil {
+		t.Fatalf("nested TryAcquire: %v", err)
+	}
+	inner := &modelLease{Lease: lease, locker: outer.locker, granted: outer.granted, forgotten: outer.forgotten}
+	if !inner.shares(outer) {
+		t.Fatalf("owner %s, token %d in %s, %d", inner.Owner(), inner.Token(), outer.Owner(), outer.Token())
+	}
+	m.leases = append(m.leases, inner)
 }
 
 func (m *model) draw(t *rapid.T) *modelLease {
@@ -109,7 +212,10 @@ func (m *model) release(t *rapid.T) {
 	want := l.end
 	switch {
 	case want != nil:
-	case l.Err() != nil || m.owner(l.Key()) != l.Owner():
+	case l.Err() != nil:
+		want = lock.ErrLost
+	case m.shared(l) || m.handsOver(l): // the engine is not asked
+	case m.owner(l.Key()) != l.Owner():
 		want = lock.ErrLost
 	}
 	lost := l.Err() != nil
@@ -125,9 +231,15 @@ func (m *model) release(t *rapid.T) {
 func (m *model) abandon(t *rapid.T) {
 	l := m.draw(t)
 	if l.Err() == nil {
+		for _, other := range m.leases {
+			if other.shares(l) && other.end == nil {
+				other.abandoned, other.end = true, lock.ErrNotHeld
+			}
+		}
 		l.abandoned, l.end = true, lock.ErrNotHeld
 	}
 	l.Abandon()
+	synctest.Wait()
 }
 
 func (m *model) forget(t *rapid.T) {
@@ -146,6 +258,7 @@ func (m *model) pass(t *rapid.T) {
 }
 
 func (m *model) check(t *rapid.T) {
+	m.collect(t)
 	for _, l := range m.leases {
 		alive := l.Err() == nil
 		switch {

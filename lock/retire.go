@@ -22,7 +22,7 @@ type retiree struct {
 	acquire bool  // its acquire is what was not answered
 	until   int64 // by then it has expired
 	next    int64 // when to release it again
-	sending bool  // a release is on its way
+	sending int   // releases on their way
 }
 
 // retire has the watchdog release h until it is gone. The last request that
@@ -42,10 +42,14 @@ func (l *Locker) retireLocked(h Hold, sent int64, acquire bool) {
 	l.prod()
 }
 
-func (l *Locker) releaseDue(now int64) {
-	for _, r := range l.collectRetired(now) {
+// releaseDue starts the releases that are due, and reports whether there were
+// any.
+func (l *Locker) releaseDue(now int64) bool {
+	due := l.collectRetired(now)
+	for _, r := range due {
 		l.requests.Go(func() { l.releaseRetired(l.ctx, r) })
 	}
+	return len(due) > 0
 }
 
 // collectRetired drops the retirees that have expired and returns those that
@@ -54,20 +58,25 @@ func (l *Locker) collectRetired(now int64) (due []*retiree) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.retired = slices.DeleteFunc(l.retired, func(r *retiree) bool {
-		return !r.sending && now > r.until
+		return r.sending == 0 && now > r.until
 	})
 	for _, r := range l.retired {
-		if l.releasing < maxReleasing && !r.sending && r.next <= now {
-			r.sending = true
-			l.releasing++
+		if l.releasing < maxReleasing && r.sending == 0 && r.next <= now {
+			l.send(r)
 			due = append(due, r)
 		}
 	}
 	return due
 }
 
-// releaseRetired releases a retiree that was marked as being sent. It reports
-// whether the engine has answered.
+// send counts a release of r that is about to be sent. The caller holds l.mu.
+func (l *Locker) send(r *retiree) {
+	r.sending++
+	l.releasing++
+}
+
+// releaseRetired releases a retiree, after send. It reports whether the engine
+// has answered.
 func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.RequestTimeout)
 	defer cancel()
@@ -76,12 +85,15 @@ func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.releasing--
-	r.sending = false
+	r.sending--
 	r.next = l.now() + int64(min(retryRelease, l.cfg.TTL/10))
 	l.retired = slices.DeleteFunc(l.retired, func(x *retiree) bool { return x == r })
 	// Not held says nothing about an acquire that may still be on its way: it
 	// can be executed after this release.
-	if err != nil && (r.acquire || !errors.Is(err, ErrNotHeld)) {
+	switch {
+	case err == nil:
+		r.acquire = false
+	case r.acquire, !errors.Is(err, ErrNotHeld):
 		l.retired = append(l.retired, r)
 	}
 	l.prod()
@@ -91,15 +103,19 @@ func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
 // exorcise releases a retired hold that is in the way of an acquire, at once.
 // It reports whether the engine has answered.
 func (l *Locker) exorcise(ctx context.Context, owner string) bool {
+	r := l.ghost(owner)
+	return r != nil && l.releaseRetired(ctx, r)
+}
+
+// ghost returns the retiree that is known to the engine as owner, for a release
+// that is about to be sent, or nil.
+func (l *Locker) ghost(owner string) *retiree {
 	l.mu.Lock()
-	i := slices.IndexFunc(l.retired, func(r *retiree) bool { return r.hold.Owner == owner && !r.sending })
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.retired, func(r *retiree) bool { return r.hold.Owner == owner })
 	if i < 0 {
-		l.mu.Unlock()
-		return false
+		return nil
 	}
-	r := l.retired[i]
-	r.sending = true
-	l.releasing++
-	l.mu.Unlock()
-	return l.releaseRetired(ctx, r)
+	l.send(l.retired[i])
+	return l.retired[i]
 }

@@ -14,6 +14,10 @@ const (
 	pollFrom, pollTo   = 10 * time.Millisecond, 50 * time.Millisecond
 	floorFrom, floorTo = 500 * time.Millisecond, time.Second
 
+	// maxSilent is how often the sleep is doubled when no answer comes: each
+	// such request may have left a hold that must be released.
+	maxSilent = 4
+
 	// yieldTime is how long it leaves the key to other processes after this one
 	// has freed it, if no alarm comes.
 	yieldTime = 5 * time.Millisecond
@@ -33,16 +37,23 @@ func (a *alarm) ring() {
 }
 
 // wait asks until it gets the lock, ctx ends, or the engine fails for good. The
-// caller is inside the key's gate.
-func (l *Locker) wait(ctx context.Context, key string, yield bool) (*Lease, error) {
+// caller is inside the key's gate, since turn t.
+func (l *Locker) wait(ctx context.Context, key string, t turn) (*Lease, error) {
 	a := l.gates.alarm(key)
 	last := &HeldError{Key: key, Holder: Holder{Place: Place{Slot: -1}}}
-	if yield && a != nil {
-		if err := l.sleep(ctx, a, yieldTime); err != nil {
-			return nil, last.endedBy(err)
+	if t.queued { // the turn may have met the end of the wait
+		if end := l.over(ctx); end != nil {
+			return nil, last.endedBy(end)
 		}
 	}
-	reached := l.now() // when the engine last answered
+	if t.yield && a != nil {
+		if end := l.sleep(ctx, a, yieldTime); end != nil {
+			return nil, last.endedBy(end)
+		}
+	}
+	heard := false     // the engine has answered
+	silent := 0        // requests in a row without an answer
+	reached := l.now() // when it last did
 	for {
 		lease, err := l.ask(ctx, key)
 		if err == nil {
@@ -50,9 +61,14 @@ func (l *Locker) wait(ctx context.Context, key string, yield bool) (*Lease, erro
 		}
 		held, answered := errors.AsType[*HeldError](err)
 		if answered {
-			last, reached = held, l.now()
+			last, heard, reached = held, true, l.now()
 		}
-		if end := endOf(ctx); end != nil && last.Holder.Owner != "" {
+		if errors.Is(err, ErrNoAnswer) {
+			silent = min(silent+1, maxSilent)
+		} else {
+			silent = 0
+		}
+		if end := endOf(ctx); end != nil && heard {
 			return nil, last.endedBy(end)
 		}
 		switch {
@@ -63,12 +79,22 @@ func (l *Locker) wait(ctx context.Context, key string, yield bool) (*Lease, erro
 		case !answered && !l.passing(ctx, err, reached):
 			return nil, err
 		}
-		switch end := l.sleep(ctx, a, nap(a, answered, last.Holder.TTL)); {
-		case end != nil && answered:
+		switch end := l.sleep(ctx, a, nap(a, answered, last.Holder.TTL)<<silent); {
+		case end != nil && heard:
 			return nil, last.endedBy(end)
 		case end != nil:
 			return nil, fmt.Errorf("%w: %w", end, err)
 		}
+	}
+}
+
+// over returns what has ended a wait: ctx's error, or ErrClosed.
+func (l *Locker) over(ctx context.Context) error {
+	select {
+	case <-l.closing:
+		return ErrClosed
+	default:
+		return endOf(ctx)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -26,7 +25,9 @@ func (l *Locker) watch() {
 		case <-timer.C:
 		case <-l.wake:
 		case <-l.stop:
-			l.releaseDue(l.now())
+			for now := l.now(); l.releaseDue(now); { // each once
+				l.requests.Wait()
+			}
 			return
 		}
 	}
@@ -47,7 +48,8 @@ func (l *Locker) round(now int64) time.Duration {
 	if len(l.grants) > 0 {
 		next = l.grants[0].next()
 	}
-	return time.Duration(max(0, min(next, l.nextRelease())-l.now()))
+	l.wakesAt = min(next, l.nextRelease())
+	return time.Duration(max(0, l.wakesAt-l.now()))
 }
 
 // collectDue ends the grants that have passed their deadline and returns those
@@ -64,12 +66,12 @@ func (l *Locker) collectDue(now int64) map[string][]*grant {
 			l.expire(g, now)
 			continue
 		}
-		if g.next() > soon || g.renewing || g.state == abandoned {
+		if g.due > soon {
 			break
 		}
 		soon = now + int64(l.cfg.TTL/60)
-		g.renewing = true
-		heap.Fix(&l.grants, int(g.index))
+		g.due = never
+		heap.Fix(&l.grants, g.index)
 		if due == nil {
 			due = make(map[string][]*grant)
 		}
@@ -102,7 +104,6 @@ func (l *Locker) renew(batch []*grant) {
 
 // afterRenewal takes in the verdict on one grant. The caller holds l.mu.
 func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
-	g.renewing = false
 	if g.state != held && g.state != passing {
 		return // it ended, or was abandoned, meanwhile
 	}
@@ -119,7 +120,7 @@ func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 		l.metrics.renewalsFailed.Add(1)
 		l.cfg.Logger.Warn("renew lock", "key", g.hold.Key, "node", g.place.Node, "error", err)
 	}
-	heap.Fix(&l.grants, int(g.index))
+	heap.Fix(&l.grants, g.index)
 }
 
 // prod makes the watchdog look at its lists.
@@ -133,9 +134,9 @@ func (l *Locker) prod() {
 // nextRelease is when a retired hold is to be released again. The caller holds
 // l.mu.
 func (l *Locker) nextRelease() int64 {
-	next := int64(math.MaxInt64)
+	next := int64(never)
 	for _, r := range l.retired {
-		if l.releasing < maxReleasing && !r.sending {
+		if l.releasing < maxReleasing && r.sending == 0 {
 			next = min(next, r.next)
 		}
 	}

@@ -3,9 +3,12 @@ package redislock
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
 )
 
 // A bus is how the release of a lock is told. On a cluster since Redis 7 a
@@ -59,6 +62,39 @@ func (b *bus) node(ctx context.Context, name string) (*redis.Client, error) {
 		return nil, nil
 	}
 	return b.cluster.MasterForKey(ctx, name)
+}
+
+// master returns the node that has a lock.
+func (b *bus) master(ctx context.Context, name string) (*redis.Client, error) {
+	switch c := b.client.(type) {
+	case *redis.ClusterClient:
+		node, err := c.MasterForKey(ctx, name)
+		if err != nil { // the cluster is not known yet
+			return nil, fmt.Errorf("%w: find the node: %w", lock.ErrNotSent, err)
+		}
+		return node, nil
+	case *redis.Client:
+		return c, nil
+	}
+	return nil, fmt.Errorf("redislock: can't tell the master through a %T", b.client)
+}
+
+// at returns the master at addr.
+func (b *bus) at(ctx context.Context, addr string) (*redis.Client, error) {
+	var mu sync.Mutex
+	var found *redis.Client
+	err := b.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if node.Options().Addr == addr {
+			found = node
+		}
+		return nil
+	})
+	if found == nil {
+		return nil, fmt.Errorf("%w: node %s is not known: %w", lock.ErrNotSent, addr, err)
+	}
+	return found, nil
 }
 
 // open returns a connection to node that is subscribed to nothing yet. It does

@@ -1,16 +1,53 @@
 // Package redislock keeps locks in Redis the way Redisson's RLock does: a hash
 // at the lock's name whose one field is the owner, with an expiry. Java
-// services with Redisson and Go services with Belay exclude each other on the
-// same names.
+// services with Redisson and Go services with Belay exclude and wake each other
+// on the same names. It works with a Redis Cluster, a single server, servers
+// under Sentinel, and miniredis.
+//
+// # Requests
 //
 // Every change is one Lua script with exactly one key, so that a slot may
-// migrate under it. A change that was sent is never sent again, except after a
-// refusal that proves that it was not executed (MOVED, ASK, READONLY,
-// NOSCRIPT): whoever gets another error knows that the script ran at most once.
+// migrate under it. A change that may have been executed is never sent again;
+// an error that matches [lock.ErrNotSent] proves that it was not. MOVED, ASK,
+// READONLY and NOSCRIPT are such proofs and are followed; Acquire goes on asking
+// for up to a second while the answer is CLUSTERDOWN, TRYAGAIN, LOADING or
+// MASTERDOWN, or no connection can be made.
 //
-// [Open] makes a cluster client of its own with options that get through a
-// failover quickly: it reloads the slot map as soon as a node refuses a
-// connection, and no call hangs for longer than a second. Let the cluster run
-// with cluster-require-full-coverage no, or every failover stops all shards for
-// a moment, and with maxmemory-policy noeviction, or locks may be evicted.
+// # The engine's own client
+//
+// [Open] makes a cluster client of its own. It gets through a failover quickly:
+// it reloads the slot map as soon as a node refuses a connection or says
+// nothing, and no call hangs for longer than a second. It sends each script
+// straight to its node. A few requests at a time go each on a connection of its
+// own; when there are more, those that wait go together in one pipeline, while
+// the one before is on its way. So a node is never asked by more than a handful
+// of connections, and nodes get in nobody's way but their own.
+//
+// A node that lets five requests in a row go without an answer is left alone for
+// half a second, then one request tries it again. Meanwhile all others fail at
+// once, with an error that names the node and matches [lock.ErrNotSent].
+//
+// [New] takes a client as it is, with its options and hooks, and sends each
+// request by itself. For a cluster, give it at least these options: DialTimeout,
+// ReadTimeout and WriteTimeout of a second or less, ContextTimeoutEnabled,
+// DialerRetries 1, ClusterStateReloadInterval of a second, no reads from
+// replicas.
+//
+// # Waking
+//
+// The release of a lock is published on the channel of the lock, with SPUBLISH
+// on a cluster of Redis 7 or later and PUBLISH otherwise. Who waits for a lock
+// subscribes to that channel: over one connection per master whatever the
+// number of locks, or over a single one where PUBLISH reaches all. A subscription
+// stays for a second or two after its last waiter, is made again when the
+// connection breaks, and follows a slot to its new master within about a second;
+// waiters are then woken, as a message may have been missed.
+//
+// # Settings of the servers
+//
+// Let a cluster run with cluster-require-full-coverage no, or every failover
+// stops all shards for a moment; with a cluster-node-timeout of a few seconds,
+// which is how long a dead master is waited for; and with maxmemory-policy
+// noeviction, or locks may be evicted. A failover loses the locks that the
+// promoted replica does not have yet; WithReplicas makes that rarer.
 package redislock

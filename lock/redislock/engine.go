@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,26 +12,47 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Engine is a lock.Engine on Redis. It is safe for concurrent use.
+// Engine is a lock.Engine on Redis, a lock.Waker and a prometheus.Collector. It
+// is safe for concurrent use.
 type Engine struct {
-	client  redis.UniversalClient
-	owned   bool   // Close closes client
-	publish string // the command that wakes waiters
+	client   redis.UniversalClient
+	owned    bool // Close closes client
+	prefix   string
+	replicas int
+	name     string
+	sender   sender
+	bus      *bus
+	waker    *waker
+	sentinel *sentinel // nil unless client is under Sentinel
+	metrics  *metrics
 }
 
-var _ lock.Engine = (*Engine)(nil)
+var (
+	_ lock.Engine = (*Engine)(nil)
+	_ lock.Waker  = (*Engine)(nil)
+)
 
-// New returns an engine on the caller's own client, which stays his to close.
-// A client that was not made by Open needs care to get through a failover; see
-// the package documentation.
-func New(client redis.UniversalClient) (*Engine, error) {
-	if client == nil {
+// New returns an engine on the caller's own client: of a cluster, of a single
+// server, or of a set of servers under Sentinel. The client stays the caller's
+// to close, after the engine. One that was not made by Open needs care to get
+// through a failover; see the package documentation.
+func New(client redis.UniversalClient, opts ...Option) (*Engine, error) {
+	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("redislock: client is nil")
 	}
-	e := &Engine{client: client, publish: "publish"}
-	if _, ok := client.(*redis.ClusterClient); ok {
-		e.publish = "spublish"
+	bus := newBus(client)
+	e := &Engine{client: client, sender: through{bus}, bus: bus, name: "redis"}
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("redislock: an option is nil")
+		}
+		if err := opt(e); err != nil {
+			return nil, err
+		}
 	}
+	e.waker = newWaker(bus)
+	e.sentinel = watchSentinel(client)
+	e.metrics = newMetrics(e.name)
 	return e, nil
 }
 
@@ -42,123 +64,52 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the client if Open made it.
+// Close ends what the engine runs by itself: its subscriptions, also those on a
+// client that was passed to New, and, if Open made the client, the client.
+// Close the Locker first. Close takes no longer than the client's timeouts.
 func (e *Engine) Close() error {
+	e.waker.stop()
 	if !e.owned {
 		return nil
 	}
-	return e.client.Close()
+	err := e.client.Close()
+	e.sender.close()
+	return err
 }
 
-// Acquire implements lock.Engine.
-func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	cmd, err := e.run(ctx, acquire, h.Key, h.Owner, ttl.Milliseconds())
-	if err != nil {
-		return lock.Grant{}, err
-	}
-	reply, err := cmd.Slice()
-	if err != nil || len(reply) != 3 {
-		return lock.Grant{}, badReply(acquire, cmd)
-	}
-	if reply[0] == int64(0) {
-		owner, okOwner := reply[1].(string)
-		ms, okMS := reply[2].(int64)
-		if !okOwner || !okMS {
-			return lock.Grant{}, badReply(acquire, cmd)
-		}
-		return lock.Grant{}, &lock.HeldError{Key: h.Key, Holder: e.holder(cmd, h.Key, owner, ms)}
-	}
-	sec, okSec := reply[1].(int64)
-	usec, okUsec := reply[2].(int64)
-	if reply[0] != int64(1) || !okSec || !okUsec {
-		return lock.Grant{}, badReply(acquire, cmd)
-	}
-	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd, h.Key)}, nil
+// Watch implements lock.Waker. It returns when the subscription stands, after a
+// second at most.
+func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+	return e.waker.watch(ctx, e.lockName(key), wake)
 }
 
-// Renew implements lock.Engine.
-func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
-	calls := make([]call, len(hs))
-	for i, h := range hs {
-		calls[i] = call{h.Key, []any{h.Owner, ttl.Milliseconds()}}
+// lockName is the name of a key's lock in Redis.
+func (e *Engine) lockName(key string) string { return e.prefix + key }
+
+// place tells which node answered cmd, and the slot of its lock.
+func (e *Engine) place(cmd *command) lock.Place {
+	p := lock.Place{Node: cmd.node, Slot: -1}
+	if e.bus.shards {
+		p.Slot = slot(cmd.name)
 	}
-	errs := make([]error, len(hs))
-	for i, cmd := range e.runAll(ctx, renew, calls) {
-		errs[i] = verdict(renew, cmd)
+	if p.Node != "" {
+		return p
 	}
-	return errs
+	if e.sentinel != nil {
+		p.Node = e.sentinel.node()
+		return p
+	}
+	// Not a client of ours: the node that should have answered.
+	if node, err := e.bus.master(context.Background(), cmd.name); err == nil {
+		p.Node = node.Options().Addr
+	}
+	return p
 }
 
-// Release implements lock.Engine.
-func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
-	cmd, err := e.run(ctx, release, h.Key, h.Owner, channel(h.Key), e.publish)
-	if err != nil {
-		return err
-	}
-	return verdict(release, cmd)
-}
-
-// Inspect implements lock.Engine.
-func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
-	cmd, err := e.run(ctx, inspect, key)
-	if err != nil {
-		return lock.Holder{}, err
-	}
-	reply, err := cmd.Slice()
-	if err != nil || len(reply) != 2 {
-		return lock.Holder{}, badReply(inspect, cmd)
-	}
-	owner, _ := reply[0].(string) // nil when nobody holds it
-	ms, ok := reply[1].(int64)
-	if !ok {
-		return lock.Holder{}, badReply(inspect, cmd)
-	}
-	return e.holder(cmd, key, owner, ms), nil
-}
-
-// verdict reads the reply of a script that returns 1 for done and 0 for not
-// held.
-func verdict(s *script, cmd *command) error {
-	if err := cmd.Err(); err != nil {
-		return s.failed(err)
-	}
-	switch cmd.Val() {
-	case int64(1):
-		return nil
-	case int64(0):
-		return lock.ErrNotHeld
-	}
-	return badReply(s, cmd)
-}
-
-func badReply(s *script, cmd *command) error {
-	return fmt.Errorf("redislock: unexpected reply %v to %s", cmd.Val(), s.name)
-}
-
-// channel is where Redisson clients listen for the release of a lock.
-func channel(name string) string { return "redisson_lock__channel:{" + name + "}" }
-
-func (e *Engine) holder(cmd *command, key, owner string, ms int64) lock.Holder {
+func (e *Engine) holder(cmd *command, owner string, ms int64) lock.Holder {
 	return lock.Holder{
 		Owner: owner,
 		TTL:   time.Duration(max(0, ms)) * time.Millisecond,
-		Place: e.place(cmd, key),
+		Place: e.place(cmd),
 	}
-}
-
-// place tells which node answered cmd, and the slot of key.
-func (e *Engine) place(cmd *command, key string) lock.Place {
-	switch c := e.client.(type) {
-	case *redis.ClusterClient:
-		p := lock.Place{Node: cmd.node, Slot: slot(key)}
-		if p.Node == "" { // not a client of ours: the node that should have answered
-			if node, err := c.MasterForKey(context.Background(), key); err == nil {
-				p.Node = node.Options().Addr
-			}
-		}
-		return p
-	case *redis.Client:
-		return lock.Place{Node: c.Options().Addr, Slot: -1}
-	}
-	return lock.Place{Node: cmd.node, Slot: -1}
 }

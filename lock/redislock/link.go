@@ -3,7 +3,6 @@ package redislock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -135,43 +134,38 @@ func (l *link) send(orders []order) error {
 // read takes in what the node says until the connection breaks.
 func (l *link) read() {
 	defer l.cancel()
-	connected := l.listen()
-	if l.ctx.Err() == nil {
-		l.waker.bus.reload(l.ctx)
-	}
-	l.waker.lost(l, connected)
+	l.waker.lost(l, l.listen())
 }
 
 // listen reports whether there was a connection at all.
-func (l *link) listen() (connected bool, err error) {
-	defer func() { // go-redis trusts the form of messages
-		if r := recover(); r != nil {
-			err = fmt.Errorf("malformed message: %v", r)
-		}
+func (l *link) listen() (connected bool) {
+	defer func() {
+		_ = recover() // go-redis panics at malformed messages; here the connection ends
 	}()
-	if err := l.sub.Ping(l.ctx); err != nil { // it connects
-		return false, err
+	if l.sub.Ping(l.ctx) != nil { // it connects
+		return false
 	}
 	for quiet := false; ; {
 		msg, err := l.sub.ReceiveTimeout(l.ctx, quietTime)
 		var refusal redis.Error
-		var timeout net.Error
+		var network net.Error
 		switch {
 		case l.ctx.Err() != nil:
-			return true, l.ctx.Err()
+			return true
+		case err == nil:
+			quiet = false
+			l.handle(msg)
 		case errors.As(err, &refusal):
+			quiet = false
 			l.waker.refuse(l, refusal)
-		case errors.As(err, &timeout) && timeout.Timeout() && !quiet:
+		case errors.As(err, &network) && network.Timeout() && !quiet:
 			quiet = true
-			if err := l.sub.Ping(l.ctx); err != nil {
-				return true, err
+			if l.sub.Ping(l.ctx) != nil {
+				return true
 			}
-			continue
-		case err != nil:
-			return true, err
+		default:
+			return true
 		}
-		quiet = false
-		l.handle(msg)
 	}
 }
 

@@ -15,7 +15,19 @@ import (
 	"github.com/belaygo/belay/lock/redislock"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	const pkg = "github.com/redis/go-redis/v9."
+	goleak.VerifyTestMain(m,
+		// A closed client of NewFailoverClusterClient goes on listening to
+		// Sentinel.
+		goleak.IgnoreAnyFunction(pkg+"(*sentinelFailover).listen"),
+		goleak.IgnoreAnyFunction(pkg+"(*channel).initHealthCheck.func1"),
+		goleak.IgnoreAnyFunction(pkg+"(*channel).initMsgChan.func1"),
+		// A slot map that was being reloaded when its client was closed.
+		goleak.IgnoreAnyFunction(pkg+"(*clusterStateHolder).LazyReload.func1"),
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).queuedNewConn.func2"),
+	)
+}
 
 const (
 	ttl   = 20 * time.Second

@@ -17,7 +17,7 @@ import (
 // second that also end with the caller's context, one dial per attempt, a slot
 // map that is reloaded each second and whenever a dial fails, and no reads from
 // replicas.
-func Open(opts *redis.ClusterOptions) (*Engine, error) {
+func Open(opts *redis.ClusterOptions, options ...Option) (*Engine, error) {
 	switch {
 	case opts == nil || len(opts.Addrs) == 0:
 		return nil, errors.New("redislock: ClusterOptions.Addrs is empty")
@@ -28,11 +28,13 @@ func Open(opts *redis.ClusterOptions) (*Engine, error) {
 	client.OnNewNode(func(node *redis.Client) {
 		node.AddHook(nodeHook{addr: node.Options().Addr, cluster: client})
 	})
-	e, err := New(client)
+	e, err := New(client, options...)
 	if err != nil {
+		_ = client.Close()
 		return nil, err
 	}
 	e.owned = true
+	e.sender = newRouter(e.bus)
 	return e, nil
 }
 
@@ -48,6 +50,7 @@ func hardened(o redis.ClusterOptions) *redis.ClusterOptions {
 	o.ClusterStateReloadInterval = time.Second
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.DisableRoutingPolicies = true
+	o.Protocol = 2 // RESP3 looks for push messages around each command
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &o
 }

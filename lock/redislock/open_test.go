@@ -17,12 +17,13 @@ import (
 )
 
 // openOn returns an engine on a client of the test's own.
-func openOn(tb testing.TB, c redis.UniversalClient) *redislock.Engine {
+func openOn(tb testing.TB, c redis.UniversalClient, opts ...redislock.Option) *redislock.Engine {
 	tb.Helper()
-	e, err := redislock.New(c)
+	e, err := redislock.New(c, opts...)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	tb.Cleanup(func() { _ = e.Close() })
 	return e
 }
 

@@ -19,6 +19,8 @@ var refusals = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "MOV
 func outcome(err error) error {
 	_, answered := errors.AsType[redis.Error](err)
 	switch {
+	case errors.Is(err, lock.ErrNotSent):
+		return err
 	case refused(err):
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 	case answered, errors.Is(err, redis.ErrClosed), errors.Is(err, context.Canceled):

@@ -48,7 +48,7 @@ func (s *script) failed(err error) error {
 
 // A call is one use of a script.
 type call struct {
-	key  string
+	name string // of the lock
 	args []any
 }
 
@@ -65,6 +65,7 @@ func (s *script) eval(ctx context.Context, c call) *command {
 // anything, and resends after no other error. It remembers which node answered.
 type command struct {
 	*redis.Cmd
+	name   string // of the lock
 	resend bool
 	node   string
 }
@@ -72,21 +73,20 @@ type command struct {
 // NoRetry is asked by go-redis before it sends a command again.
 func (c *command) NoRetry() bool { return !c.resend }
 
-func (s *script) command(ctx context.Context, name, code string, c call) *command {
-	args := append([]any{name, code, 1, c.key}, c.args...)
-	cmd := &command{Cmd: redis.NewCmd(ctx, args...), resend: s.resend}
+func (s *script) command(ctx context.Context, verb, code string, c call) *command {
+	args := append([]any{verb, code, 1, c.name}, c.args...)
+	cmd := &command{Cmd: redis.NewCmd(ctx, args...), name: c.name, resend: s.resend}
 	cmd.SetFirstKeyPos(3)
 	return cmd
 }
 
-// run runs s on one key.
-func (e *Engine) run(ctx context.Context, s *script, key string, args ...any) (*command, error) {
-	c := call{key, args}
+// run runs s on one lock.
+func (e *Engine) run(ctx context.Context, s *script, c call) (*command, error) {
 	cmd := s.evalsha(ctx, c)
-	err := e.client.Process(ctx, cmd)
+	err := e.sender.send(ctx, cmd)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = s.eval(ctx, c)
-		err = e.client.Process(ctx, cmd)
+		err = e.sender.send(ctx, cmd)
 	}
 	if err != nil {
 		return cmd, s.failed(err)
@@ -94,14 +94,14 @@ func (e *Engine) run(ctx context.Context, s *script, key string, args ...any) (*
 	return cmd, nil
 }
 
-// runAll runs s on many keys in a pipeline. Each command that is returned
+// runAll runs s on many locks in a pipeline. Each command that is returned
 // carries its own error.
 func (e *Engine) runAll(ctx context.Context, s *script, calls []call) []*command {
 	cmds := make([]*command, len(calls))
 	for i, c := range calls {
 		cmds[i] = s.evalsha(ctx, c)
 	}
-	e.pipe(ctx, cmds)
+	e.sender.sendAll(ctx, cmds)
 
 	var again []*command
 	for i, cmd := range cmds {
@@ -110,17 +110,6 @@ func (e *Engine) runAll(ctx context.Context, s *script, calls []call) []*command
 			again = append(again, cmds[i])
 		}
 	}
-	e.pipe(ctx, again)
+	e.sender.sendAll(ctx, again)
 	return cmds
-}
-
-func (e *Engine) pipe(ctx context.Context, cmds []*command) {
-	if len(cmds) == 0 {
-		return
-	}
-	pipe := e.client.Pipeline()
-	for _, cmd := range cmds {
-		_ = pipe.Process(ctx, cmd)
-	}
-	_, _ = pipe.Exec(ctx) // every command has its error
 }

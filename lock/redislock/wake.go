@@ -11,7 +11,7 @@ func (w *waker) wake(channel string) {
 	w.mu.Lock()
 	watchers := w.topics[channel].list()
 	w.mu.Unlock()
-	call(watchers)
+	ring(watchers)
 }
 
 // list returns the watchers of t, which may be nil. The caller holds waker.mu.
@@ -26,7 +26,7 @@ func (t *topic) list() []*watcher {
 	return watchers
 }
 
-func call(watchers []*watcher) {
+func ring(watchers []*watcher) {
 	for _, x := range watchers {
 		x.wake()
 	}
@@ -49,7 +49,7 @@ func (w *waker) confirm(l *link, channel string) {
 		watchers = t.list()
 	}
 	w.mu.Unlock()
-	call(watchers)
+	ring(watchers)
 }
 
 // ended takes in the end of a subscription: what we asked for, or the node no
@@ -102,9 +102,10 @@ func (w *waker) lost(l *link, connected bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.end()
-	if len(l.topics) == 0 {
+	if len(l.topics) == 0 || w.ctx.Err() != nil {
 		return
 	}
+	w.bus.reload(w.ctx)
 	for t := range l.topics {
 		w.unsettle(t)
 	}

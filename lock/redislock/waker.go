@@ -183,8 +183,8 @@ func (w *waker) sweep() {
 	}
 }
 
-// follow detaches topics whose lock has another master now, or whose node has
-// refused a subscription. The caller holds w.mu.
+// follow detaches topics whose lock has another master now: go-redis by itself
+// does not. The caller holds w.mu.
 func (w *waker) follow() {
 	for _, t := range w.topics {
 		if t.link == nil {
@@ -196,7 +196,8 @@ func (w *waker) follow() {
 	}
 }
 
-// settle gives each topic without a link one. The caller holds w.mu.
+// settle gives each topic without a link one. Subscriptions that were refused
+// are tried again. The caller holds w.mu.
 func (w *waker) settle() {
 	for _, l := range w.links {
 		if l.refused {

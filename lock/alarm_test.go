@@ -1,0 +1,135 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// One subscription serves all who wait in this process, one after the other.
+func TestAlarmIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		l := newLocker(t, engine, lock.Config{HandOver: -1})
+		w1, w2, w3 := wait(t, l, "k"), wait(t, l, "k"), wait(t, l, "k")
+		w1.cancel() // the head gives up, the next one listens on
+		wantIs(t, w1.failed(t), context.Canceled)
+		pass(time.Minute)
+		release(t, holder)
+		second := w2.got(t)
+		w3.wantWaiting(t)
+		release(t, second)
+		pass(5 * time.Millisecond)
+		third := w3.got(t)
+		if begun, ended := engine.watches(); begun != 1 || ended != 0 {
+			t.Errorf("listened %d times, stopped %d times, want 1, 0", begun, ended)
+		}
+		release(t, third)
+		if begun, ended := engine.watches(); begun != 1 || ended != 1 {
+			t.Errorf("listened %d times, stopped %d times, want 1, 1", begun, ended)
+		}
+	})
+}
+
+// Whatever ends the last wait, nobody listens any more.
+func TestAlarmIsStopped(t *testing.T) {
+	for want, end := range map[error]func(*lock.Locker, *waiter){
+		context.Canceled: func(_ *lock.Locker, w *waiter) { w.cancel() },
+		lock.ErrClosed:   func(l *lock.Locker, _ *waiter) { _ = l.Close(context.Background()) },
+	} {
+		t.Run(want.Error(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newBells()
+				elsewhere(t, engine)
+				l := newLocker(t, engine, lock.Config{})
+				w := wait(t, l, "k")
+				end(l, w)
+				wantIs(t, w.failed(t), want)
+				if begun, ended := engine.watches(); begun != 1 || ended != 1 {
+					t.Errorf("listened %d times, stopped %d times, want 1, 1", begun, ended)
+				}
+			})
+		})
+	}
+}
+
+// After a real release another process goes first, if it is about as quick: the
+// next caller of this one waits for the message that all have to wait for, or
+// 5 ms.
+func TestOthersGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		here := newLocker(t, engine, lock.Config{HandOver: -1})
+		w1, w2 := wait(t, here, "k"), wait(t, here, "k")
+		release(t, holder)
+		first := w1.got(t)
+		there := wait(t, newLocker(t, engine, lock.Config{}), "k")
+
+		engine.setMute(true)
+		time.AfterFunc(time.Millisecond, func() {
+			engine.setMute(false)
+			engine.ring("k") // is slow to come
+		})
+		release(t, first)
+		w2.wantWaiting(t)
+		second, err := there.result()
+		if err != nil || second != nil {
+			t.Fatalf("a lock before its time: %v, %v", second, err)
+		}
+		pass(time.Millisecond)
+		lease, _ := w2.result()
+		other, _ := there.result()
+		if (lease == nil) == (other == nil) {
+			t.Fatalf("here %v, there %v, want one of them to have the lock", lease, other)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		here := newLocker(t, engine, lock.Config{HandOver: -1})
+		w1, w2 := wait(t, here, "k"), wait(t, here, "k")
+		release(t, holder)
+		first := w1.got(t)
+		engine.setMute(true) // the message does not come
+		release(t, first)
+		pass(5*time.Millisecond - 1)
+		w2.wantWaiting(t)
+		pass(1)
+		w2.got(t)
+	})
+}
+
+// With nobody listening there is nobody to wait for.
+func TestNoYieldWithoutAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		l := newLocker(t, engine, lock.Config{HandOver: -1})
+		lease := acquire(t, l, "k")
+		w := wait(t, l, "k")
+		release(t, lease)
+		w.got(t)
+	})
+}
+
+// The engine's failure to listen is not the caller's business.
+func TestWatchErrorIsNotReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		elsewhere(t, engine)
+		engine.onWatch(func(context.Context, string) error { return errDown })
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		pass(time.Second)
+		w.cancel()
+		err := w.failed(t)
+		wantIs(t, err, context.Canceled)
+		if errors.Is(err, errDown) {
+			t.Errorf("error is %v", err)
+		}
+	})
+}

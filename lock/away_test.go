@@ -1,0 +1,188 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// away is an engine that fails in a way that may pass.
+func away(kind error) acquireFunc {
+	return func(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+		return lock.Grant{}, fmt.Errorf("%w: %w", kind, errDown)
+	}
+}
+
+var passingFailures = map[string]error{"not sent": lock.ErrNotSent, "no answer": lock.ErrNoAnswer}
+
+func TestWaitWhileEngineIsAway(t *testing.T) {
+	for name, kind := range passingFailures {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				engine.onAcquire(away(kind))
+				w := wait(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
+				pass(ttl - time.Second)
+				w.wantWaiting(t)
+				engine.onAcquire(nil)
+				pass(time.Second)
+				release(t, w.got(t))
+			})
+		})
+	}
+}
+
+// An outage of a ttl in a row is long enough. An answer in between counts.
+func TestEngineIsAwayForTooLong(t *testing.T) {
+	for name, kind := range passingFailures {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				elsewhere(t, engine)
+				w := wait(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
+				for range 3 {
+					engine.onAcquire(away(kind))
+					pass(ttl - time.Second)
+					engine.onAcquire(nil)
+					pass(time.Second)
+					w.wantWaiting(t)
+				}
+				engine.onAcquire(away(kind))
+				pass(ttl - time.Second)
+				w.wantWaiting(t)
+				pass(2 * time.Second)
+				err := w.failed(t)
+				wantIs(t, err, kind, errDown)
+				if _, ok := errors.AsType[*lock.HeldError](err); ok {
+					t.Errorf("error is %v, want the engine's", err)
+				}
+			})
+		})
+	}
+}
+
+func TestOtherFailuresAreReturnedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		engine.onAcquire(away(errors.New("not allowed")))
+		l := newLocker(t, engine, lock.Config{})
+		wantIs(t, wait(t, l, "k").failed(t), errDown)
+		engine.wantSent(t, requests{acquire: 1, release: 1})
+
+		for _, kind := range passingFailures {
+			engine.onAcquire(away(kind))
+			_, err := l.TryAcquire(t.Context(), "k")
+			wantIs(t, err, kind, errDown)
+		}
+	})
+}
+
+func TestContextEndsWhileEngineIsAway(t *testing.T) {
+	for _, answered := range []bool{false, true} {
+		t.Run(fmt.Sprintf("answered before %t", answered), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for range 20 { // during a request, or in between
+					engine := newFaults()
+					owner := ""
+					if answered {
+						owner = elsewhere(t, engine).Owner()
+					} else {
+						engine.onAcquire(away(lock.ErrNoAnswer))
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					w := waitWith(ctx, t, newLocker(t, engine, lock.Config{}), "k")
+					engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+						select {
+						case <-ctx.Done():
+						case <-time.After(40 * time.Millisecond):
+						}
+						return away(lock.ErrNoAnswer)(ctx, h, ttl)
+					})
+					pass(time.Second)
+					cancel()
+					err := w.failed(t)
+					wantIs(t, err, context.DeadlineExceeded)
+					_, held := errors.AsType[*lock.HeldError](err)
+					if held != answered {
+						t.Fatalf("error is %v, a *HeldError: %t", err, held)
+					}
+					if answered {
+						wantHeld(t, err, "k", owner)
+					} else {
+						wantIs(t, err, errDown)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Each request without an answer may have left a hold behind, so there are not
+// many of them. Those that were not sent cost nothing.
+func TestPaceWhileEngineIsAway(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		kind        error
+		least, most int // requests in 20 s
+	}{
+		{"not sent", lock.ErrNotSent, 400, 2000},
+		{"no answer", lock.ErrNoAnswer, 20, 130},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				engine.onAcquire(away(tt.kind))
+				w := wait(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
+				pass(20 * time.Second)
+				w.wantWaiting(t)
+				if n := engine.sent().acquire; n < tt.least || n > tt.most {
+					t.Errorf("%d requests, want %d to %d", n, tt.least, tt.most)
+				}
+			})
+		})
+	}
+}
+
+func TestCloseWhileEngineIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		engine.onAcquire(away(lock.ErrNotSent))
+		l := newLocker(t, engine, lock.Config{})
+		w := wait(t, l, "k")
+		if err := l.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		wantIs(t, w.failed(t), lock.ErrClosed)
+	})
+}
+
+// What was not sent need not be released.
+func TestRetiredUnlessNotSent(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		kind    error
+		retired bool
+	}{
+		{"not sent", lock.ErrNotSent, false},
+		{"no answer", lock.ErrNoAnswer, true},
+		{"another error", errors.New("out of memory"), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				engine.onAcquire(away(tt.kind))
+				_, err := newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k")
+				wantIs(t, err, errDown)
+				pass(10 * time.Second)
+				if n := engine.sent().release; (n > 0) != tt.retired {
+					t.Errorf("%d releases were sent", n)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package lock_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// leaveGhost has l leave a hold on k in the engine that it does not know the
+// fate of.
+func leaveGhost(t *testing.T, l *lock.Locker, engine *faults) {
+	t.Helper()
+	engine.onAcquire(engine.answerLost)
+	engine.onRelease(releaseDown)
+	_, err := l.TryAcquire(t.Context(), "k")
+	wantIs(t, err, errDown)
+	synctest.Wait() // the first attempt to release it has failed
+	engine.onAcquire(nil)
+	engine.onRelease(nil)
+}
+
+func TestGhostOfAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		leaveGhost(t, l, engine)
+		lease := acquire(t, l, "k")
+		engine.wantSent(t, requests{acquire: 3, release: 2})
+		pass(10 * time.Second)
+		wantAlive(t, lease, true)
+		if n := engine.sent().release; n != 2 {
+			t.Errorf("%d releases were sent, want 2: the ghost is done with", n)
+		}
+	})
+}
+
+func TestGhostOfRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		lease := acquire(t, l, "k")
+		engine.onRelease(releaseDown)
+		wantIs(t, lease.Release(t.Context()), errDown)
+		synctest.Wait()
+		engine.onRelease(nil)
+		release(t, acquire(t, l, "k"))
+		engine.wantFree(t, "k")
+	})
+}
+
+// The watchdog's own attempt hangs. The caller does not wait for it.
+func TestGhostThatIsBeingReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		leaveGhost(t, l, engine)
+		var calls atomic.Int32
+		engine.onRelease(func(ctx context.Context, h lock.Hold) error {
+			if calls.Add(1) == 1 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return engine.Engine.Release(ctx, h)
+		})
+		pass(time.Second + 100*time.Millisecond)
+		if calls.Load() != 1 {
+			t.Fatalf("%d releases were sent, want the one that hangs", calls.Load())
+		}
+		lease := acquire(t, l, "k")
+		pass(10 * time.Second)
+		wantAlive(t, lease, true)
+		if n := calls.Load(); n > 3 {
+			t.Errorf("%d releases were sent", n)
+		}
+	})
+}
+
+// The ghost can't be driven out: the lock is held, says the engine.
+func TestGhostThatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		lease := acquire(t, l, "k")
+		engine.onRelease(releaseDown)
+		wantIs(t, lease.Release(t.Context()), errDown)
+		_, err := l.TryAcquire(t.Context(), "k")
+		wantHeld(t, err, "k", lease.Owner())
+		if n := engine.sent().acquire; n != 2 {
+			t.Errorf("%d acquires were sent, want 2", n)
+		}
+	})
+}
+
+// The ghosts of another Locker are its own business.
+func TestGhostOfAnotherLocker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		leaveGhost(t, newLocker(t, engine, lock.Config{}), engine)
+		n := engine.sent().release
+		if _, err := newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k"); err == nil {
+			t.Error("the lock was granted")
+		}
+		if more := engine.sent().release - n; more != 0 {
+			t.Errorf("%d releases were sent", more)
+		}
+	})
+}
+
+// A holder that does not know the outcome of its work, and one that has not
+// noticed its loss, are no ghosts: the lock stays until it expires.
+func TestNoGhost(t *testing.T) {
+	for name, leave := range map[string]func(*faults, *lock.Lease){
+		"abandoned": func(_ *faults, l *lock.Lease) { l.Abandon() },
+		"lost":      func(engine *faults, _ *lock.Lease) { engine.onRenew(renewDown) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				l := newLocker(t, engine, lock.Config{TTL: ttl})
+				lease := acquire(t, l, "k")
+				leave(engine, lease)
+				pass(believed)
+				_, err := l.TryAcquire(t.Context(), "k")
+				wantHeld(t, err, "k", lease.Owner())
+				if sent := engine.sent(); sent.acquire != 2 || sent.release != 0 {
+					t.Errorf("requests = %+v, want 2 acquires, no release", sent)
+				}
+				pass(ttl - believed)
+				acquire(t, l, "k")
+			})
+		})
+	}
+}
+
+// What Close can still release, it does, however much it is.
+func TestCloseReleasesAllGhosts(t *testing.T) {
+	const holds = 200
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		engine.onAcquire(engine.answerLost)
+		engine.onRelease(releaseDown)
+		keys := manyKeys(holds)
+		for _, key := range keys {
+			_, err := l.TryAcquire(t.Context(), key)
+			wantIs(t, err, errDown)
+		}
+		pass(10 * time.Millisecond)
+		engine.onRelease(nil)
+		if err := l.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		for _, key := range keys {
+			engine.wantFree(t, key)
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package locktest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+const (
+	brief   = time.Second      // of what is to expire
+	ttl     = 2 * time.Second  // of what is to be renewed
+	longTTL = 30 * time.Second // of what is not to expire
+	limit   = 15 * time.Second // of what a check waits for
+)
+
+// A check is one subtest with its setup.
+type check struct {
+	*testing.T
+	Setup
+	key          string
+	mine, theirs lock.Hold // of key
+}
+
+func newCheck(t *testing.T, newSetup func(t *testing.T) Setup, promised func(Promises) bool) *check {
+	t.Helper()
+	setup := newSetup(t)
+	if setup.Engine == nil || setup.Other == nil {
+		t.Fatal("Setup.Engine or Setup.Other is nil")
+	}
+	if promised != nil && !promised(setup.Promises) {
+		t.Skip("the engine does not promise this")
+	}
+	c := &check{T: t, Setup: setup, key: newKey()}
+	c.mine, c.theirs = c.hold(c.key), c.hold(c.key)
+	return c
+}
+
+func newKey() string { return "locktest:" + rand.Text() }
+
+// hold returns a hold with an owner of its own.
+func (c *check) hold(key string) lock.Hold { return lock.Hold{Key: key, Owner: rand.Text() + ":1"} }
+
+// ctx returns a context that ends when the check has waited for too long.
+func (c *check) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(c.Context(), limit)
+	c.Cleanup(cancel)
+	return ctx
+}
+
+// acquire takes h and frees it in the end.
+func (c *check) acquire(e lock.Engine, h lock.Hold, ttl time.Duration) lock.Grant {
+	c.Helper()
+	grant, err := e.Acquire(c.ctx(), h, ttl)
+	if err != nil {
+		c.Fatalf("Acquire %q for %s: %v", h.Key, h.Owner, err)
+	}
+	c.Cleanup(func() { _ = e.Release(context.Background(), h) })
+	return grant
+}
+
+func (c *check) release(e lock.Engine, h lock.Hold) {
+	c.Helper()
+	if err := e.Release(c.ctx(), h); err != nil {
+		c.Fatalf("Release %q for %s: %v", h.Key, h.Owner, err)
+	}
+}
+
+// wantRefused checks that h is not granted because owner, who may be unknown to
+// the engine, has the key.
+func (c *check) wantRefused(e lock.Engine, h lock.Hold, owner string) lock.Holder {
+	c.Helper()
+	_, err := e.Acquire(c.ctx(), h, longTTL)
+	return c.wantHeld(err, h.Key, owner)
+}
+
+func (c *check) wantHeld(err error, key, owner string) lock.Holder {
+	c.Helper()
+	held, ok := errors.AsType[*lock.HeldError](err)
+	if !ok {
+		c.Fatalf("error is %v, want a *lock.HeldError", err)
+	}
+	if held.Key != key {
+		c.Errorf("the *lock.HeldError is about %q, want %q", held.Key, key)
+	}
+	if held.Holder.Owner != owner && held.Holder.Owner != "" {
+		c.Errorf("%q is held by %q, want %q", key, held.Holder.Owner, owner)
+	}
+	return held.Holder
+}
+
+// wantHolder checks what both engines say about key.
+func (c *check) wantHolder(key, owner string) {
+	c.Helper()
+	for _, e := range []lock.Engine{c.Engine, c.Other} {
+		holder, err := e.Inspect(c.ctx(), key)
+		if err != nil || holder.Owner != owner {
+			c.Errorf("Inspect: %q is held by %q (%v), want %q", key, holder.Owner, err, owner)
+		}
+	}
+}
+
+func (c *check) wantIs(err error, targets ...error) {
+	c.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			c.Errorf("error is %v, want one that matches %q", err, target)
+		}
+	}
+}
+
+// age lets d pass in the store.
+func (c *check) age(d time.Duration) {
+	if c.Advance != nil {
+		c.Advance(d)
+		return
+	}
+	<-time.After(d)
+}
+
+// pass lets d pass in the store and here.
+func (c *check) pass(d time.Duration) {
+	const steps = 50
+	for range steps {
+		<-time.After(d / steps)
+		if c.Advance != nil {
+			c.Advance(d / steps)
+		}
+	}
+}
+
+// eventually waits until done is true.
+func (c *check) eventually(what string, done func() bool) {
+	c.Helper()
+	for end := time.Now().Add(limit); !done(); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.Fatalf("after %v still not: %s", limit, what)
+		}
+	}
+}
+
+// locker returns a Locker that is closed when the check ends.
+func (c *check) locker(e lock.Engine, cfg lock.Config) *lock.Locker {
+	c.Helper()
+	l, err := lock.New(e, cfg)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := l.Close(ctx); err != nil {
+			c.Errorf("Close: %v", err)
+		}
+	})
+	return l
+}
+
+func (c *check) lease(l *lock.Locker, key string) *lock.Lease {
+	c.Helper()
+	lease, err := l.TryAcquire(c.ctx(), key)
+	if err != nil {
+		c.Fatalf("TryAcquire: %v", err)
+	}
+	return lease
+}
+
+func (c *check) free(lease *lock.Lease) {
+	c.Helper()
+	if err := lease.Release(context.Background()); err != nil {
+		c.Errorf("Release: %v", err)
+	}
+}
+
+// A waiter is an Acquire on its way.
+type waiter struct {
+	lease *lock.Lease
+	err   error
+	done  chan struct{}
+}
+
+func (c *check) wait(ctx context.Context, l *lock.Locker, key string) *waiter {
+	w := &waiter{done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.lease, w.err = l.Acquire(ctx, key)
+	}()
+	return w
+}
+
+// got returns the lease that the waiter must get.
+func (c *check) got(w *waiter) *lock.Lease {
+	c.Helper()
+	<-w.done
+	if w.err != nil {
+		c.Fatalf("Acquire: %v", w.err)
+	}
+	return w.lease
+}

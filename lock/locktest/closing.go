@@ -1,0 +1,82 @@
+package locktest
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/belaygo/belay/lock"
+)
+
+func closeWhileHolding(c *check) {
+	l := c.locker(c.Engine, lock.Config{})
+	lease := c.lease(l, c.key)
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close(c.ctx()) }()
+	c.eventually("refused", func() bool {
+		other, err := l.TryAcquire(c.ctx(), newKey())
+		if err == nil {
+			c.free(other)
+			return false
+		}
+		c.wantIs(err, lock.ErrClosed)
+		return true
+	})
+	if err := lease.Err(); err != nil {
+		c.Errorf("the lease has ended: %v", err)
+	}
+	c.free(lease)
+	if err := <-closed; err != nil {
+		c.Errorf("Close: %v", err)
+	}
+
+	l = c.locker(c.Engine, lock.Config{})
+	lease = c.lease(l, c.key)
+	ctx, cancel := context.WithCancel(c.Context())
+	cancel()
+	c.wantIs(l.Close(ctx), context.Canceled)
+	c.wantIs(lease.Err(), lock.ErrLost, lock.ErrClosed)
+	c.wantIs(lease.Release(c.ctx()), lock.ErrLost)
+	c.release(c.Other, lock.Hold{Key: c.key, Owner: lease.Owner()}) // would have expired
+}
+
+func closeWhileWaiting(c *check) {
+	lease := c.lease(c.locker(c.Other, lock.Config{}), c.key)
+	l := c.locker(c.Engine, lock.Config{})
+	ctx := c.ctx()
+	var waiters []*waiter
+	for range 3 { // one asks, two queue
+		waiters = append(waiters, c.wait(ctx, l, c.key))
+	}
+	if err := l.Close(ctx); err != nil {
+		c.Errorf("Close: %v", err)
+	}
+	for _, w := range waiters {
+		<-w.done
+		c.wantIs(w.err, lock.ErrClosed)
+	}
+	c.wantHolder(c.key, lease.Owner())
+	c.free(lease)
+}
+
+// noGoroutineIsLeft uses Lockers in all ways and looks what is left when they
+// and their engines are closed.
+func noGoroutineIsLeft(t *testing.T, newSetup func(t *testing.T) Setup) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Run("Use", func(t *testing.T) {
+		c := newCheck(t, newSetup, nil)
+		c.compete(lock.Config{}, 4, 2)
+		lossIsTold(c)
+		waitEndsWithContext(c)
+		closeWhileWaiting(c)
+		c.acquire(c.Other, c.mine, longTTL)
+		gone := c.wait(c.ctx(), c.locker(c.Engine, lock.Config{}), c.key)
+		c.release(c.Other, c.mine)
+		c.free(c.got(gone))
+	})
+	if err := goleak.Find(before); err != nil {
+		t.Errorf("goroutines are left: %v", err)
+	}
+}

@@ -1,0 +1,209 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/belaygo/belay/lock"
+)
+
+func ownersExcludeEachOther(c *check) {
+	c.wantHolder(c.key, "")
+	c.acquire(c.Engine, c.mine, longTTL)
+	c.wantHolder(c.key, c.mine.Owner)
+	for _, e := range []lock.Engine{c.Engine, c.Other} {
+		if left := c.wantRefused(e, c.theirs, c.mine.Owner).TTL; left < 0 || left > longTTL {
+			c.Errorf("it is held for another %v, want at most %v", left, longTTL)
+		}
+	}
+	c.acquire(c.Other, c.hold(newKey()), longTTL) // another key is free
+	c.release(c.Engine, c.mine)
+	c.wantHolder(c.key, "")
+	c.acquire(c.Other, c.theirs, longTTL)
+}
+
+func oneOfManyGetsIt(c *check) {
+	var granted atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 32 {
+		e := []lock.Engine{c.Engine, c.Other}[i%2]
+		h := c.hold(c.key)
+		wg.Go(func() {
+			_, err := e.Acquire(c.Context(), h, longTTL)
+			if err == nil {
+				granted.Add(1)
+				c.Cleanup(func() { _ = e.Release(context.Background(), h) })
+			} else if _, held := errors.AsType[*lock.HeldError](err); !held {
+				c.Errorf("Acquire: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := granted.Load(); n != 1 {
+		c.Errorf("%d of 32 got the lock, want 1", n)
+	}
+}
+
+func askingTwiceIsOneHold(c *check) {
+	c.acquire(c.Engine, c.mine, longTTL)
+	c.acquire(c.Engine, c.mine, longTTL)
+	c.acquire(c.Other, c.mine, longTTL)
+	c.wantRefused(c.Other, c.theirs, c.mine.Owner)
+	c.release(c.Engine, c.mine)
+	c.wantHolder(c.key, "")
+	c.acquire(c.Other, c.theirs, longTTL)
+}
+
+func onlyTheOwnerReleases(c *check) {
+	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld) // of a free key
+	c.acquire(c.Engine, c.mine, longTTL)
+	c.wantIs(c.Engine.Release(c.ctx(), c.theirs), lock.ErrNotHeld)
+	c.wantIs(c.Other.Release(c.ctx(), c.theirs), lock.ErrNotHeld)
+	c.wantHolder(c.key, c.mine.Owner)
+
+	c.release(c.Other, c.mine) // the owner decides, not the process
+	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld)
+	c.acquire(c.Other, c.theirs, longTTL)
+	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld)
+	c.wantHolder(c.key, c.theirs.Owner)
+}
+
+func renewalsGetTheirVerdicts(c *check) {
+	if errs := c.Engine.Renew(c.ctx(), nil, longTTL); len(errs) != 0 {
+		c.Errorf("Renew of nothing: %v", errs)
+	}
+	var holds []lock.Hold
+	for i := range 99 { // mine, another's, nobody's
+		h := c.hold(newKey())
+		holds = append(holds, h)
+		switch i % 3 {
+		case 0:
+			c.acquire(c.Engine, h, longTTL)
+		case 1:
+			c.acquire(c.Other, c.hold(h.Key), longTTL)
+		}
+	}
+	errs := c.Engine.Renew(c.ctx(), holds, longTTL)
+	if len(errs) != len(holds) {
+		c.Fatalf("%d verdicts on %d holds", len(errs), len(holds))
+	}
+	for i, err := range errs {
+		if mine := i%3 == 0; mine && err != nil || !mine && !errors.Is(err, lock.ErrNotHeld) {
+			c.Errorf("verdict on hold %d: %v", i, err)
+		}
+	}
+	for i, h := range holds {
+		if i%3 == 2 {
+			c.wantHolder(h.Key, "") // nothing came into being
+		}
+	}
+}
+
+func holdsExpire(c *check) {
+	c.acquire(c.Engine, c.mine, brief)
+	if left := c.wantRefused(c.Other, c.theirs, c.mine.Owner).TTL; left > brief {
+		c.Errorf("it is held for another %v, want at most %v", left, brief)
+	}
+	c.age(brief)
+	c.eventually("expired", func() bool {
+		holder, err := c.Other.Inspect(c.ctx(), c.key)
+		return err == nil && holder.Owner == ""
+	})
+	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Hold{c.mine}, brief)[0], lock.ErrNotHeld)
+	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld)
+	c.acquire(c.Other, c.theirs, longTTL)
+	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Hold{c.mine}, brief)[0], lock.ErrNotHeld)
+	c.wantHolder(c.key, c.theirs.Owner)
+}
+
+// A renewal counts from when it is made, and so does asking again.
+func renewalProlongs(c *check) {
+	again := c.hold(newKey())
+	c.acquire(c.Engine, c.mine, brief)
+	c.acquire(c.Engine, again, brief)
+	if err := c.Other.Renew(c.ctx(), []lock.Hold{c.mine}, longTTL)[0]; err != nil {
+		c.Fatalf("Renew: %v", err)
+	}
+	c.acquire(c.Engine, again, longTTL)
+	c.age(brief + brief/4)
+	c.wantHolder(c.key, c.mine.Owner)
+	c.wantHolder(again.Key, again.Owner)
+}
+
+func refusalDoesNotProlong(c *check) {
+	c.acquire(c.Engine, c.mine, brief)
+	c.wantRefused(c.Other, c.theirs, c.mine.Owner)
+	c.wantIs(c.Other.Renew(c.ctx(), []lock.Hold{c.theirs}, longTTL)[0], lock.ErrNotHeld)
+	c.age(brief)
+	c.eventually("expired", func() bool {
+		holder, err := c.Other.Inspect(c.ctx(), c.key)
+		return err == nil && holder.Owner == ""
+	})
+}
+
+// Nothing is granted under a context that has ended, and the methods return.
+func endedContext(c *check) {
+	ctx, cancel := context.WithCancel(c.Context())
+	cancel()
+	if _, err := c.Engine.Acquire(ctx, c.mine, longTTL); err == nil {
+		c.Error("granted")
+	} else {
+		c.wantIs(err, context.Canceled)
+	}
+	_ = c.Engine.Release(ctx, c.mine)
+	_ = c.Engine.Renew(ctx, []lock.Hold{c.mine}, longTTL)
+	_, _ = c.Engine.Inspect(ctx, c.key)
+	_ = c.Engine.Release(c.ctx(), c.mine) // if it was sent nevertheless
+	c.acquire(c.Other, c.theirs, longTTL)
+}
+
+func keysAreTakenAsTheyAre(c *check) {
+	keys := []string{c.key}
+	for _, tail := range []string{
+		" ", "\n", "\x00", ":", "*", "?[a]", "订单:7", "a b\r\nDEL k\r\n", `"'\`, "K", "k",
+		strings.Repeat("k", lock.MaxKeyLen-len(c.key)),
+	} {
+		keys = append(keys, c.key+tail)
+	}
+	for _, key := range keys {
+		if err := lock.CheckKey(key); err != nil {
+			c.Fatal(err)
+		}
+		h := c.hold(key)
+		c.wantHolder(key, "") // none of the others is the same
+		c.acquire(c.Engine, h, longTTL)
+		c.wantRefused(c.Other, c.hold(key), h.Owner)
+		c.wantHolder(key, h.Owner)
+	}
+}
+
+func engineTokensGrow(c *check) {
+	var last int64
+	for i := range 100 {
+		e := []lock.Engine{c.Engine, c.Other}[i%2]
+		h := c.hold(c.key)
+		token := c.acquire(e, h, longTTL).Token
+		if token < last+1024 {
+			c.Fatalf("token %d after %d, want it to be greater by 1024", token, last)
+		}
+		last = token
+		c.release(e, h)
+	}
+}
+
+func placesAreNamed(c *check) {
+	place := c.acquire(c.Engine, c.mine, longTTL).Place
+	holder, err := c.Other.Inspect(c.ctx(), c.key)
+	if err != nil {
+		c.Fatalf("Inspect: %v", err)
+	}
+	refused := c.wantRefused(c.Other, c.theirs, c.mine.Owner)
+	for what, p := range map[string]lock.Place{"Acquire": place, "Inspect": holder.Place, "a refusal": refused.Place} {
+		if p.Node == "" || p.Node != place.Node || p.Slot != place.Slot || (p.Slot >= 0) != c.Slots {
+			c.Errorf("the place that %s tells is %+v", what, p)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package locktest
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// A log is written by those who have a lock, and protected by nothing else. The
+// mutex is for the race detector, which does not know the store.
+type log struct {
+	mu     sync.Mutex
+	tokens []int64
+}
+
+func (l *log) read() []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tokens
+}
+
+func (l *log) write(tokens []int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tokens = tokens
+}
+
+// compete has callers of three processes take a lock in turn.
+func (c *check) compete(cfg lock.Config, callers, rounds int) []int64 {
+	var entries log
+	var wg sync.WaitGroup
+	ctx := c.ctx()
+	for _, e := range []lock.Engine{c.Engine, c.Engine, c.Other} {
+		l := c.locker(e, cfg)
+		for range callers {
+			wg.Go(func() {
+				for range rounds {
+					lease, err := l.Acquire(ctx, c.key)
+					if err != nil {
+						c.Errorf("Acquire: %v", err)
+						return
+					}
+					before := entries.read()
+					runtime.Gosched()
+					entries.write(append(before, lease.Token()))
+					c.free(lease)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	c.wantHolder(c.key, "")
+	return entries.tokens
+}
+
+func lockersExclude(c *check) {
+	const callers, rounds = 8, 5
+	withoutHandOver := lock.Config{HandOver: -1} // so that the engine is asked each time
+	if n := len(c.compete(withoutHandOver, callers, rounds)); n != 3*callers*rounds {
+		c.Errorf("%d entries, want %d: some were overwritten", n, 3*callers*rounds)
+	}
+}
+
+// Over grants of the engine and hand-overs in memory.
+func tokensGrowInOrderOfHolding(c *check) {
+	tokens := c.compete(lock.Config{}, 4, 10)
+	handed := 0
+	for i := 1; i < len(tokens); i++ {
+		if tokens[i] <= tokens[i-1] {
+			c.Fatalf("token %d after %d", tokens[i], tokens[i-1])
+		}
+		if tokens[i] == tokens[i-1]+1 {
+			handed++
+		}
+	}
+	c.Logf("%d of %d grants were handed over in memory", handed, len(tokens))
+}
+
+func tryAcquireOfHeldLock(c *check) {
+	here, there := c.locker(c.Engine, lock.Config{}), c.locker(c.Other, lock.Config{})
+	lease := c.lease(here, c.key)
+	for _, l := range []*lock.Locker{here, there} {
+		_, err := l.TryAcquire(c.ctx(), c.key)
+		c.wantHeld(err, c.key, lease.Owner())
+	}
+	c.free(c.lease(here, newKey()))
+	holder, err := lease.Inspect(c.ctx())
+	if err != nil || holder.Owner != lease.Owner() {
+		c.Errorf("Inspect: %+v, %v", holder, err)
+	}
+	c.free(lease)
+	c.free(c.lease(there, c.key))
+	c.free(c.lease(here, c.key))
+}
+
+func releaseTwice(c *check) {
+	lease := c.lease(c.locker(c.Engine, lock.Config{}), c.key)
+	c.free(lease)
+	next := c.lease(c.locker(c.Other, lock.Config{}), c.key)
+	c.wantIs(lease.Release(c.ctx()), lock.ErrNotHeld)
+	c.wantIs(lease.Err(), lock.ErrNotHeld)
+	c.wantIs(context.Cause(lease.Context()), lock.ErrNotHeld)
+	c.wantHolder(c.key, next.Owner())
+	c.free(next)
+}
+
+func waitEndsWithContext(c *check) {
+	here, there := c.locker(c.Engine, lock.Config{}), c.locker(c.Other, lock.Config{})
+	lease := c.lease(here, c.key)
+	for _, l := range []*lock.Locker{here, there} {
+		ctx, cancel := context.WithTimeout(c.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := l.Acquire(ctx, c.key)
+		c.wantHeld(err, c.key, lease.Owner())
+		c.wantIs(err, context.DeadlineExceeded)
+	}
+	c.free(lease)
+	c.wantHolder(c.key, "") // nobody is left who could still get it
+	c.free(c.lease(there, c.key))
+}
+
+func releaseEndsWait(c *check) {
+	here, there := c.locker(c.Engine, lock.Config{}), c.locker(c.Other, lock.Config{})
+	for range 5 {
+		lease := c.lease(here, c.key)
+		ctx := c.ctx()
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				lease, err := there.Acquire(ctx, c.key)
+				if err != nil {
+					c.Errorf("Acquire: %v", err)
+					return
+				}
+				c.free(lease)
+			})
+		}
+		<-time.After(50 * time.Millisecond) // so that they do wait, most of the times
+		c.free(lease)
+		wg.Wait()
+	}
+}
+
+// The lock of a process that has died is free after its ttl.
+func deadHolderIsFollowed(c *check) {
+	c.acquire(c.Other, c.mine, brief)
+	w := c.wait(c.ctx(), c.locker(c.Engine, lock.Config{}), c.key)
+	c.age(brief)
+	lease := c.got(w)
+	c.wantHolder(c.key, lease.Owner())
+	c.free(lease)
+}
+
+func nestedLeases(c *check) {
+	here, there := c.locker(c.Engine, lock.Config{}), c.locker(c.Other, lock.Config{})
+	outer := c.lease(here, c.key)
+	inner, err := here.Acquire(outer.Context(), c.key)
+	if err != nil {
+		c.Fatalf("nested Acquire: %v", err)
+	}
+	if inner.Owner() != outer.Owner() {
+		c.Errorf("owner of the nested lease is %s, want %s", inner.Owner(), outer.Owner())
+	}
+	_, err = there.TryAcquire(outer.Context(), c.key) // another process
+	c.wantHeld(err, c.key, outer.Owner())
+
+	c.free(outer)
+	c.wantHolder(c.key, outer.Owner())
+	if err := inner.Err(); err != nil {
+		c.Errorf("the nested lease has ended: %v", err)
+	}
+	c.free(inner)
+	c.wantHolder(c.key, "")
+	c.wantIs(inner.Release(c.ctx()), lock.ErrNotHeld)
+}

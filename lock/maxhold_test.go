@@ -1,0 +1,105 @@
+package lock_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+const maxHold = 25 * time.Second
+
+func TestMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: maxHold})
+		lease := acquire(t, l, "k")
+		w := wait(t, l, "k")
+		pass(maxHold - 1)
+		wantAlive(t, lease, true)
+		pass(1)
+		wantAlive(t, lease, false)
+		wantIs(t, lease.Err(), lock.ErrMaxHold)
+		if text := lease.Err().Error(); !strings.Contains(text, maxHold.String()) {
+			t.Errorf("error %q does not name the limit", text)
+		}
+		if n := engine.sent().acquire; n != 2 {
+			t.Errorf("%d acquires were sent, want 2: the gate is open", n)
+		}
+		// It was renewed twice, the last time after 20 s, and then no more.
+		pass(2*renewed + ttl - maxHold - time.Millisecond)
+		w.wantWaiting(t) // the holder may be at work still
+		pass(60 * time.Millisecond)
+		next := w.got(t)
+		if n := engine.sent().renew; n != 2 {
+			t.Errorf("%d renewals were sent, want 2", n)
+		}
+		wantIs(t, lease.Release(t.Context()), lock.ErrMaxHold, lock.ErrLost)
+		pass(time.Second)
+		wantAlive(t, next, true)
+	})
+}
+
+// A holder that gives in frees the lock before it expires.
+func TestReleaseAfterMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: maxHold})
+		lease := acquire(t, l, "k")
+		pass(maxHold)
+		wantIs(t, lease.Release(t.Context()), lock.ErrMaxHold)
+		synctest.Wait()
+		engine.wantFree(t, "k")
+	})
+}
+
+func TestMaxHoldIsPerHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{TTL: ttl, MaxHold: maxHold})
+		first := acquire(t, l, "k")
+		w := wait(t, l, "k")
+		pass(maxHold - time.Second)
+		release(t, first)
+		second := w.got(t)
+		if second.Owner() != first.Owner() {
+			t.Fatal("the lock was not handed over")
+		}
+		pass(maxHold - 1)
+		wantAlive(t, second, true)
+		pass(1)
+		wantIs(t, second.Err(), lock.ErrMaxHold)
+		if errors.Is(first.Err(), lock.ErrLost) {
+			t.Errorf("the first holder's lease ended with %v", first.Err())
+		}
+	})
+}
+
+func TestMaxHoldOfNestedLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{TTL: ttl, MaxHold: maxHold})
+		outer := acquire(t, l, "k")
+		pass(maxHold - time.Second)
+		inner := nest(t, l, outer)
+		pass(time.Second)
+		wantIs(t, inner.Err(), lock.ErrMaxHold)
+		wantIs(t, outer.Err(), lock.ErrMaxHold)
+	})
+}
+
+// The limit does not open the gate of an abandoned lease.
+func TestMaxHoldAndAbandon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: maxHold})
+		lease := acquire(t, l, "k")
+		lease.Abandon()
+		pass(believed - 1)
+		_, err := l.TryAcquire(t.Context(), "k")
+		wantHeld(t, err, "k", lease.Owner())
+		engine.wantSent(t, requests{acquire: 1})
+		wantIs(t, lease.Err(), lock.ErrNotHeld)
+	})
+}

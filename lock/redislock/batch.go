@@ -1,0 +1,135 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// maxBatch is how many commands are sent together.
+const maxBatch = 256
+
+// A batcher sends commands to one node together: while a batch is on its way,
+// the next one gathers.
+type batcher struct {
+	client  *redis.Client
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	queue   []*parcel
+	sending bool
+	closed  bool
+}
+
+// A parcel is a command in a batcher.
+type parcel struct {
+	cmd   *command
+	state atomic.Int32 // waiting, sent or withdrawn
+	done  chan struct{}
+	err   error // why it was not sent
+}
+
+const (
+	waiting = iota
+	sent
+	withdrawn
+)
+
+func newBatcher(client *redis.Client) *batcher { return &batcher{client: client} }
+
+// send sends cmd with others. When ctx ends before it was sent it never will
+// be, and the error matches lock.ErrNotSent.
+func (b *batcher) send(ctx context.Context, cmd *command) error {
+	p := &parcel{cmd: cmd, done: make(chan struct{})}
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return errClosed
+	}
+	b.queue = append(b.queue, p)
+	if !b.sending {
+		b.sending = true
+		b.running.Go(b.run)
+	}
+	b.mu.Unlock()
+	select {
+	case <-p.done:
+		if p.err != nil {
+			return p.err
+		}
+		return cmd.Err()
+	case <-ctx.Done():
+		if p.state.CompareAndSwap(waiting, withdrawn) {
+			return fmt.Errorf("%w: %w", lock.ErrNotSent, ctx.Err())
+		}
+		return ctx.Err()
+	}
+}
+
+// run sends batches until there is nothing left to send.
+func (b *batcher) run() {
+	for batch := b.next(); len(batch) > 0; batch = b.next() {
+		err := b.exchange(batch)
+		for _, p := range batch {
+			close(p.done)
+		}
+		if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
+			b.giveUp(err)
+		}
+	}
+}
+
+// next takes the next batch from the queue.
+func (b *batcher) next() []*parcel {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(len(b.queue), maxBatch)
+	batch := b.queue[:n:n]
+	if b.queue = b.queue[n:]; len(b.queue) == 0 {
+		b.queue = nil
+	}
+	b.sending = n > 0
+	return batch
+}
+
+func (b *batcher) exchange(batch []*parcel) error {
+	pipe := b.client.Pipeline()
+	for _, p := range batch {
+		if p.state.CompareAndSwap(waiting, sent) {
+			_ = pipe.Process(context.Background(), p.cmd)
+		}
+	}
+	if pipe.Len() == 0 {
+		return nil
+	}
+	_, err := pipe.Exec(context.Background()) // the client's timeouts bound it
+	return err
+}
+
+// giveUp does not send what is queued: the node has just let a batch run into
+// its timeout.
+func (b *batcher) giveUp(reason error) {
+	b.mu.Lock()
+	queue := b.queue
+	b.queue = nil
+	b.mu.Unlock()
+	for _, p := range queue {
+		p.err = fmt.Errorf("%w: %w", lock.ErrNotSent, reason)
+		close(p.done)
+	}
+}
+
+// close takes nothing more, and waits until all batches are through.
+func (b *batcher) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.running.Wait()
+}

@@ -1,0 +1,89 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/belaygo/belay/lock"
+)
+
+const (
+	tripAfter = 5                      // failures in a row
+	openTime  = 500 * time.Millisecond // until a request tries again whether the node is back
+	// A caller who goes away sooner has learnt nothing about the node.
+	patience = 300 * time.Millisecond
+)
+
+var (
+	errSilent    = errors.New("no answer")  // the node can't be reached or says nothing
+	errUndecided = errors.New("no verdict") // nobody waited long enough, or the connection broke
+)
+
+// A breaker keeps requests away from a node that does not answer, so that they
+// fail at once instead of after a timeout. Whatever a node answers, it answers.
+type breaker struct {
+	addr   string
+	reload func(context.Context)
+	cb     *gobreaker.CircuitBreaker[struct{}]
+}
+
+func newBreaker(addr string, reload func(context.Context)) *breaker {
+	return &breaker{addr: addr, reload: reload, cb: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:        addr,
+		Timeout:     openTime,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		IsExcluded:  func(err error) bool { return errors.Is(err, errUndecided) },
+	})}
+}
+
+// guard runs request, which began at start, unless the node is not answering.
+func (b *breaker) guard(ctx context.Context, start time.Time, request func() error) error {
+	var err error
+	_, verdict := b.cb.Execute(func() (struct{}, error) {
+		err = request()
+		return struct{}{}, judge(err, start)
+	})
+	switch {
+	case errors.Is(verdict, gobreaker.ErrOpenState), errors.Is(verdict, gobreaker.ErrTooManyRequests):
+		b.reload(ctx)
+		return fmt.Errorf("%w: redislock: node %s is not answering", lock.ErrNotSent, b.addr)
+	case verdict != nil:
+		b.reload(ctx)
+	}
+	return err
+}
+
+// judge tells what the end of a request says about the node.
+func judge(err error, start time.Time) error {
+	if err == nil {
+		return nil
+	}
+	if _, answered := errors.AsType[redis.Error](err); answered {
+		return nil
+	}
+	network, ok := errors.AsType[net.Error](err) // so are the errors of a context
+	gone := errors.Is(err, context.Canceled) || ok && network.Timeout()
+	op, dial := errors.AsType[*net.OpError](err)
+	dial = dial && op.Op == "dial"
+	switch {
+	case gone && time.Since(start) < patience:
+		return errUndecided
+	case gone, dial:
+		return errSilent
+	}
+	return errUndecided
+}
+
+// open returns 1 unless the node is believed to answer.
+func (b *breaker) open() float64 {
+	if b.cb.State() == gobreaker.StateClosed {
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,97 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
+)
+
+func options(addrs ...string) *redis.ClusterOptions { return &redis.ClusterOptions{Addrs: addrs} }
+
+func notSent(err error) bool { return errors.Is(err, lock.ErrNotSent) }
+
+// A node that says nothing is left alone for a moment, then asked again.
+func TestNodeIsNotAnswering(t *testing.T) {
+	n := newNode(t)
+	var back atomic.Bool
+	n.reply = func([]string) string {
+		if back.Load() {
+			return granted["acquire"]
+		}
+		return noAnswer
+	}
+	e := open(t, n.addr)
+	try := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 350*time.Millisecond)
+		defer cancel()
+		_, err := e.Acquire(ctx, hold, ttl)
+		return err
+	}
+	together(10, func(int) { wantUnclear(t, try(), "") })
+	wantIs(t, try(), lock.ErrNotSent)
+	want := fmt.Sprintf("redislock: node %s is not answering", n.addr)
+	if err := try(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error is %v, want it to contain %q", err, want)
+	}
+	if open := metric(t, e, "belay_redis_breaker_open"); open != 1 {
+		t.Errorf("belay_redis_breaker_open is %v, want 1", open)
+	}
+	back.Store(true)
+	await(t, "the node is asked again", func() bool { return try() == nil })
+	if open := metric(t, e, "belay_redis_breaker_open"); open != 0 {
+		t.Errorf("belay_redis_breaker_open is %v, want 0", open)
+	}
+}
+
+// Callers in a hurry, and errors that the node answers, say nothing about it.
+func TestBreakerStaysClosed(t *testing.T) {
+	n := newNode(t)
+	reply := noAnswer
+	n.reply = func([]string) string { return reply }
+	e := open(t, n.addr)
+	for range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		wantUnclear(t, e.Release(ctx, hold), "")
+		cancel()
+	}
+	for _, answer := range []string{"-ERR no\r\n", "-WRONGTYPE no\r\n", "-NOSCRIPT no\r\n", "-OOM no\r\n", ":7\r\n"} {
+		n.mu.Lock()
+		reply = answer
+		n.mu.Unlock()
+		for range 20 {
+			wantUnclear(t, e.Release(t.Context(), hold), "")
+		}
+	}
+	n.mu.Lock()
+	reply = granted["release"]
+	n.mu.Unlock()
+	release(t, e, hold)
+}
+
+// What was refused without having been executed is asked again for a while.
+func TestAcquireAsksAgain(t *testing.T) {
+	for _, refusal := range []string{"CLUSTERDOWN The cluster is down", "TRYAGAIN Multiple keys", "LOADING Redis is loading", "MASTERDOWN Link down"} {
+		t.Run(refusal[:8], func(t *testing.T) {
+			n := newNode(t)
+			n.reply = func([]string) string {
+				if n.seen["evalsha"] < 4 {
+					return "-" + refusal + "\r\n"
+				}
+				return granted["acquire"]
+			}
+			e := open(t, n.addr)
+			err := e.Release(t.Context(), hold) // which is not
+			wantIs(t, err, lock.ErrNotSent)
+			wantUnclear(t, err, refusal)
+			acquire(t, e, hold)
+		})
+	}
+}

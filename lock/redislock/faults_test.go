@@ -1,0 +1,189 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// What faults of a cluster do to an engine. The cases share a cluster that is
+// healed after each.
+func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	c := startCluster(t)
+	for name, test := range map[string]func(*testing.T, *ownCluster){
+		"a node that stands still":  testStill,
+		"a master dies":             testMasterDies,
+		"a slot migrates":           testMigration,
+		"a slot migrates, replicas": testMigrationReplicated,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.t = t
+			test(t, c)
+			c.stack("heal")
+		})
+	}
+}
+
+// load takes and releases the locks of keys, each by a caller of its own, until
+// stop is called, which returns what went wrong.
+func load(t *testing.T, e *redislock.Engine, keys []string) (cycles *atomic.Int64, stop func() []error) {
+	cycles = new(atomic.Int64)
+	ctx, cancel := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	var errs []error
+	var wg sync.WaitGroup
+	for _, key := range keys {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if err := cycle(e, lock.Hold{Key: key, Owner: "me:1"}); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+				cycles.Add(1)
+			}
+		})
+	}
+	return cycles, func() []error {
+		cancel()
+		wg.Wait()
+		return errs
+	}
+}
+
+func cycle(e *redislock.Engine, h lock.Hold) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if _, err := e.Acquire(ctx, h, ttl); err != nil {
+		return err
+	}
+	return e.Release(ctx, h)
+}
+
+// Callers on other shards do not notice, however many wait for the node.
+func testStill(t *testing.T, c *ownCluster) {
+	e := open(t, c.addrs...)
+	s := c.shardOf("a")
+	var here, there []string
+	for i := 0; len(here) < 64 || len(there) < 64; i++ {
+		key := fmt.Sprint("key", i)
+		if c.masterOf(key) == s.master {
+			here = append(here, key)
+		} else {
+			there = append(there, key)
+		}
+	}
+	cycles, stop := load(t, e, there)
+	await(t, "the load runs", func() bool { return cycles.Load() > 1000 })
+	c.stack("pause", c.node(s.master))
+	before := cycles.Load()
+	var refused atomic.Int64
+	together(64, func(i int) {
+		for range 3 {
+			if err := cycle(e, lock.Hold{Key: here[i], Owner: "me:1"}); notSent(err) {
+				refused.Add(1)
+			}
+		}
+	})
+	if refused.Load() == 0 {
+		t.Error("nobody was told that the node is not answering")
+	}
+	if n := cycles.Load() - before; n < 500 {
+		t.Errorf("%d cycles on other shards while the node stood still", n)
+	}
+	await(t, "the shard has another master", func() bool { return cycle(e, lock.Hold{Key: "a", Owner: "me:1"}) == nil })
+	if errs := stop(); len(errs) > 0 {
+		t.Errorf("%d errors on other shards, the first: %v", len(errs), errs[0])
+	}
+}
+
+func testMasterDies(t *testing.T, c *ownCluster) {
+	e, other := open(t, c.addrs...), open(t, c.addrs...)
+	s := c.shardOf("a")
+	b, _ := watch(t, e, "a")
+	c.stack("kill", c.node(s.master))
+	h := lock.Hold{Key: "a", Owner: "me:1"}
+	await(t, "the replica takes over", func() bool {
+		_, err := other.Acquire(t.Context(), h, ttl)
+		return err == nil
+	})
+	b.wait(t, "messages may have been missed")
+	awaitWakeUps(t, other, "a", b)
+}
+
+// awaitWakeUps waits until releases ring the bell: the subscription moves
+// within a second or two.
+func awaitWakeUps(t *testing.T, e *redislock.Engine, key string, b bell) {
+	t.Helper()
+	h := lock.Hold{Key: key, Owner: "me:1"}
+	for len(b) > 0 {
+		<-b
+	}
+	await(t, "a release wakes again", func() bool {
+		acquire(t, e, h)
+		release(t, e, h)
+		return len(b) > 0
+	})
+	for len(b) > 0 {
+		<-b
+	}
+	acquire(t, e, h)
+	release(t, e, h)
+	b.wait(t, "released")
+}
+
+func testMigration(t *testing.T, c *ownCluster) { migrate(t, c, "b") }
+
+func testMigrationReplicated(t *testing.T, c *ownCluster) {
+	migrate(t, c, "c", redislock.WithReplicas(1))
+}
+
+// migrate moves the slot of a lock to another master while it is used.
+func migrate(t *testing.T, c *ownCluster, key string, opts ...redislock.Option) {
+	e, err := redislock.Open(options(c.addrs...), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s := c.shardOf(key)
+	target := c.shardOf("a").master
+	for i := 0; target == s.master; i++ {
+		target = c.shardOf(fmt.Sprint(i)).master
+	}
+	b, _ := watch(t, e, key)
+	heldBefore := lock.Hold{Key: key, Owner: "before:1"}
+	acquire(t, e, heldBefore)
+
+	c.must(target, "CLUSTER", "SETSLOT", s.slot, "IMPORTING", c.id(s.master))
+	c.must(s.master, "CLUSTER", "SETSLOT", s.slot, "MIGRATING", c.id(target))
+	if errs := e.Renew(t.Context(), []lock.Hold{heldBefore}, ttl); errs[0] != nil {
+		t.Errorf("Renew while the key is at the old master: %v", errs[0])
+	}
+	host, port := split(target)
+	c.must(s.master, "MIGRATE", host, port, key, 0, 1000)
+	if errs := e.Renew(t.Context(), []lock.Hold{heldBefore}, ttl); errs[0] != nil {
+		t.Errorf("Renew after it has moved: %v", errs[0])
+	}
+	release(t, e, heldBefore)
+	if grant := acquire(t, e, heldBefore); grant.Node != target {
+		t.Errorf("granted by %s, want the new master %s", grant.Node, target)
+	}
+	for len(b) > 0 {
+		<-b
+	}
+	for _, addr := range []string{target, s.master} {
+		c.must(addr, "CLUSTER", "SETSLOT", s.slot, "NODE", c.id(target))
+	}
+	b.wait(t, "the subscription was moved")
+	release(t, e, heldBefore)
+	awaitWakeUps(t, e, key, b)
+}

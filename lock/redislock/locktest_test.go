@@ -1,0 +1,66 @@
+package redislock_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock/locktest"
+)
+
+func TestContractOnCluster(t *testing.T) {
+	teststack.Redis(t)
+	locktest.Test(t, func(t *testing.T) locktest.Setup {
+		return locktest.Setup{
+			Engine: open(t), Other: open(t),
+			Promises: locktest.Promises{Wakes: true, Tokens: true, Nodes: true, Slots: true},
+		}
+	})
+}
+
+func TestContractOnSingleServer(t *testing.T) {
+	server := startServer(t, volatile)
+	locktest.Test(t, func(t *testing.T) locktest.Setup {
+		return setup(t, func() redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: server.addr})
+		})
+	})
+}
+
+func TestContractOnSentinel(t *testing.T) {
+	master := startServer(t, volatile)
+	_, port, _ := net.SplitHostPort(master.addr)
+	startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")
+	opts := &redis.FailoverOptions{MasterName: "locks", SentinelAddrs: sentinels(t, port)}
+	locktest.Test(t, func(t *testing.T) locktest.Setup {
+		return setup(t, func() redis.UniversalClient { return redis.NewFailoverClient(opts) })
+	})
+}
+
+func TestContractOnMiniredis(t *testing.T) {
+	locktest.Test(t, func(t *testing.T) locktest.Setup {
+		server := miniredis.RunT(t)
+		s := setup(t, func() redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: server.Addr()})
+		})
+		s.Advance = server.FastForward
+		return s
+	})
+}
+
+// setup has two engines on clients of their own.
+func setup(t *testing.T, dial func() redis.UniversalClient) locktest.Setup {
+	t.Helper()
+	here, there := dial(), dial()
+	t.Cleanup(func() {
+		_ = here.Close()
+		_ = there.Close()
+	})
+	return locktest.Setup{
+		Engine: openOn(t, here), Other: openOn(t, there),
+		Promises: locktest.Promises{Wakes: true, Tokens: true, Nodes: true},
+	}
+}

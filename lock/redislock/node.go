@@ -1,0 +1,64 @@
+package redislock
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// directMax is how many requests to one node go each on a connection of its
+// own. When there are more, they go together: that costs a single one some
+// time, and saves much of it for all.
+const directMax = 8
+
+// A node is one master of a cluster.
+type node struct {
+	client   *redis.Client
+	addr     string
+	breaker  *breaker
+	batches  *batcher
+	inFlight atomic.Int64
+	used     atomic.Int64 // when it was used last, Unix time in ns
+}
+
+func newNode(client *redis.Client, reload func(context.Context)) *node {
+	addr := client.Options().Addr
+	return &node{client: client, addr: addr, breaker: newBreaker(addr, reload), batches: newBatcher(client)}
+}
+
+func (n *node) send(ctx context.Context, cmd *command) error {
+	return n.ask(ctx, func() error {
+		if n.inFlight.Add(1) > directMax {
+			defer n.inFlight.Add(-1)
+			return n.batches.send(ctx, cmd)
+		}
+		defer n.inFlight.Add(-1)
+		return n.client.Process(ctx, cmd)
+	})
+}
+
+// ask runs request unless the node is not answering.
+func (n *node) ask(ctx context.Context, request func() error) error {
+	start := time.Now()
+	n.used.Store(start.UnixNano())
+	return n.breaker.guard(ctx, start, request)
+}
+
+func (n *node) sendAll(ctx context.Context, cmds []*command) {
+	sent := false
+	err := n.ask(ctx, func() error {
+		sent = true
+		return pipeline(ctx, n.client.Pipeline(), cmds)
+	})
+	if !sent {
+		for _, cmd := range cmds {
+			cmd.SetErr(err)
+		}
+	}
+}
+
+func (n *node) unusedFor(now time.Time) time.Duration {
+	return time.Duration(now.UnixNano() - n.used.Load())
+}

@@ -1,0 +1,127 @@
+package redislock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+func TestBadOptions(t *testing.T) {
+	for want, opt := range map[string]redislock.Option{
+		"has a brace":  redislock.WithPrefix("{app}:"),
+		"a}b":          redislock.WithPrefix("a}b"),
+		"not UTF-8":    redislock.WithPrefix("\xff"),
+		"513 bytes":    redislock.WithPrefix(strings.Repeat("p", 513)),
+		"-1 replicas":  redislock.WithReplicas(-1),
+		"as a name":    redislock.WithName(""),
+		"option is ni": nil,
+	} {
+		if _, err := redislock.Open(options("127.0.0.1:7000"), opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want it to contain %q", err, want)
+		}
+	}
+}
+
+func TestTypedNilClient(t *testing.T) {
+	for _, client := range []redis.UniversalClient{(*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil)} {
+		if _, err := redislock.New(client); err == nil {
+			t.Errorf("New takes a nil %T", client)
+		}
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	prefix, c := teststack.Key(t, "app:"), cluster(t)
+	e, err := redislock.New(c, redislock.WithPrefix(prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	b, _ := watch(t, e, "k")
+	grant := acquire(t, e, hold)
+	if owner := c.HKeys(t.Context(), prefix+"k").Val(); len(owner) != 1 || owner[0] != hold.Owner {
+		t.Errorf("owners at %q: %v", prefix+"k", owner)
+	}
+	if slot := int(c.ClusterKeySlot(t.Context(), prefix+"k").Val()); grant.Slot != slot {
+		t.Errorf("slot is %d, want %d", grant.Slot, slot)
+	}
+	if errs := e.Renew(t.Context(), []lock.Hold{hold}, ttl); errs[0] != nil {
+		t.Errorf("Renew: %v", errs[0])
+	}
+	if holder, err := e.Inspect(t.Context(), "k"); err != nil || holder.Owner != hold.Owner {
+		t.Errorf("Inspect: %+v, %v", holder, err)
+	}
+	release(t, e, hold)
+	b.wait(t, "released")
+}
+
+func TestReplicas(t *testing.T) {
+	for name, open := range map[string]func(opt redislock.Option) (*redislock.Engine, error){
+		"open": func(opt redislock.Option) (*redislock.Engine, error) {
+			return redislock.Open(options(teststack.Redis(t)...), opt)
+		},
+		"new": func(opt redislock.Option) (*redislock.Engine, error) { return redislock.New(cluster(t), opt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := open(redislock.WithReplicas(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			h := lock.Hold{Key: teststack.Key(t, "replicated"), Owner: "me:1"}
+			if grant := acquire(t, e, h); grant.Node == "" || grant.Token == 0 {
+				t.Errorf("grant is %+v", grant)
+			}
+			_, err = e.Acquire(t.Context(), lock.Hold{Key: h.Key, Owner: "they:1"}, ttl)
+			wantHeld(t, err, h.Owner)
+			release(t, e, h)
+
+			few, err := open(redislock.WithReplicas(5)) // each master has one
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer few.Close()
+			_, err = few.Acquire(t.Context(), h, ttl)
+			wantUnclear(t, err, "1 of 5 replicas")
+			wantIs(t, err, lock.ErrNotSent)
+			if holder, err := e.Inspect(t.Context(), h.Key); err != nil || holder.Owner != "" {
+				t.Errorf("Inspect after the refusal: %+v, %v", holder, err)
+			}
+		})
+	}
+}
+
+// WAIT is sent after the script, on the same connection, and never with a
+// release.
+func TestReplicasOnTheWire(t *testing.T) {
+	n := newNode(t)
+	n.reply = func(args []string) string {
+		if len(args) == 6 {
+			return granted["acquire"]
+		}
+		return granted["release"]
+	}
+	e, err := redislock.Open(options(n.addr), redislock.WithReplicas(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = e.Acquire(t.Context(), hold, ttl) // the node answers OK, which is no number
+	wantUnclear(t, err, "wait for replicas")
+	if notSent(err) {
+		t.Errorf("error %v says that nothing was sent", err)
+	}
+	if n := n.count("wait"); n != 1 {
+		t.Errorf("%d WAITs with an acquire, want 1", n)
+	}
+	_ = e.Release(context.Background(), hold)
+	if n := n.count("wait"); n != 1 {
+		t.Errorf("%d WAITs after a release, want 1 as before", n)
+	}
+}

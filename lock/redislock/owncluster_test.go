@@ -1,0 +1,108 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+// ownCluster is a Redis Cluster of this test's own, whose nodes may be killed.
+type ownCluster struct {
+	t      *testing.T
+	env    []string
+	addrs  []string
+	client *redis.ClusterClient
+}
+
+const firstPort = 17200
+
+func startCluster(t *testing.T) *ownCluster {
+	t.Helper()
+	teststack.Redis(t) // where there is a stack, there may be another
+	c := &ownCluster{t: t, env: append(os.Environ(), "BELAY_STACK=redislock", "BELAY_STACK_PORT="+strconv.Itoa(firstPort))}
+	t.Cleanup(func() {
+		c.t = t
+		c.stack("down")
+	})
+	c.stack("up", "redis")
+	for n := 1; n <= 6; n++ {
+		c.addrs = append(c.addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+n)))
+	}
+	c.client = redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.addrs})
+	t.Cleanup(func() { c.client.Close() })
+	return c
+}
+
+func (c *ownCluster) stack(args ...string) {
+	c.t.Helper()
+	cmd := exec.Command("../../scripts/stack", args...)
+	cmd.Env = c.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.t.Fatalf("scripts/stack %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// node is the name that scripts/stack has for an address.
+func (c *ownCluster) node(addr string) string {
+	_, port := split(addr)
+	n, _ := strconv.Atoi(port)
+	return "redis-" + strconv.Itoa(n-firstPort)
+}
+
+func split(addr string) (host, port string) {
+	host, port, _ = net.SplitHostPort(addr)
+	return host, port
+}
+
+// must runs a command on the node at addr.
+func (c *ownCluster) must(addr string, args ...any) string {
+	c.t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	defer client.Close()
+	reply, err := client.Do(c.t.Context(), args...).Result()
+	if err != nil {
+		c.t.Fatalf("%v on %s: %v", args, addr, err)
+	}
+	return fmt.Sprint(reply)
+}
+
+func (c *ownCluster) id(addr string) string { return c.must(addr, "CLUSTER", "MYID") }
+
+type shard struct {
+	slot   int
+	master string
+}
+
+// shardOf asks the cluster for key's shard.
+func (c *ownCluster) shardOf(key string) shard {
+	c.t.Helper()
+	// It reloads the slot map: an earlier case may have changed it.
+	err := c.client.ForEachMaster(c.t.Context(), func(context.Context, *redis.Client) error { return nil })
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	slot, err := strconv.Atoi(c.must(c.addrs[0], "CLUSTER", "KEYSLOT", key))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return shard{slot, c.masterOf(key)}
+}
+
+// masterOf returns the address of key's master, as of the last shardOf.
+func (c *ownCluster) masterOf(key string) string {
+	c.t.Helper()
+	node, err := c.client.MasterForKey(c.t.Context(), key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return node.Options().Addr
+}

@@ -1,0 +1,109 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// replicaTime bounds the wait for replicas.
+const replicaTime = 500 * time.Millisecond
+
+// acquireReplicated takes a lock and waits for its replicas.
+func (e *Engine) acquireReplicated(ctx context.Context, h lock.Hold, c call) (lock.Grant, error) {
+	cmd, acks, err := e.runAndWait(ctx, acquire, c)
+	if err != nil {
+		return lock.Grant{}, acquire.failed(err)
+	}
+	grant, err := e.granted(cmd, h.Key)
+	if err != nil || acks >= int64(e.replicas) {
+		return grant, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	few := fmt.Errorf("redislock: acquire: %d of %d replicas have it", acks, e.replicas)
+	if err := e.release(ctx, h); err != nil && !errors.Is(err, lock.ErrNotHeld) {
+		return lock.Grant{}, fmt.Errorf("%w: %w", few, err)
+	}
+	return lock.Grant{}, undoneError{few}
+}
+
+// undoneError is why a lock that was granted was released again at once.
+type undoneError struct{ error }
+
+func (undoneError) Is(target error) bool { return target == lock.ErrNotSent }
+
+// runAndWait runs s and then WAIT on the same connection: it speaks only of
+// what came before it there. It returns how many replicas have what s wrote.
+func (e *Engine) runAndWait(ctx context.Context, s *script, c call) (*command, int64, error) {
+	var acks int64
+	cmd := s.evalsha(ctx, c)
+	err := e.sender.on(ctx, c.name, func(node *redis.Client) (err error) {
+		acks, err = e.exchange(ctx, node, cmd, false)
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			cmd = s.eval(ctx, c)
+			acks, err = e.exchange(ctx, node, cmd, false)
+		}
+		return err
+	})
+	if addr, ok := askedOf(err); ok { // the slot migrates
+		cmd = s.eval(ctx, c)
+		node, lookup := e.bus.at(ctx, addr)
+		if lookup != nil {
+			return cmd, 0, lookup
+		}
+		acks, err = e.exchange(ctx, node, cmd, true)
+	}
+	if redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "READONLY") {
+		e.bus.reload(ctx)
+	}
+	return cmd, acks, err
+}
+
+// exchange sends cmd and WAIT to node, and returns the error of cmd.
+func (e *Engine) exchange(ctx context.Context, node *redis.Client, cmd *command, asking bool) (int64, error) {
+	pipe := node.Pipeline()
+	if asking {
+		pipe.Do(ctx, "asking")
+	}
+	_ = pipe.Process(ctx, cmd)
+	wait := pipe.Do(ctx, "wait", e.replicas, waitTime(ctx, node).Milliseconds())
+	_, _ = pipe.Exec(ctx)
+	if err := cmd.Err(); err != nil {
+		return 0, err
+	}
+	cmd.node = node.Options().Addr
+	acks, err := wait.Int64()
+	if err != nil {
+		return 0, fmt.Errorf("wait for replicas: %w", err)
+	}
+	return acks, nil
+}
+
+// waitTime is replicaTime, or less if the client or ctx would end before. It is
+// at least a millisecond: 0 would be for ever.
+func waitTime(ctx context.Context, node *redis.Client) time.Duration {
+	d := replicaTime
+	if read := node.Options().ReadTimeout; read > 0 {
+		d = min(d, read/2)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		d = min(d, time.Until(deadline)/2)
+	}
+	return max(d, time.Millisecond)
+}
+
+// askedOf returns the node that an ASK names.
+func askedOf(err error) (addr string, ok bool) {
+	if !redis.HasErrorPrefix(err, "ASK") {
+		return "", false
+	}
+	fields := strings.Fields(err.Error())
+	return fields[len(fields)-1], true
+}

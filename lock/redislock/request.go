@@ -1,0 +1,151 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// How long Acquire goes on asking when nothing was executed, and how often.
+const (
+	persistTime              = time.Second
+	firstPause, longestPause = 10 * time.Millisecond, 100 * time.Millisecond
+)
+
+// Acquire implements lock.Engine. It asks again for up to a second when Redis
+// could not be reached or has refused to execute anything, as it does for
+// moments of a failover.
+func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	until := time.Now().Add(persistTime)
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		grant, err := e.acquire(ctx, h, ttl)
+		if err == nil || !refused(err) || time.Now().Add(pause).After(until) || !rest(ctx, pause) {
+			e.metrics.count(acquire, err)
+			return grant, err
+		}
+	}
+}
+
+// rest reports whether ctx lasted for d.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	c := call{e.lockName(h.Key), []any{h.Owner, ttl.Milliseconds()}}
+	if e.replicas > 0 {
+		return e.acquireReplicated(ctx, h, c)
+	}
+	cmd, err := e.run(ctx, acquire, c)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	return e.granted(cmd, h.Key)
+}
+
+// granted reads the answer to an acquire.
+func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
+	reply, err := cmd.Slice()
+	if err != nil || len(reply) != 3 {
+		return lock.Grant{}, badReply(acquire, cmd)
+	}
+	if reply[0] == int64(0) {
+		owner, okOwner := reply[1].(string)
+		ms, okMS := reply[2].(int64)
+		if !okOwner || !okMS {
+			return lock.Grant{}, badReply(acquire, cmd)
+		}
+		return lock.Grant{}, &lock.HeldError{Key: key, Holder: e.holder(cmd, owner, ms)}
+	}
+	sec, okSec := reply[1].(int64)
+	usec, okUsec := reply[2].(int64)
+	if reply[0] != int64(1) || !okSec || !okUsec {
+		return lock.Grant{}, badReply(acquire, cmd)
+	}
+	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd)}, nil
+}
+
+// Renew implements lock.Engine.
+func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+	calls := make([]call, len(hs))
+	for i, h := range hs {
+		calls[i] = call{e.lockName(h.Key), []any{h.Owner, ttl.Milliseconds()}}
+	}
+	errs := make([]error, len(hs))
+	for i, cmd := range e.runAll(ctx, renew, calls) {
+		errs[i] = verdict(renew, cmd)
+		e.metrics.count(renew, errs[i])
+	}
+	return errs
+}
+
+// Release implements lock.Engine.
+func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
+	err := e.release(ctx, h)
+	e.metrics.count(release, err)
+	return err
+}
+
+func (e *Engine) release(ctx context.Context, h lock.Hold) error {
+	name := e.lockName(h.Key)
+	cmd, err := e.run(ctx, release, call{name, []any{h.Owner, channel(name), e.bus.publish()}})
+	if err != nil {
+		return err
+	}
+	return verdict(release, cmd)
+}
+
+// Inspect implements lock.Engine.
+func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	holder, err := e.inspect(ctx, key)
+	e.metrics.count(inspect, err)
+	return holder, err
+}
+
+func (e *Engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
+	cmd, err := e.run(ctx, inspect, call{name: e.lockName(key)})
+	if err != nil {
+		return lock.Holder{}, err
+	}
+	reply, err := cmd.Slice()
+	if err != nil || len(reply) != 2 {
+		return lock.Holder{}, badReply(inspect, cmd)
+	}
+	owner, _ := reply[0].(string) // nil when nobody holds it
+	ms, ok := reply[1].(int64)
+	if !ok {
+		return lock.Holder{}, badReply(inspect, cmd)
+	}
+	return e.holder(cmd, owner, ms), nil
+}
+
+// verdict reads the reply of a script that returns 1 for done and 0 for not
+// held.
+func verdict(s *script, cmd *command) error {
+	if err := cmd.Err(); err != nil {
+		return s.failed(err)
+	}
+	switch cmd.Val() {
+	case int64(1):
+		return nil
+	case int64(0):
+		return lock.ErrNotHeld
+	}
+	return badReply(s, cmd)
+}
+
+func badReply(s *script, cmd *command) error {
+	return fmt.Errorf("redislock: unexpected reply %v to %s", cmd.Val(), s.name)
+}
+
+// channel is where Redisson clients listen for the release of a lock.
+func channel(name string) string { return "redisson_lock__channel:{" + name + "}" }

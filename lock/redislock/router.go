@@ -1,0 +1,146 @@
+package redislock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A router sends each script to the master that has its lock, past the cluster
+// client, so that nodes get in nobody's way but their own.
+type router struct {
+	bus     *bus
+	cluster *redis.ClusterClient
+
+	mu     sync.RWMutex
+	closed bool
+	nodes  map[*redis.Client]*node
+}
+
+func newRouter(b *bus) *router {
+	return &router{bus: b, cluster: b.cluster, nodes: make(map[*redis.Client]*node)}
+}
+
+func (r *router) send(ctx context.Context, cmd *command) error {
+	if cmd.resend {
+		return r.cluster.Process(ctx, cmd)
+	}
+	n, err := r.node(ctx, cmd.name)
+	if err != nil {
+		return err
+	}
+	if err := n.send(ctx, cmd); !r.elsewhere(ctx, err) {
+		return err
+	}
+	return r.cluster.Process(ctx, cmd) // which follows
+}
+
+func (r *router) on(ctx context.Context, name string, request func(*redis.Client) error) error {
+	n, err := r.node(ctx, name)
+	if err != nil {
+		return err
+	}
+	return n.ask(ctx, func() error { return request(n.client) })
+}
+
+func (r *router) sendAll(ctx context.Context, cmds []*command) {
+	parts := make(map[*node][]*command)
+	for _, cmd := range cmds {
+		n, err := r.node(ctx, cmd.name)
+		if err != nil {
+			cmd.SetErr(err)
+			continue
+		}
+		parts[n] = append(parts[n], cmd)
+	}
+	var wg sync.WaitGroup
+	for n, part := range parts {
+		wg.Go(func() { n.sendAll(ctx, part) })
+	}
+	wg.Wait()
+
+	var moved []*command
+	for _, cmd := range cmds {
+		if r.elsewhere(ctx, cmd.Err()) {
+			moved = append(moved, cmd)
+		}
+	}
+	_ = pipeline(ctx, r.cluster.Pipeline(), moved)
+}
+
+// elsewhere reports whether err is a node's word that another one has to
+// execute the command.
+func (r *router) elsewhere(ctx context.Context, err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case redis.HasErrorPrefix(err, "MOVED"), redis.HasErrorPrefix(err, "READONLY"):
+		r.cluster.ReloadState(ctx)
+		return true
+	}
+	return redis.HasErrorPrefix(err, "ASK")
+}
+
+// node returns the master for a lock.
+func (r *router) node(ctx context.Context, name string) (*node, error) {
+	client, err := r.bus.master(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.RLock()
+	n := r.nodes[client]
+	r.mu.RUnlock()
+	if n != nil {
+		return n, nil
+	}
+	return r.meet(client)
+}
+
+// keepNode is how long a node that is not used any more is remembered.
+const keepNode = time.Minute
+
+// meet adds a node. It forgets nodes that have left the cluster.
+func (r *router) meet(client *redis.Client) (*node, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed
+	}
+	if n := r.nodes[client]; n != nil {
+		return n, nil
+	}
+	now := time.Now()
+	fresh := newNode(client, r.cluster.ReloadState)
+	for c, n := range r.nodes {
+		if n.addr == fresh.addr || n.unusedFor(now) > keepNode {
+			delete(r.nodes, c)
+		}
+	}
+	fresh.used.Store(now.UnixNano())
+	r.nodes[client] = fresh
+	return fresh, nil
+}
+
+// all returns the nodes in use.
+func (r *router) all() []*node {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	nodes := make([]*node, 0, len(r.nodes))
+	for _, n := range r.nodes {
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+// close refuses what comes from now on, and waits until nothing is on its way
+// any more.
+func (r *router) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	for _, n := range r.all() {
+		n.batches.close()
+	}
+}

@@ -1,0 +1,52 @@
+package redislock
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A sender gets scripts to where they run.
+type sender interface {
+	// send sends cmd and waits for its answer, which cmd carries. When ctx ends
+	// first, cmd may still be on its way and must not be touched again.
+	send(ctx context.Context, cmd *command) error
+	// sendAll does so with many. Each carries its own error.
+	sendAll(ctx context.Context, cmds []*command)
+	// on runs request, which is sent by itself, on the master for a lock.
+	on(ctx context.Context, name string, request func(*redis.Client) error) error
+	// close waits for what the sender runs by itself. The client has been
+	// closed, if that is ours to do.
+	close()
+}
+
+// through sends by a client as it is.
+type through struct{ bus *bus }
+
+func (t through) send(ctx context.Context, cmd *command) error { return t.bus.client.Process(ctx, cmd) }
+
+func (t through) sendAll(ctx context.Context, cmds []*command) {
+	_ = pipeline(ctx, t.bus.client.Pipeline(), cmds)
+}
+
+func (t through) on(ctx context.Context, name string, request func(*redis.Client) error) error {
+	node, err := t.bus.master(ctx, name)
+	if err != nil {
+		return err
+	}
+	return request(node)
+}
+
+func (t through) close() {}
+
+// pipeline sends cmds together and returns the first error.
+func pipeline(ctx context.Context, pipe redis.Pipeliner, cmds []*command) error {
+	if len(cmds) == 0 {
+		return nil
+	}
+	for _, cmd := range cmds {
+		_ = pipe.Process(ctx, cmd)
+	}
+	_, err := pipe.Exec(ctx)
+	return err
+}

@@ -1,0 +1,155 @@
+package redislock_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// A server is a redis-server of the test's own.
+type server struct {
+	tb   testing.TB
+	addr string
+	cmd  *exec.Cmd
+}
+
+// startServer starts one, which ends with the test. config are lines of its
+// configuration file.
+func startServer(tb testing.TB, config string, args ...string) *server {
+	tb.Helper()
+	teststack.Redis(tb) // where there is a cluster, there is redis-server
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	dir := tb.TempDir()
+	file := filepath.Join(dir, "redis.conf")
+	config = fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %s\n%s", port, dir, config)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	s := &server{tb: tb, addr: l.Addr().String(), cmd: exec.Command("redis-server", append([]string{file}, args...)...)}
+	l.Close()
+	if err := s.cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.kill)
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer client.Close()
+	await(tb, "redis-server answers", func() bool { return client.Ping(tb.Context()).Err() == nil })
+	return s
+}
+
+// kill ends the server at once.
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+func (s *server) do(args ...any) *redis.Cmd {
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer client.Close()
+	return client.Do(s.tb.Context(), args...)
+}
+
+const volatile = "save \"\"\nappendonly no\nrepl-diskless-sync yes\nrepl-diskless-sync-delay 0\n"
+
+// handOver takes and releases a lock, of which a watcher hears.
+func handOver(t *testing.T, e *redislock.Engine) lock.Place {
+	t.Helper()
+	b, _ := watch(t, e, hold.Key)
+	grant := acquire(t, e, hold)
+	_, err := e.Acquire(t.Context(), lock.Hold{Key: hold.Key, Owner: "they:1"}, ttl)
+	wantHeld(t, err, hold.Owner)
+	if errs := e.Renew(t.Context(), []lock.Hold{hold}, ttl); errs[0] != nil {
+		t.Errorf("Renew: %v", errs[0])
+	}
+	release(t, e, hold)
+	b.wait(t, "released")
+	return grant.Place
+}
+
+func TestSingleRedis(t *testing.T) {
+	s := startServer(t, volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer client.Close()
+	want := lock.Place{Node: s.addr, Slot: -1}
+	if place := handOver(t, openOn(t, client)); place != want {
+		t.Errorf("granted at %+v, want %+v", place, want)
+	}
+
+	_, err := openOn(t, client, redislock.WithReplicas(1)).Acquire(t.Context(), hold, ttl)
+	wantUnclear(t, err, "0 of 1 replicas")
+}
+
+func TestSentinel(t *testing.T) {
+	for name, dial := range map[string]func(*redis.FailoverOptions) redis.UniversalClient{
+		"client":         func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClient(o) },
+		"cluster client": func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClusterClient(o) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			master := startServer(t, volatile)
+			_, port, _ := net.SplitHostPort(master.addr)
+			replica := startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")
+			await(t, "the replica follows", func() bool {
+				role, err := replica.do("role").Slice()
+				return err == nil && role[3] == "connected"
+			})
+			client := dial(&redis.FailoverOptions{MasterName: "locks", SentinelAddrs: sentinels(t, port)})
+			defer client.Close()
+			e := openOn(t, client)
+			place := handOver(t, e)
+			if place.Slot != -1 || !strings.HasSuffix(place.Node, ":"+port) {
+				t.Errorf("granted at %+v, want it at %s", place, master.addr)
+			}
+			replicated := openOn(t, client, redislock.WithReplicas(1))
+			acquire(t, replicated, hold)
+			release(t, replicated, hold)
+
+			b, _ := watch(t, e, hold.Key)
+			master.kill()
+			b.wait(t, "the master died")
+			await(t, "the replica takes over", func() bool {
+				_, err := e.Acquire(t.Context(), hold, ttl)
+				return err == nil
+			})
+			if owner := replica.do("hkeys", hold.Key).Val(); fmt.Sprint(owner) != "[me:1]" {
+				t.Errorf("owner on the new master is %v", owner)
+			}
+			b, _ = watch(t, e, hold.Key)
+			release(t, e, hold)
+			b.wait(t, "released on the new master")
+		})
+	}
+}
+
+// sentinels starts three that watch the master at a port, and waits until they
+// know each other and its replica.
+func sentinels(t *testing.T, port string) (addrs []string) {
+	t.Helper()
+	for range 3 {
+		s := startServer(t, "sentinel monitor locks 127.0.0.1 "+port+" 2\n"+
+			"sentinel down-after-milliseconds locks 1000\nsentinel failover-timeout locks 3000\n", "--sentinel")
+		addrs = append(addrs, s.addr)
+	}
+	for _, addr := range addrs {
+		client := redis.NewSentinelClient(&redis.Options{Addr: addr})
+		defer client.Close()
+		await(t, "the sentinels know each other", func() bool {
+			m, err := client.Master(t.Context(), "locks").Result()
+			return err == nil && m["num-slaves"] == "1" && m["num-other-sentinels"] == "2"
+		})
+	}
+	return addrs
+}

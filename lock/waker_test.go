@@ -1,0 +1,160 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// elsewhere has another process hold k.
+func elsewhere(t *testing.T, engine lock.Engine) *lock.Lease {
+	t.Helper()
+	return acquire(t, newLocker(t, engine, lock.Config{}), "k")
+}
+
+func TestWakeIsFollowedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		if n := engine.sent().acquire; n != 3 {
+			t.Errorf("%d acquires were sent, want the holder's, one before and one after listening", n)
+		}
+		pass(100 * time.Millisecond)
+		release(t, holder)
+		release(t, w.got(t))
+		if n := engine.sent().acquire; n != 4 {
+			t.Errorf("%d acquires were sent, want 4", n)
+		}
+		if begun, ended := engine.watches(); begun != 1 || ended != 1 {
+			t.Errorf("listened %d times, stopped %d times, want 1, 1", begun, ended)
+		}
+	})
+}
+
+// A lock that is free is not listened for, and TryAcquire does not listen.
+func TestNoWaitNoWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		l := newLocker(t, engine, lock.Config{})
+		lease, err := l.Acquire(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k")
+		wantHeld(t, err, "k", lease.Owner())
+		w := wait(t, l, "k") // in memory
+		release(t, lease)
+		release(t, w.got(t))
+		if begun, _ := engine.watches(); begun != 0 {
+			t.Errorf("listened %d times", begun)
+		}
+	})
+}
+
+// A release between the refusal and the subscription rings for nobody.
+func TestReleaseBeforeSubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		engine.onWatch(func(context.Context, string) error {
+			release(t, holder)
+			return nil
+		})
+		wait(t, newLocker(t, engine, lock.Config{}), "k").got(t)
+	})
+}
+
+func TestWatchFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		engine.onWatch(func(context.Context, string) error { return errDown })
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		n := engine.sent().acquire
+		pass(10 * time.Second)
+		if n = engine.sent().acquire - n; n < 200 || n > 1000 {
+			t.Errorf("polled %d times in 10 s, want once in 10 to 50 ms", n)
+		}
+		release(t, holder)
+		w.wantWaiting(t)
+		pass(50 * time.Millisecond)
+		w.got(t)
+	})
+}
+
+// The engine can listen again: then it is not polled any more.
+func TestWatchWorksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		engine.onWatch(func(context.Context, string) error { return errDown })
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		pass(time.Second)
+		engine.onWatch(nil)
+		pass(50 * time.Millisecond)
+		n := engine.sent().acquire
+		pass(10 * time.Second)
+		if n = engine.sent().acquire - n; n > 20 {
+			t.Errorf("polled %d times in 10 s", n)
+		}
+		release(t, holder)
+		w.got(t)
+	})
+}
+
+func TestContextEndsWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		engine.onWatch(func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		w.wantWaiting(t)
+		w.cancel()
+		err := w.failed(t)
+		wantHeld(t, err, "k", holder.Owner())
+		wantIs(t, err, context.Canceled)
+	})
+}
+
+// Messages may get lost: the engine is asked at least once a second.
+func TestWakeIsMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		n := engine.sent().acquire
+		pass(100 * time.Second)
+		if n = engine.sent().acquire - n; n < 99 || n > 200 {
+			t.Errorf("polled %d times in 100 s, want once in 500 to 1000 ms", n)
+		}
+		engine.setMute(true)
+		release(t, holder)
+		w.wantWaiting(t)
+		pass(time.Second)
+		w.got(t)
+	})
+}
+
+// Nobody rings for a holder that has died. Its lock expires, and the waiter
+// knows when.
+func TestDeadHolderIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const left = 300 * time.Millisecond
+		engine := newBells()
+		if _, err := engine.Acquire(t.Context(), lock.Hold{Key: "k", Owner: "dead:1"}, left); err != nil {
+			t.Fatal(err)
+		}
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		pass(left - 1)
+		w.wantWaiting(t)
+		pass(6 * time.Millisecond)
+		w.got(t)
+	})
+}
