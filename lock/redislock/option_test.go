@@ -62,11 +62,12 @@ func TestPrefix(t *testing.T) {
 }
 
 func TestReplicas(t *testing.T) {
+	addrs, shared := teststack.Redis(t), cluster(t)
 	for name, open := range map[string]func(opt redislock.Option) (*redislock.Engine, error){
 		"open": func(opt redislock.Option) (*redislock.Engine, error) {
-			return redislock.Open(options(teststack.Redis(t)...), opt)
+			return redislock.Open(options(addrs...), opt)
 		},
-		"new": func(opt redislock.Option) (*redislock.Engine, error) { return redislock.New(cluster(t), opt) },
+		"new": func(opt redislock.Option) (*redislock.Engine, error) { return redislock.New(shared, opt) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := open(redislock.WithReplicas(1))
