@@ -3,56 +3,20 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/teststack"
 )
 
 // cluster is a Redis Cluster of this test's own, so that killing its nodes
 // disturbs no other test.
 type cluster struct {
-	t     *testing.T
-	env   []string
-	addrs []string
-}
-
-const firstPort = 17100
-
-// startCluster brings the cluster up and has it stopped when the test ends.
-func startCluster(t *testing.T) *cluster {
-	t.Helper()
-	c := &cluster{t: t, env: append(os.Environ(), "BELAY_STACK=e2e", "BELAY_STACK_PORT="+strconv.Itoa(firstPort))}
-	t.Cleanup(func() { c.stack("down") })
-	c.stack("up", "redis")
-	for n := 1; n <= 6; n++ {
-		c.addrs = append(c.addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+n)))
-	}
-	return c
-}
-
-func (c *cluster) stack(args ...string) {
-	c.t.Helper()
-	cmd := exec.Command("../../scripts/stack", args...)
-	cmd.Env = c.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		c.t.Fatalf("scripts/stack %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-}
-
-// node is the name that scripts/stack has for an address.
-func (c *cluster) node(addr string) string {
-	_, port, _ := strings.Cut(addr, ":")
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		c.t.Fatalf("address %q: %v", addr, err)
-	}
-	return "redis-" + strconv.Itoa(n-firstPort)
+	*teststack.Cluster
+	t *testing.T
 }
 
 // on runs a command on the node at addr.
@@ -75,12 +39,12 @@ type shard struct {
 // replica.
 func (c *cluster) shardOf(key string) (found shard) {
 	c.t.Helper()
-	slot, err := c.on(c.addrs[0], "CLUSTER", "KEYSLOT", key).Int()
+	slot, err := c.on(c.Addrs[0], "CLUSTER", "KEYSLOT", key).Int()
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	await(c.t, "the shard of "+key+" has a replica", func() bool {
-		ranges, err := c.on(c.addrs[0], "CLUSTER", "SLOTS").Slice()
+		ranges, err := c.on(c.Addrs[0], "CLUSTER", "SLOTS").Slice()
 		if err != nil {
 			return false
 		}
@@ -105,7 +69,7 @@ func address(node any) string {
 // replica, also what waits in a socket.
 func (c *cluster) detach(s shard) {
 	c.t.Helper()
-	c.stack("pause", c.node(s.replica))
+	c.Stack(c.t, "pause", c.Node(c.t, s.replica))
 	if err := c.on(s.master, "CLIENT", "KILL", "TYPE", "replica").Err(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -115,8 +79,8 @@ func (c *cluster) detach(s shard) {
 // is the master.
 func (c *cluster) failOver(s shard) {
 	c.t.Helper()
-	c.stack("kill", c.node(s.master))
-	c.stack("resume", c.node(s.replica))
+	c.Stack(c.t, "kill", c.Node(c.t, s.master))
+	c.Stack(c.t, "resume", c.Node(c.t, s.replica))
 	await(c.t, "the replica is promoted", func() bool {
 		role, err := c.on(s.replica, "ROLE").Slice()
 		info, err2 := c.on(s.replica, "CLUSTER", "INFO").Text()

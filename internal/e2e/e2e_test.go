@@ -49,7 +49,7 @@ func TestPaper(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name[:1], func(t *testing.T) {
 			s.t, s.cluster.t = t, t
-			s.cluster.stack("heal")
+			s.cluster.Stack(t, "heal")
 			fmt.Printf("%s: %s\n", c.name, c.run(t, s))
 			if !t.Failed() {
 				s.passed++
@@ -64,7 +64,7 @@ func TestPaper(t *testing.T) {
 func setUp(t *testing.T) *stage {
 	t.Helper()
 	dsn, amqp := teststack.MySQL(t), teststack.AMQP(t)
-	c := startCluster(t)
+	c := &cluster{teststack.StartCluster(t, "e2e"), t}
 	s := &stage{
 		t:        t,
 		cluster:  c,
@@ -72,7 +72,7 @@ func setUp(t *testing.T) *stage {
 		instance: build(t, "github.com/belaygo/belay/internal/e2e/instance"),
 		amqp:     amqp,
 		env: []string{
-			"BELAY_REDIS_ADDRS=" + strings.Join(c.addrs, ","),
+			"BELAY_REDIS_ADDRS=" + strings.Join(c.Addrs, ","),
 			"BELAY_MYSQL_DSN=" + dsn,
 			"BELAY_AMQP_URL=" + amqp,
 		},

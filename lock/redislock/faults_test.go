@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.t = t
 			test(t, c)
-			c.stack("heal")
+			c.Stack(t, "heal")
 		})
 	}
 }
@@ -71,7 +71,7 @@ func cycle(e *redislock.Engine, h lock.Hold) error {
 
 // Callers on other shards do not notice, however many wait for the node.
 func testStill(t *testing.T, c *ownCluster) {
-	e := open(t, c.addrs...)
+	e := open(t, c.Addrs...)
 	s := c.shardOf("a")
 	var here, there []string
 	for i := 0; len(here) < 64 || len(there) < 64; i++ {
@@ -84,7 +84,7 @@ func testStill(t *testing.T, c *ownCluster) {
 	}
 	cycles, stop := load(t, e, there)
 	await(t, "the load runs", func() bool { return cycles.Load() > 1000 })
-	c.stack("pause", c.node(s.master))
+	c.Stack(t, "pause", c.Node(t, s.master))
 	before := cycles.Load()
 	var refused atomic.Int64
 	together(64, func(i int) {
@@ -107,10 +107,10 @@ func testStill(t *testing.T, c *ownCluster) {
 }
 
 func testMasterDies(t *testing.T, c *ownCluster) {
-	e, other := open(t, c.addrs...), open(t, c.addrs...)
+	e, other := open(t, c.Addrs...), open(t, c.Addrs...)
 	s := c.shardOf("a")
 	b, _ := watch(t, e, "a")
-	c.stack("kill", c.node(s.master))
+	c.Stack(t, "kill", c.Node(t, s.master))
 	h := lock.Hold{Key: "a", Owner: "me:1"}
 	await(t, "the replica takes over", func() bool {
 		_, err := other.Acquire(t.Context(), h, ttl)
@@ -149,7 +149,7 @@ func testMigrationReplicated(t *testing.T, c *ownCluster) {
 
 // migrate moves the slot of a lock to another master while it is used.
 func migrate(t *testing.T, c *ownCluster, key string, opts ...redislock.Option) {
-	e, err := redislock.Open(options(c.addrs...), opts...)
+	e, err := redislock.Open(options(c.Addrs...), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -17,45 +14,17 @@ import (
 
 // ownCluster is a Redis Cluster of this test's own, whose nodes may be killed.
 type ownCluster struct {
+	*teststack.Cluster
 	t      *testing.T
-	env    []string
-	addrs  []string
 	client *redis.ClusterClient
 }
 
-const firstPort = 17200
-
 func startCluster(t *testing.T) *ownCluster {
 	t.Helper()
-	teststack.Redis(t) // where there is a stack, there may be another
-	c := &ownCluster{t: t, env: append(os.Environ(), "BELAY_STACK=redislock", "BELAY_STACK_PORT="+strconv.Itoa(firstPort))}
-	t.Cleanup(func() {
-		c.t = t
-		c.stack("down")
-	})
-	c.stack("up", "redis")
-	for n := 1; n <= 6; n++ {
-		c.addrs = append(c.addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+n)))
-	}
-	c.client = redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.addrs})
+	c := &ownCluster{Cluster: teststack.StartCluster(t, "redislock"), t: t}
+	c.client = redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs})
 	t.Cleanup(func() { c.client.Close() })
 	return c
-}
-
-func (c *ownCluster) stack(args ...string) {
-	c.t.Helper()
-	cmd := exec.Command("../../scripts/stack", args...)
-	cmd.Env = c.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		c.t.Fatalf("scripts/stack %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-}
-
-// node is the name that scripts/stack has for an address.
-func (c *ownCluster) node(addr string) string {
-	_, port := split(addr)
-	n, _ := strconv.Atoi(port)
-	return "redis-" + strconv.Itoa(n-firstPort)
 }
 
 func split(addr string) (host, port string) {
@@ -90,7 +59,7 @@ func (c *ownCluster) shardOf(key string) shard {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	slot, err := strconv.Atoi(c.must(c.addrs[0], "CLUSTER", "KEYSLOT", key))
+	slot, err := strconv.Atoi(c.must(c.Addrs[0], "CLUSTER", "KEYSLOT", key))
 	if err != nil {
 		c.t.Fatal(err)
 	}
