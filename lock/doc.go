@@ -6,7 +6,16 @@
 // lock/memlock in the memory of one process. Everything else is here, once:
 //
 //   - Callers of one process that want the same key queue in memory, first in,
-//     first out. Only the head of the queue asks the engine.
+//     first out. Only the head of the queue asks the engine. It is woken by
+//     engines that can ([Waker]) and polls in any case.
+//   - A lock that is released while somebody here waits for it is handed over in
+//     memory: always once, and again within Config.HandOver of the engine's
+//     grant. Then it is really released, and the other processes come first.
+//   - While the engine is out of reach, as in a failover, callers who wait go on
+//     asking for up to a ttl. What the engine has certainly not executed leaves
+//     nothing behind.
+//   - A caller whose context carries a lease gets another one on the same lock
+//     at once.
 //   - A lease is renewed at a third of its ttl by one watchdog per Locker, for
 //     as long as its holder lives. Renewal goes on through errors and stops
 //     when the engine says that the lock is not ours.
@@ -17,7 +26,7 @@
 //   - Every request is executed at most once, so that the Locker knows what it
 //     sent. A request whose outcome is unknown leaves a hold that may exist:
 //     such a hold is retired, that is, released again and again until the ttl
-//     after its last send has passed.
+//     after its last send has passed, and at once when it is in the way.
 //
 // # What it does not promise
 //
