@@ -14,6 +14,8 @@
 //	versions            {expected, found}: of a row that had another version
 //	owner, token        of the lock that failed; the token is a decimal string,
 //	                    since JSON numbers lose digits above 2^53
+//	first_token         the token of the first caller in the reporting process
+//	                    who had the lock since it was granted, if another
 //	acquired_at, ttl_ms when the lock was granted, and for how long
 //	caught_at           when the failure was noticed
 //	place               {node, slot}: where the lock was kept; slot -1 = none

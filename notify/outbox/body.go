@@ -3,6 +3,7 @@ package outbox
 import (
 	"fmt"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -19,7 +20,7 @@ func encode(ev notify.Event) ([]byte, error) {
 	for _, r := range string(body) {
 		switch {
 		case r < 0x80:
-			ascii = append(ascii, byte(r))
+			ascii = utf8.AppendRune(ascii, r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
 			ascii = fmt.Appendf(ascii, `\u%04x\u%04x`, high, low)

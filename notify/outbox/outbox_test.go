@@ -79,7 +79,7 @@ func TestGORMSettingsDoNotMatter(t *testing.T) {
 			NamingStrategy:         schema.NamingStrategy{TablePrefix: "odd_", SingularTable: true},
 		}
 	}
-	refuse := func(tx *gorm.DB) { tx.AddError(errors.New("a plugin refuses")) }
+	refuse := func(tx *gorm.DB) { _ = tx.AddError(errors.New("a plugin refuses")) }
 	for name, db := range map[string]func(t *testing.T) *gorm.DB{
 		"sqlite":  func(t *testing.T) *gorm.DB { return openSQLite(t, cfg()) },
 		"mariadb": func(t *testing.T) *gorm.DB { return openMariaDB(t, cfg()) },

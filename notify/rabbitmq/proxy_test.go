@@ -97,7 +97,7 @@ func (p *proxy) join(l *link) {
 	l.broker = broker
 	p.mu.Unlock()
 	p.wg.Go(func() {
-		io.Copy(ear{p, l, broker}, l.client)
+		_, _ = io.Copy(ear{p, l, broker}, l.client)
 		p.drop(l)
 	})
 	p.wg.Go(func() {
@@ -203,7 +203,7 @@ func lockAll(links []*link, which func(*link) *sync.Mutex) (unlock func()) {
 func (p *proxy) inject(frame []byte) {
 	for _, l := range p.all() {
 		l.mu.Lock()
-		l.client.Write(frame)
+		_, _ = l.client.Write(frame)
 		l.mu.Unlock()
 	}
 }

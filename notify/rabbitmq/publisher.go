@@ -126,8 +126,9 @@ func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
 }
 
 // Publish returns nil once the broker has routed ev to a queue and confirmed
-// it. After any other outcome than ErrUnroutable, ErrBlocked, ErrRefused and
-// ErrClosed it is unknown whether the broker has the event.
+// it. After ErrUnroutable and ErrRefused the broker has not taken the event;
+// after any other error it may have: ErrBlocked and ErrClosed can come while
+// the event is on its way.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	message, err := encode(ev)
 	if err != nil {

@@ -61,12 +61,12 @@ func connect(ctx context.Context, c dialConfig, setup func(*amqp.Channel) error)
 	if err != nil {
 		s.close()
 		if limit.Err() != nil {
-			err = fmt.Errorf("%w (%v)", timedOut(limit, c.timeout), err)
+			err = fmt.Errorf("%w (%w)", timedOut(limit, c.timeout), err)
 		}
 		return nil, fmt.Errorf("connect to %s: %w", c.target.addr, err)
 	}
 	s.unhook = context.AfterFunc(ctx, func() {
-		time.AfterFunc(closeTimeout, func() { s.socket.Close() })
+		time.AfterFunc(closeTimeout, func() { _ = s.socket.Close() })
 	})
 	return s, nil
 }
@@ -96,7 +96,7 @@ func (s *session) open(ctx context.Context, c dialConfig, setup func(*amqp.Chann
 				return nil, err
 			}
 			s.socket = boundedWrites{socket}
-			stop = context.AfterFunc(ctx, func() { socket.Close() })
+			stop = context.AfterFunc(ctx, func() { _ = socket.Close() })
 			return s.socket, nil
 		},
 	})
@@ -122,7 +122,7 @@ func (s *session) close() {
 		s.unhook()
 	}
 	if s.conn != nil {
-		cut := time.AfterFunc(closeTimeout, func() { s.socket.Close() })
+		cut := time.AfterFunc(closeTimeout, func() { _ = s.socket.Close() })
 		defer cut.Stop()
 		_ = s.conn.Close() // broken already, as often as not
 	}
