@@ -76,6 +76,10 @@ func parse(args []string, getenv func(string) string) (config, error) {
 	if errors.Is(err, flag.ErrHelp) {
 		return config{help: true}, nil
 	}
+	if err != nil && strings.Contains(err.Error(), "@") {
+		// The error quotes the argument, which may be a URL with a password.
+		return config{}, usagef("wrong flag: not shown, as it may hold a password")
+	}
 	if err != nil {
 		return config{}, usageError{err}
 	}

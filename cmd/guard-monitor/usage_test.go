@@ -38,6 +38,8 @@ func TestWrongUsage(t *testing.T) {
 		{"address from the environment", []string{"BELAY_MONITOR_LISTEN=0.0.0.0:9440"}, []string{"-amqp-url", deadURL}, "-listen"},
 		{"empty file", nil, []string{"-amqp-url", deadURL, "-db", ""}, "-db"},
 		{"unknown flag", nil, []string{"-amqp-uri=" + deadURL}, "-amqp-uri"},
+		{"broker as a flag", nil, []string{"-" + deadURL}, "flag"},
+		{"value for a switch", nil, []string{"-version=" + deadURL}, "flag"},
 		{"flag without value", nil, []string{"-listen"}, "-listen"},
 		{"argument", nil, []string{"-listen", "127.0.0.1:0", deadURL}, "argument"},
 	}
