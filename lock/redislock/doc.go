@@ -9,8 +9,8 @@
 // Every change is one Lua script with exactly one key, so that a slot may
 // migrate under it. A change that may have been executed is never sent again;
 // an error that matches [lock.ErrNotSent] proves that it was not. MOVED, ASK,
-// READONLY and NOSCRIPT are such proofs and are followed; Acquire goes on asking
-// for up to a second while the answer is CLUSTERDOWN, TRYAGAIN, LOADING or
+// READONLY and NOSCRIPT are such proofs and are followed; Acquire and Inspect go on
+// asking for up to a second while the answer is CLUSTERDOWN, TRYAGAIN, LOADING or
 // MASTERDOWN, or no connection can be made.
 //
 // # The engine's own client

@@ -8,24 +8,33 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// How long Acquire goes on asking when nothing was executed, and how often.
+// How long Acquire and Inspect go on asking when nothing was executed, and how
+// often.
 const (
-	persistTime              = time.Second
-	firstPause, longestPause = 10 * time.Millisecond, 100 * time.Millisecond
+	persistTime           = time.Second
+	shortPause, longPause = 10 * time.Millisecond, 100 * time.Millisecond
 )
 
-// Acquire implements lock.Engine. It asks again for up to a second when Redis
-// could not be reached or has refused to execute anything, as it does for
-// moments of a failover.
-func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+// persist asks again for up to a second while Redis can't be reached or refuses
+// to execute anything, as it does for moments of a failover.
+func persist(ctx context.Context, ask func() error) error {
 	until := time.Now().Add(persistTime)
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		grant, err := e.acquire(ctx, h, ttl)
+	for pause := shortPause; ; pause = min(2*pause, longPause) {
+		err := ask()
 		if err == nil || !refused(err) || time.Now().Add(pause).After(until) || !rest(ctx, pause) {
-			e.metrics.count(acquire, err)
-			return grant, err
+			return err
 		}
 	}
+}
+
+// Acquire implements lock.Engine. It persists.
+func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (grant lock.Grant, err error) {
+	err = persist(ctx, func() error {
+		grant, err = e.acquire(ctx, h, ttl)
+		return err
+	})
+	e.metrics.count(acquire, err)
+	return grant, err
 }
 
 // rest reports whether ctx lasted for d.
@@ -104,9 +113,12 @@ func (e *Engine) release(ctx context.Context, h lock.Hold) error {
 	return verdict(release, cmd)
 }
 
-// Inspect implements lock.Engine.
-func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
-	holder, err := e.inspect(ctx, key)
+// Inspect implements lock.Engine. It persists.
+func (e *Engine) Inspect(ctx context.Context, key string) (holder lock.Holder, err error) {
+	err = persist(ctx, func() error {
+		holder, err = e.inspect(ctx, key)
+		return err
+	})
 	e.metrics.count(inspect, err)
 	return holder, err
 }
