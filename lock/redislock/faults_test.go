@@ -15,9 +15,6 @@ import (
 // What faults of a cluster do to an engine. The cases share a cluster that is
 // healed after each.
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a cluster")
-	}
 	c := startCluster(t)
 	for name, test := range map[string]func(*testing.T, *ownCluster){
 		"a node that stands still":  testStill,
