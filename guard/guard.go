@@ -127,16 +127,23 @@ func (g *Guard) acquire(ctx context.Context, key string, wait time.Duration) (*l
 	case err == nil:
 		return lease, nil
 	case errors.As(err, &held):
-		if ctx.Err() == nil { // our own limit ended the wait, not the caller
+		if !ended(ctx) { // our own limit ended the wait, not the caller
 			held = &lock.HeldError{Key: held.Key, Holder: held.Holder}
 		}
 		return nil, fmt.Errorf("%w: %w", ErrBusy, held)
 	case errors.Is(err, lock.ErrClosed):
 		return nil, fmt.Errorf("%w: %w", ErrClosed, err)
-	case errors.Is(err, lock.ErrInvalidKey), ctx.Err() != nil:
+	case errors.Is(err, lock.ErrInvalidKey), ended(ctx):
 		return nil, err
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// ended reports whether ctx has ended, or its deadline has passed and it does not
+// know yet: the lock, which looks at the clock, may be the first to notice.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 func (g *Guard) ask(ctx context.Context, key string, wait time.Duration) (*lock.Lease, error) {
