@@ -90,6 +90,9 @@ func effects(key string, calls []call) []string {
 			switch fields := strings.Fields(line); fields[0] {
 			case "hset": // of a lock that was free
 				line = "hincrby" + strings.TrimPrefix(line, "hset")
+			case "hdel": // the owner is the only field, and a hash without fields does not exist
+				line = "del " + fields[1]
+				fallthrough
 			case "del": // nothing is left of what was done to it before
 				done = slices.DeleteFunc(done, func(d string) bool { return strings.Fields(d)[1] == fields[1] })
 			}
