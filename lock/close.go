@@ -3,14 +3,18 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
 // Close refuses new acquires, ends those that wait with ErrClosed, and waits
-// until every lease has been released or abandoned. When ctx ends first, it
-// returns ctx's error, and the leases that are left are lost. Holds that may
-// still exist are released one last time. Either way no goroutine of the Locker
-// is left, unless the engine does not return. It may be called again.
+// until every lease has been released or abandoned. Holds that may still exist,
+// because a release or an acquire was not answered, are released again and again
+// until an answer comes or they have expired: through a failover, give Close the
+// time that it takes. When ctx ends first, Close returns an error that matches
+// ctx's, the leases that are left are lost, and the holds expire by themselves.
+// Either way no goroutine of the Locker is left, unless the engine does not
+// return. Close may be called again.
 func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {
@@ -24,7 +28,11 @@ func (l *Locker) Close(ctx context.Context) error {
 
 	err := l.drain(ctx)
 	l.halt()
-	defer context.AfterFunc(ctx, l.cancel)() // requests on their way end with ctx
+	defer context.AfterFunc(ctx, l.cancel)() // so settle and the requests end with ctx
+	<-l.settled
+	if n := l.leftBehind(); n > 0 && err == nil {
+		err = fmt.Errorf("lock: %d locks may be held until they expire: %w", n, l.ended(ctx))
+	}
 	select {
 	case <-l.done:
 	case <-time.After(2 * l.cfg.RequestTimeout):
@@ -49,8 +57,28 @@ func (l *Locker) drain(ctx context.Context) error {
 	}
 }
 
+// ended returns the error of what ended settle: ctx, or that of another Close.
+func (l *Locker) ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return l.ctx.Err()
+}
+
+// leftBehind returns how many retired holds were never released with an answer.
+func (l *Locker) leftBehind() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.retired {
+		if !r.answered {
+			n++
+		}
+	}
+	return n
+}
+
 // halt stops the watchdog; the leases that are left are lost, and the retired
-// holds are due for the last time.
+// holds are due at once, even those whose last release was answered.
 func (l *Locker) halt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +94,7 @@ func (l *Locker) halt() {
 		l.lose(g, errors.Join(g.lost(ErrLost, "the locker was closed"), ErrClosed), lostClosed)
 	}
 	for _, r := range l.retired {
-		r.next = 0
+		r.next, r.answered = 0, false
 	}
 	l.halted = true
 	close(l.stop)

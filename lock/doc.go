@@ -26,7 +26,8 @@
 //   - Every request is executed at most once, so that the Locker knows what it
 //     sent. A request whose outcome is unknown leaves a hold that may exist:
 //     such a hold is retired, that is, released again and again until the ttl
-//     after its last send has passed, and at once when it is in the way.
+//     after its last send has passed, and at once when it is in the way. Close
+//     waits until the engine has answered about each.
 //
 // # What it does not promise
 //

@@ -27,6 +27,7 @@ type Locker struct {
 	closing chan struct{} // closed when Close is called
 	drained chan struct{} // closed when no lease and no acquire is left after that
 	stop    chan struct{} // closed when the watchdog must end
+	settled chan struct{} // closed when it has nothing left to do but wait for its requests
 	done    chan struct{} // closed when it and its requests have ended
 	wake    chan struct{} // tells the watchdog to look at its lists
 
@@ -63,6 +64,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		closing: make(chan struct{}),
 		drained: make(chan struct{}),
 		stop:    make(chan struct{}),
+		settled: make(chan struct{}),
 		done:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 	}

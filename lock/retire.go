@@ -7,9 +7,12 @@ import (
 	"time"
 )
 
-// retryRelease is how long the watchdog waits before it releases a retired hold
-// again.
-const retryRelease = time.Second
+// How long the watchdog waits before it releases a retired hold again, and when
+// the last release of it was not even sent.
+const (
+	retryRelease = time.Second
+	retryUnsent  = 200 * time.Millisecond
+)
 
 // maxReleasing is how many retired holds are released at a time. An engine that
 // was away for a while must not be run over when it comes back.
@@ -18,11 +21,12 @@ const maxReleasing = 64
 // A retiree is a hold that nobody uses any more and that may exist in the
 // engine: the answer to its acquire or its release never came.
 type retiree struct {
-	hold    Hold
-	acquire bool  // its acquire is what was not answered
-	until   int64 // by then it has expired
-	next    int64 // when to release it again
-	sending int   // releases on their way
+	hold     Hold
+	acquire  bool  // its acquire is what was not answered
+	answered bool  // a release of it was
+	until    int64 // by then it has expired
+	next     int64 // when to release it again
+	sending  int   // releases on their way
 }
 
 // retire has the watchdog release h until it is gone. The last request that
@@ -42,14 +46,11 @@ func (l *Locker) retireLocked(h Hold, sent int64, acquire bool) {
 	l.prod()
 }
 
-// releaseDue starts the releases that are due, and reports whether there were
-// any.
-func (l *Locker) releaseDue(now int64) bool {
-	due := l.collectRetired(now)
-	for _, r := range due {
+// releaseDue starts the releases that are due.
+func (l *Locker) releaseDue(now int64) {
+	for _, r := range l.collectRetired(now) {
 		l.requests.Go(func() { l.releaseRetired(l.ctx, r) })
 	}
-	return len(due) > 0
 }
 
 // collectRetired drops the retirees that have expired and returns those that
@@ -86,18 +87,66 @@ func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
 	defer l.mu.Unlock()
 	l.releasing--
 	r.sending--
-	r.next = l.now() + int64(min(retryRelease, l.cfg.TTL/10))
+	r.next = l.now() + int64(l.retryAfter(err))
+	answered := err == nil || errors.Is(err, ErrNotHeld)
+	r.answered = r.answered || answered
 	l.retired = slices.DeleteFunc(l.retired, func(x *retiree) bool { return x == r })
 	// Not held says nothing about an acquire that may still be on its way: it
 	// can be executed after this release.
 	switch {
 	case err == nil:
 		r.acquire = false
-	case r.acquire, !errors.Is(err, ErrNotHeld):
+	case r.acquire, !answered:
 		l.retired = append(l.retired, r)
 	}
 	l.prod()
-	return err == nil || errors.Is(err, ErrNotHeld)
+	return answered
+}
+
+func (l *Locker) retryAfter(err error) time.Duration {
+	if errors.Is(err, ErrNotSent) {
+		return min(retryUnsent, l.cfg.TTL/10)
+	}
+	return min(retryRelease, l.cfg.TTL/10)
+}
+
+// settle is the end of the watchdog: it goes on releasing the retired holds
+// until a release of each has been answered, it has expired, or the Locker's
+// requests are cancelled.
+func (l *Locker) settle() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		now := l.now()
+		l.releaseDue(now)
+		next, left := l.unsettled(now)
+		if !left {
+			return
+		}
+		timer.Reset(time.Duration(max(0, next-l.now())))
+		select {
+		case <-timer.C:
+		case <-l.wake:
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// unsettled drops the retirees that need not be released again before the
+// Locker is closed. It reports whether there are others, and when to look at
+// them.
+func (l *Locker) unsettled(now int64) (next int64, left bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.retired = slices.DeleteFunc(l.retired, func(r *retiree) bool {
+		return now > r.until || r.answered && r.sending == 0
+	})
+	next = never
+	for _, r := range l.retired {
+		next = min(next, r.until+1)
+	}
+	return min(next, l.nextRelease()), len(l.retired) > 0
 }
 
 // exorcise releases a retired hold that is in the way of an acquire, at once.

@@ -25,9 +25,8 @@ func (l *Locker) watch() {
 		case <-timer.C:
 		case <-l.wake:
 		case <-l.stop:
-			for now := l.now(); l.releaseDue(now); { // each once
-				l.requests.Wait()
-			}
+			l.settle()
+			close(l.settled)
 			return
 		}
 	}

@@ -69,12 +69,10 @@ func judge(err error, start time.Time) error {
 	}
 	network, ok := errors.AsType[net.Error](err) // so are the errors of a context
 	gone := errors.Is(err, context.Canceled) || ok && network.Timeout()
-	op, dial := errors.AsType[*net.OpError](err)
-	dial = dial && op.Op == "dial"
 	switch {
 	case gone && time.Since(start) < patience:
 		return errUndecided
-	case gone, dial:
+	case gone, undialled(err):
 		return errSilent
 	}
 	return errUndecided

@@ -19,6 +19,7 @@ func TestFaults(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *ownCluster){
 		"a node that stands still":  testStill,
 		"a master dies":             testMasterDies,
+		"a process ends meanwhile":  testCloseMeanwhile,
 		"a slot migrates":           testMigration,
 		"a slot migrates, replicas": testMigrationReplicated,
 	} {
@@ -115,6 +116,46 @@ func testMasterDies(t *testing.T, c *ownCluster) {
 	})
 	b.wait(t, "messages may have been missed")
 	awaitWakeUps(t, other, "a", b)
+}
+
+// A process that is done with its locks when their master dies, and ends, leaves
+// none of them locked on the replica that takes over.
+func testCloseMeanwhile(t *testing.T, c *ownCluster) {
+	e, other := open(t, c.Addrs...), open(t, c.Addrs...)
+	l := newLocker(t, e, lock.Config{})
+	s := c.shardOf("a")
+	var leases []*lock.Lease
+	for i := 0; len(leases) < 50; i++ {
+		if key := fmt.Sprint("key", i); c.masterOf(key) == s.master {
+			leases = append(leases, lease(t, l, key))
+		}
+	}
+	c.must(s.master, "WAIT", 1, 5000)
+	c.Stack(t, "kill", c.Node(t, s.master))
+	together(len(leases), func(i int) {
+		if leases[i].Release(t.Context()) == nil {
+			t.Error("released by a dead master")
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := l.Close(ctx); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	for _, lease := range leases {
+		if h, err := other.Inspect(t.Context(), lease.Key()); err != nil || h.Owner != "" {
+			t.Errorf("%s is held by %q (%v)", lease.Key(), h.Owner, err)
+		}
+	}
+}
+
+func lease(t *testing.T, l *lock.Locker, key string) *lock.Lease {
+	t.Helper()
+	lease, err := l.TryAcquire(t.Context(), key)
+	if err != nil {
+		t.Fatalf("TryAcquire(%q): %v", key, err)
+	}
+	return lease
 }
 
 // awaitWakeUps waits until releases ring the bell: the subscription moves

@@ -30,10 +30,7 @@ func outcome(err error) error {
 }
 
 func refused(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return true
-	}
-	if errors.Is(err, redis.ErrPoolTimeout) {
+	if undialled(err) || errors.Is(err, redis.ErrPoolTimeout) {
 		return true
 	}
 	for _, prefix := range refusals {
@@ -42,4 +39,10 @@ func refused(err error) bool {
 		}
 	}
 	return false
+}
+
+// undialled reports whether there was no connection to send anything on.
+func undialled(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }

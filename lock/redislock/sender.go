@@ -23,10 +23,21 @@ type sender interface {
 // through sends by a client as it is.
 type through struct{ bus *bus }
 
-func (t through) send(ctx context.Context, cmd *command) error { return t.bus.client.Process(ctx, cmd) }
+func (t through) send(ctx context.Context, cmd *command) error {
+	return t.noted(ctx, t.bus.client.Process(ctx, cmd))
+}
 
 func (t through) sendAll(ctx context.Context, cmds []*command) {
-	_ = pipeline(ctx, t.bus.client.Pipeline(), cmds)
+	_ = t.noted(ctx, pipeline(ctx, t.bus.client.Pipeline(), cmds))
+}
+
+// noted has the slot map reloaded after a dial that failed: go-redis by itself
+// goes on asking a dead master.
+func (t through) noted(ctx context.Context, err error) error {
+	if undialled(err) {
+		t.bus.reload(ctx)
+	}
+	return err
 }
 
 func (t through) on(ctx context.Context, name string, request func(*redis.Client) error) error {
