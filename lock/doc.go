@@ -14,6 +14,9 @@
 //   - While the engine is out of reach, as in a failover, callers who wait go on
 //     asking for up to a ttl. What the engine has certainly not executed leaves
 //     nothing behind.
+//   - A holder whose work is done for good may leave a marker with the release,
+//     which callers who ask for it are told of ([UnlessMarked]), where the engine
+//     can keep it ([Marker]).
 //   - A caller whose context carries a lease gets another one on the same lock
 //     at once.
 //   - A lease is renewed at a third of its ttl by one watchdog per Locker, for

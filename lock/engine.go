@@ -12,8 +12,8 @@ import (
 type Engine interface {
 	// Acquire takes h.Key for h.Owner until ttl has passed. Asking again for
 	// the same owner renews. It returns a *HeldError when another owner has
-	// the key. An error that matches ErrNotSent or ErrNoAnswer may pass by
-	// itself; after any but ErrNotSent the lock may have been taken.
+	// the key. An error that matches ErrNotSent, ErrRefused or ErrNoAnswer may
+	// pass by itself; after any but the first two the lock may have been taken.
 	Acquire(ctx context.Context, h Hold, ttl time.Duration) (Grant, error)
 
 	// Renew lets each hold live for another ttl from now and returns one

@@ -17,6 +17,9 @@ var (
 	// ErrNotSent: the engine was not reached, or refused without executing
 	// anything. It may do so later.
 	ErrNotSent = errors.New("lock: engine not reached")
+	// ErrRefused: the engine does not grant the lock for now, though nobody has
+	// it, and has left nothing behind.
+	ErrRefused = errors.New("lock: refused for now")
 	// ErrNoAnswer: the engine did not answer. What was asked may have happened.
 	ErrNoAnswer = errors.New("lock: no answer")
 	// ErrInvalidKey: the key is empty, too long, not UTF-8, or has a brace.

@@ -16,8 +16,14 @@ type gates struct {
 
 type gate struct {
 	grant *grant     // of the one inside, nil while it is still asking
-	queue *list.List // of chan turn; nil if nobody has waited yet
+	queue *list.List // of seat; nil if nobody has waited yet
 	alarm *alarm     // tells when the key may have become free; nil if nobody has listened yet
+}
+
+// A seat is a place in a queue.
+type seat struct {
+	turns chan turn
+	alone bool // who waits does not take a grant that is handed over
 }
 
 // A turn lets a caller in.
@@ -42,11 +48,11 @@ func (g *gates) tryEnter(key string) (inside *grant, ok bool) {
 }
 
 // enter waits for its turn. It returns false if ctx or stop ends first.
-func (g *gates) enter(ctx context.Context, key string, stop <-chan struct{}) (t turn, ok bool) {
+func (g *gates) enter(ctx context.Context, c claim, stop <-chan struct{}) (t turn, ok bool) {
 	g.mu.Lock()
-	gt, busy := g.m[key]
+	gt, busy := g.m[c.key]
 	if !busy {
-		g.m[key] = new(gate)
+		g.m[c.key] = new(gate)
 		g.mu.Unlock()
 		return turn{}, true
 	}
@@ -54,7 +60,7 @@ func (g *gates) enter(ctx context.Context, key string, stop <-chan struct{}) (t 
 		gt.queue = list.New()
 	}
 	turns := make(chan turn, 1)
-	place := gt.queue.PushBack(turns)
+	place := gt.queue.PushBack(seat{turns, c.unlessMarked})
 	g.mu.Unlock()
 
 	select {
@@ -93,11 +99,15 @@ func (g *gates) inside(key string) *grant {
 }
 
 // pass lets the first in the queue in with a grant. It reports false if nobody
-// waits.
+// waits, or the first must ask the engine.
 func (g *gates) pass(key string, gr *grant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.m[key].next(turn{queued: true, grant: gr})
+	gt := g.m[key]
+	if gt.empty() || gt.queue.Front().Value.(seat).alone {
+		return false
+	}
+	return gt.next(turn{queued: true, grant: gr})
 }
 
 // leave lets the next one in, to ask the engine.
@@ -115,10 +125,12 @@ func (g *gates) leave(key string, yield bool) {
 	}
 }
 
+func (gt *gate) empty() bool { return gt.queue == nil || gt.queue.Len() == 0 }
+
 func (gt *gate) next(t turn) bool {
-	if gt.queue == nil || gt.queue.Len() == 0 {
+	if gt.empty() {
 		return false
 	}
-	gt.queue.Remove(gt.queue.Front()).(chan turn) <- t
+	gt.queue.Remove(gt.queue.Front()).(seat).turns <- t
 	return true
 }

@@ -27,6 +27,8 @@ type grant struct {
 	term     int16                   // hand-overs so far
 	state    state
 	faltered bool // a renewal has failed: it is not handed over any more
+
+	alone bool // it is never handed over in memory
 }
 
 // never is a time that does not come.
@@ -71,7 +73,7 @@ func (g *grant) takeBy(ctx context.Context, now int64) *Lease {
 // and again for a short while, so that other processes get their turn, too.
 func (g *grant) mayPass(now int64) bool {
 	window := int64(g.locker.cfg.HandOver)
-	return window > 0 && !g.faltered && g.term < maxTerms && now < g.deadline.Load() &&
+	return window > 0 && !g.alone && !g.faltered && g.term < maxTerms && now < g.deadline.Load() &&
 		(g.term == 0 || now-g.granted < window)
 }
 

@@ -45,8 +45,9 @@ const (
 	lostBefore               // the lock was lost, and its last holder is done now
 )
 
-// end is the first half of a release.
-func (l *Locker) end(lease *Lease) ending {
+// end is the first half of a release, which is not done in memory if the key is
+// to be marked.
+func (l *Locker) end(lease *Lease, marked bool) ending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := lease.grant
@@ -66,7 +67,7 @@ func (l *Locker) end(lease *Lease) ending {
 	case g.state == gone:
 		g.state = ended
 		return lostBefore
-	case g.mayPass(l.now()) && l.gates.pass(g.hold.Key, g):
+	case !marked && g.mayPass(l.now()) && l.gates.pass(g.hold.Key, g):
 		g.state = passing
 		g.cancel(ErrNotHeld)
 		l.finishLocked()

@@ -99,10 +99,24 @@ func (l *Lease) Inspect(ctx context.Context) (Holder, error) {
 //   - ErrNotHeld when the lease has been released or abandoned already;
 //   - another error when the engine did not answer. The Locker then goes on
 //     releasing the lock in the background.
-func (l *Lease) Release(ctx context.Context) error {
+func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
+
+// ReleaseMarked is Release for a holder whose work is done for good: it marks
+// the key as done until keep has passed, so that acquires with UnlessMarked fail
+// with ErrMarked. It goes with the release in one round trip, before it.
+//
+// A marker only saves work, so ReleaseMarked does not tell whether it was set.
+// It is not when the engine is no Marker, when keep is not positive, when an
+// outer lease keeps the lock, when the lock had gone before, and when the engine
+// is out of reach.
+func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
+	return l.release(ctx, keep)
+}
+
+func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	g := l.grant
 	k := g.locker
-	switch k.end(l) {
+	switch k.end(l, mark > 0) {
 	case keep, handOver:
 		return nil
 	case free:
@@ -118,7 +132,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.cfg.RequestTimeout)
 	defer cancel()
 	sent := k.now()
-	err := k.engine.Release(ctx, g.hold)
+	err := k.giveBack(ctx, g.hold, mark)
 	switch {
 	case err == nil:
 		return nil

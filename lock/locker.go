@@ -86,17 +86,21 @@ func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
 // released or lost.
 //
 // If ctx comes from a living lease of this Locker on key (Lease.Context,
-// Lease.Within), another lease on the same lock is returned at once; the last
-// Release ends the hold. Goroutines that share such a context get no exclusion
-// from each other.
-func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
+// Lease.Within), another lease on the same lock is returned at once, whatever
+// the options; the last Release ends the hold. Goroutines that share such a
+// context get no exclusion from each other.
+func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	start := l.now()
-	lease, err := l.acquire(ctx, key)
+	lease, err := l.acquire(ctx, key, opts)
 	l.metrics.acquired(err, time.Duration(l.now()-start))
 	return lease, err
 }
 
-func (l *Locker) acquire(ctx context.Context, key string) (*Lease, error) {
+func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
+	c, err := l.claim(key, opts)
+	if err != nil {
+		return nil, err
+	}
 	if err := l.begin(ctx, key); err != nil {
 		return nil, err
 	}
@@ -104,7 +108,7 @@ func (l *Locker) acquire(ctx context.Context, key string) (*Lease, error) {
 		l.finish()
 		return lease, nil
 	}
-	t, ok := l.gates.enter(ctx, key, l.closing)
+	t, ok := l.gates.enter(ctx, c, l.closing)
 	if !ok {
 		inside := l.gates.inside(key)
 		l.finish()
@@ -118,20 +122,24 @@ func (l *Locker) acquire(ctx context.Context, key string) (*Lease, error) {
 			return l.unlessOver(ctx, lease)
 		}
 	}
-	return l.inside(key, func() (*Lease, error) { return l.wait(ctx, key, t) })
+	return l.inside(key, func() (*Lease, error) { return l.wait(ctx, c, t) })
 }
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a
 // caller of this Locker has the key, or is about to ask for it, the engine is
 // not asked. As to leases in ctx see Acquire.
-func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
+func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	start := l.now()
-	lease, err := l.tryAcquire(ctx, key)
+	lease, err := l.tryAcquire(ctx, key, opts)
 	l.metrics.acquired(err, time.Duration(l.now()-start))
 	return lease, err
 }
 
-func (l *Locker) tryAcquire(ctx context.Context, key string) (*Lease, error) {
+func (l *Locker) tryAcquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
+	c, err := l.claim(key, opts)
+	if err != nil {
+		return nil, err
+	}
 	if err := l.begin(ctx, key); err != nil {
 		return nil, err
 	}
@@ -143,7 +151,7 @@ func (l *Locker) tryAcquire(ctx context.Context, key string) (*Lease, error) {
 		l.finish()
 		return nil, &HeldError{Key: key, Holder: inside.holder()}
 	}
-	return l.inside(key, func() (*Lease, error) { return l.ask(ctx, key) })
+	return l.inside(key, func() (*Lease, error) { return l.ask(ctx, c) })
 }
 
 // inside runs get for the caller inside key's gate, who leaves it again unless
@@ -175,27 +183,34 @@ func (l *Locker) unlessOver(ctx context.Context, lease *Lease) (*Lease, error) {
 
 // ask asks the engine once, and once more if a ghost of this Locker was in the
 // way.
-func (l *Locker) ask(ctx context.Context, key string) (*Lease, error) {
-	lease, err := l.askOnce(ctx, key)
+func (l *Locker) ask(ctx context.Context, c claim) (*Lease, error) {
+	lease, err := l.askOnce(ctx, c)
 	held, ok := errors.AsType[*HeldError](err)
 	if ok && strings.HasPrefix(held.Holder.Owner, l.id) && l.exorcise(ctx, held.Holder.Owner) {
-		return l.askOnce(ctx, key)
+		return l.askOnce(ctx, c)
 	}
 	return lease, err
 }
 
-func (l *Locker) askOnce(ctx context.Context, key string) (*Lease, error) {
+func (l *Locker) askOnce(ctx context.Context, c claim) (*Lease, error) {
+	key := c.key
 	if err := endOf(ctx); err != nil { // nothing is sent that would have to be retired
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 	h := Hold{Key: key, Owner: l.newOwner()}
 	sent := l.now()
-	answer, err := l.engine.Acquire(ctx, h, l.cfg.TTL)
+	answer, err := l.request(ctx, c, h)
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}
+	if errors.Is(err, ErrMarked) {
+		if errors.Is(err, ErrNoAnswer) {
+			l.retire(h, sent, false)
+		}
+		return nil, fmt.Errorf("acquire lock %q: %w", key, ErrMarked)
+	}
 	if err != nil {
-		if !errors.Is(err, ErrNotSent) {
+		if !errors.Is(err, ErrNotSent) && !errors.Is(err, ErrRefused) {
 			l.retire(h, sent, true)
 		}
 		if end := endOf(ctx); end != nil && !errors.Is(err, end) {
@@ -204,7 +219,7 @@ func (l *Locker) askOnce(ctx context.Context, key string) (*Lease, error) {
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 
-	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now()}
+	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now(), alone: c.unlessMarked}
 	g.renewed(sent)
 	if g.granted >= g.deadline.Load() {
 		l.retire(h, sent, false)
@@ -237,9 +252,6 @@ func (l *Locker) Ping(ctx context.Context) error {
 
 // begin counts an acquire in.
 func (l *Locker) begin(ctx context.Context, key string) error {
-	if err := CheckKey(key); err != nil {
-		return err
-	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("acquire lock %q: %w", key, err)
 	}

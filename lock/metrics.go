@@ -17,7 +17,7 @@ type metrics struct {
 	renewalsFailed atomic.Int64
 	lost           lostCounts
 
-	granted, held, failed prometheus.Counter // of acquires
+	granted, held, marked, failed prometheus.Counter // of acquires
 
 	handOversDesc, renewalsDesc, lostDesc, heldDesc, retiredDesc *prometheus.Desc
 }
@@ -48,7 +48,7 @@ func newMetrics(name string) *metrics {
 	m := &metrics{
 		acquires: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "belay_lock_acquires_total", ConstLabels: constant,
-			Help: "Ended attempts to get a lock, by result: granted, held (by another), failed.",
+			Help: "Ended attempts to get a lock, by result: granted, held (by another), marked (as done), failed.",
 		}, []string{"result"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "belay_lock_acquire_seconds", ConstLabels: constant,
@@ -63,6 +63,7 @@ func newMetrics(name string) *metrics {
 	}
 	m.granted = m.acquires.WithLabelValues("granted")
 	m.held = m.acquires.WithLabelValues("held")
+	m.marked = m.acquires.WithLabelValues("marked")
 	m.failed = m.acquires.WithLabelValues("failed")
 	return m
 }
@@ -75,6 +76,8 @@ func (m *metrics) acquired(err error, took time.Duration) {
 		m.seconds.Observe(took.Seconds())
 	case errors.As(err, &held):
 		m.held.Inc()
+	case errors.Is(err, ErrMarked):
+		m.marked.Inc()
 	default:
 		m.failed.Inc()
 	}

@@ -38,7 +38,8 @@ func (a *alarm) ring() {
 
 // wait asks until it gets the lock, ctx ends, or the engine fails for good. The
 // caller is inside the key's gate, since turn t.
-func (l *Locker) wait(ctx context.Context, key string, t turn) (*Lease, error) {
+func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
+	key := c.key
 	a := l.gates.alarm(key)
 	last := &HeldError{Key: key, Holder: Holder{Place: Place{Slot: -1}}}
 	if t.queued { // the turn may have met the end of the wait
@@ -55,9 +56,9 @@ func (l *Locker) wait(ctx context.Context, key string, t turn) (*Lease, error) {
 	silent := 0        // requests in a row without an answer
 	reached := l.now() // when it last did
 	for {
-		lease, err := l.ask(ctx, key)
-		if err == nil {
-			return lease, nil
+		lease, err := l.ask(ctx, c)
+		if err == nil || errors.Is(err, ErrMarked) {
+			return lease, err
 		}
 		held, answered := errors.AsType[*HeldError](err)
 		if answered {
@@ -100,7 +101,7 @@ func (l *Locker) over(ctx context.Context) error {
 
 // passing reports whether an engine's failure may pass by itself soon.
 func (l *Locker) passing(ctx context.Context, err error, reached int64) bool {
-	return (errors.Is(err, ErrNotSent) || errors.Is(err, ErrNoAnswer)) &&
+	return (errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNoAnswer)) &&
 		endOf(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
 }
 

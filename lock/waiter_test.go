@@ -24,13 +24,13 @@ func wait(t *testing.T, l *lock.Locker, key string) *waiter {
 	return waitWith(t.Context(), t, l, key)
 }
 
-func waitWith(ctx context.Context, t *testing.T, l *lock.Locker, key string) *waiter {
+func waitWith(ctx context.Context, t *testing.T, l *lock.Locker, key string, opts ...lock.AcquireOption) *waiter {
 	t.Helper()
 	w := new(waiter)
 	ctx, w.cancel = context.WithCancel(ctx)
 	t.Cleanup(w.cancel)
 	go func() {
-		lease, err := l.Acquire(ctx, key)
+		lease, err := l.Acquire(ctx, key, opts...)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.lease, w.err = lease, err

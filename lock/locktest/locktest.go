@@ -43,6 +43,8 @@ type Promises struct {
 	// Wakes: the engine is a lock.Waker, and wakes for the releases of all
 	// processes.
 	Wakes bool
+	// Marks: the engine is a lock.Marker, and markers are not lost.
+	Marks bool
 	// Tokens: they grow from grant to grant of a key, by 1024 or more, so that
 	// there is room for hand-overs, whichever process asks.
 	Tokens bool
@@ -89,6 +91,12 @@ var checks = []struct {
 	{"ReleaseWakes", wakes, releaseWakes},
 	{"WatchIsStopped", wakes, watchIsStopped},
 	{"NoWakeIsLost", wakes, noWakeIsLost},
+	// marker.go
+	{"MarkedKeyIsRefused", marks, markedKeyIsRefused},
+	{"MarkExpires", marks, markExpires},
+	{"MarkIsNoLock", marks, markIsNoLock},
+	{"MarkWithoutLock", marks, markWithoutLock},
+	{"MarkedWorkIsDoneOnce", marks, markedWorkIsDoneOnce},
 	// locker.go
 	{"LockersExclude", nil, lockersExclude},
 	{"TryAcquireOfHeldLock", nil, tryAcquireOfHeldLock},
@@ -110,5 +118,6 @@ var checks = []struct {
 }
 
 func wakes(p Promises) bool  { return p.Wakes }
+func marks(p Promises) bool  { return p.Marks }
 func tokens(p Promises) bool { return p.Tokens }
 func nodes(p Promises) bool  { return p.Nodes }

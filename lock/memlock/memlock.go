@@ -10,10 +10,11 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Engine is a lock.Engine. It is safe for concurrent use.
+// Engine is a lock.Engine and a lock.Marker. It is safe for concurrent use.
 type Engine struct {
 	mu    sync.Mutex
 	m     map[string]entry
+	marks map[string]time.Time // until when a key is marked as done
 	token int64
 }
 
@@ -22,10 +23,15 @@ type entry struct {
 	expires time.Time
 }
 
-var _ lock.Engine = (*Engine)(nil)
+var (
+	_ lock.Engine = (*Engine)(nil)
+	_ lock.Marker = (*Engine)(nil)
+)
 
 // New returns an engine in which nothing is locked.
-func New() *Engine { return &Engine{m: make(map[string]entry)} }
+func New() *Engine {
+	return &Engine{m: make(map[string]entry), marks: make(map[string]time.Time)}
+}
 
 var place = lock.Place{Node: "memory", Slot: -1}
 
@@ -36,6 +42,11 @@ func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.acquire(h, ttl)
+}
+
+// acquire takes h. The caller holds e.mu.
+func (e *Engine) acquire(h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	now := time.Now()
 	if cur, ok := e.live(h.Key, now); ok && cur.owner != h.Owner {
 		return lock.Grant{}, &lock.HeldError{Key: h.Key, Holder: holder(cur, now)}
@@ -65,6 +76,11 @@ func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) [
 func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.release(h)
+}
+
+// release frees h. The caller holds e.mu.
+func (e *Engine) release(h lock.Hold) error {
 	if cur, ok := e.live(h.Key, time.Now()); !ok || cur.owner != h.Owner {
 		return lock.ErrNotHeld
 	}

@@ -103,7 +103,7 @@ func (b *batcher) exchange(batch []*parcel) error {
 	pipe := b.client.Pipeline()
 	for _, p := range batch {
 		if p.state.CompareAndSwap(waiting, sent) {
-			_ = pipe.Process(context.Background(), p.cmd)
+			p.cmd.enqueue(context.Background(), pipe)
 		}
 	}
 	if pipe.Len() == 0 {

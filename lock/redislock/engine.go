@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Engine is a lock.Engine on Redis, a lock.Waker and a prometheus.Collector. It
+// Engine is a lock.Engine on Redis, a lock.Waker, a lock.Marker and a prometheus.Collector. It
 // is safe for concurrent use.
 type Engine struct {
 	client   redis.UniversalClient
@@ -30,6 +30,7 @@ type Engine struct {
 var (
 	_ lock.Engine = (*Engine)(nil)
 	_ lock.Waker  = (*Engine)(nil)
+	_ lock.Marker = (*Engine)(nil)
 )
 
 // New returns an engine on the caller's own client: of a cluster, of a single

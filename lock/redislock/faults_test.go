@@ -19,6 +19,7 @@ func TestFaults(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *ownCluster){
 		"a node that stands still":  testStill,
 		"a master dies":             testMasterDies,
+		"a slot migrates, markers":  testMigrationMarked,
 		"a process ends meanwhile":  testCloseMeanwhile,
 		"a slot migrates":           testMigration,
 		"a slot migrates, replicas": testMigrationReplicated,
@@ -193,10 +194,7 @@ func migrate(t *testing.T, c *ownCluster, key string, opts ...redislock.Option) 
 	}
 	defer e.Close()
 	s := c.shardOf(key)
-	target := c.shardOf("a").master
-	for i := 0; target == s.master; i++ {
-		target = c.shardOf(fmt.Sprint(i)).master
-	}
+	target := c.otherMaster(s)
 	b, _ := watch(t, e, key)
 	heldBefore := lock.Hold{Key: key, Owner: "before:1"}
 	acquire(t, e, heldBefore)

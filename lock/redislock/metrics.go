@@ -16,13 +16,15 @@ const (
 	done result = iota
 	held
 	notHeld
+	marked
 	notSent
+	declined
 	noAnswer
 	failed
 	results
 )
 
-var resultNames = [results]string{"ok", "held", "not_held", "not_sent", "no_answer", "error"}
+var resultNames = [results]string{"ok", "held", "not_held", "marked", "not_sent", "refused", "no_answer", "error"}
 
 func resultOf(err error) result {
 	if err == nil {
@@ -34,6 +36,10 @@ func resultOf(err error) result {
 	switch {
 	case errors.Is(err, lock.ErrNotHeld):
 		return notHeld
+	case errors.Is(err, lock.ErrMarked):
+		return marked
+	case errors.Is(err, lock.ErrRefused):
+		return declined
 	case errors.Is(err, lock.ErrNotSent):
 		return notSent
 	case errors.Is(err, lock.ErrNoAnswer):
@@ -55,7 +61,7 @@ func newMetrics(name string) *metrics {
 	}
 	m := &metrics{
 		requests:     make(map[*script]*[results]atomic.Int64),
-		requestsDesc: desc("requests_total", "Requests about single locks, by command and result: ok, held (by another), not_held, not_sent, no_answer, error.", "command", "result"),
+		requestsDesc: desc("requests_total", "Requests about single locks, by command and result: ok, held (by another), not_held, marked, not_sent, refused, no_answer, error.", "command", "result"),
 		breakerDesc:  desc("breaker_open", "1 while requests to a node are refused because it does not answer.", "node"),
 		watchedDesc:  desc("watched", "Locks whose release is listened for."),
 		connsDesc:    desc("subscription_connections", "Connections that listen for releases."),

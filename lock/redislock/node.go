@@ -35,7 +35,7 @@ func (n *node) send(ctx context.Context, cmd *command) error {
 			return n.batches.send(ctx, cmd)
 		}
 		defer n.inFlight.Add(-1)
-		return n.client.Process(ctx, cmd)
+		return cmd.via(ctx, n.client)
 	})
 }
 

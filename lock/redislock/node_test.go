@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,10 +29,12 @@ const (
 type node struct {
 	addr  string
 	reply func(args []string) string // to a script; set it before the first use
+	other map[string]string          // replies to other commands, by name; OK without
 	mute  bool                       // answers nothing at all
 
-	mu   sync.Mutex
-	seen map[string]int
+	mu    sync.Mutex
+	seen  map[string]int
+	order []string // of names
 }
 
 func newNode(tb testing.TB) *node {
@@ -46,6 +49,13 @@ func (n *node) count(name string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.seen[name]
+}
+
+// inOrder returns those of the given commands that were received.
+func (n *node) inOrder(names ...string) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(n.order), func(name string) bool { return !slices.Contains(names, name) })
 }
 
 func (n *node) talk(conn net.Conn) {
@@ -71,6 +81,7 @@ func (n *node) answer(args []string) string {
 	defer n.mu.Unlock()
 	name := strings.ToLower(args[0])
 	n.seen[name]++
+	n.order = append(n.order, name)
 	switch {
 	case n.mute:
 		return noAnswer
@@ -81,6 +92,9 @@ func (n *node) answer(args []string) string {
 	case name == "cluster":
 		host, port, _ := net.SplitHostPort(n.addr)
 		return fmt.Sprintf("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$%d\r\n%s\r\n:%s\r\n", len(host), host, port)
+	}
+	if reply, ok := n.other[name]; ok {
+		return reply
 	}
 	return "+OK\r\n"
 }

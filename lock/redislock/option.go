@@ -35,7 +35,7 @@ func WithPrefix(prefix string) Option {
 
 // WithReplicas grants a lock only when n replicas of its master say within half
 // a second that they have it. Otherwise it is released again and Acquire
-// returns an error that matches lock.ErrNotSent. Each grant then takes as long
+// returns an error that matches lock.ErrRefused. Each grant then takes as long
 // as the slowest of these replicas, and none is given while there are fewer than
 // n. It makes it rarer that a failover loses a lock, and does not exclude it: a
 // replica that did not answer may be promoted. Default: 0.

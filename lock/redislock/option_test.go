@@ -90,7 +90,10 @@ func TestReplicas(t *testing.T) {
 			defer few.Close()
 			_, err = few.Acquire(t.Context(), h, ttl)
 			wantUnclear(t, err, "1 of 5 replicas")
-			wantIs(t, err, lock.ErrNotSent)
+			wantIs(t, err, lock.ErrRefused)
+			if notSent(err) {
+				t.Errorf("error %v says that nothing was sent", err)
+			}
 			if holder, err := e.Inspect(t.Context(), h.Key); err != nil || holder.Owner != "" {
 				t.Errorf("Inspect after the refusal: %+v, %v", holder, err)
 			}

@@ -75,3 +75,13 @@ func (c *ownCluster) masterOf(key string) string {
 	}
 	return node.Options().Addr
 }
+
+// otherMaster returns a master that does not have s.
+func (c *ownCluster) otherMaster(s shard) string {
+	c.t.Helper()
+	for i := 0; ; i++ {
+		if other := c.shardOf(fmt.Sprint(i)).master; other != s.master {
+			return other
+		}
+	}
+}

@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,29 +14,30 @@ import (
 // replicaTime bounds the wait for replicas.
 const replicaTime = 500 * time.Millisecond
 
-// acquireReplicated takes a lock and waits for its replicas.
-func (e *Engine) acquireReplicated(ctx context.Context, h lock.Hold, c call) (lock.Grant, error) {
-	cmd, acks, err := e.runAndWait(ctx, acquire, c)
-	if err != nil {
-		return lock.Grant{}, acquire.failed(err)
+// runReplicated runs s and waits for replicas, if it is to. Few says that fewer
+// than that have what s wrote.
+func (e *Engine) runReplicated(ctx context.Context, s *script, c call) (cmd *command, few, err error) {
+	if e.replicas == 0 {
+		cmd, err = e.run(ctx, s, c)
+		return cmd, nil, err
 	}
-	grant, err := e.granted(cmd, h.Key)
-	if err != nil || acks >= int64(e.replicas) {
-		return grant, err
+	cmd, acks, err := e.runAndWait(ctx, s, c)
+	switch {
+	case err != nil:
+		return cmd, nil, s.failed(err)
+	case acks < int64(e.replicas):
+		few = fmt.Errorf("redislock: %s: %d of %d replicas have it", s.name, acks, e.replicas)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	few := fmt.Errorf("redislock: acquire: %d of %d replicas have it", acks, e.replicas)
-	if err := e.release(ctx, h); err != nil && !errors.Is(err, lock.ErrNotHeld) {
-		return lock.Grant{}, fmt.Errorf("%w: %w", few, err)
-	}
-	return lock.Grant{}, undoneError{few}
+	return cmd, few, nil
 }
 
-// undoneError is why a lock that was granted was released again at once.
-type undoneError struct{ error }
-
-func (undoneError) Is(target error) bool { return target == lock.ErrNotSent }
+// withdraw releases a lock that too few replicas have.
+func (e *Engine) withdraw(ctx context.Context, h lock.Hold, few error) error {
+	if err := e.undo(ctx, h); err != nil {
+		return fmt.Errorf("%w: %w", few, err)
+	}
+	return fmt.Errorf("%w: %w", lock.ErrRefused, few)
+}
 
 // runAndWait runs s and then WAIT on the same connection: it speaks only of
 // what came before it there. It returns how many replicas have what s wrote.
@@ -72,7 +72,7 @@ func (e *Engine) exchange(ctx context.Context, node *redis.Client, cmd *command,
 	if asking {
 		pipe.Do(ctx, "asking")
 	}
-	_ = pipe.Process(ctx, cmd)
+	cmd.enqueue(ctx, pipe)
 	wait := pipe.Do(ctx, "wait", e.replicas, waitTime(ctx, node).Milliseconds())
 	_, _ = pipe.Exec(ctx)
 	if err := cmd.Err(); err != nil {

@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,9 +29,13 @@ func persist(ctx context.Context, ask func() error) error {
 }
 
 // Acquire implements lock.Engine. It persists.
-func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (grant lock.Grant, err error) {
+func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	return e.persistAcquire(ctx, h, ttl, false)
+}
+
+func (e *Engine) persistAcquire(ctx context.Context, h lock.Hold, ttl time.Duration, look bool) (grant lock.Grant, err error) {
 	err = persist(ctx, func() error {
-		grant, err = e.acquire(ctx, h, ttl)
+		grant, err = e.acquire(ctx, h, ttl, look)
 		return err
 	})
 	e.metrics.count(acquire, err)
@@ -49,16 +54,25 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	c := call{e.lockName(h.Key), []any{h.Owner, ttl.Milliseconds()}}
-	if e.replicas > 0 {
-		return e.acquireReplicated(ctx, h, c)
-	}
-	cmd, err := e.run(ctx, acquire, c)
+func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration, look bool) (lock.Grant, error) {
+	c := call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}, look: look}
+	cmd, few, err := e.runReplicated(ctx, acquire, c)
 	if err != nil {
 		return lock.Grant{}, err
 	}
-	return e.granted(cmd, h.Key)
+	grant, err := e.granted(cmd, h.Key)
+	_, held := errors.AsType[*lock.HeldError](err)
+	switch {
+	case err != nil && !held:
+		return lock.Grant{}, err
+	case cmd.marked() && held:
+		return lock.Grant{}, lock.ErrMarked
+	case cmd.marked():
+		return lock.Grant{}, errors.Join(lock.ErrMarked, e.undo(ctx, h))
+	case few != nil && !held:
+		return lock.Grant{}, e.withdraw(ctx, h, few)
+	}
+	return grant, err
 }
 
 // granted reads the answer to an acquire.
@@ -87,7 +101,7 @@ func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
 func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
 	calls := make([]call, len(hs))
 	for i, h := range hs {
-		calls[i] = call{e.lockName(h.Key), []any{h.Owner, ttl.Milliseconds()}}
+		calls[i] = call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}}
 	}
 	errs := make([]error, len(hs))
 	for i, cmd := range e.runAll(ctx, renew, calls) {
@@ -99,14 +113,15 @@ func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) [
 
 // Release implements lock.Engine.
 func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
-	err := e.release(ctx, h)
+	err := e.release(ctx, h, 0)
 	e.metrics.count(release, err)
 	return err
 }
 
-func (e *Engine) release(ctx context.Context, h lock.Hold) error {
+func (e *Engine) release(ctx context.Context, h lock.Hold, mark time.Duration) error {
 	name := e.lockName(h.Key)
-	cmd, err := e.run(ctx, release, call{name, []any{h.Owner, channel(name), e.bus.publish()}})
+	c := call{name: name, args: []any{h.Owner, channel(name), e.bus.publish()}, mark: mark}
+	cmd, err := e.run(ctx, release, c)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func newRouter(b *bus) *router {
 
 func (r *router) send(ctx context.Context, cmd *command) error {
 	if cmd.resend {
-		return r.cluster.Process(ctx, cmd)
+		return cmd.via(ctx, r.cluster)
 	}
 	n, err := r.node(ctx, cmd.name)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *router) send(ctx context.Context, cmd *command) error {
 	if err := n.send(ctx, cmd); !r.elsewhere(ctx, err) {
 		return err
 	}
-	return r.cluster.Process(ctx, cmd) // which follows
+	return cmd.via(ctx, r.cluster) // which follows
 }
 
 func (r *router) on(ctx context.Context, name string, request func(*redis.Client) error) error {

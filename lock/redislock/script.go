@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -50,6 +51,8 @@ func (s *script) failed(err error) error {
 type call struct {
 	name string // of the lock
 	args []any
+	look bool          // whether the lock is marked as done
+	mark time.Duration // mark it for so long; 0 = no
 }
 
 func (s *script) evalsha(ctx context.Context, c call) *command {
@@ -68,6 +71,10 @@ type command struct {
 	name   string // of the lock
 	resend bool
 	node   string
+
+	// What goes with it on the same connection: nil = nothing.
+	mark *redis.StatusCmd // before it
+	look *redis.StringCmd // after it
 }
 
 // NoRetry is asked by go-redis before it sends a command again.
@@ -77,6 +84,7 @@ func (s *script) command(ctx context.Context, verb, code string, c call) *comman
 	args := append([]any{verb, code, 1, c.name}, c.args...)
 	cmd := &command{Cmd: redis.NewCmd(ctx, args...), name: c.name, resend: s.resend}
 	cmd.SetFirstKeyPos(3)
+	cmd.attend(ctx, c)
 	return cmd
 }
 

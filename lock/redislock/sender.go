@@ -24,7 +24,7 @@ type sender interface {
 type through struct{ bus *bus }
 
 func (t through) send(ctx context.Context, cmd *command) error {
-	return t.noted(ctx, t.bus.client.Process(ctx, cmd))
+	return t.noted(ctx, cmd.via(ctx, t.bus.client))
 }
 
 func (t through) sendAll(ctx context.Context, cmds []*command) {
@@ -56,7 +56,7 @@ func pipeline(ctx context.Context, pipe redis.Pipeliner, cmds []*command) error 
 		return nil
 	}
 	for _, cmd := range cmds {
-		_ = pipe.Process(ctx, cmd)
+		cmd.enqueue(ctx, pipe)
 	}
 	_, err := pipe.Exec(ctx)
 	return err

@@ -1,0 +1,124 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// unlessMarked asks for h's key unless it is marked.
+func (c *check) unlessMarked(e lock.Engine, h lock.Hold) error {
+	c.Helper()
+	m, ok := e.(lock.Marker)
+	if !ok {
+		c.Fatalf("a %T is no lock.Marker", e)
+	}
+	_, err := m.AcquireUnlessMarked(c.ctx(), h, longTTL)
+	if err == nil {
+		c.Cleanup(func() { _ = e.Release(context.Background(), h) })
+	}
+	return err
+}
+
+func (c *check) releaseMarked(e lock.Engine, h lock.Hold, keep time.Duration) {
+	c.Helper()
+	m, ok := e.(lock.Marker)
+	if !ok {
+		c.Fatalf("a %T is no lock.Marker", e)
+	}
+	if err := m.ReleaseMarked(c.ctx(), h, keep); err != nil {
+		c.Fatalf("ReleaseMarked %q for %s: %v", h.Key, h.Owner, err)
+	}
+}
+
+// Who asks learns of the marker, in all processes and without taking the key.
+// Who does not, does not.
+func markedKeyIsRefused(c *check) {
+	if err := c.unlessMarked(c.Engine, c.mine); err != nil {
+		c.Fatalf("AcquireUnlessMarked: %v", err)
+	}
+	c.wantHeld(c.unlessMarked(c.Other, c.theirs), c.key, c.mine.Owner)
+	c.releaseMarked(c.Engine, c.mine, longTTL)
+	for range 2 {
+		for _, e := range []lock.Engine{c.Engine, c.Other} {
+			c.wantIs(c.unlessMarked(e, c.hold(c.key)), lock.ErrMarked)
+			c.wantHolder(c.key, "")
+		}
+	}
+	if err := c.unlessMarked(c.Engine, c.hold(newKey())); err != nil {
+		c.Errorf("another key: %v", err)
+	}
+	c.acquire(c.Other, c.theirs, longTTL)
+	c.wantIs(c.unlessMarked(c.Engine, c.mine), lock.ErrMarked) // whoever holds it
+	c.wantHolder(c.key, c.theirs.Owner)
+}
+
+func markExpires(c *check) {
+	c.acquire(c.Engine, c.mine, longTTL)
+	c.releaseMarked(c.Engine, c.mine, brief)
+	c.wantIs(c.unlessMarked(c.Other, c.theirs), lock.ErrMarked)
+	c.age(brief)
+	c.eventually("expired", func() bool { return c.unlessMarked(c.Other, c.theirs) == nil })
+	c.wantHolder(c.key, c.theirs.Owner)
+}
+
+// A marker and a lock share a key, and nothing else.
+func markIsNoLock(c *check) {
+	c.acquire(c.Engine, c.mine, longTTL)
+	c.releaseMarked(c.Engine, c.mine, longTTL)
+	c.acquire(c.Engine, c.mine, brief)
+	if errs := c.Engine.Renew(c.ctx(), []lock.Hold{c.mine}, longTTL); errs[0] != nil {
+		c.Errorf("Renew: %v", errs[0])
+	}
+	c.release(c.Engine, c.mine)
+	c.wantIs(c.unlessMarked(c.Other, c.theirs), lock.ErrMarked)
+}
+
+// The work is done, even if the lock had gone.
+func markWithoutLock(c *check) {
+	c.acquire(c.Other, c.theirs, longTTL)
+	m, ok := c.Engine.(lock.Marker)
+	if !ok {
+		c.Fatalf("a %T is no lock.Marker", c.Engine)
+	}
+	c.wantIs(m.ReleaseMarked(c.ctx(), c.mine, longTTL), lock.ErrNotHeld)
+	c.wantHolder(c.key, c.theirs.Owner)
+	c.wantIs(c.unlessMarked(c.Engine, c.mine), lock.ErrMarked)
+}
+
+// Of many who want to do a piece of work, in several processes, one does it, and
+// all others learn that it is done.
+func markedWorkIsDoneOnce(c *check) {
+	var did, told atomic.Int32
+	var wg sync.WaitGroup
+	ctx := c.ctx()
+	const callers = 8
+	for _, e := range []lock.Engine{c.Engine, c.Engine, c.Other} {
+		l := c.locker(e, lock.Config{})
+		for range callers {
+			wg.Go(func() {
+				lease, err := l.Acquire(ctx, c.key, lock.UnlessMarked())
+				switch {
+				case errors.Is(err, lock.ErrMarked):
+					told.Add(1)
+				case err != nil:
+					c.Errorf("Acquire: %v", err)
+				default:
+					did.Add(1)
+					if err := lease.ReleaseMarked(ctx, longTTL); err != nil {
+						c.Errorf("ReleaseMarked: %v", err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if did.Load() != 1 || told.Load() != 3*callers-1 {
+		c.Errorf("%d did the work and %d were told, want 1 and %d", did.Load(), told.Load(), 3*callers-1)
+	}
+	c.wantHolder(c.key, "")
+}

@@ -1,0 +1,223 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+const keep = time.Hour
+
+func releaseMarked(tb testing.TB, lease *lock.Lease) {
+	tb.Helper()
+	if err := lease.ReleaseMarked(context.Background(), keep); err != nil {
+		tb.Errorf("ReleaseMarked: %v", err)
+	}
+}
+
+// waitMarked is wait for a caller that asks for the marker.
+func waitMarked(t *testing.T, l *lock.Locker, key string) *waiter {
+	t.Helper()
+	return waitWith(t.Context(), t, l, key, lock.UnlessMarked())
+}
+
+func TestMarkedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l, other := newLocker(t, engine, lock.Config{}), newLocker(t, engine, lock.Config{})
+		lease, err := l.Acquire(t.Context(), "k", lock.UnlessMarked())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = other.TryAcquire(t.Context(), "k", lock.UnlessMarked())
+		wantHeld(t, err, "k", lease.Owner())
+		releaseMarked(t, lease)
+		for _, l := range []*lock.Locker{l, other} {
+			_, err := l.Acquire(t.Context(), "k", lock.UnlessMarked())
+			wantIs(t, err, lock.ErrMarked)
+			_, err = l.TryAcquire(t.Context(), "k", lock.UnlessMarked())
+			wantIs(t, err, lock.ErrMarked)
+			release(t, acquire(t, l, "k"))
+		}
+		wantIs(t, lease.ReleaseMarked(t.Context(), keep), lock.ErrNotHeld)
+		pass(keep)
+		lease, err = l.TryAcquire(t.Context(), "k", lock.UnlessMarked())
+		if err != nil {
+			t.Fatalf("after the marker has expired: %v", err)
+		}
+		if err := lease.ReleaseMarked(t.Context(), 0); err != nil {
+			t.Errorf("ReleaseMarked for no time: %v", err)
+		}
+		release(t, mustAcquireUnlessMarked(t, l, "k"))
+	})
+}
+
+func mustAcquireUnlessMarked(t *testing.T, l *lock.Locker, key string) *lock.Lease {
+	t.Helper()
+	lease, err := l.TryAcquire(t.Context(), key, lock.UnlessMarked())
+	if err != nil {
+		t.Fatalf("TryAcquire: %v", err)
+	}
+	return lease
+}
+
+// Each of those who wait asks the engine; those who wait for the lock and not
+// for the work get it.
+func TestMarkedKeyWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{HandOver: time.Hour})
+		lease := mustAcquireUnlessMarked(t, l, "k")
+		queue := []*waiter{waitMarked(t, l, "k"), wait(t, l, "k"), waitMarked(t, l, "k"), wait(t, l, "k")}
+		releaseMarked(t, lease)
+		wantIs(t, queue[0].failed(t), lock.ErrMarked)
+		second := queue[1].got(t)
+		release(t, second)
+		wantIs(t, queue[2].failed(t), lock.ErrMarked)
+		release(t, queue[3].got(t))
+		engine.wantFree(t, "k")
+	})
+}
+
+// There is no hand-over in memory to callers who ask for the marker, nor from
+// them, nor from a holder who marks the key.
+func TestNoHandOverOfMarkers(t *testing.T) {
+	plain := func(t *testing.T, l *lock.Locker) *lock.Lease { t.Helper(); return acquire(t, l, "k") }
+	asking := func(t *testing.T, l *lock.Locker) *lock.Lease {
+		t.Helper()
+		return mustAcquireUnlessMarked(t, l, "k")
+	}
+	for name, tt := range map[string]struct {
+		first  func(*testing.T, *lock.Locker) *lock.Lease
+		wait   func(*testing.T, *lock.Locker, string) *waiter
+		marked bool
+		same   bool
+	}{
+		"neither asks":       {plain, wait, false, true},
+		"the holder asked":   {asking, wait, false, false},
+		"the waiter asks":    {plain, waitMarked, false, false},
+		"the holder marks":   {plain, wait, true, false},
+		"both of them asked": {asking, waitMarked, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLocker(t, newFaults(), lock.Config{HandOver: time.Hour})
+				first := tt.first(t, l)
+				w := tt.wait(t, l, "k")
+				if tt.marked {
+					releaseMarked(t, first)
+				} else {
+					release(t, first)
+				}
+				second := w.got(t)
+				if same := second.Owner() == first.Owner(); same != tt.same {
+					t.Errorf("handed over = %v, want %v", same, tt.same)
+				}
+				release(t, second)
+			})
+		})
+	}
+}
+
+// A nested lease is on a lock that is held already, and does not end it.
+func TestMarkerAndNestedLeases(t *testing.T) {
+	engine := newFaults()
+	l := newLocker(t, engine, lock.Config{})
+	lease := acquire(t, l, "k")
+	nested, err := l.Acquire(lease.Context(), "k", lock.UnlessMarked())
+	if err != nil {
+		t.Fatal(err)
+	}
+	releaseMarked(t, nested)
+	release(t, lease)
+	release(t, mustAcquireUnlessMarked(t, l, "k")) // as documented: not marked
+}
+
+func TestEngineWithoutMarkers(t *testing.T) {
+	l := newLocker(t, yes{}, lock.Config{})
+	_, err := l.Acquire(t.Context(), "k", lock.UnlessMarked())
+	wantIs(t, err, lock.ErrNoMarker)
+	_, err = l.TryAcquire(t.Context(), "k", lock.UnlessMarked())
+	wantIs(t, err, lock.ErrNoMarker)
+	releaseMarked(t, acquire(t, l, "k"))
+}
+
+// odd is a Marker that takes what is marked and can't free it again.
+type odd struct{ *faults }
+
+func (o odd) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	if _, err := o.faults.Engine.Acquire(ctx, h, ttl); err != nil {
+		return lock.Grant{}, err
+	}
+	return lock.Grant{}, fmt.Errorf("%w: %w", lock.ErrMarked, lock.ErrNoAnswer)
+}
+
+func TestMarkedButTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, odd{engine}, lock.Config{})
+		_, err := l.Acquire(t.Context(), "k", lock.UnlessMarked())
+		wantIs(t, err, lock.ErrMarked)
+		if errors.Is(err, lock.ErrNoAnswer) {
+			t.Errorf("error %v tells the caller what is none of his business", err)
+		}
+		synctest.Wait()
+		engine.wantFree(t, "k")
+		engine.wantSent(t, requests{release: 1})
+	})
+}
+
+// What is refused leaves nothing to release, and a wait goes on.
+func TestRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		engine.onAcquire(func(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+			return lock.Grant{}, lock.ErrRefused
+		})
+		_, err := l.TryAcquire(t.Context(), "k")
+		wantIs(t, err, lock.ErrRefused)
+		w := wait(t, l, "k")
+		pass(time.Second)
+		engine.onAcquire(nil)
+		pass(100 * time.Millisecond)
+		release(t, w.got(t))
+		if n := engine.sent().release; n != 1 {
+			t.Errorf("%d releases, want 1", n)
+		}
+	})
+}
+
+// marking is an engine that says yes and forgets markers.
+type marking struct{ yes }
+
+func (m marking) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	return m.Acquire(ctx, h, ttl)
+}
+
+func (m marking) ReleaseMarked(ctx context.Context, h lock.Hold, _ time.Duration) error {
+	return m.Release(ctx, h)
+}
+
+func TestOptionsDoNotAllocate(t *testing.T) {
+	l := newLocker(t, marking{}, lock.Config{})
+	cycle := func(opts ...lock.AcquireOption) func() {
+		return func() {
+			lease, err := l.TryAcquire(t.Context(), "k", opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, lease)
+		}
+	}
+	testing.AllocsPerRun(100, cycle()) // numbers below 100 are written without an allocation
+	without, with := testing.AllocsPerRun(100, cycle()), testing.AllocsPerRun(100, cycle(lock.UnlessMarked()))
+	if with != without {
+		t.Errorf("%v allocations with options, %v without", with, without)
+	}
+}
