@@ -20,6 +20,7 @@ type nodes struct {
 	mu      sync.Mutex
 	batches map[string][]int // sizes of the renewals of each node
 	hung    string           // a node that does not answer
+	heir    string           // has all keys now, empty = nobody
 }
 
 func newNodes() *nodes { return &nodes{faults: newFaults(), batches: make(map[string][]int)} }
@@ -35,14 +36,26 @@ func (n *nodes) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lo
 	return grant, err
 }
 
+// heirs is nodes that can tell which node has a key now.
+type heirs struct{ *nodes }
+
+func (h heirs) Node(key string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.heir != "" {
+		return h.heir
+	}
+	return nodeOf(key)
+}
+
 func (n *nodes) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
 	node := nodeOf(hs[0].Key)
+	n.mu.Lock()
 	for _, h := range hs {
-		if nodeOf(h.Key) != node {
+		if nodeOf(h.Key) != node && n.heir == "" {
 			panic("two nodes in one batch")
 		}
 	}
-	n.mu.Lock()
 	n.batches[node] = append(n.batches[node], len(hs))
 	hung := n.hung == node
 	n.mu.Unlock()
@@ -158,5 +171,30 @@ func TestVerdictsAreApart(t *testing.T) {
 		pass(ttl)
 		wantAlive(t, good, true)
 		wantAlive(t, bad, false)
+	})
+}
+
+// Batches are made by the node that has the keys now, if the engine can tell.
+func TestBatchesAfterFailover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := heirs{newNodes()}
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		leases := []*lock.Lease{acquire(t, l, "a:1"), acquire(t, l, "a:2"), acquire(t, l, "b:1")}
+		pass(renewed)
+		engine.wantBatches(t, map[string][]int{"a": {2}, "b": {1}})
+		engine.mu.Lock()
+		engine.heir = "c"
+		engine.mu.Unlock()
+		pass(renewed)
+		sizes := 0
+		for _, batches := range engine.take() {
+			sizes += len(batches)
+		}
+		if sizes != 1 {
+			t.Errorf("%d batches to one node, want 1", sizes)
+		}
+		for _, lease := range leases {
+			release(t, lease)
+		}
 	})
 }

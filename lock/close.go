@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Close refuses new acquires, ends those that wait with ErrClosed, and waits
+// Close refuses new acquires, but not those that are nested in a lease that
+// lives, ends those that wait with ErrClosed, and waits
 // until every lease has been released or abandoned. Holds that may still exist,
 // because a release or an acquire was not answered, are released again and again
 // until an answer comes or they have expired: through a failover, give Close the
@@ -81,7 +82,7 @@ func (l *Locker) leftBehind() (n int) {
 // holds are due at once, even those whose last release was answered.
 func (l *Locker) halt() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlock()
 	if l.halted {
 		return
 	}

@@ -19,6 +19,8 @@ type Engine interface {
 	// Renew lets each hold live for another ttl from now and returns one
 	// verdict per hold, in order: nil, an error that matches ErrNotHeld when
 	// the owner does not have the key, or what kept the engine from knowing.
+	// The holds of a batch were granted by one node; if the engine has a method
+	// Node(key string) string, which must not block, it is told the same by it.
 	Renew(ctx context.Context, hs []Hold, ttl time.Duration) []error
 
 	// Release frees h.Key. It returns an error that matches ErrNotHeld when

@@ -9,7 +9,7 @@ import (
 // keep puts a new grant under the watchdog's care.
 func (l *Locker) keep(g *grant) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlock()
 	heap.Push(&l.grants, g)
 	switch {
 	case l.halted:
@@ -34,95 +34,100 @@ func (l *Locker) adopt(ctx context.Context, g *grant) *Lease {
 	return lease
 }
 
-// ending is what a release has to do.
-type ending int
+// duty is what a release has to do.
+type duty int
 
 const (
-	nothing    ending = iota // the lease has been released or abandoned
-	keep                     // an outer or a nested lease keeps the hold
-	handOver                 // done in memory
-	free                     // ask the engine, then leave the gate and call finish
-	lostBefore               // the lock was lost, and its last holder is done now
+	nothing    duty = iota // the lease has been released or abandoned
+	keep                   // an outer or a nested lease keeps the hold
+	handOver               // done in memory
+	free                   // ask the engine, then leave the gate and call finish
+	lostBefore             // the lock was lost, and its last holder is done now
 )
 
 // end is the first half of a release, which is not done in memory if the key is
 // to be marked.
-func (l *Locker) end(lease *Lease, marked bool) ending {
+func (l *Locker) end(lease *Lease, marked bool) duty {
+	d, cancel := l.endLocked(lease, marked)
+	if cancel != nil {
+		cancel(ErrNotHeld)
+	}
+	return d
+}
+
+func (l *Locker) endLocked(lease *Lease, marked bool) (duty, context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := lease.grant
 	if lease.done || g.term != lease.term {
-		return nothing
+		return nothing, nil
 	}
 	lease.done = true
 	lease.released.Store(g.state == held)
 	g.holds--
+	cancel := g.cancel // whom the lock is passed to has another
 	switch {
 	case g.state != held && g.state != gone:
-		return nothing
+		return nothing, nil
 	case g.holds > 0 && g.state == held:
-		return keep
+		return keep, nil
 	case g.holds > 0:
-		return nothing // lost, with holders who are not done
+		return nothing, nil // lost, with holders who are not done
 	case g.state == gone:
 		g.state = ended
-		return lostBefore
+		return lostBefore, nil
 	case !marked && g.mayPass(l.now()) && l.gates.pass(g.hold.Key, g):
 		g.state = passing
-		g.cancel(ErrNotHeld)
 		l.finishLocked()
-		return handOver
+		return handOver, cancel
 	}
 	g.state = ended
 	heap.Remove(&l.grants, g.index)
-	g.cancel(ErrNotHeld)
-	return free
+	return free, cancel
 }
 
-func (l *Locker) abandon(lease *Lease) {
+// abandon returns what ends the context of the lease, or nil.
+func (l *Locker) abandon(lease *Lease) context.CancelCauseFunc {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := lease.grant
 	if g.state != held || g.term != lease.term || lease.done {
-		return
+		return nil
 	}
 	g.state = abandoned
 	g.due, g.limit = never, never
 	heap.Fix(&l.grants, g.index)
-	g.cancel(ErrNotHeld)
 	l.finishLocked()
 	l.prod()
+	return g.cancel
 }
 
-// outlived ends a lease that is past its deadline, if the watchdog has not.
+// outlived ends a lease that is past its deadline, if nobody else has.
 func (l *Locker) outlived(lease *Lease) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlock()
 	if g := lease.grant; g.state == held && g.term == lease.term {
 		l.lose(g, g.lost(ErrLost, "not renewed in time"), lostDeadline)
 	}
 }
 
 // lose ends a grant that is held, or passing, and can no longer be believed in.
-// The caller holds l.mu.
+// The caller holds l.mu and calls l.unlock.
 func (l *Locker) lose(g *grant, cause error, why lostReason) {
 	heap.Remove(&l.grants, g.index)
 	l.metrics.lost.add(why)
-	l.cfg.Logger.Warn("lock lost", "key", g.hold.Key, "owner", g.hold.Owner,
-		"node", g.place.Node, "slot", g.place.Slot, "error", cause)
+	l.news.lost = append(l.news.lost, lossOf{g, cause})
 	if g.state == passing { // who takes it is inside the gate already, and will see
 		g.state = ended
 		l.retireLocked(g.hold, l.now(), false)
 		return
 	}
 	g.state = gone
-	g.cancel(cause)
-	l.gates.leave(g.hold.Key, false)
-	l.finishLocked()
+	l.news.ended = append(l.news.ended, ending{g.cancel, cause, g.hold.Key})
 }
 
 // expire ends a grant that is past its deadline or its limit. The caller holds
-// l.mu.
+// l.mu and calls l.unlock.
 func (l *Locker) expire(g *grant, now int64) {
 	switch {
 	case g.state == abandoned:

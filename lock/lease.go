@@ -78,6 +78,12 @@ func (l *Lease) Err() error {
 		}
 		k.outlived(l)
 	}
+	return l.end()
+}
+
+// end returns why the lease has ended. Who ended it may be about to say so.
+func (l *Lease) end() error {
+	<-l.ctx.Done()
 	return context.Cause(l.ctx)
 }
 
@@ -122,9 +128,12 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	case free:
 	case lostBefore: // it may be in the engine still, and its holder is done now
 		k.retire(g.hold, k.now(), false)
-		return context.Cause(l.ctx)
+		return l.end()
 	default:
-		return l.Err()
+		if l.released.Load() {
+			return ErrNotHeld
+		}
+		return l.end()
 	}
 	defer k.finish()
 	defer k.gates.leave(g.hold.Key, true)
@@ -147,7 +156,11 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 // Abandon stops renewing the lock without releasing it, for a holder that does
 // not know whether its work took effect. No caller of this Locker gets the key
 // before the lease's deadline.
-func (l *Lease) Abandon() { l.grant.locker.abandon(l) }
+func (l *Lease) Abandon() {
+	if cancel := l.grant.locker.abandon(l); cancel != nil {
+		cancel(ErrNotHeld)
+	}
+}
 
 // holder tells what is known about the holder of a grant, which may be nil.
 func (g *grant) holder() Holder {

@@ -43,6 +43,7 @@ type Locker struct {
 	wakesAt   int64      // when the watchdog wakes by itself
 	retired   []*retiree // the one that was tried last is the last
 	releasing int        // how many of them are being released
+	news      news       // told by unlock
 }
 
 // New returns a Locker on engine. It does not ask the engine for anything. The
@@ -87,8 +88,9 @@ func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
 //
 // If ctx comes from a living lease of this Locker on key (Lease.Context,
 // Lease.Within), another lease on the same lock is returned at once, whatever
-// the options; the last Release ends the hold. Goroutines that share such a
-// context get no exclusion from each other.
+// the options and even while Close waits for that lease; the last Release ends
+// the hold. Goroutines that share such a context get no exclusion from each
+// other.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	start := l.now()
 	lease, err := l.acquire(ctx, key, opts)
@@ -97,16 +99,15 @@ func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption)
 }
 
 func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
-	c, err := l.claim(key, opts)
+	c, err := l.claim(ctx, key, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.begin(ctx, key); err != nil {
-		return nil, err
-	}
 	if lease := l.nested(ctx, key); lease != nil {
-		l.finish()
 		return lease, nil
+	}
+	if !l.begin() {
+		return nil, ErrClosed
 	}
 	t, ok := l.gates.enter(ctx, c, l.closing)
 	if !ok {
@@ -136,16 +137,15 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOpti
 }
 
 func (l *Locker) tryAcquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
-	c, err := l.claim(key, opts)
+	c, err := l.claim(ctx, key, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.begin(ctx, key); err != nil {
-		return nil, err
-	}
 	if lease := l.nested(ctx, key); lease != nil {
-		l.finish()
 		return lease, nil
+	}
+	if !l.begin() {
+		return nil, ErrClosed
 	}
 	if inside, ok := l.gates.tryEnter(key); !ok {
 		l.finish()
@@ -250,18 +250,15 @@ func (l *Locker) Ping(ctx context.Context) error {
 	return p.Ping(ctx)
 }
 
-// begin counts an acquire in.
-func (l *Locker) begin(ctx context.Context, key string) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("acquire lock %q: %w", key, err)
-	}
+// begin counts an acquire in, unless the Locker is closed.
+func (l *Locker) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return ErrClosed
+		return false
 	}
 	l.active++
-	return nil
+	return true
 }
 
 // finish counts an acquire that got nothing, or a lease that has ended, out.

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -45,7 +46,7 @@ type claim struct {
 	unlessMarked bool
 }
 
-func (l *Locker) claim(key string, opts []AcquireOption) (claim, error) {
+func (l *Locker) claim(ctx context.Context, key string, opts []AcquireOption) (claim, error) {
 	c := claim{key: key}
 	for _, o := range opts {
 		c.unlessMarked = c.unlessMarked || o.unlessMarked
@@ -53,7 +54,13 @@ func (l *Locker) claim(key string, opts []AcquireOption) (claim, error) {
 	if _, ok := l.engine.(Marker); c.unlessMarked && !ok {
 		return c, ErrNoMarker
 	}
-	return c, CheckKey(key)
+	if err := CheckKey(key); err != nil {
+		return c, err
+	}
+	if err := ctx.Err(); err != nil {
+		return c, fmt.Errorf("acquire lock %q: %w", key, err)
+	}
+	return c, nil
 }
 
 // request sends an acquire to the engine.

@@ -34,7 +34,7 @@ func (l *Locker) watch() {
 
 // round does what is due and returns how long until the next thing is.
 func (l *Locker) round(now int64) time.Duration {
-	for _, due := range l.collectDue(now) {
+	for _, due := range l.byNode(l.collectDue(now)) {
 		for batch := range slices.Chunk(due, maxBatch) {
 			l.requests.Go(func() { l.renew(batch) })
 		}
@@ -52,12 +52,10 @@ func (l *Locker) round(now int64) time.Duration {
 }
 
 // collectDue ends the grants that have passed their deadline and returns those
-// that are due for renewal, by node, so that a slow node delays none but its
-// own. It takes those along that will be due soon.
-func (l *Locker) collectDue(now int64) map[string][]*grant {
+// that are due for renewal. It takes those along that will be due soon.
+func (l *Locker) collectDue(now int64) (due []*grant) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	var due map[string][]*grant
+	defer l.unlock()
 	soon := now
 	for len(l.grants) > 0 {
 		g := l.grants[0]
@@ -71,12 +69,27 @@ func (l *Locker) collectDue(now int64) map[string][]*grant {
 		soon = now + int64(l.cfg.TTL/60)
 		g.due = never
 		heap.Fix(&l.grants, g.index)
-		if due == nil {
-			due = make(map[string][]*grant)
-		}
-		due[g.place.Node] = append(due[g.place.Node], g)
+		due = append(due, g)
 	}
 	return due
+}
+
+// byNode sorts grants by the node that has them, so that a slow node delays none
+// but its own: if the engine can tell, by the one that has them now.
+func (l *Locker) byNode(due []*grant) map[string][]*grant {
+	if len(due) == 0 {
+		return nil
+	}
+	finder, _ := l.engine.(interface{ Node(key string) string })
+	nodes := make(map[string][]*grant)
+	for _, g := range due {
+		node := g.place.Node
+		if finder != nil {
+			node = finder.Node(g.hold.Key)
+		}
+		nodes[node] = append(nodes[node], g)
+	}
+	return nodes
 }
 
 func (l *Locker) renew(batch []*grant) {
@@ -94,14 +107,15 @@ func (l *Locker) renew(batch []*grant) {
 	}
 
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlock()
 	for i, g := range batch {
 		l.afterRenewal(g, sent, errs[i])
 	}
 	l.prod()
 }
 
-// afterRenewal takes in the verdict on one grant. The caller holds l.mu.
+// afterRenewal takes in the verdict on one grant. The caller holds l.mu and calls
+// l.unlock.
 func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 	if g.state != held && g.state != passing {
 		return // it ended, or was abandoned, meanwhile
@@ -117,7 +131,7 @@ func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 		g.faltered = true
 		g.due = l.now() + int64(l.cfg.TTL/20)
 		l.metrics.renewalsFailed.Add(1)
-		l.cfg.Logger.Warn("renew lock", "key", g.hold.Key, "node", g.place.Node, "error", err)
+		l.news.stalled.add(g, err)
 	}
 	heap.Fix(&l.grants, g.index)
 }

@@ -84,6 +84,16 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 	return e.waker.watch(ctx, e.lockName(key), wake)
 }
 
+// Node returns the address of the node that has the lock on key now, as far as
+// is known, and "" otherwise.
+func (e *Engine) Node(key string) string {
+	node, err := e.bus.master(context.Background(), e.lockName(key))
+	if err != nil {
+		return ""
+	}
+	return node.Options().Addr
+}
+
 // lockName is the name of a key's lock in Redis.
 func (e *Engine) lockName(key string) string { return e.prefix + key }
 
