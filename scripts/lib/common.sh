@@ -15,17 +15,28 @@ die() {
 [[ $stack =~ ^[a-z0-9][a-z0-9-]{0,30}$ ]] ||
   die "BELAY_STACK must be up to 31 lower-case letters, digits and dashes"
 
+usual_servers=(redis mariadb rabbitmq)
+extra_servers=(mysql mariadb11 postgres rabbitmq4)
+servers=("${usual_servers[@]}" "${extra_servers[@]}")
+
 check_servers() {
   local server
   for server in "$@"; do
-    [[ $server =~ ^(redis|mariadb|rabbitmq)$ ]] || die "no such server: $server (redis, mariadb, rabbitmq)"
+    [[ " ${servers[*]} " == *" $server "* ]] || die "no such server: $server (there are ${servers[*]})"
   done
 }
 
 check_node() {
   [[ $# -eq 2 ]] || die "$1 takes the name of one node"
-  [[ $2 =~ ^(redis-[1-6]|mariadb|rabbitmq)$ ]] || die "no such node: $2 (redis-1 .. redis-6, mariadb, rabbitmq)"
+  [[ $2 =~ ^redis-[1-6]$ || " ${servers[*]:1} " == *" $2 "* ]] ||
+    die "no such node: $2 (there are redis-1 .. redis-6 ${servers[*]:1})"
+  # Its sessions are processes of their own, which would go on.
+  [[ "$1 $2" != "pause postgres" ]] || die "postgres can't be paused"
 }
+
+# private_file FILE writes standard input to a file that nobody else can read,
+# not even for the moment before its mode is set.
+private_file() { (umask 077 && rm -f "$1" && cat >"$1"); }
 
 # lock_stack lets one command at a time change the stack. The lock ends with
 # the process; servers do not inherit it.
@@ -53,13 +64,13 @@ choose_ports() {
   [[ $port =~ ^[0-9]{4,5}$ && $port -ge 1024 && $port -le 65000 ]] ||
     die "BELAY_STACK_PORT=$port is not a port between 1024 and 65000"
   if [[ ! -e $dir/password ]]; then
-    (umask 077 && od -An -N12 -tx1 /dev/urandom | tr -d ' \n' >"$dir/password")
+    od -An -N12 -tx1 /dev/urandom | tr -d ' \n' | private_file "$dir/password"
   fi
   echo "$port" >"$dir/port"
 }
 
-# port_of NODE: where it listens. Also NODE-bus of a Redis node, rabbitmq-api
-# and rabbitmq-dist.
+# port_of NODE: where it listens. Also NODE-bus of a Redis node, NODE-api and
+# NODE-dist of a RabbitMQ.
 port_of() {
   local base=17000
   if [[ -e $dir/port ]]; then
@@ -74,9 +85,17 @@ port_of() {
       echo $((base + 10 + ${node#redis-}))
       ;;
     mariadb) echo $((base + 20)) ;;
+    mysql) echo $((base + 21)) ;;
+    mariadb11) echo $((base + 22)) ;;
+    postgres) echo $((base + 23)) ;;
+    nginx) echo $((base + 25)) ;;
     rabbitmq) echo $((base + 30)) ;;
     rabbitmq-api) echo $((base + 31)) ;;
     rabbitmq-dist) echo $((base + 32)) ;;
     epmd) echo $((base + 33)) ;;
+    rabbitmq4) echo $((base + 34)) ;;
+    rabbitmq4-api) echo $((base + 35)) ;;
+    rabbitmq4-dist) echo $((base + 36)) ;;
+    epmd4) echo $((base + 37)) ;;
   esac
 }

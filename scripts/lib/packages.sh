@@ -1,26 +1,19 @@
 # shellcheck shell=bash
-# Debian packages that the stack and the tests need.
+# Debian packages that the stack, the tests and the benchmarks need.
 
-# ensure_packages KIND... installs what the named kinds (redis, mariadb,
-# rabbitmq, compiler) lack, or says what to install when it may not.
+# ensure_packages KIND... installs what the named kinds (the servers, and
+# compiler) lack, or says what to install when it may not.
 ensure_packages() {
-  local kind missing=()
+  local kind packages
   for kind in "$@"; do
-    "have_$kind" || missing+=("$kind")
-  done
-  [[ ${#missing[@]} -gt 0 ]] || return 0
-
-  local packages=()
-  for kind in "${missing[@]}"; do
-    read -ra packages <<<"${packages[*]} $(packages_of "$kind")"
-  done
-  if ! command -v apt-get >/dev/null || [[ $(id -u) -ne 0 ]]; then
-    die "missing packages; as root: apt-get install --no-install-recommends ${packages[*]}"
-  fi
-  say "installing ${packages[*]}"
-  apt_install "${packages[@]}"
-  for kind in "${missing[@]}"; do
-    "have_$kind" || die "$kind is still missing after its packages were installed"
+    if ! "have_$kind"; then
+      read -ra packages <<<"$(packages_of "$kind")"
+      need "$kind" "${packages[@]}"
+      "have_$kind" || die "$kind is still missing after ${packages[*]} was installed"
+    fi
+    if [[ -n ${sid_packages[$kind]:-} ]]; then
+      sid_fetch "$kind"
+    fi
   done
 }
 
@@ -28,20 +21,51 @@ packages_of() {
   case $1 in
     redis) echo redis-server redis-tools ;;
     mariadb) echo mariadb-server ;;
+    mysql | mariadb11) echo mariadb-client ;;
     rabbitmq) echo rabbitmq-server ;;
+    postgres) echo postgresql ;;
     compiler) echo gcc libc6-dev ;;
   esac
 }
 
 have_redis() { command -v redis-server >/dev/null && command -v redis-cli >/dev/null; }
 have_mariadb() { command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null && command -v mariadb >/dev/null; }
+have_mysql() { command -v mariadb >/dev/null; }
+have_mariadb11() { have_mysql; }
 have_rabbitmq() { [[ -x $RABBITMQ_SERVER ]] && command -v epmd >/dev/null; }
+have_rabbitmq4() { true; }
+have_postgres() { postgres_programs >/dev/null; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
 
+# need WHAT PACKAGE... installs those packages that are missing, and says that
+# WHAT needs them.
+need() {
+  local what=$1 package missing=()
+  shift
+  for package in "$@"; do
+    installed "$package" || missing+=("$package")
+  done
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  if ! command -v apt-get >/dev/null || [[ $(id -u) -ne 0 ]]; then
+    die "$what needs packages that are missing; as root: apt-get install --no-install-recommends ${missing[*]}"
+  fi
+  say "installing ${missing[*]} for $what"
+  apt_install "${missing[@]}" || die "$what needs ${missing[*]}, and apt-get could not install that"
+}
+
+installed() {
+  local state
+  # shellcheck disable=SC2016 # dpkg's variable, not the shell's
+  state=$(dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null) && [[ $state == *installed* && $state != *not-installed* ]]
+}
+
 # apt_install keeps the packages from starting their own services: Debian asks
-# /usr/sbin/policy-rc.d, and 101 means "do not".
+# /usr/sbin/policy-rc.d, and 101 means "do not". One at a time: another would
+# lose that file when the first one is done.
 apt_install() (
   policy=/usr/sbin/policy-rc.d
+  exec 8>/run/lock/belay-apt
+  flock -w 900 8
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
   if [[ ! -e $policy ]]; then
@@ -51,8 +75,10 @@ apt_install() (
   fi
   export DEBIAN_FRONTEND=noninteractive
   apt=(apt-get -q -y -o DPkg::Lock::Timeout=300)
-  if ! { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "$@"; } </dev/null >"$log" 2>&1; then
+  # Some source may not answer while the one that matters does.
+  "${apt[@]}" update </dev/null >"$log" 2>&1 8>&- || true
+  if ! "${apt[@]}" install --no-install-recommends "$@" </dev/null >>"$log" 2>&1 8>&-; then
     tail -n 15 "$log" >&2
-    die "apt-get could not install $*"
+    return 1
   fi
 )

@@ -1,0 +1,129 @@
+# shellcheck shell=bash
+# MariaDB, and beside it on demand the real MySQL and a newer MariaDB. All have
+# durable commits, and a user and a database named belay.
+
+up_mariadb() { up_database mariadb; }
+heal_mariadb() { heal_database mariadb; }
+start_mariadb() { start_database mariadb; }
+up_mysql() { up_database mysql; }
+heal_mysql() { heal_database mysql; }
+start_mysql() { start_database mysql; }
+up_mariadb11() { up_database mariadb11; }
+heal_mariadb11() { heal_database mariadb11; }
+start_mariadb11() { start_database mariadb11; }
+
+up_database() {
+  if alive "$1"; then
+    say "$1 is already up on port $(port_of "$1")"
+  else
+    say "starting $1 on port $(port_of "$1")"
+  fi
+  heal_database "$1"
+  touch "$dir/$1.ready"
+}
+
+heal_database() {
+  resume_paused "$1"
+  start_database "$1"
+}
+
+start_database() {
+  if ! alive "$1"; then
+    need_ports "$1"
+    # Without the mark the first start was cut short, and half a data
+    # directory is worth nothing.
+    [[ -e $dir/$1.ready ]] || create_database "$1"
+    launch_database "$1"
+  fi
+  wait_for "$1" 60 "answer from $1" database_answers "$1"
+}
+
+create_database() {
+  local node=$1 password
+  rm -rf "${dir:?}/$node"
+  mkdir -p "$dir/$node"
+  "create_$node" >"$dir/log/$node-install.log" 2>&1 </dev/null ||
+    fail_with_log "$node-install" "the data of $node could not be created"
+  password=$(<"$dir/password")
+  private_file "$dir/$node/init.sql" <<SQL
+CREATE DATABASE IF NOT EXISTS belay;
+CREATE USER IF NOT EXISTS belay IDENTIFIED BY '$password';
+GRANT ALL PRIVILEGES ON *.* TO belay;
+$([[ $node != mysql ]] || echo 'DROP USER IF EXISTS root@localhost;')
+SQL
+}
+
+# create_mariadb works from inside the folder, as mariadb-install-db does not
+# understand a path with spaces; --force: the host's name need not resolve.
+create_mariadb() {
+  env -C "$dir/mariadb" mariadb-install-db --no-defaults --force --datadir=./data --user="$(id -un)" \
+    --skip-test-db --auth-root-authentication-method=socket
+}
+
+# MySQL's first user has no password; init.sql drops it.
+create_mysql() {
+  local program
+  mysql_program
+  "${program[@]}" --initialize-insecure
+}
+
+# create_mariadb11 is what mariadb-install-db does, which finds no server that
+# is elsewhere. The server wants each statement to end its line.
+create_mariadb11() {
+  local program share name
+  mariadb11_program
+  share=$(sid_tree mariadb11)/usr/share/mariadb
+  mkdir -p "$dir/mariadb11/data"
+  {
+    echo 'CREATE DATABASE mysql;'
+    echo 'USE mysql;'
+    echo "SET @auth_root_socket = 'root';"
+    for name in system_tables performance_tables system_tables_data; do
+      cat "$share/mariadb_$name.sql"
+    done
+    cat "$share"/{fill_help_tables,maria_add_gis_sp_bootstrap,mariadb_sys_schema}.sql
+  } | "${program[@]}" --bootstrap --enforce-storage-engine=''
+}
+
+mariadb_program() { program=("$(command -v mariadbd)" --no-defaults --user="$(id -un)" --datadir="$dir/mariadb/data"); }
+
+mysql_program() {
+  local tree
+  tree=$(sid_tree mysql)
+  sid_program mysql usr/sbin/mysqld
+  program+=(--no-defaults --user="$(id -un)" --basedir="$tree/usr" --lc-messages-dir="$tree/usr/share/mysql"
+    --datadir="$dir/mysql/data" --mysqlx=OFF --secure-file-priv=NULL)
+}
+
+mariadb11_program() {
+  local tree
+  tree=$(sid_tree mariadb11)
+  sid_program mariadb11 usr/sbin/mariadbd
+  program+=(--no-defaults --user="$(id -un)" --basedir="$tree/usr" --lc-messages-dir="$tree/usr/share/mariadb"
+    --datadir="$dir/mariadb11/data")
+}
+
+# The socket's path is relative to the data directory: a full one may be longer
+# than the 107 bytes that a socket can have.
+#
+# MySQL takes a killed process that nobody has reaped for one that still uses
+# the socket, by the lock file beside it.
+launch_database() {
+  local program
+  "$1_program"
+  rm -f "$dir/$1/data/server.sock.lock"
+  launch "$1" "${program[@]}" --init-file="$dir/$1/init.sql" \
+    --bind-address=127.0.0.1 --port="$(port_of "$1")" --socket=server.sock --pid-file=server.pid \
+    --skip-name-resolve --max-connections=1000 --default-time-zone=+00:00 \
+    --character-set-server=utf8mb4 \
+    --innodb-flush-log-at-trx-commit=1
+}
+
+database_answers() {
+  MYSQL_PWD=$(<"$dir/password") timeout 5 mariadb --no-defaults --host=127.0.0.1 --port="$(port_of "$1")" \
+    --user=belay --execute='SELECT 1' belay >/dev/null 2>&1
+}
+
+database_dsn() {
+  echo "belay:$(<"$dir/password")@tcp(127.0.0.1:$(port_of "$1"))/belay?parseTime=true&charset=utf8mb4"
+}
