@@ -9,7 +9,7 @@ e2e-lines := sed -uE '/^(=== |PASS$$|ok )/d; /^ *--- PASS/d; s/^ +[a-z0-9_]+_tes
 
 .PHONY: help
 help: ## list the targets
-	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 .PHONY: demo
 demo: ## a flash sale with a lock that gets lost; needs only Go
@@ -22,6 +22,18 @@ build: ## compile everything
 .PHONY: test
 test: ## vet and all tests against real servers, which it starts and stops
 	@scripts/test
+
+.PHONY: test-mysql
+test-mysql: ## the second layer and the outbox on a real MySQL, from Debian sid
+	@scripts/test --on mysql -race -count=1 -timeout 20m ./dbguard/... ./guard/... ./notify/outbox/...
+
+.PHONY: test-mariadb11
+test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
+	@scripts/test --on mariadb11 -race -count=1 -timeout 20m ./dbguard/... ./guard/... ./notify/outbox/...
+
+.PHONY: test-rabbitmq4
+test-rabbitmq4: ## the path of the alerts on RabbitMQ 4, from Debian sid
+	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/... ./cmd/guard-monitor
 
 .PHONY: e2e
 e2e: ## the end-to-end cases: real servers, real processes, real faults

@@ -3,10 +3,12 @@ package testdb
 
 import (
 	"database/sql"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"gorm.io/driver/mysql"
+	"gorm.io/driver/postgres"
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -15,11 +17,12 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// Each runs f as a subtest on an empty MariaDB or MySQL database and on an empty
+// Each runs f as a subtest on an empty database of each kind: on MariaDB or
+// what stands for it, on MySQL 9 and MariaDB 11 where these are up, and on a
 // SQLite file. open returns another pool on the same database at each call.
 func Each(t *testing.T, f func(t *testing.T, open func(opts ...gorm.Option) *gorm.DB)) {
-	t.Run("mysql", func(t *testing.T) {
-		dsn := teststack.MySQL(t)
+	t.Helper()
+	eachMySQL(t, func(t *testing.T, dsn string) {
 		f(t, func(opts ...gorm.Option) *gorm.DB { return OpenMySQL(t, dsn, opts...) })
 	})
 	t.Run("sqlite", func(t *testing.T) {
@@ -28,10 +31,40 @@ func Each(t *testing.T, f func(t *testing.T, open func(opts ...gorm.Option) *gor
 	})
 }
 
+// EachWithPostgres is [Each], and on PostgreSQL where that is up.
+func EachWithPostgres(t *testing.T, f func(t *testing.T, open func(opts ...gorm.Option) *gorm.DB)) {
+	t.Helper()
+	Each(t, f)
+	t.Run("postgres", func(t *testing.T) {
+		dsn := teststack.Postgres(t)
+		f(t, func(opts ...gorm.Option) *gorm.DB { return OpenPostgres(t, dsn, opts...) })
+	})
+}
+
+// eachMySQL runs f on an empty database of every server of MySQL's kind. When
+// MySQL 9 already stands for MySQL, it does not run there again.
+func eachMySQL(t *testing.T, f func(t *testing.T, dsn string)) {
+	t.Helper()
+	usual := os.Getenv("BELAY_MYSQL_DSN")
+	t.Run("mysql", func(t *testing.T) { f(t, teststack.MySQL(t)) })
+	if usual != os.Getenv("BELAY_MYSQL9_DSN") {
+		t.Run("mysql9", func(t *testing.T) { f(t, teststack.MySQL9(t)) })
+	}
+	if usual != os.Getenv("BELAY_MARIADB11_DSN") {
+		t.Run("mariadb11", func(t *testing.T) { f(t, teststack.MariaDB11(t)) })
+	}
+}
+
 // OpenMySQL opens a pool that is closed when the test ends.
 func OpenMySQL(tb testing.TB, dsn string, opts ...gorm.Option) *gorm.DB {
 	tb.Helper()
 	return open(tb, mysql.Open(dsn), opts)
+}
+
+// OpenPostgres opens a pool that is closed when the test ends.
+func OpenPostgres(tb testing.TB, dsn string, opts ...gorm.Option) *gorm.DB {
+	tb.Helper()
+	return open(tb, postgres.Open(dsn), opts)
 }
 
 // OpenSQLite opens a pool on a file; it is closed when the test ends.

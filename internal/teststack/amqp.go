@@ -14,20 +14,7 @@ import (
 // is deleted when the test ends, and what is still connected is cut off.
 func AMQP(tb testing.TB) string {
 	tb.Helper()
-	broker, err := url.Parse(setting(tb, "BELAY_AMQP_URL"))
-	if err != nil {
-		tb.Fatal("BELAY_AMQP_URL is not a URL")
-	}
-
-	vhost := "test-" + randomName()
-	user := url.PathEscape(broker.User.Username())
-	manage(tb, http.MethodPut, "/api/vhosts/"+vhost, "")
-	tb.Cleanup(func() { manage(tb, http.MethodDelete, "/api/vhosts/"+vhost, "") })
-	manage(tb, http.MethodPut, "/api/permissions/"+vhost+"/"+user,
-		`{"configure":".*","write":".*","read":".*"}`)
-
-	broker.Path = "/" + vhost
-	return broker.String()
+	return newVirtualHost(tb, setting(tb, "BELAY_AMQP_URL"), AMQPAPI(tb))
 }
 
 // AMQPAPI returns the base URL of RabbitMQ's HTTP API, with user and password
@@ -38,14 +25,45 @@ func AMQPAPI(tb testing.TB) string {
 	return strings.TrimSuffix(setting(tb, "BELAY_AMQP_API"), "/")
 }
 
+// AMQP4 is [AMQP] on a RabbitMQ 4. It is an extra server: where it is not up,
+// the test is skipped.
+func AMQP4(tb testing.TB) string {
+	tb.Helper()
+	return newVirtualHost(tb, extra(tb, "BELAY_AMQP4_URL", "rabbitmq4"), AMQP4API(tb))
+}
+
+// AMQP4API is [AMQPAPI] of a RabbitMQ 4.
+func AMQP4API(tb testing.TB) string {
+	tb.Helper()
+	return strings.TrimSuffix(extra(tb, "BELAY_AMQP4_API", "rabbitmq4"), "/")
+}
+
+func newVirtualHost(tb testing.TB, address, api string) string {
+	tb.Helper()
+	broker, err := url.Parse(address)
+	if err != nil {
+		tb.Fatal("the broker's URL is none")
+	}
+
+	vhost := "test-" + randomName()
+	user := url.PathEscape(broker.User.Username())
+	manage(tb, http.MethodPut, api+"/api/vhosts/"+vhost, "")
+	tb.Cleanup(func() { manage(tb, http.MethodDelete, api+"/api/vhosts/"+vhost, "") })
+	manage(tb, http.MethodPut, api+"/api/permissions/"+vhost+"/"+user,
+		`{"configure":".*","write":".*","read":".*"}`)
+
+	broker.Path = "/" + vhost
+	return broker.String()
+}
+
 // manage sends one request to the HTTP API and expects success.
-func manage(tb testing.TB, method, path, body string) {
+func manage(tb testing.TB, method, address, body string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, AMQPAPI(tb)+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
-		tb.Fatal("BELAY_AMQP_API is not a URL")
+		tb.Fatal("the URL of RabbitMQ's HTTP API is none")
 	}
 
 	// A connection of its own, closed at once: none is left over to look like a

@@ -8,13 +8,34 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// MySQL returns the DSN of an empty database made for this test. It is dropped
-// when the test ends, so close what uses it in a Cleanup of the test's own.
+// MySQL returns the DSN of an empty database made for this test, on the server
+// that stands for MySQL: MariaDB, unless the tests were told to take another.
+// It is dropped when the test ends, so close what uses it in a Cleanup of the
+// test's own.
 func MySQL(tb testing.TB) string {
 	tb.Helper()
-	config, err := mysql.ParseDSN(setting(tb, "BELAY_MYSQL_DSN"))
+	return newMySQL(tb, "BELAY_MYSQL_DSN", setting(tb, "BELAY_MYSQL_DSN"))
+}
+
+// MySQL9 is [MySQL] on a real MySQL. It is an extra server: where it is not up,
+// the test is skipped.
+func MySQL9(tb testing.TB) string {
+	tb.Helper()
+	return newMySQL(tb, "BELAY_MYSQL9_DSN", extra(tb, "BELAY_MYSQL9_DSN", "mysql"))
+}
+
+// MariaDB11 is [MySQL] on a MariaDB 11, which has innodb_snapshot_isolation on.
+// It is an extra server, as in [MySQL9].
+func MariaDB11(tb testing.TB) string {
+	tb.Helper()
+	return newMySQL(tb, "BELAY_MARIADB11_DSN", extra(tb, "BELAY_MARIADB11_DSN", "mariadb11"))
+}
+
+func newMySQL(tb testing.TB, name, dsn string) string {
+	tb.Helper()
+	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		tb.Fatalf("BELAY_MYSQL_DSN: %v", err)
+		tb.Fatalf("%s: %v", name, err)
 	}
 
 	config.DBName = "belay_" + randomName()
@@ -32,7 +53,7 @@ func execute(tb testing.TB, config *mysql.Config, statement string) {
 	config.Params = map[string]string{"lock_wait_timeout": "5"}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		tb.Fatalf("BELAY_MYSQL_DSN: %v", err)
+		tb.Fatalf("connect to %s: %v", config.Addr, err)
 	}
 
 	db := sql.OpenDB(connector)

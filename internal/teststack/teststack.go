@@ -2,7 +2,9 @@
 // runs: the Redis Cluster, a database and a RabbitMQ virtual host of their own.
 //
 // The servers are found through the variables that scripts/stack env prints.
-// Without them a test is skipped, and with BELAY_REQUIRE_STACK=1 it fails.
+// Without them a test is skipped, and with BELAY_REQUIRE_STACK=1 it fails. The
+// extra servers (scripts/stack up --mysql and so on) are required only of tests
+// that run for their sake: BELAY_REQUIRE_STACK=all.
 // Only tests import this package.
 package teststack
 
@@ -38,14 +40,26 @@ func Key(tb testing.TB, name string) string {
 // setting returns the value of a variable that scripts/stack env sets.
 func setting(tb testing.TB, name string) string {
 	tb.Helper()
+	require := os.Getenv("BELAY_REQUIRE_STACK")
+	return value(tb, name, "scripts/stack up", require == "1" || require == "all")
+}
+
+// extra is setting for a server that is up only on demand.
+func extra(tb testing.TB, name, server string) string {
+	tb.Helper()
+	return value(tb, name, "scripts/stack up --"+server, os.Getenv("BELAY_REQUIRE_STACK") == "all")
+}
+
+func value(tb testing.TB, name, up string, required bool) string {
+	tb.Helper()
 	if value := os.Getenv(name); value != "" {
 		return value
 	}
-	const how = `%s is not set: start the servers with "scripts/stack up", then: eval "$(scripts/stack env)"`
-	if os.Getenv("BELAY_REQUIRE_STACK") == "1" {
-		tb.Fatalf(how, name)
+	const how = `%s is not set: start the servers with "%s", then: eval "$(scripts/stack env)"`
+	if required {
+		tb.Fatalf(how, name, up)
 	}
-	tb.Skipf(how, name)
+	tb.Skipf(how, name, up)
 	return ""
 }
 

@@ -1,0 +1,38 @@
+# Reads `go test -v` and prints what failed, with its output, what was skipped,
+# and one closing line that begins with the variable title.
+
+/^=== (RUN|NAME|CONT|PAUSE) / { test = $3; next }
+
+/^ *--- (PASS|FAIL|SKIP): / {
+  result = $2
+  name = $3
+  if ($0 ~ /^---/) count[result]++
+  if (result != "PASS:") {
+    print
+    if (name in output) printf "%s", output[name]
+    fflush()
+  }
+  delete output[name]
+  next
+}
+
+/^(PASS$|ok |\?)/ { next }
+
+# The end of a package that failed: what tests had said that never ended.
+/^(FAIL|exit status|panic: |fatal error: )/ {
+  if ($1 == "FAIL" && NF > 1) broken = broken " " $2
+  for (name in output) printf "%s", output[name]
+  delete output
+  test = ""
+  print
+  next
+}
+
+test != "" { output[test] = output[test] $0 "\n"; next }
+{ print }
+
+END {
+  printf "%s: %d passed, %d failed, %d skipped\n", title, count["PASS:"], count["FAIL:"], count["SKIP:"]
+  if (broken != "") print title ": failed:" broken
+  exit count["FAIL:"] > 0 || broken != "" || count["PASS:"] == 0
+}
