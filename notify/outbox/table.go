@@ -111,6 +111,6 @@ func (t table) remove(ctx context.Context, id int64) error {
 // count returns the number of rows, and maxCounted for all above.
 func (t table) count(ctx context.Context) (n int, err error) {
 	err = t.pool.QueryRowContext(ctx,
-		"SELECT COUNT(*) FROM (SELECT id FROM belay_outbox LIMIT ?) AS stored", maxCounted).Scan(&n)
+		"SELECT COUNT(*) FROM (SELECT id FROM belay_outbox LIMIT ?) AS backlog", maxCounted).Scan(&n)
 	return n, err
 }
