@@ -63,7 +63,7 @@ func TestProtectNew(t *testing.T) {
 // TestConflictEvidence looks at what the two reads say.
 func TestConflictEvidence(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {
-		wantNil(t, db.Create(&Order{No: "old"}).Error)
+		wantNil(t, db.Create(&Order{ID: 100, No: "old"}).Error)
 		tx := begin(t, db, dbguard.Options{})
 		wantNil(t, tx.Protect(&Order{No: "old"}))
 		wantNil(t, tx.Protect(&Order{No: "other"}))
@@ -78,7 +78,9 @@ func TestConflictEvidence(t *testing.T) {
 		if db.Name() == "sqlite" {
 			return // nobody else can write now
 		}
-		wantNil(t, db.Create(&Order{No: "other"}).Error) // behind "old": the gap before it is locked
+		// Behind "old", as the gap before it is locked; and before 100, as on
+		// MySQL the duplicate has locked the end of the table.
+		wantNil(t, db.Create(&Order{ID: 50, No: "other"}).Error)
 		wantIs(t, tx.DB().Create(&[]Order{{No: "x"}, {No: "other"}}).Error, gorm.ErrDuplicatedKey)
 		c = tx.Conflict()
 		if c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true, Differ: true}) {

@@ -301,11 +301,14 @@ func deadlock(t *testing.T, db *gorm.DB, f func() error) {
 	for i := range 50 { // the heavier transaction survives
 		wantNil(t, other.Create(&Order{No: "heavy" + strconv.Itoa(i)}).Error)
 	}
+	var id int
+	wantNil(t, other.Raw("SELECT CONNECTION_ID()").Scan(&id).Error)
 	waits := make(chan error, 1)
 	go func() { waits <- lockRow(other, 1) }()
 	await(t, "the other transaction waits", func() bool {
+		<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
 		var n int
-		err := db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'").Scan(&n).Error
+		err := db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?", id).Scan(&n).Error
 		return err == nil && n > 0
 	})
 	if err := f(); err == nil {
