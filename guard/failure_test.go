@@ -93,7 +93,11 @@ func TestOverlapOfUpdates(t *testing.T) {
 		}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		ev := e.wantEvent(notify.Overlap, notify.Refused, key)
-		if ev.Versions == nil || *ev.Versions != (notify.Versions{Expected: 1, Found: 2}) {
+		if testdb.SnapshotIsolation(e.t, e.db) {
+			if ev.Versions != nil { // error 1020 came in place of the row
+				e.t.Errorf("versions are %+v, want none", ev.Versions)
+			}
+		} else if ev.Versions == nil || *ev.Versions != (notify.Versions{Expected: 1, Found: 2}) {
 			e.t.Errorf("versions are %+v, want 1 expected and 2 found", ev.Versions)
 		}
 		if got := e.stock(1); got.Left != 8 || got.Version != 2 {

@@ -55,6 +55,20 @@ func eachMySQL(t *testing.T, f func(t *testing.T, dsn string)) {
 	}
 }
 
+// SnapshotIsolation reports whether db is a MariaDB that refuses to write a row
+// which has changed since the snapshot, with error 1020.
+func SnapshotIsolation(tb testing.TB, db *gorm.DB) bool {
+	tb.Helper()
+	if db.Name() != "mysql" {
+		return false
+	}
+	var setting struct{ VariableName, Value string } // no row where there is no such variable
+	if err := db.Raw("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").Scan(&setting).Error; err != nil {
+		tb.Fatal(err)
+	}
+	return setting.Value == "ON"
+}
+
 // OpenMySQL opens a pool that is closed when the test ends.
 func OpenMySQL(tb testing.TB, dsn string, opts ...gorm.Option) *gorm.DB {
 	tb.Helper()
