@@ -100,6 +100,7 @@ func (a *attempt) commit() error {
 		return nil
 	case errors.Is(err, dbguard.ErrCommitUnknown):
 		a.lease.Abandon()
+		a.tx.Rollback() // takes back what the operation has done in memory
 		a.publish(a.event(notify.UnknownCommit, notify.Unknown))
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
