@@ -23,13 +23,18 @@ func (nextVersion) MergeClause(*clause.Clause) {}
 // that is built into SQL.
 const expectedClause = "belay:expected"
 
-// expectedVersion notes what an update compares with, and the struct in which it
-// was found. 0 = nothing.
+// expectedVersion notes what a statement compares with, and the structs in which
+// it was found. No rows = nothing.
 type expectedVersion struct {
-	field   *schema.Field
-	version Version
+	field  *schema.Field
+	rows   []loadedRow
+	values bool // the struct is not the model but the values
+}
+
+// A loadedRow is a struct that has been read from the database.
+type loadedRow struct {
 	model   reflect.Value
-	values  bool // the struct is not the model but the values
+	version Version
 }
 
 func (expectedVersion) Build(clause.Builder) {}
@@ -55,25 +60,44 @@ func (v nextVersion) ModifyStatement(stmt *gorm.Statement) {
 	stmt.Clauses[expectedClause] = clause.Clause{Expression: expected}
 }
 
-// loaded returns the version that the updated struct carries: the model, or the
+// loaded returns the versions that the updated structs carry: the models, or the
 // values if they are a whole row.
 func (v nextVersion) loaded(stmt *gorm.Statement) expectedVersion {
 	model := indirectAll(stmt.Model)
-	if k := model.Kind(); k == reflect.Slice || k == reflect.Array {
-		for i := range model.Len() {
-			if v.of(stmt, reflect.Indirect(model.Index(i))) != 0 {
-				_ = stmt.AddError(fmt.Errorf("%w: update of several loaded rows of %s at once", ErrVersion, stmt.Table))
-			}
-		}
+	expected := v.among(stmt, model)
+	if k := model.Kind(); len(expected.rows) == 0 && k != reflect.Slice && k != reflect.Array {
+		expected.values = true
+		expected.add(stmt, v, indirectAll(stmt.Dest))
 	}
-	if version := v.of(stmt, model); version != 0 {
-		if len(stmt.Schema.PrimaryFields) == 0 {
-			_ = stmt.AddError(fmt.Errorf("%w: %s has no primary key", ErrVersion, stmt.Schema.Name))
+	return expected
+}
+
+// among returns the versions in a struct or in several.
+func (v nextVersion) among(stmt *gorm.Statement, models reflect.Value) expectedVersion {
+	expected, n := expectedVersion{field: v.field}, 1
+	if k := models.Kind(); k == reflect.Slice || k == reflect.Array {
+		n = models.Len()
+		for i := range n {
+			expected.add(stmt, v, reflect.Indirect(models.Index(i)))
 		}
-		return expectedVersion{v.field, version, model, false}
+	} else {
+		expected.add(stmt, v, models)
 	}
-	values := indirectAll(stmt.Dest)
-	return expectedVersion{v.field, v.of(stmt, values), values, true}
+	switch loaded := len(expected.rows); {
+	case loaded == 0:
+	case loaded < n:
+		_ = stmt.AddError(fmt.Errorf("%w: some rows of %s have been loaded and others have not", ErrVersion, stmt.Table))
+	case len(stmt.Schema.PrimaryFields) == 0:
+		_ = stmt.AddError(fmt.Errorf("%w: %s has no primary key", ErrVersion, stmt.Schema.Name))
+	}
+	return expected
+}
+
+// add adds a struct if it was loaded.
+func (e *expectedVersion) add(stmt *gorm.Statement, v nextVersion, row reflect.Value) {
+	if version := v.of(stmt, row); version != 0 {
+		e.rows = append(e.rows, loadedRow{row, version})
+	}
 }
 
 // of returns the version that row carries, 0 if none. Without a primary key it
@@ -118,22 +142,26 @@ func (v nextVersion) increment(stmt *gorm.Statement) bool {
 			return false
 		}
 	}
+	stmt.AddClause(v.with(set, clause.Column{Name: v.field.DBName}))
+	return true
+}
+
+// with returns set with the increment of the version in it.
+func (v nextVersion) with(set clause.Set, current clause.Column) clause.Set {
 	next := make(clause.Set, 0, len(set)+1)
 	for _, a := range set {
 		if !strings.EqualFold(a.Column.Name, v.field.DBName) {
 			next = append(next, a)
 		}
 	}
-	next = append(next, clause.Assignment{
+	return append(next, clause.Assignment{
 		Column: clause.Column{Name: v.field.DBName},
-		Value:  clause.Expr{SQL: "? + 1", Vars: []any{clause.Column{Name: v.field.DBName}}},
+		Value:  clause.Expr{SQL: "? + 1", Vars: []any{current}},
 	})
-	stmt.AddClause(next)
-	return true
 }
 
 // compare is a condition that where adds.
-type compare struct{ clause.Eq }
+type compare struct{ clause.Expression }
 
 // group is a WHERE in parentheses: it may have an OR in it.
 type group struct{ clause.Where }
@@ -155,10 +183,10 @@ func where(stmt *gorm.Statement, expected expectedVersion) {
 			given = append(given, e)
 		}
 	}
-	if expected.version == 0 && len(given) == len(w.Exprs) {
+	if len(expected.rows) == 0 && len(given) == len(w.Exprs) {
 		return
 	}
-	if expected.version != 0 && len(given) > 0 {
+	if len(expected.rows) > 0 && len(given) > 0 {
 		given = []clause.Expression{group{clause.Where{Exprs: given}}}
 	}
 	given = append(given, expected.conditions(stmt)...)
@@ -170,20 +198,34 @@ func where(stmt *gorm.Statement, expected expectedVersion) {
 	stmt.Clauses["WHERE"] = c
 }
 
-// conditions names the row: gorm does so only if the struct is the model.
+// conditions names the rows: gorm does so only for models, and all apart from
+// their versions.
 func (e expectedVersion) conditions(stmt *gorm.Statement) (conds []clause.Expression) {
-	if e.version == 0 {
+	switch len(e.rows) {
+	case 0:
 		return nil
+	case 1:
+		for _, eq := range e.row(stmt, e.rows[0], e.values) {
+			conds = append(conds, compare{eq})
+		}
+		return conds
 	}
-	add := func(column string, value any) {
-		conds = append(conds, compare{clause.Eq{Column: clause.Column{Table: clause.CurrentTable, Name: column}, Value: value}})
+	any := make([]clause.Expression, len(e.rows))
+	for i, r := range e.rows {
+		any[i] = clause.And(e.row(stmt, r, true)...)
 	}
-	if e.values {
+	return []clause.Expression{compare{clause.Or(any...)}}
+}
+
+func (e expectedVersion) row(stmt *gorm.Statement, r loadedRow, keys bool) (conds []clause.Expression) {
+	eq := func(column string, value any) {
+		conds = append(conds, clause.Eq{Column: clause.Column{Table: clause.CurrentTable, Name: column}, Value: value})
+	}
+	if keys {
 		for _, f := range stmt.Schema.PrimaryFields {
-			value, _ := f.ValueOf(stmt.Context, e.model)
-			add(f.DBName, value)
+			eq(f.DBName, fieldOf(stmt.Context, f, r.model))
 		}
 	}
-	add(e.field.DBName, e.version)
+	eq(e.field.DBName, r.version)
 	return conds
 }

@@ -17,29 +17,29 @@ import (
 type conn struct {
 	sql     *sql.Conn
 	tx      *Tx
+	session session
 	results results
 }
 
 var _ gorm.Tx = (*conn)(nil)
 
 func (c *conn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := c.admit(ctx, query); err != nil {
+	statements, err := c.admit(ctx, query)
+	if err != nil {
 		return nil, err
 	}
 	res, err := c.sql.ExecContext(ctx, query, args...)
-	c.tx.learn(err)
-	if err != nil && undoes(query) { // what it should have undone may be committed
-		c.tx.poisonWith(err)
-	}
+	c.tx.took(statements, err)
 	return res, err
 }
 
 func (c *conn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := c.admit(ctx, query); err != nil {
+	statements, err := c.admit(ctx, query)
+	if err != nil {
 		return nil, err
 	}
 	rows, err := c.sql.QueryContext(ctx, query, args...)
-	c.tx.learn(err)
+	c.tx.took(statements, err)
 	if err == nil {
 		c.results.add(rows)
 	}
@@ -47,7 +47,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 }
 
 func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if err := c.admit(ctx, query); err != nil {
+	statements, err := c.admit(ctx, query)
+	if err != nil {
 		// A *sql.Row with an error of our own can't be made; one whose context
 		// has ended can.
 		ended, cancel := context.WithCancel(ctx)
@@ -55,7 +56,7 @@ func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 		return c.sql.QueryRowContext(ended, query, args...)
 	}
 	row := c.sql.QueryRowContext(ctx, query, args...)
-	c.tx.learn(row.Err())
+	c.tx.took(statements, row.Err())
 	if row.Err() == nil {
 		c.results.addRow(row)
 	}
@@ -63,14 +64,14 @@ func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 }
 
 // admit is asked before each statement. MySQL takes none while it sends rows.
-func (c *conn) admit(ctx context.Context, query string) error {
+func (c *conn) admit(ctx context.Context, query string) ([]statement, error) {
 	open := c.results.settle(c.tx.learn)
 	if c.tx.dialect.name == "mysql" {
 		if c.results.settleRow(c.tx.learn) {
 			c.tx.poisonWith(ErrRowsOpen) // it has just been read, in its caller's place
 		}
 		if open {
-			return ErrRowsOpen
+			return nil, ErrRowsOpen
 		}
 	}
 	return c.tx.admit(ctx, query)
@@ -103,7 +104,7 @@ func (c *conn) discard() {
 
 // pin takes a connection from the pool and begins a transaction on it. A pooled
 // connection that turns out to be dead is replaced, as database/sql does it.
-func pin(ctx context.Context, pool *sql.DB, begin string) (*conn, error) {
+func (p *plugin) pin(ctx context.Context, pool *sql.DB, d dialect) (*conn, error) {
 	const tries = 3
 	var err error
 	for range tries {
@@ -112,7 +113,11 @@ func pin(ctx context.Context, pool *sql.DB, begin string) (*conn, error) {
 			return nil, fmt.Errorf("get database connection: %w", err)
 		}
 		pinned := &conn{sql: c}
-		if _, err = c.ExecContext(ctx, begin); err == nil {
+		pinned.session, err = p.sessions.of(ctx, pool, c, d)
+		if err == nil {
+			_, err = c.ExecContext(ctx, d.begin)
+		}
+		if err == nil {
 			return pinned, nil
 		}
 		pinned.discard()

@@ -7,25 +7,26 @@ import (
 )
 
 // admissible refuses SQL that would end the transaction it runs in. It looks at
-// the words of each statement in query, past comments and strings.
-func (d dialect) admissible(query string) error {
-	s := scanner{src: query, backslash: d.name == "mysql"}
-	for {
-		words := s.statement()
-		if len(words) == 0 {
-			return nil
-		}
-		if controls(words) {
+// the words of each statement, past comments and strings.
+func admissible(statements []statement) error {
+	for _, st := range statements {
+		if words := st.words(); controls(words) {
 			return fmt.Errorf("%w: %s", ErrTxControl, words[0])
 		}
 	}
+	return nil
 }
 
-// undoes reports whether query is a ROLLBACK TO a savepoint.
-func undoes(query string) bool {
-	s := scanner{src: query}
-	words := s.statement()
-	return len(words) > 0 && words[0] == "ROLLBACK"
+// statements splits query into the statements that have any words.
+func (d dialect) statements(query string) (all []statement) {
+	s := scanner{src: query, backslash: d.name == "mysql"}
+	for {
+		st := s.statement()
+		if len(st.words()) == 0 {
+			return all
+		}
+		all = append(all, st)
+	}
 }
 
 // controls reports whether a statement with these upper-case words begins, ends
@@ -55,7 +56,27 @@ func controls(words []string) bool {
 	return false
 }
 
-// scanner splits SQL into statements and statements into words. It knows
+// A token is a word of SQL in upper case, or a quoted name or string.
+type token struct {
+	text   string
+	quoted bool
+	dot    bool // a dot follows: a table's schema
+}
+
+// statement is the beginning of an SQL statement.
+type statement []token
+
+// words returns what is not quoted.
+func (st statement) words() (words []string) {
+	for _, t := range st {
+		if !t.quoted {
+			words = append(words, t.text)
+		}
+	}
+	return words
+}
+
+// scanner splits SQL into statements and statements into tokens. It knows
 // quotes and comments, and reads MySQL's executable comments as SQL.
 type scanner struct {
 	src       string
@@ -65,29 +86,35 @@ type scanner struct {
 
 const maxWords = 64 // of a statement; what controls asks for stands before
 
-// statement returns the first words of the next statement that has any, in
-// upper case.
-func (s *scanner) statement() (words []string) {
+// statement returns the first tokens of the next statement that has any words.
+func (s *scanner) statement() (st statement) {
+	words := 0
 	for s.pos < len(s.src) {
 		switch c := s.src[s.pos]; {
 		case c == ';':
 			s.pos++
-			if len(words) > 0 {
-				return words
+			if words > 0 {
+				return st
 			}
+			st = nil
 		case c == '\'' || c == '"' || c == '`':
-			s.quoted(c)
+			if name := s.quoted(c); words < maxWords && c != '\'' {
+				st = append(st, token{text: name, quoted: true})
+			}
 		case s.skipComment():
 		case isWordByte(c):
-			word := s.word()
-			if len(words) < maxWords {
-				words = append(words, strings.ToUpper(word))
+			if word := s.word(); words < maxWords {
+				st = append(st, token{text: strings.ToUpper(word)})
+				words++
 			}
 		default:
+			if c == '.' && len(st) > 0 {
+				st[len(st)-1].dot = true
+			}
 			s.pos++
 		}
 	}
-	return words
+	return st
 }
 
 func (s *scanner) word() string {
@@ -98,8 +125,9 @@ func (s *scanner) word() string {
 	return s.src[start:s.pos]
 }
 
-// quoted skips a string or a quoted name.
-func (s *scanner) quoted(quote byte) {
+// quoted skips a string or a quoted name, and returns what is in it.
+func (s *scanner) quoted(quote byte) string {
+	start := s.pos + 1
 	for s.pos++; s.pos < len(s.src); s.pos++ {
 		switch s.src[s.pos] {
 		case '\\':
@@ -108,9 +136,10 @@ func (s *scanner) quoted(quote byte) {
 			}
 		case quote:
 			s.pos++ // a doubled quote opens the next string at once: as good
-			return
+			return s.src[start : s.pos-1]
 		}
 	}
+	return ""
 }
 
 // skipComment skips a comment that begins here. Of an executable one, /*! ...

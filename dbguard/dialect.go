@@ -2,9 +2,12 @@ package dbguard
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -14,20 +17,30 @@ import (
 type dialect struct {
 	name  string
 	begin string
-	share string // what makes a SELECT read the newest committed row and hold it
-	// nowait is share that fails instead of waiting for a writer; MySQL's, see
-	// also shareNowait.
-	nowait string
+	share string // what makes a SELECT read the newest committed row and hold it; empty = a plain one does
+	// aborts: after an error a transaction takes no statement but a ROLLBACK.
+	aborts bool
+	ask    func(context.Context, *sql.Conn) (session, error)
+	kill   string // ends the session whose number is put in
 }
 
 func dialectOf(db *gorm.DB) (dialect, error) {
 	switch name := db.Name(); name {
 	case "mysql":
 		return dialect{
+			name:  name,
+			begin: "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+			share: "LOCK IN SHARE MODE",
+			ask:   askMySQL,
+			kill:  "KILL %d",
+		}, nil
+	case "postgres":
+		return dialect{
 			name:   name,
-			begin:  "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-			share:  "LOCK IN SHARE MODE",
-			nowait: "FOR SHARE NOWAIT",
+			begin:  "BEGIN",
+			aborts: true,
+			ask:    askPostgres,
+			kill:   "SELECT pg_terminate_backend(%d)",
 		}, nil
 	case "sqlite":
 		return dialect{name: name, begin: "BEGIN IMMEDIATE"}, nil
@@ -49,6 +62,15 @@ const (
 	erParse            = 1064
 	sqliteConstraintPK = 1555
 	sqliteConstraintUQ = 2067
+	sqliteBusySnapshot = 517
+)
+
+// Codes of PostgreSQL's.
+const (
+	pgUnique        = "23505"
+	pgSerialization = "40001"
+	pgDeadlock      = "40P01"
+	pgLocked        = "55P03"
 )
 
 func mysqlNumber(err error) uint16 {
@@ -67,8 +89,19 @@ func sqliteCode(err error) int {
 	return 0
 }
 
+// postgresCode returns the SQLSTATE of a PostgreSQL error, or "".
+func postgresCode(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
+}
+
 // fromServer reports whether the database itself gave the error.
-func fromServer(err error) bool { return mysqlNumber(err) != 0 || sqliteCode(err) != 0 }
+func fromServer(err error) bool {
+	return mysqlNumber(err) != 0 || sqliteCode(err) != 0 || postgresCode(err) != ""
+}
 
 func isDuplicate(err error) bool {
 	switch mysqlNumber(err) {
@@ -79,16 +112,24 @@ func isDuplicate(err error) bool {
 	case sqliteConstraintPK, sqliteConstraintUQ:
 		return true
 	}
-	return errors.Is(err, gorm.ErrDuplicatedKey)
+	return postgresCode(err) == pgUnique || errors.Is(err, gorm.ErrDuplicatedKey)
 }
 
-// isChanged reports MariaDB's refusal of a row that changed since the snapshot.
-func isChanged(err error) bool { return mysqlNumber(err) == erCheckRead }
+// isChanged reports the refusal of a row that changed since the snapshot.
+func isChanged(err error) bool {
+	return mysqlNumber(err) == erCheckRead || postgresCode(err) == pgSerialization || sqliteCode(err) == sqliteBusySnapshot
+}
+
+// isDeadlock reports that the server has rolled the transaction back in favour
+// of another.
+func isDeadlock(err error) bool {
+	return mysqlNumber(err) == erLockDeadlock || postgresCode(err) == pgDeadlock
+}
 
 // isLocked reports that a NOWAIT read met a lock.
 func isLocked(err error) bool {
 	n := mysqlNumber(err)
-	return n == erLockNowait || n == erLockWaitTimeout
+	return n == erLockNowait || n == erLockWaitTimeout || postgresCode(err) == pgLocked
 }
 
 // poisons reports whether err leaves a transaction that must not go on: the
@@ -103,13 +144,22 @@ func poisons(err error) bool {
 	case 7, 9, 10, 11, 13: // NOMEM, INTERRUPT, IOERR, CORRUPT, FULL may roll back by themselves
 		return true
 	}
+	switch code := postgresCode(err); {
+	case code == pgSerialization, code == pgDeadlock:
+		return true
+	case code != "" && (code[:2] == "57" || code[:2] == "08"): // shut down, cancelled, connection
+		return true
+	}
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // notCommitted reports whether the error of a COMMIT proves that nothing was
 // committed: the server said so, or the statement was not sent.
 func notCommitted(err error) bool {
+	code := postgresCode(err)
 	return errors.Is(err, driver.ErrBadConn) || mysqlNumber(err) != 0 ||
+		code != "" && code[:2] != "57" && code[:2] != "08" ||
 		sqliteCode(err) != 0 && sqliteCode(err)&0xff != 10 // IOERR
 }

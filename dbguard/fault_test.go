@@ -15,9 +15,11 @@ func TestUnknownCommit(t *testing.T) {
 		name string
 		cut  func(*testdb.Link) *atomic.Bool
 		rows int64
+		want dbguard.Outcome
 	}{
-		{"cut before the commit arrives", func(k *testdb.Link) *atomic.Bool { return &k.Before }, 0},
-		{"cut after the commit", func(k *testdb.Link) *atomic.Bool { return &k.After }, 1},
+		{"cut before the commit arrives", func(k *testdb.Link) *atomic.Bool { return &k.Before }, 0, dbguard.NotCommitted},
+		{"cut after the commit", func(k *testdb.Link) *atomic.Bool { return &k.After }, 1, dbguard.Committed},
+		{"cut, and the session lives on", func(k *testdb.Link) *atomic.Bool { return &k.Stall }, 0, dbguard.NotCommitted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dsn := teststack.MySQL(t)
@@ -28,13 +30,18 @@ func TestUnknownCommit(t *testing.T) {
 			wantNil(t, dbguard.Install(db))
 
 			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.Protect(&Order{No: "a"}))
 			wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
 			undone := false
 			tx.OnRollback(func() { undone = true })
 			tt.cut(k).Store(true)
 			wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
-			if !undone {
-				t.Error("what was in memory was not undone")
+			tt.cut(k).Store(false)
+			if o, err := tx.Resolve(bg); o != tt.want || err != nil {
+				t.Errorf("resolved as %v, %v, want %v", o, err, tt.want)
+			}
+			if undone != (tt.want != dbguard.Committed) {
+				t.Errorf("what was in memory: undone is %v", undone)
 			}
 			await(t, "the rows are as they must be", func() bool { return count(t, direct, &Order{}) == tt.rows })
 		})

@@ -14,7 +14,11 @@ const pluginName = "belay:dbguard"
 
 // plugin is what Install adds to a gorm.DB.
 type plugin struct {
-	indexes sync.Map // table name → [][]string, the columns of its unique indexes
+	indexes    sync.Map // table name → [][]string, the columns of its unique indexes
+	templates  sync.Map // model type → *template
+	tables     sync.Map // lower-case names of the tables that a template is for
+	sessions   sessions
+	noSnapshot sync.Once
 }
 
 // Install adds the second layer to db: guarded transactions, and errors for
@@ -58,9 +62,15 @@ func (*plugin) Initialize(db *gorm.DB) error {
 		cb.Row().Before("*").Register("belay:inside", insideRow),
 		cb.Raw().Before("*").Register("belay:inside", inside),
 
-		cb.Create().Before("gorm:create").Register("belay:version", unscopedFirst),
-		cb.Create().After("gorm:create").Register("belay:inserted", inserted),
-		cb.Update().After("gorm:update").Register("belay:updated", updated),
+		// Both are named: gorm puts what is only after something at the end, behind
+		// the COMMIT.
+		cb.Create().Before("gorm:create").Register("belay:before", beforeInsert),
+		cb.Create().After("gorm:create").Before("gorm:save_after_associations").Register("belay:inserted", inserted),
+		cb.Query().After("gorm:query").Before("gorm:preload").Register("belay:loaded", loaded),
+		cb.Update().Before("gorm:update").Register("belay:before", beforeWrite),
+		cb.Update().After("gorm:update").Before("gorm:save_after_associations").Register("belay:written", written),
+		cb.Delete().Before("gorm:delete").Register("belay:before", beforeWrite),
+		cb.Delete().After("gorm:delete").Before("gorm:after_delete").Register("belay:written", written),
 		cb.Create().After("*").Register("belay:learn", learn),
 		cb.Query().After("*").Register("belay:learn", learn),
 		cb.Update().After("*").Register("belay:learn", learn),

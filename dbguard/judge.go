@@ -2,86 +2,11 @@ package dbguard
 
 import (
 	"context"
-	"reflect"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
 )
-
-// inserted turns a refused INSERT inside a guarded transaction into a
-// *Conflict, and remembers the rows of one that succeeded.
-func inserted(db *gorm.DB) {
-	t := txOf(db.Statement)
-	if t == nil || db.DryRun {
-		return
-	}
-	if _, upsert := db.Statement.Clauses["ON CONFLICT"]; upsert {
-		return
-	}
-	t.refresh(db.Statement)
-	if db.Error == nil {
-		t.owns(t.protectedAmong(db.Statement))
-		return
-	}
-	if !isDuplicate(db.Error) {
-		return
-	}
-	c := &Conflict{Kind: Duplicate, Table: db.Statement.Table, err: db.Error}
-	t.judge(c, t.protectedAmong(db.Statement))
-	db.Error = c
-}
-
-// updated turns a versioned UPDATE that matched no row into a *Conflict. After
-// one that matched, the model in memory gets the row's new version.
-func updated(db *gorm.DB) {
-	expected, ok := db.Statement.Clauses[expectedClause].Expression.(expectedVersion)
-	if !ok || db.DryRun {
-		return
-	}
-	t := txOf(db.Statement)
-	if db.Error == nil && db.RowsAffected > 0 {
-		if t != nil {
-			t.owns(t.protectedAmong(db.Statement))
-		}
-		bump(db, expected, t)
-		return
-	}
-	if expected.version == 0 || db.Error != nil && !isChanged(db.Error) {
-		return
-	}
-	c := &Conflict{
-		Kind:     Stale,
-		Table:    db.Statement.Table,
-		Evidence: Evidence{Version: expected.version, Contradicts: db.Error != nil},
-		err:      db.Error,
-	}
-	if t != nil {
-		t.judge(c, t.protectedAmong(db.Statement))
-	}
-	db.Error = c
-}
-
-// bump sets the version in memory: in a guarded transaction, t, until a
-// rollback.
-func bump(db *gorm.DB, expected expectedVersion, t *Tx) {
-	if expected.version == 0 || !expected.model.CanAddr() {
-		return
-	}
-	ctx := context.WithoutCancel(db.Statement.Context)
-	_ = db.AddError(expected.field.Set(ctx, expected.model, expected.version+1))
-	if t != nil {
-		t.OnRollback(func() { _ = expected.field.Set(ctx, expected.model, expected.version) })
-	}
-}
-
-func (t *Tx) owns(rows []*protectedRow) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, r := range rows {
-		r.own = true
-	}
-}
 
 // judge collects the evidence for a conflict in a statement on the given
 // protected rows, and keeps the conflict if it is the weightiest so far.
@@ -90,17 +15,24 @@ func (t *Tx) judge(c *Conflict, rows []*protectedRow) {
 		c.Evidence = Evidence{Version: c.Evidence.Version}
 		return
 	}
-	if !c.Evidence.Contradicts { // after 1020 the transaction is gone: nothing can be read
-		for _, r := range rows {
-			if t.examine(c, r); c.Evidence.overlap() || c.Evidence.Unread {
-				break
-			}
+	switch {
+	case c.Evidence.Contradicts: // the transaction is gone: nothing can be read
+	case t.dialect.aborts && c.Kind == Duplicate:
+		t.compareBefore(c, rows)
+	default:
+		if err := t.examine(c, rows); err != nil {
+			c.Evidence.Unread = true
 		}
 	}
 	c.Evidence.Protected = true
 	if c.Columns == nil {
 		c.Columns = rows[0].columns()
 	}
+	t.keep(c)
+}
+
+// keep keeps the weightiest conflict.
+func (t *Tx) keep(c *Conflict) {
 	if c.Evidence.overlap() {
 		t.poisonWith(c)
 	}
@@ -111,24 +43,167 @@ func (t *Tx) judge(c *Conflict, rows []*protectedRow) {
 	}
 }
 
-// examine reads row r twice and notes what that says. A row that neither read
-// finds is not the one that was in the way.
-func (t *Tx) examine(c *Conflict, r *protectedRow) {
-	plain, now, err := t.readTwice(c.Kind, r)
-	if err != nil {
-		c.Evidence.Unread = true
-		return
+// examine reads the rows of a conflict twice and notes what that says: first
+// plainly, all of them, and then as they are committed now. After a duplicate
+// among several it asks the second time for those only that the first read did
+// not find.
+func (t *Tx) examine(c *Conflict, rows []*protectedRow) error {
+	ctx, cancel := t.judging()
+	defer cancel()
+	plain := make([]reading, len(rows))
+	for i, r := range rows {
+		var err error
+		if plain[i], err = t.read(ctx, r, c.Kind == Stale, ""); err != nil {
+			return err
+		}
 	}
-	if !plain.found && !now.found && !now.locked {
+	for i, r := range rows {
+		now := plain[i]
+		if t.dialect.share != "" && (c.Kind == Stale || len(rows) == 1 || !now.found) {
+			var err error
+			if now, err = t.readNow(ctx, r, c.Kind == Stale, plain[i]); err != nil {
+				return err
+			}
+		}
+		if t.weigh(c, r, plain[i], now); c.Evidence.overlap() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// weigh notes what two reads of a row say. A row that neither finds is not the
+// one that was in the way, unless it had been seen before.
+func (t *Tx) weigh(c *Conflict, r *protectedRow, plain, now reading) {
+	own := t.wrote(r, c.Kind)
+	first, seen := t.memory.recall(r)
+	contradicts := seen && !own && !now.locked && first.contradicts(now)
+	if !plain.found && !now.found && !now.locked && !contradicts {
 		return
 	}
 	e := &c.Evidence
 	c.Columns = r.columns()
-	e.Own = r.own && (e.Own || !e.Found) // of a batch all that were in the way
-	e.Found = true
+	e.Own = own && (e.Own || !e.Found) // of a batch all that were in the way
+	e.Found = plain.found || now.found || now.locked
 	e.FoundVersion = now.version
-	e.Differ = now.locked || plain.found != now.found || !reflect.DeepEqual(plain.key, now.key) || plain.version != now.version
-	e.Expected = c.Kind == Stale && now.version == e.Version
+	e.Differ = now.locked || plain.contradicts(now)
+	e.Contradicts = contradicts
+	e.Expected = c.Kind == Stale && now.found && now.version == e.Version
+}
+
+// compareBefore judges a duplicate where the transaction takes no reads after
+// it, by what the row was when this caller had the lock.
+func (t *Tx) compareBefore(c *Conflict, rows []*protectedRow) {
+	fired := t.firedIndex(c)
+	for _, r := range rows {
+		switch before := r.before; {
+		case before == nil:
+			c.Evidence.Unread = true
+			continue
+		case before.found:
+		case !sameColumns(fired, r.columns()): // another index
+			continue
+		}
+		t.weigh(c, r, *r.before, reading{found: true, key: r.before.key, version: r.before.version})
+		if c.Evidence.Own { // not there before, because it was this transaction's
+			c.Evidence.Differ = false
+		}
+		if c.Evidence.overlap() {
+			return
+		}
+	}
+}
+
+// lookBefore reads a row when it becomes protected, where there is no snapshot.
+func (t *Tx) lookBefore(r *protectedRow) error {
+	if t.conn.session.snapshot || t.wrote(r, Duplicate) {
+		return nil
+	}
+	ctx, cancel := t.judging()
+	defer cancel()
+	now, err := t.read(ctx, r, true, "")
+	if err != nil {
+		t.learn(err)
+		return err
+	}
+	r.before = &now
+	t.memory.see(r, now)
+	return nil
+}
+
+// lookAfterDeadlock notes which of the rows that were to be inserted are not
+// there: who makes them from now on does it while this caller has the lock. The
+// server has ended the transaction, so each read stands alone.
+func (t *Tx) lookAfterDeadlock(rows []*protectedRow) {
+	if t.dialect.aborts {
+		return
+	}
+	ctx, cancel := t.judging()
+	defer cancel()
+	for _, r := range rows {
+		if now, err := t.read(ctx, r, false, ""); err == nil && !now.found {
+			t.memory.see(r, now)
+		}
+	}
+}
+
+// judging returns a context for the reads that judge.
+func (t *Tx) judging() (context.Context, context.CancelFunc) {
+	ctx, cancel := t.detached()
+	return context.WithValue(ctx, judgingKey{}, true), cancel
+}
+
+// readNow reads a row as it is committed now. It does not wait for another
+// transaction that is writing it.
+func (t *Tx) readNow(ctx context.Context, r *protectedRow, versions bool, plain reading) (reading, error) {
+	lock := "FOR SHARE NOWAIT"
+	if t.conn.session.mariaDB {
+		lock = t.dialect.share + " NOWAIT"
+	}
+	now, err := t.read(ctx, r, versions, lock)
+	if mysqlNumber(err) == erParse { // an old server
+		now, err = t.read(ctx, r, versions, t.dialect.share)
+	}
+	if isLocked(err) {
+		if plain.found && !versions {
+			return plain, nil // it is there, whatever else is being done to it
+		}
+		return reading{locked: true}, nil
+	}
+	return now, err
+}
+
+// read reads the primary key of a row through its key columns, which a unique
+// index covers, and its version if that is asked for.
+func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock string) (reading, error) {
+	columns := append([]string(nil), r.schema.PrimaryFieldDBNames...)
+	fields := r.schema.PrimaryFields
+	version := versionOf(r.schema)
+	if len(columns) == 0 {
+		columns, fields = r.columns(), r.fields
+	}
+	if versions && version != nil {
+		columns = append(columns, version.DBName)
+	}
+	row, err := r.load(t.quiet(ctx, t.db).Select(columns), lock)
+	if err != nil || !row.IsValid() {
+		return reading{}, err
+	}
+
+	got := reading{found: true}
+	for _, f := range fields {
+		got.key = append(got.key, fieldOf(ctx, f, row))
+	}
+	if versions && version != nil {
+		got.version = versionIn(ctx, version, row)
+	}
+	return got, nil
+}
+
+// quiet returns a session for reads that are not the user's: a log would show
+// the values in them.
+func (t *Tx) quiet(ctx context.Context, db *gorm.DB) *gorm.DB {
+	return db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard}).Unscoped()
 }
 
 // reading is what one read of a row saw.
@@ -136,71 +211,6 @@ type reading struct {
 	found, locked bool
 	key           []any // primary key
 	version       Version
-}
-
-// readTwice reads a row as the snapshot shows it, and as it is committed now.
-// SQLite has one view of both.
-func (t *Tx) readTwice(kind Kind, r *protectedRow) (plain, now reading, err error) {
-	ctx, cancel := t.detached()
-	defer cancel()
-	ctx = context.WithValue(ctx, judgingKey{}, true)
-	if plain, err = t.read(ctx, kind, r, ""); err != nil || t.dialect.share == "" {
-		return plain, plain, err
-	}
-	lock := t.dialect.share
-	if kind == Stale {
-		lock = t.dialect.nowait
-	}
-	now, err = t.read(ctx, kind, r, lock)
-	if mysqlNumber(err) == erParse { // MariaDB
-		now, err = t.read(ctx, kind, r, t.dialect.share+" NOWAIT")
-	}
-	if isLocked(err) {
-		return plain, reading{locked: true}, nil
-	}
-	return plain, now, err
-}
-
-// read reads the primary key of a row through its key columns, which a unique
-// index covers; after an update its version, too.
-func (t *Tx) read(ctx context.Context, kind Kind, r *protectedRow, lock string) (reading, error) {
-	fields := r.schema.PrimaryFields
-	columns := append([]string(nil), r.schema.PrimaryFieldDBNames...)
-	version := versionOf(r.schema)
-	if len(columns) == 0 {
-		columns = r.columns()
-		fields = r.fields
-	}
-	if kind == Stale && version != nil {
-		columns = append(columns, version.DBName)
-	}
-
-	quiet := &gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard}
-	q := t.db.Session(quiet).Unscoped().Table(r.table).Select(columns)
-	for i, f := range r.fields {
-		q = q.Where(clause.Eq{Column: clause.Column{Name: f.DBName}, Value: r.values[i]})
-	}
-	if lock != "" {
-		q = q.Clauses(lockingClause(lock))
-	}
-	rows := reflect.New(reflect.SliceOf(r.schema.ModelType))
-	if err := q.Find(rows.Interface()).Error; err != nil {
-		return reading{}, err
-	}
-	if rows.Elem().Len() == 0 {
-		return reading{}, nil
-	}
-
-	row := rows.Elem().Index(0)
-	got := reading{found: true}
-	for _, f := range fields {
-		v, _ := f.ValueOf(ctx, row)
-		got.key = append(got.key, v)
-	}
-	if kind == Stale && version != nil {
-		got.version = versionIn(ctx, version, row)
-	}
-	return got, nil
 }
 
 // lockingClause is the end of a SELECT, as the dialect spells it.

@@ -1,8 +1,11 @@
 package dbguard
 
 import (
+	"database/sql/driver"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -11,22 +14,41 @@ import (
 
 // protectedAmong returns the protected rows among the models of a statement.
 func (t *Tx) protectedAmong(stmt *gorm.Statement) (rows []*protectedRow) {
-	if stmt.Schema == nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, r := range t.protected {
-		if r.table != stmt.Table {
-			continue
-		}
-		found := false
-		eachRow(stmt, func(value func(column string) any) { found = found || r.is(value) })
-		if found {
+	t.eachProtected(stmt, func(r *protectedRow, _ func(column string) any) {
+		if !slices.Contains(rows, r) {
 			rows = append(rows, r)
 		}
-	}
+	})
 	return rows
+}
+
+// eachProtected calls f for every row of a statement that is protected, with its
+// values.
+func (t *Tx) eachProtected(stmt *gorm.Statement, f func(r *protectedRow, value func(column string) any)) {
+	if stmt.Schema == nil {
+		return
+	}
+	t.mu.Lock()
+	protected := t.protected
+	t.mu.Unlock()
+	for _, r := range protected {
+		if !sameTable(r.table, stmt.Table) {
+			continue
+		}
+		eachRow(stmt, func(value func(column string) any) {
+			if r.is(value) {
+				f(r, value)
+			}
+		})
+	}
+}
+
+// sameTable compares names, of which one may have a schema.
+func sameTable(a, b string) bool {
+	if strings.EqualFold(a, b) {
+		return true
+	}
+	return (!strings.Contains(a, ".") || !strings.Contains(b, ".")) && bareName(a) == bareName(b)
 }
 
 // eachRow calls f for every row among the models and the values of a statement.
@@ -98,4 +120,21 @@ func indirect(v any) any {
 		return rv.Elem().Interface()
 	}
 	return v
+}
+
+// isNull reports whether a value is NULL in the database.
+func isNull(v any) bool {
+	if valuer, ok := v.(driver.Valuer); ok {
+		if rv := reflect.ValueOf(v); rv.Kind() == reflect.Pointer && rv.IsNil() {
+			return true
+		}
+		v, _ = valuer.Value()
+	}
+	rv := reflect.ValueOf(v)
+	return !rv.IsValid() || rv.Kind() == reflect.Pointer && rv.IsNil()
+}
+
+func isZero(v any) bool {
+	rv := reflect.ValueOf(indirect(v))
+	return !rv.IsValid() || rv.IsZero()
 }

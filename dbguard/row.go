@@ -19,9 +19,9 @@ type protectedRow struct {
 	schema *schema.Schema
 	fields []*schema.Field
 	values []any
-	model  any  // pointer to the struct that is to be inserted, if ProtectNew named it
-	named  bool // by Protect
-	own    bool // this transaction wrote it
+	model  any      // pointer to the struct that is to be inserted, if ProtectNew named it
+	named  bool     // by Protect
+	before *reading // under the lock, where there is no snapshot to look at afterwards
 }
 
 func (r *protectedRow) columns() []string {
@@ -43,8 +43,7 @@ func (t *Tx) Protect(model any) error {
 	}
 	set := m.set()
 	if len(set) > 0 && sameColumns(set, m.stmt.Schema.PrimaryFieldDBNames) {
-		t.protect(m, set, protectedRow{named: true})
-		return nil
+		return t.protect(m.row(set, protectedRow{named: true}))
 	}
 	indexes, err := t.uniqueIndexes(t.ctx, m.stmt.Table)
 	if err != nil {
@@ -52,8 +51,7 @@ func (t *Tx) Protect(model any) error {
 	}
 	for _, columns := range indexes {
 		if sameColumns(set, columns) {
-			t.protect(m, set, protectedRow{named: true})
-			return nil
+			return t.protect(m.row(set, protectedRow{named: true}))
 		}
 	}
 	return fmt.Errorf("%w: no unique index of %s has just the columns %s", ErrUnprotectable, m.stmt.Table, listing(set))
@@ -76,32 +74,32 @@ func (t *Tx) ProtectPrimary(model any) error {
 	if len(key) == 0 {
 		return fmt.Errorf("%w: %s has no primary key", ErrUnprotectable, m.stmt.Table)
 	}
-	t.protect(m, key, protectedRow{})
-	return nil
+	return t.protect(m.row(key, protectedRow{}))
 }
 
 // ProtectNew names the row that inserting model makes, by the one unique index
 // whose columns are set in model. An auto-increment key is not one. It does
-// nothing if Protect has named a row of the table, and returns an error that
-// matches ErrUnprotectable, with the choices, unless exactly one index fits.
-// Hooks of the model may still alter its values.
+// nothing if Protect has named a row of the table, or if model's tag renders to
+// the key. It returns an error that matches ErrUnprotectable, with the choices,
+// unless exactly one index fits. Hooks of the model may still alter its values.
 func (t *Tx) ProtectNew(model any) error {
 	m, err := t.parse(model)
 	if err != nil {
 		return err
 	}
-	if t.named(m.stmt.Table) {
+	m.stmt.Dest = model
+	if err := t.claimNew(m.stmt); err != nil {
+		return err
+	}
+	if t.named(m.stmt.Table) || len(t.protectedAmong(m.stmt)) > 0 {
 		return nil
 	}
 	indexes, err := t.uniqueIndexes(t.ctx, m.stmt.Table)
 	if err != nil {
 		return err
 	}
-	if pk := m.stmt.Schema.PrimaryFieldDBNames; !slices.ContainsFunc(indexes, func(c []string) bool { return sameColumns(c, pk) }) {
-		indexes = append(slices.Clone(indexes), pk) // SQLite lists no index for an integer key
-	}
 	var fit [][]string
-	for _, columns := range indexes {
+	for _, columns := range withPrimary(indexes, m.stmt.Schema.PrimaryFieldDBNames) {
 		if m.covers(columns) {
 			fit = append(fit, columns)
 		}
@@ -112,8 +110,7 @@ func (t *Tx) ProtectNew(model any) error {
 		if m.value.CanAddr() {
 			r.model = m.value.Addr().Interface()
 		}
-		t.protect(m, fit[0], r)
-		return nil
+		return t.protect(m.row(fit[0], r))
 	case 0:
 		return fmt.Errorf("%w: no unique index of %s has all its columns set", ErrUnprotectable, m.stmt.Table)
 	}
@@ -123,6 +120,26 @@ func (t *Tx) ProtectNew(model any) error {
 	}
 	return fmt.Errorf("%w: several unique indexes of %s are set, name one with Protects: %s",
 		ErrUnprotectable, m.stmt.Table, strings.Join(choices, " or "))
+}
+
+// protect adds a row, once. Where there is no snapshot that could be looked at
+// after a conflict, it looks at the row now.
+func (t *Tx) protect(r *protectedRow) error {
+	t.mu.Lock()
+	known := slices.ContainsFunc(t.protected, func(k *protectedRow) bool {
+		return k.identity() == r.identity() && k.named == r.named && k.model == r.model
+	})
+	t.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := t.lookBefore(r); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.protected = append(t.protected, r)
+	return nil
 }
 
 // parsedModel is a model with its schema.
@@ -139,7 +156,7 @@ func (t *Tx) parse(model any) (parsedModel, error) {
 	if v.Kind() != reflect.Struct {
 		return parsedModel{}, fmt.Errorf("%w: %T is not a struct or a pointer to one", ErrUnprotectable, model)
 	}
-	stmt := &gorm.Statement{DB: t.db, Context: t.ctx}
+	stmt := &gorm.Statement{DB: t.db, Context: t.ctx, ReflectValue: v}
 	if err := stmt.Parse(model); err != nil {
 		return parsedModel{}, errors.Join(ErrUnprotectable, err)
 	}
@@ -181,15 +198,14 @@ func (m parsedModel) field(column string) *schema.Field {
 	return nil
 }
 
-func (t *Tx) protect(m parsedModel, columns []string, r protectedRow) {
+// row names the row of a model by columns.
+func (m parsedModel) row(columns []string, r protectedRow) *protectedRow {
 	r.table, r.schema = m.stmt.Table, m.stmt.Schema
 	for _, name := range columns {
 		r.fields = append(r.fields, m.field(name))
 	}
-	r.take(t.ctx, m.value)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.protected = append(t.protected, &r)
+	r.take(m.stmt.Context, m.value)
+	return &r
 }
 
 // take gives the row its values.
@@ -200,22 +216,33 @@ func (r *protectedRow) take(ctx context.Context, model reflect.Value) {
 	}
 }
 
-// refresh looks again at the models that a statement inserts: hooks may have
-// altered them since ProtectNew.
-func (t *Tx) refresh(stmt *gorm.Statement) {
+// refresh looks again at the models that a statement is about to insert: hooks
+// may have altered them since ProtectNew.
+func (t *Tx) refresh(stmt *gorm.Statement) error {
 	if stmt.Schema == nil {
-		return
+		return nil
 	}
+	var altered []*protectedRow
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	eachModel(stmt, func(model reflect.Value) {
 		for _, r := range t.protected {
-			if r.model == model.Addr().Interface() {
-				r.take(t.ctx, model)
-				r.model = nil // once: the struct may be used for another row
+			if r.model != model.Addr().Interface() {
+				continue
+			}
+			r.model = nil // once: the struct may be used for another row
+			was := r.identity()
+			if r.take(t.ctx, model); r.identity() != was {
+				altered = append(altered, r)
 			}
 		}
 	})
+	t.mu.Unlock()
+	for _, r := range altered {
+		if err := t.lookBefore(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // named reports whether Protect has named a row of the table.
@@ -231,11 +258,23 @@ func sameColumns(a, b []string) bool {
 		return false
 	}
 	for _, name := range a {
-		if !slices.ContainsFunc(b, func(other string) bool { return strings.EqualFold(name, other) }) {
+		if !containsFold(b, name) {
 			return false
 		}
 	}
 	return true
+}
+
+// withPrimary adds the primary key, for which SQLite may list no index.
+func withPrimary(indexes [][]string, primary []string) [][]string {
+	if len(primary) == 0 || slices.ContainsFunc(indexes, func(c []string) bool { return sameColumns(c, primary) }) {
+		return indexes
+	}
+	return append(slices.Clone(indexes), primary)
+}
+
+func containsFold(columns []string, name string) bool {
+	return slices.ContainsFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
 }
 
 func listing(columns []string) string { return "(" + strings.Join(columns, ", ") + ")" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,15 @@ type Options struct {
 	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
 	// do not end with the context. Default 5 s.
 	EndTimeout time.Duration
+	// Key is the key of the lock: it protects the rows of every model whose tag
+	// renders to it, see the package documentation. Default: only the rows that
+	// are named.
+	Key string
+	// Memory is shared by the attempts of one operation, so that a second one
+	// does not hide what the first one saw. Default: one of its own.
+	Memory *Memory
+	// Logger is told what is worth knowing about the database. Default: silent.
+	Logger *slog.Logger
 }
 
 // Tx is a guarded transaction; see the package documentation. Its methods are
@@ -36,13 +46,20 @@ type Tx struct {
 	plugin  *plugin
 	alive   func() error
 	limit   time.Duration
+	pool    *sql.DB
+	key     string
+	memory  *Memory
 
-	mu        sync.Mutex
-	ended     bool
-	poison    error
-	protected []*protectedRow
-	conflict  *Conflict
-	undo      []func()
+	mu         sync.Mutex
+	ended      bool
+	unknown    bool // whether it was committed
+	poison     error
+	protected  []*protectedRow
+	conflict   *Conflict
+	undo       []func()
+	writes     []write
+	marked     int // how many before the statement that gorm is about to send
+	savepoints []savepoint
 }
 
 type txKey struct{}
@@ -69,28 +86,47 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin transaction: %w", err)
 	}
-	if o.Alive == nil {
-		o.Alive = func() error { return nil }
-	}
-	if o.EndTimeout <= 0 {
-		o.EndTimeout = 5 * time.Second
-	}
+	o = o.withDefaults()
 	begin := ctx
 	if o.BeginTimeout > 0 {
 		var cancel context.CancelFunc
 		begin, cancel = context.WithTimeout(ctx, o.BeginTimeout)
 		defer cancel()
 	}
-	c, err := pin(begin, pool, d.begin)
+	c, err := p.pin(begin, pool, d)
 	if err != nil {
 		return nil, err
 	}
+	if d.name == "mysql" && !c.session.snapshot {
+		p.noSnapshot.Do(func() {
+			o.Logger.Warn("transactions are not at REPEATABLE READ: protected rows are read before they are written")
+		})
+	}
 
-	t := &Tx{conn: c, dialect: d, plugin: p, alive: o.Alive, limit: o.EndTimeout}
+	t := &Tx{
+		conn: c, dialect: d, plugin: p, pool: pool,
+		alive: o.Alive, limit: o.EndTimeout, key: o.Key, memory: o.Memory,
+	}
 	c.tx = t
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
 	return t, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Alive == nil {
+		o.Alive = func() error { return nil }
+	}
+	if o.EndTimeout <= 0 {
+		o.EndTimeout = 5 * time.Second
+	}
+	if o.Memory == nil {
+		o.Memory = new(Memory)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
 }
 
 // session returns a gorm session on the pinned connection. Without a context of
@@ -123,8 +159,9 @@ func (t *Tx) Poisoned() error {
 	return t.poison
 }
 
-// OnRollback has f called unless the transaction is acknowledged as committed.
-// Functions are called in the reverse order.
+// OnRollback has f called unless the transaction is known to be committed: at
+// its rollback, or that to a savepoint set before. Functions are called in the
+// reverse order.
 func (t *Tx) OnRollback(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +169,8 @@ func (t *Tx) OnRollback(f func()) {
 }
 
 // Commit asks Alive once more and commits. Any error but one that matches
-// ErrCommitUnknown means that nothing was committed.
+// ErrCommitUnknown means that nothing was committed. After that one, Resolve
+// finds out; Rollback takes the transaction for not committed.
 func (t *Tx) Commit() error {
 	t.settle()
 	if err := t.fit(); err != nil {
@@ -149,18 +187,23 @@ func (t *Tx) Commit() error {
 		return nil
 	}
 	t.conn.discard()
-	t.undoAll()
 	if notCommitted(err) {
+		t.undoAll()
 		return fmt.Errorf("commit: %w", err)
 	}
+	t.mu.Lock()
+	t.unknown = true
+	t.mu.Unlock()
 	return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 }
 
 // Rollback ends the transaction without effect. When the server does not
-// acknowledge it, the connection is closed, which does the same. Rollback after
-// the end does nothing.
+// acknowledge it, the connection is closed, which does the same. After the end
+// Rollback does nothing, but for the functions of OnRollback if the outcome of
+// the commit has remained unknown.
 func (t *Tx) Rollback() {
 	if !t.end() {
+		t.resolved(NotCommitted)
 		return
 	}
 	t.cancel() // cuts short what still runs or sends rows
@@ -207,6 +250,11 @@ func (t *Tx) undoAll() {
 	undo := t.undo
 	t.undo = nil
 	t.mu.Unlock()
+	runAll(undo)
+}
+
+// runAll runs what undoes changes, in the reverse order.
+func runAll(undo []func()) {
 	for _, f := range slices.Backward(undo) {
 		f()
 	}
@@ -230,21 +278,27 @@ type judgingKey struct{}
 
 // admit is asked before each statement. The reads that judge a conflict run
 // whatever has become of the lease.
-func (t *Tx) admit(ctx context.Context, query string) error {
+func (t *Tx) admit(ctx context.Context, query string) ([]statement, error) {
 	if ctx.Value(judgingKey{}) != nil {
-		return nil
+		return nil, nil
 	}
 	if err := t.fit(); err != nil {
-		return err
+		return nil, err
 	}
-	return t.dialect.admissible(query)
+	statements := t.dialect.statements(query)
+	return statements, admissible(statements)
 }
 
 // learn takes in how a statement ended.
 func (t *Tx) learn(err error) {
-	if err != nil && poisons(err) {
+	if err != nil && t.poisons(err) {
 		t.poisonWith(err)
 	}
+}
+
+// poisons reports whether err leaves a transaction that must not go on.
+func (t *Tx) poisons(err error) bool {
+	return poisons(err) || t.conn.session.timeoutRollsBack && mysqlNumber(err) == erLockWaitTimeout
 }
 
 func (t *Tx) poisonWith(err error) {

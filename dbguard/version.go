@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -25,12 +23,13 @@ import (
 // whatever it sets and wherever it runs. When the struct that is updated carries
 // a primary key and a version, that is, was loaded, the row is updated only if
 // it still has that version; if not, and Install was called, the error is a
-// *Conflict. 0 in memory means not loaded. After a successful update the version
-// in memory is the new one.
+// *Conflict. The same holds for several structs at once, all of which must be
+// updated, and for deletes; a soft delete is an update. 0 in memory means not
+// loaded. After a successful update the version in memory is the new one.
 //
-// What would pass the versions by is refused with ErrVersion: an update of
-// several loaded rows at once, and an upsert that writes the column, as Save of
-// a slice, or of a row that does not exist, would.
+// What would pass the versions by is refused with ErrVersion: an update of rows
+// of which only some were loaded, and an upsert of all columns, as Save of a
+// slice, or of a row that does not exist, would be.
 type Version int64
 
 // GormDBDataType implements gorm's migrator interface.
@@ -46,6 +45,11 @@ func (Version) UpdateClauses(f *schema.Field) []clause.Interface {
 	return []clause.Interface{nextVersion{f}}
 }
 
+// DeleteClauses implements gorm's schema.DeleteClausesInterface.
+func (Version) DeleteClauses(f *schema.Field) []clause.Interface {
+	return []clause.Interface{lastVersion{nextVersion{f}}}
+}
+
 // firstVersion gives new rows their version.
 type firstVersion struct{ field *schema.Field }
 
@@ -58,9 +62,8 @@ func (v firstVersion) ModifyStatement(stmt *gorm.Statement) {
 	if !only(v.field, stmt) {
 		return
 	}
-	on, _ := stmt.Clauses["ON CONFLICT"].Expression.(clause.OnConflict)
-	if on.UpdateAll || assigns(on.DoUpdates, v.field) {
-		_ = stmt.AddError(fmt.Errorf("%w: upsert of %s, use Create or an update", ErrVersion, stmt.Table))
+	if !v.upsert(stmt) {
+		_ = stmt.AddError(fmt.Errorf("%w: Save or upsert of all columns of %s, use Create or an update", ErrVersion, stmt.Table))
 		return
 	}
 	eachModel(stmt, func(model reflect.Value) {
@@ -68,6 +71,24 @@ func (v firstVersion) ModifyStatement(stmt *gorm.Statement) {
 			_ = stmt.AddError(v.field.Set(stmt.Context, model, Version(1)))
 		}
 	})
+}
+
+// upsert has an upsert count as an update, too. It reports false if all columns
+// are to be written: gorm's Save does that when its update matches no row, and
+// for a slice.
+func (v firstVersion) upsert(stmt *gorm.Statement) bool {
+	c := stmt.Clauses["ON CONFLICT"]
+	on, _ := c.Expression.(clause.OnConflict)
+	if on.UpdateAll {
+		return false
+	}
+	if len(on.DoUpdates) > 0 {
+		current := clause.Column{Table: clause.CurrentTable, Name: v.field.DBName}
+		on.DoUpdates = nextVersion{v.field}.with(on.DoUpdates, current)
+		c.Expression = on
+		stmt.Clauses["ON CONFLICT"] = c
+	}
+	return true
 }
 
 // unscopedFirst does the same for an unscoped Create, for which gorm asks for no
@@ -110,10 +131,6 @@ func only(f *schema.Field, stmt *gorm.Statement) bool {
 	}
 	_ = stmt.AddError(fmt.Errorf("%w: %s has two version fields", ErrVersion, stmt.Schema.Name))
 	return false
-}
-
-func assigns(set clause.Set, f *schema.Field) bool {
-	return slices.ContainsFunc(set, func(a clause.Assignment) bool { return strings.EqualFold(a.Column.Name, f.DBName) })
 }
 
 // indirectAll follows the pointers of v.

@@ -182,19 +182,14 @@ func TestPassedByVersions(t *testing.T) {
 			"upsert of all": func() *gorm.DB {
 				return db.Clauses(clause.OnConflict{UpdateAll: true}).Create(&Stock{ID: 1, Left: 9})
 			},
-			"upsert of the version": func() *gorm.DB {
-				return db.Clauses(clause.OnConflict{
-					Columns:   []clause.Column{{Name: "id"}},
-					DoUpdates: clause.AssignmentColumns([]string{"left", "version"}),
-				}).Create(&Stock{ID: 1, Left: 9})
-			},
 			"unscoped upsert": func() *gorm.DB {
 				return db.Unscoped().Clauses(clause.OnConflict{UpdateAll: true}).Create(&Stock{ID: 1, Left: 9})
 			},
 			"save of a slice":       func() *gorm.DB { return db.Save(&[]Stock{{ID: 1, Left: 9, Version: 3}}) },
 			"save of a missing row": func() *gorm.DB { return db.Save(&Stock{ID: 2, Left: 9}) },
-			"several loaded rows":   func() *gorm.DB { return db.Model(&[]Stock{{ID: 1, Version: 1}}).Update("left", 9) },
-			"several pointers":      func() *gorm.DB { return db.Model([]*Stock{{ID: 2}, {ID: 1, Version: 1}}).Update("left", 9) },
+			"some loaded rows":      func() *gorm.DB { return db.Model(&[]Stock{{ID: 1, Version: 3}, {ID: 2}}).Update("left", 9) },
+			"some pointers":         func() *gorm.DB { return db.Model([]*Stock{{ID: 2}, {ID: 1, Version: 3}}).Update("left", 9) },
+			"some to be deleted":    func() *gorm.DB { return db.Delete(&[]Stock{{ID: 1, Version: 3}, {ID: 2}}) },
 		} {
 			if err := write().Error; !errors.Is(err, dbguard.ErrVersion) {
 				t.Errorf("%s: error is %v, want ErrVersion", name, err)

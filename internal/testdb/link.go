@@ -2,7 +2,6 @@ package testdb
 
 import (
 	"bytes"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,9 @@ type Link struct {
 	Addr   string
 	Before atomic.Bool // cut without passing the COMMIT on
 	After  atomic.Bool // pass it on, and cut instead of its answer
+	Stall  atomic.Bool // cut the client only: the server goes on waiting for it
+
+	ended chan struct{}
 }
 
 // NewLink returns a link to target, host:port, that closes when the test ends.
@@ -26,7 +28,7 @@ func NewLink(tb testing.TB, target string) *Link {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	k := &Link{Addr: l.Addr().String()}
+	k := &Link{Addr: l.Addr().String(), ended: make(chan struct{})}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -39,21 +41,20 @@ func NewLink(tb testing.TB, target string) *Link {
 				in.Close()
 				return
 			}
-			wg.Go(func() { k.up(in, out) })
-			wg.Go(func() {
-				_, _ = io.Copy(in, out)
-				in.Close()
-			})
+			answered := new(atomic.Bool) // the next answer is not passed on
+			wg.Go(func() { k.up(in, out, answered) })
+			wg.Go(func() { k.down(in, out, answered) })
 		}
 	})
 	tb.Cleanup(func() {
 		l.Close()
+		close(k.ended)
 		wg.Wait()
 	})
 	return k
 }
 
-func (k *Link) up(in, out net.Conn) {
+func (k *Link) up(in, out net.Conn, answered *atomic.Bool) {
 	defer in.Close()
 	defer out.Close()
 	buf := make([]byte, 64<<10)
@@ -62,24 +63,40 @@ func (k *Link) up(in, out net.Conn) {
 		if err != nil {
 			return
 		}
-		commit := bytes.Contains(buf[:n], []byte("COMMIT"))
-		if commit && k.Before.Load() {
-			return
-		}
-		if commit && k.After.Load() {
-			in.Close() // the answer finds nobody
+		if commits(buf[:n]) {
+			switch {
+			case k.Before.Load():
+				return
+			case k.Stall.Load():
+				in.Close()
+				<-k.ended
+				return
+			case k.After.Load():
+				answered.Store(true)
+			}
 		}
 		if _, err := out.Write(buf[:n]); err != nil {
 			return
 		}
-		if commit && k.After.Load() {
-			// Wait until the server has answered and closes after our end does.
-			_ = out.(*net.TCPConn).CloseWrite()
-			_, _ = io.Copy(io.Discard, out)
+	}
+}
+
+func (k *Link) down(in, out net.Conn, answered *atomic.Bool) {
+	defer in.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := out.Read(buf)
+		if err != nil || answered.Load() {
+			return
+		}
+		if _, err := in.Write(buf[:n]); err != nil {
 			return
 		}
 	}
 }
+
+// commits reports whether a packet, as MySQL and PostgreSQL have it, is a COMMIT.
+func commits(packet []byte) bool { return bytes.Contains(packet, []byte("COMMIT")) }
 
 // Through returns dsn, which leads to k's target, by way of k.
 func (k *Link) Through(tb testing.TB, dsn string) string {

@@ -1,0 +1,54 @@
+package dbguard
+
+import (
+	"reflect"
+
+	"gorm.io/gorm"
+)
+
+// culprits returns those of the protected rows of an UPDATE of several that did
+// not match. What is at the next version now has just been written by the
+// statement itself, unless that is true of all rows. c gets the version that
+// the first of them was expected to have.
+func (t *Tx) culprits(stmt *gorm.Statement, expected expectedVersion, rows []*protectedRow, c *Conflict) []*protectedRow {
+	if c.Evidence.Contradicts {
+		return rows
+	}
+	ctx, cancel := t.judging()
+	defer cancel()
+	var stale []*protectedRow
+	for _, r := range rows {
+		version, ok := expected.versionOf(stmt, r)
+		if !ok {
+			continue
+		}
+		now, err := t.read(ctx, r, true, "")
+		if err == nil && now.found && now.version == version+1 {
+			continue
+		}
+		if len(stale) == 0 {
+			c.Evidence.Version = version
+		}
+		stale = append(stale, r)
+	}
+	if len(stale) == 0 {
+		return rows
+	}
+	return stale
+}
+
+// versionOf returns the version that a protected row was expected to have.
+func (e expectedVersion) versionOf(stmt *gorm.Statement, r *protectedRow) (Version, bool) {
+	for _, loaded := range e.rows {
+		row := reflect.Indirect(loaded.model)
+		if r.is(func(column string) any {
+			if f := stmt.Schema.LookUpField(column); f != nil {
+				return fieldOf(stmt.Context, f, row)
+			}
+			return nil
+		}) {
+			return loaded.version, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,203 @@
+package dbguard
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+)
+
+// beforeInsert looks at the rows that gorm is about to insert: which of them the
+// key protects.
+func beforeInsert(db *gorm.DB) {
+	unscopedFirst(db)
+	before(db, func(t *Tx) error {
+		if err := t.refresh(db.Statement); err != nil {
+			return err
+		}
+		return t.claimNew(db.Statement)
+	})
+}
+
+// beforeWrite does so for an update or a delete.
+func beforeWrite(db *gorm.DB) {
+	before(db, func(t *Tx) error { return t.claimLoaded(db.Statement) })
+}
+
+func before(db *gorm.DB, look func(*Tx) error) {
+	t := txOf(db.Statement)
+	if t == nil || db.Error != nil {
+		return
+	}
+	if !db.DryRun {
+		if err := look(t); err != nil {
+			_ = db.AddError(err)
+			return
+		}
+	}
+	t.mark()
+}
+
+// inserted turns a refused INSERT inside a guarded transaction into a
+// *Conflict, and notes one that succeeded.
+func inserted(db *gorm.DB) {
+	t := txOf(db.Statement)
+	if t == nil || db.DryRun {
+		return
+	}
+	rows := t.protectedAmong(db.Statement)
+	how := insertKind(db.Statement)
+	if db.Error == nil {
+		w := write{how: how, table: db.Statement.Table, tagged: t.plugin.tagged(db.Statement.Table), rows: rows}
+		if how == plain {
+			w.images = imagesOfInsert(db.Statement, rows)
+		}
+		t.classify(w)
+		return
+	}
+	t.forget()
+	duplicate, changed := isDuplicate(db.Error), isChanged(db.Error)
+	switch {
+	case how != plain:
+	case duplicate, changed && len(rows) > 0:
+		c := &Conflict{Kind: Duplicate, Table: db.Statement.Table, err: db.Error}
+		c.Evidence.Contradicts = changed
+		t.judge(c, rows)
+		db.Error = c
+	case isDeadlock(db.Error):
+		t.lookAfterDeadlock(rows)
+	}
+}
+
+// insertKind tells a plain INSERT from what only looks like one.
+func insertKind(stmt *gorm.Statement) how {
+	if _, ok := stmt.Clauses["ON CONFLICT"]; ok {
+		return upsert
+	}
+	sql := dialect{name: stmt.DB.Name()}.statements(stmt.SQL.String())
+	if len(sql) != 1 {
+		return raw
+	}
+	if words := sql[0].words(); len(words) < 2 || words[0] != "INSERT" || words[1] != "INTO" {
+		return upsert // INSERT IGNORE, REPLACE
+	}
+	return plain
+}
+
+// written turns a versioned UPDATE or DELETE that matched fewer rows than it was
+// given into a *Conflict. After one that matched all, the models in memory get
+// their rows' new versions.
+func written(db *gorm.DB) {
+	t := txOf(db.Statement)
+	expected, ok := db.Statement.Clauses[expectedClause].Expression.(expectedVersion)
+	if db.DryRun || t == nil && !ok {
+		return
+	}
+	var rows []*protectedRow
+	if t != nil {
+		rows = t.protectedAmong(db.Statement)
+	}
+	matched := db.Error == nil && db.RowsAffected >= int64(len(expected.rows))
+	if t != nil {
+		t.noteWritten(db, expected, rows, matched)
+	}
+	switch {
+	case matched:
+		bump(db, expected, t)
+		return
+	case len(expected.rows) == 0 && (t == nil || len(rows) == 0), db.Error != nil && !isChanged(db.Error):
+		return
+	case len(expected.rows) == 0 && !isChanged(db.Error):
+		return
+	}
+	c := &Conflict{Kind: Stale, Table: db.Statement.Table, err: db.Error}
+	c.Evidence.Contradicts = isChanged(db.Error)
+	if len(expected.rows) > 0 {
+		c.Evidence.Version = expected.rows[0].version
+	}
+	if t != nil {
+		if len(expected.rows) > 1 {
+			rows = t.culprits(db.Statement, expected, rows, c)
+			t.poisonWith(c) // the others have been written
+		}
+		t.judge(c, rows)
+	}
+	db.Error = c
+}
+
+// noteWritten notes how an UPDATE or DELETE wrote.
+func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protectedRow, matched bool) {
+	if db.Error != nil || db.RowsAffected == 0 {
+		t.forget()
+		return
+	}
+	w := write{how: blind, table: db.Statement.Table, tagged: t.plugin.tagged(db.Statement.Table), rows: rows}
+	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n && matched {
+		w.how = versioned
+		w.images = imagesOfUpdate(db.Statement, expected, rows)
+	}
+	t.classify(w)
+}
+
+// bump sets the versions in memory: in a guarded transaction, t, until a
+// rollback.
+func bump(db *gorm.DB, expected expectedVersion, t *Tx) {
+	if !updates(db.Statement) {
+		return // deleted for good
+	}
+	ctx := context.WithoutCancel(db.Statement.Context)
+	for _, r := range expected.rows {
+		if !r.model.CanAddr() {
+			continue
+		}
+		_ = db.AddError(expected.field.Set(ctx, r.model, r.version+1))
+		if t != nil {
+			t.OnRollback(func() { _ = expected.field.Set(ctx, r.model, r.version) })
+		}
+	}
+}
+
+// updates reports whether the statement is an UPDATE, as a soft delete is.
+func updates(stmt *gorm.Statement) bool {
+	_, ok := stmt.Clauses["SET"]
+	return ok
+}
+
+// loaded notes the versions of the protected rows that a query has returned. One
+// that is not what this operation saw before, in this attempt or in an earlier
+// one, was written by somebody else.
+func loaded(db *gorm.DB) {
+	t := txOf(db.Statement)
+	s := db.Statement.Schema
+	if t == nil || s == nil || db.DryRun || db.Statement.Context.Value(judgingKey{}) != nil {
+		return
+	}
+	if db.Error != nil {
+		return
+	}
+	field := versionOf(s)
+	if field == nil {
+		return
+	}
+	if err := t.claimLoaded(db.Statement); err != nil {
+		_ = db.AddError(err)
+		return
+	}
+	t.eachProtected(db.Statement, func(r *protectedRow, value func(column string) any) {
+		version, _ := indirect(value(field.DBName)).(Version)
+		if version == 0 || t.wrote(r, Stale) {
+			return
+		}
+		now := reading{found: true, version: version}
+		for _, f := range s.PrimaryFields {
+			now.key = append(now.key, value(f.DBName))
+		}
+		first := t.memory.see(r, now)
+		if !first.contradicts(now) || db.Error != nil {
+			return
+		}
+		c := &Conflict{Kind: Stale, Table: r.table, Columns: r.columns()}
+		c.Evidence = Evidence{Protected: true, Found: true, Contradicts: true, Version: first.version, FoundVersion: version}
+		t.keep(c)
+		db.Error = c
+	})
+}

@@ -1,0 +1,85 @@
+package dbguard
+
+import (
+	"maps"
+	"slices"
+)
+
+// Coverage tells what stands between the writes of a transaction and another
+// writer when there is no lock.
+type Coverage struct {
+	// Wrote: a statement wrote something, whatever it was.
+	Wrote bool
+	// Covered: the transaction wrote at least one row that the key protects, and
+	// every such row by a plain insert, or by a versioned update or delete that
+	// matched it. Of two such transactions the database refuses one.
+	Covered bool
+	// Uncovered names the tables with writes that the database would not refuse:
+	// upserts (gorm saves associations by them), SQL of the caller's own, and
+	// updates and deletes without a loaded version. "?" is a table that could not
+	// be told.
+	Uncovered []string
+}
+
+// Coverage tells how far the writes so far are covered. What a savepoint's
+// rollback has undone does not count.
+func (t *Tx) Coverage() Coverage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := Coverage{Wrote: len(t.writes) > 0}
+	covered := make(map[*protectedRow]bool)
+	for _, w := range t.writes {
+		if w.covers() {
+			for _, r := range w.rows {
+				covered[r] = true
+			}
+		}
+	}
+	c.Covered = len(covered) > 0
+	tables := make(map[string]bool)
+	for _, w := range t.writes {
+		if w.covers() {
+			continue
+		}
+		name := w.table
+		if name == "" {
+			name = "?"
+		}
+		tables[name] = true
+		if t.mayHaveHit(w, covered) {
+			c.Covered = false
+		}
+	}
+	c.Uncovered = slices.Sorted(maps.Keys(tables))
+	return c
+}
+
+// mayHaveHit reports whether a write that covers nothing may have written a row
+// that the key protects and nothing else covers.
+func (t *Tx) mayHaveHit(w write, covered map[*protectedRow]bool) bool {
+	if w.tagged && t.key != "" {
+		return true // which rows of the table are the key's is known of those only that gorm wrote
+	}
+	return slices.ContainsFunc(t.protected, func(r *protectedRow) bool {
+		return !covered[r] && (w.table == "" || sameTable(w.table, r.table))
+	})
+}
+
+// wrote reports whether the transaction has written a row itself, or may have,
+// so that a conflict of this kind on it says nothing about others.
+func (t *Tx) wrote(r *protectedRow, kind Kind) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.writes, func(w write) bool {
+		if slices.Contains(w.rows, r) {
+			return w.how != upsert || kind == Stale // an upsert may have left it alone
+		}
+		switch w.how {
+		case raw:
+			return w.table == "" || sameTable(w.table, r.table)
+		case upsert, blind:
+			return kind == Stale && len(w.rows) == 0 && sameTable(w.table, r.table)
+		}
+		return false
+	})
+}

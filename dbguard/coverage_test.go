@@ -1,0 +1,155 @@
+package dbguard_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/belaygo/belay/dbguard"
+)
+
+var errUndo = errors.New("undo")
+
+func TestCoverage(t *testing.T) {
+	create := func(tx *gorm.DB) error { return tx.Create(&Order{No: "a"}).Error }
+	update := func(tx *gorm.DB) error {
+		var s Stock
+		if err := tx.Take(&s, 1).Error; err != nil {
+			return err
+		}
+		return tx.Model(&s).Update("left", s.Left-1).Error
+	}
+	both := func(fs ...func(*gorm.DB) error) func(*gorm.DB) error {
+		return func(tx *gorm.DB) error {
+			for _, f := range fs {
+				if err := f(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	undone := func(f func(*gorm.DB) error) func(*gorm.DB) error {
+		return func(tx *gorm.DB) error {
+			err := tx.Transaction(func(tx *gorm.DB) error { return errors.Join(f(tx), errUndo) })
+			if errors.Is(err, errUndo) {
+				return nil
+			}
+			return err
+		}
+	}
+	nested := func(f func(*gorm.DB) error) func(*gorm.DB) error {
+		return func(tx *gorm.DB) error { return tx.Transaction(f) }
+	}
+	raw := func(sql string) func(*gorm.DB) error { return func(tx *gorm.DB) error { return tx.Exec(sql).Error } }
+	blind := func(tx *gorm.DB) error {
+		return tx.Model(&Stock{}).Where("id = ? AND `left` > 0", 1).Update("left", gorm.Expr("`left` - 1")).Error
+	}
+	for _, tt := range []struct {
+		name      string
+		write     func(*gorm.DB) error
+		wrote     bool
+		covered   bool
+		uncovered []string
+	}{
+		{"nothing", func(*gorm.DB) error { return nil }, false, false, nil},
+		{"a read", func(tx *gorm.DB) error { return tx.Find(&[]Order{}).Error }, false, false, nil},
+		{"an insert", create, true, true, nil},
+		{"an insert of another row", func(tx *gorm.DB) error { return tx.Create(&Order{No: "z"}).Error }, true, false, nil},
+		{"a versioned update", update, true, true, nil},
+		{"both", both(create, update), true, true, nil},
+		{"a versioned delete", func(tx *gorm.DB) error { return tx.Delete(&Stock{ID: 1, Version: 1}).Error }, true, true, nil},
+		{"generics", func(tx *gorm.DB) error { return gorm.G[Order](tx).Create(bg, &Order{No: "a"}) }, true, true, nil},
+		{"a refused insert", func(tx *gorm.DB) error { _ = tx.Create(&Order{No: "there"}).Error; return nil }, false, false, nil},
+		{"an upsert", func(tx *gorm.DB) error {
+			return tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&Order{No: "a"}).Error
+		}, true, false, []string{"orders"}},
+		{"insert ignore", func(tx *gorm.DB) error {
+			modifier := "IGNORE"
+			if tx.Name() == "sqlite" {
+				modifier = "OR IGNORE"
+			}
+			return tx.Clauses(clause.Insert{Modifier: modifier}).Create(&Order{No: "a"}).Error
+		}, true, false, []string{"orders"}},
+		{"a condition", blind, true, false, []string{"stocks"}},
+		{"a condition that matched nothing", func(tx *gorm.DB) error {
+			return tx.Model(&Stock{}).Where("id = 99").Update("left", 1).Error
+		}, false, false, nil},
+		{"an insert and a condition", both(create, blind), true, false, []string{"stocks"}},
+		{"a condition and the version", both(update, blind), true, true, []string{"stocks"}},
+		{"no version loaded", func(tx *gorm.DB) error { return tx.Model(&Stock{ID: 1}).Update("left", 1).Error }, true, false, []string{"stocks"}},
+		{"raw", raw("UPDATE stocks SET `left` = 1 WHERE id = 1"), true, false, []string{"stocks"}},
+		{"raw elsewhere", both(create, raw("INSERT INTO `logs` (text) VALUES ('x; UPDATE stocks')")), true, true, []string{"logs"}},
+		{"raw with a schema", both(create, raw("DELETE FROM main.stocks WHERE id = 2")), true, false, []string{"main.stocks"}},
+		{"raw, who knows where", both(create, raw("WITH x AS (SELECT 2 AS id) DELETE FROM stocks WHERE id IN (SELECT id FROM x)")), true, false, []string{"?"}},
+		{"own raw write before the versioned one", both(raw("UPDATE stocks SET `left` = 1 WHERE id = 1"), update), true, true, []string{"stocks"}},
+		{"undone", undone(create), false, false, nil},
+		{"the covering one undone", both(blind, undone(create)), true, false, []string{"stocks"}},
+		{"the other one undone", both(create, undone(blind)), true, true, nil},
+		{"nested", nested(create), true, true, nil},
+		{"nested twice, the inner one undone", nested(both(create, undone(blind))), true, true, nil},
+		{"nested twice, the outer one undone", both(undone(nested(create)), blind), true, false, []string{"stocks"}},
+		{"an unheard-of savepoint", both(create, raw("SAVEPOINT `a`"), raw("ROLLBACK TO `a`")), true, true, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			each(t, func(t *testing.T, db *gorm.DB) {
+				wantNil(t, db.Exec("CREATE TABLE logs (text varchar(100))").Error)
+				wantNil(t, db.Create(&[]Stock{{ID: 1, Left: 5}, {ID: 2}}).Error)
+				wantNil(t, db.Create(&Order{No: "there"}).Error)
+				if db.Name() == "mysql" && (tt.name == "raw with a schema" || tt.name == "raw, who knows where") {
+					return // the spelling is SQLite's
+				}
+				tx := begin(t, db, dbguard.Options{})
+				wantNil(t, tx.Protect(&Order{No: "a"}))
+				wantNil(t, tx.Protect(&Order{No: "there"}))
+				wantNil(t, tx.Protect(&Stock{ID: 1}))
+				wantNil(t, tt.write(tx.DB()))
+				c := tx.Coverage()
+				if c.Wrote != tt.wrote || c.Covered != tt.covered || !slices.Equal(c.Uncovered, tt.uncovered) {
+					t.Errorf("coverage is %+v, want wrote %v, covered %v, uncovered %v", c, tt.wrote, tt.covered, tt.uncovered)
+				}
+			})
+		})
+	}
+}
+
+// TestAssociationsCoverNothing: gorm saves them by upserts.
+func TestAssociationsCoverNothing(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&Buyer{}, &Basket{}, &Line{}, &Tag{}))
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.Protect(&Basket{ID: 1}))
+		wantNil(t, tx.Protect(&Line{ID: 1}))
+		wantNil(t, tx.DB().Create(&Basket{ID: 1, Lines: []Line{{ID: 1}}}).Error)
+		if c := tx.Coverage(); c.Covered || !slices.Equal(c.Uncovered, []string{"lines"}) {
+			t.Errorf("coverage is %+v, want none of the lines", c)
+		}
+	})
+}
+
+// TestUndoneInMemory: a savepoint's rollback takes back what the rows in memory
+// had become since.
+func TestUndoneInMemory(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
+		s := stock(t, db, 1)
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.DB().Model(&s).Update("left", 4).Error)
+		err := tx.DB().Transaction(func(tx *gorm.DB) error {
+			wantNil(t, tx.Model(&s).Update("left", 3).Error)
+			return errUndo
+		})
+		wantIs(t, err, errUndo)
+		if s.Version != 2 {
+			t.Errorf("version in memory is %d, want 2", s.Version)
+		}
+		wantNil(t, tx.DB().Model(&s).Update("left", 2).Error)
+		wantNil(t, tx.Commit())
+		if got := stock(t, db, 1); got.Left != 2 || got.Version != 3 || s.Version != 3 {
+			t.Errorf("row is %+v, in memory %+v", got, s)
+		}
+	})
+}

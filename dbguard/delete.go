@@ -1,0 +1,59 @@
+package dbguard
+
+import (
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+)
+
+// lastVersion adds the compare to a delete, when the model carries a version,
+// and the increment to a soft one.
+type lastVersion struct{ nextVersion }
+
+// ModifyStatement implements gorm.StatementModifier.
+func (v lastVersion) ModifyStatement(stmt *gorm.Statement) {
+	if stmt.Schema == nil || !only(v.field, stmt) {
+		return
+	}
+	expected := v.among(stmt, indirectAll(stmt.Dest))
+	if len(expected.rows) == 0 {
+		expected = v.among(stmt, indirectAll(stmt.Model))
+	}
+	if stmt.Error != nil {
+		return
+	}
+	expected.values = true
+	v.soft(stmt)
+	if stmt.SQL.Len() > 0 {
+		v.rebuild(stmt, expected)
+	} else {
+		where(stmt, expected)
+	}
+	stmt.Clauses[expectedClause] = clause.Clause{Expression: expected}
+}
+
+// soft lets the model's other fields have their say first: a soft delete writes
+// its UPDATE by itself, whatever comes behind it.
+func (v lastVersion) soft(stmt *gorm.Statement) {
+	for _, c := range stmt.Schema.DeleteClauses {
+		if _, own := c.(lastVersion); own {
+			continue
+		}
+		if m, ok := c.(gorm.StatementModifier); ok && stmt.SQL.Len() == 0 {
+			m.ModifyStatement(stmt)
+		}
+	}
+}
+
+// rebuild writes the UPDATE of a soft delete once more, with the version in it.
+func (v lastVersion) rebuild(stmt *gorm.Statement, expected expectedVersion) {
+	set, ok := stmt.Clauses["SET"].Expression.(clause.Set)
+	if !ok {
+		return // not ours to touch
+	}
+	set = v.with(set, clause.Column{Name: v.field.DBName})
+	stmt.Clauses["SET"] = clause.Clause{Name: "SET", Expression: set}
+	where(stmt, expected)
+	stmt.SQL.Reset()
+	stmt.Vars = nil
+	stmt.Build(stmt.DB.Callback().Update().Clauses...)
+}

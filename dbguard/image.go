@@ -1,0 +1,124 @@
+package dbguard
+
+import (
+	"reflect"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+)
+
+// An image is what a transaction has made of a protected row: enough to
+// recognise it.
+type image struct {
+	row      *protectedRow
+	key      []any // primary key
+	inserted bool
+	deleted  bool
+	version  Version // 0 = the row has none
+	columns  []column
+}
+
+type column struct {
+	field *schema.Field
+	value any
+}
+
+// imagesOfInsert returns what a plain INSERT has made of the rows.
+func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image) {
+	named, restricted := stmt.SelectAndOmitColumns(true, false)
+	eachModel(stmt, func(model reflect.Value) {
+		for _, r := range rows {
+			if !r.in(stmt, model) {
+				continue
+			}
+			img := image{row: r, key: keyOf(stmt, model), inserted: true}
+			for _, f := range stmt.Schema.Fields {
+				v, zero := f.ValueOf(stmt.Context, model)
+				written, said := named[f.DBName]
+				if f.DBName == "" || !f.Creatable || zero && f.HasDefaultValue || said && !written || !said && restricted {
+					continue
+				}
+				img.add(f, v)
+			}
+			if f := versionOf(stmt.Schema); f != nil {
+				img.version = versionIn(stmt.Context, f, model)
+			}
+			images = append(images, img)
+		}
+	})
+	return images
+}
+
+// imagesOfUpdate returns what a versioned UPDATE or DELETE has made of the rows.
+func imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion, rows []*protectedRow) (images []image) {
+	set, updated := stmt.Clauses["SET"].Expression.(clause.Set)
+	for _, loaded := range expected.rows {
+		for _, r := range rows {
+			if !r.in(stmt, loaded.model) {
+				continue
+			}
+			img := image{row: r, key: keyOf(stmt, loaded.model), deleted: !updated, version: loaded.version + 1}
+			for _, a := range set {
+				if f := stmt.Schema.LookUpField(a.Column.Name); f != nil && f != expected.field {
+					img.add(f, a.Value)
+				}
+			}
+			images = append(images, img)
+		}
+	}
+	return images
+}
+
+func keyOf(stmt *gorm.Statement, model reflect.Value) (key []any) {
+	for _, f := range stmt.Schema.PrimaryFields {
+		key = append(key, fieldOf(stmt.Context, f, model))
+	}
+	return key
+}
+
+// in reports whether a model is the row.
+func (r *protectedRow) in(stmt *gorm.Statement, model reflect.Value) bool {
+	return model.IsValid() && r.is(func(name string) any {
+		if f := stmt.Schema.LookUpField(name); f != nil {
+			return fieldOf(stmt.Context, f, model)
+		}
+		return nil
+	})
+}
+
+// add notes a column if it comes back from the database as it was written.
+func (i *image) add(f *schema.Field, v any) {
+	if f.Serializer != nil {
+		return
+	}
+	v = indirect(v)
+	switch v := v.(type) {
+	case time.Time:
+		i.columns = append(i.columns, column{f, v})
+		return
+	case []byte:
+		i.columns = append(i.columns, column{f, string(v)})
+		return
+	}
+	switch reflect.ValueOf(v).Kind() {
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		i.columns = append(i.columns, column{f, v})
+	}
+}
+
+// sameAs reports whether a column has the value in the database, too. A time may
+// have been rounded to a second there.
+func (c column) sameAs(v any) bool {
+	v = indirect(v)
+	if a, ok := c.value.(time.Time); ok {
+		b, ok := v.(time.Time)
+		return ok && a.Sub(b).Abs() <= time.Second
+	}
+	if b, ok := v.([]byte); ok {
+		v = string(b)
+	}
+	return equal(c.value, v)
+}

@@ -1,0 +1,25 @@
+package dbguard
+
+import (
+	"reflect"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+)
+
+// load reads the row by its key columns into a new struct; the zero Value if it
+// is not there.
+func (r *protectedRow) load(q *gorm.DB, lock string) (reflect.Value, error) {
+	q = q.Table(r.table)
+	for i, f := range r.fields {
+		q = q.Where(clause.Eq{Column: clause.Column{Name: f.DBName}, Value: r.values[i]})
+	}
+	if lock != "" {
+		q = q.Clauses(lockingClause(lock))
+	}
+	rows := reflect.New(reflect.SliceOf(r.schema.ModelType))
+	if err := q.Find(rows.Interface()).Error; err != nil || rows.Elem().Len() == 0 {
+		return reflect.Value{}, err
+	}
+	return rows.Elem().Index(0), nil
+}

@@ -1,0 +1,76 @@
+package dbguard
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Memory is what the attempts of one operation saw of the rows that its key
+// protects while it had the lock. A row that is another one later proves that
+// somebody else wrote it. The zero value is ready; a Memory is safe for
+// concurrent use, and not to be used for another operation.
+type Memory struct {
+	mu   sync.Mutex
+	rows map[string]reading
+}
+
+// see notes what was read of a row, unless something was noted before, and
+// returns what was noted first.
+func (m *Memory) see(r *protectedRow, now reading) (first reading) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := r.identity()
+	if first, ok := m.rows[name]; ok {
+		return first
+	}
+	if m.rows == nil {
+		m.rows = make(map[string]reading)
+	}
+	m.rows[name] = now
+	return now
+}
+
+// recall returns what was noted of a row.
+func (m *Memory) recall(r *protectedRow) (first reading, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.rows) == 0 {
+		return reading{}, false
+	}
+	first, ok = m.rows[r.identity()]
+	return first, ok
+}
+
+// contradicts reports whether a row can't be both. A version of 0 was not read.
+func (a reading) contradicts(b reading) bool {
+	switch {
+	case a.found != b.found:
+		return true
+	case !a.found:
+		return false
+	case len(a.key) == len(b.key) && !sameKey(a.key, b.key):
+		return true
+	}
+	return a.version != 0 && b.version != 0 && a.version != b.version
+}
+
+func sameKey(a, b []any) bool {
+	return len(a) == len(b) && fmt.Sprint(a...) == fmt.Sprint(b...) || reflect.DeepEqual(a, b)
+}
+
+// identity names a row within one process.
+func (r *protectedRow) identity() string {
+	var b strings.Builder
+	b.WriteString(strings.ToLower(r.table))
+	for i, f := range r.fields {
+		v := indirect(r.values[i])
+		if at, ok := v.(time.Time); ok {
+			v = at.UTC().Format(time.RFC3339Nano)
+		}
+		fmt.Fprintf(&b, "\x00%s=%v", f.DBName, v)
+	}
+	return b.String()
+}

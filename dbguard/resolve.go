@@ -1,0 +1,208 @@
+package dbguard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// Outcome is what became of a transaction.
+type Outcome int
+
+const (
+	Unresolved   Outcome = iota // it could not be found out
+	Committed                   // the rows are as the transaction made them
+	NotCommitted                // they are provably not
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Unresolved:
+		return "unresolved"
+	case Committed:
+		return "committed"
+	case NotCommitted:
+		return "not committed"
+	}
+	return fmt.Sprintf("Outcome(%d)", int(o))
+}
+
+// Resolve finds out what became of the transaction after Commit has returned
+// ErrCommitUnknown. It ends the old session on the server, so that nothing of it
+// can take effect later, and reads the protected rows that the transaction wrote
+// on another connection, waiting, until ctx ends, for what still holds them.
+//
+// Alive must hold until then: only while nobody else may write the rows does
+// their state prove anything, and Unresolved is the answer otherwise. The error
+// says why the outcome is Unresolved. The functions of OnRollback are called
+// unless the outcome is Committed.
+func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
+	t.mu.Lock()
+	unknown, writes := t.unknown, t.writes
+	t.mu.Unlock()
+	if !unknown {
+		return Unresolved, errors.New("dbguard: resolve commit: its outcome is not in doubt")
+	}
+	o, err := t.findOut(ctx, writes)
+	t.resolved(o)
+	if err != nil {
+		return o, fmt.Errorf("resolve commit: %w", err)
+	}
+	return o, nil
+}
+
+// resolved ends the doubt.
+func (t *Tx) resolved(o Outcome) {
+	t.mu.Lock()
+	was := t.unknown
+	t.unknown = false
+	if was && o == Committed {
+		t.undo = nil
+	}
+	t.mu.Unlock()
+	if was {
+		t.undoAll()
+	}
+}
+
+func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
+	if len(writes) == 0 {
+		return Committed, nil // it has changed nothing
+	}
+	var images []image
+	for _, w := range writes {
+		for _, img := range w.images {
+			images = latest(images, img)
+		}
+	}
+	if len(images) == 0 {
+		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
+	}
+	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
+	db.Statement.ConnPool = primary{t.pool}
+	t.killSession(db)
+
+	found := Unresolved
+	for _, img := range images {
+		o, err := t.examineImage(db, img)
+		if err != nil {
+			return Unresolved, err
+		}
+		if o == Unresolved || found != Unresolved && o != found {
+			return Unresolved, fmt.Errorf("a row of %s is neither as it was nor as the transaction made it", img.row.table)
+		}
+		found = o
+	}
+	if err := t.alive(); err != nil {
+		return Unresolved, err
+	}
+	return found, nil
+}
+
+// outside is a context that belongs to no guarded transaction.
+type outside struct{ context.Context }
+
+func (o outside) Value(key any) any {
+	if key == (txKey{}) {
+		return nil
+	}
+	return o.Context.Value(key)
+}
+
+// primary is the transaction's own pool. Because it could commit, plugins that
+// spread reads over replicas take it for a transaction and leave it alone.
+type primary struct{ *sql.DB }
+
+func (primary) Commit() error   { return sql.ErrTxDone }
+func (primary) Rollback() error { return sql.ErrTxDone }
+
+// latest adds an image in place of an earlier one of the same row.
+func latest(images []image, img image) []image {
+	for i := range images {
+		if images[i].row == img.row {
+			images[i] = img
+			return images
+		}
+	}
+	return append(images, img)
+}
+
+// killSession ends what may still be under way. If it can't, the read waits for
+// it.
+func (t *Tx) killSession(db *gorm.DB) {
+	if id := t.conn.session.id; id != 0 {
+		_ = db.Exec(fmt.Sprintf(t.dialect.kill, id)).Error
+	}
+}
+
+// examineImage reads a row by its key, locking, and compares. NOWAIT, and again:
+// a read that this side gives up would go on waiting at the server.
+func (t *Tx) examineImage(db *gorm.DB, img image) (Outcome, error) {
+	lock := "FOR UPDATE NOWAIT"
+	if t.dialect.name == "sqlite" {
+		lock = ""
+	}
+	for {
+		row, err := img.row.load(db.Unscoped(), lock)
+		switch {
+		case err == nil:
+			return img.compare(db.Statement.Context, row), nil
+		case mysqlNumber(err) == erParse && lock != "FOR UPDATE": // an old server
+			lock = "FOR UPDATE"
+			continue
+		case !isLocked(err):
+			return Unresolved, err
+		}
+		select {
+		case <-db.Statement.Context.Done():
+			return Unresolved, fmt.Errorf("another transaction holds the row: %w", context.Cause(db.Statement.Context))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// compare tells whether a row is as the transaction made it.
+func (i image) compare(ctx context.Context, row reflect.Value) Outcome {
+	s := i.row.schema
+	switch {
+	case !row.IsValid() && i.deleted:
+		return Committed
+	case !row.IsValid():
+		return i.absent()
+	}
+	for n, f := range s.PrimaryFields {
+		if !equal(fieldOf(ctx, f, row), i.key[n]) {
+			return i.absent() // another row has the key
+		}
+	}
+	if f := versionOf(s); f != nil && i.version != 0 && !i.inserted {
+		switch version := versionIn(ctx, f, row); {
+		case version == i.version-1:
+			return NotCommitted
+		case version != i.version || i.deleted:
+			return Unresolved
+		}
+	} else if i.deleted {
+		return Unresolved
+	}
+	for _, c := range i.columns {
+		if f := s.LookUpField(c.field.DBName); !c.sameAs(fieldOf(ctx, f, row)) {
+			return Unresolved
+		}
+	}
+	return Committed
+}
+
+// absent tells what it means that the row is not there.
+func (i image) absent() Outcome {
+	if i.inserted {
+		return NotCommitted
+	}
+	return Unresolved
+}

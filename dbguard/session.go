@@ -1,0 +1,95 @@
+package dbguard
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A session is what the server says of one of its connections.
+type session struct {
+	id               uint64 // for KILL; 0 = there is no such thing
+	mariaDB          bool
+	snapshot         bool // the transaction has one, which no other's commit changes
+	timeoutRollsBack bool // a lock wait that takes too long undoes the transaction
+}
+
+// sessions remembers the sessions of a pool by the driver's connections, so that
+// each is asked once in its life and not in each transaction.
+type sessions struct {
+	mu    sync.Mutex
+	known map[any]session
+}
+
+func (s *sessions) of(ctx context.Context, pool *sql.DB, c *sql.Conn, d dialect) (session, error) {
+	if d.ask == nil {
+		return session{snapshot: true}, nil
+	}
+	var key any
+	if err := c.Raw(func(conn any) error { key = conn; return nil }); err != nil {
+		return session{}, err
+	}
+	s.mu.Lock()
+	found, ok := s.known[key]
+	s.mu.Unlock()
+	if ok {
+		return found, nil
+	}
+	found, err := d.ask(ctx, c)
+	if err != nil {
+		return session{}, fmt.Errorf("ask for the session: %w", err)
+	}
+	if reflect.TypeOf(key).Kind() == reflect.Pointer { // anything else need not be comparable
+		s.remember(key, found, pool.Stats().OpenConnections)
+	}
+	return found, nil
+}
+
+// remember forgets all when there are more than the open ones: which of them
+// have been closed can't be told.
+func (s *sessions) remember(key any, found session, open int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) > 2*open+8 {
+		s.known = make(map[any]session)
+	}
+	s.known[key] = found
+}
+
+// askMySQL does not use SELECT @@..., as the names differ between versions.
+func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
+	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
+		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout')`)
+	if err != nil {
+		return session{}, err
+	}
+	defer func() { _ = rows.Close() }()
+	var s session
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return session{}, err
+		}
+		switch strings.ToLower(name) {
+		case "pseudo_thread_id":
+			s.id, _ = strconv.ParseUint(value, 10, 64)
+		case "version":
+			s.mariaDB = strings.Contains(value, "MariaDB")
+		case "tx_isolation", "transaction_isolation":
+			s.snapshot = value == "REPEATABLE-READ"
+		case "innodb_rollback_on_timeout":
+			s.timeoutRollsBack = value == "ON" || value == "1"
+		}
+	}
+	return s, rows.Err()
+}
+
+func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {
+	var s session
+	err := c.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&s.id)
+	return s, err
+}

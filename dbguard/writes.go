@@ -1,0 +1,161 @@
+package dbguard
+
+import (
+	"slices"
+	"strings"
+)
+
+// A write is a statement of a transaction that wrote.
+type write struct {
+	how    how
+	table  string          // "" if it can't be told
+	tagged bool            // the table's model has a key of its own
+	rows   []*protectedRow // that it wrote, as far as is known
+	images []image         // of these rows
+}
+
+// how tells how a statement wrote.
+type how int
+
+const (
+	raw       how = iota // SQL of the caller's own, or what gorm makes of it
+	plain                // INSERT
+	versioned            // UPDATE or DELETE with a compare, that matched all its rows
+	upsert               // INSERT ... ON DUPLICATE KEY UPDATE, IGNORE and the like
+	blind                // UPDATE or DELETE without a compare
+)
+
+// covers reports whether the database itself refuses the second such write.
+func (w *write) covers() bool { return w.how == plain || w.how == versioned }
+
+// A savepoint is how far the transaction was when it was set.
+type savepoint struct {
+	name         string
+	writes, undo int
+}
+
+// took notes statements that were sent, and how the last one ended.
+func (t *Tx) took(statements []statement, err error) {
+	t.learn(err)
+	for _, st := range statements {
+		if err != nil && len(statements) == 1 {
+			if st.words()[0] == "ROLLBACK" { // what it should have undone may be committed
+				t.poisonWith(err)
+			}
+			return
+		}
+		t.tookOne(st)
+	}
+}
+
+func (t *Tx) tookOne(st statement) {
+	switch last := st[len(st)-1].text; st.words()[0] {
+	case "SAVEPOINT":
+		t.saved(last)
+	case "ROLLBACK":
+		t.rolledBackTo(last)
+	default:
+		if table, ok := st.writes(); ok {
+			w := write{table: table, tagged: t.plugin.tagged(table)}
+			t.mu.Lock()
+			t.writes = append(t.writes, w)
+			t.mu.Unlock()
+		}
+	}
+}
+
+func (t *Tx) saved(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.savepoints = append(t.savepoints, savepoint{name, len(t.writes), len(t.undo)})
+}
+
+// rolledBackTo cuts back what was written since the savepoint, and undoes what
+// was changed in memory.
+func (t *Tx) rolledBackTo(name string) {
+	t.mu.Lock()
+	i := len(t.savepoints) - 1
+	for ; i >= 0 && !strings.EqualFold(t.savepoints[i].name, name); i-- {
+	}
+	var undo []func()
+	if i >= 0 {
+		p := t.savepoints[i]
+		t.savepoints = t.savepoints[:i+1]
+		t.writes = t.writes[:p.writes]
+		undo, t.undo = slices.Clone(t.undo[p.undo:]), t.undo[:p.undo]
+	} else { // unheard of: nobody knows what is left
+		t.writes = append(t.writes, write{})
+	}
+	t.mu.Unlock()
+	runAll(undo)
+}
+
+// writes reports whether a statement writes, and to which table. "" = it can't
+// be told.
+func (st statement) writes() (table string, ok bool) {
+	words := st.words()
+	switch words[0] {
+	case "INSERT", "REPLACE":
+		return st.after("INTO"), true
+	case "UPDATE":
+		if set := st.index("SET"); set == 2 || set == 3 && st[1].dot {
+			return st.after("UPDATE"), true
+		}
+		return "", true
+	case "DELETE":
+		if words[1:] != nil && st.index("FROM") == 1 && st.index("USING") < 0 && st.index("JOIN") < 0 {
+			return st.after("FROM"), true
+		}
+		return "", true
+	case "LOAD", "CALL", "DO", "EXECUTE", "MERGE", "COPY", "HANDLER":
+		return "", true
+	case "WITH", "EXPLAIN":
+		return "", slices.ContainsFunc(words, func(w string) bool {
+			return w == "INSERT" || w == "UPDATE" || w == "DELETE" || w == "REPLACE" || w == "MERGE"
+		})
+	}
+	return "", false
+}
+
+// index returns the position of the first such word, or -1.
+func (st statement) index(word string) int {
+	return slices.IndexFunc(st, func(t token) bool { return !t.quoted && t.text == word })
+}
+
+// after returns the table named behind a word, in lower case.
+func (st statement) after(word string) string {
+	i := st.index(word) + 1
+	if i == 0 || i >= len(st) {
+		return ""
+	}
+	name := st[i].text
+	if st[i].dot && i+1 < len(st) {
+		name += "." + st[i+1].text
+	}
+	return strings.ToLower(name)
+}
+
+// mark is called right before gorm sends a statement, and classify right after
+// it: what was noted between is the statement's own.
+func (t *Tx) mark() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.marked = len(t.writes)
+}
+
+// classify says what the marked statement was.
+func (t *Tx) classify(w write) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.writes) <= t.marked {
+		return // it was not sent
+	}
+	t.writes = append(t.writes[:t.marked], w)
+}
+
+// forget drops the marked statement: the database has refused it.
+func (t *Tx) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.writes = t.writes[:min(t.marked, len(t.writes))]
+}
