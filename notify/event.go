@@ -84,6 +84,8 @@ type Event struct {
 	Count   int    // how many like failures this event stands for, at least 1
 	TraceID string // W3C trace id; empty if none
 	Library string // version of the library that built the event
+
+	Trace Trace // of the operation; what is no trace context is not carried
 }
 
 // ErrInvalidEvent is matched by every error that Validate, MarshalJSON and
@@ -93,12 +95,8 @@ var ErrInvalidEvent = errors.New("notify: invalid event")
 // Validate reports the first field that breaks the contract of an event.
 func (e *Event) Validate() error {
 	switch {
-	case e.ID == "":
-		return invalid("id is empty")
-	case len(e.ID) > 255:
-		return invalid("id is longer than 255 bytes")
-	case !printable(e.ID):
-		return invalid("id holds a character outside printable ASCII")
+	case checkID(e.ID) != nil:
+		return checkID(e.ID)
 	case e.Service == "":
 		return invalid("service is empty")
 	case !e.Verdict.valid():
@@ -117,6 +115,18 @@ func (e *Event) Validate() error {
 		return invalid("ttl %v is negative", e.TTL)
 	case e.Count < 1:
 		return invalid("count %d is below 1", e.Count)
+	}
+	return nil
+}
+
+func checkID(id string) error {
+	switch {
+	case id == "":
+		return invalid("id is empty")
+	case len(id) > 255:
+		return invalid("id is longer than 255 bytes")
+	case !printable(id):
+		return invalid("id holds a character outside printable ASCII")
 	}
 	return nil
 }

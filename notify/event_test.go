@@ -39,6 +39,7 @@ func examples() map[string]notify.Event {
 	overlap.Verdict, overlap.Outcome = notify.Overlap, notify.Refused
 	overlap.Table, overlap.Index = "stocks", []string{"id"}
 	overlap.Versions = &notify.Versions{Expected: 7, Found: 8}
+	overlap.Trace = notify.Trace{Parent: aTraceParent, State: "vendor=00f067aa0ba902b7"}
 	overlap.HolderAtConflict, overlap.HolderOwner = notify.HolderOther, "5b0de1c2-7a34-4f7e-8a2c-1f2e3d4c5b6a:1"
 
 	lost := base

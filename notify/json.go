@@ -3,33 +3,22 @@ package notify
 import (
 	"encoding/json"
 	"math"
-	"net/url"
 	"strconv"
 	"time"
-	"unicode/utf8"
 )
 
 const (
-	// EventType is the CloudEvents type of an Event.
+	// EventType is the CloudEvents type of an Event. The number at its end
+	// changes when a reader of the old one could not read the new.
 	EventType = "io.github.belaygo.interception.v1"
+	// EventSchema is the URL of the JSON Schema that the data of an Event
+	// adheres to. The file is schema/interception.v1.json.
+	EventSchema = schemas + "interception.v1.json#/$defs/data"
 	// ContentType is the media type of an Event's JSON.
 	ContentType = "application/cloudevents+json"
 
-	specVersion = "1.0"
-	dataType    = "application/json"
+	schemas = "https://raw.githubusercontent.com/belaygo/belay/main/notify/schema/"
 )
-
-// envelope is the CloudEvents part of the JSON.
-type envelope struct {
-	SpecVersion     string    `json:"specversion"`
-	ID              string    `json:"id"`
-	Source          string    `json:"source"`
-	Type            string    `json:"type"`
-	Subject         string    `json:"subject,omitempty"`
-	Time            time.Time `json:"time"`
-	DataContentType string    `json:"datacontenttype"`
-	Data            payload   `json:"data"`
-}
 
 // payload is Belay's part of the JSON.
 type payload struct {
@@ -62,14 +51,18 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(envelope{
+	trace := e.Trace.valid()
+	return json.Marshal(envelope[payload]{
 		SpecVersion:     specVersion,
 		ID:              e.ID,
-		Source:          e.source(),
+		Source:          source(e.Service, e.Instance),
 		Type:            EventType,
 		Subject:         e.Key,
 		Time:            e.CaughtAt.UTC(),
 		DataContentType: dataType,
+		DataSchema:      EventSchema,
+		TraceParent:     trace.Parent,
+		TraceState:      trace.State,
 		Data: payload{
 			Verdict:          e.Verdict,
 			Outcome:          e.Outcome,
@@ -95,40 +88,20 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	})
 }
 
-func (e *Event) source() string {
-	s := "/belay/" + url.PathEscape(e.Service)
-	if e.Instance != "" {
-		s += "/" + url.PathEscape(e.Instance)
-	}
-	return s
-}
-
 // UnmarshalJSON reads what MarshalJSON writes, from any peer: it ignores
 // members that it does not know and refuses everything else that is not a
 // valid event, leaving e as it was. Call it directly on bytes from outside:
 // json.Unmarshal reports broken JSON by itself, with errors that do not match
 // ErrInvalidEvent.
 func (e *Event) UnmarshalJSON(b []byte) error {
-	if !utf8.Valid(b) {
-		return invalid("not UTF-8")
+	env, err := open[payload](b, EventType)
+	if err != nil {
+		return err
 	}
-	var env envelope
-	if err := json.Unmarshal(b, &env); err != nil {
-		return invalid("%.200s", err.Error())
+	if err := checkMillis("ttl_ms", env.Data.TTL); err != nil {
+		return err
 	}
-	switch {
-	case env.SpecVersion != specVersion:
-		return invalid("specversion %.40q is not %q", env.SpecVersion, specVersion)
-	case env.Type != EventType:
-		return invalid("type %.80q is not %q", env.Type, EventType)
-	case env.Source == "":
-		return invalid("source is empty")
-	case env.Data.TTL > math.MaxInt64/int64(time.Millisecond):
-		return invalid("ttl_ms %d is too large", env.Data.TTL)
-	case env.Data.TTL < 0:
-		return invalid("ttl_ms %d is negative", env.Data.TTL)
-	}
-	event := env.event()
+	event := eventOf(&env)
 	if err := event.Validate(); err != nil {
 		return err
 	}
@@ -136,7 +109,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (env *envelope) event() Event {
+func eventOf(env *envelope[payload]) Event {
 	d := &env.Data
 	return Event{
 		ID:               env.ID,
@@ -160,7 +133,19 @@ func (env *envelope) event() Event {
 		Count:            d.Count,
 		TraceID:          d.TraceID,
 		Library:          d.Library,
+		Trace:            Trace{Parent: env.TraceParent, State: env.TraceState}.valid(),
 	}
+}
+
+// checkMillis reports a duration that does not fit a time.Duration.
+func checkMillis(name string, ms int64) error {
+	switch {
+	case ms > math.MaxInt64/int64(time.Millisecond):
+		return invalid("%s %d is too large", name, ms)
+	case ms < 0:
+		return invalid("%s %d is negative", name, ms)
+	}
+	return nil
 }
 
 // token is a fencing token, which JSON carries as a decimal string.

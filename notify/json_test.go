@@ -75,6 +75,9 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			TraceID:          text.Draw(t, "trace_id"),
 			Library:          text.Draw(t, "library"),
 		}
+		if rapid.Bool().Draw(t, "has trace") {
+			event.Trace = notify.Trace{Parent: aTraceParent, State: rapid.StringMatching(`[ -~]{0,64}`).Draw(t, "state")}
+		}
 		if index := rapid.SliceOf(text).Draw(t, "index"); len(index) > 0 {
 			event.Index = index
 		}
@@ -142,7 +145,7 @@ func document(t testing.TB) (envelope, data map[string]any) {
 
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	envelope, data := document(t)
-	envelope["traceparent"], data["later"] = "00-x", map[string]any{"a": []int{1}}
+	envelope["later"], data["later"] = "x", map[string]any{"a": []int{1}}
 	b, _ := json.Marshal(envelope)
 	var event notify.Event
 	if err := event.UnmarshalJSON(b); err != nil {
@@ -153,37 +156,40 @@ func TestUnknownMembersAreIgnored(t *testing.T) {
 	}
 }
 
+// refusals spoil a valid event.
+var refusals = map[string]func(envelope, data map[string]any){
+	"another specversion": func(e, _ map[string]any) { e["specversion"] = "0.3" },
+	"another type":        func(e, _ map[string]any) { e["type"] = "io.github.belaygo.interception.v2" },
+	"no type":             func(e, _ map[string]any) { delete(e, "type") },
+	"no source":           func(e, _ map[string]any) { delete(e, "source") },
+	"no data":             func(e, _ map[string]any) { delete(e, "data") },
+	"data is a list":      func(e, _ map[string]any) { e["data"] = []int{1} },
+	"data is null":        func(e, _ map[string]any) { e["data"] = nil },
+	"no id":               func(e, _ map[string]any) { delete(e, "id") },
+	"id is a number":      func(e, _ map[string]any) { e["id"] = 7 },
+	"time is no time":     func(e, _ map[string]any) { e["time"] = "yesterday" },
+	"verdict":             func(_, d map[string]any) { d["verdict"] = "unheard-of" },
+	"outcome":             func(_, d map[string]any) { d["outcome"] = "ok" },
+	"holder":              func(_, d map[string]any) { d["holder_at_conflict"] = "SELF" },
+	"no service":          func(_, d map[string]any) { delete(d, "service") },
+	"key is an object":    func(_, d map[string]any) { d["key"] = map[string]any{} },
+	"index is a text":     func(_, d map[string]any) { d["index"] = "no" },
+	"token is a number":   func(_, d map[string]any) { d["token"] = 7 },
+	"token is no number":  func(_, d map[string]any) { d["token"] = "7x" },
+	"token is huge":       func(_, d map[string]any) { d["token"] = "9223372036854775808" },
+	"token has a plus":    func(_, d map[string]any) { d["token"] = "+7" },
+	"ttl is huge":         func(_, d map[string]any) { d["ttl_ms"] = math.MaxInt64 },
+	"ttl is beyond 64":    func(_, d map[string]any) { d["ttl_ms"] = json.Number(strings.Repeat("9", 4096)) },
+	"ttl is negative":     func(_, d map[string]any) { d["ttl_ms"] = -1 },
+	"ttl is a fraction":   func(_, d map[string]any) { d["ttl_ms"] = 1.5 },
+	"slot is huge":        func(_, d map[string]any) { d["place"] = map[string]any{"slot": json.Number("1e400")} },
+	"count is zero":       func(_, d map[string]any) { d["count"] = 0 },
+	"no caught_at":        func(_, d map[string]any) { delete(d, "caught_at") },
+	"caught_at too far":   func(_, d map[string]any) { d["caught_at"] = "9999-12-31T23:59:59-10:00" },
+}
+
 func TestUnmarshalRefuses(t *testing.T) {
-	for name, spoil := range map[string]func(envelope, data map[string]any){
-		"another specversion": func(e, _ map[string]any) { e["specversion"] = "0.3" },
-		"another type":        func(e, _ map[string]any) { e["type"] = "io.github.belaygo.interception.v2" },
-		"no type":             func(e, _ map[string]any) { delete(e, "type") },
-		"no source":           func(e, _ map[string]any) { delete(e, "source") },
-		"no data":             func(e, _ map[string]any) { delete(e, "data") },
-		"data is a list":      func(e, _ map[string]any) { e["data"] = []int{1} },
-		"data is null":        func(e, _ map[string]any) { e["data"] = nil },
-		"no id":               func(e, _ map[string]any) { delete(e, "id") },
-		"id is a number":      func(e, _ map[string]any) { e["id"] = 7 },
-		"time is no time":     func(e, _ map[string]any) { e["time"] = "yesterday" },
-		"verdict":             func(_, d map[string]any) { d["verdict"] = "unheard-of" },
-		"outcome":             func(_, d map[string]any) { d["outcome"] = "ok" },
-		"holder":              func(_, d map[string]any) { d["holder_at_conflict"] = "SELF" },
-		"no service":          func(_, d map[string]any) { delete(d, "service") },
-		"key is an object":    func(_, d map[string]any) { d["key"] = map[string]any{} },
-		"index is a text":     func(_, d map[string]any) { d["index"] = "no" },
-		"token is a number":   func(_, d map[string]any) { d["token"] = 7 },
-		"token is no number":  func(_, d map[string]any) { d["token"] = "7x" },
-		"token is huge":       func(_, d map[string]any) { d["token"] = "9223372036854775808" },
-		"token has a plus":    func(_, d map[string]any) { d["token"] = "+7" },
-		"ttl is huge":         func(_, d map[string]any) { d["ttl_ms"] = math.MaxInt64 },
-		"ttl is beyond 64":    func(_, d map[string]any) { d["ttl_ms"] = json.Number(strings.Repeat("9", 4096)) },
-		"ttl is negative":     func(_, d map[string]any) { d["ttl_ms"] = -1 },
-		"ttl is a fraction":   func(_, d map[string]any) { d["ttl_ms"] = 1.5 },
-		"slot is huge":        func(_, d map[string]any) { d["place"] = map[string]any{"slot": json.Number("1e400")} },
-		"count is zero":       func(_, d map[string]any) { d["count"] = 0 },
-		"no caught_at":        func(_, d map[string]any) { delete(d, "caught_at") },
-		"caught_at too far":   func(_, d map[string]any) { d["caught_at"] = "9999-12-31T23:59:59-10:00" },
-	} {
+	for name, spoil := range refusals {
 		t.Run(name, func(t *testing.T) {
 			envelope, data := document(t)
 			spoil(envelope, data)

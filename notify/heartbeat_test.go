@@ -1,0 +1,85 @@
+package notify_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/notify"
+)
+
+func aHeartbeat() notify.Heartbeat {
+	return notify.Heartbeat{
+		ID:       "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b",
+		Service:  "orders",
+		Instance: "orders-7d9f/1",
+		At:       time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC),
+		Interval: time.Minute,
+		Backlog:  3,
+	}
+}
+
+func TestHeartbeatIsWhatIsWritten(t *testing.T) {
+	got, err := json.MarshalIndent(aHeartbeat(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	const path = "testdata/heartbeat.json"
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := mustRead(t, path)
+	if !bytes.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	var back notify.Heartbeat
+	if err := back.UnmarshalJSON(want); err != nil || back != aHeartbeat() {
+		t.Errorf("read back %+v, %v", back, err)
+	}
+	var event notify.Event
+	if err := event.UnmarshalJSON(want); !errors.Is(err, notify.ErrInvalidEvent) {
+		t.Errorf("a heartbeat was read as an event: %v", err)
+	}
+}
+
+func TestHeartbeatIsChecked(t *testing.T) {
+	for name, spoil := range map[string]func(*notify.Heartbeat){
+		"id":       func(h *notify.Heartbeat) { h.ID = "" },
+		"service":  func(h *notify.Heartbeat) { h.Service = "" },
+		"time":     func(h *notify.Heartbeat) { h.At = time.Time{} },
+		"interval": func(h *notify.Heartbeat) { h.Interval = time.Microsecond },
+		"backlog":  func(h *notify.Heartbeat) { h.Backlog = -1 },
+	} {
+		h := aHeartbeat()
+		spoil(&h)
+		if err := h.Validate(); !errors.Is(err, notify.ErrInvalidEvent) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: err = %v, want ErrInvalidEvent that names it", name, err)
+		}
+		if _, err := h.MarshalJSON(); !errors.Is(err, notify.ErrInvalidEvent) {
+			t.Errorf("%s: written, err = %v", name, err)
+		}
+	}
+	good := string(mustRead(t, "testdata/heartbeat.json"))
+	for old, spoilt := range map[string]string{
+		`"interval_ms": 60000`: `"interval_ms": 9223372036855`,
+		`"backlog": 3`:         `"backlog": -3`,
+		`"time": "2026`:        `"time": "20266`,
+		`heartbeat.v1",`:       `heartbeat.v2",`,
+	} {
+		h := aHeartbeat()
+		b := strings.Replace(good, old, spoilt, 1)
+		if err := h.UnmarshalJSON([]byte(b)); !errors.Is(err, notify.ErrInvalidEvent) {
+			t.Errorf("%s: err = %v, want ErrInvalidEvent", spoilt, err)
+		}
+		if b == good || h != aHeartbeat() {
+			t.Errorf("%s: not spoilt, or a refused document changed the heartbeat", spoilt)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package notify_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// compile returns the schema in the folder schema, or a part of it.
+func compile(t *testing.T, name, part string) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile(filepath.Join("schema", name) + part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// instance returns JSON as the schema library wants it.
+func instance(t *testing.T, b []byte) any {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestExamplesAdhereToTheSchema(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(slices.Collect(maps.Keys(examples())), "heartbeat")
+	slices.Sort(want)
+	var got []string
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		got = append(got, name)
+		schema := "interception.v1.json"
+		if name == "heartbeat" {
+			schema = "heartbeat.v1.json"
+		}
+		example := instance(t, mustRead(t, path))
+		if err := compile(t, schema, "").Validate(example); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		// dataschema leads to the part that describes data.
+		url := example.(map[string]any)["dataschema"].(string)
+		name, part, _ := strings.Cut(url[strings.LastIndex(url, "/schema/")+len("/schema/"):], "#")
+		if name != schema {
+			t.Errorf("%s: dataschema is %s", path, url)
+		}
+		if err := compile(t, name, "#"+part).Validate(example.(map[string]any)["data"]); err != nil {
+			t.Errorf("%s: data: %v", path, err)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("examples of %q, want one of each verdict and the heartbeat: %q", got, want)
+	}
+}
+
+// What cannot be read does not adhere to the schema either.
+func TestSchemaRefuses(t *testing.T) {
+	schema := compile(t, "interception.v1.json", "")
+	spoilt := maps.Clone(refusals)
+	// Bounds that JSON Schema cannot express for a text.
+	delete(spoilt, "caught_at too far")
+	delete(spoilt, "token is huge")
+	for name, spoil := range spoilt {
+		t.Run(name, func(t *testing.T) {
+			envelope, data := document(t)
+			spoil(envelope, data)
+			b, err := json.Marshal(envelope)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if schema.Validate(instance(t, b)) == nil {
+				t.Errorf("the schema allows %s", b)
+			}
+		})
+	}
+}
+
+func TestSchemaToleratesUnknownMembers(t *testing.T) {
+	envelope, data := document(t)
+	envelope["later"], data["later"] = 1, map[string]any{"a": []int{1}}
+	data["place"].(map[string]any)["rack"] = "r1"
+	data["versions"].(map[string]any)["seen"] = "9"
+	b, err := json.Marshal(envelope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compile(t, "interception.v1.json", "").Validate(instance(t, b)); err != nil {
+		t.Errorf("the schema refuses unknown members: %v", err)
+	}
+	var event notify.Event
+	if err := event.UnmarshalJSON(b); err != nil {
+		t.Errorf("the reader refuses unknown members: %v", err)
+	}
+}
