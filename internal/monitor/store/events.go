@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/text"
 	"github.com/belaygo/belay/notify"
 )
@@ -21,13 +21,10 @@ const (
 )
 
 // MaxRecent bounds the events that one call of Recent returns.
-const MaxRecent = 1000
+const MaxRecent = MaxRows
 
 // Received is an event as the store has it.
-type Received struct {
-	At    time.Time    // when it was stored
-	Event notify.Event // whole if the body was, else what the columns hold
-}
+type Received = incident.Received
 
 // Count sums up the events of one verdict.
 type Count struct {
@@ -63,48 +60,115 @@ func (s *Store) Add(ctx context.Context, ev notify.Event, raw []byte) (added boo
 	return n == 1, err
 }
 
+// EventFilter chooses events. Zero fields choose all.
+type EventFilter struct {
+	Service  string
+	Key      string
+	Table    string
+	Incident string // ID
+	Verdicts []notify.Verdict
+	Causes   []incident.Cause
+	From, To time.Time // when they were caught: From ≤ CaughtAt < To
+	Before   int64     // those with a smaller Seq: the last of the page before
+	Limit    int       // default DefaultRows, at most MaxRows
+}
+
+func (f EventFilter) where() where {
+	var w where
+	w.text("service = ?", f.Service)
+	w.text("key = ?", text.Clip(f.Key, MaxText))
+	w.text("table_name = ?", f.Table)
+	w.text("incident_id = ?", f.Incident)
+	in(&w, "verdict", f.Verdicts)
+	w.time("caught_at >= ?", f.From)
+	w.time("caught_at < ?", f.To)
+	if f.Before > 0 {
+		w.add("seq < ?", f.Before)
+	}
+	if len(f.Causes) > 0 {
+		var causes where
+		in(&causes, "cause", f.Causes)
+		w.add("incident_id IN (SELECT id FROM incidents"+causes.String()+")", causes.args...)
+	}
+	return w
+}
+
+const eventColumns = `seq, coalesce(incident_id, ''), event_id, received_at, caught_at, service, instance,
+	verdict, outcome, key, table_name, node, slot, count, body`
+
+// Events returns events, the last that arrived first.
+func (s *Store) Events(ctx context.Context, f EventFilter) ([]Received, error) {
+	w := f.where()
+	return s.events(ctx, w.String()+` ORDER BY seq DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
+}
+
+// CountEvents counts events up to MaxCounted, and reports whether there are
+// more.
+func (s *Store) CountEvents(ctx context.Context, f EventFilter) (n int, more bool, err error) {
+	return s.count(ctx, "events", f.where())
+}
+
 // Recent returns the events that arrived last, the newest first, at most limit
 // (and at most MaxRecent).
 func (s *Store) Recent(ctx context.Context, limit int) ([]Received, error) {
-	rows, err := s.read.QueryContext(ctx, `
-		SELECT event_id, received_at, caught_at, service, instance, verdict, outcome,
-			key, table_name, node, slot, count, body
-		FROM events ORDER BY seq DESC LIMIT ?`, min(max(limit, 0), MaxRecent))
-	if err != nil {
-		return nil, fmt.Errorf("select events: %w", err)
-	}
-	defer rows.Close()
-	var recent []Received
-	for rows.Next() {
-		r, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read event: %w", err)
-		}
-		recent = append(recent, r)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
-	}
-	return recent, nil
+	return s.events(ctx, ` ORDER BY seq DESC LIMIT ?`, min(max(limit, 0), MaxRecent))
 }
 
-func scan(rows *sql.Rows) (Received, error) {
+// Ungrouped returns the events that are in no incident yet, the oldest first.
+func (s *Store) Ungrouped(ctx context.Context, limit int) ([]Received, error) {
+	return s.events(ctx, ` WHERE incident_id IS NULL ORDER BY seq LIMIT ?`, min(max(limit, 0), MaxRows))
+}
+
+// Grouped returns events of an incident after the event seq, the oldest first.
+func (s *Store) Grouped(ctx context.Context, id string, after int64, limit int) ([]Received, error) {
+	return s.events(ctx, ` WHERE incident_id = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, min(max(limit, 0), MaxRows))
+}
+
+// Event returns an event and its JSON as it was received, which may have been
+// cut, or incident.ErrNotFound.
+func (s *Store) Event(ctx context.Context, id string) (Received, []byte, error) {
+	list, err := s.events(ctx, ` WHERE event_id = ?`, id)
+	switch {
+	case err != nil:
+		return Received{}, nil, err
+	case len(list) == 0:
+		return Received{}, nil, incident.ErrNotFound
+	}
+	var body []byte
+	err = s.read.QueryRowContext(ctx, `SELECT body FROM events WHERE seq = ?`, list[0].Seq).Scan(&body)
+	if err != nil {
+		return Received{}, nil, fmt.Errorf("read event: %w", err)
+	}
+	return list[0], body, nil
+}
+
+func (s *Store) events(ctx context.Context, clause string, args ...any) ([]Received, error) {
+	list, err := collect(ctx, s.read, scanEvent, `SELECT `+eventColumns+` FROM events`+clause, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	return list, nil
+}
+
+func scanEvent(row scanner) (Received, error) {
 	var (
+		r                incident.Received
 		ev               notify.Event
 		received, caught int64
 		body             []byte
 	)
-	err := rows.Scan(&ev.ID, &received, &caught, &ev.Service, &ev.Instance, &ev.Verdict, &ev.Outcome,
+	err := row.Scan(&r.Seq, &r.Incident, &ev.ID, &received, &caught, &ev.Service, &ev.Instance, &ev.Verdict, &ev.Outcome,
 		&ev.Key, &ev.Table, &ev.Place.Node, &ev.Place.Slot, &ev.Count, &body)
 	if err != nil {
 		return Received{}, err
 	}
 	ev.CaughtAt = time.UnixMicro(caught).UTC()
+	r.At, r.Event = time.UnixMicro(received).UTC(), ev
 	var whole notify.Event
 	if json.Unmarshal(body, &whole) == nil && whole.ID == ev.ID {
-		ev = whole
+		r.Event = whole
 	}
-	return Received{At: time.UnixMicro(received).UTC(), Event: ev}, nil
+	return r, nil
 }
 
 // Counts sums up all events that are stored. A verdict without events is absent.

@@ -1,0 +1,154 @@
+// Package incident groups lock failures into incidents, and explains them.
+package incident
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// ErrNotFound is returned for an incident, a silence or an event that the store
+// does not have.
+var ErrNotFound = errors.New("incident: not found")
+
+// Cause says why locks failed. The set is closed.
+type Cause string
+
+const (
+	Failover        Cause = "failover"         // another node took over, without the lock
+	Restart         Cause = "restart"          // a Redis process ended, and its memory with it
+	Eviction        Cause = "eviction"         // Redis evicted keys to stay below its memory limit
+	Partition       Cause = "partition"        // a living Redis node was cut off, or stood still
+	Overrun         Cause = "overrun"          // the holder did not renew in time, with Redis healthy
+	DegradedPeer    Cause = "degraded_peer"    // another instance worked without the lock
+	Bypass          Cause = "bypass"           // somebody wrote without a valid lock, and nothing else explains it
+	HeartbeatSilent Cause = "heartbeat_silent" // a service reports nothing, not even that it lives
+	Unknown         Cause = "unknown"          // the evidence does not suffice for any of these
+)
+
+// Causes are all causes.
+var Causes = []Cause{Failover, Restart, Eviction, Partition, Overrun, DegradedPeer, Bypass, HeartbeatSilent, Unknown}
+
+// State says where an incident stands. The set is closed.
+type State string
+
+const (
+	New        State = "new"        // began moments ago
+	Ongoing    State = "ongoing"    // goes on
+	Escalating State = "escalating" // goes on, and much faster than before
+	Resolved   State = "resolved"   // quiet for a while
+	Regressed  State = "regressed"  // was resolved, and came back
+)
+
+// States are all states.
+var States = []State{New, Ongoing, Escalating, Resolved, Regressed}
+
+// Open reports whether an incident in this state needs somebody's attention.
+func (s State) Open() bool { return s != Resolved }
+
+// Confidence says how far the evidence goes.
+type Confidence string
+
+const (
+	Low    Confidence = "low"    // fits, but much else would, too
+	Medium Confidence = "medium" // the likely explanation
+	High   Confidence = "high"   // the evidence leaves little else
+)
+
+// Evidence is one observation that an explanation rests on, in words.
+type Evidence struct {
+	At      time.Time        `json:"at"`             // when it was observed
+	Node    string           `json:"node,omitempty"` // the Redis node or the instance that it is about
+	Text    string           `json:"text"`
+	Numbers map[string]int64 `json:"numbers,omitempty"` // epochs, offsets and so on, as in the text
+}
+
+// Incident is a group of like lock failures.
+type Incident struct {
+	ID         string // UUIDv7
+	Key        string // what its events have in common: see GroupKey
+	Service    string
+	Cause      Cause
+	Cluster    string // name of the watched Redis; empty if it is not known
+	Shard      string // slot ranges, as in 0-5460; empty where there are none
+	Place      notify.Place
+	State      State
+	Confidence Confidence
+
+	FirstAt    time.Time // of the first event, by the reporting host's clock
+	LastAt     time.Time // of the last event
+	SeenAt     time.Time // when the last event was taken in, by this host's clock
+	UpdatedAt  time.Time // when anything here last changed
+	ResolvedAt time.Time // zero while open
+	Events     int64     // how many events
+	Failures   int64     // sum of the events' counts
+	Keys       int64     // how many different lock keys
+	Unknowns   int64     // events whose outcome nobody knows
+	Regressed  int       // how often it came back after it was resolved
+
+	Evidence []Evidence
+	NextStep string // what to do now
+	DocLink  string // a file of the repository, docs/alerts/<cause>.md
+
+	AckedBy string // empty = not acknowledged; ends when the incident ends
+	AckedAt time.Time
+	// Silenced tells that a silence matches. It is filled in when an incident
+	// is read, for the time of reading.
+	Silenced bool
+
+	// MergedInto is the incident that took this one's events over when late
+	// evidence showed that both are one.
+	MergedInto string
+	// Rate is what State is judged from.
+	Rate Rate
+}
+
+// Received is an event as it is stored.
+type Received struct {
+	Seq      int64        // order of arrival
+	At       time.Time    // when it was stored
+	Incident string       // ID of its incident; empty = not grouped yet
+	Event    notify.Event // whole if the body was, else what the columns hold
+}
+
+// Severity is how urgent an incident is: critical if nobody knows what became of
+// some operations or nobody reports any more, else warning.
+func (i Incident) Severity() string {
+	if i.Unknowns > 0 || i.Cause == HeartbeatSilent {
+		return "critical"
+	}
+	return "warning"
+}
+
+// keyVersion is raised when the grouping changes, so that old incidents keep
+// what they have.
+const keyVersion = "v1"
+
+// GroupKey is what the events of one incident have in common: the version of
+// the grouping, service, cause, Redis and shard.
+func GroupKey(service string, cause Cause, cluster, shard string) string {
+	escape := strings.NewReplacer("%", "%25", "|", "%7C")
+	return strings.Join([]string{
+		keyVersion, escape.Replace(service), string(cause), escape.Replace(cluster), escape.Replace(shard),
+	}, "|")
+}
+
+// DocLink returns where a cause is described.
+func DocLink(c Cause) string { return "docs/alerts/" + string(c) + ".md" }
+
+// Heartbeat is a service's word that it lives and could report.
+type Heartbeat struct {
+	Service    string
+	Instance   string
+	At         time.Time     // by the clock of the instance
+	Every      time.Duration // how often it beats
+	ReceivedAt time.Time     // by this host's clock
+}
+
+// Move puts an event into an incident.
+type Move struct {
+	Seq      int64  // of the event
+	Incident string // ID
+}

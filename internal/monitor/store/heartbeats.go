@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/text"
+)
+
+// maxHeartbeats bounds the instances that are kept.
+const maxHeartbeats = 10_000
+
+// AddHeartbeat stores the last heartbeat of an instance. A late one does not
+// overwrite a newer one.
+func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
+	_, err := s.write.ExecContext(ctx, `
+		INSERT INTO heartbeats (service, instance, at, every, received_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (service, instance) DO UPDATE SET
+			at = excluded.at, every = excluded.every, received_at = excluded.received_at
+		WHERE excluded.received_at >= received_at`,
+		text.Clip(h.Service, MaxText), text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), micros(h.ReceivedAt))
+	if err != nil {
+		return fmt.Errorf("insert heartbeat: %w", err)
+	}
+	return nil
+}
+
+// Heartbeats returns the last heartbeat of each service, of whichever instance
+// it came, in order of service.
+func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
+	// With a lone max(), SQLite takes the other columns from the row that has it.
+	list, err := collect(ctx, s.read, scanHeartbeat, `
+		SELECT service, instance, at, every, max(received_at) FROM heartbeats
+		GROUP BY service ORDER BY service LIMIT ?`, MaxRows)
+	if err != nil {
+		return nil, fmt.Errorf("read heartbeats: %w", err)
+	}
+	return list, nil
+}
+
+// Instances returns the last heartbeat of each instance of a service, the
+// newest first.
+func (s *Store) Instances(ctx context.Context, service string) ([]incident.Heartbeat, error) {
+	list, err := collect(ctx, s.read, scanHeartbeat, `
+		SELECT service, instance, at, every, received_at FROM heartbeats
+		WHERE service = ? ORDER BY received_at DESC LIMIT ?`, service, MaxRows)
+	if err != nil {
+		return nil, fmt.Errorf("read instances: %w", err)
+	}
+	return list, nil
+}
+
+func scanHeartbeat(row scanner) (h incident.Heartbeat, err error) {
+	var at, every, received int64
+	err = row.Scan(&h.Service, &h.Instance, &at, &every, &received)
+	h.At, h.ReceivedAt, h.Every = fromMicros(at), fromMicros(received), time.Duration(every)*time.Microsecond
+	return h, err
+}
+
+// ForgetService deletes the heartbeats of a service that was taken out of
+// service, so that its silence is no incident.
+func (s *Store) ForgetService(ctx context.Context, service string) error {
+	res, err := s.write.ExecContext(ctx, `DELETE FROM heartbeats WHERE service = ?`, service)
+	if err != nil {
+		return fmt.Errorf("forget service: %w", err)
+	}
+	return found(res)
+}
