@@ -94,8 +94,10 @@ func (a *attempt) commit() error {
 	err := a.tx.Commit()
 	switch {
 	case err == nil:
-		if errors.Is(a.release(), lock.ErrLost) {
-			a.publish(a.event(notify.Lost, notify.Committed))
+		if gone := a.release(); errors.Is(gone, lock.ErrLost) {
+			ev := a.event(notify.Lost, notify.Committed)
+			ev.Loss = loss(gone)
+			a.publish(ev)
 		}
 		return nil
 	case errors.Is(err, dbguard.ErrCommitUnknown):
@@ -115,7 +117,9 @@ func (a *attempt) rolledBack(err error) error {
 	if gone == nil || !errors.Is(gone, lock.ErrLost) {
 		return err
 	}
-	a.publish(a.event(notify.Lost, notify.RolledBack))
+	ev := a.event(notify.Lost, notify.RolledBack)
+	ev.Loss = loss(gone)
+	a.publish(ev)
 	if err == nil || errors.Is(err, lock.ErrLost) {
 		return gone
 	}
@@ -127,13 +131,15 @@ type finding struct {
 	conflict *dbguard.Conflict
 	verdict  verdict
 	lapsed   bool // the lease was no longer believed in
+	loss     notify.Loss
 	relation notify.Relation
 	holder   string // owner id of the other holder, if there is one
 }
 
 // find judges a conflict. It asks the lock who has the key.
 func (a *attempt) find(c *dbguard.Conflict) finding {
-	f := finding{conflict: c, lapsed: a.lease.Err() != nil}
+	gone := a.lease.Err()
+	f := finding{conflict: c, lapsed: gone != nil, loss: loss(gone)}
 	f.relation, f.holder = a.holder()
 	f.verdict = f.judge(c)
 	return f

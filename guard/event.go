@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -30,11 +32,27 @@ func (a *attempt) event(v notify.Verdict, o notify.Outcome) notify.Event {
 		FirstToken: first,
 		AcquiredAt: a.lease.AcquiredAt(),
 		TTL:        a.lease.TTL(),
+		Deadline:   a.lease.Deadline(),
 		CaughtAt:   time.Now(),
 		Place:      notify.Place{Node: place.Node, Slot: place.Slot},
 		Count:      1,
 		Library:    libraryVersion(),
 	}
+}
+
+// loss puts into the event's words what the lease said of its end.
+func loss(err error) notify.Loss {
+	switch {
+	case errors.Is(err, lock.ErrUnrenewed):
+		return notify.LossUnrenewed
+	case errors.Is(err, lock.ErrExpired):
+		return notify.LossExpired
+	case errors.Is(err, lock.ErrMaxHold):
+		return notify.LossMaxHold
+	case errors.Is(err, lock.ErrLost):
+		return notify.LossGone
+	}
+	return ""
 }
 
 // describe adds to ev what was found.
@@ -44,6 +62,10 @@ func (f finding) describe(ev *notify.Event) {
 	ev.Index = c.Columns
 	ev.HolderAtConflict = f.relation
 	ev.HolderOwner = f.holder
+	ev.Loss = f.loss
+	if f.loss == "" && (f.relation == notify.HolderOther || f.relation == notify.HolderNone) {
+		ev.Loss = notify.LossGone
+	}
 	if c.Kind == dbguard.Stale && c.Evidence.Found {
 		ev.Versions = &notify.Versions{
 			Expected: int64(c.Evidence.Version),

@@ -148,8 +148,8 @@ func TestLostBeforeBegin(t *testing.T) {
 
 		wantIs(e.t, <-result, guard.ErrIntercepted)
 		ev := e.wantEvent(notify.Lost, notify.Refused, key)
-		if ev.HolderAtConflict != notify.HolderNone {
-			e.t.Errorf("holder at the conflict is %q, want none", ev.HolderAtConflict)
+		if ev.HolderAtConflict != notify.HolderNone || ev.Loss != notify.LossGone {
+			e.t.Errorf("holder at the conflict is %q, loss %q, want none, gone", ev.HolderAtConflict, ev.Loss)
 		}
 		if n := e.count(&Order{}); n != 1 {
 			e.t.Errorf("%d rows, want 1", n)
@@ -164,7 +164,9 @@ func TestLostAtRelease(t *testing.T) {
 			e.Forget(key)
 			return guard.Insert(&Order{No: "a"})(ctx, tx)
 		}))
-		e.wantEvent(notify.Lost, notify.Committed, key)
+		if ev := e.wantEvent(notify.Lost, notify.Committed, key); ev.Loss != notify.LossGone {
+			e.t.Errorf("loss is %q, want %q", ev.Loss, notify.LossGone)
+		}
 		if n := e.count(&Order{}); n != 1 {
 			e.t.Errorf("%d rows, want 1", n)
 		}

@@ -12,6 +12,12 @@ var (
 	// ErrMaxHold: the lock was held for longer than Config.MaxHold. It matches
 	// ErrLost.
 	ErrMaxHold = fmt.Errorf("%w: held for too long", ErrLost)
+	// ErrExpired: the lock was not renewed in time, so that it could no longer be
+	// believed in. It matches ErrLost.
+	ErrExpired = fmt.Errorf("%w: not renewed in time", ErrLost)
+	// ErrUnrenewed: the renewals that were tried went without an answer until it
+	// was too late. It matches ErrExpired.
+	ErrUnrenewed = fmt.Errorf("%w: no answer to renewals", ErrExpired)
 	// ErrNotHeld: the owner does not have the key.
 	ErrNotHeld = errors.New("lock: not held")
 	// ErrNotSent: the engine was not reached, or refused without executing

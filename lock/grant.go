@@ -27,6 +27,7 @@ type grant struct {
 	term     int16                   // hand-overs so far
 	state    state
 	faltered bool // a renewal has failed: it is not handed over any more
+	silent   bool // so has the last one
 
 	alone bool // it is never handed over in memory
 }
@@ -54,6 +55,15 @@ func (g *grant) renewed(sent int64) {
 // lost is ErrLost, or another cause that matches it, with the circumstances.
 func (g *grant) lost(cause error, reason string) error {
 	return lost(cause, g.hold, g.place, reason)
+}
+
+// expired is the loss of a grant that was not renewed in time. The caller holds
+// locker.mu.
+func (g *grant) expired() error {
+	if g.silent {
+		return g.lost(ErrUnrenewed, "its time is up")
+	}
+	return g.lost(ErrExpired, "its time is up")
 }
 
 // takeBy makes a caller the present holder.

@@ -107,7 +107,7 @@ func (l *Locker) outlived(lease *Lease) {
 	l.mu.Lock()
 	defer l.unlock()
 	if g := lease.grant; g.state == held && g.term == lease.term {
-		l.lose(g, g.lost(ErrLost, "not renewed in time"), lostDeadline)
+		l.lose(g, g.expired(), lostDeadline)
 	}
 }
 
@@ -135,7 +135,7 @@ func (l *Locker) expire(g *grant, now int64) {
 		heap.Remove(&l.grants, g.index)
 		l.gates.leave(g.hold.Key, false)
 	case now >= g.deadline.Load():
-		l.lose(g, g.lost(ErrLost, "not renewed in time"), lostDeadline)
+		l.lose(g, g.expired(), lostDeadline)
 	default:
 		l.lose(g, g.lost(ErrMaxHold, l.cfg.MaxHold.String()), lostMaxHold)
 	}

@@ -123,12 +123,13 @@ func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 	switch {
 	case err == nil:
 		g.renewed(sent)
+		g.silent = false
 		l.metrics.renewals.Add(1)
 	case errors.Is(err, ErrNotHeld):
 		l.lose(g, g.lost(ErrLost, "not ours when it was to be renewed"), lostNotOurs)
 		return
 	default:
-		g.faltered = true
+		g.faltered, g.silent = true, true
 		g.due = l.now() + int64(l.cfg.TTL/20)
 		l.metrics.renewalsFailed.Add(1)
 		l.news.stalled.add(g, err)

@@ -44,6 +44,16 @@ const (
 	HolderUnknown Relation = "unknown" // the first layer could not be asked
 )
 
+// Loss says how a lock was lost, as its holder found out. The set is closed.
+type Loss string
+
+const (
+	LossExpired   Loss = "expired"   // it was not renewed in time
+	LossUnrenewed Loss = "unrenewed" // not either, though that was tried: renewals went without an answer
+	LossGone      Loss = "gone"      // it was not there, or another's, before its time was up
+	LossMaxHold   Loss = "max_hold"  // the limit for one holder ended it
+)
+
 // Place is where a lock is kept: a node (host:port) and, on a Redis Cluster,
 // a hash slot. Slot is -1 where there are no slots.
 type Place struct {
@@ -76,6 +86,8 @@ type Event struct {
 	FirstToken       int64         // of the first caller of the instance who had it since it was granted; 0 = none before
 	AcquiredAt       time.Time     // when the lock was granted, by the caller's clock
 	TTL              time.Duration // how long a grant lasts; carried in whole milliseconds
+	Deadline         time.Time     // until when it could be believed in, without another renewal
+	Loss             Loss          // empty if it was not found lost
 	CaughtAt         time.Time     // when the failure was noticed, by the caller's clock
 	Place            Place         // where the lock was kept
 	HolderAtConflict Relation      // empty where there was no conflict
@@ -111,6 +123,10 @@ func (e *Event) Validate() error {
 		return invalid("caught_at is outside the years 0 to 9999")
 	case !writable(e.AcquiredAt):
 		return invalid("acquired_at is outside the years 0 to 9999")
+	case !writable(e.Deadline):
+		return invalid("deadline is outside the years 0 to 9999")
+	case e.Loss != "" && !e.Loss.valid():
+		return invalid("loss %.40q is unknown", string(e.Loss))
 	case e.TTL < 0:
 		return invalid("ttl %v is negative", e.TTL)
 	case e.Count < 1:
@@ -159,6 +175,14 @@ func (v Verdict) valid() bool {
 func (o Outcome) valid() bool {
 	switch o {
 	case Committed, Refused, RolledBack, Unknown:
+		return true
+	}
+	return false
+}
+
+func (l Loss) valid() bool {
+	switch l {
+	case LossExpired, LossUnrenewed, LossGone, LossMaxHold:
 		return true
 	}
 	return false

@@ -29,6 +29,7 @@ func examples() map[string]notify.Event {
 		Token:      1795253402000000 * 1024,
 		AcquiredAt: at.Add(-5250 * time.Millisecond),
 		TTL:        30 * time.Second,
+		Deadline:   at.Add(23750 * time.Millisecond),
 		CaughtAt:   at,
 		Place:      notify.Place{Node: "10.0.0.11:6379", Slot: 8461},
 		Count:      1,
@@ -44,6 +45,7 @@ func examples() map[string]notify.Event {
 
 	lost := base
 	lost.Verdict, lost.Outcome = notify.Lost, notify.RolledBack
+	lost.Loss = notify.LossGone
 
 	unknown := base
 	unknown.Verdict, unknown.Outcome = notify.UnknownCommit, notify.Unknown
@@ -51,7 +53,8 @@ func examples() map[string]notify.Event {
 
 	degraded := base
 	degraded.Verdict, degraded.Outcome = notify.Degraded, notify.Committed
-	degraded.Owner, degraded.Token, degraded.AcquiredAt, degraded.TTL = "", 0, time.Time{}, 0
+	degraded.Owner, degraded.Token, degraded.TTL = "", 0, 0
+	degraded.AcquiredAt, degraded.Deadline = time.Time{}, time.Time{}
 	degraded.Count = 12
 
 	return map[string]notify.Event{

@@ -35,6 +35,8 @@ type payload struct {
 	FirstToken       token     `json:"first_token,omitempty"`
 	AcquiredAt       time.Time `json:"acquired_at,omitzero"`
 	TTL              int64     `json:"ttl_ms,omitempty"`
+	Deadline         time.Time `json:"deadline,omitzero"`
+	Loss             Loss      `json:"loss,omitempty"`
 	CaughtAt         time.Time `json:"caught_at"`
 	Place            Place     `json:"place,omitzero"`
 	HolderAtConflict Relation  `json:"holder_at_conflict,omitempty"`
@@ -77,6 +79,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 			FirstToken:       token(e.FirstToken),
 			AcquiredAt:       e.AcquiredAt.UTC(),
 			TTL:              e.TTL.Milliseconds(),
+			Deadline:         e.Deadline.UTC(),
+			Loss:             e.Loss,
 			CaughtAt:         e.CaughtAt.UTC(),
 			Place:            e.Place,
 			HolderAtConflict: e.HolderAtConflict,
@@ -126,6 +130,8 @@ func eventOf(env *envelope[payload]) Event {
 		FirstToken:       int64(d.FirstToken),
 		AcquiredAt:       d.AcquiredAt.UTC(),
 		TTL:              time.Duration(d.TTL) * time.Millisecond,
+		Deadline:         d.Deadline.UTC(),
+		Loss:             d.Loss,
 		CaughtAt:         d.CaughtAt.UTC(),
 		Place:            d.Place,
 		HolderAtConflict: d.HolderAtConflict,

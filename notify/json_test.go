@@ -71,6 +71,7 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			Place:            notify.Place{Node: text.Draw(t, "node"), Slot: rapid.Int().Draw(t, "slot")},
 			HolderAtConflict: rapid.SampledFrom([]notify.Relation{"", notify.HolderSelf, notify.HolderOther, notify.HolderNone, notify.HolderUnknown}).Draw(t, "holder"),
 			HolderOwner:      text.Draw(t, "holder_owner"),
+			Loss:             rapid.SampledFrom([]notify.Loss{"", notify.LossExpired, notify.LossUnrenewed, notify.LossGone, notify.LossMaxHold}).Draw(t, "loss"),
 			Count:            rapid.IntMin(1).Draw(t, "count"),
 			TraceID:          text.Draw(t, "trace_id"),
 			Library:          text.Draw(t, "library"),
@@ -86,6 +87,7 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "has acquired_at") {
 			event.AcquiredAt = instant.Draw(t, "acquired_at")
+			event.Deadline = instant.Draw(t, "deadline")
 		}
 
 		b, err := json.Marshal(event)

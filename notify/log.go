@@ -61,6 +61,12 @@ func (e Event) LogValue() slog.Value {
 	if e.FirstToken != 0 {
 		attrs = append(attrs, slog.Int64("first_token", e.FirstToken))
 	}
+	if e.Loss != "" {
+		attrs = append(attrs, slog.String("loss", string(e.Loss)))
+	}
+	if !e.Deadline.IsZero() {
+		attrs = append(attrs, slog.Time("deadline", e.Deadline.UTC()))
+	}
 	if !e.AcquiredAt.IsZero() {
 		attrs = append(attrs, slog.Time("acquired_at", e.AcquiredAt.UTC()))
 	}
