@@ -27,8 +27,8 @@ type Shard struct {
 	Name     string // slot ranges, as in 0-5460; empty outside a Redis Cluster
 	Master   string // host:port
 	Replicas []string
-	Slots    int // how many
-	Epoch    int64
+	Slots    int   // how many
+	Epoch    int64 // config epoch of the master
 }
 
 // Node is one server, as it last answered.
@@ -41,7 +41,7 @@ type Node struct {
 	SeenAt   time.Time     // when it last answered
 	Took     time.Duration // how long the last answer took
 	Role     string        // "master" or "replica"
-	Master   string        // of a replica
+	Master   string        // of a replica: host:port
 	LinkUp   bool          // of a replica, to its master
 	Shard    string        // see Shard.Name
 	Epoch    int64         // config epoch
@@ -56,4 +56,49 @@ type Node struct {
 	Version  string
 	Serves   bool // the cluster's state is ok in its view
 	Coverage bool // cluster-require-full-coverage
+
+	history    string // of replication, when it was last a master
+	reached    int64  // its offset then
+	replID2    string // the history that it followed before it was promoted
+	fork       int64  // the first offset that is not of that history
+	moving     int    // slots that begin to move
+	movingTold int    // moving, when an entry last told of it
+	failures   int    // rounds without an answer
+	answers    int    // rounds with one, since the last without
+
+	evicted     int64     // keys that no entry tells of yet
+	evictedFrom time.Time // not before this
+	toldAt      time.Time // when the last entry told of evictions
+}
+
+const (
+	master  = "master"
+	replica = "replica"
+)
+
+// update takes in an answer.
+func (n *Node) update(l *look) {
+	n.Up, n.DownAt, n.Error, n.failures = true, time.Time{}, "", 0
+	n.answers++
+	n.SeenAt, n.Took = l.at, l.took
+	n.RunID = l.info["run_id"]
+	n.Started = l.at.Add(-time.Duration(l.number("uptime_in_seconds")) * time.Second)
+	n.Role, n.Master, n.LinkUp = master, "", false
+	if l.info["role"] == "slave" {
+		n.Role = replica
+		n.Master = join(l.info["master_host"], l.info["master_port"])
+		n.LinkUp = l.info["master_link_status"] == "up"
+	}
+	n.Offset = l.number("master_repl_offset")
+	if n.Role == master {
+		n.history, n.reached = l.info["master_replid"], n.Offset
+	}
+	n.replID2, n.fork = l.info["master_replid2"], l.number("second_repl_offset")
+	n.Keys, n.Evicted = l.keys(), l.number("evicted_keys")
+	n.Memory, n.MaxBytes, n.Policy = l.number("used_memory"), l.number("maxmemory"), l.info["maxmemory_policy"]
+	n.Version = l.info["redis_version"]
+	n.Serves, n.Coverage = l.serves, l.coverage
+	if me, ok := l.me(); ok {
+		n.ID, n.Epoch, n.moving = me.id, me.epoch, me.moving
+	}
 }

@@ -1,0 +1,116 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// look is what one node said in one round.
+type look struct {
+	at      time.Time // when it had answered, or had failed to
+	took    time.Duration
+	err     error
+	refused bool // nobody listens at its address
+
+	info     map[string]string
+	view     []member // of a Redis Cluster
+	serves   bool
+	coverage bool
+}
+
+// ask puts all questions to one node, which is known to be in a Redis Cluster or
+// not.
+func ask(ctx context.Context, c *redis.Client, clustered bool) look {
+	began := time.Now()
+	l := questions(ctx, c, clustered)
+	l.at = time.Now()
+	l.took = l.at.Sub(began)
+	l.refused = errors.Is(l.err, syscall.ECONNREFUSED)
+	return l
+}
+
+func questions(ctx context.Context, c *redis.Client, clustered bool) look {
+	if clustered {
+		return askMember(ctx, c)
+	}
+	text, err := c.Info(ctx).Result()
+	if err != nil {
+		return look{err: err}
+	}
+	l := look{info: parseInfo(text)}
+	if l.info["redis_mode"] == "cluster" {
+		return askMember(ctx, c)
+	}
+	return l
+}
+
+// askMember asks for the view first: who is a master in his own view has begun
+// a history of his own in INFO.
+func askMember(ctx context.Context, c *redis.Client) look {
+	var nodes, state, info *redis.StringCmd
+	var coverage *redis.MapStringStringCmd
+	_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		nodes = p.ClusterNodes(ctx)
+		state = p.ClusterInfo(ctx)
+		coverage = p.ConfigGet(ctx, "cluster-require-full-coverage") // may be forbidden
+		info = p.Info(ctx)
+		return nil
+	})
+	if err := info.Err(); err != nil {
+		return look{err: err}
+	}
+	return look{
+		info:     parseInfo(info.Val()),
+		view:     parseNodes(nodes.Val()),
+		serves:   state.Err() != nil || parseInfo(state.Val())["cluster_state"] == "ok",
+		coverage: coverage.Val()["cluster-require-full-coverage"] == "yes",
+	}
+}
+
+// parseInfo reads the lines "name:value" of INFO.
+func parseInfo(text string) map[string]string {
+	info := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok && !strings.HasPrefix(name, "#") {
+			info[name] = value
+		}
+	}
+	return info
+}
+
+func (l *look) number(name string) int64 {
+	n, _ := strconv.ParseInt(l.info[name], 10, 64)
+	return n
+}
+
+// keys sums up the databases, as in "db0:keys=3,expires=1,avg_ttl=9".
+func (l *look) keys() (sum int64) {
+	for name, value := range l.info {
+		if !strings.HasPrefix(name, "db") {
+			continue
+		}
+		for part := range strings.SplitSeq(value, ",") {
+			if n, ok := strings.CutPrefix(part, "keys="); ok {
+				keys, _ := strconv.ParseInt(n, 10, 64)
+				sum += keys
+			}
+		}
+	}
+	return sum
+}
+
+// me is the node's own line in its view.
+func (l *look) me() (member, bool) {
+	for _, m := range l.view {
+		if m.myself {
+			return m, true
+		}
+	}
+	return member{}, false
+}

@@ -1,0 +1,116 @@
+package watch
+
+import (
+	"cmp"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxNodes bounds the nodes of one target, and the lines of one view.
+const maxNodes = 1000
+
+// member is one line of CLUSTER NODES: a node, as another sees it, or itself.
+type member struct {
+	id     string
+	addr   string // host:port
+	myself bool
+	master bool
+	doubt  bool   // "fail?": no answer to the one who sees it so
+	failed bool   // "fail": a majority had no answer
+	of     string // the master's id, of a replica
+	epoch  int64
+	slots  []span
+	moving int // slots that begin to move
+}
+
+// span is a range of slots, both ends included.
+type span struct{ first, last int }
+
+// parseNodes reads CLUSTER NODES and leaves out what it cannot read, and nodes
+// without an address.
+func parseNodes(text string) []member {
+	var view []member
+	for line := range strings.Lines(text) {
+		if m, ok := parseMember(strings.Fields(line)); ok && len(view) < maxNodes {
+			view = append(view, m)
+		}
+	}
+	return view
+}
+
+// parseMember reads: id ip:port@bus[,host] flags master ping pong epoch link
+// slot...
+func parseMember(f []string) (member, bool) {
+	if len(f) < 8 {
+		return member{}, false
+	}
+	addr, _, _ := strings.Cut(f[1], "@")
+	m := member{id: f[0], addr: addr}
+	for flag := range strings.SplitSeq(f[2], ",") {
+		switch flag {
+		case "myself":
+			m.myself = true
+		case "master":
+			m.master = true
+		case "fail?":
+			m.doubt = true
+		case "fail":
+			m.failed = true
+		case "handshake", "noaddr":
+			return member{}, false
+		}
+	}
+	if _, port, err := net.SplitHostPort(addr); !m.myself && (err != nil || port == "0") {
+		return member{}, false
+	}
+	if f[3] != "-" {
+		m.of = f[3]
+	}
+	m.epoch, _ = strconv.ParseInt(f[6], 10, 64)
+	for _, s := range f[8:] {
+		m.addSlots(s)
+	}
+	return m, true
+}
+
+const slotCount = 16384
+
+func (m *member) addSlots(s string) {
+	if strings.HasPrefix(s, "[") {
+		m.moving++
+		return
+	}
+	first, last, ok := strings.Cut(s, "-")
+	if !ok {
+		last = first
+	}
+	from, err := strconv.Atoi(first)
+	to, err2 := strconv.Atoi(last)
+	if err == nil && err2 == nil && 0 <= from && from <= to && to < slotCount {
+		m.slots = append(m.slots, span{from, to})
+	}
+}
+
+// shardName lists the slots. A shard in many pieces is called by the first ones,
+// which no other shard has.
+func shardName(spans []span) string {
+	const shown = 8
+	spans = slices.Clone(spans)
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	var b strings.Builder
+	for i, s := range spans[:min(len(spans), shown)] {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(s.first))
+		if s.last > s.first {
+			b.WriteString("-" + strconv.Itoa(s.last))
+		}
+	}
+	if len(spans) > shown {
+		b.WriteString(",...")
+	}
+	return b.String()
+}

@@ -1,0 +1,108 @@
+package watch
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// owner is a master with the slots that it serves, as far as the nodes that
+// answer know.
+type owner struct {
+	id, addr string
+	epoch    int64
+	slots    []span
+	own      bool // it says so itself
+}
+
+// owners finds who serves which slots: what a node says of itself counts more
+// than what others say of it, and of several claims the one of the highest
+// config epoch holds, as it does among the nodes.
+func owners(looks map[string]*look) []owner {
+	claims := make(map[string]owner)
+	for _, addr := range slices.Sorted(maps.Keys(looks)) {
+		for _, m := range looks[addr].view {
+			if !m.master || len(m.slots) == 0 {
+				continue
+			}
+			c := owner{id: m.id, addr: m.addr, epoch: m.epoch, slots: m.slots, own: m.myself}
+			if m.myself {
+				c.addr = addr
+			}
+			if old, ok := claims[m.id]; !ok || c.better(old) {
+				claims[m.id] = c
+			}
+		}
+	}
+	return settle(claims)
+}
+
+func (c owner) better(old owner) bool {
+	if c.own != old.own {
+		return c.own
+	}
+	return c.epoch > old.epoch
+}
+
+// settle leaves each slot to one owner.
+func settle(claims map[string]owner) []owner {
+	order := slices.SortedFunc(maps.Values(claims), func(a, b owner) int {
+		return cmp.Or(cmp.Compare(b.epoch, a.epoch), cmp.Compare(a.id, b.id))
+	})
+	var taken [slotCount]bool
+	var list []owner
+	for _, c := range order {
+		free := make([]bool, slotCount)
+		n := 0
+		for _, s := range c.slots {
+			for slot := s.first; slot <= s.last; slot++ {
+				if !taken[slot] {
+					taken[slot], free[slot] = true, true
+					n++
+				}
+			}
+		}
+		if n > 0 {
+			c.slots = spans(free)
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b owner) int { return cmp.Compare(a.slots[0].first, b.slots[0].first) })
+	return list
+}
+
+// spans are the ranges of a set of slots.
+func spans(set []bool) []span {
+	var list []span
+	for slot, in := range set {
+		switch n := len(list); {
+		case !in:
+		case n > 0 && list[n-1].last == slot-1:
+			list[n-1].last = slot
+		default:
+			list = append(list, span{slot, slot})
+		}
+	}
+	return list
+}
+
+func count(list []span) (n int) {
+	for _, s := range list {
+		n += s.last - s.first + 1
+	}
+	return n
+}
+
+// before finds who served the slots in an earlier list: the addresses and ids
+// of all of them.
+func before(list []owner, slots []span) []owner {
+	var found []owner
+	for _, o := range list {
+		if slices.ContainsFunc(o.slots, func(a span) bool {
+			return slices.ContainsFunc(slots, func(b span) bool { return a.first <= b.last && b.first <= a.last })
+		}) {
+			found = append(found, o)
+		}
+	}
+	return found
+}

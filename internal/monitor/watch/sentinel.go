@@ -1,0 +1,67 @@
+package watch
+
+import (
+	"context"
+	"net"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// usable reports whether addr is a host and a port.
+func usable(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	return err == nil && host != "" && port != "" && port != "0"
+}
+
+// sentinel asks the Sentinels, one after the other until one answers, who the
+// master is and which replicas it has, and has all of them looked at.
+func (t *target) sentinel(ctx context.Context, r *round) {
+	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.Timeout)
+	defer cancel()
+	var lists []string
+	for i, addr := range t.cfg.Addrs {
+		limited, stop := context.WithTimeout(ctx, t.watcher.cfg.Timeout/2)
+		master, list, ok := t.askSentinel(limited, addr)
+		stop()
+		if ok {
+			r.master, lists = master, list
+			if i > 0 { // who answers is asked first
+				t.cfg.Addrs = slices.Insert(slices.Delete(slices.Clone(t.cfg.Addrs), i, i+1), 0, addr)
+			}
+			break
+		}
+	}
+	if r.master == "" {
+		if r.master = t.state.master; r.master == "" {
+			t.roster = nil
+		}
+		return
+	}
+	t.roster = lists
+	for addr := range t.state.nodes { // a master that was replaced may come back
+		if !slices.Contains(t.roster, addr) && len(t.roster) < maxNodes {
+			t.roster = append(t.roster, addr)
+		}
+	}
+}
+
+func (t *target) askSentinel(ctx context.Context, addr string) (master string, nodes []string, ok bool) {
+	options := t.options(addr)
+	options.Username, options.Password = t.cfg.SentinelUsername, t.cfg.SentinelPassword
+	c := redis.NewSentinelClient(options)
+	defer c.Close()
+	where, err := c.GetMasterAddrByName(ctx, t.cfg.Master).Result()
+	if err != nil || len(where) != 2 {
+		return "", nil, false
+	}
+	master = join(where[0], where[1])
+	nodes = []string{master}
+	replicas, _ := c.Replicas(ctx, t.cfg.Master).Result()
+	for _, m := range replicas {
+		if addr := join(m["ip"], m["port"]); usable(addr) && addr != master && len(nodes) < maxNodes {
+			nodes = append(nodes, addr)
+		}
+	}
+	return master, nodes, usable(master)
+}

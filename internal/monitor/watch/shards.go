@@ -1,0 +1,170 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// shards takes in who serves which slots.
+func (d *changes) shards() {
+	was := d.owners
+	now := owners(d.round.looks)
+	if len(now) == 0 { // nobody answers: nothing new is known
+		return
+	}
+	d.owners = now
+	d.assign()
+	for _, o := range now {
+		d.owner(was, o)
+	}
+	for addr, n := range d.nodes {
+		d.moving(addr, n)
+	}
+}
+
+// assign tells each node its shard.
+func (d *changes) assign() {
+	names := make(map[string]string) // by address of the master
+	for _, o := range d.owners {
+		names[o.addr] = shardName(o.slots)
+	}
+	for _, n := range d.nodes {
+		of := n.Addr
+		if n.Role == replica {
+			of = n.Master
+		}
+		if name, ok := names[of]; ok {
+			n.Shard = name
+		}
+	}
+}
+
+// owner compares one shard with what it was.
+func (d *changes) owner(was []owner, o owner) {
+	old := before(was, o.slots)
+	if len(old) == 0 || len(old) == 1 && old[0].id == o.id && slices.Equal(old[0].slots, o.slots) {
+		return
+	}
+	shard := shardName(o.slots)
+	if len(old) == 1 && old[0].id != o.id && !d.serves(old[0].id) {
+		d.failover(shard, old[0], o)
+		return
+	}
+	var others []string
+	for _, p := range old {
+		if p.id != o.id {
+			others = append(others, p.addr)
+		}
+	}
+	if len(others) == 0 { // it gave slots away: told with who got them
+		return
+	}
+	d.add(Entry{
+		Kind: Resharding, Since: d.SeenAt, Shard: shard, Node: o.addr, Peer: others[0],
+		Text: fmt.Sprintf("%s now serves the slots %s, some of which %s had", o.addr, shard, strings.Join(others, ", ")),
+	})
+}
+
+// serves reports whether a node still has slots.
+func (d *changes) serves(id string) bool {
+	return slices.ContainsFunc(d.owners, func(o owner) bool { return o.id == id })
+}
+
+func (d *changes) failover(shard string, old, now owner) {
+	d.add(Entry{
+		Kind: Failover, Since: d.SeenAt, Shard: shard, Node: now.addr, Peer: old.addr,
+		Text: fmt.Sprintf("%s took over the slots %s from %s (config epoch %d, before %d)",
+			now.addr, shard, old.addr, now.epoch, old.epoch) + d.gap(old.addr, now.addr),
+		Numbers: d.numbers(old, now),
+	})
+}
+
+func (d *changes) numbers(old, now owner) map[string]int64 {
+	numbers := d.offsets(old.addr, now.addr)
+	numbers[OldEpoch], numbers[NewEpoch] = old.epoch, now.epoch
+	return numbers
+}
+
+// offsets compares how far the old master had come, when it was last asked, with
+// where the new one's own history begins. What lies between was lost.
+func (d *changes) offsets(from, to string) map[string]int64 {
+	numbers := make(map[string]int64)
+	old, now := d.nodes[from], d.nodes[to]
+	if old == nil || now == nil || now.Role != master || old.history == "" || now.replID2 != old.history {
+		return numbers
+	}
+	last := old.reached
+	numbers[OldOffset], numbers[NewOffset] = last, now.fork-1
+	numbers[LostBytes] = max(0, last-(now.fork-1))
+	return numbers
+}
+
+// gap puts the offsets in words.
+func (d *changes) gap(from, to string) string {
+	n := d.offsets(from, to)
+	lost, ok := n[LostBytes]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("; the old master was last seen at replication offset %d, the new one's history begins at %d: at least %s lost",
+		n[OldOffset], n[NewOffset], quantity(lost, "byte"))
+}
+
+// moving takes in that slots begin to move.
+func (d *changes) moving(addr string, n *Node) {
+	if n.moving > 0 && n.movingTold == 0 {
+		d.about(n, Entry{Kind: Resharding, Since: d.SeenAt,
+			Text: fmt.Sprintf("%s of %s begin to move", quantity(int64(n.moving), "slot"), addr)})
+	}
+	n.movingTold = n.moving
+}
+
+// lead takes in who is the master outside a Redis Cluster.
+func (d *changes) lead() {
+	for _, n := range d.nodes {
+		n.Shard = ""
+	}
+	now := d.leader()
+	if now == "" || now == d.master {
+		return
+	}
+	old := d.master
+	d.master = now
+	if old == "" {
+		return
+	}
+	d.add(Entry{
+		Kind: Failover, Since: d.SeenAt, Node: now, Peer: old,
+		Text:    fmt.Sprintf("%s took over from %s", now, old) + d.gap(old, now),
+		Numbers: d.offsets(old, now),
+	})
+}
+
+// leader is the master that answers: the Sentinels' choice, else the one that it
+// was, else the only one.
+func (d *changes) leader() string {
+	is := func(addr string) bool {
+		n := d.nodes[addr]
+		return n != nil && n.Role == master && n.failures == 0
+	}
+	if d.round.master != "" {
+		if is(d.round.master) {
+			return d.round.master
+		}
+		return ""
+	}
+	if is(d.master) {
+		return d.master
+	}
+	var found []string
+	for addr := range d.nodes {
+		if is(addr) {
+			found = append(found, addr)
+		}
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return ""
+}

@@ -1,0 +1,207 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// target looks at one Redis, round by round, in one goroutine; in a round each
+// node has a goroutine of its own.
+type target struct {
+	watcher *Watcher
+	index   int
+	cfg     Target
+	state   *cluster
+	clients map[string]*redis.Client
+	pending []Entry // that Record has not taken yet
+	roster  []string
+}
+
+// maxPending bounds the entries that wait for Record.
+const maxPending = 1000
+
+func newTarget(w *Watcher, index int, cfg Target) *target {
+	return &target{
+		watcher: w, index: index, cfg: cfg,
+		state:   newCluster(cfg.Name),
+		clients: make(map[string]*redis.Client),
+		roster:  cfg.Addrs,
+	}
+}
+
+// run looks until ctx ends. It calls looked after the first round.
+func (t *target) run(ctx context.Context, looked func()) {
+	defer looked()
+	defer t.close()
+	tick := time.NewTicker(t.watcher.cfg.Every)
+	defer tick.Stop()
+	last := time.Now()
+	for ctx.Err() == nil {
+		r := t.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		// A round takes a Timeout at most, and comes after Every: what is far
+		// above that is this process' or this host's own delay.
+		r.blind = r.ended.Sub(last) > 2*t.watcher.cfg.Every+time.Second
+		last = r.ended
+		t.take(ctx, r)
+		looked()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// take compares a round with the last, and hands over what has changed.
+func (t *target) take(ctx context.Context, r *round) {
+	t.pending = append(t.pending, t.state.compare(r)...)
+	t.roster = t.next(r)
+	t.watcher.publish(t.index, t.state)
+	if len(t.pending) == 0 {
+		return
+	}
+	log := t.watcher.cfg.Logger
+	if err := t.watcher.cfg.Record(ctx, t.pending); err != nil {
+		log.Warn("timeline not recorded", "redis", t.cfg.Name, "entries", len(t.pending), "error", err)
+		if n := len(t.pending) - maxPending; n > 0 {
+			log.Error("timeline entries dropped", "redis", t.cfg.Name, "entries", n)
+			t.pending = t.pending[n:]
+		}
+		return
+	}
+	for _, e := range t.pending {
+		log.Info("redis changed", "redis", e.Cluster, "kind", string(e.Kind), "node", e.Node, "shard", e.Shard, "text", e.Text)
+	}
+	t.pending = nil
+}
+
+// look asks all nodes side by side.
+func (t *target) look(ctx context.Context) *round {
+	r := &round{looks: make(map[string]*look), mode: t.state.Mode}
+	if t.cfg.Master != "" {
+		r.mode = Sentinel
+		t.sentinel(ctx, r)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.Timeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, addr := range t.roster {
+		c, l := t.client(addr), new(look)
+		r.looks[addr] = l
+		clustered := t.state.Mode == Clustered
+		wg.Go(func() { *l = ask(ctx, c, clustered) })
+	}
+	wg.Wait()
+	r.ended = time.Now()
+	for _, l := range r.looks {
+		switch {
+		case l.err != nil || r.mode == Sentinel:
+		case l.info["redis_mode"] == "cluster":
+			r.mode = Clustered
+		case r.mode == Undetermined:
+			r.mode = Single
+		}
+	}
+	t.announce(r)
+	return r
+}
+
+// announce files what a node said under the address that the nodes have for it.
+func (t *target) announce(r *round) {
+	for addr, l := range r.looks {
+		me, ok := l.me()
+		if !ok || me.addr == addr || !usable(me.addr) {
+			continue
+		}
+		delete(r.looks, addr)
+		if r.looks[me.addr] == nil || r.looks[me.addr].err != nil {
+			r.looks[me.addr] = l
+		}
+	}
+}
+
+// next returns the nodes to ask in the next round: those that any node knows,
+// or the configured ones while nobody answers.
+func (t *target) next(r *round) []string {
+	seen := make(map[string]bool)
+	var list []string
+	add := func(addr string) {
+		if usable(addr) && !seen[addr] && len(list) < maxNodes {
+			seen[addr] = true
+			list = append(list, addr)
+		}
+	}
+	answered := false
+	for addr, l := range r.looks {
+		if l.err != nil {
+			continue
+		}
+		answered = true
+		add(addr)
+		for _, m := range l.view {
+			if !m.myself {
+				add(m.addr)
+			}
+		}
+	}
+	if r.mode == Sentinel {
+		for addr := range r.looks {
+			add(addr)
+		}
+	}
+	if !answered || r.mode == Single {
+		for _, addr := range t.cfg.Addrs {
+			if r.mode != Sentinel {
+				add(addr)
+			}
+		}
+	}
+	if !answered {
+		for _, addr := range t.roster {
+			add(addr)
+		}
+	}
+	t.retain(seen)
+	return list
+}
+
+// retain closes the connections to nodes that are not asked any more.
+func (t *target) retain(seen map[string]bool) {
+	for addr, c := range t.clients {
+		if !seen[addr] {
+			_ = c.Close()
+			delete(t.clients, addr)
+		}
+	}
+}
+
+func (t *target) close() {
+	for _, c := range t.clients {
+		_ = c.Close()
+	}
+}
+
+// client returns the connection to a node, which is made when it is asked.
+func (t *target) client(addr string) *redis.Client {
+	c := t.clients[addr]
+	if c == nil {
+		c = redis.NewClient(t.options(addr))
+		t.clients[addr] = c
+	}
+	return c
+}
+
+func (t *target) options(addr string) *redis.Options {
+	limit := t.watcher.cfg.Timeout
+	return &redis.Options{
+		Addr: addr, Username: t.cfg.Username, Password: t.cfg.Password, TLSConfig: t.cfg.TLS,
+		Protocol: 2, DisableIdentity: true,
+		MaxRetries: -1, DialerRetries: 1, PoolSize: 1, ContextTimeoutEnabled: true,
+		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit, PoolTimeout: limit,
+	}
+}

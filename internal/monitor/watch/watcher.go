@@ -1,0 +1,118 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// Watcher watches targets. It is safe for concurrent use.
+type Watcher struct {
+	cfg     Config
+	targets []*target
+	ready   chan struct{}
+
+	mu       sync.Mutex
+	clusters []Cluster         // by target, after its last round
+	shards   [][]slotsOf       // by target
+	known    []map[string]bool // addresses, by target
+	running  bool
+}
+
+// New returns a Watcher. It connects to nothing: Run does.
+func New(cfg Config) (*Watcher, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{cfg: cfg, ready: make(chan struct{})}
+	for i, t := range cfg.Targets {
+		w.targets = append(w.targets, newTarget(w, i, t))
+		w.clusters = append(w.clusters, Cluster{Name: t.Name})
+	}
+	w.known = make([]map[string]bool, len(cfg.Targets))
+	w.shards = make([][]slotsOf, len(cfg.Targets))
+	return w, nil
+}
+
+// ErrRunning is returned by Run of a Watcher that is running already.
+var ErrRunning = errors.New("watch: running already")
+
+// Run watches until ctx ends and returns ctx.Err(). It may be called once.
+func (w *Watcher) Run(ctx context.Context) error {
+	w.mu.Lock()
+	if w.running {
+		w.mu.Unlock()
+		return ErrRunning
+	}
+	w.running = true
+	w.mu.Unlock()
+
+	var first, all sync.WaitGroup
+	first.Add(len(w.targets))
+	for _, t := range w.targets {
+		all.Go(func() { t.run(ctx, sync.OnceFunc(first.Done)) })
+	}
+	first.Wait()
+	close(w.ready)
+	all.Wait()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Ready is closed when all targets have been looked at once.
+func (w *Watcher) Ready() <-chan struct{} { return w.ready }
+
+// Clusters returns what is known of each target, in the order of the
+// configuration.
+func (w *Watcher) Clusters() []Cluster {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.clusters)
+}
+
+// Locate finds the target and the shard of the place of a lock. The node must be,
+// or have been, one of the target's, under the address that the services know
+// it by: a slot alone does not tell one cluster from another.
+func (w *Watcher) Locate(p notify.Place) (cluster, shard string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, c := range w.clusters {
+		if !w.known[i][p.Node] {
+			continue
+		}
+		for _, s := range w.shards[i] {
+			if s.has(p.Slot) {
+				return c.Name, s.name, true
+			}
+		}
+		return c.Name, "", true
+	}
+	return "", "", false
+}
+
+// slotsOf are the slots of one shard.
+type slotsOf struct {
+	name  string
+	spans []span
+}
+
+func (s slotsOf) has(slot int) bool {
+	return slices.ContainsFunc(s.spans, func(r span) bool { return r.first <= slot && slot <= r.last })
+}
+
+// publish makes the state of a target visible.
+func (w *Watcher) publish(i int, c *cluster) {
+	shards := make([]slotsOf, len(c.owners))
+	for j, o := range c.owners {
+		shards[j] = slotsOf{shardName(o.slots), o.slots}
+	}
+	known := maps.Clone(c.known)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clusters[i], w.shards[i], w.known[i] = c.Cluster, shards, known
+}
