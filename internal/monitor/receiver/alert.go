@@ -1,0 +1,105 @@
+package receiver
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Status tells whether an alert goes on.
+type Status string
+
+// The two statuses, as Alertmanager calls them.
+const (
+	Firing   Status = "firing"
+	Resolved Status = "resolved"
+)
+
+// Alert is what a receiver is told of one incident.
+type Alert struct {
+	Labels      map[string]string // what identifies it
+	Annotations map[string]string // what else there is to say; see the Annotation constants
+	StartsAt    time.Time
+	EndsAt      time.Time // zero while it goes on
+	URL         string    // its page; empty if there is none
+}
+
+// The annotations that chat messages show, in this order.
+const (
+	AnnotationSummary     = "summary"     // one line
+	AnnotationDescription = "description" // what is known: cause, confidence, counts
+	AnnotationEvidence    = "evidence"    // the rows that say so, one a line
+	AnnotationNext        = "next_step"   // what to do
+	AnnotationRunbook     = "runbook_url"
+)
+
+// Status returns Resolved for an alert that has ended.
+func (a *Alert) Status() Status {
+	if a.EndsAt.IsZero() {
+		return Firing
+	}
+	return Resolved
+}
+
+// Fingerprint identifies the alert's labels, in the way Prometheus does.
+func (a *Alert) Fingerprint() string {
+	sum := fnv.New64a()
+	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
+		_, _ = sum.Write([]byte(name + "\xff" + a.Labels[name] + "\xff"))
+	}
+	text := strconv.FormatUint(sum.Sum64(), 16)
+	return "0000000000000000"[len(text):] + text
+}
+
+// Notification is a group of alerts that are told together.
+type Notification struct {
+	GroupKey    string
+	GroupLabels map[string]string
+	Reason      string // why now, in Alertmanager's words
+	Alerts      []Alert
+	More        int    // alerts of the group that are left out
+	ExternalURL string // the monitor's page; empty if nobody said it
+}
+
+// Status returns Firing if one of the alerts goes on.
+func (n *Notification) Status() Status {
+	for i := range n.Alerts {
+		if n.Alerts[i].Status() == Firing {
+			return Firing
+		}
+	}
+	return Resolved
+}
+
+func (n *Notification) count(s Status) int {
+	count := 0
+	for i := range n.Alerts {
+		if n.Alerts[i].Status() == s {
+			count++
+		}
+	}
+	return count
+}
+
+// common returns the pairs that are in all maps.
+func common(maps []map[string]string) map[string]string {
+	shared := make(map[string]string)
+	if len(maps) == 0 {
+		return shared
+	}
+	for k, v := range maps[0] {
+		everywhere := true
+		for _, m := range maps[1:] {
+			if got, ok := m[k]; !ok || got != v {
+				everywhere = false
+				break
+			}
+		}
+		if everywhere {
+			shared[k] = v
+		}
+	}
+	return shared
+}

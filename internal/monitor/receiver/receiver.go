@@ -1,0 +1,138 @@
+package receiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind names a sort of receiver, as the configuration does.
+type Kind string
+
+// The kinds.
+const (
+	Webhook      Kind = "webhook"
+	Alertmanager Kind = "alertmanager"
+	Slack        Kind = "slack"
+	DingTalk     Kind = "dingtalk"
+	Feishu       Kind = "feishu"
+	WeCom        Kind = "wecom"
+)
+
+// Kinds are all kinds.
+var Kinds = []Kind{Webhook, Alertmanager, Slack, DingTalk, Feishu, WeCom}
+
+// Config sets up one receiver.
+type Config struct {
+	Name string // told apart by it in logs, metrics and the store; required
+	Kind Kind   // required
+
+	URL      string   // where to send to; required, and secret
+	Secret   string   // signs messages of DingTalk and Feishu; empty: unsigned
+	Token    string   // sent as "Authorization: Bearer ..." to a webhook or Alertmanager; empty: none
+	Mentions []string // whom a robot calls: mobile numbers, for Slack user ids; "all" for everybody
+
+	Location *time.Location // of times in chat messages; default: UTC
+	Client   *http.Client   // default: 10 s for each message, no redirects
+	Now      func() time.Time
+}
+
+// Receiver sends notifications to one place. It is safe for concurrent use.
+type Receiver struct {
+	cfg    Config
+	secret redactor
+	send   func(context.Context, *Notification) error
+}
+
+// New returns a receiver. It does not connect.
+func New(cfg Config) (*Receiver, error) {
+	if cfg.Location == nil {
+		cfg.Location = time.UTC
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Client == nil {
+		cfg.Client = newClient()
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	r := &Receiver{cfg: cfg, secret: newRedactor(cfg)}
+	r.send = map[Kind]func(context.Context, *Notification) error{
+		Webhook: r.webhook, Alertmanager: r.alertmanager, Slack: r.slack,
+		DingTalk: r.dingTalk, Feishu: r.feishu, WeCom: r.weCom,
+	}[cfg.Kind]
+	return r, nil
+}
+
+// Name returns the configured name.
+func (r *Receiver) Name() string { return r.cfg.Name }
+
+// Send returns nil after the receiver has taken n. The errors are *Error.
+func (r *Receiver) Send(ctx context.Context, n *Notification) error {
+	err := r.send(ctx, n)
+	if err == nil {
+		return nil
+	}
+	failed := &Error{Receiver: r.cfg.Name}
+	var refused *refusal
+	if errors.As(err, &refused) {
+		failed.Permanent, failed.RetryAfter = refused.permanent, refused.after
+	}
+	failed.text = r.secret.clean(err.Error())
+	return failed
+}
+
+// Error is a notification that did not arrive. It holds no secret.
+type Error struct {
+	Receiver   string
+	Permanent  bool          // the same message would be refused again
+	RetryAfter time.Duration // when to try again at the earliest; 0 if not said
+	text       string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("receiver %q: %s", e.Receiver, e.text) }
+
+// Validate reports what is wrong, naming the option as the file does.
+func (c *Config) Validate() error {
+	switch {
+	case c.Name == "":
+		return errors.New("name is empty")
+	case len(c.Name) > maxName || strings.ContainsFunc(c.Name, notInName):
+		return fmt.Errorf("name %.80q: want at most %d letters, digits, '-' and '_'", c.Name, maxName)
+	case c.Kind == "":
+		return errors.New("type is missing: want one of " + kindWords())
+	case !slices.Contains(Kinds, c.Kind):
+		return fmt.Errorf("type %.80q: want one of %s", c.Kind, kindWords())
+	case c.Secret != "" && c.Kind != DingTalk && c.Kind != Feishu:
+		return fmt.Errorf("secret: messages to %s are not signed", c.Kind)
+	case c.Token != "" && c.Kind != Webhook && c.Kind != Alertmanager:
+		return fmt.Errorf("token: %s takes none", c.Kind)
+	case strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("token: has a character outside printable ASCII")
+	case len(c.Mentions) > 0 && (c.Kind == Webhook || c.Kind == Alertmanager):
+		return fmt.Errorf("mentions: %s calls nobody", c.Kind)
+	case slices.ContainsFunc(c.Mentions, func(m string) bool { return m == "" || strings.ContainsFunc(m, notInName) }):
+		return errors.New("mentions: want mobile numbers or user ids of letters, digits, '-' and '_'")
+	}
+	return c.validateURL()
+}
+
+const maxName = 64
+
+func notInName(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+}
+
+func kindWords() string {
+	words := make([]string, 0, len(Kinds))
+	for _, k := range Kinds {
+		words = append(words, string(k))
+	}
+	return strings.Join(words, ", ")
+}
