@@ -25,6 +25,10 @@ const (
 	// MaxQueueBytes bounds the queue. A full queue refuses events, which then
 	// stay in the outbox.
 	MaxQueueBytes = 1 << 30
+	// deadDeliveryLimit is as good as none. RabbitMQ 4 drops a message of a
+	// quorum queue after 20 deliveries by default, so that who looks at the dead
+	// letters often enough would lose them; -1 is refused before 4.0.
+	deadDeliveryLimit = 1_000_000_000
 )
 
 // RoutingKey returns the routing key of events with the given verdict.
@@ -54,7 +58,8 @@ func declare(ch *amqp.Channel) error {
 		return fmt.Errorf("declare exchange %s: %w", DeadExchange, err)
 	}
 	if err := declareQueue(ch, DeadQueue, DeadExchange, "", amqp.Table{
-		amqp.QueueTypeArg: amqp.QueueTypeQuorum,
+		amqp.QueueTypeArg:  amqp.QueueTypeQuorum,
+		"x-delivery-limit": deadDeliveryLimit,
 	}); err != nil {
 		return err
 	}
