@@ -210,7 +210,7 @@ func TestFingerprint(t *testing.T) {
 	// As of github.com/prometheus/common/model.LabelSet.Fingerprint.
 	for want, labels := range map[string]map[string]string{
 		"cbf29ce484222325": {},
-		"c336d97848a3e118":            {"alertname": "BelayIncident", "service": "orders", "cause": "failover"},
+		"c336d97848a3e118": {"alertname": "BelayIncident", "service": "orders", "cause": "failover"},
 	} {
 		a := receiver.Alert{Labels: labels}
 		if got := a.Fingerprint(); got != want {
