@@ -1,0 +1,175 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+// MaxLetters bounds how many letters one call looks at.
+const MaxLetters = 1000
+
+const dialTimeout = 10 * time.Second
+
+// List returns the letters that are in the queue, at most limit (and at most
+// MaxLetters), and how many there are.
+func List(ctx context.Context, brokerURL string, limit int) (letters []Letter, total int, err error) {
+	total, err = visit(ctx, brokerURL, func(_ mailbox, d *amqp.Delivery) (bool, error) {
+		letters = append(letters, letter(d))
+		return len(letters) < limit, nil
+	})
+	return letters, total, err
+}
+
+// Replay publishes the letters that pick chooses to where they were first
+// published, and takes them out of the queue. It returns how many.
+func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (replayed int, err error) {
+	_, err = visit(ctx, brokerURL, func(box mailbox, d *amqp.Delivery) (bool, error) {
+		if l := letter(d); !pick(&l) {
+			return true, nil
+		}
+		if err := box.publish(ctx, d); err != nil {
+			return false, err
+		}
+		if err := d.Ack(false); err != nil {
+			return false, fmt.Errorf("take letter out of the queue: %w", err)
+		}
+		replayed++
+		return true, nil
+	})
+	return replayed, err
+}
+
+// visit calls each for the letters of the queue until it has had enough; those
+// that it did not acknowledge go back. It looks at each letter once: none that
+// came later, so that a replayed letter that dies again is not met again.
+func visit(ctx context.Context, brokerURL string, each func(mailbox, *amqp.Delivery) (bool, error)) (total int, err error) {
+	conn, err := dial(ctx, brokerURL)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.CloseDeadline(time.Now().Add(time.Second)) }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.CloseDeadline(time.Now().Add(time.Second)) })
+	defer stop()
+	ch, err := conn.Channel()
+	if err != nil {
+		return 0, said(ctx, "open channel", err)
+	}
+	queue, err := ch.QueueDeclarePassive(rabbitmq.DeadQueue, true, false, false, false, nil)
+	if err != nil {
+		return 0, said(ctx, "find the queue "+rabbitmq.DeadQueue+" (guard-monitor topology declares it)", err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		return 0, said(ctx, "ask for confirms", err)
+	}
+	box := mailbox{ch, ch.NotifyReturn(make(chan amqp.Return, 1))}
+	for range min(queue.Messages, MaxLetters) {
+		d, ok, err := ch.Get(rabbitmq.DeadQueue, false)
+		if err != nil {
+			return queue.Messages, said(ctx, "fetch letter", err)
+		}
+		if !ok {
+			break
+		}
+		if more, err := each(box, &d); err != nil || !more {
+			return queue.Messages, said(ctx, "", err)
+		}
+	}
+	return queue.Messages, nil
+}
+
+// said keeps the reason for which the caller stopped in sight.
+func said(ctx context.Context, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if what == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+func dial(ctx context.Context, brokerURL string) (*amqp.Connection, error) {
+	// The checks and the words of the other users of this URL, which hide its
+	// password.
+	if _, err := rabbitmq.NewConsumer(brokerURL, rabbitmq.ConsumerConfig{}); err != nil {
+		return nil, err
+	}
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName("belay dead letters")
+	conn, err := amqp.DialConfig(brokerURL, amqp.Config{
+		Properties: properties,
+		Dial: func(network, addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return conn, conn.SetDeadline(time.Now().Add(dialTimeout)) // the handshake ends it
+		},
+	})
+	if err != nil {
+		return nil, said(ctx, "connect to "+host(brokerURL), err)
+	}
+	return conn, nil
+}
+
+func host(brokerURL string) string {
+	u, err := url.Parse(brokerURL)
+	if err != nil {
+		return "the broker"
+	}
+	return u.Host
+}
+
+const confirmTimeout = 10 * time.Second
+
+// mailbox is a channel with what comes back to it. One message is under way at
+// a time, so what comes back came before its confirm.
+type mailbox struct {
+	*amqp.Channel
+	returned <-chan amqp.Return
+}
+
+// publish sends the message as it was first sent. Without what the broker noted
+// of its death, as it would count it with the next.
+func (box mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
+	headers := amqp.Table{}
+	for k, v := range d.Headers {
+		if k != "x-death" && !strings.HasPrefix(k, "x-first-death-") && !strings.HasPrefix(k, "x-last-death-") && k != "x-delivery-count" {
+			headers[k] = v
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	confirm, err := box.PublishWithDeferredConfirmWithContext(ctx, rabbitmq.Exchange, d.RoutingKey, true, false, amqp.Publishing{
+		Headers: headers, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: amqp.Persistent,
+		MessageId: d.MessageId, Timestamp: d.Timestamp, Type: d.Type, AppId: d.AppId, Body: d.Body,
+	})
+	if err != nil {
+		return fmt.Errorf("publish letter: %w", err)
+	}
+	taken, err := confirm.WaitContext(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("publish letter: no confirm: %w", err)
+	case !taken:
+		return errors.New("publish letter: the broker refused it")
+	}
+	select {
+	case r := <-box.returned:
+		return fmt.Errorf("publish letter: no queue takes it (%d)", r.ReplyCode)
+	default:
+		return nil
+	}
+}

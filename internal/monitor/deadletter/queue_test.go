@@ -1,0 +1,180 @@
+package deadletter_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"go.uber.org/goleak"
+
+	"github.com/belaygo/belay/internal/monitor/deadletter"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Looking changes nothing, replaying takes events only out of the queue.
+func TestListAndReplay(t *testing.T) {
+	broker, ch := withDead(t, `{"no":"event"}`, event(t), event(t), "\x1b[2J")
+	for range 25 { // more often than RabbitMQ 4 would allow by default
+		letters, total, err := deadletter.List(t.Context(), broker, 10)
+		if err != nil || total != 4 || len(letters) != 4 {
+			t.Fatalf("List = %d of %d, %v", len(letters), total, err)
+		}
+	}
+	letters, _, err := deadletter.List(t.Context(), broker, 2)
+	if err != nil || len(letters) != 2 {
+		t.Fatalf("List with a limit = %v, %v", letters, err)
+	}
+	first := letters[0]
+	if first.Err == nil || first.Reason != "rejected" || first.RoutingKey != "event.overlap" || first.Died.IsZero() {
+		t.Errorf("letter %+v", first)
+	}
+	n, err := deadletter.Replay(t.Context(), broker, func(l *deadletter.Letter) bool { return l.Err == nil })
+	if err != nil || n != 2 {
+		t.Fatalf("Replay = %d, %v, want 2", n, err)
+	}
+	if got := count(t, ch, rabbitmq.DeadQueue); got != 2 {
+		t.Errorf("%d dead letters are left, want 2", got)
+	}
+	for range 2 {
+		d, ok, err := ch.Get(rabbitmq.Queue, true)
+		if err != nil || !ok {
+			t.Fatalf("the replayed event is not there: %v", err)
+		}
+		if string(d.Body) != event(t) || d.MessageId != "m1" || d.Headers["kept"] != "yes" || d.Headers["x-death"] != nil || d.DeliveryMode != amqp.Persistent {
+			t.Errorf("replayed %+v", d)
+		}
+	}
+}
+
+// A letter that nobody takes stays where it is.
+func TestReplayUnroutable(t *testing.T) {
+	broker, ch := withDead(t, event(t))
+	if err := ch.QueueUnbind(rabbitmq.Queue, "event.*", rabbitmq.Exchange, nil); err != nil {
+		t.Fatal(err)
+	}
+	n, err := deadletter.Replay(t.Context(), broker, func(*deadletter.Letter) bool { return true })
+	if n != 0 || err == nil || !strings.Contains(err.Error(), "no queue takes it") {
+		t.Errorf("Replay = %d, %v", n, err)
+	}
+	if got := count(t, ch, rabbitmq.DeadQueue); got != 1 {
+		t.Errorf("%d dead letters are left, want 1", got)
+	}
+}
+
+// Letters that die again are not replayed for ever.
+func TestReplayDiesAgain(t *testing.T) {
+	broker, ch := withDead(t, "no event", "no event")
+	reader, err := rabbitmq.NewConsumer(broker, rabbitmq.ConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- reader.Run(ctx, func(context.Context, notify.Event, []byte) error { return nil })
+	}()
+	n, err := deadletter.Replay(t.Context(), broker, func(*deadletter.Letter) bool { return true })
+	if n != 2 || err != nil {
+		t.Errorf("Replay = %d, %v", n, err)
+	}
+	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == 2 })
+	cancel()
+	<-done
+}
+
+func TestNoBroker(t *testing.T) {
+	const secret = "hunter2"
+	for _, broker := range []string{"", "http://u:" + secret + "@h/", "amqp://u:" + secret + "@127.0.0.1:1/"} {
+		if _, _, err := deadletter.List(t.Context(), broker, 1); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("List: %v", err)
+		}
+	}
+	if _, _, err := deadletter.List(t.Context(), teststack.AMQP(t), 1); err == nil || !strings.Contains(err.Error(), "topology") {
+		t.Errorf("List without a queue: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := deadletter.List(ctx, "amqp://127.0.0.1:1/", 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("List after the end: %v", err)
+	}
+}
+
+// withDead returns a broker whose dead letters are bodies.
+func withDead(t *testing.T, bodies ...string) (string, *amqp.Channel) {
+	t.Helper()
+	broker := teststack.AMQP(t)
+	if err := rabbitmq.Declare(t.Context(), broker); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := amqp.Dial(broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range bodies {
+		err := ch.PublishWithContext(t.Context(), rabbitmq.Exchange, rabbitmq.RoutingKey(notify.Overlap), true, false, amqp.Publishing{
+			MessageId: "m1", Headers: amqp.Table{"kept": "yes"}, Body: []byte(body),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range bodies {
+		eventually(t, func() bool {
+			d, ok, err := ch.Get(rabbitmq.Queue, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ok && d.Reject(false) == nil
+		})
+	}
+	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == len(bodies) })
+	return broker, ch
+}
+
+func count(t *testing.T, ch *amqp.Channel, queue string) int {
+	t.Helper()
+	q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q.Messages
+}
+
+func eventually(t *testing.T, cond func() bool) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-late:
+			t.Fatal("not in 30 s")
+		case <-tick.C:
+		}
+	}
+}
+
+func event(t *testing.T) string {
+	t.Helper()
+	raw, err := notify.Event{
+		ID: "1", Service: "orders", Verdict: notify.Overlap, Outcome: notify.Refused, Key: "order:1",
+		CaughtAt: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Count: 1,
+	}.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(slices.Clone(raw))
+}
