@@ -1,0 +1,137 @@
+// Flashsale sells 20 items to 100 buyers who all come at once, and each of them
+// twice. Nobody gets two, and no more are sold than there are:
+//
+//	go run ./examples/flashsale
+//
+// By itself it keeps its locks in memory and its stock in SQLite. After
+// eval "$(scripts/stack env)" it uses those servers.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/examples/internal/place"
+	"github.com/belaygo/belay/guard"
+)
+
+// Sale is one item in the hands of one buyer. The unique index on both makes the
+// request of a buyer harmless when it comes again.
+type Sale struct {
+	ID    uint
+	Item  int64  `gorm:"uniqueIndex:one_each"`
+	Buyer string `gorm:"size:64;uniqueIndex:one_each"`
+}
+
+// Item is what is sold. Its version keeps the count right.
+type Item struct {
+	ID      int64
+	Left    int
+	Version dbguard.Version
+}
+
+const (
+	items  = 20
+	buyers = 100
+)
+
+var errSoldOut = errors.New("sold out")
+
+// buy sells one item to a buyer, in one transaction under the item's lock. It
+// waits for its turn.
+func buy(ctx context.Context, g *guard.Guard, item int64, buyer string) error {
+	sale := &Sale{Item: item, Buyer: buyer}
+	return g.Do(ctx, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx *gorm.DB) error {
+		if err := tx.Create(sale).Error; err != nil {
+			return err
+		}
+		return guard.Update(&Item{ID: item}, func(i *Item) error {
+			if i.Left == 0 {
+				return errSoldOut
+			}
+			i.Left--
+			return nil
+		})(ctx, tx)
+	}, guard.Protects(&Sale{Item: item, Buyer: buyer}, &Item{ID: item}), guard.Wait(30*time.Second))
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "flashsale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	p, err := place.Open(ctx, "flashsale")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	db := p.DB.WithContext(ctx)
+	if err := db.AutoMigrate(&Sale{}, &Item{}); err != nil {
+		return fmt.Errorf("create tables: %w", err)
+	}
+	item := &Item{Left: items} // a new one each time
+	if err := db.Create(item).Error; err != nil {
+		return fmt.Errorf("stock up: %w", err)
+	}
+	answers := rush(ctx, p.Guard, item.ID)
+
+	var sold int64
+	if err := db.Model(&Sale{}).Where("item = ?", item.ID).Count(&sold).Error; err != nil {
+		return err
+	}
+	if err := db.Take(item, item.ID).Error; err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %d requests for %d items: %d sold, %d left\n", p.Kind, 2*buyers, items, sold, item.Left)
+	for _, answer := range []string{"bought", "sold out", "has one already", "other"} {
+		fmt.Fprintf(out, "%5d  %s\n", answers[answer], answer)
+	}
+	if sold != items || item.Left != 0 || answers["bought"] != items {
+		return fmt.Errorf("%d items were bought, %d are in the books, %d are left", answers["bought"], sold, item.Left)
+	}
+	return nil
+}
+
+// rush has every buyer ask twice, all at once, and counts the answers.
+func rush(ctx context.Context, g *guard.Guard, item int64) map[string]int {
+	var mu sync.Mutex
+	answers := make(map[string]int)
+	var wg sync.WaitGroup
+	for n := range 2 * buyers {
+		wg.Go(func() {
+			err := buy(ctx, g, item, fmt.Sprintf("buyer-%d", n/2))
+			mu.Lock()
+			defer mu.Unlock()
+			answers[word(err)]++
+		})
+	}
+	wg.Wait()
+	return answers
+}
+
+func word(err error) string {
+	switch {
+	case err == nil:
+		return "bought"
+	case errors.Is(err, errSoldOut):
+		return "sold out"
+	case errors.Is(err, guard.ErrDuplicate):
+		return "has one already"
+	}
+	return "other"
+}
