@@ -65,3 +65,9 @@ type Waker interface {
 	// at least once a second.
 	Watch(ctx context.Context, key string, wake func()) (stop func(), err error)
 }
+
+// A Locator is an engine that can tell where the lock on a key is kept, without
+// asking a server, so that failures can be told apart by place.
+type Locator interface {
+	Locate(ctx context.Context, key string) Place
+}

@@ -96,6 +96,9 @@ func (l *Locker) abandon(lease *Lease) context.CancelCauseFunc {
 	}
 	g.state = abandoned
 	g.due, g.limit = never, never
+	if g.local() {
+		g.deadline.Store(l.now() + int64(l.cfg.TTL-l.cfg.margin()))
+	}
 	heap.Fix(&l.grants, g.index)
 	l.finishLocked()
 	l.prod()

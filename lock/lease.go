@@ -89,11 +89,7 @@ func (l *Lease) end() error {
 
 // Inspect asks the engine who holds the key now.
 func (l *Lease) Inspect(ctx context.Context) (Holder, error) {
-	h, err := l.grant.locker.engine.Inspect(ctx, l.grant.hold.Key)
-	if err != nil {
-		return Holder{}, fmt.Errorf("inspect lock %q: %w", l.grant.hold.Key, err)
-	}
-	return h, nil
+	return l.grant.locker.Inspect(ctx, l.grant.hold.Key)
 }
 
 // Release frees the lock, or hands it to a caller of this process who waits for
@@ -127,7 +123,9 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 		return nil
 	case free:
 	case lostBefore: // it may be in the engine still, and its holder is done now
-		k.retire(g.hold, k.now(), false)
+		if !g.local() {
+			k.retire(g.hold, k.now(), false)
+		}
 		return l.end()
 	default:
 		if l.released.Load() {
@@ -136,6 +134,10 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 		return l.end()
 	}
 	defer k.finish()
+	if g.local() {
+		k.gates.leave(g.hold.Key, false)
+		return nil
+	}
 	defer k.gates.leave(g.hold.Key, true)
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.cfg.RequestTimeout)
@@ -164,7 +166,7 @@ func (l *Lease) Abandon() {
 
 // holder tells what is known about the holder of a grant, which may be nil.
 func (g *grant) holder() Holder {
-	if g == nil {
+	if g == nil || g.local() {
 		return Holder{Place: Place{Slot: -1}}
 	}
 	left := time.Duration(g.deadline.Load() - g.locker.now())

@@ -111,12 +111,7 @@ func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) 
 	}
 	t, ok := l.gates.enter(ctx, c, l.closing)
 	if !ok {
-		inside := l.gates.inside(key)
-		l.finish()
-		if err := endOf(ctx); err != nil {
-			return nil, &HeldError{Key: key, Holder: inside.holder(), Err: err}
-		}
-		return nil, ErrClosed
+		return nil, l.turnedAway(ctx, key)
 	}
 	if t.grant != nil {
 		if lease := l.adopt(ctx, t.grant); lease != nil {

@@ -28,9 +28,10 @@ type Engine struct {
 }
 
 var (
-	_ lock.Engine = (*Engine)(nil)
-	_ lock.Waker  = (*Engine)(nil)
-	_ lock.Marker = (*Engine)(nil)
+	_ lock.Engine  = (*Engine)(nil)
+	_ lock.Waker   = (*Engine)(nil)
+	_ lock.Marker  = (*Engine)(nil)
+	_ lock.Locator = (*Engine)(nil)
 )
 
 // New returns an engine on the caller's own client: of a cluster, of a single
@@ -111,9 +112,30 @@ func (e *Engine) place(cmd *command) lock.Place {
 		return p
 	}
 	// Not a client of ours: the node that should have answered.
-	if node, err := e.bus.master(context.Background(), cmd.name); err == nil {
-		p.Node = node.Options().Addr
+	p.Node = e.node(context.Background(), cmd.name)
+	return p
+}
+
+// node is the node that has a lock, empty if it is not known.
+func (e *Engine) node(ctx context.Context, name string) string {
+	node, err := e.bus.master(ctx, name)
+	if err != nil {
+		return ""
 	}
+	return node.Options().Addr
+}
+
+// Locate implements lock.Locator.
+func (e *Engine) Locate(ctx context.Context, key string) lock.Place {
+	p := lock.Place{Slot: -1}
+	if e.bus.shards {
+		p.Slot = slot(e.lockName(key))
+	}
+	if e.sentinel != nil {
+		p.Node = e.sentinel.node()
+		return p
+	}
+	p.Node = e.node(ctx, e.lockName(key))
 	return p
 }
 

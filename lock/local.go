@@ -1,0 +1,90 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+)
+
+// AcquireLocal keeps the callers of this Locker away from key, and nobody else:
+// the engine is not asked. It is for work that must go on while the engine is
+// out of reach. It waits until ctx ends; see Acquire.
+//
+// The lease has no owner id and no token, is not renewed and does not expire.
+// Abandoned, it keeps the key for as long as an acquired one would.
+func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
+	c, err := l.claim(ctx, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !l.begin() {
+		return nil, ErrClosed
+	}
+	t, ok := l.gates.enter(ctx, c, l.closing)
+	if !ok {
+		return nil, l.turnedAway(ctx, key)
+	}
+	if t.grant != nil {
+		if lease := l.adopt(ctx, t.grant); lease != nil { // better than what was asked for
+			return l.unlessOver(ctx, lease)
+		}
+	}
+	return l.local(ctx, key), nil
+}
+
+// TryAcquireLocal is AcquireLocal without waiting: it returns a *HeldError when
+// a caller of this Locker has the key, or is about to ask for it.
+func (l *Locker) TryAcquireLocal(ctx context.Context, key string) (*Lease, error) {
+	if _, err := l.claim(ctx, key, nil); err != nil {
+		return nil, err
+	}
+	if !l.begin() {
+		return nil, ErrClosed
+	}
+	if inside, ok := l.gates.tryEnter(key); !ok {
+		l.finish()
+		return nil, &HeldError{Key: key, Holder: inside.holder()}
+	}
+	return l.local(ctx, key), nil
+}
+
+// turnedAway is the end of an acquire whose turn did not come.
+func (l *Locker) turnedAway(ctx context.Context, key string) error {
+	inside := l.gates.inside(key)
+	l.finish()
+	if err := endOf(ctx); err != nil {
+		return &HeldError{Key: key, Holder: inside.holder(), Err: err}
+	}
+	return ErrClosed
+}
+
+// local makes the caller inside key's gate a holder without a grant.
+func (l *Locker) local(ctx context.Context, key string) *Lease {
+	now := l.now()
+	g := &grant{locker: l, hold: Hold{Key: key}, place: Place{Slot: -1}, granted: now, due: never, alone: true}
+	g.deadline.Store(never)
+	lease := g.takeBy(ctx, now)
+	l.gates.settle(key, g)
+	l.keep(g)
+	return lease
+}
+
+// local reports whether the engine does not know of the grant.
+func (g *grant) local() bool { return g.hold.Owner == "" }
+
+// Inspect asks the engine who holds key now.
+func (l *Locker) Inspect(ctx context.Context, key string) (Holder, error) {
+	h, err := l.engine.Inspect(ctx, key)
+	if err != nil {
+		return Holder{}, fmt.Errorf("inspect lock %q: %w", key, err)
+	}
+	return h, nil
+}
+
+// Locate tells where the engine keeps the lock on key, as far as it knows
+// without being asked: see Locator.
+func (l *Locker) Locate(ctx context.Context, key string) Place {
+	if e, ok := l.engine.(Locator); ok {
+		return e.Locate(ctx, key)
+	}
+	return Place{Slot: -1}
+}

@@ -1,0 +1,122 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// TestLocal: without the engine, the callers of one process still exclude each
+// other, and nothing is sent.
+func TestLocal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		lease, err := l.TryAcquireLocal(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lease.Owner() != "" || lease.Key() != "k" {
+			t.Errorf("lease of %q on %q, want nobody's on k", lease.Owner(), lease.Key())
+		}
+		_, err = l.TryAcquire(t.Context(), "k")
+		wantHeld(t, err, "k", "")
+		_, err = l.TryAcquireLocal(t.Context(), "k")
+		wantHeld(t, err, "k", "")
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = l.AcquireLocal(short, "k")
+		wantHeld(t, err, "k", "")
+		wantIs(t, err, context.DeadlineExceeded)
+
+		got := make(chan *lock.Lease)
+		go func() {
+			next, _ := l.AcquireLocal(t.Context(), "k")
+			got <- next
+		}()
+		pass(time.Hour)
+		wantAlive(t, lease, true)
+		release(t, lease)
+		wantIs(t, lease.Release(t.Context()), lock.ErrNotHeld)
+		next := <-got
+		if n := engine.sent(); n.acquire+n.renew+n.release != 0 {
+			t.Errorf("the engine was asked: %+v", n)
+		}
+		release(t, next)
+		release(t, acquire(t, l, "k")) // a real one
+	})
+}
+
+func TestLocalIsNotHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		lease, err := l.AcquireLocal(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan *lock.Lease)
+		go func() {
+			next, _ := l.Acquire(t.Context(), "k")
+			got <- next
+		}()
+		synctest.Wait()
+		release(t, lease)
+		next := <-got
+		if next.Owner() == "" || engine.sent().acquire != 1 {
+			t.Errorf("owner is %q after %d acquires, want one that the engine knows", next.Owner(), engine.sent().acquire)
+		}
+		release(t, next)
+	})
+}
+
+func TestLocalAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{TTL: 10 * time.Second})
+		lease, err := l.AcquireLocal(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		lease.Abandon()
+		pass(8 * time.Second)
+		_, err = l.TryAcquire(t.Context(), "k")
+		wantHeld(t, err, "k", "")
+		pass(2 * time.Second)
+		release(t, acquire(t, l, "k"))
+	})
+}
+
+func TestLocalWhenClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		lease, err := l.AcquireLocal(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantIs(t, l.Close(endedContext()), context.Canceled)
+		wantAlive(t, lease, false)
+		wantIs(t, lease.Release(t.Context()), lock.ErrLost)
+		if n := engine.sent().release; n != 0 {
+			t.Errorf("%d releases were sent for what the engine never gave", n)
+		}
+		_, err = l.AcquireLocal(t.Context(), "k")
+		wantIs(t, err, lock.ErrClosed)
+	})
+}
+
+func TestLocate(t *testing.T) {
+	l := newLocker(t, newFaults(), lock.Config{})
+	if p := l.Locate(t.Context(), "k"); p != (lock.Place{Slot: -1}) {
+		t.Errorf("place is %+v of an engine that can't tell", p)
+	}
+	lease := acquire(t, l, "k")
+	if h, err := l.Inspect(t.Context(), "k"); err != nil || h.Owner != lease.Owner() {
+		t.Errorf("Inspect = %+v, %v", h, err)
+	}
+	release(t, lease)
+}
