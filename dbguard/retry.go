@@ -1,0 +1,17 @@
+package dbguard
+
+// Retryable reports whether err says that the database has rolled a transaction
+// back, or refused to begin it, because another one was in the way: a deadlock,
+// a failed serialization, a busy SQLite. The same transaction may succeed when
+// it is run again.
+func Retryable(err error) bool {
+	switch mysqlNumber(err) {
+	case erLockDeadlock, erCheckRead:
+		return true
+	}
+	switch sqliteCode(err) & 0xff {
+	case 5, 6: // BUSY, LOCKED
+		return true
+	}
+	return false
+}

@@ -1,0 +1,41 @@
+package dbguard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/belaygo/belay/dbguard"
+)
+
+type coded int
+
+func (coded) Error() string { return "coded" }
+func (c coded) Code() int   { return int(c) }
+
+func TestRetryable(t *testing.T) {
+	for err, want := range map[error]bool{
+		nil:                             false,
+		errors.New("deadlock"):          false,
+		context.Canceled:                false,
+		dbguard.ErrCommitUnknown:        false,
+		&mysql.MySQLError{Number: 1213}: true,
+		&mysql.MySQLError{Number: 1020}: true,
+		&mysql.MySQLError{Number: 1062}: false,
+		&mysql.MySQLError{Number: 1205}: false,
+		coded(5):                        true,
+		coded(517):                      true,
+		coded(6):                        true,
+		coded(2067):                     false,
+	} {
+		if err != nil {
+			err = fmt.Errorf("commit: %w", err)
+		}
+		if got := dbguard.Retryable(err); got != want {
+			t.Errorf("Retryable(%v) = %t, want %t", err, got, want)
+		}
+	}
+}
