@@ -11,14 +11,24 @@ import (
 )
 
 // A Link is a TCP proxy in front of the database that can cut its connections
-// when a COMMIT comes by.
+// when a COMMIT comes by, or hold it.
 type Link struct {
 	Addr   string
 	Before atomic.Bool // cut without passing the COMMIT on
 	After  atomic.Bool // pass it on, and cut instead of its answer
 	Stall  atomic.Bool // cut the client only: the server goes on waiting for it
 
+	hold  atomic.Pointer[hold]
 	ended chan struct{}
+}
+
+type hold struct{ reached, pass chan struct{} }
+
+// Hold has the next COMMIT wait for pass. reached is closed when it comes by.
+func (k *Link) Hold() (reached <-chan struct{}, pass func()) {
+	h := &hold{make(chan struct{}), make(chan struct{})}
+	k.hold.Store(h)
+	return h.reached, sync.OnceFunc(func() { close(h.pass) })
 }
 
 // NewLink returns a link to target, host:port, that closes when the test ends.
@@ -64,6 +74,10 @@ func (k *Link) up(in, out net.Conn, answered *atomic.Bool) {
 			return
 		}
 		if commits(buf[:n]) {
+			if h := k.hold.Swap(nil); h != nil {
+				close(h.reached)
+				<-h.pass
+			}
 			switch {
 			case k.Before.Load():
 				return
