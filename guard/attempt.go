@@ -4,54 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/belaygo/belay/dbguard"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
 
-// attempt is one run of an operation under a lease. Its steps, in order: begin,
-// operation, reads at a conflict, ROLLBACK or COMMIT, ask the lock, release,
-// event.
-type attempt struct {
-	guard *Guard
-	ctx   context.Context // the caller's
-	lease *lock.Lease
-	tx    *dbguard.Tx
+// ending is how an attempt ended, and what is left to be done about the lock.
+type ending struct {
+	err     error
+	outcome notify.Outcome
+	done    bool     // what the key names has taken effect, now or before
+	finding *finding // about the weightiest conflict, nil if there was none
 }
 
-func (a *attempt) run(op Op, protects []any) (err error) {
-	ctx, stop := a.lease.Within(a.ctx)
-	defer stop()
-	concluded := false
+// attempt runs the operation once, in a transaction of its own. Its steps, in
+// order: begin, operation, reads at a conflict, ROLLBACK or COMMIT, ask the
+// lock. Releasing it and the event follow when there is no other attempt.
+func (c *call) attempt(ctx context.Context) (e ending) {
+	ctx, end := c.guard.observe(ctx, StepTransaction, c.key)
+	e.err = errPanicked
+	begun := time.Now()
 	defer func() {
-		if !concluded { // somebody's code panics, or ends its goroutine
-			a.abort()
+		if c.tx != nil {
+			c.tx.Rollback() // if somebody's code panics, or ends its goroutine
 		}
+		c.guard.metrics.txTime.Observe(time.Since(begun).Seconds())
+		end(e.err)
 	}()
-
-	err = a.begin(ctx, protects)
-	if err == nil {
-		err = op(a.tx.Context(), a.tx.DB())
+	if err := c.begin(ctx); err != nil {
+		return c.rollback(err)
 	}
-	err = a.conclude(err)
-	concluded = true
-	return err
+	return c.conclude(c.op(c.tx.Context(), c.tx.DB()))
 }
 
 // begin starts the transaction. The wait for a connection is shorter than the
 // lease.
-func (a *attempt) begin(ctx context.Context, protects []any) error {
-	tx, err := dbguard.Begin(ctx, a.guard.db, dbguard.Options{
-		Alive:        a.lease.Err,
-		BeginTimeout: a.lease.TTL() / 2,
-		EndTimeout:   a.guard.cfg.EndTimeout,
+func (c *call) begin(ctx context.Context) error {
+	c.tx = nil
+	tx, err := dbguard.Begin(ctx, c.guard.db, dbguard.Options{
+		Alive:        c.lease.Err,
+		BeginTimeout: c.lease.TTL() / 2,
+		EndTimeout:   c.guard.cfg.EndTimeout,
+		Key:          c.key,
+		Memory:       &c.memory,
+		Logger:       c.guard.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	a.tx = tx
-	for _, row := range protects {
+	c.tx = tx
+	for _, row := range c.protects {
 		if err := tx.Protect(row); err != nil {
 			return err
 		}
@@ -59,167 +62,88 @@ func (a *attempt) begin(ctx context.Context, protects []any) error {
 	return nil
 }
 
-// abort undoes everything without a word.
-func (a *attempt) abort() {
-	if a.tx != nil {
-		a.tx.Rollback()
+// conclude ends the transaction after op and finds out what happened.
+func (c *call) conclude(opErr error) ending {
+	conflict := c.tx.Conflict()
+	if conflict == nil {
+		if opErr != nil {
+			return c.rollback(opErr)
+		}
+		return c.commit()
 	}
-	_ = a.release()
-}
-
-// conclude ends the transaction after op and finds the words for what happened.
-func (a *attempt) conclude(opErr error) error {
-	if a.tx == nil {
-		return a.rolledBack(opErr)
+	if opErr != nil {
+		c.tx.Rollback() // before the lock is asked: nobody waits for us longer than he must
 	}
-	c := a.tx.Conflict()
-	switch {
-	case c == nil && opErr == nil:
-		return a.commit()
-	case c == nil:
-		a.tx.Rollback()
-		return a.rolledBack(opErr)
-	case opErr != nil:
-		a.tx.Rollback() // before the lock is asked: nobody waits for us longer than he must
-	}
-	f := a.find(c)
+	f := c.find(conflict)
 	if opErr == nil && !f.verdict.failure() {
-		return a.commit() // to swallow a repeat is op's own decision
+		if opErr = c.tx.Poisoned(); opErr == nil {
+			return c.commit() // to swallow a repeat is op's own decision
+		}
 	}
-	a.tx.Rollback()
-	return a.refused(f, opErr)
+	c.tx.Rollback()
+	return ending{err: opErr, outcome: notify.Refused, done: f.verdict == duplicate, finding: f}
 }
 
-func (a *attempt) commit() error {
-	err := a.tx.Commit()
+func (c *call) rollback(err error) ending {
+	if c.tx != nil {
+		c.tx.Rollback()
+	}
+	if conflict, ok := errors.AsType[*dbguard.Conflict](err); ok && !conflict.Evidence.Protected {
+		c.guard.metrics.unjudged.Inc()
+	}
+	return ending{err: err, outcome: notify.RolledBack}
+}
+
+func (c *call) commit() ending {
+	if err := c.covered(); err != nil {
+		return c.rollback(err)
+	}
+	err := c.tx.Commit()
 	switch {
 	case err == nil:
-		if gone := a.release(); errors.Is(gone, lock.ErrLost) {
-			ev := a.event(notify.Lost, notify.Committed)
-			ev.Loss = loss(gone)
-			a.publish(ev)
-		}
-		return nil
+		return c.committed()
 	case errors.Is(err, dbguard.ErrCommitUnknown):
-		a.lease.Abandon()
-		a.tx.Rollback() // takes back what the operation has done in memory
-		a.publish(a.event(notify.UnknownCommit, notify.Unknown))
-		return fmt.Errorf("%w: %w", ErrUnknown, err)
+		return c.resolve(err)
 	}
-	return a.rolledBack(err)
+	return c.rollback(err)
 }
 
-// rolledBack is the end of an operation that had no conflict on a protected
-// row. The lock may have been lost all the same.
-func (a *attempt) rolledBack(err error) error {
-	gone := a.lease.Err()
-	_ = a.release()
-	if gone == nil || !errors.Is(gone, lock.ErrLost) {
-		return err
+func (c *call) committed() ending {
+	if c.outage != nil {
+		c.outage.committed.Add(1)
 	}
-	ev := a.event(notify.Lost, notify.RolledBack)
-	ev.Loss = loss(gone)
-	a.publish(ev)
-	if err == nil || errors.Is(err, lock.ErrLost) {
-		return gone
-	}
-	return fmt.Errorf("%w; the operation ended with: %w", gone, err)
+	return ending{outcome: notify.Committed, done: true}
 }
 
-// finding is what a conflict on a protected row was found to mean.
-type finding struct {
-	conflict *dbguard.Conflict
-	verdict  verdict
-	lapsed   bool // the lease was no longer believed in
-	loss     notify.Loss
-	relation notify.Relation
-	holder   string // owner id of the other holder, if there is one
+// covered refuses a transaction that nothing but a missing lock would guard, and
+// counts one that nothing but the lock does.
+func (c *call) covered() error {
+	cover := c.tx.Coverage()
+	if c.without == nil {
+		c.guard.uncovered(cover.Uncovered)
+		return nil
+	}
+	if cover.Wrote && !cover.Covered {
+		return fmt.Errorf("%w: only the lock would guard what was written: %w", ErrUnavailable, c.without)
+	}
+	return nil
 }
 
-// find judges a conflict. It asks the lock who has the key.
-func (a *attempt) find(c *dbguard.Conflict) finding {
-	gone := a.lease.Err()
-	f := finding{conflict: c, lapsed: gone != nil, loss: loss(gone)}
-	f.relation, f.holder = a.holder()
-	f.verdict = f.judge(c)
-	return f
-}
-
-// judge judges any conflict of the operation by what was found about the lock.
-func (f finding) judge(c *dbguard.Conflict) verdict {
-	return judge(evidence{
-		Evidence: c.Evidence,
-		kind:     c.Kind,
-		locked:   true,
-		lapsed:   f.lapsed,
-		holder:   f.relation,
-	})
-}
-
-// refused is the end of an operation with a conflict on a protected row.
-func (a *attempt) refused(f finding, opErr error) error {
-	_ = a.release()
-	if !f.verdict.failure() {
-		return a.repeated(f, opErr)
+// resolve finds out whether a commit took effect whose answer did not come. The
+// lease is renewed meanwhile. Without a lock nothing can be concluded from the
+// rows: anybody may have written them since.
+func (c *call) resolve(err error) ending {
+	outcome, cause := dbguard.Unresolved, c.without
+	if cause == nil {
+		ctx, cancel := c.detached()
+		defer cancel()
+		outcome, cause = c.tx.Resolve(ctx)
 	}
-	ev := a.event(notify.Overlap, notify.Refused)
-	if f.verdict == lost {
-		ev.Verdict = notify.Lost
+	switch outcome {
+	case dbguard.Committed:
+		return c.committed()
+	case dbguard.NotCommitted:
+		return ending{err: fmt.Errorf("guard: commit did not take effect: %v", err), outcome: notify.RolledBack} //nolint:errorlint // it would match ErrCommitUnknown
 	}
-	f.describe(&ev)
-	a.publish(ev)
-	return &Interception{Event: ev, Conflict: f.conflict}
-}
-
-// repeated is the end of an operation with a conflict that says nothing about
-// the lock. What op returns decides: its own words stand, and it may have
-// swallowed one conflict and return another.
-func (a *attempt) repeated(f finding, opErr error) error {
-	c, ok := errors.AsType[*dbguard.Conflict](opErr)
-	if !ok {
-		return opErr
-	}
-	repeat := ErrDuplicate
-	switch f.judge(c) {
-	case duplicate:
-	case stale:
-		repeat = ErrStale
-	default:
-		return opErr
-	}
-	if f.relation == notify.HolderUnknown {
-		a.guard.cfg.Logger.Warn("repeat not verified: the lock could not be asked", "key", a.lease.Key())
-	}
-	return fmt.Errorf("%w: %w", repeat, c)
-}
-
-// holder asks the lock who has the key, and for his owner id if it is another.
-func (a *attempt) holder() (notify.Relation, string) {
-	ctx, cancel := a.detached()
-	defer cancel()
-	h, err := a.lease.Inspect(ctx)
-	switch {
-	case err != nil:
-		a.guard.cfg.Logger.Warn("ask who holds the lock", "key", a.lease.Key(), "error", err)
-		return notify.HolderUnknown, ""
-	case h.Owner == "":
-		return notify.HolderNone, ""
-	case h.Owner == a.lease.Owner():
-		return notify.HolderSelf, ""
-	}
-	return notify.HolderOther, h.Owner
-}
-
-// release gives the lock back. A release that fails changes nothing about what
-// was done: the Locker goes on trying.
-func (a *attempt) release() error {
-	err := a.lease.Release(a.ctx)
-	if err != nil && !errors.Is(err, lock.ErrLost) {
-		a.guard.cfg.Logger.Warn("release lock", "key", a.lease.Key(), "error", err)
-	}
-	return err
-}
-
-func (a *attempt) detached() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(a.ctx), a.guard.cfg.EndTimeout)
+	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, cause), outcome: notify.Unknown}
 }

@@ -26,14 +26,15 @@ var (
 	ErrIntercepted = errors.New("guard: lock failure intercepted")
 	// ErrLost: the lock went while the operation ran; rolled back.
 	ErrLost = lock.ErrLost
-	// ErrUnavailable: the lock could not be asked for.
+	// ErrUnavailable: the lock could not be asked for, and Config.OnUnavailable,
+	// or a write that only the lock would guard, forbids going on without it.
 	ErrUnavailable = errors.New("guard: lock unavailable")
 	// ErrUnknown: the outcome of the commit could not be found out. The key
 	// stays locked until its ttl has passed.
 	ErrUnknown = errors.New("guard: outcome unknown")
 	// ErrTxControl: the operation tried to end its transaction itself.
 	ErrTxControl = dbguard.ErrTxControl
-	// ErrNested: Do was called inside an operation.
+	// ErrNested: Do was called inside an operation, with another key.
 	ErrNested = errors.New("guard: Do inside an operation")
 	// ErrNilOp: there is no operation to do.
 	ErrNilOp = errors.New("guard: operation is nil")
@@ -41,6 +42,8 @@ var (
 	ErrClosed = errors.New("guard: closed")
 	// ErrNoDefault: SetDefault has not been called.
 	ErrNoDefault = errors.New("guard: no default guard, call SetDefault first")
+
+	errNilOption = errors.New("guard: an option is nil")
 )
 
 // An Interception is a lock failure that the database caught. It matches

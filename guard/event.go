@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"runtime/debug"
 	"sync"
@@ -8,36 +9,50 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
 
-// event begins the report of a failure of the attempt's lock.
-func (a *attempt) event(v notify.Verdict, o notify.Outcome) notify.Event {
-	place := a.lease.Place()
-	first := a.lease.FirstToken()
-	if first == a.lease.Token() {
-		first = 0
-	}
+// event begins a report.
+func (g *Guard) event(v notify.Verdict, o notify.Outcome, key string) notify.Event {
 	return notify.Event{
-		ID:         newEventID(),
-		Service:    a.guard.cfg.Service,
-		Instance:   a.guard.cfg.Instance,
-		Verdict:    v,
-		Outcome:    o,
-		Key:        a.lease.Key(),
-		Owner:      a.lease.Owner(),
-		Token:      a.lease.Token(),
-		FirstToken: first,
-		AcquiredAt: a.lease.AcquiredAt(),
-		TTL:        a.lease.TTL(),
-		Deadline:   a.lease.Deadline(),
-		CaughtAt:   time.Now(),
-		Place:      notify.Place{Node: place.Node, Slot: place.Slot},
-		Count:      1,
-		Library:    libraryVersion(),
+		ID:       newEventID(),
+		Service:  g.cfg.Service,
+		Instance: g.cfg.Instance,
+		Verdict:  v,
+		Outcome:  o,
+		Key:      key,
+		CaughtAt: time.Now(),
+		Count:    1,
+		Library:  libraryVersion(),
 	}
+}
+
+// event begins the report of a failure of the call's lock.
+func (c *call) event(v notify.Verdict, o notify.Outcome) notify.Event {
+	ev := c.guard.event(v, o, c.key)
+	c.guard.trace(c.ctx, &ev)
+	if c.without != nil {
+		ev.Place = place(c.outage.place)
+		return ev
+	}
+	ev.Place = place(c.lease.Place())
+	ev.Owner = c.lease.Owner()
+	ev.Token = c.lease.Token()
+	if first := c.lease.FirstToken(); first != ev.Token {
+		ev.FirstToken = first
+	}
+	ev.AcquiredAt = c.lease.AcquiredAt()
+	ev.TTL = c.lease.TTL()
+	ev.Deadline = c.lease.Deadline()
+	return ev
+}
+
+// lostEvent is the report of a lock whose loss no conflict has shown.
+func (c *call) lostEvent(o notify.Outcome, gone error) notify.Event {
+	ev := c.event(notify.Lost, o)
+	ev.Loss = loss(gone)
+	return ev
 }
 
 // loss puts into the event's words what the lease said of its end.
@@ -55,32 +70,18 @@ func loss(err error) notify.Loss {
 	return ""
 }
 
-// describe adds to ev what was found.
-func (f finding) describe(ev *notify.Event) {
-	c := f.conflict
-	ev.Table = c.Table
-	ev.Index = c.Columns
-	ev.HolderAtConflict = f.relation
-	ev.HolderOwner = f.holder
-	ev.Loss = f.loss
-	if f.loss == "" && (f.relation == notify.HolderOther || f.relation == notify.HolderNone) {
-		ev.Loss = notify.LossGone
-	}
-	if c.Kind == dbguard.Stale && c.Evidence.Found {
-		ev.Versions = &notify.Versions{
-			Expected: int64(c.Evidence.Version),
-			Found:    int64(c.Evidence.FoundVersion),
-		}
-	}
-}
+func place(p lock.Place) notify.Place { return notify.Place{Node: p.Node, Slot: p.Slot} }
+
+func (c *call) publish(ev notify.Event) { c.guard.publish(c.ctx, ev) }
 
 // publish hands an event over before Do returns. It never fails the operation:
 // what can't be handed over is logged whole.
-func (a *attempt) publish(ev notify.Event) {
-	ctx, cancel := a.detached()
+func (g *Guard) publish(ctx context.Context, ev notify.Event) {
+	g.metrics.events.WithLabelValues(string(ev.Verdict)).Inc()
+	ctx, cancel := g.detached(ctx)
 	defer cancel()
-	if err := a.guard.cfg.Publisher.Publish(ctx, ev); err != nil {
-		a.guard.cfg.Logger.Error("publish event", "event", ev, "error", err)
+	if err := g.cfg.Publisher.Publish(ctx, ev); err != nil {
+		g.cfg.Logger.Error("publish event", "event", ev, "error", err)
 	}
 }
 

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/notify"
 )
 
 // Op is a business operation. It runs in one transaction, tx, and must use tx
@@ -20,57 +16,15 @@ import (
 // it returns an error, everything is rolled back.
 type Op func(ctx context.Context, tx *gorm.DB) error
 
-// Config describes a Guard. Service is required.
-type Config struct {
-	// Service is the name under which lock failures are reported.
-	Service string
-	// Instance tells one instance of the service from another. Default:
-	// host name and process id.
-	Instance string
-	// Publisher takes the events; an outbox.Outbox loses none. Default: they are
-	// logged, without a Logger by slog's default one, for nobody may miss them.
-	Publisher notify.Publisher
-	// Logger is told of what can't be returned. Default: silent.
-	Logger *slog.Logger
-	// EndTimeout bounds COMMIT and ROLLBACK, the reads and the question to the
-	// lock after a conflict, and the hand-over of an event, each. They do not
-	// end with the caller's context. Default 5 s.
-	EndTimeout time.Duration
-}
-
-func (c Config) withDefaults() (Config, error) {
-	if c.Service == "" {
-		return c, errors.New("guard: Config.Service is empty")
-	}
-	if c.EndTimeout < 0 {
-		return c, fmt.Errorf("guard: Config.EndTimeout is %v", c.EndTimeout)
-	}
-	if c.EndTimeout == 0 {
-		c.EndTimeout = 5 * time.Second
-	}
-	if c.Instance == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		c.Instance = fmt.Sprintf("%s-%d", host, os.Getpid())
-	}
-	if c.Publisher == nil {
-		c.Publisher = notify.Log(c.Logger)
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c, nil
-}
-
 // Guard runs operations that must take effect once. It is safe for concurrent
-// use.
+// use, and a prometheus.Collector.
 type Guard struct {
 	db      *gorm.DB
 	locker  *lock.Locker
 	cfg     Config
 	running running
+	outages *outages
+	metrics *metrics
 }
 
 // New returns a Guard for operations on db under the locks of locker. It
@@ -89,70 +43,42 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 	if err := dbguard.Install(db); err != nil {
 		return nil, err
 	}
-	return &Guard{db: db, locker: locker, cfg: cfg, running: newRunning()}, nil
+	return &Guard{
+		db:      db,
+		locker:  locker,
+		cfg:     cfg,
+		running: newRunning(),
+		outages: newOutages(cfg.DBOnlyLimit),
+		metrics: newMetrics(cfg.Name),
+	}, nil
 }
 
 // Do runs op once under the lock on key. See the error variables for what it
 // returns. If op panics, everything is rolled back, the lock is released, and
 // the panic goes on.
+//
+// Inside an operation, with its ctx, Do with the same key runs op in a savepoint
+// of the same transaction: what it returns is op's own error, and judgement
+// waits for the end of the outer Do. Another key there is an error, ErrNested.
 func (g *Guard) Do(ctx context.Context, key string, op Op, opts ...Option) error {
 	if op == nil {
 		return ErrNilOp
 	}
-	if dbguard.FromContext(ctx) != nil {
-		return ErrNested
-	}
-	var o options
+	c := &call{guard: g, key: key, op: op}
 	for _, opt := range opts {
-		opt(&o)
+		if opt == nil {
+			return errNilOption
+		}
+		opt(&c.options)
+	}
+	if outer := dbguard.FromContext(ctx); outer != nil {
+		return c.nest(ctx, outer)
 	}
 	if !g.running.enter() {
 		return ErrClosed
 	}
 	defer g.running.leave()
-
-	lease, err := g.acquire(ctx, key, o.wait)
-	if err != nil {
-		return err
-	}
-	a := &attempt{guard: g, ctx: ctx, lease: lease}
-	return a.run(op, o.protects)
-}
-
-// acquire takes the lock and puts a refusal into Do's words.
-func (g *Guard) acquire(ctx context.Context, key string, wait time.Duration) (*lock.Lease, error) {
-	lease, err := g.ask(ctx, key, wait)
-	var held *lock.HeldError
-	switch {
-	case err == nil:
-		return lease, nil
-	case errors.As(err, &held):
-		if !ended(ctx) { // our own limit ended the wait, not the caller
-			held = &lock.HeldError{Key: held.Key, Holder: held.Holder}
-		}
-		return nil, fmt.Errorf("%w: %w", ErrBusy, held)
-	case errors.Is(err, lock.ErrClosed):
-		return nil, fmt.Errorf("%w: %w", ErrClosed, err)
-	case errors.Is(err, lock.ErrInvalidKey), ended(ctx):
-		return nil, err
-	}
-	return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-}
-
-// ended reports whether ctx has ended, or its deadline has passed and it does not
-// know yet: the lock, which looks at the clock, may be the first to notice.
-func ended(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
-}
-
-func (g *Guard) ask(ctx context.Context, key string, wait time.Duration) (*lock.Lease, error) {
-	if wait <= 0 {
-		return g.locker.TryAcquire(ctx, key)
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	return g.locker.Acquire(ctx, key)
+	return c.do(ctx)
 }
 
 // Ping reports whether the database and the first layer answer.
@@ -169,4 +95,7 @@ func (g *Guard) Ping(ctx context.Context) error {
 
 // Close refuses new calls of Do and waits until those that run have ended, or
 // ctx ends; then it returns ctx's error. It may be called again.
-func (g *Guard) Close(ctx context.Context) error { return g.running.close(ctx) }
+func (g *Guard) Close(ctx context.Context) error {
+	g.outages.stop()
+	return g.running.close(ctx)
+}

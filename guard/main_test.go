@@ -16,6 +16,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if beChild() {
+		return
+	}
 	// gorm's cache of prepared statements has a goroutine that nothing stops.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
 }

@@ -16,20 +16,23 @@ var errOutsideDo = errors.New("guard: Insert and Update must be run by Do, with 
 
 // Insert returns an operation that inserts row, a struct. The key protects the
 // row by the one unique index whose columns are set in row; if there are
-// several, name one with Protects. After a failure row is as it was.
-func Insert[T any](row *T) Op {
-	return func(ctx context.Context, tx *gorm.DB) error {
-		t, err := inDo(ctx, row)
-		if err != nil {
-			return err
-		}
-		if err := t.ProtectNew(row); err != nil {
-			return err
-		}
-		before := *row
-		t.OnRollback(func() { *row = before })
-		return tx.WithContext(ctx).Create(row).Error
+// several, name one with Protects. After a failure row is as it was; what it
+// points to is not copied.
+func Insert[T any](row *T) Op { return ready(insertion[T]{row}) }
+
+type insertion[T any] struct{ row *T }
+
+func (w insertion[T]) do(ctx context.Context, tx *gorm.DB) error {
+	t, err := inDo(ctx, w.row)
+	if err != nil {
+		return err
 	}
+	if err := t.ProtectNew(w.row); err != nil {
+		return err
+	}
+	before := *w.row
+	t.OnRollback(func() { *w.row = before })
+	return tx.WithContext(ctx).Create(w.row).Error
 }
 
 // Update returns an operation that loads the row with row's primary key into
@@ -39,43 +42,51 @@ func Insert[T any](row *T) Op {
 // is old; change can't alter it, nor may it alter the primary key. Associations
 // are not saved. After a failure row is as it was.
 //
+// change is called again, with the row loaded anew, when the database has rolled
+// the first attempt back for a deadlock: it must not alter anything but the row.
+//
 // Update prevents lost updates. It does not make a request harmless that comes
 // again: only a unique row for the request does.
-func Update[T any](row *T, change func(*T) error) Op {
-	return func(ctx context.Context, tx *gorm.DB) error {
-		t, err := inDo(ctx, row)
-		if err != nil {
-			return err
-		}
-		if change == nil {
-			return errors.New("guard: Update with a nil change")
-		}
-		tx = tx.WithContext(ctx)
-		m, err := parse(tx, row)
-		if err != nil {
-			return err
-		}
-		if err := t.ProtectPrimary(row); err != nil {
-			return err
-		}
+func Update[T any](row *T, change func(*T) error) Op { return ready(update[T]{row, change}) }
 
-		before := *row
-		t.OnRollback(func() { *row = before })
-		expected := m.version(ctx, &before)
-		if err := m.load(ctx, tx, row); err != nil {
-			return err
-		}
-		if expected == 0 {
-			expected = m.version(ctx, row)
-		}
-		if err := change(row); err != nil {
-			return err
-		}
-		if err := m.restore(ctx, row, &before, expected); err != nil {
-			return err
-		}
-		return tx.Select("*").Omit(clause.Associations).Updates(row).Error
+type update[T any] struct {
+	row    *T
+	change func(*T) error
+}
+
+func (w update[T]) do(ctx context.Context, tx *gorm.DB) error {
+	t, err := inDo(ctx, w.row)
+	if err != nil {
+		return err
 	}
+	if w.change == nil {
+		return errors.New("guard: Update with a nil change")
+	}
+	tx = tx.WithContext(ctx)
+	m, err := parse(tx, w.row)
+	if err != nil {
+		return err
+	}
+	if err := t.ProtectPrimary(w.row); err != nil {
+		return err
+	}
+
+	before := *w.row
+	t.OnRollback(func() { *w.row = before })
+	expected := m.version(ctx, &before)
+	if err := m.load(ctx, tx, w.row); err != nil {
+		return err
+	}
+	if expected == 0 {
+		expected = m.version(ctx, w.row)
+	}
+	if err := w.change(w.row); err != nil {
+		return err
+	}
+	if err := m.restore(ctx, w.row, &before, expected); err != nil {
+		return err
+	}
+	return tx.Select("*").Omit(clause.Associations).Updates(w.row).Error
 }
 
 // inDo returns the transaction of the operation that runs, and checks its row.

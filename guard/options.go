@@ -7,11 +7,13 @@ type Option func(*options)
 
 type options struct {
 	wait     time.Duration
+	remember time.Duration
+	retries  int
 	protects []any
 }
 
-// Wait lets Do wait up to d for the lock. The default, 0, is to fail fast with
-// ErrBusy.
+// Wait lets Do wait up to d for the lock, through a failover, too. The default,
+// 0, is to fail fast with ErrBusy.
 func Wait(d time.Duration) Option {
 	return func(o *options) { o.wait = d }
 }
@@ -22,4 +24,22 @@ func Wait(d time.Duration) Option {
 // conflict, and comes back as a *dbguard.Conflict.
 func Protects(rows ...any) Option {
 	return func(o *options) { o.protects = append(o.protects, rows...) }
+}
+
+// Remember has the first layer remember for d that what the key names is done,
+// once it is committed: until then Do with the same key and Remember returns
+// ErrDuplicate without going to the database. It is only for keys that name a
+// request; on a key like "sku:7" it would refuse everyone. What is remembered
+// may be forgotten: that costs a visit to the database, nothing else.
+func Remember(d time.Duration) Option {
+	return func(o *options) { o.remember = d }
+}
+
+// Retries says that the operation may be run again, up to n times, when the
+// database has rolled it back for a deadlock or the like. It must leave nothing
+// behind in memory then: an operation that decrements a captured variable would
+// do so twice. Insert and Update are run again up to three times without being
+// told.
+func Retries(n int) Option {
+	return func(o *options) { o.retries = n }
 }

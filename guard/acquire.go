@@ -1,0 +1,105 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// acquire takes the lock, or, where the policy allows it, a place in the local
+// queue, and puts a refusal into Do's words.
+func (c *call) acquire(ctx context.Context) error {
+	g := c.guard
+	waited := ctx
+	if c.wait > 0 {
+		var cancel context.CancelFunc
+		waited, cancel = context.WithTimeout(ctx, c.wait)
+		defer cancel()
+	}
+	if o := g.outages.on(ctx, g.locker, c.key); o != nil { // it would only be waited for
+		return c.goWithout(ctx, waited, o.cause)
+	}
+
+	var opts []lock.AcquireOption
+	if c.remember > 0 {
+		opts = append(opts, lock.UnlessMarked())
+	}
+	lease, err := c.ask(waited, opts)
+	if err == nil {
+		c.lease = lease
+		return nil
+	}
+	refusal := c.refusal(ctx, err)
+	if g.cfg.OnUnavailable == DBOnly && errors.Is(refusal, ErrUnavailable) {
+		return c.goWithout(ctx, waited, err)
+	}
+	return refusal
+}
+
+func (c *call) ask(ctx context.Context, opts []lock.AcquireOption) (*lock.Lease, error) {
+	if c.wait <= 0 {
+		return c.guard.locker.TryAcquire(ctx, c.key, opts...)
+	}
+	return c.guard.locker.Acquire(ctx, c.key, opts...)
+}
+
+// refusal is the lock's error in Do's words. ctx is the caller's.
+func (c *call) refusal(ctx context.Context, err error) error {
+	var held *lock.HeldError
+	switch {
+	case errors.As(err, &held):
+		if !ended(ctx) { // our own limit ended the wait, not the caller
+			held = &lock.HeldError{Key: held.Key, Holder: held.Holder}
+		}
+		return fmt.Errorf("%w: %w", ErrBusy, held)
+	case errors.Is(err, lock.ErrMarked):
+		return fmt.Errorf("%w: %w", ErrDuplicate, err)
+	case errors.Is(err, lock.ErrClosed):
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lock.ErrNoMarker), ended(ctx):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// ended reports whether ctx has ended, or its deadline has passed and it does not
+// know yet: the lock, which looks at the clock, may be the first to notice.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
+}
+
+// goWithout gets a place in the local queue and one among those who may run
+// without the lock. waited ends when the wait for the key does.
+func (c *call) goWithout(ctx, waited context.Context, cause error) error {
+	g := c.guard
+	local := g.locker.AcquireLocal
+	if c.wait <= 0 || ended(waited) {
+		local, waited = g.locker.TryAcquireLocal, ctx
+	}
+	lease, err := local(waited, c.key)
+	if err != nil {
+		return c.refusal(ctx, err)
+	}
+	c.lease = lease
+	if lease.Owner() != "" { // a real one was handed over
+		return nil
+	}
+	if err := g.outages.admit(ctx, lease.TTL()/2); err != nil {
+		_ = c.release(false)
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	c.without = cause
+	g.beginWithout(c)
+	return nil
+}
+
+// leave ends what enter began, apart from the lease.
+func (c *call) leave() {
+	if c.without != nil {
+		c.guard.outages.dismiss()
+	}
+}

@@ -1,0 +1,198 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// call is one Do: the lock, and one attempt or several under it.
+type call struct {
+	options
+	guard   *Guard
+	key     string
+	op      Op
+	ctx     context.Context // the caller's, and what the Observer adds
+	lease   *lock.Lease
+	memory  dbguard.Memory // of all attempts
+	without error          // why there is no lock but only a place in the local queue
+	outage  *outage        // which it is without for
+	tx      *dbguard.Tx    // of the attempt that runs
+	tries   int            // attempts that were made again
+}
+
+// callKey asks a context for the call whose operation it belongs to.
+type callKey struct{}
+
+// callContext is the context of a call's operation.
+type callContext struct {
+	context.Context
+	call *call
+}
+
+func (c callContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c.call
+	}
+	return c.Context.Value(key)
+}
+
+func (c *call) do(ctx context.Context) (err error) {
+	ctx, end := c.guard.observe(ctx, StepDo, c.key)
+	c.ctx = ctx
+	err = errPanicked
+	defer func() {
+		c.guard.metrics.ended(err)
+		end(err)
+	}()
+	if refusal := c.enter(); refusal != nil {
+		err = refusal
+		return err
+	}
+	defer c.leave()
+	err = c.run()
+	return err
+}
+
+// enter gets the lock, or what stands for it.
+func (c *call) enter() (err error) {
+	ctx, end := c.guard.observe(c.ctx, StepLock, c.key)
+	begun := time.Now()
+	err = errPanicked
+	defer func() {
+		c.guard.metrics.lockWait.Observe(time.Since(begun).Seconds())
+		end(err)
+	}()
+	err = c.acquire(ctx)
+	return err
+}
+
+// run makes attempts, all under the same lease.
+func (c *call) run() error {
+	ctx, stop := c.lease.Within(c.ctx)
+	defer stop()
+	finished := false
+	defer func() {
+		if !finished { // somebody's code panics, or ends its goroutine
+			_ = c.release(false)
+		}
+	}()
+	for {
+		e := c.attempt(callContext{ctx, c})
+		if c.again(e) {
+			continue
+		}
+		err := c.finish(e)
+		finished = true
+		return err
+	}
+}
+
+// finish releases the lock after the last attempt and reports what went wrong
+// with it: one event at most.
+func (c *call) finish(e ending) error {
+	lapse := c.lease.Err()
+	if e.outcome == notify.Unknown {
+		c.lease.Abandon()
+		ev := c.event(notify.UnknownCommit, notify.Unknown)
+		if ev.Loss = loss(lapse); ev.Loss != "" {
+			ev.Verdict = notify.Lost
+		}
+		c.publish(ev)
+		return e.err
+	}
+
+	gone := c.release(e.done)
+	switch f := e.finding; {
+	case f != nil && e.outcome != notify.Committed:
+		if gone != nil && f.unverified() {
+			f.relation = notify.HolderNone // now it is known
+			f.verdict = f.judge(f.conflict)
+		}
+		return c.refused(f, e.err)
+	case e.outcome == notify.Committed:
+		if gone != nil {
+			c.publish(c.lostEvent(notify.Committed, gone))
+		}
+		return nil
+	case errors.Is(lapse, lock.ErrLost):
+		c.publish(c.lostEvent(notify.RolledBack, lapse))
+		if e.err == nil || errors.Is(e.err, lock.ErrLost) {
+			return lapse
+		}
+		return fmt.Errorf("%w; the operation ended with: %w", lapse, e.err)
+	case gone != nil:
+		c.publish(c.lostEvent(notify.RolledBack, gone))
+	}
+	return e.err
+}
+
+// refused is the end of an operation with a conflict on a protected row.
+func (c *call) refused(f *finding, opErr error) error {
+	if !f.verdict.failure() {
+		return c.repeated(f, opErr)
+	}
+	ev := c.event(notify.Overlap, notify.Refused)
+	if f.verdict == lost {
+		ev.Verdict = notify.Lost
+	}
+	f.describe(&ev)
+	c.publish(ev)
+	return &Interception{Event: ev, Conflict: f.conflict}
+}
+
+// repeated is the end of an operation with a conflict that says nothing about
+// the lock. What op returns decides: its own words stand, and it may have
+// swallowed one conflict and return another.
+func (c *call) repeated(f *finding, opErr error) error {
+	conflict, ok := errors.AsType[*dbguard.Conflict](opErr)
+	if !ok {
+		return opErr
+	}
+	repeat := ErrDuplicate
+	switch f.judge(conflict) {
+	case duplicate:
+	case stale:
+		repeat = ErrStale
+	default:
+		return opErr
+	}
+	if f.unverified() {
+		c.guard.metrics.unverified.Inc()
+		return fmt.Errorf("%w (not verified: the lock could not be asked): %w", repeat, conflict)
+	}
+	return fmt.Errorf("%w: %w", repeat, conflict)
+}
+
+// release gives the lock back. It returns an error that matches ErrLost if the
+// lock was found gone. done tells that the request which the key names has taken
+// effect, now or before. A release that fails changes nothing about what was
+// done: the Locker goes on trying.
+func (c *call) release(done bool) (gone error) {
+	var err error
+	if done && c.remember > 0 && c.without == nil {
+		err = c.lease.ReleaseMarked(c.ctx, c.remember)
+	} else {
+		err = c.lease.Release(c.ctx)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, lock.ErrLost):
+		return err
+	default:
+		c.guard.cfg.Logger.Warn("release lock", "key", c.key, "error", err)
+	}
+	return nil
+}
+
+// detached returns a context for what must not end with the caller's.
+func (c *call) detached() (context.Context, context.CancelFunc) { return c.guard.detached(c.ctx) }
+
+func (g *Guard) detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), g.cfg.EndTimeout)
+}

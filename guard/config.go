@@ -1,0 +1,92 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// A Policy tells what Do does while the lock can't be asked for.
+type Policy int
+
+const (
+	// Refuse has Do return ErrUnavailable.
+	Refuse Policy = iota
+	// DBOnly lets operations go on without the lock, guarded by the database
+	// alone. Only a transaction that wrote nothing, or wrote each row that the
+	// key protects by a plain insert or a versioned statement, is committed;
+	// for any other Do returns ErrUnavailable. The callers of one process still
+	// go one after the other for each key, and DBOnlyLimit bounds them in all.
+	DBOnly
+)
+
+// Config describes a Guard. Service is required.
+type Config struct {
+	// Service is the name under which lock failures are reported.
+	Service string
+	// Instance tells one instance of the service from another. Default:
+	// host name and process id.
+	Instance string
+	// Publisher takes the events; an outbox.Outbox loses none. Default: they are
+	// logged, without a Logger by slog's default one, for nobody may miss them.
+	Publisher notify.Publisher
+	// OnUnavailable is what to do while the lock can't be asked for. Default
+	// Refuse.
+	OnUnavailable Policy
+	// DBOnlyLimit is how many operations may run without the lock at a time:
+	// a row that many want melts a database that no lock keeps them from.
+	// Default 8.
+	DBOnlyLimit int
+	// EndTimeout bounds COMMIT and ROLLBACK, the reads and the question to the
+	// lock after a conflict, the search for the outcome of a commit, and the
+	// hand-over of an event, each. They do not end with the caller's context.
+	// Default 5 s.
+	EndTimeout time.Duration
+	// Name tells several Guards of one process apart in metrics. Default:
+	// "guard".
+	Name string
+	// Observer is told of each Do and its steps, for traces. Default: none.
+	Observer Observer
+	// Logger is told of what can't be returned. Default: silent.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Service == "":
+		return c, errors.New("guard: Config.Service is empty")
+	case c.OnUnavailable != Refuse && c.OnUnavailable != DBOnly:
+		return c, fmt.Errorf("guard: Config.OnUnavailable is %d, want Refuse or DBOnly", c.OnUnavailable)
+	case c.DBOnlyLimit < 0:
+		return c, fmt.Errorf("guard: Config.DBOnlyLimit is %d", c.DBOnlyLimit)
+	case c.EndTimeout < 0:
+		return c, fmt.Errorf("guard: Config.EndTimeout is %v", c.EndTimeout)
+	}
+	if c.DBOnlyLimit == 0 {
+		c.DBOnlyLimit = 8
+	}
+	if c.EndTimeout == 0 {
+		c.EndTimeout = 5 * time.Second
+	}
+	if c.Instance == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		c.Instance = fmt.Sprintf("%s-%d", host, os.Getpid())
+	}
+	if c.Publisher == nil {
+		c.Publisher = notify.Log(c.Logger)
+	}
+	if c.Name == "" {
+		c.Name = "guard"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}

@@ -1,0 +1,278 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// flaky is an engine on two nodes, a and b, that can be away. Keys that begin
+// with b are on b.
+type flaky struct {
+	lock.Engine
+	down  [2]atomic.Bool
+	asked atomic.Int64 // acquires
+}
+
+func (f *flaky) shard(key string) int {
+	if key[0] == 'b' {
+		return 1
+	}
+	return 0
+}
+
+func (f *flaky) err(key string) error {
+	if f.down[f.shard(key)].Load() {
+		return errBroken
+	}
+	return nil
+}
+
+func (f *flaky) Locate(_ context.Context, key string) lock.Place {
+	return lock.Place{Node: string("ab"[f.shard(key)]), Slot: -1}
+}
+
+func (f *flaky) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	f.asked.Add(1)
+	if err := f.err(h.Key); err != nil {
+		return lock.Grant{}, err
+	}
+	return f.Engine.Acquire(ctx, h, ttl)
+}
+
+func (f *flaky) Release(ctx context.Context, h lock.Hold) error {
+	if err := f.err(h.Key); err != nil {
+		return err
+	}
+	return f.Engine.Release(ctx, h)
+}
+
+func (f *flaky) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	if err := f.err(key); err != nil {
+		return lock.Holder{}, err
+	}
+	return f.Engine.Inspect(ctx, key)
+}
+
+// dbOnly returns a guard with the policy DBOnly, whose engine is away.
+func (e *env) dbOnly(cfg guard.Config) (*guard.Guard, *flaky) {
+	e.t.Helper()
+	engine := &flaky{Engine: e.Engine()}
+	engine.down[0].Store(true)
+	locker, err := lock.New(engine, lock.Config{TTL: 2 * time.Second})
+	wantNil(e.t, err)
+	cfg.Service, cfg.Publisher, cfg.OnUnavailable = "degraded", &e.Events, guard.DBOnly
+	g, err := guard.New(e.db, locker, cfg)
+	wantNil(e.t, err)
+	e.t.Cleanup(func() {
+		if err := errors.Join(g.Close(bg), locker.Close(bg)); err != nil {
+			e.t.Error(err)
+		}
+	})
+	return g, engine
+}
+
+func (e *env) wantDegraded(i int, o notify.Outcome, count int) {
+	e.t.Helper()
+	events := e.Events.All()
+	if len(events) != i+1 {
+		e.t.Fatalf("%d events, want %d: %+v", len(events), i+1, events)
+	}
+	ev := events[i]
+	if ev.Verdict != notify.Degraded || ev.Outcome != o || ev.Count != count || ev.Place.Node != "a" {
+		e.t.Errorf("event is %+v, want degraded, %s, of %d operations on a", ev, o, count)
+	}
+	if err := ev.Validate(); err != nil {
+		e.t.Error(err)
+	}
+}
+
+func TestDBOnly(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		e.create(&Stock{ID: 1, Left: 5})
+		wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		e.wantDegraded(0, notify.Unknown, 1)
+		wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		wantNil(e.t, g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
+		wantIs(e.t, g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
+		if n := engine.asked.Load(); n != 1 {
+			e.t.Errorf("the lock was asked for %d times, want once in an outage", n)
+		}
+
+		engine.down[0].Store(false)
+		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		e.wantDegraded(1, notify.Committed, 2)
+		wantNil(e.t, g.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
+		if n := engine.asked.Load(); n != 2 {
+			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
+		}
+	})
+}
+
+// TestDBOnlyUncovered: what only the lock would guard is not done without it.
+func TestDBOnlyUncovered(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		e.create(&Stock{ID: 1, Left: 5})
+		for name, op := range map[string]guard.Op{
+			"raw SQL": func(_ context.Context, tx *gorm.DB) error {
+				return tx.Exec("UPDATE stocks SET `left` = 0").Error
+			},
+			"a condition only": func(_ context.Context, tx *gorm.DB) error {
+				return tx.Model(&Stock{}).Where("id = ?", 1).Update("left", 0).Error
+			},
+			"unprotected": func(_ context.Context, tx *gorm.DB) error {
+				return tx.Create(&Order{No: "x"}).Error
+			},
+		} {
+			err := g.Do(bg, "sku:1", op)
+			if !errors.Is(err, guard.ErrUnavailable) || !errors.Is(err, errBroken) {
+				e.t.Errorf("%s: error is %v, want ErrUnavailable and its cause", name, err)
+			}
+		}
+		if s := e.stock(1); s.Left != 5 {
+			e.t.Errorf("stock is %+v, want it unchanged", s)
+		}
+		if n := e.count(&Order{}); n != 0 {
+			e.t.Errorf("%d rows that nothing guards", n)
+		}
+		wantNil(e.t, g.Do(bg, "sku:1", func(_ context.Context, tx *gorm.DB) error {
+			return tx.Take(&Stock{}, 1).Error
+		}))
+		e.wantDegraded(0, notify.Unknown, 1)
+		engine.down[0].Store(false)
+		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		e.wantDegraded(1, notify.Committed, 1)
+	})
+}
+
+// TestDBOnlyQueue: the callers of one process still go one after the other.
+func TestDBOnlyQueue(t *testing.T) {
+	each(t, func(e *env) {
+		g, _ := e.dbOnly(guard.Config{})
+		next := make(chan error, 1)
+		wantNil(e.t, g.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
+			wantIs(e.t, g.Do(bg, "k", guard.Insert(&Order{No: "a"})), guard.ErrBusy)
+			ended, cancel := context.WithTimeout(bg, 10*time.Millisecond)
+			defer cancel()
+			err := g.Do(ended, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute))
+			wantIs(e.t, err, guard.ErrBusy)
+			wantIs(e.t, err, context.DeadlineExceeded)
+			go func() { next <- g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+			return guard.Insert(&Order{No: "b"})(ctx, tx)
+		}))
+		wantNil(e.t, <-next)
+		wantIs(e.t, g.Do(bg, "a{", guard.Insert(&Order{No: "c"})), lock.ErrInvalidKey)
+		if n := e.count(&Order{}); n != 2 {
+			e.t.Errorf("%d rows, want 2", n)
+		}
+	})
+}
+
+// TestDBOnlyLimit: no more than so many run without the lock, whatever the keys.
+func TestDBOnlyLimit(t *testing.T) {
+	each(t, func(e *env) {
+		g, _ := e.dbOnly(guard.Config{DBOnlyLimit: 1})
+		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
+			ended, cancel := context.WithTimeout(bg, 10*time.Millisecond)
+			defer cancel()
+			err := g.Do(ended, "k2", guard.Insert(&Order{No: "a"}))
+			wantIs(e.t, err, guard.ErrUnavailable)
+			wantIs(e.t, err, context.DeadlineExceeded)
+			wantIs(e.t, g.Do(bg, "k2", guard.Insert(&Order{No: "a"})), guard.ErrUnavailable) // after half a ttl
+			return nil
+		}))
+		wantNil(e.t, g.Do(bg, "k2", guard.Insert(&Order{No: "a"})))
+	})
+}
+
+// TestDBOnlyByShard: an outage is one of a place, not of all.
+func TestDBOnlyByShard(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		wantNil(e.t, g.Do(bg, "a:1", guard.Insert(&Order{No: "1"})))
+		before := engine.asked.Load()
+		wantNil(e.t, g.Do(bg, "b:1", guard.Insert(&Order{No: "2"})))
+		wantNil(e.t, g.Do(bg, "a:2", guard.Insert(&Order{No: "3"})))
+		if n := engine.asked.Load() - before; n != 1 {
+			e.t.Errorf("the lock was asked for %d times, want once, on b", n)
+		}
+		e.wantDegraded(0, notify.Unknown, 1)
+
+		engine.down[1].Store(true)
+		wantNil(e.t, g.Do(bg, "b:2", guard.Insert(&Order{No: "4"})))
+		if events := e.Events.All(); len(events) != 2 || events[1].Place.Node != "b" {
+			e.t.Errorf("events are %+v, want another of b", events)
+		}
+	})
+}
+
+// TestDBOnlyBesideHolders has one process go without the lock while another has
+// it: the database decides, and he who has the lock reports.
+func TestDBOnlyBesideHolders(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		g, _ := e.dbOnly(guard.Config{})
+		err := e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		})
+		wantIs(e.t, err, guard.ErrIntercepted)
+		e.wantDegradedThen(notify.Overlap, notify.HolderSelf)
+
+		e.create(&Stock{ID: 1, Left: 9})
+		err = g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
+			wantNil(e.t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
+			return take(s)
+		}))
+		wantIs(e.t, err, guard.ErrStale)
+		if s := e.stock(1); s.Left != 8 {
+			e.t.Errorf("left %d, want 8", s.Left)
+		}
+
+		// What it swallows is not committed if it proves another writer.
+		err = g.Do(bg, "order:b", func(ctx context.Context, tx *gorm.DB) error {
+			wantNil(e.t, e.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
+			_ = guard.Insert(&Order{No: "b"})(ctx, tx)
+			return nil
+		})
+		wantIs(e.t, err, guard.ErrDuplicate)
+		if events := e.Events.All(); len(events) != 2 {
+			e.t.Errorf("%d events, want no more than 2: %+v", len(events), events)
+		}
+	})
+}
+
+// wantDegradedThen checks the second of two events.
+func (e *env) wantDegradedThen(v notify.Verdict, r notify.Relation) {
+	e.t.Helper()
+	events := e.Events.All()
+	if len(events) != 2 || events[0].Verdict != notify.Degraded || events[1].Verdict != v || events[1].HolderAtConflict != r {
+		e.t.Errorf("events are %+v, want degraded and %s, held by %s", events, v, r)
+	}
+}
+
+func TestUnavailableConfig(t *testing.T) {
+	each(t, func(e *env) {
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		defer locker.Close(bg)
+		for _, cfg := range []guard.Config{
+			{Service: "s", OnUnavailable: 7},
+			{Service: "s", DBOnlyLimit: -1},
+			{Service: "s", EndTimeout: -1},
+		} {
+			if _, err := guard.New(e.db, locker, cfg); err == nil {
+				e.t.Errorf("New accepts %+v", cfg)
+			}
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package guard
+
+import (
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/notify"
+)
+
+// finding is what a conflict on a protected row was found to mean.
+type finding struct {
+	conflict *dbguard.Conflict
+	verdict  verdict
+	locked   bool // there was a lock
+	lapsed   bool // but the lease was no longer believed in
+	loss     notify.Loss
+	relation notify.Relation
+	holder   string // owner id of the other holder, if there is one
+}
+
+// find judges a conflict. It asks the lock who has the key.
+func (c *call) find(conflict *dbguard.Conflict) *finding {
+	gone := c.lease.Err()
+	f := &finding{
+		conflict: conflict,
+		locked:   c.without == nil,
+		lapsed:   gone != nil,
+		loss:     loss(gone),
+		relation: notify.HolderUnknown,
+	}
+	if f.locked {
+		f.relation, f.holder = c.holder()
+	}
+	f.verdict = f.judge(conflict)
+	return f
+}
+
+// judge judges any conflict of the operation by what was found about the lock.
+func (f *finding) judge(c *dbguard.Conflict) verdict {
+	return judge(evidence{
+		Evidence: c.Evidence,
+		kind:     c.Kind,
+		locked:   f.locked,
+		lapsed:   f.lapsed,
+		holder:   f.relation,
+	})
+}
+
+// unverified reports whether a repeat is one only as far as is known.
+func (f *finding) unverified() bool { return f.locked && f.relation == notify.HolderUnknown }
+
+// describe adds to ev what was found.
+func (f *finding) describe(ev *notify.Event) {
+	c := f.conflict
+	ev.Table = c.Table
+	ev.Index = c.Columns
+	ev.HolderAtConflict = f.relation
+	ev.HolderOwner = f.holder
+	ev.Loss = f.loss
+	if f.loss == "" && (f.relation == notify.HolderOther || f.relation == notify.HolderNone) {
+		ev.Loss = notify.LossGone
+	}
+	if c.Kind != dbguard.Duplicate && c.Evidence.Found {
+		ev.Versions = &notify.Versions{
+			Expected: int64(c.Evidence.Version),
+			Found:    int64(c.Evidence.FoundVersion),
+		}
+	}
+}
+
+// holder asks the lock who has the key, and for his owner id if it is another.
+func (c *call) holder() (notify.Relation, string) {
+	ctx, cancel := c.detached()
+	defer cancel()
+	h, err := c.lease.Inspect(ctx)
+	switch {
+	case err != nil:
+		c.guard.cfg.Logger.Warn("ask who holds the lock", "key", c.key, "error", err)
+		return notify.HolderUnknown, ""
+	case h.Owner == "":
+		return notify.HolderNone, ""
+	case h.Owner == c.lease.Owner():
+		return notify.HolderSelf, ""
+	}
+	return notify.HolderOther, h.Owner
+}

@@ -1,0 +1,149 @@
+package guard
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/notify"
+)
+
+// The outcomes of a Do.
+const (
+	outcomeDone        = "done"
+	outcomeBusy        = "busy"
+	outcomeDuplicate   = "duplicate"
+	outcomeStale       = "stale"
+	outcomeIntercepted = "intercepted"
+	outcomeLost        = "lost"
+	outcomeUnavailable = "unavailable"
+	outcomeUnknown     = "unknown"
+	outcomeConflict    = "conflict"
+	outcomePanic       = "panic"
+	outcomeFailed      = "failed"
+)
+
+// errPanicked stands for the error of what did not return.
+var errPanicked = errors.New("guard: the operation panicked")
+
+// Outcome says in a word what an error that Do returned means: done (nil), busy,
+// duplicate, stale, intercepted, lost, unavailable, unknown, conflict, panic, or
+// failed for any other.
+func Outcome(err error) string {
+	var conflict *dbguard.Conflict
+	switch {
+	case err == nil:
+		return outcomeDone
+	case errors.Is(err, ErrBusy):
+		return outcomeBusy
+	case errors.Is(err, ErrIntercepted):
+		return outcomeIntercepted
+	case errors.Is(err, ErrUnavailable):
+		return outcomeUnavailable
+	case errors.Is(err, ErrUnknown):
+		return outcomeUnknown
+	case errors.Is(err, ErrLost):
+		return outcomeLost
+	case errors.Is(err, ErrDuplicate):
+		return outcomeDuplicate
+	case errors.Is(err, ErrStale):
+		return outcomeStale
+	case errors.As(err, &conflict):
+		return outcomeConflict
+	case errors.Is(err, errPanicked):
+		return outcomePanic
+	}
+	return outcomeFailed
+}
+
+type metrics struct {
+	outcomes   *prometheus.CounterVec
+	done       prometheus.Counter // of outcomes
+	events     *prometheus.CounterVec
+	uncovered  *prometheus.CounterVec
+	lockWait   prometheus.Histogram
+	txTime     prometheus.Histogram
+	unjudged   prometheus.Counter
+	unverified prometheus.Counter
+	retries    prometheus.Counter
+	without    prometheus.Counter
+	outages    *prometheus.Desc
+
+	logged sync.Map // tables whose uncovered writes have been logged
+}
+
+func newMetrics(name string) *metrics {
+	labels := prometheus.Labels{"name": name}
+	counter := func(metric, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Name: "belay_guard_" + metric, Help: help, ConstLabels: labels}
+	}
+	seconds := func(metric, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "belay_guard_" + metric, Help: help, ConstLabels: labels,
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		})
+	}
+	m := &metrics{
+		outcomes:   prometheus.NewCounterVec(counter("operations_total", "Ended calls of Do, by outcome."), []string{"outcome"}),
+		events:     prometheus.NewCounterVec(counter("events_total", "Events handed to the publisher, by verdict."), []string{"verdict"}),
+		uncovered:  prometheus.NewCounterVec(counter("uncovered_total", "Transactions under a lock with writes that only the lock guards, by table."), []string{"table"}),
+		lockWait:   seconds("lock_seconds", "How long it took to get the lock, or its refusal."),
+		txTime:     seconds("transaction_seconds", "How long transactions took, from their begin to their end."),
+		unjudged:   prometheus.NewCounter(counter("unjudged_total", "Conflicts on rows that the key does not protect.")),
+		unverified: prometheus.NewCounter(counter("unverified_total", "Repeats at which the lock could not be asked.")),
+		retries:    prometheus.NewCounter(counter("retries_total", "Attempts made again after a deadlock.")),
+		without:    prometheus.NewCounter(counter("without_lock_total", "Operations that ran without the lock.")),
+		outages:    prometheus.NewDesc("belay_guard_degraded", "Places where operations run without the lock now.", nil, labels),
+	}
+	m.done = m.outcomes.WithLabelValues(outcomeDone)
+	for _, o := range []string{outcomeBusy, outcomeDuplicate, outcomeStale, outcomeIntercepted, outcomeLost,
+		outcomeUnavailable, outcomeUnknown, outcomeConflict, outcomePanic, outcomeFailed} {
+		m.outcomes.WithLabelValues(o)
+	}
+	for _, v := range []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded} {
+		m.events.WithLabelValues(string(v))
+	}
+	return m
+}
+
+func (m *metrics) ended(err error) {
+	if err == nil {
+		m.done.Inc()
+		return
+	}
+	m.outcomes.WithLabelValues(Outcome(err)).Inc()
+}
+
+// uncovered counts tables whose rows only the lock guards, and says so once of
+// each.
+func (g *Guard) uncovered(tables []string) {
+	for _, table := range tables {
+		g.metrics.uncovered.WithLabelValues(table).Inc()
+		if _, before := g.metrics.logged.LoadOrStore(table, true); !before {
+			g.cfg.Logger.Warn("writes that only the lock guards", "table", table)
+		}
+	}
+}
+
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.outcomes, m.events, m.uncovered, m.lockWait, m.txTime,
+		m.unjudged, m.unverified, m.retries, m.without}
+}
+
+// Describe implements prometheus.Collector.
+func (g *Guard) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range g.metrics.all() {
+		c.Describe(ch)
+	}
+	ch <- g.metrics.outages
+}
+
+// Collect implements prometheus.Collector.
+func (g *Guard) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range g.metrics.all() {
+		c.Collect(ch)
+	}
+	ch <- prometheus.MustNewConstMetric(g.metrics.outages, prometheus.GaugeValue, float64(g.outages.n.Load()))
+}

@@ -1,0 +1,34 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+)
+
+// nest runs the operation of a Do inside the operation that ctx comes from, in
+// a savepoint of its transaction. Its judgement is left to the outer Do: only
+// there it is known what becomes of both.
+func (c *call) nest(ctx context.Context, t *dbguard.Tx) error {
+	outer, _ := ctx.Value(callKey{}).(*call)
+	switch {
+	case outer == nil:
+		return fmt.Errorf("%w: the context carries a guarded transaction that no Do has begun", ErrNested)
+	case outer.guard != c.guard:
+		return fmt.Errorf("%w: key %q of one Guard inside key %q of another", ErrNested, c.key, outer.key)
+	case outer.key != c.key:
+		return fmt.Errorf("%w: key %q inside key %q: two transactions would wait for each other. "+
+			"Call Do after Do, or protect all rows by one key, with Protects", ErrNested, c.key, outer.key)
+	}
+	for _, row := range c.protects {
+		if err := t.Protect(row); err != nil {
+			return err
+		}
+	}
+	tx := t.DB().Session(&gorm.Session{Context: ctx})
+	tx.DisableNestedTransaction = false // or what failed would stay
+	return tx.Transaction(func(tx *gorm.DB) error { return c.op(ctx, tx) })
+}

@@ -1,0 +1,150 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// askAgain is how often the lock is asked whether it is back.
+const askAgain = 500 * time.Millisecond
+
+// outages are the places where the lock can't be asked for now, under the policy
+// DBOnly. Between the two events of an outage, its begin and its end, operations
+// there do not ask for the lock at all; one goroutine does.
+type outages struct {
+	admitted chan struct{} // as many as run without the lock
+	halt     context.Context
+	stop     context.CancelFunc
+
+	n  atomic.Int32 // how many there are
+	mu sync.Mutex
+	at map[string]*outage // by node
+}
+
+type outage struct {
+	key       string // one that could not be locked
+	place     lock.Place
+	cause     error
+	ran       atomic.Int64 // operations without the lock
+	committed atomic.Int64 // that were committed
+}
+
+func newOutages(limit int) *outages {
+	o := &outages{admitted: make(chan struct{}, limit), at: make(map[string]*outage)}
+	o.halt, o.stop = context.WithCancel(context.Background())
+	return o
+}
+
+// on returns the outage that key falls under, or nil.
+func (s *outages) on(ctx context.Context, l *lock.Locker, key string) *outage {
+	if s.n.Load() == 0 || lock.CheckKey(key) != nil {
+		return nil
+	}
+	node := l.Locate(ctx, key).Node
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at[node]
+}
+
+// admit waits until one more may run without the lock.
+func (s *outages) admit(ctx context.Context, limit time.Duration) error {
+	select {
+	case s.admitted <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case s.admitted <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("%w: too many operations run without it", ErrUnavailable)
+	case <-ctx.Done():
+		return errors.Join(ErrUnavailable, ctx.Err())
+	}
+}
+
+func (s *outages) dismiss() { <-s.admitted }
+
+// beginWithout counts an operation that runs without the lock. The first one
+// opens the outage.
+func (g *Guard) beginWithout(c *call) {
+	s := g.outages
+	at := g.locker.Locate(c.ctx, c.key)
+	s.mu.Lock()
+	o, open := s.at[at.Node]
+	if !open {
+		o = &outage{key: c.key, place: at, cause: c.without}
+		s.at[at.Node] = o
+		s.n.Add(1)
+	}
+	s.mu.Unlock()
+	c.outage = o
+	o.ran.Add(1)
+	g.metrics.without.Inc()
+	if open {
+		return
+	}
+	g.cfg.Logger.Warn("lock unavailable, only the database guards", "node", at.Node, "key", c.key, "error", c.without)
+	ev := o.event(g)
+	ev.Outcome = notify.Unknown
+	g.trace(c.ctx, &ev)
+	g.publish(c.ctx, ev)
+	if g.running.enter() {
+		go g.await(o)
+	}
+}
+
+// await asks for the lock until it can be asked, or the Guard closes.
+func (g *Guard) await(o *outage) {
+	defer g.running.leave()
+	s := g.outages
+	ticker := time.NewTicker(askAgain)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-s.halt.Done():
+			return
+		}
+		if g.answers(o) {
+			break
+		}
+	}
+	s.mu.Lock()
+	delete(s.at, o.place.Node)
+	s.n.Add(-1)
+	s.mu.Unlock()
+
+	ran, committed := o.ran.Load(), o.committed.Load()
+	g.cfg.Logger.Info("lock available again", "node", o.place.Node, "operations", ran, "committed", committed)
+	ev := o.event(g)
+	ev.Outcome, ev.Count = notify.Committed, int(committed)
+	if committed == 0 {
+		ev.Outcome, ev.Count = notify.RolledBack, int(ran)
+	}
+	g.publish(s.halt, ev)
+}
+
+func (g *Guard) answers(o *outage) bool {
+	ctx, cancel := context.WithTimeout(g.outages.halt, time.Second)
+	defer cancel()
+	_, err := g.locker.Inspect(ctx, o.key)
+	return err == nil
+}
+
+// event is the report of an outage: Outcome Unknown when it begins, later what
+// became of the Count operations that ran meanwhile.
+func (o *outage) event(g *Guard) notify.Event {
+	ev := g.event(notify.Degraded, notify.Unknown, o.key)
+	ev.Place = place(o.place)
+	return ev
+}

@@ -1,0 +1,179 @@
+package guard_test
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify"
+)
+
+// stage is a real Redis and a database: this process on the direct way to it,
+// children by a link.
+type stage struct {
+	*env
+	g   *guard.Guard
+	dsn string // for children
+	*testdb.Link
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	dsn := teststack.MySQL(t)
+	db := testdb.OpenMySQL(t, dsn)
+	wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
+	s := &stage{env: &env{t: t, db: db, Guard: guardtest.New(t, db)}}
+	s.Link = testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	s.dsn = s.Through(t, dsn)
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: teststack.Redis(t)})
+	wantNil(t, err)
+	locker, err := lock.New(engine, lock.Config{TTL: realTTL})
+	wantNil(t, err)
+	s.g, err = guard.New(db, locker, guard.Config{Service: "parent", Publisher: &s.Events})
+	wantNil(t, err)
+	t.Cleanup(func() {
+		wantNil(t, s.g.Close(bg))
+		wantNil(t, locker.Close(bg))
+		wantNil(t, engine.Close())
+	})
+	return s
+}
+
+// TestPausedBeforeItsWrite: the holder sleeps past its lease; the other one
+// commits first. The sleeper finds out before it writes.
+func TestPausedBeforeItsWrite(t *testing.T) {
+	t.Run("insert", func(t *testing.T) {
+		s := newStage(t)
+		key := teststack.Key(t, "order")
+		c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
+		c.await("begun")
+		c.signal(syscall.SIGSTOP)
+		wantNil(t, s.g.Do(bg, key, guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)))
+		c.signal(syscall.SIGCONT)
+		c.proceed()
+		c.wantResult("lost", notify.Lost, notify.RolledBack)
+		s.wantNoEvent()
+		if n := s.count(&Order{}); n != 1 {
+			t.Errorf("%d rows, want 1", n)
+		}
+	})
+	t.Run("update", func(t *testing.T) {
+		s := newStage(t)
+		key := teststack.Key(t, "sku")
+		s.create(&Stock{ID: 1, Left: 9})
+		c := startChild(t, task{DSN: s.dsn, Key: key, Stock: 1})
+		c.await("begun")
+		c.signal(syscall.SIGSTOP)
+		wantNil(t, s.g.Do(bg, key, guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute)))
+		c.signal(syscall.SIGCONT)
+		c.proceed()
+		c.wantResult("lost", notify.Lost, notify.RolledBack)
+		s.wantNoEvent()
+		if got := s.stock(1); got.Left != 8 {
+			t.Errorf("left %d, want 8", got.Left)
+		}
+	})
+}
+
+// TestPausedAfterItsWrite: the sleeper's row is in the way of the next holder,
+// who waits for it, until the sleeper wakes and must roll back.
+func TestPausedAfterItsWrite(t *testing.T) {
+	s := newStage(t)
+	key := teststack.Key(t, "order")
+	c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
+	c.await("begun")
+	c.proceed()
+	c.await("written")
+	c.signal(syscall.SIGSTOP)
+	begun, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		result <- s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+			close(begun)
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		}, guard.Wait(time.Minute))
+	}()
+	<-begun
+	c.signal(syscall.SIGCONT)
+	c.proceed()
+	c.wantResult("lost", notify.Lost, notify.RolledBack)
+	wantNil(t, <-result)
+	s.wantNoEvent()
+	if n := s.count(&Order{}); n != 1 {
+		t.Errorf("%d rows, want 1", n)
+	}
+}
+
+// TestPausedInItsCommit: the sleeper's COMMIT is on its way when its lease ends,
+// and arrives while the next holder works. Both orders end in one row, and each
+// side reports what it saw.
+func TestPausedInItsCommit(t *testing.T) {
+	s := newStage(t)
+	key := teststack.Key(t, "order")
+	c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
+	c.await("begun")
+	c.proceed()
+	c.await("written")
+	reached, pass := s.Hold()
+	defer pass()
+	c.proceed()
+	<-reached
+	c.signal(syscall.SIGSTOP)
+	err := s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+		pass()
+		await(t, "the sleeper's commit arrives", func() bool { return s.count(&Order{}) == 1 })
+		return guard.Insert(&Order{No: "a"})(ctx, tx)
+	}, guard.Wait(time.Minute))
+	wantIs(t, err, guard.ErrIntercepted)
+	ev := s.wantEvent(notify.Overlap, notify.Refused, key)
+	if ev.HolderAtConflict != notify.HolderSelf {
+		t.Errorf("holder at the conflict is %q, want self", ev.HolderAtConflict)
+	}
+	c.signal(syscall.SIGCONT)
+	late := c.wantResult("done", notify.Lost, notify.Committed)
+	if late.Token >= ev.Token {
+		t.Errorf("the sleeper's token %d is not below the next holder's, %d", late.Token, ev.Token)
+	}
+	if n := s.count(&Order{}); n != 1 {
+		t.Errorf("%d rows, want 1", n)
+	}
+}
+
+// TestLeaseEndsDuringCommit: what the database acknowledges is done; the release
+// reports that the lock was gone.
+func TestLeaseEndsDuringCommit(t *testing.T) {
+	dsn := teststack.MySQL(t)
+	direct := testdb.OpenMySQL(t, dsn)
+	wantNil(t, direct.AutoMigrate(&Order{}))
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	e := &env{t: t, db: direct, Guard: guardtest.New(t, direct)}
+	g := e.shortGuardOn(testdb.OpenMySQL(t, k.Through(t, dsn)))
+
+	reached, pass := k.Hold()
+	defer pass()
+	lost, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		result <- g.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			context.AfterFunc(ctx, func() { close(lost) })
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		})
+	}()
+	<-reached
+	e.Forget("order:a")
+	<-lost
+	pass()
+	wantNil(t, <-result)
+	e.wantEvent(notify.Lost, notify.Committed, "order:a")
+	if n := e.count(&Order{}); n != 1 {
+		t.Errorf("%d rows, want 1", n)
+	}
+}

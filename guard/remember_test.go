@@ -1,0 +1,76 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+)
+
+func TestRemember(t *testing.T) {
+	each(t, func(e *env) {
+		const key = "order:a"
+		remember := guard.Remember(time.Minute)
+		runs := 0
+		insert := func(no string) guard.Op {
+			return func(ctx context.Context, tx *gorm.DB) error {
+				runs++
+				return guard.Insert(&Order{No: no})(ctx, tx)
+			}
+		}
+		wantIs(e.t, e.Do(bg, key, func(context.Context, *gorm.DB) error { return errSoldOut }, remember), errSoldOut)
+		wantNil(e.t, e.Do(bg, key, insert("a"), remember)) // a failure is not remembered
+		err := e.Do(bg, key, insert("a"), remember)
+		wantIs(e.t, err, guard.ErrDuplicate)
+		wantIs(e.t, err, lock.ErrMarked)
+		wantIs(e.t, e.Peer(e.t, e.db).Do(bg, key, insert("a"), remember, guard.Wait(time.Minute)), guard.ErrDuplicate)
+		if runs != 1 {
+			e.t.Errorf("the operation ran %d times, want once", runs)
+		}
+		err = e.Do(bg, key, insert("a")) // who does not ask goes to the database
+		wantIs(e.t, err, guard.ErrDuplicate)
+		if runs != 2 || errors.Is(err, lock.ErrMarked) {
+			e.t.Errorf("the operation ran %d times, error is %v", runs, err)
+		}
+
+		e.create(&Order{No: "b"}) // a repeat is remembered, too
+		for range 3 {
+			wantIs(e.t, e.Do(bg, "order:b", insert("b"), remember), guard.ErrDuplicate)
+		}
+		if runs != 3 {
+			e.t.Errorf("the operation ran %d times, want 3", runs)
+		}
+		e.create(&Stock{ID: 1, Left: 9, Version: 2}) // an old version is not
+		for range 2 {
+			wantIs(e.t, e.Do(bg, "sku:1", func(ctx context.Context, tx *gorm.DB) error {
+				runs++
+				return guard.Update(&Stock{ID: 1, Version: 1}, take)(ctx, tx)
+			}, remember), guard.ErrStale)
+		}
+		if runs != 5 {
+			e.t.Errorf("the operation ran %d times, want 5", runs)
+		}
+		e.wantNoEvent()
+	})
+}
+
+// TestRememberWithoutMarkers: an engine that can't remember says so.
+func TestRememberWithoutMarkers(t *testing.T) {
+	each(t, func(e *env) {
+		locker, err := lock.New(brokenEngine{}, lock.Config{})
+		wantNil(e.t, err)
+		defer locker.Close(bg)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
+		wantNil(e.t, err)
+		err = g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute))
+		wantIs(e.t, err, lock.ErrNoMarker)
+		if errors.Is(err, guard.ErrUnavailable) {
+			e.t.Errorf("error is %v, but the lock was not asked", err)
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/notify"
+)
+
+var errDeadlock = &mysql.MySQLError{Number: 1213, Message: "Deadlock found"}
+
+// deadlocks has the first n creates and updates end as if in a deadlock.
+func (e *env) deadlocks(n int) (met *int) {
+	e.t.Helper()
+	met = new(int)
+	refuse := func(db *gorm.DB) {
+		if *met < n {
+			*met++
+			_ = db.AddError(errDeadlock)
+		}
+	}
+	cb := e.db.Callback()
+	wantNil(e.t, errors.Join(
+		cb.Create().Replace("test:deadlock", refuse), cb.Update().Replace("test:deadlock", refuse)))
+	return met
+}
+
+func (e *env) prepareDeadlocks() {
+	e.t.Helper()
+	cb := e.db.Callback()
+	nop := func(*gorm.DB) {}
+	wantNil(e.t, errors.Join(
+		cb.Create().Before("gorm:create").Register("test:deadlock", nop),
+		cb.Update().Before("gorm:update").Register("test:deadlock", nop)))
+}
+
+func TestReadyMadeIsRetried(t *testing.T) {
+	each(t, func(e *env) {
+		e.prepareDeadlocks()
+		e.create(&Stock{ID: 1, Left: 9})
+		e.deadlocks(3)
+		row := &Order{No: "a"}
+		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(row)))
+		if row.ID == 0 {
+			e.t.Error("the inserted row has no ID")
+		}
+
+		e.deadlocks(3)
+		calls, s := 0, &Stock{ID: 1}
+		wantNil(e.t, e.Do(bg, "sku:1", guard.Update(s, func(s *Stock) error {
+			calls++
+			if s.Left != 9 || s.Version != 1 {
+				e.t.Errorf("attempt %d begins with %+v", calls, s)
+			}
+			return take(s)
+		})))
+		if want := (Stock{ID: 1, Left: 8, Version: 2}); calls != 4 || *s != want || e.stock(1) != want {
+			e.t.Errorf("after %d calls %+v, in the database %+v, want 4 and %+v", calls, *s, e.stock(1), want)
+		}
+
+		met := e.deadlocks(4)
+		row = &Order{No: "b"}
+		wantIs(e.t, e.Do(bg, "order:b", guard.Insert(row)), errDeadlock)
+		if *met != 4 || *row != (Order{No: "b"}) {
+			e.t.Errorf("%d attempts, the row is %+v, want 4 and as it was", *met, *row)
+		}
+		wantNil(e.t, e.Do(bg, "order:b", guard.Insert(row)))
+		e.wantNoEvent()
+	})
+}
+
+// TestCustomIsNotRetried, unless it says that it may be.
+func TestCustomIsNotRetried(t *testing.T) {
+	each(t, func(e *env) {
+		e.prepareDeadlocks()
+		calls := 0
+		op := func(ctx context.Context, tx *gorm.DB) error {
+			calls++
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		}
+		e.deadlocks(1)
+		wantIs(e.t, e.Do(bg, "k", op), errDeadlock)
+		if calls != 1 {
+			e.t.Errorf("a custom operation was run %d times", calls)
+		}
+		e.deadlocks(2)
+		wantIs(e.t, e.Do(bg, "k", op, guard.Retries(1)), errDeadlock)
+		e.deadlocks(1)
+		wantNil(e.t, e.Do(bg, "k", op, guard.Retries(1)))
+		if calls != 5 {
+			e.t.Errorf("it was run %d times, want 5", calls)
+		}
+		e.wantNoEvent()
+	})
+}
+
+// TestRetryKeepsTheLease: all attempts run under one grant, and none when it is
+// gone.
+func TestRetryKeepsTheLease(t *testing.T) {
+	each(t, func(e *env) {
+		e.prepareDeadlocks()
+		peer := e.Peer(e.t, e.db)
+		e.deadlocks(1)
+		wantNil(e.t, e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
+			wantIs(e.t, peer.Do(bg, "k", guard.Insert(&Order{No: "b"})), guard.ErrBusy)
+			return tx.Create(&Order{No: "a"}).Error
+		}, guard.Retries(1)))
+		e.wantNoEvent()
+
+		e.deadlocks(1)
+		calls := 0
+		err := e.shortGuard().Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
+			calls++
+			err := tx.Create(&Order{No: "b"}).Error
+			e.Forget("k")
+			<-ctx.Done()
+			return err
+		}, guard.Retries(5))
+		wantIs(e.t, err, guard.ErrLost)
+		wantIs(e.t, err, errDeadlock)
+		if calls != 1 {
+			e.t.Errorf("%d attempts without a lease", calls)
+		}
+		e.wantEvent(notify.Lost, notify.RolledBack, "k")
+	})
+}
+
+// TestRealDeadlock has two operations wait for each other. The victim swallows
+// that and goes on: nothing it does then is committed. When it may be run again,
+// both are done.
+func TestRealDeadlock(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		e.create(&Stock{ID: 1}, &Stock{ID: 2})
+		both := func(opts ...guard.Option) (errs [2]error) {
+			var begun, done sync.WaitGroup
+			begun.Add(2)
+			for i := range errs {
+				done.Go(func() {
+					first := sync.OnceFunc(func() { begun.Done(); begun.Wait() })
+					set := func(tx *gorm.DB, id int) error {
+						return tx.Exec("UPDATE stocks SET `left` = `left` + 1 WHERE id = ?", id).Error
+					}
+					errs[i] = e.Do(bg, fmt.Sprint("k", i), func(_ context.Context, tx *gorm.DB) error {
+						if err := set(tx, 1+i); err != nil {
+							return err
+						}
+						first()
+						_ = set(tx, 2-i) // one of them is the victim here
+						_ = tx.Create(&Order{No: fmt.Sprint(i, len(opts))}).Error
+						return nil
+					}, opts...)
+				})
+			}
+			done.Wait()
+			return errs
+		}
+
+		errs := both()
+		victim, other := errs[0], errs[1]
+		if victim == nil {
+			victim, other = other, victim
+		}
+		wantIs(e.t, victim, dbguard.ErrPoisoned)
+		wantNil(e.t, other)
+		if n := e.count(&Order{}); n != 1 || e.stock(1).Left != 1 || e.stock(2).Left != 1 {
+			e.t.Errorf("%d orders, stocks %+v and %+v, want what one operation wrote", n, e.stock(1), e.stock(2))
+		}
+
+		errs = both(guard.Retries(3))
+		wantNil(e.t, errors.Join(errs[0], errs[1]))
+		if n := e.count(&Order{}); n != 3 || e.stock(1).Left != 3 || e.stock(2).Left != 3 {
+			e.t.Errorf("%d orders, stocks %+v and %+v, want what three operations wrote", n, e.stock(1), e.stock(2))
+		}
+		e.wantNoEvent()
+	})
+}
