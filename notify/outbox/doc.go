@@ -4,26 +4,48 @@
 //
 // [Outbox.Publish] returns once the event is in the table belay_outbox, in a
 // transaction of its own: call it after the business transaction has ended,
-// never within. A relay goroutine reads the oldest rows, publishes each through
-// Config.Relay and deletes it by its id. Rows are never changed.
+// never within. A relay goroutine publishes the rows through Config.Relay and
+// deletes them by id. What an event says never changes once it is stored.
+//
+// # Writing
+//
+// Events that come within a few milliseconds share an INSERT, and only one
+// INSERT of a process runs at a time: a burst costs the database few statements
+// and one connection. The events of one key, verdict and outcome that come so
+// close together are one failure seen by many; they become one event whose count
+// is theirs and whose id is its own.
 //
 // If the table cannot be written, the event goes to the relay's publisher at
 // once, under the same id and within the same limit. If that fails as well, the
 // event is logged whole, at level error, and Publish says so.
 //
-// What is promised: from the commit of its row on, an event is published at
-// least once. It may be published more often, always under one id: when a
-// process dies between publish and delete, when several processes relay one
-// table (each of them may pick up a row before another deletes it), and when a
-// write of unknown outcome was followed by a direct publish. So consumers must
-// be idempotent by id. Events may overtake each other. A process that dies
-// before the commit of the row reports nothing.
+// # Relaying
 //
-// A row that cannot be read as an event is left in the table, logged and
-// counted once by each process, and does not hold up the rows behind it; nor
-// does a row that the publisher keeps refusing.
+// Any number of processes may relay one table. A relay leases a batch of rows
+// (with SKIP LOCKED where the database has it), so that the others leave them
+// alone, and gives back what it does not come to. The rows of a process that
+// died are free when their lease has ended. Rows that fail wait longer with
+// every attempt; they never hold up those behind them. All times are those of
+// the database's clock. MySQL needs row-based or mixed binary logs, its default,
+// since rows are leased at READ COMMITTED.
 //
-// The outbox works on MySQL, MariaDB and SQLite, on the connection pool below
-// the given *gorm.DB: callbacks, plugins, hooks, naming and the other settings
-// of the gorm.DB do not matter.
+// A row that cannot be read as an event is logged, counted, and left in the
+// table with a retry_at that never comes. UPDATE belay_outbox SET retry_at = 0
+// lets a relay look at it again.
+//
+// With Config.Service the relay sends a heartbeat every minute, past the table,
+// so that the monitor can tell silence from a broken path.
+//
+// # What is promised
+//
+// From the commit of its row on, an event is published at least once. It may be
+// published more often, always under one id: when a process dies between publish
+// and delete, when a lease ends before its relay is done, and when a write of
+// unknown outcome was followed by a direct publish. So consumers must be
+// idempotent by id. Events may overtake each other. A process that dies before
+// the commit of the row reports nothing.
+//
+// The outbox works on MySQL, MariaDB, PostgreSQL and SQLite, on the connection
+// pool below the given *gorm.DB: callbacks, plugins, hooks, naming and the other
+// settings of the gorm.DB do not matter.
 package outbox

@@ -5,12 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"gorm.io/driver/mysql"
 	"gorm.io/driver/sqlite"
@@ -173,6 +175,47 @@ func (r *recorder) took(events ...int) []int {
 func (r *recorder) tookAll(events ...int) bool { return !slices.Contains(r.took(events...), 0) }
 
 func down(notify.Event) error { return errDown }
+
+// benchmarkDB is MariaDB where there is a stack, and else SQLite.
+func benchmarkDB(b *testing.B) *gorm.DB {
+	b.Helper()
+	var dialector gorm.Dialector = sqlite.New(sqlite.Config{
+		DriverName: "sqlite", DSN: "file:" + filepath.Join(b.TempDir(), "outbox.db") + "?_pragma=busy_timeout(10000)",
+	})
+	if os.Getenv("BELAY_MYSQL_DSN") != "" {
+		dialector = mysql.Open(teststack.MySQL(b))
+	}
+	db, err := gorm.Open(dialector, &gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if pool, err := db.DB(); err == nil {
+			pool.Close()
+		}
+	})
+	if err := outbox.Migrate(b.Context(), db); err != nil {
+		b.Fatal(err)
+	}
+	return db
+}
+
+func counterOf(tb testing.TB, o *outbox.Outbox, name string) float64 {
+	tb.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(o)
+	families, err := registry.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	tb.Fatalf("no metric %s", name)
+	return 0
+}
 
 func rows(t *testing.T, db *gorm.DB) (n int) {
 	t.Helper()

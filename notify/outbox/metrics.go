@@ -11,9 +11,9 @@ import (
 const countTimeout = time.Second
 
 type metrics struct {
-	backlog *prometheus.Desc
+	backlog, oldest *prometheus.Desc
 
-	stored, published, direct, lost, unreadable prometheus.Counter
+	stored, gathered, inserts, published, direct, lost, unreadable, heartbeats prometheus.Counter
 }
 
 func newMetrics(name string) *metrics {
@@ -24,28 +24,34 @@ func newMetrics(name string) *metrics {
 	return &metrics{
 		backlog: prometheus.NewDesc("belay_outbox_backlog",
 			"Events in the table, at most 100000; missing when the table cannot be read.", nil, labels),
-		stored:     counter("stored_total", "Events stored by this process."),
+		oldest: prometheus.NewDesc("belay_outbox_oldest_event_timestamp_seconds",
+			"When the oldest event in the table was stored; missing when there is none, or the table cannot be read.", nil, labels),
+		stored:     counter("stored_total", "Events stored by this process; a burst is one."),
+		gathered:   counter("gathered_total", "Events that were counted into another one of the same burst."),
+		inserts:    counter("inserts_total", "INSERT statements for the events of this process."),
 		published:  counter("published_total", "Stored events that the relay of this process published."),
 		direct:     counter("direct_total", "Events published without being stored, since the table could not be written."),
 		lost:       counter("lost_total", "Events neither stored nor published, only logged."),
-		unreadable: counter("unreadable_total", "Rows that are no event and stay in the table."),
+		unreadable: counter("unreadable_total", "Rows that are no event, which this process found and set aside."),
+		heartbeats: counter("heartbeats_total", "Heartbeats sent."),
 	}
 }
 
 func (m *metrics) counters() []prometheus.Counter {
-	return []prometheus.Counter{m.stored, m.published, m.direct, m.lost, m.unreadable}
+	return []prometheus.Counter{m.stored, m.gathered, m.inserts, m.published, m.direct, m.lost, m.unreadable, m.heartbeats}
 }
 
 // Describe implements prometheus.Collector.
 func (o *Outbox) Describe(descs chan<- *prometheus.Desc) {
 	descs <- o.metrics.backlog
+	descs <- o.metrics.oldest
 	for _, c := range o.metrics.counters() {
 		c.Describe(descs)
 	}
 }
 
-// Collect implements prometheus.Collector. It asks the database for the size of
-// the backlog, for a second at most.
+// Collect implements prometheus.Collector. It asks the database about the
+// backlog, for a second at most.
 func (o *Outbox) Collect(metrics chan<- prometheus.Metric) {
 	for _, c := range o.metrics.counters() {
 		c.Collect(metrics)
@@ -54,5 +60,8 @@ func (o *Outbox) Collect(metrics chan<- prometheus.Metric) {
 	defer cancel()
 	if n, err := o.table.count(ctx); err == nil {
 		metrics <- prometheus.MustNewConstMetric(o.metrics.backlog, prometheus.GaugeValue, float64(n))
+	}
+	if at, err := o.table.oldest(ctx); err == nil && at > 0 {
+		metrics <- prometheus.MustNewConstMetric(o.metrics.oldest, prometheus.GaugeValue, at)
 	}
 }

@@ -4,77 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
-	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/notify"
 )
 
-// ErrClosed is returned by Publish after Close.
-var ErrClosed = errors.New("outbox: closed")
-
-// Config sets up an Outbox. The zero value is valid.
-type Config struct {
-	// Name tells several outboxes of one process apart in metrics. Default:
-	// "outbox".
-	Name string
-	// Relay takes the stored events to their destination; it must return nil
-	// only when they are safe there, and must return when its context ends. Nil
-	// means that this process only stores, and that another one relays.
-	Relay notify.Publisher
-	// Logger gets warnings about the relay, and events that would be lost. Nil
-	// means silent.
-	Logger *slog.Logger
-	// WriteTimeout limits one Publish in all. With a Relay, two thirds of it
-	// are for the table, the rest for publishing directly. Default: 3s.
-	WriteTimeout time.Duration
-	// RelayTimeout limits the relay's publishing of one event. Default: 10s.
-	RelayTimeout time.Duration
-	// PollInterval is how often the relay looks for rows that this process did
-	// not store. Default: 1s.
-	PollInterval time.Duration
-	// BatchSize is how many rows the relay reads at once. Default: 100.
-	BatchSize int
-}
-
-func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = "outbox"
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = 3 * time.Second
-	}
-	if c.RelayTimeout == 0 {
-		c.RelayTimeout = 10 * time.Second
-	}
-	if c.PollInterval == 0 {
-		c.PollInterval = time.Second
-	}
-	if c.BatchSize == 0 {
-		c.BatchSize = 100
-	}
-	return c
-}
-
-func (c Config) validate() error {
-	switch {
-	case c.WriteTimeout < 0:
-		return fmt.Errorf("outbox: WriteTimeout %v is negative", c.WriteTimeout)
-	case c.RelayTimeout < 0:
-		return fmt.Errorf("outbox: RelayTimeout %v is negative", c.RelayTimeout)
-	case c.PollInterval < 0:
-		return fmt.Errorf("outbox: PollInterval %v is negative", c.PollInterval)
-	case c.BatchSize < 0:
-		return fmt.Errorf("outbox: BatchSize %d is negative", c.BatchSize)
-	}
-	return nil
-}
+var (
+	// ErrClosed is returned by Publish after Close.
+	ErrClosed = errors.New("outbox: closed")
+	// ErrNotDrained is matched by the errors of Close when events stay stored
+	// for the next process.
+	ErrNotDrained = errors.New("outbox: events stay stored")
+)
 
 // An Outbox is a notify.Publisher that stores events before it forwards them.
 // It is safe for concurrent use, and a prometheus.Collector.
@@ -84,7 +27,10 @@ type Outbox struct {
 	metrics *metrics
 	relay   *relay // nil without Config.Relay
 
+	turn chan struct{} // held by whoever writes to the table
+
 	mu       sync.Mutex
+	open     *batch // that events may join
 	closed   bool
 	inflight sync.WaitGroup // calls of Publish, and what they left running
 }
@@ -103,7 +49,7 @@ func New(db *gorm.DB, cfg Config) (*Outbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Outbox{cfg: cfg, table: t}
+	o := &Outbox{cfg: cfg, table: t, turn: make(chan struct{}, 1)}
 	o.metrics = newMetrics(cfg.Name)
 	if cfg.Relay != nil {
 		o.relay = startRelay(cfg, t, o.metrics)
@@ -111,9 +57,9 @@ func New(db *gorm.DB, cfg Config) (*Outbox, error) {
 	return o, nil
 }
 
-// Ping tells whether the table can be read.
+// Ping tells whether the table is there.
 func (o *Outbox) Ping(ctx context.Context) error {
-	if _, err := o.table.read(ctx, 0, 1); err != nil {
+	if err := o.table.check(ctx); err != nil {
 		return fmt.Errorf("outbox: read table: %w", err)
 	}
 	return nil
@@ -121,38 +67,35 @@ func (o *Outbox) Ping(ctx context.Context) error {
 
 // Publish stores ev and returns nil once it is in the table, also when an event
 // of the same id is there already, or if that fails, once the Relay has it. It
-// keeps the values of ctx but not its end, since the context of a failed
-// operation often has ended; Config.WriteTimeout limits it instead. An error
-// means that the event may be lost, and that the log has the whole of it.
+// does not heed the end of ctx, since the context of a failed operation often
+// has ended; Config.WriteTimeout limits it instead. An error means that the
+// event may be lost, and that the log has the whole of it.
+//
+// Events that come at the same time share an INSERT. Those among them that one
+// key got in one way, in a burst, are stored as one: the first, with the counts
+// of all and an id of its own.
 func (o *Outbox) Publish(ctx context.Context, ev notify.Event) error {
 	if !o.enter() {
-		o.lose(ctx, ev, ErrClosed)
+		o.lose(ctx, ev, 1, ErrClosed)
 		return ErrClosed
 	}
 	defer o.inflight.Done()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.cfg.WriteTimeout)
-	defer cancel()
-
-	err := o.store(ctx, ev)
-	if err == nil {
-		o.metrics.stored.Inc()
-		o.wake()
-		return nil
+	body, err := encode(ev)
+	if err != nil {
+		o.lose(ctx, ev, 1, err)
+		return fmt.Errorf("outbox: publish event: %w", err)
 	}
-	directErr := o.publishDirectly(ctx, ev)
-	if directErr == nil {
-		o.metrics.direct.Inc()
-		o.cfg.Logger.WarnContext(ctx, "event published without being stored", "event_id", ev.ID, "error", err)
-		return nil
+	e := o.gather(ev, body)
+	<-e.done
+	if e.err != nil {
+		return fmt.Errorf("outbox: publish event: %w", e.err)
 	}
-	err = errors.Join(err, directErr)
-	o.lose(ctx, ev, err)
-	return fmt.Errorf("outbox: publish event: %w", err)
+	return nil
 }
 
-// lose leaves the event to the log.
-func (o *Outbox) lose(ctx context.Context, ev notify.Event, err error) {
-	o.metrics.lost.Inc()
+// lose leaves an event, which stands for so many given to Publish, to the log.
+func (o *Outbox) lose(ctx context.Context, ev notify.Event, events int, err error) {
+	o.metrics.lost.Add(float64(events))
 	o.cfg.Logger.ErrorContext(ctx, "event neither stored nor published", "event", ev, "error", err)
 }
 
@@ -165,34 +108,6 @@ func (o *Outbox) enter() bool {
 	}
 	o.inflight.Add(1)
 	return true
-}
-
-func (o *Outbox) store(ctx context.Context, ev notify.Event) error {
-	body, err := encode(ev)
-	if err != nil {
-		return err
-	}
-	if o.relay != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.cfg.WriteTimeout*2/3)
-		defer cancel()
-	}
-	err = o.within(ctx, func() error { return o.table.insert(ctx, ev.ID, body) })
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
-}
-
-func (o *Outbox) publishDirectly(ctx context.Context, ev notify.Event) error {
-	if o.cfg.Relay == nil {
-		return errors.New("publish directly: no relay is configured")
-	}
-	err := o.within(ctx, func() error { return o.cfg.Relay.Publish(ctx, ev) })
-	if err != nil {
-		return fmt.Errorf("publish directly: %w", err)
-	}
-	return nil
 }
 
 // within runs f, and waits for it no longer than ctx lasts: not every driver
@@ -217,7 +132,8 @@ func (o *Outbox) wake() {
 
 // Close ends the outbox: Publish is refused, the relay forwards what is stored
 // and stops. If ctx ends first, the rest stays stored for the next process and
-// Close returns an error that matches ctx.Err(). Close may be called again.
+// Close returns an error that matches ctx.Err() and ErrNotDrained; so it does
+// when it is called again.
 func (o *Outbox) Close(ctx context.Context) error {
 	o.mu.Lock()
 	o.closed = true

@@ -256,6 +256,13 @@ func TestNewRefuses(t *testing.T) {
 		"relay timeout": {db: db, cfg: outbox.Config{RelayTimeout: -1}, says: "RelayTimeout"},
 		"poll interval": {db: db, cfg: outbox.Config{PollInterval: -1}, says: "PollInterval"},
 		"batch size":    {db: db, cfg: outbox.Config{BatchSize: -1}, says: "BatchSize"},
+		"large batch":   {db: db, cfg: outbox.Config{BatchSize: 1001}, says: "BatchSize 1001"},
+		"gather delay":  {db: db, cfg: outbox.Config{GatherDelay: -1}, says: "GatherDelay"},
+		"short lease":   {db: db, cfg: outbox.Config{Lease: time.Second}, says: "Lease 1s"},
+		"heartbeats":    {db: db, cfg: outbox.Config{HeartbeatInterval: -1}, says: "HeartbeatInterval"},
+		"name":          {db: db, cfg: outbox.Config{Name: "\xff"}, says: `Name "\xff"`},
+		"service":       {db: db, cfg: outbox.Config{Service: "\xff"}, says: `Service "\xff"`},
+		"no service":    {db: db, cfg: outbox.Config{Instance: "a"}, says: "Instance without a Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := outbox.New(tc.db, tc.cfg)
@@ -289,6 +296,29 @@ func TestPing(t *testing.T) {
 	})
 }
 
+func TestAgeOfTheOldestEvent(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		o := open(t, db, outbox.Config{})
+		publish(t, o, 1, 2)
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(o)
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() == "belay_outbox_oldest_event_timestamp_seconds" {
+				at := family.GetMetric()[0].GetGauge().GetValue()
+				if age := time.Since(time.UnixMilli(int64(at * 1000))); age < -time.Minute || age > time.Minute {
+					t.Errorf("the event is %v old, want about none", age)
+				}
+				return
+			}
+		}
+		t.Error("no such metric")
+	})
+}
+
 func TestMetricsOfSeveralOutboxes(t *testing.T) {
 	db := migrated(t, openSQLite(t, &gorm.Config{}))
 	registry := prometheus.NewPedanticRegistry()
@@ -297,6 +327,9 @@ func TestMetricsOfSeveralOutboxes(t *testing.T) {
 	}
 	if n := gather(t, registry)["belay_outbox_backlog"]; n != 2 {
 		t.Errorf("%d outboxes tell their backlog, want 2", n)
+	}
+	if n := gather(t, registry)["belay_outbox_oldest_event_timestamp_seconds"]; n != 0 {
+		t.Errorf("%d outboxes tell of an oldest event, but there is none", n)
 	}
 	drop(t, db)
 	found := gather(t, registry)

@@ -2,11 +2,11 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/internal/backoff"
 )
 
@@ -14,46 +14,58 @@ import (
 const (
 	minPause      = 200 * time.Millisecond
 	maxPause      = 30 * time.Second
+	maxWakePause  = time.Second // events have been stored meanwhile
 	maxDrainPause = time.Second // somebody waits in Close
 )
 
 // A relay takes rows to the publisher. Its one goroutine sweeps the table from
-// the first row to the last, over and over. A row that fails is left behind and
-// comes again with the next sweep, so that it never blocks those after it; the
-// growing pause after each failure is for the publisher, which more often than
-// not is the one to blame.
+// the first row to the last, over and over: it leases a batch of rows that are
+// due, publishes them one by one and deletes those that were taken. A row that
+// fails is due again after a pause that grows with its attempts. When rows fail
+// one after the other, the publisher is to blame: the relay itself pauses, and
+// then goes on behind the row that failed, which so never blocks the others.
 type relay struct {
 	cfg     Config
 	table   table
 	metrics *metrics
+	heart   *heart
 
 	woken     chan struct{} // has a token when rows were stored
 	draining  chan struct{} // closed: stop after a sweep without failures
 	drainOnce sync.Once
 	stop      context.CancelFunc
 	done      chan struct{}
+	drained   bool // to be read after done
 
 	// Of the goroutine alone:
-	after      int64              // the sweep has come past this id
-	failed     bool               // a row of this sweep was left behind
-	final      bool               // this sweep began after the last row was stored
-	pause      backoff.Backoff    // after a failure
-	unreadable map[int64]struct{} // rows that are no event, told once
-	drained    bool               // to be read after done
+	confirmed []any           // ids of published rows, to be deleted before anything else
+	failures  int             // in a row
+	pause     backoff.Backoff // of the relay
+	sweep     sweep
+}
+
+// A sweep is one way through the table. The last one, before the relay stops,
+// does not regard the pauses of rows. Rows can show up behind a sweep, since ids
+// are given out before commits: only one that began after the last row was
+// stored has seen them all.
+type sweep struct {
+	last   bool
+	after  int64 // it has come past this id
+	failed bool  // a row was left behind
 }
 
 func startRelay(cfg Config, t table, m *metrics) *relay {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &relay{
-		cfg:        cfg,
-		table:      t,
-		metrics:    m,
-		woken:      make(chan struct{}, 1),
-		draining:   make(chan struct{}),
-		stop:       stop,
-		done:       make(chan struct{}),
-		pause:      backoff.Backoff{Min: minPause, Max: maxPause},
-		unreadable: map[int64]struct{}{},
+		cfg:      cfg,
+		table:    t,
+		metrics:  m,
+		heart:    newHeart(cfg, t, m),
+		woken:    make(chan struct{}, 1),
+		draining: make(chan struct{}),
+		stop:     stop,
+		done:     make(chan struct{}),
+		pause:    backoff.Backoff{Min: minPause, Max: maxPause},
 	}
 	go r.run(ctx)
 	return r
@@ -71,143 +83,151 @@ func (r *relay) close(ctx context.Context) error {
 	r.drainOnce.Do(func() { close(r.draining) })
 	select {
 	case <-r.done:
-		return nil
+		return r.result(ctx)
 	case <-ctx.Done():
 	}
 	r.stop()
 	select {
 	case <-r.done:
-		if r.drained {
-			return nil
-		}
+		return r.result(ctx)
 	case <-time.After(time.Second): // a publisher that does not heed its context
+		return fmt.Errorf("%w: %w", ErrNotDrained, ctx.Err())
 	}
-	return fmt.Errorf("outbox: close: events stay stored: %w", ctx.Err())
+}
+
+// result is what a relay that is done has to say.
+func (r *relay) result(ctx context.Context) error {
+	switch {
+	case r.drained:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ErrNotDrained, ctx.Err())
+	}
+	return ErrNotDrained
 }
 
 func (r *relay) run(ctx context.Context) {
 	defer close(r.done)
 	defer r.stop()
 	for ctx.Err() == nil {
-		rows, err := r.read(ctx)
-		for _, row := range rows {
-			if ctx.Err() != nil {
-				return
-			}
-			r.after = row.id
-			if err = r.forward(ctx, row); err != nil {
-				break
-			}
+		r.heart.beat(ctx)
+		if !r.sweep.last && r.isDraining() {
+			r.sweep = sweep{last: true}
 		}
+		more, err := r.pass(ctx)
 		switch {
 		case err != nil:
-			r.fail(ctx, err)
-		case len(rows) < r.cfg.BatchSize && r.swept(ctx):
-			r.drained = true
+			r.rest(ctx, err)
+		case more:
+		case !r.sweep.last:
+			r.idle(ctx)
+			r.sweep = sweep{}
+		case r.sweep.failed:
+			r.sweep = sweep{last: true}
+		default:
+			r.drained = ctx.Err() == nil
 			return
 		}
 	}
 }
 
-func (r *relay) read(ctx context.Context) ([]row, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.WriteTimeout)
-	defer cancel()
-	rows, err := r.table.read(ctx, r.after, r.cfg.BatchSize)
-	if err != nil {
-		return nil, fmt.Errorf("read table: %w", err)
+// pass takes one batch to the publisher. It reports whether there may be more
+// rows, and returns an error when it is time to pause.
+func (r *relay) pass(ctx context.Context) (more bool, err error) {
+	if err := r.settle(ctx); err != nil {
+		return false, err
 	}
-	return rows, nil
+	end := time.Now().Add(r.cfg.Lease)
+	rows, err := r.lease(ctx)
+	if err != nil {
+		return false, fmt.Errorf("lease events: %w", err)
+	}
+	for i, row := range rows {
+		if ctx.Err() != nil || time.Until(end) < r.cfg.RelayTimeout {
+			return true, errors.Join(r.settle(ctx), r.giveBack(ctx, rows[i:]))
+		}
+		r.sweep.after = row.id
+		if err := r.forward(ctx, row); err != nil {
+			return false, errors.Join(err, r.settle(ctx), r.giveBack(ctx, rows[i+1:]))
+		}
+	}
+	return len(rows) == r.cfg.BatchSize, r.settle(ctx)
 }
 
-// forward publishes one row and deletes it.
+func (r *relay) lease(ctx context.Context) ([]row, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.WriteTimeout)
+	defer cancel()
+	return r.table.lease(ctx, claim{after: r.sweep.after, all: r.sweep.last, limit: r.cfg.BatchSize, lease: r.cfg.Lease})
+}
+
+// forward publishes one row. It returns an error when more than this row seems
+// to be at fault.
 func (r *relay) forward(ctx context.Context, stored row) error {
 	ev, err := decode(stored.body)
 	if err != nil {
-		r.setAside(stored.id, err)
+		return r.setAside(ctx, stored.id, err)
+	}
+	if err = r.publish(ctx, ev); err == nil {
+		r.metrics.published.Inc()
+		r.confirmed = append(r.confirmed, stored.id)
+		r.failures = 0
+		r.pause.Reset()
 		return nil
 	}
-	if err := r.publish(ctx, ev); err != nil {
-		return fmt.Errorf("publish event %s: %w", ev.ID, err)
+	r.sweep.failed = true
+	r.failures++
+	err = fmt.Errorf("publish event %s: %w", ev.ID, err)
+	if postponeErr := r.postpone(ctx, stored); postponeErr != nil || r.failures > 1 {
+		return errors.Join(err, postponeErr)
 	}
-	r.metrics.published.Inc()
-	if err := r.remove(ctx, stored.id); err != nil {
-		return err
-	}
-	r.pause.Reset()
+	r.cfg.Logger.Warn("event is not relayed", "error", err, "attempts", stored.attempts+1)
 	return nil
 }
 
-func (r *relay) publish(ctx context.Context, ev notify.Event) error {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.RelayTimeout)
-	defer cancel()
-	return r.cfg.Relay.Publish(ctx, ev)
-}
-
-// remove deletes a published row, also when the relay is told to stop just now.
-func (r *relay) remove(ctx context.Context, id int64) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.WriteTimeout)
-	defer cancel()
-	if err := r.table.remove(ctx, id); err != nil {
-		return fmt.Errorf("delete published event: %w", err)
+// settle deletes what was published.
+func (r *relay) settle(ctx context.Context) error {
+	if len(r.confirmed) == 0 {
+		return nil
 	}
+	err := r.write(ctx, func(ctx context.Context) error { return r.table.remove(ctx, r.confirmed) })
+	if err != nil {
+		return fmt.Errorf("delete published events: %w", err)
+	}
+	r.confirmed = nil
 	return nil
 }
 
 // setAside leaves a row that is no event where it is, for a person to look at.
-func (r *relay) setAside(id int64, err error) {
-	if _, told := r.unreadable[id]; told {
-		return
+func (r *relay) setAside(ctx context.Context, id int64, reason error) error {
+	err := r.write(ctx, func(ctx context.Context) error { return r.table.park(ctx, id) })
+	if err != nil {
+		return fmt.Errorf("set aside row %d: %w", id, err)
 	}
-	r.unreadable[id] = struct{}{}
 	r.metrics.unreadable.Inc()
-	r.cfg.Logger.Error("stored row is no event; it stays in belay_outbox", "row_id", id, "error", err)
+	r.cfg.Logger.Error("stored row is no event; it stays in belay_outbox", "row_id", id, "error", reason)
+	return nil
 }
 
-func (r *relay) fail(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
+func (r *relay) postpone(ctx context.Context, stored row) error {
+	delay := backoff.After(stored.attempts, minPause, maxPause)
+	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored.id, delay) })
+	if err != nil {
+		return fmt.Errorf("postpone event: %w", err)
 	}
-	r.failed = true
-	delay, interrupt := r.pause.Next(), r.draining
-	if r.isDraining() {
-		delay, interrupt = min(delay, maxDrainPause), nil
-	}
-	r.cfg.Logger.Warn("events are not relayed", "error", err, "retry_in", delay)
-	backoff.Sleep(ctx, delay, interrupt)
+	return nil
 }
 
-func (r *relay) isDraining() bool {
-	select {
-	case <-r.draining:
-		return true
-	default:
-		return false
+func (r *relay) giveBack(ctx context.Context, rows []row) error {
+	if len(rows) == 0 {
+		return nil
 	}
-}
-
-// swept ends a sweep and prepares the next. It reports whether this was the
-// last. Rows can show up behind a sweep, since ids are given out before commits:
-// only a sweep that began after the last row was stored has seen them all.
-func (r *relay) swept(ctx context.Context) bool {
-	failed, final := r.failed, r.final
-	if final && !failed {
-		return true
+	ids := make([]any, len(rows))
+	for i, row := range rows {
+		ids[i] = row.id
 	}
-	if !failed && !r.isDraining() {
-		r.idle(ctx)
+	err := r.write(ctx, func(ctx context.Context) error { return r.table.release(ctx, ids) })
+	if err != nil {
+		return fmt.Errorf("give back events: %w", err)
 	}
-	r.after, r.failed, r.final = 0, false, r.isDraining()
-	return false
-}
-
-// idle waits until rows are stored, or may have been by others.
-func (r *relay) idle(ctx context.Context) {
-	timer := time.NewTimer(r.cfg.PollInterval)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.woken:
-	case <-r.draining:
-	case <-ctx.Done():
-	}
+	return nil
 }

@@ -1,50 +1,41 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	_ "embed"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 )
 
-//go:embed schema/mysql.sql
-var mysqlSchema string
-
-//go:embed schema/sqlite.sql
-var sqliteSchema string
-
-// A dialect has the statements that differ between databases. An id that is
-// there already is left alone, whichever settings the connection has.
-type dialect struct{ schema, insert string }
-
-var dialects = map[string]dialect{
-	"mysql": {
-		schema: mysqlSchema,
-		insert: "INSERT INTO belay_outbox (event_id, body) VALUES (?, ?) ON DUPLICATE KEY UPDATE event_id = event_id",
-	},
-	"sqlite": {
-		schema: sqliteSchema,
-		insert: "INSERT INTO belay_outbox (event_id, body) VALUES (?, ?) ON CONFLICT (event_id) DO NOTHING",
-	},
-}
-
-// maxCounted bounds the work of counting the backlog.
-const maxCounted = 100_000
+const (
+	// parked is the retry_at of a row that is no event: no relay reads it again
+	// until a person has set it to 0.
+	parked = math.MaxInt64
+	// maxCounted bounds the work of counting the backlog.
+	maxCounted = 100_000
+)
 
 // A table is belay_outbox in one database.
 type table struct {
 	pool *sql.DB
-	dialect
+	*dialect
 }
 
 // A row is one stored event.
 type row struct {
-	id   int64
-	body []byte
+	id       int64
+	body     []byte
+	attempts int // that failed
 }
+
+func byID(a, b row) int { return cmp.Compare(a.id, b.id) }
 
 func openTable(db *gorm.DB) (table, error) {
 	if db == nil || db.Config == nil || db.Dialector == nil {
@@ -52,7 +43,7 @@ func openTable(db *gorm.DB) (table, error) {
 	}
 	d, ok := dialects[db.Name()]
 	if !ok {
-		return table{}, fmt.Errorf("outbox: db is %q; the outbox works on mysql and sqlite", db.Name())
+		return table{}, fmt.Errorf("outbox: db is %q; the outbox works on mysql, postgres and sqlite", db.Name())
 	}
 	if db.Statement != nil {
 		if _, ok := db.Statement.ConnPool.(gorm.TxCommitter); ok {
@@ -63,39 +54,121 @@ func openTable(db *gorm.DB) (table, error) {
 	if err != nil {
 		return table{}, fmt.Errorf("outbox: db has no connection pool: %w", err)
 	}
-	return table{pool: pool, dialect: d}, nil
+	return table{pool: pool, dialect: &d}, nil
 }
 
-// Migrate creates the table belay_outbox if it is not there. The statement is
+// Migrate creates the table belay_outbox if it is not there. The statements are
 // in the folder schema, for those who run migrations by other means.
 func Migrate(ctx context.Context, db *gorm.DB) error {
 	t, err := openTable(db)
 	if err != nil {
 		return err
 	}
-	if _, err := t.pool.ExecContext(ctx, t.schema); err != nil {
+	if _, err = t.pool.ExecContext(ctx, t.schema); err != nil && ctx.Err() == nil {
+		// On PostgreSQL two processes that create it at once disturb each other.
+		_, err = t.pool.ExecContext(ctx, t.schema)
+	}
+	if err != nil {
 		return fmt.Errorf("outbox: create table: %w", err)
 	}
 	return nil
 }
 
-// insert stores an event. An id that is stored already is a success.
-func (t table) insert(ctx context.Context, eventID string, body []byte) error {
-	_, err := t.pool.ExecContext(ctx, t.dialect.insert, eventID, string(body))
+func (t table) exec(ctx context.Context, statement string, args ...any) error {
+	_, err := t.pool.ExecContext(ctx, t.sql(statement), args...)
 	return err
 }
 
-// read returns up to limit rows with an id above after, oldest first.
-func (t table) read(ctx context.Context, after int64, limit int) ([]row, error) {
-	found, err := t.pool.QueryContext(ctx, "SELECT id, body FROM belay_outbox WHERE id > ? ORDER BY id LIMIT ?", after, limit)
+// check reports whether the table is there, with all its columns.
+func (t table) check(ctx context.Context) error {
+	var none int
+	err := t.pool.QueryRowContext(ctx,
+		"SELECT attempts FROM belay_outbox WHERE id = 0 AND retry_at = 0 AND leased_until = 0 AND body = ''").Scan(&none)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+// insert stores events, all or none. An id that is stored already is a success.
+func (t table) insert(ctx context.Context, entries ...*entry) error {
+	args := make([]any, 0, 2*len(entries))
+	for _, e := range entries {
+		args = append(args, e.event.ID, string(e.body))
+	}
+	return t.exec(ctx, "INSERT INTO belay_outbox (event_id, body) VALUES "+list("(?, ?)", len(entries))+" {ignore}", args...)
+}
+
+// A claim says which rows a relay wants to have for itself.
+type claim struct {
+	after int64 // only rows with a higher id
+	all   bool  // also those that failed lately
+	limit int
+	lease time.Duration
+}
+
+const due = "FROM belay_outbox WHERE id > ? AND leased_until <= {now} AND retry_at <= "
+
+// lease returns rows that no other relay has, oldest first, and keeps others
+// from them for a while.
+func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
+	from, args := due+"{now}", []any{c.after}
+	if c.all {
+		from, args = due+"?", append(args, int64(parked-1))
+	}
+	from, args = from+" ORDER BY id LIMIT ? "+t.lock, append(args, c.limit)
+	if t.returning {
+		args = append([]any{c.lease.Milliseconds()}, args...)
+		rows, err = t.rows(ctx, t.pool, "UPDATE belay_outbox SET leased_until = {now} + ? "+
+			"WHERE id IN (SELECT id "+from+") RETURNING id, body, attempts", args...)
+	} else {
+		rows, err = t.lockAndLease(ctx, c.lease, "SELECT id, body, attempts "+from, args...)
+	}
+	slices.SortFunc(rows, byID)
+	return rows, err
+}
+
+// lockAndLease is lease in two statements. At READ COMMITTED the selection
+// locks the rows that it finds and no gaps, where others insert.
+func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection string, args ...any) ([]row, error) {
+	tx, err := t.pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it has nothing to do
+	rows, err := t.rows(ctx, tx, selection, args...)
+	var refused *mysql.MySQLError
+	if errors.As(err, &refused) && refused.Number == 1064 { // a syntax error
+		t.lock = "FOR UPDATE" // before MySQL 8.0.1 and MariaDB 10.6: relays wait for each other for a moment
+	}
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	ids := make([]any, len(rows))
+	for i, r := range rows {
+		ids[i] = r.id
+	}
+	_, err = tx.ExecContext(ctx, t.sql("UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN ("+list("?", len(ids))+")"),
+		append([]any{lease.Milliseconds()}, ids...)...)
+	if err != nil {
+		return nil, err
+	}
+	return rows, tx.Commit()
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func (t table) rows(ctx context.Context, q querier, query string, args ...any) (rows []row, err error) {
+	found, err := q.QueryContext(ctx, t.sql(query), args...)
 	if err != nil {
 		return nil, err
 	}
 	defer found.Close()
-	var rows []row
 	for found.Next() {
 		var r row
-		if err := found.Scan(&r.id, &r.body); err != nil {
+		if err := found.Scan(&r.id, &r.body, &r.attempts); err != nil {
 			return nil, err
 		}
 		rows = append(rows, r)
@@ -103,14 +176,39 @@ func (t table) read(ctx context.Context, after int64, limit int) ([]row, error) 
 	return rows, found.Err()
 }
 
-func (t table) remove(ctx context.Context, id int64) error {
-	_, err := t.pool.ExecContext(ctx, "DELETE FROM belay_outbox WHERE id = ?", id)
-	return err
+// release gives back rows that were leased and not tried.
+func (t table) release(ctx context.Context, ids []any) error {
+	return t.exec(ctx, "UPDATE belay_outbox SET leased_until = 0 WHERE id IN ("+list("?", len(ids))+")", ids...)
+}
+
+// postpone gives back a row that failed; nobody wants it for a while.
+func (t table) postpone(ctx context.Context, id int64, delay time.Duration) error {
+	return t.exec(ctx, "UPDATE belay_outbox SET leased_until = 0, attempts = attempts + 1, retry_at = {now} + ? WHERE id = ?",
+		delay.Milliseconds(), id)
+}
+
+// park sets aside a row that is no event.
+func (t table) park(ctx context.Context, id int64) error {
+	return t.exec(ctx, "UPDATE belay_outbox SET leased_until = 0, retry_at = ? WHERE id = ?", int64(parked), id)
+}
+
+func (t table) remove(ctx context.Context, ids []any) error {
+	return t.exec(ctx, "DELETE FROM belay_outbox WHERE id IN ("+list("?", len(ids))+")", ids...)
 }
 
 // count returns the number of rows, and maxCounted for all above.
 func (t table) count(ctx context.Context) (n int, err error) {
 	err = t.pool.QueryRowContext(ctx,
-		"SELECT COUNT(*) FROM (SELECT id FROM belay_outbox LIMIT ?) AS backlog", maxCounted).Scan(&n)
+		t.sql("SELECT COUNT(*) FROM (SELECT id FROM belay_outbox LIMIT ?) AS counted"), maxCounted).Scan(&n)
 	return n, err
+}
+
+// oldest returns when the oldest row was stored, in seconds since 1970, and 0
+// without rows.
+func (t table) oldest(ctx context.Context) (seconds float64, err error) {
+	err = t.pool.QueryRowContext(ctx, t.sql("SELECT {created} FROM belay_outbox ORDER BY id LIMIT 1")).Scan(&seconds)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return seconds, err
 }

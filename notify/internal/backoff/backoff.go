@@ -29,6 +29,16 @@ func (b *Backoff) Next() time.Duration {
 	return rand.N(b.bound + 1)
 }
 
+// After returns the delay after so many failures before this one, where the
+// count is kept elsewhere.
+func After(failures int, shortest, longest time.Duration) time.Duration {
+	bound := longest
+	if failures = max(failures, 0); failures < 32 && shortest<<failures < longest {
+		bound = shortest << failures
+	}
+	return rand.N(bound + 1)
+}
+
 // Reset starts anew, after a success.
 func (b *Backoff) Reset() { b.bound = 0 }
 

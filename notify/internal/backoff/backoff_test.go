@@ -48,6 +48,20 @@ func TestExtremeBounds(t *testing.T) {
 	}
 }
 
+func TestAfterGrowsToItsBound(t *testing.T) {
+	for failures, bound := range map[int]time.Duration{
+		-1: time.Second, 0: time.Second, 1: 2 * time.Second, 3: 8 * time.Second, 4: 10 * time.Second, math.MaxInt: 10 * time.Second,
+	} {
+		var longest time.Duration
+		for range 1000 {
+			longest = max(longest, backoff.After(failures, time.Second, 10*time.Second))
+		}
+		if longest > bound || longest < bound*7/8 {
+			t.Errorf("after %d failures the longest of 1000 delays is %v, want nearly %v", failures, longest, bound)
+		}
+	}
+}
+
 func TestSleepEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,0 +1,241 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/outbox"
+)
+
+// publishTogether publishes events so that they gather: the delay is as long as
+// the test likes, and ends when as many came as fit into one INSERT, or else by
+// time.
+func publishTogether(t *testing.T, o *outbox.Outbox, events ...notify.Event) (failed int) {
+	t.Helper()
+	var publishers sync.WaitGroup
+	var mu sync.Mutex
+	for _, ev := range events {
+		publishers.Go(func() {
+			if err := o.Publish(t.Context(), ev); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed++
+			}
+		})
+	}
+	publishers.Wait()
+	return failed
+}
+
+func TestEventsShareAnInsert(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		o := open(t, db, outbox.Config{GatherDelay: time.Hour})
+		var events []notify.Event
+		for n := range 100 {
+			events = append(events, event(n))
+		}
+		if failed := publishTogether(t, o, append(events, event(100))[:100]...); failed != 0 {
+			t.Fatalf("%d events failed", failed)
+		}
+		if n := rows(t, db); n != 100 {
+			t.Errorf("%d rows, want 100", n)
+		}
+		metrics(t, o, `
+			belay_outbox_stored_total{name="outbox"} 100
+			belay_outbox_gathered_total{name="outbox"} 0
+			belay_outbox_inserts_total{name="outbox"} 1`)
+	})
+}
+
+// A burst of one key becomes one event; other events beside it stay as they are.
+func TestBurstBecomesOneEvent(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		o := open(t, db, outbox.Config{GatherDelay: 500 * time.Millisecond})
+		hot := func(n int) notify.Event {
+			ev := event(n)
+			ev.Key, ev.Count = "sku:hot", 2
+			return ev
+		}
+		events := []notify.Event{event(1), event(2), hot(3), hot(3)} // one comes twice
+		for n := 4; n < 50; n++ {
+			events = append(events, hot(n))
+		}
+		lost := hot(50)
+		lost.Verdict = notify.Lost
+		huge := hot(51)
+		huge.Count = math.MaxInt
+		if failed := publishTogether(t, o, append(events, lost, huge)...); failed != 0 {
+			t.Fatalf("%d events failed", failed)
+		}
+		found := stored(t, db)
+		if len(found) != 5 {
+			t.Fatalf("%d rows, want 5: %+v", len(found), found)
+		}
+		for _, ev := range found {
+			switch {
+			case ev.Key != "sku:hot", ev.Verdict == notify.Lost:
+				if ev.Count != event(1).Count && ev.Count != 2 {
+					t.Errorf("%s has count %d", ev.Key, ev.Count)
+				}
+			case ev.Count == math.MaxInt:
+				if ev.ID != huge.ID {
+					t.Errorf("an event alone got the id %s", ev.ID)
+				}
+			case ev.Count != 2*47:
+				t.Errorf("the burst has count %d, want %d", ev.Count, 2*47)
+			case strings.HasPrefix(ev.ID, "0199a1b2-0000"):
+				t.Errorf("the burst has the id of one of its events: %s", ev.ID)
+			}
+		}
+		metrics(t, o, `
+			belay_outbox_stored_total{name="outbox"} 5
+			belay_outbox_gathered_total{name="outbox"} 46`)
+	})
+}
+
+// stored returns the events in the table.
+func stored(t *testing.T, db *gorm.DB) (events []notify.Event) {
+	t.Helper()
+	var bodies []string
+	if err := db.Raw("SELECT body FROM belay_outbox ORDER BY id").Scan(&bodies).Error; err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range bodies {
+		var ev notify.Event
+		if err := ev.UnmarshalJSON([]byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, ev)
+	}
+	return events
+}
+
+// The database refuses one event: the others that came with it are stored.
+func TestRefusedEventDoesNotTakeOthersWithIt(t *testing.T) {
+	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	if err := db.Exec(`CREATE TRIGGER refuse BEFORE INSERT ON belay_outbox WHEN NEW.event_id = '` + event(7).ID + `'
+		BEGIN SELECT RAISE(ABORT, 'not this one'); END`).Error; err != nil {
+		t.Fatal(err)
+	}
+	var log syncBuffer
+	o := open(t, db, outbox.Config{GatherDelay: 200 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	var events []notify.Event
+	for n := range 20 {
+		events = append(events, event(n))
+	}
+	if failed := publishTogether(t, o, events...); failed != 1 {
+		t.Errorf("%d events failed, want 1", failed)
+	}
+	if n := rows(t, db); n != 19 {
+		t.Errorf("%d rows, want 19", n)
+	}
+	if !strings.Contains(log.String(), event(7).ID) || strings.Contains(log.String(), event(8).ID) {
+		t.Errorf("the log lacks the lost event, or has others: %s", log.String())
+	}
+	metrics(t, o, `
+		belay_outbox_stored_total{name="outbox"} 19
+		belay_outbox_lost_total{name="outbox"} 1`)
+}
+
+// Large events do not end up in one statement that is too large for the server.
+func TestLargeEventsAreSpread(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		o := open(t, db, outbox.Config{GatherDelay: 300 * time.Millisecond})
+		var events []notify.Event
+		for n := range 30 {
+			ev := event(n)
+			ev.Index = []string{strings.Repeat("c", 400<<10)}
+			events = append(events, ev)
+		}
+		if failed := publishTogether(t, o, events...); failed != 0 || rows(t, db) != 30 {
+			t.Errorf("%d failed, %d rows, want none and 30", failed, rows(t, db))
+		}
+	})
+}
+
+// An outage of the table must not let callers wait one after the other.
+func TestManyCallersDuringAnOutageShareTheLimit(t *testing.T) {
+	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocker, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blocker.Close()
+	if _, err := blocker.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	var relay recorder
+	o := open(t, db, outbox.Config{Relay: &relay, WriteTimeout: 300 * time.Millisecond, PollInterval: time.Hour})
+	var events []notify.Event
+	var numbers []int
+	for n := range 450 { // more than fit into four INSERTs
+		events, numbers = append(events, event(n)), append(numbers, n)
+	}
+	if failed := publishTogether(t, o, events...); failed != 0 {
+		t.Errorf("%d events failed", failed)
+	}
+	if !relay.tookAll(numbers...) {
+		t.Error("not all were published directly")
+	}
+	if _, err := blocker.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkPublish stores a burst of events of many keys: callers at a time, and
+// how many INSERTs an event costs.
+func BenchmarkPublish(b *testing.B) {
+	for _, callers := range []int{1, 8, 64, 512} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			db := benchmarkDB(b)
+			o, err := outbox.New(db, outbox.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer o.Close(context.Background())
+			numbers := make(chan int)
+			var publishers sync.WaitGroup
+			for range callers {
+				publishers.Go(func() {
+					for n := range numbers {
+						if err := o.Publish(b.Context(), event(n)); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			b.ResetTimer()
+			for n := range b.N {
+				numbers <- n
+			}
+			close(numbers)
+			publishers.Wait()
+			b.StopTimer()
+			b.ReportMetric(counterOf(b, o, "belay_outbox_inserts_total")/float64(b.N), "inserts/event")
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}
+
+func TestPublishWithoutTimeToWait(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		o := open(t, db, outbox.Config{WriteTimeout: time.Nanosecond})
+		if err := o.Publish(t.Context(), event(1)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("err = %v, want DeadlineExceeded", err)
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// A heart sends heartbeats past the table: a heartbeat that is late is of no
+// use.
+type heart struct {
+	cfg     Config
+	table   table
+	metrics *metrics
+	to      notify.HeartbeatPublisher // nil: none are sent
+	next    time.Time
+}
+
+func newHeart(cfg Config, t table, m *metrics) *heart {
+	h := &heart{cfg: cfg, table: t, metrics: m}
+	if to, ok := cfg.Relay.(notify.HeartbeatPublisher); ok && cfg.Service != "" {
+		h.to = to
+	}
+	return h
+}
+
+// beat sends a heartbeat if it is time for one. That it cannot is no more than a
+// remark: the missing heartbeat is the message.
+func (h *heart) beat(ctx context.Context) {
+	now := time.Now()
+	if h.to == nil || now.Before(h.next) {
+		return
+	}
+	h.next = now.Add(h.cfg.HeartbeatInterval)
+	id, err := uuid.NewV7()
+	if err != nil {
+		id = uuid.New()
+	}
+	err = h.send(ctx, notify.Heartbeat{
+		ID:       id.String(),
+		Service:  h.cfg.Service,
+		Instance: h.cfg.Instance,
+		At:       now,
+		Interval: h.cfg.HeartbeatInterval,
+	})
+	if err != nil {
+		h.cfg.Logger.Debug("heartbeat is not sent", "error", err)
+		return
+	}
+	h.metrics.heartbeats.Inc()
+}
+
+func (h *heart) send(ctx context.Context, beat notify.Heartbeat) error {
+	counting, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	if n, err := h.table.count(counting); err == nil {
+		beat.Backlog = n
+	}
+	ctx, cancel = context.WithTimeout(ctx, h.cfg.RelayTimeout)
+	defer cancel()
+	return h.to.PublishHeartbeat(ctx, beat)
+}

@@ -1,0 +1,170 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/outbox"
+)
+
+// Several processes relay one table to a healthy broker: no event goes twice.
+func TestSeveralRelaysShareTheRows(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		const n = 300
+		writer := open(t, db, outbox.Config{})
+		var numbers []int
+		var events []notify.Event
+		for i := range n {
+			numbers, events = append(numbers, i), append(events, event(i))
+		}
+		if failed := publishTogether(t, writer, events...); failed != 0 {
+			t.Fatalf("%d events failed", failed)
+		}
+		var relay recorder
+		for range 4 {
+			open(t, db, outbox.Config{Relay: &relay, BatchSize: 7, PollInterval: 5 * time.Millisecond})
+		}
+		eventually(t, "the table is empty", func() bool { return rows(t, db) == 0 })
+		for i, times := range relay.took(numbers...) {
+			if times != 1 {
+				t.Errorf("event %d was relayed %d times, want once", i, times)
+			}
+		}
+	})
+}
+
+// A process dies with rows in its hands: another takes them when the lease has
+// ended.
+func TestRowsOfADeadRelayAreTakenOver(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		var inHand atomic.Int32
+		dead := notify.PublisherFunc(func(ctx context.Context, _ notify.Event) error {
+			inHand.Add(1)
+			<-t.Context().Done() // it never comes back, as far as the table can tell
+			return errDown
+		})
+		first := open(t, db, outbox.Config{Relay: dead, RelayTimeout: time.Second, Lease: 2 * time.Second})
+		publish(t, first, 1, 2)
+		eventually(t, "the rows are in its hands", func() bool { return inHand.Load() == 1 })
+		var relay recorder
+		open(t, db, outbox.Config{Relay: &relay, PollInterval: 10 * time.Millisecond})
+		eventually(t, "the other has taken over", func() bool { return relay.tookAll(1, 2) && rows(t, db) == 0 })
+	})
+}
+
+// While the lease lasts, nobody else has the row.
+func TestLeasedRowsAreLeftAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		asked := make(chan struct{}, 1)
+		slow := notify.PublisherFunc(func(ctx context.Context, _ notify.Event) error {
+			asked <- struct{}{}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		first := open(t, db, outbox.Config{Relay: slow, RelayTimeout: time.Hour})
+		publish(t, first, 1)
+		<-asked
+		var relay recorder
+		second := open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Millisecond})
+		if err := second.Close(t.Context()); err != nil { // it sweeps the table, and finds nothing
+			t.Error(err)
+		}
+		if relay.asked() != 0 || rows(t, db) != 1 {
+			t.Errorf("the second relay published %d times, %d rows are left", relay.asked(), rows(t, db))
+		}
+		closeNow(first)
+		third := open(t, db, outbox.Config{Relay: &relay})
+		if err := third.Close(t.Context()); err != nil || !relay.tookAll(1) {
+			t.Errorf("not given back at the end: %v", err)
+		}
+	})
+}
+
+func TestSecondCloseStillTellsOfRowsThatAreLeft(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		var relay recorder
+		relay.failWith(down)
+		o := open(t, db, outbox.Config{Relay: &relay})
+		publish(t, o, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := o.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, outbox.ErrNotDrained) {
+			t.Errorf("err = %v, want DeadlineExceeded and ErrNotDrained", err)
+		}
+		if err := o.Close(t.Context()); !errors.Is(err, outbox.ErrNotDrained) {
+			t.Errorf("the second Close: err = %v, want ErrNotDrained", err)
+		}
+		if n := rows(t, db); n != 1 {
+			t.Errorf("%d rows, want 1", n)
+		}
+	})
+}
+
+// A row that is no event is read once, and by one process.
+func TestUnreadableRowIsParked(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		if err := db.Exec("INSERT INTO belay_outbox (event_id, body) VALUES ('bad', 'no event')").Error; err != nil {
+			t.Fatal(err)
+		}
+		var log syncBuffer
+		cfg := outbox.Config{Relay: &recorder{}, PollInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		first := open(t, db, cfg)
+		eventually(t, "it is told", func() bool { return strings.Contains(log.String(), "no event") })
+		second := open(t, db, cfg)
+		for _, o := range []*outbox.Outbox{first, second} {
+			if err := o.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := strings.Count(log.String(), "stored row is no event"); n != 1 {
+			t.Errorf("told %d times, want once:\n%s", n, log.String())
+		}
+		metrics(t, second, `belay_outbox_unreadable_total{name="outbox"} 0`)
+
+		// A person has looked at it.
+		if err := db.Exec("UPDATE belay_outbox SET retry_at = 0").Error; err != nil {
+			t.Fatal(err)
+		}
+		third := open(t, db, cfg)
+		if err := third.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		metrics(t, third, `belay_outbox_unreadable_total{name="outbox"} 1`)
+	})
+}
+
+// The table cannot be written after the broker has confirmed: the relay does not
+// publish the event again, it goes on trying to delete the row.
+func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
+	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	if err := db.Exec("CREATE TRIGGER keep BEFORE DELETE ON belay_outbox BEGIN SELECT RAISE(ABORT, 'read only'); END").Error; err != nil {
+		t.Fatal(err)
+	}
+	var log syncBuffer
+	var relay recorder
+	o := open(t, db, outbox.Config{
+		Relay: &relay, RelayTimeout: 5 * time.Millisecond, PollInterval: time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	publish(t, o, 1, 2)
+	eventually(t, "deleting has failed again and again", func() bool {
+		return strings.Count(log.String(), "delete published events") >= 3
+	})
+	if err := db.Exec("DROP TRIGGER keep").Error; err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the table is empty", func() bool { return rows(t, db) == 0 })
+	for i, times := range relay.took(1, 2) {
+		if times != 1 {
+			t.Errorf("event %d was relayed %d times, want once", i+1, times)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// publish gives the publisher its share of time.
+func (r *relay) publish(ctx context.Context, ev notify.Event) error {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.RelayTimeout)
+	defer cancel()
+	return r.cfg.Relay.Publish(ctx, ev)
+}
+
+// write changes the table, also when the relay is told to stop just now.
+func (r *relay) write(ctx context.Context, change func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.WriteTimeout)
+	defer cancel()
+	return change(ctx)
+}
+
+// rest pauses after a failure. Events that are stored meanwhile, and Close, cut
+// the pause short.
+func (r *relay) rest(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	delay := r.pause.Next()
+	if r.isDraining() {
+		delay = min(delay, maxDrainPause)
+	}
+	r.cfg.Logger.Warn("events are not relayed", "error", err, "retry_in", delay)
+	r.wait(ctx, min(delay, maxWakePause), nil)
+	if rest := delay - maxWakePause; rest > 0 {
+		r.wait(ctx, rest, r.woken)
+	}
+}
+
+// idle waits until rows are stored, or may have been by others.
+func (r *relay) idle(ctx context.Context) { r.wait(ctx, r.cfg.PollInterval, r.woken) }
+
+// wait waits for d, for a token in woken, for Close to begin or for the end of
+// ctx.
+func (r *relay) wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
+	draining := r.draining
+	if r.sweep.last { // the news is old
+		draining = nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-woken:
+	case <-draining:
+	case <-ctx.Done():
+	}
+}
+
+func (r *relay) isDraining() bool {
+	select {
+	case <-r.draining:
+		return true
+	default:
+		return false
+	}
+}
