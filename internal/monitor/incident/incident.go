@@ -81,6 +81,7 @@ type Incident struct {
 	LastAt     time.Time // of the last event
 	SeenAt     time.Time // when the last event was taken in, by this host's clock
 	UpdatedAt  time.Time // when anything here last changed
+	OpenedAt   time.Time // when it began, or came back, by this host's clock
 	ResolvedAt time.Time // zero while open
 	Events     int64     // how many events
 	Failures   int64     // sum of the events' counts

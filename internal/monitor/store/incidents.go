@@ -46,7 +46,7 @@ func (f IncidentFilter) where() where {
 }
 
 const incidentColumns = `id, group_key, service, cause, cluster, shard, node, slot, state, confidence,
-	first_at, last_at, seen_at, updated_at, resolved_at, events, failures, keys, unknowns, regressed,
+	first_at, last_at, seen_at, updated_at, opened_at, resolved_at, events, failures, keys, unknowns, regressed,
 	evidence, next_step, doc_link, acked_by, acked_at, merged_into, rate`
 
 // Incidents returns incidents, the newest first.
@@ -72,15 +72,15 @@ func (s *Store) Incident(ctx context.Context, id string) (incident.Incident, err
 	return s.incident(ctx, "id = ?", id)
 }
 
-// LastIncident returns the newest incident of a grouping key that was not
-// merged into another, or incident.ErrNotFound.
+// LastIncident returns the incident of a grouping key that is open, else the
+// newest one that was not merged into another, or incident.ErrNotFound.
 func (s *Store) LastIncident(ctx context.Context, key string) (incident.Incident, error) {
 	return s.incident(ctx, "group_key = ? AND merged_into = ''", key)
 }
 
 func (s *Store) incident(ctx context.Context, cond string, arg any) (incident.Incident, error) {
 	list, err := collect(ctx, s.read, scanIncident,
-		`SELECT `+incidentColumns+` FROM incidents WHERE `+cond+` ORDER BY id DESC LIMIT 1`, arg)
+		`SELECT `+incidentColumns+` FROM incidents WHERE `+cond+` ORDER BY state = 'resolved', id DESC LIMIT 1`, arg)
 	switch {
 	case err != nil:
 		return incident.Incident{}, fmt.Errorf("read incident: %w", err)
@@ -107,17 +107,18 @@ func (s *Store) fillSilenced(ctx context.Context, list []incident.Incident) erro
 }
 
 func scanIncident(row scanner) (i incident.Incident, err error) {
-	var first, last, seen, updated, resolved, acked int64
+	var first, last, seen, updated, opened, resolved, acked int64
 	var evidence, rate []byte
 	err = row.Scan(&i.ID, &i.Key, &i.Service, &i.Cause, &i.Cluster, &i.Shard, &i.Place.Node, &i.Place.Slot,
-		&i.State, &i.Confidence, &first, &last, &seen, &updated, &resolved,
+		&i.State, &i.Confidence, &first, &last, &seen, &updated, &opened, &resolved,
 		&i.Events, &i.Failures, &i.Keys, &i.Unknowns, &i.Regressed,
 		&evidence, &i.NextStep, &i.DocLink, &i.AckedBy, &acked, &i.MergedInto, &rate)
 	if err != nil {
 		return i, err
 	}
 	i.FirstAt, i.LastAt, i.SeenAt = fromMicros(first), fromMicros(last), fromMicros(seen)
-	i.UpdatedAt, i.ResolvedAt, i.AckedAt = fromMicros(updated), fromMicros(resolved), fromMicros(acked)
+	i.UpdatedAt, i.OpenedAt = fromMicros(updated), fromMicros(opened)
+	i.ResolvedAt, i.AckedAt = fromMicros(resolved), fromMicros(acked)
 	return i, errors.Join(json.Unmarshal(evidence, &i.Evidence), json.Unmarshal(rate, &i.Rate))
 }
 

@@ -74,13 +74,14 @@ func (s *Store) Timeline(ctx context.Context, f TimelineFilter) ([]watch.Entry, 
 		w.add("id < ?", f.Before)
 	}
 	entries, err := collect(ctx, s.read, scanEntry,
-		`SELECT id, at, since, kind, cluster, shard, node, peer, text, numbers FROM timeline`+
-			w.String()+` ORDER BY id DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
+		`SELECT `+entryColumns+` FROM timeline`+w.String()+` ORDER BY id DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
 	if err != nil {
 		return nil, fmt.Errorf("read timeline: %w", err)
 	}
 	return entries, nil
 }
+
+const entryColumns = `id, at, since, kind, cluster, shard, node, peer, text, numbers`
 
 func scanEntry(row scanner) (e watch.Entry, err error) {
 	var at, since int64

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -78,7 +79,7 @@ func (w *Watcher) Clusters() []Cluster {
 // Locate finds the target and the shard of the place of a lock. The node must be,
 // or have been, one of the target's, under the address that the services know
 // it by: a slot alone does not tell one cluster from another.
-func (w *Watcher) Locate(p notify.Place) (cluster, shard string, ok bool) {
+func (w *Watcher) Locate(p notify.Place) (Location, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, c := range w.clusters {
@@ -87,12 +88,19 @@ func (w *Watcher) Locate(p notify.Place) (cluster, shard string, ok bool) {
 		}
 		for _, s := range w.shards[i] {
 			if s.has(p.Slot) {
-				return c.Name, s.name, true
+				return Location{c.Name, s.name, c.SeenAt}, true
 			}
 		}
-		return c.Name, "", true
+		return Location{c.Name, "", c.SeenAt}, true
 	}
-	return "", "", false
+	return Location{}, false
+}
+
+// Location is where a lock is kept.
+type Location struct {
+	Cluster string    // name of the target
+	Shard   string    // see Shard.Name
+	SeenAt  time.Time // when it was last looked at
 }
 
 // slotsOf are the slots of one shard.

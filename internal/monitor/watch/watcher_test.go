@@ -120,12 +120,12 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	for _, place := range []notify.Place{{Node: addrs[5], Slot: 0}, {Node: addrs[0], Slot: 16383}} {
-		cluster, shard, ok := w.Locate(place)
-		if !ok || cluster != "main" || !watch.InShard(shard, place.Slot) {
-			t.Errorf("Locate(%v) = %q, %q, %v", place, cluster, shard, ok)
+		at, ok := w.Locate(place)
+		if !ok || at.Cluster != "main" || !watch.InShard(at.Shard, place.Slot) || at.SeenAt.IsZero() {
+			t.Errorf("Locate(%v) = %+v, %v", place, at, ok)
 		}
 	}
-	if _, _, ok := w.Locate(notify.Place{Node: "192.0.2.1:6379", Slot: 0}); ok {
+	if _, ok := w.Locate(notify.Place{Node: "192.0.2.1:6379", Slot: 0}); ok {
 		t.Error("a node of another cluster was found by its slot")
 	}
 	if e, ok := r.find(func(e watch.Entry) bool { return e.Kind == watch.Watching }); !ok || e.Cluster != "main" {

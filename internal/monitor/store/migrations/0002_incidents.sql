@@ -5,6 +5,7 @@ ALTER TABLE events ADD COLUMN incident_id TEXT;  -- NULL until it is grouped
 CREATE INDEX events_ungrouped ON events (seq) WHERE incident_id IS NULL;
 CREATE INDEX events_by_incident ON events (incident_id, key) WHERE incident_id IS NOT NULL;
 CREATE INDEX events_by_key ON events (key, caught_at);
+CREATE INDEX events_by_received_at ON events (received_at);
 CREATE INDEX events_by_service ON events (service, seq);
 
 CREATE TABLE incidents (
@@ -22,6 +23,7 @@ CREATE TABLE incidents (
     last_at     INTEGER NOT NULL,
     seen_at     INTEGER NOT NULL,
     updated_at  INTEGER NOT NULL,
+    opened_at   INTEGER NOT NULL,
     resolved_at INTEGER NOT NULL,
     events      INTEGER NOT NULL DEFAULT 0,
     failures    INTEGER NOT NULL DEFAULT 0,

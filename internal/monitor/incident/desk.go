@@ -1,0 +1,250 @@
+package incident
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/belaygo/belay/internal/monitor/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+// desk is what the Tracker has at hand while it works on some events: the
+// incidents that it changes, written at once at the end, and the timelines that
+// it has read.
+type desk struct {
+	*Tracker
+	now       time.Time
+	incidents map[string]*Incident // by ID
+	latest    map[string]*Incident // by grouping key; nil = there is none
+	changed   map[string]bool      // by ID
+	moves     []Move
+	timelines map[string]timeline // by cluster
+}
+
+type timeline struct {
+	from    time.Time
+	entries []watch.Entry
+}
+
+func (t *Tracker) desk(now time.Time) *desk {
+	return &desk{
+		Tracker: t, now: now,
+		incidents: make(map[string]*Incident), latest: make(map[string]*Incident),
+		changed: make(map[string]bool), timelines: make(map[string]timeline),
+	}
+}
+
+// save writes what has changed.
+func (d *desk) save(ctx context.Context) error {
+	var saved []Incident
+	for id := range d.changed {
+		i := d.incidents[id]
+		i.UpdatedAt = d.now
+		saved = append(saved, *i)
+	}
+	if len(saved)+len(d.moves) == 0 {
+		return nil
+	}
+	slices.SortFunc(saved, func(a, b Incident) int { return a.FirstAt.Compare(b.FirstAt) })
+	return d.cfg.Store.Apply(ctx, saved, d.moves)
+}
+
+// explained is an event with its explanation and the key of its group.
+type explained struct {
+	Received
+	Explanation
+	key            string
+	cluster, shard string
+}
+
+// explain gathers the facts on an event and has them judged.
+func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
+	f := Facts{Event: r.Event}
+	x := explained{Received: r}
+	if d.cfg.Locator != nil {
+		if at, ok := d.cfg.Locator.Locate(r.Event.Place); ok {
+			f.Watched, f.Cluster, f.SeenAt = true, at.Cluster, at.SeenAt
+			x.cluster, x.shard = at.Cluster, at.Shard
+		}
+	}
+	from, to := reach(r.Event)
+	var err error
+	if f.Watched {
+		f.From = from
+		if f.Timeline, err = d.timeline(ctx, f.Cluster, from); err != nil {
+			return x, err
+		}
+	}
+	if f.Others, err = d.others(ctx, r.Event, from, to); err != nil {
+		return x, err
+	}
+	x.Explanation = Explain(f)
+	x.key = GroupKey(r.Event.Service, x.Cause, x.cluster, x.shard)
+	return x, nil
+}
+
+// lookBack bounds how long before an event facts are gathered, and how long
+// after its arrival news can still change its explanation.
+const lookBack = 15 * time.Minute
+
+// reach is the time whose facts can bear on an event.
+func reach(ev notify.Event) (from, to time.Time) {
+	from, to = held(ev).from.Add(-ev.TTL-2*degradedFor), ev.CaughtAt.Add(time.Minute)
+	if earliest := ev.CaughtAt.Add(-lookBack); from.Before(earliest) {
+		from = earliest
+	}
+	return from, to
+}
+
+// timeline reads what happened to a cluster, once for many events. A read that
+// goes further back than is asked for does no harm.
+func (d *desk) timeline(ctx context.Context, cluster string, from time.Time) ([]watch.Entry, error) {
+	have, ok := d.timelines[cluster]
+	if ok && !from.Before(have.from) {
+		return have.entries, nil
+	}
+	from = from.Add(-lookBack)
+	entries, err := d.cfg.Store.TimelineSince(ctx, cluster, from)
+	if err != nil {
+		return nil, err
+	}
+	d.timelines[cluster] = timeline{from, entries}
+	return entries, nil
+}
+
+// others reads the events that may tell more of one on whose key somebody else
+// wrote; for the rest their own word is enough.
+func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) ([]notify.Event, error) {
+	if ev.Verdict != notify.Overlap || ev.HolderAtConflict != notify.HolderSelf && ev.HolderAtConflict != notify.HolderUnknown {
+		return nil, nil
+	}
+	same, err := d.cfg.Store.EventsOfKey(ctx, ev.Key, from, to)
+	degraded, err2 := d.cfg.Store.DegradedEvents(ctx, ev.Service, from, to)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	var list []notify.Event
+	for _, r := range slices.Concat(same, degraded) {
+		list = append(list, r.Event)
+	}
+	return list, nil
+}
+
+// incident returns an incident by its ID.
+func (d *desk) incident(ctx context.Context, id string) (*Incident, error) {
+	if i, ok := d.incidents[id]; ok {
+		return i, nil
+	}
+	i, err := d.cfg.Store.Incident(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d.incidents[id] = &i
+	return &i, nil
+}
+
+// last returns the newest incident of a grouping key, or nil.
+func (d *desk) last(ctx context.Context, key string) (*Incident, error) {
+	if i, ok := d.latest[key]; ok {
+		return i, nil
+	}
+	read, err := d.cfg.Store.LastIncident(ctx, key)
+	if errors.Is(err, ErrNotFound) {
+		d.latest[key] = nil
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	i := &read
+	if have, ok := d.incidents[read.ID]; ok { // it may have another key by now
+		if i = have; i.Key != key {
+			i = nil
+		}
+	} else {
+		d.incidents[read.ID] = i
+	}
+	d.latest[key] = i
+	return i, nil
+}
+
+// place puts an event into the incident of its group, which it begins or
+// reopens if need be.
+func (d *desk) place(ctx context.Context, x explained) (*Incident, error) {
+	i, err := d.last(ctx, x.key)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case i == nil, !i.State.Open() && d.now.Sub(i.ResolvedAt) > d.cfg.Regress:
+		i = d.begin(x.Event.Service, x.Cause, x.key, x.Event.CaughtAt)
+		i.Cluster, i.Shard, i.Place = x.cluster, x.shard, x.Event.Place
+	case !i.State.Open():
+		d.reopen(i)
+	}
+	i.believe(x.Explanation)
+	i.SeenAt = d.now
+	d.changed[i.ID] = true
+	d.moves = append(d.moves, Move{Seq: x.Seq, Incident: i.ID})
+	return i, nil
+}
+
+func (d *desk) begin(service string, cause Cause, key string, at time.Time) *Incident {
+	i := &Incident{
+		ID: newID(), Key: key, Service: service, Cause: cause, State: New, DocLink: DocLink(cause),
+		FirstAt: at, LastAt: at, SeenAt: d.now, OpenedAt: d.now,
+	}
+	i.Place.Slot = -1
+	d.incidents[i.ID], d.latest[key], d.changed[i.ID] = i, i, true
+	return i
+}
+
+func (d *desk) reopen(i *Incident) {
+	i.State, i.OpenedAt, i.ResolvedAt, i.Rate = Regressed, d.now, time.Time{}, Rate{}
+	i.Regressed++
+	i.Confidence = "" // what explained it then need not explain it now
+	d.changed[i.ID] = true
+}
+
+func (d *desk) resolve(i *Incident) {
+	i.State, i.ResolvedAt = Resolved, d.now
+	d.changed[i.ID] = true
+}
+
+// weight orders confidences.
+func (c Confidence) weight() int {
+	switch c {
+	case High:
+		return 3
+	case Medium:
+		return 2
+	case Low:
+		return 1
+	}
+	return 0
+}
+
+// maxEvidence bounds the rows of an incident.
+const maxEvidence = 20
+
+// believe takes an explanation over if it has better evidence.
+func (i *Incident) believe(x Explanation) {
+	if x.Confidence.weight() <= i.Confidence.weight() {
+		return
+	}
+	i.Confidence, i.NextStep = x.Confidence, x.NextStep
+	i.Evidence = x.Evidence[:min(len(x.Evidence), maxEvidence)]
+}
+
+// newID returns a UUIDv7, which sorts by time.
+func newID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		id = uuid.New()
+	}
+	return id.String()
+}

@@ -1,0 +1,311 @@
+package incident_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+const (
+	oldMaster = "10.0.0.1:6379"
+	newMaster = "10.0.0.4:6379"
+	elsewhere = "10.0.0.9:6379"
+	slot      = 8461
+	shard     = "5461-10922"
+)
+
+var caught = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+
+// sec is a time in seconds before or after the event was caught.
+func sec(s float64) time.Time { return caught.Add(time.Duration(s * float64(time.Second))) }
+
+// overlap is an event of a holder who had the lock for 5 s of its 30.
+func overlap(change func(*notify.Event)) notify.Event {
+	ev := notify.Event{
+		ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.Overlap, Outcome: notify.Refused,
+		Key: "order:1", Owner: "a:1", AcquiredAt: sec(-5), TTL: 30 * time.Second, Deadline: sec(24), CaughtAt: caught,
+		Place: notify.Place{Node: oldMaster, Slot: slot}, HolderAtConflict: notify.HolderNone, Loss: notify.LossGone, Count: 1,
+	}
+	if change != nil {
+		change(&ev)
+	}
+	return ev
+}
+
+func intruded(ev *notify.Event) { ev.HolderAtConflict, ev.Loss = notify.HolderSelf, "" }
+
+func expired(ev *notify.Event) {
+	ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.Lost, notify.RolledBack, ""
+	ev.Loss, ev.AcquiredAt, ev.Deadline = notify.LossExpired, sec(-40), sec(-11)
+}
+
+func unrenewed(ev *notify.Event) {
+	expired(ev)
+	ev.Loss = notify.LossUnrenewed
+}
+
+func entry(kind watch.Kind, at float64, change func(*watch.Entry)) watch.Entry {
+	e := watch.Entry{At: sec(at), Since: sec(at - 1), Kind: kind, Cluster: "main", Shard: shard, Node: oldMaster,
+		Text: fmt.Sprintf("%s at %v", kind, at), Numbers: map[string]int64{}}
+	if change != nil {
+		change(&e)
+	}
+	return e
+}
+
+func failover(at float64) watch.Entry {
+	return entry(watch.Failover, at, func(e *watch.Entry) {
+		e.Node, e.Peer = newMaster, oldMaster
+		e.Numbers = map[string]int64{watch.OldEpoch: 1, watch.NewEpoch: 7, watch.LostBytes: 120}
+	})
+}
+
+func down(at float64, refused int64) watch.Entry {
+	return entry(watch.Down, at, func(e *watch.Entry) { e.Numbers[watch.Refused] = refused })
+}
+
+// up ends a silence that began at from.
+func up(from, at float64, same int64) watch.Entry {
+	return entry(watch.Up, at, func(e *watch.Entry) {
+		e.Since = sec(from)
+		e.Numbers[watch.SilentMS], e.Numbers[watch.SameProcess] = int64((at-from)*1000), same
+	})
+}
+
+func restart(at float64) watch.Entry {
+	return entry(watch.Restart, at, func(e *watch.Entry) {
+		e.Numbers[watch.WasMaster], e.Numbers[watch.KeysBefore], e.Numbers[watch.KeysAfter] = 1, 10, 0
+	})
+}
+
+func evicted(at float64) watch.Entry {
+	return entry(watch.Eviction, at, func(e *watch.Entry) { e.Numbers[watch.Evicted] = 3 })
+}
+
+func on(node string, e watch.Entry) watch.Entry {
+	e.Node, e.Shard = node, "0-5460"
+	return e
+}
+
+func TestExplain(t *testing.T) {
+	type events = []notify.Event
+	other := func(change func(*notify.Event)) notify.Event {
+		return overlap(func(ev *notify.Event) {
+			ev.ID, ev.Owner, ev.Instance, ev.HolderAtConflict = "2", "b:1", "orders-2", ""
+			ev.Verdict, ev.Outcome = notify.Lost, notify.Committed
+			if change != nil {
+				change(ev)
+			}
+		})
+	}
+	degraded := func(at float64, node string) notify.Event {
+		return notify.Event{ID: "3", Service: "orders", Instance: "orders-3", Verdict: notify.Degraded, Outcome: notify.Committed,
+			CaughtAt: sec(at), Place: notify.Place{Node: node, Slot: slot}, Count: 1}
+	}
+	tests := []struct {
+		name       string
+		event      notify.Event
+		unwatched  bool
+		timeline   []watch.Entry
+		others     events
+		cause      incident.Cause
+		confidence incident.Confidence
+		rows       []string // what the evidence must say
+	}{
+		// failover
+		{name: "failover", event: overlap(nil), timeline: []watch.Entry{down(-4, 1), failover(-2)},
+			cause: incident.Failover, confidence: incident.High, rows: []string{"failover at -2", "2s before the event", "down at -4"}},
+		{name: "failover seen after the event", event: overlap(nil), timeline: []watch.Entry{failover(0.9)},
+			cause: incident.Failover, confidence: incident.High, rows: []string{"900ms after the event"}},
+		{name: "failover, old master silent", event: overlap(nil), timeline: []watch.Entry{down(-4, 0), failover(-2)},
+			cause: incident.Failover, confidence: incident.Medium, rows: []string{"died or was cut off"}},
+		{name: "failover, old master back as a new process", event: overlap(nil),
+			timeline: []watch.Entry{down(-4, 1), failover(-2), up(-5, 8, 0), restart(8)},
+			cause:    incident.Failover, confidence: incident.High},
+		{name: "failover before the lock was granted", event: overlap(nil), timeline: []watch.Entry{failover(-20)},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "failover after the event", event: overlap(nil), timeline: []watch.Entry{failover(30)},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "granted by the new master", event: overlap(func(ev *notify.Event) { ev.Place.Node = newMaster }),
+			timeline: []watch.Entry{failover(-4.9)}, cause: incident.Unknown, confidence: incident.Low},
+		{name: "failover of another shard", event: overlap(nil),
+			timeline: []watch.Entry{entry(watch.Failover, -2, func(e *watch.Entry) { e.Node, e.Peer, e.Shard = elsewhere, "10.0.0.8:1", "0-5460" })},
+			cause:    incident.Unknown, confidence: incident.Low},
+		{name: "renewed since the failover", event: overlap(func(ev *notify.Event) {
+			ev.AcquiredAt, ev.Deadline = sec(-60), sec(26)
+		}), timeline: []watch.Entry{failover(-30)}, cause: incident.Unknown, confidence: incident.Low},
+		{name: "lost at the release", event: overlap(func(ev *notify.Event) {
+			ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.Lost, notify.Committed, ""
+		}), timeline: []watch.Entry{down(-4, 1), failover(-2)}, cause: incident.Failover, confidence: incident.High},
+		{name: "failover without a word of the holder", event: overlap(func(ev *notify.Event) {
+			ev.Verdict, ev.HolderAtConflict, ev.Loss = notify.Overlap, notify.HolderUnknown, ""
+		}), timeline: []watch.Entry{down(-4, 1), failover(-2)}, cause: incident.Failover, confidence: incident.Medium},
+
+		// restart with loss
+		{name: "restart", event: overlap(nil), timeline: []watch.Entry{restart(-2)},
+			cause: incident.Restart, confidence: incident.High, rows: []string{"restart at -2"}},
+		{name: "restart before a failover", event: overlap(nil), timeline: []watch.Entry{restart(-3), failover(-1)},
+			cause: incident.Restart, confidence: incident.High},
+		{name: "restart that kept its keys", event: overlap(nil), timeline: []watch.Entry{
+			entry(watch.Restart, -2, func(e *watch.Entry) {
+				e.Numbers = map[string]int64{watch.WasMaster: 1, watch.KeysBefore: 10, watch.KeysAfter: 10}
+			})}, cause: incident.Restart, confidence: incident.Medium},
+		{name: "restart of a replica", event: overlap(nil), timeline: []watch.Entry{
+			entry(watch.Restart, -2, func(e *watch.Entry) { e.Node = newMaster })}, cause: incident.Unknown, confidence: incident.Low},
+		{name: "restart of another shard", event: overlap(nil), timeline: []watch.Entry{on(elsewhere, restart(-2))},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "process gone and not back", event: overlap(unrenewed), timeline: []watch.Entry{down(-20, 1)},
+			cause: incident.Restart, confidence: incident.Medium, rows: []string{"not seen to come back"}},
+
+		// eviction
+		{name: "eviction", event: overlap(nil), timeline: []watch.Entry{evicted(-1)},
+			cause: incident.Eviction, confidence: incident.Medium, rows: []string{"eviction at -1", "does not tell which"}},
+		{name: "eviction elsewhere", event: overlap(nil), timeline: []watch.Entry{on(elsewhere, evicted(-1))},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "eviction long before", event: overlap(nil), timeline: []watch.Entry{evicted(-9)},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "eviction of one who did not renew", event: overlap(unrenewed), timeline: []watch.Entry{evicted(-15)},
+			cause: incident.Unknown, confidence: incident.Low},
+
+		// partition
+		{name: "old master lived on", event: overlap(nil), timeline: []watch.Entry{down(-4, 0), failover(-2), up(-6, 9, 1)},
+			cause: incident.Partition, confidence: incident.High, rows: []string{"failover at -2", "up at 9"}},
+		{name: "two masters", event: overlap(nil), timeline: []watch.Entry{failover(-2),
+			entry(watch.Split, -1.5, func(e *watch.Entry) { e.Peer = newMaster })},
+			cause: incident.Partition, confidence: incident.High, rows: []string{"split at -1.5"}},
+		{name: "cut off for a while", event: overlap(unrenewed), timeline: []watch.Entry{up(-38, -10, 1)},
+			cause: incident.Partition, confidence: incident.High, rows: []string{"up at -10"}},
+		{name: "still cut off", event: overlap(unrenewed), timeline: []watch.Entry{down(-30, 0)},
+			cause: incident.Partition, confidence: incident.Medium, rows: []string{"when it answers again"}},
+		{name: "too short a silence", event: overlap(unrenewed), timeline: []watch.Entry{up(-22, -20, 1)},
+			cause: incident.Partition, confidence: incident.Medium, rows: []string{"no failover, restart, eviction or partition"}},
+		{name: "a silence takes no lock away", event: overlap(nil), timeline: []watch.Entry{up(-25, -1, 1)},
+			cause: incident.Unknown, confidence: incident.Low, rows: []string{"up at -1"}},
+		{name: "cut off from the holder alone", event: overlap(unrenewed),
+			cause: incident.Partition, confidence: incident.Medium, rows: []string{"renewals went without an answer", "answered guard-monitor"}},
+		{name: "cut off, unwatched", event: overlap(unrenewed), unwatched: true,
+			cause: incident.Unknown, confidence: incident.Low, rows: []string{"not among the nodes"}},
+
+		// overrun
+		{name: "overrun", event: overlap(expired), cause: incident.Overrun, confidence: incident.High,
+			rows: []string{"did not renew it until", "answered guard-monitor"}},
+		{name: "overrun, unwatched", event: overlap(expired), unwatched: true, cause: incident.Overrun, confidence: incident.Medium,
+			rows: []string{"not among the nodes"}},
+		{name: "overrun, Redis not well either", event: overlap(expired), timeline: []watch.Entry{failover(-30)},
+			cause: incident.Overrun, confidence: incident.Medium, rows: []string{"failover at -30"}},
+		{name: "overrun of a short lock", event: overlap(func(ev *notify.Event) {
+			expired(ev)
+			ev.TTL, ev.AcquiredAt, ev.Deadline = time.Second, sec(-3), sec(-2.1)
+		}), cause: incident.Overrun, confidence: incident.Medium},
+		{name: "held for too long", event: overlap(func(ev *notify.Event) { ev.Verdict, ev.Loss = notify.Lost, notify.LossMaxHold }),
+			cause: incident.Overrun, confidence: incident.High, rows: []string{"longer than its limit"}},
+		{name: "overrun told by an older library", event: overlap(func(ev *notify.Event) {
+			expired(ev)
+			ev.Loss, ev.Deadline = "", time.Time{}
+		}), cause: incident.Overrun, confidence: incident.Low},
+
+		// somebody else wrote
+		{name: "bypass", event: overlap(intruded), cause: incident.Bypass, confidence: incident.Medium,
+			rows: []string{"somebody wrote without a valid lock", "answered guard-monitor", "no other holder"}},
+		{name: "bypass, unwatched", event: overlap(intruded), unwatched: true, cause: incident.Unknown, confidence: incident.Low},
+		{name: "bypass, watcher blind", event: overlap(intruded), timeline: []watch.Entry{entry(watch.Watching, -3, nil)},
+			cause: incident.Unknown, confidence: incident.Low, rows: []string{"watching at -3"}},
+		{name: "failover may have let one through", event: overlap(intruded), timeline: []watch.Entry{failover(-2)},
+			cause: incident.Failover, confidence: incident.Low, rows: []string{"nobody has reported", "failover at -2"}},
+		{name: "late holder after a failover", event: overlap(func(ev *notify.Event) {
+			intruded(ev)
+			ev.Place.Node = newMaster
+		}), timeline: []watch.Entry{down(-6, 1), failover(-5.5)},
+			others: events{other(func(ev *notify.Event) { ev.AcquiredAt, ev.CaughtAt = sec(-12), sec(1) })},
+			cause:  incident.Failover, confidence: incident.High, rows: []string{"order:1", "failover at -5.5"}},
+		{name: "late holder that overran", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
+			expired(ev)
+			ev.Outcome = notify.Committed
+		})}, cause: incident.Overrun, confidence: incident.High, rows: []string{"did not renew it until"}},
+		{name: "another holder that wrote nothing", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
+			expired(ev)
+		})}, cause: incident.Bypass, confidence: incident.Medium},
+		{name: "a holder of another key", event: overlap(intruded), others: events{other(func(ev *notify.Event) { ev.Key = "order:2" })},
+			cause: incident.Bypass, confidence: incident.Medium},
+		{name: "a holder long before", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
+			ev.AcquiredAt, ev.CaughtAt = sec(-80), sec(-60)
+		})}, cause: incident.Bypass, confidence: incident.Medium},
+		{name: "degraded peer", event: overlap(intruded), others: events{degraded(-3, oldMaster)},
+			cause: incident.DegradedPeer, confidence: incident.Medium, rows: []string{"orders-3", "3s before the event"}},
+		{name: "degraded peer of another shard", event: overlap(intruded), others: events{degraded(-3, elsewhere)},
+			cause: incident.Bypass, confidence: incident.Medium},
+		{name: "degraded long ago", event: overlap(intruded), others: events{degraded(-300, oldMaster)},
+			cause: incident.Bypass, confidence: incident.Medium},
+		{name: "not held, and a peer was degraded", event: overlap(nil), timeline: []watch.Entry{failover(-2)},
+			others: events{degraded(-3, oldMaster)}, cause: incident.Failover, confidence: incident.High},
+
+		// degraded
+		{name: "degraded", event: degraded(0, oldMaster), cause: incident.DegradedPeer, confidence: incident.High},
+		{name: "degraded by a dead node", event: degraded(0, oldMaster), timeline: []watch.Entry{down(-3, 1), failover(-1)},
+			cause: incident.Failover, confidence: incident.Medium},
+		{name: "degraded, evictions", event: degraded(0, oldMaster), timeline: []watch.Entry{evicted(-3)},
+			cause: incident.DegradedPeer, confidence: incident.High},
+
+		// unknown
+		{name: "gone with Redis healthy", event: overlap(nil), cause: incident.Unknown, confidence: incident.Low,
+			rows: []string{"before its time was up", "answered guard-monitor"}},
+		{name: "unwatched", event: overlap(nil), unwatched: true, timeline: []watch.Entry{failover(-2)},
+			cause: incident.Unknown, confidence: incident.Low, rows: []string{"not among the nodes"}},
+		{name: "unknown commit", event: overlap(func(ev *notify.Event) {
+			ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.UnknownCommit, notify.Unknown, "", ""
+		}), timeline: []watch.Entry{failover(-2)}, cause: incident.Unknown, confidence: incident.Low, rows: []string{"COMMIT"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := incident.Facts{Event: tt.event, Watched: !tt.unwatched, Cluster: "main", SeenAt: sec(60), From: sec(-600),
+				Timeline: tt.timeline, Others: tt.others}
+			x := incident.Explain(f)
+			var text strings.Builder
+			for _, e := range x.Evidence {
+				fmt.Fprintf(&text, "%s %s %s\n", e.At.Format("05.000"), e.Node, e.Text)
+				if e.Text == "" || e.At.IsZero() {
+					t.Errorf("empty row %+v", e)
+				}
+			}
+			if x.Cause != tt.cause || x.Confidence != tt.confidence {
+				t.Errorf("%s (%s), want %s (%s)\n%s", x.Cause, x.Confidence, tt.cause, tt.confidence, text.String())
+			}
+			for _, row := range tt.rows {
+				if !strings.Contains(text.String(), row) {
+					t.Errorf("the evidence lacks %q:\n%s", row, text.String())
+				}
+			}
+			if x.NextStep == "" || len(x.Evidence) == 0 {
+				t.Errorf("no next step or no evidence: %+v", x)
+			}
+		})
+	}
+}
+
+// TestExplainKnowsItsLimits: what was not looked at is not called healthy.
+func TestExplainKnowsItsLimits(t *testing.T) {
+	for name, f := range map[string]incident.Facts{
+		"not looked at since": {SeenAt: sec(-3), From: sec(-600)},
+		"never looked at":     {From: sec(-600)},
+		"timeline too short":  {SeenAt: sec(60), From: sec(-2)},
+	} {
+		f.Event, f.Watched, f.Cluster = overlap(intruded), true, "main"
+		if x := incident.Explain(f); x.Cause != incident.Unknown {
+			t.Errorf("%s: %s %+v, want unknown", name, x.Cause, x.Evidence)
+		}
+	}
+}
+
+func TestExplainAnything(t *testing.T) {
+	for _, ev := range []notify.Event{{}, {Verdict: notify.Overlap}, {Verdict: "new", CaughtAt: caught, TTL: 1 << 62},
+		overlap(func(ev *notify.Event) { ev.AcquiredAt, ev.Deadline = sec(1e9), time.Time{} })} {
+		if x := incident.Explain(incident.Facts{Event: ev, Watched: true, Timeline: []watch.Entry{{}, failover(0)}}); x.Cause == "" {
+			t.Errorf("no cause for %+v", ev)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package incident
+
+import (
+	"context"
+	"time"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// batch is how many events are worked on at once.
+const batch = 500
+
+// group puts new events into incidents, the oldest first.
+func (t *Tracker) group(ctx context.Context, now time.Time) error {
+	for {
+		events, err := t.cfg.Store.Ungrouped(ctx, batch)
+		if err != nil {
+			return err
+		}
+		due := 0
+		for due < len(events) && !events[due].At.After(now.Add(-t.cfg.Settle)) {
+			due++
+		}
+		if due == 0 {
+			return nil
+		}
+		if err := t.groupBatch(ctx, now, events[:due]); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Received) error {
+	d := t.desk(now)
+	var tell []Received
+	for _, r := range events {
+		x, err := d.explain(ctx, r)
+		if err != nil {
+			return err
+		}
+		i, err := d.place(ctx, x)
+		if err != nil {
+			return err
+		}
+		i.count(now, t.cfg.Fresh, int64(r.Event.Count))
+		if tells(r.Event) {
+			tell = append(tell, r)
+		}
+	}
+	if err := d.save(ctx); err != nil {
+		return err
+	}
+	return t.retell(ctx, now, tell)
+}
+
+// count moves an incident's state on by n failures.
+func (i *Incident) count(now time.Time, fresh time.Duration, n int64) {
+	i.Rate.add(now, n)
+	switch {
+	case i.Rate.escalates():
+		i.State = Escalating
+	case i.State == Escalating || now.Sub(i.OpenedAt) >= fresh:
+		i.State = Ongoing
+	}
+}
+
+// tells reports whether an event can explain others: who lost a lock and wrote
+// all the same, and who works without one.
+func tells(ev notify.Event) bool {
+	switch ev.Verdict {
+	case notify.Degraded, notify.UnknownCommit:
+		return true
+	case notify.Lost:
+		return ev.Outcome == notify.Committed || ev.Outcome == notify.Unknown
+	case notify.Overlap:
+	}
+	return false
+}
+
+// retell explains the earlier events again that news may explain.
+func (t *Tracker) retell(ctx context.Context, now time.Time, news []Received) error {
+	keys, services := make(map[string]bool), make(map[string]bool)
+	for _, r := range news {
+		if r.Event.Verdict == notify.Degraded {
+			services[r.Event.Service] = true
+		} else {
+			keys[r.Event.Key] = true
+		}
+	}
+	if len(keys)+len(services) == 0 {
+		return nil
+	}
+	return t.again(ctx, now, func(ev notify.Event) bool {
+		return ev.Verdict == notify.Overlap && (keys[ev.Key] || services[ev.Service])
+	})
+}

@@ -1,0 +1,113 @@
+package incident
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// degradedFor is how long an instance is taken to work without the lock after it
+// has said so.
+const degradedFor = time.Minute
+
+// intruder explains a row that was written while the reporting caller held the
+// lock, and Redis says that it did: by whom?
+func (f Facts) intruder() Explanation {
+	rows := []Evidence{f.itself()}
+	if x, ok := f.lateHolder(rows); ok {
+		return x
+	}
+	if x, ok := f.peer(rows); ok {
+		return x
+	}
+	w := f.predecessor()
+	if x, found := f.fault(w); found {
+		rows = append(rows, Evidence{At: f.Event.CaughtAt, Node: f.Event.Instance,
+			Text: "nobody has reported to have lost the lock on this key, but what follows may have taken it from an earlier holder"})
+		return Explanation{Cause: x.cause, Confidence: Low, Evidence: append(rows, f.rows(x)...)}
+	}
+	health, healthy := f.health(w)
+	rows = append(rows, health)
+	if !healthy {
+		return f.unknown(rows...)
+	}
+	rows = append(rows, Evidence{At: f.Event.CaughtAt,
+		Text: "no other holder of this key has reported to have lost the lock, and no instance of " + quote(f.Event.Service) + " to work without it"})
+	return Explanation{Cause: Bypass, Confidence: Medium, Evidence: rows}
+}
+
+// predecessor is when an earlier holder may have lost the lock and still have
+// believed in it when the row was written.
+func (f Facts) predecessor() window {
+	ev := f.Event
+	from := ev.AcquiredAt
+	if from.IsZero() {
+		from = ev.CaughtAt
+	}
+	return window{from.Add(-ev.TTL), ev.CaughtAt}
+}
+
+// lateHolder finds another holder of the key who reports to have lost the lock
+// and yet to have written: whatever took the lock from him explains both.
+func (f Facts) lateHolder(rows []Evidence) (Explanation, bool) {
+	for _, other := range f.Others {
+		wrote := other.Outcome == notify.Committed || other.Outcome == notify.Unknown
+		if other.Key != f.Event.Key || other.ID == f.Event.ID || other.Verdict == notify.Degraded || !wrote ||
+			other.Owner == f.Event.Owner || !f.together(other) {
+			continue
+		}
+		his := f
+		his.Event, his.Others = other, nil
+		x := his.explain()
+		x.Evidence = append(rows, x.Evidence...)
+		return x, true
+	}
+	return Explanation{}, false
+}
+
+// together reports whether two holders were at work at the same time.
+func (f Facts) together(other notify.Event) bool {
+	a, b := f.Event, other
+	return !a.AcquiredAt.After(b.CaughtAt.Add(skew)) && !b.AcquiredAt.After(a.CaughtAt.Add(skew))
+}
+
+// peer finds an instance that said that it works without the lock.
+func (f Facts) peer(rows []Evidence) (Explanation, bool) {
+	for _, d := range f.Others {
+		if d.Verdict != notify.Degraded || d.Service != f.Event.Service || !f.sameShard(d) ||
+			d.CaughtAt.Before(f.predecessor().from.Add(-degradedFor)) || d.CaughtAt.After(f.Event.CaughtAt.Add(skew)) {
+			continue
+		}
+		rows = append(rows, Evidence{At: d.CaughtAt, Node: d.Instance, Text: fmt.Sprintf(
+			"instance %s began, or ceased, to work without the lock, %s: it could not ask %s",
+			quote(d.Instance), f.before(d.CaughtAt), d.Place.Node)})
+		return Explanation{Cause: DegradedPeer, Confidence: Medium, Evidence: rows}, true
+	}
+	return Explanation{}, false
+}
+
+// sameShard reports whether a degraded event can be about this event's key.
+func (f Facts) sameShard(d notify.Event) bool {
+	a, b := f.Event.Place, d.Place
+	if a.Node == b.Node {
+		return true
+	}
+	for _, e := range f.Timeline {
+		if f.concerns(e) && (e.Node == b.Node || e.Peer == b.Node) {
+			return true
+		}
+	}
+	return d.Key == f.Event.Key
+}
+
+// degraded explains why an instance works without the lock.
+func (f Facts) degraded() Explanation {
+	rows := []Evidence{f.itself()}
+	w := window{f.Event.CaughtAt.Add(-degradedFor), f.Event.CaughtAt}
+	if x, found := f.fault(w); found && x.cause != Eviction {
+		return Explanation{Cause: x.cause, Confidence: Medium, Evidence: append(rows, f.rows(x)...)}
+	}
+	health, _ := f.health(w)
+	return Explanation{Cause: DegradedPeer, Confidence: High, Evidence: append(rows, health)}
+}

@@ -1,0 +1,82 @@
+package incident
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// listen makes an incident of every service that has fallen silent, and ends it
+// when the service is heard again. That nobody can be heard is not the
+// services' fault: the time without a broker does not count.
+func (t *Tracker) listen(ctx context.Context, now time.Time) error {
+	if !t.cfg.Listening() {
+		t.heardAll = time.Time{}
+		return nil
+	}
+	if t.heardAll.IsZero() {
+		t.heardAll = now
+	}
+	beats, err := t.cfg.Store.Heartbeats(ctx)
+	if err != nil {
+		return err
+	}
+	d := t.desk(now)
+	known := make(map[string]bool)
+	for _, h := range beats {
+		known[h.Service] = true
+		if err := d.heard(ctx, h); err != nil {
+			return err
+		}
+	}
+	open, err := t.cfg.Store.OpenIncidents(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range open { // of services that were taken out of service
+		if i.Cause == HeartbeatSilent && !known[i.Service] {
+			d.incidents[i.ID] = &i
+			d.resolve(&i)
+		}
+	}
+	return d.save(ctx)
+}
+
+// heard judges a service by its last heartbeat.
+func (d *desk) heard(ctx context.Context, h Heartbeat) error {
+	key := GroupKey(h.Service, HeartbeatSilent, "", "")
+	i, err := d.last(ctx, key)
+	if err != nil {
+		return err
+	}
+	since := h.ReceivedAt
+	if d.heardAll.After(since) {
+		since = d.heardAll
+	}
+	open := i != nil && i.State.Open()
+	silent := d.now.Sub(since) > max(d.cfg.SilentAfter, 3*h.Every)
+	switch {
+	case open && h.ReceivedAt.After(i.OpenedAt):
+		d.resolve(i)
+		return nil
+	case open || !silent:
+		return nil
+	case i == nil || d.now.Sub(i.ResolvedAt) > d.cfg.Regress:
+		i = d.begin(h.Service, HeartbeatSilent, key, h.ReceivedAt)
+	default:
+		d.reopen(i)
+	}
+	i.SeenAt = d.now
+	i.believe(Explanation{Cause: HeartbeatSilent, Confidence: High, Evidence: d.silence(h), NextStep: silentStep})
+	d.changed[i.ID] = true
+	return nil
+}
+
+func (d *desk) silence(h Heartbeat) []Evidence {
+	return []Evidence{
+		{At: h.ReceivedAt, Node: h.Instance, Text: fmt.Sprintf(
+			"the last heartbeat of %s came at %s from instance %s, which beats every %v",
+			quote(h.Service), clock(h.ReceivedAt), quote(h.Instance), h.Every)},
+		{At: d.now, Text: fmt.Sprintf("guard-monitor has read its queue without a break since %s, and heard no other instance of it", clock(d.heardAll))},
+	}
+}

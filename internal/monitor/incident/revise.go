@@ -1,0 +1,206 @@
+package incident
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/belaygo/belay/internal/monitor/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+// revise explains recent events again after something was seen to happen to
+// Redis: the event often comes first.
+func (t *Tracker) revise(ctx context.Context, now time.Time) error {
+	news := make(map[string]bool) // clusters
+	last := t.entry
+	for {
+		entries, err := t.cfg.Store.TimelineAfter(ctx, last)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			last = e.ID
+			if explains(e.Kind) && now.Sub(e.At) < lookBack {
+				news[e.Cluster] = true
+			}
+		}
+		if len(entries) == 0 {
+			break
+		}
+	}
+	if len(news) > 0 {
+		err := t.again(ctx, now, func(ev notify.Event) bool {
+			if t.cfg.Locator == nil {
+				return false
+			}
+			at, ok := t.cfg.Locator.Locate(ev.Place)
+			return ok && news[at.Cluster]
+		})
+		if err != nil {
+			return err
+		}
+	}
+	t.entry = last
+	return nil
+}
+
+// explains reports whether entries of a kind bear on explanations.
+func explains(k watch.Kind) bool {
+	switch k {
+	case watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Eviction, watch.Watching:
+		return true
+	case watch.Agreed, watch.Resharding, watch.Policy, watch.LinkDown, watch.LinkUp, watch.ClusterDown,
+		watch.ClusterOK, watch.Coverage, watch.Joined, watch.Left:
+	}
+	return false
+}
+
+// maxAgain bounds the events that are explained again at once, the newest of
+// which are left as they are.
+const maxAgain = 50_000
+
+// again explains the recent events that are chosen, and moves those for which
+// the answer is another. Whole incidents keep their identity.
+func (t *Tracker) again(ctx context.Context, now time.Time, chosen func(notify.Event) bool) error {
+	moved := make(map[string]map[string][]explained) // by old incident and new key
+	var seq int64
+	d := t.desk(now)
+	for seen := 0; seen < maxAgain; {
+		events, err := t.cfg.Store.GroupedSince(ctx, now.Add(-lookBack), seq, batch)
+		if err != nil {
+			return err
+		}
+		if len(events) == 0 {
+			break
+		}
+		for _, r := range events {
+			seen++
+			seq = r.Seq
+			if !chosen(r.Event) {
+				continue
+			}
+			if err := d.judge(ctx, r, moved); err != nil {
+				return err
+			}
+		}
+	}
+	for id, byKey := range moved {
+		if err := d.relocate(ctx, id, byKey); err != nil {
+			return err
+		}
+	}
+	return d.save(ctx)
+}
+
+// judge explains an event again and notes whether it belongs elsewhere.
+func (d *desk) judge(ctx context.Context, r Received, moved map[string]map[string][]explained) error {
+	i, err := d.incident(ctx, r.Incident)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x, err := d.explain(ctx, r)
+	if err != nil {
+		return err
+	}
+	if x.key == i.Key {
+		if was := i.Confidence; i.State.Open() {
+			i.believe(x.Explanation)
+			d.changed[i.ID] = d.changed[i.ID] || i.Confidence != was
+		}
+		return nil
+	}
+	if moved[i.ID] == nil {
+		moved[i.ID] = make(map[string][]explained)
+	}
+	x.Event = notify.Event{ // all that is needed below: there may be many
+		Service: x.Event.Service, CaughtAt: x.Event.CaughtAt, Place: x.Event.Place, Count: x.Event.Count,
+	}
+	if list := moved[i.ID][x.key]; len(list) > 0 && x.Confidence.weight() <= list[0].Confidence.weight() {
+		x.Evidence = nil
+	}
+	moved[i.ID][x.key] = append(moved[i.ID][x.key], x)
+	return nil
+}
+
+// relocate moves events out of an incident. If all of them have one new group,
+// the incident becomes that group's, or is merged into the one that is there.
+func (d *desk) relocate(ctx context.Context, id string, byKey map[string][]explained) error {
+	i := d.incidents[id]
+	total := 0
+	for _, list := range byKey {
+		total += len(list)
+	}
+	whole := int64(total) >= i.Events
+	if whole && len(byKey) == 1 {
+		for key, list := range byKey {
+			target, err := d.last(ctx, key)
+			if err != nil {
+				return err
+			}
+			if target == nil || !target.State.Open() {
+				d.retitle(i, key, list)
+				return nil
+			}
+		}
+	}
+	var target *Incident
+	for _, list := range byKey {
+		for _, x := range list {
+			var err error
+			if target, err = d.place(ctx, x); err != nil {
+				return err
+			}
+		}
+	}
+	if whole {
+		d.resolve(i)
+		i.MergedInto = target.ID
+		delete(d.latest, i.Key)
+		d.latest[i.Key] = nil
+	}
+	return nil
+}
+
+// retitle gives an incident another cause.
+func (d *desk) retitle(i *Incident, key string, list []explained) {
+	if d.latest[i.Key] == i {
+		d.latest[i.Key] = nil
+	}
+	x := list[0]
+	i.Key, i.Cause, i.Cluster, i.Shard, i.DocLink = key, x.Cause, x.cluster, x.shard, DocLink(x.Cause)
+	i.Confidence = ""
+	for _, x := range list {
+		if x.Evidence != nil {
+			i.believe(x.Explanation)
+		}
+	}
+	d.latest[key] = i
+	d.changed[i.ID] = true
+}
+
+// age resolves what has been quiet, and calms what no longer escalates.
+func (t *Tracker) age(ctx context.Context, now time.Time) error {
+	open, err := t.cfg.Store.OpenIncidents(ctx)
+	if err != nil {
+		return err
+	}
+	d := t.desk(now)
+	for _, i := range open {
+		d.incidents[i.ID] = &i
+		switch {
+		case i.Cause == HeartbeatSilent: // it ends with a heartbeat
+		case now.Sub(i.SeenAt) >= t.cfg.Quiet:
+			d.resolve(&i)
+		case i.State == Escalating:
+			if i.Rate.roll(now); !i.Rate.escalates() && i.Rate.Start.Equal(now) {
+				i.State = Ongoing
+				d.changed[i.ID] = true
+			}
+		}
+	}
+	return d.save(ctx)
+}
