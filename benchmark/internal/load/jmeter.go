@@ -1,0 +1,169 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/shop"
+)
+
+// ErrNoJMeter: JMeter is not installed.
+var ErrNoJMeter = errors.New("jmeter is missing: apt-get install --no-install-recommends jmeter")
+
+// JMeterConfig tells JMeter where things are.
+type JMeterConfig struct {
+	Dir      string // for its files
+	Root     string // of the repository, which has the test plan
+	Answered func(context.Context) (int, error)
+}
+
+// A JMeter sends requests by Apache JMeter, one thread per request.
+type JMeter struct {
+	cfg    JMeterConfig
+	path   string
+	before int // answers before the run that runs
+}
+
+// NewJMeter finds JMeter.
+func NewJMeter(_ context.Context, cfg JMeterConfig) (*JMeter, error) {
+	path, err := exec.LookPath("jmeter")
+	if err != nil {
+		return nil, ErrNoJMeter
+	}
+	return &JMeter{cfg: cfg, path: path}, nil
+}
+
+// Answered is how many answers have come.
+func (j *JMeter) Answered(ctx context.Context) (int, error) {
+	n, err := j.cfg.Answered(ctx)
+	return n - j.before, err
+}
+
+// Run sends all requests at once. They go to one address.
+func (j *JMeter) Run(ctx context.Context, requests []Request) ([]Sample, error) {
+	if len(requests) == 0 {
+		return nil, nil
+	}
+	var err error
+	if j.before, err = j.cfg.Answered(ctx); err != nil {
+		return nil, err
+	}
+	plan := filepath.Join(j.cfg.Dir, "requests.csv")
+	if err := writePlan(plan, requests); err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(requests[0].Addr)
+	if err != nil {
+		return nil, err
+	}
+	results := filepath.Join(j.cfg.Dir, "results.jtl")
+	if err := os.Remove(results); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if err := j.run(ctx, []string{
+		"-n", "-t", filepath.Join(j.cfg.Root, "benchmark", "jmeter", "table1.jmx"), "-l", results,
+		"-j", filepath.Join(j.cfg.Dir, "jmeter.log"),
+		"-Jhost=" + host, "-Jport=" + port, "-Jusers=" + strconv.Itoa(len(requests)), "-Jplan=" + plan,
+		"-Jsample_variables=answer", "-Jjmeter.save.saveservice.output_format=csv",
+		"-Jjmeter.save.saveservice.print_field_names=true", "-Jjmeter.save.saveservice.timestamp_format=ms",
+		"-Jjmeter.save.saveservice.assertion_results_failure_message=true",
+	}); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(results) //nolint:gosec // of this run
+	if err != nil {
+		return nil, fmt.Errorf("read jmeter's results: %w", err)
+	}
+	defer file.Close()
+	return parseResults(file)
+}
+
+func (j *JMeter) run(ctx context.Context, args []string) error {
+	cmd := exec.CommandContext(ctx, j.path, args...) //nolint:gosec // jmeter
+	cmd.Dir = j.cfg.Dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a shell script with a JVM
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("jmeter: %w\n%s", errors.Join(err, ctx.Err()), bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// writePlan writes what the threads send: a path, and whether to wait for the
+// accident first.
+func writePlan(path string, requests []Request) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	for _, r := range requests {
+		_ = w.Write([]string{r.Path, strconv.FormatBool(r.After != nil)})
+	}
+	w.Flush()
+	return os.WriteFile(path, b.Bytes(), 0o600)
+}
+
+// requestLabel is the name of the measured requests in the test plan.
+const requestLabel = "request"
+
+// parseResults reads JMeter's table of samples.
+func parseResults(in io.Reader) ([]Sample, error) {
+	rows := csv.NewReader(in)
+	head, err := rows.Read()
+	if err != nil {
+		return nil, fmt.Errorf("read jmeter's results: %w", err)
+	}
+	at := make(map[string]int)
+	for i, name := range head {
+		at[name] = i
+	}
+	for _, name := range []string{"timeStamp", "elapsed", "label", "responseCode", "success", "answer"} {
+		if _, ok := at[name]; !ok {
+			return nil, fmt.Errorf("jmeter's results have no column %s", name)
+		}
+	}
+	var samples []Sample
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return samples, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read jmeter's results: %w", err)
+		}
+		if row[at["label"]] != requestLabel {
+			continue
+		}
+		s, err := parseSample(row, at)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, s)
+	}
+}
+
+func parseSample(row []string, at map[string]int) (Sample, error) {
+	began, err1 := strconv.ParseInt(row[at["timeStamp"]], 10, 64)
+	elapsed, err2 := strconv.ParseInt(row[at["elapsed"]], 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return Sample{}, fmt.Errorf("read jmeter's results: %w", err)
+	}
+	s := Sample{At: time.UnixMilli(began), Latency: time.Duration(elapsed) * time.Millisecond}
+	s.Result = shop.Result(row[at["answer"]])
+	code, _ := strconv.Atoi(row[at["responseCode"]])
+	if s.Answer = checked(code, fmt.Appendf(nil, `{"result":%q}`, s.Result)); row[at["success"]] != "true" && s.Result != shop.Failed {
+		s.Answer = shop.Answer{Result: shop.Failed, Error: "jmeter's assertion failed"}
+	}
+	return s, nil
+}

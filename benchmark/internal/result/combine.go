@@ -1,0 +1,69 @@
+package result
+
+import (
+	"math"
+	"slices"
+)
+
+// Combine makes the figures of a method out of its rounds, of which there is at
+// least one.
+func Combine(method, operation string, rounds []Round) Method {
+	of := func(figure func(Round) float64) float64 { return Thousandths(median(rounds, figure)) }
+	count := func(figure func(Round) int) int {
+		return int(math.Round(median(rounds, func(r Round) float64 { return float64(figure(r)) })))
+	}
+	m := Method{
+		Method: method, Operation: operation, Rounds: rounds,
+		Succeeded:   count(func(r Round) int { return r.Succeeded }),
+		Intercepted: count(func(r Round) int { return r.FirstLayer + r.SecondLayer + r.Results["sold_out"] }),
+		Mean:        of(func(r Round) float64 { return r.Mean }),
+		P50:         of(func(r Round) float64 { return r.P50 }),
+		P95:         of(func(r Round) float64 { return r.P95 }),
+		P99:         of(func(r Round) float64 { return r.P99 }),
+		Throughput:  of(func(r Round) float64 { return r.Throughput }),
+		FirstLayer:  count(func(r Round) int { return r.FirstLayer }),
+		SecondLayer: count(func(r Round) int { return r.SecondLayer }),
+		SoldOut:     count(func(r Round) int { return r.Results["sold_out"] }),
+	}
+	for i, r := range rounds {
+		m.LockFailures += r.Results["intercepted"]
+		m.Duplicates += r.Duplicates
+		m.Oversold += r.Oversold
+		m.Lost += r.Lost
+		m.Errors += r.Results["error"]
+		m.EventsPublished += r.Published
+		m.EventsReceived += r.Received
+		m.MasterKilled = m.MasterKilled || r.Killed
+		if m.FirstError == "" {
+			m.FirstError = r.FirstError
+		}
+		widen(&m.Spread.Mean, r.Mean, i == 0)
+		widen(&m.Spread.Throughput, r.Throughput, i == 0)
+	}
+	return m
+}
+
+func widen(span *[2]float64, v float64, first bool) {
+	if first {
+		*span = [2]float64{v, v}
+		return
+	}
+	span[0], span[1] = min(span[0], v), max(span[1], v)
+}
+
+// median returns the middle one, or the mean of the two in the middle.
+func median(rounds []Round, figure func(Round) float64) float64 {
+	values := make([]float64, len(rounds))
+	for i, r := range rounds {
+		values[i] = figure(r)
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle]
+	}
+	return (values[middle-1] + values[middle]) / 2
+}
+
+// Thousandths leaves three decimals.
+func Thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }

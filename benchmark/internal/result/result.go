@@ -1,0 +1,191 @@
+// Package result is what runs leave behind: the JSON that reports are made from.
+package result
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/machine"
+)
+
+// The kinds of runs.
+const (
+	Table1    = "table1"
+	Sustained = "sustained"
+)
+
+// A Run is the whole of one run.
+type Run struct {
+	Kind     string            `json:"kind"`
+	Command  string            `json:"command"`
+	Started  time.Time         `json:"started"`
+	Complete bool              `json:"complete"` // false: interrupted, or still running
+	Machine  machine.Machine   `json:"machine"`
+	Settings map[string]string `json:"settings"` // what else decides the figures
+
+	Rows      int64  `json:"rows"`
+	Requests  int    `json:"requests"` // of a round; 0 in sustained
+	Instances int    `json:"instances"`
+	Rounds    int    `json:"rounds"` // that were run
+	Balance   string `json:"lb"`     // nginx or none
+	Load      string `json:"load"`   // built-in or jmeter
+
+	Methods  []Method  `json:"methods,omitempty"`
+	Targets  []Target  `json:"targets,omitempty"`
+	Timeline *Timeline `json:"timeline,omitempty"`
+	Steps    []Step    `json:"steps,omitempty"`
+	Problems []string  `json:"problems"` // why the exit status is 1
+}
+
+// A Method is what one method reached. Times, rates and counts are medians of
+// the rounds; duplicates, oversold, lost, errors, lock failures and events are
+// sums over all of them.
+type Method struct {
+	Method          string  `json:"method"`
+	Operation       string  `json:"operation"` // insert or update
+	Succeeded       int     `json:"succeeded"`
+	Intercepted     int     `json:"intercepted"`
+	Mean            float64 `json:"mean_ms"`
+	P50             float64 `json:"p50_ms"`
+	P95             float64 `json:"p95_ms"`
+	P99             float64 `json:"p99_ms"`
+	Throughput      float64 `json:"throughput_per_s"` // requests over the time from first request to last answer
+	FirstLayer      int     `json:"first_layer"`      // turned away by the lock
+	SecondLayer     int     `json:"second_layer"`     // refused by the database
+	SoldOut         int     `json:"sold_out"`
+	LockFailures    int     `json:"lock_failures"` // of the second layer, those that were a lock's failure
+	Duplicates      int     `json:"duplicates"`
+	Oversold        int     `json:"oversold"`
+	Lost            int     `json:"lost"` // told to be done, and not in the database
+	Errors          int     `json:"errors"`
+	EventsPublished int     `json:"events_published"` // stored in the outbox
+	EventsReceived  int     `json:"events_received"`  // in the store of guard-monitor
+	MasterKilled    bool    `json:"master_killed"`
+	Spread          Spread  `json:"spread"`
+	Rounds          []Round `json:"rounds"`
+	FirstError      string  `json:"first_error,omitempty"`
+}
+
+// Spread is the least and the greatest of the rounds.
+type Spread struct {
+	Mean       [2]float64 `json:"mean_ms"`
+	Throughput [2]float64 `json:"throughput_per_s"`
+}
+
+// A Round is one measurement of one method.
+type Round struct {
+	Round       int            `json:"round"`
+	Results     map[string]int `json:"results"`
+	Succeeded   int            `json:"succeeded"`
+	Mean        float64        `json:"mean_ms"`
+	P50         float64        `json:"p50_ms"`
+	P95         float64        `json:"p95_ms"`
+	P99         float64        `json:"p99_ms"`
+	Max         float64        `json:"max_ms"`
+	Throughput  float64        `json:"throughput_per_s"`
+	Killed      bool           `json:"master_killed"`
+	Duplicates  int            `json:"duplicates"`
+	Oversold    int            `json:"oversold"`
+	Lost        int            `json:"lost"`
+	Published   int            `json:"events_published"`
+	Received    int            `json:"events_received"`
+	Verdicts    map[string]int `json:"verdicts,omitempty"` // received events
+	FirstError  string         `json:"first_error,omitempty"`
+	FirstLayer  int            `json:"first_layer"`
+	SecondLayer int            `json:"second_layer"`
+}
+
+// A Timeline is every request of one round.
+type Timeline struct {
+	Method string  `json:"method"`
+	Round  int     `json:"round"`
+	Killed float64 `json:"killed_ms"` // when the master was killed; negative = never
+	Points []Point `json:"points"`
+}
+
+// A Point is one request.
+type Point struct {
+	Start   float64 `json:"start_ms"`
+	Latency float64 `json:"latency_ms"`
+	Result  string  `json:"result"`
+}
+
+// A Step is one point of a curve: a method under a constant load for some time.
+type Step struct {
+	Method      string         `json:"method"`
+	Keys        string         `json:"keys"`    // hot, uniform or zipf
+	Repeats     string         `json:"repeats"` // none, at-once or sequence
+	Concurrency int            `json:"concurrency"`
+	Seconds     float64        `json:"seconds"`
+	Requests    int64          `json:"requests"`
+	Throughput  float64        `json:"throughput_per_s"`
+	Mean        float64        `json:"mean_ms"`
+	P50         float64        `json:"p50_ms"`
+	P95         float64        `json:"p95_ms"`
+	P99         float64        `json:"p99_ms"`
+	Results     map[string]int `json:"results"`
+	Problems    []string       `json:"problems,omitempty"`
+	FirstError  string         `json:"first_error,omitempty"`
+	Killed      float64        `json:"killed_s"` // when a master was killed; negative = never
+	Series      []Slice        `json:"series"`
+}
+
+// A Slice is a short part of a step.
+type Slice struct {
+	At         float64 `json:"at_s"`
+	Throughput float64 `json:"throughput_per_s"`
+	P50        float64 `json:"p50_ms"`
+	P99        float64 `json:"p99_ms"`
+	Errors     int     `json:"errors"`
+}
+
+// A Target is a figure to reach.
+type Target struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Limit float64 `json:"limit"`
+	Least bool    `json:"least"` // the value must be at least the limit, not at most
+	Met   bool    `json:"met"`
+}
+
+// Write writes r to a file, in one piece.
+func (r *Run) Write(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode results: %w", err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".results-*")
+	if err != nil {
+		return fmt.Errorf("write results: %w", err)
+	}
+	_, err = temporary.Write(append(text, '\n'))
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+		return fmt.Errorf("write results: %w", err)
+	}
+	return nil
+}
+
+// Read reads what Write has written.
+func Read(path string) (*Run, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	if err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	var r Run
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("%s is not the JSON of a run: %w", path, err)
+	}
+	if r.Kind != Table1 && r.Kind != Sustained {
+		return nil, fmt.Errorf("%s is not the JSON of a run: kind is %q", path, r.Kind)
+	}
+	return &r, nil
+}

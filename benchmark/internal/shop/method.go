@@ -1,0 +1,71 @@
+package shop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Method is a way to let a business operation take effect once.
+type Method string
+
+// The methods. The paper measured the first four and, as its own, the fifth.
+const (
+	Pessimistic Method = "pessimistic"  // SELECT ... FOR UPDATE
+	Optimistic  Method = "optimistic"   // version column, tried again after a conflict
+	UniqueIndex Method = "unique-index" // the database alone
+	RedisLock   Method = "redis-lock"   // SET NX PX, compare and delete
+	Belay       Method = "belay"        // both layers, fail fast
+	BelayNoGate Method = "belay-nogate" // the same without the local gate
+	BelayStock  Method = "belay-stock"  // an update under the item's key, waiting
+)
+
+// Methods returns all methods in the order of the paper.
+func Methods() []Method {
+	return []Method{Pessimistic, Optimistic, UniqueIndex, RedisLock, Belay, BelayNoGate, BelayStock}
+}
+
+// Sells tells whether m sells stock; the others insert orders.
+func (m Method) Sells() bool { return m == Pessimistic || m == Optimistic || m == BelayStock }
+
+// Guarded tells whether m is Belay.
+func (m Method) Guarded() bool { return m == Belay || m == BelayNoGate || m == BelayStock }
+
+// Parameter is the name of the request parameter that m works on.
+func (m Method) Parameter() string {
+	if m.Sells() {
+		return "item"
+	}
+	return "order"
+}
+
+// Key is the name under which m locks what the request parameter names.
+func (m Method) Key(value string) string { return m.Parameter() + ":" + value }
+
+// ParseMethods reads a list of methods with commas between them; the empty list
+// means all.
+func ParseMethods(list string) ([]Method, error) {
+	if list == "" {
+		return Methods(), nil
+	}
+	var chosen []Method
+	for name := range strings.SplitSeq(list, ",") {
+		m := Method(strings.TrimSpace(name))
+		switch {
+		case !slices.Contains(Methods(), m):
+			return nil, fmt.Errorf("no method is called %q; there are %s", name, names())
+		case slices.Contains(chosen, m):
+			return nil, fmt.Errorf("method %q is named twice", name)
+		}
+		chosen = append(chosen, m)
+	}
+	return chosen, nil
+}
+
+func names() string {
+	var all []string
+	for _, m := range Methods() {
+		all = append(all, string(m))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,88 @@
+// Package shop is the business of the experiment: a table of orders, a table of
+// stock, and one implementation per method of the two operations on them. What
+// an operation does to the rows is the same for every method of its kind; only
+// what keeps it from taking effect twice differs.
+package shop
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+)
+
+// Schema creates the tables, statement by statement, with a semicolon after each.
+//
+//go:embed schema.sql
+var Schema string
+
+// An Order is what the insert methods write. Orders are numbered as time goes
+// by, as they are in most shops, so new ones come last in the unique index.
+type Order struct {
+	ID        int64
+	No        string
+	Item      int64
+	Amount    int
+	CreatedAt time.Time
+}
+
+// A Stock is what the selling methods write.
+type Stock struct {
+	ID        int64
+	Name      string
+	Remaining int
+	Version   dbguard.Version
+}
+
+// PlainStock is the same row to the methods that have to look after the version
+// themselves.
+type PlainStock struct {
+	ID        int64
+	Name      string
+	Remaining int
+	Version   int64
+}
+
+// TableName implements gorm's Tabler.
+func (PlainStock) TableName() string { return "stocks" }
+
+// ErrSoldOut: nothing is left.
+var ErrSoldOut = errors.New("shop: sold out")
+
+var errConflict = errors.New("shop: the row has changed")
+
+// NewOrder returns the order of a request.
+func NewOrder(no string) *Order { return &Order{No: no, Item: 7, Amount: 1} }
+
+// take sells one.
+func take(remaining *int) error {
+	if *remaining <= 0 {
+		return ErrSoldOut
+	}
+	*remaining--
+	return nil
+}
+
+// insertOrder is the business operation of the methods without Belay.
+func insertOrder(ctx context.Context, db *gorm.DB, o *Order) error {
+	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return tx.Create(o).Error })
+}
+
+// CleanUp removes the orders that a run has added to the seeded ones.
+func CleanUp(ctx context.Context, db *gorm.DB, seeded int64) error {
+	const chunk = 20_000
+	for {
+		done := db.WithContext(ctx).Exec("DELETE FROM orders WHERE id > ? LIMIT ?", seeded, chunk)
+		if done.Error != nil {
+			return fmt.Errorf("remove the orders of the run: %w", done.Error)
+		}
+		if done.RowsAffected < chunk {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/notify/outbox"
+)
+
+// openMonitor builds and starts guard-monitor, and waits until it takes events.
+func (s *Stage) openMonitor(ctx context.Context) error {
+	program := filepath.Join(s.dir, "guard-monitor")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/guard-monitor") //nolint:gosec // of this repository
+	build.Dir = s.root
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", errors.Join(err, ctx.Err()), bytes.TrimSpace(out))
+	}
+	v, err := newVhost(ctx, s.cfg.Servers)
+	if err != nil {
+		return err
+	}
+	s.amqp = v.url
+	s.later(v.close)
+
+	path := filepath.Join(s.dir, "monitor.db")
+	p, err := s.start("guard-monitor", []string{"BELAY_AMQP_URL=" + v.url}, program, "-db", path, "-listen", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	address, err := p.await(ctx, "listening on ")
+	if err != nil {
+		return err
+	}
+	err = poll(ctx, startLimit, "guard-monitor is healthy", func() (bool, error) {
+		return answers(ctx, address+"/healthz"), p.running()
+	})
+	if err != nil {
+		return err
+	}
+	if s.events, err = store.Open(ctx, path); err != nil {
+		return err
+	}
+	s.later(func(context.Context) error { return s.events.Close() })
+	return nil
+}
+
+// prepareEvents makes the outbox, and has the database note each event that
+// ever comes into it: the relay deletes them there.
+func (s *Stage) prepareEvents(ctx context.Context) error {
+	db, err := shop.OpenGorm(s.DB)
+	if err != nil {
+		return err
+	}
+	if err := outbox.Migrate(ctx, db); err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		"CREATE TABLE IF NOT EXISTS stored_events (id BIGINT AUTO_INCREMENT PRIMARY KEY, event_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL)",
+		"CREATE OR REPLACE TRIGGER belay_outbox_noted AFTER INSERT ON belay_outbox FOR EACH ROW INSERT INTO stored_events (event_id) VALUES (NEW.event_id)",
+		"DELETE FROM belay_outbox",
+		"DELETE FROM stored_events",
+	} {
+		if _, err := s.DB.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("prepare the tables of events: %w", err)
+		}
+	}
+	return nil
+}
+
+// Stored returns the ids of the events that came into the outbox after the
+// given position, and the new position.
+func (s *Stage) Stored(ctx context.Context, after int64) (ids []string, last int64, err error) {
+	rows, err := s.DB.QueryContext(ctx, "SELECT id, event_id FROM stored_events WHERE id > ? ORDER BY id", after)
+	if err != nil {
+		return nil, after, fmt.Errorf("read the stored events: %w", err)
+	}
+	defer rows.Close()
+	last = after
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&last, &id); err != nil {
+			return nil, after, fmt.Errorf("read the stored events: %w", err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, last, rows.Err()
+}
+
+// A Received is what the monitor has of some events.
+type Received struct {
+	Missing  []string       // ids that it has not
+	Verdicts map[string]int // events by verdict
+	Failures int            // lock failures that these events tell of: the sum of their counts
+}
+
+// Received reads from the monitor's own store.
+func (s *Stage) Received(ctx context.Context, ids []string) (Received, error) {
+	recent, err := s.events.Recent(ctx, store.MaxRecent)
+	if err != nil {
+		return Received{}, err
+	}
+	got := make(map[string]store.Received, len(recent))
+	for _, r := range recent {
+		got[r.Event.ID] = r
+	}
+	result := Received{Verdicts: make(map[string]int)}
+	for _, id := range ids {
+		r, ok := got[id]
+		if !ok {
+			result.Missing = append(result.Missing, id)
+			continue
+		}
+		result.Verdicts[string(r.Event.Verdict)]++
+		if v := r.Event.Verdict; v == "overlap" || v == "lost" {
+			result.Failures += int(r.Event.Count)
+		}
+	}
+	return result, nil
+}
+
+// findRoot returns the folder of the repository.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "scripts", "stack")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is not in the repository, whose scripts/stack is needed", dir)
+		}
+	}
+}
+
+// poll waits until done reports true.
+func poll(ctx context.Context, limit time.Duration, what string, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := done()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("it did not come about that %s: %w", what, ctx.Err())
+		}
+	}
+}
+
+// answers tells whether a page can be had.
+func answers(ctx context.Context, url string) bool {
+	_, err := page(ctx, url)
+	return err == nil
+}
+
+// number gets a page that is a number.
+func number(ctx context.Context, url string) (int, error) {
+	text, err := page(ctx, url)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(text)
+}
+
+func page(ctx context.Context, url string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSpace(url), nil)
+	if err != nil {
+		return "", err
+	}
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return string(body), err
+}

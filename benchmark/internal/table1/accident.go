@@ -1,0 +1,101 @@
+package table1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/stage"
+)
+
+// An accident is the death of a master in the middle of a round.
+type accident struct {
+	stage  *stage.Stage
+	master stage.Master
+	order  string // whose holder stands still
+	after  int    // answers before it happens
+
+	killed chan struct{} // closed once the master is dead
+	once   sync.Once
+	at     time.Time // when it died
+}
+
+func newAccident(s *stage.Stage, master stage.Master, order string, after int) *accident {
+	return &accident{stage: s, master: master, order: order, after: after, killed: make(chan struct{})}
+}
+
+// accidentLimit bounds each of its steps.
+const accidentLimit = 20 * time.Second
+
+// happen kills the master when a part of the requests has been answered and the
+// chosen request stands still with its lock. It lets that go on after another
+// instance has written the order. Whatever fails, no request is left waiting.
+func (a *accident) happen(ctx context.Context, answered func(context.Context) (int, error)) (err error) {
+	defer a.letGo()
+	defer func() {
+		e := a.control(ctx, http.MethodPost, "/resume?order="+a.order)
+		err = errors.Join(err, e)
+	}()
+	if err := a.control(ctx, http.MethodGet, "/held?order="+a.order); err != nil {
+		return fmt.Errorf("wait for the request that stands still: %w", err)
+	}
+	err = a.wait(ctx, fmt.Sprintf("%d requests are answered", a.after), func() (bool, error) {
+		n, err := answered(ctx)
+		return n >= a.after, err
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.master.Kill(); err != nil {
+		return err
+	}
+	a.at = time.Now()
+	a.letGo()
+	return a.wait(ctx, "another instance writes the order", func() (bool, error) {
+		var n int
+		err := a.stage.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE no = ?", a.order).Scan(&n)
+		return n > 0, err
+	})
+}
+
+func (a *accident) letGo() { a.once.Do(func() { close(a.killed) }) }
+
+func (a *accident) wait(ctx context.Context, what string, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, accidentLimit)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("it did not come about that %s: %w", what, ctx.Err())
+		}
+	}
+}
+
+// control asks the instance whose request stands still.
+func (a *accident) control(ctx context.Context, method, path string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), accidentLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+a.stage.Addrs[0]+path, nil)
+	if err != nil {
+		return err
+	}
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, response.Status)
+	}
+	return nil
+}

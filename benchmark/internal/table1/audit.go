@@ -1,0 +1,85 @@
+package table1
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/belaygo/belay/benchmark/internal/load"
+	"github.com/belaygo/belay/benchmark/internal/result"
+	"github.com/belaygo/belay/benchmark/internal/shop"
+)
+
+// stock is what the database has of an item.
+type stock struct{ remaining, version int64 }
+
+// prepare fills the shelf before a sale.
+func (e *experiment) prepare(ctx context.Context, m shop.Method, p *plan) (stock, error) {
+	if !m.Sells() {
+		return stock{}, nil
+	}
+	_, err := e.stage.DB.ExecContext(ctx, "UPDATE stocks SET remaining = ?, version = version + 1 WHERE id = ?", e.cfg.Stock, p.item)
+	if err != nil {
+		return stock{}, fmt.Errorf("fill the shelf: %w", err)
+	}
+	return e.stock(ctx, p.item)
+}
+
+func (e *experiment) stock(ctx context.Context, item int64) (s stock, err error) {
+	err = e.stage.DB.QueryRowContext(ctx, "SELECT remaining, version FROM stocks WHERE id = ?", item).
+		Scan(&s.remaining, &s.version)
+	if err != nil {
+		return s, fmt.Errorf("look at item %d: %w", item, err)
+	}
+	return s, nil
+}
+
+// auditSale compares what was sold with what has gone from the shelf. Every sale
+// counts the version up by one.
+func (e *experiment) auditSale(ctx context.Context, m shop.Method, p *plan, before stock, r *result.Round) error {
+	after, err := e.stock(ctx, p.item)
+	if err != nil {
+		return err
+	}
+	sold, gone, updates := int64(r.Succeeded), before.remaining-after.remaining, after.version-before.version
+	r.Oversold = int(max(0, sold-before.remaining))
+	// A request that ended in an error may have been done all the same.
+	if errors := int64(r.Results[string(shop.Failed)]); gone < sold || gone > sold+errors || updates < sold || updates > sold+errors {
+		r.Lost = int(max(1, sold-gone, sold-updates))
+		e.problem(m, r.Round, "%d sold, but %d gone from the shelf in %d updates", sold, gone, updates)
+	}
+	if r.Oversold > 0 || after.remaining < 0 {
+		e.problem(m, r.Round, "%d sold of %d", sold, before.remaining)
+	}
+	return nil
+}
+
+// auditOrders compares what users were told with the rows in the table.
+func (e *experiment) auditOrders(ctx context.Context, m shop.Method, p *plan, samples []load.Sample, r *result.Round) error {
+	rows, err := e.stage.DB.QueryContext(ctx, "SELECT no, COUNT(*) FROM orders WHERE no BETWEEN ? AND ? GROUP BY no",
+		p.orders[0], p.orders[len(p.orders)-1])
+	if err != nil {
+		return fmt.Errorf("count the orders: %w", err)
+	}
+	defer rows.Close()
+	distinct, all := 0, 0
+	for rows.Next() {
+		var no string
+		var n int
+		if err := rows.Scan(&no, &n); err != nil {
+			return fmt.Errorf("count the orders: %w", err)
+		}
+		distinct++
+		all += n
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("count the orders: %w", err)
+	}
+	// Who was told "done" twice has a duplicate, too, even if the table has not.
+	r.Duplicates = max(all-distinct, r.Succeeded-len(p.orders), 0)
+	r.Lost = max(0, r.Succeeded-all)
+	if r.Duplicates > 0 || r.Lost > 0 || all > r.Succeeded+r.Results[string(shop.Failed)] {
+		e.problem(m, r.Round, "%d requests were told that their order is placed; the table has %d orders, %d of them different",
+			r.Succeeded, all, distinct)
+	}
+	return nil
+}

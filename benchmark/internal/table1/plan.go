@@ -1,0 +1,87 @@
+package table1
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/belaygo/belay/benchmark/internal/load"
+	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/benchmark/internal/stage"
+)
+
+// A plan is what the users of a round send.
+type plan struct {
+	requests []load.Request
+	orders   []string  // inserted, each wanted twice
+	item     int64     // sold
+	accident *accident // nil = none
+}
+
+// newPlan plans a round. With a master, the accident happens to it.
+func (e *experiment) newPlan(ctx context.Context, m shop.Method, users int, master *stage.Master) (*plan, error) {
+	if m.Sells() {
+		return e.planSale(m, users), nil
+	}
+	p := new(plan)
+	for range (users + 1) / 2 {
+		p.orders = append(p.orders, e.nextOrder())
+	}
+	special := -1
+	if master != nil {
+		var err error
+		if special, err = e.planAccident(ctx, m, p, *master); err != nil {
+			return nil, err
+		}
+	}
+	for i := range users {
+		if i/2 == special {
+			continue // the first and the last of the requests
+		}
+		addr, path := e.stage.Route(i, orderPath(m, p.orders[i/2]))
+		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
+	}
+	return p, nil
+}
+
+// planAccident chooses an order whose lock is on master. The first request for
+// it holds the lock and stands still; the second goes to another instance once
+// the master is dead. It returns the index of the order.
+func (e *experiment) planAccident(ctx context.Context, m shop.Method, p *plan, master stage.Master) (int, error) {
+	for i, no := range p.orders {
+		there, err := master.Serves(ctx, m.Key(no))
+		if err != nil {
+			return 0, err
+		}
+		if !there || i*2+1 >= e.cfg.Users {
+			continue
+		}
+		p.accident = newAccident(e.stage, master, no, e.cfg.Users/4)
+		e.gate.set(p.accident.killed)
+		holder, other := 0, 1
+		addr, path := e.stage.Pin(holder, orderPath(m, no)+"&hold=1")
+		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
+		addr, path = e.stage.Pin(other, orderPath(m, no))
+		p.requests = append(p.requests, load.Request{Addr: addr, Path: path, After: p.accident.killed})
+		return i, nil
+	}
+	return 0, fmt.Errorf("none of the %d orders has its lock on %s", len(p.orders), master.Addr)
+}
+
+func (e *experiment) planSale(m shop.Method, users int) *plan {
+	p := &plan{item: 1 + rand.Int64N(e.cfg.Stage.Rows)}
+	for i := range users {
+		addr, path := e.stage.Route(i, "/"+string(m)+"?item="+strconv.FormatInt(p.item, 10))
+		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
+	}
+	return p
+}
+
+func orderPath(m shop.Method, no string) string { return "/" + string(m) + "?order=" + no }
+
+// nextOrder returns a new order number. It sorts after all that came before.
+func (e *experiment) nextOrder() string {
+	e.number++
+	return fmt.Sprintf("R%d-%09d", e.run.Started.Unix(), e.number)
+}

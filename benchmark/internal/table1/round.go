@@ -1,0 +1,148 @@
+package table1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/load"
+	"github.com/belaygo/belay/benchmark/internal/result"
+	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/benchmark/internal/stage"
+)
+
+// round measures one method once, and counts what it has done.
+func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Round, error) {
+	var none result.Round
+	if err := e.lateEvents(ctx); err != nil {
+		return none, err
+	}
+	if err := e.settle(ctx, m); err != nil {
+		return none, err
+	}
+	master, err := e.victim(ctx, m, n)
+	if err != nil {
+		return none, err
+	}
+	p, err := e.newPlan(ctx, m, e.cfg.Users, master)
+	if err != nil {
+		return none, err
+	}
+	before, err := e.prepare(ctx, m, p)
+	if err != nil {
+		return none, err
+	}
+	samples, err := e.send(ctx, m, n, p)
+	if err != nil {
+		return none, err
+	}
+
+	r := summarize(n, samples)
+	r.Killed = master != nil
+	if m.Sells() {
+		err = e.auditSale(ctx, m, p, before, &r)
+	} else {
+		err = e.auditOrders(ctx, m, p, samples, &r)
+	}
+	if err != nil {
+		return none, err
+	}
+	if p.accident != nil {
+		e.run.Timeline = timeline(m, n, samples, p.accident.at)
+		if r.Results[string(shop.Intercepted)] == 0 {
+			e.problem(m, n, "no lock failure was caught")
+		}
+		if err := e.stage.Cluster.Heal(ctx); err != nil {
+			return none, err
+		}
+	}
+	if m.Guarded() {
+		err = e.events(ctx, m, &r)
+	}
+	return r, errors.Join(err, e.stage.Running())
+}
+
+// victim chooses the master that will die, each round another one.
+func (e *experiment) victim(ctx context.Context, m shop.Method, n int) (*stage.Master, error) {
+	if m != shop.Belay {
+		return nil, nil
+	}
+	masters, err := e.stage.Cluster.Masters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &masters[n%len(masters)], nil
+}
+
+// send sends the requests, and lets the accident happen meanwhile.
+func (e *experiment) send(ctx context.Context, m shop.Method, n int, p *plan) ([]load.Sample, error) {
+	happened := make(chan error, 1)
+	if p.accident != nil {
+		go func() { happened <- p.accident.happen(ctx, e.load.Answered) }()
+	} else {
+		happened <- nil
+	}
+	samples, err := e.load.Run(ctx, p.requests)
+	if accident := <-happened; accident != nil && err == nil {
+		e.problem(m, n, "%v", accident)
+	}
+	if err == nil && len(samples) != len(p.requests) {
+		err = fmt.Errorf("%d requests were sent instead of %d", len(samples), len(p.requests))
+	}
+	return samples, err
+}
+
+// summarize makes the figures of a round.
+func summarize(n int, samples []load.Sample) result.Round {
+	r := result.Round{Round: n, Results: make(map[string]int)}
+	h := load.NewHistogram()
+	first, last := span(samples)
+	for _, s := range samples {
+		h.Add(s.Latency)
+		r.Results[string(s.Result)]++
+		if s.Result == shop.Failed && r.FirstError == "" {
+			r.FirstError = s.Error
+		}
+	}
+	r.Succeeded = r.Results[string(shop.Done)]
+	r.FirstLayer = r.Results[string(shop.Busy)]
+	r.SecondLayer = r.Results[string(shop.Duplicate)] + r.Results[string(shop.Intercepted)]
+	r.Mean = result.Thousandths(h.Mean())
+	r.P50, r.P95, r.P99, r.Max = h.Quantile(0.5), h.Quantile(0.95), h.Quantile(0.99), h.Quantile(1)
+	if took := last.Sub(first); took > 0 {
+		r.Throughput = result.Thousandths(float64(len(samples)) / took.Seconds())
+	}
+	return r
+}
+
+// span is the time from the first request to the last answer.
+func span(samples []load.Sample) (first, last time.Time) {
+	for i, s := range samples {
+		if i == 0 || s.At.Before(first) {
+			first = s.At
+		}
+		if end := s.At.Add(s.Latency); i == 0 || end.After(last) {
+			last = end
+		}
+	}
+	return first, last
+}
+
+func timeline(m shop.Method, n int, samples []load.Sample, killed time.Time) *result.Timeline {
+	first, _ := span(samples)
+	t := &result.Timeline{Method: string(m), Round: n, Killed: -1}
+	if !killed.IsZero() {
+		t.Killed = millis(killed.Sub(first))
+	}
+	for _, s := range samples {
+		t.Points = append(t.Points, result.Point{
+			Start: millis(s.At.Sub(first)), Latency: millis(s.Latency), Result: string(s.Result),
+		})
+	}
+	return t
+}
+
+func millis(d time.Duration) float64 {
+	return result.Thousandths(float64(d) / float64(time.Millisecond))
+}

@@ -1,0 +1,185 @@
+// Package table1 repeats the experiment of the paper: a crowd of users with one
+// request each, several instances, and while the locks of Belay are in use, one
+// Redis master dies. A request that holds a lock on that master then stands still
+// in its transaction until another instance has written the same order: a lock
+// failure that the database has to catch.
+//
+// Nothing is taken for granted: what was written is counted in the database,
+// what was reported in the store of guard-monitor.
+package table1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/load"
+	"github.com/belaygo/belay/benchmark/internal/machine"
+	"github.com/belaygo/belay/benchmark/internal/result"
+	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/benchmark/internal/stage"
+)
+
+// Config describes an experiment.
+type Config struct {
+	Stage   stage.Config
+	Methods []shop.Method
+	Users   int // requests of a round
+	Stock   int // items to sell
+	Rounds  int
+	JMeter  bool
+	JSON    string // results are written here after every round
+	Command string
+	Out     io.Writer
+}
+
+// ErrWrong: something was duplicated, oversold or lost, or an event is missing.
+var ErrWrong = errors.New("the experiment found faults")
+
+// requestLimit bounds one request.
+const requestLimit = 90 * time.Second
+
+// experiment is one run.
+type experiment struct {
+	cfg    Config
+	stage  *stage.Stage
+	load   loader
+	gate   *gate
+	run    *result.Run
+	rounds map[shop.Method][]result.Round
+	number int64 // of the last order
+
+	noted   int64       // position in the list of stored events
+	guarded shop.Method // the last one of Belay's that was measured: late events are its
+}
+
+// loader sends the requests of a round. The samples are in no certain order.
+type loader interface {
+	Run(ctx context.Context, requests []load.Request) ([]load.Sample, error)
+	Answered(ctx context.Context) (int, error) // how many so far
+}
+
+// Run runs the experiment. It returns what it has measured, also when it was
+// interrupted, and ErrWrong when it found faults.
+func Run(ctx context.Context, cfg Config) (run *result.Run, err error) {
+	e := &experiment{cfg: cfg, gate: new(gate), rounds: make(map[shop.Method][]result.Round)}
+	e.run = &result.Run{
+		Kind: result.Table1, Command: cfg.Command, Started: time.Now().UTC(),
+		Rows: cfg.Stage.Rows, Requests: cfg.Users, Instances: cfg.Stage.Instances,
+		Balance: balanceName(cfg.Stage.Nginx), Load: loadName(cfg.JMeter), Problems: []string{},
+		Settings: map[string]string{
+			"stock":                             strconv.Itoa(cfg.Stock),
+			"database connections per instance": strconv.Itoa(cfg.Stage.Pool),
+		},
+	}
+	if cfg.JMeter {
+		if err := e.gate.serve(ctx, &e.cfg.Stage.Control); err != nil {
+			return e.run, err
+		}
+		defer func() { err = errors.Join(err, e.gate.close()) }()
+	}
+	if e.stage, err = stage.Open(ctx, e.cfg.Stage); err != nil {
+		return e.run, err
+	}
+	defer func() { err = errors.Join(err, e.stage.Close()) }()
+	e.run.Machine = machine.Describe(ctx, e.stage.DB, e.stage.Cluster.Addrs[0])
+	e.load = &load.Burst{Limit: requestLimit}
+	if cfg.JMeter {
+		if e.load, err = newJMeter(ctx, e); err != nil {
+			return e.run, err
+		}
+	}
+	if err := e.all(ctx); err != nil {
+		return e.run, err
+	}
+	e.run.Complete = true
+	if err := e.write(); err != nil {
+		return e.run, err
+	}
+	if len(e.run.Problems) > 0 {
+		return e.run, fmt.Errorf("%w, %d in all; the first: %s", ErrWrong, len(e.run.Problems), e.run.Problems[0])
+	}
+	return e.run, nil
+}
+
+// all runs the rounds. Each begins with another method, so that none is always
+// the first or always after the same one.
+func (e *experiment) all(ctx context.Context) error {
+	if err := e.warmUp(ctx); err != nil {
+		return err
+	}
+	methods := e.cfg.Methods
+	for n := range e.cfg.Rounds {
+		for i := range methods {
+			m := methods[(i+n)%len(methods)]
+			r, err := e.round(ctx, m, n+1)
+			if err != nil {
+				return fmt.Errorf("%s, round %d: %w", m, n+1, err)
+			}
+			e.rounds[m] = append(e.rounds[m], r)
+			if m.Guarded() {
+				e.guarded = m
+			}
+			fmt.Fprintf(e.cfg.Out, "round %d/%d %-13s mean %6.1f ms, p99 %6.1f ms, %6.0f/s, succeeded %d%s\n",
+				n+1, e.cfg.Rounds, m, r.Mean, r.P99, r.Throughput, r.Succeeded, killedMark(r))
+			if err := e.write(); err != nil {
+				return err
+			}
+		}
+		e.run.Rounds = n + 1
+	}
+	if err := e.lateEvents(ctx); err != nil {
+		return err
+	}
+	return e.write()
+}
+
+func killedMark(r result.Round) string {
+	if !r.Killed {
+		return ""
+	}
+	return fmt.Sprintf(", a master killed, %d lock failures caught", r.Results[string(shop.Intercepted)])
+}
+
+// write brings the results up to date and writes them.
+func (e *experiment) write() error {
+	e.run.Methods = nil
+	for _, m := range e.cfg.Methods {
+		if rounds := e.rounds[m]; len(rounds) > 0 {
+			e.run.Methods = append(e.run.Methods, result.Combine(string(m), operation(m), rounds))
+		}
+	}
+	e.run.Targets = result.Ratios(e.run.Methods)
+	if e.cfg.JSON == "" {
+		return nil
+	}
+	return e.run.Write(e.cfg.JSON)
+}
+
+func (e *experiment) problem(m shop.Method, round int, format string, args ...any) {
+	e.run.Problems = append(e.run.Problems, fmt.Sprintf("%s, round %d: ", m, round)+fmt.Sprintf(format, args...))
+}
+
+func operation(m shop.Method) string {
+	if m.Sells() {
+		return "update"
+	}
+	return "insert"
+}
+
+func balanceName(nginx bool) string {
+	if nginx {
+		return "nginx"
+	}
+	return "none"
+}
+
+func loadName(jmeter bool) string {
+	if jmeter {
+		return "jmeter"
+	}
+	return "built-in"
+}

@@ -1,0 +1,7 @@
+package main
+
+import "context"
+
+func runSustained(context.Context, []string) error { return nil }
+func runCost(context.Context, []string) error      { return nil }
+func runReport(context.Context, []string) error    { return nil }
