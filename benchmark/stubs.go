@@ -4,4 +4,3 @@ import "context"
 
 func runSustained(context.Context, []string) error { return nil }
 func runCost(context.Context, []string) error      { return nil }
-func runReport(context.Context, []string) error    { return nil }

@@ -28,6 +28,7 @@ type Sample struct {
 // A Burst sends requests all at once.
 type Burst struct {
 	Limit    time.Duration // of one request
+	Ready    func()        // called when all users are connected; nil = nothing
 	answered atomic.Int64
 }
 
@@ -68,6 +69,9 @@ func (b *Burst) Run(ctx context.Context, requests []Request) ([]Sample, error) {
 			samples[i] = Sample{from, time.Since(from), answer}
 			b.answered.Add(1)
 		})
+	}
+	if b.Ready != nil {
+		b.Ready()
 	}
 	close(starting)
 	wg.Wait()

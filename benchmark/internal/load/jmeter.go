@@ -26,6 +26,7 @@ type JMeterConfig struct {
 	Dir      string // for its files
 	Root     string // of the repository, which has the test plan
 	Answered func(context.Context) (int, error)
+	Ready    func() // called before it is started
 }
 
 // A JMeter sends requests by Apache JMeter, one thread per request.
@@ -71,6 +72,7 @@ func (j *JMeter) Run(ctx context.Context, requests []Request) ([]Sample, error) 
 	if err := os.Remove(results); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
+	j.cfg.Ready()
 	if err := j.run(ctx, []string{
 		"-n", "-t", filepath.Join(j.cfg.Root, "benchmark", "jmeter", "table1.jmx"), "-l", results,
 		"-j", filepath.Join(j.cfg.Dir, "jmeter.log"),

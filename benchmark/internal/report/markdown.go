@@ -34,7 +34,7 @@ func writeTable1(b *strings.Builder, r *result.Run) {
 			fmt.Sprintf("%.0f [%.0f-%.0f]", m.Throughput, m.Spread.Throughput[0], m.Spread.Throughput[1]),
 			fmt.Sprintf("%.0f", m.P50), fmt.Sprintf("%.0f", m.P95), fmt.Sprintf("%.0f", m.P99),
 			count(m.FirstLayer), count(m.SecondLayer), count(m.LockFailures), count(m.Errors),
-			fmt.Sprintf("%d / %d", m.EventsPublished, m.EventsReceived), p.mean(), p.rate())
+			fmt.Sprintf("%d / %d", m.EventsPublished, m.EventsReceived), p.Mean(), p.Rate())
 	}
 	fmt.Fprintln(b)
 	writeTargets(b, r)

@@ -25,8 +25,11 @@ var publishedTable = map[string]published{
 
 func paper(method string) published { return publishedTable[method] }
 
-func (p published) mean() string { return orDash(p.meanMS, "%.0f") }
-func (p published) rate() string { return orDash(p.perSecond, "%.1f") }
+// Mean is the mean response in ms, as words.
+func (p published) Mean() string { return orDash(p.meanMS, "%.0f") }
+
+// Rate is the throughput, as words.
+func (p published) Rate() string { return orDash(p.perSecond, "%.1f") }
 
 func orDash(v float64, format string) string {
 	if v == 0 {

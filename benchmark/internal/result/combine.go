@@ -24,6 +24,10 @@ func Combine(method, operation string, rounds []Round) Method {
 		FirstLayer:  count(func(r Round) int { return r.FirstLayer }),
 		SecondLayer: count(func(r Round) int { return r.SecondLayer }),
 		SoldOut:     count(func(r Round) int { return r.Results["sold_out"] }),
+		CPU:         make(map[string]float64),
+	}
+	for group := range rounds[0].CPU {
+		m.CPU[group] = of(func(r Round) float64 { return r.CPU[group] })
 	}
 	for i, r := range rounds {
 		m.LockFailures += r.Results["intercepted"]

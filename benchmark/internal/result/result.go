@@ -68,6 +68,8 @@ type Method struct {
 	Spread          Spread  `json:"spread"`
 	Rounds          []Round `json:"rounds"`
 	FirstError      string  `json:"first_error,omitempty"`
+
+	CPU map[string]float64 `json:"cpu_ms"` // processor time of a round by kind of process
 }
 
 // Spread is the least and the greatest of the rounds.
@@ -97,6 +99,8 @@ type Round struct {
 	FirstError  string         `json:"first_error,omitempty"`
 	FirstLayer  int            `json:"first_layer"`
 	SecondLayer int            `json:"second_layer"`
+
+	CPU map[string]float64 `json:"cpu_ms"` // processor time by kind of process
 }
 
 // A Timeline is every request of one round.

@@ -27,6 +27,9 @@ func Results() []Result {
 	return []Result{Done, SoldOut, Busy, Duplicate, Intercepted, Failed}
 }
 
+// BySecondLayer tells whether it was the database that refused.
+func (r Result) BySecondLayer() bool { return r == Duplicate || r == Intercepted }
+
 // Refused tells whether the request was turned away as it should be.
 func (r Result) Refused() bool { return r != Done && r != Failed }
 

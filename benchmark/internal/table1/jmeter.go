@@ -10,5 +10,6 @@ import (
 func newJMeter(ctx context.Context, e *experiment) (loader, error) {
 	return load.NewJMeter(ctx, load.JMeterConfig{
 		Dir: e.stage.Dir(), Root: e.stage.Root(), Answered: e.stage.Answered,
+		Ready: func() { e.ready() },
 	})
 }

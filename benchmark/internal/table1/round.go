@@ -33,12 +33,16 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 	if err != nil {
 		return none, err
 	}
+	meter := e.stage.Meter(ctx)
+	var used map[string]time.Duration
+	e.ready = func() { used = meter.Read() }
 	samples, err := e.send(ctx, m, n, p)
 	if err != nil {
 		return none, err
 	}
 
 	r := summarize(n, samples)
+	r.CPU = meter.Since(used)
 	r.Killed = master != nil
 	if m.Sells() {
 		err = e.auditSale(ctx, m, p, before, &r)
@@ -101,13 +105,15 @@ func summarize(n int, samples []load.Sample) result.Round {
 	for _, s := range samples {
 		h.Add(s.Latency)
 		r.Results[string(s.Result)]++
+		if s.Result.BySecondLayer() {
+			r.SecondLayer++
+		}
 		if s.Result == shop.Failed && r.FirstError == "" {
 			r.FirstError = s.Error
 		}
 	}
 	r.Succeeded = r.Results[string(shop.Done)]
 	r.FirstLayer = r.Results[string(shop.Busy)]
-	r.SecondLayer = r.Results[string(shop.Duplicate)] + r.Results[string(shop.Intercepted)]
 	r.Mean = result.Thousandths(h.Mean())
 	r.P50, r.P95, r.P99, r.Max = h.Quantile(0.5), h.Quantile(0.95), h.Quantile(0.99), h.Quantile(1)
 	if took := last.Sub(first); took > 0 {

@@ -50,7 +50,8 @@ type experiment struct {
 	gate   *gate
 	run    *result.Run
 	rounds map[shop.Method][]result.Round
-	number int64 // of the last order
+	number int64  // of the last order
+	ready  func() // called when the users of a round are there
 
 	noted   int64       // position in the list of stored events
 	guarded shop.Method // the last one of Belay's that was measured: late events are its
@@ -86,7 +87,7 @@ func Run(ctx context.Context, cfg Config) (run *result.Run, err error) {
 	}
 	defer func() { err = errors.Join(err, e.stage.Close()) }()
 	e.run.Machine = machine.Describe(ctx, e.stage.DB, e.stage.Cluster.Addrs[0])
-	e.load = &load.Burst{Limit: requestLimit}
+	e.load = &load.Burst{Limit: requestLimit, Ready: func() { e.ready() }}
 	if cfg.JMeter {
 		if e.load, err = newJMeter(ctx, e); err != nil {
 			return e.run, err

@@ -1,0 +1,80 @@
+// Package cpu tells how much processor time groups of processes have used: on
+// a machine where everything shares a few cores, what costs time is what uses
+// them.
+package cpu
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// A Meter knows processes by group.
+type Meter struct{ groups map[string][]int }
+
+// NewMeter returns a meter of no processes.
+func NewMeter() *Meter { return &Meter{groups: make(map[string][]int)} }
+
+// Add puts a process into a group.
+func (m *Meter) Add(group string, pid int) { m.groups[group] = append(m.groups[group], pid) }
+
+// AddTree puts a process and its children, as they are now, into a group.
+func (m *Meter) AddTree(group string, pid int) {
+	m.Add(group, pid)
+	for _, child := range children(pid) {
+		m.AddTree(group, child)
+	}
+}
+
+// Read returns what each group has used so far. Processes and threads that have
+// ended don't count.
+func (m *Meter) Read() map[string]time.Duration {
+	used := make(map[string]time.Duration, len(m.groups))
+	for group, pids := range m.groups {
+		for _, pid := range pids {
+			used[group] += ofProcess(pid)
+		}
+	}
+	return used
+}
+
+// Since returns how many milliseconds each group has used since before.
+func (m *Meter) Since(before map[string]time.Duration) map[string]float64 {
+	spent := make(map[string]float64, len(before))
+	for group, now := range m.Read() {
+		spent[group] = float64((now - before[group]).Microseconds()) / 1000
+	}
+	return spent
+}
+
+// ofProcess sums up the threads: only their counters are in nanoseconds.
+func ofProcess(pid int) (sum time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, path := range threads {
+		text, err := os.ReadFile(path) //nolint:gosec // of the kernel
+		if err != nil {
+			continue // it has just ended
+		}
+		first, _, _ := bytes.Cut(text, []byte(" "))
+		if n, err := strconv.ParseInt(string(first), 10, 64); err == nil {
+			sum += time.Duration(n)
+		}
+	}
+	return sum
+}
+
+func children(pid int) (found []int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil
+	}
+	for _, field := range bytes.Fields(text) {
+		if n, err := strconv.Atoi(string(field)); err == nil {
+			found = append(found, n)
+		}
+	}
+	return found
+}
