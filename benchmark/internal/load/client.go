@@ -56,13 +56,14 @@ func (u *user) ask(method, path string, deadline time.Time) (status int, body []
 	return response.StatusCode, body, err
 }
 
-// operate sends one request of a method and reads what became of it.
-func (u *user) operate(path string, deadline time.Time) shop.Answer {
+// operate sends one request of a method and reads what became of it. It reports
+// false when the connection is of no more use.
+func (u *user) operate(path string, deadline time.Time) (answer shop.Answer, alive bool) {
 	status, body, err := u.ask(http.MethodPost, path, deadline)
 	if err != nil {
-		return shop.Answer{Result: shop.Failed, Error: err.Error()}
+		return shop.Answer{Result: shop.Failed, Error: err.Error()}, false
 	}
-	return checked(status, body)
+	return checked(status, body), true
 }
 
 // checked reads an answer: what it says must go with its status.

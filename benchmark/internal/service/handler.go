@@ -5,6 +5,7 @@ package service
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/pprof"
 	"strconv"
 	"sync/atomic"
 
@@ -26,7 +27,7 @@ type handler struct {
 //	GET  /held?order=NO                 answers when the operation stands still
 //	POST /resume?order=NO               lets it go on
 //	GET  /answered                      how many operations have been answered
-//	GET  /healthz, /metrics
+//	GET  /healthz, /metrics, /debug/pprof/
 func newHandler(s *shop.Service) (http.Handler, error) {
 	h := &handler{shop: s}
 	registry := prometheus.NewRegistry()
@@ -44,6 +45,8 @@ func newHandler(s *shop.Service) (http.Handler, error) {
 	mux.HandleFunc("GET /answered", h.count)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	return mux, nil
 }
 

@@ -1,0 +1,110 @@
+package sustained
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/belaygo/belay/benchmark/internal/load"
+	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/benchmark/internal/stage"
+)
+
+// How keys are chosen.
+const (
+	Hot     = "hot"     // all users want the same one
+	Uniform = "uniform" // each is as likely as any other
+	Zipf    = "zipf"    // a few are wanted by most
+)
+
+// How an order is asked for again.
+const (
+	None     = "none"     // it is not
+	AtOnce   = "at-once"  // by another user at the same time
+	Sequence = "sequence" // by the same user, after the answer
+)
+
+// hotRepeats is how many requests in a row want one order when keys are hot: a
+// key that is always the same would be inserted once.
+const hotRepeats = 100
+
+// source is the users of a step.
+type source struct {
+	stage   *stage.Stage
+	method  shop.Method
+	keys    string
+	repeats string
+	prefix  string
+	items   []int64
+	sent    atomic.Int64
+
+	mu   sync.Mutex
+	zipf *rand.Zipf
+}
+
+const (
+	zipfExponent = 1.1
+	zipfOrders   = 1_000_000 // order numbers that Zipf chooses from
+)
+
+func newSource(s *stage.Stage, m shop.Method, keys, repeats, prefix string, items []int64) *source {
+	span := uint64(zipfOrders - 1)
+	if m.Sells() {
+		span = uint64(len(items) - 1)
+	}
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same keys in every run
+	return &source{
+		stage: s, method: m, keys: keys, repeats: repeats, prefix: prefix, items: items,
+		zipf: rand.NewZipf(random, zipfExponent, 1, span),
+	}
+}
+
+// Next implements load.Source.
+func (s *source) Next(user int) []load.Request {
+	n := s.sent.Add(1) - 1
+	request := func(i int64) load.Request {
+		addr, path := s.stage.Route(user, "/"+string(s.method)+"?"+s.method.Parameter()+"="+s.value(i))
+		return load.Request{Addr: addr, Path: path}
+	}
+	switch {
+	case s.method.Sells(), s.keys != Uniform, s.repeats == None:
+		return []load.Request{request(n)}
+	case s.repeats == AtOnce:
+		return []load.Request{request(n / 2)} // two users draw it one after the other
+	}
+	first := request(n)
+	return []load.Request{first, first}
+}
+
+// value is what the n-th request is about.
+func (s *source) value(n int64) string {
+	if s.method.Sells() {
+		return strconv.FormatInt(s.items[s.choose(len(s.items))], 10)
+	}
+	switch s.keys {
+	case Hot:
+		n /= hotRepeats
+	case Zipf:
+		n = int64(s.draw())
+	}
+	return fmt.Sprintf("%s-%09d", s.prefix, n)
+}
+
+// choose chooses one of n items.
+func (s *source) choose(n int) int {
+	switch s.keys {
+	case Hot:
+		return 0
+	case Zipf:
+		return int(s.draw()) //nolint:gosec // at most the number of items
+	}
+	return rand.IntN(n)
+}
+
+func (s *source) draw() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.zipf.Uint64()
+}
