@@ -48,7 +48,8 @@ unavailable() {
 }
 
 # sid_download PACKAGE... leaves them and all that they depend on in archives.
-# An empty status file: nothing counts as installed.
+# An empty status file: nothing counts as installed. A mirror may lag: for tests
+# an older state will do, and its signature is checked all the same.
 sid_download() {
   local mirror key
   mirror=$(debian_mirror) || unavailable "no Debian mirror among the sources of apt"
@@ -62,11 +63,15 @@ sid_download() {
     -o Dir::State::Lists="$cache/lists" -o Dir::State::Status="$cache/status"
     -o Dir::State::Extended_States="$cache/extended_states" -o Dir::Cache::Archives="$cache/archives"
     -o Dir::Log="$cache" -o APT::Sandbox::User=
-    -o APT::Install-Recommends=false -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false)
+    -o APT::Install-Recommends=false -o Acquire::Check-Valid-Until=false -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false)
   "${apt[@]}" -o APT::Update::Error-Mode=any update </dev/null >"$cache/apt.log" 2>&1 8>&- ||
-    unavailable "the mirror does not answer, see $cache/apt.log"
+    unavailable "$(apt_error)"
   "${apt[@]}" install --download-only "$@" </dev/null >>"$cache/apt.log" 2>&1 8>&- ||
-    unavailable "apt-get could not get $*, see $cache/apt.log"
+    unavailable "$(apt_error)"
+}
+
+apt_error() {
+  grep -E '^(E|W):' "$cache/apt.log" | head -n 1 || echo "apt-get failed, see $cache/apt.log"
 }
 
 # debian_mirror: the one that the system itself uses. A fresh machine has the
