@@ -15,13 +15,17 @@ import (
 // What faults of a cluster do to an engine. The cases share a cluster that is
 // healed after each.
 func TestFaults(t *testing.T) {
-	c := startCluster(t)
+	t.Parallel()
+	c := startCluster(t, "faults")
 	for name, test := range map[string]func(*testing.T, *ownCluster){
 		"a node that stands still":  testStill,
 		"a master dies":             testMasterDies,
 		"a slot migrates, markers":  testMigrationMarked,
 		"a process ends meanwhile":  testCloseMeanwhile,
 		"a slot migrates":           testMigration,
+		"a failover by hand":        testManualFailover,
+		"scripts are flushed":       testScriptFlush,
+		"all keys are flushed":      testFlushAll,
 		"a slot migrates, replicas": testMigrationReplicated,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,9 +36,10 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// load takes and releases the locks of keys, each by a caller of its own, until
-// stop is called, which returns what went wrong.
-func load(t *testing.T, e *redislock.Engine, keys []string) (cycles *atomic.Int64, stop func() []error) {
+// load has a caller of its own for each key go through cycles until stop is
+// called, which returns what went wrong.
+func load(t *testing.T, keys []string, cycle func(key string) error) (cycles *atomic.Int64, stop func() []error) {
+	t.Helper()
 	cycles = new(atomic.Int64)
 	ctx, cancel := context.WithCancel(t.Context())
 	var mu sync.Mutex
@@ -43,7 +48,7 @@ func load(t *testing.T, e *redislock.Engine, keys []string) (cycles *atomic.Int6
 	for _, key := range keys {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				if err := cycle(e, lock.Hold{Key: key, Owner: "me:1"}); err != nil {
+				if err := cycle(key); err != nil {
 					mu.Lock()
 					errs = append(errs, err)
 					mu.Unlock()
@@ -81,7 +86,9 @@ func testStill(t *testing.T, c *ownCluster) {
 			there = append(there, key)
 		}
 	}
-	cycles, stop := load(t, e, there)
+	cycles, stop := load(t, there, func(key string) error {
+		return cycle(e, lock.Hold{Key: key, Owner: "me:1"})
+	})
 	await(t, "the load runs", func() bool { return cycles.Load() > 1000 })
 	c.Stack(t, "pause", c.Node(t, s.master))
 	before := cycles.Load()

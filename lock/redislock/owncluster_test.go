@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -19,9 +21,14 @@ type ownCluster struct {
 	client *redis.ClusterClient
 }
 
-func startCluster(t *testing.T) *ownCluster {
+// starting keeps clusters that start from picking the same ports.
+var starting sync.Mutex
+
+func startCluster(t *testing.T, name string) *ownCluster {
 	t.Helper()
-	c := &ownCluster{Cluster: teststack.StartCluster(t, "redislock"), t: t}
+	starting.Lock()
+	defer starting.Unlock()
+	c := &ownCluster{Cluster: teststack.StartCluster(t, name), t: t}
 	c.client = redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs})
 	t.Cleanup(func() { c.client.Close() })
 	return c
@@ -69,11 +76,54 @@ func (c *ownCluster) shardOf(key string) shard {
 // masterOf returns the address of key's master, as of the last shardOf.
 func (c *ownCluster) masterOf(key string) string {
 	c.t.Helper()
-	node, err := c.client.MasterForKey(c.t.Context(), key)
+	return masterOf(c.t, c.client, key)
+}
+
+func masterOf(tb testing.TB, c *redis.ClusterClient, key string) string {
+	tb.Helper()
+	node, err := c.MasterForKey(tb.Context(), key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return node.Options().Addr
+}
+
+// elsewhere returns n new keys that are on other shards than key.
+func elsewhere(tb testing.TB, c *redis.ClusterClient, key string, n int) (keys []string) {
+	tb.Helper()
+	master := masterOf(tb, c, key)
+	for i := 0; len(keys) < n; i++ {
+		if other := fmt.Sprint(key, ":", i); masterOf(tb, c, other) != master {
+			keys = append(keys, other)
+		}
+	}
+	return keys
+}
+
+// replicaOf returns the address of the replica of a master.
+func (c *ownCluster) replicaOf(master string) string {
+	c.t.Helper()
+	fields := strings.Fields(c.must(master, "CLUSTER", "REPLICAS", c.id(master)))
+	if len(fields) < 2 {
+		c.t.Fatalf("%s has no replica", master)
+	}
+	addr, _, _ := strings.Cut(fields[1], "@")
+	return addr
+}
+
+func (c *ownCluster) masters() (addrs []string) {
+	c.t.Helper()
+	var mu sync.Mutex
+	err := c.client.ForEachMaster(c.t.Context(), func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		addrs = append(addrs, node.Options().Addr)
+		return nil
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return node.Options().Addr
+	return addrs
 }
 
 // otherMaster returns a master that does not have s.
