@@ -3,6 +3,8 @@ package redislock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if job := os.Getenv(jobVar); job != "" {
+		if err := work(job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	const pkg = "github.com/redis/go-redis/v9."
 	goleak.VerifyTestMain(m,
 		// A closed client of NewFailoverClusterClient goes on listening to
