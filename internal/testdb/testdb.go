@@ -3,6 +3,7 @@ package testdb
 
 import (
 	"database/sql"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -84,7 +85,7 @@ func OpenPostgres(tb testing.TB, dsn string, opts ...gorm.Option) *gorm.DB {
 // OpenSQLite opens a pool on a file; it is closed when the test ends.
 func OpenSQLite(tb testing.TB, path string, opts ...gorm.Option) *gorm.DB {
 	tb.Helper()
-	pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+	pool, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
 	if err != nil {
 		tb.Fatal(err)
 	}
