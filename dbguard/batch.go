@@ -16,24 +16,28 @@ func (t *Tx) culprits(stmt *gorm.Statement, expected expectedVersion, rows []*pr
 	}
 	ctx, cancel := t.judging()
 	defer cancel()
-	var stale []*protectedRow
+	var stale, differed []*protectedRow // now, and when they were first seen
 	for _, r := range rows {
 		version, ok := expected.versionOf(stmt, r)
 		if !ok {
 			continue
 		}
 		now, err := t.read(ctx, r, true, "")
-		if err == nil && now.found && now.version == version+1 {
-			continue
+		if err != nil || !now.found || now.version != version+1 {
+			stale = append(stale, r)
 		}
-		if len(stale) == 0 {
-			c.Evidence.Version = version
+		if first, seen := t.memory.recall(r); seen && first.version != version {
+			differed = append(differed, r)
 		}
-		stale = append(stale, r)
 	}
-	if len(stale) == 0 {
+	switch {
+	case len(stale) > 0:
+	case len(differed) > 0:
+		stale = differed
+	default:
 		return rows
 	}
+	c.Evidence.Version, _ = expected.versionOf(stmt, stale[0])
 	return stale
 }
 

@@ -126,12 +126,12 @@ func written(db *gorm.DB) {
 
 // noteWritten notes how an UPDATE or DELETE wrote.
 func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protectedRow, matched bool) {
-	if db.Error != nil || db.RowsAffected == 0 {
+	if db.Error != nil || db.RowsAffected == 0 || !matched { // if some matched, the transaction will not be committed
 		t.forget()
 		return
 	}
 	w := write{how: blind, table: db.Statement.Table, tagged: t.plugin.tagged(db.Statement.Table), rows: rows}
-	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n && matched {
+	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n {
 		w.how = versioned
 		w.images = imagesOfUpdate(db.Statement, expected, rows)
 	}

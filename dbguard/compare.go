@@ -210,11 +210,11 @@ func (e expectedVersion) conditions(stmt *gorm.Statement) (conds []clause.Expres
 		}
 		return conds
 	}
-	any := make([]clause.Expression, len(e.rows))
+	rows := make([]clause.Expression, len(e.rows))
 	for i, r := range e.rows {
-		any[i] = clause.And(e.row(stmt, r, true)...)
+		rows[i] = clause.And(e.row(stmt, r, true)...)
 	}
-	return []clause.Expression{compare{clause.Or(any...)}}
+	return []clause.Expression{compare{clause.Or(rows...)}}
 }
 
 func (e expectedVersion) row(stmt *gorm.Statement, r loadedRow, keys bool) (conds []clause.Expression) {

@@ -49,11 +49,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	statements, err := c.admit(ctx, query)
 	if err != nil {
-		// A *sql.Row with an error of our own can't be made; one whose context
-		// has ended can.
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		return c.sql.QueryRowContext(ended, query, args...)
+		return refusedRow(ctx, err)
 	}
 	row := c.sql.QueryRowContext(ctx, query, args...)
 	c.tx.took(statements, row.Err())
@@ -63,10 +59,11 @@ func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 	return row
 }
 
-// admit is asked before each statement. MySQL takes none while it sends rows.
+// admit is asked before each statement. MySQL and PostgreSQL take none while
+// they send rows.
 func (c *conn) admit(ctx context.Context, query string) ([]statement, error) {
 	open := c.results.settle(c.tx.learn)
-	if c.tx.dialect.name == "mysql" {
+	if c.tx.dialect.name != "sqlite" {
 		if c.results.settleRow(c.tx.learn) {
 			c.tx.poisonWith(ErrRowsOpen) // it has just been read, in its caller's place
 		}

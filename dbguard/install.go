@@ -1,7 +1,6 @@
 package dbguard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ const pluginName = "belay:dbguard"
 // plugin is what Install adds to a gorm.DB.
 type plugin struct {
 	indexes    sync.Map // table name → [][]string, the columns of its unique indexes
+	digits     sync.Map // table name → map[string]int, the digits of its times
 	templates  sync.Map // model type → *template
 	tables     sync.Map // lower-case names of the tables that a template is for
 	sessions   sessions
@@ -113,25 +113,23 @@ func inside(db *gorm.DB) {
 }
 
 // insideRow is inside for a query whose caller gets a *sql.Row and would follow
-// a nil pointer to his error: he gets a row whose context has ended.
+// a nil pointer to his error: he gets a row with the error in it.
 func insideRow(db *gorm.DB) {
 	inside(db)
-	if rows, ok := db.Get("rows"); db.Error == nil || ok && rows == true {
-		return
+	if rows, ok := db.Get("rows"); db.Error != nil && (!ok || rows != true) {
+		db.Statement.Dest = refusedRow(context.WithoutCancel(db.Statement.Context), db.Error)
 	}
-	pool := db.Statement.ConnPool
-	if t := cmp.Or(astray(db.Statement), txOf(db.Statement)); t != nil {
-		pool = t.conn.sql
-	}
-	ended, cancel := context.WithCancel(db.Statement.Context)
-	cancel()
-	db.Statement.Dest = pool.QueryRowContext(ended, "SELECT 1")
 }
 
 // learn tells the transaction how a statement ended. The connection sees most
 // failures itself, but not those that come with the rows.
 func learn(db *gorm.DB) {
-	if t := txOf(db.Statement); t != nil && db.Error != nil {
-		t.learn(db.Error)
+	t := txOf(db.Statement)
+	if t == nil || db.Error == nil {
+		return
+	}
+	t.learn(db.Error)
+	if c := t.changed(db.Error); c != nil {
+		db.Error = c
 	}
 }

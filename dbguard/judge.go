@@ -2,6 +2,7 @@ package dbguard
 
 import (
 	"context"
+	"errors"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -92,23 +93,47 @@ func (t *Tx) weigh(c *Conflict, r *protectedRow, plain, now reading) {
 }
 
 // compareBefore judges a duplicate where the transaction takes no reads after
-// it, by what the row was when this caller had the lock.
+// it, by what the row was when this caller had the lock. The rest is found out
+// after the rollback.
 func (t *Tx) compareBefore(c *Conflict, rows []*protectedRow) {
 	fired := t.firedIndex(c)
 	for _, r := range rows {
-		switch before := r.before; {
-		case before == nil:
+		if r.before == nil { // its transaction has written it before it was protected
 			c.Evidence.Unread = true
 			continue
-		case before.found:
-		case !sameColumns(fired, r.columns()): // another index
+		}
+		if !r.before.found && !sameColumns(fired, r.columns()) {
+			continue // another index
+		}
+		now := reading{found: true, key: r.before.key, version: r.before.version}
+		before := *r.before
+		if t.wrote(r, Duplicate) {
+			before = now
+		}
+		if t.weigh(c, r, before, now); c.Evidence.overlap() {
+			return
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unread = rows
+}
+
+// readUnread reads what could not be read at the conflict. The transaction has
+// ended.
+func (t *Tx) readUnread() {
+	c := t.Conflict()
+	if c == nil || c.Kind != Duplicate || c.Evidence.overlap() {
+		return
+	}
+	ctx, cancel := t.judging()
+	defer cancel()
+	for _, r := range t.unread {
+		now, err := t.read(ctx, r, false, "")
+		if err != nil || r.before == nil || t.wrote(r, Duplicate) {
 			continue
 		}
-		t.weigh(c, r, *r.before, reading{found: true, key: r.before.key, version: r.before.version})
-		if c.Evidence.Own { // not there before, because it was this transaction's
-			c.Evidence.Differ = false
-		}
-		if c.Evidence.overlap() {
+		if t.weigh(c, r, *r.before, now); c.Evidence.overlap() {
 			return
 		}
 	}
@@ -145,6 +170,35 @@ func (t *Tx) lookAfterDeadlock(rows []*protectedRow) {
 			t.memory.see(r, now)
 		}
 	}
+}
+
+// changed finds out whether the row that MariaDB has refused, because it changed
+// since the snapshot, is one that this operation had seen. The server has ended
+// the transaction, so each read stands alone.
+func (t *Tx) changed(err error) *Conflict {
+	if _, judged := errors.AsType[*Conflict](err); judged || mysqlNumber(err) != erCheckRead {
+		return nil
+	}
+	t.mu.Lock()
+	protected := t.protected
+	t.mu.Unlock()
+	ctx, cancel := t.judging()
+	defer cancel()
+	for _, r := range protected {
+		first, seen := t.memory.recall(r)
+		if !seen {
+			continue
+		}
+		now, readErr := t.read(ctx, r, true, "")
+		if readErr != nil || !first.contradicts(now) {
+			continue
+		}
+		c := &Conflict{Kind: Stale, Table: r.table, Columns: r.columns(), err: err}
+		c.Evidence = Evidence{Protected: true, Found: now.found, Contradicts: true, Version: first.version, FoundVersion: now.version}
+		t.keep(c)
+		return c
+	}
+	return nil
 }
 
 // judging returns a context for the reads that judge.

@@ -11,8 +11,12 @@ import (
 // is not there.
 func (r *protectedRow) load(q *gorm.DB, lock string) (reflect.Value, error) {
 	q = q.Table(r.table)
+	values := r.values
+	if r.stored != nil {
+		values = r.stored
+	}
 	for i, f := range r.fields {
-		q = q.Where(clause.Eq{Column: clause.Column{Name: f.DBName}, Value: r.values[i]})
+		q = q.Where(clause.Eq{Column: clause.Column{Name: f.DBName}, Value: values[i]})
 	}
 	if lock != "" {
 		q = q.Clauses(lockingClause(lock))

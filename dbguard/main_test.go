@@ -35,7 +35,7 @@ type Stock struct {
 
 // each runs f on an empty database of each kind, with dbguard installed.
 func each(t *testing.T, f func(t *testing.T, db *gorm.DB)) {
-	testdb.Each(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
+	testdb.EachWithPostgres(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
 		db := open()
 		prepare(t, db)
 		f(t, db)
@@ -48,6 +48,9 @@ func prepare(t *testing.T, db *gorm.DB) {
 	wantNil(t, dbguard.Install(db))
 	wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
 }
+
+// left is the column of that name, which is a word of SQL, too.
+func left(db *gorm.DB) string { return db.Statement.Quote("left") }
 
 func begin(t *testing.T, db *gorm.DB, o dbguard.Options) *dbguard.Tx {
 	t.Helper()

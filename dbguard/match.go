@@ -97,7 +97,8 @@ func eachMap(s *schema.Schema, dest reflect.Value, f func(value func(column stri
 // is reports whether a row with the given values is the row.
 func (r *protectedRow) is(value func(column string) any) bool {
 	for i, f := range r.fields {
-		if !equal(value(f.DBName), r.values[i]) {
+		v := value(f.DBName)
+		if !equal(v, r.values[i]) && (r.stored == nil || !equal(v, r.stored[i])) {
 			return false
 		}
 	}

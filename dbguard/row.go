@@ -19,6 +19,7 @@ type protectedRow struct {
 	schema *schema.Schema
 	fields []*schema.Field
 	values []any
+	stored []any    // as the database has them, if not just so
 	model  any      // pointer to the struct that is to be inserted, if ProtectNew named it
 	named  bool     // by Protect
 	before *reading // under the lock, where there is no snapshot to look at afterwards
@@ -133,6 +134,9 @@ func (t *Tx) protect(r *protectedRow) error {
 	if known {
 		return nil
 	}
+	if err := t.roundTimes(r); err != nil {
+		return err
+	}
 	if err := t.lookBefore(r); err != nil {
 		return err
 	}
@@ -238,6 +242,9 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 	})
 	t.mu.Unlock()
 	for _, r := range altered {
+		if err := t.roundTimes(r); err != nil {
+			return err
+		}
 		if err := t.lookBefore(r); err != nil {
 			return err
 		}

@@ -75,8 +75,8 @@ func TestConflictEvidence(t *testing.T) {
 		if tx.Poisoned() != nil {
 			t.Error("a repeat poisons the transaction")
 		}
-		if db.Name() == "sqlite" {
-			return // nobody else can write now
+		if db.Name() == "sqlite" || db.Name() == "postgres" {
+			return // nobody else can write now; it takes no more statements
 		}
 		// Behind "old", as the gap before it is locked; and before 100, as on
 		// MySQL the duplicate has locked the end of the table.
@@ -106,8 +106,8 @@ func TestConflictNamesNoValues(t *testing.T) {
 // TestLockedRowCountsAsNewer: somebody is writing the row at this moment.
 func TestLockedRowCountsAsNewer(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {
-		if db.Name() == "sqlite" {
-			return // nobody else can write now
+		if db.Name() == "sqlite" || db.Name() == "postgres" {
+			return // nobody else can write now; what fails must not wait, and would end all
 		}
 		wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
 		wantNil(t, db.Model(&Stock{ID: 1}).Update("left", 4).Error)

@@ -123,10 +123,8 @@ func renders(f *schema.Field) bool {
 	if f.IndirectFieldType == reflect.TypeFor[time.Time]() || f.DataType == schema.Time {
 		return false
 	}
-	value := reflect.New(f.IndirectFieldType)
-	_, stringer := value.Interface().(fmt.Stringer)
-	_, valuer := value.Interface().(driver.Valuer)
-	return stringer || valuer
+	return f.IndirectFieldType.Implements(reflect.TypeFor[fmt.Stringer]()) ||
+		f.IndirectFieldType.Implements(reflect.TypeFor[driver.Valuer]())
 }
 
 // render returns the key of the row with the given values; false if one of them

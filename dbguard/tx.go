@@ -56,6 +56,7 @@ type Tx struct {
 	poison     error
 	protected  []*protectedRow
 	conflict   *Conflict
+	unread     []*protectedRow // of the conflict: they can be read after the end only
 	undo       []func()
 	writes     []write
 	marked     int // how many before the statement that gorm is about to send
@@ -181,6 +182,11 @@ func (t *Tx) Commit() error {
 		return sql.ErrTxDone
 	}
 	defer t.cancel()
+	if err := t.intact(); err != nil {
+		t.conn.discard()
+		t.undoAll()
+		return fmt.Errorf("commit: %w", err)
+	}
 	err := t.exec("COMMIT")
 	if err == nil {
 		t.conn.free()
@@ -213,7 +219,18 @@ func (t *Tx) Rollback() {
 		t.conn.discard()
 		return
 	}
+	t.readUnread()
 	t.conn.free()
+}
+
+// intact asks whether the transaction can be committed where the answer to a
+// COMMIT does not tell: PostgreSQL takes it for a ROLLBACK after any error, even
+// one that nobody has seen because it came behind rows that nobody read.
+func (t *Tx) intact() error {
+	if !t.dialect.aborts {
+		return nil
+	}
+	return t.exec("SELECT 1")
 }
 
 // settle makes sure before a COMMIT that every result has been read.

@@ -84,7 +84,7 @@ func (v firstVersion) upsert(stmt *gorm.Statement) bool {
 	}
 	if len(on.DoUpdates) > 0 {
 		current := clause.Column{Table: clause.CurrentTable, Name: v.field.DBName}
-		on.DoUpdates = nextVersion{v.field}.with(on.DoUpdates, current)
+		on.DoUpdates = nextVersion(v).with(on.DoUpdates, current)
 		c.Expression = on
 		stmt.Clauses["ON CONFLICT"] = c
 	}

@@ -2,6 +2,7 @@ package dbguard_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"gorm.io/gorm"
@@ -35,7 +36,7 @@ func TestVersionOfNewRows(t *testing.T) {
 		if s := stock(t, db, rows[0].ID); s.Version != 1 {
 			t.Errorf("version is %d, want 1", s.Version)
 		}
-		wantNil(t, db.Exec("INSERT INTO stocks (id, `left`) VALUES (9, 0)").Error)
+		wantNil(t, db.Exec(fmt.Sprintf("INSERT INTO stocks (id, %s) VALUES (9, 0)", left(db))).Error)
 		if s := stock(t, db, 9); s.Version != 1 {
 			t.Errorf("version of a raw insert is %d, want 1", s.Version)
 		}

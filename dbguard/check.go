@@ -1,0 +1,197 @@
+package dbguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
+)
+
+// Check looks at start-up whether the tables of the models can be the second
+// layer: that each has a unique index whose columns the program sets and that
+// takes no NULL, since any number of rows may have NULL there, or a version
+// column like the model's; and that a tag goes with such an index. It asks the
+// database. The error, which is nil if all is well, joins one line per fault.
+func Check(ctx context.Context, db *gorm.DB, models ...any) error {
+	p, err := pluginOf(db)
+	if err != nil {
+		return err
+	}
+	db = db.Session(&gorm.Session{NewDB: true, Context: ctx})
+	var faults []error
+	for _, model := range models {
+		stmt := &gorm.Statement{DB: db, Context: ctx}
+		if err := stmt.Parse(model); err != nil {
+			faults = append(faults, fmt.Errorf("dbguard: check %T: %w", model, err))
+			continue
+		}
+		c := checked{plugin: p, db: db, stmt: stmt}
+		faults = append(faults, c.faults(model)...)
+	}
+	return errors.Join(faults...)
+}
+
+// checked is a model that is looked at.
+type checked struct {
+	plugin  *plugin
+	db      *gorm.DB
+	stmt    *gorm.Statement
+	columns map[string]gorm.ColumnType // of the real table, by lower-case name
+	indexes []uniqueIndex
+}
+
+func (c *checked) faults(model any) (faults []error) {
+	say := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("dbguard: model %s, table %s: %w", c.stmt.Schema.Name, c.stmt.Table, fmt.Errorf(format, args...)))
+	}
+	if !c.db.Migrator().HasTable(c.stmt.Table) {
+		say("the table does not exist")
+		return faults
+	}
+	if err := c.read(model); err != nil {
+		say("%w", err)
+		return faults
+	}
+	version := versionOf(c.stmt.Schema)
+	if version != nil {
+		c.checkVersion(version, say)
+	}
+	tmpl, err := c.plugin.templateOf(c.stmt.Schema)
+	if err != nil {
+		say("%w", err)
+	}
+	c.checkIndexes(tmpl, version != nil, say)
+	return faults
+}
+
+func (c *checked) read(model any) (err error) {
+	types, err := c.db.Migrator().ColumnTypes(model)
+	if err != nil {
+		return fmt.Errorf("read columns: %w", err)
+	}
+	c.columns = make(map[string]gorm.ColumnType, len(types))
+	for _, t := range types {
+		c.columns[strings.ToLower(t.Name())] = t
+	}
+	c.indexes, err = readIndexes(c.db, c.stmt.Table) // not what was once remembered
+	return err
+}
+
+func (c *checked) checkVersion(f *schema.Field, say func(string, ...any)) {
+	column, ok := c.columns[strings.ToLower(f.DBName)]
+	if !ok {
+		say("the version column %s is missing: run a migration", f.DBName)
+		return
+	}
+	if null, known := column.Nullable(); known && null {
+		say("the version column %s may be NULL, and is never compared then: make it NOT NULL DEFAULT 1", f.DBName)
+	}
+	if f.FieldType.Kind() != reflect.Pointer && len(c.stmt.Schema.PrimaryFields) == 0 {
+		say("it has a version and no primary key")
+	}
+}
+
+// checkIndexes looks for an index that the program's own values fill: for the
+// fields of the tag, if there is one.
+func (c *checked) checkIndexes(tmpl *template, versioned bool, say func(string, ...any)) {
+	var reasons []string
+	for _, columns := range c.candidates(tmpl) {
+		nullable := c.nullable(columns)
+		if len(nullable) == 0 {
+			reasons = nil
+			break
+		}
+		reasons = append(reasons, fmt.Sprintf("the unique index on %s does not keep rows apart that have NULL in %s: make it NOT NULL",
+			listing(columns), strings.Join(nullable, ", ")))
+	}
+	switch {
+	case tmpl == nil && versioned: // told by its primary key
+	case len(reasons) > 0:
+		for _, reason := range reasons {
+			say("%s", reason)
+		}
+	case len(c.candidates(tmpl)) > 0:
+	case tmpl != nil:
+		say("no unique index of the table goes with the fields of the tag")
+	default:
+		say("it has no unique index on columns that the program sets, and no field of type dbguard.Version: nothing refuses a second writer")
+	}
+	c.checkDeclared(say)
+}
+
+// candidates returns the columns of the unique indexes that a row may be told
+// by: those that go with the tag, or that are no generated key.
+func (c *checked) candidates(tmpl *template) (found [][]string) {
+	var all [][]string
+	for _, i := range c.indexes {
+		all = append(all, i.columns)
+	}
+	for _, columns := range withPrimary(all, c.stmt.Schema.PrimaryFieldDBNames) {
+		f := parsedModel{stmt: c.stmt}.field(columns[0])
+		generated := len(columns) == 1 && f != nil && f.AutoIncrement
+		if tmpl == nil && !generated || tmpl != nil && (tmpl.within(columns) || tmpl.holds(columns)) {
+			found = append(found, columns)
+		}
+	}
+	return found
+}
+
+func (c *checked) nullable(columns []string) (found []string) {
+	primary := sameColumns(columns, c.stmt.Schema.PrimaryFieldDBNames)
+	for _, name := range columns {
+		column, ok := c.columns[strings.ToLower(name)]
+		if !ok || primary { // SQLite says that a primary key may be NULL
+			continue
+		}
+		if null, known := column.Nullable(); known && null {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// checkDeclared looks for the unique indexes that the model declares and the
+// table does not have.
+func (c *checked) checkDeclared(say func(string, ...any)) {
+	var declared [][]string
+	for _, f := range c.stmt.Schema.Fields {
+		if f.Unique && f.DBName != "" {
+			declared = append(declared, []string{f.DBName})
+		}
+	}
+	for _, index := range c.stmt.Schema.ParseIndexes() {
+		if index.Class == "UNIQUE" && index.Where == "" {
+			declared = append(declared, plainColumns(index))
+		}
+	}
+	for _, columns := range declared {
+		if len(columns) > 0 && !c.has(columns) {
+			say("the unique index on %s that the model declares is missing: run a migration", listing(columns))
+		}
+	}
+}
+
+// plainColumns returns the columns of an index, nil if one is a prefix or an
+// expression.
+func plainColumns(index *schema.Index) (columns []string) {
+	for _, f := range index.Fields {
+		if f.Field == nil || f.Expression != "" || f.Length > 0 {
+			return nil
+		}
+		columns = append(columns, f.DBName)
+	}
+	return columns
+}
+
+func (c *checked) has(columns []string) bool {
+	for _, i := range c.indexes {
+		if sameColumns(i.columns, columns) {
+			return true
+		}
+	}
+	return false
+}
