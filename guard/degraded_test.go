@@ -73,7 +73,10 @@ func (e *env) dbOnly(cfg guard.Config) (*guard.Guard, *flaky) {
 	g, err := guard.New(e.db, locker, cfg)
 	wantNil(e.t, err)
 	e.t.Cleanup(func() {
-		if err := errors.Join(g.Close(bg), locker.Close(bg)); err != nil {
+		err := g.Close(bg)
+		engine.down[0].Store(false) // or the Locker would go on asking
+		engine.down[1].Store(false)
+		if err := errors.Join(err, locker.Close(bg)); err != nil {
 			e.t.Error(err)
 		}
 	})

@@ -10,9 +10,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -245,28 +243,6 @@ func TestFailedPublishChangesNothing(t *testing.T) {
 			e.t.Errorf("%d rows, want 1", n)
 		}
 	})
-}
-
-// TestUnknownCommit loses the answer to a COMMIT: nobody may have the key until
-// the lease would have ended.
-func TestUnknownCommit(t *testing.T) {
-	dsn := teststack.MySQL(t)
-	direct := testdb.OpenMySQL(t, dsn)
-	wantNil(t, direct.AutoMigrate(&Order{}))
-	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
-	e := &env{t: t, db: direct, Guard: guardtest.New(t, testdb.OpenMySQL(t, k.Through(t, dsn)))}
-	g := e.shortGuardOn(testdb.OpenMySQL(t, k.Through(t, dsn)))
-
-	k.After.Store(true)
-	row := &Order{No: "a"}
-	err := g.Do(bg, "order:a", guard.Insert(row))
-	wantIs(t, err, guard.ErrUnknown)
-	e.wantEvent(notify.UnknownCommit, notify.Unknown, "order:a")
-	if row.ID != 0 {
-		t.Error("the row in memory was not undone")
-	}
-	k.After.Store(false)
-	wantNil(t, g.Do(bg, "order:a", func(context.Context, *gorm.DB) error { return nil }, guard.Wait(time.Minute)))
 }
 
 func TestTransactionControl(t *testing.T) {

@@ -1,0 +1,206 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// linked returns a service that reaches its database over a link.
+func linked(t *testing.T) (*env, *testdb.Link) {
+	t.Helper()
+	dsn := teststack.MySQL(t)
+	direct := testdb.OpenMySQL(t, dsn)
+	wantNil(t, direct.AutoMigrate(&Order{}, &Stock{}))
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	through := testdb.OpenMySQL(t, k.Through(t, dsn))
+	return &env{t: t, db: direct, Guard: guardtest.New(t, through), open: func(opts ...gorm.Option) *gorm.DB {
+		return testdb.OpenMySQL(t, k.Through(t, dsn), opts...)
+	}}, k
+}
+
+// TestCommitWithoutAnswer: while the lock is held, it can be found out what
+// became of the commit.
+func TestCommitWithoutAnswer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  func(k *testdb.Link, on bool)
+		done bool
+	}{
+		"reply lost":           {func(k *testdb.Link, on bool) { k.After.Store(on) }, true},
+		"never arrived":        {func(k *testdb.Link, on bool) { k.Before.Store(on) }, false},
+		"the server waits yet": {func(k *testdb.Link, on bool) { k.Stall.Store(on) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, k := linked(t)
+			e.create(&Stock{ID: 1, Left: 9})
+			tc.set(k, true)
+			row, s := &Order{No: "a"}, &Stock{ID: 1}
+			errs := []error{
+				e.Do(bg, "order:a", guard.Insert(row)),
+				e.Do(bg, "sku:1", guard.Update(s, take)),
+			}
+			tc.set(k, false)
+			e.wantNoEvent()
+			if tc.done {
+				wantNil(t, errors.Join(errs...))
+				if row.ID == 0 || *s != e.stock(1) || s.Left != 8 || e.count(&Order{}) != 1 {
+					t.Errorf("in memory %+v and %+v, in the database %+v", row, s, e.stock(1))
+				}
+				wantIs(t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+				return
+			}
+			for _, err := range errs {
+				if err == nil || errors.Is(err, guard.ErrUnknown) || errors.Is(err, dbguard.ErrCommitUnknown) {
+					t.Errorf("error is %v, want a clean failure", err)
+				}
+			}
+			if *row != (Order{No: "a"}) || *s != (Stock{ID: 1}) || e.stock(1).Left != 9 || e.count(&Order{}) != 0 {
+				t.Errorf("in memory %+v and %+v, in the database %+v", row, s, e.stock(1))
+			}
+			wantNil(t, e.Do(bg, "order:a", guard.Insert(row)))
+			wantNil(t, e.Do(bg, "sku:1", guard.Update(s, take)))
+		})
+	}
+}
+
+func TestSessionKilled(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		kill := func(tx *gorm.DB) {
+			var id int64
+			wantNil(e.t, tx.Raw("SELECT CONNECTION_ID()").Scan(&id).Error)
+			wantNil(e.t, e.db.Exec("KILL ?", id).Error)
+		}
+		err := e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			err := guard.Insert(&Order{No: "a"})(ctx, tx)
+			kill(tx)
+			return err // the commit meets a dead session
+		})
+		if err == nil || errors.Is(err, guard.ErrUnknown) {
+			e.t.Errorf("error is %v, want a clean failure", err)
+		}
+		err = e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			kill(tx)
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		})
+		if err == nil {
+			e.t.Error("an insert succeeded in a session that was killed")
+		}
+		if n := e.count(&Order{}); n != 0 {
+			e.t.Errorf("%d rows, want none", n)
+		}
+		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		e.wantNoEvent()
+	})
+}
+
+// TestUnknownCommit: what left no trace that could be recognised stays unknown,
+// and nobody may have the key until the lease would have ended.
+func TestUnknownCommit(t *testing.T) {
+	e, k := linked(t)
+	g := e.shortGuardOn(e.open())
+	k.After.Store(true)
+	row := &Order{No: "a"}
+	err := g.Do(bg, "order:a", func(_ context.Context, tx *gorm.DB) error {
+		return tx.Create(row).Error
+	})
+	k.After.Store(false)
+	wantIs(t, err, guard.ErrUnknown)
+	wantIs(t, err, dbguard.ErrCommitUnknown)
+	e.wantEvent(notify.UnknownCommit, notify.Unknown, "order:a")
+	wantIs(t, g.Do(bg, "order:a", guard.Insert(row)), guard.ErrBusy)
+	wantNil(t, g.Do(bg, "order:a", func(context.Context, *gorm.DB) error { return nil }, guard.Wait(time.Minute)))
+}
+
+// TestUnknownCommitWithoutTheLock: when the lock is lost meanwhile, the state of
+// the rows proves nothing, and one event says both.
+func TestUnknownCommitWithoutTheLock(t *testing.T) {
+	e, k := linked(t)
+	g := e.shortGuardOn(e.open())
+	reached, pass := k.Hold()
+	defer pass()
+	k.After.Store(true)
+	lost, result := make(chan struct{}), make(chan error, 1)
+	row := &Order{No: "a"}
+	go func() {
+		result <- g.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			context.AfterFunc(ctx, func() { close(lost) })
+			return guard.Insert(row)(ctx, tx)
+		})
+	}()
+	<-reached
+	e.Forget("order:a")
+	<-lost
+	pass()
+	wantIs(t, <-result, guard.ErrUnknown)
+	ev := e.wantEvent(notify.Lost, notify.Unknown, "order:a")
+	if ev.Loss != notify.LossGone {
+		t.Errorf("loss is %q, want gone", ev.Loss)
+	}
+	if *row != (Order{No: "a"}) {
+		t.Errorf("the row in memory is %+v, want it as it was", row)
+	}
+}
+
+// TestUnknownCommitDBOnly: without a lock nothing can be concluded either, and
+// the callers of this process keep away until the ttl has passed.
+func TestUnknownCommitDBOnly(t *testing.T) {
+	e, k := linked(t)
+	direct := e.db
+	e.db = e.open()
+	g, _ := e.dbOnly(guard.Config{})
+	k.After.Store(true)
+	err := g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}))
+	k.After.Store(false)
+	e.db = direct
+	wantIs(t, err, guard.ErrUnknown)
+	wantIs(t, err, errBroken)
+	e.wantDegradedThen(notify.UnknownCommit, "")
+	if ev := e.Events.All()[1]; ev.Place.Node != "a" || ev.Owner != "" || !ev.Deadline.IsZero() {
+		t.Errorf("event is %+v, want one without a lock", ev)
+	}
+	wantIs(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrBusy)
+	wantIs(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)), guard.ErrDuplicate)
+}
+
+// TestUnverified: a repeat at which the lock can't be asked says so; when the
+// release then finds the lock gone, it is none.
+func TestUnverified(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Order{No: "a"})
+		engine := &mute{Engine: e.Engine()}
+		locker, err := lock.New(engine, lock.Config{})
+		wantNil(e.t, err)
+		defer locker.Close(bg)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events})
+		wantNil(e.t, err)
+		wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		wantMetrics(e.t, g, map[string]float64{"operations_total duplicate": 1, "unverified_total": 1})
+		e.wantNoEvent()
+
+		err = g.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			e.Forget("order:a")
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		})
+		wantIs(e.t, err, guard.ErrIntercepted)
+		ev := e.wantEvent(notify.Lost, notify.Refused, "order:a")
+		if ev.HolderAtConflict != notify.HolderNone || ev.Loss != notify.LossGone {
+			e.t.Errorf("holder is %q, loss %q, want none, gone", ev.HolderAtConflict, ev.Loss)
+		}
+	})
+}
+
+// mute is an engine that can't be asked who holds a key.
+type mute struct{ lock.Engine }
+
+func (mute) Inspect(context.Context, string) (lock.Holder, error) { return lock.Holder{}, errBroken }
