@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -338,6 +339,71 @@ func TestPanic(t *testing.T) {
 			e.t.Errorf("%d rows after a panic, want none", n)
 		}
 		e.wantFree("k")
+		e.wantNoEvent()
+	})
+}
+
+// TestGoexit: an operation may end its goroutine, as t.FailNow does.
+func TestGoexit(t *testing.T) {
+	each(t, func(e *env) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
+				_ = tx.Create(&Order{No: "a"}).Error
+				runtime.Goexit()
+				return nil
+			})
+		}()
+		<-done
+		if n := e.count(&Order{}); n != 0 {
+			e.t.Errorf("%d rows, want none", n)
+		}
+		pool, err := e.db.DB()
+		wantNil(e.t, err)
+		if n := pool.Stats().InUse; n != 0 {
+			e.t.Errorf("%d connections are in use", n)
+		}
+		e.wantFree("k")
+		e.wantNoEvent()
+	})
+}
+
+// TestDeadlineBeforeTheLease: the caller's deadline ends the operation, not the
+// lock, and what was begun is undone.
+func TestDeadlineBeforeTheLease(t *testing.T) {
+	each(t, func(e *env) {
+		ctx, cancel := context.WithTimeout(bg, 300*time.Millisecond)
+		defer cancel()
+		err := e.Do(ctx, "k", func(ctx context.Context, tx *gorm.DB) error {
+			if err := tx.Create(&Order{No: "a"}).Error; err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return tx.Create(&Order{No: "b"}).Error
+		})
+		wantIs(e.t, err, context.DeadlineExceeded)
+		if errors.Is(err, guard.ErrLost) {
+			e.t.Errorf("error is %v, but the lock was not lost", err)
+		}
+		if n := e.count(&Order{}); n != 0 {
+			e.t.Errorf("%d rows, want none", n)
+		}
+		e.wantFree("k")
+		e.wantNoEvent()
+	})
+}
+
+// TestDeadlineAtARowLock: it also ends the wait for another transaction's row.
+func TestDeadlineAtARowLock(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		other := e.db.Begin()
+		wantNil(e.t, other.Create(&Order{No: "a"}).Error)
+		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
+		defer cancel()
+		wantIs(e.t, e.Do(ctx, "order:a", guard.Insert(&Order{No: "a"})), context.DeadlineExceeded)
+		wantNil(e.t, other.Rollback().Error)
+		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
 		e.wantNoEvent()
 	})
 }

@@ -148,6 +148,37 @@ func TestPausedInItsCommit(t *testing.T) {
 	}
 }
 
+// TestWipedWhileTwoWork: the lock is deleted in Redis, another one takes it, and
+// both are at work. The database lets one through.
+func TestWipedWhileTwoWork(t *testing.T) {
+	s := newStage(t)
+	key := teststack.Key(t, "order")
+	c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
+	c.await("begun")
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: teststack.Redis(t)})
+	defer rdb.Close()
+	err := func() error {
+		if n, err := rdb.Del(bg, key).Result(); err != nil || n != 1 {
+			t.Fatalf("deleted %d locks: %v", n, err)
+		}
+		return s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+			c.proceed()
+			c.await("written")
+			c.proceed()
+			c.await("ended")
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		})
+	}()
+	wantIs(t, err, guard.ErrIntercepted)
+	s.wantEvent(notify.Overlap, notify.Refused, key)
+	if ev := c.wantResult("done", notify.Lost, notify.Committed); ev.Loss != notify.LossGone {
+		t.Errorf("loss is %q, want gone", ev.Loss)
+	}
+	if n := s.count(&Order{}); n != 1 {
+		t.Errorf("%d rows, want 1", n)
+	}
+}
+
 // TestLeaseEndsDuringCommit: what the database acknowledges is done; the release
 // reports that the lock was gone.
 func TestLeaseEndsDuringCommit(t *testing.T) {

@@ -182,3 +182,40 @@ func TestRealDeadlock(t *testing.T) {
 		e.wantNoEvent()
 	})
 }
+
+// TestRetryHidesNoOverlap has somebody else write the row between two attempts,
+// so that the second one by itself sees a repeat, or no rival at all.
+func TestRetryHidesNoOverlap(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 9})
+		other := e.open()
+		for _, trigger := range []string{"INSERT ON orders", "UPDATE ON stocks"} {
+			wantNil(e.t, e.db.Exec("CREATE TRIGGER "+trigger[:6]+"_meets BEFORE "+trigger+` FOR EACH ROW
+				IF @deadlock = 1 THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213; END IF`).Error)
+		}
+
+		// The first attempt begins before the other one writes, the second after.
+		run := func(op guard.Op, meanwhile func(*gorm.DB) error) error {
+			calls := 0
+			return e.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
+				calls++
+				wantNil(e.t, tx.Exec("SET @deadlock = ?", calls).Error)
+				if calls == 1 {
+					dbguard.FromContext(ctx).OnRollback(func() { wantNil(e.t, meanwhile(other)) })
+				}
+				return op(ctx, tx)
+			}, guard.Retries(1))
+		}
+		wantIs(e.t, run(guard.Insert(&Order{No: "a"}), func(db *gorm.DB) error {
+			return db.Create(&Order{No: "a"}).Error
+		}), guard.ErrIntercepted)
+		e.wantEvent(notify.Overlap, notify.Refused, "k")
+
+		wantIs(e.t, run(guard.Update(&Stock{ID: 1, Version: 1}, take), func(db *gorm.DB) error {
+			return db.Model(&Stock{ID: 1}).Update("left", 5).Error
+		}), guard.ErrIntercepted)
+		if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.Overlap {
+			e.t.Errorf("events are %+v, want another overlap", events)
+		}
+	})
+}

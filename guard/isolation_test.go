@@ -1,0 +1,57 @@
+package guard_test
+
+import (
+	"context"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify"
+)
+
+// TestIsolation: the verdicts are the same with a snapshot and without one.
+func TestIsolation(t *testing.T) {
+	for _, level := range []string{"REPEATABLE-READ", "READ-COMMITTED"} {
+		t.Run(level, func(t *testing.T) {
+			dsn := teststack.MySQL(t)
+			setting := "&transaction_isolation=%27" + level + "%27"
+			db := testdb.OpenMySQL(t, dsn)
+			if err := db.Exec("SELECT @@transaction_isolation").Error; err != nil {
+				setting = "&tx_isolation=%27" + level + "%27" // MariaDB before 11.1
+			}
+			open := func(opts ...gorm.Option) *gorm.DB { return testdb.OpenMySQL(t, dsn+setting, opts...) }
+			db = open()
+			wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
+			e := &env{t: t, db: db, Guard: guardtest.New(t, db), open: open}
+			e.create(&Stock{ID: 1, Left: 9})
+
+			wantNil(t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+			wantIs(t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+			wantNil(t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
+			wantIs(t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
+			e.wantNoEvent()
+
+			err := e.Do(bg, "order:b", func(ctx context.Context, tx *gorm.DB) error {
+				e.loseTo("order:b", guard.Insert(&Order{No: "b"}))
+				return guard.Insert(&Order{No: "b"})(ctx, tx)
+			}, guard.Protects(&Order{No: "b"}))
+			wantIs(t, err, guard.ErrIntercepted)
+			e.wantEvent(notify.Overlap, notify.Refused, "order:b")
+
+			wantIs(t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
+				e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take))
+				return take(s)
+			})), guard.ErrIntercepted)
+			if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.Overlap {
+				t.Errorf("events are %+v, want two overlaps", events)
+			}
+			if s := e.stock(1); s.Left != 7 {
+				t.Errorf("left %d, want 7", s.Left)
+			}
+		})
+	}
+}
