@@ -211,7 +211,7 @@ func TestRetryHidesNoOverlap(t *testing.T) {
 		}), guard.ErrIntercepted)
 		e.wantEvent(notify.Overlap, notify.Refused, "k")
 
-		wantIs(e.t, run(guard.Update(&Stock{ID: 1, Version: 1}, take), func(db *gorm.DB) error {
+		wantIs(e.t, run(guard.Update(&Stock{ID: 1}, take), func(db *gorm.DB) error {
 			return db.Model(&Stock{ID: 1}).Update("left", 5).Error
 		}), guard.ErrIntercepted)
 		if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.Overlap {
