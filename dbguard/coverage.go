@@ -26,7 +26,10 @@ type Coverage struct {
 func (t *Tx) Coverage() Coverage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := Coverage{Wrote: len(t.writes) > 0}
+	if len(t.writes) == 0 {
+		return Coverage{}
+	}
+	c := Coverage{Wrote: true}
 	covered := make(map[*protectedRow]bool)
 	for _, w := range t.writes {
 		if w.covers() {

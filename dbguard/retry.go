@@ -5,13 +5,9 @@ package dbguard
 // a failed serialization, a busy SQLite. The same transaction may succeed when
 // it is run again.
 func Retryable(err error) bool {
-	switch mysqlNumber(err) {
-	case erLockDeadlock, erCheckRead:
-		return true
-	}
 	switch sqliteCode(err) & 0xff {
 	case 5, 6: // BUSY, LOCKED
 		return true
 	}
-	return false
+	return isDeadlock(err) || isChanged(err)
 }

@@ -16,6 +16,11 @@ type coded int
 func (coded) Error() string { return "coded" }
 func (c coded) Code() int   { return int(c) }
 
+type sqlState string
+
+func (sqlState) Error() string      { return "state" }
+func (s sqlState) SQLState() string { return string(s) }
+
 func TestRetryable(t *testing.T) {
 	for err, want := range map[error]bool{
 		nil:                             false,
@@ -26,6 +31,9 @@ func TestRetryable(t *testing.T) {
 		&mysql.MySQLError{Number: 1020}: true,
 		&mysql.MySQLError{Number: 1062}: false,
 		&mysql.MySQLError{Number: 1205}: false,
+		sqlState("40001"):               true,
+		sqlState("40P01"):               true,
+		sqlState("23505"):               false,
 		coded(5):                        true,
 		coded(517):                      true,
 		coded(6):                        true,
