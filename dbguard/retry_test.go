@@ -11,15 +11,15 @@ import (
 	"github.com/belaygo/belay/dbguard"
 )
 
-type coded int
+type codedError int
 
-func (coded) Error() string { return "coded" }
-func (c coded) Code() int   { return int(c) }
+func (codedError) Error() string { return "coded" }
+func (c codedError) Code() int   { return int(c) }
 
-type sqlState string
+type stateError string
 
-func (sqlState) Error() string      { return "state" }
-func (s sqlState) SQLState() string { return string(s) }
+func (stateError) Error() string      { return "state" }
+func (s stateError) SQLState() string { return string(s) }
 
 func TestRetryable(t *testing.T) {
 	for err, want := range map[error]bool{
@@ -31,13 +31,13 @@ func TestRetryable(t *testing.T) {
 		&mysql.MySQLError{Number: 1020}: true,
 		&mysql.MySQLError{Number: 1062}: false,
 		&mysql.MySQLError{Number: 1205}: false,
-		sqlState("40001"):               true,
-		sqlState("40P01"):               true,
-		sqlState("23505"):               false,
-		coded(5):                        true,
-		coded(517):                      true,
-		coded(6):                        true,
-		coded(2067):                     false,
+		stateError("40001"):             true,
+		stateError("40P01"):             true,
+		stateError("23505"):             false,
+		codedError(5):                   true,
+		codedError(517):                 true,
+		codedError(6):                   true,
+		codedError(2067):                false,
 	} {
 		if err != nil {
 			err = fmt.Errorf("commit: %w", err)

@@ -19,5 +19,34 @@
 //
 // What is promised for the rows that a key protects, whatever happens to the
 // lock: an insert commits once, and an update once per version that it read.
-// Which rows those are is said by [Insert], [Update] and [Protects].
+// Which rows those are is said by [Insert], [Update], [Protects], and by the tag
+// dbguard:"key=order:{No}" on a model: see package dbguard.
+//
+// # How a Do ends
+//
+// The steps are always the same: get the lock, begin the transaction, run the
+// operation, at a conflict read the row twice, COMMIT or ROLLBACK, after a
+// conflict ask who holds the lock, release it, and report. There is one event
+// per Do at most: an overlap outweighs a loss, a loss a commit of unknown
+// outcome, and what the release finds goes into the same event.
+//
+//   - After a deadlock Insert and Update are run again, under the same lease; any
+//     other operation only with [Retries]. What an earlier attempt saw of the row
+//     still counts as evidence.
+//   - When the answer to the COMMIT does not come, the old session is ended and
+//     the rows are read, while the lock is held: Do returns nil or a clean error.
+//     What can't be found out is [ErrUnknown], and nobody in this process gets
+//     the key before the lease would have ended.
+//   - While the lock can't be asked for, Do refuses, or goes on with the database
+//     alone: see [Policy]. An outage of a place is reported when it begins, with
+//     Outcome unknown, and when it ends, with the number of operations that were
+//     committed meanwhile; in between the lock is not asked for there.
+//
+// # Blind spots
+//
+// Nobody notices a commit between the grant of the lock and the begin of the
+// transaction, by a holder that died before it could report; a row that was
+// deleted and inserted again with the same primary key and version; and a lock
+// that was lost after its holder's commit if the release met a dead node, which
+// does no harm.
 package guard

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"gorm.io/driver/sqlite"
@@ -105,6 +106,81 @@ func ExampleInsert() {
 	// guard: done before: dbguard: duplicate row in sales (no)
 }
 
+// A repeat finds the row that is there by the columns it knows.
+func ExampleInsert_existing() {
+	db, done := exampleDB(&Sale{})
+	defer done()
+	g, stop := exampleGuard(db)
+	defer stop()
+	ctx := context.Background()
+
+	place := func(buyer string) (sale Sale, again bool, err error) {
+		sale = Sale{No: "no-1", Buyer: buyer}
+		err = g.Do(ctx, "order:no-1", guard.Insert(&sale))
+		if !errors.Is(err, guard.ErrDuplicate) {
+			return sale, false, err
+		}
+		var existing Sale
+		err = db.WithContext(ctx).Where(&Sale{No: "no-1"}).Take(&existing).Error
+		return existing, true, err
+	}
+	for _, buyer := range []string{"ann", "bob"} {
+		sale, again, err := place(buyer)
+		fmt.Println(sale.No, sale.Buyer, again, err)
+	}
+	// Output:
+	// no-1 ann false <nil>
+	// no-1 ann true <nil>
+}
+
+// A request that is repeated often is refused without a visit to the database.
+func ExampleRemember() {
+	db, done := exampleDB(&Sale{})
+	defer done()
+	g, stop := exampleGuard(db)
+	defer stop()
+
+	for range 3 {
+		err := g.Do(context.Background(), "order:no-1", func(ctx context.Context, tx *gorm.DB) error {
+			fmt.Println("in the database")
+			return guard.Insert(&Sale{No: "no-1"})(ctx, tx)
+		}, guard.Remember(time.Hour))
+		fmt.Println(guard.Outcome(err))
+	}
+	// Output:
+	// in the database
+	// done
+	// duplicate
+	// duplicate
+}
+
+// A Do inside an operation, with the same key, is a savepoint in its
+// transaction.
+func ExampleGuard_Do_nested() {
+	db, done := exampleDB(&Sale{})
+	defer done()
+	g, stop := exampleGuard(db)
+	defer stop()
+
+	err := g.Do(context.Background(), "order:no-1", func(ctx context.Context, tx *gorm.DB) error {
+		if err := guard.Insert(&Sale{No: "no-1"})(ctx, tx); err != nil {
+			return err
+		}
+		err := g.Do(ctx, "order:no-1", func(_ context.Context, tx *gorm.DB) error {
+			tx.Create(&Sale{No: "no-2"})
+			return ErrSoldOut // only this is undone
+		})
+		fmt.Println("inside:", err)
+		return nil
+	})
+	var n int64
+	db.Model(&Sale{}).Count(&n)
+	fmt.Println("outside:", err, n)
+	// Output:
+	// inside: sold out
+	// outside: <nil> 1
+}
+
 func ExampleUpdate() {
 	db, done := exampleDB(&Item{})
 	defer done()
@@ -127,6 +203,22 @@ func ExampleUpdate() {
 	fmt.Println(err, item.Left, item.Version)
 	// Output:
 	// <nil> 1 2
+}
+
+// exampleGuard returns a guard with locks in memory.
+func exampleGuard(db *gorm.DB) (g *guard.Guard, stop func()) {
+	locker, err := lock.New(memlock.New(), lock.Config{}) // in production: redislock.Open
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err = guard.New(db, locker, guard.Config{Service: "shop"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return g, func() {
+		_ = g.Close(context.Background())
+		_ = locker.Close(context.Background())
+	}
 }
 
 // exampleDB opens an empty SQLite database.

@@ -82,7 +82,7 @@ func TestNestedMisuse(t *testing.T) {
 		peer := e.Peer(e.t, e.db)
 		var escaped context.Context
 		wantNil(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
-			escaped = ctx
+			escaped = ctx //nolint:fatcontext // it is to be used when it is too late
 			err := e.Do(ctx, "other", nop)
 			wantIs(e.t, err, guard.ErrNested)
 			if !strings.Contains(err.Error(), `"other"`) || !strings.Contains(err.Error(), `"k"`) {

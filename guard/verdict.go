@@ -27,15 +27,16 @@ const (
 // judge decides what a conflict on a protected row means. The first rule that
 // fits decides.
 func judge(e evidence) verdict {
+	rival := e.Contradicts || e.Differ // somebody else wrote the row meanwhile
 	switch {
 	case !e.Found && !e.Contradicts && !e.Unread:
 		return business // the row that is in the way is another one
+	case rival && e.locked:
+		return overlap
+	case !rival && (e.Expected || e.Own):
+		return business
 	case !e.locked:
 		return repeat(e.kind)
-	case e.Contradicts, e.Differ:
-		return overlap
-	case e.Expected, e.Own:
-		return business
 	case e.lapsed, e.holder == notify.HolderOther, e.holder == notify.HolderNone:
 		return lost
 	}

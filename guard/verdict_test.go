@@ -17,7 +17,11 @@ func TestJudge(t *testing.T) {
 		contradict = dbguard.Evidence{Protected: true, Contradicts: true}
 		expected   = dbguard.Evidence{Protected: true, Found: true, Expected: true}
 		own        = dbguard.Evidence{Protected: true, Found: true, Own: true}
+		before     = dbguard.Evidence{Protected: true, Found: true, Contradicts: true}
 		unread     = dbguard.Evidence{Protected: true, Unread: true}
+
+		ownDiffers      = dbguard.Evidence{Protected: true, Found: true, Own: true, Differ: true}
+		expectedDiffers = dbguard.Evidence{Protected: true, Found: true, Expected: true, Differ: true}
 	)
 	tests := []struct {
 		name   string
@@ -33,9 +37,19 @@ func TestJudge(t *testing.T) {
 		{"row missing at an update", none, dbguard.Stale, false, false, notify.HolderSelf, business},
 
 		{"no lock, duplicate", differ, dbguard.Duplicate, true, false, notify.HolderOther, duplicate},
+		{"no lock, contradiction", contradict, dbguard.Stale, true, false, notify.HolderUnknown, stale},
+		{"no lock, own row", own, dbguard.Duplicate, true, false, notify.HolderUnknown, business},
+		{"no lock, as expected", expected, dbguard.Stale, true, false, notify.HolderUnknown, business},
+		{"no lock, nothing found", none, dbguard.Stale, true, false, notify.HolderUnknown, business},
+		{"no lock, not read", unread, dbguard.Duplicate, true, false, notify.HolderUnknown, duplicate},
 		{"no lock, stale", differ, dbguard.Stale, true, false, notify.HolderOther, stale},
 
 		{"contradiction", contradict, dbguard.Stale, false, false, notify.HolderSelf, overlap},
+		{"contradiction of an earlier look, duplicate", before, dbguard.Duplicate, false, false, notify.HolderSelf, overlap},
+		{"contradiction of an earlier look, lock gone", before, dbguard.Stale, false, true, notify.HolderNone, overlap},
+		{"row gone that had been seen", contradict, dbguard.Duplicate, false, false, notify.HolderUnknown, overlap},
+		{"own row that another wrote", ownDiffers, dbguard.Stale, false, false, notify.HolderSelf, overlap},
+		{"as expected now, but not before", expectedDiffers, dbguard.Stale, false, false, notify.HolderSelf, overlap},
 		{"reads differ, lock ours", differ, dbguard.Duplicate, false, false, notify.HolderSelf, overlap},
 		{"reads differ, lock another's", differ, dbguard.Duplicate, false, false, notify.HolderOther, overlap},
 		{"reads differ, nobody's lock", differ, dbguard.Stale, false, true, notify.HolderNone, overlap},
@@ -50,6 +64,7 @@ func TestJudge(t *testing.T) {
 		{"same row, nobody's lock", same, dbguard.Stale, false, false, notify.HolderNone, lost},
 		{"same row, lease lapsed", same, dbguard.Duplicate, false, true, notify.HolderSelf, lost},
 		{"same row, lease lapsed, unknown", same, dbguard.Duplicate, false, true, notify.HolderUnknown, lost},
+		{"not read, lock ours", unread, dbguard.Duplicate, false, false, notify.HolderSelf, duplicate},
 		{"not read, nobody's lock", unread, dbguard.Duplicate, false, false, notify.HolderNone, lost},
 
 		{"repeat of an insert", same, dbguard.Duplicate, false, false, notify.HolderSelf, duplicate},
