@@ -53,7 +53,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
 	}
-	trace := e.Trace.valid()
+	trace := e.Trace.Checked()
 	return json.Marshal(envelope[payload]{
 		SpecVersion:     specVersion,
 		ID:              e.ID,
@@ -139,7 +139,7 @@ func eventOf(env *envelope[payload]) Event {
 		Count:            d.Count,
 		TraceID:          d.TraceID,
 		Library:          d.Library,
-		Trace:            Trace{Parent: env.TraceParent, State: env.TraceState}.valid(),
+		Trace:            Trace{Parent: env.TraceParent, State: env.TraceState}.Checked(),
 	}
 }
 

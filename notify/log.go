@@ -83,6 +83,6 @@ func (e Event) LogValue() slog.Value {
 	attrs = append(attrs, slog.Int("count", e.Count))
 	text("trace_id", e.TraceID)
 	text("library", e.Library)
-	text("traceparent", e.Trace.valid().Parent)
+	text("traceparent", e.Trace.Checked().Parent)
 	return slog.GroupValue(attrs...)
 }

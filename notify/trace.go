@@ -14,9 +14,9 @@ var (
 	traceState  = regexp.MustCompile(`^[ -~]{0,512}$`)
 )
 
-// valid returns t if it is a trace context, and else nothing, as W3C has it:
+// Checked returns t if it is a trace context, and else nothing, as W3C has it:
 // an event must not be refused for its trace.
-func (t Trace) valid() Trace {
+func (t Trace) Checked() Trace {
 	parts := traceParent.FindStringSubmatch(t.Parent)
 	if parts == nil || t.Parent[:2] == "ff" || zero(parts[1]) || zero(parts[2]) {
 		return Trace{}

@@ -20,6 +20,7 @@ import (
 	"gorm.io/gorm/logger"
 	_ "modernc.org/sqlite"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -37,6 +38,7 @@ var errDown = errors.New("the broker is down")
 func onEach(t *testing.T, test func(t *testing.T, db *gorm.DB)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, migrated(t, openSQLite(t, &gorm.Config{}))) })
 	t.Run("mariadb", func(t *testing.T) { test(t, migrated(t, openMariaDB(t, &gorm.Config{}))) })
+	t.Run("postgres", func(t *testing.T) { test(t, migrated(t, testdb.OpenPostgres(t, teststack.Postgres(t)))) })
 }
 
 func openSQLite(t *testing.T, cfg *gorm.Config) *gorm.DB {

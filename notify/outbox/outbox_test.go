@@ -174,8 +174,11 @@ func TestHangingTableLeavesTimeToPublishDirectly(t *testing.T) {
 		}
 		defer blocker.Close()
 		lock, unlock := "LOCK TABLES belay_outbox WRITE", "UNLOCK TABLES"
-		if db.Name() == "sqlite" {
+		switch db.Name() {
+		case "sqlite":
 			lock, unlock = "BEGIN IMMEDIATE", "ROLLBACK"
+		case "postgres":
+			lock, unlock = "BEGIN; LOCK TABLE belay_outbox", "ROLLBACK"
 		}
 		if _, err := blocker.ExecContext(t.Context(), lock); err != nil {
 			t.Fatal(err)

@@ -32,6 +32,15 @@ type ConsumerConfig struct {
 	Name string
 	// Prefetch is how many messages may wait here, unacknowledged. Default: 50.
 	Prefetch int
+	// SingleActive lets the broker give events to one consumer at a time, the
+	// others stand by. It is an argument of the queue: all monitors must agree,
+	// and to change it the queue must be deleted. Default: false, all consumers
+	// share the events.
+	SingleActive bool
+	// Heartbeat gets the heartbeats of the instances; where several monitors
+	// read, each heartbeat goes to one. It must not block. Nil means that they
+	// are not read.
+	Heartbeat func(ctx context.Context, h notify.Heartbeat)
 	// DialTimeout limits one attempt to connect, with handshakes and
 	// declarations. Default: 10s.
 	DialTimeout time.Duration
@@ -46,37 +55,16 @@ type ConsumerConfig struct {
 // maxPrefetch is what a quorum queue allows.
 const maxPrefetch = 2000
 
-func (c ConsumerConfig) withDefaults() ConsumerConfig {
-	if c.Name == "" {
-		c.Name = "monitor"
-	}
-	if c.Prefetch == 0 {
-		c.Prefetch = 50
-	}
-	if c.DialTimeout == 0 {
-		c.DialTimeout = defaultDialTimeout
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
-
-func (c ConsumerConfig) validate() error {
-	switch {
-	case c.Prefetch < 0 || c.Prefetch > maxPrefetch:
-		return fmt.Errorf("rabbitmq: Prefetch %d is outside 1 to %d", c.Prefetch, maxPrefetch)
-	case c.DialTimeout < 0:
-		return fmt.Errorf("rabbitmq: DialTimeout %v is negative", c.DialTimeout)
-	}
-	return nil
+func (c ConsumerConfig) common() common {
+	return common{name: c.Name, timeout: c.DialTimeout, tls: c.TLS, logger: c.Logger}.withDefaults("monitor")
 }
 
 // A Consumer reads events from the monitor's queue. Its methods are safe for
 // concurrent use; it is a prometheus.Collector.
 type Consumer struct {
 	cfg     ConsumerConfig
-	dial    dialConfig
+	common  common
+	dial    *dialConfig // of Run alone
 	metrics *consumerMetrics
 
 	mu      sync.Mutex
@@ -84,21 +72,28 @@ type Consumer struct {
 	err     error // why the queue is not read; nil while it is
 }
 
-// NewConsumer returns a Consumer of the broker at url, an AMQP URL such as
-// amqp://user:password@host:5672/vhost. It does not connect: Run does.
+// NewConsumer returns a Consumer of the broker at url, as NewPublisher has it.
+// It does not connect: Run does.
 func NewConsumer(url string, cfg ConsumerConfig) (*Consumer, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	common := cfg.common()
+	if err := common.validate(); err != nil {
 		return nil, err
 	}
-	target, err := parseURL(url)
+	switch {
+	case cfg.Prefetch < 0 || cfg.Prefetch > maxPrefetch:
+		return nil, fmt.Errorf("rabbitmq: Prefetch %d is outside 1 to %d", cfg.Prefetch, maxPrefetch)
+	case cfg.Prefetch == 0:
+		cfg.Prefetch = 50
+	}
+	dial, err := common.dialling(url)
 	if err != nil {
 		return nil, err
 	}
 	return &Consumer{
 		cfg:     cfg,
-		dial:    dialConfig{target: target, name: "belay " + short(cfg.Name), tls: cfg.TLS, timeout: cfg.DialTimeout},
-		metrics: newConsumerMetrics(cfg.Name),
+		common:  common,
+		dial:    dial,
+		metrics: newConsumerMetrics(common.name),
 		err:     errNotRunning,
 	}, nil
 }
@@ -152,7 +147,7 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 		}
 		delay := pause.Next()
 		c.setErr(fmt.Errorf("rabbitmq: %w", err))
-		c.cfg.Logger.Warn("monitor queue is not read", "addr", c.dial.target.addr, "error", err, "retry_in", delay)
+		c.common.logger.Warn("monitor queue is not read", "addr", c.dial.target().addr, "error", err, "retry_in", delay)
 		backoff.Sleep(ctx, delay, nil)
 	}
 }
@@ -186,7 +181,7 @@ func (c *Consumer) consume(ctx context.Context, handle Handler) (handled bool, e
 	r.session = s
 	c.metrics.connections.Inc()
 	c.setErr(nil)
-	c.cfg.Logger.Info("reading the monitor queue", "addr", c.dial.target.addr)
+	c.common.logger.Info("reading the monitor queue", "addr", c.dial.target().addr)
 	err = r.run(ctx)
 	return r.handled, err
 }

@@ -38,6 +38,10 @@
 // full jitter. A Publish does not wait out such a pause: it makes the Publisher
 // try at once.
 //
+// A URL may name several nodes of a cluster; after a failure the next one is
+// tried. After several failures in a row a circuit breaker has Publish fail at
+// once ([ErrOpen]) for a second, and then lets one try.
+//
 // Nothing waits without end for a broker: dialling, the handshake and the
 // declarations have one common limit, each write has a deadline, each confirm a
 // timeout, and a closing handshake that is not answered is cut off. A broker

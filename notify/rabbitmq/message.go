@@ -20,6 +20,7 @@ func encode(ev notify.Event) (amqp.Publishing, error) {
 		return amqp.Publishing{}, fmt.Errorf("encode event: %w", err)
 	}
 	return amqp.Publishing{
+		Headers:      headers(ev.Trace.Checked()),
 		ContentType:  notify.ContentType,
 		DeliveryMode: amqp.Persistent,
 		MessageId:    ev.ID,
@@ -28,6 +29,18 @@ func encode(ev notify.Event) (amqp.Publishing, error) {
 		AppId:        short(ev.Service),
 		Body:         body,
 	}, nil
+}
+
+// headers let a consumer continue the trace before it has read the body.
+func headers(trace notify.Trace) amqp.Table {
+	if trace.Parent == "" {
+		return nil
+	}
+	table := amqp.Table{"traceparent": trace.Parent}
+	if trace.State != "" {
+		table["tracestate"] = trace.State
+	}
+	return table
 }
 
 // short cuts s to what a property can hold.

@@ -4,12 +4,14 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sony/gobreaker/v2"
 )
 
 type publisherMetrics struct {
 	published   *prometheus.CounterVec
 	connections prometheus.Counter
 	connected   prometheus.Gauge
+	breaker     prometheus.GaugeFunc
 }
 
 // The results of a Publish.
@@ -18,10 +20,11 @@ const (
 	unroutable = "unroutable"
 	blocked    = "blocked"
 	refused    = "refused"
+	open       = "open"
 	failed     = "failed"
 )
 
-func newPublisherMetrics(name string) *publisherMetrics {
+func newPublisherMetrics(name string, state func() gobreaker.State) *publisherMetrics {
 	labels := prometheus.Labels{"name": name}
 	m := &publisherMetrics{
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -33,8 +36,11 @@ func newPublisherMetrics(name string) *publisherMetrics {
 		connected: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "belay_rabbitmq_connected", Help: "1 while the publisher is connected.", ConstLabels: labels,
 		}),
+		breaker: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "belay_rabbitmq_breaker_state", Help: "Of the circuit breaker: 0 closed, 1 half open, 2 open.", ConstLabels: labels,
+		}, func() float64 { return float64(state()) }),
 	}
-	for _, result := range []string{confirmed, unroutable, blocked, refused, failed} {
+	for _, result := range []string{confirmed, unroutable, blocked, refused, open, failed} {
 		m.published.WithLabelValues(result)
 	}
 	return m
@@ -51,12 +57,14 @@ func (m *publisherMetrics) count(err error) {
 		result = blocked
 	case errors.Is(err, ErrRefused):
 		result = refused
+	case errors.Is(err, ErrOpen):
+		result = open
 	}
 	m.published.WithLabelValues(result).Inc()
 }
 
 func (m *publisherMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.published, m.connections, m.connected}
+	return []prometheus.Collector{m.published, m.connections, m.connected, m.breaker}
 }
 
 // Describe implements prometheus.Collector.
@@ -74,7 +82,7 @@ func (p *Publisher) Collect(metrics chan<- prometheus.Metric) {
 }
 
 type consumerMetrics struct {
-	received, stored, failures, deadLettered, connections prometheus.Counter
+	received, stored, failures, deadLettered, connections, heartbeats prometheus.Counter
 
 	connected prometheus.Gauge
 }
@@ -90,6 +98,7 @@ func newConsumerMetrics(name string) *consumerMetrics {
 		failures:     counter("handler_failures_total", "Calls of the handler that failed."),
 		deadLettered: counter("dead_lettered_total", "Messages sent to the dead letters: no events, or refused by the handler."),
 		connections:  counter("connections_total", "Connections opened by the consumer."),
+		heartbeats:   counter("heartbeats_total", "Heartbeats received."),
 		connected: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "belay_consumer_connected", Help: "1 while the consumer reads the queue.", ConstLabels: labels,
 		}),
@@ -97,7 +106,7 @@ func newConsumerMetrics(name string) *consumerMetrics {
 }
 
 func (m *consumerMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.received, m.stored, m.failures, m.deadLettered, m.connections, m.connected}
+	return []prometheus.Collector{m.received, m.stored, m.failures, m.deadLettered, m.connections, m.heartbeats, m.connected}
 }
 
 // Describe implements prometheus.Collector.

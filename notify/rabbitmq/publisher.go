@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/sony/gobreaker/v2"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -26,6 +27,9 @@ var (
 	// ErrRefused means that the broker, asked to take responsibility for the
 	// event, said no: its queue is full, or cannot reach a majority.
 	ErrRefused = errors.New("rabbitmq: refused by the broker")
+	// ErrOpen means that the last publishes failed and that this one was not
+	// tried: the circuit breaker is open, for a second at a time.
+	ErrOpen = errors.New("rabbitmq: circuit breaker is open")
 )
 
 // PublisherConfig sets up a Publisher. The zero value is valid.
@@ -46,38 +50,18 @@ type PublisherConfig struct {
 	Logger *slog.Logger
 }
 
-func (c PublisherConfig) withDefaults() PublisherConfig {
-	if c.Name == "" {
-		c.Name = "publisher"
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 5 * time.Second
-	}
-	if c.DialTimeout == 0 {
-		c.DialTimeout = defaultDialTimeout
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
-
-func (c PublisherConfig) validate() error {
-	switch {
-	case c.Timeout < 0:
-		return fmt.Errorf("rabbitmq: Timeout %v is negative", c.Timeout)
-	case c.DialTimeout < 0:
-		return fmt.Errorf("rabbitmq: DialTimeout %v is negative", c.DialTimeout)
-	}
-	return nil
+func (c PublisherConfig) common() common {
+	return common{name: c.Name, timeout: c.DialTimeout, tls: c.TLS, logger: c.Logger}.withDefaults("publisher")
 }
 
 // A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
 // for concurrent use, and a prometheus.Collector.
 type Publisher struct {
 	cfg     PublisherConfig
-	dial    dialConfig
+	common  common
+	dial    *dialConfig // of the supervisor alone
 	metrics *publisherMetrics
+	breaker *gobreaker.CircuitBreaker[struct{}]
 
 	requests chan *request      // taken by the supervisor in every state but dialling
 	pings    chan chan struct{} // taken by the supervisor when idle or connected
@@ -88,7 +72,10 @@ type Publisher struct {
 	lastErr error // why there is no connection, if there is none
 }
 
-var _ notify.Publisher = (*Publisher)(nil)
+var (
+	_ notify.Publisher          = (*Publisher)(nil)
+	_ notify.HeartbeatPublisher = (*Publisher)(nil)
+)
 
 // A request is one message on its way through the supervisor, which answers
 // each request that it has taken.
@@ -99,34 +86,47 @@ type request struct {
 	answer  chan error // buffered
 }
 
+func newRequest(ctx context.Context, key string, message amqp.Publishing) *request {
+	return &request{ctx: ctx, key: key, message: message, answer: make(chan error, 1)}
+}
+
 // NewPublisher returns a Publisher to the broker at url, an AMQP URL such as
-// amqp://user:password@host:5672/vhost. It does not connect: the first Publish
-// or Ping does. The caller closes the Publisher.
+// amqp://user:password@host:5672/vhost. Several nodes of one cluster are
+// separated by commas (host1:5672,host2:5672) and tried in turn. It does not
+// connect: the first Publish or Ping does. The caller closes the Publisher.
 func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	common := cfg.common()
+	if err := common.validate(); err != nil {
 		return nil, err
 	}
-	target, err := parseURL(url)
+	switch {
+	case cfg.Timeout < 0:
+		return nil, fmt.Errorf("rabbitmq: Timeout %v is negative", cfg.Timeout)
+	case cfg.Timeout == 0:
+		cfg.Timeout = 5 * time.Second
+	}
+	dial, err := common.dialling(url)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Publisher{
 		cfg:      cfg,
-		dial:     dialConfig{target: target, name: "belay " + short(cfg.Name), tls: cfg.TLS, timeout: cfg.DialTimeout},
-		metrics:  newPublisherMetrics(cfg.Name),
+		common:   common,
+		dial:     dial,
+		breaker:  newBreaker(),
 		requests: make(chan *request),
 		pings:    make(chan chan struct{}),
 		stop:     stop,
 		done:     make(chan struct{}),
 	}
+	p.metrics = newPublisherMetrics(common.name, p.breaker.State)
 	go newSupervisor(p).run(ctx)
 	return p, nil
 }
 
 // Publish returns nil once the broker has routed ev to a queue and confirmed
-// it. After ErrUnroutable and ErrRefused the broker has not taken the event;
+// it. After ErrUnroutable, ErrRefused and ErrOpen the broker has not taken the event;
 // after any other error it may have: ErrBlocked and ErrClosed can come while
 // the event is on its way.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
@@ -136,7 +136,7 @@ func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	err = p.send(&request{ctx: ctx, key: RoutingKey(ev.Verdict), message: message, answer: make(chan error, 1)})
+	err = p.guarded(newRequest(ctx, RoutingKey(ev.Verdict), message))
 	p.metrics.count(err)
 	if err != nil {
 		return fmt.Errorf("publish event: %w", err)
@@ -183,12 +183,17 @@ func (p *Publisher) Ping(ctx context.Context) error {
 
 // unanswered is the error when ctx ended first.
 func (p *Publisher) unanswered(ctx context.Context) error {
+	if reason := p.reason(); reason != nil {
+		return fmt.Errorf("%w (%w)", reason, ctx.Err())
+	}
+	return fmt.Errorf("rabbitmq: %w", ctx.Err())
+}
+
+// reason tells why there is no connection, nil if there is one.
+func (p *Publisher) reason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lastErr == nil {
-		return fmt.Errorf("rabbitmq: %w", ctx.Err())
-	}
-	return fmt.Errorf("%w (%w)", p.lastErr, ctx.Err())
+	return p.lastErr
 }
 
 func (p *Publisher) setLastErr(err error) {

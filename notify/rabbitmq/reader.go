@@ -24,22 +24,24 @@ type reader struct {
 	cancelled <-chan string // consumer tags
 	handle    Handler
 	handled   bool // a message was dealt with
+
+	heartbeats <-chan amqp.Delivery // nil if nobody wants them
 }
 
 // subscribe declares the topology and begins to consume.
 func (r *reader) subscribe(ch *amqp.Channel) (err error) {
-	if err := declare(ch); err != nil {
+	if err := declare(ch, r.cfg.SingleActive); err != nil {
 		return err
 	}
 	if err := ch.Qos(r.cfg.Prefetch, 0, false); err != nil {
 		return fmt.Errorf("set prefetch: %w", err)
 	}
-	r.cancelled = ch.NotifyCancel(make(chan string, 1))
+	r.cancelled = ch.NotifyCancel(make(chan string, 2)) // one for each queue
 	r.messages, err = ch.Consume(Queue, "", false, false, false, false, nil)
 	if err != nil {
 		return fmt.Errorf("consume %s: %w", Queue, err)
 	}
-	return nil
+	return r.listen(ch)
 }
 
 // run returns why the session can no longer be used.
@@ -60,6 +62,11 @@ func (r *reader) run(ctx context.Context) error {
 				return err
 			}
 			r.handled = true
+		case d, ok := <-r.heartbeats:
+			if !ok {
+				return r.over()
+			}
+			r.hear(ctx, &d)
 		}
 	}
 }
@@ -106,7 +113,7 @@ func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 		}
 		r.metrics.failures.Inc()
 		delay := pause.Next()
-		r.cfg.Logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
+		r.common.logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
 		if err := r.wait(ctx, delay); err != nil {
 			return err
 		}
@@ -131,7 +138,7 @@ func (r *reader) wait(ctx context.Context, delay time.Duration) error {
 
 // deadLetter lets the broker take the message to the dead letters.
 func (r *reader) deadLetter(d *amqp.Delivery, reason error) error {
-	r.cfg.Logger.Error("message goes to the dead letters", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", reason)
+	r.common.logger.Error("message goes to the dead letters", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", reason)
 	if err := d.Reject(false); err != nil {
 		return fmt.Errorf("reject message: %w", err)
 	}

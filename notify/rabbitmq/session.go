@@ -23,22 +23,20 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// dialConfig tells how to connect.
+// dialConfig tells how to connect. It is not safe for concurrent use.
 type dialConfig struct {
-	target  target
+	targets []target // nodes of one cluster
+	turn    int
+	failed  bool   // the last attempt did
 	name    string // shown by the broker
 	tls     *tls.Config
 	timeout time.Duration
 }
 
-const defaultDialTimeout = 10 * time.Second
+// target returns the node whose turn it is.
+func (c *dialConfig) target() target { return c.targets[c.turn%len(c.targets)] }
 
-func (c dialConfig) withDefaults() dialConfig {
-	if c.timeout == 0 {
-		c.timeout = defaultDialTimeout
-	}
-	return c
-}
+const defaultDialTimeout = 10 * time.Second
 
 // A session is one generation: a connection and its channel. One goroutine owns
 // it. Nothing survives it, and it is never repaired.
@@ -53,17 +51,21 @@ type session struct {
 // connect opens a session and lets setup prepare its channel, all within
 // c.timeout. When ctx ends later, the session's end becomes bounded in time: the
 // socket is cut after closeTimeout.
-func connect(ctx context.Context, c dialConfig, setup func(*amqp.Channel) error) (*session, error) {
+func connect(ctx context.Context, c *dialConfig, setup func(*amqp.Channel) error) (*session, error) {
 	limit, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	if c.failed {
+		c.turn++
+	}
 	s := &session{closed: make(chan *amqp.Error, 1)}
 	err := s.open(limit, c, setup)
+	c.failed = err != nil
 	if err != nil {
 		s.close()
 		if limit.Err() != nil {
 			err = fmt.Errorf("%w (%w)", timedOut(limit, c.timeout), err)
 		}
-		return nil, fmt.Errorf("connect to %s: %w", c.target.addr, err)
+		return nil, fmt.Errorf("connect to %s: %w", c.target().addr, err)
 	}
 	s.unhook = context.AfterFunc(ctx, func() {
 		time.AfterFunc(closeTimeout, func() { _ = s.socket.Close() })
@@ -80,13 +82,13 @@ func timedOut(ctx context.Context, timeout time.Duration) error {
 
 // open cuts the socket when ctx ends, since the client library's calls cannot
 // be interrupted otherwise.
-func (s *session) open(ctx context.Context, c dialConfig, setup func(*amqp.Channel) error) error {
+func (s *session) open(ctx context.Context, c *dialConfig, setup func(*amqp.Channel) error) error {
 	stop := func() bool { return true }
 	defer func() { stop() }()
 
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(c.name)
-	conn, err := amqp.DialConfig(c.target.url, amqp.Config{
+	conn, err := amqp.DialConfig(c.target().url, amqp.Config{
 		Heartbeat:       heartbeat,
 		Properties:      properties,
 		TLSClientConfig: c.tls.Clone(), // the library sets its ServerName

@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -16,6 +17,9 @@ const (
 	DeadExchange   = "belay.dead"         // fanout, durable
 	DeadQueue      = "belay.monitor.dead" // quorum; what the monitor could not take
 	bindingPattern = "event.*"
+
+	HeartbeatQueue = "belay.monitor.heartbeats" // the monitor reads it, too
+	heartbeatKey   = "heartbeat"
 )
 
 const (
@@ -37,13 +41,14 @@ func RoutingKey(v notify.Verdict) string { return "event." + string(v) }
 // Declare declares the exchanges, queues and bindings on the broker at url. It
 // changes nothing that is there already, and fails if something of the same
 // name is there with other arguments. The monitor's Consumer does this by
-// itself; publishers never do.
+// itself, and knows whether the queue is to have a single active consumer, which
+// it has not here; publishers never do.
 func Declare(ctx context.Context, url string) error {
-	target, err := parseURL(url)
+	dial, err := common{}.withDefaults("declare").dialling(url)
 	if err != nil {
 		return err
 	}
-	s, err := connect(ctx, dialConfig{target: target, name: "belay declare"}.withDefaults(), declare)
+	s, err := connect(ctx, dial, func(ch *amqp.Channel) error { return declare(ch, false) })
 	if err != nil {
 		return fmt.Errorf("rabbitmq: declare topology: %w", err)
 	}
@@ -53,7 +58,7 @@ func Declare(ctx context.Context, url string) error {
 
 // declare starts with the dead letters: with at-least-once dead-lettering the
 // queue must have somewhere to send them from its first message on.
-func declare(ch *amqp.Channel) error {
+func declare(ch *amqp.Channel, singleActive bool) error {
 	if err := ch.ExchangeDeclare(DeadExchange, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
 		return fmt.Errorf("declare exchange %s: %w", DeadExchange, err)
 	}
@@ -66,7 +71,7 @@ func declare(ch *amqp.Channel) error {
 	if err := ch.ExchangeDeclare(Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
 		return fmt.Errorf("declare exchange %s: %w", Exchange, err)
 	}
-	return declareQueue(ch, Queue, Exchange, bindingPattern, amqp.Table{
+	args := amqp.Table{
 		amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
 		"x-delivery-limit":       DeliveryLimit,
 		"x-dead-letter-exchange": DeadExchange,
@@ -75,6 +80,18 @@ func declare(ch *amqp.Channel) error {
 		// silently falls back to at-most-once.
 		amqp.QueueOverflowArg:    amqp.QueueOverflowRejectPublish,
 		amqp.QueueMaxLenBytesArg: MaxQueueBytes,
+	}
+	if singleActive {
+		args[amqp.SingleActiveConsumerArg] = true
+	}
+	if err := declareQueue(ch, Queue, Exchange, bindingPattern, args); err != nil {
+		return err
+	}
+	// Old heartbeats are of no use: the queue forgets them.
+	return declareQueue(ch, HeartbeatQueue, Exchange, heartbeatKey, amqp.Table{
+		amqp.QueueTypeArg:       amqp.QueueTypeClassic,
+		amqp.QueueMaxLenArg:     1000,
+		amqp.QueueMessageTTLArg: 10 * time.Minute.Milliseconds(),
 	})
 }
 

@@ -16,9 +16,36 @@ type target struct {
 	addr string // host:port, for logs
 }
 
-// parseURL checks an AMQP URL. Its errors never quote the URL: where a password
+// parseURL splits an AMQP URL with several hosts, separated by commas, into one
+// for each, and checks them.
+func parseURL(raw string) ([]target, error) {
+	scheme, rest, _ := strings.Cut(raw, "://")
+	authority, behind := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, behind = rest[:i], rest[i:]
+	}
+	user, hosts := "", authority
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		user, hosts = authority[:i+1], authority[i+1:]
+	}
+	if !strings.Contains(hosts, ",") {
+		t, err := parseNode(raw)
+		return []target{t}, err
+	}
+	var targets []target
+	for host := range strings.SplitSeq(hosts, ",") {
+		t, err := parseNode(scheme + "://" + user + host + behind)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+// parseNode checks the URL of one node. Its errors never quote the URL: where a password
 // was not encoded, any piece of it may be a part of the password.
-func parseURL(raw string) (target, error) {
+func parseNode(raw string) (target, error) {
 	if raw == "" {
 		return target{}, errors.New("rabbitmq: url is empty")
 	}

@@ -29,6 +29,9 @@ func TestMalformedURLs(t *testing.T) {
 		"amqp://u:s3cr3t@host?heartbeat=soon": "query parameter",
 		"amqp://u:s3cr3t@host\n":              "malformed",
 		"amqp://u:s3cr3t@[::1":                "malformed",
+		"amqp://u:s3cr3t@one,":                "names no host",
+		"amqp://u:s3cr3t@one,two:port":        "malformed",
+		"http://u:s3cr3t@one,two":             "must begin with amqp://",
 	} {
 		_, publisherErr := rabbitmq.NewPublisher(url, rabbitmq.PublisherConfig{})
 		_, consumerErr := rabbitmq.NewConsumer(url, rabbitmq.ConsumerConfig{})
@@ -50,6 +53,7 @@ func TestGoodURLs(t *testing.T) {
 		"amqp://host",
 		"amqps://u:p%40%2F%23@host:5671/%2Fvhost?heartbeat=5",
 		"amqp://u:p@[::1]:5672/",
+		"amqp://u:p,q@one:5672,two:5672,[::1]:5672/vhost?heartbeat=5",
 	} {
 		if _, err := rabbitmq.NewConsumer(url, rabbitmq.ConsumerConfig{}); err != nil {
 			t.Errorf("%q: %v", url, err)
@@ -62,6 +66,7 @@ func TestConfigsAreChecked(t *testing.T) {
 	for says, cfg := range map[string]rabbitmq.PublisherConfig{
 		"Timeout -1ns":     {Timeout: -1},
 		"DialTimeout -1ns": {DialTimeout: -1},
+		`Name "\xff"`:      {Name: "\xff"},
 	} {
 		if _, err := rabbitmq.NewPublisher(url, cfg); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("err = %v, want one that says %q", err, says)
@@ -71,6 +76,7 @@ func TestConfigsAreChecked(t *testing.T) {
 		"Prefetch -1":      {Prefetch: -1},
 		"Prefetch 2001":    {Prefetch: 2001},
 		"DialTimeout -1ns": {DialTimeout: -1},
+		`Name "\xff"`:      {Name: "\xff"},
 	} {
 		if _, err := rabbitmq.NewConsumer(url, cfg); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("err = %v, want one that says %q", err, says)
