@@ -35,6 +35,10 @@ test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
 test-rabbitmq4: ## the path of the alerts on RabbitMQ 4, from Debian sid
 	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/... ./cmd/guard-monitor
 
+.PHONY: test-alerts
+test-alerts: ## the path of the alerts through all faults, with a broker of its own
+	@scripts/test -count=1 -v ./internal/alerts | $(e2e-lines)
+
 .PHONY: e2e
 e2e: ## the end-to-end cases: real servers, real processes, real faults
 	@scripts/test -count=1 -v ./internal/e2e | $(e2e-lines)

@@ -13,13 +13,46 @@ import (
 	"testing"
 )
 
-// A Cluster is a Redis Cluster of one test's own, whose nodes may be killed and
-// paused: see scripts/stack.
-type Cluster struct {
-	Addrs []string // of all nodes
-
+// servers is a stack of one test's own, whose servers may be killed and paused:
+// see scripts/stack.
+type servers struct {
 	env  []string
+	dir  string
 	port int
+}
+
+// newStack prepares a stack on free ports and has it stopped when the test ends.
+func newStack(tb testing.TB, name string) *servers {
+	tb.Helper()
+	name = fmt.Sprintf("%s-%d", name, os.Getpid())
+	s := &servers{port: freePorts(tb), dir: filepath.Join(root(), ".stack", name)}
+	s.env = append(os.Environ(), "BELAY_STACK="+name, "BELAY_STACK_PORT="+strconv.Itoa(s.port))
+	tb.Cleanup(func() {
+		s.Stack(tb, "down")
+		if !tb.Failed() { // else its logs are of use
+			_ = os.RemoveAll(s.dir)
+		}
+	})
+	return s
+}
+
+// Stack runs a command of scripts/stack and returns its output.
+func (s *servers) Stack(tb testing.TB, args ...string) string {
+	tb.Helper()
+	cmd := exec.Command(filepath.Join(root(), "scripts", "stack"), args...)
+	cmd.Env = s.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		tb.Fatalf("scripts/stack %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// A Cluster is a Redis Cluster of one test's own.
+type Cluster struct {
+	*servers
+
+	Addrs []string // of all nodes
 }
 
 // StartCluster brings up a Redis Cluster of 3 masters and 3 replicas, and has it
@@ -27,30 +60,12 @@ type Cluster struct {
 func StartCluster(tb testing.TB, name string) *Cluster {
 	tb.Helper()
 	Redis(tb) // where there is a stack, there may be another
-	c := &Cluster{port: freePorts(tb)}
-	stack := fmt.Sprintf("%s-%d", name, os.Getpid())
-	c.env = append(os.Environ(), "BELAY_STACK="+stack, "BELAY_STACK_PORT="+strconv.Itoa(c.port))
-	tb.Cleanup(func() {
-		c.Stack(tb, "down")
-		if !tb.Failed() { // else its logs are of use
-			_ = os.RemoveAll(filepath.Join(root(), ".stack", stack))
-		}
-	})
+	c := &Cluster{servers: newStack(tb, name)}
 	c.Stack(tb, "up", "redis")
 	for n := 1; n <= 6; n++ {
 		c.Addrs = append(c.Addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port+n)))
 	}
 	return c
-}
-
-// Stack runs a command of scripts/stack on the cluster.
-func (c *Cluster) Stack(tb testing.TB, args ...string) {
-	tb.Helper()
-	cmd := exec.Command(filepath.Join(root(), "scripts", "stack"), args...)
-	cmd.Env = c.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("scripts/stack %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
 }
 
 // Node returns the name that scripts/stack has for the node at addr.

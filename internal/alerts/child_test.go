@@ -1,0 +1,111 @@
+package alerts_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+// child is what the process does that a test kills. It says a line when it may
+// be killed, and stands still then.
+func child(part string) int {
+	db, err := gorm.Open(mysql.Open(os.Getenv("CHILD_DSN")), &gorm.Config{Logger: logger.Discard})
+	if err == nil {
+		switch part {
+		case "reporter":
+			err = childReporter(db)
+		case "monitor":
+			err = childMonitor(db)
+		}
+	}
+	fmt.Fprintln(os.Stderr, part, "failed:", err)
+	return 1
+}
+
+// childReporter commits events to the outbox while the broker is away.
+func childReporter(db *gorm.DB) error {
+	broker, err := rabbitmq.NewPublisher(os.Getenv("CHILD_AMQP"), rabbitmq.PublisherConfig{})
+	if err != nil {
+		return err
+	}
+	o, err := outbox.New(db, outbox.Config{Relay: broker, RelayTimeout: time.Second, Lease: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(os.Getenv("CHILD_EVENTS"))
+	if err != nil {
+		return err
+	}
+	for range n {
+		ev := newEvent()
+		if err := o.Publish(context.Background(), ev); err != nil {
+			return err
+		}
+		fmt.Println(ev.ID)
+	}
+	fmt.Println("committed")
+	select {}
+}
+
+// childMonitor stores one event, and stands before the acknowledgement.
+func childMonitor(db *gorm.DB) error {
+	c, err := rabbitmq.NewConsumer(os.Getenv("CHILD_AMQP"), rabbitmq.ConsumerConfig{})
+	if err != nil {
+		return err
+	}
+	l := ledger{db}
+	return c.Run(context.Background(), func(ctx context.Context, ev notify.Event, _ []byte) error {
+		if err := l.store(ctx, ev); err != nil {
+			return err
+		}
+		fmt.Println("stored")
+		select {}
+	})
+}
+
+// startChild starts a part in a process of its own and waits until it has said
+// last. It returns the process and all lines before.
+func startChild(t *testing.T, part, last, dsn, amqpURL string, events int) (kill func(), lines []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+part, "CHILD_DSN="+dsn, "CHILD_AMQP="+amqpURL, "CHILD_EVENTS="+strconv.Itoa(events))
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
+	scanner := bufio.NewScanner(stdout)
+	for scanner.Scan() && scanner.Text() != last {
+		lines = append(lines, scanner.Text())
+	}
+	ready := scanner.Text() == last
+	kill = func() {
+		end.Stop()
+		_ = cmd.Process.Kill() // SIGKILL
+		_ = cmd.Wait()
+	}
+	if !ready {
+		kill()
+		t.Fatalf("%s did not come as far as %q: %s", part, last, stderr.String())
+	}
+	return kill, lines
+}

@@ -1,0 +1,3 @@
+// Package alerts tests the way of an event from the outbox to the monitor's
+// store through all faults that it must survive: make test-alerts.
+package alerts

@@ -1,0 +1,244 @@
+package alerts_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+// A fault plays with a stage and returns the account of its events.
+type fault struct {
+	name string
+	play func(*stage) account
+}
+
+var faults = []fault{
+	{"broker killed and restarted under load", brokerKilled},
+	{"endpoint accepts and drops", acceptThenDrop},
+	{"link half open", linkHalfOpen},
+	{"memory alarm, connection.blocked", memoryAlarm},
+	{"queue deleted", queueDeleted},
+	{"unroutable until the monitor comes", unroutable},
+	{"monitor killed between store and ack", monitorKilled},
+	{"two relays on one table", twoRelays},
+	{"broker away for the whole run, then back", brokerAway},
+	{"database away when events are stored", databaseAway},
+	{"process killed after the outbox commit", processKilled},
+}
+
+func TestFaults(t *testing.T) {
+	broker := teststack.StartBroker(t, "alerts")
+	var total account
+	played := 0
+	fmt.Printf("%-42s %7s %7s %9s %8s %11s %5s\n", "fault", "taken", "stored", "published", "received", "stored once", "lost")
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			a := f.play(newStage(t, broker))
+			fmt.Printf("%-42s %s\n", f.name, a)
+			total.taken += a.taken
+			total.once += a.once
+			total.lost += a.lost
+			played++
+		})
+	}
+	t.Run("callers", func(t *testing.T) {
+		a := slowness(t, newStage(t, broker))
+		fmt.Printf("%-42s %s\n", "intercepted calls, broker there and away", a)
+		total.taken += a.taken
+		total.once += a.once
+		total.lost += a.lost
+	})
+	if played != len(faults) {
+		t.Errorf("%d of %d faults were played to their end", played, len(faults))
+	}
+	if total.once != total.taken || total.lost != 0 {
+		t.Error("events are not stored once")
+	}
+	fmt.Printf("belay alerts: %d events, %d stored once, %d lost, %d faults\n", total.taken, total.once, total.lost, played)
+}
+
+func brokerKilled(s *stage) account {
+	s.reading()
+	r := s.report(s.db)
+	s.load(200, r)
+	s.broker.Sync(s.t)
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		s.load(600, r)
+	}()
+	s.broker.Kill(s.t)
+	s.broker.Start(s.t)
+	<-loaded
+	s.load(200, r)
+	return s.settle(r)
+}
+
+func acceptThenDrop(s *stage) account {
+	s.reading()
+	r := s.report(s.db)
+	s.load(100, r)
+	s.link.become(dropping)
+	s.load(200, r)
+	await(s.t, "several connections were dropped", func() bool { return s.link.drops() > 2 })
+	s.link.become(sound)
+	return s.settle(r)
+}
+
+func linkHalfOpen(s *stage) account {
+	s.reading()
+	r := s.report(s.db)
+	s.load(100, r)
+	s.link.become(halfOpen)
+	s.load(200, r)
+	await(s.t, "a confirm is missed", func() bool { return results(s.t, r.link, "failed") > 0 })
+	s.link.become(sound)
+	return s.settle(r)
+}
+
+// memoryAlarm lets the broker believe that it has no memory left: it stops
+// reading from those who publish.
+func memoryAlarm(s *stage) account {
+	s.reading()
+	r := s.report(s.db)
+	s.load(100, r)
+	s.broker.Control(s.t, "set_vm_memory_high_watermark", "0.00001")
+	s.load(200, r)
+	await(s.t, "the broker says that it is blocked", func() bool { return results(s.t, r.link, "blocked") > 0 })
+	s.broker.Control(s.t, "set_vm_memory_high_watermark", "0.4")
+	return s.settle(r)
+}
+
+// queueDeleted deletes the queue under publishers and monitor, once it is empty:
+// what is in a queue goes with it.
+func queueDeleted(s *stage) account {
+	s.reading()
+	r := s.report(s.db)
+	s.load(100, r)
+	await(s.t, "the queue is empty", func() bool {
+		_, lost := s.ledger.check(s.t, s.taken)
+		return lost == 0 && counter(s.t, r.Outbox, "belay_outbox_backlog") == 0
+	})
+	s.onChannel(func(ch *amqp.Channel) error {
+		_, err := ch.QueueDelete(rabbitmq.Queue, false, false, false)
+		return err
+	})
+	s.load(200, r)
+	return s.settle(r)
+}
+
+func unroutable(s *stage) account {
+	r := s.report(s.db)
+	s.load(200, r)
+	await(s.t, "an event is unroutable", func() bool { return results(s.t, r.link, "unroutable") > 0 })
+	s.reading()
+	return s.settle(r)
+}
+
+// monitorKilled kills the monitor's process when it has stored an event and not
+// acknowledged it: that event comes again.
+func monitorKilled(s *stage) account {
+	if err := rabbitmq.Declare(s.t.Context(), s.amqp); err != nil {
+		s.t.Fatal(err)
+	}
+	r := s.report(s.db)
+	s.load(200, r)
+	for range 3 {
+		kill, _ := startChild(s.t, "monitor", "stored", s.dsn, s.amqp, 0)
+		kill()
+	}
+	s.reading()
+	a := s.settle(r)
+	if a.received <= a.taken {
+		s.t.Errorf("%d deliveries of %d events: none came again", a.received, a.taken)
+	}
+	return a
+}
+
+func twoRelays(s *stage) account {
+	s.reading()
+	one, two := s.report(s.db), s.report(testdb.OpenMySQL(s.t, s.dsn))
+	s.load(600, one, two)
+	return s.settle(one, two)
+}
+
+// brokerAway has a whole run without a broker. Its process ends with events
+// stored; the next one sends them.
+func brokerAway(s *stage) account {
+	if err := rabbitmq.Declare(s.t.Context(), s.amqp); err != nil {
+		s.t.Fatal(err)
+	}
+	s.broker.Sync(s.t)
+	s.broker.Kill(s.t)
+	r := s.report(s.db)
+	s.load(500, r)
+	if r.end(time.Second) {
+		s.t.Error("drained without a broker")
+	}
+	s.broker.Start(s.t)
+	s.reading()
+	return s.settle(s.report(s.db))
+}
+
+// databaseAway has no database when the events happen: they go to the broker at
+// once.
+func databaseAway(s *stage) account {
+	s.reading()
+	cfg, err := mysql.ParseDSN(s.dsn)
+	if err != nil {
+		s.t.Fatal("the DSN is none")
+	}
+	way := newLink(s.t, cfg.Addr)
+	cfg.Addr = way.addr
+	r := s.report(testdb.OpenMySQL(s.t, cfg.FormatDSN()))
+	s.load(100, r)
+	way.become(refusing)
+	s.load(100, r)
+	way.become(dropping)
+	s.load(100, r)
+	way.become(sound)
+	s.load(100, r)
+	if n := counter(s.t, r.Outbox, "belay_outbox_direct_total"); n < 200 {
+		s.t.Errorf("%v events were published directly, want those of the outage", n)
+	}
+	return s.settle(r)
+}
+
+// processKilled kills a process that has committed events and not sent them.
+func processKilled(s *stage) account {
+	s.link.become(refusing)
+	const events = 50
+	kill, ids := startChild(s.t, "reporter", "committed", s.dsn, s.linked(), events)
+	kill()
+	if len(ids) != events {
+		s.t.Fatalf("the process reported %d events, want %d", len(ids), events)
+	}
+	s.took(ids...)
+	s.rows += events
+	s.link.become(sound)
+	s.reading()
+	return s.settle(s.report(s.db))
+}
+
+func (s *stage) onChannel(do func(*amqp.Channel) error) {
+	s.t.Helper()
+	conn, err := amqp.Dial(s.amqp)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err == nil {
+		err = do(ch)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}

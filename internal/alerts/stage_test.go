@@ -1,0 +1,281 @@
+package alerts_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+// A stage is what one fault is played on: a database, a virtual host of the
+// suite's own broker, and a link between the reporters and the broker.
+type stage struct {
+	t      *testing.T
+	broker *teststack.Broker
+	dsn    string
+	db     *gorm.DB
+	ledger ledger
+	amqp   string // past the link
+	link   *link
+
+	mu        sync.Mutex
+	taken     []string // ids of the events that an outbox took
+	rows      int      // that were stored in the outbox
+	published int      // with a confirm, or directly
+}
+
+func newStage(t *testing.T, broker *teststack.Broker) *stage {
+	t.Helper()
+	s := &stage{t: t, broker: broker, dsn: teststack.MySQL(t), amqp: broker.AMQP(t)}
+	s.db = testdb.OpenMySQL(t, s.dsn)
+	s.ledger = ledger{s.db}
+	if err := outbox.Migrate(t.Context(), s.db); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ledger.migrate(); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(s.amqp)
+	if err != nil {
+		t.Fatal("the broker's URL is none")
+	}
+	s.link = newLink(t, u.Host)
+	return s
+}
+
+// linked returns the broker's URL by way of the link.
+func (s *stage) linked() string {
+	u, err := url.Parse(s.amqp)
+	if err != nil {
+		s.t.Fatal("the broker's URL is none")
+	}
+	u.Host = s.link.addr
+	return u.String()
+}
+
+func newEvent() notify.Event {
+	id := uuid.NewString()
+	return notify.Event{
+		ID: id, Service: "alerts", Instance: "test", Verdict: notify.Overlap, Outcome: notify.Refused,
+		Key: "order:" + id, CaughtAt: time.Now(), Count: 1,
+	}
+}
+
+// A reporter is an instance of a service: an outbox with its own connection to
+// the broker.
+type reporter struct {
+	*outbox.Outbox
+
+	s       *stage
+	link    *rabbitmq.Publisher
+	closing sync.Once
+}
+
+// report starts a reporter on db. It is closed, and must have drained, when
+// the fault is over: see settle.
+func (s *stage) report(db *gorm.DB) *reporter {
+	s.t.Helper()
+	p, err := rabbitmq.NewPublisher(s.linked(), rabbitmq.PublisherConfig{Timeout: time.Second, DialTimeout: 2 * time.Second})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o, err := outbox.New(db, outbox.Config{
+		Relay: p, RelayTimeout: 2 * time.Second, PollInterval: 50 * time.Millisecond,
+		Service: "alerts", HeartbeatInterval: 200 * time.Millisecond,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r := &reporter{Outbox: o, s: s, link: p}
+	s.t.Cleanup(func() { r.end(0) })
+	return r
+}
+
+// end closes the reporter and adds up what it did. It reports whether nothing
+// is left in the table.
+func (r *reporter) end(limit time.Duration) (drained bool) {
+	r.closing.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		drained = r.Close(ctx) == nil
+		closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := r.link.Close(closing); err != nil {
+			r.s.t.Error(err)
+		}
+		r.s.mu.Lock()
+		defer r.s.mu.Unlock()
+		r.s.rows += int(counter(r.s.t, r.Outbox, "belay_outbox_stored_total"))
+		r.s.published += int(counter(r.s.t, r.Outbox, "belay_outbox_published_total") + counter(r.s.t, r.Outbox, "belay_outbox_direct_total"))
+		if n := counter(r.s.t, r.Outbox, "belay_outbox_lost_total"); n != 0 {
+			r.s.t.Errorf("the outbox counts %v events as lost", n)
+		}
+	})
+	return drained
+}
+
+// load has n events reported by several callers, by turns to each reporter, and
+// returns when the outbox has taken them.
+func (s *stage) load(n int, reporters ...*reporter) {
+	s.t.Helper()
+	var callers sync.WaitGroup
+	work := make(chan int)
+	for range 8 {
+		callers.Go(func() {
+			for i := range work {
+				s.publish(reporters[i%len(reporters)])
+			}
+		})
+	}
+	for i := range n {
+		work <- i
+	}
+	close(work)
+	callers.Wait()
+}
+
+func (s *stage) publish(r *reporter) {
+	ev := newEvent()
+	if err := r.Publish(s.t.Context(), ev); err != nil {
+		s.t.Errorf("the outbox did not take an event: %v", err)
+		return
+	}
+	s.took(ev.ID)
+}
+
+func (s *stage) took(ids ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = append(s.taken, ids...)
+}
+
+// monitor runs a consumer that stores into the ledger until stop is called.
+func (s *stage) monitor() (c *rabbitmq.Consumer, stop func()) {
+	s.t.Helper()
+	c, err := rabbitmq.NewConsumer(s.amqp, rabbitmq.ConsumerConfig{Heartbeat: func(context.Context, notify.Heartbeat) {}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.Run(ctx, func(ctx context.Context, ev notify.Event, _ []byte) error { return s.ledger.store(ctx, ev) })
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+	s.t.Cleanup(stop)
+	return c, stop
+}
+
+// reading runs a monitor and waits until it reads the queue.
+func (s *stage) reading() *rabbitmq.Consumer {
+	s.t.Helper()
+	c, _ := s.monitor()
+	await(s.t, "the monitor reads", c.Connected)
+	return c
+}
+
+// settle closes the reporters, waits until the monitor has what they sent, and
+// returns the account.
+func (s *stage) settle(reporters ...*reporter) account {
+	s.t.Helper()
+	for _, r := range reporters {
+		if !r.end(60 * time.Second) {
+			s.t.Error("a reporter did not drain")
+		}
+	}
+	a := account{taken: len(s.taken)}
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		a.once, a.lost = s.ledger.check(s.t, s.taken)
+		if a.lost == 0 || time.Now().After(deadline) {
+			break
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	if a.once != a.taken || a.lost != 0 {
+		s.t.Errorf("of %d events %d are stored once, %d are lost", a.taken, a.once, a.lost)
+	}
+	var left int64
+	if err := s.db.Table("belay_outbox").Count(&left).Error; err != nil || left != 0 {
+		s.t.Errorf("%d rows are left in the outbox: %v", left, err)
+	}
+	a.stored, a.published, a.received = s.rows, s.published, s.ledger.received(s.t)
+	return a
+}
+
+// await waits until a condition holds.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never happened: %s", what)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// counter returns the sum of a metric over its labels.
+func counter(t *testing.T, c prometheus.Collector, name string) (sum float64) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, m := range family.GetMetric() {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// results returns how often Publish ended so.
+func results(t *testing.T, p *rabbitmq.Publisher, result string) (n float64) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(p)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "result" && l.GetValue() == result {
+					n += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return n
+}
+
+// An account is what became of the events of one fault.
+type account struct {
+	taken, stored, published, received, once, lost int
+}
+
+func (a account) String() string {
+	return fmt.Sprintf("%7d %7d %9d %8d %11d %5d", a.taken, a.stored, a.published, a.received, a.once, a.lost)
+}
