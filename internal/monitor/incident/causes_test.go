@@ -1,0 +1,417 @@
+package incident_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/monitor/watch"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify"
+)
+
+// stage is a cluster that may be broken, a database, and a monitor's insides.
+type stage struct {
+	*teststack.Cluster
+	t       *testing.T
+	dsn     string
+	db      *gorm.DB
+	store   *store.Store
+	watcher *watch.Watcher
+}
+
+const lockTTL = 30 * time.Second
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{Cluster: teststack.StartCluster(t, "causes"), t: t, dsn: teststack.MySQL(t), store: newStore(t)}
+	s.db = testdb.OpenMySQL(t, s.dsn)
+	if err := s.db.AutoMigrate(&order{}); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	s.watcher, err = watch.New(watch.Config{
+		Targets: []watch.Target{{Name: "main", Addrs: s.Addrs}},
+		Record:  s.store.AddEntries,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, s.watcher.Run)
+	tracker, err := incident.NewTracker(incident.Config{
+		Store: s.store, Locator: s.watcher, Ready: s.watcher.Ready(), Every: 200 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, tracker.Run)
+	<-s.watcher.Ready()
+	return s
+}
+
+func newStore(t *testing.T) *store.Store {
+	t.Helper()
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+// run runs a part until the test ends.
+func run(t *testing.T, part func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- part(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+// Publish brings an event to the store, by way of its JSON.
+func (s *stage) Publish(ctx context.Context, ev notify.Event) error {
+	raw, err := json.Marshal(ev)
+	if err != nil {
+		return err
+	}
+	return s.receive(ctx, raw)
+}
+
+func (s *stage) receive(ctx context.Context, raw []byte) error {
+	var ev notify.Event
+	if err := ev.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	_, err := s.store.Add(ctx, ev, raw)
+	return err
+}
+
+func (s *stage) instance(name string, ttl time.Duration) *instance {
+	s.t.Helper()
+	in, err := newInstance(name, s.db, s.Addrs, ttl, s)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if err := in.close(); err != nil {
+			s.t.Error(err)
+		}
+	})
+	return in
+}
+
+func (s *stage) on(addr string, args ...any) *redis.Cmd {
+	s.t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return c.Do(ctx, args...)
+}
+
+func (s *stage) must(addr string, args ...any) {
+	s.t.Helper()
+	if err := s.on(addr, args...).Err(); err != nil {
+		s.t.Fatalf("%v on %s: %v", args, addr, err)
+	}
+}
+
+// shard waits until the watcher sees key's shard whole.
+func (s *stage) shard(key string) (found watch.Shard) {
+	s.t.Helper()
+	slot, err := s.on(s.Addrs[0], "CLUSTER", "KEYSLOT", key).Int()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	await(s.t, "the shard of "+key+" is whole", func() bool {
+		c := s.watcher.Clusters()[0]
+		for _, n := range c.Nodes {
+			if !n.Up || n.Role == "replica" && !n.LinkUp {
+				return false
+			}
+		}
+		for _, sh := range c.Shards {
+			if watch.InShard(sh.Name, slot) && len(sh.Replicas) == 1 {
+				found = sh
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// detach keeps from a shard's replica what its master takes from now on.
+func (s *stage) detach(sh watch.Shard) {
+	s.t.Helper()
+	s.Stack(s.t, "pause", s.Node(s.t, sh.Replicas[0]))
+	s.must(sh.Master, "CLIENT", "KILL", "TYPE", "replica")
+}
+
+// looked waits until the watcher has looked at all nodes again.
+func (s *stage) looked() {
+	s.t.Helper()
+	now := time.Now()
+	await(s.t, "another round", func() bool { return s.watcher.Clusters()[0].SeenAt.After(now.Add(time.Second)) })
+}
+
+func (s *stage) promoted(sh watch.Shard) {
+	s.t.Helper()
+	await(s.t, "the replica is promoted", func() bool {
+		role, err := s.on(sh.Replicas[0], "ROLE").Slice()
+		info, err2 := s.on(sh.Replicas[0], "CLUSTER", "INFO").Text()
+		return err == nil && err2 == nil && role[0] == "master" && strings.Contains(info, "cluster_state:ok")
+	})
+}
+
+// standing has one instance stand between its lock and its insert while fail
+// happens, and another insert the same order then.
+func (s *stage) standing(key string, fail func()) {
+	s.t.Helper()
+	a, b := s.instance("a", lockTTL), s.instance("b", lockTTL)
+	stands, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- a.guard.Do(context.Background(), key, func(ctx context.Context, tx *gorm.DB) error {
+			close(stands)
+			<-goOn
+			return guard.Insert(&order{No: key})(ctx, tx)
+		})
+	}()
+	<-stands
+	release := sync.OnceFunc(func() { close(goOn) })
+	defer release() // also when fail gives up
+	fail()
+	err := b.guard.Do(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(20*time.Second))
+	if err != nil {
+		s.t.Errorf("the other instance: %v", err)
+	}
+	release()
+	if err := <-done; !errors.Is(err, guard.ErrIntercepted) {
+		s.t.Errorf("Do: %v, want an interception", err)
+	}
+}
+
+// explained waits for the incident of a key to have the cause, and checks what
+// its evidence says.
+func (s *stage) explained(key string, cause incident.Cause, rows ...string) incident.Incident {
+	s.t.Helper()
+	var last incident.Incident
+	defer func() {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s: cause %s (%s), state %s, %d event, shard %s\n", key, last.Cause, last.Confidence, last.State, last.Events, last.Shard)
+		for _, e := range last.Evidence {
+			fmt.Fprintf(&b, "  %s %s %s\n", e.At.Format("15:04:05.000"), e.Node, e.Text)
+		}
+		fmt.Fprintf(&b, "  next: %s (%s)", last.NextStep, last.DocLink)
+		s.t.Log(b.String())
+	}()
+	await(s.t, "the incident of "+key+" is explained by "+string(cause), func() bool {
+		events, err := s.store.Events(s.t.Context(), store.EventFilter{Key: key})
+		if err != nil || len(events) == 0 || events[0].Incident == "" {
+			return false
+		}
+		last, err = s.store.Incident(s.t.Context(), events[0].Incident)
+		return err == nil && last.Cause == cause
+	})
+	var text strings.Builder
+	for _, e := range last.Evidence {
+		text.WriteString(e.Node + " " + e.Text + "\n")
+	}
+	for _, row := range rows {
+		if !strings.Contains(text.String(), row) {
+			s.t.Errorf("the evidence lacks %q:\n%s", row, text.String())
+		}
+	}
+	return last
+}
+
+func await(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(60 * time.Second)
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("it never happened: %s", what)
+		}
+	}
+}
+
+// TestCauses breaks real servers and has what guard.Do publishes explained.
+func TestCauses(t *testing.T) {
+	s := newStage(t)
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, s *stage, key string)
+	}{
+		{"bypass", bypass}, {"eviction", eviction}, {"restart", restarted},
+		{"overrun", overrun}, {"failover", failedOver}, {"partition", partition},
+	} {
+		ok := t.Run(c.name, func(t *testing.T) {
+			outer := s.t
+			s.t = t
+			defer func() { s.t = outer }()
+			c.test(t, s, "order:"+c.name)
+			s.onlyOne("order:" + c.name)
+		})
+		if !ok {
+			return
+		}
+		s.Stack(t, "heal")
+	}
+}
+
+// onlyOne checks that no other explanation was given for a key on the way.
+func (s *stage) onlyOne(key string) {
+	s.t.Helper()
+	events, err := s.store.Events(s.t.Context(), store.EventFilter{Key: key})
+	if err != nil || len(events) != 1 {
+		s.t.Errorf("%d events of %s, %v, want 1", len(events), key, err)
+	}
+}
+
+func failedOver(_ *testing.T, s *stage, key string) {
+	sh := s.shard(key)
+	s.detach(sh)
+	s.standing(key, func() {
+		s.looked()
+		s.Stack(s.t, "kill", s.Node(s.t, sh.Master))
+		s.Stack(s.t, "resume", s.Node(s.t, sh.Replicas[0]))
+		s.promoted(sh)
+	})
+	i := s.explained(key, incident.Failover, sh.Replicas[0]+" took over", "config epoch", "refuses connections", "before the event")
+	if i.Confidence != incident.High || i.Shard != sh.Name {
+		s.t.Errorf("confidence %s, shard %s, want high, %s", i.Confidence, i.Shard, sh.Name)
+	}
+	lost := int64(0)
+	for _, e := range i.Evidence {
+		lost = max(lost, e.Numbers[watch.LostBytes])
+	}
+	if lost <= 0 {
+		s.t.Errorf("no lower bound of lost replication in %+v", i.Evidence)
+	}
+}
+
+func partition(_ *testing.T, s *stage, key string) {
+	sh := s.shard(key)
+	s.detach(sh)
+	s.standing(key, func() {
+		s.Stack(s.t, "pause", s.Node(s.t, sh.Master))
+		s.Stack(s.t, "resume", s.Node(s.t, sh.Replicas[0]))
+		s.promoted(sh)
+	})
+	first := s.explained(key, incident.Failover, "does not answer", "died or was cut off")
+	s.Stack(s.t, "resume", s.Node(s.t, sh.Master))
+	i := s.explained(key, incident.Partition, "its process lived all the time", "took over")
+	if i.Confidence != incident.High {
+		s.t.Errorf("confidence %s, want high", i.Confidence)
+	}
+	if first.ID != i.ID {
+		s.t.Errorf("the incident changed its identity from %s to %s", first.ID, i.ID)
+	}
+}
+
+func restarted(_ *testing.T, s *stage, key string) {
+	sh := s.shard(key)
+	s.must(sh.Replicas[0], "CONFIG", "SET", "cluster-replica-no-failover", "yes")
+	defer s.must(sh.Replicas[0], "CONFIG", "SET", "cluster-replica-no-failover", "no")
+	s.standing(key, func() {
+		s.looked()
+		s.Stack(s.t, "kill", s.Node(s.t, sh.Master))
+		s.Stack(s.t, "start", s.Node(s.t, sh.Master))
+	})
+	if i := s.explained(key, incident.Restart, sh.Master+" was restarted", "with 0 keys"); i.Confidence != incident.High {
+		s.t.Errorf("confidence %s, want high", i.Confidence)
+	}
+}
+
+func eviction(_ *testing.T, s *stage, key string) {
+	sh := s.shard(key)
+	s.must(sh.Master, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+	defer func() {
+		s.must(sh.Master, "CONFIG", "SET", "maxmemory", "0")
+		s.must(sh.Master, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+		s.must(sh.Master, "FLUSHALL")
+	}()
+	s.standing(key, func() {
+		s.must(sh.Master, "CONFIG", "SET", "maxmemory", "6mb")
+		value := strings.Repeat("v", 1<<16)
+		for n := 0; ; n++ {
+			if left, err := s.on(sh.Master, "EXISTS", key).Int(); err == nil && left == 0 {
+				return
+			}
+			_ = s.on(sh.Master, "SET", fmt.Sprintf("fill:%d", n), value).Err() // most are another shard's
+			if n > 5000 {
+				s.t.Fatal("the lock is not evicted")
+			}
+		}
+	})
+	s.explained(key, incident.Eviction, sh.Master+" evicted", "allkeys-lru")
+}
+
+func bypass(_ *testing.T, s *stage, key string) {
+	s.shard(key)
+	const ttl = 3 * time.Second
+	in := s.instance("a", ttl)
+	await(s.t, "an earlier holder's whole lock would have been watched", func() bool {
+		c := s.watcher.Clusters()[0]
+		return c.SeenAt.Sub(c.Since) > ttl+time.Second
+	})
+	err := in.guard.Do(context.Background(), key, func(ctx context.Context, tx *gorm.DB) error {
+		if err := s.db.Exec("INSERT INTO orders (no, instance) VALUES (?, 'console')", key).Error; err != nil {
+			return err
+		}
+		return guard.Insert(&order{No: key})(ctx, tx)
+	})
+	if !errors.Is(err, guard.ErrIntercepted) {
+		s.t.Errorf("Do: %v, want an interception", err)
+	}
+	s.explained(key, incident.Bypass, "somebody wrote without a valid lock", "answered guard-monitor")
+}
+
+func overrun(_ *testing.T, s *stage, key string) {
+	s.shard(key)
+	h := startHolder(s.t, holderConfig{DSN: s.dsn, Key: key, No: key, Redis: s.Addrs, TTL: 6 * time.Second})
+	if got := h.line(); got != "stands" {
+		s.t.Fatalf("the holder says %q", got)
+	}
+	h.signal(syscall.SIGSTOP)
+	b := s.instance("b", lockTTL)
+	err := b.guard.Do(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(time.Minute))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	h.signal(syscall.SIGCONT)
+	if _, err := h.stdin.Write([]byte("\n")); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.receive(s.t.Context(), []byte(h.line())); err != nil {
+		s.t.Fatal(err)
+	}
+	if i := s.explained(key, incident.Overrun, "did not renew it until", "answered guard-monitor"); i.Confidence != incident.High {
+		s.t.Errorf("confidence %s, want high", i.Confidence)
+	}
+}

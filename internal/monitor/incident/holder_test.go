@@ -1,0 +1,173 @@
+package incident_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify"
+)
+
+// holderEnv makes the test binary a process that inserts one order under a lock,
+// so that a whole process can stand still. It stands in its transaction until it
+// reads a line, and writes what it publishes.
+const holderEnv = "BELAY_TEST_HOLDER"
+
+type holderConfig struct {
+	DSN, Key, No string
+	Redis        []string
+	TTL          time.Duration
+}
+
+func hold() int {
+	var c holderConfig
+	if err := json.Unmarshal([]byte(os.Getenv(holderEnv)), &c); err != nil {
+		return failed(err)
+	}
+	db, err := gorm.Open(mysql.Open(c.DSN), &gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		return failed(err)
+	}
+	in, err := newInstance("holder", db, c.Redis, c.TTL, writer{os.Stdout})
+	if err != nil {
+		return failed(err)
+	}
+	line := make(chan struct{})
+	go func() {
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		close(line)
+	}()
+	err = in.guard.Do(context.Background(), c.Key, func(ctx context.Context, tx *gorm.DB) error {
+		fmt.Println("stands")
+		<-line
+		return guard.Insert(&order{No: c.No})(ctx, tx)
+	})
+	if err := errors.Join(in.close(), expect(err)); err != nil {
+		return failed(err)
+	}
+	return 0
+}
+
+func expect(err error) error {
+	if errors.Is(err, guard.ErrLost) || errors.Is(err, guard.ErrIntercepted) {
+		return nil
+	}
+	return fmt.Errorf("holder ended with %v", err)
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// writer is a Publisher that writes a line of JSON.
+type writer struct{ io.Writer }
+
+func (w writer) Publish(_ context.Context, ev notify.Event) error {
+	return json.NewEncoder(w.Writer).Encode(ev)
+}
+
+// holder is such a process.
+type holder struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func startHolder(t *testing.T, c holderConfig) *holder {
+	t.Helper()
+	config, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holder{t: t, cmd: exec.Command(os.Args[0])}
+	h.cmd.Env = append(os.Environ(), holderEnv+"="+string(config))
+	h.cmd.Stderr = os.Stderr
+	stdout, err := h.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.lines = bufio.NewScanner(stdout)
+	t.Cleanup(func() {
+		_ = h.cmd.Process.Kill()
+		_ = h.cmd.Wait()
+	})
+	return h
+}
+
+// line returns the next line of output.
+func (h *holder) line() string {
+	h.t.Helper()
+	if !h.lines.Scan() {
+		h.t.Fatalf("the holder ended: %v", h.lines.Err())
+	}
+	return h.lines.Text()
+}
+
+func (h *holder) signal(s syscall.Signal) {
+	h.t.Helper()
+	if err := h.cmd.Process.Signal(s); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// instance is a service instance.
+type instance struct {
+	guard  *guard.Guard
+	locker *lock.Locker
+	engine *redislock.Engine
+}
+
+func newInstance(name string, db *gorm.DB, addrs []string, ttl time.Duration, p notify.Publisher) (*instance, error) {
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	if err != nil {
+		return nil, err
+	}
+	locker, err := lock.New(engine, lock.Config{TTL: ttl})
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	g, err := guard.New(db, locker, guard.Config{Service: "orders", Instance: name, Publisher: p})
+	if err != nil {
+		return nil, errors.Join(err, locker.Close(context.Background()), engine.Close())
+	}
+	return &instance{g, locker, engine}, nil
+}
+
+func (i *instance) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return errors.Join(i.guard.Close(ctx), i.locker.Close(ctx), i.engine.Close())
+}
+
+// order is what the instances write.
+type order struct {
+	ID       uint
+	No       string `gorm:"size:64;uniqueIndex"`
+	Instance string `gorm:"size:64"`
+}
+
+func (order) TableName() string { return "orders" }
