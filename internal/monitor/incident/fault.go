@@ -62,8 +62,13 @@ func (f Facts) takeover(w window) (fault, bool) {
 // the others went on without it.
 func (f Facts) fate(x *fault, failover watch.Entry) {
 	pending := false
+	kept := len(x.rows)
 	for _, e := range f.Timeline {
 		if e.Node != failover.Peer && e.Peer != failover.Peer {
+			continue
+		}
+		if e.Kind == watch.Up && e.Node == failover.Peer && e.At.Before(failover.Since) { // another time
+			x.rows, pending = x.rows[:kept], false
 			continue
 		}
 		around := !e.Since.After(failover.At.Add(skew)) && !e.At.Before(failover.Since.Add(-skew))

@@ -18,7 +18,7 @@ func (t *Tracker) group(ctx context.Context, now time.Time) error {
 			return err
 		}
 		due := 0
-		for due < len(events) && !events[due].At.After(now.Add(-t.cfg.Settle)) {
+		for due < len(events) && (t.cfg.Settle < 0 || !events[due].At.After(now.Add(-t.cfg.Settle))) {
 			due++
 		}
 		if due == 0 {

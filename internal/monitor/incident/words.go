@@ -2,11 +2,13 @@ package incident
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/text"
+	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -79,6 +81,7 @@ func loss(ev notify.Event) string {
 // rows puts a fault in words.
 func (f Facts) rows(x fault) []Evidence {
 	var rows []Evidence
+	slices.SortStableFunc(x.rows, func(a, b watch.Entry) int { return a.At.Compare(b.At) })
 	for _, e := range x.rows {
 		rows = append(rows, Evidence{At: e.At, Node: e.Node, Numbers: e.Numbers,
 			Text: e.Text + ", " + f.before(e.At)})

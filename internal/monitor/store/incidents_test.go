@@ -1,0 +1,302 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/monitor/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+func temp(t *testing.T) *store.Store {
+	t.Helper()
+	return openStore(t, filepath.Join(t.TempDir(), "m.db"))
+}
+
+func anIncident(id string) incident.Incident {
+	return incident.Incident{
+		ID: id, Key: incident.GroupKey("orders", incident.Failover, "main", "0-5460"), Service: "orders",
+		Cause: incident.Failover, Cluster: "main", Shard: "0-5460", Place: notify.Place{Node: "127.0.0.1:7000", Slot: 42},
+		State: incident.New, Confidence: incident.High, FirstAt: caught, LastAt: caught, SeenAt: caught, UpdatedAt: caught,
+		OpenedAt: caught, Evidence: []incident.Evidence{{At: caught, Node: "n", Text: "text", Numbers: map[string]int64{"new_epoch": 7}}},
+		NextStep: "look", DocLink: incident.DocLink(incident.Failover), Rate: incident.Rate{Start: caught, Now: 3, Peak: 9},
+	}
+}
+
+func apply(t *testing.T, s *store.Store, saved []incident.Incident, moves ...incident.Move) {
+	t.Helper()
+	if err := s.Apply(t.Context(), saved, moves); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, s *store.Store, id string) incident.Incident {
+	t.Helper()
+	i, err := s.Incident(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func TestIncidentRoundTrip(t *testing.T) {
+	s := temp(t)
+	want := anIncident("a")
+	apply(t, s, []incident.Incident{want})
+	if got := get(t, s, "a"); !reflect.DeepEqual(got, want) {
+		t.Errorf("stored %+v\nwant   %+v", got, want)
+	}
+	want.State, want.Cause, want.MergedInto, want.ResolvedAt = incident.Resolved, incident.Partition, "b", caught.Add(time.Hour)
+	apply(t, s, []incident.Incident{want})
+	if got := get(t, s, "a"); !reflect.DeepEqual(got, want) {
+		t.Errorf("stored %+v\nwant   %+v", got, want)
+	}
+	if _, err := s.Incident(t.Context(), "missing"); !errors.Is(err, incident.ErrNotFound) {
+		t.Errorf("missing incident: %v", err)
+	}
+}
+
+func TestMoves(t *testing.T) {
+	s := temp(t)
+	for n := range 4 {
+		ev := event(fmt.Sprint(n))
+		ev.Key, ev.Count = fmt.Sprint("order:", n%2), 10
+		ev.CaughtAt = caught.Add(time.Duration(n) * time.Second)
+		if n == 3 {
+			ev.Verdict, ev.Outcome = notify.UnknownCommit, notify.Unknown
+		}
+		add(t, s, ev, nil, true)
+	}
+	events, err := s.Ungrouped(t.Context(), 10)
+	if err != nil || len(events) != 4 || events[0].Event.ID != "0" {
+		t.Fatalf("Ungrouped = %v, %v, want four, the oldest first", events, err)
+	}
+	var all []incident.Move
+	for _, e := range events {
+		all = append(all, incident.Move{Seq: e.Seq, Incident: "a"})
+	}
+	b := anIncident("b")
+	b.Key = "other"
+	apply(t, s, []incident.Incident{anIncident("a"), b}, all...)
+	apply(t, s, nil, all...) // again
+	check := func(id string, events, failures, keys, unknowns int64) {
+		t.Helper()
+		i := get(t, s, id)
+		if i.Events != events || i.Failures != failures || i.Keys != keys || i.Unknowns != unknowns {
+			t.Errorf("%s: events %d, failures %d, keys %d, unknowns %d, want %d, %d, %d, %d",
+				id, i.Events, i.Failures, i.Keys, i.Unknowns, events, failures, keys, unknowns)
+		}
+	}
+	check("a", 4, 40, 2, 1)
+	if i := get(t, s, "a"); !i.FirstAt.Equal(caught) || !i.LastAt.Equal(caught.Add(3*time.Second)) {
+		t.Errorf("from %v to %v", i.FirstAt, i.LastAt)
+	}
+	if left, err := s.Ungrouped(t.Context(), 10); err != nil || len(left) != 0 {
+		t.Errorf("Ungrouped = %v, %v, want none", left, err)
+	}
+
+	move := func(n int) { apply(t, s, nil, incident.Move{Seq: events[n].Seq, Incident: "b"}) }
+	move(3)
+	check("a", 3, 30, 2, 0)
+	check("b", 1, 10, 1, 1)
+	move(1)
+	check("a", 2, 20, 1, 0)
+	check("b", 2, 20, 1, 1)
+	apply(t, s, nil, incident.Move{Seq: 999, Incident: "b"}) // purged
+	check("b", 2, 20, 1, 1)
+
+	got, err := s.Events(t.Context(), store.EventFilter{Incident: "b", Causes: []incident.Cause{incident.Failover}})
+	if err != nil || len(got) != 2 || got[0].Incident != "b" {
+		t.Errorf("events of b: %+v, %v", got, err)
+	}
+	if err := s.Apply(t.Context(), []incident.Incident{anIncident("c"), {ID: "d", Rate: incident.Rate{Start: time.Unix(1<<60, 0)}}}, nil); err == nil {
+		t.Error("an incident that cannot be encoded was stored")
+	}
+	if _, err := s.Incident(t.Context(), "c"); !errors.Is(err, incident.ErrNotFound) {
+		t.Errorf("half of a failed Apply is there: %v", err)
+	}
+}
+
+func TestIncidentFilter(t *testing.T) {
+	s := temp(t)
+	a, b, c := anIncident("a"), anIncident("b"), anIncident("c")
+	b.State, b.Service, b.Cause = incident.Resolved, "stock", incident.Bypass
+	c.LastAt = caught.Add(time.Hour)
+	apply(t, s, []incident.Incident{a, b, c})
+	for want, f := range map[string]store.IncidentFilter{
+		"c b a": {},
+		"c a":   {Open: true},
+		"b":     {Causes: []incident.Cause{incident.Bypass, incident.Overrun}},
+		"b a":   {Before: "c"},
+		"c":     {From: caught.Add(time.Minute)},
+		"":      {To: caught},
+		"c ":    {Limit: 1},
+	} {
+		list, err := s.Incidents(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, i := range list {
+			ids = append(ids, i.ID)
+		}
+		if got := strings.Join(ids, " "); got != strings.TrimSpace(want) {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+		if n, more, err := s.CountIncidents(t.Context(), f); f.Before == "" && f.Limit == 0 && (n != len(list) || more || err != nil) {
+			t.Errorf("%+v: count %d, %v, %v, want %d", f, n, more, err, len(list))
+		}
+	}
+	if i, err := s.LastIncident(t.Context(), a.Key); err != nil || i.ID != "c" {
+		t.Errorf("LastIncident = %v, %v, want c", i.ID, err)
+	}
+}
+
+func TestAcknowledge(t *testing.T) {
+	s := temp(t)
+	i := anIncident("a")
+	apply(t, s, []incident.Incident{i})
+	at := caught.Add(time.Minute)
+	if err := s.Acknowledge(t.Context(), "a", "ann", at); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, []incident.Incident{i}) // the tracker knows nothing of it
+	if got := get(t, s, "a"); got.AckedBy != "ann" || !got.AckedAt.Equal(at) {
+		t.Errorf("acked by %q at %v", got.AckedBy, got.AckedAt)
+	}
+	i.State = incident.Resolved
+	apply(t, s, []incident.Incident{i})
+	if got := get(t, s, "a"); got.AckedBy != "" || !got.AckedAt.IsZero() {
+		t.Errorf("still acked by %q after its end", got.AckedBy)
+	}
+	if err := s.Acknowledge(t.Context(), "a", "ann", at); !errors.Is(err, incident.ErrNotFound) {
+		t.Errorf("acknowledge what is over: %v", err)
+	}
+	if err := s.Acknowledge(t.Context(), "a", "", at); err == nil {
+		t.Error("nobody acknowledged")
+	}
+}
+
+func TestSilences(t *testing.T) {
+	s := temp(t)
+	apply(t, s, []incident.Incident{anIncident("a")})
+	now := time.Now()
+	silence := incident.Silence{
+		Matchers: []incident.Matcher{{Field: incident.ByService, Value: "ord*"}},
+		Start:    now.Add(-time.Minute), End: now.Add(time.Hour), Author: "ann", Comment: "drill",
+	}
+	endless := silence
+	endless.End = time.Time{}
+	if _, err := s.AddSilence(t.Context(), endless); !errors.Is(err, incident.ErrInvalidSilence) {
+		t.Errorf("silence without an end: %v", err)
+	}
+	id, err := s.AddSilence(t.Context(), silence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !get(t, s, "a").Silenced {
+		t.Error("the silence does not hold")
+	}
+	if err := s.EndSilence(t.Context(), id, "bob", now); err != nil {
+		t.Fatal(err)
+	}
+	if get(t, s, "a").Silenced {
+		t.Error("the silence holds after its end")
+	}
+	if err := s.EndSilence(t.Context(), id, "bob", now); !errors.Is(err, incident.ErrNotFound) {
+		t.Errorf("end what has ended: %v", err)
+	}
+	if all, err := s.AllSilences(t.Context(), 0); err != nil || len(all) != 1 || all[0].EndedBy != "bob" || len(all[0].Matchers) != 1 {
+		t.Errorf("all silences: %+v, %v", all, err)
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	s := temp(t)
+	entries := []watch.Entry{
+		{At: caught, Kind: watch.Watching, Cluster: "main", Text: "began"},
+		{At: caught.Add(time.Second), Since: caught, Kind: watch.Failover, Cluster: "main", Shard: "0-5460", Node: "b:1", Peer: "a:1",
+			Text: "took over", Numbers: map[string]int64{watch.NewEpoch: 7}},
+		{At: caught.Add(2 * time.Second), Kind: watch.Down, Cluster: "other", Node: "c:1", Text: "down"},
+	}
+	if err := s.AddEntries(t.Context(), entries); err != nil {
+		t.Fatal(err)
+	}
+	for want, f := range map[int]store.TimelineFilter{
+		3: {}, 2: {Cluster: "main"}, 1: {Node: "a:1"}, 0: {Kinds: []watch.Kind{watch.Up}},
+	} {
+		if got, err := s.Timeline(t.Context(), f); err != nil || len(got) != want {
+			t.Errorf("%+v: %v, %v, want %d", f, got, err, want)
+		}
+	}
+	got, err := s.TimelineSince(t.Context(), "main", caught)
+	if err != nil || !reflect.DeepEqual(got, entries[:2]) {
+		t.Errorf("read %+v, %v\nwant %+v", got, err, entries[:2])
+	}
+	if got, err := s.TimelineAfter(t.Context(), entries[1].ID); err != nil || len(got) != 1 || got[0].Kind != watch.Down {
+		t.Errorf("after the second: %+v, %v", got, err)
+	}
+}
+
+func TestHeartbeats(t *testing.T) {
+	s := temp(t)
+	beat := func(instance string, at time.Duration) {
+		t.Helper()
+		h := incident.Heartbeat{Service: "orders", Instance: instance, At: caught, Every: 10 * time.Second, ReceivedAt: caught.Add(at)}
+		if err := s.AddHeartbeat(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beat("1", time.Second)
+	beat("2", 3*time.Second)
+	beat("2", 2*time.Second) // late
+	got, err := s.Heartbeats(t.Context())
+	if err != nil || len(got) != 1 || got[0].Instance != "2" || !got[0].ReceivedAt.Equal(caught.Add(3*time.Second)) || got[0].Every != 10*time.Second {
+		t.Errorf("last heartbeats: %+v, %v", got, err)
+	}
+	if all, err := s.Instances(t.Context(), "orders"); err != nil || len(all) != 2 {
+		t.Errorf("instances: %+v, %v", all, err)
+	}
+	if err := s.ForgetService(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := s.Heartbeats(t.Context()); len(got) != 0 {
+		t.Errorf("%+v is not forgotten", got)
+	}
+}
+
+func TestLogs(t *testing.T) {
+	s := temp(t)
+	for _, n := range []store.Notification{
+		{At: caught, Receiver: "ops", Incident: "a", Reason: "firing", State: incident.New, Attempts: 1},
+		{At: caught.Add(time.Minute), Receiver: "ops", Incident: "a", Reason: "repeat", State: incident.Ongoing, Attempts: 5, Error: "refused"},
+	} {
+		if err := s.AddNotification(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.LastNotification(t.Context(), "a", "ops"); err != nil || n.Reason != "firing" || !n.At.Equal(caught) {
+		t.Errorf("last notification %+v, %v, want the one that was delivered", n, err)
+	}
+	if _, err := s.LastNotification(t.Context(), "a", "other"); !errors.Is(err, incident.ErrNotFound) {
+		t.Errorf("last notification of nobody: %v", err)
+	}
+	if all, err := s.Notifications(t.Context(), "a", 0); err != nil || len(all) != 2 || all[0].Error != "refused" {
+		t.Errorf("notifications: %+v, %v", all, err)
+	}
+	line := store.AuditLine{At: caught, Who: "ann", Remote: "127.0.0.1:9", Action: "silence", Subject: "3", Detail: "drill"}
+	if err := s.Audit(t.Context(), line); err != nil {
+		t.Fatal(err)
+	}
+	line.ID = 1
+	if all, err := s.AuditLines(t.Context(), 0); err != nil || len(all) != 1 || all[0] != line {
+		t.Errorf("audit: %+v, %v, want %+v", all, err, line)
+	}
+}

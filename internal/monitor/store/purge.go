@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Retention bounds what is kept. Zero fields take their default.
+type Retention struct {
+	Events    time.Duration // age of events, timeline and heartbeats; default 30 days
+	Incidents time.Duration // age of resolved incidents, silences, notifications and audit lines; default 365 days
+	Rows      int64         // of events; of the other tables a tenth of it; default 1,000,000
+	Bytes     int64         // of the file; default 1 GiB, at least 16 MiB
+}
+
+// WithDefaults fills in and checks r.
+func (r Retention) WithDefaults() (Retention, error) {
+	const day = 24 * time.Hour
+	if r.Events == 0 {
+		r.Events = 30 * day
+	}
+	if r.Incidents == 0 {
+		r.Incidents = 365 * day
+	}
+	if r.Rows == 0 {
+		r.Rows = 1_000_000
+	}
+	if r.Bytes == 0 {
+		r.Bytes = 1 << 30
+	}
+	switch {
+	case r.Events < 0:
+		return r, fmt.Errorf("store: Retention.Events is %v", r.Events)
+	case r.Incidents < 0:
+		return r, fmt.Errorf("store: Retention.Incidents is %v", r.Incidents)
+	case r.Rows < 100:
+		return r, fmt.Errorf("store: Retention.Rows is %d, want at least 100", r.Rows)
+	case r.Bytes < 16<<20:
+		return r, fmt.Errorf("store: Retention.Bytes is %d, want at least 16 MiB", r.Bytes)
+	}
+	return r, nil
+}
+
+// chunk is how many rows one transaction deletes, so that events never wait for
+// long.
+const chunk = 1000
+
+// Purge deletes what r does not keep, the oldest first, in small transactions,
+// and gives the space back. It returns the number of rows deleted.
+func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted int64, err error) {
+	if r, err = r.WithDefaults(); err != nil {
+		return 0, err
+	}
+	old, older := micros(now.Add(-r.Events)), micros(now.Add(-r.Incidents))
+	for _, p := range []struct {
+		query string
+		args  []any
+	}{
+		{`DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE received_at < ? ORDER BY received_at LIMIT ?)`, []any{old}},
+		{beyond("events", "seq"), []any{r.Rows}},
+		{`DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE at < ? ORDER BY at LIMIT ?)`, []any{old}},
+		{beyond("timeline", "id"), []any{r.Rows / 10}},
+		{`DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE state = 'resolved' AND updated_at < ? ORDER BY updated_at LIMIT ?)`, []any{older}},
+		{`DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE state = 'resolved' AND id <=
+			(SELECT id FROM incidents ORDER BY id DESC LIMIT 1 OFFSET ?) ORDER BY id LIMIT ?)`, []any{r.Rows / 10}},
+		{`DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE at < ? ORDER BY id LIMIT ?)`, []any{older}},
+		{beyond("notifications", "id"), []any{r.Rows / 10}},
+		{`DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY id LIMIT ?)`, []any{older}},
+		{beyond("audit", "id"), []any{r.Rows / 10}},
+		{`DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE ends_at < ? LIMIT ?)`, []any{older}},
+		{`DELETE FROM heartbeats WHERE (service, instance) IN (
+			SELECT h.service, h.instance FROM heartbeats h WHERE h.received_at < ? AND EXISTS (
+				SELECT 1 FROM heartbeats n WHERE n.service = h.service AND n.received_at > h.received_at) LIMIT ?)`, []any{old}},
+		{`DELETE FROM heartbeats WHERE (service, instance) IN (SELECT service, instance FROM heartbeats WHERE received_at <=
+			(SELECT received_at FROM heartbeats ORDER BY received_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{maxHeartbeats}},
+	} {
+		n, err := s.drain(ctx, p.query, p.args...)
+		deleted += n
+		if err != nil {
+			return deleted, err
+		}
+	}
+	n, err := s.shrink(ctx, r.Bytes)
+	return deleted + n, err
+}
+
+// beyond deletes the rows of a table that are not among its newest.
+func beyond(table, id string) string {
+	return fmt.Sprintf(`DELETE FROM %[1]s WHERE %[2]s IN (SELECT %[2]s FROM %[1]s WHERE %[2]s <=
+		(SELECT %[2]s FROM %[1]s ORDER BY %[2]s DESC LIMIT 1 OFFSET ?) ORDER BY %[2]s LIMIT ?)`, table, id)
+}
+
+// drain runs a DELETE, chunk by chunk, until nothing is left of it.
+func (s *Store) drain(ctx context.Context, query string, args ...any) (deleted int64, err error) {
+	for {
+		res, err := s.write.ExecContext(ctx, query, append(args[:len(args):len(args)], chunk)...)
+		if err != nil {
+			return deleted, fmt.Errorf("purge: %w", err)
+		}
+		n, err := res.RowsAffected()
+		deleted += n
+		if err != nil || n < chunk {
+			return deleted, err
+		}
+	}
+}
+
+// shrink deletes the oldest events and timeline while what the file holds is
+// more than limit, and gives free pages back to the system.
+func (s *Store) shrink(ctx context.Context, limit int64) (deleted int64, err error) {
+	for {
+		size, err := s.Size(ctx)
+		if err != nil {
+			return deleted, err
+		}
+		if size.Bytes-size.Free <= limit {
+			break
+		}
+		n, err := s.deleteOldest(ctx)
+		deleted += n
+		if err != nil {
+			return deleted, err
+		}
+		if n == 0 { // what is left is not ours to delete
+			break
+		}
+	}
+	// Outside a transaction, and read to the end: each step frees a page.
+	rows, err := s.write.QueryContext(ctx, `PRAGMA incremental_vacuum`)
+	if err != nil {
+		return deleted, fmt.Errorf("give space back: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		continue
+	}
+	return deleted, rows.Err()
+}
+
+func (s *Store) deleteOldest(ctx context.Context) (deleted int64, err error) {
+	err = s.in(ctx, func(tx *sql.Tx) error {
+		for _, query := range []string{
+			`DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?)`,
+			`DELETE FROM timeline WHERE id IN (SELECT id FROM timeline ORDER BY id LIMIT ?)`,
+		} {
+			res, err := tx.ExecContext(ctx, query, chunk/20) // they may be large
+			if err != nil {
+				return err
+			}
+			n, err := res.RowsAffected()
+			if err != nil {
+				return err
+			}
+			deleted += n
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("purge: %w", err)
+	}
+	return deleted, nil
+}
+
+// Size is how much the store holds.
+type Size struct {
+	Bytes  int64     // of the database file, without its log
+	Free   int64     // bytes of it that are not in use
+	Oldest time.Time // when the oldest event was stored; zero = there is none
+}
+
+// Size returns how much the store holds.
+func (s *Store) Size(ctx context.Context) (Size, error) {
+	var pages, free, bytes, oldest int64
+	err := errors.Join(
+		s.read.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&pages),
+		s.read.QueryRowContext(ctx, `PRAGMA freelist_count`).Scan(&free),
+		s.read.QueryRowContext(ctx, `PRAGMA page_size`).Scan(&bytes),
+		s.read.QueryRowContext(ctx, `SELECT coalesce(min(received_at), 0) FROM events`).Scan(&oldest),
+	)
+	if err != nil {
+		return Size{}, fmt.Errorf("measure store: %w", err)
+	}
+	return Size{Bytes: pages * bytes, Free: free * bytes, Oldest: fromMicros(oldest)}, nil
+}
+
+// KeepTidy purges every now and then until ctx ends, and returns ctx.Err().
+// Errors go to failed.
+func (s *Store) KeepTidy(ctx context.Context, r Retention, every time.Duration, failed func(error)) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if _, err := s.Purge(ctx, r, time.Now()); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

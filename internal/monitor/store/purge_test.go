@@ -1,0 +1,105 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/monitor/watch"
+)
+
+func purge(t *testing.T, s *store.Store, r store.Retention, now time.Time) int64 {
+	t.Helper()
+	n, err := s.Purge(t.Context(), r, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestPurgeByAge(t *testing.T) {
+	s := temp(t)
+	now := time.Now()
+	add(t, s, event("1"), nil, true)
+	resolved := anIncident("b")
+	resolved.State, resolved.UpdatedAt = incident.Resolved, now
+	open := anIncident("a")
+	open.UpdatedAt = now
+	apply(t, s, []incident.Incident{open, resolved}, incident.Move{Seq: 1, Incident: "b"})
+	if err := s.AddEntries(t.Context(), []watch.Entry{{At: now, Kind: watch.Down}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, instance := range []string{"old", "new"} {
+		h := incident.Heartbeat{Service: "orders", Instance: instance, ReceivedAt: now}
+		if instance == "new" {
+			h.ReceivedAt = now.Add(time.Second)
+		}
+		if err := s.AddHeartbeat(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := purge(t, s, store.Retention{}, now.Add(time.Hour)); n != 0 {
+		t.Errorf("%d rows were purged that are young", n)
+	}
+	if n := purge(t, s, store.Retention{}, now.AddDate(0, 0, 31)); n != 3 {
+		t.Errorf("%d rows were purged after a month, want the event, the entry and an instance", n)
+	}
+	purge(t, s, store.Retention{}, now.AddDate(2, 0, 0))
+	if _, err := s.Incident(t.Context(), "b"); !errors.Is(err, incident.ErrNotFound) {
+		t.Errorf("an incident is kept for ever: %v", err)
+	}
+	get(t, s, "a") // an open one is
+	if beats, err := s.Heartbeats(t.Context()); err != nil || len(beats) != 1 {
+		t.Errorf("heartbeats %v, %v: the last of a service must stay, or nobody would miss it", beats, err)
+	}
+}
+
+func TestPurgeByRows(t *testing.T) {
+	s := temp(t)
+	const rows = 1150
+	for n := range rows {
+		add(t, s, event(fmt.Sprint(n)), nil, true)
+	}
+	if n := purge(t, s, store.Retention{Rows: 100}, time.Now()); n != rows-100 {
+		t.Errorf("%d rows were purged, want %d", n, rows-100)
+	}
+	left := recent(t, s, rows)
+	if len(left) != 100 || left[0].Event.ID != fmt.Sprint(rows-1) || left[99].Event.ID != fmt.Sprint(rows-100) {
+		t.Errorf("%d rows are left, from %s", len(left), left[0].Event.ID)
+	}
+}
+
+func TestPurgeByBytes(t *testing.T) {
+	s := temp(t)
+	body := []byte(strings.Repeat("x", 60<<10))
+	for n := range 400 { // 24 MB
+		add(t, s, event(fmt.Sprint(n)), body, true)
+	}
+	before, err := s.Size(t.Context())
+	if err != nil || before.Bytes < 20<<20 || before.Oldest.IsZero() {
+		t.Fatalf("size %+v, %v", before, err)
+	}
+	const limit = 16 << 20
+	purge(t, s, store.Retention{Bytes: limit}, time.Now())
+	after, err := s.Size(t.Context())
+	if err != nil || after.Bytes > limit {
+		t.Errorf("size %+v, %v, want at most %d bytes", after, err, limit)
+	}
+	if left := recent(t, s, 1000); len(left) < 200 || left[0].Event.ID != "399" {
+		t.Errorf("%d events are left, want most of them, and the newest", len(left))
+	}
+}
+
+func TestRetentionRefuses(t *testing.T) {
+	for field, r := range map[string]store.Retention{
+		"Events": {Events: -1}, "Incidents": {Incidents: -1}, "Rows": {Rows: 5}, "Bytes": {Bytes: 5},
+	} {
+		if _, err := r.WithDefaults(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%+v: %v, want the field named", r, err)
+		}
+	}
+}
