@@ -13,7 +13,7 @@ import (
 // Target is one Redis, whatever the number of its servers.
 type Target struct {
 	Name   string   // shown to people, and told apart by; required
-	Addrs  []string // host:port of some servers, or of the Sentinels; required
+	Addrs  []string // host:port of some nodes, of all servers outside a cluster, or of the Sentinels; required
 	Master string   // Sentinel's name of the master; empty = no Sentinel
 
 	Username, Password                 string // of the servers

@@ -98,7 +98,10 @@ func (t *target) look(ctx context.Context) *round {
 	}
 	wg.Wait()
 	r.ended = time.Now()
-	for _, l := range r.looks {
+	for addr, l := range r.looks {
+		if l.err != nil {
+			t.drop(addr)
+		}
 		switch {
 		case l.err != nil || r.mode == Sentinel:
 		case l.info["redis_mode"] == "cluster":
@@ -172,17 +175,25 @@ func (t *target) next(r *round) []string {
 
 // retain closes the connections to nodes that are not asked any more.
 func (t *target) retain(seen map[string]bool) {
-	for addr, c := range t.clients {
+	for addr := range t.clients {
 		if !seen[addr] {
-			_ = c.Close()
-			delete(t.clients, addr)
+			t.drop(addr)
 		}
 	}
 }
 
 func (t *target) close() {
-	for _, c := range t.clients {
+	for addr := range t.clients {
+		t.drop(addr)
+	}
+}
+
+// drop ends the connection to a node: the next round makes another. A client
+// that has failed to dial would go on by itself, out of step with the rounds.
+func (t *target) drop(addr string) {
+	if c := t.clients[addr]; c != nil {
 		_ = c.Close()
+		delete(t.clients, addr)
 	}
 }
 
@@ -201,7 +212,7 @@ func (t *target) options(addr string) *redis.Options {
 	return &redis.Options{
 		Addr: addr, Username: t.cfg.Username, Password: t.cfg.Password, TLSConfig: t.cfg.TLS,
 		Protocol: 2, DisableIdentity: true,
-		MaxRetries: -1, DialerRetries: 1, PoolSize: 1, ContextTimeoutEnabled: true,
+		MaxRetries: -1, DialerRetries: 1, PoolSize: 2, ContextTimeoutEnabled: true,
 		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit, PoolTimeout: limit,
 	}
 }
