@@ -36,15 +36,13 @@ func TestLoad(t *testing.T) {
 	l := newLoad(t)
 
 	began := time.Now()
-	l.publish(t, atOnce, nil)
+	l.publish(t, atOnce, 0)
 	published := time.Since(began)
 	l.await(t, atOnce)
 	burst := time.Since(began)
 
-	tick := time.NewTicker(time.Second / rate)
-	defer tick.Stop()
 	began = time.Now()
-	l.publish(t, rate*seconds, tick.C)
+	l.publish(t, rate*seconds, time.Second/rate)
 	steady := time.Since(began)
 	total := atOnce + rate*seconds
 	l.await(t, total)
@@ -121,14 +119,15 @@ func (l *load) measure(ctx context.Context) {
 	}
 }
 
-// publish sends n events, one at each tick, or as fast as can be without. It
-// waits for the confirms at the end only, so that the broker is not the measure.
-func (l *load) publish(t *testing.T, n int, tick <-chan time.Time) {
+// publish sends n events, one every so often. It waits for the confirms at the
+// end only, so that the broker is not the measure.
+func (l *load) publish(t *testing.T, n int, every time.Duration) {
 	t.Helper()
+	began := time.Now()
 	confirms := make([]*amqp.DeferredConfirmation, n)
 	for k := range n {
-		if tick != nil {
-			<-tick
+		if due := time.Until(began.Add(time.Duration(k) * every)); due > 0 {
+			<-time.After(due)
 		}
 		l.sent++
 		ev := event(fmt.Sprintf("load-%d", l.sent))

@@ -85,7 +85,9 @@ func run(t *testing.T, part func(context.Context) error) {
 	go func() { done <- part(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-done
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("a part ended with %v", err)
+		}
 	})
 }
 

@@ -54,7 +54,7 @@ func hold() int {
 		close(line)
 	}()
 	err = in.guard.Do(context.Background(), c.Key, func(ctx context.Context, tx *gorm.DB) error {
-		fmt.Println("stands")
+		fmt.Fprintln(os.Stdout, "stands")
 		<-line
 		return guard.Insert(&order{No: c.No})(ctx, tx)
 	})
@@ -65,10 +65,13 @@ func hold() int {
 }
 
 func expect(err error) error {
+	if err == nil {
+		return errors.New("the holder noticed nothing")
+	}
 	if errors.Is(err, guard.ErrLost) || errors.Is(err, guard.ErrIntercepted) {
 		return nil
 	}
-	return fmt.Errorf("holder ended with %v", err)
+	return fmt.Errorf("holder ended with: %w", err)
 }
 
 func failed(err error) int {

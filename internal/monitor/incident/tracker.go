@@ -96,7 +96,6 @@ func (c Config) withDefaults() (Config, error) {
 type Tracker struct {
 	cfg      Config
 	entry    int64     // the last timeline entry that was looked at
-	began    bool      // entry is known
 	heardAll time.Time // since when heartbeats could arrive without a break
 }
 

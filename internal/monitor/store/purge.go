@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -96,7 +97,7 @@ func beyond(table, id string) string {
 // drain runs a DELETE, chunk by chunk, until nothing is left of it.
 func (s *Store) drain(ctx context.Context, query string, args ...any) (deleted int64, err error) {
 	for {
-		res, err := s.write.ExecContext(ctx, query, append(args[:len(args):len(args)], chunk)...)
+		res, err := s.write.ExecContext(ctx, query, append(slices.Clip(args), chunk)...)
 		if err != nil {
 			return deleted, fmt.Errorf("purge: %w", err)
 		}

@@ -70,13 +70,13 @@ func (c Config) withDefaults() (Config, error) {
 func (t Target) validate() error {
 	switch {
 	case t.Name == "":
-		return errors.New("Name is empty")
+		return errors.New("field Name is empty")
 	case len(t.Addrs) == 0:
-		return errors.New("Addrs is empty")
+		return errors.New("field Addrs is empty")
 	}
 	for _, addr := range t.Addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return fmt.Errorf("Addrs: %q is not host:port", addr)
+			return fmt.Errorf("field Addrs: %q is not host:port", addr)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -81,7 +82,9 @@ func start(t *testing.T, targets ...watch.Target) (*watch.Watcher, *recorder) {
 	go func() { done <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-done
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
 		if t.Failed() {
 			for _, e := range r.all() {
 				t.Logf("%s %s %s %s", e.At.Format("05.000"), e.Kind, e.Node, e.Text)
