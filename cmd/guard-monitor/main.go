@@ -1,6 +1,6 @@
-// Command guard-monitor takes the events of lock failures from RabbitMQ,
-// stores them, prints one alert line for each and shows them on a web page.
-// Run it with -h for its settings and exit codes.
+// Command guard-monitor tells people that locks failed, and why. It takes the
+// events from RabbitMQ, stores them, watches Redis, and shows and sends what it
+// makes of them. Run it with -h for its commands, settings and exit codes.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // time zones also where the system has none
 )
 
 func main() { os.Exit(realMain()) }
@@ -19,13 +20,30 @@ func realMain() int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	err := run(ctx, call{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr})
 	if err == nil {
-		return 0
+		return exitOK
 	}
-	fmt.Fprintln(os.Stderr, "guard-monitor:", err)
+	report(os.Stderr, err)
 	if errors.Is(err, errUsage) {
-		return 2
+		return exitUsage
 	}
-	return 1
+	return exitFailed
+}
+
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// report writes one line for every error.
+func report(w *os.File, err error) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range several.Unwrap() {
+			report(w, one)
+		}
+		return
+	}
+	fmt.Fprintln(w, "guard-monitor:", err)
 }

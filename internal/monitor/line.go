@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/internal/monitor/text"
 	"github.com/belaygo/belay/notify"
@@ -12,16 +13,29 @@ import (
 
 const maxDescription = 2 << 10 // bytes
 
-// alertLine renders ev for a terminal or a log: one line, whatever is in the
+// Line renders ev for a terminal or a log: one line, whatever is in the
 // event.
 //
 //	2026-05-04T03:02:01.000Z WARNING overlap orders/orders-1 "order:42" ...
-func alertLine(ev notify.Event) string {
+func Line(ev notify.Event) string {
 	return fmt.Sprintf("%s %s %s %s/%s %s %s\n",
 		ev.CaughtAt.UTC().Format("2006-01-02T15:04:05.000Z"),
 		severity(ev), ev.Verdict, token(ev.Service), token(ev.Instance),
 		strconv.Quote(text.Clip(ev.Key, store.MaxText)),
 		text.Line(text.Clip(notify.Describe(ev), maxDescription)))
+}
+
+// IncidentLine renders an incident in the same way.
+//
+//	2026-05-04T03:02:01.000Z WARNING incident orders failover new, confidence high: ...
+func IncidentLine(i incident.Incident) string {
+	words := fmt.Sprintf("%d events, %d failures", i.Events, i.Failures)
+	if len(i.Evidence) > 0 {
+		words += "; " + i.Evidence[0].Text
+	}
+	return fmt.Sprintf("%s %s incident %s %s %s, confidence %s: %s\n",
+		i.UpdatedAt.UTC().Format("2006-01-02T15:04:05.000Z"), strings.ToUpper(i.Severity()),
+		token(i.Service), i.Cause, i.State, i.Confidence, text.Line(text.Clip(words, maxDescription)))
 }
 
 // severity: what the database caught is a warning; what nobody knows the

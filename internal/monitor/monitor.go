@@ -106,7 +106,7 @@ func (m *Monitor) add(ctx context.Context, ev notify.Event, raw []byte) (bool, e
 }
 
 func (m *Monitor) alert(ev notify.Event) error {
-	line := alertLine(ev)
+	line := Line(ev)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, err := io.WriteString(m.out, line)

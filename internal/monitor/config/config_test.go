@@ -27,7 +27,7 @@ func load(t *testing.T, text string, env map[string]string, args ...string) (*co
 	if text != "" {
 		args = append([]string{"-config", write(t, "m.yaml", text)}, args...)
 	}
-	c, rest, err := config.Load(args, func(name string) string { return env[name] }, nil)
+	c, rest, err := config.Load(config.Source{Args: args, Getenv: func(name string) string { return env[name] }})
 	if len(rest) > 0 {
 		t.Errorf("arguments %q are left", rest)
 	}
@@ -260,20 +260,27 @@ func TestWrongFlags(t *testing.T) {
 	for _, args := range [][]string{
 		{"-config", "/missing.yaml"}, {"-lisen", "a"}, {"-" + broker}, {"-listen"}, {"-config", t.TempDir()},
 	} {
-		_, _, err := config.Load(args, func(string) string { return "" }, nil)
+		_, _, err := config.Load(config.Source{Args: args, Getenv: nothing})
 		if !errors.Is(err, config.ErrInvalid) || strings.Contains(err.Error(), password) {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
-	if _, _, err := config.Load([]string{"-h"}, func(string) string { return "" }, nil); !errors.Is(err, flag.ErrHelp) {
+	if _, _, err := config.Load(config.Source{Getenv: nothing, NoBroker: true}); err != nil {
+		t.Errorf("without a broker: %v", err)
+	}
+	if _, _, err := config.Load(config.Source{Args: []string{"-h"}, Getenv: nothing}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("-h: %v", err)
 	}
-	_, rest, err := config.Load([]string{"-amqp-url", broker, "-n", "3", "a", "-b"}, func(string) string { return "" },
-		func(fs *flag.FlagSet) { fs.Int("n", 0, "") })
+	_, rest, err := config.Load(config.Source{
+		Args: []string{"-amqp-url", broker, "-n", "3", "a", "-b"}, Getenv: nothing,
+		Flags: func(fs *flag.FlagSet) { fs.Int("n", 0, "") },
+	})
 	if err != nil || !reflect.DeepEqual(rest, []string{"a", "-b"}) {
 		t.Errorf("rest %q, %v", rest, err)
 	}
 }
+
+func nothing(string) string { return "" }
 
 func TestShow(t *testing.T) {
 	c, err := load(t, whole, map[string]string{"BELAY_MONITOR_DB": "env.db"}, "-listen", "127.0.0.1:3")
@@ -353,7 +360,7 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, _, err := config.Load([]string{"-config", path}, func(string) string { return "" }, nil)
+		c, _, err := config.Load(config.Source{Args: []string{"-config", path}, Getenv: nothing})
 		switch {
 		case err == nil && c.AMQPURL == "":
 			t.Error("passed without a broker")

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -17,23 +18,32 @@ const (
 // redisNodes names the one Redis to watch from the command line or environment.
 const redisNodes = "redis_nodes"
 
-// Load reads the settings from args, the environment, and the file that these
-// name. It returns the arguments behind the flags. extra are the flags of a
-// command, which it parses with the others. All that is wrong is reported, in
-// an error that matches ErrInvalid; flag.ErrHelp is returned as it is.
-func Load(args []string, getenv func(string) string, extra func(*flag.FlagSet)) (*Config, []string, error) {
+// Source is where settings come from.
+type Source struct {
+	Args   []string
+	Getenv func(string) string
+	Flags  func(*flag.FlagSet) // adds the flags of a command; may be nil
+	// NoBroker lets amqp_url be left out.
+	NoBroker bool
+}
+
+// Load reads the settings from arguments, the environment, and the file that
+// these name. It returns the arguments behind the flags. All that is wrong is
+// reported, in an error that matches ErrInvalid; flag.ErrHelp is returned as it
+// is.
+func Load(from Source) (*Config, []string, error) {
 	given := settings{}
-	path, rest, err := parseFlags(args, given, extra)
+	path, rest, err := parseFlags(from.Args, given, from.Flags)
 	if err != nil {
 		return nil, nil, err
 	}
 	for name, variable := range rootVariables() {
-		if v := getenv(variable); v != "" {
+		if v := from.Getenv(variable); v != "" {
 			given.put(name, v, origin{"environment " + variable, byEnvironment})
 		}
 	}
 	if path == "" {
-		path = getenv(fileVariable)
+		path = from.Getenv(fileVariable)
 	}
 	f := &file{settings: settings{}, lists: map[string][]entry{}}
 	if path != "" {
@@ -45,23 +55,27 @@ func Load(args []string, getenv func(string) string, extra func(*flag.FlagSet)) 
 	for name, s := range f.settings {
 		given.put(name, s.value, s.origin)
 	}
-	c, err := build(path, given, f, getenv)
+	c, err := build(path, given, f, from)
 	return c, rest, err
 }
 
-func build(path string, given settings, f *file, getenv func(string) string) (*Config, error) {
+func build(path string, given settings, f *file, from Source) (*Config, error) {
 	c := &Config{File: path}
 	c.show(given)
-	problems := append(f.problems, apply(c, options, given, path, "")...)
+	single := slices.Clone(options)
+	for i := range single {
+		single[i].required = single[i].required && !from.NoBroker
+	}
+	problems := append(f.problems, apply(c, single, given, path, "")...)
 	redis := f.lists[redisList]
 	if one, ok := given[redisNodes]; ok {
 		redis = []entry{{settings{"name": {"redis", one.origin}, "nodes": one}, one.where}}
 	}
 	for _, e := range redis {
-		variables(e, redisList, redisOptions, getenv)
+		variables(e, redisList, redisOptions, from.Getenv)
 	}
 	for _, e := range f.lists[receiverList] {
-		variables(e, receiverList, receiverOptions, getenv)
+		variables(e, receiverList, receiverOptions, from.Getenv)
 	}
 	problems = append(problems, c.applyRedis(redis)...)
 	problems = append(problems, c.applyReceivers(f.lists[receiverList])...)

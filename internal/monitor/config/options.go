@@ -56,7 +56,7 @@ var options = []option[Config]{
 	},
 	{
 		name: "time_zone", value: "ZONE", def: "UTC",
-		usage: []string{"Of times in chat messages and in tail: UTC, Local, or a name such as Asia/Shanghai."},
+		usage: []string{"Of times in chat messages: UTC, Local, or a name such as Asia/Shanghai."},
 		set:   setLocation,
 	},
 	{

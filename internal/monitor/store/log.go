@@ -18,6 +18,7 @@ type Notification struct {
 	Incident string         // ID; empty for a test
 	Reason   string         // why it was sent, such as "firing", "repeat" or "resolved"
 	State    incident.State // of the incident then
+	Cause    incident.Cause // likewise
 	Attempts int
 	Error    string // empty = delivered
 }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/belaygo/belay/internal/monitor/config"
+)
+
+// errUsage is matched by errors about settings and arguments.
+var errUsage = config.ErrInvalid
+
+func usagef(format string, args ...any) error {
+	return &config.Error{Err: fmt.Errorf(format, args...)}
+}
+
+// call is one run of the program.
+type call struct {
+	args           []string // behind the command and the flags
+	getenv         func(string) string
+	stdout, stderr io.Writer
+	cfg            *config.Config
+
+	limit  int  // -n
+	follow bool // -follow
+}
+
+// logger writes to standard error as the settings say.
+func (c *call) logger() *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.cfg.LogLevel}
+	if c.cfg.LogJSON {
+		return slog.New(slog.NewJSONHandler(c.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(c.stderr, options))
+}
+
+type command struct {
+	name, args string
+	usage      string
+	noBroker   bool // works without one
+	flags      func(*call, *flag.FlagSet)
+	run        func(context.Context, *call) error
+}
+
+var commands = []command{
+	{name: "serve", usage: "take events, explain them and tell people; the default", run: serve},
+	{name: "tail", usage: "show events and incidents of the database as they come; -n 10 lines of before, -follow=false to end after them", noBroker: true, flags: tailFlags, run: tail},
+	{name: "topology", usage: "declare exchanges and queues, and exit", run: topology},
+	{name: "dlq list", usage: "list the dead letters: messages that serve could not take; -n 100 at most", flags: limitFlag(100), run: listDead},
+	{name: "dlq show", args: "ID...", usage: "show dead letters whole, as text", run: showDead},
+	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events", run: replayDead},
+	{name: "test-notify", args: "[RECEIVER...]", usage: "send a test message to all receivers, or to those named", noBroker: true, run: testNotify},
+	{name: "check-config", usage: "read the settings, show them without secrets, and exit", run: checkConfig},
+	{name: "version", usage: "print the version and exit", noBroker: true, run: func(_ context.Context, c *call) error { return printVersion(c.stdout) }},
+}
+
+// run does what the arguments ask for. serve returns nil after ctx ended and
+// all is stopped.
+func run(ctx context.Context, c call) error {
+	cmd, args, err := choose(c.args)
+	if err != nil {
+		return err
+	}
+	var version bool
+	cfg, rest, err := config.Load(config.Source{
+		Args: args, Getenv: c.getenv, NoBroker: cmd.noBroker || asksVersion(args),
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&version, "version", false, "")
+			if cmd.flags != nil {
+				cmd.flags(&c, fs)
+			}
+		},
+	})
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return printUsage(c.stdout)
+	case err != nil:
+		return err
+	case version:
+		return printVersion(c.stdout)
+	case len(rest) > 0 && cmd.args == "":
+		// Not shown: it may be a URL with a password.
+		return usagef("%d arguments behind the flags: %s takes none", len(rest), cmd.name)
+	case len(rest) == 0 && cmd.args != "" && cmd.args[0] != '[':
+		return usagef("%s needs arguments: %s", cmd.name, cmd.args)
+	}
+	c.cfg, c.args = cfg, rest
+	return cmd.run(ctx, &c)
+}
+
+func asksVersion(args []string) bool {
+	return len(args) == 1 && (args[0] == "-version" || args[0] == "--version")
+}
+
+// choose returns the command and what is behind its name.
+func choose(args []string) (*command, []string, error) {
+	words := 0
+	for words < len(args) && words < 2 && !strings.HasPrefix(args[words], "-") {
+		words++
+	}
+	if words == 0 {
+		return &commands[0], args, nil
+	}
+	for n := words; n > 0; n-- {
+		for i := range commands {
+			if commands[i].name == strings.Join(args[:n], " ") {
+				return &commands[i], args[n:], nil
+			}
+		}
+	}
+	if args[0] == "help" {
+		return &commands[0], []string{"-h"}, nil
+	}
+	var known []string
+	for i := range commands {
+		known = append(known, commands[i].name)
+	}
+	// Not shown: it may be a URL with a password.
+	return nil, nil, usagef("unknown command or argument; commands are %s", strings.Join(known, ", "))
+}
+
+func limitFlag(def int) func(*call, *flag.FlagSet) {
+	return func(c *call, fs *flag.FlagSet) { fs.IntVar(&c.limit, "n", def, "") }
+}
+
+func printUsage(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("Usage: guard-monitor [COMMAND] [FLAGS] [ARGUMENTS]\n\nCommands:\n\n")
+	for i := range commands {
+		cmd := &commands[i]
+		fmt.Fprintf(&b, "  %s\n        %s\n", strings.TrimSpace(cmd.name+" "+cmd.args), cmd.usage)
+	}
+	b.WriteByte('\n')
+	if err := config.Usage(&b); err != nil {
+		return err
+	}
+	b.WriteString(`
+Logs go to standard error. A broker that does not answer is asked again until
+it does. SIGINT and SIGTERM end serve and tail; a second one ends them at once.
+
+Exit codes:
+  0  done, or stopped by SIGINT or SIGTERM
+  1  failed: while starting or running, or one of several parts of the work
+  2  wrong setting, flag, environment variable or argument
+`)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/belaygo/belay/internal/monitor/deadletter"
+)
+
+func listDead(ctx context.Context, c *call) error {
+	if c.limit < 1 || c.limit > deadletter.MaxLetters {
+		return usagef("-n %d is outside 1 to %d", c.limit, deadletter.MaxLetters)
+	}
+	letters, total, err := deadletter.List(ctx, c.cfg.AMQPURL, c.limit)
+	if err != nil {
+		return err
+	}
+	for i := range letters {
+		if _, err := fmt.Fprintln(c.stdout, letters[i].Line()); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(c.stdout, "%d of %d dead letters\n", len(letters), total)
+	return err
+}
+
+func showDead(ctx context.Context, c *call) error {
+	letters, _, err := deadletter.List(ctx, c.cfg.AMQPURL, deadletter.MaxLetters)
+	if err != nil {
+		return err
+	}
+	for _, id := range c.args {
+		i := slices.IndexFunc(letters, func(l deadletter.Letter) bool { return l.ID == id })
+		if i < 0 {
+			return fmt.Errorf("no dead letter has the id %.40q", id)
+		}
+		if _, err := fmt.Fprintln(c.stdout, letters[i].Text()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replayDead refuses what is no event, even if it is named: it would come back.
+func replayDead(ctx context.Context, c *call) error {
+	all := slices.Equal(c.args, []string{"all"})
+	found, wrong := make(map[string]bool), 0
+	replayed, err := deadletter.Replay(ctx, c.cfg.AMQPURL, func(l *deadletter.Letter) bool {
+		if !all && !slices.Contains(c.args, l.ID) {
+			return false
+		}
+		found[l.ID] = true
+		if l.Err != nil {
+			wrong++
+		}
+		return l.Err == nil
+	})
+	fmt.Fprintf(c.stdout, "%d dead letters replayed\n", replayed)
+	switch {
+	case err != nil:
+		return err
+	case !all && len(found) < len(c.args):
+		return fmt.Errorf("%d of the ids have no dead letter", len(c.args)-len(found))
+	case wrong > 0:
+		return fmt.Errorf("%d are no events and stay: see dlq show", wrong)
+	}
+	return nil
+}

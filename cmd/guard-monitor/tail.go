@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/internal/monitor"
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/store"
+)
+
+const (
+	tailEvery = 500 * time.Millisecond
+	maxTail   = store.MaxRecent
+)
+
+func tailFlags(c *call, fs *flag.FlagSet) {
+	limitFlag(10)(c, fs)
+	fs.BoolVar(&c.follow, "follow", true, "")
+}
+
+// tail reads the database beside the monitor that writes it.
+func tail(ctx context.Context, c *call) (err error) {
+	if c.limit < 0 || c.limit > maxTail {
+		return usagef("-n %d is outside 0 to %d", c.limit, maxTail)
+	}
+	if _, err := os.Stat(c.cfg.DB); err != nil {
+		return fmt.Errorf("db: %w", err)
+	}
+	st, err := store.Open(ctx, c.cfg.DB)
+	if err != nil {
+		return fmt.Errorf("db: %w", err)
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	f := &follower{store: st, out: c.stdout, told: make(map[string]string)}
+	if err := f.begin(ctx, c.limit); err != nil || !c.follow {
+		return err
+	}
+	tick := time.NewTicker(tailEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := f.next(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// follower prints what is new in a store.
+type follower struct {
+	store *store.Store
+	out   io.Writer
+	seq   int64             // of the last event that was printed
+	since time.Time         // of the last incidents that were looked at
+	told  map[string]string // by incident: its last line
+}
+
+// begin prints the last n events.
+func (f *follower) begin(ctx context.Context, n int) error {
+	f.since = time.Now()
+	last, err := f.store.Recent(ctx, max(n, 1))
+	if err != nil {
+		return err
+	}
+	if len(last) > 0 {
+		f.seq = last[0].Seq
+	}
+	return f.print(last[:min(n, len(last))])
+}
+
+// next prints the events and the incidents that came since.
+func (f *follower) next(ctx context.Context) error {
+	recent, err := f.store.Recent(ctx, maxTail)
+	if err != nil {
+		return err
+	}
+	fresh := slices.DeleteFunc(recent, func(r store.Received) bool { return r.Seq <= f.seq })
+	if len(fresh) > 0 {
+		if first := fresh[len(fresh)-1].Seq; f.seq > 0 && first > f.seq+1 && len(fresh) == maxTail {
+			fmt.Fprintf(f.out, "... %d events not shown\n", first-f.seq-1)
+		}
+		f.seq = fresh[0].Seq
+	}
+	if err := f.print(fresh); err != nil {
+		return err
+	}
+	return f.incidents(ctx)
+}
+
+// print writes events, the oldest first.
+func (f *follower) print(events []store.Received) error {
+	for _, r := range slices.Backward(events) {
+		if _, err := io.WriteString(f.out, monitor.Line(r.Event)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// incidents writes those whose line is another than before.
+func (f *follower) incidents(ctx context.Context) error {
+	changed, err := f.store.Incidents(ctx, store.IncidentFilter{UpdatedSince: f.since, Limit: store.MaxRows})
+	if err != nil {
+		return err
+	}
+	for _, i := range slices.Backward(changed) {
+		line := monitor.IncidentLine(i)
+		if f.told[i.ID] == line {
+			continue
+		}
+		f.told[i.ID] = line
+		if i.State == incident.Resolved {
+			delete(f.told, i.ID)
+		}
+		if i.UpdatedAt.After(f.since) {
+			f.since = i.UpdatedAt
+		}
+		if _, err := io.WriteString(f.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

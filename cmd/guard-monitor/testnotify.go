@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/internal/monitor/config"
+	"github.com/belaygo/belay/internal/monitor/receiver"
+)
+
+func testNotify(ctx context.Context, c *call) error {
+	chosen := slices.DeleteFunc(slices.Clone(c.cfg.Receivers), func(r config.Receiver) bool {
+		return len(c.args) > 0 && !slices.Contains(c.args, r.Name)
+	})
+	switch {
+	case len(c.cfg.Receivers) == 0:
+		return usagef("the file names no receivers")
+	case len(c.args) > 0 && len(chosen) < len(c.args):
+		return usagef("the file does not name all of these receivers")
+	}
+	failed := 0
+	for _, r := range chosen {
+		result := "sent"
+		if err := sendTest(ctx, r, c.cfg.ExternalURL); err != nil {
+			failed++
+			result = err.Error()
+		}
+		fmt.Fprintf(c.stdout, "%s (%s): %s\n", r.Name, r.Kind, result)
+	}
+	if failed > 0 {
+		return errors.Join(ctx.Err(), fmt.Errorf("%d of %d receivers did not take the test message", failed, len(chosen)))
+	}
+	return nil
+}
+
+func sendTest(ctx context.Context, r config.Receiver, externalURL string) error {
+	to, err := receiver.New(r.Config)
+	if err != nil {
+		return err
+	}
+	labels := map[string]string{"alertname": "BelayTest", "severity": "info"}
+	return to.Send(ctx, &receiver.Notification{
+		GroupKey: "test", GroupLabels: labels, Reason: "test", ExternalURL: externalURL,
+		Alerts: []receiver.Alert{{
+			Labels: labels,
+			Annotations: map[string]string{
+				receiver.AnnotationSummary:     "Test message of guard-monitor",
+				receiver.AnnotationDescription: "No lock failed. Somebody ran guard-monitor test-notify.",
+			},
+			StartsAt: time.Now(), URL: externalURL,
+		}},
+	})
+}

@@ -1,0 +1,134 @@
+package dispatch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/receiver"
+	"github.com/belaygo/belay/internal/monitor/text"
+)
+
+const maxLabel = 200 // bytes
+
+// labelsOf identify an incident: those that are empty are left out.
+func labelsOf(i *incident.Incident) map[string]string {
+	labels := map[string]string{"alertname": "BelayIncident"}
+	for name, value := range map[string]string{
+		"service": i.Service, "cause": string(i.Cause), "cluster": i.Cluster, "shard": i.Shard, "severity": i.Severity(),
+	} {
+		if value != "" {
+			labels[name] = text.Line(text.Clip(value, maxLabel))
+		}
+	}
+	return labels
+}
+
+// becauseOf says what each cause means, behind "locks failed".
+var becauseOf = map[incident.Cause]string{
+	incident.Failover:        "locks failed: a Redis failover lost them",
+	incident.Restart:         "locks failed: a Redis server restarted without them",
+	incident.Eviction:        "locks failed: Redis evicted keys",
+	incident.Partition:       "locks failed: a Redis node was cut off or stood still",
+	incident.Overrun:         "a lock failed: its holder did not renew it in time",
+	incident.DegradedPeer:    "a lock failed: another instance worked without it",
+	incident.Bypass:          "somebody wrote without a valid lock",
+	incident.HeartbeatSilent: "the service no longer reports",
+	incident.Unknown:         "locks failed, cause unknown",
+}
+
+func (d *Dispatcher) alert(i *incident.Incident) receiver.Alert {
+	labels := labelsOf(i)
+	a := receiver.Alert{
+		Labels:   labels,
+		StartsAt: i.FirstAt,
+		EndsAt:   i.ResolvedAt,
+		Annotations: map[string]string{
+			receiver.AnnotationSummary:     labels["service"] + ": " + cmp.Or(becauseOf[i.Cause], string(i.Cause)),
+			receiver.AnnotationDescription: describe(i),
+		},
+	}
+	if rows := evidence(i); rows != "" {
+		a.Annotations[receiver.AnnotationEvidence] = rows
+	}
+	if i.NextStep != "" {
+		a.Annotations[receiver.AnnotationNext] = text.Line(i.NextStep)
+	}
+	if i.DocLink != "" && d.cfg.DocsURL != "" {
+		a.Annotations[receiver.AnnotationRunbook] = d.cfg.DocsURL + i.DocLink
+	}
+	if d.cfg.ExternalURL != "" {
+		a.URL = d.cfg.ExternalURL + "/incidents/" + i.ID
+	}
+	return a
+}
+
+func describe(i *incident.Incident) string {
+	parts := []string{fmt.Sprintf("cause %s, confidence %s, state %s", i.Cause, i.Confidence, i.State)}
+	if i.Events > 0 {
+		parts = append(parts, fmt.Sprintf("%s in %s on %s",
+			plural(i.Failures, "failure"), plural(i.Events, "event"), plural(i.Keys, "key")))
+	}
+	if i.Unknowns > 0 {
+		parts = append(parts, fmt.Sprintf("nobody knows what became of %s", plural(i.Unknowns, "operation")))
+	}
+	if i.Regressed > 0 {
+		parts = append(parts, fmt.Sprintf("came back %s", plural(int64(i.Regressed), "time")))
+	}
+	if i.AckedBy != "" {
+		parts = append(parts, "acknowledged by "+text.Line(i.AckedBy))
+	}
+	if i.MergedInto != "" {
+		parts = append(parts, "now part of incident "+text.Line(i.MergedInto))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func evidence(i *incident.Incident) string {
+	rows := make([]string, 0, len(i.Evidence))
+	for _, e := range i.Evidence {
+		row := e.At.UTC().Format("15:04:05.000 UTC ") + text.Line(e.Text)
+		if e.Node != "" && !strings.Contains(e.Text, e.Node) {
+			row += " (" + text.Line(e.Node) + ")"
+		}
+		rows = append(rows, row)
+	}
+	return strings.Join(rows, "\n")
+}
+
+// notification tells a group. What is open comes first, what is critical
+// before the rest, and what goes on since the shortest time.
+func (d *Dispatcher) notification(g *group, limit int) *receiver.Notification {
+	told := slices.Clone(g.told)
+	slices.SortStableFunc(told, func(a, b incident.Incident) int {
+		return cmp.Or(first(a.State.Open(), b.State.Open()), first(a.Severity() == "critical", b.Severity() == "critical"),
+			b.FirstAt.Compare(a.FirstAt), strings.Compare(a.ID, b.ID))
+	})
+	n := &receiver.Notification{
+		GroupKey: g.key, GroupLabels: g.labels, Reason: g.reason, ExternalURL: d.cfg.ExternalURL,
+		More: max(len(told)-limit, 0),
+	}
+	for i := range told[:min(len(told), limit)] {
+		n.Alerts = append(n.Alerts, d.alert(&told[i]))
+	}
+	return n
+}
+
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
