@@ -140,6 +140,10 @@ func printUsage(w io.Writer) error {
 		return err
 	}
 	b.WriteString(`
+  -version
+        Print the version and exit.
+  -h    Print this and exit.
+
 Logs go to standard error. A broker that does not answer is asked again until
 it does. SIGINT and SIGTERM end serve and tail; a second one ends them at once.
 

@@ -2,13 +2,20 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor"
+	"github.com/belaygo/belay/internal/monitor/config"
+	"github.com/belaygo/belay/internal/monitor/dispatch"
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/receiver"
 	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/internal/monitor/web"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -18,15 +25,12 @@ const (
 	stopTimeout = 9 * time.Second // for the parts; the store closes after them
 )
 
+// serve joins the parts through the store: the consumer puts events there and
+// acknowledges them, the watcher puts there what happens in Redis, the tracker
+// makes incidents of both, and the dispatcher tells people of these. No part
+// hands another anything that a kill could lose.
 func serve(ctx context.Context, c *call) (err error) {
 	logger := c.logger()
-	consumer, err := rabbitmq.NewConsumer(c.cfg.AMQPURL, rabbitmq.ConsumerConfig{
-		Prefetch: prefetch,
-		Logger:   logger.With("server", "rabbitmq"),
-	})
-	if err != nil {
-		return usagef("amqp_url: %w", err)
-	}
 	st, err := store.Open(ctx, c.cfg.DB)
 	if err != nil {
 		return fmt.Errorf("db: %w", err)
@@ -36,7 +40,41 @@ func serve(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	metrics, err := newRegistry(mon, consumer)
+	consumer, err := rabbitmq.NewConsumer(c.cfg.AMQPURL, rabbitmq.ConsumerConfig{
+		Prefetch: prefetch,
+		Logger:   logger.With("server", "rabbitmq"),
+	})
+	if err != nil {
+		return usagef("amqp_url: %w", err)
+	}
+	var state *monitor.State
+	watcher, err := watch.New(watch.Config{
+		Targets: targets(c.cfg.Redis),
+		Record: func(ctx context.Context, entries []watch.Entry) error {
+			if err := st.AddEntries(ctx, entries); err != nil {
+				return err
+			}
+			state.Count(entries)
+			return nil
+		},
+		Every: c.cfg.WatchInterval, Logger: logger.With("server", "redis"),
+	})
+	if err != nil {
+		return usagef("redis: %w", err)
+	}
+	state = monitor.NewState(st, watcher, names(c.cfg.Redis), logger)
+	tracker, err := incident.NewTracker(incident.Config{
+		Store: st, Locator: watcher, Ready: watcher.Ready(), Listening: consumer.Connected,
+		Quiet: c.cfg.Incidents.Quiet, SilentAfter: c.cfg.Incidents.SilentAfter, Logger: logger,
+	})
+	if err != nil {
+		return usagef("incidents: %w", err)
+	}
+	dispatcher, err := newDispatcher(c.cfg, st, logger)
+	if err != nil {
+		return err
+	}
+	metrics, err := newRegistry(mon, consumer, state, dispatcher)
 	if err != nil {
 		return err
 	}
@@ -52,7 +90,50 @@ func serve(ctx context.Context, c *call) (err error) {
 	return together(ctx,
 		func(ctx context.Context) error { return web.Serve(ctx, ln, handler, logger) },
 		func(ctx context.Context) error { return consumer.Run(ctx, mon.Ingest) },
+		watcher.Run,
+		tracker.Run,
+		dispatcher.Run,
 	)
+}
+
+func targets(list []config.Redis) (all []watch.Target) {
+	for _, r := range list {
+		t := watch.Target{
+			Name: r.Name, Addrs: r.Nodes, Master: r.SentinelMaster,
+			Username: r.Username, Password: r.Password,
+			SentinelUsername: r.SentinelUsername, SentinelPassword: r.SentinelPassword,
+		}
+		if r.TLS {
+			t.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+func names(list []config.Redis) (all []string) {
+	for _, r := range list {
+		all = append(all, r.Name)
+	}
+	return all
+}
+
+func newDispatcher(cfg *config.Config, st *store.Store, logger *slog.Logger) (*dispatch.Dispatcher, error) {
+	var routes []dispatch.Route
+	for _, r := range cfg.Receivers {
+		to, err := receiver.New(r.Config)
+		if err != nil {
+			return nil, usagef("receivers: %w", err)
+		}
+		routes = append(routes, dispatch.Route{
+			To: to, GroupBy: r.GroupBy, GroupWait: r.GroupWait, GroupInterval: r.GroupInterval,
+			RepeatInterval: r.RepeatInterval, Resolved: r.Resolved, RatePerMinute: r.RatePerMinute,
+			MaxAlerts: r.MaxAlerts, Continuous: r.Kind == receiver.Alertmanager,
+		})
+	}
+	return dispatch.New(dispatch.Config{
+		Store: st, Routes: routes, ExternalURL: cfg.ExternalURL, DocsURL: cfg.DocsURL, Logger: logger,
+	})
 }
 
 // listen makes sure that a name led to a loopback address.

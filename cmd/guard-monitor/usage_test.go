@@ -27,7 +27,7 @@ func TestWrongUsage(t *testing.T) {
 		{"empty broker in the environment", []string{"BELAY_AMQP_URL="}, nil, "BELAY_AMQP_URL"},
 		{"broker of another kind", nil, []string{"-amqp-url", "http://user:" + password + "@host/"}, "-amqp-url"},
 		{"broker that is no URL", nil, []string{"-amqp-url", "amqp://user:" + password + "@host:port/%zz"}, "-amqp-url"},
-		{"broker from the environment", []string{"BELAY_AMQP_URL=" + password}, nil, "-amqp-url"},
+		{"broker from the environment", []string{"BELAY_AMQP_URL=" + password}, nil, "BELAY_AMQP_URL"},
 		{"all addresses", nil, []string{"-amqp-url", deadURL, "-listen", "0.0.0.0:9440"}, "-listen"},
 		{"all addresses by default", nil, []string{"-amqp-url", deadURL, "-listen", ":9440"}, "-listen"},
 		{"all IPv6 addresses", nil, []string{"-amqp-url", deadURL, "-listen", "[::]:9440"}, "-listen"},
@@ -35,13 +35,14 @@ func TestWrongUsage(t *testing.T) {
 		{"host name", nil, []string{"-amqp-url", deadURL, "-listen", "example.com:9440"}, "-listen"},
 		{"no port", nil, []string{"-amqp-url", deadURL, "-listen", "127.0.0.1"}, "-listen"},
 		{"port out of range", nil, []string{"-amqp-url", deadURL, "-listen", "127.0.0.1:65536"}, "-listen"},
-		{"address from the environment", []string{"BELAY_MONITOR_LISTEN=0.0.0.0:9440"}, []string{"-amqp-url", deadURL}, "-listen"},
+		{"address from the environment", []string{"BELAY_MONITOR_LISTEN=0.0.0.0:9440"}, []string{"-amqp-url", deadURL}, "BELAY_MONITOR_LISTEN"},
 		{"empty file", nil, []string{"-amqp-url", deadURL, "-db", ""}, "-db"},
 		{"unknown flag", nil, []string{"-amqp-uri=" + deadURL}, "-amqp-uri"},
 		{"broker as a flag", nil, []string{"-" + deadURL}, "flag"},
 		{"value for a switch", nil, []string{"-version=" + deadURL}, "flag"},
 		{"flag without value", nil, []string{"-listen"}, "-listen"},
-		{"argument", nil, []string{"-listen", "127.0.0.1:0", deadURL}, "argument"},
+		{"argument", nil, []string{"-amqp-url", deadURL, deadURL}, "argument"},
+		{"unknown command", nil, []string{deadURL}, "commands are serve"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestCannotStart(t *testing.T) {
 		name, names string
 		args        []string
 	}{
-		{"missing folder", "-db", []string{"-db", "missing/m.db"}},
+		{"missing folder", "db", []string{"-db", "missing/m.db"}},
 		{"newer schema", "schema is newer", []string{"-db", newer}},
 		{"port in use", "address already in use", []string{"-listen", ln.Addr().String()}},
 	}

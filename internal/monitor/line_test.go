@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/notify"
 )
@@ -86,5 +87,7 @@ func line(t *testing.T, ev notify.Event) string {
 type acceptAll struct{}
 
 func (acceptAll) Add(context.Context, notify.Event, []byte) (bool, error) { return true, nil }
+
+func (acceptAll) AddHeartbeat(context.Context, incident.Heartbeat) error { return nil }
 
 func (acceptAll) Recent(context.Context, int) ([]store.Received, error) { return nil, nil }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/notify"
 )
@@ -25,6 +26,7 @@ const addTimeout = 7 * time.Second
 type Store interface {
 	Add(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error)
 	Recent(ctx context.Context, limit int) ([]store.Received, error)
+	AddHeartbeat(ctx context.Context, h incident.Heartbeat) error
 }
 
 // Config configures a Monitor.
@@ -111,6 +113,19 @@ func (m *Monitor) alert(ev notify.Event) error {
 	defer m.mu.Unlock()
 	_, err := io.WriteString(m.out, line)
 	return err
+}
+
+// Heard stores a heartbeat. One that cannot be stored is logged: the next will
+// come soon.
+func (m *Monitor) Heard(ctx context.Context, h notify.Heartbeat) {
+	m.metrics.heartbeats.Inc()
+	err := m.store.AddHeartbeat(ctx, incident.Heartbeat{
+		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),
+	})
+	if err != nil {
+		m.metrics.storeErrors.Inc()
+		m.log.LogAttrs(ctx, slog.LevelError, "heartbeat not stored", slog.String("service", h.Service), slog.Any("error", err))
+	}
 }
 
 // Describe implements prometheus.Collector.

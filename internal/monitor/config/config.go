@@ -40,6 +40,8 @@ type Config struct {
 	Redis     []Redis
 	Receivers []Receiver
 
+	WatchInterval time.Duration
+
 	shown [][3]string // see Show
 }
 
@@ -47,15 +49,14 @@ type Config struct {
 type Retention struct {
 	Events    time.Duration
 	Incidents time.Duration
-	Timeline  time.Duration
 	MaxEvents int64
 	MaxBytes  int64
 }
 
 // Incidents says when an incident ends.
 type Incidents struct {
-	Quiet      time.Duration
-	Heartbeats int
+	Quiet       time.Duration
+	SilentAfter time.Duration
 }
 
 // Redis is a watched Redis.
@@ -63,10 +64,10 @@ type Redis struct {
 	Name           string
 	Nodes          []string
 	SentinelMaster string
-	Username       string
-	Password       string
 	TLS            bool
-	Interval       time.Duration
+
+	Username, Password                 string
+	SentinelUsername, SentinelPassword string
 }
 
 // Receiver is somebody who is told.

@@ -49,7 +49,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.AMQPURL != broker || c.DB != "guard-monitor.db" || c.Listen != "127.0.0.1:9440" || c.LogLevel != slog.LevelInfo ||
-		c.Location != time.UTC || c.Retention.Events != 30*24*time.Hour || c.Retention.MaxBytes != 2<<30 ||
+		c.Location != time.UTC || c.Retention.Events != 30*24*time.Hour || c.Retention.MaxBytes != 1<<30 ||
 		c.Incidents.Quiet != 10*time.Minute || len(c.Redis)+len(c.Receivers) != 0 {
 		t.Errorf("defaults: %+v", c)
 	}
@@ -95,7 +95,6 @@ redis:
     nodes: 127.0.0.1:26379
     sentinel_master: mymaster
     tls: true
-    interval: 500ms
 receivers:
   - name: night
     type: dingtalk
@@ -121,8 +120,8 @@ func TestWhole(t *testing.T) {
 		t.Errorf("read %+v", c)
 	}
 	wantRedis := []config.Redis{
-		{Name: "main", Nodes: []string{"127.0.0.1:7001", "127.0.0.1:7002"}, Password: password, Interval: time.Second},
-		{Name: "other", Nodes: []string{"127.0.0.1:26379"}, SentinelMaster: "mymaster", Username: "monitor", TLS: true, Interval: 500 * time.Millisecond},
+		{Name: "main", Nodes: []string{"127.0.0.1:7001", "127.0.0.1:7002"}, Password: password},
+		{Name: "other", Nodes: []string{"127.0.0.1:26379"}, SentinelMaster: "mymaster", Username: "monitor", TLS: true},
 	}
 	if !reflect.DeepEqual(c.Redis, wantRedis) {
 		t.Errorf("redis %+v\nwant  %+v", c.Redis, wantRedis)
@@ -141,7 +140,7 @@ func TestRedisFromTheCommandLine(t *testing.T) {
 	env := map[string]string{"BELAY_MONITOR_REDIS_REDIS_PASSWORD": password, "BELAY_MONITOR_REDIS_NODES": "127.0.0.1:1"}
 	c, err := load(t, whole, env, "-redis-nodes", "127.0.0.1:7001,127.0.0.1:7002")
 	want := []config.Redis{{
-		Name: "redis", Nodes: []string{"127.0.0.1:7001", "127.0.0.1:7002"}, Password: password, Interval: time.Second,
+		Name: "redis", Nodes: []string{"127.0.0.1:7001", "127.0.0.1:7002"}, Password: password,
 	}}
 	if err != nil || !reflect.DeepEqual(c.Redis, want) {
 		t.Errorf("redis %+v, %v, want %+v", c, err, want)

@@ -71,18 +71,13 @@ var options = []option[Config]{
 	},
 	{
 		name: "retention.events", value: "TIME", def: "30d",
-		usage: []string{"How long events are kept."},
+		usage: []string{"How long events, and the changes that were seen in Redis, are kept."},
 		set:   duration(func(c *Config) *time.Duration { return &c.Retention.Events }, time.Hour, 3650*day),
 	},
 	{
 		name: "retention.incidents", value: "TIME", def: "365d",
-		usage: []string{"How long resolved incidents are kept."},
+		usage: []string{"How long resolved incidents and what was done about them are kept."},
 		set:   duration(func(c *Config) *time.Duration { return &c.Retention.Incidents }, time.Hour, 3650*day),
-	},
-	{
-		name: "retention.timeline", value: "TIME", def: "90d",
-		usage: []string{"How long the changes that were seen in Redis are kept."},
-		set:   duration(func(c *Config) *time.Duration { return &c.Retention.Timeline }, time.Hour, 3650*day),
 	},
 	{
 		name: "retention.max_events", value: "NUMBER", def: "1000000",
@@ -90,7 +85,7 @@ var options = []option[Config]{
 		set:   number(func(c *Config) *int64 { return &c.Retention.MaxEvents }, 1000, 1_000_000_000),
 	},
 	{
-		name: "retention.max_bytes", value: "SIZE", def: "2GiB",
+		name: "retention.max_bytes", value: "SIZE", def: "1GiB",
 		usage: []string{"How large the database may grow; the oldest events go first."},
 		set:   size(func(c *Config) *int64 { return &c.Retention.MaxBytes }, 16<<20),
 	},
@@ -100,9 +95,14 @@ var options = []option[Config]{
 		set:   duration(func(c *Config) *time.Duration { return &c.Incidents.Quiet }, time.Second, 7*day),
 	},
 	{
-		name: "incidents.heartbeats", value: "NUMBER", def: "3",
-		usage: []string{"After how many missing heartbeats a service's silence is an incident."},
-		set:   number(func(c *Config) *int { return &c.Incidents.Heartbeats }, 1, 1000),
+		name: "incidents.silent_after", value: "TIME", def: "30s",
+		usage: []string{"How long a service must be silent, and miss three heartbeats, to be an incident."},
+		set:   duration(func(c *Config) *time.Duration { return &c.Incidents.SilentAfter }, time.Second, day),
+	},
+	{
+		name: "watch.interval", value: "TIME", def: "1s",
+		usage: []string{"How often every watched Redis node is asked."},
+		set:   duration(func(c *Config) *time.Duration { return &c.WatchInterval }, 100*time.Millisecond, time.Minute),
 	},
 }
 
@@ -139,9 +139,14 @@ var redisOptions = []option[Redis]{
 		set:   boolean(func(r *Redis) *bool { return &r.TLS }),
 	},
 	{
-		name: "interval", value: "TIME", def: "1s",
-		usage: []string{"How often every node is asked."},
-		set:   duration(func(r *Redis) *time.Duration { return &r.Interval }, 100*time.Millisecond, time.Minute),
+		name: "sentinel_username", value: "NAME", example: "monitor",
+		usage: []string{"User for the sentinels."},
+		set:   text(func(r *Redis) *string { return &r.SentinelUsername }),
+	},
+	{
+		name: "sentinel_password", value: "TEXT", secret: true, example: "secret",
+		usage: []string{"Password for the sentinels."},
+		set:   text(func(r *Redis) *string { return &r.SentinelPassword }),
 	},
 }
 
