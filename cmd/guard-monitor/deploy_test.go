@@ -1,0 +1,172 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/monitor"
+	"github.com/belaygo/belay/internal/monitor/dispatch"
+	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+const deploy = "../../deploy"
+
+// Every metric that the rules and the dashboard name is one of the code's.
+func TestMetricNames(t *testing.T) {
+	known := metricNames(t)
+	if len(known) < 40 {
+		t.Fatalf("only %d metrics found: %v", len(known), known)
+	}
+	for _, file := range []string{"prometheus/belay.rules.yaml", "prometheus/belay.test.yaml", "grafana/belay.json"} {
+		text, err := os.ReadFile(filepath.Join(deploy, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile(`belay_[a-z_]+`).FindAllString(string(text), -1)
+		if len(named) == 0 {
+			t.Errorf("%s names no metric", file)
+		}
+		for _, name := range named {
+			base := strings.TrimSuffix(name, "_bucket")
+			if !slices.Contains(known, base) || base != name && !strings.HasSuffix(base, "_seconds") {
+				t.Errorf("%s names %s, which is no metric", file, name)
+			}
+		}
+	}
+	for _, name := range known {
+		if !regexp.MustCompile(`^belay_(lock|redis|guard|outbox|rabbitmq|consumer|monitor)_[a-z_]+$`).MatchString(name) {
+			t.Errorf("%s does not follow belay_<part>_<what>", name)
+		}
+	}
+}
+
+// metricNames asks every collector of the library and the monitor.
+func metricNames(t *testing.T) (names []string) {
+	t.Helper()
+	db, err := gorm.Open(sqlite.New(sqlite.Config{DriverName: "sqlite", DSN: filepath.Join(t.TempDir(), "a.db")}), &gorm.Config{})
+	check(t, err)
+	sqlDB, err := db.DB()
+	check(t, err)
+	t.Cleanup(func() { sqlDB.Close() })
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	t.Cleanup(func() { client.Close() })
+	engine, err := redislock.New(client)
+	check(t, err)
+	locker, err := lock.New(memlock.New(), lock.Config{})
+	check(t, err)
+	t.Cleanup(func() { check(t, locker.Close(context.Background())) })
+	publisher, err := rabbitmq.NewPublisher(deadURL, rabbitmq.PublisherConfig{})
+	check(t, err)
+	t.Cleanup(func() { check(t, publisher.Close(context.Background())) })
+	consumer, err := rabbitmq.NewConsumer(deadURL, rabbitmq.ConsumerConfig{})
+	check(t, err)
+	box, err := outbox.New(db, outbox.Config{})
+	check(t, err)
+	t.Cleanup(func() { check(t, box.Close(context.Background())) })
+	g, err := guard.New(db, locker, guard.Config{Service: "orders"})
+	check(t, err)
+	t.Cleanup(func() { check(t, g.Close(context.Background())) })
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"))
+	check(t, err)
+	t.Cleanup(func() { st.Close() })
+	mon, err := monitor.New(t.Context(), monitor.Config{Store: st})
+	check(t, err)
+	dispatcher, err := dispatch.New(dispatch.Config{Store: st})
+	check(t, err)
+
+	name := regexp.MustCompile(`fqName: "([^"]+)"`)
+	for _, c := range []prometheus.Collector{
+		engine, locker, publisher, consumer, box, g, mon, dispatcher, monitor.NewState(st, nil, nil, nil),
+	} {
+		descs := make(chan *prometheus.Desc, 100)
+		c.Describe(descs)
+		close(descs)
+		for d := range descs {
+			names = append(names, name.FindStringSubmatch(d.String())[1])
+		}
+	}
+	return names
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The rules are what Prometheus understands, and fire when they should.
+func TestRules(t *testing.T) {
+	promtool := program(t, "promtool")
+	for _, args := range [][]string{{"check", "rules", "belay.rules.yaml"}, {"test", "rules", "belay.test.yaml"}} {
+		cmd := exec.Command(promtool, args...)
+		cmd.Dir = filepath.Join(deploy, "prometheus")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// program finds what make test-monitor installs.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	if os.Getenv("BELAY_REQUIRE_PROMETHEUS") != "" {
+		t.Fatalf("%s is not installed", name)
+	}
+	t.Skipf("%s is not installed: make test-monitor does it", name)
+	return ""
+}
+
+// The dashboard is JSON whose panels have queries and do not overlap.
+func TestDashboard(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(deploy, "grafana", "belay.json"))
+	check(t, err)
+	var dashboard struct {
+		Panels []struct {
+			ID      int    `json:"id"`
+			Title   string `json:"title"`
+			Type    string `json:"type"`
+			GridPos struct{ H, W, X, Y int }
+			Targets []struct{ Expr string }
+		}
+	}
+	check(t, json.Unmarshal(raw, &dashboard))
+	taken := make(map[[2]int]string)
+	for _, p := range dashboard.Panels {
+		if p.Type != "row" && (len(p.Targets) == 0 || p.Targets[0].Expr == "") {
+			t.Errorf("panel %q asks nothing", p.Title)
+		}
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if other, ok := taken[at]; ok {
+					t.Fatalf("panels %q and %q overlap", other, p.Title)
+				}
+				taken[at] = p.Title
+			}
+		}
+	}
+}
