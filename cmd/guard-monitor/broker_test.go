@@ -80,10 +80,7 @@ func TestUndecodableMessage(t *testing.T) {
 	p.eventually("healthy", p.healthy)
 	ch := channel(t, broker)
 	for _, body := range []string{"", "{", "\xff\x00", `{"specversion":"1.0"}`} {
-		err := ch.PublishWithContext(t.Context(), rabbitmq.Exchange, rabbitmq.RoutingKey(notify.Overlap), true, false, amqp.Publishing{Body: []byte(body)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		send(t, ch, body)
 	}
 	ev := event("0196f9c4-0000-7000-8000-000000000003")
 	publish(t, broker, ev)
@@ -162,6 +159,20 @@ func publish(t *testing.T, broker string, events ...notify.Event) {
 		}
 	}
 	if err := publisher.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// raw publishes a message as it is.
+func raw(t *testing.T, broker, body string) {
+	t.Helper()
+	send(t, channel(t, broker), body)
+}
+
+func send(t *testing.T, ch *amqp.Channel, body string) {
+	t.Helper()
+	err := ch.PublishWithContext(t.Context(), rabbitmq.Exchange, rabbitmq.RoutingKey(notify.Overlap), true, false, amqp.Publishing{Body: []byte(body)})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
