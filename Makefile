@@ -43,6 +43,10 @@ test-alerts: ## the path of the alerts through all faults, with a broker of its 
 e2e: ## the end-to-end cases: real servers, real processes, real faults
 	@scripts/test -count=1 -v ./internal/e2e | $(e2e-lines)
 
+.PHONY: test-monitor
+test-monitor: ## guard-monitor, with real servers, Prometheus and Alertmanager
+	@scripts/test-monitor
+
 .PHONY: interop
 interop: ## Belay and Redisson on the same locks; needs a JDK and Maven
 	@BELAY_REQUIRE_INTEROP=1 scripts/test -count=1 -v ./interop/redisson | $(e2e-lines)
@@ -58,7 +62,7 @@ bench-renew: ## what 100,000 held locks cost; JSON=file
 .PHONY: lint
 lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
 	@$(golangci-lint) run ./...
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/need .ci/run benchmark/peers/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/need .ci/run benchmark/peers/run; fi
 
 .PHONY: stack-up
 stack-up: ## start Redis Cluster, MariaDB and RabbitMQ on 127.0.0.1
