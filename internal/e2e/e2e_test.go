@@ -86,7 +86,7 @@ func setUp(t *testing.T) *stage {
 
 	path := filepath.Join(t.TempDir(), "monitor.db")
 	s.monitor = start(t, "guard-monitor", s.env, build(t, "github.com/belaygo/belay/cmd/guard-monitor"),
-		"-db", path, "-listen", "127.0.0.1:0")
+		"-db", path, "-listen", "127.0.0.1:0", "-redis-nodes", strings.Join(c.Addrs, ","))
 	await(t, "the monitor has its queue", func() bool { return s.monitorIsReady(path) })
 	return s
 }
@@ -160,7 +160,7 @@ func insertOverlaps(t *testing.T, s *stage) string {
 	ev := s.event(key, notify.Overlap, notify.Refused)
 	s.wantLock(ev, at, owner)
 	rows := s.orders(no, "B")
-	return s.summary(ev, rows)
+	return s.summary(ev, rows) + s.explained(ev)
 }
 
 func updateOverlaps(t *testing.T, s *stage) string {
