@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/belaygo/belay/benchmark/internal/load"
 	"github.com/belaygo/belay/benchmark/internal/report"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/table1"
@@ -35,6 +36,11 @@ func runTable1(ctx context.Context, args []string) error {
 		return usagef("-load %q: want built-in or jmeter", *loader)
 	case cfg.JMeter && *common.lb == "none":
 		return usagef("-load jmeter needs -lb nginx: its threads know one address")
+	}
+	if cfg.JMeter {
+		if err := load.FindJMeter(); err != nil {
+			return err
+		}
 	}
 	var err error
 	if cfg.Stage, cfg.Methods, err = common.parsed(); err != nil {

@@ -12,14 +12,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
-// ErrNoJMeter: JMeter is not installed.
-var ErrNoJMeter = errors.New("jmeter is missing: apt-get install --no-install-recommends jmeter")
+// ErrNoJMeter: JMeter, or what it needs, is not installed.
+var ErrNoJMeter = errors.New("jmeter is missing: apt-get install --no-install-recommends jmeter jmeter-http default-jdk-headless")
+
+const jmeterHome = "/usr/share/jmeter" // of Debian's package
 
 // JMeterConfig tells JMeter where things are.
 type JMeterConfig struct {
@@ -32,17 +35,31 @@ type JMeterConfig struct {
 // A JMeter sends requests by Apache JMeter, one thread per request.
 type JMeter struct {
 	cfg    JMeterConfig
-	path   string
 	before int // answers before the run that runs
 }
 
-// NewJMeter finds JMeter.
-func NewJMeter(_ context.Context, cfg JMeterConfig) (*JMeter, error) {
-	path, err := exec.LookPath("jmeter")
-	if err != nil {
-		return nil, ErrNoJMeter
+// FindJMeter returns ErrNoJMeter if JMeter is not installed.
+func FindJMeter() error {
+	_, compiler := exec.LookPath("javac")
+	_, java := exec.LookPath("java")
+	http, _ := filepath.Glob(jmeterHome + "/lib/ext/ApacheJMeter_http.jar")
+	if compiler != nil || java != nil || len(http) == 0 {
+		return ErrNoJMeter
 	}
-	return &JMeter{cfg: cfg, path: path}, nil
+	return nil
+}
+
+// NewJMeter returns a JMeter, which FindJMeter has found.
+func NewJMeter(cfg JMeterConfig) *JMeter { return &JMeter{cfg: cfg} }
+
+// classPath is where Debian keeps JMeter's classes.
+func classPath() string {
+	var all []string
+	for _, folder := range []string{"bin", "lib", "lib/ext"} {
+		jars, _ := filepath.Glob(filepath.Join(jmeterHome, folder, "*.jar"))
+		all = append(all, jars...)
+	}
+	return strings.Join(all, ":")
 }
 
 // Answered is how many answers have come.
@@ -92,9 +109,10 @@ func (j *JMeter) Run(ctx context.Context, requests []Request) ([]Sample, error) 
 }
 
 func (j *JMeter) run(ctx context.Context, args []string) error {
-	cmd := exec.CommandContext(ctx, j.path, args...) //nolint:gosec // jmeter
+	start := []string{"-Djmeter.home=" + jmeterHome, "-cp", classPath(), filepath.Join(j.cfg.Root, "benchmark", "jmeter", "Start.java")}
+	cmd := exec.CommandContext(ctx, "java", append(start, args...)...) //nolint:gosec // jmeter
 	cmd.Dir = j.cfg.Dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a shell script with a JVM
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()

@@ -81,7 +81,10 @@ func Open(cfg Config) (s *Service, err error) {
 	if s.box, err = outbox.New(db, outbox.Config{Relay: s.broker, Logger: cfg.Logger}); err != nil {
 		return s, err
 	}
-	settings := guard.Config{Service: "benchmark", Instance: cfg.Name, Publisher: s.box, Logger: cfg.Logger}
+	settings := guard.Config{
+		Service: "benchmark", Instance: cfg.Name, Publisher: s.box, Logger: cfg.Logger,
+		OnUnavailable: guard.DBOnly, DBOnlyLimit: cfg.Pool,
+	}
 	if s.guard, err = guard.New(db, s.locker, settings); err != nil {
 		return s, err
 	}
@@ -196,7 +199,7 @@ func (s *Service) Holds() *Holds { return s.holds }
 
 // Collectors returns the metrics of the parts of Belay.
 func (s *Service) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.engine, s.locker, s.box, s.broker}
+	return []prometheus.Collector{s.engine, s.locker, s.guard, s.box, s.broker}
 }
 
 // Close ends everything in the order that guard.New names. What was never

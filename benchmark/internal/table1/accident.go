@@ -28,7 +28,7 @@ func newAccident(s *stage.Stage, master stage.Master, order string, after int) *
 }
 
 // accidentLimit bounds each of its steps.
-const accidentLimit = 20 * time.Second
+const accidentLimit = requestLimit
 
 // happen kills the master when a part of the requests has been answered and the
 // chosen request stands still with its lock. It lets that go on after another

@@ -1,14 +1,10 @@
 package table1
 
-import (
-	"context"
-
-	"github.com/belaygo/belay/benchmark/internal/load"
-)
+import "github.com/belaygo/belay/benchmark/internal/load"
 
 // newJMeter makes JMeter the loader of the experiment.
-func newJMeter(ctx context.Context, e *experiment) (loader, error) {
-	return load.NewJMeter(ctx, load.JMeterConfig{
+func newJMeter(e *experiment) loader {
+	return load.NewJMeter(load.JMeterConfig{
 		Dir: e.stage.Dir(), Root: e.stage.Root(), Answered: e.stage.Answered,
 		Ready: func() { e.ready() },
 	})

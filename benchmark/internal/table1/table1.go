@@ -89,9 +89,7 @@ func Run(ctx context.Context, cfg Config) (run *result.Run, err error) {
 	e.run.Machine = machine.Describe(ctx, e.stage.DB, e.stage.Cluster.Addrs[0])
 	e.load = &load.Burst{Limit: requestLimit, Ready: func() { e.ready() }}
 	if cfg.JMeter {
-		if e.load, err = newJMeter(ctx, e); err != nil {
-			return e.run, err
-		}
+		e.load = newJMeter(e)
 	}
 	if err := e.all(ctx); err != nil {
 		return e.run, err
