@@ -1,6 +1,9 @@
 package guard
 
 import (
+	"context"
+	"time"
+
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/notify"
 )
@@ -26,11 +29,23 @@ func (c *call) find(conflict *dbguard.Conflict) *finding {
 		loss:     loss(gone),
 		relation: notify.HolderUnknown,
 	}
-	if f.locked {
-		f.relation, f.holder = c.holder()
+	// While nobody there answers, the question would only hold up the caller.
+	if f.locked && c.guard.outages.on(c.ctx, c.guard.locker, c.key) == nil {
+		f.relation, f.holder = c.holder(f.patience(c))
 	}
 	f.verdict = f.judge(conflict)
 	return f
+}
+
+// patience is how long the lock may take to tell who has the key. Who goes on
+// without a lock that is out of reach does not wait for it either, where the
+// answer is for the report alone.
+func (f *finding) patience(c *call) time.Duration {
+	const forReport = 100 * time.Millisecond
+	if c.guard.cfg.OnUnavailable == DBOnly && f.judge(f.conflict) == overlap {
+		return min(forReport, c.guard.cfg.EndTimeout)
+	}
+	return c.guard.cfg.EndTimeout
 }
 
 // judge judges any conflict of the operation by what was found about the lock.
@@ -67,8 +82,8 @@ func (f *finding) describe(ev *notify.Event) {
 }
 
 // holder asks the lock who has the key, and for his owner id if it is another.
-func (c *call) holder() (notify.Relation, string) {
-	ctx, cancel := c.detached()
+func (c *call) holder(patience time.Duration) (notify.Relation, string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), patience)
 	defer cancel()
 	h, err := c.lease.Inspect(ctx)
 	switch {
