@@ -29,23 +29,29 @@ func (m *Meter) AddTree(group string, pid int) {
 	}
 }
 
-// Read returns what each group has used so far. Processes and threads that have
-// ended don't count.
-func (m *Meter) Read() map[string]time.Duration {
-	used := make(map[string]time.Duration, len(m.groups))
-	for group, pids := range m.groups {
+// A Reading is what each process has used up to a moment.
+type Reading map[int]time.Duration
+
+// Read returns what all processes have used so far.
+func (m *Meter) Read() Reading {
+	used := make(Reading)
+	for _, pids := range m.groups {
 		for _, pid := range pids {
-			used[group] += ofProcess(pid)
+			used[pid] = ofProcess(pid)
 		}
 	}
 	return used
 }
 
-// Since returns how many milliseconds each group has used since before.
-func (m *Meter) Since(before map[string]time.Duration) map[string]float64 {
-	spent := make(map[string]float64, len(before))
-	for group, now := range m.Read() {
-		spent[group] = float64((now - before[group]).Microseconds()) / 1000
+// Since returns how many milliseconds each group has used since before. What a
+// process or a thread that has ended meanwhile used is not in it.
+func (m *Meter) Since(before Reading) map[string]float64 {
+	spent := make(map[string]float64, len(m.groups))
+	for group, pids := range m.groups {
+		spent[group] = 0
+		for _, pid := range pids {
+			spent[group] += float64(max(0, ofProcess(pid)-before[pid]).Microseconds()) / 1000
+		}
 	}
 	return spent
 }

@@ -56,22 +56,27 @@ func (s *Stage) openMonitor(ctx context.Context) error {
 	return nil
 }
 
-// prepareEvents makes the outbox, and has the database note each event that
+// prepareEvents makes the outbox anew, and has the database note each event that
 // ever comes into it: the relay deletes them there.
 func (s *Stage) prepareEvents(ctx context.Context) error {
 	db, err := shop.OpenGorm(s.DB)
 	if err != nil {
 		return err
 	}
+	if err := s.execute(ctx, "DROP TABLE IF EXISTS belay_outbox, stored_events"); err != nil {
+		return err
+	}
 	if err := outbox.Migrate(ctx, db); err != nil {
 		return err
 	}
-	for _, statement := range []string{
-		"CREATE TABLE IF NOT EXISTS stored_events (id BIGINT AUTO_INCREMENT PRIMARY KEY, event_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL)",
-		"CREATE OR REPLACE TRIGGER belay_outbox_noted AFTER INSERT ON belay_outbox FOR EACH ROW INSERT INTO stored_events (event_id) VALUES (NEW.event_id)",
-		"DELETE FROM belay_outbox",
-		"DELETE FROM stored_events",
-	} {
+	return s.execute(ctx,
+		"CREATE TABLE stored_events (id BIGINT AUTO_INCREMENT PRIMARY KEY, event_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL)",
+		"CREATE TRIGGER belay_outbox_noted AFTER INSERT ON belay_outbox FOR EACH ROW INSERT INTO stored_events (event_id) VALUES (NEW.event_id)",
+	)
+}
+
+func (s *Stage) execute(ctx context.Context, statements ...string) error {
+	for _, statement := range statements {
 		if _, err := s.DB.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("prepare the tables of events: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/benchmark/internal/cpu"
 	"github.com/belaygo/belay/benchmark/internal/load"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
@@ -34,7 +35,7 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 		return none, err
 	}
 	meter := e.stage.Meter(ctx)
-	var used map[string]time.Duration
+	var used cpu.Reading
 	e.ready = func() { used = meter.Read() }
 	samples, err := e.send(ctx, m, n, p)
 	if err != nil {
