@@ -59,10 +59,22 @@ bench-lock: ## other lock libraries side by side, some 10 minutes; JSON=file
 bench-renew: ## what 100,000 held locks cost; JSON=file
 	@benchmark/peers/run renew $(FLAGS)
 
+.PHONY: table1
+table1: ## the paper's experiment on real servers; ROWS=10000000 JSON=file HTML=file
+	@benchmark/run table1
+
+.PHONY: table1-jmeter
+table1-jmeter: ## the same with JMeter as the crowd
+	@benchmark/run table1-jmeter
+
+.PHONY: sustained
+sustained: ## curves under a constant load, FLAGS='-keys hot,zipf'
+	@benchmark/run sustained
+
 .PHONY: lint
 lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
 	@$(golangci-lint) run ./...
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/need .ci/run benchmark/peers/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/need .ci/run benchmark/peers/run benchmark/run; fi
 
 .PHONY: stack-up
 stack-up: ## start Redis Cluster, MariaDB and RabbitMQ on 127.0.0.1

@@ -41,7 +41,7 @@ func Serve(ctx context.Context, addr string, cfg shop.Config, out io.Writer) (er
 	}
 	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	if err := s.Ping(ready); err != nil {
+	if err := errors.Join(s.Migrate(ready), s.Ping(ready)); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 

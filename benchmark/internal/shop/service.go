@@ -119,6 +119,9 @@ func OpenGorm(pool *sql.DB) (*gorm.DB, error) {
 	return db, nil
 }
 
+// Migrate creates the table of the outbox if it is not there.
+func (s *Service) Migrate(ctx context.Context) error { return outbox.Migrate(ctx, s.plain) }
+
 // Ping reports whether all servers answer, and fills the pool of connections.
 func (s *Service) Ping(ctx context.Context) error {
 	if err := s.fill(ctx); err != nil {

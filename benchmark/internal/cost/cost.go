@@ -1,0 +1,151 @@
+// Package cost measures what one operation costs the servers and this process,
+// by their own counters: one caller, one operation after the other.
+package cost
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/benchmark/internal/shop"
+)
+
+// A Cost is what one operation took on average.
+type Cost struct {
+	Method string `json:"method"`
+	Case   string `json:"case"` // first or repeat
+
+	Micros        float64 `json:"us"`
+	RedisCommands float64 `json:"redis_commands"` // sent by clients; those inside scripts not counted
+	RedisIn       float64 `json:"redis_bytes_in"` // by the masters
+	RedisOut      float64 `json:"redis_bytes_out"`
+	RedisMicros   float64 `json:"redis_us"` // processor time of commands
+	Statements    float64 `json:"statements"`
+	MySQLIn       float64 `json:"mysql_bytes_in"`
+	MySQLOut      float64 `json:"mysql_bytes_out"`
+	Fsyncs        float64 `json:"fsyncs"` // of the redo log
+	Allocations   float64 `json:"allocations"`
+	AllocBytes    float64 `json:"alloc_bytes"`
+}
+
+// A Meter reads the counters.
+type Meter struct {
+	DB    *sql.DB
+	Redis *redis.ClusterClient
+}
+
+// Measure runs op n times, with numbers from first on, and returns the cost of
+// one.
+func (m Meter) Measure(ctx context.Context, method shop.Method, kind string, n int, op func(i int) shop.Answer, want shop.Result) (Cost, error) {
+	before, err := m.read(ctx)
+	if err != nil {
+		return Cost{}, err
+	}
+	start := time.Now()
+	for i := range n {
+		if got := op(i); got.Result != want {
+			return Cost{}, fmt.Errorf("%s, %s: got %s instead of %s: %s", method, kind, got.Result, want, got.Error)
+		}
+	}
+	took := time.Since(start)
+	after, err := m.read(ctx)
+	if err != nil {
+		return Cost{}, err
+	}
+	idle, err := m.read(ctx) // what reading itself costs
+	if err != nil {
+		return Cost{}, err
+	}
+	per := func(name string) float64 {
+		reading := idle[name] - after[name]
+		return max(0, after[name]-before[name]-reading) / float64(n)
+	}
+	return Cost{
+		Method: string(method), Case: kind, Micros: float64(took.Microseconds()) / float64(n),
+		RedisCommands: per("redis_commands"), RedisIn: per("redis_in"), RedisOut: per("redis_out"), RedisMicros: per("redis_us"),
+		Statements: per("mysql_Questions"), MySQLIn: per("mysql_Bytes_received"), MySQLOut: per("mysql_Bytes_sent"),
+		Fsyncs: per("mysql_Innodb_os_log_fsyncs"), Allocations: per("allocations"), AllocBytes: per("alloc_bytes"),
+	}, nil
+}
+
+type counters map[string]float64
+
+func (m Meter) read(ctx context.Context) (counters, error) {
+	c := make(counters)
+	if err := m.readMySQL(ctx, c); err != nil {
+		return nil, fmt.Errorf("read the counters of mariadb: %w", err)
+	}
+	var mu sync.Mutex // masters are asked side by side
+	err := m.Redis.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return readRedis(ctx, node, c, &mu) })
+	if err != nil {
+		return nil, fmt.Errorf("read the counters of redis: %w", err)
+	}
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	c["allocations"], c["alloc_bytes"] = float64(mem.Mallocs), float64(mem.TotalAlloc)
+	return c, nil
+}
+
+func (m Meter) readMySQL(ctx context.Context, c counters) error {
+	rows, err := m.DB.QueryContext(ctx, "SHOW GLOBAL STATUS WHERE Variable_name IN "+
+		"('Questions', 'Bytes_received', 'Bytes_sent', 'Innodb_os_log_fsyncs')")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return err
+		}
+		if c["mysql_"+name], err = strconv.ParseFloat(value, 64); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// readRedis adds the counters of one master: of the commands that clients send
+// for a lock. What scripts call is in their time.
+func readRedis(ctx context.Context, node *redis.Client, c counters, mu *sync.Mutex) error {
+	info, err := node.InfoMap(ctx, "commandstats", "stats").Result()
+	if err != nil {
+		return err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for name, text := range info["Commandstats"] {
+		calls, micros := commandStat(text)
+		switch strings.TrimPrefix(name, "cmdstat_") {
+		case "eval", "evalsha", "set":
+			c["redis_commands"] += calls
+			c["redis_us"] += micros
+		}
+	}
+	in, _ := strconv.ParseFloat(info["Stats"]["total_net_input_bytes"], 64)
+	out, _ := strconv.ParseFloat(info["Stats"]["total_net_output_bytes"], 64)
+	c["redis_in"] += in
+	c["redis_out"] += out
+	return nil
+}
+
+// commandStat reads calls=1,usec=2,...
+func commandStat(text string) (calls, micros float64) {
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		switch name {
+		case "calls":
+			calls, _ = strconv.ParseFloat(value, 64)
+		case "usec":
+			micros, _ = strconv.ParseFloat(value, 64)
+		}
+	}
+	return calls, micros
+}

@@ -1,0 +1,204 @@
+package load
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/shop"
+)
+
+const limit = 30 * time.Second
+
+// serve answers every operation with f, and everything else with 200.
+func serve(t *testing.T, f http.HandlerFunc) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /", f)
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func TestHistogram(t *testing.T) {
+	h := NewHistogram()
+	for ms := 1; ms <= 1000; ms++ {
+		h.Add(time.Duration(ms) * time.Millisecond)
+	}
+	for _, tc := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"mean", h.Mean(), 500.5}, {"p50", h.Quantile(0.5), 500}, {"p95", h.Quantile(0.95), 950}, {"p99", h.Quantile(0.99), 990},
+	} {
+		if tc.got < tc.want*0.998 || tc.got > tc.want*1.002 {
+			t.Errorf("%s is %v, want %v", tc.name, tc.got, tc.want)
+		}
+	}
+	h.Add(time.Hour)
+	h.Add(-time.Second)
+	if h.Count() != 1002 {
+		t.Errorf("%d values, want 1002: none is left out", h.Count())
+	}
+}
+
+func TestChecked(t *testing.T) {
+	for _, tc := range []struct {
+		status int
+		body   string
+		want   shop.Result
+	}{
+		{200, `{"result":"done"}`, shop.Done},
+		{409, `{"result":"busy"}`, shop.Busy},
+		{409, `{"result":"intercepted"}`, shop.Intercepted},
+		{503, `{"result":"error","error":"x"}`, shop.Failed},
+		{200, `{"result":"busy"}`, shop.Failed},
+		{409, `{"result":"done"}`, shop.Failed},
+		{409, `{}`, shop.Failed},
+		{200, `done`, shop.Failed},
+		{502, `<html>`, shop.Failed},
+	} {
+		if got := checked(tc.status, []byte(tc.body)); got.Result != tc.want {
+			t.Errorf("status %d, body %s: %q, want %q", tc.status, tc.body, got.Result, tc.want)
+		}
+	}
+}
+
+func TestBurstIsAllAtOnce(t *testing.T) {
+	const users = 50
+	var inside sync.WaitGroup
+	inside.Add(users) // nobody is answered before all are there
+	addr := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		inside.Done()
+		inside.Wait()
+		_, _ = w.Write([]byte(`{"result":"done"}`))
+	})
+	requests := make([]Request, users)
+	for i := range requests {
+		requests[i] = Request{Addr: addr, Path: "/"}
+	}
+	b := &Burst{Limit: limit}
+	samples, err := b.Run(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range samples {
+		if s.Result != shop.Done || s.Latency <= 0 {
+			t.Fatalf("sample %+v", s)
+		}
+	}
+	if n, _ := b.Answered(t.Context()); n != users {
+		t.Errorf("%d answered, want %d", n, users)
+	}
+}
+
+func TestBurstHoldsBackWhatComesAfter(t *testing.T) {
+	first, after := make(chan struct{}), make(chan struct{})
+	var order []string
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		order = append(order, r.URL.Path)
+		if r.URL.Path == "/first" {
+			close(first)
+		}
+		_, _ = w.Write([]byte(`{"result":"done"}`))
+	})
+	go func() {
+		<-first
+		close(after)
+	}()
+	_, err := (&Burst{Limit: limit}).Run(t.Context(), []Request{{addr, "/second", after}, {addr, "/first", nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(order, " "); got != "/first /second" {
+		t.Errorf("order %s", got)
+	}
+}
+
+func TestBurstEndsWithItsContext(t *testing.T) {
+	addr := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"result":"done"}`)) })
+	ctx, cancel := context.WithCancel(t.Context())
+	never := make(chan struct{})
+	b := &Burst{Limit: limit, Ready: cancel}
+	if _, err := b.Run(ctx, []Request{{addr, "/", never}}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestBurstWithoutServer(t *testing.T) {
+	_, err := (&Burst{Limit: limit}).Run(t.Context(), []Request{{Addr: "127.0.0.1:1", Path: "/"}})
+	if err == nil || !strings.Contains(err.Error(), "connect user 1 of 1") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// fixed is a Source of one path.
+type fixed struct{ addr string }
+
+func (f fixed) Next(int) []Request { return []Request{{Addr: f.addr, Path: "/"}} }
+
+func TestConstant(t *testing.T) {
+	var served atomic.Int64
+	addr := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if served.Add(1)%10 == 0 {
+			w.Header().Set("Connection", "close") // the user comes back on a new one
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(`{"result":"busy"}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"result":"done"}`))
+	})
+	c := Constant{Users: 4, Duration: 300 * time.Millisecond, Limit: limit, Slice: 100 * time.Millisecond, Source: fixed{addr}}
+	tally, err := c.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for _, n := range tally.Results {
+		sum += n
+	}
+	var inSlices int64
+	for _, s := range tally.Slices {
+		inSlices += s.Latency.Count()
+	}
+	if int64(sum) != served.Load() || tally.Latency.Count() != served.Load() || inSlices != served.Load() {
+		t.Errorf("%d served; %d results, %d latencies, %d in slices", served.Load(), sum, tally.Latency.Count(), inSlices)
+	}
+	if tally.Results[shop.Done] == 0 || tally.Results[shop.Failed] == 0 {
+		t.Errorf("results %v", tally.Results)
+	}
+}
+
+func TestParseJMeter(t *testing.T) {
+	const head = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,bytes,grpThreads,allThreads,Latency,\"answer\"\n"
+	samples, err := parseResults(strings.NewReader(head +
+		"1795269847900,5,connect,200,OK,users 1-1,,true,241,2,2,5,\n" +
+		"1795269847910,347,request,200,OK,users 1-1,text,true,241,2,2,347,done\n" +
+		"1795269847911,12,request,409,Conflict,users 1-2,text,true,241,2,2,12,busy\n" +
+		"1795269847912,13,request,200,OK,users 1-3,text,false,241,2,2,13,done\n" +
+		"1795269847913,14,request,Non HTTP response code: java.net.SocketException,\"reset, by peer\",users 1-4,,false,0,2,2,0,error\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range samples {
+		got = append(got, string(s.Result)+" "+s.Latency.String())
+	}
+	if want := "done 347ms|busy 12ms|error 13ms|error 14ms"; strings.Join(got, "|") != want {
+		t.Errorf("samples %v, want %s", got, want)
+	}
+	if samples[0].At.UnixMilli() != 1795269847910 {
+		t.Errorf("sent at %v", samples[0].At)
+	}
+	for _, bad := range []string{"", "a,b\n1,2\n", head + "x,1,request,200,OK,t,,true,1,1,1,1,done\n", head + "1,2\n"} {
+		if _, err := parseResults(strings.NewReader(bad)); err == nil {
+			t.Errorf("no error for %q", bad)
+		}
+	}
+}

@@ -1,5 +1,0 @@
-package main
-
-import "context"
-
-func runCost(context.Context, []string) error { return nil }
