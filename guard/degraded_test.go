@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -261,6 +263,33 @@ func (e *env) wantDegradedThen(v notify.Verdict, r notify.Relation) {
 	if len(events) != 2 || events[0].Verdict != notify.Degraded || events[1].Verdict != v || events[1].HolderAtConflict != r {
 		e.t.Errorf("events are %+v, want degraded and %s, held by %s", events, v, r)
 	}
+}
+
+// TestDBOnlyWithoutRedis has no Redis at all, under either policy.
+func TestDBOnlyWithoutRedis(t *testing.T) {
+	each(t, func(e *env) {
+		engine, err := redislock.Open(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+		wantNil(e.t, err)
+		defer engine.Close()
+		locker, err := lock.New(engine, lock.Config{TTL: time.Second})
+		wantNil(e.t, err)
+		defer locker.Close(bg)
+		for _, policy := range []guard.Policy{guard.Refuse, guard.DBOnly} {
+			g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: policy})
+			wantNil(e.t, err)
+			err = g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}))
+			if policy == guard.Refuse {
+				wantIs(e.t, err, guard.ErrUnavailable)
+				e.wantNoEvent()
+			} else {
+				wantNil(e.t, err)
+				wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute)), guard.ErrDuplicate)
+				e.wantEvent(notify.Degraded, notify.Unknown, "order:a")
+				wantMetrics(e.t, g, map[string]float64{"degraded": 1, "without_lock_total": 2})
+			}
+			wantNil(e.t, g.Close(bg))
+		}
+	})
 }
 
 func TestUnavailableConfig(t *testing.T) {

@@ -123,3 +123,22 @@ func lockAndRelease(tb testing.TB, l *lock.Locker, key string) {
 		tb.Fatal(err)
 	}
 }
+
+// TestLocate: where a lock is kept is known without asking, and also while
+// nobody answers.
+func TestLocate(t *testing.T) {
+	l := newLocker(t, open(t), lock.Config{})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		key := teststack.Key(t, name)
+		lease, err := l.TryAcquire(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := l.Locate(t.Context(), key); p != lease.Place() || p.Slot < 0 {
+			t.Errorf("Locate(%q) = %+v, granted at %+v", key, p, lease.Place())
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
