@@ -151,7 +151,7 @@ func TestEngineWithoutMarkers(t *testing.T) {
 type odd struct{ *faults }
 
 func (o odd) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	if _, err := o.faults.Engine.Acquire(ctx, h, ttl); err != nil {
+	if _, err := o.Engine.Acquire(ctx, h, ttl); err != nil {
 		return lock.Grant{}, err
 	}
 	return lock.Grant{}, fmt.Errorf("%w: %w", lock.ErrMarked, lock.ErrNoAnswer)

@@ -112,7 +112,7 @@ func (j *job) span(ctx context.Context, l *lock.Locker, key string) span {
 			break
 		}
 		if j.Hold == 0 && s.Believed == 0 {
-			fmt.Println(`{"Key":"held"}`)
+			fmt.Fprintln(os.Stdout, `{"Key":"held"}`)
 		}
 		left := time.Until(lease.Deadline())
 		s.Believed, s.Deadline = now, mono()+int64(left)

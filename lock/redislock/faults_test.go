@@ -14,7 +14,7 @@ import (
 
 // What faults of a cluster do to an engine. The cases share a cluster that is
 // healed after each.
-func TestFaults(t *testing.T) {
+func TestFaults(t *testing.T) { //nolint:tparallel // its cases come one after the other
 	t.Parallel()
 	c := startCluster(t, "faults")
 	for name, test := range map[string]func(*testing.T, *ownCluster){

@@ -70,8 +70,8 @@ func (e *Engine) undo(ctx context.Context, h lock.Hold) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.release(ctx, h, 0); err != nil && !errors.Is(err, lock.ErrNotHeld) {
-		// Not %w: whatever became of the release, the acquire was executed.
-		return fmt.Errorf("%w: release it again: %v", lock.ErrNoAnswer, err)
+		// Its text only: whatever became of the release, the acquire was executed.
+		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
 	}
 	return nil
 }
