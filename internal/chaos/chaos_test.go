@@ -1,0 +1,234 @@
+// Package chaos has a randomized test of both layers at once. Several processes
+// do thousands of operations on few keys while locks are wiped, masters killed
+// with locks that no replica has, and processes paused past their leases and
+// killed. An oracle of its own, which knows nothing of Belay but when the engine
+// granted and released and what the database answered, says which operations had
+// a lock at the same time; each of those must have been reported, and nothing
+// else.
+package chaos_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+func TestMain(m *testing.M) {
+	name := os.Getenv(workerName)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	if err := work(name); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// workers is how many processes work at a time.
+const workers = 4
+
+// duration is how long the test wrecks, in whole rounds of all faults. BELAY_CHAOS
+// sets another.
+func duration(t *testing.T) time.Duration {
+	text := os.Getenv("BELAY_CHAOS")
+	if text == "" {
+		return 15 * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("BELAY_CHAOS: %v", err)
+	}
+	return d
+}
+
+func TestChaos(t *testing.T) {
+	dsn := teststack.MySQL(t)
+	db := testdb.OpenMySQL(t, dsn)
+	if err := db.AutoMigrate(&Order{}, &Counter{}); err != nil {
+		t.Fatal(err)
+	}
+	for id := range int64(counters) {
+		if err := db.Create(&Counter{ID: id + 1}).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWrecker(t)
+	lines := wreck(t, w, dsn)
+	check(t, db, read(lines, w.faults))
+}
+
+// wreck has workers work while everything breaks, and returns what they saw.
+func wreck(t *testing.T, w *wrecker, dsn string) map[string][]line {
+	var all, alive []*process
+	start := func() {
+		p := startWorker(t, fmt.Sprintf("w%d", len(all)), dsn, w.cluster.Addrs)
+		all, alive = append(all, p), append(alive, p)
+	}
+	for range workers {
+		start()
+	}
+	kinds := []faultKind{kill, pause, failover, failover}
+	for until := time.Now().Add(duration(t)); time.Now().Before(until); {
+		rand.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+		for _, kind := range kinds {
+			wipes(w, time.Second)
+			i := rand.IntN(len(alive))
+			p := alive[i]
+			switch kind {
+			case kill:
+				w.hurt(kill, p.name, func() bool {
+					p.signal(syscall.SIGKILL)
+					<-p.exited
+					return true
+				})
+				alive = append(alive[:i], alive[i+1:]...)
+				start()
+			case pause:
+				w.hurt(pause, p.name, func() bool {
+					p.signal(syscall.SIGSTOP)
+					wipes(w, ttl+time.Second)
+					p.signal(syscall.SIGCONT)
+					return true
+				})
+			case failover:
+				w.failOver()
+			}
+		}
+	}
+	for _, p := range alive {
+		p.finish()
+	}
+	lines := make(map[string][]line)
+	for _, p := range all {
+		lines[p.name] = p.lines
+	}
+	return lines
+}
+
+// wipes wipes locks for a while.
+func wipes(w *wrecker, d time.Duration) {
+	for until := time.Now().Add(d); time.Now().Before(until); {
+		w.wipe()
+		w.linger(time.Duration(rand.IntN(30)) * time.Millisecond)
+	}
+}
+
+// check compares what was promised with what the database has and what was
+// reported.
+func check(t *testing.T, db *gorm.DB, h *history) {
+	t.Helper()
+	duplicates := checkOrders(t, db, h)
+	lostUpdates := checkCounters(t, db, h)
+	overlaps := h.overlaps()
+	reported, blind := 0, make(map[string]int)
+	for _, o := range overlaps {
+		switch reason := o.blindSpot(); {
+		case o.reported():
+			reported++
+		case reason != "":
+			blind[reason]++
+		default:
+			t.Errorf("nobody reported that two had %s:\n%s\n%s", o.first.key, o.first, o.second)
+		}
+	}
+	blinds := 0
+	for reason, n := range blind {
+		t.Logf("%d overlaps not reported: %s", n, reason)
+		blinds += n
+	}
+	falseAlarms := 0
+	for _, c := range h.calls {
+		if h.falseAlarm(c, overlaps) {
+			falseAlarms++
+			t.Errorf("a false alarm:\n%s", c)
+		}
+		if len(c.events) > 1 {
+			t.Errorf("%d events of one call:\n%s", len(c.events), c)
+		}
+	}
+	t.Logf("results: %v", h.results())
+	t.Logf("faults: %v", count(h.faults))
+	if reported == 0 {
+		t.Error("no overlap was provoked and reported: the test tests nothing")
+	}
+	fmt.Printf("belay chaos: %d operations, %d faults, %d duplicates, %d lost updates, %d overlaps, %d reported, %d in blind spots, %d false alarms\n",
+		len(h.calls), len(h.faults), duplicates, lostUpdates, len(overlaps)-blinds, reported, blinds, falseAlarms)
+}
+
+func count(faults []fault) map[faultKind]int {
+	n := make(map[faultKind]int)
+	for _, f := range faults {
+		n[f.kind]++
+	}
+	return n
+}
+
+// checkOrders returns how many rows should not be there.
+func checkOrders(t *testing.T, db *gorm.DB, h *history) (duplicates int) {
+	t.Helper()
+	var rows []Order
+	if err := db.Find(&rows).Error; err != nil {
+		t.Fatal(err)
+	}
+	by := make(map[string]string)
+	for _, r := range rows {
+		if _, twice := by[r.No]; twice {
+			duplicates++
+			t.Errorf("order %s is there twice", r.No)
+		}
+		by[r.No] = r.By
+	}
+	for _, c := range h.calls {
+		var no string
+		if _, err := fmt.Sscanf(c.key, "order:%s", &no); err != nil {
+			continue
+		}
+		mine := by[no] == c.name
+		switch {
+		case c.result == done && !mine:
+			t.Errorf("the row of an insert that was done is not there, but one of %q:\n%s", by[no], c)
+		case mine && c.result != done && c.result != unknown && c.returned > 0:
+			t.Errorf("the row of an insert that was not done is there:\n%s", c)
+		}
+	}
+	return duplicates
+}
+
+// checkCounters returns how many updates are missing.
+func checkCounters(t *testing.T, db *gorm.DB, h *history) (missing int64) {
+	t.Helper()
+	var rows []Counter
+	if err := db.Find(&rows).Error; err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		told, open := h.told(counterKey(r.ID), done), h.open(counterKey(r.ID))
+		if r.N < told || r.N > told+open {
+			t.Errorf("counter %d is %d after %d updates that were done and %d that may have been", r.ID, r.N, told, open)
+			missing += max(0, told-r.N)
+		}
+		if int64(r.Version) != r.N+1 {
+			t.Errorf("counter %d is %d at version %d", r.ID, r.N, r.Version)
+		}
+	}
+	return missing
+}
+
+func (c *call) String() string {
+	s := fmt.Sprintf("%s on %s: begun %d, wrote %d, ended %d, returned %d %q", c.name, c.key, c.begun, c.wrote, c.ended, c.returned, c.result)
+	for _, e := range c.events {
+		s += fmt.Sprintf(", event %s %s holder %s", e.Verdict, e.Outcome, e.HolderAtConflict)
+	}
+	if g := c.grant; g != nil {
+		s += fmt.Sprintf(", grant %s of %s at %d (%d calls), released %d %q", g.owner, g.node, g.granted, len(g.calls), g.release, g.released)
+	}
+	return s
+}

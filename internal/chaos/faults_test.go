@@ -1,0 +1,110 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+// A wrecker breaks locks, nodes and workers.
+type wrecker struct {
+	t       *testing.T
+	cluster *teststack.Cluster
+	client  *redis.ClusterClient
+	faults  []fault
+}
+
+func newWrecker(t *testing.T) *wrecker {
+	c := teststack.StartCluster(t, "chaos")
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	return &wrecker{t: t, cluster: c, client: client}
+}
+
+// hurt does something and notes it as a fault if it did.
+func (w *wrecker) hurt(kind faultKind, subject string, do func() bool) {
+	from := now()
+	if do() {
+		w.faults = append(w.faults, fault{kind, subject, from, now()})
+	}
+}
+
+// wipe takes a lock away, if somebody has it.
+func (w *wrecker) wipe() {
+	key := counterKey(rand.Int64N(counters) + 1)
+	if rand.IntN(2) == 0 {
+		key = orderKey(orderNo(now(), rand.IntN(3)))
+	}
+	w.hurt(wipe, key, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		n, err := w.client.Del(ctx, key).Result()
+		return err != nil || n > 0
+	})
+}
+
+// failOver has a master die with locks that its replica has not heard of, waits
+// until the replica is the master, and starts the dead one again.
+func (w *wrecker) failOver() {
+	master, replica := w.shard()
+	w.cluster.Stack(w.t, "pause", w.cluster.Node(w.t, replica))
+	if _, err := w.on(master, "CLIENT", "KILL", "TYPE", "replica").Result(); err != nil {
+		w.t.Error(err)
+	}
+	w.linger(300 * time.Millisecond) // locks that will be lost
+	w.hurt(failover, master, func() bool {
+		w.cluster.Stack(w.t, "kill", w.cluster.Node(w.t, master))
+		w.cluster.Stack(w.t, "resume", w.cluster.Node(w.t, replica))
+		return true
+	})
+	w.await("the replica is promoted", func() bool {
+		role, err := w.on(replica, "ROLE").Slice()
+		info, err2 := w.on(replica, "CLUSTER", "INFO").Text()
+		return err == nil && err2 == nil && role[0] == "master" && strings.Contains(info, "cluster_state:ok")
+	})
+	w.cluster.Stack(w.t, "heal")
+}
+
+// shard draws a shard that has a replica.
+func (w *wrecker) shard() (master, replica string) {
+	w.await("a shard has a replica", func() bool {
+		ranges, err := w.on(w.cluster.Addrs[rand.IntN(6)], "CLUSTER", "SLOTS").Slice()
+		if err != nil || len(ranges) == 0 {
+			return false
+		}
+		r := ranges[rand.IntN(len(ranges))].([]any)
+		if len(r) < 4 {
+			return false
+		}
+		address := func(node any) string { return fmt.Sprintf("%v:%v", node.([]any)[0], node.([]any)[1]) }
+		master, replica = address(r[2]), address(r[3])
+		return true
+	})
+	return master, replica
+}
+
+func (w *wrecker) on(addr string, args ...any) *redis.Cmd {
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	return client.Do(ctx, args...)
+}
+
+// linger lets the workers work.
+func (w *wrecker) linger(d time.Duration) { <-time.After(d) }
+
+func (w *wrecker) await(what string, cond func() bool) {
+	for until := time.Now().Add(time.Minute); !cond(); w.linger(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			w.t.Fatalf("it never happened: %s", what)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package chaos_test
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// A call is one call of guard.Do, as its worker saw it. Times are 0 where it did
+// not come that far.
+type call struct {
+	name, worker, key string
+
+	begun, wrote, ended, returned int64
+	result                        string
+	events                        []*notify.Event
+	caught                        int64 // when the first event was published
+	died                          int64 // when its worker was killed
+	grant                         *grant
+}
+
+// A grant is a lock that the engine gave to a worker, until it released it. Calls
+// of one worker may have had it one after the other.
+type grant struct {
+	worker, key, owner, node string
+	asked, granted, release  int64
+	released                 string // the answer
+	calls                    []*call
+}
+
+// A history is what all workers saw.
+type history struct {
+	calls  []*call
+	grants []*grant
+	faults []fault
+}
+
+// A fault is what was done to a lock, a node or a worker, and when.
+type fault struct {
+	kind     faultKind
+	subject  string // a key, the address of a node, or the name of a worker
+	from, to int64
+}
+
+type faultKind string
+
+const (
+	wipe     faultKind = "lock wiped"
+	failover faultKind = "master killed"
+	pause    faultKind = "worker paused"
+	kill     faultKind = "worker killed"
+)
+
+// read puts the lines of the workers together.
+func read(lines map[string][]line, faults []fault) *history {
+	h := &history{faults: faults}
+	for worker, ls := range lines {
+		calls, grants := make(map[string]*call), make(map[string]*grant)
+		for _, l := range ls {
+			c := calls[l.Do]
+			switch l.At {
+			case called:
+				c = &call{name: l.Do, worker: worker, key: l.Key}
+				calls[l.Do] = c
+				h.calls = append(h.calls, c)
+			case begun:
+				c.begun = l.T
+			case wrote:
+				c.wrote = cmp.Or(c.wrote, l.T)
+			case ended:
+				c.ended = l.T
+			case returned:
+				c.returned, c.result = l.T, l.Result
+			case event:
+				c.events = append(c.events, l.Event)
+				c.caught = cmp.Or(c.caught, l.T)
+			case asked:
+				grants[l.Owner] = &grant{worker: worker, key: l.Key, owner: l.Owner, asked: l.T}
+			case granted:
+				g := grants[l.Owner]
+				g.granted, g.node = l.T, l.Node
+				h.grants = append(h.grants, g)
+			case release:
+				grants[l.Owner].release = cmp.Or(grants[l.Owner].release, l.T)
+			case released:
+				grants[l.Owner].released = cmp.Or(grants[l.Owner].released, l.Result)
+			}
+		}
+	}
+	for _, c := range h.calls {
+		c.died = h.death(c.worker)
+	}
+	h.assign()
+	return h
+}
+
+func (h *history) death(worker string) int64 {
+	for _, f := range h.faults {
+		if f.kind == kill && f.subject == worker {
+			return f.to
+		}
+	}
+	return 0
+}
+
+// assign finds the grant of each call whose operation began: the last one that
+// its worker had got for the key.
+func (h *history) assign() {
+	type place struct{ worker, key string }
+	at := make(map[place][]*grant)
+	slices.SortFunc(h.grants, func(a, b *grant) int { return cmp.Compare(a.granted, b.granted) })
+	slices.SortFunc(h.calls, func(a, b *call) int { return cmp.Compare(a.begun, b.begun) })
+	for _, g := range h.grants {
+		p := place{g.worker, g.key}
+		at[p] = append(at[p], g)
+	}
+	for _, c := range h.calls {
+		for _, g := range slices.Backward(at[place{c.worker, c.key}]) {
+			if c.begun > 0 && g.granted <= c.begun {
+				c.grant = g
+				g.calls = append(g.calls, c)
+				break
+			}
+		}
+	}
+}
+
+// hold returns from when to when a call had the lock, as far as that can be seen
+// from outside: from the grant, or from the begin of its operation if it was
+// handed the lock in memory, to the release, or to the end of its transaction if
+// it handed it on.
+func (c *call) hold() (from, to int64) {
+	from, to = c.begun, c.ended
+	if c.grant.calls[0] == c {
+		from = c.grant.granted
+	}
+	if last := c.grant.calls[len(c.grant.calls)-1]; last == c && c.grant.release > 0 {
+		to = c.grant.release
+	}
+	return from, cmp.Or(to, c.died, math.MaxInt64)
+}
+
+// An overlap is two calls that had the lock on one key at a time, and both
+// reached their write.
+type overlap struct{ first, second *call }
+
+func (h *history) overlaps() (found []overlap) {
+	byKey := make(map[string][]*call)
+	for _, c := range h.calls {
+		if c.grant != nil && c.wrote > 0 {
+			byKey[c.key] = append(byKey[c.key], c)
+		}
+	}
+	for _, calls := range byKey {
+		slices.SortFunc(calls, func(a, b *call) int {
+			from, _ := a.hold()
+			other, _ := b.hold()
+			return cmp.Compare(from, other)
+		})
+		for i, a := range calls {
+			_, end := a.hold()
+			for _, b := range calls[i+1:] {
+				if from, _ := b.hold(); from < end && a.grant != b.grant {
+					found = append(found, overlap{a, b})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// reported reports whether one of the two was told about, by whoever had its
+// grant then.
+func (o overlap) reported() bool {
+	for _, c := range slices.Concat(o.first.grant.calls, o.second.grant.calls) {
+		if len(c.events) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// blindSpot says why nobody could report the overlap, or returns "".
+func (o overlap) blindSpot() string {
+	for _, c := range []*call{o.first, o.second} {
+		switch {
+		case c.returned == 0:
+			return "its worker was killed before it could report"
+		case c.result == done && c.grant.released == unanswered:
+			return "the release after its commit met a dead node"
+		}
+	}
+	return ""
+}
+
+// falseAlarm reports whether a call reported a failure though nothing had
+// happened to its lock, and nobody else had it.
+func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
+	if len(c.events) == 0 {
+		return false
+	}
+	if slices.ContainsFunc(overlaps, func(o overlap) bool { return o.first == c || o.second == c }) {
+		return false
+	}
+	return c.grant == nil || !slices.ContainsFunc(h.faults, func(f fault) bool {
+		return f.hit(c.grant) && f.from <= c.caught && f.to >= c.grant.asked
+	})
+}
+
+func (f fault) hit(g *grant) bool {
+	switch f.kind {
+	case wipe:
+		return f.subject == g.key
+	case failover:
+		return f.subject == g.node
+	}
+	return f.subject == g.worker
+}
+
+// told is what the calls' results add up to.
+func (h *history) told(key string, result string) (n int64) {
+	for _, c := range h.calls {
+		if c.key == key && c.result == result {
+			n++
+		}
+	}
+	return n
+}
+
+// open counts the calls on key of which nobody knows whether they were
+// committed.
+func (h *history) open(key string) (n int64) {
+	for _, c := range h.calls {
+		if c.key == key && c.wrote > 0 && (c.returned == 0 || c.result == unknown) {
+			n++
+		}
+	}
+	return n
+}
+
+// results counts the calls by how they ended.
+func (h *history) results() map[string]int {
+	n := make(map[string]int)
+	for _, c := range h.calls {
+		word, _, _ := strings.Cut(cmp.Or(c.result, "never returned"), ":")
+		n[word]++
+	}
+	return n
+}

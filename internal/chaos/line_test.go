@@ -1,0 +1,67 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// A line is one thing that happened in a worker, as it saw it outside Belay.
+type line struct {
+	T  int64  `json:"t"` // nanoseconds on the host's monotonic clock, which all processes share
+	At moment `json:"at"`
+
+	Do  string `json:"do,omitempty"` // the call of guard.Do
+	Key string `json:"key,omitempty"`
+
+	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release and released
+	Node   string        `json:"node,omitempty"`   // that granted
+	Result string        `json:"result,omitempty"` // of returned and released
+	Event  *notify.Event `json:"event,omitempty"`
+}
+
+// A moment is a step of a call of guard.Do or of a grant of the lock.
+type moment string
+
+const (
+	called   moment = "called"
+	begun    moment = "begun"    // the operation runs
+	wrote    moment = "wrote"    // the database answered a write, or refused it
+	ended    moment = "ended"    // it answered the COMMIT or the ROLLBACK
+	returned moment = "returned" // from Do, with a result
+	asked    moment = "asked"    // the engine for the lock
+	granted  moment = "granted"  // by the engine
+	release  moment = "release"  // is about to be sent to the engine
+	released moment = "released" // the engine has answered, or not
+	event    moment = "event"    // was published
+)
+
+// now reads the host's monotonic clock.
+func now() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err)
+	}
+	return ts.Nano()
+}
+
+// A journal writes lines to standard output, one at a time, at once: the process
+// may be killed.
+type journal struct{ mu sync.Mutex }
+
+func (j *journal) write(l line) {
+	l.T = now()
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, err := os.Stdout.Write(append(text, '\n')); err != nil {
+		os.Exit(1) // the test has gone
+	}
+}

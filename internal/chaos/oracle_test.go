@@ -1,0 +1,139 @@
+package chaos_test
+
+import (
+	"testing"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// story writes the lines of one call that had the lock on key "k" by a grant of
+// its own.
+func story(do, owner string, granted_, wrote_, ended_, release_ int64, result string, events ...*notify.Event) []line {
+	ls := []line{
+		{T: granted_ - 3, At: called, Do: do, Key: "k"},
+		{T: granted_ - 2, At: asked, Do: do, Key: "k", Owner: owner},
+		{T: granted_, At: granted, Do: do, Key: "k", Owner: owner, Node: "n"},
+		{T: granted_ + 1, At: begun, Do: do, Key: "k"},
+	}
+	if wrote_ > 0 {
+		ls = append(ls, line{T: wrote_, At: wrote, Do: do})
+	}
+	if ended_ > 0 {
+		ls = append(ls, line{T: ended_, At: ended, Do: do})
+	}
+	for _, e := range events {
+		ls = append(ls, line{T: ended_ + 1, At: event, Do: do, Key: "k", Event: e})
+	}
+	if release_ > 0 {
+		ls = append(ls,
+			line{T: release_, At: release, Do: do, Key: "k", Owner: owner},
+			line{T: release_ + 1, At: released, Do: do, Key: "k", Owner: owner, Result: result},
+			line{T: release_ + 2, At: returned, Do: do, Key: "k", Result: done})
+	}
+	return ls
+}
+
+// TestOracle checks what the chaos test rests on.
+func TestOracle(t *testing.T) {
+	lost := &notify.Event{Verdict: notify.Lost}
+	handed := append(story("a.0", "A", 10, 12, 20, 0, ""),
+		line{T: 21, At: called, Do: "a.1", Key: "k"}, line{T: 22, At: begun, Do: "a.1", Key: "k"},
+		line{T: 23, At: wrote, Do: "a.1"}, line{T: 24, At: ended, Do: "a.1"},
+		line{T: 25, At: release, Do: "a.1", Key: "k", Owner: "A"}, line{T: 25, At: event, Do: "a.1", Key: "k", Event: lost})
+
+	tests := []struct {
+		name        string
+		lines       map[string][]line
+		faults      []fault
+		overlaps    int
+		reported    int
+		blind       int
+		falseAlarms int
+	}{
+		{
+			name:  "one after the other",
+			lines: map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
+		},
+		{
+			name:     "two at a time, and nobody says so",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 15, 27, 30, 31, "freed")},
+			overlaps: 1,
+		},
+		{
+			name:     "the second between the commit and the release of the first",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 26, "gone"), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
+			overlaps: 1,
+		},
+		{
+			name:     "two at a time, told",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost), "b": story("b.0", "B", 15, 27, 30, 31, "freed")},
+			overlaps: 1, reported: 1,
+		},
+		{
+			name:  "two at a time, of which one never wrote",
+			lines: map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 15, 0, 30, 31, "freed")},
+		},
+		{
+			name:     "two at a time, the release of the first unanswered",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 26, unanswered), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
+			overlaps: 1, blind: 1,
+		},
+		{
+			name:     "two at a time, the first killed",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 0, 0, ""), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
+			faults:   []fault{{kill, "a", 27, 28}},
+			overlaps: 1, blind: 1,
+		},
+		{
+			name:   "the first killed before the second came",
+			lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 0, 0, ""), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
+			faults: []fault{{kill, "a", 13, 14}},
+		},
+		{
+			name:     "handed over, and told by the last one",
+			lines:    map[string][]line{"a": handed, "b": story("b.0", "B", 15, 27, 30, 31, "freed")},
+			overlaps: 2, reported: 2,
+		},
+		{
+			name:        "a false alarm",
+			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost)},
+			faults:      []fault{{wipe, "another", 9, 11}, {wipe, "k", 2, 3}, {failover, "m", 1, 50}, {pause, "b", 1, 50}},
+			falseAlarms: 1,
+		},
+		{
+			name:   "an alarm about a lock that was wiped",
+			lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost)},
+			faults: []fault{{wipe, "k", 9, 11}},
+		},
+		{
+			name:   "an alarm about a lock on a node that died",
+			lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost)},
+			faults: []fault{{failover, "n", 15, 16}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := read(tt.lines, tt.faults)
+			overlaps := h.overlaps()
+			reported, blind, falseAlarms := 0, 0, 0
+			for _, o := range overlaps {
+				switch {
+				case o.reported():
+					reported++
+				case o.blindSpot() != "":
+					blind++
+				}
+			}
+			for _, c := range h.calls {
+				if h.falseAlarm(c, overlaps) {
+					falseAlarms++
+				}
+			}
+			got := [4]int{len(overlaps), reported, blind, falseAlarms}
+			want := [4]int{tt.overlaps, tt.reported, tt.blind, tt.falseAlarms}
+			if got != want {
+				t.Errorf("overlaps, reported, in blind spots, false alarms: %v, want %v", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package chaos_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is a worker in a process of its own: this test binary again.
+type process struct {
+	t      *testing.T
+	name   string
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	lines  []line // to be read when it has exited
+	log    bytes.Buffer
+	exited chan struct{}
+	err    error
+}
+
+// workerName tells the test binary that it is a worker.
+const workerName = "BELAY_CHAOS_WORKER"
+
+func startWorker(t *testing.T, name, dsn string, addrs []string) *process {
+	t.Helper()
+	p := &process{t: t, name: name, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), workerName+"="+name,
+		"BELAY_CHAOS_DSN="+dsn, "BELAY_CHAOS_REDIS="+strings.Join(addrs, ","))
+	p.cmd.Stderr = &p.log
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+			var l line
+			if json.Unmarshal(scanner.Bytes(), &l) == nil { // the last one of a killed worker may be cut
+				p.lines = append(p.lines, l)
+			}
+		}
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
+	t.Cleanup(func() {
+		p.signal(syscall.SIGKILL)
+		<-p.exited
+		if t.Failed() && p.log.Len() > 0 {
+			t.Logf("%s logged:\n%s", name, p.log.String())
+		}
+	})
+	return p
+}
+
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// finish has the worker end, and waits until it has.
+func (p *process) finish() {
+	p.t.Helper()
+	_ = p.stdin.Close()
+	select {
+	case <-p.exited:
+		if p.err != nil {
+			p.t.Errorf("%s: %v", p.name, p.err)
+		}
+	case <-time.After(time.Minute):
+		p.t.Errorf("%s does not end", p.name)
+	}
+}

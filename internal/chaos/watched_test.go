@@ -1,0 +1,136 @@
+package chaos_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify"
+)
+
+// doKey is where the context of a call of Do carries its name. What is sent to
+// the lock and to the database has it.
+type doKey struct{}
+
+func doOf(ctx context.Context) string {
+	do, _ := ctx.Value(doKey{}).(string)
+	return do
+}
+
+// watchedEngine notes when the engine grants and releases.
+type watchedEngine struct {
+	*redislock.Engine
+	journal *journal
+}
+
+func (e watchedEngine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	e.journal.write(line{At: asked, Do: doOf(ctx), Key: h.Key, Owner: h.Owner})
+	g, err := e.Engine.Acquire(ctx, h, ttl)
+	if err == nil {
+		e.journal.write(line{At: granted, Do: doOf(ctx), Key: h.Key, Owner: h.Owner, Node: g.Node})
+	}
+	return g, err
+}
+
+func (e watchedEngine) Release(ctx context.Context, h lock.Hold) error {
+	e.journal.write(line{At: release, Do: doOf(ctx), Key: h.Key, Owner: h.Owner})
+	err := e.Engine.Release(ctx, h)
+	l := line{At: released, Do: doOf(ctx), Key: h.Key, Owner: h.Owner, Result: "freed"}
+	switch {
+	case errors.Is(err, lock.ErrNotHeld):
+		l.Result = "gone"
+	case err != nil:
+		l.Result = unanswered
+	}
+	e.journal.write(l)
+	return err
+}
+
+// unanswered is the result of a release that nobody answered.
+const unanswered = "unanswered"
+
+// watchedPublisher notes what is published.
+type watchedPublisher struct{ journal *journal }
+
+func (p watchedPublisher) Publish(ctx context.Context, ev notify.Event) error {
+	p.journal.write(line{At: event, Do: doOf(ctx), Key: ev.Key, Event: &ev})
+	return nil
+}
+
+// watchedConnector notes when the database answers a write, a COMMIT or a
+// ROLLBACK.
+type watchedConnector struct {
+	driver.Connector
+	journal *journal
+}
+
+func watchDatabase(dsn string, j *journal) (driver.Connector, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	c, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return watchedConnector{c, j}, nil
+}
+
+func (c watchedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return watchedConn{conn.(mysqlConn), c.journal}, nil
+}
+
+// mysqlConn is what the driver's connection can do and database/sql uses.
+type mysqlConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.NamedValueChecker
+	driver.Pinger
+	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
+}
+
+type watchedConn struct {
+	mysqlConn
+	journal *journal
+}
+
+func (c watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	res, err := c.mysqlConn.ExecContext(ctx, query, args)
+	c.note(ctx, query)
+	return res, err
+}
+
+// MariaDB's INSERT is a query: it returns the row.
+func (c watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.mysqlConn.QueryContext(ctx, query, args)
+	c.note(ctx, query)
+	return rows, err
+}
+
+func (c watchedConn) note(ctx context.Context, query string) {
+	do := doOf(ctx)
+	if do == "" {
+		return
+	}
+	verb, _, _ := strings.Cut(query, " ")
+	switch verb {
+	case "INSERT", "UPDATE":
+		c.journal.write(line{At: wrote, Do: do})
+	case "COMMIT", "ROLLBACK":
+		c.journal.write(line{At: ended, Do: do})
+	}
+}
