@@ -114,6 +114,9 @@ func (c *call) finish(e ending) error {
 			f.relation = notify.HolderNone // now it is known
 			f.verdict = f.judge(f.conflict)
 		}
+		if gone != nil && !f.verdict.failure() { // after a repeat: another may have held it, too
+			c.publish(c.lostEvent(notify.Refused, gone))
+		}
 		return c.refused(f, e.err)
 	case e.outcome == notify.Committed:
 		if gone != nil {

@@ -171,6 +171,41 @@ func TestLostAtRelease(t *testing.T) {
 	})
 }
 
+// asked is an engine that does something after it was asked who holds a key.
+type asked struct {
+	lock.Engine
+	then func(key string)
+}
+
+func (a asked) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	h, err := a.Engine.Inspect(ctx, key)
+	a.then(key)
+	return h, err
+}
+
+// TestLostAfterRepeat: a repeat that still had the lock when it was judged, and
+// finds it gone when it is released, is a repeat, and the loss is reported.
+func TestLostAfterRepeat(t *testing.T) {
+	each(t, func(e *env) {
+		const key = "order:a"
+		wantNil(e.t, e.Do(bg, key, guard.Insert(&Order{No: "a"})))
+		locker, err := lock.New(asked{e.Engine(), func(key string) { e.Forget(key) }}, lock.Config{})
+		wantNil(e.t, err)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "asked", Publisher: &e.Events})
+		wantNil(e.t, err)
+		e.t.Cleanup(func() {
+			if err := errors.Join(g.Close(bg), locker.Close(bg)); err != nil {
+				e.t.Error(err)
+			}
+		})
+
+		wantIs(e.t, g.Do(bg, key, guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		if ev := e.wantEvent(notify.Lost, notify.Refused, key); ev.Loss != notify.LossGone {
+			e.t.Errorf("loss is %q, want %q", ev.Loss, notify.LossGone)
+		}
+	})
+}
+
 // shortGuard is a guard that finds a lost lock soon.
 func (e *env) shortGuard() *guard.Guard { return e.shortGuardOn(e.db) }
 

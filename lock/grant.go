@@ -26,8 +26,9 @@ type grant struct {
 	holds    int32                   // of the present holder: 1 and the nested ones
 	term     int16                   // hand-overs so far
 	state    state
-	faltered bool // a renewal has failed: it is not handed over any more
-	silent   bool // so has the last one
+	faltered bool  // a renewal has failed: it is not handed over any more
+	silent   bool  // so has the last one
+	cause    error // of a loss while it was passed
 
 	alone bool // it is never handed over in memory
 }

@@ -19,16 +19,19 @@ func (l *Locker) keep(g *grant) {
 	}
 }
 
-// adopt takes a grant that was handed over. It returns nil if it has been lost
-// on the way: the caller is inside the gate, and must ask the engine.
+// adopt takes a grant that was handed over. If it was lost on the way, so is the
+// lease: somebody must be told, for those who had it before may have shared it.
 func (l *Locker) adopt(ctx context.Context, g *grant) *Lease {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g.state != passing {
-		return nil
-	}
+	defer l.unlock()
 	g.term++
+	lost := g.state == gone
 	lease := g.takeBy(ctx, l.now())
+	if lost {
+		g.state = gone
+		l.news.ended = append(l.news.ended, ending{g.cancel, g.cause, g.hold.Key})
+		return lease
+	}
 	heap.Fix(&l.grants, g.index)
 	l.metrics.handOvers.Add(1)
 	return lease
@@ -120,12 +123,12 @@ func (l *Locker) lose(g *grant, cause error, why lostReason) {
 	heap.Remove(&l.grants, g.index)
 	l.metrics.lost.add(why)
 	l.news.lost = append(l.news.lost, lossOf{g, cause})
-	if g.state == passing { // who takes it is inside the gate already, and will see
-		g.state = ended
-		l.retireLocked(g.hold, l.now(), false)
+	passed := g.state == passing
+	g.state = gone
+	if passed { // who takes it is inside the gate already, and will see
+		g.cause = cause
 		return
 	}
-	g.state = gone
 	l.news.ended = append(l.news.ended, ending{g.cancel, cause, g.hold.Key})
 }
 

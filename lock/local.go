@@ -23,10 +23,8 @@ func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
 	if !ok {
 		return nil, l.turnedAway(ctx, key)
 	}
-	if t.grant != nil {
-		if lease := l.adopt(ctx, t.grant); lease != nil { // better than what was asked for
-			return l.unlessOver(ctx, lease)
-		}
+	if t.grant != nil { // better than what was asked for
+		return l.unlessOver(ctx, l.adopt(ctx, t.grant))
 	}
 	return l.local(ctx, key), nil
 }

@@ -84,7 +84,8 @@ func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
 // then it returns the engine's error.
 //
 // The lease carries the values of ctx but not its end: it lasts until it is
-// released or lost.
+// released or lost. It may be lost when it comes, if a caller of this process
+// has handed it over: then the callers before may have worked without a lock.
 //
 // If ctx comes from a living lease of this Locker on key (Lease.Context,
 // Lease.Within), another lease on the same lock is returned at once, whatever
@@ -114,9 +115,7 @@ func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) 
 		return nil, l.turnedAway(ctx, key)
 	}
 	if t.grant != nil {
-		if lease := l.adopt(ctx, t.grant); lease != nil {
-			return l.unlessOver(ctx, lease)
-		}
+		return l.unlessOver(ctx, l.adopt(ctx, t.grant))
 	}
 	return l.inside(key, func() (*Lease, error) { return l.wait(ctx, c, t) })
 }
@@ -167,7 +166,7 @@ func (l *Locker) inside(key string, get func() (*Lease, error)) (*Lease, error) 
 // while it waited.
 func (l *Locker) unlessOver(ctx context.Context, lease *Lease) (*Lease, error) {
 	end := endOf(ctx)
-	if end == nil {
+	if end == nil || lease.Err() != nil { // of a loss the caller is told
 		return lease, nil
 	}
 	if err := lease.Release(ctx); err != nil {

@@ -126,6 +126,13 @@ func (h *history) assign() {
 			}
 		}
 	}
+	for _, c := range h.calls { // it was handed a lock that was found lost before the operation began
+		i := slices.IndexFunc(h.grants, func(g *grant) bool { return c.begun == 0 && len(c.events) > 0 && g.owner == c.events[0].Owner })
+		if i >= 0 {
+			c.grant = h.grants[i]
+			c.grant.calls = append(c.grant.calls, c)
+		}
+	}
 }
 
 // hold returns from when to when a call had the lock, as far as that can be seen
