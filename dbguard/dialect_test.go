@@ -22,3 +22,67 @@ func TestPoisons(t *testing.T) {
 		}
 	}
 }
+
+type postgresError string
+
+func (e postgresError) Error() string    { return "code " + string(e) }
+func (e postgresError) SQLState() string { return string(e) }
+
+func TestPoisonsPostgres(t *testing.T) {
+	for code, want := range map[string]bool{
+		"40001": true,  // changed since the snapshot
+		"40P01": true,  // deadlock
+		"57P01": true,  // shut down
+		"08006": true,  // connection lost
+		"23505": false, // duplicate: a savepoint may be rolled back to
+	} {
+		if got := poisons(fmt.Errorf("wrapped: %w", postgresError(code))); got != want {
+			t.Errorf("poisons(%s) = %v, want %v", code, got, want)
+		}
+	}
+	if notCommitted(postgresError("57P01")) || !notCommitted(postgresError("23503")) {
+		t.Error("a server that shuts down may have committed; one that refuses has not")
+	}
+}
+
+// TestTimeoutThatRollsBack: with innodb_rollback_on_timeout a lock wait that takes
+// too long undoes everything, and what comes next would commit alone.
+func TestTimeoutThatRollsBack(t *testing.T) {
+	timeout := &mysql.MySQLError{Number: erLockWaitTimeout}
+	for _, rollsBack := range []bool{false, true} {
+		tx := &Tx{conn: &conn{session: session{timeoutRollsBack: rollsBack}}}
+		tx.learn(timeout)
+		if poisoned := tx.Poisoned() != nil; poisoned != rollsBack {
+			t.Errorf("where a timeout rolls back is %v, the transaction is poisoned: %v", rollsBack, poisoned)
+		}
+	}
+}
+
+func TestWritesOf(t *testing.T) {
+	d := dialect{name: "mysql"}
+	for query, want := range map[string]string{
+		"INSERT INTO a VALUES (1)":           "a",
+		"insert  into `A` (b) SELECT 1":      "a",
+		"REPLACE INTO a.b VALUES (1)":        "a.b",
+		"UPDATE `s`.`t` SET x = 1":           "s.t",
+		"UPDATE t SET x = 1":                 "t",
+		"UPDATE t AS u SET x = 1":            "",
+		"UPDATE t, u SET t.x = 1":            "",
+		"UPDATE t JOIN u SET t.x = 1":        "",
+		"DELETE FROM t WHERE a = 'FROM u'":   "t",
+		"DELETE FROM t USING t JOIN u":       "",
+		"DELETE t FROM t JOIN u":             "",
+		"CALL p()":                           "",
+		"/* x */ DELETE /* y */ FROM /**/ t": "t",
+		"WITH x AS (SELECT 1) DELETE FROM t": "",
+	} {
+		if table, ok := d.statements(query)[0].writes(); !ok || table != want {
+			t.Errorf("%s: table is %q, %v, want %q", query, table, ok, want)
+		}
+	}
+	for _, query := range []string{"SELECT * FROM t FOR UPDATE", "SHOW TABLES", "WITH x AS (SELECT 'UPDATE') SELECT * FROM x", "SET @a = 1", "DELETED"} {
+		if table, ok := d.statements(query)[0].writes(); ok {
+			t.Errorf("%s: writes %q", query, table)
+		}
+	}
+}

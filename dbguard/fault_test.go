@@ -1,51 +1,151 @@
 package dbguard_test
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-func TestUnknownCommit(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		cut  func(*testdb.Link) *atomic.Bool
-		rows int64
-		want dbguard.Outcome
+// eachLink runs f on servers that are reached by a link.
+func eachLink(t *testing.T, f func(t *testing.T, direct, db *gorm.DB, k *testdb.Link)) {
+	for name, server := range map[string]struct {
+		dsn  func(testing.TB) string
+		open func(testing.TB, string, ...gorm.Option) *gorm.DB
 	}{
-		{"cut before the commit arrives", func(k *testdb.Link) *atomic.Bool { return &k.Before }, 0, dbguard.NotCommitted},
-		{"cut after the commit", func(k *testdb.Link) *atomic.Bool { return &k.After }, 1, dbguard.Committed},
-		{"cut, and the session lives on", func(k *testdb.Link) *atomic.Bool { return &k.Stall }, 0, dbguard.NotCommitted},
+		"mysql":    {teststack.MySQL, testdb.OpenMySQL},
+		"mysql9":   {teststack.MySQL9, testdb.OpenMySQL},
+		"postgres": {teststack.Postgres, testdb.OpenPostgres},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dsn := teststack.MySQL(t)
-			direct := testdb.OpenMySQL(t, dsn)
+		t.Run(name, func(t *testing.T) {
+			dsn := server.dsn(t)
+			direct := server.open(t, dsn)
 			prepare(t, direct)
 			k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
-			db := testdb.OpenMySQL(t, k.Through(t, dsn))
+			db := server.open(t, k.Through(t, dsn))
 			wantNil(t, dbguard.Install(db))
-
-			tx := begin(t, db, dbguard.Options{})
-			wantNil(t, tx.Protect(&Order{No: "a"}))
-			wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
-			undone := false
-			tx.OnRollback(func() { undone = true })
-			tt.cut(k).Store(true)
-			wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
-			tt.cut(k).Store(false)
-			if o, err := tx.Resolve(bg); o != tt.want || err != nil {
-				t.Errorf("resolved as %v, %v, want %v", o, err, tt.want)
-			}
-			if undone != (tt.want != dbguard.Committed) {
-				t.Errorf("what was in memory: undone is %v", undone)
-			}
-			await(t, "the rows are as they must be", func() bool { return count(t, direct, &Order{}) == tt.rows })
+			f(t, direct, db, k)
 		})
 	}
+}
+
+// TestUnknownCommit: the row tells what became of it.
+func TestUnknownCommit(t *testing.T) {
+	before := func(k *testdb.Link) *atomic.Bool { return &k.Before }
+	after := func(k *testdb.Link) *atomic.Bool { return &k.After }
+	stall := func(k *testdb.Link) *atomic.Bool { return &k.Stall }
+	nothing := func(*gorm.DB) error { return nil }
+	insert := func(tx *gorm.DB) error { return tx.Create(&Order{No: "a", Shop: "s"}).Error }
+	update := func(tx *gorm.DB) error { return tx.Model(&Stock{ID: 1, Version: 1}).Update("left", 4).Error }
+	remove := func(tx *gorm.DB) error { return tx.Delete(&Stock{ID: 1, Version: 1}).Error }
+	for _, tt := range []struct {
+		name  string
+		cut   func(*testdb.Link) *atomic.Bool
+		write func(*gorm.DB) error
+		then  func(*gorm.DB) error // others, after the commit
+		want  dbguard.Outcome
+	}{
+		{"insert, cut before", before, insert, nothing, dbguard.NotCommitted},
+		{"insert, cut after", after, insert, nothing, dbguard.Committed},
+		{"insert, the session lives on", stall, insert, nothing, dbguard.NotCommitted},
+		{"insert, another's row is there", before, insert, func(db *gorm.DB) error { return db.Create(&Order{ID: 99, No: "a"}).Error }, dbguard.NotCommitted},
+		{"insert, changed since", after, insert, func(db *gorm.DB) error { return db.Model(&Order{}).Where("no = ?", "a").Update("shop", "t").Error }, dbguard.Unresolved},
+		{"update, cut before", before, update, nothing, dbguard.NotCommitted},
+		{"update, cut after", after, update, nothing, dbguard.Committed},
+		{"update, the session lives on", stall, update, nothing, dbguard.NotCommitted},
+		{"update, another's instead", before, update, func(db *gorm.DB) error { return db.Model(&Stock{ID: 1}).Update("left", 3).Error }, dbguard.Unresolved},
+		{"update, another's behind", after, update, func(db *gorm.DB) error { return db.Model(&Stock{ID: 1}).Update("left", 4).Error }, dbguard.Unresolved},
+		{"update, the row is gone", after, update, func(db *gorm.DB) error { return db.Delete(&Stock{}, 1).Error }, dbguard.Unresolved},
+		{"delete, cut before", before, remove, nothing, dbguard.NotCommitted},
+		{"delete, cut after", after, remove, nothing, dbguard.Committed},
+		{"nothing written", before, func(tx *gorm.DB) error { return tx.Find(&[]Order{}).Error }, nothing, dbguard.Committed},
+		{"nothing protected", after, func(tx *gorm.DB) error { return tx.Create(&Order{No: "b"}).Error }, nothing, dbguard.Unresolved},
+		{"undone to a savepoint", after, func(tx *gorm.DB) error {
+			_ = tx.Transaction(func(tx *gorm.DB) error { _ = insert(tx); return errUndo })
+			return update(tx)
+		}, nothing, dbguard.Committed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+				wantNil(t, direct.Create(&Stock{ID: 1, Left: 5}).Error)
+				tx := begin(t, db, dbguard.Options{})
+				wantNil(t, tx.Protect(&Order{No: "a"}))
+				wantNil(t, tx.Protect(&Stock{ID: 1}))
+				wantNil(t, tt.write(tx.DB()))
+				undone := false
+				tx.OnRollback(func() { undone = true })
+				tt.cut(k).Store(true)
+				wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+				tt.cut(k).Store(false)
+				if undone {
+					t.Error("undone before the outcome is known")
+				}
+				wantNil(t, tt.then(direct))
+				o, err := tx.Resolve(bg)
+				if o != tt.want || (err != nil) != (o == dbguard.Unresolved) {
+					t.Errorf("resolved as %v, %v, want %v", o, err, tt.want)
+				}
+				if undone != (o != dbguard.Committed) {
+					t.Errorf("what was in memory: undone is %v", undone)
+				}
+				if _, err := tx.Resolve(bg); err == nil {
+					t.Error("it can be resolved twice")
+				}
+			})
+		})
+	}
+}
+
+// TestResolveNeedsTheLease: without it others may write the rows, and they prove
+// nothing.
+func TestResolveNeedsTheLease(t *testing.T) {
+	errGone := errors.New("gone")
+	eachLink(t, func(t *testing.T, _, db *gorm.DB, k *testdb.Link) {
+		var gone error
+		tx := begin(t, db, dbguard.Options{Alive: func() error { return gone }})
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+		k.Before.Store(true)
+		wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+		k.Before.Store(false)
+		gone = errGone
+		o, err := tx.Resolve(bg)
+		if o != dbguard.Unresolved {
+			t.Errorf("resolved as %v", o)
+		}
+		wantIs(t, err, errGone)
+	})
+}
+
+// TestResolveIsBounded: another transaction holds the row.
+func TestResolveIsBounded(t *testing.T) {
+	eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+		wantNil(t, direct.Create(&Stock{ID: 1, Left: 5}).Error)
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.Protect(&Stock{ID: 1}))
+		wantNil(t, tx.DB().Model(&Stock{ID: 1, Version: 1}).Update("left", 4).Error)
+		k.After.Store(true)
+		wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+		k.After.Store(false)
+		holder := direct.Begin()
+		defer holder.Rollback()
+		wantNil(t, holder.Exec("UPDATE stocks SET version = version WHERE id = 1").Error)
+		ctx, cancel := context.WithTimeout(bg, 100*time.Millisecond)
+		defer cancel()
+		o, err := tx.Resolve(ctx)
+		if o != dbguard.Unresolved {
+			t.Errorf("resolved as %v", o)
+		}
+		wantIs(t, err, context.DeadlineExceeded)
+	})
 }
 
 // TestKilledSession has the server end the session inside the transaction.

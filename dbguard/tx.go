@@ -3,6 +3,8 @@ package dbguard
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -193,7 +195,9 @@ func (t *Tx) Commit() error {
 		return nil
 	}
 	t.conn.discard()
-	if notCommitted(err) {
+	// pgx calls a connection bad that broke while the COMMIT was on its way.
+	badConn := errors.Is(err, driver.ErrBadConn)
+	if notCommitted(err) && !(badConn && t.dialect.aborts) {
 		t.undoAll()
 		return fmt.Errorf("commit: %w", err)
 	}

@@ -3,6 +3,8 @@ package testdb
 import (
 	"bytes"
 	"net"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -115,6 +117,10 @@ func commits(packet []byte) bool { return bytes.Contains(packet, []byte("COMMIT"
 // Through returns dsn, which leads to k's target, by way of k.
 func (k *Link) Through(tb testing.TB, dsn string) string {
 	tb.Helper()
+	if u, ok := postgresURL(dsn); ok {
+		u.Host = k.Addr
+		return u.String()
+	}
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		tb.Fatal(err)
@@ -126,9 +132,20 @@ func (k *Link) Through(tb testing.TB, dsn string) string {
 // AddrOf returns the address, host:port, in dsn.
 func AddrOf(tb testing.TB, dsn string) string {
 	tb.Helper()
+	if u, ok := postgresURL(dsn); ok {
+		return u.Host
+	}
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return cfg.Addr
+}
+
+func postgresURL(dsn string) (*url.URL, bool) {
+	if !strings.HasPrefix(dsn, "postgres") {
+		return nil, false
+	}
+	u, err := url.Parse(dsn)
+	return u, err == nil
 }
