@@ -11,6 +11,9 @@
 // has been taken: on MySQL and MariaDB WITH CONSISTENT SNAPSHOT, at no extra
 // round trip, so that a plain read shows the rows as they were when this caller
 // had the lock; on SQLite with BEGIN IMMEDIATE, which lets no other writer in.
+// Where there is no such snapshot, on PostgreSQL and on MySQL at another level
+// than REPEATABLE READ, a row is read when it becomes protected. A connection is
+// asked once in its life for its number and settings.
 //
 // Every statement first asks whether the lease lives. A statement after which
 // the transaction can't be trusted (a deadlock, a lost connection, a statement
@@ -30,13 +33,48 @@
 // procedure or a prepared EXECUTE does, and an error that comes only when rows
 // are closed before their end.
 //
+// # Protected rows
+//
+// A key protects the rows that are named ([Tx.Protect], [Tx.ProtectNew],
+// [Tx.ProtectPrimary]) and, with [Options].Key, those of every model with a tag
+// that renders to the key. The tag stands on any field, a blank one too, and
+// names fields in braces:
+//
+//	type Order struct {
+//		_  struct{} `dbguard:"key=order:{No}"`
+//		No string   `gorm:"size:64;uniqueIndex;not null"`
+//	}
+//
+// Rows that are inserted are told by the unique index that goes with these
+// fields, loaded ones by their primary key. A tag that can't be rendered fails
+// the statement with [ErrTag]; [Check] finds that, and what tables lack, at
+// start-up.
+//
 // # Conflicts
 //
 // A plain INSERT that the database refuses as a duplicate, and a versioned
-// UPDATE that matches no row, become a [*Conflict]. If the row is one that was
-// named with [Tx.Protect], it is read twice by its key columns, before anything
-// else happens: once plainly, which shows the snapshot, and once with a share
-// lock, which shows what is committed now. If the two differ, somebody wrote
-// the row while this caller had the lock. Which index fired does not matter,
-// and no error text is parsed.
+// UPDATE or DELETE that matches fewer rows than it was given, become a
+// [*Conflict]. If the row is protected, it is read twice by its key columns,
+// before anything else happens: once plainly, which shows the snapshot, and once
+// with a share lock and without waiting, which shows what is committed now. If
+// the two differ, somebody wrote the row while this caller had the lock. So they
+// did if the row is not what this operation saw of it before, in this attempt or
+// in an earlier one that shares its [Memory]. Which index fired does not matter,
+// and no error text is parsed. PostgreSQL takes no reads after an error: there
+// the row is compared with what it was before, and once more after [Tx.Rollback].
+//
+// An insert that the server ends with a deadlock is followed by one read: a row
+// that is not there then, and is in the way of the next attempt, was written
+// under this caller's lock.
+//
+// Blind spots: a row that was written between the grant of the lock and the
+// snapshot; one that was deleted and made again with the same primary key and
+// version; a row changed under the snapshot that nothing but raw SQL had read;
+// and, after own raw SQL on its table, what a conflict says at all.
+//
+// # The end
+//
+// [Tx.Coverage] tells whether the database would refuse a second such
+// transaction by itself. After [ErrCommitUnknown], [Tx.Resolve] ends the old
+// session and reads the rows.
 package dbguard

@@ -3,11 +3,8 @@ package dbguard
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -169,116 +166,6 @@ func (t *Tx) OnRollback(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.undo = append(t.undo, f)
-}
-
-// Commit asks Alive once more and commits. Any error but one that matches
-// ErrCommitUnknown means that nothing was committed. After that one, Resolve
-// finds out; Rollback takes the transaction for not committed.
-func (t *Tx) Commit() error {
-	t.settle()
-	if err := t.fit(); err != nil {
-		t.Rollback()
-		return err
-	}
-	if !t.end() {
-		return sql.ErrTxDone
-	}
-	defer t.cancel()
-	if err := t.intact(); err != nil {
-		t.conn.discard()
-		t.undoAll()
-		return fmt.Errorf("commit: %w", err)
-	}
-	err := t.exec("COMMIT")
-	if err == nil {
-		t.conn.free()
-		return nil
-	}
-	t.conn.discard()
-	// pgx calls a connection bad that broke while the COMMIT was on its way.
-	badConn := errors.Is(err, driver.ErrBadConn)
-	if notCommitted(err) && !(badConn && t.dialect.aborts) {
-		t.undoAll()
-		return fmt.Errorf("commit: %w", err)
-	}
-	t.mu.Lock()
-	t.unknown = true
-	t.mu.Unlock()
-	return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
-}
-
-// Rollback ends the transaction without effect. When the server does not
-// acknowledge it, the connection is closed, which does the same. After the end
-// Rollback does nothing, but for the functions of OnRollback if the outcome of
-// the commit has remained unknown.
-func (t *Tx) Rollback() {
-	if !t.end() {
-		t.resolved(NotCommitted)
-		return
-	}
-	t.cancel() // cuts short what still runs or sends rows
-	t.conn.results.close(t.learn)
-	defer t.undoAll()
-	if err := t.exec("ROLLBACK"); err != nil {
-		t.conn.discard()
-		return
-	}
-	t.readUnread()
-	t.conn.free()
-}
-
-// intact asks whether the transaction can be committed where the answer to a
-// COMMIT does not tell: PostgreSQL takes it for a ROLLBACK after any error, even
-// one that nobody has seen because it came behind rows that nobody read.
-func (t *Tx) intact() error {
-	if !t.dialect.aborts {
-		return nil
-	}
-	return t.exec("SELECT 1")
-}
-
-// settle makes sure before a COMMIT that every result has been read.
-func (t *Tx) settle() {
-	open := t.conn.results.settle(t.learn)
-	if t.conn.results.settleRow(t.learn) || open {
-		t.poisonWith(ErrRowsOpen)
-	}
-}
-
-// exec ends the transaction on a context of its own.
-func (t *Tx) exec(query string) error {
-	ctx, cancel := t.detached()
-	defer cancel()
-	_, err := t.conn.sql.ExecContext(ctx, query)
-	return err
-}
-
-func (t *Tx) detached() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(t.ctx), t.limit)
-}
-
-// end marks the transaction as ended. It reports whether it was not before.
-func (t *Tx) end() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	was := t.ended
-	t.ended = true
-	return !was
-}
-
-func (t *Tx) undoAll() {
-	t.mu.Lock()
-	undo := t.undo
-	t.undo = nil
-	t.mu.Unlock()
-	runAll(undo)
-}
-
-// runAll runs what undoes changes, in the reverse order.
-func runAll(undo []func()) {
-	for _, f := range slices.Backward(undo) {
-		f()
-	}
 }
 
 // fit reports why no further statement may run, if so.
