@@ -4,8 +4,8 @@
 // An [Event] reports one failure of the first layer, the lock. On the wire it
 // is a CloudEvents 1.0 event in structured JSON; schema has its JSON Schema and
 // testdata one example for each [Verdict]. The attributes traceparent and
-// tracestate carry the trace of the operation. The field data has these members, all optional but
-// verdict, outcome, service, caught_at and count:
+// tracestate carry the trace of the operation. The field data has these
+// members, all optional but verdict, outcome, service, caught_at and count:
 //
 //	verdict             overlap, lost, unknown_commit, degraded
 //	outcome             committed, refused, rolled_back, unknown
