@@ -181,7 +181,7 @@ func down(notify.Event) error { return errDown }
 // benchmarkDB is MariaDB where there is a stack, and else SQLite.
 func benchmarkDB(b *testing.B) *gorm.DB {
 	b.Helper()
-	var dialector gorm.Dialector = sqlite.New(sqlite.Config{
+	dialector := sqlite.New(sqlite.Config{
 		DriverName: "sqlite", DSN: "file:" + filepath.Join(b.TempDir(), "outbox.db") + "?_pragma=busy_timeout(10000)",
 	})
 	if os.Getenv("BELAY_MYSQL_DSN") != "" {
