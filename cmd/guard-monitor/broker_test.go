@@ -136,6 +136,31 @@ func TestBrokerComesLate(t *testing.T) {
 	}
 }
 
+// A heartbeat is heard, and is no dead letter.
+func TestHeartbeat(t *testing.T) {
+	broker := teststack.AMQP(t)
+	p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0")
+	p.eventually("healthy", p.healthy)
+	publisher, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{Timeout: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = publisher.PublishHeartbeat(t.Context(), notify.Heartbeat{
+		ID: "0196f9c4-0000-7000-8000-000000000009", Service: "orders", Instance: "orders-1", At: time.Now(), Interval: 10 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("the heartbeat is heard", func() bool { return p.metric("belay_monitor_heartbeats_total 1") })
+	if !p.metric(`belay_consumer_dead_lettered_total{name="monitor"} 0`) {
+		t.Error("the heartbeat went to the dead letters")
+	}
+	if err := publisher.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.stop(syscall.SIGTERM)
+}
+
 func TestStopWithoutBroker(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := start(t, nil, "-amqp-url", deadURL, "-listen", "127.0.0.1:0")

@@ -41,8 +41,9 @@ func serve(ctx context.Context, c *call) (err error) {
 		return err
 	}
 	consumer, err := rabbitmq.NewConsumer(c.cfg.AMQPURL, rabbitmq.ConsumerConfig{
-		Prefetch: prefetch,
-		Logger:   logger.With("server", "rabbitmq"),
+		Prefetch:  prefetch,
+		Heartbeat: mon.Heard,
+		Logger:    logger.With("server", "rabbitmq"),
 	})
 	if err != nil {
 		return usagef("amqp_url: %w", err)
@@ -93,7 +94,34 @@ func serve(ctx context.Context, c *call) (err error) {
 		watcher.Run,
 		tracker.Run,
 		dispatcher.Run,
+		func(ctx context.Context) error { return purge(ctx, st, c.cfg.Retention, logger) },
 	)
+}
+
+const purgeEvery = 10 * time.Minute
+
+// purge keeps the store within its bounds until ctx ends.
+func purge(ctx context.Context, st *store.Store, r config.Retention, logger *slog.Logger) error {
+	tick := time.NewTicker(purgeEvery)
+	defer tick.Stop()
+	for {
+		deleted, err := st.Purge(ctx, store.Retention{
+			Events: r.Events, Incidents: r.Incidents, Rows: r.MaxEvents, Bytes: r.MaxBytes,
+		}, time.Now())
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			logger.LogAttrs(ctx, slog.LevelError, "store not purged", slog.Any("error", err))
+		case deleted > 0:
+			logger.LogAttrs(ctx, slog.LevelInfo, "store purged", slog.Int64("rows", deleted))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 func targets(list []config.Redis) (all []watch.Target) {
