@@ -309,7 +309,7 @@ var update = flag.Bool("update", false, "write the sample file")
 func TestSample(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "deploy", "guard-monitor.yaml")
 	if *update {
-		if err := os.WriteFile(path, []byte(config.Sample()), 0o644); err != nil { //nolint:gosec // no secret in it
+		if err := os.WriteFile(path, []byte(config.Sample()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // options are the settings that stand for themselves.
 var options = []option[Config]{
 	{
-		name: "amqp_url", value: "URL", env: "BELAY_AMQP_URL", secret: true, required: true, example: "amqp://monitor:password@127.0.0.1:5672/",
+		name: "amqp_url", value: "URL", env: "BELAY_AMQP_URL", secret: true, required: true, example: "amqp://monitor:...@127.0.0.1:5672/",
 		usage: []string{
 			"RabbitMQ to take events from, as amqp://user:password@host:port/vhost; required.",
 			"Other users of this host can read a command line: prefer the environment or a file.",

@@ -57,12 +57,12 @@ func (b *inbox) setFail(fail func(*receiver.Notification) error) {
 	b.fail = fail
 }
 
-// take returns what came since the last call, as "reason status count".
+// take returns what came since the last call, as "reason: status count".
 func (b *inbox) take() (all []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range b.got {
-		all = append(all, fmt.Sprintf("%s %s %d", m.Reason, m.Status(), len(m.Alerts)+m.More))
+		all = append(all, fmt.Sprintf("%s: %s %d", m.Reason, m.Status(), len(m.Alerts)+m.More))
 	}
 	b.got = nil
 	return all
@@ -144,23 +144,23 @@ func TestLife(t *testing.T) {
 		n.save("1", "orders", incident.New)
 		n.expect(8 * time.Second)
 		n.save("2", "orders", incident.New)
-		n.expect(4*time.Second, "first notification firing 2")
+		n.expect(4*time.Second, "first notification: firing 2")
 		n.expect(3 * time.Hour)
 		n.save("3", "orders", incident.New)
-		n.expect(2*time.Second, "new alerts added firing 3")
+		n.expect(2*time.Second, "new alerts added: firing 3")
 		n.save("4", "orders", incident.New)
 		n.expect(4 * time.Minute)
-		n.expect(time.Minute+2*time.Second, "new alerts added firing 4")
-		n.expect(4*time.Hour, "repeat interval elapsed firing 4")
+		n.expect(time.Minute+2*time.Second, "new alerts added: firing 4")
+		n.expect(4*time.Hour, "repeat interval elapsed: firing 4")
 		n.save("1", "orders", incident.Resolved)
-		n.expect(6*time.Minute, "some alerts resolved firing 4")
+		n.expect(6*time.Minute, "some alerts resolved: firing 4")
 		for _, id := range []string{"2", "3", "4"} {
 			n.save(id, "orders", incident.Resolved)
 		}
-		n.expect(6*time.Minute, "all alerts resolved resolved 3")
+		n.expect(6*time.Minute, "all alerts resolved: resolved 3")
 		n.expect(12 * time.Hour)
 		n.save("4", "orders", incident.Regressed, func(i *incident.Incident) { i.Regressed = 1 })
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 	})
 }
 
@@ -168,12 +168,12 @@ func TestGroups(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
 		n.save("1", "orders", incident.New)
 		n.save("2", "stock", incident.New)
-		n.expect(15*time.Second, "first notification firing 1", "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1", "first notification: firing 1")
 	})
 	inBubble(t, func(r *dispatch.Route) { r.GroupBy = nil }, func(n *night) {
 		n.save("1", "orders", incident.New)
 		n.save("2", "stock", incident.New)
-		n.expect(15*time.Second, "first notification firing 2")
+		n.expect(15*time.Second, "first notification: firing 2")
 	})
 }
 
@@ -181,11 +181,11 @@ func TestGroups(t *testing.T) {
 func TestWorseAndExplained(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
 		n.save("1", "orders", incident.New, func(i *incident.Incident) { i.Cause = incident.Unknown })
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 		n.save("1", "orders", incident.Ongoing)
-		n.expect(2*time.Second, "cause found firing 1")
+		n.expect(2*time.Second, "cause found: firing 1")
 		n.save("1", "orders", incident.Escalating)
-		n.expect(2*time.Second, "escalated firing 1")
+		n.expect(2*time.Second, "escalated: firing 1")
 		n.save("1", "orders", incident.Ongoing)
 		n.save("1", "orders", incident.Escalating)
 		n.expect(10 * time.Minute)
@@ -199,7 +199,7 @@ func TestShort(t *testing.T) {
 			n.save("1", "orders", incident.New)
 			n.save("1", "orders", incident.Resolved)
 			n.save("2", "orders", incident.Resolved, func(i *incident.Incident) { i.MergedInto = "1" })
-			n.expect(15*time.Second, "first notification resolved 1")
+			n.expect(15*time.Second, "first notification: resolved 1")
 			n.expect(24 * time.Hour)
 		})
 	}
@@ -208,22 +208,22 @@ func TestShort(t *testing.T) {
 func TestNoResolved(t *testing.T) {
 	inBubble(t, func(r *dispatch.Route) { r.Resolved = false }, func(n *night) {
 		n.save("1", "orders", incident.New)
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 		n.save("1", "orders", incident.Resolved)
 		n.expect(time.Hour)
 		n.save("1", "orders", incident.Regressed)
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 	})
 }
 
 func TestAcknowledge(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
 		n.save("1", "orders", incident.New)
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 		n.save("1", "orders", incident.Ongoing, acked)
 		n.expect(24 * time.Hour)
 		n.save("1", "orders", incident.Escalating, acked)
-		n.expect(2*time.Second, "escalated firing 1")
+		n.expect(2*time.Second, "escalated: firing 1")
 	})
 }
 
@@ -233,10 +233,10 @@ func TestSilence(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
 		n.save("1", "orders", incident.New, func(i *incident.Incident) { i.Silenced = true })
 		n.save("2", "stock", incident.New)
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 		n.expect(time.Hour)
 		n.save("1", "orders", incident.Ongoing)
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 	})
 }
 
@@ -244,15 +244,15 @@ func TestSilence(t *testing.T) {
 func TestRestart(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
 		n.save("1", "orders", incident.New)
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 		n.stop()
 		n.save("2", "stock", incident.New) // stored, and killed before the alert
 		n.start()
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 		n.stop()
 		n.start()
 		n.expect(3 * time.Hour)
-		n.expect(time.Hour+time.Minute, "repeat interval elapsed firing 1", "repeat interval elapsed firing 1")
+		n.expect(time.Hour+time.Minute, "repeat interval elapsed: firing 1", "repeat interval elapsed: firing 1")
 	})
 }
 
@@ -268,7 +268,7 @@ func TestRetry(t *testing.T) {
 		n.save("1", "orders", incident.New)
 		n.expect(time.Hour)
 		n.inbox.setFail(nil)
-		n.expect(5*time.Minute+2*time.Second, "first notification firing 1")
+		n.expect(5*time.Minute+2*time.Second, "first notification: firing 1")
 		if len(tries) < 15 || len(tries) > 25 || tries[1].Sub(tries[0]) > 2*time.Second || tries[14].Sub(tries[13]) < 4*time.Minute {
 			t.Errorf("%d tries at %v", len(tries), tries)
 		}
@@ -293,7 +293,7 @@ func TestRefused(t *testing.T) {
 		})
 		n.save("1", "orders", incident.New)
 		n.save("2", "stock", incident.New)
-		n.expect(4*time.Minute, "first notification firing 1")
+		n.expect(4*time.Minute, "first notification: firing 1")
 		if tries != 1 {
 			t.Errorf("a refused message was tried %d times in 4 minutes", tries)
 		}
@@ -301,7 +301,7 @@ func TestRefused(t *testing.T) {
 		n.expect(10 * time.Minute)
 		n.inbox.setFail(nil)
 		n.expect(8 * time.Minute)
-		n.expect(10*time.Minute, "first notification firing 1")
+		n.expect(10*time.Minute, "first notification: firing 1")
 	})
 }
 
@@ -311,14 +311,14 @@ func TestRate(t *testing.T) {
 		for i := range 40 {
 			n.save(fmt.Sprint(i), fmt.Sprint("service", i), incident.New)
 		}
-		n.expect(15*time.Second, "digest of 40 groups firing 40")
+		n.expect(15*time.Second, "digest of 40 groups: firing 40")
 		n.save("a", "a", incident.New)
 		n.save("b", "b", incident.New)
-		n.expect(15*time.Second, "first notification firing 1", "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1", "first notification: firing 1")
 		n.save("c", "c", incident.New)
 		n.save("d", "d", incident.New)
 		n.expect(20 * time.Second) // the minute has its three
-		n.expect(30*time.Second, "digest of 2 groups firing 2")
+		n.expect(30*time.Second, "digest of 2 groups: firing 2")
 		n.expect(time.Hour)
 		if got := n.inbox.got; len(got) > 0 {
 			t.Errorf("told %v", got)
@@ -332,16 +332,16 @@ func TestContinuous(t *testing.T) {
 		r.Continuous, r.GroupBy, r.GroupWait, r.GroupInterval, r.RepeatInterval = true, nil, 0, 0, time.Minute
 	}, func(n *night) {
 		n.save("1", "orders", incident.New)
-		n.expect(2*time.Second, "first notification firing 1")
+		n.expect(2*time.Second, "first notification: firing 1")
 		n.save("1", "orders", incident.Ongoing, acked)
-		n.expect(time.Minute+2*time.Second, "repeat interval elapsed firing 1")
+		n.expect(time.Minute+2*time.Second, "repeat interval elapsed: firing 1")
 		n.save("2", "orders", incident.New)
-		n.expect(2*time.Second, "new alerts added firing 2")
-		n.expect(time.Minute+2*time.Second, "repeat interval elapsed firing 2")
+		n.expect(2*time.Second, "new alerts added: firing 2")
+		n.expect(time.Minute+2*time.Second, "repeat interval elapsed: firing 2")
 		n.save("1", "orders", incident.Resolved)
-		n.expect(2*time.Second, "some alerts resolved firing 2")
+		n.expect(2*time.Second, "some alerts resolved: firing 2")
 		n.save("2", "orders", incident.Resolved)
-		n.expect(2*time.Second, "all alerts resolved resolved 1")
+		n.expect(2*time.Second, "all alerts resolved: resolved 1")
 		n.expect(time.Hour)
 		if log := n.store.log; len(log) != 6 {
 			t.Errorf("log %+v", log)
@@ -359,7 +359,7 @@ func TestStop(t *testing.T) {
 		n.save("1", "orders", incident.New)
 		n.expect(11 * time.Second)
 		n.stop()
-		if got := n.inbox.take(); !slices.Equal(got, []string{"first notification firing 1"}) {
+		if got := n.inbox.take(); !slices.Equal(got, []string{"first notification: firing 1"}) {
 			t.Errorf("told %q", got)
 		}
 		if log := n.store.log; len(log) != 1 {
@@ -373,7 +373,7 @@ func TestStoreFails(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
 		n.store.setFailing(true)
 		n.save("1", "orders", incident.New)
-		n.expect(15*time.Second, "first notification firing 1")
+		n.expect(15*time.Second, "first notification: firing 1")
 		n.expect(10 * time.Minute)
 		n.store.setFailing(false)
 		n.expect(10 * time.Minute)

@@ -83,8 +83,7 @@ func encode(v any) ([]byte, error) {
 
 // withoutURL takes off the layer of the error that quotes the address.
 func withoutURL(err error) error {
-	var layer *url.Error
-	if errors.As(err, &layer) {
+	if layer, ok := errors.AsType[*url.Error](err); ok {
 		return layer.Err
 	}
 	return err

@@ -80,8 +80,7 @@ func (r *Receiver) Send(ctx context.Context, n *Notification) error {
 		return nil
 	}
 	failed := &Error{Receiver: r.cfg.Name}
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusal](err); ok {
 		failed.Permanent, failed.RetryAfter = refused.permanent, refused.after
 	}
 	failed.text = r.secret.clean(err.Error())
@@ -126,7 +125,7 @@ func (c *Config) Validate() error {
 const maxName = 64
 
 func notInName(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
 }
 
 func kindWords() string {

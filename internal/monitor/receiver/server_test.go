@@ -90,7 +90,7 @@ func golden(t *testing.T, name string, body []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, append(body, '\n'), 0o644); err != nil { //nolint:gosec // not secret
+		if err := os.WriteFile(path, append(body, '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

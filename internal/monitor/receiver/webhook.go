@@ -40,7 +40,7 @@ func (r *Receiver) webhook(ctx context.Context, n *Notification) error {
 
 func (r *Receiver) webhookMessage(n *Notification) webhookMessage {
 	msg := webhookMessage{
-		Version: webhookVersion, GroupKey: n.GroupKey, TruncatedAlerts: uint64(max(n.More, 0)), //nolint:gosec // not negative
+		Version: webhookVersion, GroupKey: n.GroupKey, TruncatedAlerts: uint64(max(n.More, 0)),
 		Status: n.Status(), Receiver: r.cfg.Name, Reason: n.Reason,
 		GroupLabels: orEmpty(n.GroupLabels), ExternalURL: n.ExternalURL,
 		Alerts: make([]webhookAlert, 0, len(n.Alerts)),
