@@ -74,7 +74,7 @@ sustained: ## curves under a constant load, FLAGS='-keys hot,zipf'
 .PHONY: lint
 lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
 	@$(golangci-lint) run ./...
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/need .ci/run benchmark/peers/run benchmark/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/need .ci/run benchmark/peers/run benchmark/run; fi
 
 .PHONY: stack-up
 stack-up: ## start Redis Cluster, MariaDB and RabbitMQ on 127.0.0.1

@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"html"
+	"strings"
 )
 
 // A Series is the points of one line, or the dots of one colour.
@@ -25,15 +26,15 @@ type Plot struct {
 func (p Plot) Lines(series []Series) string {
 	d, x, y := p.begin(series)
 	for _, s := range series {
-		path := ""
+		var path strings.Builder
 		for i, pt := range s.Points {
 			verb := "L"
 			if i == 0 {
 				verb = "M"
 			}
-			path += fmt.Sprintf("%s%.1f %.1f", verb, x.at(pt[0]), y.at(pt[1]))
+			fmt.Fprintf(&path, "%s%.1f %.1f", verb, x.at(pt[0]), y.at(pt[1]))
 		}
-		fmt.Fprintf(d, `<path class="line l%d" d="%s"><title>%s</title></path>`, s.Class, path, html.EscapeString(s.Name))
+		fmt.Fprintf(d, `<path class="line l%d" d="%s"><title>%s</title></path>`, s.Class, path.String(), html.EscapeString(s.Name))
 		for _, pt := range s.Points {
 			fmt.Fprintf(d, `<circle class="s%d" cx="%.1f" cy="%.1f" r="3"><title>%s: %s, %s</title></circle>`,
 				s.Class, x.at(pt[0]), y.at(pt[1]), html.EscapeString(s.Name), short(pt[0]), short(pt[1]))

@@ -77,7 +77,7 @@ func children(pid int) (found []int) {
 	if err != nil {
 		return nil
 	}
-	for _, field := range bytes.Fields(text) {
+	for field := range bytes.FieldsSeq(text) {
 		if n, err := strconv.Atoi(string(field)); err == nil {
 			found = append(found, n)
 		}

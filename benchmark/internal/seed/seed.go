@@ -55,7 +55,7 @@ var tables = []table{
 	},
 }
 
-// Run seeds both tables with rows rows each and verifies them. What is there
+// Run fills both tables up to the given size and verifies them. What is there
 // already is kept.
 func Run(ctx context.Context, dsn string, rows int64, out io.Writer) error {
 	if err := create(ctx, dsn, rows); err != nil {

@@ -70,12 +70,12 @@ func TestSeedGoesOnWhereItWas(t *testing.T) {
 	if err := seed.Run(ctx, dsn, rows, &stopper{at: "100000/250017", stop: cancel}); err == nil {
 		t.Fatal("the interrupted run was complete")
 	}
-	var there, max int64
-	if err := db.QueryRow("SELECT COUNT(*), COALESCE(MAX(id), 0) FROM orders").Scan(&there, &max); err != nil {
+	var there, last int64
+	if err := db.QueryRow("SELECT COUNT(*), COALESCE(MAX(id), 0) FROM orders").Scan(&there, &last); err != nil {
 		t.Fatal(err)
 	}
-	if there == 0 || there >= rows || there != max {
-		t.Fatalf("%d orders up to %d after the interruption", there, max)
+	if there == 0 || there >= rows || there != last {
+		t.Fatalf("%d orders up to %d after the interruption", there, last)
 	}
 	if err := seed.Check(t.Context(), db, rows); !errors.Is(err, seed.ErrNotSeeded) || !strings.Contains(err.Error(), "of 250017 rows") {
 		t.Errorf("half seeded: %v", err)

@@ -55,7 +55,9 @@ func Serve(ctx context.Context, addr string, cfg shop.Config, out io.Writer) (er
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 		defer cancel()
 		err = server.Shutdown(stop)
-		<-served
+		if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
 	}
 	return err
 }

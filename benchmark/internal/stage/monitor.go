@@ -129,7 +129,7 @@ func (s *Stage) Received(ctx context.Context, ids []string) (Received, error) {
 		}
 		result.Verdicts[string(r.Event.Verdict)]++
 		if v := r.Event.Verdict; v == "overlap" || v == "lost" {
-			result.Failures += int(r.Event.Count)
+			result.Failures += r.Event.Count
 		}
 	}
 	return result, nil

@@ -50,14 +50,14 @@ const (
 )
 
 func newSource(s *stage.Stage, m shop.Method, keys, repeats, prefix string, items []int64) *source {
-	span := uint64(zipfOrders - 1)
+	span := zipfOrders - 1
 	if m.Sells() {
-		span = uint64(len(items) - 1)
+		span = len(items) - 1
 	}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same keys in every run
+	random := rand.New(rand.NewPCG(1, 2)) // the same keys in every run
 	return &source{
 		stage: s, method: m, keys: keys, repeats: repeats, prefix: prefix, items: items,
-		zipf: rand.NewZipf(random, zipfExponent, 1, span),
+		zipf: rand.NewZipf(random, zipfExponent, 1, uint64(max(0, span))),
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *source) value(n int64) string {
 	case Hot:
 		n /= hotRepeats
 	case Zipf:
-		n = int64(s.draw())
+		n = int64(s.draw()) //nolint:gosec // below zipfOrders
 	}
 	return fmt.Sprintf("%s-%09d", s.prefix, n)
 }

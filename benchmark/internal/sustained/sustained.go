@@ -115,7 +115,6 @@ func (r *run) one(ctx context.Context, m shop.Method, keys, repeats string, user
 		return err
 	}
 	killed := make(chan error, 1)
-	killed <- nil
 	step := result.Step{Method: string(m), Keys: keys, Repeats: repeats, Concurrency: users, Killed: -1}
 	c := load.Constant{
 		Users: users, Duration: r.cfg.Duration, Limit: requestLimit, Slice: slice,
@@ -123,11 +122,12 @@ func (r *run) one(ctx context.Context, m shop.Method, keys, repeats string, user
 	}
 	if r.cfg.Kill > 0 && m == shop.Belay {
 		step.Killed = r.cfg.Kill.Seconds()
-		<-killed
 		c.Started = func(time.Time) { go func() { killed <- r.kill(ctx) }() }
 	}
 	t, err := c.Run(ctx)
-	err = errors.Join(err, <-killed)
+	if t != nil && step.Killed >= 0 {
+		err = errors.Join(err, <-killed)
+	}
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/belaygo/belay/benchmark/internal/load"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
@@ -54,7 +53,7 @@ func (e *experiment) auditSale(ctx context.Context, m shop.Method, p *plan, befo
 }
 
 // auditOrders compares what users were told with the rows in the table.
-func (e *experiment) auditOrders(ctx context.Context, m shop.Method, p *plan, samples []load.Sample, r *result.Round) error {
+func (e *experiment) auditOrders(ctx context.Context, m shop.Method, p *plan, r *result.Round) error {
 	rows, err := e.stage.DB.QueryContext(ctx, "SELECT no, COUNT(*) FROM orders WHERE no BETWEEN ? AND ? GROUP BY no",
 		p.orders[0], p.orders[len(p.orders)-1])
 	if err != nil {

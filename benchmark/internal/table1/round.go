@@ -48,7 +48,7 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 	if m.Sells() {
 		err = e.auditSale(ctx, m, p, before, &r)
 	} else {
-		err = e.auditOrders(ctx, m, p, samples, &r)
+		err = e.auditOrders(ctx, m, p, &r)
 	}
 	if err != nil {
 		return none, err

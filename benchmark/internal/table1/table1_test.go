@@ -88,7 +88,7 @@ func TestAuditOfOrders(t *testing.T) {
 		}
 		e.run.Problems = nil
 		r := result.Round{Succeeded: tc.told, Results: map[string]int{"error": tc.failed}}
-		if err := e.auditOrders(t.Context(), shop.Belay, p, nil, &r); err != nil {
+		if err := e.auditOrders(t.Context(), shop.Belay, p, &r); err != nil {
 			t.Fatal(err)
 		}
 		if r.Duplicates != tc.duplicates || r.Lost != tc.lost || len(e.run.Problems) != tc.bad {
