@@ -30,7 +30,7 @@ type Cost struct {
 	Statements    float64 `json:"statements"`
 	MySQLIn       float64 `json:"mysql_bytes_in"`
 	MySQLOut      float64 `json:"mysql_bytes_out"`
-	Fsyncs        float64 `json:"fsyncs"` // of the redo log
+	Fsyncs        float64 `json:"fsyncs"` // of all files
 	Allocations   float64 `json:"allocations"`
 	AllocBytes    float64 `json:"alloc_bytes"`
 }
@@ -71,7 +71,7 @@ func (m Meter) Measure(ctx context.Context, method shop.Method, kind string, n i
 		Method: string(method), Case: kind, Micros: float64(took.Microseconds()) / float64(n),
 		RedisCommands: per("redis_commands"), RedisIn: per("redis_in"), RedisOut: per("redis_out"), RedisMicros: per("redis_us"),
 		Statements: per("mysql_Questions"), MySQLIn: per("mysql_Bytes_received"), MySQLOut: per("mysql_Bytes_sent"),
-		Fsyncs: per("mysql_Innodb_os_log_fsyncs"), Allocations: per("allocations"), AllocBytes: per("alloc_bytes"),
+		Fsyncs: per("mysql_Innodb_data_fsyncs"), Allocations: per("allocations"), AllocBytes: per("alloc_bytes"),
 	}, nil
 }
 
@@ -95,7 +95,7 @@ func (m Meter) read(ctx context.Context) (counters, error) {
 
 func (m Meter) readMySQL(ctx context.Context, c counters) error {
 	rows, err := m.DB.QueryContext(ctx, "SHOW GLOBAL STATUS WHERE Variable_name IN "+
-		"('Questions', 'Bytes_received', 'Bytes_sent', 'Innodb_os_log_fsyncs')")
+		"('Questions', 'Bytes_received', 'Bytes_sent', 'Innodb_data_fsyncs')")
 	if err != nil {
 		return err
 	}
