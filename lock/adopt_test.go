@@ -51,7 +51,7 @@ func TestLostWhilePassed(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := <-passed
-		time.Sleep(l.cfg.TTL) // the watchdog finds that it is not ours
+		<-time.After(l.cfg.TTL) // the watchdog finds that it is not ours
 		synctest.Wait()
 
 		second := l.adopt(t.Context(), g)

@@ -165,8 +165,8 @@ func (l *Locker) inside(key string, get func() (*Lease, error)) (*Lease, error) 
 // unlessOver gives a lease that was handed over on if its caller's ctx ended
 // while it waited.
 func (l *Locker) unlessOver(ctx context.Context, lease *Lease) (*Lease, error) {
-	end := endOf(ctx)
-	if end == nil || lease.Err() != nil { // of a loss the caller is told
+	end, alive := endOf(ctx), lease.Err() == nil
+	if end == nil || !alive { // of a loss the caller is told
 		return lease, nil
 	}
 	if err := lease.Release(ctx); err != nil {

@@ -46,7 +46,7 @@ func run(ctx context.Context, listen string) (err error) {
 	if err := p.DB.WithContext(ctx).AutoMigrate(&Order{}); err != nil {
 		return fmt.Errorf("create table: %w", err)
 	}
-	l, err := net.Listen("tcp", listen)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func wreck(t *testing.T, w *wrecker, dsn string) map[string][]line {
 	return lines
 }
 
-// wipes wipes locks for a while.
+// wipes takes locks away for a while.
 func wipes(w *wrecker, d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		w.wipe()
