@@ -11,7 +11,7 @@ import (
 
 // options are the settings that stand for themselves.
 var options = []option[Config]{
-	{ //nolint:gosec // an example has no password
+	{ //nolint:gosec // the password is an example
 		name: "amqp_url", value: "URL", env: "BELAY_AMQP_URL", secret: true, required: true, example: "amqp://monitor:...@127.0.0.1:5672/",
 		usage: []string{
 			"RabbitMQ to take events from, as amqp://user:password@host:port/vhost; required.",

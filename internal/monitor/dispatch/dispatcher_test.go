@@ -106,6 +106,7 @@ func (n *night) start() {
 		defer close(done)
 		_ = d.Run(ctx)
 	}()
+	synctest.Wait() // the first round is over before anything happens
 	n.stop = func() {
 		cancel()
 		<-done

@@ -137,7 +137,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		cfg.URL = "http://user:" + token + "@127.0.0.1:1" + path
 		err := newReceiver(t, cfg).Send(t.Context(), notification())
 		checkSecret(t, err, kind)
-		if !strings.Contains(err.Error(), "127.0.0.1:1") {
+		if !strings.Contains(err.Error(), "127.0.0.1:1") || strings.Contains(err.Error(), "Post ") {
 			t.Errorf("%s: %v does not say who is not reached", kind, err)
 		}
 	}
