@@ -27,7 +27,13 @@ func (c *call) acquire(ctx context.Context) error {
 	if c.remember > 0 {
 		opts = append(opts, lock.UnlessMarked())
 	}
-	lease, err := c.ask(waited, opts)
+	asked := waited
+	if g.cfg.OnUnavailable == DBOnly && c.wait <= 0 {
+		var cancel context.CancelFunc
+		asked, cancel = context.WithTimeout(ctx, hesitation)
+		defer cancel()
+	}
+	lease, err := c.ask(asked, opts)
 	if err == nil {
 		c.lease = lease
 		return nil
@@ -38,6 +44,11 @@ func (c *call) acquire(ctx context.Context) error {
 	}
 	return refusal
 }
+
+// hesitation is how long a Do under DBOnly that does not wait asks a lock which
+// does not answer, before it goes on without. The first to meet a dead node
+// would hold up its caller for as long as a failover may take.
+const hesitation = 250 * time.Millisecond
 
 func (c *call) ask(ctx context.Context, opts []lock.AcquireOption) (*lock.Lease, error) {
 	if c.wait <= 0 {

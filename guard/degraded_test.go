@@ -21,6 +21,7 @@ import (
 type flaky struct {
 	lock.Engine
 	down  [2]atomic.Bool
+	mute  atomic.Bool  // nothing is answered
 	asked atomic.Int64 // acquires
 }
 
@@ -44,6 +45,10 @@ func (f *flaky) Locate(_ context.Context, key string) lock.Place {
 
 func (f *flaky) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	f.asked.Add(1)
+	if f.mute.Load() {
+		<-ctx.Done()
+		return lock.Grant{}, lock.ErrNoAnswer
+	}
 	if err := f.err(h.Key); err != nil {
 		return lock.Grant{}, err
 	}
@@ -305,6 +310,21 @@ func TestUnavailableConfig(t *testing.T) {
 			if _, err := guard.New(e.db, locker, cfg); err == nil {
 				e.t.Errorf("New accepts %+v", cfg)
 			}
+		}
+	})
+}
+
+// TestDegradedWithoutAnswer: a lock that does not answer does not hold up a
+// caller who may go on without.
+func TestDegradedWithoutAnswer(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		engine.mute.Store(true)
+		wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		engine.mute.Store(false)
+		if n := e.count(&Order{}); n != 1 {
+			e.t.Errorf("%d rows, want 1", n)
 		}
 	})
 }

@@ -31,19 +31,17 @@ func (c *call) find(conflict *dbguard.Conflict) *finding {
 	}
 	// While nobody there answers, the question would only hold up the caller.
 	if f.locked && c.guard.outages.on(c.ctx, c.guard.locker, c.key) == nil {
-		f.relation, f.holder = c.holder(f.patience(c))
+		f.relation, f.holder = c.holder(c.patience())
 	}
 	f.verdict = f.judge(conflict)
 	return f
 }
 
 // patience is how long the lock may take to tell who has the key. Who goes on
-// without a lock that is out of reach does not wait for it either, where the
-// answer is for the report alone.
-func (f *finding) patience(c *call) time.Duration {
-	const forReport = 100 * time.Millisecond
-	if c.guard.cfg.OnUnavailable == DBOnly && f.judge(f.conflict) == overlap {
-		return min(forReport, c.guard.cfg.EndTimeout)
+// without a lock that is out of reach does not wait for it here either.
+func (c *call) patience() time.Duration {
+	if c.guard.cfg.OnUnavailable == DBOnly {
+		return min(hesitation, c.guard.cfg.EndTimeout)
 	}
 	return c.guard.cfg.EndTimeout
 }
