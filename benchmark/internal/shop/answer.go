@@ -7,6 +7,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
 )
 
 // A Result is what became of a request.
@@ -16,7 +17,7 @@ type Result string
 const (
 	Done        Result = "done"
 	SoldOut     Result = "sold_out"    // nothing left to sell
-	Busy        Result = "busy"        // first layer: another caller has the lock
+	Busy        Result = "busy"        // first layer: another caller has the lock, or Redis remembers that it is done
 	Duplicate   Result = "duplicate"   // second layer: the database has the row already
 	Intercepted Result = "intercepted" // second layer: a lock failed, the database refused
 	Failed      Result = "error"
@@ -46,7 +47,7 @@ func judge(err error) Answer {
 		return Answer{Result: Done}
 	case errors.Is(err, ErrSoldOut):
 		return Answer{Result: SoldOut}
-	case errors.Is(err, guard.ErrBusy), errors.Is(err, errBusy):
+	case errors.Is(err, guard.ErrBusy), errors.Is(err, errBusy), errors.Is(err, lock.ErrMarked):
 		return Answer{Result: Busy}
 	case errors.Is(err, guard.ErrIntercepted), errors.Is(err, guard.ErrLost):
 		return Answer{Result: Intercepted}

@@ -17,19 +17,22 @@ const (
 	RedisLock   Method = "redis-lock"   // SET NX PX, compare and delete
 	Belay       Method = "belay"        // both layers, fail fast
 	BelayNoGate Method = "belay-nogate" // the same without the local gate
+	BelayMarked Method = "belay-marked" // the same with guard.Remember: repeats are refused by Redis alone
 	BelayStock  Method = "belay-stock"  // an update under the item's key, waiting
 )
 
 // Methods returns all methods in the order of the paper.
 func Methods() []Method {
-	return []Method{Pessimistic, Optimistic, UniqueIndex, RedisLock, Belay, BelayNoGate, BelayStock}
+	return []Method{Pessimistic, Optimistic, UniqueIndex, RedisLock, Belay, BelayNoGate, BelayMarked, BelayStock}
 }
 
 // Sells tells whether m sells stock; the others insert orders.
 func (m Method) Sells() bool { return m == Pessimistic || m == Optimistic || m == BelayStock }
 
 // Guarded tells whether m is Belay.
-func (m Method) Guarded() bool { return m == Belay || m == BelayNoGate || m == BelayStock }
+func (m Method) Guarded() bool {
+	return m == Belay || m == BelayNoGate || m == BelayMarked || m == BelayStock
+}
 
 // Parameter is the name of the request parameter that m works on.
 func (m Method) Parameter() string {

@@ -168,7 +168,10 @@ func (s *Service) Do(ctx context.Context, m Method, value string, hold bool) Ans
 	return judge(s.order(ctx, m, value, hold))
 }
 
-const waitLimit = time.Minute
+const (
+	waitLimit  = time.Minute
+	remembered = 10 * time.Minute
+)
 
 func (s *Service) sell(ctx context.Context, m Method, item int64) error {
 	switch m {
@@ -189,6 +192,8 @@ func (s *Service) order(ctx context.Context, m Method, no string, hold bool) err
 		return underRedisLock(ctx, s.redis, m.Key(no), func() error { return insertOrder(ctx, s.plain, o) })
 	case BelayNoGate:
 		return s.gates.do(ctx, m.Key(no), guard.Insert(o))
+	case BelayMarked:
+		return s.guard.Do(ctx, m.Key(no), guard.Insert(o), guard.Remember(remembered))
 	}
 	op := guard.Insert(o)
 	if hold {

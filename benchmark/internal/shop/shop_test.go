@@ -14,7 +14,7 @@ import (
 )
 
 func TestParseMethods(t *testing.T) {
-	for list, want := range map[string]int{"": 7, "belay": 1, "belay, redis-lock": 2} {
+	for list, want := range map[string]int{"": 8, "belay": 1, "belay, redis-lock": 2} {
 		if got, err := ParseMethods(list); err != nil || len(got) != want {
 			t.Errorf("%q: %v, %v; want %d methods", list, got, err, want)
 		}
