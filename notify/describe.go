@@ -13,7 +13,7 @@ import (
 func Describe(e Event) string {
 	var b strings.Builder
 	b.WriteString(what(e))
-	if e.Count > 1 {
+	if e.Count > 1 && !endsOutage(e) {
 		b.WriteString(" This happened " + strconv.Itoa(e.Count) + " times in a burst.")
 	}
 	if s := whose(e); s != "" {
@@ -36,14 +36,32 @@ func what(e Event) string {
 		return "Nobody knows whether the work of " + who + " under " + key + row(e) +
 			" was committed: the database did not answer the COMMIT" + at + "."
 	case Degraded:
-		s := who + " began, or ceased, to work without the lock" + at + " because it could not be asked"
-		if e.Key != "" {
-			s += ", first on " + key
-		}
-		return s + "; without it only the database guards the data."
+		return degraded(e, who, at)
 	}
 	return "An event of unknown verdict " + quote(string(e.Verdict)) + " came from " + who + " for " + key + at + "."
 }
+
+// degraded tells of the begin or the end of an outage.
+func degraded(e Event, who, at string) string {
+	first := ""
+	if e.Key != "" {
+		first = ", first on key " + quote(e.Key)
+	}
+	n := strconv.Itoa(e.Count)
+	switch {
+	case !endsOutage(e):
+		return who + " began to work without the lock" + at + " because it could not be asked" + first +
+			"; until it can, only the database guards the data."
+	case e.Outcome == Committed:
+		return who + " can ask the lock again, noticed" + at + "; without it, guarded by the database alone" + first +
+			", operations committed: " + n + "."
+	}
+	return who + " can ask the lock again, noticed" + at + "; without it" + first +
+		", operations tried: " + n + ", none of which was committed."
+}
+
+// endsOutage reports whether the event says that the lock can be asked again.
+func endsOutage(e Event) bool { return e.Verdict == Degraded && e.Outcome != Unknown }
 
 // whose is the second sentence: whose lock it was, where it was kept, and who
 // had it at the conflict.

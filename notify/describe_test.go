@@ -27,8 +27,8 @@ func TestDescribe(t *testing.T) {
 		"unknown_commit": `Nobody knows whether the work of orders (instance orders-7d9f/1) under key "order:2026-0042" on table orders (shop_id, no) was committed: ` +
 			`the database did not answer the COMMIT at 2026-11-21 09:30:07.250 UTC. The lock of owner 9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1 (token 1838339483648000000) ` +
 			`was granted at 2026-11-21 09:30:02.000 UTC for 30s, kept on 10.0.0.11:6379 (slot 8461).`,
-		"degraded": `orders (instance orders-7d9f/1) began, or ceased, to work without the lock at 2026-11-21 09:30:07.250 UTC because it could not be asked, ` +
-			`first on key "order:2026-0042"; without it only the database guards the data. This happened 12 times in a burst. ` +
+		"degraded": `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
+			`without it, guarded by the database alone, first on key "order:2026-0042", operations committed: 12. ` +
 			`The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,6 +36,22 @@ func TestDescribe(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// TestDescribeOutage: its begin and its two ends are told apart.
+func TestDescribeOutage(t *testing.T) {
+	for outcome, want := range map[notify.Outcome]string{
+		notify.Unknown: `orders (instance orders-7d9f/1) began to work without the lock at 2026-11-21 09:30:07.250 UTC because it could not be asked, ` +
+			`first on key "order:2026-0042"; until it can, only the database guards the data. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
+		notify.RolledBack: `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
+			`without it, first on key "order:2026-0042", operations tried: 1, none of which was committed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
+	} {
+		event := examples()["degraded"]
+		event.Outcome, event.Count = outcome, 1
+		if got := notify.Describe(event); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
 	}
 }
 

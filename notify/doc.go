@@ -22,7 +22,8 @@
 //	place               {node, slot}: where the lock was kept; slot -1 = none
 //	holder_at_conflict  self, other, none, unknown
 //	holder_owner        the owner id of another holder
-//	count               how many like failures the event stands for
+//	count               how many like failures the event stands for; at the end
+//	                    of an outage, of how many operations the outcome tells
 //	trace_id            W3C trace id
 //	library             version of the library that built the event
 //

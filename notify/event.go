@@ -18,8 +18,11 @@ const (
 	Lost Verdict = "lost"
 	// UnknownCommit: the outcome of a COMMIT could not be found out.
 	UnknownCommit Verdict = "unknown_commit"
-	// Degraded: operations began, or ceased, to run without the lock because
-	// it could not be asked.
+	// Degraded: operations run without the lock because it can't be asked. Two
+	// events report an outage: its begin, with the Outcome Unknown and the Count
+	// 1, and its end. The end's Count is of operations: of those that were
+	// committed, with the Outcome Committed, or, with the Outcome RolledBack, of
+	// those that ran if none was.
 	Degraded Verdict = "degraded"
 )
 
@@ -93,7 +96,7 @@ type Event struct {
 	HolderAtConflict Relation      // empty where there was no conflict
 	HolderOwner      string        // the owner id then, when it is another's
 
-	Count   int    // how many like failures this event stands for, at least 1
+	Count   int    // how many like failures this event stands for, at least 1; see Degraded
 	TraceID string // W3C trace id; empty if none
 	Library string // version of the library that built the event
 

@@ -32,7 +32,11 @@ func describe(ev notify.Event) string {
 		fmt.Fprintf(&b, "the database did not answer the COMMIT of key %s, so nobody knows whether it took effect; that the lock failed is not known", quote(ev.Key))
 		return b.String()
 	case notify.Degraded:
-		fmt.Fprintf(&b, "%s began, or ceased, to work without the lock, since Redis could not be asked", quote(ev.Service))
+		if ev.Outcome == notify.Unknown {
+			fmt.Fprintf(&b, "%s began to work without the lock, since Redis could not be asked", quote(ev.Service))
+		} else {
+			fmt.Fprintf(&b, "%s can ask Redis for the lock again; it had worked without", quote(ev.Service))
+		}
 		return b.String()
 	case notify.Overlap:
 		fmt.Fprintf(&b, "two callers wrote under key %s at once, and the database refused this one", quote(ev.Key))
