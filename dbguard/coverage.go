@@ -73,16 +73,21 @@ func (t *Tx) mayHaveHit(w write, covered map[*protectedRow]bool) bool {
 func (t *Tx) wrote(r *protectedRow, kind Kind) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.writes, func(w write) bool {
-		if slices.Contains(w.rows, r) {
-			return w.how != upsert || kind == Stale // an upsert may have left it alone
-		}
-		switch w.how {
-		case raw:
-			return w.table == "" || sameTable(w.table, r.table)
-		case upsert, blind:
-			return kind == Stale && len(w.rows) == 0 && sameTable(w.table, r.table)
-		}
-		return false
-	})
+	return slices.ContainsFunc(t.writes, func(w write) bool { return w.mayHaveWritten(r, kind) })
+}
+
+// mayHaveWritten reports whether the write has changed a row, or may have, as to
+// a conflict of this kind.
+func (w *write) mayHaveWritten(r *protectedRow, kind Kind) bool {
+	if slices.Contains(w.rows, r) {
+		return w.how != upsert || kind == Stale // an upsert may have left it alone
+	}
+	switch w.how {
+	case raw:
+		return w.table == "" || sameTable(w.table, r.table)
+	case upsert, blind:
+		return kind == Stale && len(w.rows) == 0 && sameTable(w.table, r.table)
+	case plain, versioned:
+	}
+	return false
 }

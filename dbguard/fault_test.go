@@ -46,6 +46,20 @@ func TestUnknownCommit(t *testing.T) {
 	insert := func(tx *gorm.DB) error { return tx.Create(&Order{No: "a", Shop: "s"}).Error }
 	update := func(tx *gorm.DB) error { return tx.Model(&Stock{ID: 1, Version: 1}).Update("left", 4).Error }
 	remove := func(tx *gorm.DB) error { return tx.Delete(&Stock{ID: 1, Version: 1}).Error }
+	then := func(fs ...func(*gorm.DB) error) func(*gorm.DB) error {
+		return func(tx *gorm.DB) error {
+			for _, f := range fs {
+				if err := f(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	again := func(tx *gorm.DB) error { return tx.Create(&Stock{ID: 1, Left: 5}).Error }
+	brew := func(tx *gorm.DB) error { return tx.Create(&Stock{ID: 2, Left: 5}).Error }
+	stir := func(tx *gorm.DB) error { return tx.Model(&Stock{ID: 2, Version: 1}).Update("left", 4).Error }
+	updateAgain := func(tx *gorm.DB) error { return tx.Model(&Stock{ID: 1, Version: 2}).Update("left", 3).Error }
 	for _, tt := range []struct {
 		name  string
 		cut   func(*testdb.Link) *atomic.Bool
@@ -68,6 +82,15 @@ func TestUnknownCommit(t *testing.T) {
 		{"delete, cut after", after, remove, nothing, dbguard.Committed},
 		{"nothing written", before, func(tx *gorm.DB) error { return tx.Find(&[]Order{}).Error }, nothing, dbguard.Committed},
 		{"nothing protected", after, func(tx *gorm.DB) error { return tx.Create(&Order{No: "b"}).Error }, nothing, dbguard.Unresolved},
+		{"inserted and deleted, cut before", before, then(insert, func(tx *gorm.DB) error {
+			return tx.Where("1 = 1").Delete(&Order{No: "a"}).Error
+		}), nothing, dbguard.Unresolved},
+		{"deleted and inserted, cut before", before, then(remove, again), nothing, dbguard.Unresolved},
+		{"inserted and updated, cut before", before, then(brew, stir), nothing, dbguard.NotCommitted},
+		{"inserted and updated, cut after", after, then(brew, stir), nothing, dbguard.Committed},
+		{"updated twice, cut before", before, then(update, updateAgain), nothing, dbguard.NotCommitted},
+		{"updated twice, cut after", after, then(update, updateAgain), nothing, dbguard.Committed},
+		{"updated twice, another's instead", before, then(update, updateAgain), func(db *gorm.DB) error { return db.Model(&Stock{ID: 1}).Update("left", 3).Error }, dbguard.Unresolved},
 		{"undone to a savepoint", after, func(tx *gorm.DB) error {
 			_ = tx.Transaction(func(tx *gorm.DB) error { _ = insert(tx); return errUndo })
 			return update(tx)
@@ -79,6 +102,7 @@ func TestUnknownCommit(t *testing.T) {
 				tx := begin(t, db, dbguard.Options{})
 				wantNil(t, tx.Protect(&Order{No: "a"}))
 				wantNil(t, tx.Protect(&Stock{ID: 1}))
+				wantNil(t, tx.Protect(&Stock{ID: 2}))
 				wantNil(t, tt.write(tx.DB()))
 				undone := false
 				tx.OnRollback(func() { undone = true })

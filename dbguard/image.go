@@ -2,6 +2,7 @@ package dbguard
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -16,6 +17,8 @@ type image struct {
 	key      []any // primary key
 	inserted bool
 	deleted  bool
+	vague    bool    // it may be as it was before, or nobody knows how it is
+	from     Version // before the transaction
 	version  Version // 0 = the row has none
 	columns  []column
 }
@@ -59,7 +62,7 @@ func imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion, rows []*prot
 			if !r.in(stmt, loaded.model) {
 				continue
 			}
-			img := image{row: r, key: keyOf(stmt, loaded.model), deleted: !updated, version: loaded.version + 1}
+			img := image{row: r, key: keyOf(stmt, loaded.model), deleted: !updated, from: loaded.version, version: loaded.version + 1}
 			for _, a := range set {
 				if f := stmt.Schema.LookUpField(a.Column.Name); f != nil && f != expected.field {
 					img.add(f, a.Value)
@@ -68,6 +71,35 @@ func imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion, rows []*prot
 			images = append(images, img)
 		}
 	}
+	return images
+}
+
+// imagesOf returns what the writes of a transaction, one after the other, have
+// made of rows, as far as that can be recognised.
+func imagesOf(writes []write) (images []image) {
+	for _, w := range writes {
+		for i := range images {
+			if len(w.images) == 0 && w.mayHaveWritten(images[i].row, Stale) {
+				images[i].vague = true
+			}
+		}
+		for _, img := range w.images {
+			images = latest(images, img)
+		}
+	}
+	return slices.DeleteFunc(images, func(i image) bool { return i.vague })
+}
+
+// latest adds an image in place of an earlier one of the same row.
+func latest(images []image, img image) []image {
+	i := slices.IndexFunc(images, func(earlier image) bool { return earlier.row == img.row })
+	if i < 0 {
+		return append(images, img)
+	}
+	earlier := images[i]
+	img.vague = earlier.vague || earlier.inserted && img.deleted || earlier.deleted
+	img.from, img.inserted = earlier.from, img.inserted || earlier.inserted
+	images[i] = img
 	return images
 }
 

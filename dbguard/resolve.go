@@ -75,12 +75,7 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	if len(writes) == 0 {
 		return Committed, nil // it has changed nothing
 	}
-	var images []image
-	for _, w := range writes {
-		for _, img := range w.images {
-			images = latest(images, img)
-		}
-	}
+	images := imagesOf(writes)
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
@@ -121,17 +116,6 @@ type primary struct{ *sql.DB }
 
 func (primary) Commit() error   { return sql.ErrTxDone }
 func (primary) Rollback() error { return sql.ErrTxDone }
-
-// latest adds an image in place of an earlier one of the same row.
-func latest(images []image, img image) []image {
-	for i := range images {
-		if images[i].row == img.row {
-			images[i] = img
-			return images
-		}
-	}
-	return append(images, img)
-}
 
 // killSession ends what may still be under way. If it can't, the read waits for
 // it.
@@ -183,7 +167,7 @@ func (i image) compare(ctx context.Context, row reflect.Value) Outcome {
 	}
 	if f := versionOf(s); f != nil && i.version != 0 && !i.inserted {
 		switch version := versionIn(ctx, f, row); {
-		case version == i.version-1:
+		case version == i.from:
 			return NotCommitted
 		case version != i.version || i.deleted:
 			return Unresolved
