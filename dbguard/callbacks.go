@@ -2,8 +2,12 @@ package dbguard
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
 )
 
 // beforeInsert looks at the rows that gorm is about to insert: which of them the
@@ -171,11 +175,11 @@ func loaded(db *gorm.DB) {
 	if t == nil || s == nil || db.DryRun || db.Statement.Context.Value(judgingKey{}) != nil {
 		return
 	}
-	if db.Error != nil {
+	if db.Error != nil || db.RowsAffected == 0 {
 		return
 	}
 	field := versionOf(s)
-	if field == nil {
+	if field == nil || !selects(db.Statement, field) {
 		return
 	}
 	if err := t.claimLoaded(db.Statement); err != nil {
@@ -199,5 +203,18 @@ func loaded(db *gorm.DB) {
 		c.Evidence = Evidence{Protected: true, Found: true, Contradicts: true, Version: first.version, FoundVersion: version}
 		t.keep(c)
 		db.Error = c
+	})
+}
+
+// selects reports whether a query is known to have read a column. What it has
+// not read may stand in the struct all the same, from before.
+func selects(stmt *gorm.Statement, f *schema.Field) bool {
+	what, ok := stmt.Clauses["SELECT"].Expression.(clause.Select)
+	if !ok || what.Expression != nil {
+		return false
+	}
+	return len(what.Columns) == 0 || slices.ContainsFunc(what.Columns, func(c clause.Column) bool {
+		name := bareName(c.Name)
+		return c.Alias == "" && (name == "*" || name == strings.ToLower(f.DBName))
 	})
 }
