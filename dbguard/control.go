@@ -10,8 +10,8 @@ import (
 // the words of each statement, past comments and strings.
 func admissible(statements []statement) error {
 	for _, st := range statements {
-		if words := st.words(); controls(words) {
-			return fmt.Errorf("%w: %s", ErrTxControl, words[0])
+		if st.controls() {
+			return fmt.Errorf("%w: %s", ErrTxControl, st.words()[0])
 		}
 	}
 	return nil
@@ -29,9 +29,10 @@ func (d dialect) statements(query string) (all []statement) {
 	}
 }
 
-// controls reports whether a statement with these upper-case words begins, ends
-// or implicitly commits a transaction.
-func controls(words []string) bool {
+// controls reports whether a statement begins, ends or implicitly commits a
+// transaction.
+func (st statement) controls() bool {
+	words := st.words()
 	switch rest := words[1:]; words[0] {
 	case "BEGIN", "START", "COMMIT", "END", "ABORT", "XA",
 		"ALTER", "TRUNCATE", "RENAME", "GRANT", "REVOKE",
@@ -46,8 +47,7 @@ func controls(words []string) bool {
 	case "ROLLBACK":
 		return !slices.Contains(rest, "TO")
 	case "SET":
-		return slices.Contains(rest, "AUTOCOMMIT") || slices.Contains(rest, "@@AUTOCOMMIT") ||
-			len(rest) > 0 && rest[0] == "PASSWORD"
+		return slices.ContainsFunc(st, token.setsAutocommit) || len(rest) > 0 && rest[0] == "PASSWORD"
 	case "PREPARE":
 		return slices.Contains(rest, "TRANSACTION")
 	case "LOAD":
@@ -65,6 +65,20 @@ type token struct {
 
 // statement is the beginning of an SQL statement.
 type statement []token
+
+// modifies reports whether a word begins a statement that modifies rows.
+func modifies(word string) bool {
+	switch word {
+	case "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE":
+		return true
+	}
+	return false
+}
+
+// setsAutocommit: a variable's name may be quoted, too.
+func (t token) setsAutocommit() bool {
+	return strings.EqualFold(t.text, "AUTOCOMMIT") || t.text == "@@AUTOCOMMIT"
+}
 
 // words returns what is not quoted.
 func (st statement) words() (words []string) {
@@ -84,7 +98,13 @@ type scanner struct {
 	backslash bool // escapes inside strings
 }
 
-const maxWords = 64 // of a statement; what controls asks for stands before
+// maxWords is how many words of a statement are kept, and those behind that may
+// tell what it does.
+const maxWords = 64
+
+func telling(word string) bool {
+	return modifies(word) || token{text: word}.setsAutocommit()
+}
 
 // statement returns the first tokens of the next statement that has any words.
 func (s *scanner) statement() (st statement) {
@@ -103,8 +123,8 @@ func (s *scanner) statement() (st statement) {
 			}
 		case s.skipComment():
 		case isWordByte(c):
-			if word := s.word(); words < maxWords {
-				st = append(st, token{text: strings.ToUpper(word)})
+			if word := strings.ToUpper(s.word()); words < maxWords || telling(word) {
+				st = append(st, token{text: word})
 				words++
 			}
 		default:

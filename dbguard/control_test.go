@@ -24,11 +24,11 @@ var (
 		"SELECT 'it''s'; COMMIT", `SELECT '\\'; COMMIT`, "SELECT 1--1; COMMIT", "BEGIN", "START TRANSACTION",
 		"ROLLBACK", "ROLLBACK AND CHAIN", "ROLLBACK; SELECT 1 TO", "END", "XA START 'x'",
 		"SET autocommit = 0", "SET @a = 1, autocommit=1", "SET @@autocommit=1", "SET SESSION autocommit=1",
-		"SET @@session.autocommit = 1", "SET PASSWORD = 'x'", "CREATE TABLE t (a int)", "CREATE INDEX i ON t (a)",
+		"SET @@session.autocommit = 1", "SET `autocommit` = 0", "SET @@`Autocommit` = 0", "SET PASSWORD = 'x'", "CREATE TABLE t (a int)", "CREATE INDEX i ON t (a)",
 		"DROP TABLE t", "DROP", "ALTER TABLE t ADD b int", "TRUNCATE t", "CREATE TABLE temp (a int)", "DROP TABLE temp",
 		"CREATE TABLE IF NOT EXISTS temporary (a int)", "CREATE OR REPLACE TABLE temp (a int)", "RENAME TABLE a TO b", "LOCK TABLES t WRITE",
 		"UNLOCK TABLES", "GRANT ALL ON x TO y", "ANALYZE TABLE t", "LOAD INDEX INTO CACHE t", "PREPARE TRANSACTION 'x'",
-		"VACUUM", "ATTACH 'x' AS y",
+		"SET @a = 1" + strings.Repeat(", @a = b", 100) + ", autocommit = 1", "VACUUM", "ATTACH 'x' AS y",
 	}
 )
 

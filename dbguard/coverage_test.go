@@ -52,9 +52,10 @@ func TestCoverage(t *testing.T) {
 		return tx.Model(&Stock{}).Where("id = ? AND "+left(tx)+" > 0", 1).Update("left", gorm.Expr(left(tx)+" - 1")).Error
 	}
 	spelling := map[string][]string{ // what not every database can read
-		"raw with a schema":    {"sqlite"},
-		"raw, who knows where": {"sqlite", "postgres"},
-		"insert ignore":        {"sqlite", "mysql"},
+		"raw with a schema":      {"sqlite"},
+		"raw, who knows where":   {"sqlite", "postgres"},
+		"raw, behind many words": {"sqlite"},
+		"insert ignore":          {"sqlite", "mysql"},
 	}
 	cases := []struct {
 		name      string
@@ -93,6 +94,7 @@ func TestCoverage(t *testing.T) {
 		{"raw elsewhere", both(create, raw("INSERT INTO /* a `comment` */ logs (text) VALUES ('x; UPDATE stocks')")), true, true, []string{"logs"}},
 		{"raw with a schema", both(create, raw("DELETE FROM main.stocks WHERE id = 2")), true, false, []string{"main.stocks"}},
 		{"raw, who knows where", both(create, raw("WITH x AS (SELECT 2 AS id) DELETE FROM stocks WHERE id IN (SELECT id FROM x)")), true, false, []string{"?"}},
+		{"raw, behind many words", both(create, raw("WITH x AS (SELECT "+strings.Repeat("1 + ", 10)+"2 AS id WHERE 1"+strings.Repeat(" AND NOT NULL IS NOT NULL", 20)+" OR 1 = 1) DELETE FROM stocks WHERE id IN (SELECT id FROM x)")), true, false, []string{"?"}},
 		{"own raw write before the versioned one", both(raw("UPDATE stocks SET `left` = 1 WHERE id = 1"), update), true, true, []string{"stocks"}},
 		{"undone", undone(create), false, false, nil},
 		{"the covering one undone", both(blind, undone(create)), true, false, []string{"stocks"}},

@@ -110,9 +110,7 @@ func (st statement) writes() (table string, ok bool) {
 	case "LOAD", "CALL", "DO", "EXECUTE", "MERGE", "COPY", "HANDLER":
 		return "", true
 	case "WITH", "EXPLAIN":
-		return "", slices.ContainsFunc(words, func(w string) bool {
-			return w == "INSERT" || w == "UPDATE" || w == "DELETE" || w == "REPLACE" || w == "MERGE"
-		})
+		return "", slices.ContainsFunc(words, modifies)
 	}
 	return "", false
 }
