@@ -13,8 +13,8 @@ const pluginName = "belay:dbguard"
 
 // plugin is what Install adds to a gorm.DB.
 type plugin struct {
-	indexes    sync.Map // table name → [][]string, the columns of its unique indexes
-	digits     sync.Map // table name → map[string]int, the digits of its times
+	indexes    sync.Map // table name → []uniqueIndex
+	digits     sync.Map // table name → map[string]int, the digits of its times by column
 	templates  sync.Map // model type → *template
 	tables     sync.Map // lower-case names of the tables that a template is for
 	sessions   sessions

@@ -1,6 +1,7 @@
 package dbguard_test
 
 import (
+	"database/sql"
 	"testing"
 	"time"
 
@@ -29,6 +30,86 @@ func TestTimesInKeys(t *testing.T) {
 			if tx.Rollback(); !repeat(c) {
 				t.Errorf("%s: conflict is %+v with evidence %+v, want a repeat", name, c, evidence(c))
 			}
+		}
+	})
+}
+
+type Booking struct {
+	ID   uint
+	Day  time.Time `gorm:"type:date;uniqueIndex:one"`
+	Room int       `gorm:"uniqueIndex:one"`
+	Note string    `gorm:"size:16"`
+}
+
+// TestDatesInKeys: of a time that is put into a DATE, the server keeps the day.
+func TestDatesInKeys(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&Booking{}))
+		for i, at := range []time.Time{
+			time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+			time.Date(2026, 1, 2, 13, 4, 5, 123456789, time.UTC),
+			time.Date(2026, 1, 2, 23, 59, 59, 600000000, time.UTC),
+			time.Date(2026, 1, 2, 23, 30, 0, 0, time.FixedZone("west", -3600)), // another day in UTC
+		} {
+			room := i + 1
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.ProtectNew(&Booking{Day: at, Room: room}))
+			wantNil(t, tx.DB().Create(&Booking{Day: at, Room: room}).Error)
+			if c := tx.Coverage(); !c.Covered {
+				t.Errorf("%v: coverage is %+v", at, c)
+			}
+			wantNil(t, tx.Commit())
+
+			tx = begin(t, db, dbguard.Options{})
+			wantNil(t, tx.Protect(&Booking{Day: at, Room: room}))
+			wantIs(t, tx.DB().Create(&Booking{Day: at, Room: room}).Error, gorm.ErrDuplicatedKey)
+			c := tx.Conflict()
+			if tx.Rollback(); !repeat(c) {
+				t.Errorf("%v: conflict is %+v with evidence %+v, want a repeat", at, c, evidence(c))
+			}
+		}
+	})
+}
+
+type Voucher struct {
+	ID   uint
+	Code *string `gorm:"size:32;uniqueIndex"`
+}
+
+// BeforeCreate takes the code away from some.
+func (v *Voucher) BeforeCreate(*gorm.DB) error {
+	if v.Code != nil && *v.Code == "none" {
+		v.Code = nil
+	}
+	return nil
+}
+
+type Place struct {
+	ID   uint
+	Seat sql.NullString `gorm:"size:32;uniqueIndex"`
+}
+
+// TestKeyMadeNull: a row with NULL in its key is kept apart from no other, so it
+// can't be protected, whatever it was called before.
+func TestKeyMadeNull(t *testing.T) {
+	code := func(s string) *string { return &s }
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&Voucher{}, &Place{}))
+		for range 2 {
+			tx := begin(t, db, dbguard.Options{})
+			v := &Voucher{Code: code("none")}
+			wantNil(t, tx.ProtectNew(v))
+			wantIs(t, tx.DB().Create(v).Error, dbguard.ErrUnprotectable)
+			wantIs(t, tx.ProtectNew(v), dbguard.ErrUnprotectable)
+			wantIs(t, tx.ProtectNew(&Place{Seat: sql.NullString{String: "a"}}), dbguard.ErrUnprotectable)
+			wantIs(t, tx.Protect(&Place{Seat: sql.NullString{String: "a"}}), dbguard.ErrUnprotectable)
+			if c := tx.Coverage(); c.Covered {
+				t.Errorf("coverage is %+v, want none", c)
+			}
+			v = &Voucher{Code: code("some")}
+			wantNil(t, tx.ProtectNew(v))
+			wantNil(t, tx.DB().Create(v).Error)
+			tx.Rollback()
 		}
 	})
 }

@@ -94,10 +94,14 @@ func eachMap(s *schema.Schema, dest reflect.Value, f func(value func(column stri
 	}
 }
 
-// is reports whether a row with the given values is the row.
+// is reports whether a row with the given values is the row. With NULL in its
+// key it is none in particular.
 func (r *protectedRow) is(value func(column string) any) bool {
 	for i, f := range r.fields {
 		v := value(f.DBName)
+		if isNull(v) {
+			return false
+		}
 		if !equal(v, r.values[i]) && (r.stored == nil || !equal(v, r.stored[i])) {
 			return false
 		}
@@ -109,6 +113,10 @@ func (r *protectedRow) is(value func(column string) any) bool {
 // declare it differently.
 func equal(a, b any) bool {
 	a, b = indirect(a), indirect(b)
+	if d, ok := b.(day); ok {
+		x, ok := a.(time.Time)
+		return ok && d.is(x)
+	}
 	if x, ok := a.(time.Time); ok {
 		y, ok := b.(time.Time)
 		return ok && x.Equal(y)

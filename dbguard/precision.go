@@ -7,14 +7,19 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 )
 
-const precisions = `SELECT column_name AS name, datetime_precision AS digits FROM information_schema.columns
-	WHERE table_name = @name AND datetime_precision IS NOT NULL AND table_schema = COALESCE(NULLIF(@schema, ''), `
+const precisions = `SELECT column_name AS name, COALESCE(datetime_precision, 0) AS digits, data_type AS kind
+	FROM information_schema.columns WHERE table_name = @name AND (datetime_precision IS NOT NULL OR data_type = 'date')
+	AND table_schema = COALESCE(NULLIF(@schema, ''), `
+
+// wholeDay stands for the digits of a DATE.
+const wholeDay = -1
 
 // roundTimes finds out how the database stores the times in a row's key: with
-// the digits that their columns have, cut off on MariaDB and else rounded. By
-// others it would not be found again.
+// the digits that their columns have, cut off on MariaDB and else rounded, or as
+// days. By others it would not be found again.
 func (t *Tx) roundTimes(r *protectedRow) error {
 	r.stored = nil
 	for i, v := range r.values {
@@ -30,10 +35,12 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 			r.stored = append([]any(nil), r.values...)
 		}
 		unit := time.Second
-		for range digits {
+		for range max(0, digits) {
 			unit /= 10
 		}
 		switch {
+		case digits == wholeDay:
+			r.stored[i] = day{at}
 		case t.conn.session.mariaDB:
 			r.stored[i] = at.Truncate(unit)
 		case t.dialect.name == "postgres": // its driver sends no more than microseconds
@@ -45,7 +52,23 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 	return nil
 }
 
-// digits returns how many digits of a second a column has.
+// day is a time in a DATE column. Which day it is the server tells: that depends
+// on the driver's time zone, and on how the server rounds.
+type day struct{ time.Time }
+
+// Build implements clause.Expression.
+func (d day) Build(b clause.Builder) {
+	_, _ = b.WriteString("CAST(")
+	b.AddVar(b, d.Time)
+	_, _ = b.WriteString(" AS DATE)")
+}
+
+// is reports whether a time that was read from the column is that day.
+func (d day) is(t time.Time) bool {
+	return t.Format(time.DateOnly) == d.In(t.Location()).Format(time.DateOnly)
+}
+
+// digits returns how many digits of a second a column has, or wholeDay.
 func (t *Tx) digits(table, column string) (int, error) {
 	known, ok := t.plugin.digits.Load(table)
 	if !ok {
@@ -69,6 +92,7 @@ func (t *Tx) readDigits(ctx context.Context, table string) (map[string]int, erro
 	var rows []struct {
 		Name   string
 		Digits int
+		Kind   string
 	}
 	s := t.db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true})
 	if err := s.Raw(precisions+current, nameOf(table)).Scan(&rows).Error; err != nil {
@@ -76,6 +100,9 @@ func (t *Tx) readDigits(ctx context.Context, table string) (map[string]int, erro
 	}
 	digits := make(map[string]int, len(rows))
 	for _, r := range rows {
+		if strings.EqualFold(r.Kind, "date") {
+			r.Digits = wholeDay
+		}
 		digits[strings.ToLower(r.Name)] = r.Digits
 	}
 	return digits, nil

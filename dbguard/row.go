@@ -133,16 +133,27 @@ func (t *Tx) protect(r *protectedRow) error {
 	if known {
 		return nil
 	}
-	if err := t.roundTimes(r); err != nil {
-		return err
-	}
-	if err := t.lookBefore(r); err != nil {
+	if err := t.ready(r); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.protected = append(t.protected, r)
 	return nil
+}
+
+// ready makes sure that a row with new values can be told from others, and found
+// again.
+func (t *Tx) ready(r *protectedRow) error {
+	for i, v := range r.values {
+		if isNull(v) {
+			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", ErrUnprotectable, r.table, r.fields[i].DBName)
+		}
+	}
+	if err := t.roundTimes(r); err != nil {
+		return err
+	}
+	return t.lookBefore(r)
 }
 
 // take gives the row its values.
@@ -175,10 +186,7 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 	})
 	t.mu.Unlock()
 	for _, r := range altered {
-		if err := t.roundTimes(r); err != nil {
-			return err
-		}
-		if err := t.lookBefore(r); err != nil {
+		if err := t.ready(r); err != nil {
 			return err
 		}
 	}
