@@ -40,7 +40,7 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 		}
 		switch {
 		case digits == wholeDay:
-			r.stored[i] = day{at}
+			r.stored[i] = day{at, t.dialect.name == "mysql"}
 		case t.conn.session.mariaDB:
 			r.stored[i] = at.Truncate(unit)
 		case t.dialect.name == "postgres": // its driver sends no more than microseconds
@@ -54,13 +54,21 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 
 // day is a time in a DATE column. Which day it is the server tells: that depends
 // on the driver's time zone, and on how the server rounds.
-type day struct{ time.Time }
+type day struct {
+	time.Time
+	mysql bool
+}
 
-// Build implements clause.Expression.
+// Build implements clause.Expression. MySQL rounds a time that it stores to the
+// second first, but not one that it casts.
 func (d day) Build(b clause.Builder) {
-	_, _ = b.WriteString("CAST(")
+	before, behind := "CAST(", " AS DATE)"
+	if d.mysql {
+		before, behind = "CAST(CAST(", " AS DATETIME) AS DATE)"
+	}
+	_, _ = b.WriteString(before)
 	b.AddVar(b, d.Time)
-	_, _ = b.WriteString(" AS DATE)")
+	_, _ = b.WriteString(behind)
 }
 
 // is reports whether a time that was read from the column is that day.

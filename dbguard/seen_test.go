@@ -14,7 +14,7 @@ func TestWhatWasNotReadProvesNothing(t *testing.T) {
 	for name, query := range map[string]func(tx *gorm.DB, s *Stock) error{
 		"no row found":      func(tx *gorm.DB, s *Stock) error { return tx.Find(s, left(tx)+" > 100").Error },
 		"other columns":     func(tx *gorm.DB, s *Stock) error { return tx.Select("left").Take(s, 1).Error },
-		"an expression":     func(tx *gorm.DB, s *Stock) error { return tx.Select("? AS "+left(tx), 7).Take(s, 1).Error },
+		"an expression":     func(tx *gorm.DB, s *Stock) error { return tx.Select("? AS "+left(tx), "7").Take(s, 1).Error },
 		"all but a version": func(tx *gorm.DB, s *Stock) error { return tx.Omit("version").Take(s, 1).Error },
 	} {
 		t.Run(name, func(t *testing.T) {
