@@ -100,7 +100,6 @@ func (c *call) goWithout(ctx, waited context.Context, cause error) error {
 		return nil
 	}
 	if err := g.outages.admit(ctx, lease.TTL()/2); err != nil {
-		_ = c.release(false)
 		return fmt.Errorf("%w: %w", err, cause)
 	}
 	c.without = cause
@@ -108,8 +107,12 @@ func (c *call) goWithout(ctx, waited context.Context, cause error) error {
 	return nil
 }
 
-// leave ends what enter began, apart from the lease.
+// leave gives back what enter got and nobody has given back, for somebody's code
+// may panic, or end its goroutine.
 func (c *call) leave() {
+	if c.lease != nil && !c.settled {
+		_ = c.release(false)
+	}
 	if c.without != nil {
 		c.guard.outages.dismiss()
 	}

@@ -81,7 +81,7 @@ func (c *call) conclude(opErr error) ending {
 		}
 	}
 	c.tx.Rollback()
-	return ending{err: opErr, outcome: notify.Refused, done: f.verdict == duplicate, finding: f}
+	return ending{err: opErr, outcome: notify.Refused, done: f.doneBefore(opErr), finding: f}
 }
 
 func (c *call) rollback(err error) ending {

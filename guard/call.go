@@ -24,6 +24,7 @@ type call struct {
 	outage  *outage        // which it is without for
 	tx      *dbguard.Tx    // of the attempt that runs
 	tries   int            // attempts that were made again
+	settled bool           // the lease has been given back
 }
 
 // callKey asks a context for the call whose operation it belongs to.
@@ -50,11 +51,11 @@ func (c *call) do(ctx context.Context) (err error) {
 		c.guard.metrics.ended(err)
 		end(err)
 	}()
+	defer c.leave()
 	if refusal := c.enter(); refusal != nil {
 		err = refusal
 		return err
 	}
-	defer c.leave()
 	err = c.run()
 	return err
 }
@@ -76,20 +77,10 @@ func (c *call) enter() (err error) {
 func (c *call) run() error {
 	ctx, stop := c.lease.Within(c.ctx)
 	defer stop()
-	finished := false
-	defer func() {
-		if !finished { // somebody's code panics, or ends its goroutine
-			_ = c.release(false)
-		}
-	}()
 	for {
-		e := c.attempt(callContext{ctx, c})
-		if c.again(e) {
-			continue
+		if e := c.attempt(callContext{ctx, c}); !c.again(e) {
+			return c.finish(e)
 		}
-		err := c.finish(e)
-		finished = true
-		return err
 	}
 }
 
@@ -99,6 +90,7 @@ func (c *call) finish(e ending) error {
 	lapse := c.lease.Err()
 	if e.outcome == notify.Unknown {
 		c.lease.Abandon()
+		c.settled = true
 		ev := c.event(notify.UnknownCommit, notify.Unknown)
 		if ev.Loss = loss(lapse); ev.Loss != "" {
 			ev.Verdict = notify.Lost
@@ -153,12 +145,9 @@ func (c *call) refused(f *finding, opErr error) error {
 // the lock. What op returns decides: its own words stand, and it may have
 // swallowed one conflict and return another.
 func (c *call) repeated(f *finding, opErr error) error {
-	conflict, ok := errors.AsType[*dbguard.Conflict](opErr)
-	if !ok {
-		return opErr
-	}
+	conflict, v := f.endedWith(opErr)
 	repeat := ErrDuplicate
-	switch f.judge(conflict) {
+	switch v {
 	case duplicate:
 	case stale:
 		repeat = ErrStale
@@ -177,6 +166,7 @@ func (c *call) repeated(f *finding, opErr error) error {
 // effect, now or before. A release that fails changes nothing about what was
 // done: the Locker goes on trying.
 func (c *call) release(done bool) (gone error) {
+	c.settled = true
 	var err error
 	if done && c.remember > 0 && c.without == nil {
 		err = c.lease.ReleaseMarked(c.ctx, c.remember)

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/belaygo/belay/dbguard"
@@ -55,6 +56,22 @@ func (f *finding) judge(c *dbguard.Conflict) verdict {
 		lapsed:   f.lapsed,
 		holder:   f.relation,
 	})
+}
+
+// endedWith returns the conflict that the operation ended with, and what it means
+// by itself: the operation may have swallowed the one that was found.
+func (f *finding) endedWith(opErr error) (*dbguard.Conflict, verdict) {
+	conflict, ok := errors.AsType[*dbguard.Conflict](opErr)
+	if !ok {
+		return nil, business
+	}
+	return conflict, f.judge(conflict)
+}
+
+// doneBefore reports whether what the key names is known to have taken effect.
+func (f *finding) doneBefore(opErr error) bool {
+	conflict, v := f.endedWith(opErr)
+	return v == duplicate && !f.verdict.failure() && !conflict.Evidence.Unread
 }
 
 // unverified reports whether a repeat is one only as far as is known.

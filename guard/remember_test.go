@@ -59,6 +59,27 @@ func TestRemember(t *testing.T) {
 	})
 }
 
+// TestRememberSwallowed: what an operation makes of a repeat decides: if it fails
+// for another reason, the request is not done.
+func TestRememberSwallowed(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Order{No: "a"})
+		remember := guard.Remember(time.Minute)
+		soldOut := true
+		op := func(ctx context.Context, tx *gorm.DB) error {
+			wantIs(e.t, guard.Insert(&Order{No: "a"})(ctx, tx), gorm.ErrDuplicatedKey)
+			if soldOut {
+				return errSoldOut
+			}
+			return nil
+		}
+		wantIs(e.t, e.Do(bg, "k", op, remember), errSoldOut)
+		soldOut = false
+		wantNil(e.t, e.Do(bg, "k", op, remember))
+		wantIs(e.t, e.Do(bg, "k", op, remember), guard.ErrDuplicate)
+	})
+}
+
 // TestRememberWithoutMarkers: an engine that can't remember says so.
 func TestRememberWithoutMarkers(t *testing.T) {
 	each(t, func(e *env) {
