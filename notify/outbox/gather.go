@@ -162,13 +162,13 @@ func (o *Outbox) store(ctx context.Context, limit time.Duration, b *batch) {
 }
 
 // storeEach gives every entry an INSERT of its own, lest one that the database
-// refuses takes the others with it.
+// refuses takes the others with it. Those that there is no time for keep err.
 func (o *Outbox) storeEach(ctx context.Context, entries []*entry, err error) {
 	for _, e := range entries {
-		if ctx.Err() == nil {
-			err = o.insert(ctx, e)
-		}
 		e.err = err
+		if ctx.Err() == nil {
+			e.err = o.insert(ctx, e)
+		}
 	}
 }
 
