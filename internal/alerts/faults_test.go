@@ -224,7 +224,10 @@ func processKilled(s *stage) account {
 	s.rows += events
 	s.link.become(sound)
 	s.reading()
-	return s.settle(s.report(s.db))
+	r := s.report(s.db)
+	// The row that the dead process was at is its own for the rest of the lease.
+	await(s.t, "all rows are relayed", func() bool { return counter(s.t, r.Outbox, "belay_outbox_backlog") == 0 })
+	return s.settle(r)
 }
 
 func (s *stage) onChannel(do func(*amqp.Channel) error) {

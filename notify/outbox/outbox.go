@@ -131,9 +131,10 @@ func (o *Outbox) wake() {
 }
 
 // Close ends the outbox: Publish is refused, the relay forwards what is stored
-// and stops. If ctx ends first, the rest stays stored for the next process and
-// Close returns an error that matches ctx.Err() and ErrNotDrained; so it does
-// when it is called again.
+// and stops. Rows that another relay has leased are left to that one, or to the
+// next process if it has died. If ctx ends first, the rest stays stored for the
+// next process and Close returns an error that matches ctx.Err() and
+// ErrNotDrained; so it does when it is called again.
 func (o *Outbox) Close(ctx context.Context) error {
 	o.mu.Lock()
 	o.closed = true
