@@ -106,7 +106,8 @@ var (
 // Connected reports whether the queue is being read.
 func (c *Consumer) Connected() bool { return c.Err() == nil }
 
-// Err returns nil while the queue is being read, and else why it is not.
+// Err returns nil while the queue is being read, and else why it is not: there is
+// no connection, or the handler fails.
 func (c *Consumer) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,26 +34,30 @@ func (p *Publisher) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) er
 	return nil
 }
 
-// listen begins to read heartbeats, if somebody wants them. They need no
-// acknowledgement: there will be another one.
+// listen begins to read heartbeats, if somebody wants them.
 func (r *reader) listen(ch *amqp.Channel) (err error) {
 	if r.cfg.Heartbeat == nil {
 		return nil
 	}
-	r.heartbeats, err = ch.Consume(HeartbeatQueue, "", true, false, false, false, nil)
+	r.heartbeats, err = ch.Consume(HeartbeatQueue, "", false, false, false, false, nil)
 	if err != nil {
 		return fmt.Errorf("consume %s: %w", HeartbeatQueue, err)
 	}
 	return nil
 }
 
-// hear takes one heartbeat.
-func (r *reader) hear(ctx context.Context, d *amqp.Delivery) {
+// hear takes one heartbeat. It is acknowledged only so that the broker sends no
+// more than Prefetch of them ahead, and forgets the rest by its own rules.
+func (r *reader) hear(ctx context.Context, d *amqp.Delivery) error {
 	var h notify.Heartbeat
 	if err := h.UnmarshalJSON(d.Body); err != nil {
 		r.common.logger.Warn("message is no heartbeat", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", err)
-		return
+	} else {
+		r.metrics.heartbeats.Inc()
+		r.cfg.Heartbeat(ctx, h)
 	}
-	r.metrics.heartbeats.Inc()
-	r.cfg.Heartbeat(ctx, h)
+	if err := d.Ack(false); err != nil {
+		return fmt.Errorf("acknowledge heartbeat: %w", err)
+	}
+	return nil
 }

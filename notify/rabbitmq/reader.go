@@ -66,7 +66,9 @@ func (r *reader) run(ctx context.Context) error {
 			if !ok {
 				return r.over()
 			}
-			r.hear(ctx, &d)
+			if err := r.hear(ctx, &d); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -103,14 +105,19 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 }
 
 // store calls the handler until it takes or rejects the event. The delivery is
-// kept meanwhile: giving it back would only wear out its delivery limit.
+// kept meanwhile: giving it back would only wear out its delivery limit. Nothing
+// else is read, which Err tells.
 func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 	pause := backoff.Backoff{Min: minPause, Max: maxPause}
-	for {
+	for failed := false; ; failed = true {
 		err := r.handle(ctx, ev, raw)
 		if err == nil || errors.Is(err, ErrReject) {
+			if failed {
+				r.setErr(nil)
+			}
 			return err
 		}
+		r.setErr(fmt.Errorf("rabbitmq: event is not stored: %w", err))
 		r.metrics.failures.Inc()
 		delay := pause.Next()
 		r.common.logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
