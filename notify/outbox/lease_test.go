@@ -168,3 +168,29 @@ func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
 		}
 	}
 }
+
+// A relay that could not give its rows back, or does not know whether it has
+// any, does not call the table drained before their lease has ended.
+func TestCloseWaitsForTheLeasesOfItsOwn(t *testing.T) {
+	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	if err := db.Exec(`CREATE TRIGGER keep BEFORE UPDATE ON belay_outbox WHEN NEW.leased_until = 0
+		BEGIN SELECT RAISE(ABORT, 'read only'); END`).Error; err != nil {
+		t.Fatal(err)
+	}
+	var log syncBuffer
+	var relay recorder
+	relay.failWith(down)
+	o := open(t, db, outbox.Config{
+		Relay: &relay, RelayTimeout: time.Second, PollInterval: time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	publish(t, o, 1)
+	eventually(t, "giving back has failed", func() bool { return strings.Contains(log.String(), "postpone event") })
+	if err := db.Exec("DROP TRIGGER keep").Error; err != nil {
+		t.Fatal(err)
+	}
+	relay.failWith(nil)
+	if err := o.Close(t.Context()); err != nil || !relay.tookAll(1) || rows(t, db) != 0 {
+		t.Errorf("Close returned %v, %d rows are left", err, rows(t, db))
+	}
+}

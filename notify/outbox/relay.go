@@ -42,6 +42,7 @@ type relay struct {
 	failures  int             // in a row
 	pause     backoff.Backoff // of the relay
 	sweep     sweep
+	unsure    time.Time // until when rows may be leased to this relay that it has not in hand
 }
 
 // A sweep is one way through the table. The last one, before the relay stops,
@@ -124,6 +125,9 @@ func (r *relay) run(ctx context.Context) {
 			r.sweep = sweep{}
 		case r.sweep.failed:
 			r.sweep = sweep{last: true}
+		case r.mayHaveMore(ctx):
+			r.idle(ctx)
+			r.sweep = sweep{last: true}
 		default:
 			r.drained = ctx.Err() == nil
 			return
@@ -157,7 +161,28 @@ func (r *relay) pass(ctx context.Context) (more bool, err error) {
 func (r *relay) lease(ctx context.Context) ([]row, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.WriteTimeout)
 	defer cancel()
-	return r.table.lease(ctx, claim{after: r.sweep.after, all: r.sweep.last, limit: r.cfg.BatchSize, lease: r.cfg.Lease})
+	rows, err := r.table.lease(ctx, claim{after: r.sweep.after, all: r.sweep.last, limit: r.cfg.BatchSize, lease: r.cfg.Lease})
+	r.doubt(err)
+	return rows, err
+}
+
+// doubt notes that err has left rows leased, or may have: the answer to a COMMIT
+// can be lost.
+func (r *relay) doubt(err error) {
+	if err != nil {
+		r.unsure = time.Now().Add(r.cfg.Lease)
+	}
+}
+
+// mayHaveMore reports whether rows that no sweep finds may be this relay's own.
+func (r *relay) mayHaveMore(ctx context.Context) bool {
+	if !time.Now().Before(r.unsure) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.WriteTimeout)
+	defer cancel()
+	leased, err := r.table.leased(ctx)
+	return leased || err != nil
 }
 
 // forward publishes one row. It returns an error when more than this row seems
@@ -200,6 +225,7 @@ func (r *relay) settle(ctx context.Context) error {
 // setAside leaves a row that is no event where it is, for a person to look at.
 func (r *relay) setAside(ctx context.Context, id int64, reason error) error {
 	err := r.write(ctx, func(ctx context.Context) error { return r.table.park(ctx, id) })
+	r.doubt(err)
 	if err != nil {
 		return fmt.Errorf("set aside row %d: %w", id, err)
 	}
@@ -211,6 +237,7 @@ func (r *relay) setAside(ctx context.Context, id int64, reason error) error {
 func (r *relay) postpone(ctx context.Context, stored row) error {
 	delay := backoff.After(stored.attempts, minPause, maxPause)
 	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored.id, delay) })
+	r.doubt(err)
 	if err != nil {
 		return fmt.Errorf("postpone event: %w", err)
 	}
@@ -226,6 +253,7 @@ func (r *relay) giveBack(ctx context.Context, rows []row) error {
 		ids[i] = row.id
 	}
 	err := r.write(ctx, func(ctx context.Context) error { return r.table.release(ctx, ids) })
+	r.doubt(err)
 	if err != nil {
 		return fmt.Errorf("give back events: %w", err)
 	}

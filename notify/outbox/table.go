@@ -196,6 +196,12 @@ func (t table) remove(ctx context.Context, ids []any) error {
 	return t.exec(ctx, "DELETE FROM belay_outbox WHERE id IN ("+list("?", len(ids))+")", ids...)
 }
 
+// leased reports whether some relay has rows.
+func (t table) leased(ctx context.Context) (found bool, err error) {
+	err = t.pool.QueryRowContext(ctx, t.sql("SELECT EXISTS (SELECT 1 FROM belay_outbox WHERE leased_until > {now})")).Scan(&found)
+	return found, err
+}
+
 // count returns the number of rows, and maxCounted for all above.
 func (t table) count(ctx context.Context) (n int, err error) {
 	err = t.pool.QueryRowContext(ctx,
