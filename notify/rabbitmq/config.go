@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 	"unicode/utf8"
+
+	"github.com/belaygo/belay/internal/amqpurl"
 )
 
 // common is what Publisher and Consumer have in their configurations alike.
@@ -41,9 +43,9 @@ func (c common) validate() error {
 
 // dialling returns how to connect to the nodes in url.
 func (c common) dialling(url string) (*dialConfig, error) {
-	targets, err := parseURL(url)
+	nodes, err := amqpurl.Parse(url)
 	if err != nil {
 		return nil, err
 	}
-	return &dialConfig{targets: targets, name: "belay " + short(c.name), tls: c.tls, timeout: c.timeout}, nil
+	return &dialConfig{nodes: nodes, name: "belay " + short(c.name), tls: c.tls, timeout: c.timeout}, nil
 }

@@ -148,7 +148,7 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 		}
 		delay := pause.Next()
 		c.setErr(fmt.Errorf("rabbitmq: %w", err))
-		c.common.logger.Warn("monitor queue is not read", "addr", c.dial.target().addr, "error", err, "retry_in", delay)
+		c.common.logger.Warn("monitor queue is not read", "addr", c.dial.node().Addr, "error", err, "retry_in", delay)
 		backoff.Sleep(ctx, delay, nil)
 	}
 }
@@ -182,7 +182,7 @@ func (c *Consumer) consume(ctx context.Context, handle Handler) (handled bool, e
 	r.session = s
 	c.metrics.connections.Inc()
 	c.setErr(nil)
-	c.common.logger.Info("reading the monitor queue", "addr", c.dial.target().addr)
+	c.common.logger.Info("reading the monitor queue", "addr", c.dial.node().Addr)
 	err = r.run(ctx)
 	return r.handled, err
 }

@@ -45,6 +45,26 @@ func TestSeveralNodes(t *testing.T) {
 	}
 }
 
+// The topology is declared through whichever node is there.
+func TestDeclareThroughSeveralNodes(t *testing.T) {
+	broker := teststack.AMQP(t)
+	one, through := newProxy(t, broker)
+	two, _ := newProxy(t, broker)
+	u, err := url.Parse(through)
+	if err != nil {
+		t.Fatal("the broker's URL is none")
+	}
+	u.Host = one.addr + "," + two.addr
+	one.refuse()
+	if err := rabbitmq.Declare(t.Context(), u.String()); err != nil {
+		t.Error(err)
+	}
+	two.refuse()
+	if err := rabbitmq.Declare(t.Context(), u.String()); err == nil {
+		t.Error("declared without a broker")
+	}
+}
+
 // A broker that never confirms is not asked any more for a while, and then once.
 func TestBreakerOpensAndCloses(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/amqpurl"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 
 // dialConfig tells how to connect. It is not safe for concurrent use.
 type dialConfig struct {
-	targets []target // nodes of one cluster
+	nodes   []amqpurl.Node // of one cluster
 	turn    int
 	failed  bool   // the last attempt did
 	name    string // shown by the broker
@@ -33,8 +35,8 @@ type dialConfig struct {
 	timeout time.Duration
 }
 
-// target returns the node whose turn it is.
-func (c *dialConfig) target() target { return c.targets[c.turn%len(c.targets)] }
+// node returns the one whose turn it is.
+func (c *dialConfig) node() amqpurl.Node { return c.nodes[c.turn%len(c.nodes)] }
 
 const defaultDialTimeout = 10 * time.Second
 
@@ -65,7 +67,7 @@ func connect(ctx context.Context, c *dialConfig, setup func(*amqp.Channel) error
 		if limit.Err() != nil {
 			err = fmt.Errorf("%w (%w)", timedOut(limit, c.timeout), err)
 		}
-		return nil, fmt.Errorf("connect to %s: %w", c.target().addr, err)
+		return nil, fmt.Errorf("connect to %s: %w", c.node().Addr, err)
 	}
 	s.unhook = context.AfterFunc(ctx, func() {
 		time.AfterFunc(closeTimeout, func() { _ = s.socket.Close() })
@@ -88,7 +90,7 @@ func (s *session) open(ctx context.Context, c *dialConfig, setup func(*amqp.Chan
 
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(c.name)
-	conn, err := amqp.DialConfig(c.target().url, amqp.Config{
+	conn, err := amqp.DialConfig(c.node().URL, amqp.Config{
 		Heartbeat:       heartbeat,
 		Properties:      properties,
 		TLSClientConfig: c.tls.Clone(), // the library sets its ServerName

@@ -34,7 +34,7 @@ func (s *supervisor) run(ctx context.Context) {
 		}
 		delay := s.pause.Next()
 		s.setLastErr(fmt.Errorf("rabbitmq: not connected: %w", err))
-		s.common.logger.Warn("not connected to rabbitmq", "addr", s.dial.target().addr, "error", err, "retry_in", delay)
+		s.common.logger.Warn("not connected to rabbitmq", "addr", s.dial.node().Addr, "error", err, "retry_in", delay)
 		demand = s.wait(ctx, delay)
 	}
 	s.refuse(ctx, demand, ErrClosed)
@@ -47,7 +47,7 @@ func (s *supervisor) attempt(ctx context.Context, demand *request) error {
 		s.refuse(ctx, demand, err)
 		return err
 	}
-	s.common.logger.Info("connected to rabbitmq", "addr", s.dial.target().addr)
+	s.common.logger.Info("connected to rabbitmq", "addr", s.dial.node().Addr)
 	opened := time.Now()
 	err := s.serve(ctx, demand)
 	s.shut()

@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,12 +49,16 @@ func Declare(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	s, err := connect(ctx, dial, func(ch *amqp.Channel) error { return declare(ch, false) })
-	if err != nil {
-		return fmt.Errorf("rabbitmq: declare topology: %w", err)
+	var errs []error
+	for range dial.nodes {
+		s, err := connect(ctx, dial, func(ch *amqp.Channel) error { return declare(ch, false) })
+		if err == nil {
+			s.close()
+			return nil
+		}
+		errs = append(errs, err)
 	}
-	s.close()
-	return nil
+	return fmt.Errorf("rabbitmq: declare topology: %w", errors.Join(errs...))
 }
 
 // declare starts with the dead letters: with at-least-once dead-lettering the

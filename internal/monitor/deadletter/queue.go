@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/amqpurl"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
@@ -100,15 +100,27 @@ func said(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
+// dial connects to the first node that answers.
 func dial(ctx context.Context, brokerURL string) (*amqp.Connection, error) {
-	// The checks and the words of the other users of this URL, which hide its
-	// password.
-	if _, err := rabbitmq.NewConsumer(brokerURL, rabbitmq.ConsumerConfig{}); err != nil {
+	nodes, err := amqpurl.Parse(brokerURL)
+	if err != nil {
 		return nil, err
 	}
+	var errs []error
+	for _, node := range nodes {
+		conn, err := dialNode(ctx, node.URL)
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, said(ctx, "connect to "+node.Addr, err))
+	}
+	return nil, errors.Join(errs...)
+}
+
+func dialNode(ctx context.Context, nodeURL string) (*amqp.Connection, error) {
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName("belay dead letters")
-	conn, err := amqp.DialConfig(brokerURL, amqp.Config{
+	return amqp.DialConfig(nodeURL, amqp.Config{
 		Properties: properties,
 		Dial: func(network, addr string) (net.Conn, error) {
 			conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)
@@ -118,18 +130,6 @@ func dial(ctx context.Context, brokerURL string) (*amqp.Connection, error) {
 			return conn, conn.SetDeadline(time.Now().Add(dialTimeout)) // the handshake ends it
 		},
 	})
-	if err != nil {
-		return nil, said(ctx, "connect to "+host(brokerURL), err)
-	}
-	return conn, nil
-}
-
-func host(brokerURL string) string {
-	u, err := url.Parse(brokerURL)
-	if err != nil {
-		return "the broker"
-	}
-	return u.Host
 }
 
 const confirmTimeout = 10 * time.Second

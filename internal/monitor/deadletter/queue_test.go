@@ -3,6 +3,7 @@ package deadletter_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,24 @@ func TestListAndReplay(t *testing.T) {
 		if string(d.Body) != event(t) || d.MessageId != "m1" || d.Headers["kept"] != "yes" || d.Headers["x-death"] != nil || d.DeliveryMode != amqp.Persistent {
 			t.Errorf("replayed %+v", d)
 		}
+	}
+}
+
+// A node of the cluster that is not there does not keep from the letters.
+func TestSeveralNodes(t *testing.T) {
+	broker, _ := withDead(t, "no event")
+	u, err := url.Parse(broker)
+	if err != nil {
+		t.Fatal("the broker's URL is none")
+	}
+	u.Host = "127.0.0.1:1," + u.Host
+	if letters, total, err := deadletter.List(t.Context(), u.String(), 1); err != nil || total != 1 || len(letters) != 1 {
+		t.Errorf("List = %v of %d, %v", letters, total, err)
+	}
+	u.Host = "127.0.0.1:1,127.0.0.1:2"
+	if _, _, err := deadletter.List(t.Context(), u.String(), 1); err == nil ||
+		!strings.Contains(err.Error(), "127.0.0.1:1") || !strings.Contains(err.Error(), "127.0.0.1:2") {
+		t.Errorf("nobody is there: %v", err)
 	}
 }
 
