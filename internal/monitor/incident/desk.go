@@ -26,7 +26,8 @@ type desk struct {
 }
 
 type timeline struct {
-	from    time.Time
+	from    time.Time // what was asked for
+	since   time.Time // since when the entries are all: later if there were too many
 	entries []watch.Entry
 }
 
@@ -74,9 +75,13 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 	from, to := reach(r.Event)
 	var err error
 	if f.Watched {
-		f.From = from
-		if f.Timeline, err = d.timeline(ctx, f.Cluster, from); err != nil {
+		t, err := d.timeline(ctx, f.Cluster, from)
+		if err != nil {
 			return x, err
+		}
+		f.Timeline, f.From = t.entries, from
+		if t.since.After(from) {
+			f.From = t.since
 		}
 	}
 	if f.Others, err = d.others(ctx, r.Event, from, to); err != nil {
@@ -102,18 +107,18 @@ func reach(ev notify.Event) (from, to time.Time) {
 
 // timeline reads what happened to a cluster, once for many events. A read that
 // goes further back than is asked for does no harm.
-func (d *desk) timeline(ctx context.Context, cluster string, from time.Time) ([]watch.Entry, error) {
+func (d *desk) timeline(ctx context.Context, cluster string, from time.Time) (timeline, error) {
 	have, ok := d.timelines[cluster]
 	if ok && !from.Before(have.from) {
-		return have.entries, nil
+		return have, nil
 	}
 	from = from.Add(-lookBack)
-	entries, err := d.cfg.Store.TimelineSince(ctx, cluster, from)
+	entries, since, err := d.cfg.Store.TimelineSince(ctx, cluster, from)
 	if err != nil {
-		return nil, err
+		return timeline{}, err
 	}
-	d.timelines[cluster] = timeline{from, entries}
-	return entries, nil
+	d.timelines[cluster] = timeline{from, since, entries}
+	return d.timelines[cluster], nil
 }
 
 // others reads the events that may tell more of one on whose key somebody else
@@ -122,7 +127,7 @@ func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) 
 	if ev.Verdict != notify.Overlap || ev.HolderAtConflict != notify.HolderSelf && ev.HolderAtConflict != notify.HolderUnknown {
 		return nil, nil
 	}
-	same, err := d.cfg.Store.EventsOfKey(ctx, ev.Key, from, to)
+	same, err := d.cfg.Store.Writers(ctx, ev.Key, from, to)
 	degraded, err2 := d.cfg.Store.DegradedEvents(ctx, ev.Service, from, to)
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err

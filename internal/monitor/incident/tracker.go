@@ -15,9 +15,9 @@ import (
 type Store interface {
 	Ungrouped(ctx context.Context, limit int) ([]Received, error)
 	GroupedSince(ctx context.Context, since time.Time, seq int64, limit int) ([]Received, error)
-	EventsOfKey(ctx context.Context, key string, from, to time.Time) ([]Received, error)
+	Writers(ctx context.Context, key string, from, to time.Time) ([]Received, error)
 	DegradedEvents(ctx context.Context, service string, from, to time.Time) ([]Received, error)
-	TimelineSince(ctx context.Context, cluster string, since time.Time) ([]watch.Entry, error)
+	TimelineSince(ctx context.Context, cluster string, since time.Time) ([]watch.Entry, time.Time, error)
 	TimelineAfter(ctx context.Context, id int64) ([]watch.Entry, error)
 	OpenIncidents(ctx context.Context) ([]Incident, error)
 	Incident(ctx context.Context, id string) (Incident, error)

@@ -9,28 +9,37 @@ import (
 	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/text"
 	"github.com/belaygo/belay/internal/monitor/watch"
-	"github.com/belaygo/belay/notify"
 )
 
 // What an explanation of an event is made from: see incident.Store.
 
 const maxRelated = 100
 
-// EventsOfKey returns the last events of a key that were caught in a time, the
-// oldest first.
-func (s *Store) EventsOfKey(ctx context.Context, key string, from, to time.Time) ([]incident.Received, error) {
-	return s.related(ctx, "key = ?", text.Clip(key, MaxText), from, to)
+// The clauses of these queries, whose cost must not grow with the store.
+const (
+	clauseOfWriters  = ` WHERE key = ? AND caught_at BETWEEN ? AND ? AND outcome IN ('committed', 'unknown') ORDER BY caught_at DESC LIMIT ?`
+	clauseOfDegraded = ` WHERE verdict = 'degraded' AND service = ? AND caught_at BETWEEN ? AND ? ORDER BY caught_at DESC LIMIT ?`
+	// Arrival and seq have the same order, as long as the clock goes forward.
+	clauseSince = ` WHERE seq >= (SELECT seq FROM events WHERE received_at >= ?1 ORDER BY received_at LIMIT 1)
+		AND received_at >= ?1 AND seq > ?2 AND incident_id IS NOT NULL ORDER BY seq LIMIT ?3`
+	// +id: by time, and then sorted, instead of through all by id.
+	clauseOfTimeline = ` WHERE cluster = ? AND at >= ? ORDER BY +id DESC LIMIT ?`
+)
+
+// Writers returns the last events of a key whose callers wrote, or may have, that
+// were caught in a time, the oldest first.
+func (s *Store) Writers(ctx context.Context, key string, from, to time.Time) ([]incident.Received, error) {
+	return s.related(ctx, clauseOfWriters, text.Clip(key, MaxText), from, to)
 }
 
 // DegradedEvents returns the last degraded events of a service that were caught
 // in a time, the oldest first.
 func (s *Store) DegradedEvents(ctx context.Context, service string, from, to time.Time) ([]incident.Received, error) {
-	return s.related(ctx, "verdict = '"+string(notify.Degraded)+"' AND service = ?", text.Clip(service, MaxText), from, to)
+	return s.related(ctx, clauseOfDegraded, text.Clip(service, MaxText), from, to)
 }
 
-func (s *Store) related(ctx context.Context, cond, value string, from, to time.Time) ([]incident.Received, error) {
-	list, err := s.events(ctx, ` WHERE `+cond+` AND caught_at BETWEEN ? AND ? ORDER BY caught_at DESC LIMIT ?`,
-		value, from.UnixMicro(), to.UnixMicro(), maxRelated)
+func (s *Store) related(ctx context.Context, clause, value string, from, to time.Time) ([]incident.Received, error) {
+	list, err := s.events(ctx, clause, value, from.UnixMicro(), to.UnixMicro(), maxRelated)
 	slices.Reverse(list)
 	return list, err
 }
@@ -38,16 +47,22 @@ func (s *Store) related(ctx context.Context, cond, value string, from, to time.T
 // GroupedSince returns events that are in incidents, that were stored since a
 // time, and that come after the event seq, the oldest first.
 func (s *Store) GroupedSince(ctx context.Context, since time.Time, seq int64, limit int) ([]incident.Received, error) {
-	return s.events(ctx, ` WHERE received_at >= ? AND seq > ? AND incident_id IS NOT NULL ORDER BY seq LIMIT ?`,
-		since.UnixMicro(), seq, min(max(limit, 0), MaxRows))
+	return s.events(ctx, clauseSince, since.UnixMicro(), seq, min(max(limit, 0), MaxRows))
 }
 
 // TimelineSince returns the last entries of a cluster since a time, the oldest
-// first, at most MaxRows.
-func (s *Store) TimelineSince(ctx context.Context, cluster string, since time.Time) ([]watch.Entry, error) {
-	list, err := s.Timeline(ctx, TimelineFilter{Cluster: cluster, From: since, Limit: MaxRows})
+// first, at most MaxRows, and since when they are all: later if there are more.
+func (s *Store) TimelineSince(ctx context.Context, cluster string, since time.Time) ([]watch.Entry, time.Time, error) {
+	list, err := collect(ctx, s.read, scanEntry, `SELECT `+entryColumns+` FROM timeline`+clauseOfTimeline,
+		cluster, since.UnixMicro(), MaxRows)
+	if err != nil {
+		return nil, since, fmt.Errorf("read timeline: %w", err)
+	}
 	slices.Reverse(list)
-	return list, err
+	if len(list) == MaxRows {
+		since = list[0].At.Add(time.Microsecond)
+	}
+	return list, since, nil
 }
 
 // TimelineAfter returns entries with a larger ID, the oldest first, at most

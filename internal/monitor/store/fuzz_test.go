@@ -43,7 +43,7 @@ func FuzzReceive(f *testing.F) {
 		if err != nil || got.Event.ID != ev.ID {
 			t.Fatalf("read back %+v, %v", got, err)
 		}
-		if _, err := s.EventsOfKey(t.Context(), ev.Key, ev.CaughtAt.Add(-time.Hour), ev.CaughtAt.Add(time.Hour)); err != nil {
+		if _, err := s.Writers(t.Context(), ev.Key, ev.CaughtAt.Add(-time.Hour), ev.CaughtAt.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		x := incident.Explain(incident.Facts{Event: ev, Watched: true, SeenAt: ev.CaughtAt, Others: []notify.Event{ev}})

@@ -45,6 +45,15 @@ func (f IncidentFilter) where() where {
 	return w
 }
 
+// order is that of creation. Where few of many are chosen, the plus has them
+// found by what they are chosen for, and then sorted, instead of through all.
+func (f IncidentFilter) order() string {
+	if f.Open || !f.UpdatedSince.IsZero() {
+		return " ORDER BY +id DESC"
+	}
+	return " ORDER BY id DESC"
+}
+
 const incidentColumns = `id, group_key, service, cause, cluster, shard, node, slot, state, confidence,
 	first_at, last_at, seen_at, updated_at, opened_at, resolved_at, events, failures, keys, unknowns, regressed,
 	evidence, next_step, doc_link, acked_by, acked_at, merged_into, rate`
@@ -54,7 +63,7 @@ func (s *Store) Incidents(ctx context.Context, f IncidentFilter) ([]incident.Inc
 	w := f.where()
 	w.text("id < ?", f.Before)
 	list, err := collect(ctx, s.read, scanIncident, `SELECT `+incidentColumns+` FROM incidents`+w.String()+
-		` ORDER BY id DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
+		f.order()+` LIMIT ?`, append(w.args, limit(f.Limit))...)
 	if err != nil {
 		return nil, fmt.Errorf("read incidents: %w", err)
 	}

@@ -236,8 +236,8 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("%+v: %v, %v, want %d", f, got, err, want)
 		}
 	}
-	got, err := s.TimelineSince(t.Context(), "main", caught)
-	if err != nil || !reflect.DeepEqual(got, entries[:2]) {
+	got, since, err := s.TimelineSince(t.Context(), "main", caught)
+	if err != nil || !reflect.DeepEqual(got, entries[:2]) || !since.Equal(caught) {
 		t.Errorf("read %+v, %v\nwant %+v", got, err, entries[:2])
 	}
 	if got, err := s.TimelineAfter(t.Context(), entries[1].ID); err != nil || len(got) != 1 || got[0].Kind != watch.Down {

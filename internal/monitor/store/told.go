@@ -17,6 +17,15 @@ type Told struct {
 	Cause incident.Cause
 }
 
+// From the incidents, which are few (+id: not through all of them in order), to
+// the notifications.
+const queryTold = `
+	SELECT n.incident_id, n.at, n.state, n.cause
+	FROM (SELECT +id AS id FROM incidents WHERE state <> 'resolved'
+		UNION SELECT +id FROM incidents WHERE updated_at >= ?1) i
+	JOIN notifications n ON n.id = (
+		SELECT max(id) FROM notifications WHERE receiver = ?2 AND incident_id = i.id AND error = '')`
+
 // Told returns what a receiver was told, by incident: of those that are open,
 // or were changed since.
 func (s *Store) Told(ctx context.Context, receiver string, since time.Time) (map[string]Told, error) {
@@ -24,16 +33,12 @@ func (s *Store) Told(ctx context.Context, receiver string, since time.Time) (map
 		id string
 		Told
 	}
-	// With a lone max(), SQLite takes the other columns from the row that has it.
 	rows, err := collect(ctx, s.read, func(r scanner) (t row, err error) {
-		var last, at int64
-		err = r.Scan(&t.id, &last, &at, &t.State, &t.Cause)
+		var at int64
+		err = r.Scan(&t.id, &at, &t.State, &t.Cause)
 		t.At = fromMicros(at)
 		return t, err
-	}, `SELECT n.incident_id, max(n.id), n.at, n.state, n.cause
-		FROM notifications n JOIN incidents i ON i.id = n.incident_id
-		WHERE n.receiver = ? AND n.error = '' AND (i.state <> 'resolved' OR i.updated_at >= ?)
-		GROUP BY n.incident_id`, receiver, micros(since))
+	}, queryTold, micros(since), receiver)
 	if err != nil {
 		return nil, fmt.Errorf("read notifications: %w", err)
 	}
