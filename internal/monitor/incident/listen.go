@@ -8,13 +8,16 @@ import (
 
 // listen makes an incident of every service that has fallen silent, and ends it
 // when the service is heard again. That nobody can be heard is not the
-// services' fault: the time without a broker does not count.
+// services' fault: the time without a broker does not count, nor that in which
+// this process, or its machine, stood still, or its clock was set.
 func (t *Tracker) listen(ctx context.Context, now time.Time) error {
+	pause := now.Sub(t.listened)
+	t.listened = now
 	if !t.cfg.Listening() {
 		t.heardAll = time.Time{}
 		return nil
 	}
-	if t.heardAll.IsZero() {
+	if t.heardAll.IsZero() || pause < 0 || pause > t.cfg.SilentAfter {
 		t.heardAll = now
 	}
 	beats, err := t.cfg.Store.Heartbeats(ctx)

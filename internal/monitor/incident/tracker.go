@@ -96,6 +96,7 @@ func (c Config) withDefaults() (Config, error) {
 type Tracker struct {
 	cfg      Config
 	entry    int64     // the last timeline entry that was looked at
+	listened time.Time // when it was last looked who is silent
 	heardAll time.Time // since when heartbeats could arrive without a break
 }
 
@@ -136,6 +137,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 // again if there is news, resolve what is quiet, notice who is silent. Run calls
 // it.
 func (t *Tracker) Round(ctx context.Context, now time.Time) error {
+	now = now.Round(0) // what it is compared with, from the store, has the wall clock's time only
 	return errors.Join(
 		t.group(ctx, now),
 		t.revise(ctx, now),
