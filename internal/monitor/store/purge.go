@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -55,7 +56,7 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 	if r, err = r.WithDefaults(); err != nil {
 		return 0, err
 	}
-	old, older := micros(now.Add(-r.Events)), micros(now.Add(-r.Incidents))
+	old, older, lately := micros(now.Add(-r.Events)), micros(now.Add(-r.Incidents)), micros(now.Add(-stillTold))
 	for _, p := range []struct {
 		query string
 		args  []any
@@ -67,8 +68,9 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 		{`DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE state = 'resolved' AND updated_at < ? ORDER BY updated_at LIMIT ?)`, []any{older}},
 		{`DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE state = 'resolved' AND id <=
 			(SELECT id FROM incidents ORDER BY id DESC LIMIT 1 OFFSET ?) ORDER BY id LIMIT ?)`, []any{r.Rows / 10}},
-		{`DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE at < ? ORDER BY id LIMIT ?)`, []any{older}},
-		{beyond("notifications", "id"), []any{r.Rows / 10}},
+		{`DELETE FROM notifications WHERE id IN (SELECT id FROM notifications n WHERE at < ?` + mayGo + ` ORDER BY id LIMIT ?)`, []any{older, lately}},
+		{`DELETE FROM notifications WHERE id IN (SELECT id FROM notifications n WHERE id <=
+			(SELECT id FROM notifications ORDER BY id DESC LIMIT 1 OFFSET ?)` + mayGo + ` ORDER BY id LIMIT ?)`, []any{r.Rows / 10, lately}},
 		{`DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY id LIMIT ?)`, []any{older}},
 		{beyond("audit", "id"), []any{r.Rows / 10}},
 		{`DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE ends_at < ? LIMIT ?)`, []any{older}},
@@ -87,6 +89,15 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 	n, err := s.shrink(ctx, r.Bytes)
 	return deleted + n, err
 }
+
+// stillTold is how long after its end an incident may still be told of.
+const stillTold = 48 * time.Hour
+
+// mayGo leaves out what a receiver was told last of an incident that is open or
+// ended lately.
+const mayGo = ` AND NOT (
+	EXISTS (SELECT 1 FROM incidents i WHERE i.id = n.incident_id AND (i.state <> 'resolved' OR i.updated_at >= ?))
+	AND id = (SELECT max(id) FROM notifications WHERE receiver = n.receiver AND incident_id = n.incident_id AND error = ''))`
 
 // beyond deletes the rows of a table that are not among its newest.
 func beyond(table, id string) string {
@@ -129,16 +140,35 @@ func (s *Store) shrink(ctx context.Context, limit int64) (deleted int64, err err
 			break
 		}
 	}
-	// Outside a transaction, and read to the end: each step frees a page.
-	rows, err := s.write.QueryContext(ctx, `PRAGMA incremental_vacuum`)
+	return deleted, s.giveBack(ctx)
+}
+
+// giveBack returns free pages to the system, some at a time.
+func (s *Store) giveBack(ctx context.Context) error {
+	for last := int64(math.MaxInt64); ; {
+		size, err := s.Size(ctx)
+		if err != nil || size.Free == 0 || size.Free >= last {
+			return err
+		}
+		last = size.Free
+		if err := s.vacuum(ctx); err != nil {
+			return fmt.Errorf("give space back: %w", err)
+		}
+	}
+}
+
+// vacuum gives a thousand pages back: outside a transaction, and read to the
+// end, since each step frees a page.
+func (s *Store) vacuum(ctx context.Context) error {
+	rows, err := s.write.QueryContext(ctx, `PRAGMA incremental_vacuum(1000)`)
 	if err != nil {
-		return deleted, fmt.Errorf("give space back: %w", err)
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		continue
 	}
-	return deleted, rows.Err()
+	return rows.Err()
 }
 
 func (s *Store) deleteOldest(ctx context.Context) (deleted int64, err error) {
@@ -185,21 +215,4 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 		return Size{}, fmt.Errorf("measure store: %w", err)
 	}
 	return Size{Bytes: pages * bytes, Free: free * bytes, Oldest: fromMicros(oldest)}, nil
-}
-
-// KeepTidy purges every now and then until ctx ends, and returns ctx.Err().
-// Errors go to failed.
-func (s *Store) KeepTidy(ctx context.Context, r Retention, every time.Duration, failed func(error)) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		if _, err := s.Purge(ctx, r, time.Now()); err != nil && ctx.Err() == nil {
-			failed(err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

@@ -103,3 +103,30 @@ func TestRetentionRefuses(t *testing.T) {
 		}
 	}
 }
+
+// What receivers were told of open incidents last is kept, however old and
+// however many: or they would be told all over again.
+func TestPurgeKeepsWhatWasTold(t *testing.T) {
+	s := temp(t)
+	now := time.Now()
+	const open = 30
+	for n := range open {
+		i := anIncident(fmt.Sprintf("open-%02d", n))
+		i.State, i.UpdatedAt = incident.Ongoing, now
+		apply(t, s, []incident.Incident{i})
+		for range 4 { // the first and its repeats
+			err := s.AddNotifications(t.Context(), []store.Notification{{At: now, Receiver: "night", Incident: i.ID, State: i.State}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	purge(t, s, store.Retention{Rows: 100}, now.AddDate(2, 0, 0))
+	told, err := s.Told(t.Context(), "night", now)
+	if err != nil || len(told) != open {
+		t.Errorf("%d incidents are known to be told, %v; want %d", len(told), err, open)
+	}
+	if list, err := s.Notifications(t.Context(), "", 1000); err != nil || len(list) > open+10 {
+		t.Errorf("%d notifications are left, %v", len(list), err)
+	}
+}
