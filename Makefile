@@ -71,6 +71,10 @@ table1-jmeter: ## the same with JMeter as the crowd
 sustained: ## curves under a constant load, FLAGS='-keys hot,zipf'
 	@benchmark/run sustained
 
+.PHONY: bench-guard
+bench-guard: ## guard.Do beside what does the same without it, some 3 minutes; JSON=file
+	@benchmark/run guard
+
 .PHONY: lint
 lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
 	@$(golangci-lint) run ./...

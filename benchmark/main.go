@@ -4,6 +4,7 @@
 //	go run ./benchmark seed        fill the tables, ten million rows each
 //	go run ./benchmark table1      the paper's table, every figure measured anew
 //	go run ./benchmark sustained   curves from one caller to two thousand
+//	go run ./benchmark guard       guard.Do beside what does the same without it
 //	go run ./benchmark cost        what one operation costs the servers
 //	go run ./benchmark report      Markdown and HTML from the JSON of a run
 //	go run ./benchmark serve       one instance of the service, by itself
@@ -49,6 +50,7 @@ func commands() []command {
 		{"seed", "fill the tables", runSeed},
 		{"table1", "repeat the experiment of the paper", runTable1},
 		{"sustained", "measure curves under a constant load", runSustained},
+		{"guard", "put guard.Do beside what does the same without it", runGuard},
 		{"cost", "measure what one operation costs the servers", runCost},
 		{"report", "make Markdown and HTML from the JSON of a run", runReport},
 		{"serve", "run one instance of the service", runServe},

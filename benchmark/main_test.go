@@ -26,6 +26,7 @@ func TestWrongUsage(t *testing.T) {
 		{"table1", "-instances", "0"}, {"table1", "-pool", "400"}, {"table1", "-load", "jmeter", "-lb", "none"},
 		{"sustained", "-users", "0"}, {"sustained", "-users", "1,,2"}, {"sustained", "-keys", "cold"}, {"sustained", "-repeats", "often"},
 		{"sustained", "-duration", "1ms"}, {"sustained", "-kill", "1h"}, {"seed", "-rows", "-1"}, {"serve", "-pool", "0"}, {"report"}, {"cost", "-n", "0"},
+		{"guard", "-pool", "0"}, {"guard", "-repeat", "0"}, {"guard", "-span", "1ms"},
 	} {
 		if err := run(t.Context(), args); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", args, err)
@@ -37,7 +38,7 @@ func TestWithoutStack(t *testing.T) {
 	for _, name := range []string{"BELAY_MYSQL_DSN", "BELAY_AMQP_URL", "BELAY_AMQP_API", "BELAY_REDIS_ADDRS"} {
 		t.Setenv(name, "")
 	}
-	for _, args := range [][]string{{"seed"}, {"serve"}, {"table1", "-lb", "none"}, {"sustained", "-lb", "none"}, {"cost"}} {
+	for _, args := range [][]string{{"seed"}, {"serve"}, {"table1", "-lb", "none"}, {"sustained", "-lb", "none"}, {"cost"}, {"guard"}} {
 		if err := run(t.Context(), args); err == nil || !strings.Contains(err.Error(), "scripts/stack up") {
 			t.Errorf("%v: %v", args, err)
 		}

@@ -44,29 +44,21 @@ type Meter struct {
 // Measure runs op n times, with numbers from first on, and returns the cost of
 // one.
 func (m Meter) Measure(ctx context.Context, method shop.Method, kind string, n int, op func(i int) shop.Answer, want shop.Result) (Cost, error) {
-	before, err := m.read(ctx)
-	if err != nil {
-		return Cost{}, err
-	}
-	start := time.Now()
-	for i := range n {
-		if got := op(i); got.Result != want {
-			return Cost{}, fmt.Errorf("%s, %s: got %s instead of %s: %s", method, kind, got.Result, want, got.Error)
+	var took time.Duration
+	grown, err := m.growth(ctx, func() error {
+		start := time.Now()
+		defer func() { took = time.Since(start) }()
+		for i := range n {
+			if got := op(i); got.Result != want {
+				return fmt.Errorf("%s, %s: got %s instead of %s: %s", method, kind, got.Result, want, got.Error)
+			}
 		}
-	}
-	took := time.Since(start)
-	after, err := m.read(ctx)
+		return nil
+	})
 	if err != nil {
 		return Cost{}, err
 	}
-	idle, err := m.read(ctx) // what reading itself costs
-	if err != nil {
-		return Cost{}, err
-	}
-	per := func(name string) float64 {
-		reading := idle[name] - after[name]
-		return max(0, after[name]-before[name]-reading) / float64(n)
-	}
+	per := func(name string) float64 { return grown[name] / float64(n) }
 	return Cost{
 		Method: string(method), Case: kind, Micros: float64(took.Microseconds()) / float64(n),
 		RedisCommands: per("redis_commands"), RedisIn: per("redis_in"), RedisOut: per("redis_out"), RedisMicros: per("redis_us"),
@@ -75,7 +67,39 @@ func (m Meter) Measure(ctx context.Context, method shop.Method, kind string, n i
 	}, nil
 }
 
+// Count returns how many commands and statements the servers got from all
+// clients while f ran.
+func (m Meter) Count(ctx context.Context, f func() error) (redisCommands, statements float64, err error) {
+	grown, err := m.growth(ctx, f)
+	return grown["redis_commands"], grown["mysql_Questions"], err
+}
+
 type counters map[string]float64
+
+// growth returns by how much the counters grow while f runs.
+func (m Meter) growth(ctx context.Context, f func() error) (counters, error) {
+	before, err := m.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := f(); err != nil {
+		return nil, err
+	}
+	after, err := m.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	idle, err := m.read(ctx) // what reading itself costs
+	if err != nil {
+		return nil, err
+	}
+	grown := make(counters)
+	for name, v := range after {
+		reading := idle[name] - v
+		grown[name] = max(0, v-before[name]-reading)
+	}
+	return grown, nil
+}
 
 func (m Meter) read(ctx context.Context) (counters, error) {
 	c := make(counters)
@@ -124,7 +148,7 @@ func readRedis(ctx context.Context, node *redis.Client, c counters, mu *sync.Mut
 	for name, text := range info["Commandstats"] {
 		calls, micros := commandStat(text)
 		switch strings.TrimPrefix(name, "cmdstat_") {
-		case "eval", "evalsha", "set":
+		case "eval", "evalsha", "get", "set":
 			c["redis_commands"] += calls
 			c["redis_us"] += micros
 		}

@@ -176,20 +176,20 @@ const (
 func (s *Service) sell(ctx context.Context, m Method, item int64) error {
 	switch m {
 	case Pessimistic:
-		return sellPessimistic(ctx, s.plain, item)
+		return SellPessimistic(ctx, s.plain, item)
 	case Optimistic:
 		return sellOptimistic(ctx, s.plain, item)
 	}
-	return s.guard.Do(ctx, m.Key(strconv.FormatInt(item, 10)), sellGuarded(item), guard.Wait(waitLimit))
+	return s.guard.Do(ctx, m.Key(strconv.FormatInt(item, 10)), SellGuarded(item), guard.Wait(waitLimit))
 }
 
 func (s *Service) order(ctx context.Context, m Method, no string, hold bool) error {
 	o := NewOrder(no)
 	switch m {
 	case UniqueIndex:
-		return insertOrder(ctx, s.plain, o)
+		return InsertOrder(ctx, s.plain, o)
 	case RedisLock:
-		return underRedisLock(ctx, s.redis, m.Key(no), func() error { return insertOrder(ctx, s.plain, o) })
+		return underRedisLock(ctx, s.redis, m.Key(no), func() error { return InsertOrder(ctx, s.plain, o) })
 	case BelayNoGate:
 		return s.gates.do(ctx, m.Key(no), guard.Insert(o))
 	case BelayMarked:

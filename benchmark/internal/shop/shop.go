@@ -51,10 +51,12 @@ type PlainStock struct {
 // TableName implements gorm's Tabler.
 func (PlainStock) TableName() string { return "stocks" }
 
-// ErrSoldOut: nothing is left.
-var ErrSoldOut = errors.New("shop: sold out")
-
-var errConflict = errors.New("shop: the row has changed")
+var (
+	// ErrSoldOut: nothing is left.
+	ErrSoldOut = errors.New("shop: sold out")
+	// ErrConflict: another has updated the row since it was read.
+	ErrConflict = errors.New("shop: the row has changed")
+)
 
 // NewOrder returns the order of a request.
 func NewOrder(no string) *Order { return &Order{No: no, Item: 7, Amount: 1} }
@@ -68,8 +70,9 @@ func take(remaining *int) error {
 	return nil
 }
 
-// insertOrder is the business operation of the methods without Belay.
-func insertOrder(ctx context.Context, db *gorm.DB, o *Order) error {
+// InsertOrder is the business operation of the methods without Belay, in a
+// transaction.
+func InsertOrder(ctx context.Context, db *gorm.DB, o *Order) error {
 	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return tx.Create(o).Error })
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// sellPessimistic locks the row before it looks at it.
-func sellPessimistic(ctx context.Context, db *gorm.DB, item int64) error {
+// SellPessimistic sells one of an item. It locks the row before it looks at it.
+func SellPessimistic(ctx context.Context, db *gorm.DB, item int64) error {
 	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		var s PlainStock
 		if err := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Take(&s, item).Error; err != nil {
@@ -32,8 +32,8 @@ func sellPessimistic(ctx context.Context, db *gorm.DB, item int64) error {
 func sellOptimistic(ctx context.Context, db *gorm.DB, item int64) error {
 	const least, most = 10 * time.Millisecond, 640 * time.Millisecond
 	for pause := least; ; pause = min(2*pause, most) {
-		err := sellOptimisticOnce(ctx, db, item)
-		if !errors.Is(err, errConflict) {
+		err := SellOptimisticOnce(ctx, db, item)
+		if !errors.Is(err, ErrConflict) {
 			return err
 		}
 		select {
@@ -44,7 +44,9 @@ func sellOptimistic(ctx context.Context, db *gorm.DB, item int64) error {
 	}
 }
 
-func sellOptimisticOnce(ctx context.Context, db *gorm.DB, item int64) error {
+// SellOptimisticOnce updates the row if it is as it was read; else it returns
+// ErrConflict.
+func SellOptimisticOnce(ctx context.Context, db *gorm.DB, item int64) error {
 	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		var s PlainStock
 		if err := tx.Take(&s, item).Error; err != nil {
@@ -56,13 +58,13 @@ func sellOptimisticOnce(ctx context.Context, db *gorm.DB, item int64) error {
 		done := tx.Model(&s).Where("version = ?", s.Version).
 			Updates(map[string]any{"remaining": s.Remaining, "version": s.Version + 1})
 		if done.Error == nil && done.RowsAffected == 0 {
-			return errConflict
+			return ErrConflict
 		}
 		return done.Error
 	})
 }
 
-// sellGuarded is the operation of belay-stock.
-func sellGuarded(item int64) guard.Op {
+// SellGuarded is the operation of belay-stock: it sells one of an item.
+func SellGuarded(item int64) guard.Op {
 	return guard.Update(&Stock{ID: item}, func(s *Stock) error { return take(&s.Remaining) })
 }

@@ -1,0 +1,141 @@
+package versus
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/result"
+)
+
+// Figures are what a case has done: in one round, or the medians of all.
+type Figures struct {
+	Case   string  `json:"case"`
+	C      int     `json:"c"`         // callers
+	Ops    float64 `json:"ops_per_s"` // done, or refused as they should be
+	P50    int64   `json:"p50_us"`
+	P99    int64   `json:"p99_us"`
+	Errors int64   `json:"errors"` // of all rounds
+
+	err                  error // the first
+	commands, statements float64
+	micros               float64 // processor time of this process
+}
+
+// A Report is what a run has found out.
+type Report struct {
+	Figures   []Figures
+	Targets   []result.Target
+	RoundTrip time.Duration // of a PING to Redis
+}
+
+// A round is what was measured within a minute.
+type round struct {
+	figures   map[contestKey]Figures
+	roundTrip time.Duration
+}
+
+type contestKey struct {
+	name    string
+	callers int
+}
+
+func medians(cases []contest, rounds []round) (all []Figures) {
+	for _, c := range cases {
+		var f Figures
+		of := func(figure func(Figures) float64) float64 {
+			return over(rounds, func(r round) float64 { return figure(r.figures[contestKey{c.name, c.callers}]) })
+		}
+		for _, r := range rounds {
+			one := r.figures[contestKey{c.name, c.callers}]
+			f.Errors += one.Errors
+			if f.err == nil {
+				f.err = one.err
+			}
+		}
+		f.Case, f.C = c.name, c.callers
+		f.Ops = float64(int64(of(func(f Figures) float64 { return f.Ops })*10)) / 10
+		f.P50 = int64(of(func(f Figures) float64 { return float64(f.P50) }))
+		f.P99 = int64(of(func(f Figures) float64 { return float64(f.P99) }))
+		f.commands = of(func(f Figures) float64 { return f.commands })
+		f.statements = of(func(f Figures) float64 { return f.statements })
+		f.micros = of(func(f Figures) float64 { return f.micros })
+		all = append(all, f)
+	}
+	return all
+}
+
+// targets compares cases within each round, and takes the medians.
+func targets(rounds []round) (all []result.Target) {
+	add := func(name string, limit float64, least bool, value func(round) float64, of ...contestKey) {
+		for _, key := range of {
+			if _, measured := rounds[0].figures[key]; !measured {
+				return
+			}
+		}
+		v := result.Thousandths(over(rounds, value))
+		all = append(all, result.Target{Name: name, Value: v, Limit: limit, Least: least, Met: v == limit || v > limit == least})
+	}
+	rate := func(ours string, c int, theirs string, d int, limit float64) {
+		name := fmt.Sprintf("%s at %d / %s at %d, ops/s", ours, c, theirs, d)
+		a, b := contestKey{ours, c}, contestKey{theirs, d}
+		add(name, limit, true, func(r round) float64 { return r.figures[a].Ops / r.figures[b].Ops }, a, b)
+	}
+	rate(doInsert, 64, bareInsert, 64, 0.72)
+	rate(doInsert, 500, bareInsert, 500, 1)
+	ours, bare := contestKey{doInsert, 1}, contestKey{bareInsert, 1}
+	add(fmt.Sprintf("%s - %s, p50 at 1, in Redis round trips", doInsert, bareInsert), 2.5, false, func(r round) float64 {
+		return float64(r.figures[ours].P50-r.figures[bare].P50) / float64(max(1, r.roundTrip.Microseconds()))
+	}, ours, bare)
+	rate(doHalf, 64, indexHalf, 64, 2)
+	rate(doHalf, 500, indexHalf, 500, 4)
+	rate(doUpdate, 64, forUpdate, 64, 0.8)
+	rate(doUpdate, 64, casRetry, 64, 3)
+	rate(doUpdate, 500, doUpdate, 64, 0.8)
+	rate(doRepeatRemember, 64, doRepeat, 64, 5)
+	return all
+}
+
+// over is the median of a figure.
+func over(rounds []round, figure func(round) float64) float64 {
+	values := make([]float64, len(rounds))
+	for i, r := range rounds {
+		values[i] = figure(r)
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[middle-1] + values[middle]) / 2
+	}
+	return values[middle]
+}
+
+// Print writes the report as text.
+func (r Report) Print(out io.Writer) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "case\tcallers\tops/s\tp50 µs\tp99 µs\terrors\tredis commands\tSQL statements\tCPU µs\t")
+	for _, f := range r.Figures {
+		fmt.Fprintf(t, "%s\t%d\t%.0f\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f\t\n", f.Case, f.C, f.Ops, f.P50, f.P99, f.Errors, f.commands, f.statements, f.micros)
+	}
+	_ = t.Flush()
+	fmt.Fprintf(out, "\nRedis round trip %d µs. Commands, statements and the processor time of the client are per operation.\n\n", r.RoundTrip.Microseconds())
+	t = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, target := range r.Targets {
+		sign, met := "≤", "met"
+		if target.Least {
+			sign = "≥"
+		}
+		if !target.Met {
+			met = "missed"
+		}
+		fmt.Fprintf(t, "%s\t%.2f\ttarget %s %v\t%s\n", target.Name, target.Value, sign, target.Limit, met)
+	}
+	_ = t.Flush()
+	for _, f := range r.Figures {
+		if f.err != nil {
+			fmt.Fprintf(out, "first error of %s at %d: %v\n", f.Case, f.C, f.err)
+		}
+	}
+}

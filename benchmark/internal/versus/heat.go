@@ -1,0 +1,128 @@
+package versus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/cpu"
+	"github.com/belaygo/belay/benchmark/internal/shop"
+)
+
+// stocked is how many a heat may sell.
+const stocked = 1_000_000_000
+
+// A heat is one measurement, with order numbers and an item of its own.
+type heat struct {
+	arena    *arena
+	item     int64
+	from, to time.Time // what ends between them counts
+}
+
+func (h heat) prefix() string          { return fmt.Sprintf("%s-%d-", h.arena.prefix, h.item) }
+func (h heat) no(n int64) string       { return fmt.Sprintf("%s%09d", h.prefix(), n) }
+func (h heat) within(t time.Time) bool { return !t.Before(h.from) && t.Before(h.to) }
+
+// A caller asks again and again, and notes what he got.
+type caller struct {
+	took  []time.Duration
+	asked int64 // warming up included, as is done
+	done  int64
+	errs  int64
+	err   error // the first
+}
+
+// run has the callers of c ask until the time is up, and compares what they were
+// told with what the database says.
+func (h heat) run(ctx context.Context, c contest, warm, span time.Duration) (Figures, error) {
+	stock := shop.PlainStock{ID: h.item, Name: c.name, Remaining: stocked, Version: 1}
+	if err := h.arena.plain.WithContext(ctx).Create(&stock).Error; err != nil {
+		return Figures{}, fmt.Errorf("stock an item: %w", err)
+	}
+	runtime.GC() // what the one before has left behind
+	meter := cpu.NewMeter()
+	meter.Add("self", os.Getpid())
+	used := meter.Read()
+	callers := make([]caller, c.callers)
+	commands, statements, err := h.arena.meter.Count(ctx, func() error {
+		h.from = time.Now().Add(warm)
+		h.to = h.from.Add(span)
+		h.crowd(ctx, c, callers)
+		return ctx.Err()
+	})
+	if err != nil {
+		return Figures{}, err
+	}
+
+	var all caller
+	for _, w := range callers {
+		all.took = append(all.took, w.took...)
+		all.asked += w.asked
+		all.done += w.done
+		all.errs += w.errs
+		if all.err == nil {
+			all.err = w.err
+		}
+	}
+	switch counted, err := c.counted(ctx, h); {
+	case err != nil:
+		return Figures{}, fmt.Errorf("count what was done: %w", err)
+	case counted != all.done:
+		return Figures{}, fmt.Errorf("%d were told that it is done, but it is done %d times", all.done, counted)
+	case len(all.took) == 0:
+		return Figures{}, errors.Join(errors.New("no request was answered"), all.err)
+	}
+	asked := float64(max(1, all.asked))
+	return Figures{
+		Case: c.name, C: c.callers, Ops: float64(len(all.took)) / span.Seconds(),
+		P50: quantile(all.took, 0.5).Microseconds(), P99: quantile(all.took, 0.99).Microseconds(),
+		Errors: all.errs, err: all.err,
+		commands: commands / asked, statements: statements / asked, micros: meter.Since(used)["self"] * 1000 / asked,
+	}, nil
+}
+
+func (h heat) crowd(ctx context.Context, c contest, callers []caller) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for ctx.Err() == nil && time.Now().Before(h.to) {
+				callers[i].ask(ctx, h, c.deed, next.Add(1)-1)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (w *caller) ask(ctx context.Context, h heat, d deed, n int64) {
+	start := time.Now()
+	done, err := d(ctx, h, n)
+	end := time.Now()
+	w.asked++
+	if done {
+		w.done++
+	}
+	switch {
+	case errors.Is(err, shop.ErrConflict): // the time was up
+	case err != nil:
+		w.errs++
+		if w.err == nil {
+			w.err = err
+		}
+	case h.within(end):
+		w.took = append(w.took, end.Sub(start))
+	}
+}
+
+// quantile returns what a share q does not exceed. It sorts.
+func quantile(took []time.Duration, q float64) time.Duration {
+	slices.Sort(took)
+	return took[max(0, int(math.Ceil(q*float64(len(took))))-1)]
+}

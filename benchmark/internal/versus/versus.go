@@ -1,0 +1,77 @@
+// Package versus puts guard.Do beside what does the same without it: the plain
+// insert, the unique index alone, SELECT ... FOR UPDATE, compare-and-set. All
+// run in one process against the same servers over the same pool, one after the
+// other, in rounds; figures are compared within a round only. After each heat
+// the database is asked whether what was done is what the callers were told.
+package versus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/progress"
+)
+
+// Config describes a run. All fields but Cases are
+// required.
+type Config struct {
+	DSN        string   // of the server on which a database is made
+	Redis      []string // nodes of the cluster
+	Pool       int      // database connections
+	Warm, Span time.Duration
+	Rounds     int
+	Cases      []string  // empty = all
+	Out        io.Writer // for the progress
+}
+
+// Run measures every case in every round. Nothing else should use the servers
+// meanwhile: their own counters are read.
+func Run(ctx context.Context, cfg Config) (report Report, err error) {
+	cases, err := contests(cfg.Cases)
+	if err != nil {
+		return Report{}, err
+	}
+	a, err := open(ctx, cfg)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.seed(ctx); err != nil {
+		return Report{}, err
+	}
+	var rounds []round
+	bar := progress.New(cfg.Out, "measure", 0, int64(cfg.Rounds*len(cases)))
+	defer bar.Close()
+	for i := range cfg.Rounds {
+		r, err := a.round(ctx, cfg, cases, i, bar)
+		if err != nil {
+			return Report{}, err
+		}
+		rounds = append(rounds, r)
+	}
+	trip := over(rounds, func(r round) float64 { return float64(r.roundTrip) })
+	return Report{Figures: medians(cases, rounds), Targets: targets(rounds), RoundTrip: time.Duration(trip)}, nil
+}
+
+// round runs all cases. Each round begins with another one.
+func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int, bar *progress.Bar) (round, error) {
+	r := round{figures: make(map[contestKey]Figures)}
+	var err error
+	if r.roundTrip, err = a.roundTrip(ctx, cfg.Redis[0]); err != nil {
+		return r, err
+	}
+	for i := range all {
+		c := all[(i+number*len(all)/cfg.Rounds)%len(all)]
+		h := heat{arena: a, item: int64(1 + number*len(all) + i)}
+		f, err := h.run(ctx, c, cfg.Warm, cfg.Span)
+		if err != nil {
+			return r, fmt.Errorf("%s, %d callers: %w", c.name, c.callers, err)
+		}
+		r.figures[contestKey{c.name, c.callers}] = f
+		bar.Add(1)
+	}
+	return r, nil
+}

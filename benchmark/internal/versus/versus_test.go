@@ -1,0 +1,98 @@
+package versus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestRunMeasuresEveryCase(t *testing.T) {
+	cfg := Config{
+		DSN: teststack.MySQL(t), Redis: teststack.Redis(t), Pool: 16, Cases: []string{bareInsert, doInsert, doUpdate, doHalf, doRepeat},
+		Warm: 10 * time.Millisecond, Span: 300 * time.Millisecond, Rounds: 1, Out: io.Discard,
+	}
+	report, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Figures) != 11 {
+		t.Errorf("%d figures, want 11", len(report.Figures))
+	}
+	for _, f := range report.Figures {
+		if f.Ops <= 0 || f.P50 <= 0 || f.P99 < f.P50 || f.Errors != 0 {
+			t.Errorf("%+v", f)
+		}
+		if want := map[string]float64{bareInsert: 3, doInsert: 3, doUpdate: 4}[f.Case]; f.statements < want-0.1 { // others may use the server, too
+			t.Errorf("%s at %d: %.2f statements per operation, want at least %v", f.Case, f.C, f.statements, want)
+		}
+	}
+	if len(report.Targets) != 4 {
+		t.Errorf("%d targets, want the 4 whose cases were run: %+v", len(report.Targets), report.Targets)
+	}
+}
+
+func TestUnknownCase(t *testing.T) {
+	if _, err := Run(t.Context(), Config{Cases: []string{"nothing"}}); !errors.Is(err, ErrCase) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{fmt.Errorf("do: %w", guard.ErrBusy), true},
+		{guard.ErrDuplicate, true},
+		{&mysql.MySQLError{Number: 1062}, true},
+		{&mysql.MySQLError{Number: 1213}, false},
+		{guard.ErrIntercepted, false},
+		{context.Canceled, false},
+	} {
+		if got := refused(tc.err); got != tc.want {
+			t.Errorf("%v: %v", tc.err, got)
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	key := func(name string, c int) contestKey { return contestKey{name, c} }
+	made := func(ours float64, p50 int64) round {
+		return round{roundTrip: 100 * time.Microsecond, figures: map[contestKey]Figures{
+			key(bareInsert, 1): {P50: 1000}, key(doInsert, 1): {P50: p50},
+			key(bareInsert, 64): {Ops: 100}, key(doInsert, 64): {Ops: ours},
+		}}
+	}
+	got := targets([]round{made(71, 1260), made(72, 1250), made(90, 1100)})
+	if len(got) != 2 || got[0].Value != 0.72 || !got[0].Met || got[1].Value != 2.5 || !got[1].Met {
+		t.Errorf("at the limits: %+v", got)
+	}
+	if got := targets([]round{made(71.8, 1260)}); got[0].Met || got[1].Met {
+		t.Errorf("beyond the limits: %+v", got)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	took := make([]time.Duration, 100)
+	for i := range took {
+		took[i] = time.Duration(100 - i)
+	}
+	if p50, p99 := quantile(took, 0.5), quantile(took, 0.99); p50 != 50 || p99 != 99 {
+		t.Errorf("p50 %d, p99 %d", p50, p99)
+	}
+	if only := quantile(took[:1], 0.99); only != 1 {
+		t.Errorf("of one: %d", only)
+	}
+}
