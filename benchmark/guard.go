@@ -19,7 +19,7 @@ import (
 func runGuard(ctx context.Context, args []string) (err error) {
 	fs := flag.NewFlagSet("guard", flag.ContinueOnError)
 	cfg := versus.Config{Warm: 300 * time.Millisecond, Out: os.Stderr}
-	fs.IntVar(&cfg.Pool, "pool", 64, "database connections")
+	fs.IntVar(&cfg.Pool, "pool", 500, "database connections; database/sql by itself sets no limit")
 	fs.IntVar(&cfg.Rounds, "repeat", 3, "rounds, of which the medians are taken")
 	fs.DurationVar(&cfg.Span, "span", 2*time.Second, "time of each case in each round")
 	cases := fs.String("cases", "", "cases to measure, with commas between them; empty = all")

@@ -41,16 +41,26 @@ type uniqueIndex struct {
 // catalogue through the transaction, which creates no read view, and remembers
 // what it found.
 func (t *Tx) uniqueIndexes(ctx context.Context, table string) (columns [][]string, err error) {
-	indexes, err := t.plugin.indexesOf(t.db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true}), table)
+	indexes, known := t.plugin.knownIndexes(table)
+	if !known {
+		indexes, err = t.plugin.indexesOf(t.db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true}), table)
+	}
+	columns = make([][]string, 0, len(indexes))
 	for _, i := range indexes {
 		columns = append(columns, i.columns)
 	}
 	return columns, err
 }
 
+func (p *plugin) knownIndexes(table string) (indexes []uniqueIndex, known bool) {
+	found, known := p.indexes.Load(table)
+	indexes, _ = found.([]uniqueIndex)
+	return indexes, known
+}
+
 func (p *plugin) indexesOf(db *gorm.DB, table string) ([]uniqueIndex, error) {
-	if known, ok := p.indexes.Load(table); ok {
-		return known.([]uniqueIndex), nil
+	if known, ok := p.knownIndexes(table); ok {
+		return known, nil
 	}
 	indexes, err := readIndexes(db, table)
 	if err != nil {
@@ -103,8 +113,7 @@ func nameOf(table string) map[string]any {
 // firedIndex returns the columns of the index that a duplicate on PostgreSQL
 // met, nil if the driver does not tell.
 func (t *Tx) firedIndex(c *Conflict) []string {
-	known, _ := t.plugin.indexes.Load(c.Table)
-	indexes, _ := known.([]uniqueIndex)
+	indexes, _ := t.plugin.knownIndexes(c.Table)
 	name := constraintOf(c.err)
 	for _, i := range indexes {
 		if name != "" && i.name == name {

@@ -58,6 +58,9 @@ func (m parsedModel) covers(columns []string) bool {
 }
 
 func (m parsedModel) field(column string) *schema.Field {
+	if f := m.stmt.Schema.FieldsByDBName[column]; f != nil {
+		return f
+	}
 	for name, f := range m.stmt.Schema.FieldsByDBName {
 		if strings.EqualFold(name, column) {
 			return f

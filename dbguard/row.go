@@ -178,8 +178,8 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 				continue
 			}
 			r.model = nil // once: the struct may be used for another row
-			was := r.identity()
-			if r.take(t.ctx, model); r.identity() != was {
+			was := r.values
+			if r.take(t.ctx, model); !slices.EqualFunc(was, r.values, equal) {
 				altered = append(altered, r)
 			}
 		}

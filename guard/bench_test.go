@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"gorm.io/gorm"
@@ -30,6 +31,17 @@ func BenchmarkDo(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if err := g.Do(bg, "k", func(context.Context, *gorm.DB) error { return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("insert", func(b *testing.B) {
+		if err := db.AutoMigrate(&Order{}); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if err := g.Do(bg, "k", guard.Insert(&Order{No: strconv.Itoa(i)})); err != nil {
 				b.Fatal(err)
 			}
 		}

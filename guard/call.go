@@ -79,6 +79,7 @@ func (c *call) run() error {
 	defer stop()
 	for {
 		if e := c.attempt(callContext{ctx, c}); !c.again(e) {
+			stop() // or the release would make a goroutine that ends ctx
 			return c.finish(e)
 		}
 	}

@@ -32,7 +32,7 @@ func (w insertion[T]) do(ctx context.Context, tx *gorm.DB) error {
 	}
 	before := *w.row
 	t.OnRollback(func() { *w.row = before })
-	return tx.WithContext(ctx).Create(w.row).Error
+	return within(ctx, t, tx).Create(w.row).Error
 }
 
 // Update returns an operation that loads the row with row's primary key into
@@ -62,7 +62,7 @@ func (w update[T]) do(ctx context.Context, tx *gorm.DB) error {
 	if w.change == nil {
 		return errors.New("guard: Update with a nil change")
 	}
-	tx = tx.WithContext(ctx)
+	tx = within(ctx, t, tx)
 	m, err := parse(tx, w.row)
 	if err != nil {
 		return err
@@ -87,6 +87,15 @@ func (w update[T]) do(ctx context.Context, tx *gorm.DB) error {
 		return err
 	}
 	return tx.Select("*").Omit(clause.Associations).Updates(w.row).Error
+}
+
+// within returns tx with ctx, which it has already unless the operation was
+// called by another.
+func within(ctx context.Context, t *dbguard.Tx, tx *gorm.DB) *gorm.DB {
+	if tx == t.DB() && ctx == t.Context() {
+		return tx
+	}
+	return tx.WithContext(ctx)
 }
 
 // inDo returns the transaction of the operation that runs, and checks its row.

@@ -129,14 +129,14 @@ func repeat(opts ...guard.Option) deed {
 	}
 }
 
-// seed inserts the orders that are there.
-func (a *arena) seed(ctx context.Context) error {
-	const seeders = 16
+// seed inserts the orders that are there. There are as many seeders as
+// connections, so that all are open when the heats begin.
+func (a *arena) seed(ctx context.Context, seeders int) error {
 	errs := make([]error, seeders)
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
-			for n := int64(i); n < seeded && errs[i] == nil; n += seeders {
+			for n := int64(i); n < seeded && errs[i] == nil; n += int64(seeders) {
 				no := a.seeded(n)
 				errs[i] = a.guard.Do(ctx, "order:"+no, guard.Insert(shop.NewOrder(no)), guard.Remember(remembered))
 			}

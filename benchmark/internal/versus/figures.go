@@ -28,7 +28,7 @@ type Figures struct {
 type Report struct {
 	Figures   []Figures
 	Targets   []result.Target
-	RoundTrip time.Duration // of a PING to Redis
+	RoundTrip time.Duration // of a script in Redis
 }
 
 // A round is what was measured within a minute.
@@ -120,7 +120,7 @@ func (r Report) Print(out io.Writer) {
 		fmt.Fprintf(t, "%s\t%d\t%.0f\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f\t\n", f.Case, f.C, f.Ops, f.P50, f.P99, f.Errors, f.commands, f.statements, f.micros)
 	}
 	_ = t.Flush()
-	fmt.Fprintf(out, "\nRedis round trip %d µs. Commands, statements and the processor time of the client are per operation.\n\n", r.RoundTrip.Microseconds())
+	fmt.Fprintf(out, "\nA round trip to Redis, for a script that writes, is %d µs. Commands, statements and the processor time of the client are per operation.\n\n", r.RoundTrip.Microseconds())
 	t = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, target := range r.Targets {
 		sign, met := "≤", "met"

@@ -39,7 +39,7 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
-	if err := a.seed(ctx); err != nil {
+	if err := a.seed(ctx, cfg.Pool); err != nil {
 		return Report{}, err
 	}
 	var rounds []round
@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int, bar *progress.Bar) (round, error) {
 	r := round{figures: make(map[contestKey]Figures)}
 	var err error
-	if r.roundTrip, err = a.roundTrip(ctx, cfg.Redis[0]); err != nil {
+	if r.roundTrip, err = a.roundTrip(ctx); err != nil {
 		return r, err
 	}
 	for i := range all {
