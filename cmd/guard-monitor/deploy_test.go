@@ -29,7 +29,8 @@ import (
 
 const deploy = "../../deploy"
 
-// Every metric that the rules and the dashboard name is one of the code's.
+// Every metric that the rules and the dashboard name is one of the code's, and
+// the documentation has all of these.
 func TestMetricNames(t *testing.T) {
 	known := metricNames(t)
 	if len(known) < 40 {
@@ -49,6 +50,13 @@ func TestMetricNames(t *testing.T) {
 			if !slices.Contains(known, base) || base != name && !strings.HasSuffix(base, "_seconds") {
 				t.Errorf("%s names %s, which is no metric", file, name)
 			}
+		}
+	}
+	manual, err := os.ReadFile("../../docs/operations.md")
+	check(t, err)
+	for _, name := range append(known, "belay_build_info") {
+		if !strings.Contains(string(manual), "`"+name+"`") {
+			t.Errorf("docs/operations.md says nothing of %s", name)
 		}
 	}
 	for _, name := range known {

@@ -303,7 +303,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the sample file")
+var update = flag.Bool("update", false, "write the sample file and the table of settings")
 
 // The sample file has every setting, and its values pass.
 func TestSample(t *testing.T) {
@@ -343,6 +343,30 @@ func TestSample(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^# *` + last + `: `).Match(have) {
 			t.Errorf("the sample lacks %s", name)
 		}
+	}
+}
+
+// The table of settings in the documentation is that of the code.
+func TestDocumented(t *testing.T) {
+	const begin, end = "<!-- settings -->\n", "<!-- /settings -->"
+	path := filepath.Join("..", "..", "..", "docs", "operations.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, opened := strings.Cut(string(text), begin)
+	have, after, closed := strings.Cut(rest, end)
+	if !opened || !closed {
+		t.Fatalf("%s has no table of settings", path)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(before+begin+config.OptionTables()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if have != config.OptionTables() {
+		t.Error("the settings in docs/operations.md are not those of the code; run this test with -update")
 	}
 }
 

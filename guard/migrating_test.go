@@ -1,0 +1,147 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+)
+
+// The code of docs/migrating.md and docs/redisson.md.
+
+type Wallet struct {
+	ID      int64
+	Cents   int64
+	Version dbguard.Version
+}
+
+// A service before: a transaction that reads, decides and writes.
+func withdrawBefore(ctx context.Context, db *gorm.DB, id, cents int64) error {
+	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		var w Wallet
+		if err := tx.Take(&w, id).Error; err != nil {
+			return err
+		}
+		if w.Cents < cents {
+			return ErrTooLittle
+		}
+		return tx.Model(&w).Update("cents", w.Cents-cents).Error
+	})
+}
+
+// The same operation after: what was inside stays as it is.
+func withdrawAfter(ctx context.Context, g *guard.Guard, id, cents int64) error {
+	return g.Do(ctx, fmt.Sprintf("wallet:%d", id), func(ctx context.Context, tx *gorm.DB) error {
+		var w Wallet
+		if err := tx.Take(&w, id).Error; err != nil {
+			return err
+		}
+		if w.Cents < cents {
+			return ErrTooLittle
+		}
+		return tx.Model(&w).Update("cents", w.Cents-cents).Error
+	}, guard.Protects(&Wallet{ID: id}))
+}
+
+// The same, said shorter.
+func withdraw(ctx context.Context, g *guard.Guard, id, cents int64) error {
+	return g.Do(ctx, fmt.Sprintf("wallet:%d", id), guard.Update(&Wallet{ID: id}, func(w *Wallet) error {
+		if w.Cents < cents {
+			return ErrTooLittle
+		}
+		w.Cents -= cents
+		return nil
+	}))
+}
+
+type Withdrawal struct {
+	RequestID string `gorm:"primaryKey;size:64"`
+	WalletID  int64
+	Cents     int64
+}
+
+// withdrawOnce is harmless when the request comes again, too.
+func withdrawOnce(ctx context.Context, g *guard.Guard, request string, id, cents int64) error {
+	err := g.Do(ctx, fmt.Sprintf("wallet:%d", id), func(ctx context.Context, tx *gorm.DB) error {
+		if err := tx.Create(&Withdrawal{request, id, cents}).Error; err != nil {
+			return err
+		}
+		return guard.Update(&Wallet{ID: id}, func(w *Wallet) error {
+			if w.Cents < cents {
+				return ErrTooLittle
+			}
+			w.Cents -= cents
+			return nil
+		})(ctx, tx)
+	}, guard.Protects(&Withdrawal{RequestID: request}, &Wallet{ID: id}))
+	if errors.Is(err, guard.ErrDuplicate) {
+		return nil // the first one has done it
+	}
+	return err
+}
+
+var ErrTooLittle = errors.New("too little in the wallet")
+
+// report works under a lock only, as with other lock libraries: where nothing in
+// a database is at stake.
+func report(ctx context.Context, locker *lock.Locker, day string, build func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // for the lock and the work
+	defer cancel()
+	lease, err := locker.Acquire(ctx, "report:"+day)
+	if err != nil {
+		return err
+	}
+	defer lease.Release(ctx)
+	return build(lease.Context()) // ends when the lock is lost
+}
+
+func Example_migrating() {
+	db, done := exampleDB(&Wallet{}, &Withdrawal{})
+	defer done()
+	g, stop := exampleGuard(db)
+	defer stop()
+	ctx := context.Background()
+	db.Create(&Wallet{ID: 1, Cents: 100})
+
+	fmt.Println(withdrawBefore(ctx, db, 1, 10))
+	fmt.Println(withdrawAfter(ctx, g, 1, 10))
+	fmt.Println(withdraw(ctx, g, 1, 10))
+	fmt.Println(withdrawOnce(ctx, g, "r-1", 1, 10))
+	fmt.Println(withdrawOnce(ctx, g, "r-1", 1, 10)) // again
+	fmt.Println(withdraw(ctx, g, 1, 1000))
+	var w Wallet
+	db.Take(&w, 1)
+	fmt.Println(w.Cents)
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+	// too little in the wallet
+	// 60
+}
+
+func Example_lock() {
+	locker, err := lock.New(memlock.New(), lock.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locker.Close(context.Background())
+	err = report(context.Background(), locker, "2026-11-21", func(context.Context) error {
+		fmt.Println("built")
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// built
+	// <nil>
+}

@@ -1,0 +1,192 @@
+package docs_test
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// root is where the repository begins.
+const root = "../.."
+
+// pages are all Markdown files of the repository by their path from root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".github" || d.Name() == "target"):
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".md":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		found[strings.TrimPrefix(path, root+"/")] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 10 {
+		t.Fatalf("only %d pages found", len(found))
+	}
+	return found
+}
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+	inline  = regexp.MustCompile("`[^`\n]+`")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+)
+
+// Every relative link leads to a file, and its anchor to a heading.
+func TestLinks(t *testing.T) {
+	all := pages(t)
+	links := 0
+	for path, text := range all {
+		prose := inline.ReplaceAllString(fenced.ReplaceAllString(text, ""), "")
+		for _, m := range link.FindAllStringSubmatch(prose, -1) {
+			target, err := url.Parse(m[1] + m[2])
+			if err != nil {
+				t.Errorf("%s: link %s: %v", path, m[0], err)
+				continue
+			}
+			if target.Scheme != "" {
+				continue
+			}
+			links++
+			to := path
+			if target.Path != "" {
+				to = filepath.Join(filepath.Dir(path), target.Path)
+			}
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+				t.Errorf("%s: link %s leads nowhere", path, m[0])
+				continue
+			}
+			if target.Fragment != "" && !anchors(all[to])[target.Fragment] {
+				t.Errorf("%s: link %s: %s has no such heading", path, m[0], to)
+			}
+		}
+	}
+	if links < 40 {
+		t.Errorf("only %d links found", links)
+	}
+}
+
+// anchors are the names that GitHub gives to the headings of a page.
+func anchors(text string) map[string]bool {
+	found := make(map[string]bool)
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		found[anchor(m[1])] = true
+	}
+	return found
+}
+
+func anchor(title string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, title)
+}
+
+// All Go code in the documentation is code of a file that is compiled and
+// tested.
+func TestCode(t *testing.T) {
+	var tested strings.Builder
+	for _, pattern := range []string{
+		"guard/*_test.go", "guard/*/*_test.go", "lock/*_test.go", "lock/*/*_test.go",
+		"dbguard/*_test.go", "notify/*/*_test.go", "examples/*/*.go",
+	} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tested.Write(text)
+		}
+	}
+	for _, path := range []string{"README.md", "README.zh-CN.md", "docs/migrating.md"} {
+		blocks := 0
+		for _, m := range fenced.FindAllStringSubmatch(pages(t)[path], -1) {
+			if m[1] != "go" {
+				continue
+			}
+			blocks++
+			if !strings.Contains(tested.String(), m[2]) {
+				t.Errorf("%s: this code is in no tested file:\n%s", path, m[2])
+			}
+		}
+		if blocks == 0 {
+			t.Errorf("%s has no Go code", path)
+		}
+	}
+}
+
+// Each test that a page names exists in the package that it is said to be of.
+func TestNamedTests(t *testing.T) {
+	name := regexp.MustCompile("`([a-z0-9]+)\\.(Test[A-Za-z]+)`")
+	where := map[string]string{
+		"lock": "lock", "redislock": "lock/redislock", "guard": "guard", "dbguard": "dbguard",
+		"e2e": "internal/e2e", "chaos": "internal/chaos", "alerts": "internal/alerts",
+		"incident": "internal/monitor/incident",
+	}
+	named := name.FindAllStringSubmatch(pages(t)["docs/guarantees.md"], -1)
+	if len(named) < 30 {
+		t.Fatalf("docs/guarantees.md names only %d tests", len(named))
+	}
+	for _, m := range named {
+		if !declared(t, where[m[1]], "func "+m[2]+"(t *testing.T)") {
+			t.Errorf("docs/guarantees.md: %s.%s does not exist", m[1], m[2])
+		}
+	}
+}
+
+// declared tells whether a test file in dir has that text.
+func declared(t *testing.T, dir, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(source), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// The files that architecture.md names are there.
+func TestNamedFiles(t *testing.T) {
+	text := pages(t)["docs/architecture.md"]
+	files := regexp.MustCompile("`([a-z0-9/_-]+\\.(?:go|lua))`").FindAllStringSubmatch(text, -1)
+	if len(files) < 15 {
+		t.Fatalf("only %d files named", len(files))
+	}
+	for _, m := range files {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("docs/architecture.md names %s, which is not there", m[1])
+		}
+	}
+}
