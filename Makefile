@@ -22,6 +22,18 @@ build: ## compile everything
 .PHONY: test
 test: ## vet and all tests against real servers, which it starts and stops
 	@scripts/test
+	@$(MAKE) --no-print-directory test-compose
+
+.PHONY: test-compose
+test-compose: ## docker-compose.yml: does it load, is it as scripts/stack; needs no Docker
+	@go -C deploy/check vet ./...
+	@go -C deploy/check test ./...
+
+.PHONY: cover
+cover: ## all tests, and how much of the code they reach, in cover.out
+	@scripts/test -timeout 30m -covermode=atomic -coverprofile=cover.out \
+		-coverpkg=./guard/...,./lock/...,./dbguard/...,./notify/...,./internal/monitor/...,./cmd/... ./...
+	@go tool cover -func=cover.out | tail -1
 
 .PHONY: test-mysql
 test-mysql: ## the second layer and the outbox on a real MySQL, from Debian sid
@@ -78,7 +90,7 @@ bench-guard: ## guard.Do beside what does the same without it, some 3 minutes; J
 .PHONY: lint
 lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
 	@$(golangci-lint) run ./...
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/need .ci/run benchmark/peers/run benchmark/run; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/need .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
 .PHONY: stack-up
 stack-up: ## start Redis Cluster, MariaDB and RabbitMQ on 127.0.0.1

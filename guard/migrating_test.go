@@ -99,8 +99,8 @@ func report(ctx context.Context, locker *lock.Locker, day string, build func(con
 	if err != nil {
 		return err
 	}
-	defer lease.Release(ctx)
-	return build(lease.Context()) // ends when the lock is lost
+	err = build(lease.Context()) // which ends when the lock is lost
+	return errors.Join(err, lease.Release(ctx))
 }
 
 func Example_migrating() {

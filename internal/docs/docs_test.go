@@ -76,7 +76,7 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
-	if links < 40 {
+	if links < 30 {
 		t.Errorf("only %d links found", links)
 	}
 }
