@@ -190,3 +190,15 @@ func TestNamedFiles(t *testing.T) {
 		}
 	}
 }
+
+// Every package that programs import shows how.
+func TestExamples(t *testing.T) {
+	for _, dir := range []string{
+		"guard", "guard/guardotel", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock",
+		"dbguard", "notify", "notify/outbox", "notify/rabbitmq",
+	} {
+		if !declared(t, dir, "\nfunc Example") {
+			t.Errorf("package %s has no example", dir)
+		}
+	}
+}
