@@ -7,14 +7,19 @@ import (
 
 // AcquireLocal keeps the callers of this Locker away from key, and nobody else:
 // the engine is not asked. It is for work that must go on while the engine is
-// out of reach. It waits until ctx ends; see Acquire.
+// out of reach. It waits until ctx ends; as to leases in ctx see Acquire.
 //
 // The lease has no owner id and no token, is not renewed and does not expire.
-// Abandoned, it keeps the key for as long as an acquired one would.
+// Abandoned, it keeps the key for as long as an acquired one would. A caller who
+// is handed over a lock of the engine's, or has one already, gets a lease on that;
+// and an Acquire inside a lease without an owner id gets another such lease.
 func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
 	c, err := l.claim(ctx, key, nil)
 	if err != nil {
 		return nil, err
+	}
+	if lease := l.nested(ctx, key); lease != nil {
+		return lease, nil
 	}
 	if !l.begin() {
 		return nil, ErrClosed
@@ -34,6 +39,9 @@ func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
 func (l *Locker) TryAcquireLocal(ctx context.Context, key string) (*Lease, error) {
 	if _, err := l.claim(ctx, key, nil); err != nil {
 		return nil, err
+	}
+	if lease := l.nested(ctx, key); lease != nil {
+		return lease, nil
 	}
 	if !l.begin() {
 		return nil, ErrClosed

@@ -50,6 +50,32 @@ func TestLocal(t *testing.T) {
 	})
 }
 
+// TestLocalNested: who has the key already does not wait for himself.
+func TestLocalNested(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{})
+		for _, outer := range []func(context.Context, string) (*lock.Lease, error){l.TryAcquireLocal,
+			func(ctx context.Context, key string) (*lock.Lease, error) { return l.TryAcquire(ctx, key) },
+		} {
+			lease, err := outer(t.Context(), "k")
+			wantIs(t, err, nil)
+			ctx, cancel := context.WithTimeout(lease.Context(), time.Second)
+			first, err := l.AcquireLocal(ctx, "k")
+			wantIs(t, err, nil)
+			second, err := l.TryAcquireLocal(ctx, "k")
+			wantIs(t, err, nil)
+			if first.Owner() != lease.Owner() || second.Owner() != lease.Owner() {
+				t.Errorf("owners %q and %q, want %q", first.Owner(), second.Owner(), lease.Owner())
+			}
+			cancel()
+			release(t, first)
+			release(t, second)
+			wantAlive(t, lease, true)
+			release(t, lease)
+		}
+	})
+}
+
 func TestLocalIsNotHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
