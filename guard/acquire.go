@@ -12,17 +12,21 @@ import (
 // acquire takes the lock, or, where the policy allows it, a place in the local
 // queue, and puts a refusal into Do's words.
 func (c *call) acquire(ctx context.Context) error {
-	g := c.guard
 	waited := ctx
 	if c.wait > 0 {
 		var cancel context.CancelFunc
 		waited, cancel = context.WithTimeout(ctx, c.wait)
 		defer cancel()
 	}
-	if o := g.outages.on(ctx, g.locker, c.key); o != nil { // it would only be waited for
-		return c.goWithout(ctx, waited, o.cause)
-	}
+	return c.get(ctx, waited)
+}
 
+// get is acquire within the time that the caller waits, until waited ends.
+func (c *call) get(ctx, waited context.Context) error {
+	g := c.guard
+	if o := g.outages.on(ctx, g.locker, c.key); o != nil { // it would only be waited for
+		return c.goWithout(ctx, waited, o)
+	}
 	var opts []lock.AcquireOption
 	if c.remember > 0 {
 		opts = append(opts, lock.UnlessMarked())
@@ -34,13 +38,17 @@ func (c *call) acquire(ctx context.Context) error {
 		defer cancel()
 	}
 	lease, err := c.ask(asked, opts)
-	if err == nil {
+	switch {
+	case err == nil && lease.Owner() != "":
 		c.lease = lease
 		return nil
+	case err == nil:
+		_ = lease.Release(ctx)
+		err = errNoLock
 	}
 	refusal := c.refusal(ctx, err)
 	if g.cfg.OnUnavailable == DBOnly && errors.Is(refusal, ErrUnavailable) {
-		return c.goWithout(ctx, waited, err)
+		return c.goWithout(ctx, waited, &outage{cause: err})
 	}
 	return refusal
 }
@@ -49,6 +57,9 @@ func (c *call) acquire(ctx context.Context) error {
 // does not answer, before it goes on without. The first to meet a dead node
 // would hold up its caller for as long as a failover may take.
 const hesitation = 250 * time.Millisecond
+
+// errNoLock: ctx carries a lease that is no more than a place in the local queue.
+var errNoLock = errors.New("the context's lease is not of a lock")
 
 func (c *call) ask(ctx context.Context, opts []lock.AcquireOption) (*lock.Lease, error) {
 	if c.wait <= 0 {
@@ -84,14 +95,16 @@ func ended(ctx context.Context) bool {
 }
 
 // goWithout gets a place in the local queue and one among those who may run
-// without the lock. waited ends when the wait for the key does.
-func (c *call) goWithout(ctx, waited context.Context, cause error) error {
+// without the lock, because of an outage that may have begun here. If the outage
+// ends while it waits, it gets the lock after all. waited ends when the wait for
+// the key does.
+func (c *call) goWithout(ctx, waited context.Context, o *outage) error {
 	g := c.guard
-	local := g.locker.AcquireLocal
+	local, within := g.locker.AcquireLocal, waited
 	if c.wait <= 0 || ended(waited) {
-		local, waited = g.locker.TryAcquireLocal, ctx
+		local, within = g.locker.TryAcquireLocal, ctx
 	}
-	lease, err := local(waited, c.key)
+	lease, err := local(within, c.key)
 	if err != nil {
 		return c.refusal(ctx, err)
 	}
@@ -99,10 +112,15 @@ func (c *call) goWithout(ctx, waited context.Context, cause error) error {
 	if lease.Owner() != "" { // a real one was handed over
 		return nil
 	}
-	if err := g.outages.admit(ctx, lease.TTL()/2); err != nil {
-		return fmt.Errorf("%w: %w", err, cause)
+	if o.over.Load() {
+		_ = lease.Release(ctx)
+		c.lease = nil
+		return c.get(ctx, waited)
 	}
-	c.without = cause
+	if err := g.outages.admit(ctx, lease.TTL()/2); err != nil {
+		return fmt.Errorf("%w: %w", err, o.cause)
+	}
+	c.without = o.cause
 	g.beginWithout(c)
 	return nil
 }

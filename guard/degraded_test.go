@@ -23,6 +23,7 @@ type flaky struct {
 	down  [2]atomic.Bool
 	mute  atomic.Bool  // nothing is answered
 	asked atomic.Int64 // acquires
+	found atomic.Int64 // questions where a key is
 }
 
 func (f *flaky) shard(key string) int {
@@ -40,6 +41,7 @@ func (f *flaky) err(key string) error {
 }
 
 func (f *flaky) Locate(_ context.Context, key string) lock.Place {
+	f.found.Add(1)
 	return lock.Place{Node: string("ab"[f.shard(key)]), Slot: -1}
 }
 
@@ -294,6 +296,70 @@ func TestDBOnlyWithoutRedis(t *testing.T) {
 			}
 			wantNil(e.t, g.Close(bg))
 		}
+	})
+}
+
+// TestDBOnlyQueueOutlivesTheOutage: who has waited in the local queue until the
+// lock is back takes the lock.
+func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		next := make(chan error, 1)
+		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
+			before := engine.found.Load()
+			go func() { next <- g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+			await(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+			engine.down[0].Store(false)
+			await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+			return nil
+		}))
+		wantNil(e.t, <-next)
+		if n := engine.asked.Load(); n != 2 {
+			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
+		}
+		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		if events := e.Events.All(); len(events) != 2 {
+			e.t.Errorf("%d events, want 2: %+v", len(events), events)
+		}
+	})
+}
+
+// TestInsideALease: a context that carries a lease keeps its caller from waiting
+// for himself, in an outage, too; but a place in the local queue is no lock.
+func TestInsideALease(t *testing.T) {
+	each(t, func(e *env) {
+		engine := &flaky{Engine: e.Engine()}
+		locker, err := lock.New(engine, lock.Config{TTL: 2 * time.Second})
+		wantNil(e.t, err)
+		blind := func(_ context.Context, tx *gorm.DB) error {
+			return tx.Model(&Stock{}).Where("id = ?", 1).Update("left", 0).Error
+		}
+		e.create(&Stock{ID: 1, Left: 5})
+		for _, policy := range []guard.Policy{guard.Refuse, guard.DBOnly} {
+			g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: policy})
+			wantNil(e.t, err)
+			lease, err := locker.AcquireLocal(bg, "sku:1")
+			wantNil(e.t, err)
+			wantIs(e.t, g.Do(lease.Context(), "sku:1", blind), guard.ErrUnavailable)
+			wantNil(e.t, lease.Release(bg))
+			wantNil(e.t, g.Do(bg, "sku:1", func(context.Context, *gorm.DB) error { return nil }))
+			if s := e.stock(1); s.Left != 5 {
+				e.t.Errorf("stock is %+v, want it unchanged", s)
+			}
+			wantNil(e.t, g.Close(bg))
+		}
+
+		lease, err := locker.Acquire(bg, "sku:1")
+		wantNil(e.t, err)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: guard.DBOnly})
+		wantNil(e.t, err)
+		engine.down[0].Store(true)
+		wantNil(e.t, g.Do(bg, "sku:2", guard.Insert(&Order{No: "a"}))) // there is an outage
+		wantNil(e.t, g.Do(lease.Context(), "sku:1", guard.Update(&Stock{ID: 1}, take)))
+		engine.down[0].Store(false)
+		wantNil(e.t, lease.Release(bg))
+		wantNil(e.t, g.Close(bg))
+		wantNil(e.t, locker.Close(bg))
 	})
 }
 

@@ -34,6 +34,7 @@ type outage struct {
 	cause     error
 	ran       atomic.Int64 // operations without the lock
 	committed atomic.Int64 // that were committed
+	over      atomic.Bool  // the lock can be asked for again
 }
 
 func newOutages(limit int) *outages {
@@ -120,6 +121,7 @@ func (g *Guard) await(o *outage) {
 		}
 	}
 	s.mu.Lock()
+	o.over.Store(true)
 	delete(s.at, o.place.Node)
 	s.n.Add(-1)
 	s.mu.Unlock()
