@@ -19,8 +19,12 @@ func TestMain(m *testing.M) {
 	if beChild() {
 		return
 	}
-	// gorm's cache of prepared statements has a goroutine that nothing stops.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
+	goleak.VerifyTestMain(m,
+		// gorm's cache of prepared statements has a goroutine that nothing stops.
+		goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"),
+		// A client of Redis that was closed tries a dead node once more, after a second.
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
+	)
 }
 
 type Order struct {
