@@ -1,7 +1,8 @@
 // Package chaos has a randomized test of both layers at once. Several processes
 // do thousands of operations on few keys while locks are wiped, masters killed
-// with locks that no replica has, and processes paused past their leases and
-// killed. An oracle of its own, which knows nothing of Belay but when the engine
+// with locks that no replica has, processes paused past their leases and killed,
+// and connections to the database cut by the server. Every other process goes on
+// without the lock where it can't be asked. An oracle of its own, which knows nothing of Belay but when the engine
 // granted and released and what the database answered, says which operations had
 // a lock at the same time; each of those must have been reported, and nothing
 // else.
@@ -11,14 +12,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify"
 )
 
 func TestMain(m *testing.M) {
@@ -60,7 +64,7 @@ func TestChaos(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := newWrecker(t)
+	w := newWrecker(t, db)
 	lines := wreck(t, w, dsn)
 	check(t, db, read(lines, w.faults))
 }
@@ -69,7 +73,8 @@ func TestChaos(t *testing.T) {
 func wreck(t *testing.T, w *wrecker, dsn string) map[string][]line {
 	var all, alive []*process
 	start := func() {
-		p := startWorker(t, fmt.Sprintf("w%d", len(all)), dsn, w.cluster.Addrs)
+		policy := []guard.Policy{guard.Refuse, guard.DBOnly}[len(all)%2]
+		p := startWorker(t, fmt.Sprintf("w%d", len(all)), dsn, w.cluster.Addrs, policy)
 		all, alive = append(all, p), append(alive, p)
 	}
 	for range workers {
@@ -113,10 +118,13 @@ func wreck(t *testing.T, w *wrecker, dsn string) map[string][]line {
 	return lines
 }
 
-// wipes takes locks away for a while.
+// wipes takes locks away and cuts connections for a while.
 func wipes(w *wrecker, d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		w.wipe()
+		if rand.IntN(4) == 0 {
+			w.cut()
+		}
 		w.linger(time.Duration(rand.IntN(30)) * time.Millisecond)
 	}
 }
@@ -150,11 +158,14 @@ func check(t *testing.T, db *gorm.DB, h *history) {
 			falseAlarms++
 			t.Errorf("a false alarm:\n%s", c)
 		}
-		if len(c.events) > 1 {
-			t.Errorf("%d events of one call:\n%s", len(c.events), c)
+		if n := len(c.alarms()) + c.count(notify.UnknownCommit); n > 1 {
+			t.Errorf("%d events of one call:\n%s", n, c)
+		}
+		if (c.result == unknown) != (c.returned > 0 && slices.ContainsFunc(c.events, tellsUnknown)) {
+			t.Errorf("a commit of unknown outcome is told by the result or by an event only:\n%s", c)
 		}
 	}
-	t.Logf("results: %v", h.results())
+	t.Logf("results: %v, without a lock: %d", h.results(), len(h.without()))
 	t.Logf("faults: %v", count(h.faults))
 	if reported == 0 {
 		t.Error("no overlap was provoked and reported: the test tests nothing")

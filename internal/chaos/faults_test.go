@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -18,14 +19,15 @@ type wrecker struct {
 	t       *testing.T
 	cluster *teststack.Cluster
 	client  *redis.ClusterClient
+	db      *gorm.DB
 	faults  []fault
 }
 
-func newWrecker(t *testing.T) *wrecker {
+func newWrecker(t *testing.T, db *gorm.DB) *wrecker {
 	c := teststack.StartCluster(t, "chaos")
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
-	return &wrecker{t: t, cluster: c, client: client}
+	return &wrecker{t: t, cluster: c, client: client, db: db}
 }
 
 // hurt does something and notes it as a fault if it did.
@@ -47,6 +49,20 @@ func (w *wrecker) wipe() {
 		defer cancel()
 		n, err := w.client.Del(ctx, key).Result()
 		return err != nil || n > 0
+	})
+}
+
+// cut has the database end a connection of a worker, one that is in a statement
+// if there is any.
+func (w *wrecker) cut() {
+	var id int64
+	err := w.db.Raw(`SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
+		ORDER BY command = 'Sleep', RAND() LIMIT 1`).Scan(&id).Error
+	if err != nil {
+		w.t.Error(err)
+	}
+	w.hurt(cut, fmt.Sprint(id), func() bool {
+		return id != 0 && w.db.Exec(fmt.Sprintf("KILL %d", id)).Error == nil // else it has ended by itself
 	})
 }
 

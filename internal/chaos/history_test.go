@@ -52,6 +52,7 @@ const (
 	failover faultKind = "master killed"
 	pause    faultKind = "worker paused"
 	kill     faultKind = "worker killed"
+	cut      faultKind = "connection cut"
 )
 
 // read puts the lines of the workers together.
@@ -75,8 +76,10 @@ func read(lines map[string][]line, faults []fault) *history {
 			case returned:
 				c.returned, c.result = l.T, l.Result
 			case event:
-				c.events = append(c.events, l.Event)
-				c.caught = cmp.Or(c.caught, l.T)
+				if c != nil { // the end of an outage belongs to no call
+					c.events = append(c.events, l.Event)
+					c.caught = cmp.Or(c.caught, l.T)
+				}
 			case asked:
 				grants[l.Owner] = &grant{worker: worker, key: l.Key, owner: l.Owner, asked: l.T}
 			case granted:
@@ -120,14 +123,16 @@ func (h *history) assign() {
 	for _, c := range h.calls {
 		for _, g := range slices.Backward(at[place{c.worker, c.key}]) {
 			if c.begun > 0 && g.granted <= c.begun {
-				c.grant = g
-				g.calls = append(g.calls, c)
+				if g.release == 0 || g.release >= c.begun { // else it runs without a lock
+					c.grant = g
+					g.calls = append(g.calls, c)
+				}
 				break
 			}
 		}
 	}
 	for _, c := range h.calls { // it was handed a lock that was found lost before the operation began
-		i := slices.IndexFunc(h.grants, func(g *grant) bool { return c.begun == 0 && len(c.events) > 0 && g.owner == c.events[0].Owner })
+		i := slices.IndexFunc(h.grants, func(g *grant) bool { return c.begun == 0 && len(c.alarms()) > 0 && g.owner == c.alarms()[0].Owner })
 		if i >= 0 {
 			c.grant = h.grants[i]
 			c.grant.calls = append(c.grant.calls, c)
@@ -183,11 +188,45 @@ func (h *history) overlaps() (found []overlap) {
 // grant then.
 func (o overlap) reported() bool {
 	for _, c := range slices.Concat(o.first.grant.calls, o.second.grant.calls) {
-		if len(c.events) > 0 {
+		if len(c.alarms()) > 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// alarms are the events which say that the call's lock failed.
+func (c *call) alarms() (events []*notify.Event) {
+	for _, e := range c.events {
+		if e.Verdict == notify.Overlap || e.Verdict == notify.Lost {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func (c *call) count(v notify.Verdict) (n int) {
+	for _, e := range c.events {
+		if e.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// tellsUnknown reports whether an event is about a commit of unknown outcome.
+func tellsUnknown(e *notify.Event) bool {
+	return e.Outcome == notify.Unknown && e.Verdict != notify.Degraded
+}
+
+// without returns the calls that reached their write without a lock.
+func (h *history) without() (calls []*call) {
+	for _, c := range h.calls {
+		if c.grant == nil && c.wrote > 0 {
+			calls = append(calls, c)
+		}
+	}
+	return calls
 }
 
 // blindSpot says why nobody could report the overlap, or returns "".
@@ -196,6 +235,8 @@ func (o overlap) blindSpot() string {
 		switch {
 		case c.returned == 0:
 			return "its worker was killed before it could report"
+		case c.result == unknown:
+			return "its commit had no answer, which is what was reported"
 		case c.result == done && c.grant.released == unanswered:
 			return "the release after its commit met a dead node"
 		}
@@ -204,15 +245,29 @@ func (o overlap) blindSpot() string {
 }
 
 // falseAlarm reports whether a call reported a failure though nothing had
-// happened to its lock, and nobody else had it.
+// happened to its lock, and nobody else had it or went on without; or a commit
+// without an answer though no connection had been cut and its worker was well.
 func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
-	if len(c.events) == 0 {
+	if c.count(notify.UnknownCommit) > 0 && !slices.ContainsFunc(h.faults, func(f fault) bool {
+		return (f.kind == cut || f.subject == c.worker) && f.from <= c.caught && f.to >= c.begun
+	}) {
+		return true
+	}
+	if len(c.alarms()) == 0 {
 		return false
 	}
 	if slices.ContainsFunc(overlaps, func(o overlap) bool { return o.first == c || o.second == c }) {
 		return false
 	}
-	return c.grant == nil || !slices.ContainsFunc(h.faults, func(f fault) bool {
+	if c.grant == nil {
+		return true
+	}
+	if slices.ContainsFunc(h.without(), func(other *call) bool {
+		return other.key == c.key && other.wrote <= c.caught && cmp.Or(other.ended, other.died, math.MaxInt64) >= c.grant.asked
+	}) {
+		return false
+	}
+	return !slices.ContainsFunc(h.faults, func(f fault) bool {
 		return f.hit(c.grant) && f.from <= c.caught && f.to >= c.grant.asked
 	})
 }
@@ -223,6 +278,9 @@ func (f fault) hit(g *grant) bool {
 		return f.subject == g.key
 	case failover:
 		return f.subject == g.node
+	case cut: // a connection is no lock
+		return false
+	case pause, kill:
 	}
 	return f.subject == g.worker
 }

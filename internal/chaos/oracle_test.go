@@ -41,6 +41,13 @@ func TestOracle(t *testing.T) {
 		line{T: 23, At: wrote, Do: "a.1"}, line{T: 24, At: ended, Do: "a.1"},
 		line{T: 25, At: release, Do: "a.1", Key: "k", Owner: "A"}, line{T: 25, At: event, Do: "a.1", Key: "k", Event: lost})
 
+	mute := &notify.Event{Verdict: notify.UnknownCommit, Outcome: notify.Unknown}
+	alone := []line{ // without a lock
+		{T: 12, At: called, Do: "b.0", Key: "k"}, {T: 13, At: event, Do: "b.0", Key: "k", Event: &notify.Event{Verdict: notify.Degraded}},
+		{T: 14, At: begun, Do: "b.0", Key: "k"}, {T: 15, At: wrote, Do: "b.0"}, {T: 16, At: ended, Do: "b.0"},
+		{T: 17, At: returned, Do: "b.0", Key: "k", Result: done},
+	}
+
 	tests := []struct {
 		name        string
 		lines       map[string][]line
@@ -109,6 +116,38 @@ func TestOracle(t *testing.T) {
 			name:   "an alarm about a lock on a node that died",
 			lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost)},
 			faults: []fault{{failover, "n", 15, 16}},
+		},
+		{
+			name:        "an alarm about a connection that was cut",
+			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost)},
+			faults:      []fault{{cut, "7", 11, 12}},
+			falseAlarms: 1,
+		},
+		{
+			name:        "a commit without an answer, though nothing was cut then",
+			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 0, "", mute)},
+			faults:      []fault{{cut, "7", 2, 3}, {wipe, "k", 11, 12}},
+			falseAlarms: 1,
+		},
+		{
+			name:   "a commit without an answer",
+			lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 20, 0, "", mute)},
+			faults: []fault{{cut, "7", 19, 20}},
+		},
+		{
+			name:     "two at a time, and only a commit without an answer is told",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", mute), "b": story("b.0", "B", 15, 27, 30, 31, "freed")},
+			faults:   []fault{{cut, "7", 19, 20}},
+			overlaps: 1,
+		},
+		{
+			name:  "one with the lock, who says so, and one without",
+			lines: map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost), "b": alone},
+		},
+		{
+			name:        "an alarm of one who had no lock",
+			lines:       map[string][]line{"b": append(alone, line{T: 19, At: event, Do: "b.0", Key: "k", Event: lost})},
+			falseAlarms: 1,
 		},
 	}
 	for _, tt := range tests {

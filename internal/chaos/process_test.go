@@ -7,10 +7,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/belaygo/belay/guard"
 )
 
 // process is a worker in a process of its own: this test binary again.
@@ -28,11 +31,11 @@ type process struct {
 // workerName tells the test binary that it is a worker.
 const workerName = "BELAY_CHAOS_WORKER"
 
-func startWorker(t *testing.T, name, dsn string, addrs []string) *process {
+func startWorker(t *testing.T, name, dsn string, addrs []string, policy guard.Policy) *process {
 	t.Helper()
 	p := &process{t: t, name: name, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), workerName+"="+name,
-		"BELAY_CHAOS_DSN="+dsn, "BELAY_CHAOS_REDIS="+strings.Join(addrs, ","))
+		"BELAY_CHAOS_DSN="+dsn, "BELAY_CHAOS_REDIS="+strings.Join(addrs, ","), "BELAY_CHAOS_POLICY="+strconv.Itoa(int(policy)))
 	p.cmd.Stderr = &p.log
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

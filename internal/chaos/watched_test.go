@@ -75,6 +75,7 @@ func watchDatabase(dsn string, j *journal) (driver.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.Logger = &mysql.NopLogger{} // or it would report each connection that was cut
 	c, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -63,8 +64,12 @@ func work(name string) error {
 	if err != nil {
 		return err
 	}
+	policy, err := strconv.Atoi(os.Getenv("BELAY_CHAOS_POLICY"))
+	if err != nil {
+		return err
+	}
 	w.guard, err = guard.New(db, locker, guard.Config{
-		Service: "chaos", Instance: name, Publisher: watchedPublisher{w.journal}, Logger: log,
+		Service: "chaos", Instance: name, Publisher: watchedPublisher{w.journal}, OnUnavailable: guard.Policy(policy), Logger: log,
 	})
 	if err != nil {
 		return err
