@@ -44,7 +44,7 @@ type Evidence struct {
 
 	Found       bool // at least one of the reads found the row
 	Differ      bool // the reads differ: somebody wrote it since this transaction began
-	Contradicts bool // the database itself said so (MariaDB's error 1020)
+	Contradicts bool // it is not what was seen of it under the lock, or the database itself said so (MariaDB's error 1020)
 	Own         bool // this transaction wrote the row itself
 	Expected    bool // the row is as the caller expected: something else did not match
 

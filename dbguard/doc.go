@@ -48,7 +48,12 @@
 // Rows that are inserted are told by the unique index that goes with these
 // fields, loaded ones by their primary key. A tag that can't be rendered fails
 // the statement with [ErrTag]; [Check] finds that, and what tables lack, at
-// start-up.
+// start-up. A tag is known from the first use of its model on, or from Check: only
+// then can raw SQL on its table be told from that on a table without one.
+//
+// A row with NULL in the columns of its index can't be protected: there may be
+// any number of them. Times are looked for as their columns keep them, in a DATE
+// as days.
 //
 // # Conflicts
 //
