@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/incident"
@@ -104,9 +105,14 @@ func (c *courier) note(now time.Time, incidents []incident.Incident, told map[st
 	c.seen = waiting
 }
 
-// ready leaves out the groups whose message was refused a while ago.
+// ready leaves out the groups whose message was refused a while ago, and forgets
+// what is no longer of use.
 func (c *courier) ready(now time.Time, due []group) (ready []group) {
 	maps.DeleteFunc(c.notYet, func(_ string, until time.Time) bool { return !now.Before(until) })
+	maps.DeleteFunc(c.sent, func(_ string, at time.Time) bool { return now.Sub(at) > max(c.GroupInterval, c.RepeatInterval) })
+	maps.DeleteFunc(c.failures, func(key string, _ int) bool {
+		return key != reasonDigest && !slices.ContainsFunc(due, func(g group) bool { return g.key == key })
+	})
 	for _, g := range due {
 		if _, wait := c.notYet[g.key]; !wait {
 			ready = append(ready, g)
@@ -115,12 +121,16 @@ func (c *courier) ready(now time.Time, due []group) (ready []group) {
 	return ready
 }
 
-// send sends the groups, or one digest if the rate does not allow for all.
+// send sends the groups, or one digest if the rate does not allow for all. After
+// a digest that was refused it sends as many of them as the rate allows for.
 func (c *courier) send(ctx context.Context, now time.Time, groups []group) error {
 	allowed := c.window.allowed(now)
+	_, refused := c.notYet[reasonDigest]
 	switch {
 	case len(groups) == 0 || allowed == 0:
 		return nil
+	case len(groups) > allowed && refused:
+		groups = groups[:allowed]
 	case len(groups) > allowed:
 		groups = []group{digest(groups)}
 	}

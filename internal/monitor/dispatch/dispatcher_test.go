@@ -328,6 +328,24 @@ func TestRate(t *testing.T) {
 }
 
 // Alertmanager hears of what goes on all the time, and the log does not grow.
+// A digest that is refused, since it is too long, does not keep the messages back
+// that it was made of.
+func TestDigestRefused(t *testing.T) {
+	inBubble(t, func(r *dispatch.Route) { r.RatePerMinute = 2 }, func(n *night) {
+		n.inbox.setFail(func(m *receiver.Notification) error {
+			if strings.HasPrefix(m.Reason, "digest") {
+				return &receiver.Error{Receiver: "night", Permanent: true}
+			}
+			return nil
+		})
+		for _, service := range []string{"a", "b", "c", "d"} {
+			n.save(service, service, incident.New)
+		}
+		first := "first notification: firing 1"
+		n.expect(5*time.Minute, first, first, first, first)
+	})
+}
+
 func TestContinuous(t *testing.T) {
 	inBubble(t, func(r *dispatch.Route) {
 		r.Continuous, r.GroupBy, r.GroupWait, r.GroupInterval, r.RepeatInterval = true, nil, 0, 0, time.Minute
