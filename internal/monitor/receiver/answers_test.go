@@ -143,6 +143,19 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 }
 
+// A secret that lies where a long answer is cut is not shown in part.
+func TestSecretsAreNotCut(t *testing.T) {
+	for _, kind := range receiver.Kinds {
+		for before := 280; before < 300; before++ {
+			s := newServer(t, 400, strings.Repeat("x", before)+token)
+			err := newReceiver(t, receiver.Config{Kind: kind, URL: s.URL + "/hook/" + token}).Send(t.Context(), notification())
+			if err == nil || strings.Contains(err.Error(), token[:4]) {
+				t.Fatalf("%s, %d bytes before it: %v", kind, before, err)
+			}
+		}
+	}
+}
+
 func checkSecret(t *testing.T, err error, kind receiver.Kind) {
 	t.Helper()
 	if err == nil {

@@ -107,7 +107,7 @@ func feishuAnswer(answer []byte) error {
 		Message string `json:"msg"`
 	}
 	if err := json.Unmarshal(answer, &verdict); err != nil || verdict.Code == nil {
-		return &refusal{reason: "the answer has no code: " + quoted(answer)}
+		return &refusal{reason: "the answer has no code", answer: string(answer)}
 	}
 	return robotVerdict("code", *verdict.Code, verdict.Message, throttle{feishuThrottled, feishuPause})
 }

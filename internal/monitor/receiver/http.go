@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/text"
@@ -33,6 +34,7 @@ func newClient() *http.Client {
 // A refusal is an answer that says no.
 type refusal struct {
 	reason    string
+	answer    string // whole: it may hold secrets
 	permanent bool
 	after     time.Duration
 }
@@ -96,7 +98,8 @@ func refusedStatus(res *http.Response, answer []byte) error {
 	temporary := code >= 500 || code == http.StatusTooManyRequests ||
 		code == http.StatusRequestTimeout || code == http.StatusTooEarly
 	return &refusal{
-		reason:    fmt.Sprintf("status %d: %s", code, quoted(answer)),
+		reason:    fmt.Sprintf("status %d", code),
+		answer:    string(answer),
 		permanent: !temporary,
 		after:     retryAfter(res.Header.Get("Retry-After")),
 	}
@@ -113,9 +116,10 @@ func retryAfter(header string) time.Duration {
 	return min(time.Duration(min(seconds, int(maxRetryAfter/time.Second)))*time.Second, maxRetryAfter)
 }
 
-func quoted(answer []byte) string {
-	if len(bytes.TrimSpace(answer)) == 0 {
+func quoted(answer string) string {
+	answer = strings.TrimSpace(answer)
+	if answer == "" {
 		return "no reason given"
 	}
-	return text.Line(text.Clip(string(bytes.TrimSpace(answer)), maxQuoted))
+	return text.Line(text.Clip(answer, maxQuoted))
 }

@@ -79,11 +79,12 @@ func (r *Receiver) Send(ctx context.Context, n *Notification) error {
 	if err == nil {
 		return nil
 	}
-	failed := &Error{Receiver: r.cfg.Name}
+	failed := &Error{Receiver: r.cfg.Name, text: r.secret.clean(err.Error())}
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		failed.Permanent, failed.RetryAfter = refused.permanent, refused.after
+		// Cleaned before it is cut: a piece of a secret is not recognized.
+		failed.text += ": " + quoted(r.secret.clean(refused.answer))
 	}
-	failed.text = r.secret.clean(err.Error())
 	return failed
 }
 

@@ -40,7 +40,7 @@ func (r *Receiver) slack(ctx context.Context, n *Notification) error {
 		return err
 	}
 	if got := strings.TrimSpace(string(answer)); got != "ok" {
-		return &refusal{reason: "answered " + quoted(answer), permanent: true}
+		return &refusal{reason: "the answer is not ok", answer: got, permanent: true}
 	}
 	return nil
 }

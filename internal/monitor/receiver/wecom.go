@@ -60,7 +60,7 @@ func robotAnswer(answer []byte, t throttle) error {
 		Message string `json:"errmsg"`
 	}
 	if err := json.Unmarshal(answer, &verdict); err != nil || verdict.Code == nil {
-		return &refusal{reason: "the answer has no errcode: " + quoted(answer)}
+		return &refusal{reason: "the answer has no errcode", answer: string(answer)}
 	}
 	return robotVerdict("errcode", *verdict.Code, verdict.Message, t)
 }
@@ -69,7 +69,7 @@ func robotVerdict(name string, code int, message string, t throttle) error {
 	if code == 0 {
 		return nil
 	}
-	refused := &refusal{reason: fmt.Sprintf("%s %d: %s", name, code, quoted([]byte(message))), permanent: true}
+	refused := &refusal{reason: fmt.Sprintf("%s %d", name, code), answer: message, permanent: true}
 	if code == t.code {
 		refused.permanent, refused.after = false, t.pause
 	}
