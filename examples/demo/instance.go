@@ -51,7 +51,7 @@ func startInstance(name, redisAddr, dbPath string, broker notify.Publisher) (_ *
 	if err != nil {
 		return nil, err
 	}
-	if i.outbox, err = outbox.New(events, outbox.Config{Name: name, Relay: broker}); err != nil {
+	if i.outbox, err = outbox.New(events, outbox.Config{Name: name, Service: "shop", Instance: name, Relay: broker}); err != nil {
 		return nil, err
 	}
 	i.guard, err = guard.New(sales, i.locker, guard.Config{Service: "shop", Instance: name, Publisher: i.outbox})

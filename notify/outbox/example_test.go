@@ -23,7 +23,7 @@ func Example() {
 		if err := outbox.Migrate(ctx, db); err != nil {
 			return err
 		}
-		events, err := outbox.New(db, outbox.Config{Relay: broker, Logger: slog.Default()})
+		events, err := outbox.New(db, outbox.Config{Service: "orders", Relay: broker, Logger: slog.Default()})
 		if err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func Open(ctx context.Context, service string) (_ *Place, err error) {
 	if err := p.openDB(); err != nil {
 		return nil, err
 	}
-	publisher, err := p.publisher(ctx)
+	publisher, err := p.publisher(ctx, service)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (p *Place) engine() (lock.Engine, error) {
 
 // publisher stores lock failures in the database until RabbitMQ has them, or
 // logs them where there is no RabbitMQ.
-func (p *Place) publisher(ctx context.Context) (notify.Publisher, error) {
+func (p *Place) publisher(ctx context.Context, service string) (notify.Publisher, error) {
 	url := os.Getenv(amqpURL)
 	if url == "" {
 		return notify.Log(slog.Default()), nil
@@ -167,7 +167,7 @@ func (p *Place) publisher(ctx context.Context) (notify.Publisher, error) {
 	if err := outbox.Migrate(ctx, p.DB); err != nil {
 		return nil, err
 	}
-	box, err := outbox.New(p.DB, outbox.Config{Relay: broker})
+	box, err := outbox.New(p.DB, outbox.Config{Service: service, Relay: broker})
 	if err != nil {
 		return nil, err
 	}
