@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor"
-	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/store"
 )
 
@@ -38,7 +37,7 @@ func tail(ctx context.Context, c *call) (err error) {
 		return fmt.Errorf("db: %w", err)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	f := &follower{store: st, out: c.stdout, told: make(map[string]string)}
+	f := &follower{store: st, out: c.stdout}
 	if err := f.begin(ctx, c.limit); err != nil || !c.follow {
 		return err
 	}
@@ -62,7 +61,7 @@ type follower struct {
 	out   io.Writer
 	seq   int64             // of the last event that was printed
 	since time.Time         // of the last incidents that were looked at
-	told  map[string]string // by incident: its last line
+	told  map[string]string // the lines of the incidents that were found last, by ID
 }
 
 // begin prints the last n events.
@@ -113,14 +112,12 @@ func (f *follower) incidents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	told := make(map[string]string, len(changed))
 	for _, i := range slices.Backward(changed) {
 		line := monitor.IncidentLine(i)
+		told[i.ID] = line
 		if f.told[i.ID] == line {
 			continue
-		}
-		f.told[i.ID] = line
-		if i.State == incident.Resolved {
-			delete(f.told, i.ID)
 		}
 		if i.UpdatedAt.After(f.since) {
 			f.since = i.UpdatedAt
@@ -129,5 +126,6 @@ func (f *follower) incidents(ctx context.Context) error {
 			return err
 		}
 	}
+	f.told = told
 	return nil
 }
