@@ -43,7 +43,7 @@ func runGuard(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if *profile != "" {
-		file, err := os.Create(*profile) //nolint:gosec // the user names it
+		file, err := os.Create(*profile)
 		if err != nil {
 			return usagef("-cpuprofile: %w", err)
 		}

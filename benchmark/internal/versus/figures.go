@@ -81,7 +81,7 @@ func targets(rounds []round) (all []result.Target) {
 	rate := func(ours string, c int, theirs string, d int, limit float64) {
 		name := fmt.Sprintf("%s at %d / %s at %d, ops/s", ours, c, theirs, d)
 		a, b := contestKey{ours, c}, contestKey{theirs, d}
-		add(name, limit, true, func(r round) float64 { return r.figures[a].Ops / r.figures[b].Ops }, a, b)
+		add(name, limit, true, func(r round) float64 { return r.figures[a].Ops / max(0.1, r.figures[b].Ops) }, a, b)
 	}
 	rate(doInsert, 64, bareInsert, 64, 0.72)
 	rate(doInsert, 500, bareInsert, 500, 1)
