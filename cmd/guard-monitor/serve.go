@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor"
@@ -79,17 +78,17 @@ func serve(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	handler, err := web.NewHandler(web.Config{Store: st, Broker: consumer, Metrics: metrics, Logger: logger})
+	site, err := newSite(c.cfg, web.Config{Store: st, Broker: consumer, Metrics: metrics, Clusters: watcher, Logger: logger})
 	if err != nil {
 		return err
 	}
-	ln, err := listen(ctx, c.cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+	if err := site.listen(ctx, c.cfg); err != nil {
+		return err
 	}
-	fmt.Fprintf(c.stderr, "guard-monitor: listening on http://%s\n", ln.Addr())
+	fmt.Fprintf(c.stderr, "guard-monitor: listening on %s\n", site.address())
 	return together(ctx,
-		func(ctx context.Context) error { return web.Serve(ctx, ln, handler, logger) },
+		site.serve,
+		site.handler.Run,
 		func(ctx context.Context) error { return consumer.Run(ctx, mon.Ingest) },
 		watcher.Run,
 		tracker.Run,
@@ -162,17 +161,4 @@ func newDispatcher(cfg *config.Config, st *store.Store, logger *slog.Logger) (*d
 	return dispatch.New(dispatch.Config{
 		Store: st, Routes: routes, ExternalURL: cfg.ExternalURL, DocsURL: cfg.DocsURL, Logger: logger,
 	})
-}
-
-// listen makes sure that a name led to a loopback address.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	if tcp, ok := ln.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("%q is %v, not a loopback address", addr, ln.Addr()), ln.Close())
-	}
-	return ln, nil
 }

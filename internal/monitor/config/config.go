@@ -29,6 +29,7 @@ type Config struct {
 	AMQPURL     string
 	DB          string
 	Listen      string
+	Web         Web
 	ExternalURL string // without a slash at the end; empty if not set
 	DocsURL     string // ends with a slash
 	Location    *time.Location
@@ -44,6 +45,22 @@ type Config struct {
 
 	shown [][3]string // see Show
 }
+
+// Web says who may see the pages, and what may be done there.
+type Web struct {
+	UsersFile string // of lines name:hash, as htpasswd -B writes them; empty = none
+	Token     string // that is asked for as a bearer; empty = none
+	CertFile  string // of TLS; empty = none
+	KeyFile   string
+	Writes    bool
+	Hosts     []string
+	MaxLive   int
+	// Anybody allows an address that is not loopback without authentication.
+	Anybody bool
+}
+
+// Loopback reports whether only this host can reach the page.
+func (c *Config) Loopback() bool { return loopback(c.Listen) }
 
 // Retention says how long things are kept.
 type Retention struct {

@@ -79,6 +79,9 @@ func build(path string, given settings, f *file, from Source) (*Config, error) {
 	}
 	problems = append(problems, c.applyRedis(redis)...)
 	problems = append(problems, c.applyReceivers(f.lists[receiverList])...)
+	if err := c.checkWeb(given); err != nil {
+		problems = append(problems, err)
+	}
 	return c, errors.Join(problems...)
 }
 

@@ -39,20 +39,70 @@ var options = []option[Config]{
 	{
 		name: "listen", value: "ADDR", def: "127.0.0.1:9440",
 		usage: []string{
-			"Loopback address for the page (/), /healthz and /metrics. Port 0 takes a free one;",
-			"the address is printed. There is no authentication, so no other address is accepted.",
+			"Address for the pages (/), the API (/api/v1), /healthz and /metrics. Port 0 takes a free",
+			"one; the address is printed. One that is not loopback needs authentication: see web.",
 		},
 		set: setListen,
 	},
 	{
 		name: "external_url", value: "URL", example: "https://monitor.example.com",
-		usage: []string{"Where people reach the page, for links in notices. Without it notices have no links."},
-		set:   webAddress(func(c *Config) *string { return &c.ExternalURL }, ""),
+		usage: []string{
+			"Where people reach the pages, for links in notices: without it notices have no links. Its",
+			"host is answered, and its path begins all addresses, for a proxy that shares a host.",
+		},
+		set: webAddress(func(c *Config) *string { return &c.ExternalURL }, ""),
 	},
 	{
 		name: "docs_url", value: "URL", def: "https://github.com/belaygo/belay/blob/main",
 		usage: []string{"Where docs/alerts is read, for links in notices."},
 		set:   webAddress(func(c *Config) *string { return &c.DocsURL }, "/"),
+	},
+	{
+		name: "web.users_file", value: "FILE", example: "/etc/guard-monitor/users",
+		usage: []string{
+			"Who may see the pages: lines name:hash, as htpasswd -nB NAME writes them (bcrypt). With it",
+			"or a token everything but /healthz asks for one.",
+		},
+		set: text(func(c *Config) *string { return &c.Web.UsersFile }),
+	},
+	{
+		name: "web.token", value: "TEXT", secret: true, example: "...",
+		usage: []string{`Lets in whoever sends it as "Authorization: Bearer", such as Prometheus; at least 16 bytes.`},
+		set:   text(func(c *Config) *string { return &c.Web.Token }),
+	},
+	{
+		name: "web.tls_cert_file", value: "FILE", example: "/etc/guard-monitor/tls.crt",
+		usage: []string{"Certificate of https, in PEM, with web.tls_key_file. Read again when it changes."},
+		set:   text(func(c *Config) *string { return &c.Web.CertFile }),
+	},
+	{
+		name: "web.tls_key_file", value: "FILE", example: "/etc/guard-monitor/tls.key",
+		usage: []string{"Key of the certificate, in PEM."},
+		set:   text(func(c *Config) *string { return &c.Web.KeyFile }),
+	},
+	{
+		name: "web.writes", value: "true|false", def: "false",
+		usage: []string{"Whether people may acknowledge, silence and replay. Each leaves an audit line."},
+		set:   boolean(func(c *Config) *bool { return &c.Web.Writes }),
+	},
+	{
+		name: "web.hosts", value: "NAME,...", example: "[monitor.internal]",
+		usage: []string{"Names that requests may ask for, besides loopback and external_url's; others are refused."},
+		set:   list(func(c *Config) *[]string { return &c.Web.Hosts }),
+	},
+	{
+		name: "web.max_live", value: "NUMBER", def: "100",
+		usage: []string{"How many open pages are told at once of what is new; others show what was."},
+		set:   number(func(c *Config) *int { return &c.Web.MaxLive }, 1, 10_000),
+	},
+	{
+		name: "web.allow_anybody", value: "true|false", def: "false",
+		usage: []string{
+			"Lets guard-monitor listen on an address that is not loopback without authentication:",
+			"everybody who reaches it then sees keys, services and payloads, and with web.writes can",
+			"silence alerts.",
+		},
+		set: boolean(func(c *Config) *bool { return &c.Web.Anybody }),
 	},
 	{
 		name: "time_zone", value: "ZONE", def: "UTC",

@@ -149,11 +149,29 @@ func setListen(c *Config, addr string) error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("%.80q: the port is not a number from 0 to 65535", addr)
 	}
-	ip, err := netip.ParseAddr(host)
-	if host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%.80q: not a loopback address; without authentication guard-monitor listens on 127.0.0.1, [::1] or localhost only", addr)
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && host != "localhost" {
+		return fmt.Errorf("%.80q: want an IP address or localhost before the port", addr)
 	}
 	c.Listen = addr
+	return nil
+}
+
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip, err2 := netip.ParseAddr(host)
+	return err == nil && (host == "localhost" || err2 == nil && ip.IsLoopback())
+}
+
+// checkWeb finds what is wrong with settings that are right by themselves.
+func (c *Config) checkWeb(given settings) error {
+	where := given["listen"].where
+	switch w := c.Web; {
+	case c.Listen != "" && !c.Loopback() && w.UsersFile == "" && w.Token == "" && !w.Anybody:
+		return wrong(where, "listen", "%.80q: not a loopback address; without authentication (web.users_file, web.token) "+
+			"guard-monitor listens on 127.0.0.1, [::1] or localhost only, unless web.allow_anybody says otherwise", c.Listen)
+	case (w.CertFile == "") != (w.KeyFile == ""):
+		return wrong("", "web.tls_cert_file", "the certificate and its key, web.tls_key_file, come together")
+	}
 	return nil
 }
 

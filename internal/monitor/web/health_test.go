@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+
+	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/monitor/web"
 )
 
 func TestHealth(t *testing.T) {
@@ -21,7 +24,13 @@ func TestHealth(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			res := get(t, handler(t, &fakeStore{err: tt.store}, tt.connected), "/healthz")
+			s := newSite(t, func(c *web.Config) {
+				c.Broker = broker(tt.connected)
+				if tt.store != nil {
+					c.Store = failing{c.Store.(*store.Store)}
+				}
+			})
+			res := s.get(t, "/healthz")
 			if res.Code != tt.code {
 				t.Errorf("code %d, want %d", res.Code, tt.code)
 			}

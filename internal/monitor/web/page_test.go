@@ -1,76 +1,220 @@
 package web_test
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/web"
 	"github.com/belaygo/belay/notify"
 )
 
-func TestEmptyPage(t *testing.T) {
-	body := page(t, &fakeStore{}, true, http.StatusOK)
-	for _, want := range []string{"No event yet", "overlap", "lost", "unknown_commit", "degraded", "<b>0</b> in 0 events"} {
-		mustContain(t, body, want)
+var pages = []string{"/", "/incidents", "/events", "/timeline", "/clusters", "/silences", "/letters"}
+
+func TestEmptyPages(t *testing.T) {
+	s := newSite(t)
+	for _, path := range pages {
+		for _, lang := range []string{"en", "zh-CN,zh;q=0.9"} {
+			body := s.page(t, path, "Accept-Language", lang)
+			mustContain(t, body, `<html lang="`+lang[:2]+`"`, "<h1")
+			mustNotContain(t, body, "%!", "<no value>", "<form method=\"post\"")
+		}
 	}
-	mustNotContain(t, body, "<table", "does not answer")
+	mustContain(t, s.page(t, "/"), "All is calm", "None was ever recorded", "No event yet", "none is watched")
 }
 
-func TestPageWithEvents(t *testing.T) {
-	ev := event()
-	body := page(t, &fakeStore{
-		events: []store.Received{{At: time.Now(), Event: ev}},
-		counts: map[notify.Verdict]store.Count{notify.Overlap: {Events: 1, Failures: 7}},
-	}, true, http.StatusOK)
-	for _, want := range []string{
-		"<b>7</b> in 1 event<", "2026-05-04 03:02:01.500", "<code>order:1</code>", "orders-1", "refused", "event-1",
-		"the database refused the write of orders",
-	} {
-		mustContain(t, body, want)
+func TestOverviewAnswersTheFourQuestions(t *testing.T) {
+	s := newSite(t)
+	s.add(t, event("event-1"))
+	s.explain(t)
+	s.failover(t, time.Now().Add(-12*time.Minute))
+	body := s.page(t, "/")
+	mustContain(t, body, "1 open incident", "12 min ago", "orders", "Failover", "took over slots 0-5460",
+		"Find out why the old master ended", "Nobody is on it yet", `href="/incidents/`+incidentID+`"`)
+	mustNotContain(t, body, "All is calm")
+}
+
+func TestCriticalIsSaid(t *testing.T) {
+	s := newSite(t)
+	s.explain(t, func(i *incident.Incident) { i.Cause = incident.HeartbeatSilent })
+	mustContain(t, s.page(t, "/"), "1 critical", `class="verdict critical"`)
+}
+
+func TestIncidentPage(t *testing.T) {
+	s := newSite(t, func(c *web.Config) { c.DocsURL = "https://docs.example/" })
+	s.add(t, event("event-1"))
+	s.explain(t)
+	body := s.page(t, "/incidents/"+incidentID)
+	mustContain(t, body, "took over slots 0-5460", "new_epoch", "7 failures, 1 keys", "high", "/events/event-1",
+		`href="https://docs.example/docs/alerts/failover.md"`, "Nobody was told")
+	body = s.page(t, "/incidents/"+incidentID, "Cookie", "guard_monitor_language=zh")
+	mustContain(t, body, "故障转移", "查明旧主节点为何结束", "证据")
+}
+
+func TestEventPage(t *testing.T) {
+	s := newSite(t)
+	ev := event("a/b?c#d")
+	s.add(t, ev)
+	body := s.page(t, "/events")
+	mustContain(t, body, `href="/events/a%2Fb%3Fc%23d"`)
+	body = s.page(t, "/events/a%2Fb%3Fc%23d")
+	mustContain(t, body, "&#34;specversion&#34;", "order:1", "the database refused the write of orders", "not grouped yet")
+}
+
+func TestTimelinePage(t *testing.T) {
+	s := newSite(t)
+	s.add(t, event("event-1"))
+	s.add(t, event("event-2"))
+	s.failover(t, time.Now().Add(-2*time.Minute))
+	body := s.page(t, "/timeline")
+	mustContain(t, body, "2 events, 1 failovers", `class="failover"`, "2 events: overlap", "took over slots")
+	mustContain(t, s.page(t, "/timeline?from=2020-01-01&to=2020-01-02"), "Nothing happened in this time")
+}
+
+func TestStaleStatesAreSaid(t *testing.T) {
+	s := newSite(t, func(c *web.Config) { c.Broker = broker(false) })
+	body := s.page(t, "/")
+	mustContain(t, body, "The broker does not answer", "Calm as far as is known", "not connected")
+	mustNotContain(t, body, "All is calm")
+
+	s = newSite(t)
+	err := s.store.AddHeartbeat(t.Context(), incident.Heartbeat{
+		Service: "orders", Instance: "1", At: time.Now(), Every: time.Second, ReceivedAt: time.Now().Add(-time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	mustNotContain(t, body, "No event yet", "does not answer")
+	body = s.page(t, "/")
+	mustContain(t, body, "no data since", "Silent services")
+	mustNotContain(t, body, "All is calm")
 }
 
-func TestPageSaysWhatDoesNotAnswer(t *testing.T) {
-	body := page(t, &fakeStore{}, false, http.StatusOK)
-	mustContain(t, body, "The broker does not answer")
-
-	body = page(t, &fakeStore{err: errors.New("disk I/O error in /secret/path")}, true, http.StatusServiceUnavailable)
-	mustContain(t, body, "The store does not answer")
-	mustNotContain(t, body, "No event yet", "/secret/path")
+func TestStoreThatDoesNotAnswer(t *testing.T) {
+	s := newSite(t)
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/events", "/incidents", "/timeline", "/silences", "/events/x", "/incidents/x"} {
+		w := s.get(t, path)
+		if w.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+		mustContain(t, w.Body.String(), "The store does not answer")
+		mustNotContain(t, w.Body.String(), "All is calm", "No event yet", "sql:")
+	}
 }
 
-func TestHostileEvent(t *testing.T) {
-	ev := event()
+func TestHostileText(t *testing.T) {
+	s := newSite(t, withWrites)
 	const script = `</code><script>alert(1)</script><img src=x onerror=alert(2)>`
+	ev := event(`"><script>`)
 	ev.Service, ev.Instance, ev.Key, ev.Table, ev.Owner = script, script, script+"\u202e\x1b[2J", script, script
-	ev.ID = `"><script>`
-	body := page(t, &fakeStore{events: []store.Received{{Event: ev}}}, true, http.StatusOK)
-	mustNotContain(t, body, "<script", "<img", "\u202e", "\x1b")
-	mustContain(t, body, "&lt;script&gt;")
-
+	ev.Place.Node = script
+	s.add(t, ev)
+	s.explain(t, func(i *incident.Incident) {
+		i.Service, i.Evidence[0].Text, i.NextStep, i.AckedBy = script, script+"\x1b", script, script
+	})
+	err := s.store.Acknowledge(t.Context(), incidentID, script, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(pages, "/incidents/"+incidentID, "/events/%22%3E%3Cscript%3E",
+		"/events?key=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "/incidents?show=%3Cscript%3E", "/language?to=en%3Cscript%3E") {
+		body := strings.ReplaceAll(s.get(t, path).Body.String(), `<script src="/assets/`, "")
+		mustNotContain(t, body, "<script", "<img", "\u202e", "\x1b")
+	}
+	for _, path := range []string{"/api/v1/events", "/api/v1/incidents", "/api/v1/overview"} {
+		mustNotContain(t, s.get(t, path).Body.String(), "<script", "<img", "\x1b")
+	}
+	ev = event("long")
 	ev.Key = strings.Repeat("k", 1<<20)
-	body = page(t, &fakeStore{events: []store.Received{{Event: ev}}}, true, http.StatusOK)
-	if len(body) > 64<<10 {
-		t.Errorf("a long key makes a page of %d bytes", len(body))
+	s.add(t, ev)
+	if n := len(s.page(t, "/events")); n > 64<<10 {
+		t.Errorf("a long key makes a page of %d bytes", n)
 	}
 }
 
-func TestStyleHasTheHashOfThePolicy(t *testing.T) {
-	res := get(t, handler(t, &fakeStore{}, true), "/")
-	body := res.Body.String()
-	_, rest, _ := strings.Cut(body, "<style>")
-	style, _, ok := strings.Cut(rest, "</style>")
-	if !ok || len(style) < 100 {
-		t.Fatalf("no style in %q", body)
+func TestFilters(t *testing.T) {
+	s := newSite(t)
+	for id, change := range map[string]func(*notify.Event){
+		"one":   func(*notify.Event) {},
+		"two":   func(ev *notify.Event) { ev.Service, ev.Key = "payments", "pay:2" },
+		"three": func(ev *notify.Event) { ev.Verdict, ev.CaughtAt = notify.Lost, time.Now().Add(-48*time.Hour) },
+	} {
+		ev := event(id)
+		change(&ev)
+		s.add(t, ev)
 	}
-	sum := sha256.Sum256([]byte(style))
-	policy := res.Header().Get("Content-Security-Policy")
-	mustContain(t, policy, "style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
-	mustNotContain(t, body, " style=") // the policy would refuse it
+	for query, want := range map[string]string{
+		"":                                    "one two three",
+		"service=payments":                    "two",
+		"key=order:1":                         "one three",
+		"verdict=lost":                        "three",
+		"verdict=lost,overlap&service=orders": "one three",
+		"from=" + time.Now().Add(-time.Hour).UTC().Format(time.RFC3339): "one two",
+		"service=nobody":                         "",
+		"table=orders&verdict=overlap&key=pay:2": "two",
+	} {
+		body := s.page(t, "/events?"+strings.ReplaceAll(query, "+", "%2B"))
+		for _, id := range []string{"one", "two", "three"} {
+			if got, want := strings.Contains(body, `/events/`+id+`"`), strings.Contains(want, id); got != want {
+				t.Errorf("%q: event %s shown: %t, want %t", query, id, got, want)
+			}
+		}
+	}
+	for _, bad := range []string{"/events?verdict=x", "/events?from=yesterday", "/events?before=-1", "/incidents?cause=x",
+		"/incidents?show=x", "/timeline?hours=0", "/timeline?from=2026-01-02&to=2026-01-01", "/events?key=" + strings.Repeat("a", 600), "/api/v1/events?limit=0"} {
+		if w := s.get(t, bad); w.Code != http.StatusBadRequest {
+			t.Errorf("%.60s: %d, want 400", bad, w.Code)
+		}
+	}
+}
+
+func TestPaging(t *testing.T) {
+	s := newSite(t)
+	for i := range 120 {
+		ev := event("e" + time.Duration(i).String())
+		s.add(t, ev)
+	}
+	seen, path := 0, "/events"
+	for range 5 {
+		body := s.page(t, path)
+		seen += strings.Count(body, `<td class="when">`)
+		_, rest, found := strings.Cut(body, `<a href="/events?before=`)
+		if !found {
+			break
+		}
+		rest, _, _ = strings.Cut(rest, `"`)
+		if !strings.Contains(body, ">Older<") {
+			break
+		}
+		path = "/events?before=" + rest
+	}
+	if seen != 120 {
+		t.Errorf("%d events on all pages, want 120", seen)
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	s := newSite(t, func(c *web.Config) { c.ExternalURL = "https://monitor.example.com/belay" })
+	s.add(t, event("event-1"))
+	for _, path := range []string{"/belay/", "/"} {
+		body := s.page(t, path)
+		mustContain(t, body, `href="/belay/events"`, `src="/belay/assets/live.js`, `data-base="/belay"`, `href="/belay/events/event-1"`)
+		mustNotContain(t, body, `href="/events`)
+	}
+	if w := s.get(t, "/belay"); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/belay/" {
+		t.Errorf("/belay: %d %q", w.Code, w.Header().Get("Location"))
+	}
+	if w := s.get(t, "/belay/language?to=zh&back=/events"); w.Header().Get("Location") != "/belay/events" {
+		t.Errorf("language leads to %q", w.Header().Get("Location"))
+	}
+	for _, back := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", ""} {
+		w := s.get(t, "/language?to=zh&back="+back)
+		if got := w.Header().Get("Location"); got != "/belay/" {
+			t.Errorf("back %q leads to %q", back, got)
+		}
+	}
 }

@@ -4,30 +4,44 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
-// protect answers only requests for a loopback host and sets the headers that
-// keep a browser from running, framing or storing what it is shown.
-func protect(next http.Handler) http.Handler {
+// Scripts and styles come from this site's own files only, and nothing may
+// frame a page.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// protect answers only requests for a known host and sets the headers that keep
+// a browser from running, framing or storing what it is shown.
+func (h *Handler) protect(next http.Handler, external string) http.Handler {
+	hosts := h.cfg.Hosts
+	if external != "" {
+		hosts = append(slices.Clone(hosts), external)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", contentSecurityPolicy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
-		if !loopback(r.Host) {
-			http.Error(w, "unknown host; ask for localhost or a loopback address", http.StatusMisdirectedRequest)
+		header := w.Header()
+		header.Set("Content-Security-Policy", contentSecurityPolicy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("X-Frame-Options", "DENY")
+		header.Set("Referrer-Policy", "same-origin")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
+		if !known(r.Host, hosts, h.cfg.AnyAddress) {
+			http.Error(w, "unknown host: ask for localhost, a loopback address, or a host of the settings external_url and web.hosts",
+				http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// loopback reports whether host, with or without a port, is localhost or a
-// loopback address. Any port passes: a tunnel may have another one.
-func loopback(host string) bool {
+// known reports whether host, with or without a port, is localhost, a loopback
+// address or one of hosts. Any port passes: a tunnel may have another one. An
+// address can be let in whole, since only a name can be pointed elsewhere.
+func known(host string, hosts []string, anyAddress bool) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -35,6 +49,40 @@ func loopback(host string) bool {
 	if strings.EqualFold(name, "localhost") {
 		return true
 	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.IsLoopback()
+	if addr, err := netip.ParseAddr(name); err == nil && (addr.IsLoopback() || anyAddress) {
+		return true
+	}
+	return slices.ContainsFunc(hosts, func(h string) bool { return h != "" && strings.EqualFold(h, name) })
+}
+
+// strip takes the prefix off the path. Requests without it pass, too: some
+// proxies take it off themselves.
+func (h *Handler) strip(next http.Handler) http.Handler {
+	if h.prefix == "" {
+		return next
+	}
+	stripped := http.StripPrefix(h.prefix, next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == h.prefix:
+			http.Redirect(w, r, h.prefix+"/", http.StatusMovedPermanently)
+		case strings.HasPrefix(r.URL.Path, h.prefix+"/"):
+			stripped.ServeHTTP(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// readOnly refuses every method that may change something, unless writes are
+// turned on.
+func (h *Handler) readOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !h.cfg.Writes {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "read-only: this monitor was started without -web-writes", http.StatusMethodNotAllowed)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

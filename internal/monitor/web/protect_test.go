@@ -7,11 +7,11 @@ import (
 )
 
 func TestSecurityHeaders(t *testing.T) {
-	h := handler(t, &fakeStore{}, true)
+	h := newSite(t)
 	for _, path := range []string{"/", "/healthz", "/metrics", "/missing"} {
-		header := get(t, h, path).Header()
+		header := h.get(t, path).Header()
 		policy := header.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "form-action 'none'", "base-uri 'none'"} {
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"} {
 			mustContain(t, policy, want)
 		}
 		if got := header.Get("X-Content-Type-Options"); got != "nosniff" {
@@ -24,7 +24,7 @@ func TestSecurityHeaders(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
-	h := handler(t, &fakeStore{}, true)
+	h := newSite(t)
 	for host, want := range map[string]int{
 		"127.0.0.1":              200,
 		"127.0.0.1:9440":         200,
@@ -56,14 +56,14 @@ func TestHost(t *testing.T) {
 }
 
 func TestMethodsAndPaths(t *testing.T) {
-	h := handler(t, &fakeStore{}, true)
+	h := newSite(t)
 	tests := []struct {
 		method, path string
 		want         int
 	}{
 		{"GET", "/", 200}, {"HEAD", "/", 200}, {"HEAD", "/healthz", 200}, {"HEAD", "/metrics", 200},
 		{"POST", "/", 405}, {"PUT", "/healthz", 405}, {"DELETE", "/metrics", 405}, {"OPTIONS", "/", 405},
-		{"GET", "/missing", 404}, {"GET", "/healthz/x", 404}, {"GET", "/page.css", 404},
+		{"GET", "/missing", 404}, {"GET", "/healthz/x", 404}, {"GET", "/assets/style.css", 200}, {"GET", "/assets/..%2Fweb.go", 404},
 	}
 	for _, tt := range tests {
 		r := httptest.NewRequest(tt.method, "http://localhost"+tt.path, nil)

@@ -2,12 +2,55 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
+
+// LoadTLS returns the settings of a server with the certificate of two files.
+// They are read again at most once a minute, so that a certificate can be
+// renewed without a restart.
+func LoadTLS(certFile, keyFile string) (*tls.Config, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile}
+	if err := c.load(); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
+}
+
+const reloadEvery = time.Minute
+
+type certificate struct {
+	certFile, keyFile string
+
+	mu   sync.Mutex
+	cert *tls.Certificate
+	at   time.Time
+}
+
+func (c *certificate) load() error {
+	cert, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	c.at = time.Now()
+	if err == nil {
+		c.cert = &cert
+	}
+	return err
+}
+
+// get goes on with the old certificate while the new one cannot be read: half
+// of it may be written.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) >= reloadEvery {
+		_ = c.load() // the old one is still there
+	}
+	return c.cert, nil
+}
 
 const (
 	drainTimeout   = 5 * time.Second
@@ -16,7 +59,8 @@ const (
 
 // Serve answers requests on ln with h until ctx ends, then gives requests in
 // progress five seconds, and returns nil. It closes ln.
-func Serve(ctx context.Context, ln net.Listener, h http.Handler, logger *slog.Logger) error {
+// With secure it speaks https.
+func Serve(ctx context.Context, ln net.Listener, h http.Handler, secure *tls.Config, logger *slog.Logger) error {
 	srv := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -24,12 +68,17 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, logger *slog.Lo
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
+		TLSConfig:         secure,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	var failed error
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		if secure != nil {
+			failed = srv.ServeTLS(ln, "", "")
+			return
+		}
 		failed = srv.Serve(ln)
 	}()
 	select {

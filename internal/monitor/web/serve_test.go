@@ -18,7 +18,7 @@ func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
-		served <- web.Serve(ctx, ln, handler(t, &fakeStore{}, true), slog.New(slog.DiscardHandler))
+		served <- web.Serve(ctx, ln, newSite(t), nil, slog.New(slog.DiscardHandler))
 	}()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -46,7 +46,7 @@ func TestServeReportsFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	if err := web.Serve(t.Context(), ln, http.NotFoundHandler(), slog.New(slog.DiscardHandler)); err == nil {
+	if err := web.Serve(t.Context(), ln, http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("Serve on a closed listener returned nil")
 	}
 }

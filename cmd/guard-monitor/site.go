@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/belaygo/belay/internal/monitor/config"
+	"github.com/belaygo/belay/internal/monitor/deadletter"
+	"github.com/belaygo/belay/internal/monitor/web"
+)
+
+// site is the pages and where they are served.
+type site struct {
+	handler *web.Handler
+	secure  *tls.Config // nil = plain http
+	ln      net.Listener
+	logger  *slog.Logger
+}
+
+// newSite adds what the settings say to base.
+func newSite(cfg *config.Config, base web.Config) (*site, error) {
+	var users []byte
+	var err error
+	if cfg.Web.UsersFile != "" {
+		if users, err = os.ReadFile(cfg.Web.UsersFile); err != nil {
+			return nil, usagef("web.users_file: %w", err)
+		}
+	}
+	if base.Auth, err = web.NewAuth(users, cfg.Web.Token); err != nil {
+		return nil, usagef("web.users_file, web.token: %w", err)
+	}
+	if base.Auth == nil && (cfg.Web.UsersFile != "" || cfg.Web.Token != "") {
+		return nil, usagef("web.users_file: names nobody")
+	}
+	base.Letters = letters{cfg.AMQPURL}
+	base.Writes, base.Hosts, base.MaxLive = cfg.Web.Writes, cfg.Web.Hosts, cfg.Web.MaxLive
+	base.ExternalURL, base.DocsURL, base.Location = cfg.ExternalURL, cfg.DocsURL, cfg.Location
+	base.AnyAddress = !cfg.Loopback()
+	s := &site{logger: base.Logger}
+	if cfg.Web.CertFile != "" {
+		if s.secure, err = web.LoadTLS(cfg.Web.CertFile, cfg.Web.KeyFile); err != nil {
+			return nil, usagef("web.tls_cert_file: %w", err)
+		}
+	}
+	if base.Auth != nil && s.secure == nil && !cfg.Loopback() {
+		s.logger.Warn("passwords go over the network unencrypted unless a proxy speaks TLS: see web.tls_cert_file")
+	}
+	s.handler, err = web.NewHandler(base)
+	return s, err
+}
+
+// listen makes sure that a loopback address led to one.
+func (s *site) listen(ctx context.Context, cfg *config.Config) error {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if tcp, ok := ln.Addr().(*net.TCPAddr); cfg.Loopback() && (!ok || !tcp.IP.IsLoopback()) {
+		return errors.Join(fmt.Errorf("listen: %q is %v, not a loopback address", cfg.Listen, ln.Addr()), ln.Close())
+	}
+	s.ln = ln
+	return nil
+}
+
+func (s *site) address() string {
+	if s.secure != nil {
+		return "https://" + s.ln.Addr().String()
+	}
+	return "http://" + s.ln.Addr().String()
+}
+
+func (s *site) serve(ctx context.Context) error {
+	return web.Serve(ctx, s.ln, s.handler, s.secure, s.logger)
+}
+
+// letters are the dead letters of a broker.
+type letters struct{ brokerURL string }
+
+func (l letters) List(ctx context.Context, limit int) (list []deadletter.Letter, total int, err error) {
+	return deadletter.List(ctx, l.brokerURL, limit)
+}
+
+func (l letters) Replay(ctx context.Context, pick func(*deadletter.Letter) bool) (replayed int, err error) {
+	return deadletter.Replay(ctx, l.brokerURL, pick)
+}

@@ -1,0 +1,169 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+const (
+	maxUsers    = 1000
+	maxVerified = 1000 // passwords that are remembered
+	comparing   = 2    // bcrypt comparisons at a time: each is slow by intent
+	tokenUser   = "token"
+	minToken    = 16 // bytes
+)
+
+// Auth says who may come in: users with a password, and who has the token. A nil
+// Auth lets everybody in.
+type Auth struct {
+	users map[string][]byte // bcrypt hashes
+	token [sha256.Size]byte
+	bears bool // whether there is a token
+	dummy []byte
+
+	slots    chan struct{}
+	mu       sync.Mutex
+	verified map[[sha256.Size]byte]bool // of name and password
+}
+
+// NewAuth returns an Auth, or nil if there is neither a user nor a token. users
+// has lines as htpasswd -B writes them, name:hash; blank lines and those that
+// begin with # are left out. A token has at least 16 bytes.
+func NewAuth(users []byte, token string) (*Auth, error) {
+	a := &Auth{
+		users: make(map[string][]byte), slots: make(chan struct{}, comparing),
+		verified: make(map[[sha256.Size]byte]bool),
+	}
+	lines := bufio.NewScanner(bytes.NewReader(users))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := a.add(line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if token != "" {
+		if len(token) < minToken {
+			return nil, fmt.Errorf("the token is shorter than %d bytes", minToken)
+		}
+		a.token, a.bears = sha256.Sum256([]byte(token)), true
+	}
+	if len(a.users) == 0 && !a.bears {
+		return nil, nil
+	}
+	return a, nil
+}
+
+// add never quotes the line: it may hold a password that nobody hashed.
+func (a *Auth) add(line string) error {
+	name, hash, ok := strings.Cut(line, ":")
+	switch {
+	case !ok || name == "":
+		return errors.New("want name:hash, as htpasswd -B writes it")
+	case len(a.users) >= maxUsers:
+		return fmt.Errorf("more than %d users", maxUsers)
+	case a.users[name] != nil:
+		return errors.New("this name was there already")
+	}
+	if _, err := bcrypt.Cost([]byte(hash)); err != nil {
+		return errors.New("what is behind the name is no bcrypt hash, as htpasswd -B writes it")
+	}
+	a.users[name], a.dummy = []byte(hash), []byte(hash)
+	return nil
+}
+
+type userKey struct{}
+
+// user is the name that somebody authenticated with; empty without Auth.
+func user(ctx context.Context) string {
+	name, _ := ctx.Value(userKey{}).(string)
+	return name
+}
+
+// require lets in who is known, and everybody to /healthz, by the exact path.
+func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
+	if a == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		name, ok := a.check(r)
+		if !ok {
+			if r.Header.Get("Authorization") != "" {
+				logger.LogAttrs(r.Context(), slog.LevelWarn, "authentication refused", slog.String("remote", r.RemoteAddr))
+			}
+			if len(a.users) > 0 {
+				w.Header().Add("WWW-Authenticate", `Basic realm="guard-monitor", charset="UTF-8"`)
+			}
+			if a.bears {
+				w.Header().Add("WWW-Authenticate", `Bearer realm="guard-monitor"`)
+			}
+			http.Error(w, "authentication required", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, name)))
+	})
+}
+
+func (a *Auth) check(r *http.Request) (name string, ok bool) {
+	if kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(kind, "Bearer") {
+		sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+		return tokenUser, a.bears && subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
+	}
+	name, password, ok := r.BasicAuth()
+	if !ok || len(a.users) == 0 {
+		return "", false
+	}
+	return name, a.password(r.Context(), name, password)
+}
+
+// password compares as slowly for a name that nobody has, so that names cannot
+// be found out, and remembers what was right, since a page asks often.
+func (a *Auth) password(ctx context.Context, name, password string) bool {
+	sum := sha256.Sum256([]byte(name + "\x00" + password))
+	a.mu.Lock()
+	right := a.verified[sum]
+	a.mu.Unlock()
+	if right {
+		return true
+	}
+	select {
+	case a.slots <- struct{}{}:
+		defer func() { <-a.slots }()
+	case <-ctx.Done():
+		return false
+	}
+	hash, known := a.users[name]
+	if !known {
+		hash = a.dummy
+	}
+	if bcrypt.CompareHashAndPassword(hash, []byte(password)) != nil || !known {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.verified) >= maxVerified {
+		clear(a.verified)
+	}
+	a.verified[sum] = true
+	return true
+}

@@ -1,0 +1,77 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// lang is a language of the pages.
+type lang string
+
+const (
+	english lang = "en"
+	chinese lang = "zh"
+)
+
+const langCookie = "guard_monitor_language"
+
+// langOf is what somebody chose, else what their browser prefers of what there
+// is.
+func langOf(r *http.Request) lang {
+	if c, err := r.Cookie(langCookie); err == nil && (c.Value == string(english) || c.Value == string(chinese)) {
+		return lang(c.Value)
+	}
+	for tag := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
+		tag, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(tag)), ";")
+		primary, _, _ := strings.Cut(tag, "-")
+		if primary == string(english) || primary == string(chinese) {
+			return lang(primary)
+		}
+	}
+	return english
+}
+
+// say returns a message in the language, or its key if there is none.
+func (l lang) say(key string, args ...any) string {
+	m, ok := messages[key]
+	if !ok {
+		return key
+	}
+	text := m.en
+	if l == chinese {
+		text = m.zh
+	}
+	if len(args) == 0 {
+		return text
+	}
+	return fmt.Sprintf(text, args...)
+}
+
+// language remembers a choice and leads back to the page.
+func (h *Handler) language(w http.ResponseWriter, r *http.Request) {
+	choice := r.URL.Query().Get("to")
+	if !slices.Contains([]string{string(english), string(chinese)}, choice) {
+		http.Error(w, "to: want en or zh", http.StatusBadRequest)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // a language is no secret; without TLS it must be kept, too
+		Name: langCookie, Value: choice, Path: h.prefix + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		MaxAge: int((365 * 24 * time.Hour).Seconds()),
+	})
+	http.Redirect(w, r, h.prefix+local(r.URL.Query().Get("back")), http.StatusSeeOther)
+}
+
+// local returns the path and query of an address on this site, whatever it was:
+// nobody is led elsewhere.
+func local(back string) string {
+	u, err := url.Parse(back)
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||
+		strings.Contains(u.Path, "\\") {
+		return "/"
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+}

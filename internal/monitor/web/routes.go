@@ -1,0 +1,53 @@
+package web
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+func (h *Handler) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /healthz", health{h.cfg})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(h.cfg.Metrics, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(h.cfg.Logger.Handler(), slog.LevelWarn),
+	}))
+	mux.HandleFunc("GET /assets/{name}", asset)
+	mux.HandleFunc("GET /live", h.live)
+	mux.HandleFunc("GET /language", h.language)
+
+	mux.Handle("GET /{$}", h.page("overview", h.overview))
+	mux.Handle("GET /incidents", h.page("incidents", h.incidents))
+	mux.Handle("GET /incidents/{id}", h.page("incident", h.incident))
+	mux.Handle("GET /events", h.page("events", h.events))
+	mux.Handle("GET /events/{id}", h.page("event", h.event))
+	mux.Handle("GET /timeline", h.page("timeline", h.timeline))
+	mux.Handle("GET /clusters", h.page("clusters", h.clusters))
+	mux.Handle("GET /silences", h.page("silences", h.silences))
+	mux.Handle("GET /letters", h.page("letters", h.deadLetters))
+
+	mux.HandleFunc("POST /incidents/{id}/ack", h.form(h.acknowledge))
+	mux.HandleFunc("POST /incidents/{id}/unack", h.form(h.unacknowledge))
+	mux.HandleFunc("POST /silences", h.form(h.silence))
+	mux.HandleFunc("POST /silences/{id}/end", h.form(h.endSilence))
+	mux.HandleFunc("POST /letters/{id}/replay", h.form(h.replay))
+
+	h.apiRoutes(mux)
+	return mux
+}
+
+// guard puts the checks in front of the routes, the cheapest first.
+func (h *Handler) guard(routes http.Handler, external *url.URL) (http.Handler, error) {
+	cross := http.NewCrossOriginProtection()
+	if external.Host != "" {
+		if err := cross.AddTrustedOrigin(external.Scheme + "://" + external.Host); err != nil {
+			return nil, err
+		}
+	}
+	next := cross.Handler(h.readOnly(routes))
+	next = h.cfg.Auth.require(next, h.cfg.Logger)
+	next = h.strip(next)
+	return h.protect(next, external.Hostname()), nil
+}

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/monitor/watch"
+)
+
+const (
+	timelineBars = 120
+	timelineRows = 300 // of each kind
+)
+
+type timelineData struct {
+	From, To time.Time
+	Hours    string // of the window that was chosen; empty = another
+	Chart    chart
+	Rows     []timelineRow
+	Limit    int
+	Cut      bool
+}
+
+// timelineRow is one thing that happened: one of Entry, Incident and Events.
+type timelineRow struct {
+	At       time.Time
+	Entry    *watch.Entry
+	Incident *incident.Incident
+	Over     bool             // the incident ended
+	Events   []store.Received // alike, in a row, the newest first
+}
+
+// Count is how many events the row stands for.
+func (r timelineRow) Count() int { return len(r.Events) }
+
+func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any, error) {
+	from, to := q.span(time.Now())
+	service, cluster := q.text("service"), q.text("cluster")
+	if q.err != nil {
+		return nil, q.err
+	}
+	entries, err := h.cfg.Store.Timeline(ctx, store.TimelineFilter{Cluster: cluster, From: from, To: to, Limit: timelineRows})
+	if err != nil {
+		return nil, err
+	}
+	events, err := h.cfg.Store.Events(ctx, store.EventFilter{Service: service, From: from, To: to, Limit: timelineRows})
+	if err != nil {
+		return nil, err
+	}
+	incidents, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{
+		Service: service, Cluster: cluster, From: from, To: to, Limit: timelineRows,
+	})
+	if err != nil {
+		return nil, err
+	}
+	per, err := h.cfg.Store.EventsPer(ctx, from, to.Sub(from)/timelineBars, timelineBars)
+	if err != nil {
+		return nil, err
+	}
+	d := timelineData{
+		From: from, To: to, Limit: timelineRows, Chart: bars(per, marks(entries, from, to)),
+		Cut: max(len(entries), len(events), len(incidents)) == timelineRows,
+	}
+	if q.values.Get("from") == "" && q.values.Get("to") == "" {
+		d.Hours = cmp.Or(q.text("hours"), "6")
+	}
+	d.Rows = merge(entries, events, incidents)
+	return d, nil
+}
+
+// marks are the faults of Redis.
+func marks(entries []watch.Entry, from, to time.Time) (list []mark) {
+	for _, e := range entries {
+		m := mark{Class: "fault", Title: line(e.Text)}
+		switch e.Kind {
+		case watch.Failover, watch.Restart:
+			m.Class = "failover"
+		case watch.Down, watch.Split, watch.Eviction, watch.ClusterDown, watch.LinkDown:
+		default:
+			continue
+		}
+		m.X = unit(float64(e.At.Sub(from)) / float64(to.Sub(from)) * chartWidth)
+		list = append(list, m)
+	}
+	return list
+}
+
+// merge puts all rows in order, the newest first. Like events in a row become
+// one.
+func merge(entries []watch.Entry, events []store.Received, incidents []incident.Incident) []timelineRow {
+	var rows []timelineRow
+	for i := range entries {
+		rows = append(rows, timelineRow{At: entries[i].At, Entry: &entries[i]})
+	}
+	for _, e := range events {
+		rows = append(rows, timelineRow{At: e.Event.CaughtAt, Events: []store.Received{e}})
+	}
+	for i := range incidents {
+		rows = append(rows, timelineRow{At: incidents[i].FirstAt, Incident: &incidents[i]})
+		if !incidents[i].ResolvedAt.IsZero() {
+			rows = append(rows, timelineRow{At: incidents[i].ResolvedAt, Incident: &incidents[i], Over: true})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b timelineRow) int { return b.At.Compare(a.At) })
+	var merged []timelineRow
+	for _, r := range rows {
+		if last := len(merged) - 1; last >= 0 && alike(merged[last], r) {
+			merged[last].Events = append(merged[last].Events, r.Events...)
+			continue
+		}
+		merged = append(merged, r)
+	}
+	return merged
+}
+
+func alike(a, b timelineRow) bool {
+	if len(a.Events) == 0 || len(b.Events) == 0 {
+		return false
+	}
+	key := func(r timelineRow) string {
+		e := r.Events[0]
+		return fmt.Sprintf("%q %q %q", e.Event.Service, e.Event.Verdict, e.Incident)
+	}
+	return key(a) == key(b)
+}
