@@ -165,6 +165,12 @@ func (s *site) json(tb testing.TB, path string) map[string]any {
 	return v
 }
 
+func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
 func mustContain(tb testing.TB, s string, wanted ...string) {
 	tb.Helper()
 	for _, want := range wanted {
