@@ -1,15 +1,11 @@
 package web
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,26 +13,33 @@ import (
 	"github.com/belaygo/belay/internal/monitor/store"
 )
 
+func FuzzQuery(f *testing.F) {
+	for _, s := range []string{
+		"", "verdict=lost,overlap&from=2026-05-04T03:02&limit=5", "show=all&state=new&before=x", "hours=24&to=2026-01-01",
+		"key=%00&from=9999-99-99", "a;b=%zz", "to=zh&back=//evil.example/x", "from=0001-01-01&to=9999-12-31", "before=9223372036854775807",
+	} {
+		f.Add(s)
+	}
+	st, err := store.Open(f.Context(), filepath.Join(f.TempDir(), "monitor.db"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = st.Close() })
+	h, err := NewHandler(Config{Store: st, Broker: connected{}, Metrics: prometheus.NewRegistry()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, raw string) { fuzzQuery(t, h, raw) })
+}
+
 type connected struct{}
 
 func (connected) Connected() bool { return true }
 
-var fuzzed = sync.OnceValues(func() (*Handler, error) {
-	st, err := store.Open(context.Background(), filepath.Join(os.TempDir(), fmt.Sprintf("belay-web-fuzz-%d.db", os.Getpid())))
-	if err != nil {
-		return nil, err
-	}
-	return NewHandler(Config{Store: st, Broker: connected{}, Metrics: prometheus.NewRegistry()})
-})
-
 // fuzzQuery expects a page or the words that the address is wrong: nothing that
 // somebody may write there is the store's or the template's fault.
-func fuzzQuery(t *testing.T, raw string) {
+func fuzzQuery(t *testing.T, h *Handler, raw string) {
 	t.Helper()
-	h, err := fuzzed()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, path := range []string{"/events", "/incidents", "/timeline", "/api/v1/events", "/api/v1/incidents", "/api/v1/timeline", "/language"} {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
 		r.URL = &url.URL{Path: path, RawQuery: raw}

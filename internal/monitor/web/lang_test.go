@@ -93,12 +93,3 @@ func TestMessagesAreComplete(t *testing.T) {
 		}
 	}
 }
-
-func FuzzQuery(f *testing.F) {
-	for _, s := range []string{"", "verdict=lost,overlap&from=2026-05-04T03:02&limit=5", "show=all&state=new&before=x", "hours=24&to=2026-01-01", "key=%00&from=9999-99-99", "a;b=%zz"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, raw string) {
-		fuzzQuery(t, raw)
-	})
-}
