@@ -63,6 +63,10 @@ test-monitor: ## guard-monitor, with real servers, Prometheus and Alertmanager
 chaos: ## both layers while locks, masters, processes and connections fail; BELAY_CHAOS=2m
 	@BELAY_CHAOS=$${BELAY_CHAOS:-2m} scripts/test -count=1 -v -timeout 30m -run TestChaos ./internal/chaos | $(e2e-lines)
 
+.PHONY: test-web
+test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures
+	@scripts/test-web
+
 .PHONY: interop
 interop: ## Belay and Redisson on the same locks; needs a JDK and Maven
 	@BELAY_REQUIRE_INTEROP=1 scripts/test -count=1 -v ./interop/redisson | $(e2e-lines)

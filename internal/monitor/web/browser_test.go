@@ -85,8 +85,19 @@ func (t *tab) until(js string) {
 	t.tb.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[chromedp.Void](js, chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
-		t.tb.Fatalf("not true: %s: %v\n%.2000s", js, err, eval[string](t, "document.body.innerText"))
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		// An error is not the end: the page may be about to change.
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+js+")"))
+		if err == nil && is {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.tb.Fatalf("not true: %s: %v\n%.2000s", js, err, eval[string](t, "document.body.innerText"))
+		}
 	}
 }
 
@@ -231,7 +242,7 @@ func TestBrowserShowsWhatIsPublished(t *testing.T) {
 		s.add(t, event(fmt.Sprintf("more-%d", i)))
 	}
 	b.until(`document.querySelectorAll("#list tbody tr").length > 40`)
-	b.until(`window.scrollTo({top: document.body.scrollHeight, behavior: "instant"}), window.scrollY > 300`)
+	b.until(`(window.scrollTo({top: document.body.scrollHeight, behavior: "instant"}), window.scrollY > 300)`)
 	ev = event("published-2")
 	ev.Key = "order:later"
 	publish(ev)

@@ -5,6 +5,7 @@ type message struct{ en, zh string }
 
 // messages are all texts of the pages.
 var messages = map[string]message{
+	"keys.held":      {"keys: %d", "键数:%d"},
 	"skip":           {"Skip to the content", "跳到正文"},
 	"nav":            {"Pages", "页面"},
 	"nav.overview":   {"Overview", "概览"},
@@ -137,7 +138,7 @@ var messages = map[string]message{
 	"regressed":              {"Came back", "再次发生"},
 	"times":                  {"%d times", "%d 次"},
 	"merged":                 {"Merged into", "已并入"},
-	"counts":                 {"%d failures, %d keys", "%d 次故障,%d 个键"},
+	"counts":                 {"failures: %d, keys: %d", "%d 次故障,%d 个键"},
 	"acked":                  {"%s is on it, since", "%s 正在处理,始于"},
 	"unacked":                {"Nobody is on it yet", "尚无人处理"},
 	"silenced":               {"silenced", "已静默"},

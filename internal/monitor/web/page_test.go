@@ -47,7 +47,7 @@ func TestIncidentPage(t *testing.T) {
 	s.add(t, event("event-1"))
 	s.explain(t)
 	body := s.page(t, "/incidents/"+incidentID)
-	mustContain(t, body, "took over slots 0-5460", "new_epoch", "7 failures, 1 keys", "high", "/events/event-1",
+	mustContain(t, body, "took over slots 0-5460", "new_epoch", "failures: 7, keys: 1", "high", "/events/event-1",
 		`href="https://docs.example/docs/alerts/failover.md"`, "Nobody was told")
 	body = s.page(t, "/incidents/"+incidentID, "Cookie", "guard_monitor_language=zh")
 	mustContain(t, body, "故障转移", "查明旧主节点为何结束", "证据")

@@ -29,12 +29,12 @@
   const on = () => {
     since = null;
     badge.className = "live on";
-    badge.textContent = badge.dataset.on;
+    badge.textContent = badge.dataset.text;
   };
   const off = () => {
     since = since || new Date();
     badge.className = "live off";
-    badge.textContent = badge.dataset.off.replace("%s", since.toLocaleTimeString(root.lang));
+    badge.textContent = badge.dataset.stale.replace("%s", since.toLocaleTimeString(root.lang));
   };
 
   // Whoever reads or fills in a part must not have it taken away.
