@@ -392,3 +392,27 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// Who may reach the page is decided before anything listens.
+func TestListenNeedsAuthentication(t *testing.T) {
+	tests := []struct {
+		args []string
+		want string // in the error; empty = none
+	}{
+		{[]string{"-listen", "0.0.0.0:9440"}, "not a loopback address"},
+		{[]string{"-listen", ":9440"}, "not a loopback address"},
+		{[]string{"-listen", "[::]:9440", "-web-writes", "true"}, "not a loopback address"},
+		{[]string{"-listen", "0.0.0.0:9440", "-web-users-file", "users"}, ""},
+		{[]string{"-listen", "0.0.0.0:9440", "-web-token", "0123456789abcdef"}, ""},
+		{[]string{"-listen", "0.0.0.0:9440", "-web-allow-anybody", "true"}, ""},
+		{[]string{"-listen", "monitor.example.com:9440", "-web-token", "0123456789abcdef"}, "want an IP address or localhost"},
+		{[]string{"-web-tls-cert-file", "tls.crt"}, "come together"},
+		{[]string{"-web-tls-cert-file", "tls.crt", "-web-tls-key-file", "tls.key"}, ""},
+	}
+	for _, tt := range tests {
+		_, err := load(t, "amqp_url: amqp://u:p@127.0.0.1:5672/\n", nil, tt.args...)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%v: %v, want %q", tt.args, err, tt.want)
+		}
+	}
+}
