@@ -18,7 +18,7 @@ func body(r *http.Request, v any) error {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil && !errors.Is(err, io.EOF) {
-		return &badQuery{"body", "want a JSON object with the fields of docs/api.md"}
+		return &queryError{"body", "want a JSON object with the fields of docs/api.md"}
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (h *Handler) apiSilence(ctx context.Context, r *http.Request) (any, error) 
 	}
 	length, err := time.ParseDuration(s.Duration)
 	if err != nil {
-		return nil, &badQuery{"duration", "want one such as 90m or 12h"}
+		return nil, &queryError{"duration", "want one such as 90m or 12h"}
 	}
 	id, err := h.addSilence(ctx, r, incident.Silence{Matchers: s.Matchers, Comment: s.Comment}, length, s.By)
 	return apiDone{ID: id, OK: true}, err

@@ -62,7 +62,7 @@ func (h *Handler) language(w http.ResponseWriter, r *http.Request) {
 		Name: langCookie, Value: choice, Path: h.prefix + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		MaxAge: int((365 * 24 * time.Hour).Seconds()),
 	})
-	http.Redirect(w, r, h.prefix+local(r.URL.Query().Get("back")), http.StatusSeeOther)
+	http.Redirect(w, r, h.prefix+local(r.URL.Query().Get("back")), http.StatusSeeOther) //nolint:gosec // local keeps it on this site
 }
 
 // local returns the path and query of an address on this site, whatever it was:

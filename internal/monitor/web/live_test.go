@@ -3,6 +3,7 @@ package web_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -43,15 +44,15 @@ func listen(tb testing.TB, address string) (*http.Response, *bufio.Scanner) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { res.Body.Close() })
+	tb.Cleanup(func() { _ = res.Body.Close() })
 	return res, bufio.NewScanner(res.Body)
 }
 
 func TestLive(t *testing.T) {
 	s := newSite(t, func(c *web.Config) { c.Every, c.MaxLive = 10*time.Millisecond, 1 })
 	srv := s.server(t)
-	res, lines := listen(t, srv.URL)
-	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+	res, lines := listen(t, srv.URL) //nolint:bodyclose // listen closes it when the test ends
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%d %v", res.StatusCode, res.Header)
 	}
 	until := func(want string) {
@@ -66,7 +67,7 @@ func TestLive(t *testing.T) {
 	until(`"events":0`)
 	s.add(t, event("event-1"))
 	until(`"events":1`)
-	if second, _ := listen(t, srv.URL); second.StatusCode != http.StatusServiceUnavailable {
+	if second, _ := listen(t, srv.URL); second.StatusCode != http.StatusServiceUnavailable { //nolint:bodyclose // listen closes it when the test ends
 		t.Errorf("a second connection of one: %d", second.StatusCode)
 	}
 }
@@ -78,10 +79,12 @@ func TestLiveEndsWithRun(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	_, lines := listen(t, srv.URL)
+	_, lines := listen(t, srv.URL) //nolint:bodyclose // listen closes it when the test ends
 	lines.Scan()
 	stop()
-	<-ended
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Run: %v", err)
+	}
 	for lines.Scan() {
 		continue
 	}
@@ -131,7 +134,7 @@ func TestManyPages(t *testing.T) {
 					return
 				}
 				res, err := client.Do(r)
-				if err != nil || res.StatusCode != 200 {
+				if err != nil || res.StatusCode != http.StatusOK {
 					t.Errorf("page: %v %v", res, err)
 					return
 				}

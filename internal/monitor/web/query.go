@@ -19,10 +19,10 @@ const maxParameter = store.MaxText // bytes
 // verdicts are all verdicts, as the filters offer them.
 var verdicts = []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded}
 
-// badQuery is a query parameter that cannot be right.
-type badQuery struct{ name, problem string }
+// queryError is a query parameter that cannot be right.
+type queryError struct{ name, problem string }
 
-func (e *badQuery) Error() string { return e.name + ": " + e.problem }
+func (e *queryError) Error() string { return e.name + ": " + e.problem }
 
 // query reads parameters and keeps the first that is wrong.
 type query struct {
@@ -33,7 +33,7 @@ type query struct {
 
 func (q *query) fail(name, problem string) {
 	if q.err == nil {
-		q.err = &badQuery{name, problem}
+		q.err = &queryError{name, problem}
 	}
 }
 

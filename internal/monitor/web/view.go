@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -85,7 +86,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
-	_, _ = w.Write(body) // the client may have gone
+	_, _ = w.Write(body) //nolint:gosec // an embedded file; the client may have gone
 }
 
 var assetVersion = func() string {
@@ -145,9 +146,7 @@ func (v *view) Is(name, value string) bool { return v.query.Get(name) == value }
 // value, name, value; an empty value takes one out.
 func (v *view) With(pairs ...string) string {
 	q := url.Values{}
-	for name, values := range v.query {
-		q[name] = values
-	}
+	maps.Copy(q, v.query)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] == "" {
 			q.Del(pairs[i])
@@ -230,7 +229,7 @@ func (h *Handler) page(name string, find func(context.Context, *query, *http.Req
 		v := h.view(r, name)
 		q := &query{values: v.query, location: h.cfg.Location}
 		body, err := find(ctx, q, r)
-		var bad *badQuery
+		var bad *queryError
 		switch {
 		case errors.As(err, &bad):
 			v.Status, v.Problem = http.StatusBadRequest, bad.Error()

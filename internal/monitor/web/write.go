@@ -56,7 +56,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (h *Handler) statusOf(ctx context.Context, err error) int {
-	var bad *badQuery
+	var bad *queryError
 	switch {
 	case errors.As(err, &bad), errors.Is(err, incident.ErrInvalidSilence), errors.Is(err, errNobody), errors.Is(err, errNoEvent):
 		return http.StatusBadRequest
@@ -74,7 +74,7 @@ func who(r *http.Request, given string) (string, error) {
 	case name == "":
 		return "", errNobody
 	case len(name) > store.MaxText:
-		return "", &badQuery{"by", fmt.Sprintf("is longer than %d bytes", store.MaxText)}
+		return "", &queryError{"by", fmt.Sprintf("is longer than %d bytes", store.MaxText)}
 	}
 	return name, nil
 }
