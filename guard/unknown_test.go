@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -79,7 +80,7 @@ func TestSessionKilled(t *testing.T) {
 		kill := func(tx *gorm.DB) {
 			var id int64
 			wantNil(e.t, tx.Raw("SELECT CONNECTION_ID()").Scan(&id).Error)
-			wantNil(e.t, e.db.Exec("KILL ?", id).Error)
+			wantNil(e.t, e.db.Exec(fmt.Sprintf("KILL %d", id)).Error)
 		}
 		err := e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			err := guard.Insert(&Order{No: "a"})(ctx, tx)
