@@ -125,8 +125,12 @@ func (r *relay) run(ctx context.Context) {
 			r.sweep = sweep{}
 		case r.sweep.failed:
 			r.sweep = sweep{last: true}
-		case r.mayHaveMore(ctx):
-			r.idle(ctx)
+		case !r.unsure.IsZero():
+			if r.mayHaveMore(ctx) {
+				r.idle(ctx)
+			} else { // a lease that has just ended hid its row from this sweep, not from the next
+				r.unsure = time.Time{}
+			}
 			r.sweep = sweep{last: true}
 		default:
 			r.drained = ctx.Err() == nil
