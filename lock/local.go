@@ -14,24 +14,7 @@ import (
 // is handed over a lock of the engine's, or has one already, gets a lease on that;
 // and an Acquire inside a lease without an owner id gets another such lease.
 func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
-	c, err := l.claim(ctx, key, nil)
-	if err != nil {
-		return nil, err
-	}
-	if lease := l.nested(ctx, key); lease != nil {
-		return lease, nil
-	}
-	if !l.begin() {
-		return nil, ErrClosed
-	}
-	t, ok := l.gates.enter(ctx, c, l.closing)
-	if !ok {
-		return nil, l.turnedAway(ctx, key)
-	}
-	if t.grant != nil { // better than what was asked for
-		return l.unlessOver(ctx, l.adopt(ctx, t.grant))
-	}
-	return l.local(ctx, key), nil
+	return l.queue(ctx, key, nil, func(claim, turn) (*Lease, error) { return l.local(ctx, key), nil })
 }
 
 // TryAcquireLocal is AcquireLocal without waiting: it returns a *HeldError when

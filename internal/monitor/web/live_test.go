@@ -95,9 +95,6 @@ func TestLiveEndsWithRun(t *testing.T) {
 
 // 50 open pages at 200 events a second: how long a page takes is printed.
 func TestManyPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	const open, rate, seconds = 50, 200, 5
 	s := newSite(t)
 	srv := s.server(t)
