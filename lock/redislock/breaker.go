@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	tripAfter = 5                      // failures in a row
+	tripAfter = 3                      // failures in a row
 	openTime  = 500 * time.Millisecond // until a request tries again whether the node is back
 	// A caller who goes away sooner has learnt nothing about the node.
 	patience = 300 * time.Millisecond

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
 )
 
 func options(addrs ...string) *redis.ClusterOptions { return &redis.ClusterOptions{Addrs: addrs} }
@@ -41,6 +44,9 @@ func TestNodeIsNotAnswering(t *testing.T) {
 	if err := try(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error is %v, want it to contain %q", err, want)
 	}
+	if _, err := e.Inspect(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error of a question is %v, want it to contain %q", err, want)
+	}
 	if open := metric(t, e, "belay_redis_breaker_open"); open != 1 {
 		t.Errorf("belay_redis_breaker_open is %v, want 1", open)
 	}
@@ -48,6 +54,47 @@ func TestNodeIsNotAnswering(t *testing.T) {
 	await(t, "the node is asked again", func() bool { return try() == nil })
 	if open := metric(t, e, "belay_redis_breaker_open"); open != 0 {
 		t.Errorf("belay_redis_breaker_open is %v, want 0", open)
+	}
+}
+
+// Where nobody listens any more, that is known after three attempts.
+func TestNodeIsGone(t *testing.T) {
+	n := newNode(t)
+	var gone atomic.Bool
+	opts := options(n.addr)
+	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if gone.Load() {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	e, err := redislock.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	n.reply = func([]string) string { return hangUp }
+	wantUnclear(t, e.Release(t.Context(), hold), "") // the connections that there were are broken now
+	gone.Store(true)
+	_, err = e.Inspect(t.Context(), hold.Key)
+	wantIs(t, err, lock.ErrNotSent)
+	if want := fmt.Sprintf("redislock: node %s is not answering", n.addr); !strings.Contains(err.Error(), want) {
+		t.Errorf("error is %v, want it to contain %q", err, want)
+	}
+}
+
+// A question changes nothing: when its connection breaks, it is asked again.
+func TestQuestionIsAskedAgain(t *testing.T) {
+	n := newNode(t)
+	n.reply = func([]string) string {
+		if n.seen["evalsha"] < 2 {
+			return hangUp
+		}
+		return granted["inspect"]
+	}
+	e := open(t, n.addr)
+	if _, err := e.Inspect(t.Context(), hold.Key); err != nil {
+		t.Error(err)
 	}
 }
 

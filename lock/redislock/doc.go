@@ -23,7 +23,7 @@
 // the one before is on its way. So a node is never asked by more than a handful
 // of connections, and nodes get in nobody's way but their own.
 //
-// A node that lets five requests in a row go without an answer is left alone for
+// A node that lets three requests in a row go without an answer is left alone for
 // half a second, then one request tries it again. Meanwhile all others fail at
 // once, with an error that names the node and matches [lock.ErrNotSent].
 //

@@ -46,3 +46,12 @@ func undialled(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
+
+// broken reports whether the connection ended before an answer came.
+func broken(err error) bool {
+	if err == nil {
+		return false
+	}
+	network, ok := errors.AsType[net.Error](err)
+	return errors.Is(outcome(err), lock.ErrNoAnswer) && (!ok || !network.Timeout())
+}

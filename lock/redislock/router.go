@@ -24,9 +24,15 @@ func newRouter(b *bus) *router {
 }
 
 func (r *router) send(ctx context.Context, cmd *command) error {
-	if cmd.resend {
-		return cmd.via(ctx, r.cluster)
+	err := r.sendOnce(ctx, cmd)
+	if cmd.resend && broken(err) && ctx.Err() == nil {
+		cmd.SetErr(nil)
+		err = r.sendOnce(ctx, cmd)
 	}
+	return err
+}
+
+func (r *router) sendOnce(ctx context.Context, cmd *command) error {
 	n, err := r.node(ctx, cmd.name)
 	if err != nil {
 		return err
