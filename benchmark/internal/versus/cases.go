@@ -54,13 +54,20 @@ func contests(names []string) (all []contest, err error) {
 			all = append(all, contest{name, c, d, counted})
 		}
 	}
-	add(bareInsert, insertBare, orders, 1, 64, 500)
-	add(doInsert, insertGuarded, orders, 1, 64, 500)
-	add(indexHalf, half(insertBare), orders, 64, 500)
-	add(doHalf, half(insertGuarded), orders, 64, 500)
-	add(forUpdate, sellForUpdate, sold, 64, 500)
-	add(casRetry, sellCAS, sold, 64, 500)
-	add(doUpdate, sellGuarded, sold, 64, 500)
+	// What is compared comes one right after the other.
+	for _, c := range []int{1, 64, 500} {
+		add(bareInsert, insertBare, orders, c)
+		add(doInsert, insertGuarded, orders, c)
+	}
+	for _, c := range []int{64, 500} {
+		add(indexHalf, half(insertBare), orders, c)
+		add(doHalf, half(insertGuarded), orders, c)
+	}
+	for _, c := range []int{64, 500} {
+		add(forUpdate, sellForUpdate, sold, c)
+		add(doUpdate, sellGuarded, sold, c)
+		add(casRetry, sellCAS, sold, c)
+	}
 	add(doRepeat, repeat(), orders, 64)
 	add(doRepeatRemember, repeat(guard.Remember(remembered)), orders, 64)
 	for _, name := range names {

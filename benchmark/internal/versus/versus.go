@@ -56,7 +56,8 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 	return Report{Figures: medians(cases, rounds), Targets: targets(rounds), RoundTrip: time.Duration(trip)}, nil
 }
 
-// round runs all cases. Each round begins with another one.
+// round runs all cases. Each round begins with another one, and every second
+// goes backwards, so that no case always comes after the same one.
 func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int, bar *progress.Bar) (round, error) {
 	r := round{figures: make(map[contestKey]Figures)}
 	var err error
@@ -64,7 +65,7 @@ func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int
 		return r, err
 	}
 	for i := range all {
-		c := all[(i+number*len(all)/cfg.Rounds)%len(all)]
+		c := all[order(i, number, len(all), cfg.Rounds)]
 		h := heat{arena: a, item: int64(1 + number*len(all) + i)}
 		f, err := h.run(ctx, c, cfg.Warm, cfg.Span)
 		if err != nil {
@@ -74,4 +75,12 @@ func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int
 		bar.Add(1)
 	}
 	return r, nil
+}
+
+// order returns which of n cases is number i in a round.
+func order(i, round, n, rounds int) int {
+	if round%2 == 1 {
+		i = n - 1 - i
+	}
+	return (i + round*n/rounds) % n
 }
