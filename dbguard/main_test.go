@@ -11,9 +11,11 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
 )
 
 func TestMain(m *testing.M) {
+	teststack.Quiet()
 	// gorm's cache of prepared statements has a goroutine that nothing stops.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
 }

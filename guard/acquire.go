@@ -132,6 +132,6 @@ func (c *call) leave() {
 		_ = c.release(false)
 	}
 	if c.without != nil {
-		c.guard.outages.dismiss()
+		c.guard.outages.dismiss(c.outage)
 	}
 }

@@ -131,10 +131,10 @@ func (c *call) covered() error {
 
 // resolve finds out whether a commit took effect whose answer did not come. The
 // lease is renewed meanwhile. Without a lock nothing can be concluded from the
-// rows: anybody may have written them since.
+// rows: anybody may have written them since; but there may be none.
 func (c *call) resolve(err error) ending {
 	outcome, cause := dbguard.Unresolved, c.without
-	if cause == nil {
+	if cause == nil || !c.tx.Coverage().Wrote {
 		ctx, cancel := c.detached()
 		defer cancel()
 		outcome, cause = c.tx.Resolve(ctx)

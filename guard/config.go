@@ -42,9 +42,10 @@ type Config struct {
 	// Default 8.
 	DBOnlyLimit int
 	// EndTimeout bounds COMMIT and ROLLBACK, the reads and the question to the
-	// lock after a conflict, the search for the outcome of a commit, and the
-	// hand-over of an event, each. They do not end with the caller's context.
-	// Default 5 s.
+	// lock after a conflict, the search for the outcome of a commit, the
+	// hand-over of an event, and at the end of an outage the wait for operations
+	// that still run without the lock, each. They do not end with the caller's
+	// context. Default 5 s.
 	EndTimeout time.Duration
 	// Name tells several Guards of one process apart in metrics. Default:
 	// "guard".

@@ -107,6 +107,12 @@ func (e *env) wantDegraded(i int, o notify.Outcome, count int) {
 	}
 }
 
+// awaitEnd waits until nothing runs without the lock any more that begins now.
+func (e *env) awaitEnd(g *guard.Guard) {
+	e.t.Helper()
+	await(e.t, "the outage ends", func() bool { return metricsOf(e.t, g)["degraded"] == 0 })
+}
+
 func TestDBOnly(t *testing.T) {
 	each(t, func(e *env) {
 		g, engine := e.dbOnly(guard.Config{})
@@ -204,6 +210,30 @@ func TestDBOnlyLimit(t *testing.T) {
 			return nil
 		}))
 		wantNil(e.t, g.Do(bg, "k2", guard.Insert(&Order{No: "a"})))
+	})
+}
+
+// TestDBOnlyCountsWhoRunsOn: who ends after the outage was in it, too, and the
+// report waits for him, but not for ever.
+func TestDBOnlyCountsWhoRunsOn(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		wantNil(e.t, g.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			engine.down[0].Store(false)
+			e.awaitEnd(g)
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		}))
+		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		e.wantDegraded(1, notify.Committed, 1)
+	})
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{EndTimeout: 50 * time.Millisecond})
+		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
+			engine.down[0].Store(false)
+			await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+			return nil
+		}))
+		e.wantDegraded(1, notify.RolledBack, 1)
 	})
 }
 
@@ -310,10 +340,11 @@ func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
 			go func() { next <- g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
 			await(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
 			engine.down[0].Store(false)
-			await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+			e.awaitEnd(g)
 			return nil
 		}))
 		wantNil(e.t, <-next)
+		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		if n := engine.asked.Load(); n != 2 {
 			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
 		}

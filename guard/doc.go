@@ -40,7 +40,8 @@
 //   - While the lock can't be asked for, Do refuses, or goes on with the database
 //     alone: see [Policy]. An outage of a place is reported when it begins, with
 //     Outcome unknown, and when it ends, with the number of operations that were
-//     committed meanwhile; in between the lock is not asked for there.
+//     committed without the lock; in between the lock is not asked for there. An
+//     operation that runs on for more than Config.EndTimeout is not counted.
 //
 // # Blind spots
 //

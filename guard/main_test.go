@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -19,6 +20,7 @@ func TestMain(m *testing.M) {
 	if beChild() {
 		return
 	}
+	teststack.Quiet()
 	goleak.VerifyTestMain(m,
 		// gorm's cache of prepared statements has a goroutine that nothing stops.
 		goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"),

@@ -19,6 +19,17 @@ import (
 // prefix and the value of its label. Those that are not named are not looked at.
 func wantMetrics(tb testing.TB, g *guard.Guard, want map[string]float64) {
 	tb.Helper()
+	got := metricsOf(tb, g)
+	for name, value := range want {
+		if v, ok := got[name]; !ok || v != value {
+			tb.Errorf("%s is %v, want %v; all: %v", name, v, value, got)
+		}
+	}
+}
+
+// metricsOf returns all values, of a histogram the number of observations.
+func metricsOf(tb testing.TB, g *guard.Guard) map[string]float64 {
+	tb.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	if err := registry.Register(g); err != nil {
 		tb.Fatal(err)
@@ -39,11 +50,7 @@ func wantMetrics(tb testing.TB, g *guard.Guard, want map[string]float64) {
 			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
-	for name, value := range want {
-		if v, ok := got[name]; !ok || v != value {
-			tb.Errorf("%s is %v, want %v; all: %v", name, v, value, got)
-		}
-	}
+	return got
 }
 
 func TestMetrics(t *testing.T) {

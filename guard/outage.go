@@ -33,6 +33,7 @@ type outage struct {
 	place     lock.Place
 	cause     error
 	ran       atomic.Int64 // operations without the lock
+	running   atomic.Int64 // that have not ended
 	committed atomic.Int64 // that were committed
 	over      atomic.Bool  // the lock can be asked for again
 }
@@ -73,7 +74,14 @@ func (s *outages) admit(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-func (s *outages) dismiss() { <-s.admitted }
+// dismiss is the end of an operation that was admitted, in an outage if it came
+// that far.
+func (s *outages) dismiss(o *outage) {
+	if o != nil {
+		o.running.Add(-1)
+	}
+	<-s.admitted
+}
 
 // beginWithout counts an operation that runs without the lock. The first one
 // opens the outage.
@@ -87,9 +95,10 @@ func (g *Guard) beginWithout(c *call) {
 		s.at[at.Node] = o
 		s.n.Add(1)
 	}
+	o.ran.Add(1) // while it is known to be open
+	o.running.Add(1)
 	s.mu.Unlock()
 	c.outage = o
-	o.ran.Add(1)
 	g.metrics.without.Inc()
 	if open {
 		return
@@ -104,7 +113,8 @@ func (g *Guard) beginWithout(c *call) {
 	}
 }
 
-// await asks for the lock until it can be asked, or the Guard closes.
+// await asks for the lock until it can be asked, or the Guard closes, and reports
+// the end of the outage.
 func (g *Guard) await(o *outage) {
 	defer g.running.leave()
 	s := g.outages
@@ -126,6 +136,11 @@ func (g *Guard) await(o *outage) {
 	s.n.Add(-1)
 	s.mu.Unlock()
 
+	// Operations that run on belong to the count, but can't hold up the report
+	// for ever.
+	for end := time.Now().Add(g.cfg.EndTimeout); o.running.Load() > 0 && time.Now().Before(end); {
+		<-ticker.C
+	}
 	ran, committed := o.ran.Load(), o.committed.Load()
 	g.cfg.Logger.Info("lock available again", "node", o.place.Node, "operations", ran, "committed", committed)
 	ev := o.event(g)

@@ -174,6 +174,20 @@ func TestUnknownCommitDBOnly(t *testing.T) {
 	wantIs(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)), guard.ErrDuplicate)
 }
 
+// TestReadDBOnly: what wrote nothing is done, whatever became of its COMMIT.
+func TestReadDBOnly(t *testing.T) {
+	e, k := linked(t)
+	e.db = e.open()
+	g, _ := e.dbOnly(guard.Config{})
+	k.After.Store(true)
+	wantNil(t, g.Do(bg, "order:a", func(_ context.Context, tx *gorm.DB) error {
+		return tx.Find(&[]Order{}).Error
+	}))
+	k.After.Store(false)
+	e.wantEvent(notify.Degraded, notify.Unknown, "order:a")
+	wantNil(t, g.Do(bg, "order:a", func(context.Context, *gorm.DB) error { return nil }))
+}
+
 // TestUnverified: a repeat at which the lock can't be asked says so; when the
 // release then finds the lock gone, it is none.
 func TestUnverified(t *testing.T) {

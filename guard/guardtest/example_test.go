@@ -1,6 +1,8 @@
 package guardtest_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gorm.io/gorm"
@@ -19,6 +21,29 @@ func Example() {
 		}
 		if events := g.Events.All(); len(events) > 0 {
 			t.Errorf("reported %v", events)
+		}
+	}
+	_ = test
+}
+
+// Without a lock that holds, an order is still placed once: by its unique index.
+func ExampleGuard_LoseAll() {
+	test := func(t *testing.T, open func() *gorm.DB) {
+		g := guardtest.New(t, open())
+		g.LoseAll(true)
+		var placed atomic.Int32
+		var callers sync.WaitGroup
+		for range 4 {
+			instance := g.Peer(t, open())
+			callers.Go(func() {
+				if instance.Do(t.Context(), "order:1", guard.Insert(&Order{No: "1"})) == nil {
+					placed.Add(1)
+				}
+			})
+		}
+		callers.Wait()
+		if n := placed.Load(); n != 1 {
+			t.Errorf("the order was placed %d times", n)
 		}
 	}
 	_ = test

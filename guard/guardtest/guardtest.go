@@ -24,14 +24,14 @@ type Guard struct {
 	*guard.Guard
 	Events Recorder // what has been reported
 
-	locks *memlock.Engine
+	locks *engine
 }
 
 // New returns a Guard on db for the service "test". It is closed when the test
 // ends; db stays the caller's to close.
 func New(tb testing.TB, db *gorm.DB) *Guard {
 	tb.Helper()
-	g := &Guard{locks: memlock.New()}
+	g := &Guard{locks: &engine{Engine: memlock.New()}}
 	g.Guard = g.Peer(tb, db)
 	return g
 }
@@ -40,6 +40,15 @@ func New(tb testing.TB, db *gorm.DB) *Guard {
 // replica has it. Its holder is not told; another instance can take it: see
 // Peer. Forget reports whether the key was locked.
 func (g *Guard) Forget(key string) bool { return g.locks.Forget(key) }
+
+// LoseAll has every lock be lost as soon as somebody has it, or, with false, no
+// longer: all instances get through at once, each believing that it holds the
+// key, and only the database stands between them. Callers of one instance still
+// queue, so take several: see Peer. What an operation writes must come out right
+// all the same; if it does not, the database does not guard it. SQLite begins no
+// write before the last one has ended: such a test says most on the database that
+// the service runs on.
+func (g *Guard) LoseAll(all bool) { g.locks.lose(all) }
 
 // Engine returns the engine that the locks are kept in, for a Locker of the
 // test's own.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
@@ -54,4 +58,75 @@ func TestForget(t *testing.T) {
 	if err := other.Do(ctx, "order:1", guard.Insert(&Order{No: "1"})); err != nil {
 		t.Errorf("the key is not free: %v", err)
 	}
+}
+
+type Stock struct {
+	ID      uint
+	Left    int
+	Version dbguard.Version
+}
+
+// TestLoseAll: everybody gets through, and the database lets one insert, and each
+// update once.
+func TestLoseAll(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
+		db := open()
+		if err := db.AutoMigrate(&Order{}, &Stock{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Create(&Stock{ID: 1}).Error; err != nil {
+			t.Fatal(err)
+		}
+		g := guardtest.New(t, db)
+		g.LoseAll(true)
+		const callers = 4
+		var placed, counted atomic.Int64
+		var running, begun sync.WaitGroup
+		begun.Add(callers)
+		for range callers {
+			instance := g.Peer(t, open())
+			running.Go(func() {
+				ctx := t.Context()
+				err := instance.Do(ctx, "order:1", guard.Insert(&Order{No: "1"}), guard.Remember(time.Minute))
+				switch {
+				case err == nil:
+					placed.Add(1)
+				case !errors.Is(err, guard.ErrIntercepted) && !errors.Is(err, guard.ErrDuplicate):
+					t.Errorf("error is %v, want one of a repeat or of a lost lock", err)
+				}
+				begun.Done()
+				begun.Wait()
+				if instance.Do(ctx, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error { s.Left++; return nil })) == nil {
+					counted.Add(1)
+				}
+			})
+		}
+		running.Wait()
+		var s Stock
+		if err := db.Take(&s, 1).Error; err != nil {
+			t.Fatal(err)
+		}
+		if placed.Load() != 1 || s.Left == 0 || int64(s.Left) != counted.Load() {
+			t.Errorf("the order was placed %d times; %d updates came through, and the row counts %d", placed.Load(), counted.Load(), s.Left)
+		}
+		if len(g.Events.All()) == 0 {
+			t.Error("nobody reported a lost lock")
+		}
+
+		g.LoseAll(false)
+		other := g.Peer(t, db)
+		if err := g.Do(t.Context(), "k", func(context.Context, *gorm.DB) error {
+			insert := guard.Insert(&Order{No: "2"})
+			if err := other.Do(t.Context(), "k", insert); !errors.Is(err, guard.ErrBusy) {
+				t.Errorf("error is %v, want ErrBusy: locks hold again", err)
+			}
+			if db.Name() == "sqlite" { // it would wait for this transaction
+				return nil
+			}
+			g.LoseAll(true)
+			return other.Do(t.Context(), "k", insert)
+		}); err != nil {
+			t.Errorf("error is %v: a lock that is held when all are to be lost is in the way", err)
+		}
+	})
 }

@@ -1,0 +1,44 @@
+package guardtest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+)
+
+// engine is a memlock.Engine that can be told to lose every lock.
+type engine struct {
+	*memlock.Engine
+
+	mu    sync.Mutex
+	loses bool
+}
+
+func (e *engine) lose(all bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.loses = all
+}
+
+func (e *engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	return e.grant(h, func() (lock.Grant, error) { return e.Engine.Acquire(ctx, h, ttl) })
+}
+
+func (e *engine) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	return e.grant(h, func() (lock.Grant, error) { return e.Engine.AcquireUnlessMarked(ctx, h, ttl) })
+}
+
+// grant acquires h. If locks are to be lost, nobody's is in the way, and this one
+// will not be in anybody's.
+func (e *engine) grant(h lock.Hold, acquire func() (lock.Grant, error)) (lock.Grant, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.loses {
+		e.Forget(h.Key)
+		defer e.Forget(h.Key)
+	}
+	return acquire()
+}
