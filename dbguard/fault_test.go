@@ -59,6 +59,16 @@ func TestUnknownCommit(t *testing.T) {
 	again := func(tx *gorm.DB) error { return tx.Create(&Stock{ID: 1, Left: 5}).Error }
 	brew := func(tx *gorm.DB) error { return tx.Create(&Stock{ID: 2, Left: 5}).Error }
 	stir := func(tx *gorm.DB) error { return tx.Model(&Stock{ID: 2, Version: 1}).Update("left", 4).Error }
+	insertMap := func(tx *gorm.DB) error {
+		return tx.Model(&Order{}).Create(map[string]any{"no": "a", "Shop": "s"}).Error
+	}
+	insertMaps := func(tx *gorm.DB) error {
+		return tx.Model(&Order{}).Create(&[]map[string]any{{"no": "z"}, {"no": "a", "shop": "s"}}).Error
+	}
+	brewMap := func(tx *gorm.DB) error {
+		return tx.Model(&Stock{}).Create(map[string]any{"id": int64(2), "Left": 5}).Error
+	}
+	insertTwo := func(tx *gorm.DB) error { return tx.Create(&[]Order{{No: "z"}, {No: "a", Shop: "s"}}).Error }
 	updateAgain := func(tx *gorm.DB) error { return tx.Model(&Stock{ID: 1, Version: 2}).Update("left", 3).Error }
 	for _, tt := range []struct {
 		name  string
@@ -91,6 +101,20 @@ func TestUnknownCommit(t *testing.T) {
 		{"updated twice, cut before", before, then(update, updateAgain), nothing, dbguard.NotCommitted},
 		{"updated twice, cut after", after, then(update, updateAgain), nothing, dbguard.Committed},
 		{"updated twice, another's instead", before, then(update, updateAgain), func(db *gorm.DB) error { return db.Model(&Stock{ID: 1}).Update("left", 3).Error }, dbguard.Unresolved},
+		{"a map, cut before", before, insertMap, nothing, dbguard.NotCommitted},
+		{"a map, cut after", after, insertMap, nothing, dbguard.Committed},
+		{"a map, changed since", after, insertMap, func(db *gorm.DB) error { return db.Model(&Order{}).Where("no = ?", "a").Update("shop", "t").Error }, dbguard.Unresolved},
+		{"a map with its key, another's row is there", before, func(tx *gorm.DB) error {
+			return tx.Model(&Order{}).Create(map[string]any{"ID": 98, "no": "a"}).Error
+		}, func(db *gorm.DB) error { return db.Create(&Order{ID: 99, No: "a"}).Error }, dbguard.NotCommitted},
+		{"a pointer to a map", after, func(tx *gorm.DB) error {
+			return tx.Model(&Order{}).Create(&map[string]any{"No": "a", "Shop": gorm.Expr("'s'")}).Error
+		}, nothing, dbguard.Committed},
+		{"several maps, cut before", before, insertMaps, nothing, dbguard.NotCommitted},
+		{"several maps, cut after", after, insertMaps, nothing, dbguard.Committed},
+		{"a map, updated and cut after", after, then(brewMap, stir), nothing, dbguard.Committed},
+		{"several rows, cut after", after, insertTwo, nothing, dbguard.Committed},
+		{"several rows, cut before", before, insertTwo, nothing, dbguard.NotCommitted},
 		{"undone to a savepoint", after, func(tx *gorm.DB) error {
 			_ = tx.Transaction(func(tx *gorm.DB) error { _ = insert(tx); return errUndo })
 			return update(tx)
@@ -126,6 +150,57 @@ func TestUnknownCommit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGuessedKey: on a cluster, the keys of several rows that are inserted at once
+// are not those that gorm counts.
+func TestGuessedKey(t *testing.T) {
+	for name, server := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "mysql9": teststack.MySQL9} {
+		t.Run(name, func(t *testing.T) {
+			dsn := server(t) + "&auto_increment_increment=7"
+			k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+			db := testdb.OpenMySQL(t, k.Through(t, dsn))
+			prepare(t, db)
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.Protect(&Order{No: "b"}))
+			rows := []Order{{No: "a"}, {No: "b"}}
+			wantNil(t, tx.DB().Create(&rows).Error)
+			k.After.Store(true)
+			wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+			k.After.Store(false)
+			var got Order
+			wantNil(t, db.Take(&got, "no = ?", "b").Error)
+			want := dbguard.Committed
+			if got.ID != rows[1].ID {
+				want = dbguard.Unresolved
+			}
+			if o, err := tx.Resolve(bg); o != want {
+				t.Errorf("key %d, in memory %d: resolved as %v, %v, want %v", got.ID, rows[1].ID, o, err, want)
+			}
+		})
+	}
+}
+
+// TestKeyInPart: of several maps gorm does not complete the primary keys on every
+// database.
+func TestKeyInPart(t *testing.T) {
+	type Seat struct {
+		ID   uint   `gorm:"primaryKey;autoIncrement"`
+		Shop string `gorm:"primaryKey;size:16"`
+		No   string `gorm:"size:16;uniqueIndex"`
+	}
+	eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+		wantNil(t, direct.AutoMigrate(&Seat{}))
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.Protect(&Seat{No: "a"}))
+		wantNil(t, tx.DB().Model(&Seat{}).Create(&[]map[string]any{{"shop": "s", "no": "a"}}).Error)
+		k.After.Store(true)
+		wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+		k.After.Store(false)
+		if o, err := tx.Resolve(bg); o != dbguard.Committed {
+			t.Errorf("resolved as %v, %v, want committed", o, err)
+		}
+	})
 }
 
 // TestResolveNeedsTheLease: without it others may write the rows, and they prove

@@ -14,7 +14,8 @@ import (
 // recognise it.
 type image struct {
 	row      *protectedRow
-	key      []any // primary key
+	key      []any // primary key; nil = not known
+	guessed  bool  // the key may be another
 	inserted bool
 	deleted  bool
 	vague    bool    // it may be as it was before, or nobody knows how it is
@@ -31,12 +32,13 @@ type column struct {
 // imagesOfInsert returns what a plain INSERT has made of the rows.
 func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image) {
 	named, restricted := stmt.SelectAndOmitColumns(true, false)
+	guesses := guessesKeys(stmt)
 	eachModel(stmt, func(model reflect.Value) {
 		for _, r := range rows {
 			if !r.in(stmt, model) {
 				continue
 			}
-			img := image{row: r, key: keyOf(stmt, model), inserted: true}
+			img := image{row: r, key: keyOf(stmt, model), guessed: guesses, inserted: true}
 			for _, f := range stmt.Schema.Fields {
 				v, zero := f.ValueOf(stmt.Context, model)
 				written, said := named[f.DBName]
@@ -51,7 +53,45 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 			images = append(images, img)
 		}
 	})
+	eachMap(stmt.Schema, indirectAll(stmt.Dest), func(value func(column string) any) {
+		for _, r := range rows {
+			if r.is(value) {
+				img := imageOfMap(stmt.Schema, value)
+				img.row, img.guessed = r, guesses
+				images = append(images, img)
+			}
+		}
+	})
 	return images
+}
+
+// imageOfMap returns what a plain INSERT has made of a row given as a map, into
+// which gorm puts the primary key, and on some databases not even that.
+func imageOfMap(s *schema.Schema, value func(column string) any) image {
+	img := image{inserted: true}
+	for _, f := range s.PrimaryFields {
+		if v := value(f.DBName); !isNull(v) {
+			img.key = append(img.key, v)
+		}
+	}
+	if len(img.key) < len(s.PrimaryFields) {
+		img.key = nil
+	}
+	for _, name := range s.DBNames {
+		img.add(s.FieldsByDBName[name], value(name))
+	}
+	return img
+}
+
+// guessesKeys reports whether gorm had to count on from the first of the primary
+// keys that the database made, as it knows no other from MySQL. On a cluster they
+// have gaps.
+func guessesKeys(stmt *gorm.Statement) bool {
+	_, returned := stmt.Clauses["RETURNING"]
+	rows := stmt.ReflectValue
+	several := (rows.Kind() == reflect.Slice || rows.Kind() == reflect.Array) && rows.Len() > 1
+	return several && !returned &&
+		slices.ContainsFunc(stmt.Schema.PrimaryFields, func(f *schema.Field) bool { return f.AutoIncrement })
 }
 
 // imagesOfUpdate returns what a versioned UPDATE or DELETE has made of the rows.

@@ -38,6 +38,14 @@ func (o Outcome) String() string {
 // can take effect later, and reads the protected rows that the transaction wrote
 // on another connection, waiting, until ctx ends, for what still holds them.
 //
+// A row is recognised by its primary key, its version and the columns that were
+// written, be it from a struct or a map, apart from fractions, expressions and what
+// gorm serializes. A column that the database keeps otherwise than it was given (a
+// text that it cuts, a number that a map has as a text with other digits) makes the
+// outcome Unresolved, as do a row that only an upsert, raw SQL or an update without
+// a version has written, and keys that gorm had to guess: on a cluster, MySQL tells
+// no more than the first of several.
+//
 // Alive must hold until then: only while nobody else may write the rows does
 // their state prove anything, and Unresolved is the answer otherwise. The error
 // says why the outcome is Unresolved. The functions of OnRollback are called
@@ -160,9 +168,12 @@ func (i image) compare(ctx context.Context, row reflect.Value) Outcome {
 	case !row.IsValid():
 		return i.absent()
 	}
-	for n, f := range s.PrimaryFields {
-		if !equal(fieldOf(ctx, f, row), i.key[n]) {
-			return i.absent() // another row has the key
+	for n, v := range i.key {
+		switch another := !equal(fieldOf(ctx, s.PrimaryFields[n], row), v); {
+		case another && i.guessed:
+			return Unresolved
+		case another:
+			return i.absent()
 		}
 	}
 	if f := versionOf(s); f != nil && i.version != 0 && !i.inserted {
