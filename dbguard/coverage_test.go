@@ -73,6 +73,16 @@ func TestCoverage(t *testing.T) {
 		{"a versioned delete", func(tx *gorm.DB) error { return tx.Delete(&Stock{ID: 1, Version: 1}).Error }, true, true, nil},
 		{"generics", func(tx *gorm.DB) error { return gorm.G[Order](tx).Create(bg, &Order{No: "a"}) }, true, true, nil},
 		{"a refused insert", func(tx *gorm.DB) error { _ = tx.Create(&Order{No: "there"}).Error; return nil }, false, false, nil},
+		{"a generic update", func(tx *gorm.DB) error {
+			_, err := gorm.G[Stock](tx).Where("id = 1").Updates(bg, Stock{ID: 1, Left: 3, Version: 1})
+			return err
+		}, true, true, nil},
+		{"a generic update of no version", func(tx *gorm.DB) error {
+			_, err := gorm.G[Stock](tx).Where("id = 1").Update(bg, "left", 3)
+			return err
+		}, true, false, []string{"stocks"}},
+		{"in batches", func(tx *gorm.DB) error { return tx.CreateInBatches([]Order{{No: "x"}, {No: "y"}, {No: "a"}}, 2).Error }, true, true, nil},
+		{"a map", func(tx *gorm.DB) error { return tx.Model(&Order{}).Create(map[string]any{"no": "a"}).Error }, true, true, nil},
 		{"an upsert", func(tx *gorm.DB) error {
 			return tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&Order{No: "a"}).Error
 		}, true, false, []string{"orders"}},

@@ -73,8 +73,9 @@
 // under this caller's lock.
 //
 // Blind spots: a row that was written between the grant of the lock and the
-// snapshot; one that was deleted and made again with the same primary key and
-// version; a row changed under the snapshot that nothing but raw SQL had read;
+// snapshot; one whose writer won a deadlock against this insert and committed
+// before that read; one that was deleted and made again with the same primary key
+// and version; a row changed under the snapshot that nothing but raw SQL had read;
 // and, after own raw SQL on its table, what a conflict says at all.
 //
 // # The end

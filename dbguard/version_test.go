@@ -57,6 +57,16 @@ func TestEveryUpdateCounts(t *testing.T) {
 			"save":       func() *gorm.DB { s := stock(t, db, 1); s.Left++; return db.Save(&s) },
 			"its own":    func() *gorm.DB { return db.Model(&Stock{ID: 1}).Updates(map[string]any{"left": 1, "version": 100}) },
 			"slice":      func() *gorm.DB { return db.Model(&[]Stock{{ID: 1}}).Update("left", 7) },
+			"select":     func() *gorm.DB { return db.Model(&Stock{ID: 1}).Select("Left").Updates(Stock{Left: 6}) },
+			"omit":       func() *gorm.DB { return db.Model(&Stock{ID: 1}).Omit("Version").Updates(Stock{Left: 6}) },
+			"generics": func() *gorm.DB {
+				n, err := gorm.G[Stock](db).Where("id = ?", 1).Updates(bg, Stock{Left: 5})
+				return &gorm.DB{Error: err, RowsAffected: int64(n)}
+			},
+			"generics, a set": func() *gorm.DB {
+				n, err := gorm.G[Stock](db).Where("id = ?", 1).Set(clause.Assignment{Column: clause.Column{Name: "left"}, Value: 4}).Update(bg)
+				return &gorm.DB{Error: err, RowsAffected: int64(n)}
+			},
 			"upper case": func() *gorm.DB { return db.Model(&Stock{ID: 1}).Updates(map[string]any{"VERSION": 100}) },
 		} {
 			tx := update()
@@ -85,6 +95,10 @@ func TestCompare(t *testing.T) {
 		wantStale(t, db.Model(&mine).Updates(map[string]any{"left": 9}).Error)
 		wantStale(t, db.Model(&mine).Where("id = 1").Or("id = 99").Update("left", 9).Error)
 		wantStale(t, db.Save(&mine).Error)
+		wantStale(t, db.Model(&mine).Select("Left").Updates(Stock{Left: 9}).Error)
+		wantStale(t, db.Omit("Version").Updates(&mine).Error)
+		_, err := gorm.G[Stock](db).Where("id = 1").Updates(bg, mine)
+		wantStale(t, err)
 		wantStale(t, db.Unscoped().Model(&mine).Updates(&Stock{Left: 9}).Error)
 		if s := stock(t, db, 1); s.Left != 3 || s.Version != 3 {
 			t.Errorf("row is %+v, want left 3 and version 3", s)

@@ -148,11 +148,19 @@ func TestDBOnlyUncovered(t *testing.T) {
 			"a condition only": func(_ context.Context, tx *gorm.DB) error {
 				return tx.Model(&Stock{}).Where("id = ?", 1).Update("left", 0).Error
 			},
+			"the covering write undone": func(_ context.Context, tx *gorm.DB) error {
+				_ = tx.Transaction(func(tx *gorm.DB) error {
+					s := e.stockIn(tx, 1)
+					wantNil(e.t, tx.Model(&s).Update("left", 3).Error)
+					return errSoldOut
+				})
+				return tx.Create(&Order{No: "x"}).Error
+			},
 			"unprotected": func(_ context.Context, tx *gorm.DB) error {
 				return tx.Create(&Order{No: "x"}).Error
 			},
 		} {
-			err := g.Do(bg, "sku:1", op)
+			err := g.Do(bg, "sku:1", op, guard.Protects(&Stock{ID: 1}))
 			if !errors.Is(err, guard.ErrUnavailable) || !errors.Is(err, errBroken) {
 				e.t.Errorf("%s: error is %v, want ErrUnavailable and its cause", name, err)
 			}

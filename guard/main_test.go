@@ -81,8 +81,13 @@ func (e *env) count(model any) int64 {
 
 func (e *env) stock(id int64) Stock {
 	e.t.Helper()
+	return e.stockIn(e.db, id)
+}
+
+func (e *env) stockIn(db *gorm.DB, id int64) Stock {
+	e.t.Helper()
 	var s Stock
-	if err := e.db.Take(&s, id).Error; err != nil {
+	if err := db.Take(&s, id).Error; err != nil {
 		e.t.Fatal(err)
 	}
 	return s

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -180,6 +181,67 @@ func TestRealDeadlock(t *testing.T) {
 			e.t.Errorf("%d orders, stocks %+v and %+v, want what three operations wrote", n, e.stock(1), e.stock(2))
 		}
 		e.wantNoEvent()
+	})
+}
+
+// TestThreeInserts has two callers, of whom one has lost the lock to the other, and
+// a third who does not ask for it insert one row. When that one rolls back, the
+// server ends one of the two with a deadlock. His second attempt meets the row that
+// the other one has written: an overlap, not a repeat.
+func TestThreeInserts(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		const key = "order:a"
+		third := e.db.Begin()
+		wantNil(e.t, third.Create(&Order{No: "a"}).Error)
+		defer third.Rollback()
+		var mu sync.Mutex
+		var ids []int
+		insert := func(ctx context.Context, tx *gorm.DB) error {
+			var id int
+			wantNil(e.t, tx.Raw("SELECT CONNECTION_ID()").Scan(&id).Error)
+			mu.Lock()
+			ids = append(ids, id)
+			mu.Unlock()
+			if err := guard.Insert(&Order{No: "a"})(ctx, tx); err != nil {
+				return err
+			}
+			await(e.t, "the other one tries again", func() bool { mu.Lock(); defer mu.Unlock(); return len(ids) == 3 })
+			return nil
+		}
+		waiting := func(n int) bool {
+			<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
+			mu.Lock()
+			defer mu.Unlock()
+			var found int
+			err := e.db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id IN ?", append(ids, 0)).Scan(&found).Error
+			return err == nil && found == n
+		}
+		peer := e.Peer(e.t, e.open())
+		results := make(chan error, 2)
+		go func() { results <- e.Do(bg, key, insert, guard.Retries(3)) }()
+		await(e.t, "the first one waits for the row", func() bool { return waiting(1) })
+		e.Forget(key)
+		go func() { results <- peer.Do(bg, key, insert, guard.Retries(3)) }()
+		await(e.t, "both wait for the row", func() bool { return waiting(2) })
+		wantNil(e.t, third.Rollback().Error)
+
+		won, refused := <-results, <-results
+		if won != nil {
+			won, refused = refused, won
+		}
+		wantNil(e.t, won)
+		wantIs(e.t, refused, guard.ErrIntercepted)
+		overlaps := 0
+		for _, ev := range e.Events.All() {
+			if ev.Verdict == notify.Overlap {
+				overlaps++
+			} else if ev.Verdict != notify.Lost || ev.Outcome != notify.Committed { // by the winner, if it was the first
+				e.t.Errorf("event is %+v", ev)
+			}
+		}
+		if n := e.count(&Order{}); n != 1 || overlaps != 1 {
+			e.t.Errorf("%d rows and %d overlaps reported, want one of each", n, overlaps)
+		}
 	})
 }
 
