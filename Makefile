@@ -44,8 +44,8 @@ test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
 	@scripts/test --on mariadb11 -race -count=1 -timeout 20m ./dbguard/... ./guard/... ./notify/outbox/...
 
 .PHONY: test-rabbitmq4
-test-rabbitmq4: ## the path of the alerts on RabbitMQ 4, from Debian sid
-	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/... ./cmd/guard-monitor
+test-rabbitmq4: ## the path of the alerts, and its faults, on RabbitMQ 4 from Debian sid
+	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/... ./internal/alerts ./cmd/guard-monitor
 
 .PHONY: test-alerts
 test-alerts: ## the path of the alerts through all faults, with a broker of its own

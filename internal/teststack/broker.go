@@ -2,31 +2,35 @@ package teststack
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"testing"
 )
 
 // A Broker is a RabbitMQ of one test's own, which may be killed.
 type Broker struct {
 	own      *servers
+	server   string // its name in scripts/stack
 	url, api string
 }
 
-// StartBroker brings up a RabbitMQ and has it stopped when the test ends. Like
+// StartBroker brings up a RabbitMQ and has it stopped when the test ends. It is
+// a RabbitMQ 4 where the tests run on one (scripts/test --on rabbitmq4). Like
 // AMQP it skips or fails without a stack.
 func StartBroker(tb testing.TB, name string) *Broker {
 	tb.Helper()
-	setting(tb, "BELAY_AMQP_URL") // where there is a stack, there may be another
-	b := &Broker{own: newStack(tb, name)}
-	b.own.Stack(tb, "up", "rabbitmq")
+	b := &Broker{server: "rabbitmq"}
+	prefix := "BELAY_AMQP"
+	// Where there is a stack, there may be another.
+	if setting(tb, "BELAY_AMQP_URL") == os.Getenv("BELAY_AMQP4_URL") {
+		b.server, prefix = "rabbitmq4", "BELAY_AMQP4"
+	}
+	b.own = newStack(tb, name)
+	b.own.Stack(tb, "up", b.server)
 	settings := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^export (\w+)='(.*)'$`).FindAllStringSubmatch(b.own.Stack(tb, "env"), -1) {
 		settings[m[1]] = m[2]
 	}
-	b.url, b.api = settings["BELAY_AMQP_URL"], settings["BELAY_AMQP_API"]
+	b.url, b.api = settings[prefix+"_URL"], settings[prefix+"_API"]
 	return b
 }
 
@@ -48,24 +52,17 @@ func (b *Broker) Sync(tb testing.TB) {
 // Kill kills the broker at once.
 func (b *Broker) Kill(tb testing.TB) {
 	tb.Helper()
-	b.own.Stack(tb, "kill", "rabbitmq")
+	b.own.Stack(tb, "kill", b.server)
 }
 
 // Start starts the broker after Kill and waits until it answers.
 func (b *Broker) Start(tb testing.TB) {
 	tb.Helper()
-	b.own.Stack(tb, "start", "rabbitmq")
+	b.own.Stack(tb, "start", b.server)
 }
 
 // Control runs rabbitmqctl.
 func (b *Broker) Control(tb testing.TB, args ...string) {
 	tb.Helper()
-	data := filepath.Join(b.own.dir, "rabbitmq")
-	stack := filepath.Base(b.own.dir)
-	cmd := exec.Command("/usr/lib/rabbitmq/bin/rabbitmqctl", append([]string{"-n", "belay-" + stack + "@localhost"}, args...)...)
-	cmd.Env = append(os.Environ(), "HOME="+data, "RABBITMQ_CONF_ENV_FILE=/dev/null",
-		"ERL_EPMD_PORT="+strconv.Itoa(b.own.port+33), "RABBITMQ_NODENAME=belay-"+stack+"@localhost")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("rabbitmqctl %v: %v\n%s", args, err, out)
-	}
+	b.own.Stack(tb, append([]string{"rabbitmqctl", b.server}, args...)...)
 }

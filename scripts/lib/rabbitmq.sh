@@ -2,8 +2,9 @@
 # RabbitMQ with the management plugin, and the epmd that Erlang wants beside it;
 # on demand also RabbitMQ 4.
 
-# Debian's /usr/sbin/rabbitmq-server switches to another user; this one does not.
+# Debian's programs in /usr/sbin switch to another user; these do not.
 RABBITMQ_SERVER=/usr/lib/rabbitmq/bin/rabbitmq-server
+RABBITMQCTL=/usr/lib/rabbitmq/bin/rabbitmqctl
 
 # The names of their epmd.
 declare -A epmd_of=([rabbitmq]=epmd [rabbitmq4]=epmd4)
@@ -105,6 +106,20 @@ launch_program() {
       exec chroot "$tree" "$@"' bash "$(sid_tree rabbitmq4)" "$dir/rabbitmq4" "$@"
   fi
   launch "$node" "$@"
+}
+
+# control_broker NODE ARGUMENT... runs rabbitmqctl where that broker runs.
+control_broker() {
+  local node=$1 data=$dir/$1 there=()
+  shift
+  alive "$node" || die "$node is not running"
+  if [[ $node == rabbitmq4 ]]; then
+    data=/data
+    there=(nsenter --mount --root --target "$(pid_of "$node")")
+  fi
+  "${there[@]}" env -C "$data" HOME="$data" RABBITMQ_CONF_ENV_FILE=/dev/null \
+    ERL_EPMD_PORT="$(port_of "${epmd_of[$node]}")" \
+    "$RABBITMQCTL" -n "belay-$stack@localhost" "$@"
 }
 
 # broker_answers asks the HTTP API whether the AMQP port takes connections.
