@@ -18,6 +18,8 @@
 //	first_token         the token of the first caller in the reporting process
 //	                    who had the lock since it was granted, if another
 //	acquired_at, ttl_ms when the lock was granted, and for how long
+//	deadline            until when it could be believed in
+//	loss                expired, unrenewed, gone, max_hold: how it was lost
 //	caught_at           when the failure was noticed
 //	place               {node, slot}: where the lock was kept; slot -1 = none
 //	holder_at_conflict  self, other, none, unknown

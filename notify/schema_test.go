@@ -109,3 +109,34 @@ func TestSchemaToleratesUnknownMembers(t *testing.T) {
 		t.Errorf("the reader refuses unknown members: %v", err)
 	}
 }
+
+// The package comment, where people look first, names every member of data.
+func TestPackageCommentNamesAllMembers(t *testing.T) {
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(mustRead(t, "schema/interception.v1.json"), &schema); err != nil {
+		t.Fatal(err)
+	}
+	members := schema.Defs["data"].Properties
+	if len(members) == 0 {
+		t.Fatal("the schema describes no members of data")
+	}
+	var named []string
+	for line := range strings.Lines(string(mustRead(t, "doc.go"))) {
+		if row, ok := strings.CutPrefix(line, "//\t"); ok && !strings.HasPrefix(row, " ") {
+			// Two names may share a row: "owner, token".
+			first, rest, _ := strings.Cut(row, " ")
+			named = append(named, strings.Trim(first, ","))
+			if strings.HasSuffix(first, ",") {
+				named = append(named, strings.Fields(rest)[0])
+			}
+		}
+	}
+	slices.Sort(named)
+	if want := slices.Sorted(maps.Keys(members)); !slices.Equal(named, want) {
+		t.Errorf("the package comment names %q, the schema %q", named, want)
+	}
+}

@@ -1,6 +1,8 @@
 package guardtest_test
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,42 +11,60 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/notify"
 )
 
-// A service is tested without servers: the database is an SQLite file or one of
-// the service's own, locks are in memory, and what is reported is in Events.
-func Example() {
-	test := func(t *testing.T, db *gorm.DB) {
-		g := guardtest.New(t, db)
-		if err := g.Do(t.Context(), "order:1", guard.Insert(&Order{No: "1"})); err != nil {
-			t.Fatal(err)
-		}
-		if events := g.Events.All(); len(events) > 0 {
-			t.Errorf("reported %v", events)
-		}
+// testLostLock is the body of a test without servers: db is an SQLite file, or a
+// database of the service's own, locks are in memory and can be lost on purpose.
+func testLostLock(t *testing.T, db *gorm.DB) {
+	g := guardtest.New(t, db)
+
+	err := g.Do(t.Context(), "order:1", func(_ context.Context, tx *gorm.DB) error {
+		g.Forget("order:1") // as a failover does
+		return tx.Create(&Order{No: "1"}).Error
+	}, guard.Protects(&Order{No: "1"}))
+	if err != nil {
+		t.Fatal(err)
 	}
-	_ = test
+	if events := g.Events.All(); len(events) != 1 || events[0].Verdict != notify.Lost {
+		t.Errorf("reported %v, want the lost lock", events)
+	}
+
+	err = g.Do(t.Context(), "order:1", guard.Insert(&Order{No: "1"}))
+	if !errors.Is(err, guard.ErrDuplicate) {
+		t.Errorf("the second one returns %v, want ErrDuplicate", err)
+	}
 }
 
-// Without a lock that holds, an order is still placed once: by its unique index.
-func ExampleGuard_LoseAll() {
-	test := func(t *testing.T, open func() *gorm.DB) {
-		g := guardtest.New(t, open())
-		g.LoseAll(true)
-		var placed atomic.Int32
-		var callers sync.WaitGroup
-		for range 4 {
-			instance := g.Peer(t, open())
-			callers.Go(func() {
-				if instance.Do(t.Context(), "order:1", guard.Insert(&Order{No: "1"})) == nil {
-					placed.Add(1)
-				}
-			})
-		}
-		callers.Wait()
-		if n := placed.Load(); n != 1 {
-			t.Errorf("the order was placed %d times", n)
-		}
+// A service is tested with a lock that gets lost: see testLostLock.
+func Example() {
+	_ = testLostLock
+}
+
+// testWithoutLocks is the body of a test of what holds when no lock does: an
+// order is still placed once, by its unique index. open opens the database as
+// each instance does.
+func testWithoutLocks(t *testing.T, open func() *gorm.DB) {
+	g := guardtest.New(t, open())
+	g.LoseAll(true)
+
+	var placed atomic.Int32
+	var callers sync.WaitGroup
+	for range 4 {
+		instance := g.Peer(t, open())
+		callers.Go(func() {
+			if instance.Do(t.Context(), "order:1", guard.Insert(&Order{No: "1"})) == nil {
+				placed.Add(1)
+			}
+		})
 	}
-	_ = test
+	callers.Wait()
+	if n := placed.Load(); n != 1 {
+		t.Errorf("the order was placed %d times", n)
+	}
+}
+
+// The second layer is tested with locks that never hold: see testWithoutLocks.
+func ExampleGuard_LoseAll() {
+	_ = testWithoutLocks
 }

@@ -26,6 +26,22 @@ type Order struct {
 	No string `gorm:"size:64;uniqueIndex"`
 }
 
+func TestExamples(t *testing.T) {
+	for name, test := range map[string]func(*testing.T, func() *gorm.DB){
+		"Example":               func(t *testing.T, open func() *gorm.DB) { testLostLock(t, open()) },
+		"ExampleGuard_LoseAll": testWithoutLocks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "orders.db")
+			open := func() *gorm.DB { return testdb.OpenSQLite(t, path) }
+			if err := open().AutoMigrate(&Order{}); err != nil {
+				t.Fatal(err)
+			}
+			test(t, open)
+		})
+	}
+}
+
 // TestForget is how a program tests that it survives a lost lock.
 func TestForget(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "orders.db")
