@@ -78,7 +78,8 @@ func (j *JMeter) Run(ctx context.Context, requests []Request) ([]Sample, error) 
 		return nil, err
 	}
 	plan := filepath.Join(j.cfg.Dir, "requests.csv")
-	if err := writePlan(plan, requests); err != nil {
+	crowd, err := writePlan(plan, requests)
+	if err != nil {
 		return nil, err
 	}
 	host, port, err := net.SplitHostPort(requests[0].Addr)
@@ -93,7 +94,7 @@ func (j *JMeter) Run(ctx context.Context, requests []Request) ([]Sample, error) 
 	if err := j.run(ctx, []string{
 		"-n", "-t", filepath.Join(j.cfg.Root, "benchmark", "jmeter", "table1.jmx"), "-l", results,
 		"-j", filepath.Join(j.cfg.Dir, "jmeter.log"),
-		"-Jhost=" + host, "-Jport=" + port, "-Jusers=" + strconv.Itoa(len(requests)), "-Jplan=" + plan,
+		"-Jhost=" + host, "-Jport=" + port, "-Jusers=" + strconv.Itoa(len(requests)), "-Jplan=" + plan, "-Jtogether=" + strconv.Itoa(crowd),
 		"-Jsample_variables=answer", "-Jjmeter.save.saveservice.output_format=csv",
 		"-Jjmeter.save.saveservice.print_field_names=true", "-Jjmeter.save.saveservice.timestamp_format=ms",
 		"-Jjmeter.save.saveservice.assertion_results_failure_message=true",
@@ -122,16 +123,21 @@ func (j *JMeter) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// writePlan writes what the threads send: a path, and whether to wait for the
-// accident first.
-func writePlan(path string, requests []Request) error {
+// writePlan writes what the threads send: a path, whether to wait for the
+// accident first, and whether to send together with the crowd. It returns how
+// large that is.
+func writePlan(path string, requests []Request) (crowd int, err error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	for _, r := range requests {
-		_ = w.Write([]string{r.Path, strconv.FormatBool(r.After != nil)})
+		waits := r.After != nil
+		if !waits {
+			crowd++
+		}
+		_ = w.Write([]string{r.Path, strconv.FormatBool(waits), strconv.FormatBool(!waits)})
 	}
 	w.Flush()
-	return os.WriteFile(path, b.Bytes(), 0o600)
+	return crowd, os.WriteFile(path, b.Bytes(), 0o600)
 }
 
 // requestLabel is the name of the measured requests in the test plan.
