@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,9 +9,12 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/benchmark/internal/balance"
+	"github.com/belaygo/belay/benchmark/internal/report"
+	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/seed"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
+	"github.com/belaygo/belay/benchmark/internal/trial"
 )
 
 const defaultRows = 10_000_000
@@ -48,36 +52,38 @@ func newStageFlags(fs *flag.FlagSet, methods string) stageFlags {
 }
 
 // parsed checks the flags. The results get a file if the user named none.
-func (f stageFlags) parsed() (cfg stage.Config, methods []shop.Method, err error) {
+func (f stageFlags) parsed() (cfg trial.Config, err error) {
 	if err := checkRows(*f.rows); err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
 	switch {
 	case *f.instances < 1 || *f.instances > 100:
-		return cfg, nil, usagef("-instances %d: want 1 to 100", *f.instances)
+		return cfg, usagef("-instances %d: want 1 to 100", *f.instances)
 	case *f.pool < 1 || *f.pool**f.instances > 900:
-		return cfg, nil, usagef("-pool %d: want at least 1, and at most 900 for all instances", *f.pool)
+		return cfg, usagef("-pool %d: want at least 1, and at most 900 for all instances", *f.pool)
 	case *f.lb != "nginx" && *f.lb != "none":
-		return cfg, nil, usagef("-lb %q: want nginx or none", *f.lb)
+		return cfg, usagef("-lb %q: want nginx or none", *f.lb)
 	}
-	if methods, err = shop.ParseMethods(*f.methods); err != nil {
-		return cfg, nil, usagef("-methods: %w", err)
+	if cfg.Methods, err = shop.ParseMethods(*f.methods); err != nil {
+		return cfg, usagef("-methods: %w", err)
 	}
 	if *f.lb == "nginx" {
 		if err := balance.FindNginx(); err != nil {
-			return cfg, nil, err
+			return cfg, err
 		}
 	}
 	servers, err := stage.FromEnvironment()
 	if err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
 	if err := f.writable(); err != nil {
-		return cfg, nil, err
+		return cfg, err
 	}
-	return stage.Config{
+	cfg.Stage = stage.Config{
 		Servers: servers, Rows: *f.rows, Instances: *f.instances, Pool: *f.pool, Nginx: *f.lb == "nginx", Out: os.Stderr,
-	}, methods, nil
+	}
+	cfg.JSON, cfg.Command, cfg.Out = *f.json, commandLine(os.Args[1:]), os.Stderr
+	return cfg, nil
 }
 
 // writable makes sure now that the results can be written later.
@@ -102,10 +108,21 @@ func commandLine(args []string) string {
 	return "go run ./benchmark " + strings.Join(args, " ")
 }
 
-// interrupted puts an end by Ctrl-C into words.
-func interrupted(err error, json string, measured bool) error {
-	if !measured {
-		return errors.Join(errors.New("interrupted before anything was measured; all that was started is stopped"), err)
+// finish shows what was measured, and says where it is: also after a Ctrl-C or
+// an error. err is that of the run.
+func finish(ctx context.Context, run *result.Run, json string, err error) error {
+	measured := len(run.Methods)+len(run.Steps) > 0
+	if measured {
+		fmt.Println(report.Markdown(run))
+		fmt.Fprintln(os.Stderr, "results:", json)
 	}
-	return fmt.Errorf("interrupted; all that was started is stopped, and what was measured so far is in %s", json)
+	switch {
+	case ctx.Err() != nil && measured:
+		return fmt.Errorf("interrupted; what was measured so far is in %s (%w)", json, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted before anything was measured (%w)", err)
+	case err != nil && !errors.Is(err, trial.ErrWrong) && measured:
+		return fmt.Errorf("%w; what was measured so far is in %s", err, json)
+	}
+	return err
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/report"
 	"github.com/belaygo/belay/benchmark/internal/sustained"
 )
 
@@ -19,13 +17,13 @@ func runSustained(ctx context.Context, args []string) error {
 	common := newStageFlags(fs, "")
 	duration := fs.Duration("duration", 30*time.Second, "time of each method and step")
 	users := fs.String("users", "1,8,64,256,1000,2000", "concurrent users of the steps")
-	keys := fs.String("keys", sustained.Uniform, "how keys are chosen, some of: hot,uniform,zipf")
-	repeats := fs.String("repeats", sustained.AtOnce, "how orders with uniform keys come again, some of: none,at-once,sequence")
+	keys := fs.String("keys", "uniform,hot,zipf", "how keys are chosen, some of: uniform,hot,zipf")
+	repeats := fs.String("repeats", "at-once,sequence", "how orders with uniform keys come again, some of: at-once,sequence,none")
 	kill := fs.Duration("kill", 0, "kill a master this long after each step of belay has begun; 0 = never")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	cfg := sustained.Config{Duration: *duration, Kill: *kill, Out: os.Stderr}
+	cfg := sustained.Config{Duration: *duration, Kill: *kill}
 	var err error
 	if cfg.Concurrency, err = numbers(*users, 1, 10_000); err != nil {
 		return usagef("-users: %w", err)
@@ -42,20 +40,11 @@ func runSustained(ctx context.Context, args []string) error {
 	case *kill < 0 || *kill >= *duration:
 		return usagef("-kill %v: want 0 to -duration", *kill)
 	}
-	if cfg.Stage, cfg.Methods, err = common.parsed(); err != nil {
+	if cfg.Config, err = common.parsed(); err != nil {
 		return err
 	}
-	cfg.JSON, cfg.Command = *common.json, commandLine(os.Args[1:])
-
 	run, err := sustained.Run(ctx, cfg)
-	if ctx.Err() != nil {
-		return interrupted(err, cfg.JSON, len(run.Steps) > 0)
-	}
-	if len(run.Steps) > 0 {
-		fmt.Println(report.Markdown(run))
-		fmt.Fprintln(os.Stderr, "results:", cfg.JSON)
-	}
-	return err
+	return finish(ctx, run, cfg.JSON, err)
 }
 
 // numbers reads a list of numbers with commas between them.

@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
-	"os"
 	"slices"
 
 	"github.com/belaygo/belay/benchmark/internal/load"
-	"github.com/belaygo/belay/benchmark/internal/report"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/table1"
 )
@@ -24,7 +20,7 @@ func runTable1(ctx context.Context, args []string) error {
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	cfg := table1.Config{Users: *users, Stock: *stock, Rounds: *rounds, JMeter: *loader == "jmeter", Out: os.Stderr}
+	cfg := table1.Config{Users: *users, Stock: *stock, Rounds: *rounds, JMeter: *loader == "jmeter"}
 	switch {
 	case *users < 20 || *users > 10_000 || *users%2 != 0:
 		return usagef("-users %d: want an even number from 20 to 10000", *users)
@@ -43,25 +39,12 @@ func runTable1(ctx context.Context, args []string) error {
 		}
 	}
 	var err error
-	if cfg.Stage, cfg.Methods, err = common.parsed(); err != nil {
+	if cfg.Config, err = common.parsed(); err != nil {
 		return err
 	}
 	if slices.Contains(cfg.Methods, shop.Belay) && cfg.Stage.Instances < 2 {
 		return usagef("-instances 1: belay needs another instance, which writes the order that is held up")
 	}
-	cfg.JSON, cfg.Command = *common.json, commandLine(os.Args[1:])
-
 	run, err := table1.Run(ctx, cfg)
-	measured := len(run.Methods) > 0
-	if ctx.Err() != nil {
-		return interrupted(err, cfg.JSON, measured)
-	}
-	if measured {
-		fmt.Println(report.Markdown(run))
-		fmt.Fprintln(os.Stderr, "results:", cfg.JSON)
-	}
-	if err != nil && !errors.Is(err, table1.ErrWrong) && measured {
-		return fmt.Errorf("%w; what was measured so far is in %s", err, cfg.JSON)
-	}
-	return err
+	return finish(ctx, run, cfg.JSON, err)
 }

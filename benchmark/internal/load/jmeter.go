@@ -49,6 +49,15 @@ func FindJMeter() error {
 	return nil
 }
 
+// JMeterVersion is that of Debian's package; "" if it can't be found out.
+func JMeterVersion(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "dpkg-query", "--show", "--showformat=${Version}", "jmeter").Output()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
 // NewJMeter returns a JMeter, which FindJMeter has found.
 func NewJMeter(cfg JMeterConfig) *JMeter { return &JMeter{cfg: cfg} }
 

@@ -3,6 +3,8 @@ package sustained
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
@@ -11,30 +13,31 @@ import (
 // fillShelves chooses the items that are sold, and puts plenty of each there.
 func (r *run) fillShelves(ctx context.Context) error {
 	step := max(1, r.cfg.Stage.Rows/items)
+	var list []string
 	for id := int64(1); len(r.items) < items && id <= r.cfg.Stage.Rows; id += step {
 		r.items = append(r.items, id)
-		_, err := r.stage.DB.ExecContext(ctx, "UPDATE stocks SET remaining = ?, version = version + 1 WHERE id = ?", plenty, id)
-		if err != nil {
-			return fmt.Errorf("fill the shelves: %w", err)
-		}
+		list = append(list, strconv.FormatInt(id, 10))
+	}
+	r.list = strings.Join(list, ",")
+	_, err := r.Stage.DB.ExecContext(ctx, "UPDATE stocks SET remaining = ?, version = version + 1 WHERE id IN ("+r.list+")", plenty)
+	if err != nil {
+		return fmt.Errorf("fill the shelves: %w", err)
 	}
 	return nil
 }
 
 // state is what the database has before or after a step.
-type state struct{ orders, remaining int64 }
+type state struct{ orders, distinct, remaining int64 }
 
 func (r *run) state(ctx context.Context, prefix string) (s state, err error) {
-	err = r.stage.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE no > ? AND no < ?", prefix, prefix+"~").Scan(&s.orders)
+	err = r.Stage.DB.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(DISTINCT no) FROM orders WHERE no > ? AND no < ?", prefix, prefix+"~").
+		Scan(&s.orders, &s.distinct)
 	if err != nil {
 		return s, fmt.Errorf("count the orders: %w", err)
 	}
-	for _, id := range r.items {
-		var n int64
-		if err := r.stage.DB.QueryRowContext(ctx, "SELECT remaining FROM stocks WHERE id = ?", id).Scan(&n); err != nil {
-			return s, fmt.Errorf("look at the shelves: %w", err)
-		}
-		s.remaining += n
+	err = r.Stage.DB.QueryRowContext(ctx, "SELECT SUM(remaining) FROM stocks WHERE id IN ("+r.list+")").Scan(&s.remaining)
+	if err != nil {
+		return s, fmt.Errorf("look at the shelves: %w", err)
 	}
 	return s, nil
 }
@@ -46,16 +49,21 @@ func (r *run) audit(ctx context.Context, m shop.Method, prefix string, before st
 	if err != nil {
 		return err
 	}
+	if after.orders > after.distinct {
+		fault(r, step, "%d of %d orders are duplicates", after.orders-after.distinct, after.orders)
+	}
 	told, failed := int64(step.Results[string(shop.Done)]), int64(step.Results[string(shop.Failed)])
 	done := after.orders - before.orders
 	if m.Sells() {
 		done = before.remaining - after.remaining
 	}
 	if done < told || done > told+failed {
-		p := fmt.Sprintf("%s, keys %s, repeats %s, %d users: %d requests were told that they are done, the database has %d",
-			m, step.Keys, step.Repeats, step.Concurrency, told, done)
-		step.Problems = append(step.Problems, p)
-		r.result.Problems = append(r.result.Problems, p)
+		fault(r, step, "%d requests were told that they are done, the database has %d", told, done)
 	}
 	return nil
+}
+
+func fault(r *run, step *result.Step, format string, args ...any) {
+	step.Problems = append(step.Problems, r.Fault("%s, keys %s, repeats %s, %d users: %s",
+		step.Method, step.Keys, step.Repeats, step.Concurrency, fmt.Sprintf(format, args...)))
 }

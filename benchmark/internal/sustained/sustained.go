@@ -7,122 +7,110 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"strconv"
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/load"
-	"github.com/belaygo/belay/benchmark/internal/machine"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/benchmark/internal/stage"
+	"github.com/belaygo/belay/benchmark/internal/trial"
 )
 
 // Config describes a run.
 type Config struct {
-	Stage       stage.Config
-	Methods     []shop.Method
+	trial.Config
 	Concurrency []int
 	Keys        []string
 	Repeats     []string
 	Duration    time.Duration
 	Kill        time.Duration // kills a master this long after each step of belay began; 0 = never
-	JSON        string
-	Command     string
-	Out         io.Writer
 }
 
-// ErrWrong: what users were told is not what the database has.
-var ErrWrong = errors.New("the run found faults")
-
 const (
-	requestLimit = 90 * time.Second
+	requestLimit = 30 * time.Second // longer is as good as broken
 	slice        = 250 * time.Millisecond
 	plenty       = 1_000_000_000 // of each item: nothing is sold out
 	items        = 1000          // that uniform and Zipf choose from
 )
 
 type run struct {
-	cfg    Config
-	stage  *stage.Stage
-	result *result.Run
-	items  []int64
-	step   int
+	*trial.Trial
+	cfg   Config
+	items []int64 // that are sold
+	list  string  // of them, in SQL
 }
 
 // Run runs all steps. It returns what it has measured, also when it was
-// interrupted.
-func Run(ctx context.Context, cfg Config) (_ *result.Run, err error) {
+// interrupted, and trial.ErrWrong when what users were told is not what the
+// database has.
+func Run(ctx context.Context, cfg Config) (*result.Run, error) {
+	res := &result.Run{Kind: result.Sustained, Load: "built-in", Settings: map[string]string{
+		"time of a step":                    cfg.Duration.String(),
+		"database connections per instance": strconv.Itoa(cfg.Stage.Pool),
+	}}
 	r := &run{cfg: cfg}
-	r.result = &result.Run{
-		Kind: result.Sustained, Command: cfg.Command, Started: time.Now().UTC(), Rows: cfg.Stage.Rows,
-		Instances: cfg.Stage.Instances, Balance: "none", Load: "built-in", Problems: []string{},
-		Settings: map[string]string{"seconds of a step": cfg.Duration.String()},
-	}
-	if cfg.Stage.Nginx {
-		r.result.Balance = "nginx"
-	}
-	if r.stage, err = stage.Open(ctx, cfg.Stage); err != nil {
-		return r.result, err
-	}
-	defer func() { err = errors.Join(err, r.stage.Close()) }()
-	r.result.Machine = machine.Describe(ctx, r.stage.DB, r.stage.Cluster.Addrs[0])
-	if err := r.fillShelves(ctx); err != nil {
-		return r.result, err
-	}
-	if err := r.all(ctx); err != nil {
-		return r.result, err
-	}
-	r.result.Complete = true
-	if err := r.write(); err != nil {
-		return r.result, err
-	}
-	if len(r.result.Problems) > 0 {
-		return r.result, fmt.Errorf("%w, %d in all; the first: %s", ErrWrong, len(r.result.Problems), r.result.Problems[0])
-	}
-	return r.result, nil
+	return res, trial.Run(ctx, cfg.Config, res, func(ctx context.Context, t *trial.Trial) error {
+		r.Trial = t
+		if err := r.fillShelves(ctx); err != nil {
+			return err
+		}
+		return r.all(ctx)
+	})
 }
 
-// all runs every step: methods side by side for each load.
+// all runs every step, and tells how far it is.
 func (r *run) all(ctx context.Context) error {
-	for _, keys := range r.cfg.Keys {
-		for _, repeats := range r.cfg.Repeats {
-			for _, users := range r.cfg.Concurrency {
-				for _, m := range r.cfg.Methods {
-					if !r.wanted(m, keys, repeats) {
-						continue
-					}
-					if err := r.one(ctx, m, keys, repeats, users); err != nil {
-						return fmt.Errorf("%s with %d users: %w", m, users, err)
-					}
-				}
-			}
+	steps := r.cfg.steps()
+	fmt.Fprintf(r.Out, "%d steps of %v\n", len(steps), r.cfg.Duration)
+	start := time.Now()
+	for i, s := range steps {
+		if err := r.one(ctx, i, &s); err != nil {
+			return fmt.Errorf("%s with %d users: %w", s.Method, s.Concurrency, err)
 		}
+		done := time.Duration(i + 1)
+		left := time.Since(start) / done * (time.Duration(len(steps)) - done)
+		fmt.Fprintf(r.Out, "%3d/%d %-13s %-8s %-8s %4d users %8.0f/s, mean %7.1f ms, p99 %8.1f ms, %d errors; %v left\n",
+			i+1, len(steps), s.Method, s.Keys, s.Repeats, s.Concurrency, s.Throughput, s.Mean, s.P99,
+			s.Results[string(shop.Failed)], left.Round(time.Second))
 	}
 	return nil
 }
 
-// wanted leaves out what would be the same again: repeats of an order say
-// nothing about sales, nor about keys that come again by themselves.
-func (r *run) wanted(m shop.Method, keys, repeats string) bool {
-	return repeats == r.cfg.Repeats[0] || !m.Sells() && keys == Uniform
+// steps lists the steps: methods side by side for each load. What would be the
+// same again is left out: repeats of an order say nothing about sales, nor about
+// keys that come again by themselves.
+func (c Config) steps() (all []result.Step) {
+	for _, keys := range c.Keys {
+		for i, repeats := range c.Repeats {
+			for _, users := range c.Concurrency {
+				for _, m := range c.Methods {
+					if i > 0 && (m.Sells() || keys != Uniform) {
+						continue
+					}
+					all = append(all, result.Step{Method: string(m), Keys: keys, Repeats: repeats, Concurrency: users, Killed: -1})
+				}
+			}
+		}
+	}
+	return all
 }
 
-func (r *run) one(ctx context.Context, m shop.Method, keys, repeats string, users int) error {
-	r.step++
-	prefix := fmt.Sprintf("S%d-%04d", r.result.Started.Unix(), r.step)
+// one runs the n-th step.
+func (r *run) one(ctx context.Context, n int, step *result.Step) error {
+	m := shop.Method(step.Method)
+	prefix := fmt.Sprintf("S%d-%04d", r.Result.Started.Unix(), n)
 	before, err := r.state(ctx, prefix)
 	if err != nil {
 		return err
 	}
 	killed := make(chan error, 1)
-	step := result.Step{Method: string(m), Keys: keys, Repeats: repeats, Concurrency: users, Killed: -1}
 	c := load.Constant{
-		Users: users, Duration: r.cfg.Duration, Limit: requestLimit, Slice: slice,
-		Source: newSource(r.stage, m, keys, repeats, prefix, r.items),
+		Users: step.Concurrency, Duration: r.cfg.Duration, Limit: requestLimit, Slice: slice,
+		Source: newSource(r.Stage, m, step.Keys, step.Repeats, prefix, r.items),
 	}
 	if r.cfg.Kill > 0 && m == shop.Belay {
 		step.Killed = r.cfg.Kill.Seconds()
-		c.Started = func(time.Time) { go func() { killed <- r.kill(ctx) }() }
+		c.Started = func(time.Time) { go func() { killed <- r.kill(ctx, n) }() }
 	}
 	t, err := c.Run(ctx)
 	if t != nil && step.Killed >= 0 {
@@ -131,24 +119,22 @@ func (r *run) one(ctx context.Context, m shop.Method, keys, repeats string, user
 	if err != nil {
 		return err
 	}
-	fill(&step, t)
-	if err := r.audit(ctx, m, prefix, before, &step); err != nil {
+	fill(step, t)
+	if err := r.audit(ctx, m, prefix, before, step); err != nil {
 		return err
 	}
-	r.result.Steps = append(r.result.Steps, step)
-	fmt.Fprintf(r.cfg.Out, "%-13s %-8s %-8s %4d users %8.0f/s, mean %7.1f ms, p99 %8.1f ms, %d errors\n",
-		m, keys, repeats, users, step.Throughput, step.Mean, step.P99, step.Results[string(shop.Failed)])
+	r.Result.Steps = append(r.Result.Steps, *step)
 	if step.Killed >= 0 {
-		if err := r.stage.Cluster.Heal(ctx); err != nil {
+		if err := r.Stage.Cluster.Heal(ctx); err != nil {
 			return err
 		}
 	}
-	return errors.Join(r.write(), r.stage.Running())
+	return errors.Join(r.Write(), r.Stage.Running())
 }
 
-// kill kills a master when its time has come.
-func (r *run) kill(ctx context.Context) error {
-	masters, err := r.stage.Cluster.Masters(ctx)
+// kill kills a master when its time has come, in the n-th step another one.
+func (r *run) kill(ctx context.Context, n int) error {
+	masters, err := r.Stage.Cluster.Masters(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,7 +142,7 @@ func (r *run) kill(ctx context.Context) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return masters[r.step%len(masters)].Kill()
+		return masters[n%len(masters)].Kill()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -177,11 +163,4 @@ func fill(step *result.Step, t *load.Tally) {
 			P50: s.Latency.Quantile(0.5), P99: s.Latency.Quantile(0.99), Errors: s.Errors,
 		})
 	}
-}
-
-func (r *run) write() error {
-	if r.cfg.JSON == "" {
-		return nil
-	}
-	return r.result.Write(r.cfg.JSON)
 }

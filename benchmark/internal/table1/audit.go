@@ -16,7 +16,7 @@ func (e *experiment) prepare(ctx context.Context, m shop.Method, p *plan) (stock
 	if !m.Sells() {
 		return stock{}, nil
 	}
-	_, err := e.stage.DB.ExecContext(ctx, "UPDATE stocks SET remaining = ?, version = version + 1 WHERE id = ?", e.cfg.Stock, p.item)
+	_, err := e.Stage.DB.ExecContext(ctx, "UPDATE stocks SET remaining = ?, version = version + 1 WHERE id = ?", e.cfg.Stock, p.item)
 	if err != nil {
 		return stock{}, fmt.Errorf("fill the shelf: %w", err)
 	}
@@ -24,7 +24,7 @@ func (e *experiment) prepare(ctx context.Context, m shop.Method, p *plan) (stock
 }
 
 func (e *experiment) stock(ctx context.Context, item int64) (s stock, err error) {
-	err = e.stage.DB.QueryRowContext(ctx, "SELECT remaining, version FROM stocks WHERE id = ?", item).
+	err = e.Stage.DB.QueryRowContext(ctx, "SELECT remaining, version FROM stocks WHERE id = ?", item).
 		Scan(&s.remaining, &s.version)
 	if err != nil {
 		return s, fmt.Errorf("look at item %d: %w", item, err)
@@ -54,7 +54,7 @@ func (e *experiment) auditSale(ctx context.Context, m shop.Method, p *plan, befo
 
 // auditOrders compares what users were told with the rows in the table.
 func (e *experiment) auditOrders(ctx context.Context, m shop.Method, p *plan, r *result.Round) error {
-	rows, err := e.stage.DB.QueryContext(ctx, "SELECT no, COUNT(*) FROM orders WHERE no BETWEEN ? AND ? GROUP BY no",
+	rows, err := e.Stage.DB.QueryContext(ctx, "SELECT no, COUNT(*) FROM orders WHERE no BETWEEN ? AND ? GROUP BY no",
 		p.orders[0], p.orders[len(p.orders)-1])
 	if err != nil {
 		return fmt.Errorf("count the orders: %w", err)

@@ -40,7 +40,7 @@ func (e *experiment) lateEvents(ctx context.Context) error {
 // collect adds the events that came into the outbox since the last time. It
 // returns how many lock failures they tell of.
 func (e *experiment) collect(ctx context.Context, m shop.Method, r *result.Round) (int, error) {
-	ids, position, err := e.stage.Stored(ctx, e.noted)
+	ids, position, err := e.Stage.Stored(ctx, e.noted)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
@@ -66,7 +66,7 @@ func (e *experiment) collect(ctx context.Context, m shop.Method, r *result.Round
 func (e *experiment) awaitEvents(ctx context.Context, ids []string) (stage.Received, error) {
 	deadline := time.Now().Add(eventLimit)
 	for {
-		got, err := e.stage.Received(ctx, ids)
+		got, err := e.Stage.Received(ctx, ids)
 		if err != nil || len(got.Missing) == 0 || time.Now().After(deadline) {
 			return got, err
 		}

@@ -39,7 +39,7 @@ func (e *experiment) newPlan(ctx context.Context, m shop.Method, users int, mast
 		if i/2 == special {
 			continue // the first and the last of the requests
 		}
-		addr, path := e.stage.Route(i, orderPath(m, p.orders[i/2]))
+		addr, path := e.Stage.Route(i, orderPath(m, p.orders[i/2]))
 		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
 	}
 	return p, nil
@@ -57,12 +57,12 @@ func (e *experiment) planAccident(ctx context.Context, m shop.Method, p *plan, m
 		if !there || i*2+1 >= e.cfg.Users {
 			continue
 		}
-		p.accident = newAccident(e.stage, master, no, e.cfg.Users/4)
+		p.accident = newAccident(e.Stage, master, no, e.cfg.Users/4)
 		e.gate.set(p.accident.killed)
 		holder, other := 0, 1
-		addr, path := e.stage.Pin(holder, orderPath(m, no)+"&hold=1")
+		addr, path := e.Stage.Pin(holder, orderPath(m, no)+"&hold=1")
 		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
-		addr, path = e.stage.Pin(other, orderPath(m, no))
+		addr, path = e.Stage.Pin(other, orderPath(m, no))
 		p.requests = append(p.requests, load.Request{Addr: addr, Path: path, After: p.accident.killed})
 		return i, nil
 	}
@@ -72,7 +72,7 @@ func (e *experiment) planAccident(ctx context.Context, m shop.Method, p *plan, m
 func (e *experiment) planSale(m shop.Method, users int) *plan {
 	p := &plan{item: 1 + rand.Int64N(e.cfg.Stage.Rows)}
 	for i := range users {
-		addr, path := e.stage.Route(i, "/"+string(m)+"?item="+strconv.FormatInt(p.item, 10))
+		addr, path := e.Stage.Route(i, "/"+string(m)+"?item="+strconv.FormatInt(p.item, 10))
 		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
 	}
 	return p
@@ -83,5 +83,5 @@ func orderPath(m shop.Method, no string) string { return "/" + string(m) + "?ord
 // nextOrder returns a new order number. It sorts after all that came before.
 func (e *experiment) nextOrder() string {
 	e.number++
-	return fmt.Sprintf("R%d-%09d", e.run.Started.Unix(), e.number)
+	return fmt.Sprintf("R%d-%09d", e.Result.Started.Unix(), e.number)
 }

@@ -34,7 +34,7 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 	if err != nil {
 		return none, err
 	}
-	meter := e.stage.Meter(ctx)
+	meter := e.Stage.Meter(ctx)
 	var used cpu.Reading
 	e.ready = func() { used = meter.Read() }
 	samples, err := e.send(ctx, m, n, p)
@@ -54,18 +54,18 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 		return none, err
 	}
 	if p.accident != nil {
-		e.run.Timeline = timeline(m, n, samples, p.accident.at)
+		e.Result.Timeline = timeline(m, n, samples, p.accident.at)
 		if r.Results[string(shop.Intercepted)] == 0 {
 			e.problem(m, n, "no lock failure was caught")
 		}
-		if err := e.stage.Cluster.Heal(ctx); err != nil {
+		if err := e.Stage.Cluster.Heal(ctx); err != nil {
 			return none, err
 		}
 	}
 	if m.Guarded() {
 		err = e.events(ctx, m, &r)
 	}
-	return r, errors.Join(err, e.stage.Running())
+	return r, errors.Join(err, e.Stage.Running())
 }
 
 // victim chooses the master that will die, each round another one.
@@ -73,7 +73,7 @@ func (e *experiment) victim(ctx context.Context, m shop.Method, n int) (*stage.M
 	if m != shop.Belay {
 		return nil, nil
 	}
-	masters, err := e.stage.Cluster.Masters(ctx)
+	masters, err := e.Stage.Cluster.Masters(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -12,43 +12,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/load"
-	"github.com/belaygo/belay/benchmark/internal/machine"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/benchmark/internal/stage"
+	"github.com/belaygo/belay/benchmark/internal/trial"
 )
 
 // Config describes an experiment.
 type Config struct {
-	Stage   stage.Config
-	Methods []shop.Method
-	Users   int // requests of a round
-	Stock   int // items to sell
-	Rounds  int
-	JMeter  bool
-	JSON    string // results are written here after every round
-	Command string
-	Out     io.Writer
+	trial.Config
+	Users  int // requests of a round
+	Stock  int // items to sell
+	Rounds int
+	JMeter bool
 }
-
-// ErrWrong: something was duplicated, oversold or lost, or an event is missing.
-var ErrWrong = errors.New("the experiment found faults")
 
 // requestLimit bounds one request.
 const requestLimit = 90 * time.Second
 
 // experiment is one run.
 type experiment struct {
+	*trial.Trial
 	cfg    Config
-	stage  *stage.Stage
 	load   loader
 	gate   *gate
-	run    *result.Run
 	rounds map[shop.Method][]result.Round
 	number int64  // of the last order
 	ready  func() // called when the users of a round are there
@@ -64,44 +54,32 @@ type loader interface {
 }
 
 // Run runs the experiment. It returns what it has measured, also when it was
-// interrupted, and ErrWrong when it found faults.
+// interrupted, and trial.ErrWrong when it found faults.
 func Run(ctx context.Context, cfg Config) (run *result.Run, err error) {
 	e := &experiment{cfg: cfg, gate: new(gate), rounds: make(map[shop.Method][]result.Round)}
-	e.run = &result.Run{
-		Kind: result.Table1, Command: cfg.Command, Started: time.Now().UTC(),
-		Rows: cfg.Stage.Rows, Requests: cfg.Users, Instances: cfg.Stage.Instances,
-		Balance: balanceName(cfg.Stage.Nginx), Load: loadName(cfg.JMeter), Problems: []string{},
-		Settings: map[string]string{
-			"stock":                             strconv.Itoa(cfg.Stock),
-			"database connections per instance": strconv.Itoa(cfg.Stage.Pool),
-		},
-	}
+	run = &result.Run{Kind: result.Table1, Requests: cfg.Users, Load: loadName(cfg.JMeter), Settings: map[string]string{
+		"stock":                             strconv.Itoa(cfg.Stock),
+		"database connections per instance": strconv.Itoa(cfg.Stage.Pool),
+	}}
 	if cfg.JMeter {
 		if err := e.gate.serve(ctx, &e.cfg.Stage.Control); err != nil {
-			return e.run, err
+			return run, err
 		}
 		defer func() { err = errors.Join(err, e.gate.close()) }()
 	}
-	if e.stage, err = stage.Open(ctx, e.cfg.Stage); err != nil {
-		return e.run, err
-	}
-	defer func() { err = errors.Join(err, e.stage.Close()) }()
-	e.run.Machine = machine.Describe(ctx, e.stage.DB, e.stage.Cluster.Addrs[0])
+	return run, trial.Run(ctx, e.cfg.Config, run, e.run)
+}
+
+func (e *experiment) run(ctx context.Context, t *trial.Trial) error {
+	e.Trial = t
 	e.load = &load.Burst{Limit: requestLimit, Ready: func() { e.ready() }}
-	if cfg.JMeter {
-		e.load = newJMeter(e)
+	if e.cfg.JMeter {
+		e.load = load.NewJMeter(load.JMeterConfig{
+			Dir: t.Stage.Dir(), Root: t.Stage.Root(), Answered: t.Stage.Answered, Ready: func() { e.ready() },
+		})
+		t.Result.Machine.Versions["jmeter"] = load.JMeterVersion(ctx)
 	}
-	if err := e.all(ctx); err != nil {
-		return e.run, err
-	}
-	e.run.Complete = true
-	if err := e.write(); err != nil {
-		return e.run, err
-	}
-	if len(e.run.Problems) > 0 {
-		return e.run, fmt.Errorf("%w, %d in all; the first: %s", ErrWrong, len(e.run.Problems), e.run.Problems[0])
-	}
-	return e.run, nil
+	return e.all(ctx)
 }
 
 // all runs the rounds. Each begins with another method, so that none is always
@@ -122,13 +100,13 @@ func (e *experiment) all(ctx context.Context) error {
 			if m.Guarded() {
 				e.guarded = m
 			}
-			fmt.Fprintf(e.cfg.Out, "round %d/%d %-13s mean %6.1f ms, p99 %6.1f ms, %6.0f/s, succeeded %d%s\n",
+			fmt.Fprintf(e.Out, "round %d/%d %-13s mean %6.1f ms, p99 %6.1f ms, %6.0f/s, succeeded %d%s\n",
 				n+1, e.cfg.Rounds, m, r.Mean, r.P99, r.Throughput, r.Succeeded, killedMark(r))
 			if err := e.write(); err != nil {
 				return err
 			}
 		}
-		e.run.Rounds = n + 1
+		e.Result.Rounds = n + 1
 	}
 	if err := e.lateEvents(ctx); err != nil {
 		return err
@@ -145,21 +123,18 @@ func killedMark(r result.Round) string {
 
 // write brings the results up to date and writes them.
 func (e *experiment) write() error {
-	e.run.Methods = nil
+	e.Result.Methods = nil
 	for _, m := range e.cfg.Methods {
 		if rounds := e.rounds[m]; len(rounds) > 0 {
-			e.run.Methods = append(e.run.Methods, result.Combine(string(m), operation(m), rounds))
+			e.Result.Methods = append(e.Result.Methods, result.Combine(string(m), operation(m), rounds))
 		}
 	}
-	e.run.Targets = result.Ratios(e.run.Methods)
-	if e.cfg.JSON == "" {
-		return nil
-	}
-	return e.run.Write(e.cfg.JSON)
+	e.Result.Targets = result.Ratios(e.Result.Methods)
+	return e.Write()
 }
 
 func (e *experiment) problem(m shop.Method, round int, format string, args ...any) {
-	e.run.Problems = append(e.run.Problems, fmt.Sprintf("%s, round %d: ", m, round)+fmt.Sprintf(format, args...))
+	e.Fault("%s, round %d: %s", m, round, fmt.Sprintf(format, args...))
 }
 
 func operation(m shop.Method) string {
@@ -167,13 +142,6 @@ func operation(m shop.Method) string {
 		return "update"
 	}
 	return "insert"
-}
-
-func balanceName(nginx bool) string {
-	if nginx {
-		return "nginx"
-	}
-	return "none"
 }
 
 func loadName(jmeter bool) string {

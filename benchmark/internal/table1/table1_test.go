@@ -1,6 +1,7 @@
 package table1
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
+	"github.com/belaygo/belay/benchmark/internal/trial"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -48,7 +50,7 @@ func audited(t *testing.T) *experiment {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	e := &experiment{stage: &stage.Stage{DB: db}, run: &result.Run{}, cfg: Config{Stock: 50}}
+	e := &experiment{Trial: &trial.Trial{Stage: &stage.Stage{DB: db}, Result: &result.Run{}, Out: io.Discard}, cfg: Config{Stock: 50}}
 	for statement := range strings.SplitSeq(shop.Schema, ";") {
 		if strings.TrimSpace(statement) != "" {
 			execute(t, e, statement)
@@ -59,7 +61,7 @@ func audited(t *testing.T) *experiment {
 
 func execute(t *testing.T, e *experiment, statement string, args ...any) {
 	t.Helper()
-	if _, err := e.stage.DB.Exec(statement, args...); err != nil {
+	if _, err := e.Stage.DB.Exec(statement, args...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -86,13 +88,13 @@ func TestAuditOfOrders(t *testing.T) {
 		for _, no := range tc.rows {
 			execute(t, e, "INSERT INTO orders (no, item, amount, created_at) VALUES (?, 1, 1, NOW())", no)
 		}
-		e.run.Problems = nil
+		e.Result.Problems = nil
 		r := result.Round{Succeeded: tc.told, Results: map[string]int{"error": tc.failed}}
 		if err := e.auditOrders(t.Context(), shop.Belay, p, &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Duplicates != tc.duplicates || r.Lost != tc.lost || len(e.run.Problems) != tc.bad {
-			t.Errorf("%s: %d duplicates, %d lost, problems %v", tc.name, r.Duplicates, r.Lost, e.run.Problems)
+		if r.Duplicates != tc.duplicates || r.Lost != tc.lost || len(e.Result.Problems) != tc.bad {
+			t.Errorf("%s: %d duplicates, %d lost, problems %v", tc.name, r.Duplicates, r.Lost, e.Result.Problems)
 		}
 	}
 }
@@ -114,7 +116,7 @@ func TestAuditOfSale(t *testing.T) {
 		{"gone without a sale", 0, 50, 49, 0, 0, 1, 1},
 	} {
 		execute(t, e, "REPLACE INTO stocks (id, name, remaining, version) VALUES (7, 'x', 1, 10)")
-		e.run.Problems = nil
+		e.Result.Problems = nil
 		p := &plan{item: 7}
 		before, err := e.prepare(t.Context(), shop.BelayStock, p)
 		if err != nil {
@@ -125,8 +127,8 @@ func TestAuditOfSale(t *testing.T) {
 		if err := e.auditSale(t.Context(), shop.BelayStock, p, before, &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Oversold != tc.oversold || r.Lost != tc.lost || len(e.run.Problems) != tc.bad {
-			t.Errorf("%s: %d oversold, %d lost, problems %v", tc.name, r.Oversold, r.Lost, e.run.Problems)
+		if r.Oversold != tc.oversold || r.Lost != tc.lost || len(e.Result.Problems) != tc.bad {
+			t.Errorf("%s: %d oversold, %d lost, problems %v", tc.name, r.Oversold, r.Lost, e.Result.Problems)
 		}
 	}
 }

@@ -20,7 +20,7 @@ const (
 // warmUp has every connection opened before anything is measured: by a crowd as
 // large as those to come.
 func (e *experiment) warmUp(ctx context.Context) error {
-	fmt.Fprintln(e.cfg.Out, "warming up")
+	fmt.Fprintln(e.Out, "warming up")
 	p, err := e.newPlan(ctx, shop.UniqueIndex, e.cfg.Users, nil)
 	if err != nil {
 		return err

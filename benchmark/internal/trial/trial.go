@@ -1,0 +1,81 @@
+// Package trial is what table1 and sustained have in common: a stage to run on,
+// results that are written while they come, and a list of the faults found.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/machine"
+	"github.com/belaygo/belay/benchmark/internal/result"
+	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/benchmark/internal/stage"
+)
+
+// Config describes a Trial.
+type Config struct {
+	Stage   stage.Config
+	Methods []shop.Method
+	JSON    string // file for the results; "" = none
+	Command string // how it can be run again
+	Out     io.Writer
+}
+
+// A Trial is one run.
+type Trial struct {
+	Stage  *stage.Stage
+	Result *result.Run
+	Out    io.Writer // for the progress
+
+	json string
+}
+
+// ErrWrong: something was duplicated, oversold or lost, or an event is missing.
+var ErrWrong = errors.New("the run found faults")
+
+// Run sets the stage, has body measure, and takes the stage down again. It returns
+// what was measured, also when it was interrupted, and ErrWrong when faults were
+// found. run has what is known beforehand.
+func Run(ctx context.Context, cfg Config, run *result.Run, body func(context.Context, *Trial) error) (err error) {
+	t := &Trial{Result: run, Out: cfg.Out, json: cfg.JSON}
+	run.Command, run.Started, run.Problems = cfg.Command, time.Now().UTC(), []string{}
+	run.Rows, run.Instances, run.Balance = cfg.Stage.Rows, cfg.Stage.Instances, "none"
+	if cfg.Stage.Nginx {
+		run.Balance = "nginx"
+	}
+	if t.Stage, err = stage.Open(ctx, cfg.Stage); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Stage.Close()) }()
+	run.Machine = machine.Describe(ctx, t.Stage.DB, t.Stage.Cluster.Addrs[0])
+	if err := body(ctx, t); err != nil {
+		return err
+	}
+	run.Complete = true
+	if err := t.Write(); err != nil {
+		return err
+	}
+	if n := len(run.Problems); n > 0 {
+		return fmt.Errorf("%w, %d in all; the first: %s", ErrWrong, n, run.Problems[0])
+	}
+	return nil
+}
+
+// Write writes the results as they are now.
+func (t *Trial) Write() error {
+	if t.json == "" {
+		return nil
+	}
+	return t.Result.Write(t.json)
+}
+
+// Fault notes that something is wrong, and returns it in words.
+func (t *Trial) Fault(format string, args ...any) string {
+	fault := fmt.Sprintf(format, args...)
+	t.Result.Problems = append(t.Result.Problems, fault)
+	fmt.Fprintln(t.Out, "fault:", fault)
+	return fault
+}
