@@ -86,6 +86,8 @@ func (l letters) List(ctx context.Context, limit int) (list []deadletter.Letter,
 	return deadletter.List(ctx, l.brokerURL, limit)
 }
 
+func (l letters) Count(ctx context.Context) (int, error) { return deadletter.Count(ctx, l.brokerURL) }
+
 func (l letters) Replay(ctx context.Context, pick func(*deadletter.Letter) bool) (replayed int, err error) {
 	return deadletter.Replay(ctx, l.brokerURL, pick)
 }

@@ -18,6 +18,10 @@ import (
 // is called again.
 var ErrReject = errors.New("rabbitmq: event rejected")
 
+// ErrHandler is matched by what Err returns while the broker is connected and the
+// handler fails, which holds up all that comes after.
+var ErrHandler = errors.New("rabbitmq: event is not taken")
+
 // ErrRunning is returned by Run of a Consumer that is running already.
 var ErrRunning = errors.New("rabbitmq: consumer is running already")
 
@@ -107,7 +111,7 @@ var (
 func (c *Consumer) Connected() bool { return c.Err() == nil }
 
 // Err returns nil while the queue is being read, and else why it is not: there is
-// no connection, or the handler fails.
+// no connection, or the handler fails, which matches ErrHandler.
 func (c *Consumer) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

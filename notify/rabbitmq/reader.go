@@ -117,7 +117,7 @@ func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 			}
 			return err
 		}
-		r.setErr(fmt.Errorf("rabbitmq: event is not stored: %w", err))
+		r.setErr(fmt.Errorf("%w: %w", ErrHandler, err))
 		r.metrics.failures.Inc()
 		delay := pause.Next()
 		r.common.logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)

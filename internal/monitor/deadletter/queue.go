@@ -29,6 +29,11 @@ func List(ctx context.Context, brokerURL string, limit int) (letters []Letter, t
 	return letters, total, err
 }
 
+// Count returns how many letters are in the queue, and leaves them there.
+func Count(ctx context.Context, brokerURL string) (total int, err error) {
+	return visit(ctx, brokerURL, nil)
+}
+
 // Replay publishes the letters that pick chooses to where they were first
 // published, and takes them out of the queue. It returns how many.
 func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (replayed int, err error) {
@@ -48,8 +53,8 @@ func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (rep
 	return replayed, err
 }
 
-// visit calls each for the letters of the queue until it has had enough; those
-// that it did not acknowledge go back. It looks at each letter once: none that
+// visit calls each for the letters of the queue until it has had enough (nil has
+// at once); those that it did not acknowledge go back. It looks at each letter once: none that
 // came later, so that a replayed letter that dies again is not met again.
 func visit(ctx context.Context, brokerURL string, each func(mailbox, *amqp.Delivery) (bool, error)) (total int, err error) {
 	conn, err := dial(ctx, brokerURL)
@@ -66,6 +71,9 @@ func visit(ctx context.Context, brokerURL string, each func(mailbox, *amqp.Deliv
 	queue, err := ch.QueueDeclarePassive(rabbitmq.DeadQueue, true, false, false, false, nil)
 	if err != nil {
 		return 0, said(ctx, "find the queue "+rabbitmq.DeadQueue+" (guard-monitor topology declares it)", err)
+	}
+	if each == nil {
+		return queue.Messages, nil
 	}
 	if err := ch.Confirm(false); err != nil {
 		return 0, said(ctx, "ask for confirms", err)

@@ -34,6 +34,9 @@ func TestListAndReplay(t *testing.T) {
 		})
 	}
 	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == 4 })
+	if n, err := deadletter.Count(t.Context(), broker); n != 4 || err != nil {
+		t.Errorf("Count = %d, %v, want 4", n, err)
+	}
 	letters, _, err := deadletter.List(t.Context(), broker, 2)
 	if err != nil || len(letters) != 2 {
 		t.Fatalf("List with a limit = %v, %v", letters, err)

@@ -29,22 +29,19 @@ func (s *Store) Marks(ctx context.Context) (m Marks, err error) {
 }
 
 // EventsPer counts the events that were caught in each of n steps from a time
-// on.
-func (s *Store) EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) ([]int64, error) {
-	type bucket struct{ at, count int64 }
-	list, err := collect(ctx, s.read, func(row scanner) (b bucket, err error) {
-		err = row.Scan(&b.at, &b.count)
-		return b, err
-	}, `SELECT (caught_at - ?) / ? AS step, count(*) FROM events WHERE caught_at >= ? AND caught_at < ? GROUP BY step`,
-		from.UnixMicro(), step.Microseconds(), from.UnixMicro(), from.Add(time.Duration(n)*step).UnixMicro())
+// on, in each up to MaxCounted, and reports whether there are more in any.
+func (s *Store) EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) (counts []int64, more bool, err error) {
+	counts, err = collect(ctx, s.read, func(row scanner) (count int64, err error) {
+		err = row.Scan(&count)
+		more = more || count > MaxCounted
+		return min(count, MaxCounted), err
+	}, `WITH RECURSIVE steps(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM steps WHERE i + 1 < ?1)
+		SELECT (SELECT count(*) FROM (
+			SELECT 1 FROM events WHERE caught_at >= ?2 + i * ?3 AND caught_at < ?2 + (i + 1) * ?3 LIMIT ?4))
+		FROM steps ORDER BY i`,
+		n, from.UnixMicro(), step.Microseconds(), MaxCounted+1)
 	if err != nil {
-		return nil, fmt.Errorf("count events: %w", err)
+		return nil, false, fmt.Errorf("count events: %w", err)
 	}
-	counts := make([]int64, n)
-	for _, b := range list {
-		if b.at >= 0 && b.at < int64(n) {
-			counts[b.at] = b.count
-		}
-	}
-	return counts, nil
+	return counts, more, nil
 }

@@ -18,6 +18,7 @@ func (h *Handler) apiRoutes(mux *http.ServeMux) {
 		"incidents/{id}": h.apiIncident,
 		"events":         h.apiEvents,
 		"events/{id}":    h.apiEvent,
+		"event":          h.apiEvent, // ?id=, see eventPath
 		"timeline":       h.apiTimeline,
 		"clusters":       h.apiClusters,
 		"services":       h.apiServices,
@@ -96,7 +97,7 @@ func (h *Handler) apiOverview(ctx context.Context, _ *query, _ *http.Request) (a
 	if err != nil {
 		return nil, err
 	}
-	return apiOverviewOf(d, h.cfg.Broker.Connected()), nil
+	return apiOverviewOf(d, h.cfg.intake()), nil
 }
 
 func (h *Handler) apiIncidents(ctx context.Context, q *query, _ *http.Request) (any, error) {
@@ -123,7 +124,7 @@ func (h *Handler) apiEvents(ctx context.Context, q *query, _ *http.Request) (any
 }
 
 func (h *Handler) apiEvent(ctx context.Context, _ *query, r *http.Request) (any, error) {
-	ev, _, err := h.cfg.Store.Event(ctx, r.PathValue("id"))
+	ev, _, err := h.cfg.Store.Event(ctx, eventID(r))
 	if err != nil {
 		return nil, err
 	}

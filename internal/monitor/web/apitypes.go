@@ -39,20 +39,26 @@ type apiOverviewBody struct {
 	Incidents      []apiIncidentBody `json:"incidents"`
 	LastFailover   *apiEntryBody     `json:"last_failover,omitempty"`
 	Broker         bool              `json:"broker_connected"`
+	Storing        bool              `json:"store_takes_events"`
+	DeadLetters    *int              `json:"dead_letters,omitempty"`
 	NewestEvent    time.Time         `json:"newest_event_received_at,omitzero"`
 	NewestBeat     time.Time         `json:"newest_heartbeat_received_at,omitzero"`
 	Clusters       []apiClusterBody  `json:"clusters"`
 	Services       []apiServiceBody  `json:"services"`
 	LastHour       int64             `json:"events_last_hour"`
 	HourBefore     int64             `json:"events_hour_before"`
+	AtLeast        bool              `json:"events_at_least"`
 }
 
-func apiOverviewOf(d *overviewData, connected bool) apiOverviewBody {
+func apiOverviewOf(d *overviewData, in intake) apiOverviewBody {
 	o := apiOverviewBody{
 		Open: d.Total, Critical: d.Critical, Unacknowledged: d.Unacked, Since: d.Since,
-		Incidents: convert(d.Open, apiIncidentOf), Broker: connected,
+		Incidents: convert(d.Open, apiIncidentOf), Broker: in.Connected, Storing: in.Storing,
 		Clusters: convert(d.Clusters, apiClusterOf), Services: convert(d.Services, apiServiceOf),
-		LastHour: d.Hour, HourBefore: d.Before,
+		LastHour: d.Hour, HourBefore: d.Before, AtLeast: d.AtLeast,
+	}
+	if d.DeadKnown {
+		o.DeadLetters = &d.Dead
 	}
 	if d.Failover != nil {
 		e := apiEntryOf(*d.Failover)

@@ -43,7 +43,11 @@ func (h *Handler) apiAck(ctx context.Context, r *http.Request) (any, error) {
 }
 
 func (h *Handler) apiUnack(ctx context.Context, r *http.Request) (any, error) {
-	_, err := h.unacknowledge(ctx, r)
+	var by apiBy
+	if err := body(r, &by); err != nil {
+		return nil, err
+	}
+	_, err := h.unack(ctx, r, by.By)
 	return apiDone{OK: true}, err
 }
 

@@ -126,7 +126,8 @@ func TestWrites(t *testing.T) {
 	post("/incidents/missing/ack", "by=bob", 404)
 	post("/incidents/"+incidentID+"/ack", "by=bob", 303)
 	mustContain(t, s.page(t, "/incidents/"+incidentID), "bob is on it, since", "Give it back")
-	post("/incidents/"+incidentID+"/unack", "", 303)
+	post("/incidents/"+incidentID+"/unack", "", 400)
+	post("/incidents/"+incidentID+"/unack", "by=carol", 303)
 	mustContain(t, s.page(t, "/incidents/"+incidentID), "Nobody is on it yet")
 
 	post("/silences", "incident="+incidentID+"&hours=4&by=bob", 400) // without a reason
@@ -145,7 +146,7 @@ func TestWrites(t *testing.T) {
 		t.Fatalf("%d audit lines, want 4: %v", len(lines), err)
 	}
 	for i, want := range []string{"end silence", "silence", "unacknowledge", "acknowledge"} {
-		if lines[i].Action != want || lines[i].Remote == "" || lines[i].Who == "" {
+		if lines[i].Action != want || lines[i].Remote == "" || !strings.HasSuffix(lines[i].Who, " (not authenticated)") || len(lines[i].Who) < len("bob (not authenticated)") {
 			t.Errorf("audit line %+v, want %s", lines[i], want)
 		}
 	}
@@ -226,7 +227,8 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	done("POST", "incidents/"+incidentID+"/ack", `{"by":"bob"}`, 200)
-	done("DELETE", "incidents/"+incidentID+"/ack", "", 200)
+	done("DELETE", "incidents/"+incidentID+"/ack", "", 400)
+	done("DELETE", "incidents/"+incidentID+"/ack", `{"by":"carol"}`, 200)
 	done("POST", "incidents/"+incidentID+"/ack", `{"who":"bob"}`, 400)
 	done("POST", "silences", `{"by":"bob","matchers":[{"field":"service","value":"orders"}],"duration":"90m","comment":"c"}`, 200)
 	done("POST", "silences", `{"by":"bob","matchers":[],"duration":"90m","comment":"c"}`, 400)

@@ -28,6 +28,32 @@ func (c *cache[T]) get(ctx context.Context, keep time.Duration, find func(contex
 	return c.value, c.at, c.err
 }
 
+// caches are caches by name, at most maxCaches: names come from readers.
+type caches[T any] struct {
+	mu  sync.Mutex
+	all map[string]*cache[T]
+}
+
+const maxCaches = 64
+
+func (c *caches[T]) get(ctx context.Context, name string, keep time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
+	return c.of(name).get(ctx, keep, find)
+}
+
+func (c *caches[T]) of(name string) *cache[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.all[name]
+	if one == nil {
+		if len(c.all) >= maxCaches || c.all == nil {
+			c.all = make(map[string]*cache[T])
+		}
+		one = new(cache[T])
+		c.all[name] = one
+	}
+	return one
+}
+
 func (c *cache[T]) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

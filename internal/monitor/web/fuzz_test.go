@@ -34,7 +34,7 @@ func FuzzQuery(f *testing.F) {
 
 type connected struct{}
 
-func (connected) Connected() bool { return true }
+func (connected) Err() error { return nil }
 
 // fuzzQuery expects a page or the words that the address is wrong: nothing that
 // somebody may write there is the store's or the template's fault.

@@ -3,29 +3,48 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 const storeTimeout = 5 * time.Second
 
-// health answers 200 if the store answers and the broker is connected, else
-// 503. The body names each part.
+// intake is whether events come in, and if not, at what they stop.
+type intake struct {
+	Connected bool // to the broker
+	Storing   bool // the store takes what comes
+}
+
+func (cfg Config) intake() intake {
+	err := cfg.Broker.Err()
+	refused := errors.Is(err, rabbitmq.ErrHandler)
+	return intake{Connected: err == nil || refused, Storing: !refused}
+}
+
+// health answers 200 if the store answers and takes events, and the broker is
+// connected, else 503. The body names each part.
 type health struct{ cfg Config }
 
 type healthBody struct {
 	Status string `json:"status"` // ok or failing
 	Broker string `json:"broker"` // ok or not connected
-	Store  string `json:"store"`  // ok or not answering
+	Store  string `json:"store"`  // ok, not answering, or not taking events
 }
 
 func (h health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	body, code := healthBody{Status: "ok", Broker: "ok", Store: "ok"}, http.StatusOK
-	if !h.cfg.Broker.Connected() {
+	in := h.cfg.intake()
+	if !in.Connected {
 		body.Broker = "not connected"
+	}
+	if !in.Storing {
+		body.Store = "not taking events"
 	}
 	if err := h.cfg.Store.Ping(ctx); err != nil {
 		h.cfg.Logger.LogAttrs(ctx, slog.LevelError, "store does not answer", slog.Any("error", err))

@@ -29,7 +29,7 @@ func TestMessagesAreComplete(t *testing.T) {
 		for _, m := range regexp.MustCompile(`\.T "([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
 			used[m[1]] = true
 		}
-		for _, m := range regexp.MustCompile(`\.T \(print "([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`\.(?:T \(print|Word) "([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
 			prefixes[m[1]] = true
 		}
 	}
@@ -63,6 +63,9 @@ func TestMessagesAreComplete(t *testing.T) {
 	for _, m := range []watch.Mode{watch.Undetermined, watch.Single, watch.Sentinel, watch.Clustered} {
 		set("mode.", string(m))
 	}
+	set("action.", "acknowledge", "unacknowledge", "silence", "end silence", "replay")
+	set("reason.", "first notification", "new alerts added", "some alerts resolved", "all alerts resolved", "repeat interval elapsed",
+		"escalated", "cause found", "not sent")
 	set("role.", "", "master", "replica")
 	set("confidence.", "", string(incident.Low), string(incident.Medium), string(incident.High))
 	set("severity.", "critical", "warning")

@@ -2,10 +2,12 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,11 +21,30 @@ import (
 const pageRows = 50
 
 // counted is a number that is not counted further than it makes sense.
-func counted(n int, more bool) string {
+func counted[N int | int64](n N, more bool) string {
 	if more {
-		return "> " + strconv.Itoa(n)
+		return fmt.Sprintf("> %d", n)
 	}
-	return strconv.Itoa(n)
+	return fmt.Sprint(n)
+}
+
+// countTimeout is what a count at the head of a list may take.
+const countTimeout = time.Second
+
+// total is how many rows a filter chooses, as of a moment ago; empty if they
+// cannot be counted in time, since the list is of use without it.
+func (h *Handler) total(ctx context.Context, filter any, count func(context.Context) (int, bool, error)) string {
+	name := fmt.Sprintf("%T %+v", filter, filter)
+	text, _, _ := h.counted.get(ctx, name, keepCounts, func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, countTimeout)
+		defer cancel()
+		n, more, err := count(ctx)
+		if err != nil {
+			return "", nil
+		}
+		return counted(n, more), nil
+	})
+	return text
 }
 
 type incidentsData struct {
@@ -49,9 +70,9 @@ func (h *Handler) incidents(ctx context.Context, q *query, _ *http.Request) (any
 		d.List = d.List[:pageRows]
 		d.Older = d.List[pageRows-1].ID
 	}
-	n, more, err := h.cfg.Store.CountIncidents(ctx, f)
-	d.Count = counted(n, more)
-	return d, err
+	f.Before, f.Limit = "", 0
+	d.Count = h.total(ctx, f, func(ctx context.Context) (int, bool, error) { return h.cfg.Store.CountIncidents(ctx, f) })
+	return d, nil
 }
 
 type incidentData struct {
@@ -104,30 +125,39 @@ func (h *Handler) events(ctx context.Context, q *query, _ *http.Request) (any, e
 		d.List = d.List[:pageRows]
 		d.Older = d.List[pageRows-1].Seq
 	}
-	f.Before = 0
-	n, more, err := h.cfg.Store.CountEvents(ctx, f)
-	d.Count = counted(n, more)
+	f.Before, f.Limit = 0, 0
+	d.Count = h.total(ctx, f, func(ctx context.Context) (int, bool, error) { return h.cfg.Store.CountEvents(ctx, f) })
 	for name := range q.values {
 		d.Filtered = d.Filtered || q.values.Get(name) != ""
 	}
-	return d, err
+	return d, nil
 }
 
 type eventData struct {
 	store.Received
 	Raw  string
-	Says string // plain English
+	Says string // in words
 }
 
-const maxDescription = 2 << 10 // bytes
-
 func (h *Handler) event(ctx context.Context, _ *query, r *http.Request) (any, error) {
-	ev, raw, err := h.cfg.Store.Event(ctx, r.PathValue("id"))
+	ev, raw, err := h.cfg.Store.Event(ctx, eventID(r))
 	if err != nil {
 		return nil, err
 	}
-	return eventData{ev, payload(raw), text.Line(text.Clip(notify.Describe(ev.Event), maxDescription))}, nil
+	return eventData{ev, payload(raw), langOf(r).describe(ev.Event)}, nil
 }
+
+// eventPath is where an event is shown. Services choose the ids; browsers take the
+// segments . and .. for directions, however they are escaped, and ServeMux takes
+// an escaped slash alone for the end of a path.
+func eventPath(id string) string {
+	if id == "." || id == ".." || id == "/" {
+		return "/event?id=" + url.QueryEscape(id)
+	}
+	return "/events/" + url.PathEscape(id)
+}
+
+func eventID(r *http.Request) string { return cmp.Or(r.PathValue("id"), r.URL.Query().Get("id")) }
 
 // maxOpened bounds the brackets of a payload that is indented: each may add a
 // level, and a hostile one would have ten thousand.

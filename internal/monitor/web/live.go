@@ -24,6 +24,7 @@ type news struct {
 	Timeline  int64 `json:"timeline"`
 	Incidents int64 `json:"incidents"`
 	Audit     int64 `json:"audit"`
+	Letters   int   `json:"letters"`
 	Broker    bool  `json:"broker"`
 	Store     bool  `json:"store"`
 }
@@ -32,6 +33,7 @@ type news struct {
 // slow gets the latest news only, so none has a queue.
 type hub struct {
 	cfg   Config
+	dead  *deadCount
 	slots chan struct{}
 	done  chan struct{} // closed when run ends
 	once  sync.Once
@@ -41,9 +43,9 @@ type hub struct {
 	changed chan struct{} // closed at the next change
 }
 
-func newHub(cfg Config) *hub {
+func newHub(cfg Config, dead *deadCount) *hub {
 	return &hub{
-		cfg: cfg, slots: make(chan struct{}, cfg.MaxLive),
+		cfg: cfg, dead: dead, slots: make(chan struct{}, cfg.MaxLive),
 		done: make(chan struct{}), changed: make(chan struct{}),
 	}
 }
@@ -54,6 +56,7 @@ func (b *hub) run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if len(b.slots) > 0 {
+			b.dead.want()
 			b.look(ctx)
 		}
 		select {
@@ -75,7 +78,9 @@ func (b *hub) look(ctx context.Context) {
 	if err == nil {
 		seen = news{Events: marks.Events, Timeline: marks.Timeline, Incidents: marks.Incidents, Audit: marks.Audit}
 	}
-	seen.Broker, seen.Store = b.cfg.Broker.Connected(), err == nil
+	in := b.cfg.intake()
+	seen.Broker, seen.Store = in.Connected, in.Storing && err == nil
+	seen.Letters, _ = b.dead.last()
 	if seen != b.latest {
 		b.latest = seen
 		close(b.changed)

@@ -21,9 +21,11 @@ const (
 	leastSilence = 30 * time.Second
 )
 
-// counts are what is dear to count.
-type counts struct {
-	PerMinute []int64 // events, of the last two hours
+// perStep are counts of events, which are dear to find out.
+type perStep struct {
+	from, to time.Time
+	counts   []int64
+	more     bool // than were counted in a step
 }
 
 // overviewData answers: is it bad now, since when, whose, why.
@@ -38,16 +40,20 @@ type overviewData struct {
 	Why      []incident.Cause
 	LastOver *incident.Incident
 
-	Clusters []clusterHealth
-	Failover *watch.Entry
-	Newest   *store.Received
-	Latest   []store.Received
-	Beat     *incident.Heartbeat // the newest
-	Services []serviceHealth
-	Silent   int
-	Blind    bool // not everything can be seen
+	Clusters  []clusterHealth
+	Failover  *watch.Entry
+	Newest    *store.Received
+	Latest    []store.Received
+	Beat      *incident.Heartbeat // the newest
+	Services  []serviceHealth
+	Silent    int
+	Letters   bool // dead letters can be read here
+	Dead      int  // letters
+	DeadKnown bool
+	Blind     bool // not everything can be seen
 
 	Hour, Before int64 // events
+	AtLeast      bool  // of these
 	Chart        chart
 }
 
@@ -89,21 +95,30 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 		return nil, err
 	}
 	d.Clusters = h.health(now)
-	d.Blind = d.Silent > 0 || !h.cfg.Broker.Connected() ||
+	h.dead.want()
+	d.Letters = h.cfg.Letters != nil
+	d.Dead, d.DeadKnown = h.dead.last()
+	in := h.cfg.intake()
+	d.Blind = d.Silent > 0 || !in.Connected || !in.Storing ||
 		slices.ContainsFunc(d.Clusters, func(c clusterHealth) bool { return c.Stale || c.Up < len(c.Nodes) })
-	c, _, err := h.counts.get(ctx, keepCounts, h.count)
+	c, _, err := h.trend.get(ctx, keepCounts, func(ctx context.Context) (perStep, error) {
+		now := time.Now()
+		return h.count(ctx, now.Add(-trendMinutes*time.Minute), now, trendMinutes)
+	})
 	if err != nil {
 		return nil, err
 	}
-	hour := c.PerMinute[trendMinutes/2:]
-	d.Hour, d.Before = sum(hour), sum(c.PerMinute[:trendMinutes/2])
+	hour := c.counts[trendMinutes/2:]
+	d.Hour, d.Before, d.AtLeast = sum(hour), sum(c.counts[:trendMinutes/2]), c.more
 	d.Chart = bars(hour, nil)
 	return &d, nil
 }
 
-func (h *Handler) count(ctx context.Context) (counts, error) {
-	per, err := h.cfg.Store.EventsPer(ctx, time.Now().Add(-trendMinutes*time.Minute), time.Minute, trendMinutes)
-	return counts{per}, err
+// count counts the events of n steps of the same length.
+func (h *Handler) count(ctx context.Context, from, to time.Time, n int) (p perStep, err error) {
+	p.from, p.to = from, to
+	p.counts, p.more, err = h.cfg.Store.EventsPer(ctx, from, to.Sub(from)/time.Duration(n), n)
+	return p, err
 }
 
 func sum(list []int64) (n int64) {

@@ -1,7 +1,11 @@
 package web_test
 
 import (
+	"html"
+	"io"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +13,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/web"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 var pages = []string{"/", "/incidents", "/events", "/timeline", "/clusters", "/silences", "/letters"}
@@ -31,7 +36,7 @@ func TestOverviewAnswersTheFourQuestions(t *testing.T) {
 	s.explain(t)
 	s.failover(t, time.Now().Add(-12*time.Minute))
 	body := s.page(t, "/")
-	mustContain(t, body, "1 open incident", "12 min ago", "orders", "Failover", "took over slots 0-5460",
+	mustContain(t, body, "1 open incident", "12 min ago", "orders", "Failover", "took over the slots 0-5460",
 		"Find out why the old master ended", "Nobody is on it yet", `href="/incidents/`+incidentID+`"`)
 	mustNotContain(t, body, "All is calm")
 }
@@ -47,7 +52,7 @@ func TestIncidentPage(t *testing.T) {
 	s.add(t, event("event-1"))
 	s.explain(t)
 	body := s.page(t, "/incidents/"+incidentID)
-	mustContain(t, body, "took over slots 0-5460", "new_epoch", "failures: 7, keys: 1", "high", "/events/event-1",
+	mustContain(t, body, "took over the slots 0-5460", "new_epoch", "failures: 7, keys: 1", "high", "/events/event-1",
 		`href="https://docs.example/docs/alerts/failover.md"`, "Nobody was told")
 	body = s.page(t, "/incidents/"+incidentID, "Cookie", "guard_monitor_language=zh")
 	mustContain(t, body, "故障转移", "查明旧主节点为何结束", "证据")
@@ -61,6 +66,63 @@ func TestEventPage(t *testing.T) {
 	mustContain(t, body, `href="/events/a%2Fb%3Fc%23d"`)
 	body = s.page(t, "/events/a%2Fb%3Fc%23d")
 	mustContain(t, body, "&#34;specversion&#34;", "order:1", "the database refused the write of orders", "not grouped yet")
+	body = s.page(t, "/events/a%2Fb%3Fc%23d", "Cookie", "guard_monitor_language=zh")
+	mustContain(t, body, "两个调用者同时以键 &#34;order:1&#34; 写入", "数据库于")
+	mustNotContain(t, body, "the database refused")
+}
+
+// Services choose the ids of events, and every event has a page.
+func TestStrangeEventIDs(t *testing.T) {
+	s := newSite(t)
+	srv := s.server(t)
+	link := regexp.MustCompile(`<td class="when"><a href="([^"]+)"`)
+	for _, id := range []string{".", "..", "...", "../..", "a/../b", "/", "//x", "%2e", "?id=x", "#", " ", "a b", `\`, "event"} {
+		ev := event(id)
+		ev.Key = "key of " + strconv.Quote(id)
+		s.add(t, ev)
+		m := link.FindStringSubmatch(s.page(t, "/events"))
+		if m == nil {
+			t.Fatalf("%q is not listed", id)
+		}
+		res, err := srv.Client().Get(srv.URL + html.UnescapeString(m[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(body), html.EscapeString(ev.Key)) {
+			t.Errorf("%q at %s: %d, %v", id, m[1], res.StatusCode, err)
+		}
+	}
+	if v := s.json(t, "/api/v1/event?id=.."); v["event"].(map[string]any)["id"] != ".." {
+		t.Errorf("the API has %v", v)
+	}
+	if w := s.get(t, "/event"); w.Code != http.StatusNotFound {
+		t.Errorf("no id: %d", w.Code)
+	}
+}
+
+func TestStoreThatTakesNothing(t *testing.T) {
+	s := newSite(t, func(c *web.Config) { c.Broker = broker{rabbitmq.ErrHandler} })
+	body := s.page(t, "/")
+	mustContain(t, body, "The store takes no events", "Calm as far as is known")
+	mustNotContain(t, body, "The broker does not answer", "All is calm")
+}
+
+func TestTextsInChinese(t *testing.T) {
+	s := newSite(t)
+	s.add(t, event("event-1"))
+	s.explain(t, func(i *incident.Incident) {
+		i.Evidence[0].Text = "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1), seen 1.2s before the event"
+		i.Evidence = append(i.Evidence, incident.Evidence{At: time.Now(), Text: "words of another version"})
+	})
+	s.failover(t, time.Now().Add(-2*time.Minute))
+	for _, path := range []string{"/", "/incidents", "/incidents/" + incidentID, "/timeline"} {
+		body := s.page(t, path, "Cookie", "guard_monitor_language=zh")
+		mustContain(t, body, "从 127.0.0.1:7001 接管了槽 0-5460")
+		mustNotContain(t, body, "took over")
+	}
+	mustContain(t, s.page(t, "/incidents/"+incidentID, "Cookie", "guard_monitor_language=zh"), `<span lang="en">words of another version</span>`)
 }
 
 func TestTimelinePage(t *testing.T) {
@@ -69,12 +131,12 @@ func TestTimelinePage(t *testing.T) {
 	s.add(t, event("event-2"))
 	s.failover(t, time.Now().Add(-2*time.Minute))
 	body := s.page(t, "/timeline")
-	mustContain(t, body, "2 events, 1 failovers", `class="failover"`, "2 events: overlap", "took over slots")
+	mustContain(t, body, "2 events, 1 failovers", `class="failover"`, "2 events: overlap", "took over the slots")
 	mustContain(t, s.page(t, "/timeline?from=2020-01-01&to=2020-01-02"), "Nothing happened in this time")
 }
 
 func TestStaleStatesAreSaid(t *testing.T) {
-	s := newSite(t, func(c *web.Config) { c.Broker = broker(false) })
+	s := newSite(t, func(c *web.Config) { c.Broker = broker{errAway} })
 	body := s.page(t, "/")
 	mustContain(t, body, "The broker does not answer", "Calm as far as is known", "not connected")
 	mustNotContain(t, body, "All is calm")

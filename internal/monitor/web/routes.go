@@ -23,6 +23,7 @@ func (h *Handler) routes() http.Handler {
 	mux.Handle("GET /incidents/{id}", h.page("incident", h.incident))
 	mux.Handle("GET /events", h.page("events", h.events))
 	mux.Handle("GET /events/{id}", h.page("event", h.event))
+	mux.Handle("GET /event", h.page("event", h.event)) // ?id=, see eventPath
 	mux.Handle("GET /timeline", h.page("timeline", h.timeline))
 	mux.Handle("GET /clusters", h.page("clusters", h.clusters))
 	mux.Handle("GET /silences", h.page("silences", h.silences))

@@ -25,6 +25,7 @@ type timelineData struct {
 	Rows     []timelineRow
 	Limit    int
 	Cut      bool
+	AtLeast  bool // events of the chart
 }
 
 // timelineRow is one thing that happened: one of Entry, Incident and Events.
@@ -59,12 +60,15 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 	if err != nil {
 		return nil, err
 	}
-	per, err := h.cfg.Store.EventsPer(ctx, from, to.Sub(from)/timelineBars, timelineBars)
+	window := fmt.Sprint(q.values["hours"], q.values["from"], q.values["to"])
+	per, _, err := h.spans.get(ctx, window, keepCounts, func(ctx context.Context) (perStep, error) {
+		return h.count(ctx, from, to, timelineBars)
+	})
 	if err != nil {
 		return nil, err
 	}
 	d := timelineData{
-		From: from, To: to, Limit: timelineRows, Chart: bars(per, marks(entries, from, to)),
+		From: per.from, To: per.to, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)), AtLeast: per.more,
 		Cut: max(len(entries), len(events), len(incidents)) == timelineRows,
 	}
 	if q.values.Get("from") == "" && q.values.Get("to") == "" {
@@ -77,7 +81,7 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 // marks are the faults of Redis.
 func marks(entries []watch.Entry, from, to time.Time) (list []mark) {
 	for _, e := range entries {
-		m := mark{Class: "fault", Title: line(e.Text)}
+		m := mark{Class: "fault", Title: e.Text}
 		switch e.Kind {
 		case watch.Failover, watch.Restart:
 			m.Class = "failover"

@@ -33,7 +33,7 @@ var templates = parsePages()
 
 func parsePages() map[string]*template.Template {
 	base := template.Must(template.New("layout.html").Funcs(template.FuncMap{
-		"line": line, "escape": url.PathEscape, "query": url.QueryEscape, "dict": dict,
+		"line": line, "escape": url.PathEscape, "query": url.QueryEscape, "dict": dict, "event": eventPath,
 		"list": func(s ...string) []string { return s },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
 	all := make(map[string]*template.Template)
@@ -103,19 +103,19 @@ var assetVersion = func() string {
 
 // view is what every page has.
 type view struct {
-	Lang      lang
-	Name      string // of the page
-	Prefix    string
-	Here      string // path and query, without the prefix
-	Version   string // of the assets
-	Now       time.Time
-	Connected bool
-	Writes    bool
-	User      string
-	DocsURL   string
-	Status    int
-	Problem   string // of the query; empty = none
-	Body      any
+	Lang    lang
+	Name    string // of the page
+	Prefix  string
+	Here    string // path and query, without the prefix
+	Version string // of the assets
+	Now     time.Time
+	intake
+	Writes  bool
+	User    string
+	DocsURL string
+	Status  int
+	Problem string // of the query; empty = none
+	Body    any
 
 	location *time.Location
 	query    url.Values
@@ -124,14 +124,23 @@ type view struct {
 func (h *Handler) view(r *http.Request, name string) *view {
 	return &view{
 		Lang: langOf(r), Name: name, Prefix: h.prefix, Version: assetVersion, Now: time.Now(),
-		Here:      (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}).String(),
-		Connected: h.cfg.Broker.Connected(), Writes: h.cfg.Writes, User: user(r.Context()), DocsURL: h.cfg.DocsURL,
+		Here:   (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}).String(),
+		intake: h.cfg.intake(), Writes: h.cfg.Writes, User: user(r.Context()), DocsURL: h.cfg.DocsURL,
 		Status: http.StatusOK, location: h.cfg.Location, query: r.URL.Query(),
 	}
 }
 
 // T is a message in the language of the page.
 func (v *view) T(key string, args ...any) string { return v.Lang.say(key, args...) }
+
+// Word is a word of another part of the monitor in the language of the page, or
+// as it is if it has no translation.
+func (v *view) Word(kind, word string) string {
+	if _, ok := messages[kind+word]; ok {
+		return v.T(kind + word)
+	}
+	return line(word)
+}
 
 // Failed reports whether the store could not be read.
 func (v *view) Failed() bool { return v.Status == http.StatusServiceUnavailable }
@@ -211,6 +220,26 @@ func (v *view) Ago(t time.Time) string {
 		return "in " + number + " " + unit
 	}
 	return number + " " + unit + " ago"
+}
+
+// Count is a number, or the least that it is.
+func (v *view) Count(n int64, atLeast bool) string { return counted(n, atLeast) }
+
+// said is a sentence and whether it is English on a page that is not.
+type said struct {
+	Text    string
+	English bool
+}
+
+// Says is a text of the timeline or of evidence.
+func (v *view) Says(s string) said {
+	if v.Lang == english {
+		return said{line(s), false}
+	}
+	if zh, ok := sayChinese(s); ok {
+		return said{line(zh), false}
+	}
+	return said{line(s), true}
 }
 
 // Next is the next step of an incident.

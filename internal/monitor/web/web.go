@@ -33,6 +33,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,7 +51,7 @@ type Store interface {
 	Recent(ctx context.Context, limit int) ([]store.Received, error)
 	Events(ctx context.Context, f store.EventFilter) ([]store.Received, error)
 	CountEvents(ctx context.Context, f store.EventFilter) (n int, more bool, err error)
-	EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) ([]int64, error)
+	EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) (counts []int64, more bool, err error)
 	Event(ctx context.Context, id string) (store.Received, []byte, error)
 	Incidents(ctx context.Context, f store.IncidentFilter) ([]incident.Incident, error)
 	CountIncidents(ctx context.Context, f store.IncidentFilter) (n int, more bool, err error)
@@ -68,9 +69,11 @@ type Store interface {
 	Audit(ctx context.Context, l store.AuditLine) error
 }
 
-// Broker tells whether events can arrive.
+// Broker tells whether events arrive. *rabbitmq.Consumer is one.
 type Broker interface {
-	Connected() bool
+	// Err is nil while they do, and matches rabbitmq.ErrHandler where the broker
+	// has them and the store does not take them.
+	Err() error
 }
 
 // Clusters tells how the watched Redis servers are. *watch.Watcher is one.
@@ -80,6 +83,7 @@ type Clusters interface {
 
 // Letters are the dead letters of the broker.
 type Letters interface {
+	Count(ctx context.Context) (int, error)
 	List(ctx context.Context, limit int) (letters []deadletter.Letter, total int, err error)
 	Replay(ctx context.Context, pick func(*deadletter.Letter) bool) (replayed int, err error)
 }
@@ -143,7 +147,10 @@ type Handler struct {
 	prefix  string // path of ExternalURL, without a slash at the end
 	guarded http.Handler
 	hub     *hub
-	counts  cache[counts]
+	dead    *deadCount
+	trend   cache[perStep]
+	spans   caches[perStep]
+	counted caches[string]
 	letters cache[letterList]
 }
 
@@ -153,7 +160,8 @@ func NewHandler(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{cfg: cfg, hub: newHub(cfg)}
+	h := &Handler{cfg: cfg, dead: newDeadCount(cfg)}
+	h.hub = newHub(cfg, h.dead)
 	external, err := url.Parse(cfg.ExternalURL)
 	if err != nil {
 		return nil, fmt.Errorf("web: Config.ExternalURL: %w", err)
@@ -170,4 +178,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.guarded.
 
 // Run tells open pages what is new until ctx ends; then it ends their live
 // connections and returns ctx.Err(). It may run once.
-func (h *Handler) Run(ctx context.Context) error { return h.hub.run(ctx) }
+func (h *Handler) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { h.dead.run(ctx) })
+	return h.hub.run(ctx)
+}

@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -30,9 +31,12 @@ type site struct {
 	cfg   web.Config
 }
 
-type broker bool
+// broker is a queue that is read, or why not.
+type broker struct{ err error }
 
-func (b broker) Connected() bool { return bool(b) }
+func (b broker) Err() error { return b.err }
+
+var errAway = errors.New("no connection")
 
 // failing is a store that does not answer.
 type failing struct{ *store.Store }
@@ -50,7 +54,7 @@ func newSite(tb testing.TB, change ...func(*web.Config)) *site {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "test_total", Help: "A test."})
 	counter.Inc()
 	registry.MustRegister(counter)
-	cfg := web.Config{Store: st, Broker: broker(true), Metrics: registry}
+	cfg := web.Config{Store: st, Broker: broker{}, Metrics: registry}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -91,7 +95,7 @@ func (s *site) explain(tb testing.TB, change ...func(*incident.Incident)) incide
 		NextStep: "Find out why the old master ended.",
 		Evidence: []incident.Evidence{{
 			At: now.Add(-12 * time.Minute), Node: "127.0.0.1:7004",
-			Text:    "127.0.0.1:7004 took over slots 0-5460 from 127.0.0.1:7001, seen 1.2s before the event",
+			Text:    "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1), seen 1.2s before the event",
 			Numbers: map[string]int64{"new_epoch": 7, "old_epoch": 1},
 		}},
 	}
@@ -116,7 +120,7 @@ func (s *site) failover(tb testing.TB, at time.Time) {
 	tb.Helper()
 	err := s.store.AddEntries(tb.Context(), []watch.Entry{{
 		At: at, Since: at.Add(-time.Second), Kind: watch.Failover, Cluster: "main", Shard: "0-5460",
-		Node: "127.0.0.1:7004", Peer: "127.0.0.1:7001", Text: "127.0.0.1:7004 took over slots 0-5460 from 127.0.0.1:7001",
+		Node: "127.0.0.1:7004", Peer: "127.0.0.1:7001", Text: "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1)",
 	}})
 	if err != nil {
 		tb.Fatal(err)

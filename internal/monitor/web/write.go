@@ -113,11 +113,19 @@ func (h *Handler) ack(ctx context.Context, r *http.Request, given string) (strin
 }
 
 func (h *Handler) unacknowledge(ctx context.Context, r *http.Request) (string, error) {
+	return h.unack(ctx, r, r.PostFormValue("by"))
+}
+
+func (h *Handler) unack(ctx context.Context, r *http.Request, given string) (string, error) {
+	by, err := who(r, given)
+	if err != nil {
+		return "", err
+	}
 	id := r.PathValue("id")
 	if err := h.cfg.Store.Unacknowledge(ctx, id, time.Now()); err != nil {
 		return "", err
 	}
-	return "/incidents/" + id, h.audit(r, user(r.Context()), "unacknowledge", id, "")
+	return "/incidents/" + id, h.audit(r, by, "unacknowledge", id, "")
 }
 
 // silence makes a silence of the form on an incident's page.
@@ -205,6 +213,7 @@ func (h *Handler) replays(ctx context.Context, r *http.Request, given string) (i
 		return l.ID == id && l.Err == nil
 	})
 	h.letters.forget()
+	h.dead.renew()
 	if n > 0 {
 		err = errors.Join(err, h.audit(r, by, "replay", id, fmt.Sprintf("%d letters", n)))
 	}
