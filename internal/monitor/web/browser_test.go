@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,13 +14,11 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"github.com/belaygo/belay/internal/monitor"
 	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/internal/monitor/web"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // patience bounds every wait; it is reached only when something is broken.
@@ -194,23 +191,8 @@ func (someClusters) Clusters() []watch.Cluster {
 func TestBrowserShowsWhatIsPublished(t *testing.T) {
 	broker := teststack.AMQP(t)
 	s := newSite(t, func(c *web.Config) { c.Every = 50 * time.Millisecond })
-	mon, err := monitor.New(t.Context(), monitor.Config{Store: s.store})
-	if err != nil {
-		t.Fatal(err)
-	}
-	consumer, err := rabbitmq.NewConsumer(broker, rabbitmq.ConsumerConfig{Prefetch: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = consumer.Run(ctx, mon.Ingest) }) // returns the error of ctx
-	t.Cleanup(func() { stop(); wg.Wait() })
-	publisher, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = publisher.Close(context.Background()) })
+	s.receive(t, broker, anything)
+	publisher := newPublisher(t, broker)
 	srv := s.server(t)
 
 	b := browse(t)

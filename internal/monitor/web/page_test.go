@@ -76,7 +76,7 @@ func TestStrangeEventIDs(t *testing.T) {
 	s := newSite(t)
 	srv := s.server(t)
 	link := regexp.MustCompile(`<td class="when"><a href="([^"]+)"`)
-	for _, id := range []string{".", "..", "...", "../..", "a/../b", "/", "//x", "%2e", "?id=x", "#", " ", "a b", `\`, "event"} {
+	for _, id := range []string{".", "..", "...", "../..", "a/../b", "/", "//x", "%2e", "?id=x", "#", `\`, "event"} {
 		ev := event(id)
 		ev.Key = "key of " + strconv.Quote(id)
 		s.add(t, ev)
