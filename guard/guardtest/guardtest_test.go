@@ -28,7 +28,7 @@ type Order struct {
 
 func TestExamples(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, func() *gorm.DB){
-		"Example":               func(t *testing.T, open func() *gorm.DB) { testLostLock(t, open()) },
+		"Example":              func(t *testing.T, open func() *gorm.DB) { testLostLock(t, open()) },
 		"ExampleGuard_LoseAll": testWithoutLocks,
 	} {
 		t.Run(name, func(t *testing.T) {
