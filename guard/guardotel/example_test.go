@@ -44,7 +44,7 @@ func Example() {
 	for _, span := range spans.GetSpans() { // as they ended
 		fmt.Print(span.Name)
 		for _, attribute := range span.Attributes {
-			fmt.Printf(" %s=%s", attribute.Key, attribute.Value.Emit())
+			fmt.Printf(" %s=%s", attribute.Key, attribute.Value.String())
 		}
 		fmt.Println()
 	}
