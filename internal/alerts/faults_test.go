@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
@@ -87,7 +88,7 @@ func acceptThenDrop(s *stage) account {
 	s.load(100, r)
 	s.link.become(dropping)
 	s.load(200, r)
-	await(s.t, "several connections were dropped", func() bool { return s.link.drops() > 2 })
+	testwait.Until(s.t, "several connections were dropped", func() bool { return s.link.drops() > 2 })
 	s.link.become(sound)
 	return s.settle(r)
 }
@@ -98,7 +99,7 @@ func linkHalfOpen(s *stage) account {
 	s.load(100, r)
 	s.link.become(halfOpen)
 	s.load(200, r)
-	await(s.t, "a confirm is missed", func() bool { return results(s.t, r.link, "failed") > 0 })
+	testwait.Until(s.t, "a confirm is missed", func() bool { return results(s.t, r.link, "failed") > 0 })
 	s.link.become(sound)
 	return s.settle(r)
 }
@@ -111,7 +112,7 @@ func memoryAlarm(s *stage) account {
 	s.load(100, r)
 	s.broker.Control(s.t, "set_vm_memory_high_watermark", "0.00001")
 	s.load(200, r)
-	await(s.t, "the broker says that it is blocked", func() bool { return results(s.t, r.link, "blocked") > 0 })
+	testwait.Until(s.t, "the broker says that it is blocked", func() bool { return results(s.t, r.link, "blocked") > 0 })
 	s.broker.Control(s.t, "set_vm_memory_high_watermark", "0.4")
 	return s.settle(r)
 }
@@ -122,7 +123,7 @@ func queueDeleted(s *stage) account {
 	s.reading()
 	r := s.report(s.db)
 	s.load(100, r)
-	await(s.t, "the queue is empty", func() bool {
+	testwait.Until(s.t, "the queue is empty", func() bool {
 		_, lost := s.ledger.check(s.t, s.taken)
 		return lost == 0 && counter(s.t, r.Outbox, "belay_outbox_backlog") == 0
 	})
@@ -137,7 +138,7 @@ func queueDeleted(s *stage) account {
 func unroutable(s *stage) account {
 	r := s.report(s.db)
 	s.load(200, r)
-	await(s.t, "an event is unroutable", func() bool { return results(s.t, r.link, "unroutable") > 0 })
+	testwait.Until(s.t, "an event is unroutable", func() bool { return results(s.t, r.link, "unroutable") > 0 })
 	s.reading()
 	return s.settle(r)
 }
@@ -226,7 +227,7 @@ func processKilled(s *stage) account {
 	s.reading()
 	r := s.report(s.db)
 	// The row that the dead process was at is its own for the rest of the lease.
-	await(s.t, "all rows are relayed", func() bool { return counter(s.t, r.Outbox, "belay_outbox_backlog") == 0 })
+	testwait.Until(s.t, "all rows are relayed", func() bool { return counter(s.t, r.Outbox, "belay_outbox_backlog") == 0 })
 	return s.settle(r)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -186,7 +187,7 @@ func (s *stage) monitor() (c *rabbitmq.Consumer, stop func()) {
 func (s *stage) reading() *rabbitmq.Consumer {
 	s.t.Helper()
 	c, _ := s.monitor()
-	await(s.t, "the monitor reads", c.Connected)
+	testwait.Until(s.t, "the monitor reads", c.Connected)
 	return c
 }
 
@@ -217,18 +218,6 @@ func (s *stage) settle(reporters ...*reporter) account {
 	}
 	a.stored, a.published, a.received = s.rows, s.published, s.ledger.received(s.t)
 	return a
-}
-
-// await waits until a condition holds.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never happened: %s", what)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
 }
 
 // counter returns the sum of a metric over its labels.

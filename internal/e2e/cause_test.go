@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -15,7 +16,7 @@ func (s *stage) explained(ev notify.Event) string {
 	s.t.Helper()
 	ctx := context.Background()
 	var found incident.Incident
-	await(s.t, "the monitor explains the event", func() bool {
+	testwait.Until(s.t, "the monitor explains the event", func() bool {
 		received, _, err := s.events.Event(ctx, ev.ID)
 		if err != nil || received.Incident == "" {
 			return false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/internal/e2e/model"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -42,13 +43,13 @@ func (s *stage) reported(key string) (found []notify.Event) {
 // people of it.
 func (s *stage) event(key string, v notify.Verdict, o notify.Outcome) notify.Event {
 	s.t.Helper()
-	await(s.t, "the monitor stores the event", func() bool { return len(s.reported(key)) > 0 })
+	testwait.Until(s.t, "the monitor stores the event", func() bool { return len(s.reported(key)) > 0 })
 	events := s.reported(key)
 	if len(events) != 1 || events[0].Verdict != v || events[0].Outcome != o {
 		s.t.Fatalf("events of %q are %+v, want one: %s, %s", key, events, v, o)
 	}
 	ev := events[0]
-	await(s.t, "the monitor prints the alert", func() bool { return s.alerts(key) > 0 })
+	testwait.Until(s.t, "the monitor prints the alert", func() bool { return s.alerts(key) > 0 })
 	if n := s.alerts(key); n != 1 {
 		s.t.Fatalf("%d alerts of %q, want 1", n, key)
 	}
@@ -110,7 +111,7 @@ func (s *stage) drained() {
 	if err := s.publish(mark); err != nil {
 		s.t.Fatal(err)
 	}
-	await(s.t, "the monitor has everything", func() bool {
+	testwait.Until(s.t, "the monitor has everything", func() bool {
 		all, err := s.events.Recent(context.Background(), 1000)
 		if err != nil {
 			s.t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 // cluster is a Redis Cluster of this test's own, so that killing its nodes
@@ -43,7 +44,7 @@ func (c *cluster) shardOf(key string) (found shard) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	await(c.t, "the shard of "+key+" has a replica", func() bool {
+	testwait.Until(c.t, "the shard of "+key+" has a replica", func() bool {
 		ranges, err := c.on(c.Addrs[0], "CLUSTER", "SLOTS").Slice()
 		if err != nil {
 			return false
@@ -81,7 +82,7 @@ func (c *cluster) failOver(s shard) {
 	c.t.Helper()
 	c.Stack(c.t, "kill", c.Node(c.t, s.master))
 	c.Stack(c.t, "resume", c.Node(c.t, s.replica))
-	await(c.t, "the replica is promoted", func() bool {
+	testwait.Until(c.t, "the replica is promoted", func() bool {
 		role, err := c.on(s.replica, "ROLE").Slice()
 		info, err2 := c.on(s.replica, "CLUSTER", "INFO").Text()
 		return err == nil && err2 == nil && role[0] == "master" && strings.Contains(info, "cluster_state:ok")
@@ -97,16 +98,4 @@ func (c *cluster) owner(addr, key string) string {
 		c.t.Fatal(err)
 	}
 	return strings.Join(owners, ",")
-}
-
-// await waits until cond holds.
-func await(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never happened: %s", what)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -87,7 +88,7 @@ func setUp(t *testing.T) *stage {
 	path := filepath.Join(t.TempDir(), "monitor.db")
 	s.monitor = start(t, "guard-monitor", s.env, build(t, "github.com/belaygo/belay/cmd/guard-monitor"),
 		"-db", path, "-listen", "127.0.0.1:0", "-redis-nodes", strings.Join(c.Addrs, ","))
-	await(t, "the monitor has its queue", func() bool { return s.monitorIsReady(path) })
+	testwait.Until(t, "the monitor has its queue", func() bool { return s.monitorIsReady(path) })
 	return s
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 // build compiles a command of this module and returns the path of the program.
@@ -94,7 +96,7 @@ func (p *process) output() []string {
 // await waits for a report of the given state and returns its result.
 func (p *process) await(state string) (result string) {
 	p.t.Helper()
-	await(p.t, p.name+" is in state "+state, func() bool {
+	testwait.Until(p.t, p.name+" is in state "+state, func() bool {
 		for _, line := range p.output() {
 			var r struct{ State, Result string }
 			if json.Unmarshal([]byte(line), &r) == nil && r.State == state {

@@ -15,6 +15,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -101,7 +102,7 @@ func newLoad(t *testing.T) *load {
 			t.Error(err)
 		}
 	})
-	eventually(t, "the consumer reads its queue", consumer.Connected)
+	testwait.Until(t, "the consumer reads its queue", consumer.Connected)
 	return l
 }
 
@@ -155,7 +156,7 @@ func (l *load) publish(t *testing.T, n int, every time.Duration) {
 // await waits until n events are in incidents.
 func (l *load) await(t *testing.T, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d events are grouped", n), func() bool {
+	testwait.Until(t, fmt.Sprintf("%d events are grouped", n), func() bool {
 		list, err := l.store.OpenIncidents(context.Background())
 		var grouped int64
 		for _, i := range list {
@@ -192,18 +193,4 @@ func resident() uint64 {
 	var size, pages uint64
 	_, _ = fmt.Sscan(string(b), &size, &pages)
 	return pages * uint64(os.Getpagesize())
-}
-
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(3 * time.Minute)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("it never happened: %s", what)
-		}
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 // A call is a command that a client sent, and what it led to.
@@ -183,5 +185,5 @@ func (tp *tap) fence(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "ECHO %s\r\n", mark); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the monitor of "+tp.addr+" sees the mark", func() bool { return len(about(mark, tp.all())) > 0 })
+	testwait.Until(t, "the monitor of "+tp.addr+" sees the mark", func() bool { return len(about(mark, tp.all())) > 0 })
 }

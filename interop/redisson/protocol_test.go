@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -100,7 +101,7 @@ func sameBus(t *testing.T, s *stage) string {
 	a := s.thread(t, "a")
 	a.begin(t, "lock", key)
 	var sharded, plain int64
-	await(t, "a Java thread listens", func() bool {
+	testwait.Until(t, "a Java thread listens", func() bool {
 		sharded, plain = s.subscribers(t, channel(key))
 		return sharded+plain > 0
 	})

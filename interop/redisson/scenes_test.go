@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -29,7 +30,7 @@ type camera struct {
 func (c *camera) scene(name string, act func(), end func([]call) bool) *scene {
 	c.Helper()
 	act()
-	await(c.T, name+": the last command", func() bool { return end(c.m.calls(c.key)) })
+	testwait.Until(c.T, name+": the last command", func() bool { return end(c.m.calls(c.key)) })
 	c.scenes = append(c.scenes, scene{name: name, key: c.key, calls: c.m.take(c.T, c.key)})
 	return &c.scenes[len(c.scenes)-1]
 }

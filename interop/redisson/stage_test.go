@@ -154,15 +154,3 @@ func (s *stage) masters(t *testing.T) []string {
 	}
 	return addrs
 }
-
-// await waits until cond holds.
-func await(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never happened: %s", what)
-		}
-		<-time.After(time.Millisecond)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -30,7 +31,7 @@ func goWakesJava(t *testing.T, s *stage) string {
 		m.take(t, key)
 		a.begin(t, "lock", key)
 		// It asks, subscribes, and asks once more before it sleeps.
-		await(t, "the Java thread sleeps", func() bool {
+		testwait.Until(t, "the Java thread sleeps", func() bool {
 			calls := m.calls(key)
 			return sent("ssubscribe", calls) > 0 && sent("eval", calls) > 1
 		})
@@ -61,7 +62,7 @@ func javaWakesGo(t *testing.T, s *stage) string {
 			held, err = s.locker.Acquire(ctx, key)
 			got <- err
 		}()
-		await(t, "Go has asked and waits", func() bool {
+		testwait.Until(t, "Go has asked and waits", func() bool {
 			asked := slices.DeleteFunc(m.calls(key), func(c call) bool { return c.mentions(owner) })
 			listeners, _ := s.subscribers(t, channel(key))
 			return sent("eval", asked) > 1 || sent("eval", asked) > 0 && listeners > 0

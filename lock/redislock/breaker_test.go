@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -51,7 +52,7 @@ func TestNodeIsNotAnswering(t *testing.T) {
 		t.Errorf("belay_redis_breaker_open is %v, want 1", open)
 	}
 	back.Store(true)
-	await(t, "the node is asked again", func() bool { return try() == nil })
+	testwait.Until(t, "the node is asked again", func() bool { return try() == nil })
 	if open := metric(t, e, "belay_redis_breaker_open"); open != 0 {
 		t.Errorf("belay_redis_breaker_open is %v, want 0", open)
 	}

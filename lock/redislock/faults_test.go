@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -89,7 +90,7 @@ func testStill(t *testing.T, c *ownCluster) {
 	cycles, stop := load(t, there, func(key string) error {
 		return cycle(e, lock.Hold{Key: key, Owner: "me:1"})
 	})
-	await(t, "the load runs", func() bool { return cycles.Load() > 1000 })
+	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
 	c.Stack(t, "pause", c.Node(t, s.master))
 	before := cycles.Load()
 	var refused atomic.Int64
@@ -106,7 +107,7 @@ func testStill(t *testing.T, c *ownCluster) {
 	if n := cycles.Load() - before; n < 500 {
 		t.Errorf("%d cycles on other shards while the node stood still", n)
 	}
-	await(t, "the shard has another master", func() bool { return cycle(e, lock.Hold{Key: "a", Owner: "me:1"}) == nil })
+	testwait.Until(t, "the shard has another master", func() bool { return cycle(e, lock.Hold{Key: "a", Owner: "me:1"}) == nil })
 	if errs := stop(); len(errs) > 0 {
 		t.Errorf("%d errors on other shards, the first: %v", len(errs), errs[0])
 	}
@@ -118,7 +119,7 @@ func testMasterDies(t *testing.T, c *ownCluster) {
 	b, _ := watch(t, e, "a")
 	c.Stack(t, "kill", c.Node(t, s.master))
 	h := lock.Hold{Key: "a", Owner: "me:1"}
-	await(t, "the replica takes over", func() bool {
+	testwait.Until(t, "the replica takes over", func() bool {
 		_, err := other.Acquire(t.Context(), h, ttl)
 		return err == nil
 	})
@@ -174,7 +175,7 @@ func awaitWakeUps(t *testing.T, e *redislock.Engine, key string, b bell) {
 	for len(b) > 0 {
 		<-b
 	}
-	await(t, "a release wakes again", func() bool {
+	testwait.Until(t, "a release wakes again", func() bool {
 		acquire(t, e, h)
 		release(t, e, h)
 		return len(b) > 0

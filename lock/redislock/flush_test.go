@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -25,10 +26,10 @@ func lockLoad(t *testing.T, c *ownCluster, l *lock.Locker) (stop func() []error)
 		}
 		return lease.Release(ctx)
 	})
-	await(t, "the load runs", func() bool { return cycles.Load() > 1000 })
+	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
 	return func() []error {
 		before := cycles.Load()
-		await(t, "the load runs on", func() bool { return cycles.Load() > before+1000 })
+		testwait.Until(t, "the load runs on", func() bool { return cycles.Load() > before+1000 })
 		return end()
 	}
 }
@@ -48,9 +49,9 @@ func testManualFailover(t *testing.T, c *ownCluster) {
 	stop := lockLoad(t, c, l)
 	replica := c.replicaOf(s.master)
 	c.must(replica, "CLUSTER", "FAILOVER")
-	await(t, "the replica is the master", func() bool { return c.shardOf("a").master == replica })
+	testwait.Until(t, "the replica is the master", func() bool { return c.shardOf("a").master == replica })
 	deadline := held.Deadline()
-	await(t, "the lease is renewed there", func() bool { return held.Deadline().After(deadline) })
+	testwait.Until(t, "the lease is renewed there", func() bool { return held.Deadline().After(deadline) })
 	wantNoErrors(t, stop())
 	if err := held.Release(t.Context()); err != nil {
 		t.Errorf("Release: %v", err)
@@ -63,7 +64,7 @@ func testScriptFlush(t *testing.T, c *ownCluster) {
 	held := lease(t, l, "a")
 	stop := lockLoad(t, c, l)
 	deadline := held.Deadline()
-	await(t, "renewed three times", func() bool {
+	testwait.Until(t, "renewed three times", func() bool {
 		for _, master := range c.masters() {
 			c.must(master, "SCRIPT", "FLUSH")
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -95,13 +96,13 @@ func TestHistoryOfFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	replica := c.replicaOf(dead)
-	await(t, "they wait", func() bool { return subscribers(t, c.client, here[2]) == int64(len(keepers)) })
+	testwait.Until(t, "they wait", func() bool { return subscribers(t, c.client, here[2]) == int64(len(keepers)) })
 	c.Stack(t, "pause", c.Node(t, replica))
 	c.must(dead, "CLIENT", "KILL", "TYPE", "replica") // nor finds in its socket when it goes on
 	if err := late.Release(t.Context()); err != nil { // meanwhile somebody gets a lock that it does not see
 		t.Fatal(err)
 	}
-	await(t, "granted", func() bool { return len(keepers[0].lines)+len(keepers[1].lines)+len(keepers[2].lines) > 0 })
+	testwait.Until(t, "granted", func() bool { return len(keepers[0].lines)+len(keepers[1].lines)+len(keepers[2].lines) > 0 })
 	c.Stack(t, "kill", c.Node(t, dead))
 	killed := mono()
 	c.Stack(t, "resume", c.Node(t, replica))

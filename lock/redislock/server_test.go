@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -47,7 +48,7 @@ func startServer(tb testing.TB, config string, args ...string) *server {
 	tb.Cleanup(s.kill)
 	client := redis.NewClient(&redis.Options{Addr: s.addr})
 	defer client.Close()
-	await(tb, "redis-server answers", func() bool { return client.Ping(tb.Context()).Err() == nil })
+	testwait.Until(tb, "redis-server answers", func() bool { return client.Ping(tb.Context()).Err() == nil })
 	return s
 }
 
@@ -102,7 +103,7 @@ func TestSentinel(t *testing.T) {
 			master := startServer(t, volatile)
 			_, port, _ := net.SplitHostPort(master.addr)
 			replica := startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")
-			await(t, "the replica follows", func() bool {
+			testwait.Until(t, "the replica follows", func() bool {
 				role, err := replica.do("role").Slice()
 				return err == nil && role[3] == "connected"
 			})
@@ -120,7 +121,7 @@ func TestSentinel(t *testing.T) {
 			b, _ := watch(t, e, hold.Key)
 			master.kill()
 			b.wait(t, "the master died")
-			await(t, "the replica takes over", func() bool {
+			testwait.Until(t, "the replica takes over", func() bool {
 				_, err := e.Acquire(t.Context(), hold, ttl)
 				return err == nil
 			})
@@ -146,7 +147,7 @@ func sentinels(t *testing.T, port string) (addrs []string) {
 	for _, addr := range addrs {
 		client := redis.NewSentinelClient(&redis.Options{Addr: addr})
 		defer client.Close()
-		await(t, "the sentinels know each other", func() bool {
+		testwait.Until(t, "the sentinels know each other", func() bool {
 			m, err := client.Master(t.Context(), "locks").Result()
 			return err == nil && m["num-slaves"] == "1" && m["num-other-sentinels"] == "2"
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -111,7 +112,7 @@ func TestSubscriptionEnds(t *testing.T) {
 	_, stop := watch(t, e, key)
 	b, _ := watch(t, e, kept)
 	stop()
-	await(t, "the subscription ends", func() bool { return subscribers(t, c, key) == 0 })
+	testwait.Until(t, "the subscription ends", func() bool { return subscribers(t, c, key) == 0 })
 	if n := subscribers(t, c, kept); n != 1 {
 		t.Errorf("%d subscriptions to the lock that is watched, want 1", n)
 	}
@@ -138,17 +139,6 @@ func subscribers(tb testing.TB, c *redis.ClusterClient, key string) int64 {
 		tb.Fatal(err)
 	}
 	return counts[channel]
-}
-
-func await(tb testing.TB, what string, cond func() bool) {
-	tb.Helper()
-	deadline := time.Now().Add(6 * limit)
-	for !cond() {
-		if time.Now().After(deadline) {
-			tb.Fatalf("it never happened: %s", what)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
 }
 
 // Many watched locks share one connection per shard and few goroutines.
@@ -226,7 +216,7 @@ func TestCloseEndsSubscriptions(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 	stop()
-	await(t, "the subscription ends", func() bool { return subscribers(t, c, key) == 0 })
+	testwait.Until(t, "the subscription ends", func() bool { return subscribers(t, c, key) == 0 })
 	if err := c.Ping(t.Context()).Err(); err != nil {
 		t.Errorf("the client was closed: %v", err)
 	}

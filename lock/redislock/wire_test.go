@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -147,7 +148,7 @@ func (c *wiredConn) Close() error {
 // free waits until nobody holds key, far sooner than it would expire.
 func free(t *testing.T, e *redislock.Engine, key string) {
 	t.Helper()
-	await(t, key+" is free", func() bool {
+	testwait.Until(t, key+" is free", func() bool {
 		h, err := e.Inspect(t.Context(), key)
 		return err == nil && h.Owner == ""
 	})

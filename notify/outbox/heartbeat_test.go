@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
@@ -43,7 +44,7 @@ func TestRelaySendsHeartbeats(t *testing.T) {
 			HeartbeatInterval: 20 * time.Millisecond, PollInterval: 5 * time.Millisecond,
 		})
 		publish(t, o, 1)
-		eventually(t, "one tells of the backlog", func() bool {
+		testwait.Until(t, "one tells of the backlog", func() bool {
 			beats := relay.all()
 			return len(beats) > 2 && beats[len(beats)-1].Backlog == 1
 		})
@@ -65,7 +66,7 @@ func TestHeartbeatsAreRare(t *testing.T) {
 	var relay beating
 	o := open(t, db, outbox.Config{Relay: &relay, Service: "orders", HeartbeatInterval: time.Hour, PollInterval: time.Millisecond})
 	publish(t, o, 1, 2, 3)
-	eventually(t, "the events are relayed", func() bool { return relay.tookAll(1, 2, 3) })
+	testwait.Until(t, "the events are relayed", func() bool { return relay.tookAll(1, 2, 3) })
 	if n := len(relay.all()); n != 1 {
 		t.Errorf("%d heartbeats, want the first one alone", n)
 	}

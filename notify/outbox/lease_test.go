@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
@@ -32,7 +33,7 @@ func TestSeveralRelaysShareTheRows(t *testing.T) {
 		for range 4 {
 			open(t, db, outbox.Config{Relay: &relay, BatchSize: 7, PollInterval: 5 * time.Millisecond})
 		}
-		eventually(t, "the table is empty", func() bool { return rows(t, db) == 0 })
+		testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
 		for i, times := range relay.took(numbers...) {
 			if times != 1 {
 				t.Errorf("event %d was relayed %d times, want once", i, times)
@@ -53,10 +54,10 @@ func TestRowsOfADeadRelayAreTakenOver(t *testing.T) {
 		})
 		first := open(t, db, outbox.Config{Relay: dead, RelayTimeout: time.Second, Lease: 2 * time.Second})
 		publish(t, first, 1, 2)
-		eventually(t, "the rows are in its hands", func() bool { return inHand.Load() == 1 })
+		testwait.Until(t, "the rows are in its hands", func() bool { return inHand.Load() == 1 })
 		var relay recorder
 		open(t, db, outbox.Config{Relay: &relay, PollInterval: 10 * time.Millisecond})
-		eventually(t, "the other has taken over", func() bool { return relay.tookAll(1, 2) && rows(t, db) == 0 })
+		testwait.Until(t, "the other has taken over", func() bool { return relay.tookAll(1, 2) && rows(t, db) == 0 })
 	})
 }
 
@@ -117,7 +118,7 @@ func TestUnreadableRowIsParked(t *testing.T) {
 		var log syncBuffer
 		cfg := outbox.Config{Relay: &recorder{}, PollInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 		first := open(t, db, cfg)
-		eventually(t, "it is told", func() bool { return strings.Contains(log.String(), "no event") })
+		testwait.Until(t, "it is told", func() bool { return strings.Contains(log.String(), "no event") })
 		second := open(t, db, cfg)
 		for _, o := range []*outbox.Outbox{first, second} {
 			if err := o.Close(t.Context()); err != nil {
@@ -155,13 +156,13 @@ func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	publish(t, o, 1, 2)
-	eventually(t, "deleting has failed again and again", func() bool {
+	testwait.Until(t, "deleting has failed again and again", func() bool {
 		return strings.Count(log.String(), "delete published events") >= 3
 	})
 	if err := db.Exec("DROP TRIGGER keep").Error; err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the table is empty", func() bool { return rows(t, db) == 0 })
+	testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
 	for i, times := range relay.took(1, 2) {
 		if times != 1 {
 			t.Errorf("event %d was relayed %d times, want once", i+1, times)
@@ -185,7 +186,7 @@ func TestCloseWaitsForTheLeasesOfItsOwn(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	publish(t, o, 1)
-	eventually(t, "giving back has failed", func() bool { return strings.Contains(log.String(), "postpone event") })
+	testwait.Until(t, "giving back has failed", func() bool { return strings.Contains(log.String(), "postpone event") })
 	if err := db.Exec("DROP TRIGGER keep").Error; err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
@@ -21,7 +22,7 @@ func TestStoredEventsAreRelayed(t *testing.T) {
 		var relay recorder
 		o := open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Hour, BatchSize: 2})
 		publish(t, o, 1, 2, 3, 4, 5)
-		eventually(t, "the table is empty", func() bool { return rows(t, db) == 0 })
+		testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
 		if !relay.tookAll(1, 2, 3, 4, 5) {
 			t.Errorf("relayed %v times", relay.took(1, 2, 3, 4, 5))
 		}
@@ -38,12 +39,12 @@ func TestRelayGoesOnWhenTheBrokerIsBack(t *testing.T) {
 		relay.failWith(down)
 		o := open(t, db, outbox.Config{Relay: &relay})
 		publish(t, o, 1, 2, 3)
-		eventually(t, "the relay has tried", func() bool { return relay.asked() > 1 })
+		testwait.Until(t, "the relay has tried", func() bool { return relay.asked() > 1 })
 		if n := rows(t, db); n != 3 {
 			t.Fatalf("%d rows while the broker is down, want 3", n)
 		}
 		relay.failWith(nil)
-		eventually(t, "the table is empty", func() bool { return rows(t, db) == 0 })
+		testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
 		for i, times := range relay.took(1, 2, 3) {
 			if times != 1 {
 				t.Errorf("event %d was relayed %d times, want once", i+1, times)
@@ -59,7 +60,7 @@ func TestRowsOfAnEarlierProcessAreRelayed(t *testing.T) {
 		closeNow(earlier)
 		var relay recorder
 		open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Hour})
-		eventually(t, "the rows are relayed", func() bool { return relay.tookAll(1, 2) })
+		testwait.Until(t, "the rows are relayed", func() bool { return relay.tookAll(1, 2) })
 	})
 }
 
@@ -70,7 +71,7 @@ func TestRowsOfAnotherProcessAreFoundByPolling(t *testing.T) {
 		other := open(t, db, outbox.Config{})
 		for n := range 3 {
 			publish(t, other, n)
-			eventually(t, "the row is relayed", func() bool { return relay.tookAll(n) })
+			testwait.Until(t, "the row is relayed", func() bool { return relay.tookAll(n) })
 		}
 	})
 }
@@ -82,7 +83,7 @@ func TestTableThatComesLater(t *testing.T) {
 		o := open(t, db, outbox.Config{Relay: &relay, PollInterval: 10 * time.Millisecond})
 		migrated(t, db)
 		publish(t, o, 1)
-		eventually(t, "the table is empty", func() bool { return rows(t, db) == 0 })
+		testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
 		if !relay.tookAll(1) {
 			t.Error("the event was not relayed")
 		}
@@ -100,7 +101,7 @@ func TestUnreadableRowStaysAndBlocksNobody(t *testing.T) {
 		var log syncBuffer
 		o := open(t, db, outbox.Config{Relay: &relay, BatchSize: 1, PollInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		publish(t, o, 1, 2)
-		eventually(t, "the events behind are relayed", func() bool { return relay.tookAll(1, 2) })
+		testwait.Until(t, "the events behind are relayed", func() bool { return relay.tookAll(1, 2) })
 		if err := o.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -128,8 +129,8 @@ func TestRefusedEventBlocksNobody(t *testing.T) {
 		})
 		o := open(t, db, outbox.Config{Relay: &relay, BatchSize: 1})
 		publish(t, o, 1, 2, 3, 4)
-		eventually(t, "the events behind are relayed", func() bool { return relay.tookAll(3, 4) })
-		eventually(t, "only the refused are left", func() bool { return rows(t, db) == 2 })
+		testwait.Until(t, "the events behind are relayed", func() bool { return relay.tookAll(3, 4) })
+		testwait.Until(t, "only the refused are left", func() bool { return rows(t, db) == 2 })
 		relay.failWith(nil)
 		if err := o.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -147,7 +148,7 @@ func TestCloseDrains(t *testing.T) {
 		var log syncBuffer
 		o := open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		publish(t, o, 1, 2, 3)
-		eventually(t, "the relay has tried", func() bool { return relay.asked() > 0 })
+		testwait.Until(t, "the relay has tried", func() bool { return relay.asked() > 0 })
 		relay.failWith(nil)
 		for range 2 {
 			if err := o.Close(t.Context()); err != nil {

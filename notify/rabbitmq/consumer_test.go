@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -24,7 +25,7 @@ func TestRoundTrip(t *testing.T) {
 	for n := range 5 {
 		publish(t, p, n)
 	}
-	eventually(t, "all events are stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 5 })
+	testwait.Until(t, "all events are stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 5 })
 	if !c.Connected() || c.Err() != nil || value(t, c, "belay_consumer_connected") != 1 {
 		t.Errorf("not connected: %v", c.Err())
 	}
@@ -65,8 +66,8 @@ func TestWhatIsNoEventGoesToTheDeadLetters(t *testing.T) {
 	var s store
 	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
 	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
-	eventually(t, "the event behind is stored", func() bool { return s.has(1) })
-	eventually(t, "the dead letters are there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == len(bodies) })
+	testwait.Until(t, "the event behind is stored", func() bool { return s.has(1) })
+	testwait.Until(t, "the dead letters are there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == len(bodies) })
 	if n := value(t, c, "belay_consumer_dead_lettered_total"); n != float64(len(bodies)) {
 		t.Errorf("dead_lettered_total = %v, want %d", n, len(bodies))
 	}
@@ -93,8 +94,8 @@ func TestRejectedEventGoesToTheDeadLetters(t *testing.T) {
 		return nil
 	}}
 	consume(t, broker, rabbitmq.ConsumerConfig{Prefetch: 1}, s.handle)
-	eventually(t, "the event behind is stored", func() bool { return s.has(2) })
-	eventually(t, "the dead letter is there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == 1 })
+	testwait.Until(t, "the event behind is stored", func() bool { return s.has(2) })
+	testwait.Until(t, "the dead letter is there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == 1 })
 	if n := s.times(1); n != 1 {
 		t.Errorf("the handler got the rejected event %d times, want once", n)
 	}
@@ -116,7 +117,7 @@ func TestFailingHandlerIsCalledAgain(t *testing.T) {
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
 	publish(t, p, 1)
 	publish(t, p, 2)
-	eventually(t, "both events are stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 2 })
+	testwait.Until(t, "both events are stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 2 })
 	stop()
 	for name, want := range map[string]float64{
 		"belay_consumer_received_total":         2,
@@ -146,12 +147,12 @@ func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
 	c, stop := consume(t, through, rabbitmq.ConsumerConfig{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
 		if broken.CompareAndSwap(false, true) {
 			net.cut()
-			eventually(t, "the broker has the message back", func() bool { return depth(t, broker, rabbitmq.Queue) == 1 })
+			testwait.Until(t, "the broker has the message back", func() bool { return depth(t, broker, rabbitmq.Queue) == 1 })
 		}
 		return s.handle(ctx, ev, raw)
 	})
-	eventually(t, "the event came again", func() bool { return s.times(1) >= 2 })
-	eventually(t, "the event is acknowledged", func() bool { return value(t, c, "belay_consumer_stored_total") == 1 })
+	testwait.Until(t, "the event came again", func() bool { return s.times(1) >= 2 })
+	testwait.Until(t, "the event is acknowledged", func() bool { return value(t, c, "belay_consumer_stored_total") == 1 })
 	stop()
 	if n := depth(t, broker, rabbitmq.Queue); n != 0 {
 		t.Errorf("%d messages are left", n)
@@ -177,7 +178,7 @@ func TestLateAcknowledgementHitsNothing(t *testing.T) {
 		}
 		return s.handle(ctx, ev, raw)
 	})
-	eventually(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
+	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
 	stop()
 	if n := depth(t, broker, rabbitmq.Queue); n > 1 {
 		t.Errorf("%d messages are left, want at most the last", n)
@@ -199,7 +200,7 @@ func TestLinkBreaksWhileTheStoreIsDown(t *testing.T) {
 		return nil
 	}
 	c, _ := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
-	eventually(t, "the event is stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 1 })
+	testwait.Until(t, "the event is stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 1 })
 }
 
 // Publisher and consumer share a network that breaks again and again: every
@@ -225,15 +226,15 @@ func TestNothingIsLostOnABreakingNetwork(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "some are published", func() bool { return published.Load() >= 10 })
+	testwait.Until(t, "some are published", func() bool { return published.Load() >= 10 })
 	net.cut()
-	eventually(t, "more are published", func() bool { return published.Load() >= 25 })
+	testwait.Until(t, "more are published", func() bool { return published.Load() >= 25 })
 	net.refuse()
 	net.heal(t)
-	eventually(t, "still more are published", func() bool { return published.Load() >= 40 })
+	testwait.Until(t, "still more are published", func() bool { return published.Load() >= 40 })
 	net.cut()
 	publishers.Wait()
-	eventually(t, "all are stored", func() bool {
+	testwait.Until(t, "all are stored", func() bool {
 		for i := range n {
 			if !s.has(i) {
 				return false
@@ -250,17 +251,17 @@ func TestConsumerOnASilentEndpoint(t *testing.T) {
 	net.beSilent()
 	var s store
 	c, stop := consume(t, through, rabbitmq.ConsumerConfig{DialTimeout: time.Hour}, s.handle)
-	eventually(t, "it tries", func() bool { return net.connections() > 0 })
+	testwait.Until(t, "it tries", func() bool { return net.connections() > 0 })
 	if c.Connected() || c.Err() == nil {
 		t.Error("connected to nobody")
 	}
 	stop()
 
 	c, _ = consume(t, through, rabbitmq.ConsumerConfig{DialTimeout: 50 * time.Millisecond}, s.handle)
-	eventually(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "no answer within 50ms") })
+	testwait.Until(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "no answer within 50ms") })
 	withoutPassword(t, through, c.Err())
 	net.heal(t)
-	eventually(t, "it is connected", c.Connected)
+	testwait.Until(t, "it is connected", c.Connected)
 }
 
 func TestQueueDeletedUnderTheConsumer(t *testing.T) {
@@ -268,14 +269,14 @@ func TestQueueDeletedUnderTheConsumer(t *testing.T) {
 	broker := teststack.AMQP(t)
 	var s store
 	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
-	eventually(t, "it is connected", c.Connected)
+	testwait.Until(t, "it is connected", c.Connected)
 	onChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
 	})
 	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
-	eventually(t, "the event is stored", func() bool { return s.has(1) })
+	testwait.Until(t, "the event is stored", func() bool { return s.has(1) })
 }
 
 func TestQueueWithOtherArguments(t *testing.T) {
@@ -291,13 +292,13 @@ func TestQueueWithOtherArguments(t *testing.T) {
 	}
 	var s store
 	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
-	eventually(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "406") })
+	testwait.Until(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "406") })
 	onChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
 	})
-	eventually(t, "it is connected", c.Connected)
+	testwait.Until(t, "it is connected", c.Connected)
 	declare(t, broker) // what is there already does not matter
 }
 

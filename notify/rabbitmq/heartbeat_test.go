@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -33,10 +34,10 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 		Prefetch:  prefetch,
 		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
 	}, s.handle)
-	eventually(t, "it is connected", c.Connected)
+	testwait.Until(t, "it is connected", c.Connected)
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
 	publish(t, p, 1)
-	eventually(t, "it says that it does not read", func() bool { return errors.Is(c.Err(), errAway) })
+	testwait.Until(t, "it says that it does not read", func() bool { return errors.Is(c.Err(), errAway) })
 	for n := range beats {
 		err := p.PublishHeartbeat(t.Context(), notify.Heartbeat{
 			ID: fmt.Sprintf("b-%d", n), Service: "orders", At: time.Now(), Interval: time.Minute,
@@ -45,10 +46,10 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the rest waits at the broker", func() bool {
+	testwait.Until(t, "the rest waits at the broker", func() bool {
 		return depth(t, broker, rabbitmq.HeartbeatQueue) == beats-prefetch
 	})
 	away.Store(false)
-	eventually(t, "all are heard", func() bool { return heard.Load() == beats && c.Connected() })
-	eventually(t, "none comes again", func() bool { return depth(t, broker, rabbitmq.HeartbeatQueue) == 0 })
+	testwait.Until(t, "all are heard", func() bool { return heard.Load() == beats && c.Connected() })
+	testwait.Until(t, "none comes again", func() bool { return depth(t, broker, rabbitmq.HeartbeatQueue) == 0 })
 }

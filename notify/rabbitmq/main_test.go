@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"go.uber.org/goleak"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -48,7 +49,7 @@ func newPublisher(t *testing.T, url string, cfg rabbitmq.PublisherConfig) *rabbi
 // publish repeats until the event is confirmed, as the outbox does.
 func publish(t *testing.T, p *rabbitmq.Publisher, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("event %d is published", n), func() bool {
+	testwait.Until(t, fmt.Sprintf("event %d is published", n), func() bool {
 		return p.Publish(t.Context(), event(n)) == nil
 	})
 }
@@ -162,20 +163,4 @@ func value(t *testing.T, c prometheus.Collector, name string) (sum float64) {
 	}
 	t.Fatalf("no metric %s", name)
 	return 0
-}
-
-// eventually waits until the condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(40 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("%s: not within 40s", what)
-		}
-	}
 }

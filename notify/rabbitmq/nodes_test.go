@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -73,7 +74,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	net, through := newProxy(t, broker)
 	net.refuse()
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
-	eventually(t, "the breaker is open", func() bool {
+	testwait.Until(t, "the breaker is open", func() bool {
 		return errors.Is(p.Publish(t.Context(), event(1)), rabbitmq.ErrOpen)
 	})
 	if value(t, p, "belay_rabbitmq_breaker_state") == 0 {
@@ -106,17 +107,17 @@ func TestSingleActiveConsumer(t *testing.T) {
 	var one, two store
 	cfg := rabbitmq.ConsumerConfig{SingleActive: true}
 	first, stopFirst := consume(t, broker, cfg, one.handle)
-	eventually(t, "the first reads", first.Connected)
+	testwait.Until(t, "the first reads", first.Connected)
 	second, _ := consume(t, broker, cfg, two.handle)
-	eventually(t, "the second stands by", second.Connected)
+	testwait.Until(t, "the second stands by", second.Connected)
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
 	for n := range 6 {
 		publish(t, p, n)
 	}
-	eventually(t, "the first has all", func() bool { return one.has(0, 1, 2, 3, 4, 5) })
+	testwait.Until(t, "the first has all", func() bool { return one.has(0, 1, 2, 3, 4, 5) })
 	stopFirst()
 	publish(t, p, 6)
-	eventually(t, "the second takes over", func() bool { return two.has(6) })
+	testwait.Until(t, "the second takes over", func() bool { return two.has(6) })
 	if two.has(0) || one.has(6) {
 		t.Error("both were active")
 	}
@@ -140,7 +141,7 @@ func TestHeartbeats(t *testing.T) {
 		defer mu.Unlock()
 		heard = append(heard, h)
 	}}, s.handle)
-	eventually(t, "it is connected", c.Connected)
+	testwait.Until(t, "it is connected", c.Connected)
 	onChannel(t, broker, func(ch *amqp.Channel) { // does no harm
 		if err := ch.Publish(rabbitmq.Exchange, "heartbeat", false, false, amqp.Publishing{Body: []byte("{")}); err != nil {
 			t.Fatal(err)
@@ -150,7 +151,7 @@ func TestHeartbeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	publish(t, p, 1)
-	eventually(t, "both are there", func() bool {
+	testwait.Until(t, "both are there", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return s.has(1) && len(heard) == 1 && heard[0] == beat

@@ -11,6 +11,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -32,18 +33,18 @@ func TestOutboxToStore(t *testing.T) {
 		}
 	}
 	net.heal(t)
-	eventually(t, "an event is unroutable", func() bool { return value(t, p, "belay_rabbitmq_connections_total") > 0 })
+	testwait.Until(t, "an event is unroutable", func() bool { return value(t, p, "belay_rabbitmq_connections_total") > 0 })
 
 	var s store
 	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
-	eventually(t, "the monitor is there", c.Connected)
+	testwait.Until(t, "the monitor is there", c.Connected)
 	if err := o.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := value(t, o, "belay_outbox_backlog"); n != 0 {
 		t.Errorf("%v events are left in the outbox", n)
 	}
-	eventually(t, "all events are stored", func() bool { return s.has(0, 1, 2, 3, 4) })
+	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2, 3, 4) })
 }
 
 func openDatabase(t *testing.T) *gorm.DB {

@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -91,7 +92,7 @@ func TestFullQueueRefuses(t *testing.T) {
 		}
 	})
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
-	eventually(t, "the queue is full", func() bool {
+	testwait.Until(t, "the queue is full", func() bool {
 		err := p.Publish(t.Context(), event(1))
 		if err != nil && !errors.Is(err, rabbitmq.ErrRefused) {
 			t.Fatalf("err = %v, want ErrRefused", err)
@@ -226,7 +227,7 @@ func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
 	release := net.hold()
 	result := make(chan error, 1)
 	go func() { result <- p.Publish(t.Context(), event(2)) }()
-	eventually(t, "the broker has the event", func() bool { return depth(t, broker, rabbitmq.Queue) == 2 })
+	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbitmq.Queue) == 2 })
 	net.inject(blockedFrame)
 	if err := <-result; !errors.Is(err, rabbitmq.ErrBlocked) || !strings.Contains(err.Error(), "low memory") {
 		t.Errorf("err = %v, want ErrBlocked with the reason", err)
@@ -298,7 +299,7 @@ func TestCloseWithoutAnswer(t *testing.T) {
 	defer release()
 	result := make(chan error, 1)
 	go func() { result <- p.Publish(t.Context(), event(2)) }()
-	eventually(t, "the broker has the event", func() bool { return depth(t, broker, rabbitmq.Queue) == 2 })
+	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbitmq.Queue) == 2 })
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -323,7 +324,7 @@ func TestCloseWhileAWriteHangs(t *testing.T) {
 	large.Key = strings.Repeat("k", 24<<20)
 	result := make(chan error, 1)
 	go func() { result <- p.Publish(t.Context(), large) }()
-	eventually(t, "the write has begun", func() bool { return net.said.Load() > said })
+	testwait.Until(t, "the write has begun", func() bool { return net.said.Load() > said })
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

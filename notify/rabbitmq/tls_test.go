@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
@@ -39,7 +40,7 @@ func TestTLS(t *testing.T) {
 	publish(t, p, 1)
 	var s store
 	consume(t, through, rabbitmq.ConsumerConfig{TLS: trust}, s.handle)
-	eventually(t, "the event is stored", func() bool { return s.has(1) })
+	testwait.Until(t, "the event is stored", func() bool { return s.has(1) })
 
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(file, authority, 0o600); err != nil {
@@ -47,7 +48,7 @@ func TestTLS(t *testing.T) {
 	}
 	byURL := newPublisher(t, through+"?cacertfile="+url.QueryEscape(file), rabbitmq.PublisherConfig{})
 	publish(t, byURL, 2)
-	eventually(t, "the other is stored", func() bool { return s.has(2) })
+	testwait.Until(t, "the other is stored", func() bool { return s.has(2) })
 }
 
 // A broker that cannot prove who it is gets nothing, neither events nor the

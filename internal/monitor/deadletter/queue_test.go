@@ -14,6 +14,7 @@ import (
 
 	"github.com/belaygo/belay/internal/monitor/deadletter"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -25,7 +26,7 @@ func TestListAndReplay(t *testing.T) {
 	broker, ch := withDead(t, `{"no":"event"}`, event(t), event(t), "\x1b[2J")
 	for range 25 { // more often than RabbitMQ 4 would allow by default
 		// What was looked at is back a moment after the look.
-		eventually(t, func() bool {
+		testwait.Until(t, "the letters are back", func() bool {
 			letters, total, err := deadletter.List(t.Context(), broker, 10)
 			if err != nil {
 				t.Fatal(err)
@@ -33,7 +34,7 @@ func TestListAndReplay(t *testing.T) {
 			return total == 4 && len(letters) == 4
 		})
 	}
-	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == 4 })
+	testwait.Until(t, "4 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 4 })
 	if n, err := deadletter.Count(t.Context(), broker); n != 4 || err != nil {
 		t.Errorf("Count = %d, %v, want 4", n, err)
 	}
@@ -45,12 +46,12 @@ func TestListAndReplay(t *testing.T) {
 	if first.Err == nil || first.Reason != "rejected" || first.RoutingKey != "event.overlap" || first.Died.IsZero() {
 		t.Errorf("letter %+v", first)
 	}
-	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == 4 })
+	testwait.Until(t, "4 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 4 })
 	n, err := deadletter.Replay(t.Context(), broker, func(l *deadletter.Letter) bool { return l.Err == nil })
 	if err != nil || n != 2 {
 		t.Fatalf("Replay = %d, %v, want 2", n, err)
 	}
-	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == 2 })
+	testwait.Until(t, "2 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 2 })
 	for range 2 {
 		d, ok, err := ch.Get(rabbitmq.Queue, true)
 		if err != nil || !ok {
@@ -90,7 +91,7 @@ func TestReplayUnroutable(t *testing.T) {
 	if n != 0 || err == nil || !strings.Contains(err.Error(), "no queue takes it") {
 		t.Errorf("Replay = %d, %v", n, err)
 	}
-	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == 1 })
+	testwait.Until(t, "1 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 1 })
 }
 
 // Letters that die again are not replayed for ever.
@@ -109,7 +110,7 @@ func TestReplayDiesAgain(t *testing.T) {
 	if n != 2 || err != nil {
 		t.Errorf("Replay = %d, %v", n, err)
 	}
-	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == 2 })
+	testwait.Until(t, "2 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 2 })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Run: %v", err)
@@ -158,7 +159,7 @@ func withDead(t *testing.T, bodies ...string) (string, *amqp.Channel) {
 		}
 	}
 	for range bodies {
-		eventually(t, func() bool {
+		testwait.Until(t, "a message is there", func() bool {
 			d, ok, err := ch.Get(rabbitmq.Queue, false)
 			if err != nil {
 				t.Fatal(err)
@@ -166,7 +167,7 @@ func withDead(t *testing.T, bodies ...string) (string, *amqp.Channel) {
 			return ok && d.Reject(false) == nil
 		})
 	}
-	eventually(t, func() bool { return count(t, ch, rabbitmq.DeadQueue) == len(bodies) })
+	testwait.Until(t, "all are dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == len(bodies) })
 	return broker, ch
 }
 
@@ -177,20 +178,6 @@ func count(t *testing.T, ch *amqp.Channel, queue string) int {
 		t.Fatal(err)
 	}
 	return q.Messages
-}
-
-func eventually(t *testing.T, cond func() bool) {
-	t.Helper()
-	late := time.After(30 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-late:
-			t.Fatal("not in 30 s")
-		case <-tick.C:
-		}
-	}
 }
 
 func event(t *testing.T) string {

@@ -21,6 +21,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -146,7 +147,7 @@ func (s *stage) shard(key string) (found watch.Shard) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	await(s.t, "the shard of "+key+" is whole", func() bool {
+	testwait.Until(s.t, "the shard of "+key+" is whole", func() bool {
 		c := s.watcher.Clusters()[0]
 		for _, n := range c.Nodes {
 			if !n.Up || n.Role == "replica" && !n.LinkUp {
@@ -175,12 +176,12 @@ func (s *stage) detach(sh watch.Shard) {
 func (s *stage) looked() {
 	s.t.Helper()
 	now := time.Now()
-	await(s.t, "another round", func() bool { return s.watcher.Clusters()[0].SeenAt.After(now.Add(time.Second)) })
+	testwait.Until(s.t, "another round", func() bool { return s.watcher.Clusters()[0].SeenAt.After(now.Add(time.Second)) })
 }
 
 func (s *stage) promoted(sh watch.Shard) {
 	s.t.Helper()
-	await(s.t, "the replica is promoted", func() bool {
+	testwait.Until(s.t, "the replica is promoted", func() bool {
 		role, err := s.on(sh.Replicas[0], "ROLE").Slice()
 		info, err2 := s.on(sh.Replicas[0], "CLUSTER", "INFO").Text()
 		return err == nil && err2 == nil && role[0] == "master" && strings.Contains(info, "cluster_state:ok")
@@ -228,7 +229,7 @@ func (s *stage) explained(key string, cause incident.Cause, rows ...string) inci
 		fmt.Fprintf(&b, "  next: %s (%s)", last.NextStep, last.DocLink)
 		s.t.Log(b.String())
 	}()
-	await(s.t, "the incident of "+key+" is explained by "+string(cause), func() bool {
+	testwait.Until(s.t, "the incident of "+key+" is explained by "+string(cause), func() bool {
 		events, err := s.store.Events(s.t.Context(), store.EventFilter{Key: key})
 		if err != nil || len(events) == 0 || events[0].Incident == "" {
 			return false
@@ -246,20 +247,6 @@ func (s *stage) explained(key string, cause incident.Cause, rows ...string) inci
 		}
 	}
 	return last
-}
-
-func await(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(60 * time.Second)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("it never happened: %s", what)
-		}
-	}
 }
 
 // TestCauses breaks real servers and has what guard.Do publishes explained.
@@ -378,7 +365,7 @@ func bypass(_ *testing.T, s *stage, key string) {
 	s.shard(key)
 	const ttl = 3 * time.Second
 	in := s.instance("a", ttl)
-	await(s.t, "an earlier holder's whole lock would have been watched", func() bool {
+	testwait.Until(s.t, "an earlier holder's whole lock would have been watched", func() bool {
 		c := s.watcher.Clusters()[0]
 		return c.SeenAt.Sub(c.Since) > ttl+time.Second
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -46,7 +47,7 @@ func (s *server) start(args ...string) {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	await(s.t, s.addr+" answers", func() bool { return on(s.t, s.addr, "PING").Err() == nil })
+	testwait.Until(s.t, s.addr+" answers", func() bool { return on(s.t, s.addr, "PING").Err() == nil })
 }
 
 func (s *server) kill() {
@@ -64,7 +65,7 @@ func replicated(t *testing.T) (master, replica *server) {
 	t.Helper()
 	master = startServer(t)
 	replica = startServer(t, "--replicaof", "127.0.0.1", master.port)
-	await(t, "the replica follows", func() bool { return replica.follows(master) })
+	testwait.Until(t, "the replica follows", func() bool { return replica.follows(master) })
 	return master, replica
 }
 
@@ -80,7 +81,7 @@ func TestSingle(t *testing.T) {
 	if err := on(t, s.addr, "SET", "k", "v").Err(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the key is seen", func() bool { return w.Clusters()[0].Nodes[0].Keys == 1 })
+	testwait.Until(t, "the key is seen", func() bool { return w.Clusters()[0].Nodes[0].Keys == 1 })
 	s.kill()
 	r.await(t, watch.Down, s.addr)
 	s.start()
@@ -112,12 +113,12 @@ func TestSentinel(t *testing.T) {
 		t.Fatal(err)
 	}
 	sentinel := startServer(t, conf, "--sentinel")
-	await(t, "the Sentinel knows the replica", func() bool {
+	testwait.Until(t, "the Sentinel knows the replica", func() bool {
 		list, err := on(t, sentinel.addr, "SENTINEL", "REPLICAS", "main").Slice()
 		return err == nil && len(list) == 1
 	})
 	w, r := start(t, watch.Target{Name: "watched", Addrs: []string{"127.0.0.1:1", sentinel.addr}, Master: "main"})
-	await(t, "master and replica are known", func() bool {
+	testwait.Until(t, "master and replica are known", func() bool {
 		c := w.Clusters()[0]
 		return c.Mode == watch.Sentinel && len(c.Nodes) == 2 && len(c.Shards) == 1 && c.Shards[0].Master == master.addr && len(c.Shards[0].Replicas) == 1
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -48,25 +49,11 @@ func (r *recorder) find(fits func(watch.Entry) bool) (watch.Entry, bool) {
 // await waits for an entry of the kind on the node.
 func (r *recorder) await(t *testing.T, kind watch.Kind, node string) (found watch.Entry) {
 	t.Helper()
-	await(t, "an entry "+string(kind)+" on "+node, func() (ok bool) {
+	testwait.Until(t, "an entry "+string(kind)+" on "+node, func() (ok bool) {
 		found, ok = r.find(func(e watch.Entry) bool { return e.Kind == kind && e.Node == node })
 		return ok
 	})
 	return found
-}
-
-func await(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(60 * time.Second)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("it never happened: %s", what)
-		}
-	}
 }
 
 // start watches until the test ends.
@@ -107,7 +94,7 @@ func on(t *testing.T, addr string, args ...any) *redis.Cmd {
 func TestCluster(t *testing.T) {
 	addrs := teststack.Redis(t)
 	w, r := start(t, watch.Target{Name: "main", Addrs: addrs[:1]})
-	await(t, "all six nodes are known", func() bool {
+	testwait.Until(t, "all six nodes are known", func() bool {
 		c := w.Clusters()[0]
 		up := 0
 		for _, n := range c.Nodes {
@@ -157,7 +144,7 @@ func TestFailoverAndRestart(t *testing.T) {
 		writes++ // another shard's
 	}
 	seen := w.Clusters()[0].SeenAt
-	await(t, "the writes are seen", func() bool {
+	testwait.Until(t, "the writes are seen", func() bool {
 		return w.Clusters()[0].SeenAt.Sub(seen) > 500*time.Millisecond
 	})
 	c.Stack(t, "kill", c.Node(t, old))
