@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -99,7 +100,9 @@ func linkHalfOpen(s *stage) account {
 	s.load(100, r)
 	s.link.become(halfOpen)
 	s.load(200, r)
-	testwait.Until(s.t, "a confirm is missed", func() bool { return results(s.t, r.link, "failed") > 0 })
+	testwait.Until(s.t, "a confirm is missed", func() bool {
+		return testmetric.Sum(s.t, r.link, "belay_rabbitmq_published_total", "result", "failed") > 0
+	})
 	s.link.become(sound)
 	return s.settle(r)
 }
@@ -112,7 +115,9 @@ func memoryAlarm(s *stage) account {
 	s.load(100, r)
 	s.broker.Control(s.t, "set_vm_memory_high_watermark", "0.00001")
 	s.load(200, r)
-	testwait.Until(s.t, "the broker says that it is blocked", func() bool { return results(s.t, r.link, "blocked") > 0 })
+	testwait.Until(s.t, "the broker says that it is blocked", func() bool {
+		return testmetric.Sum(s.t, r.link, "belay_rabbitmq_published_total", "result", "blocked") > 0
+	})
 	s.broker.Control(s.t, "set_vm_memory_high_watermark", "0.4")
 	return s.settle(r)
 }
@@ -125,7 +130,7 @@ func queueDeleted(s *stage) account {
 	s.load(100, r)
 	testwait.Until(s.t, "the queue is empty", func() bool {
 		_, lost := s.ledger.check(s.t, s.taken)
-		return lost == 0 && counter(s.t, r.Outbox, "belay_outbox_backlog") == 0
+		return lost == 0 && testmetric.Sum(s.t, r.Outbox, "belay_outbox_backlog") == 0
 	})
 	s.onChannel(func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(rabbitmq.Queue, false, false, false)
@@ -138,7 +143,9 @@ func queueDeleted(s *stage) account {
 func unroutable(s *stage) account {
 	r := s.report(s.db)
 	s.load(200, r)
-	testwait.Until(s.t, "an event is unroutable", func() bool { return results(s.t, r.link, "unroutable") > 0 })
+	testwait.Until(s.t, "an event is unroutable", func() bool {
+		return testmetric.Sum(s.t, r.link, "belay_rabbitmq_published_total", "result", "unroutable") > 0
+	})
 	s.reading()
 	return s.settle(r)
 }
@@ -206,7 +213,7 @@ func databaseAway(s *stage) account {
 	s.load(100, r)
 	way.become(sound)
 	s.load(100, r)
-	if n := counter(s.t, r.Outbox, "belay_outbox_direct_total"); n < 200 {
+	if n := testmetric.Sum(s.t, r.Outbox, "belay_outbox_direct_total"); n < 200 {
 		s.t.Errorf("%v events were published directly, want those of the outage", n)
 	}
 	return s.settle(r)
@@ -227,7 +234,7 @@ func processKilled(s *stage) account {
 	s.reading()
 	r := s.report(s.db)
 	// The row that the dead process was at is its own for the rest of the lease.
-	testwait.Until(s.t, "all rows are relayed", func() bool { return counter(s.t, r.Outbox, "belay_outbox_backlog") == 0 })
+	testwait.Until(s.t, "all rows are relayed", func() bool { return testmetric.Sum(s.t, r.Outbox, "belay_outbox_backlog") == 0 })
 	return s.settle(r)
 }
 

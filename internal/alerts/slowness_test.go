@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
@@ -48,7 +49,7 @@ func slowness(t *testing.T, s *stage) account {
 		s.link.become(refusing)
 		away = append(away, s.intercept(g, fmt.Sprintf("away-%d", n), calls)...)
 		s.link.become(sound)
-		testwait.Until(t, "the connection is back", func() bool { return counter(t, r.link, "belay_rabbitmq_connected") == 1 })
+		testwait.Until(t, "the connection is back", func() bool { return testmetric.Sum(t, r.link, "belay_rabbitmq_connected") == 1 })
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -118,9 +118,9 @@ func (r *reporter) end(limit time.Duration) (drained bool) {
 		}
 		r.s.mu.Lock()
 		defer r.s.mu.Unlock()
-		r.s.rows += int(counter(r.s.t, r.Outbox, "belay_outbox_stored_total"))
-		r.s.published += int(counter(r.s.t, r.Outbox, "belay_outbox_published_total") + counter(r.s.t, r.Outbox, "belay_outbox_direct_total"))
-		if n := counter(r.s.t, r.Outbox, "belay_outbox_lost_total"); n != 0 {
+		r.s.rows += int(testmetric.Sum(r.s.t, r.Outbox, "belay_outbox_stored_total"))
+		r.s.published += int(testmetric.Sum(r.s.t, r.Outbox, "belay_outbox_published_total") + testmetric.Sum(r.s.t, r.Outbox, "belay_outbox_direct_total"))
+		if n := testmetric.Sum(r.s.t, r.Outbox, "belay_outbox_lost_total"); n != 0 {
 			r.s.t.Errorf("the outbox counts %v events as lost", n)
 		}
 	})
@@ -218,46 +218,6 @@ func (s *stage) settle(reporters ...*reporter) account {
 	}
 	a.stored, a.published, a.received = s.rows, s.published, s.ledger.received(s.t)
 	return a
-}
-
-// counter returns the sum of a metric over its labels.
-func counter(t *testing.T, c prometheus.Collector, name string) (sum float64) {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(c)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == name {
-			for _, m := range family.GetMetric() {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
-}
-
-// results returns how often Publish ended so.
-func results(t *testing.T, p *rabbitmq.Publisher, result string) (n float64) {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(p)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == "result" && l.GetValue() == result {
-					n += m.GetCounter().GetValue()
-				}
-			}
-		}
-	}
-	return n
 }
 
 // An account is what became of the events of one fault.

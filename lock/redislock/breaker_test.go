@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -48,12 +49,12 @@ func TestNodeIsNotAnswering(t *testing.T) {
 	if _, err := e.Inspect(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error of a question is %v, want it to contain %q", err, want)
 	}
-	if open := metric(t, e, "belay_redis_breaker_open"); open != 1 {
+	if open := testmetric.Sum(t, e, "belay_redis_breaker_open"); open != 1 {
 		t.Errorf("belay_redis_breaker_open is %v, want 1", open)
 	}
 	back.Store(true)
 	testwait.Until(t, "the node is asked again", func() bool { return try() == nil })
-	if open := metric(t, e, "belay_redis_breaker_open"); open != 0 {
+	if open := testmetric.Sum(t, e, "belay_redis_breaker_open"); open != 0 {
 		t.Errorf("belay_redis_breaker_open is %v, want 0", open)
 	}
 }

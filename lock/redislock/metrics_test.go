@@ -3,49 +3,10 @@ package redislock_test
 import (
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
-
-// metric returns the value of a metric that has the labels, given as name,
-// value, name, value.
-func metric(tb testing.TB, e *redislock.Engine, name string, labels ...string) float64 {
-	tb.Helper()
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(e)
-	families, err := r.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			if hasLabels(m, labels) {
-				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	tb.Errorf("there is no %s%v", name, labels)
-	return 0
-}
-
-func hasLabels(m *dto.Metric, labels []string) bool {
-	values := make(map[string]string)
-	for _, pair := range m.GetLabel() {
-		values[pair.GetName()] = pair.GetValue()
-	}
-	for i := 0; i < len(labels); i += 2 {
-		if values[labels[i]] != labels[i+1] {
-			return false
-		}
-	}
-	return true
-}
 
 func TestMetrics(t *testing.T) {
 	e, server := single(t, redislock.WithName("locks"))
@@ -68,12 +29,12 @@ func TestMetrics(t *testing.T) {
 		{"release", "not_held", 1}, {"release", "error", 1}, {"inspect", "ok", 0},
 	} {
 		labels := []string{"name", "locks", "command", want.command, "result", want.result}
-		if n := metric(t, e, "belay_redis_requests_total", labels...); n != want.n {
+		if n := testmetric.Sum(t, e, "belay_redis_requests_total", labels...); n != want.n {
 			t.Errorf("%v: %v, want %v", labels, n, want.n)
 		}
 	}
 	for _, name := range []string{"belay_redis_watched", "belay_redis_subscription_connections"} {
-		if n := metric(t, e, name); n != 1 {
+		if n := testmetric.Sum(t, e, name); n != 1 {
 			t.Errorf("%s is %v, want 1", name, n)
 		}
 	}

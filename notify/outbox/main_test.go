@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"gorm.io/driver/mysql"
 	"gorm.io/driver/sqlite"
@@ -200,23 +199,6 @@ func benchmarkDB(b *testing.B) *gorm.DB {
 		b.Fatal(err)
 	}
 	return db
-}
-
-func counterOf(tb testing.TB, o *outbox.Outbox, name string) float64 {
-	tb.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(o)
-	families, err := registry.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	tb.Fatalf("no metric %s", name)
-	return 0
 }
 
 func rows(t *testing.T, db *gorm.DB) (n int) {

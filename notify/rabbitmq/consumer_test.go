@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -25,8 +26,8 @@ func TestRoundTrip(t *testing.T) {
 	for n := range 5 {
 		publish(t, p, n)
 	}
-	testwait.Until(t, "all events are stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 5 })
-	if !c.Connected() || c.Err() != nil || value(t, c, "belay_consumer_connected") != 1 {
+	testwait.Until(t, "all events are stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 5 })
+	if !c.Connected() || c.Err() != nil || testmetric.Sum(t, c, "belay_consumer_connected") != 1 {
 		t.Errorf("not connected: %v", c.Err())
 	}
 	if err := c.Run(t.Context(), s.handle); !errors.Is(err, rabbitmq.ErrRunning) {
@@ -41,7 +42,7 @@ func TestRoundTrip(t *testing.T) {
 	if n := depth(t, broker, rabbitmq.Queue); n != 0 {
 		t.Errorf("%d messages are left", n)
 	}
-	if c.Connected() || value(t, c, "belay_consumer_connected") != 0 {
+	if c.Connected() || testmetric.Sum(t, c, "belay_consumer_connected") != 0 {
 		t.Error("connected after the end of Run")
 	}
 }
@@ -68,7 +69,7 @@ func TestWhatIsNoEventGoesToTheDeadLetters(t *testing.T) {
 	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
 	testwait.Until(t, "the event behind is stored", func() bool { return s.has(1) })
 	testwait.Until(t, "the dead letters are there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == len(bodies) })
-	if n := value(t, c, "belay_consumer_dead_lettered_total"); n != float64(len(bodies)) {
+	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != float64(len(bodies)) {
 		t.Errorf("dead_lettered_total = %v, want %d", n, len(bodies))
 	}
 	onChannel(t, broker, func(ch *amqp.Channel) {
@@ -117,14 +118,14 @@ func TestFailingHandlerIsCalledAgain(t *testing.T) {
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
 	publish(t, p, 1)
 	publish(t, p, 2)
-	testwait.Until(t, "both events are stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 2 })
+	testwait.Until(t, "both events are stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 2 })
 	stop()
 	for name, want := range map[string]float64{
 		"belay_consumer_received_total":         2,
 		"belay_consumer_handler_failures_total": 6,
 		"belay_consumer_dead_lettered_total":    0,
 	} {
-		if got := value(t, c, name); got != want {
+		if got := testmetric.Sum(t, c, name); got != want {
 			t.Errorf("%s = %v, want %v", name, got, want)
 		}
 	}
@@ -152,7 +153,7 @@ func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
 		return s.handle(ctx, ev, raw)
 	})
 	testwait.Until(t, "the event came again", func() bool { return s.times(1) >= 2 })
-	testwait.Until(t, "the event is acknowledged", func() bool { return value(t, c, "belay_consumer_stored_total") == 1 })
+	testwait.Until(t, "the event is acknowledged", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
 	stop()
 	if n := depth(t, broker, rabbitmq.Queue); n != 0 {
 		t.Errorf("%d messages are left", n)
@@ -200,7 +201,7 @@ func TestLinkBreaksWhileTheStoreIsDown(t *testing.T) {
 		return nil
 	}
 	c, _ := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
-	testwait.Until(t, "the event is stored", func() bool { return value(t, c, "belay_consumer_stored_total") == 1 })
+	testwait.Until(t, "the event is stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
 }
 
 // Publisher and consumer share a network that breaks again and again: every

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"go.uber.org/goleak"
 
@@ -141,26 +140,4 @@ func declare(t *testing.T, url string) {
 	if err := rabbitmq.Declare(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// value returns the sum of a metric over its labels.
-func value(t *testing.T, c prometheus.Collector, name string) (sum float64) {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(c)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-		return sum
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
 }

@@ -10,6 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -77,12 +78,12 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	testwait.Until(t, "the breaker is open", func() bool {
 		return errors.Is(p.Publish(t.Context(), event(1)), rabbitmq.ErrOpen)
 	})
-	if value(t, p, "belay_rabbitmq_breaker_state") == 0 {
+	if testmetric.Sum(t, p, "belay_rabbitmq_breaker_state") == 0 {
 		t.Error("the metric says that it is closed")
 	}
 	net.heal(t)
 	publish(t, p, 1)
-	if value(t, p, "belay_rabbitmq_breaker_state") != 0 {
+	if testmetric.Sum(t, p, "belay_rabbitmq_breaker_state") != 0 {
 		t.Error("still open")
 	}
 	if n := depth(t, broker, rabbitmq.Queue); n != 1 {
@@ -156,7 +157,7 @@ func TestHeartbeats(t *testing.T) {
 		defer mu.Unlock()
 		return s.has(1) && len(heard) == 1 && heard[0] == beat
 	})
-	if n := value(t, c, "belay_consumer_heartbeats_total"); n != 1 {
+	if n := testmetric.Sum(t, c, "belay_consumer_heartbeats_total"); n != 1 {
 		t.Errorf("heartbeats_total = %v, want 1", n)
 	}
 }

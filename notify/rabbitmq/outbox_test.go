@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 	_ "modernc.org/sqlite"
 
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/outbox"
@@ -33,7 +34,7 @@ func TestOutboxToStore(t *testing.T) {
 		}
 	}
 	net.heal(t)
-	testwait.Until(t, "an event is unroutable", func() bool { return value(t, p, "belay_rabbitmq_connections_total") > 0 })
+	testwait.Until(t, "an event is unroutable", func() bool { return testmetric.Sum(t, p, "belay_rabbitmq_connections_total") > 0 })
 
 	var s store
 	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
@@ -41,7 +42,7 @@ func TestOutboxToStore(t *testing.T) {
 	if err := o.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := value(t, o, "belay_outbox_backlog"); n != 0 {
+	if n := testmetric.Sum(t, o, "belay_outbox_backlog"); n != 0 {
 		t.Errorf("%v events are left in the outbox", n)
 	}
 	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2, 3, 4) })

@@ -12,6 +12,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -48,7 +49,7 @@ func TestPublishedMessage(t *testing.T) {
 			t.Errorf("properties: %+v", got)
 		}
 	})
-	if n := value(t, p, "belay_rabbitmq_connected"); n != 1 {
+	if n := testmetric.Sum(t, p, "belay_rabbitmq_connected"); n != 1 {
 		t.Errorf("connected = %v, want 1", n)
 	}
 }
