@@ -1,19 +1,14 @@
 package outbox_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/prometheus/client_golang/prometheus"
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
@@ -137,110 +132,6 @@ func TestCharacterSetDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestWithoutTableEventsGoStraightToTheRelay(t *testing.T) {
-	onEach(t, func(t *testing.T, db *gorm.DB) {
-		drop(t, db)
-		var relay recorder
-		o := open(t, db, outbox.Config{Relay: &relay})
-		publish(t, o, 1)
-		if got := relay.took(1); got[0] != 1 {
-			t.Errorf("taken %d times, want once", got[0])
-		}
-		metrics(t, o, `
-			belay_outbox_direct_total{name="outbox"} 1
-			belay_outbox_lost_total{name="outbox"} 0
-			belay_outbox_stored_total{name="outbox"} 0`)
-	})
-}
-
-func drop(t *testing.T, db *gorm.DB) {
-	t.Helper()
-	if err := db.Exec("DROP TABLE belay_outbox").Error; err != nil {
-		t.Fatal(err)
-	}
-}
-
-// The table is locked by somebody else, so that the insert hangs until its
-// share of the limit is over; what is left is enough to publish.
-func TestHangingTableLeavesTimeToPublishDirectly(t *testing.T) {
-	onEach(t, func(t *testing.T, db *gorm.DB) {
-		pool, err := db.DB()
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocker, err := pool.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer blocker.Close()
-		lock, unlock := "LOCK TABLES belay_outbox WRITE", "UNLOCK TABLES"
-		switch db.Name() {
-		case "sqlite":
-			lock, unlock = "BEGIN IMMEDIATE", "ROLLBACK"
-		case "postgres":
-			lock, unlock = "BEGIN; LOCK TABLE belay_outbox", "ROLLBACK"
-		}
-		if _, err := blocker.ExecContext(t.Context(), lock); err != nil {
-			t.Fatal(err)
-		}
-		var relay recorder
-		o := open(t, db, outbox.Config{Relay: &relay, WriteTimeout: 600 * time.Millisecond})
-		publish(t, o, 1)
-		if got := relay.took(1); got[0] != 1 {
-			t.Errorf("taken %d times, want once", got[0])
-		}
-		if _, err := blocker.ExecContext(context.WithoutCancel(t.Context()), unlock); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestEventThatWouldBeLostIsLoggedWhole(t *testing.T) {
-	onEach(t, func(t *testing.T, db *gorm.DB) {
-		drop(t, db)
-		for name, relay := range map[string]notify.Publisher{
-			"no relay":     nil,
-			"broken relay": notify.PublisherFunc(func(context.Context, notify.Event) error { return errDown }),
-		} {
-			t.Run(name, func(t *testing.T) {
-				var log syncBuffer
-				o := open(t, db, outbox.Config{Relay: relay, Logger: slog.New(slog.NewJSONHandler(&log, nil)), Name: "shop"})
-				err := o.Publish(t.Context(), event(7))
-				if err == nil || !strings.Contains(err.Error(), "belay_outbox") {
-					t.Errorf("err = %v, want one that names the table", err)
-				}
-				if relay != nil && !errors.Is(err, errDown) {
-					t.Errorf("err = %v, want %v as well", err, errDown)
-				}
-				for _, want := range []string{`"level":"ERROR"`, event(7).ID, "order:中国 🧗", `"verdict":"overlap"`} {
-					if !strings.Contains(log.String(), want) {
-						t.Errorf("the log lacks %s: %s", want, log.String())
-					}
-				}
-				metrics(t, o, `
-					belay_outbox_direct_total{name="shop"} 0
-					belay_outbox_lost_total{name="shop"} 1`)
-			})
-		}
-	})
-}
-
-func TestInvalidEventIsRefusedAndLogged(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
-	var log syncBuffer
-	var relay recorder
-	relay.failWith(func(ev notify.Event) error { return ev.Validate() })
-	o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	bad := event(1)
-	bad.Count = 0
-	if err := o.Publish(t.Context(), bad); !errors.Is(err, notify.ErrInvalidEvent) {
-		t.Errorf("err = %v, want ErrInvalidEvent", err)
-	}
-	if !strings.Contains(log.String(), bad.ID) {
-		t.Errorf("the log lacks the event: %s", log.String())
-	}
-}
-
 func TestNewRefuses(t *testing.T) {
 	db := migrated(t, openSQLite(t, &gorm.Config{}))
 	tx := db.Begin()
@@ -297,101 +188,4 @@ func TestPing(t *testing.T) {
 			t.Error("no error without the table")
 		}
 	})
-}
-
-func TestAgeOfTheOldestEvent(t *testing.T) {
-	onEach(t, func(t *testing.T, db *gorm.DB) {
-		o := open(t, db, outbox.Config{})
-		publish(t, o, 1, 2)
-		registry := prometheus.NewPedanticRegistry()
-		registry.MustRegister(o)
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range families {
-			if family.GetName() == "belay_outbox_oldest_event_timestamp_seconds" {
-				at := family.GetMetric()[0].GetGauge().GetValue()
-				if age := time.Since(time.UnixMilli(int64(at * 1000))); age < -time.Minute || age > time.Minute {
-					t.Errorf("the event is %v old, want about none", age)
-				}
-				return
-			}
-		}
-		t.Error("no such metric")
-	})
-}
-
-func TestMetricsOfSeveralOutboxes(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
-	registry := prometheus.NewPedanticRegistry()
-	for _, name := range []string{"a", "b"} {
-		registry.MustRegister(open(t, db, outbox.Config{Name: name}))
-	}
-	if n := gather(t, registry)["belay_outbox_backlog"]; n != 2 {
-		t.Errorf("%d outboxes tell their backlog, want 2", n)
-	}
-	if n := gather(t, registry)["belay_outbox_oldest_event_timestamp_seconds"]; n != 0 {
-		t.Errorf("%d outboxes tell of an oldest event, but there is none", n)
-	}
-	drop(t, db)
-	found := gather(t, registry)
-	if found["belay_outbox_backlog"] != 0 || found["belay_outbox_lost_total"] != 2 {
-		t.Errorf("without the table: %v; want the counters alone", found)
-	}
-}
-
-// gather counts the metrics of each name.
-func gather(t *testing.T, registry *prometheus.Registry) map[string]int {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]int{}
-	for _, family := range families {
-		counts[family.GetName()] = len(family.GetMetric())
-	}
-	return counts
-}
-
-// metrics expects each line of want among the metrics of o.
-func metrics(t *testing.T, o *outbox.Outbox, want string) {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(o)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]bool{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			value := m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			got[fmt.Sprintf("%s{name=%q} %v", family.GetName(), m.GetLabel()[0].GetValue(), value)] = true
-		}
-	}
-	for line := range strings.Lines(strings.TrimSpace(want)) {
-		if line = strings.TrimSpace(line); !got[line] {
-			t.Errorf("no metric %s among %v", line, got)
-		}
-	}
-}
-
-// A syncBuffer is a buffer for a logger that several goroutines use.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // A proxy stands between a client and the broker and makes the faults of a
@@ -213,4 +216,16 @@ func (p *proxy) connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted
+}
+
+// newProxied returns a publisher that has reached its broker through a proxy,
+// with event 1, and the broker's URL past it.
+func newProxied(t *testing.T, cfg rabbitmq.PublisherConfig) (p *rabbitmq.Publisher, net *proxy, broker string) {
+	t.Helper()
+	broker = teststack.AMQP(t)
+	declare(t, broker)
+	net, through := newProxy(t, broker)
+	p = newPublisher(t, through, cfg)
+	publish(t, p, 1)
+	return p, net, broker
 }

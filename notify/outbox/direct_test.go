@@ -1,0 +1,139 @@
+package outbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/outbox"
+)
+
+func TestWithoutTableEventsGoStraightToTheRelay(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		drop(t, db)
+		var relay recorder
+		o := open(t, db, outbox.Config{Relay: &relay})
+		publish(t, o, 1)
+		if got := relay.took(1); got[0] != 1 {
+			t.Errorf("taken %d times, want once", got[0])
+		}
+		metrics(t, o, `
+			belay_outbox_direct_total{name="outbox"} 1
+			belay_outbox_lost_total{name="outbox"} 0
+			belay_outbox_stored_total{name="outbox"} 0`)
+	})
+}
+
+func drop(t *testing.T, db *gorm.DB) {
+	t.Helper()
+	if err := db.Exec("DROP TABLE belay_outbox").Error; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The table is locked by somebody else, so that the insert hangs until its
+// share of the limit is over; what is left is enough to publish.
+func TestHangingTableLeavesTimeToPublishDirectly(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		pool, err := db.DB()
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocker, err := pool.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer blocker.Close()
+		lock, unlock := "LOCK TABLES belay_outbox WRITE", "UNLOCK TABLES"
+		switch db.Name() {
+		case "sqlite":
+			lock, unlock = "BEGIN IMMEDIATE", "ROLLBACK"
+		case "postgres":
+			lock, unlock = "BEGIN; LOCK TABLE belay_outbox", "ROLLBACK"
+		}
+		if _, err := blocker.ExecContext(t.Context(), lock); err != nil {
+			t.Fatal(err)
+		}
+		var relay recorder
+		o := open(t, db, outbox.Config{Relay: &relay, WriteTimeout: 600 * time.Millisecond})
+		publish(t, o, 1)
+		if got := relay.took(1); got[0] != 1 {
+			t.Errorf("taken %d times, want once", got[0])
+		}
+		if _, err := blocker.ExecContext(context.WithoutCancel(t.Context()), unlock); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestEventThatWouldBeLostIsLoggedWhole(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		drop(t, db)
+		for name, relay := range map[string]notify.Publisher{
+			"no relay":     nil,
+			"broken relay": notify.PublisherFunc(func(context.Context, notify.Event) error { return errDown }),
+		} {
+			t.Run(name, func(t *testing.T) {
+				var log syncBuffer
+				o := open(t, db, outbox.Config{Relay: relay, Logger: slog.New(slog.NewJSONHandler(&log, nil)), Name: "shop"})
+				err := o.Publish(t.Context(), event(7))
+				if err == nil || !strings.Contains(err.Error(), "belay_outbox") {
+					t.Errorf("err = %v, want one that names the table", err)
+				}
+				if relay != nil && !errors.Is(err, errDown) {
+					t.Errorf("err = %v, want %v as well", err, errDown)
+				}
+				for _, want := range []string{`"level":"ERROR"`, event(7).ID, "order:中国 🧗", `"verdict":"overlap"`} {
+					if !strings.Contains(log.String(), want) {
+						t.Errorf("the log lacks %s: %s", want, log.String())
+					}
+				}
+				metrics(t, o, `
+					belay_outbox_direct_total{name="shop"} 0
+					belay_outbox_lost_total{name="shop"} 1`)
+			})
+		}
+	})
+}
+
+func TestInvalidEventIsRefusedAndLogged(t *testing.T) {
+	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	var log syncBuffer
+	var relay recorder
+	relay.failWith(func(ev notify.Event) error { return ev.Validate() })
+	o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	bad := event(1)
+	bad.Count = 0
+	if err := o.Publish(t.Context(), bad); !errors.Is(err, notify.ErrInvalidEvent) {
+		t.Errorf("err = %v, want ErrInvalidEvent", err)
+	}
+	if !strings.Contains(log.String(), bad.ID) {
+		t.Errorf("the log lacks the event: %s", log.String())
+	}
+}
+
+// A syncBuffer is a buffer for a logger that several goroutines use.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

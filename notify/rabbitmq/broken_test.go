@@ -1,0 +1,162 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+func TestRefusedConnection(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	net, through := newProxy(t, broker)
+	net.refuse()
+	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+	err := p.Publish(t.Context(), event(1))
+	if err == nil || !strings.Contains(err.Error(), net.addr) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("err = %v, want one that names %s and the reason", err, net.addr)
+	}
+	withoutPassword(t, through, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := p.Ping(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("ping: err = %v, want DeadlineExceeded with the reason", err)
+	}
+	net.heal(t)
+	if err := p.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Publish(t.Context(), event(1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withoutPassword expects that an error does not give away the broker's
+// password.
+func withoutPassword(t *testing.T, broker string, err error) {
+	t.Helper()
+	u, parseErr := url.Parse(broker)
+	if parseErr != nil {
+		t.Fatal("the broker's URL is none")
+	}
+	if password, ok := u.User.Password(); ok && err != nil && strings.Contains(err.Error(), password) {
+		t.Error("the error holds the password")
+	}
+}
+
+func TestWrongPassword(t *testing.T) {
+	t.Parallel()
+	broker, err := url.Parse(teststack.AMQP(t))
+	if err != nil {
+		t.Fatal("the broker's URL is none")
+	}
+	broker.User = url.UserPassword(broker.User.Username(), "s3cr3t%wrong")
+	p := newPublisher(t, broker.String(), rabbitmq.PublisherConfig{})
+	err = p.Publish(t.Context(), event(1))
+	if err == nil || !strings.Contains(err.Error(), "403") {
+		t.Errorf("err = %v, want the broker's 403", err)
+	}
+	if strings.Contains(err.Error(), "s3cr3t") {
+		t.Error("the error holds the password")
+	}
+}
+
+func TestSilentEndpoint(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	net, through := newProxy(t, broker)
+	net.beSilent()
+	p := newPublisher(t, through, rabbitmq.PublisherConfig{DialTimeout: time.Hour, Timeout: time.Hour})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := p.Publish(ctx, event(1)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("publish: err = %v, want DeadlineExceeded", err)
+	}
+	if err := p.Ping(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("ping: err = %v, want DeadlineExceeded", err)
+	}
+	if err := rabbitmq.Declare(ctx, through); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("declare: err = %v, want DeadlineExceeded", err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Errorf("close: %v", err)
+	}
+
+	impatient := newPublisher(t, through, rabbitmq.PublisherConfig{DialTimeout: 50 * time.Millisecond})
+	if err := impatient.Publish(t.Context(), event(1)); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
+		t.Errorf("err = %v, want one that names the limit", err)
+	}
+}
+
+// The link stays open, but nothing comes through any more: the confirm is
+// missing, the session is given up, and the next one is sound.
+func TestHalfOpenLink(t *testing.T) {
+	t.Parallel()
+	p, net, _ := newProxied(t, rabbitmq.PublisherConfig{Timeout: 200 * time.Millisecond})
+	release := net.hold()
+	defer release()
+	if err := p.Publish(t.Context(), event(2)); err == nil {
+		t.Error("published without a confirm")
+	}
+	publish(t, p, 2)
+	if n := net.connections(); n < 2 {
+		t.Errorf("%d connections, want a second one", n)
+	}
+}
+
+// The frames of connection.blocked and connection.unblocked.
+var (
+	blockedFrame   = []byte("\x01\x00\x00\x00\x00\x00\x0f\x00\x0a\x00\x3c\x0alow memory\xce")
+	unblockedFrame = []byte("\x01\x00\x00\x00\x00\x00\x04\x00\x0a\x00\x3d\xce")
+)
+
+func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
+	p, net, broker := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
+
+	// The broker says so while a confirm is awaited.
+	release := net.hold()
+	result := make(chan error, 1)
+	go func() { result <- p.Publish(t.Context(), event(2)) }()
+	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbitmq.Queue) == 2 })
+	net.inject(blockedFrame)
+	if err := <-result; !errors.Is(err, rabbitmq.ErrBlocked) || !strings.Contains(err.Error(), "low memory") {
+		t.Errorf("err = %v, want ErrBlocked with the reason", err)
+	}
+	release()
+	if err := p.Publish(t.Context(), event(3)); !errors.Is(err, rabbitmq.ErrBlocked) {
+		t.Errorf("err = %v, want ErrBlocked", err)
+	}
+	net.inject(unblockedFrame)
+	publish(t, p, 2)
+	if n := net.connections(); n != 1 {
+		t.Errorf("%d connections, want 1", n)
+	}
+	if n := depth(t, broker, rabbitmq.Queue); n != 3 {
+		t.Errorf("%d messages in the queue, want events 1, 2 and 2", n)
+	}
+}
+
+// The same, but nobody closes: the write fails at its deadline, and the next
+// session is sound.
+func TestHangingWriteFails(t *testing.T) {
+	t.Parallel()
+	p, net, _ := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
+	release := net.deafen()
+	defer release()
+	large := event(2)
+	large.Key = strings.Repeat("k", 24<<20)
+	if err := p.Publish(t.Context(), large); err == nil {
+		t.Error("published")
+	}
+	if n := net.hungUp.Load(); n != 0 {
+		t.Error("the broker had to end the link")
+	}
+	publish(t, p, 3)
+}

@@ -1,0 +1,158 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/belaygo/belay/internal/testmetric"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+// The store is down for a while: the event waits, is not redelivered, and is
+// acknowledged once it is stored.
+func TestFailingHandlerIsCalledAgain(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	var s store
+	s.fail = func(ev notify.Event) error {
+		if s.given[ev.Key] <= 3 {
+			return errors.New("the store is down")
+		}
+		return nil
+	}
+	c, stop := consume(t, broker, rabbitmq.ConsumerConfig{Prefetch: 1}, s.handle)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	publish(t, p, 1)
+	publish(t, p, 2)
+	testwait.Until(t, "both events are stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 2 })
+	stop()
+	for name, want := range map[string]float64{
+		"belay_consumer_received_total":         2,
+		"belay_consumer_handler_failures_total": 6,
+		"belay_consumer_dead_lettered_total":    0,
+	} {
+		if got := testmetric.Sum(t, c, name); got != want {
+			t.Errorf("%s = %v, want %v", name, got, want)
+		}
+	}
+	for _, queue := range []string{rabbitmq.Queue, rabbitmq.DeadQueue} {
+		if n := depth(t, broker, queue); n != 0 {
+			t.Errorf("%d messages are left in %s", n, queue)
+		}
+	}
+}
+
+// The link breaks after the event was stored and before it was acknowledged, as
+// when the monitor is killed: the event comes again.
+func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	net, through := newProxy(t, broker)
+	var s store
+	var broken atomic.Bool
+	c, stop := consume(t, through, rabbitmq.ConsumerConfig{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
+		if broken.CompareAndSwap(false, true) {
+			net.cut()
+			testwait.Until(t, "the broker has the message back", func() bool { return depth(t, broker, rabbitmq.Queue) == 1 })
+		}
+		return s.handle(ctx, ev, raw)
+	})
+	testwait.Until(t, "the event came again", func() bool { return s.times(1) >= 2 })
+	testwait.Until(t, "the event is acknowledged", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
+	stop()
+	if n := depth(t, broker, rabbitmq.Queue); n != 0 {
+		t.Errorf("%d messages are left", n)
+	}
+}
+
+// An acknowledgement that comes after the link broke must not hit another
+// message, although the next session counts its messages from one again.
+func TestLateAcknowledgementHitsNothing(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	for n := range 3 {
+		publish(t, p, n)
+	}
+	net, through := newProxy(t, broker)
+	var s store
+	var broken atomic.Bool
+	_, stop := consume(t, through, rabbitmq.ConsumerConfig{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
+		if ev.ID == event(1).ID && broken.CompareAndSwap(false, true) {
+			net.cut()
+			return nil // "stored", too late to be acknowledged
+		}
+		return s.handle(ctx, ev, raw)
+	})
+	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
+	stop()
+	if n := depth(t, broker, rabbitmq.Queue); n > 1 {
+		t.Errorf("%d messages are left, want at most the last", n)
+	}
+}
+
+func TestLinkBreaksWhileTheStoreIsDown(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	net, through := newProxy(t, broker)
+	var s store
+	s.fail = func(ev notify.Event) error {
+		if s.given[ev.Key] == 1 {
+			net.cut()
+			return errors.New("the store is down")
+		}
+		return nil
+	}
+	c, _ := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
+	testwait.Until(t, "the event is stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
+}
+
+// Publisher and consumer share a network that breaks again and again: every
+// event that was confirmed is stored.
+func TestNothingIsLostOnABreakingNetwork(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	net, through := newProxy(t, broker)
+	var s store
+	consume(t, through, rabbitmq.ConsumerConfig{Prefetch: 5}, s.handle)
+	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+
+	const n = 60
+	var publishers sync.WaitGroup
+	var published atomic.Int32
+	for worker := range 3 {
+		publishers.Go(func() {
+			for i := worker; i < n; i += 3 {
+				for p.Publish(t.Context(), event(i)) != nil && t.Context().Err() == nil {
+				}
+				published.Add(1)
+			}
+		})
+	}
+	testwait.Until(t, "some are published", func() bool { return published.Load() >= 10 })
+	net.cut()
+	testwait.Until(t, "more are published", func() bool { return published.Load() >= 25 })
+	net.refuse()
+	net.heal(t)
+	testwait.Until(t, "still more are published", func() bool { return published.Load() >= 40 })
+	net.cut()
+	publishers.Wait()
+	testwait.Until(t, "all are stored", func() bool {
+		for i := range n {
+			if !s.has(i) {
+				return false
+			}
+		}
+		return true
+	})
+}
