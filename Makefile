@@ -30,10 +30,11 @@ test-compose: ## docker-compose.yml: does it load, is it as scripts/stack; needs
 	@go -C deploy/check test -count=1 ./... # what it reads is outside of its module
 
 .PHONY: cover
-cover: ## all tests, and how much of the code they reach, in cover.out
+cover: ## all tests, and how much of each package they reach; cover.out for go tool cover
 	@scripts/test -timeout 30m -covermode=atomic -coverprofile=cover.out \
-		-coverpkg=./guard/...,./lock/...,./dbguard/...,./notify/...,./internal/monitor/...,./cmd/... ./...
-	@go tool cover -func=cover.out | tail -1
+		-coverpkg=./guard/...,./lock/...,./dbguard/...,./notify/...,./internal/monitor/...,./cmd/... ./... \
+		| sed -u '/no test files/d; s/\tcoverage: .*//'
+	@awk -f scripts/lib/cover.awk cover.out
 
 .PHONY: test-mysql
 test-mysql: ## the second layer and the outbox on a real MySQL, from Debian sid
