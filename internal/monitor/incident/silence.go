@@ -43,9 +43,6 @@ const (
 	ByIncident Field = "incident" // its ID
 )
 
-// Fields are all fields.
-var Fields = []Field{ByService, ByCause, ByCluster, ByShard, ByNode, BySeverity, ByIncident}
-
 const (
 	maxMatchers = 16
 	maxValue    = 512 // bytes

@@ -119,11 +119,6 @@ func (s *Store) Ungrouped(ctx context.Context, limit int) ([]Received, error) {
 	return s.events(ctx, ` WHERE incident_id IS NULL ORDER BY seq LIMIT ?`, min(max(limit, 0), MaxRows))
 }
 
-// Grouped returns events of an incident after the event seq, the oldest first.
-func (s *Store) Grouped(ctx context.Context, id string, after int64, limit int) ([]Received, error) {
-	return s.events(ctx, ` WHERE incident_id = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, min(max(limit, 0), MaxRows))
-}
-
 // Event returns an event and its JSON as it was received, which may have been
 // cut, or incident.ErrNotFound.
 func (s *Store) Event(ctx context.Context, id string) (Received, []byte, error) {

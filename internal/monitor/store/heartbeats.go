@@ -40,18 +40,6 @@ func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
 	return list, nil
 }
 
-// Instances returns the last heartbeat of each instance of a service, the
-// newest first.
-func (s *Store) Instances(ctx context.Context, service string) ([]incident.Heartbeat, error) {
-	list, err := collect(ctx, s.read, scanHeartbeat, `
-		SELECT service, instance, at, every, received_at FROM heartbeats
-		WHERE service = ? ORDER BY received_at DESC LIMIT ?`, service, MaxRows)
-	if err != nil {
-		return nil, fmt.Errorf("read instances: %w", err)
-	}
-	return list, nil
-}
-
 func scanHeartbeat(row scanner) (h incident.Heartbeat, err error) {
 	var at, every, received int64
 	err = row.Scan(&h.Service, &h.Instance, &at, &every, &received)

@@ -23,35 +23,7 @@ type Notification struct {
 	Error    string // empty = delivered
 }
 
-// AddNotification stores n.
-func (s *Store) AddNotification(ctx context.Context, n Notification) error {
-	_, err := s.write.ExecContext(ctx, `
-		INSERT INTO notifications (at, receiver, incident_id, reason, state, attempts, error)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		micros(n.At), text.Clip(n.Receiver, MaxText), n.Incident, text.Clip(n.Reason, MaxText), n.State, n.Attempts,
-		text.Clip(n.Error, maxSentence))
-	if err != nil {
-		return fmt.Errorf("insert notification: %w", err)
-	}
-	return nil
-}
-
 const notificationColumns = `id, at, receiver, incident_id, reason, state, attempts, error`
-
-// LastNotification returns the last notification of an incident that reached a
-// receiver, or incident.ErrNotFound.
-func (s *Store) LastNotification(ctx context.Context, incidentID, receiver string) (Notification, error) {
-	list, err := collect(ctx, s.read, scanNotification, `SELECT `+notificationColumns+`
-		FROM notifications WHERE incident_id = ? AND receiver = ? AND error = '' ORDER BY id DESC LIMIT 1`,
-		incidentID, receiver)
-	switch {
-	case err != nil:
-		return Notification{}, fmt.Errorf("read notification: %w", err)
-	case len(list) == 0:
-		return Notification{}, incident.ErrNotFound
-	}
-	return list[0], nil
-}
 
 // Notifications returns notifications of an incident (empty = of all), the
 // newest first.

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -11,19 +10,20 @@ import (
 
 func TestLogs(t *testing.T) {
 	s := temp(t)
-	for _, n := range []store.Notification{
+	apply(t, s, []incident.Incident{anIncident("a")})
+	err := s.AddNotifications(t.Context(), []store.Notification{
 		{At: caught, Receiver: "ops", Incident: "a", Reason: "firing", State: incident.New, Attempts: 1},
 		{At: caught.Add(time.Minute), Receiver: "ops", Incident: "a", Reason: "repeat", State: incident.Ongoing, Attempts: 5, Error: "refused"},
-	} {
-		if err := s.AddNotification(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if n, err := s.LastNotification(t.Context(), "a", "ops"); err != nil || n.Reason != "firing" || !n.At.Equal(caught) {
-		t.Errorf("last notification %+v, %v, want the one that was delivered", n, err)
+	told, err := s.Told(t.Context(), "ops", caught)
+	if err != nil || len(told) != 1 || told["a"].State != incident.New || !told["a"].At.Equal(caught) {
+		t.Errorf("told %+v, %v, want what was delivered last", told, err)
 	}
-	if _, err := s.LastNotification(t.Context(), "a", "other"); !errors.Is(err, incident.ErrNotFound) {
-		t.Errorf("last notification of nobody: %v", err)
+	if told, err := s.Told(t.Context(), "other", caught); err != nil || len(told) != 0 {
+		t.Errorf("told somebody else %+v, %v", told, err)
 	}
 	if all, err := s.Notifications(t.Context(), "a", 0); err != nil || len(all) != 2 || all[0].Error != "refused" {
 		t.Errorf("notifications: %+v, %v", all, err)
