@@ -25,19 +25,6 @@ func AMQPAPI(tb testing.TB) string {
 	return strings.TrimSuffix(setting(tb, "BELAY_AMQP_API"), "/")
 }
 
-// AMQP4 is [AMQP] on a RabbitMQ 4. It is an extra server: where it is not up,
-// the test is skipped.
-func AMQP4(tb testing.TB) string {
-	tb.Helper()
-	return newVirtualHost(tb, extra(tb, "BELAY_AMQP4_URL", "rabbitmq4"), AMQP4API(tb))
-}
-
-// AMQP4API is [AMQPAPI] of a RabbitMQ 4.
-func AMQP4API(tb testing.TB) string {
-	tb.Helper()
-	return strings.TrimSuffix(extra(tb, "BELAY_AMQP4_API", "rabbitmq4"), "/")
-}
-
 func newVirtualHost(tb testing.TB, address, api string) string {
 	tb.Helper()
 	broker, err := url.Parse(address)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -63,25 +62,14 @@ func TestPostgresDatabaseLivesAsLongAsItsTest(t *testing.T) {
 	}
 }
 
-func TestAMQP4(t *testing.T) {
-	conn, err := amqp.Dial(teststack.AMQP4(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if version, _ := conn.Properties["version"].(string); !strings.HasPrefix(version, "4.") {
-		t.Errorf("version is %q, want 4", version)
-	}
-}
-
 // TestWithoutExtraServer: only "all" makes them required.
 func TestWithoutExtraServer(t *testing.T) {
 	for require, says := range map[string]string{"": "--- SKIP", "1": "--- SKIP", "all": "--- FAIL"} {
 		t.Run("require="+require, func(t *testing.T) {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestAMQP4$", "-test.v")
-			cmd.Env = append(os.Environ(), "BELAY_AMQP4_URL=", "BELAY_AMQP4_API=", "BELAY_REQUIRE_STACK="+require)
+			cmd := exec.Command(os.Args[0], "-test.run=^TestExtraDatabasesAreWhatTheySay$/^mysql9$", "-test.v")
+			cmd.Env = append(os.Environ(), "BELAY_MYSQL9_DSN=", "BELAY_REQUIRE_STACK="+require)
 			out, _ := cmd.CombinedOutput()
-			for _, want := range []string{says, "scripts/stack up --rabbitmq4"} {
+			for _, want := range []string{says, "scripts/stack up --mysql"} {
 				if !strings.Contains(string(out), want) {
 					t.Errorf("output lacks %q:\n%s", want, out)
 				}

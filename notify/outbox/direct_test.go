@@ -105,7 +105,7 @@ func TestEventThatWouldBeLostIsLoggedWhole(t *testing.T) {
 }
 
 func TestInvalidEventIsRefusedAndLogged(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	var log syncBuffer
 	var relay recorder
 	relay.failWith(func(ev notify.Event) error { return ev.Validate() })

@@ -123,7 +123,7 @@ func stored(t *testing.T, db *gorm.DB) (events []notify.Event) {
 
 // The database refuses one event: the others that came with it are stored.
 func TestRefusedEventDoesNotTakeOthersWithIt(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	if err := db.Exec(`CREATE TRIGGER refuse BEFORE INSERT ON belay_outbox WHEN NEW.event_id = '` + event(7).ID + `'
 		BEGIN SELECT RAISE(ABORT, 'not this one'); END`).Error; err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestLargeEventsAreSpread(t *testing.T) {
 
 // An outage of the table must not let callers wait one after the other.
 func TestManyCallersDuringAnOutageShareTheLimit(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	pool, err := db.DB()
 	if err != nil {
 		t.Fatal(err)

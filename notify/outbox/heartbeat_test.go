@@ -62,7 +62,7 @@ func TestRelaySendsHeartbeats(t *testing.T) {
 }
 
 func TestHeartbeatsAreRare(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	var relay beating
 	o := open(t, db, outbox.Config{Relay: &relay, Service: "orders", HeartbeatInterval: time.Hour, PollInterval: time.Millisecond})
 	publish(t, o, 1, 2, 3)
@@ -74,7 +74,7 @@ func TestHeartbeatsAreRare(t *testing.T) {
 }
 
 func TestWithoutAServiceThereAreNoHeartbeats(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	var relay beating
 	o := open(t, db, outbox.Config{Relay: &relay, HeartbeatInterval: time.Millisecond})
 	publish(t, o, 1)
@@ -88,7 +88,7 @@ func TestWithoutAServiceThereAreNoHeartbeats(t *testing.T) {
 
 // Heartbeats that fail do not hold up events.
 func TestFailingHeartbeatsDoNoHarm(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	relay := beating{err: errDown}
 	o := open(t, db, outbox.Config{Relay: &relay, Service: "orders", HeartbeatInterval: time.Nanosecond})
 	publish(t, o, 1)

@@ -145,7 +145,7 @@ func TestUnreadableRowIsParked(t *testing.T) {
 // The table cannot be written after the broker has confirmed: the relay does not
 // publish the event again, it goes on trying to delete the row.
 func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	if err := db.Exec("CREATE TRIGGER keep BEFORE DELETE ON belay_outbox BEGIN SELECT RAISE(ABORT, 'read only'); END").Error; err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
 // A relay that could not give its rows back, or does not know whether it has
 // any, does not call the table drained before their lease has ended.
 func TestCloseWaitsForTheLeasesOfItsOwn(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	if err := db.Exec(`CREATE TRIGGER keep BEFORE UPDATE ON belay_outbox WHEN NEW.leased_until = 0
 		BEGIN SELECT RAISE(ABORT, 'read only'); END`).Error; err != nil {
 		t.Fatal(err)

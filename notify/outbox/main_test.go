@@ -2,7 +2,6 @@ package outbox_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -13,10 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"gorm.io/driver/mysql"
-	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 	_ "modernc.org/sqlite"
 
 	"github.com/belaygo/belay/internal/testdb"
@@ -35,50 +31,20 @@ var errDown = errors.New("the broker is down")
 
 // onEach runs test on an empty database of each kind.
 func onEach(t *testing.T, test func(t *testing.T, db *gorm.DB)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, migrated(t, openSQLite(t, &gorm.Config{}))) })
-	t.Run("mariadb", func(t *testing.T) { test(t, migrated(t, openMariaDB(t, &gorm.Config{}))) })
-	t.Run("postgres", func(t *testing.T) { test(t, migrated(t, testdb.OpenPostgres(t, teststack.Postgres(t)))) })
+	testdb.EachWithPostgres(t, func(t *testing.T, connect func(opts ...gorm.Option) *gorm.DB) {
+		test(t, migrated(t, connect()))
+	})
 }
 
-func openSQLite(t *testing.T, cfg *gorm.Config) *gorm.DB {
-	t.Helper()
-	dsn := "file:" + filepath.Join(t.TempDir(), "outbox.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
-	pool, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openGORM(t, pool, sqlite.New(sqlite.Config{Conn: pool}), cfg)
+func openSQLite(tb testing.TB) *gorm.DB {
+	tb.Helper()
+	return migrated(tb, testdb.OpenSQLite(tb, filepath.Join(tb.TempDir(), "outbox.db")))
 }
 
-func openMariaDB(t *testing.T, cfg *gorm.Config) *gorm.DB {
-	t.Helper()
-	return openMySQL(t, teststack.MySQL(t), cfg)
-}
-
-func openMySQL(t *testing.T, dsn string, cfg *gorm.Config) *gorm.DB {
-	t.Helper()
-	pool, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openGORM(t, pool, mysql.New(mysql.Config{Conn: pool}), cfg)
-}
-
-func openGORM(t *testing.T, pool *sql.DB, dialector gorm.Dialector, cfg *gorm.Config) *gorm.DB {
-	t.Helper()
-	t.Cleanup(func() { pool.Close() })
-	cfg.Logger = logger.Discard
-	db, err := gorm.Open(dialector, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return db
-}
-
-func migrated(t *testing.T, db *gorm.DB) *gorm.DB {
-	t.Helper()
-	if err := outbox.Migrate(t.Context(), db); err != nil {
-		t.Fatal(err)
+func migrated(tb testing.TB, db *gorm.DB) *gorm.DB {
+	tb.Helper()
+	if err := outbox.Migrate(tb.Context(), db); err != nil {
+		tb.Fatal(err)
 	}
 	return db
 }
@@ -180,25 +146,10 @@ func down(notify.Event) error { return errDown }
 // benchmarkDB is MariaDB where there is a stack, and else SQLite.
 func benchmarkDB(b *testing.B) *gorm.DB {
 	b.Helper()
-	dialector := sqlite.New(sqlite.Config{
-		DriverName: "sqlite", DSN: "file:" + filepath.Join(b.TempDir(), "outbox.db") + "?_pragma=busy_timeout(10000)",
-	})
-	if os.Getenv("BELAY_MYSQL_DSN") != "" {
-		dialector = mysql.Open(teststack.MySQL(b))
+	if os.Getenv("BELAY_MYSQL_DSN") == "" {
+		return openSQLite(b)
 	}
-	db, err := gorm.Open(dialector, &gorm.Config{Logger: logger.Discard})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if pool, err := db.DB(); err == nil {
-			pool.Close()
-		}
-	})
-	if err := outbox.Migrate(b.Context(), db); err != nil {
-		b.Fatal(err)
-	}
-	return db
+	return migrated(b, testdb.OpenMySQL(b, teststack.MySQL(b)))
 }
 
 func rows(t *testing.T, db *gorm.DB) (n int) {

@@ -36,7 +36,7 @@ func TestAgeOfTheOldestEvent(t *testing.T) {
 }
 
 func TestMetricsOfSeveralOutboxes(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	registry := prometheus.NewPedanticRegistry()
 	for _, name := range []string{"a", "b"} {
 		registry.MustRegister(open(t, db, outbox.Config{Name: name}))

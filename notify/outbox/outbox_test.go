@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -66,46 +67,38 @@ func TestCallersContextDoesNotMatter(t *testing.T) {
 }
 
 func TestGORMSettingsDoNotMatter(t *testing.T) {
-	cfg := func() *gorm.Config {
-		return &gorm.Config{
+	refuse := func(tx *gorm.DB) { _ = tx.AddError(errors.New("a plugin refuses")) }
+	testdb.Each(t, func(t *testing.T, connect func(opts ...gorm.Option) *gorm.DB) {
+		db := connect(&gorm.Config{
 			PrepareStmt:            true,
 			TranslateError:         true,
 			SkipDefaultTransaction: true,
 			NamingStrategy:         schema.NamingStrategy{TablePrefix: "odd_", SingularTable: true},
-		}
-	}
-	refuse := func(tx *gorm.DB) { _ = tx.AddError(errors.New("a plugin refuses")) }
-	for name, db := range map[string]func(t *testing.T) *gorm.DB{
-		"sqlite":  func(t *testing.T) *gorm.DB { return openSQLite(t, cfg()) },
-		"mariadb": func(t *testing.T) *gorm.DB { return openMariaDB(t, cfg()) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			db := db(t)
-			callback := db.Callback()
-			for _, err := range []error{
-				callback.Raw().Before("*").Register("test:raw", refuse),
-				callback.Row().Before("*").Register("test:row", refuse),
-				callback.Query().Before("*").Register("test:query", refuse),
-				callback.Create().Before("*").Register("test:create", refuse),
-				callback.Delete().Before("*").Register("test:delete", refuse),
-			} {
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			db.DryRun = true
-			migrated(t, db)
-			var relay recorder
-			o := open(t, db.Where("1 = 0").Limit(0), outbox.Config{Relay: &relay})
-			publish(t, o, 1, 2)
-			if err := o.Close(t.Context()); err != nil {
+		})
+		callback := db.Callback()
+		for _, err := range []error{
+			callback.Raw().Before("*").Register("test:raw", refuse),
+			callback.Row().Before("*").Register("test:row", refuse),
+			callback.Query().Before("*").Register("test:query", refuse),
+			callback.Create().Before("*").Register("test:create", refuse),
+			callback.Delete().Before("*").Register("test:delete", refuse),
+		} {
+			if err != nil {
 				t.Fatal(err)
 			}
-			if !relay.tookAll(1, 2) {
-				t.Errorf("relayed %v", relay.took(1, 2))
-			}
-		})
-	}
+		}
+		db.DryRun = true
+		migrated(t, db)
+		var relay recorder
+		o := open(t, db.Where("1 = 0").Limit(0), outbox.Config{Relay: &relay})
+		publish(t, o, 1, 2)
+		if err := o.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !relay.tookAll(1, 2) {
+			t.Errorf("relayed %v", relay.took(1, 2))
+		}
+	})
 }
 
 func TestCharacterSetDoesNotMatter(t *testing.T) {
@@ -118,7 +111,7 @@ func TestCharacterSetDoesNotMatter(t *testing.T) {
 			if err := dsn.Apply(mysql.Charset(charset, "")); err != nil {
 				t.Fatal(err)
 			}
-			db := migrated(t, openMySQL(t, dsn.FormatDSN(), &gorm.Config{}))
+			db := migrated(t, testdb.OpenMySQL(t, dsn.FormatDSN()))
 			var relay recorder
 			o := open(t, db, outbox.Config{Relay: &relay})
 			publish(t, o, 1)
@@ -133,7 +126,7 @@ func TestCharacterSetDoesNotMatter(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	db := migrated(t, openSQLite(t, &gorm.Config{}))
+	db := openSQLite(t)
 	tx := db.Begin()
 	defer tx.Rollback()
 	for name, tc := range map[string]struct {
