@@ -89,8 +89,12 @@ table1-jmeter: ## the same with JMeter as the crowd
 	@benchmark/run table1-jmeter
 
 .PHONY: sustained
-sustained: ## curves under a constant load, FLAGS='-keys hot,zipf'
+sustained: ## curves under a constant load, some 15 minutes; STEP=30s: 90
 	@benchmark/run sustained
+
+.PHONY: cost
+cost: ## what an operation costs, and how that grows from ROWS=100000,10000000
+	@benchmark/run cost
 
 .PHONY: bench-guard
 bench-guard: ## guard.Do beside what does the same without it, some 3 minutes; JSON=file

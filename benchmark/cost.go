@@ -3,38 +3,39 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/benchmark/internal/cost"
-	"github.com/belaygo/belay/benchmark/internal/seed"
+	"github.com/belaygo/belay/benchmark/internal/progress"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
-	"github.com/belaygo/belay/notify/outbox"
 )
+
+// growthLimit is what the figures of Belay may grow by from the smallest tables
+// to the largest.
+const growthLimit = 1.15
+
+type costConfig struct {
+	rows    []int64
+	methods []shop.Method
+	n       int
+	rounds  int
+	json    string
+}
 
 // runCost measures on the servers of the environment, without HTTP. Nothing else
 // should use them meanwhile: the counters are the servers' own.
 func runCost(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet("cost", flag.ContinueOnError)
-	rows := rowsFlag(fs)
-	n := fs.Int("n", 2000, "operations of each kind")
-	path := fs.String("json", "", "file for the results")
-	if err := parse(fs, args); err != nil {
+	cfg, err := costFlags(args)
+	if err != nil {
 		return err
-	}
-	if err := checkRows(*rows); err != nil {
-		return err
-	}
-	if *n < 1 {
-		return usagef("-n %d: want at least 1", *n)
 	}
 	servers, err := stage.FromEnvironment()
 	if err != nil {
@@ -44,93 +45,134 @@ func runCost(ctx context.Context, args []string) error {
 	if nodes == "" {
 		return fmt.Errorf("BELAY_REDIS_ADDRS: %w", stage.ErrNoStack)
 	}
-	costs, err := measureCosts(ctx, servers, strings.Split(nodes, ","), *rows, *n)
+	costs, err := measureCosts(ctx, cfg, servers, strings.Split(nodes, ","))
 	if err != nil {
 		return err
 	}
 	printCosts(costs)
-	if *path == "" {
+	if cfg.json == "" {
 		return nil
 	}
 	text, err := json.MarshalIndent(costs, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(*path, append(text, '\n'), 0o644) //nolint:gosec // results are to be read
+	return os.WriteFile(cfg.json, append(text, '\n'), 0o644) //nolint:gosec // results are to be read
 }
 
-func measureCosts(ctx context.Context, servers stage.Servers, nodes []string, rows int64, n int) (costs []cost.Cost, err error) {
-	dsn, err := seed.DSN(servers.DSN, rows)
-	if err != nil {
-		return nil, err
+func costFlags(args []string) (cfg costConfig, err error) {
+	fs := flag.NewFlagSet("cost", flag.ContinueOnError)
+	rows := fs.String("rows", strconv.Itoa(defaultRows), "sizes of the seeded tables, with commas between them: 100000,10000000 shows how the cost grows")
+	methods := fs.String("methods", "", "methods to measure, with commas between them; empty = all")
+	fs.IntVar(&cfg.n, "n", 400, "operations of each kind and round")
+	fs.IntVar(&cfg.rounds, "repeat", 5, "rounds, of which the medians are taken")
+	fs.StringVar(&cfg.json, "json", "", "file for the results")
+	if err := parse(fs, args); err != nil {
+		return cfg, err
 	}
-	pool, err := shop.OpenPool(dsn, 2)
-	if err != nil {
-		return nil, err
+	for text := range strings.SplitSeq(*rows, ",") {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return cfg, usagef("-rows: %q is not a number", text)
+		}
+		if err := checkRows(n); err != nil {
+			return cfg, err
+		}
+		cfg.rows = append(cfg.rows, n)
 	}
-	defer pool.Close()
-	if err := seed.Check(ctx, pool, rows); err != nil {
-		return nil, err
+	if slices.Sort(cfg.rows); len(slices.Compact(slices.Clone(cfg.rows))) < len(cfg.rows) {
+		return cfg, usagef("-rows %s: a size is named twice", *rows)
 	}
-	db, err := shop.OpenGorm(pool)
-	if err != nil {
-		return nil, err
+	if cfg.methods, err = shop.ParseMethods(*methods); err != nil {
+		return cfg, usagef("-methods: %w", err)
 	}
-	if err := outbox.Migrate(ctx, db); err != nil {
-		return nil, err
+	if cfg.n < 1 || cfg.rounds < 1 {
+		return cfg, usagef("-n %d, -repeat %d: want at least 1", cfg.n, cfg.rounds)
 	}
+	return cfg, nil
+}
+
+// measureCosts opens the tables of all sizes and measures on them.
+func measureCosts(ctx context.Context, cfg costConfig, servers stage.Servers, nodes []string) (costs []cost.Cost, err error) {
+	var benches []*cost.Bench
 	defer func() {
-		if e := shop.CleanUp(context.WithoutCancel(ctx), db, rows); err == nil {
-			err = e
+		for _, b := range benches {
+			err = errors.Join(err, b.Close(ctx))
 		}
 	}()
-	s, err := shop.Open(shop.Config{Name: "cost", DSN: dsn, Redis: nodes, AMQP: servers.AMQP, Pool: 2})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-		defer cancel()
-		_ = s.Close(ctx) // without a monitor its broker may have nowhere to go
-	}()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes})
-	defer client.Close()
-	m := cost.Meter{DB: pool, Redis: client}
-	item := strconv.FormatInt(rows/2, 10)
-	if _, err := pool.ExecContext(ctx, "UPDATE stocks SET remaining = 1000000000 WHERE id = ?", item); err != nil {
-		return nil, err
-	}
-	for _, method := range shop.Methods() {
-		prefix := fmt.Sprintf("T%d-%s-", time.Now().Unix(), method[:1])
-		value := func(i int) string { return fmt.Sprintf("%s%07d", prefix+strconv.Itoa(len(method)), i) }
-		kinds := []struct {
-			name string
-			want shop.Result
-		}{{"first", shop.Done}, {"repeat", shop.Duplicate}}
-		if method.Sells() {
-			value = func(int) string { return item }
-			kinds = kinds[:1]
+	for _, rows := range cfg.rows {
+		b, err := cost.Open(ctx, servers, nodes, rows)
+		if err != nil {
+			return nil, err
 		}
-		warm := value(n + 1)
-		_ = s.Do(ctx, method, warm, false)
-		for _, k := range kinds {
-			c, err := m.Measure(ctx, method, k.name, n, func(i int) shop.Answer { return s.Do(ctx, method, value(i), false) }, k.want)
-			if err != nil {
-				return nil, err
+		benches = append(benches, b)
+	}
+	var all []cost.Cost
+	bar := progress.New(os.Stderr, "measure", 0, int64(cfg.rounds*len(cfg.methods)))
+	defer bar.Close()
+	for round := range cfg.rounds {
+		for _, m := range cfg.methods {
+			// All sizes within moments, so that what else the machine does changes
+			// none of the ratios.
+			for i := range benches {
+				measured, err := benches[(i+round)%len(benches)].Measure(ctx, m, cfg.n)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, measured...)
 			}
-			costs = append(costs, c)
+			bar.Add(1)
 		}
 	}
-	return costs, nil
+	return cost.Medians(all), nil
 }
 
+// printCosts prints a line per operation and size; with two sizes or more also
+// by how much the largest costs more than the smallest.
 func printCosts(costs []cost.Cost) {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "method\tcase\tµs\tredis commands\tin B\tout B\tredis µs\tstatements\tin B\tout B\tfsyncs\tallocations\tB\t")
-	for _, c := range costs {
-		fmt.Fprintf(t, "%s\t%s\t%.0f\t%.2f\t%.0f\t%.0f\t%.1f\t%.2f\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t\n",
-			c.Method, c.Case, c.Micros, c.RedisCommands, c.RedisIn, c.RedisOut, c.RedisMicros,
-			c.Statements, c.MySQLIn, c.MySQLOut, c.Fsyncs, c.Allocations, c.AllocBytes)
+	fmt.Fprint(t, "method\tcase\trows\t")
+	for _, f := range cost.Figures() {
+		fmt.Fprint(t, f.Name, "\t")
+	}
+	fmt.Fprintln(t)
+	greatest := 0.0
+	var where string
+	for i, c := range costs {
+		printCost(t, c, strconv.FormatInt(c.Rows, 10))
+		if i+1 < len(costs) && c.Same(costs[i+1]) {
+			continue
+		}
+		first := slices.IndexFunc(costs, c.Same)
+		if first == i {
+			continue
+		}
+		growth := cost.Growth(costs[first], c)
+		printCost(t, growth, "ratio")
+		for _, f := range cost.Figures() {
+			if v := f.In(growth); shop.Method(c.Method).Guarded() && v > greatest {
+				greatest, where = v, fmt.Sprintf("%s of %s, %s", f.Name, c.Method, c.Case)
+			}
+		}
 	}
 	_ = t.Flush()
+	if where != "" {
+		verdict := "reached"
+		if greatest > growthLimit {
+			verdict = "missed"
+		}
+		fmt.Printf("\nBelay's greatest growth: %.2f, in %s; to reach: at most %.2f: %s\n", greatest, where, growthLimit, verdict)
+	}
+}
+
+func printCost(t *tabwriter.Writer, c cost.Cost, size string) {
+	fmt.Fprintf(t, "%s\t%s\t%s\t", c.Method, c.Case, size)
+	for _, f := range cost.Figures() {
+		v, digits := f.In(c), 2
+		if v >= 20 {
+			digits = 0
+		}
+		fmt.Fprint(t, strconv.FormatFloat(v, 'f', digits, 64), "\t")
+	}
+	fmt.Fprintln(t)
 }

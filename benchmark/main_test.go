@@ -25,7 +25,7 @@ func TestWrongUsage(t *testing.T) {
 		{"table1", "-stock", "0"}, {"table1", "-repeat", "0"}, {"table1", "-lb", "haproxy"}, {"table1", "-load", "wrk"}, {"table1", "-methods", "belly"},
 		{"table1", "-instances", "0"}, {"table1", "-pool", "400"}, {"table1", "-load", "jmeter", "-lb", "none"},
 		{"sustained", "-users", "0"}, {"sustained", "-users", "1,,2"}, {"sustained", "-keys", "cold"}, {"sustained", "-repeats", "often"},
-		{"sustained", "-duration", "1ms"}, {"sustained", "-kill", "1h"}, {"seed", "-rows", "-1"}, {"serve", "-pool", "0"}, {"report"}, {"cost", "-n", "0"},
+		{"sustained", "-duration", "1ms"}, {"sustained", "-kill", "1h"}, {"seed", "-rows", "-1"}, {"serve", "-pool", "0"}, {"report"}, {"cost", "-n", "0"}, {"cost", "-rows", "1000,x"}, {"cost", "-rows", "1000,1000"}, {"cost", "-methods", "x"},
 		{"guard", "-pool", "0"}, {"guard", "-repeat", "0"}, {"guard", "-span", "1ms"},
 	} {
 		if err := run(t.Context(), args); !errors.Is(err, errUsage) {
@@ -150,6 +150,45 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join("..", ".stack", "benchmark-"+strconv.Itoa(cmd.Process.Pid))); err == nil {
 		t.Error("the redis cluster is left")
+	}
+}
+
+// TestExitStatusTellsFaults takes the second layer away: rows are duplicated.
+func TestExitStatusTellsFaults(t *testing.T) {
+	teststack.AMQP(t)
+	rows, program := seeded(t), build(t)
+	dsn, err := seed.DSN(teststack.MySQL(t), 1009)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range []string{"ALTER TABLE orders DROP INDEX orders_no", "ALTER TABLE orders ADD INDEX orders_no (no)"} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range [][]string{
+		{"table1", "-users", "40", "-stock", "5", "-repeat", "1"},
+		{"sustained", "-users", "8", "-duration", "1s", "-keys", "hot"},
+	} {
+		json := filepath.Join(t.TempDir(), "out.json")
+		cmd := exec.Command(program, append(tc, "-rows", rows, "-lb", "none", "-instances", "2", "-pool", "8", "-methods", "unique-index", "-json", json)...)
+		cmd.Dir = ".."
+		out, err := cmd.CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
+			t.Errorf("%s ended with %v, want exit status 1:\n%s", tc[0], err, out)
+		}
+		run, err := result.Read(json)
+		if err != nil || !run.Complete || len(run.Problems) == 0 {
+			t.Errorf("%s: results %+v, %v; want a complete run with faults", tc[0], run, err)
+		}
+		if !strings.Contains(string(out), "benchmark: the run found faults") {
+			t.Errorf("%s does not say so:\n%s", tc[0], out)
+		}
 	}
 }
 

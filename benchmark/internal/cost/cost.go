@@ -14,15 +14,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/benchmark/internal/cpu"
 )
 
 // A Cost is what one operation took on average.
 type Cost struct {
 	Method string `json:"method"`
 	Case   string `json:"case"` // first or repeat
+	Rows   int64  `json:"rows"`
 
-	Micros        float64 `json:"us"`
+	Micros        float64 `json:"us"` // the median
+	ClientCPU     float64 `json:"client_cpu_us"`
 	RedisCommands float64 `json:"redis_commands"` // sent by clients; those inside scripts not counted
 	RedisIn       float64 `json:"redis_bytes_in"` // by the masters
 	RedisOut      float64 `json:"redis_bytes_out"`
@@ -30,28 +32,57 @@ type Cost struct {
 	Statements    float64 `json:"statements"`
 	MySQLIn       float64 `json:"mysql_bytes_in"`
 	MySQLOut      float64 `json:"mysql_bytes_out"`
+	MySQLCPU      float64 `json:"mysql_cpu_us"`
 	Fsyncs        float64 `json:"fsyncs"` // of all files
 	Allocations   float64 `json:"allocations"`
 	AllocBytes    float64 `json:"alloc_bytes"`
+}
+
+// A Figure is one of those that a Cost has.
+type Figure struct {
+	Name string
+	of   func(*Cost) *float64
+}
+
+// In returns the figure of c.
+func (f Figure) In(c Cost) float64 { return *f.of(&c) }
+
+// Figures returns all figures.
+func Figures() []Figure {
+	return []Figure{
+		{"µs", func(c *Cost) *float64 { return &c.Micros }},
+		{"client cpu µs", func(c *Cost) *float64 { return &c.ClientCPU }},
+		{"allocations", func(c *Cost) *float64 { return &c.Allocations }},
+		{"alloc B", func(c *Cost) *float64 { return &c.AllocBytes }},
+		{"redis commands", func(c *Cost) *float64 { return &c.RedisCommands }},
+		{"redis in B", func(c *Cost) *float64 { return &c.RedisIn }},
+		{"redis out B", func(c *Cost) *float64 { return &c.RedisOut }},
+		{"redis µs", func(c *Cost) *float64 { return &c.RedisMicros }},
+		{"statements", func(c *Cost) *float64 { return &c.Statements }},
+		{"sql in B", func(c *Cost) *float64 { return &c.MySQLIn }},
+		{"sql out B", func(c *Cost) *float64 { return &c.MySQLOut }},
+		{"sql cpu µs", func(c *Cost) *float64 { return &c.MySQLCPU }},
+		{"fsyncs", func(c *Cost) *float64 { return &c.Fsyncs }},
+	}
 }
 
 // A Meter reads the counters.
 type Meter struct {
 	DB    *sql.DB
 	Redis *redis.ClusterClient
+	CPU   *cpu.Meter // of the groups client and mariadb; nil = not read
 }
 
-// Measure runs op n times, with numbers from first on, and returns the cost of
-// one.
-func (m Meter) Measure(ctx context.Context, method shop.Method, kind string, n int, op func(i int) shop.Answer, want shop.Result) (Cost, error) {
-	var took time.Duration
+// Measure runs op n times and returns the cost of one.
+func (m Meter) Measure(ctx context.Context, n int, op func(i int) error) (Cost, error) {
+	took := make([]float64, n)
 	grown, err := m.growth(ctx, func() error {
-		start := time.Now()
-		defer func() { took = time.Since(start) }()
-		for i := range n {
-			if got := op(i); got.Result != want {
-				return fmt.Errorf("%s, %s: got %s instead of %s: %s", method, kind, got.Result, want, got.Error)
+		for i := range took {
+			start := time.Now()
+			if err := op(i); err != nil {
+				return err
 			}
+			took[i] = float64(time.Since(start)) / float64(time.Microsecond)
 		}
 		return nil
 	})
@@ -60,7 +91,7 @@ func (m Meter) Measure(ctx context.Context, method shop.Method, kind string, n i
 	}
 	per := func(name string) float64 { return grown[name] / float64(n) }
 	return Cost{
-		Method: string(method), Case: kind, Micros: float64(took.Microseconds()) / float64(n),
+		Micros: middle(took), ClientCPU: per("cpu_client"), MySQLCPU: per("cpu_mariadb"),
 		RedisCommands: per("redis_commands"), RedisIn: per("redis_in"), RedisOut: per("redis_out"), RedisMicros: per("redis_us"),
 		Statements: per("mysql_Questions"), MySQLIn: per("mysql_Bytes_received"), MySQLOut: per("mysql_Bytes_sent"),
 		Fsyncs: per("mysql_Innodb_data_fsyncs"), Allocations: per("allocations"), AllocBytes: per("alloc_bytes"),
@@ -82,8 +113,16 @@ func (m Meter) growth(ctx context.Context, f func() error) (counters, error) {
 	if err != nil {
 		return nil, err
 	}
+	var used cpu.Reading
+	if m.CPU != nil {
+		used = m.CPU.Read()
+	}
 	if err := f(); err != nil {
 		return nil, err
+	}
+	spent := make(map[string]float64)
+	if m.CPU != nil {
+		spent = m.CPU.Since(used)
 	}
 	after, err := m.read(ctx)
 	if err != nil {
@@ -97,6 +136,9 @@ func (m Meter) growth(ctx context.Context, f func() error) (counters, error) {
 	for name, v := range after {
 		reading := idle[name] - v
 		grown[name] = max(0, v-before[name]-reading)
+	}
+	for group, ms := range spent {
+		grown["cpu_"+group] = 1000 * ms
 	}
 	return grown, nil
 }

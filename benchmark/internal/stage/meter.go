@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,16 +29,16 @@ func (s *Stage) Meter(ctx context.Context) *cpu.Meter {
 			m.Add("redis", pid)
 		}
 	}
-	if pid, err := s.mariadb(ctx); err == nil {
+	if pid, err := MariaDB(ctx, s.DB); err == nil {
 		m.Add("mariadb", pid)
 	}
 	return m
 }
 
-// mariadb asks the database for its process.
-func (s *Stage) mariadb(ctx context.Context) (int, error) {
+// MariaDB asks the database for its process.
+func MariaDB(ctx context.Context, db *sql.DB) (int, error) {
 	var file, dir string
-	if err := s.DB.QueryRowContext(ctx, "SELECT @@pid_file, @@datadir").Scan(&file, &dir); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT @@pid_file, @@datadir").Scan(&file, &dir); err != nil {
 		return 0, err
 	}
 	if !filepath.IsAbs(file) {

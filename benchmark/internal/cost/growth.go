@@ -1,0 +1,69 @@
+package cost
+
+import (
+	"maps"
+	"slices"
+)
+
+// Same tells whether d is of the same operation, maybe on another size.
+func (c Cost) Same(d Cost) bool { return c.Method == d.Method && c.Case == d.Case }
+
+// Medians makes one Cost of all that are of the same operation on the same size:
+// in the order in which operations came first, and of sizes.
+func Medians(costs []Cost) []Cost {
+	var all []Cost
+	for len(costs) > 0 {
+		var same, others []Cost
+		for _, c := range costs {
+			if c.Same(costs[0]) {
+				same = append(same, c)
+			} else {
+				others = append(others, c)
+			}
+		}
+		all, costs = append(all, bySize(same)...), others
+	}
+	return all
+}
+
+// bySize makes a Cost per size.
+func bySize(costs []Cost) (all []Cost) {
+	of := make(map[int64][]Cost)
+	for _, c := range costs {
+		of[c.Rows] = append(of[c.Rows], c)
+	}
+	for _, rows := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, median(of[rows]))
+	}
+	return all
+}
+
+func median(costs []Cost) Cost {
+	m := Cost{Method: costs[0].Method, Case: costs[0].Case, Rows: costs[0].Rows}
+	for _, f := range Figures() {
+		values := make([]float64, len(costs))
+		for i, c := range costs {
+			values[i] = f.In(c)
+		}
+		*f.of(&m) = middle(values)
+	}
+	return m
+}
+
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// Growth is a Cost with ratios for figures: those of large by those of small,
+// 0 where small has none.
+func Growth(small, large Cost) Cost {
+	g := Cost{Method: small.Method, Case: small.Case}
+	for _, f := range Figures() {
+		if v := f.In(small); v > 0 {
+			*f.of(&g) = f.In(large) / v
+		}
+	}
+	return g
+}
