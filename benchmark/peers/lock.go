@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/machine"
 )
 
 // benchLock is the command lock.
@@ -50,7 +52,7 @@ func benchLock(ctx context.Context, addrs, args []string) error {
 		keys:   "bench:" + strconv.FormatInt(time.Now().UnixNano(), 36),
 	}
 	defer b.meter.close()
-	fmt.Println(machine(ctx, addrs))
+	fmt.Println(describe(ctx, addrs))
 	fmt.Printf("%d rounds in turning order, %v each after %v of warm-up, every measurement in processes of its own; empty critical section; medians\n", *rounds, *span, *warm)
 	present := introduce(chosen)
 
@@ -60,7 +62,7 @@ func benchLock(ctx context.Context, addrs, args []string) error {
 		return err
 	}
 	report(present, loads, all)
-	fmt.Printf("\ntook %v · load now %s\n", time.Since(began).Round(time.Second), load())
+	fmt.Printf("\ntook %v · load now %s\n", time.Since(began).Round(time.Second), machine.Load())
 	if *file == "" {
 		return nil
 	}

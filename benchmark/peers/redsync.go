@@ -10,6 +10,8 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/benchmark/internal/machine"
 )
 
 // A failed try costs it two round trips, so it does best with a longer delay
@@ -19,7 +21,7 @@ const redsyncRetry = 10 * time.Millisecond
 func redsyncOnePool() contender {
 	return contender{
 		name:     "redsync",
-		settings: fmt.Sprintf("redsync %s, one pool on redis.ClusterClient, expiry %v, retries each %v without limit", version("github.com/go-redsync/redsync/v4"), ttl, redsyncRetry),
+		settings: fmt.Sprintf("redsync %s, one pool on redis.ClusterClient, expiry %v, retries each %v without limit", machine.Module("github.com/go-redsync/redsync/v4"), ttl, redsyncRetry),
 		open:     openRedsync,
 		plain:    []string{"set"},
 	}

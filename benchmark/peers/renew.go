@@ -16,6 +16,8 @@ import (
 
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
+
+	"github.com/belaygo/belay/benchmark/internal/machine"
 )
 
 // upkeep is what many held leases cost.
@@ -49,7 +51,7 @@ func benchRenew(ctx context.Context, addrs, args []string) error {
 		return errors.New("leases and periods must be positive")
 	}
 
-	fmt.Println(machine(ctx, addrs))
+	fmt.Println(describe(ctx, addrs))
 	fmt.Printf("%d leases on one Locker over redislock.Open, ttl %v, held for %d renewal periods\n", *n, ttl, *periods)
 	u, err := holdMany(ctx, addrs, *n, time.Duration(*periods)*ttl/3)
 	if err != nil {
@@ -63,7 +65,7 @@ renewals         %8.0f  /s, %d failed
 worst lateness   %8.1f  ms after it was due
 lost             %8d
 `, u.Goroutines, u.BytesPerLease, u.CPUShare*100, u.RenewalsPerSec, u.FailedRenewals, u.WorstLatenessMS, u.Lost)
-	fmt.Printf("\nload now %s\n", load())
+	fmt.Printf("\nload now %s\n", machine.Load())
 	if *file == "" {
 		return nil
 	}

@@ -12,9 +12,9 @@ import (
 
 // Sizes in the units of the drawing.
 const (
-	width, height = 760, 320
-	left, right   = 64, 16
-	top, bottom   = 16, 48
+	width, height = 520, 300
+	left, right   = 64, 20
+	top, bottom   = 20, 56
 )
 
 // scale maps values to a span of the drawing.
@@ -88,9 +88,9 @@ func logarithmic(least, greatest, from, to float64) scale {
 // drawing is an SVG in the making.
 type drawing struct{ strings.Builder }
 
-func newDrawing(title string) *drawing {
+func newDrawing(title string, high int) *drawing {
 	d := new(drawing)
-	fmt.Fprintf(d, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, height, html.EscapeString(title))
+	fmt.Fprintf(d, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, high, html.EscapeString(title))
 	return d
 }
 
@@ -111,14 +111,14 @@ func (d *drawing) vertical(s scale, label string) {
 		d.line("grid", left, y, width-right, y)
 		d.text("tick end", left-6, y+4, short(v))
 	}
-	fmt.Fprintf(d, `<text class="label" transform="translate(14 %d) rotate(-90)">%s</text>`, (top+height-bottom)/2, html.EscapeString(label))
+	fmt.Fprintf(d, `<text class="label" transform="translate(15 %d) rotate(-90)">%s</text>`, (top+height-bottom)/2, html.EscapeString(label))
 }
 
 // horizontal draws the axis at the foot, with a label per tick.
 func (d *drawing) horizontal(s scale, ticks []float64, label string) {
 	d.line("axis", left, height-bottom, width-right, height-bottom)
 	for _, v := range ticks {
-		d.text("tick middle", s.at(v), height-bottom+16, short(v))
+		d.text("tick middle", s.at(v), height-bottom+18, short(v))
 	}
 	d.text("label middle", (left+width-right)/2, height-8, label)
 }
@@ -128,7 +128,7 @@ func short(v float64) string {
 	switch {
 	case v >= 1e6:
 		return strconv.FormatFloat(v/1e6, 'g', 4, 64) + "M"
-	case v >= 1e4:
+	case v >= 1e3:
 		return strconv.FormatFloat(v/1e3, 'g', 4, 64) + "k"
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)

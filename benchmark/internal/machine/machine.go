@@ -3,12 +3,13 @@ package machine
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -24,29 +25,32 @@ type Machine struct {
 	Versions map[string]string `json:"versions"`
 }
 
-// Describe describes this machine. What can't be found out is left out.
-func Describe(ctx context.Context, db *sql.DB, redisAddr string) Machine {
+// Describe describes this machine and this program. What can't be found out is
+// left out.
+func Describe(ctx context.Context) Machine {
 	m := Machine{
-		Cores: runtime.NumCPU(), CPU: field("/proc/cpuinfo", "model name"), Memory: field("/proc/meminfo", "MemTotal"),
-		Kernel: output(ctx, "uname", "-sr"), Load: load(), Versions: map[string]string{"go": runtime.Version()},
+		Cores: runtime.NumCPU(), CPU: field("/proc/cpuinfo", "model name"), Memory: memory(),
+		Kernel: output(ctx, "uname", "-sr"), Load: Load(), Versions: map[string]string{"go": runtime.Version()},
 	}
-	note := func(name, version string) {
-		if version != "" {
-			m.Versions[name] = version
-		}
+	m.Note("belay", belay(ctx))
+	for path, name := range modules {
+		m.Note(name, Module(path))
 	}
-	for _, path := range []string{"github.com/redis/go-redis/v9", "gorm.io/gorm", "github.com/go-sql-driver/mysql"} {
-		note(path, module(path))
-	}
-	note("belay", belay())
-	var version string
-	if db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version) == nil {
-		note("mariadb", version)
-	}
-	note("redis", redisVersion(ctx, redisAddr))
-	_, nginx, _ := strings.Cut(output(ctx, "nginx", "-v"), "nginx/")
-	note("nginx", nginx)
 	return m
+}
+
+// modules are those that figures depend on, with their names.
+var modules = map[string]string{
+	"github.com/redis/go-redis/v9":   "go-redis",
+	"github.com/go-sql-driver/mysql": "go-sql-driver/mysql",
+	"gorm.io/gorm":                   "gorm",
+}
+
+// Note notes the version of something else that ran, unless it is "".
+func (m Machine) Note(name, version string) {
+	if version != "" {
+		m.Versions[name] = version
+	}
 }
 
 // String is the machine in a line.
@@ -54,7 +58,17 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%d cores · %s · %s memory · %s · load %s", m.Cores, m.CPU, m.Memory, m.Kernel, m.Load)
 }
 
-func module(path string) string {
+// Software is what ran on it in a line.
+func (m Machine) Software() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
+		parts = append(parts, name+" "+m.Versions[name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Module is the version of a module that is built into this program.
+func Module(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
@@ -68,12 +82,12 @@ func module(path string) string {
 }
 
 // belay is the revision that this program was built from.
-func belay() string {
+func belay(ctx context.Context) string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
+	if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
 	}
-	return info.Main.Version
+	return output(ctx, "git", "describe", "--always", "--dirty", "--tags")
 }
 
 func field(path, name string) string {
@@ -89,9 +103,18 @@ func field(path, name string) string {
 	return "unknown"
 }
 
-// load is the load averages: who reads the figures should know whether anything
+// memory is rounded to gigabytes.
+func memory() string {
+	var kilobytes float64
+	if _, err := fmt.Sscanf(field("/proc/meminfo", "MemTotal"), "%f kB", &kilobytes); err != nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.0f GB", kilobytes/(1<<20))
+}
+
+// Load is the load averages: who reads the figures should know whether anything
 // else was running.
-func load() string {
+func Load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"
@@ -100,15 +123,22 @@ func load() string {
 	return strings.Join(fields[:min(3, len(fields))], " ")
 }
 
+// Nginx is the version of the nginx that is installed.
+func Nginx(ctx context.Context) string {
+	_, version, _ := strings.Cut(output(ctx, "nginx", "-v"), "nginx/")
+	return version
+}
+
 func output(ctx context.Context, name string, args ...string) string {
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // two programs
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // three programs
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(out))
 }
 
-func redisVersion(ctx context.Context, addr string) string {
+// Redis asks a server for its version.
+func Redis(ctx context.Context, addr string) string {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer client.Close()
 	info, err := client.Info(ctx, "server").Result()

@@ -24,17 +24,22 @@ func Markdown(r *result.Run) string {
 func writeTable1(b *strings.Builder, r *result.Run) {
 	fmt.Fprintf(b, "%s requests at once, %d instances, %s rows, %s: medians of %d rounds; least and greatest in brackets.\n\n",
 		grouped(int64(r.Requests)), r.Instances, grouped(r.Rows), through(r), r.Rounds)
-	row(b, "method", "operation", "succeeded", "intercepted", "mean ms", "requests/s", "p50", "p95", "p99",
-		"first layer", "second layer", "lock failures", "errors", "events stored / received", "paper: ms", "paper: /s")
-	row(b, "---", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:")
+	row(b, "method", "operation", "succeeded", "intercepted", "mean ms", "requests/s", "p50", "p95", "p99", "paper: ms", "paper: /s")
+	row(b, "---", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:")
 	for _, m := range r.Methods {
 		p := paper(m.Method)
 		row(b, name(m), m.Operation, count(m.Succeeded), count(m.Intercepted),
 			fmt.Sprintf("%.0f [%.0f-%.0f]", m.Mean, m.Spread.Mean[0], m.Spread.Mean[1]),
 			fmt.Sprintf("%.0f [%.0f-%.0f]", m.Throughput, m.Spread.Throughput[0], m.Spread.Throughput[1]),
-			fmt.Sprintf("%.0f", m.P50), fmt.Sprintf("%.0f", m.P95), fmt.Sprintf("%.0f", m.P99),
-			count(m.FirstLayer), count(m.SecondLayer), count(m.LockFailures), count(m.Errors),
-			fmt.Sprintf("%d / %d", m.EventsPublished, m.EventsReceived), p.Mean(), p.Rate())
+			fmt.Sprintf("%.0f", m.P50), fmt.Sprintf("%.0f", m.P95), fmt.Sprintf("%.0f", m.P99), p.Mean(), p.Rate())
+	}
+	fmt.Fprintf(b, "\nWho turned requests away, and what went wrong; from the lock failures on, sums over all rounds:\n\n")
+	row(b, "method", "first layer", "second layer", "sold out", "lock failures caught", "duplicates", "oversold", "lost", "errors", "events stored / received")
+	row(b, "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:")
+	for _, m := range r.Methods {
+		row(b, name(m), count(m.FirstLayer), count(m.SecondLayer), count(m.SoldOut), count(m.LockFailures),
+			count(m.Duplicates), count(m.Oversold), count(m.Lost), count(m.Errors),
+			fmt.Sprintf("%d / %d", m.EventsPublished, m.EventsReceived))
 	}
 	fmt.Fprintln(b)
 	writeTargets(b, r)
@@ -84,18 +89,48 @@ func verdict(t result.Target) string {
 	return "missed"
 }
 
+// writeSteps writes a table per load, with a column per number of users.
 func writeSteps(b *strings.Builder, r *result.Run) {
-	fmt.Fprintf(b, "Constant load, %d instances, %s rows, %s.\n\n", r.Instances, grouped(r.Rows), through(r))
-	row(b, "method", "keys", "repeats", "users", "requests/s", "mean ms", "p50", "p95", "p99", "done", "first layer", "second layer", "sold out", "errors")
-	row(b, "---", "---", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:")
-	for _, s := range r.Steps {
-		row(b, s.Method, s.Keys, s.Repeats, count(s.Concurrency), fmt.Sprintf("%.0f", s.Throughput),
-			fmt.Sprintf("%.1f", s.Mean), fmt.Sprintf("%.1f", s.P50), fmt.Sprintf("%.1f", s.P95), fmt.Sprintf("%.1f", s.P99),
-			count(s.Results["done"]), count(s.Results["busy"]), count(s.Results["duplicate"]+s.Results["intercepted"]),
-			count(s.Results["sold_out"]), count(s.Results["error"]))
+	fmt.Fprintf(b, "Constant load, %s a step, %d instances, %s rows, %s: requests/s, and in brackets the p99 in ms.\n",
+		r.Settings["time of a step"], r.Instances, grouped(r.Rows), through(r))
+	for _, k := range loads(r) {
+		fmt.Fprintf(b, "\n%s:\n\n", k)
+		head, rule := []string{"users"}, []string{"---"}
+		for _, n := range k.users() {
+			head, rule = append(head, grouped(int64(n))), append(rule, "---:")
+		}
+		row(b, head...)
+		row(b, rule...)
+		for _, method := range k.methods() {
+			cells := []string{method}
+			for _, n := range k.users() {
+				cells = append(cells, cell(k.step(method, n)))
+			}
+			row(b, cells...)
+		}
 	}
 	fmt.Fprintln(b)
 }
+
+func cell(s result.Step, measured bool) string {
+	if !measured {
+		return ""
+	}
+	text := fmt.Sprintf("%.0f [%.*f]", s.Throughput, decimals(s.P99), s.P99)
+	if n := s.Results["error"]; n > 0 {
+		text += fmt.Sprintf(", %d errors", n)
+	}
+	return text
+}
+
+func decimals(v float64) int {
+	if v < 10 {
+		return 1
+	}
+	return 0
+}
+
+func secondLayer(s result.Step) int { return s.Results["duplicate"] + s.Results["intercepted"] }
 
 func writeProblems(b *strings.Builder, r *result.Run) {
 	if !r.Complete {
@@ -110,7 +145,7 @@ func writeProblems(b *strings.Builder, r *result.Run) {
 }
 
 func writeMachine(b *strings.Builder, r *result.Run) {
-	fmt.Fprintf(b, "%s, %s. %s. Command: `%s`\n", r.Started.Format("2 January 2006 15:04 UTC"), r.Machine, versions(r), r.Command)
+	fmt.Fprintf(b, "%s, %s. %s. Command: `%s`\n", r.Started.Format("2 January 2006 15:04 UTC"), r.Machine, r.Machine.Software(), r.Command)
 }
 
 func row(b *strings.Builder, cells ...string) {

@@ -4,18 +4,18 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/benchmark/internal/chart"
 	"github.com/belaygo/belay/benchmark/internal/result"
+	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
 //go:embed page.html
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"grouped": grouped, "limit": limit, "verdict": verdict, "paper": paper, "name": name,
+	"grouped": grouped, "groupedInt": func(n int) string { return grouped(int64(n)) }, "limit": limit, "verdict": verdict, "paper": paper, "name": name, "second": secondLayer,
 	"f0": func(v float64) string { return fmt.Sprintf("%.0f", v) },
 	"f1": func(v float64) string { return fmt.Sprintf("%.1f", v) },
 	"f2": func(v float64) string { return fmt.Sprintf("%.2f", v) },
@@ -42,7 +42,7 @@ func HTML(r *result.Run) (string, error) {
 		Through, Versions string
 		Figures           []figure
 		CPU               []cpuLine
-	}{r, through(r), versions(r), figures(r), cpuLines(r)})
+	}{r, through(r), r.Machine.Software(), figures(r), cpuLines(r)})
 	if err != nil {
 		return "", fmt.Errorf("write the page: %w", err)
 	}
@@ -58,7 +58,7 @@ func figures(r *result.Run) []figure {
 		{
 			"Mean response by method, ms", oursAndPaper, drawBars(r, "ms", func(m result.Method) (float64, [2]float64, float64) {
 				return m.Mean, m.Spread.Mean, paper(m.Method).meanMS
-			}), "Absolute times of another machine mean nothing; compare methods within one colour.",
+			}), "Absolute times of another machine mean nothing; compare methods within one colour. A notched bar is longer than the chart.",
 		},
 		{
 			"Throughput by method, requests/s", oursAndPaper, drawBars(r, "requests/s", func(m result.Method) (float64, [2]float64, float64) {
@@ -66,6 +66,7 @@ func figures(r *result.Run) []figure {
 			}), "All requests of a round over the time from the first request to the last answer.",
 		},
 	}
+	all = append(all, relative(r))
 	if r.Timeline != nil {
 		all = append(all, timelineFigure(r.Timeline))
 	}
@@ -81,29 +82,62 @@ func drawBars(r *result.Run, unit string, of func(result.Method) (ours float64, 
 	return template.HTML(chart.Bars(unit+" by method", unit, groups)) //nolint:gosec // escaped where it is drawn
 }
 
+// relative shows what can be compared with the paper: methods within each of the
+// two experiments.
+func relative(r *result.Run) figure {
+	var groups []chart.Group
+	for _, m := range r.Methods {
+		base := shop.UniqueIndex
+		if shop.Method(m.Method).Sells() {
+			base = shop.Pessimistic
+		}
+		ours, ok := r.Between(m.Method, string(base))
+		if !ok || m.Method == string(base) {
+			continue
+		}
+		g := chart.Group{Name: m.Method, Values: []float64{ours, 0}}
+		if theirs := paper(m.Method); theirs.meanMS > 0 {
+			g.Values[1] = theirs.meanMS / paper(string(base)).meanMS
+		}
+		groups = append(groups, g)
+	}
+	return figure{
+		"Mean response as a share of the simplest method's", []legend{{0, "measured here"}, {1, "the paper"}},
+		template.HTML(chart.Bars("mean response, relative", "times that of unique-index (inserts) or pessimistic (sales)", groups)), //nolint:gosec // escaped where it is drawn
+		"This is what two machines can be compared by. Less is better.",
+	}
+}
+
 // timelineFigure shows every request of a round.
 func timelineFigure(t *result.Timeline) figure {
-	kinds := []legend{{0, "done"}, {1, "turned away by the first layer"}, {2, "refused by the second layer"}, {3, "lock failure caught"}, {4, "error"}}
-	series := make([]chart.Series, len(kinds))
-	for i := range series {
-		series[i].Class = kinds[i].Class
+	kinds := []struct{ result, name string }{
+		{"done", "done"}, {"busy", "turned away by the first layer"}, {"duplicate", "refused by the second layer"},
+		{"intercepted", "lock failure caught"}, {"error", "error"},
 	}
-	for _, p := range t.Points {
-		at := slices.Index([]string{"done", "busy", "duplicate", "intercepted"}, p.Result)
-		if at < 0 {
-			at = len(series) - 1
+	f := figure{
+		Title: fmt.Sprintf("Latency over time: %s, round %d, one dot per request", t.Method, t.Round),
+		Note: "A dot stands where its answer came. The request whose lock failure is caught stands still with its lock, " +
+			"by intention, until another instance has written its order.",
+	}
+	var all []chart.Series
+	for i, k := range kinds {
+		s := chart.Series{Name: k.name, Class: i, Large: k.result == "intercepted"}
+		for _, p := range t.Points {
+			if p.Result == k.result {
+				s.Points = append(s.Points, chart.Point{X: p.Start + p.Latency, Y: p.Latency})
+			}
 		}
-		series[at].Points = append(series[at].Points, [2]float64{p.Start + p.Latency, p.Latency})
+		if len(s.Points) > 0 {
+			all = append(all, s)
+			f.Legend = append(f.Legend, legend{i, k.name})
+		}
 	}
 	plot := chart.Plot{
 		Title: "latency over time", X: "time of the answer, ms", Y: "latency, ms", LogY: true,
 		Mark: t.Killed, MarkName: "master killed",
 	}
-	return figure{
-		fmt.Sprintf("Latency over time: %s, round %d, one dot per request", t.Method, t.Round), kinds,
-		template.HTML(plot.Dots(series)), //nolint:gosec // numbers
-		"A dot stands where its answer came.",
-	}
+	f.SVG = template.HTML(plot.Dots(all)) //nolint:gosec // numbers
+	return f
 }
 
 // A cpuLine is the processor time of one method.

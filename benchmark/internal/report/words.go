@@ -2,12 +2,8 @@ package report
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/belaygo/belay/benchmark/internal/result"
 )
 
 // published is a line of the paper's table 1: Wang Lei, Meng Limin, "Idempotent
@@ -51,12 +47,4 @@ func grouped(n int64) string {
 		b.WriteRune(d)
 	}
 	return b.String()
-}
-
-func versions(r *result.Run) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(r.Machine.Versions)) {
-		parts = append(parts, name+" "+r.Machine.Versions[name])
-	}
-	return strings.Join(parts, ", ")
 }

@@ -77,7 +77,7 @@ func (e *experiment) run(ctx context.Context, t *trial.Trial) error {
 		e.load = load.NewJMeter(load.JMeterConfig{
 			Dir: t.Stage.Dir(), Root: t.Stage.Root(), Answered: t.Stage.Answered, Ready: func() { e.ready() },
 		})
-		t.Result.Machine.Versions["jmeter"] = load.JMeterVersion(ctx)
+		t.Result.Machine.Note("jmeter", load.JMeterVersion(ctx))
 	}
 	return e.all(ctx)
 }

@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config, run *result.Run, body func(context.Con
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Stage.Close()) }()
-	run.Machine = machine.Describe(ctx, t.Stage.DB, t.Stage.Cluster.Addrs[0])
+	run.Machine = t.machine(ctx)
 	if err := body(ctx, t); err != nil {
 		return err
 	}
@@ -62,6 +62,18 @@ func Run(ctx context.Context, cfg Config, run *result.Run, body func(context.Con
 		return fmt.Errorf("%w, %d in all; the first: %s", ErrWrong, n, run.Problems[0])
 	}
 	return nil
+}
+
+func (t *Trial) machine(ctx context.Context) machine.Machine {
+	m := machine.Describe(ctx)
+	m.Note("redis", machine.Redis(ctx, t.Stage.Cluster.Addrs[0]))
+	var version string
+	_ = t.Stage.DB.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	m.Note("mariadb", version)
+	if t.Result.Balance == "nginx" {
+		m.Note("nginx", machine.Nginx(ctx))
+	}
+	return m
 }
 
 // Write writes the results as they are now.
