@@ -6,24 +6,30 @@ import (
 	"time"
 )
 
-// cache keeps what is dear to find out for a while, for all pages. Whoever comes
+// cache keeps what is dear to find out for a while, for all pages: for least, and
+// for so long that finding it out takes a small share of the time. Whoever comes
 // while it is being found out waits for it.
 type cache[T any] struct {
 	mu    sync.Mutex
 	value T
 	err   error
 	at    time.Time
+	took  time.Duration
 }
 
-func (c *cache[T]) get(ctx context.Context, keep time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
+const share = 20 // one part in so many
+
+func (c *cache[T]) get(ctx context.Context, least time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.at.IsZero() || time.Since(c.at) >= keep {
+	if c.at.IsZero() || time.Since(c.at) >= max(least, share*c.took) {
+		began := time.Now()
 		// One who goes away must not spoil it for the others.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
 		c.value, c.err = find(ctx)
 		c.at = time.Now()
+		c.took = c.at.Sub(began)
 	}
 	return c.value, c.at, c.err
 }
@@ -36,8 +42,8 @@ type caches[T any] struct {
 
 const maxCaches = 64
 
-func (c *caches[T]) get(ctx context.Context, name string, keep time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
-	return c.of(name).get(ctx, keep, find)
+func (c *caches[T]) get(ctx context.Context, name string, least time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
+	return c.of(name).get(ctx, least, find)
 }
 
 func (c *caches[T]) of(name string) *cache[T] {

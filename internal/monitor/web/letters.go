@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/deadletter"
+	"github.com/belaygo/belay/notify"
 )
 
 const (
@@ -57,7 +59,7 @@ func (h *Handler) findLetters(ctx context.Context) (d lettersData) {
 	for _, l := range list.letters {
 		v := letterView{Letter: l, Payload: payload(l.Body), Cut: l.Size - len(l.Body)}
 		if l.Err != nil {
-			v.Problem = line(l.Err)
+			v.Problem = strings.TrimPrefix(line(l.Err), notify.ErrInvalidEvent.Error()+": ")
 		}
 		d.List = append(d.List, v)
 	}

@@ -35,7 +35,7 @@ const countTimeout = time.Second
 // cannot be counted in time, since the list is of use without it.
 func (h *Handler) total(ctx context.Context, filter any, count func(context.Context) (int, bool, error)) string {
 	name := fmt.Sprintf("%T %+v", filter, filter)
-	text, _, _ := h.counted.get(ctx, name, keepCounts, func(ctx context.Context) (string, error) {
+	text, _, _ := h.counted.get(ctx, name, 0, func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, countTimeout)
 		defer cancel()
 		n, more, err := count(ctx)
@@ -53,11 +53,13 @@ type incidentsData struct {
 	List   []incident.Incident
 	Count  string
 	Older  string // where the next page begins; empty = there is none
+
+	Filtered bool
 }
 
 func (h *Handler) incidents(ctx context.Context, q *query, _ *http.Request) (any, error) {
 	f := q.incidents()
-	d := incidentsData{Causes: incident.Causes, Show: one(q, "show", []string{showOpen, showResolved, showAll}, showOpen)}
+	d := incidentsData{Causes: incident.Causes, Filtered: q.filtered("before", "show"), Show: one(q, "show", []string{showOpen, showResolved, showAll}, showOpen)}
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -127,9 +129,7 @@ func (h *Handler) events(ctx context.Context, q *query, _ *http.Request) (any, e
 	}
 	f.Before, f.Limit = 0, 0
 	d.Count = h.total(ctx, f, func(ctx context.Context) (int, bool, error) { return h.cfg.Store.CountEvents(ctx, f) })
-	for name := range q.values {
-		d.Filtered = d.Filtered || q.values.Get(name) != ""
-	}
+	d.Filtered = q.filtered("before")
 	return d, nil
 }
 

@@ -14,7 +14,6 @@ import (
 const (
 	shownOpen    = 20
 	shownLatest  = 8
-	keepCounts   = 5 * time.Second
 	trendMinutes = 120
 	// A cluster that was not looked at for so long is not known.
 	staleCluster = 15 * time.Second
@@ -101,7 +100,7 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 	in := h.cfg.intake()
 	d.Blind = d.Silent > 0 || !in.Connected || !in.Storing ||
 		slices.ContainsFunc(d.Clusters, func(c clusterHealth) bool { return c.Stale || c.Up < len(c.Nodes) })
-	c, _, err := h.trend.get(ctx, keepCounts, func(ctx context.Context) (perStep, error) {
+	c, _, err := h.trend.get(ctx, 0, func(ctx context.Context) (perStep, error) {
 		now := time.Now()
 		return h.count(ctx, now.Add(-trendMinutes*time.Minute), now, trendMinutes)
 	})

@@ -114,6 +114,8 @@ func TestTextsInChinese(t *testing.T) {
 	s.add(t, event("event-1"))
 	s.explain(t, func(i *incident.Incident) {
 		i.Evidence[0].Text = "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1), seen 1.2s before the event"
+		itself := incident.Evidence{At: time.Now(), Text: `the lock on key "order:1" was lost while its holder worked (refused)`}
+		i.Evidence = append([]incident.Evidence{itself}, i.Evidence...)
 		i.Evidence = append(i.Evidence, incident.Evidence{At: time.Now(), Text: "words of another version"})
 	})
 	s.failover(t, time.Now().Add(-2*time.Minute))
@@ -131,7 +133,7 @@ func TestTimelinePage(t *testing.T) {
 	s.add(t, event("event-2"))
 	s.failover(t, time.Now().Add(-2*time.Minute))
 	body := s.page(t, "/timeline")
-	mustContain(t, body, "2 events, 1 failovers", `class="failover"`, "2 events: overlap", "took over the slots")
+	mustContain(t, body, "2 events, 1 failovers", `class="failover"`, "and 1 more", "took over the slots")
 	mustContain(t, s.page(t, "/timeline?from=2020-01-01&to=2020-01-02"), "Nothing happened in this time")
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/incident"
@@ -25,7 +26,8 @@ type timelineData struct {
 	Rows     []timelineRow
 	Limit    int
 	Cut      bool
-	AtLeast  bool // events of the chart
+	Step     string // of a bar
+	Filtered bool
 }
 
 // timelineRow is one thing that happened: one of Entry, Incident and Events.
@@ -39,6 +41,9 @@ type timelineRow struct {
 
 // Count is how many events the row stands for.
 func (r timelineRow) Count() int { return len(r.Events) }
+
+// More is how many events it stands for besides the one that it shows.
+func (r timelineRow) More() int { return len(r.Events) - 1 }
 
 func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any, error) {
 	from, to := q.span(time.Now())
@@ -61,14 +66,14 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 		return nil, err
 	}
 	window := fmt.Sprint(q.values["hours"], q.values["from"], q.values["to"])
-	per, _, err := h.spans.get(ctx, window, keepCounts, func(ctx context.Context) (perStep, error) {
+	per, _, err := h.spans.get(ctx, window, 0, func(ctx context.Context) (perStep, error) {
 		return h.count(ctx, from, to, timelineBars)
 	})
 	if err != nil {
 		return nil, err
 	}
 	d := timelineData{
-		From: per.from, To: per.to, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)), AtLeast: per.more,
+		From: per.from, To: per.to, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)), Filtered: q.filtered("hours"), Step: rough(per.to.Sub(per.from) / timelineBars),
 		Cut: max(len(entries), len(events), len(incidents)) == timelineRows,
 	}
 	if q.values.Get("from") == "" && q.values.Get("to") == "" {
@@ -76,6 +81,17 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 	}
 	d.Rows = merge(entries, events, incidents)
 	return d, nil
+}
+
+// rough is a duration without its small parts.
+func rough(d time.Duration) string {
+	switch {
+	case d >= 10*time.Minute:
+		d = d.Round(time.Minute)
+	case d >= time.Second:
+		d = d.Round(time.Second)
+	}
+	return strings.NewReplacer("m0s", "m", "h0m", "h").Replace(d.String())
 }
 
 // marks are the faults of Redis.

@@ -187,8 +187,22 @@ func (v *view) Clock(t time.Time) string {
 	return t.In(v.location).Format("2006-01-02 15:04:05 MST")
 }
 
-// Day is a time's date.
-func (v *view) Day(t time.Time) string { return t.In(v.location).Format("2006-01-02") }
+// When is a time with its zone, and its date unless that is today's.
+func (v *view) When(t time.Time) string {
+	if v.Day(t) == "" {
+		return t.In(v.location).Format("15:04:05 MST")
+	}
+	return v.Clock(t)
+}
+
+// Day is a time's date, empty if that is today's.
+func (v *view) Day(t time.Time) string {
+	const date = "2006-01-02"
+	if day := t.In(v.location).Format(date); day != v.Now.In(v.location).Format(date) {
+		return day
+	}
+	return ""
+}
 
 // Hour is a time without its date, to the millisecond.
 func (v *view) Hour(t time.Time) string { return t.In(v.location).Format("15:04:05.000") }
@@ -240,6 +254,19 @@ func (v *view) Says(s string) said {
 		return said{line(zh), false}
 	}
 	return said{line(s), true}
+}
+
+// maxTelling is how much evidence stands for all of it.
+const maxTelling = 2
+
+// Telling is the evidence that tells most at a glance: that for the cause. The
+// first row only repeats the event, unless there is none.
+func (v *view) Telling(i incident.Incident) []incident.Evidence {
+	rows := i.Evidence
+	if len(rows) > 1 && i.Cause != incident.HeartbeatSilent {
+		rows = rows[1:]
+	}
+	return rows[:min(len(rows), maxTelling)]
 }
 
 // Next is the next step of an incident.
