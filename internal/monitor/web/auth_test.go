@@ -125,7 +125,7 @@ func TestWrites(t *testing.T) {
 	post("/incidents/"+incidentID+"/ack", "", 400)
 	post("/incidents/missing/ack", "by=bob", 404)
 	post("/incidents/"+incidentID+"/ack", "by=bob", 303)
-	mustContain(t, s.page(t, "/incidents/"+incidentID), "bob is on it, since", "Give it back")
+	mustContain(t, s.page(t, "/incidents/"+incidentID), "bob is on it", "Give it back")
 	post("/incidents/"+incidentID+"/unack", "", 400)
 	post("/incidents/"+incidentID+"/unack", "by=carol", 303)
 	mustContain(t, s.page(t, "/incidents/"+incidentID), "Nobody is on it yet")

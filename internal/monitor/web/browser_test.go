@@ -250,7 +250,7 @@ func TestBrowserActs(t *testing.T) {
 	b.run(chromedp.Navigate(srv.URL + "/silences"))
 	b.shows("Alice (not authenticated)")
 
-	b.run(chromedp.Navigate(srv.URL+"/events"), chromedp.SetValue(`select[name=verdict]`, "lost"), chromedp.Click(".filter button"))
+	b.run(chromedp.Navigate(srv.URL+"/events"), chromedp.Click(".filters summary"), chromedp.SetValue(`select[name=verdict]`, "lost"), chromedp.Click(".filter button"))
 	b.until(`location.search.includes("verdict=lost") && document.querySelectorAll("tbody tr").length === 3`)
 	b.run(chromedp.Click(".language"))
 	b.shows("锁丢失")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/incident"
@@ -26,7 +25,7 @@ type timelineData struct {
 	Rows     []timelineRow
 	Limit    int
 	Cut      bool
-	Step     string // of a bar
+	Step     time.Duration // of a bar
 	Filtered bool
 }
 
@@ -73,7 +72,7 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 		return nil, err
 	}
 	d := timelineData{
-		From: per.from, To: per.to, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)), Filtered: q.filtered("hours"), Step: rough(per.to.Sub(per.from) / timelineBars),
+		From: per.from, To: per.to, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)), Filtered: q.filtered("hours"), Step: per.to.Sub(per.from) / timelineBars,
 		Cut: max(len(entries), len(events), len(incidents)) == timelineRows,
 	}
 	if q.values.Get("from") == "" && q.values.Get("to") == "" {
@@ -81,17 +80,6 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 	}
 	d.Rows = merge(entries, events, incidents)
 	return d, nil
-}
-
-// rough is a duration without its small parts.
-func rough(d time.Duration) string {
-	switch {
-	case d >= 10*time.Minute:
-		d = d.Round(time.Minute)
-	case d >= time.Second:
-		d = d.Round(time.Second)
-	}
-	return strings.NewReplacer("m0s", "m", "h0m", "h").Replace(d.String())
 }
 
 // marks are the faults of Redis.

@@ -21,6 +21,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/internal/monitor/text"
+	"github.com/belaygo/belay/internal/monitor/watch"
 )
 
 //go:embed pages/*.html
@@ -213,8 +214,20 @@ func (v *view) Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:
 // Ago is how long ago something was, in words as browsers use them.
 func (v *view) Ago(t time.Time) string {
 	d := v.Now.Sub(t)
-	future := d < 0
-	d = d.Abs()
+	future, span := d < 0, v.Span(d.Abs())
+	switch {
+	case v.Lang == chinese && future:
+		return span + "后"
+	case v.Lang == chinese:
+		return span + "前"
+	case future:
+		return "in " + span
+	}
+	return span + " ago"
+}
+
+// Span is a duration in its largest unit that is there twice.
+func (v *view) Span(d time.Duration) string {
 	n, unit, zh := int(d.Seconds()), "s", "秒"
 	switch {
 	case d >= 48*time.Hour:
@@ -224,16 +237,10 @@ func (v *view) Ago(t time.Time) string {
 	case d >= 2*time.Minute:
 		n, unit, zh = int(d.Minutes()), "min", "分钟"
 	}
-	number := strconv.Itoa(n)
-	switch {
-	case v.Lang == chinese && future:
-		return number + " " + zh + "后"
-	case v.Lang == chinese:
-		return number + " " + zh + "前"
-	case future:
-		return "in " + number + " " + unit
+	if v.Lang == chinese {
+		unit = zh
 	}
-	return number + " " + unit + " ago"
+	return strconv.Itoa(n) + " " + unit
 }
 
 // Count is a number, or the least that it is.
@@ -254,6 +261,26 @@ func (v *view) Says(s string) said {
 		return said{line(zh), false}
 	}
 	return said{line(s), true}
+}
+
+// Why is an incident's cause in a sentence.
+func (v *view) Why(i incident.Incident) string {
+	if i.Cause == incident.Unknown && i.Unknowns > 0 {
+		return v.T("why.unknowns", i.Unknowns)
+	}
+	return v.T("why." + string(i.Cause))
+}
+
+// flags are numbers that only repeat what their sentence says.
+var flags = []string{watch.Refused, watch.SameProcess, watch.WasMaster, "on"}
+
+// Numbers are those of a row of evidence, without flags.
+func (v *view) Numbers(e incident.Evidence) map[string]int64 {
+	n := maps.Clone(e.Numbers)
+	for _, f := range flags {
+		delete(n, f)
+	}
+	return n
 }
 
 // maxTelling is how much evidence stands for all of it.

@@ -24,6 +24,10 @@
   setInterval(tell, 1000);
   tell();
 
+  // On a phone the pages' names are wider than the screen.
+  const here = document.querySelector("nav [aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
+
   // The badge.
   let since = null;
   const on = () => {
