@@ -12,8 +12,12 @@ help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 .PHONY: demo
-demo: ## a flash sale with a lock that gets lost; needs only Go
-	@CGO_ENABLED=0 go run ./examples/demo
+demo: ## a flash sale with a lock that gets lost; needs only Go; FLAGS=-serve
+	@CGO_ENABLED=0 go run ./examples/demo $(FLAGS)
+
+.PHONY: demo-stack
+demo-stack: ## the same on real servers, with a Redis master that is killed
+	@scripts/demo-stack
 
 .PHONY: build
 build: ## compile everything
@@ -103,7 +107,7 @@ bench-guard: ## guard.Do beside what does the same without it, some 3 minutes; J
 .PHONY: lint
 lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
 	@$(golangci-lint) run ./...
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/demo-stack .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
 .PHONY: stack-up
 stack-up: ## start Redis Cluster, MariaDB and RabbitMQ on 127.0.0.1

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-
-	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
 )
@@ -54,9 +51,9 @@ type books struct {
 	alertLines int
 }
 
-func readBooks(ctx context.Context, db *gorm.DB, a *alerts) (books, error) {
+func readBooks(ctx context.Context, s scene) (books, error) {
 	var b books
-	db = db.WithContext(ctx)
+	db := s.db().WithContext(ctx)
 	err := errors.Join(
 		db.Model(&Order{}).Count(&b.orders).Error,
 		db.Model(&Order{}).Distinct("no").Count(&b.numbers).Error,
@@ -65,35 +62,62 @@ func readBooks(ctx context.Context, db *gorm.DB, a *alerts) (books, error) {
 	if err != nil {
 		return b, fmt.Errorf("read books: %w", err)
 	}
-	counts, err := a.store.Counts(ctx)
+	counts, err := s.desk().store.Counts(ctx)
 	for _, c := range counts {
 		b.events += c.Events
 		b.failures += c.Failures
 	}
-	b.alertLines = bytes.Count(a.lines.Bytes(), []byte("\n"))
+	b.alertLines = len(s.desk().lines.all())
 	return b, err
 }
 
 func (b books) oversold(items int) int64 { return max(0, b.orders-int64(items), -b.left) }
 func (b books) duplicates() int64        { return b.orders - b.numbers }
 
-// audit compares what the shoppers were told with what the databases say. It
-// returns everything that is wrong.
-func audit(items int, t told, b books) error {
-	var wrong []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			wrong = append(wrong, fmt.Errorf(format, args...))
+// check is one comparison of what the shoppers were told with what the databases
+// say.
+type check struct {
+	ok   bool
+	want string // said if it is ok
+	got  string // said if it is not
+}
+
+func audit(items int, t told, b books) []check {
+	checks := []check{
+		{
+			b.oversold(items) == 0 && b.orders == int64(items) && b.orders+b.left == int64(items),
+			fmt.Sprintf("%d orders and %d items left, of %d: nothing is oversold", b.orders, b.left, items),
+			fmt.Sprintf("%d orders and %d items left, of %d: %d oversold", b.orders, b.left, items, b.oversold(items)),
+		},
+		{
+			b.duplicates() == 0,
+			fmt.Sprintf("%d different order numbers: nothing is sold twice", b.numbers),
+			fmt.Sprintf("%d of %d orders are duplicates", b.duplicates(), b.orders),
+		},
+		{
+			int64(t.sold) == b.orders,
+			fmt.Sprintf("%d shoppers were told that they have one", t.sold),
+			fmt.Sprintf("%d shoppers were told that they have one, of %d orders", t.sold, b.orders),
+		},
+		{
+			t.failures > 0 && int64(t.failures) == b.failures && int64(b.alertLines) == b.events,
+			fmt.Sprintf("guard-monitor has %d event for %d lock failure", b.events, t.failures),
+			fmt.Sprintf("%d lock failures, guard-monitor has %d in %d events, and wrote %d lines", t.failures, b.failures, b.events, b.alertLines),
+		},
+	}
+	if t.others > 0 {
+		checks = append(checks, check{got: fmt.Sprintf("%d requests failed, the first with: %v", t.others, t.other)})
+	}
+	return checks
+}
+
+// wrong returns what the checks have found.
+func wrong(checks []check) error {
+	var errs []error
+	for _, c := range checks {
+		if !c.ok {
+			errs = append(errs, errors.New(c.got))
 		}
 	}
-	check(b.oversold(items) == 0, "%d items oversold", b.oversold(items))
-	check(b.duplicates() == 0, "%d orders are duplicates", b.duplicates())
-	check(b.orders == int64(items), "%d orders for %d items", b.orders, items)
-	check(b.orders+b.left == int64(items), "%d orders and %d items left, of %d", b.orders, b.left, items)
-	check(int64(t.sold) == b.orders, "%d shoppers were told that they have one, %d orders", t.sold, b.orders)
-	check(t.failures > 0, "no lock failure was intercepted")
-	check(int64(t.failures) == b.failures, "%d lock failures, alerts for %d", t.failures, b.failures)
-	check(int64(b.alertLines) == b.events, "%d events, %d alerts written", b.events, b.alertLines)
-	check(t.others == 0, "%d requests failed, the first with: %w", t.others, t.other)
-	return errors.Join(wrong...)
+	return errors.Join(errs...)
 }

@@ -18,14 +18,14 @@ type request struct {
 	to *instance // where the load balancer sends it
 
 	// patient: when told that the shop is busy, the client tries again. A double
-	// click is not worth it, the first click is on its way.
+	// click is not worth it, the first click is on its way. While Redis cannot be
+	// asked, everybody tries again.
 	patient bool
 }
 
 // answer is what became of a request.
 type answer struct {
 	err   error
-	took  time.Duration
 	tries int
 }
 
@@ -55,10 +55,21 @@ type crowd struct {
 	// double, is sent by halfway, while the rest of the crowd is held at the
 	// door.
 	half    int
-	halfway func(ctx context.Context, click, double request) (clicked, doubled error)
+	halfway func(ctx context.Context, click, double request) (clicked, doubled, err error)
+	failed  error // of halfway
 
-	door sync.RWMutex
-	sold atomic.Int64
+	door    sync.RWMutex
+	sold    atomic.Int64
+	refused atomic.Int64 // tries that the lock turned away
+}
+
+// progress is sofar with a picture.
+func (c *crowd) progress(scr *screen) string {
+	return scr.bar(int(c.sold.Load()), items) + " " + c.sofar()
+}
+
+func (c *crowd) sofar() string {
+	return fmt.Sprintf("%d sold; the lock turned away %s tries", c.sold.Load(), thousands(c.refused.Load()))
 }
 
 // rush sends all requests and returns when each has its answer.
@@ -70,6 +81,7 @@ func (c *crowd) rush(ctx context.Context) []answer {
 	pair := c.pair()
 	opening := make(chan struct{})
 	var shoppers sync.WaitGroup
+	var half sync.Once
 	for i := range c.requests {
 		if i == pair || i == pair+1 {
 			continue
@@ -77,8 +89,8 @@ func (c *crowd) rush(ctx context.Context) []answer {
 		shoppers.Go(func() {
 			<-opening
 			c.answers[i] = c.send(ctx, c.requests[i])
-			if c.answers[i].err == nil && c.sold.Add(1) == int64(c.half) {
-				c.sendPair(ctx)
+			if c.sold.Load() >= int64(c.half) {
+				half.Do(func() { c.sendPair(ctx) })
 			}
 		})
 	}
@@ -90,11 +102,11 @@ func (c *crowd) rush(ctx context.Context) []answer {
 // send sends a request until there is an answer, or just once if it is not
 // patient.
 func (c *crowd) send(ctx context.Context, r request) answer {
-	start := time.Now()
 	for tries := 1; ; tries++ {
 		err := c.try(ctx, r)
-		if !r.patient || !errors.Is(err, guard.ErrBusy) || !pause(ctx) {
-			return answer{err, time.Since(start), tries}
+		again := errors.Is(err, guard.ErrUnavailable) || r.patient && errors.Is(err, guard.ErrBusy)
+		if !again || !pause(ctx) {
+			return answer{err, tries}
 		}
 	}
 }
@@ -102,7 +114,14 @@ func (c *crowd) send(ctx context.Context, r request) answer {
 func (c *crowd) try(ctx context.Context, r request) error {
 	c.door.RLock()
 	defer c.door.RUnlock()
-	return r.to.buy(ctx, r.no)
+	err := r.to.buy(ctx, r.no)
+	switch {
+	case err == nil:
+		c.sold.Add(1)
+	case errors.Is(err, guard.ErrBusy):
+		c.refused.Add(1)
+	}
+	return err
 }
 
 // pause waits a moment, a different one for everybody. It returns false if ctx
@@ -124,9 +143,12 @@ func (c *crowd) pair() int { return len(c.requests) / 4 * 2 }
 func (c *crowd) sendPair(ctx context.Context) {
 	c.door.Lock()
 	defer c.door.Unlock()
-	start, i := time.Now(), c.pair()
-	clicked, doubled := c.halfway(ctx, c.requests[i], c.requests[i+1])
-	took := time.Since(start)
-	c.answers[i] = answer{clicked, took, 1}
-	c.answers[i+1] = answer{doubled, took, 1}
+	i := c.pair()
+	var clicked, doubled error
+	clicked, doubled, c.failed = c.halfway(ctx, c.requests[i], c.requests[i+1])
+	c.answers[i] = answer{clicked, 1}
+	c.answers[i+1] = answer{doubled, 1}
+	if doubled == nil {
+		c.sold.Add(1)
+	}
 }

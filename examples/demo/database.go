@@ -14,9 +14,9 @@ import (
 	"github.com/belaygo/belay/notify/outbox"
 )
 
-// openDB opens the database in the file path with a pool of one connection,
+// openSQLite opens the database in the file path with a pool of one connection,
 // which it leaves in pool for the caller to close.
-func openDB(path string, pool **sql.DB) (*gorm.DB, error) {
+func openSQLite(path string, pool **sql.DB) (*gorm.DB, error) {
 	dsn := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"}
 	conns, err := sql.Open("sqlite", dsn.String())
 	if err != nil {

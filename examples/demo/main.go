@@ -6,88 +6,116 @@
 // instance finishes the same order meanwhile. The database refuses the order
 // that comes second, and the monitor says what happened.
 //
-// Redis (miniredis), the database (SQLite), the broker and the monitor all run
-// in this process: the demo needs nothing but Go. At the end the books are
-// checked; the exit status is 1 if anything was oversold or duplicated, or if
-// an alert is missing.
+//	demo          Redis (miniredis), the database (SQLite), the broker and the
+//	              monitor run in this process: it needs nothing but Go
+//	demo -serve   goes on, with a little to do, and serves the monitor's page
+//	demo -stack   on the servers of scripts/stack, with a Redis master that is
+//	              killed: see scripts/demo-stack
+//
+// At the end the books are checked; the exit status is 1 if anything was oversold
+// or duplicated, or if an alert is missing.
 //
 // Read shop.go first: it is what a user of Belay writes. instance.go puts a
-// service together. The rest is the crowd, the accident and the audit.
+// service together, story.go tells what happens. The rest is the crowd, the
+// servers, the accident and the audit.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
+	service   = "shop"
 	items     = 50
 	requests  = 1000
 	instances = 3
 
-	timeout      = time.Minute
+	lockTTL      = time.Minute // renewed after a third of it: the story is over before
+	heartbeat    = 10 * time.Second
+	timeout      = 2 * time.Minute
+	alertTimeout = 45 * time.Second
 	closeTimeout = 10 * time.Second
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout)
+	redis.SetLogger(silence{}) // what its client says of the master that is killed
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], newScreen(os.Stdout, os.Getenv))
 	stop()
-	if err != nil {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
+		os.Exit(2)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "belay demo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	s, err := open(ctx)
-	if err != nil {
+// silence is a logger of go-redis.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+var errUsage = errors.New("wrong arguments") // which flag has explained
+
+func run(ctx context.Context, args []string, scr *screen) error {
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	page := flags.Bool("serve", false, "then go on with a little to do, and serve the monitor's page")
+	listen := flags.String("listen", "127.0.0.1:9440", "`address` of the page")
+	onStack := flags.Bool("stack", false, "run on the servers of scripts/stack env, and kill one")
+	control := flags.String("control", "scripts/stack", "`program` that kills, with -stack")
+	monitor := flags.String("monitor", "guard-monitor", "`program` to run, with -stack")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
 		return err
+	case err != nil:
+		return errUsage
+	case flags.NArg() > 0:
+		fmt.Fprintf(os.Stderr, "belay demo: %q is not a flag\n", flags.Arg(0))
+		return errUsage
+	case *page && *onStack:
+		fmt.Fprintln(os.Stderr, "belay demo: -serve is not for -stack: guard-monitor has its page there")
+		return errUsage
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	return s.sell(ctx, out)
+	if *onStack {
+		return runStack(ctx, scr, *control, *monitor)
+	}
+	return runEmbedded(ctx, scr, *page, *listen)
 }
 
-// sell opens the doors, waits for the last answer and the last alert, and tells
-// what happened. It returns what is wrong about it.
-func (s *sale) sell(ctx context.Context, out io.Writer) error {
-	shop, err := s.startShop()
+func runEmbedded(ctx context.Context, scr *screen, page bool, listen string) (err error) {
+	e, err := openEmbedded(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Flash sale: %d items, %d concurrent requests, every second one a repeat, %d instances.\n", items, requests, instances)
-	c := crowd{
-		requests: newRequests(requests, shop),
-		half:     items / 2,
-		halfway: func(ctx context.Context, click, double request) (clicked, doubled error) {
-			fmt.Fprintf(out, "Half of them are sold. %s takes the lock to sell order %s, and the lock is lost.\n\n", click.to.name, click.no)
-			return failover(ctx, s.redis, click, double)
-		},
+	defer func() { err = errors.Join(err, e.close()) }()
+	if !page {
+		return tell(ctx, "belay demo", e, scr)
 	}
-	start := time.Now()
-	answers := c.rush(ctx)
-	elapsed := time.Since(start)
-	if err := closeShop(shop); err != nil { // hands over the last alerts
+	ln, err := listenLocal(ctx, listen)
+	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("stopped before the sale was over: %w", err)
+	defer ln.Close()
+	if err := tell(ctx, "belay demo", e, scr); err != nil {
+		return err
 	}
+	return e.serve(ctx, scr, ln)
+}
 
-	told := count(answers)
-	books, err := readBooks(ctx, s.db, s.alerts)
-	if err != nil {
-		return err
-	}
-	report(out, answers, elapsed, told, s.alerts.lines.String())
-	fmt.Fprintf(out, "belay demo: %d requests, %d sold, %d oversold, %d duplicates, %d lock failures intercepted, %d alerts\n",
-		len(answers), books.orders, books.oversold(items), books.duplicates(), told.failures, books.failures)
-	return audit(items, told, books)
+// tell plays on s within the time for it.
+func tell(ctx context.Context, name string, s scene, scr *screen) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %v", timeout))
+	defer cancel()
+	return play(ctx, name, s, scr)
 }

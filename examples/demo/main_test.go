@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -26,55 +27,89 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+var closing = regexp.MustCompile(`^belay demo(?:-stack)?: 1000 requests, 50 sold, 0 oversold, 0 duplicates, 1 lock failures intercepted, 1 alerts$`)
+
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	stdout, stderr, status := demo(t)
 	if status != 0 || stderr != "" {
 		t.Errorf("exit status %d, %q on standard error", status, stderr)
 	}
-	lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
-	closing := regexp.MustCompile(`^belay demo: 1000 requests, 50 sold, 0 oversold, 0 duplicates, ([1-9]\d*) lock failures intercepted, (\d+) alerts$`)
-	found := closing.FindStringSubmatch(lines[len(lines)-1])
-	if found == nil || found[1] != found[2] {
+	wantStory(t, stdout,
+		"1. The lock turns the crowd away",
+		"2. A lock is lost", "shop-c has the lock sku:7", "Redis loses the lock", "shop-a gets the lock, too", "SQLite refuses",
+		"3. The event goes out", "verdict lost, outcome refused", "no row is left in the outbox",
+		"4. guard-monitor explains", "cause: unknown", `the lock on key "sku:7" was lost`,
+		"5. People are told", "alert shop: locks failed",
+		"6. The sale goes on", "50 have bought",
+		"7. The books", "nothing is oversold", "nothing is sold twice", "1 event for 1 lock failure")
+}
+
+// wantStory checks that a plain story has the given parts, in this order, and
+// ends well.
+func wantStory(t *testing.T, story string, parts ...string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(story, "\n"), "\n")
+	if !closing.MatchString(lines[len(lines)-1]) {
 		t.Errorf("last line is %q", lines[len(lines)-1])
 	}
-	for _, want := range []string{
-		"insert + update",
-		"WARNING lost shop/",
-		`The lock on key "sku:7" was lost`,
-		"it was rolled back and changed nothing",
-		"nobody held the key",
-	} {
-		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
-			t.Errorf("output lacks %q", want)
+	if strings.ContainsAny(story, "\x1b\r") {
+		t.Error("output has commands for a terminal")
+	}
+	rest := strings.Join(strings.Fields(story), " ")
+	for _, part := range parts {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Errorf("%q is not in the story, or not in its place", part)
+			continue
 		}
+		rest = after
 	}
 	if t.Failed() {
-		t.Logf("output:\n%s", stdout)
+		t.Logf("output:\n%s", story)
 	}
 }
 
 func TestDemoCannotStart(t *testing.T) {
-	stdout, stderr, status := demo(t, "TMPDIR="+t.TempDir()+"/missing")
+	t.Setenv("TMPDIR", t.TempDir()+"/missing")
+	stdout, stderr, status := demo(t)
 	if status != 1 || stdout != "" || !strings.HasPrefix(stderr, "belay demo: ") {
 		t.Errorf("exit status %d, output %q, errors %q", status, stdout, stderr)
 	}
 }
 
+func TestArguments(t *testing.T) {
+	for _, tt := range []struct {
+		args   []string
+		status int
+		say    string
+	}{
+		{[]string{"-h"}, 0, "-serve"},
+		{[]string{"-nonsense"}, 2, "-nonsense"},
+		{[]string{"nonsense"}, 2, "nonsense"},
+		{[]string{"-serve", "-stack"}, 2, "-stack"},
+		{[]string{"-serve", "-listen", "0.0.0.0:0"}, 1, "not a loopback address"},
+	} {
+		_, stderr, status := demo(t, tt.args...)
+		if status != tt.status || !strings.Contains(stderr, tt.say) {
+			t.Errorf("%q: exit status %d, %q; want %d and %q", tt.args, status, stderr, tt.status, tt.say)
+		}
+	}
+}
+
 // A broker that loses what it has confirmed.
 func TestMissingAlert(t *testing.T) {
-	s, err := open(t.Context())
+	e, err := openEmbedded(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
-	s.broker = notify.PublisherFunc(func(context.Context, notify.Event) error { return nil })
+	defer e.close()
+	e.relay = notify.PublisherFunc(func(context.Context, notify.Event) error { return nil })
+	e.monitor.patience = time.Millisecond
 
-	var out bytes.Buffer
-	if err := s.sell(t.Context(), &out); err == nil || err.Error() != "1 lock failures, alerts for 0" {
-		t.Errorf("sell: %v", err)
-	}
-	if want := "0 duplicates, 1 lock failures intercepted, 0 alerts\n"; !strings.HasSuffix(out.String(), want) {
-		t.Errorf("want %q at the end of the output:\n%s", want, out.String())
+	err = play(t.Context(), "demo", e, newSilentScreen())
+	if err == nil || !strings.Contains(err.Error(), "wait for guard-monitor to have the event") {
+		t.Errorf("play: %v", err)
 	}
 }
 
@@ -88,16 +123,16 @@ func TestAudit(t *testing.T) {
 		want  string
 	}{
 		{name: "as it should be"},
-		{name: "one order too many", told: func(t *told) { t.sold++ }, books: func(b *books) { b.orders++; b.numbers++ }, want: "1 items oversold"},
-		{name: "stock below zero", books: func(b *books) { b.left = -2 }, want: "2 items oversold"},
-		{name: "an order twice", books: func(b *books) { b.numbers-- }, want: "1 orders are duplicates"},
-		{name: "one item not sold", told: func(t *told) { t.sold-- }, books: func(b *books) { b.orders--; b.numbers--; b.left++ }, want: "49 orders for 50 items"},
+		{name: "one order too many", told: func(t *told) { t.sold++ }, books: func(b *books) { b.orders++; b.numbers++ }, want: "1 oversold"},
+		{name: "stock below zero", books: func(b *books) { b.left = -2 }, want: "2 oversold"},
+		{name: "an order twice", books: func(b *books) { b.numbers-- }, want: "1 of 50 orders are duplicates"},
+		{name: "one item not sold", told: func(t *told) { t.sold-- }, books: func(b *books) { b.orders--; b.numbers--; b.left++ }, want: "49 orders and 1 items left, of 50"},
 		{name: "an update lost", books: func(b *books) { b.left++ }, want: "50 orders and 1 items left, of 50"},
-		{name: "a shopper misled", told: func(t *told) { t.sold++ }, want: "51 shoppers were told that they have one, 50 orders"},
-		{name: "no failure", told: func(t *told) { t.failures-- }, books: func(b *books) { b.events, b.failures, b.alertLines = 0, 0, 0 }, want: "no lock failure was intercepted"},
-		{name: "alert not stored", books: func(b *books) { b.events, b.failures, b.alertLines = 0, 0, 0 }, want: "1 lock failures, alerts for 0"},
-		{name: "alert too many", books: func(b *books) { b.events, b.failures, b.alertLines = 2, 2, 2 }, want: "1 lock failures, alerts for 2"},
-		{name: "alert not written", books: func(b *books) { b.alertLines = 0 }, want: "1 events, 0 alerts written"},
+		{name: "a shopper misled", told: func(t *told) { t.sold++ }, want: "51 shoppers were told that they have one, of 50 orders"},
+		{name: "no failure", told: func(t *told) { t.failures-- }, books: func(b *books) { b.events, b.failures, b.alertLines = 0, 0, 0 }, want: "0 lock failures, guard-monitor has 0 in 0 events"},
+		{name: "alert not stored", books: func(b *books) { b.events, b.failures, b.alertLines = 0, 0, 0 }, want: "1 lock failures, guard-monitor has 0"},
+		{name: "alert too many", books: func(b *books) { b.events, b.failures, b.alertLines = 2, 2, 2 }, want: "1 lock failures, guard-monitor has 2"},
+		{name: "alert not written", books: func(b *books) { b.alertLines = 0 }, want: "1 in 1 events, and wrote 0 lines"},
 		{name: "request failed", told: func(t *told) { t.others, t.other = 1, errors.New("disk full") }, want: "1 requests failed, the first with: disk full"},
 	}
 	for _, tt := range tests {
@@ -109,7 +144,7 @@ func TestAudit(t *testing.T) {
 			if tt.books != nil {
 				tt.books(&books)
 			}
-			err := audit(50, told, books)
+			err := wrong(audit(50, told, books))
 			if tt.want == "" {
 				if err != nil {
 					t.Errorf("audit: %v", err)
@@ -123,33 +158,26 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-func TestFold(t *testing.T) {
-	for _, tt := range []struct{ line, want string }{
-		{"", "\n"},
-		{"one\n", " one\n"},
-		{"one two three\n", " one two\n three\n"},
-		{"incomprehensible word", " incomprehensible\n word\n"},
-	} {
-		if got := fold(tt.line, 8, " "); got != tt.want {
-			t.Errorf("fold(%q) = %q, want %q", tt.line, got, tt.want)
-		}
-	}
-}
-
 // demo runs the demo in a process of its own.
-func demo(t *testing.T, env ...string) (stdout, stderr string, status int) {
+func demo(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(append(os.Environ(), asDemo+"=1"), env...)
+	cmd := demoCommand(t, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func demoCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), asDemo+"=1")
+	return cmd
 }

@@ -17,16 +17,22 @@ import (
 // see scripts/stack.
 type servers struct {
 	env  []string
+	name string
 	dir  string
 	port int
+}
+
+// Env are the variables by which scripts/stack finds these servers.
+func (s *servers) Env() []string {
+	return []string{"BELAY_STACK=" + s.name, "BELAY_STACK_PORT=" + strconv.Itoa(s.port)}
 }
 
 // newStack prepares a stack on free ports and has it stopped when the test ends.
 func newStack(tb testing.TB, name string) *servers {
 	tb.Helper()
 	name = fmt.Sprintf("%s-%d", name, os.Getpid())
-	s := &servers{port: freePorts(tb), dir: filepath.Join(root(), ".stack", name)}
-	s.env = append(os.Environ(), "BELAY_STACK="+name, "BELAY_STACK_PORT="+strconv.Itoa(s.port))
+	s := &servers{name: name, port: freePorts(tb), dir: filepath.Join(root(), ".stack", name)}
+	s.env = append(os.Environ(), s.Env()...)
 	tb.Cleanup(func() {
 		s.Stack(tb, "down")
 		if !tb.Failed() { // else its logs are of use

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	cmd := demoCommand(t, "-serve", "-listen", "127.0.0.1:0")
+	var out, errs lines
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := false
+	defer func() {
+		if !ended {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}()
+	url := regexp.MustCompile(`page: (http://127\.0\.0\.1:\d+)/`)
+	var base string
+	err := until(t.Context(), "the page", func() (bool, error) {
+		found := url.FindStringSubmatch(strings.Join(out.all(), ""))
+		if found != nil {
+			base = found[1]
+		}
+		return found != nil || len(errs.all()) > 0, nil
+	})
+	if err != nil || base == "" {
+		t.Fatalf("%v, output:\n%s%s", err, out.all(), errs.all())
+	}
+	for path, want := range map[string]string{
+		"/":                 "shop",
+		"/events":           "sku:7",
+		"/healthz":          `"status":"ok"`,
+		"/metrics":          `belay_monitor_events_total{verdict="lost"} 1`,
+		"/api/v1/incidents": `"service":"shop"`,
+	} {
+		if body := get(t.Context(), base+path); !strings.Contains(body, want) {
+			t.Errorf("%s lacks %q:\n%s", path, want, body)
+		}
+	}
+	// The next lock is lost after a while, and its event joins the incident.
+	err = until(t.Context(), "the second event", func() (bool, error) {
+		return strings.Contains(get(t.Context(), base+"/metrics"), `belay_monitor_events_total{verdict="lost"} 2`), nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	ended = true
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || len(errs.all()) > 0 {
+		t.Errorf("%v, %q on standard error", err, errs.all())
+	}
+}

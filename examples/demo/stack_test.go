@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+// The story on real servers, in which a Redis master is killed: one of a cluster
+// of this test's own.
+func TestStack(t *testing.T) {
+	dsn, amqp := teststack.MySQL(t), teststack.AMQP(t)
+	cluster := teststack.StartCluster(t, "demo")
+	monitor := filepath.Join(t.TempDir(), "guard-monitor")
+	if out, err := exec.Command("go", "build", "-o", monitor, "github.com/belaygo/belay/cmd/guard-monitor").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	t.Setenv("BELAY_REDIS_ADDRS", strings.Join(cluster.Addrs, ","))
+	t.Setenv("BELAY_MYSQL_DSN", dsn)
+	t.Setenv("BELAY_AMQP_URL", amqp)
+	for _, variable := range cluster.Env() {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+
+	stdout, stderr, status := demo(t, "-stack", "-control", "../../scripts/stack", "-monitor", monitor)
+	if status != 0 || stderr != "" {
+		t.Errorf("exit status %d, %q on standard error", status, stderr)
+	}
+	wantStory(t, stdout,
+		"1. The lock turns the crowd away",
+		"2. A lock is lost", "shop-c has the lock sku:7", "kill -9", "is the master now", "shop-a gets the lock, too", "refuses",
+		"3. The event goes out", "verdict overlap, outcome refused", "RabbitMQ has it",
+		"4. guard-monitor explains", "cause: failover", "refuses connections", "took over the slots",
+		"5. People are told", "a Redis failover lost them",
+		"6. The sale goes on", "50 have bought",
+		"7. The books", "nothing is oversold", "nothing is sold twice", "1 event for 1 lock failure")
+	if status := cluster.Stack(t, "status"); !strings.Contains(status, " down") {
+		t.Errorf("no node of the cluster is down:\n%s", status)
+	}
+}
+
+func TestStackIsNotThere(t *testing.T) {
+	t.Setenv("BELAY_REDIS_ADDRS", "")
+	_, stderr, status := demo(t, "-stack")
+	if status != 1 || !strings.Contains(stderr, "scripts/stack up") {
+		t.Errorf("exit status %d, %q on standard error", status, stderr)
+	}
+}
