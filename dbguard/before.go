@@ -7,17 +7,19 @@ import "errors"
 // after the rollback.
 func (t *Tx) compareBefore(c *Conflict, rows []*protectedRow) {
 	fired := t.firedIndex(c)
+	sure := t.sureOfOthers(c, fired, rows)
 	for _, r := range rows {
 		if r.before == nil { // its transaction has written it before it was protected
 			c.Evidence.Unread = true
 			continue
 		}
-		if !r.before.found && !sameColumns(fired, r.columns()) {
-			continue // another index
+		own := t.wrote(r, Duplicate)
+		if !r.before.found && (!sameColumns(fired, r.columns()) || !own && !sure) {
+			continue // another index, or another row
 		}
 		now := reading{found: true, key: r.before.key, version: r.before.version}
 		before := *r.before
-		if t.wrote(r, Duplicate) {
+		if own {
 			before = now
 		}
 		if t.weigh(c, r, before, now); c.Evidence.overlap() {
@@ -27,6 +29,22 @@ func (t *Tx) compareBefore(c *Conflict, rows []*protectedRow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.unread = rows
+}
+
+// sureOfOthers reports whether the duplicate must be one that somebody else has
+// made since: no row that was inserted was there before.
+func (t *Tx) sureOfOthers(c *Conflict, fired []string, rows []*protectedRow) bool {
+	missing := make(map[string]bool)
+	for _, r := range rows {
+		if !sameColumns(fired, r.columns()) {
+			continue
+		}
+		if r.before == nil || r.before.found || t.wrote(r, Duplicate) {
+			return false
+		}
+		missing[r.identity()] = true
+	}
+	return len(missing) == c.inserted
 }
 
 // readUnread reads what could not be read at the conflict. The transaction has

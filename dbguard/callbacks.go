@@ -63,7 +63,7 @@ func inserted(db *gorm.DB) {
 	switch {
 	case how != plain:
 	case duplicate, changed && len(rows) > 0:
-		c := &Conflict{Kind: Duplicate, Table: db.Statement.Table, err: db.Error}
+		c := &Conflict{Kind: Duplicate, Table: db.Statement.Table, err: db.Error, inserted: rowsIn(db.Statement)}
 		c.Evidence.Contradicts = changed
 		t.judge(c, rows)
 		db.Error = c

@@ -34,6 +34,7 @@ type Conflict struct {
 	Columns  []string // that identify the row; empty if it is not a protected one
 	Evidence Evidence
 	err      error // the driver's, nil after an update that matched no row
+	inserted int   // how many rows were to be inserted
 }
 
 // Evidence is what was found out about the row of a conflict, before the

@@ -88,9 +88,7 @@ func imageOfMap(s *schema.Schema, value func(column string) any) image {
 // have gaps.
 func guessesKeys(stmt *gorm.Statement) bool {
 	_, returned := stmt.Clauses["RETURNING"]
-	rows := stmt.ReflectValue
-	several := (rows.Kind() == reflect.Slice || rows.Kind() == reflect.Array) && rows.Len() > 1
-	return several && !returned &&
+	return rowsIn(stmt) > 1 && !returned &&
 		slices.ContainsFunc(stmt.Schema.PrimaryFields, func(f *schema.Field) bool { return f.AutoIncrement })
 }
 

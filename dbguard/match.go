@@ -73,6 +73,14 @@ func eachRow(stmt *gorm.Statement, f func(value func(column string) any)) {
 	}
 }
 
+// rowsIn returns how many rows an INSERT is given.
+func rowsIn(stmt *gorm.Statement) int {
+	if k := stmt.ReflectValue.Kind(); k == reflect.Slice || k == reflect.Array {
+		return stmt.ReflectValue.Len()
+	}
+	return 1
+}
+
 // eachMap does so for maps, in which a row can be given, too.
 func eachMap(s *schema.Schema, dest reflect.Value, f func(value func(column string) any)) {
 	var rows []map[string]any

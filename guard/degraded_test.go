@@ -143,7 +143,7 @@ func TestDBOnlyUncovered(t *testing.T) {
 		e.create(&Stock{ID: 1, Left: 5})
 		for name, op := range map[string]guard.Op{
 			"raw SQL": func(_ context.Context, tx *gorm.DB) error {
-				return tx.Exec("UPDATE stocks SET `left` = 0").Error
+				return tx.Exec("UPDATE stocks SET " + tx.Statement.Quote("left") + " = 0").Error
 			},
 			"a condition only": func(_ context.Context, tx *gorm.DB) error {
 				return tx.Model(&Stock{}).Where("id = ?", 1).Update("left", 0).Error
@@ -269,12 +269,12 @@ func TestDBOnlyByShard(t *testing.T) {
 // TestDBOnlyBesideHolders has one process go without the lock while another has
 // it: the database decides, and he who has the lock reports.
 func TestDBOnlyBesideHolders(t *testing.T) {
-	mysqlOnly(t, func(e *env) {
+	eachServer(t, func(e *env) {
 		g, _ := e.dbOnly(guard.Config{})
 		err := e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
 			return guard.Insert(&Order{No: "a"})(ctx, tx)
-		})
+		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		e.wantDegradedThen(notify.Overlap, notify.HolderSelf)
 
@@ -293,7 +293,7 @@ func TestDBOnlyBesideHolders(t *testing.T) {
 			wantNil(e.t, e.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
 			_ = guard.Insert(&Order{No: "b"})(ctx, tx)
 			return nil
-		})
+		}, guard.Protects(&Order{No: "b"}))
 		wantIs(e.t, err, guard.ErrDuplicate)
 		if events := e.Events.All(); len(events) != 2 {
 			e.t.Errorf("%d events, want no more than 2: %+v", len(events), events)

@@ -299,8 +299,7 @@ func TestSwallowedRepeat(t *testing.T) {
 		errKnown := errors.New("known")
 		insert := func(answer error) guard.Op {
 			return func(_ context.Context, tx *gorm.DB) error {
-				err := tx.Create(&Order{No: "a"}).Error
-				wantIs(e.t, err, gorm.ErrDuplicatedKey)
+				wantIs(e.t, tryCreate(tx, &Order{No: "a"}), gorm.ErrDuplicatedKey)
 				if err := tx.Create(&Stock{Left: 1}).Error; err != nil {
 					return err
 				}
@@ -396,7 +395,7 @@ func TestDeadlineBeforeTheLease(t *testing.T) {
 
 // TestDeadlineAtARowLock: it also ends the wait for another transaction's row.
 func TestDeadlineAtARowLock(t *testing.T) {
-	mysqlOnly(t, func(e *env) {
+	eachServer(t, func(e *env) {
 		other := e.db.Begin()
 		wantNil(e.t, other.Create(&Order{No: "a"}).Error)
 		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)

@@ -27,13 +27,13 @@ func (e *env) loseTo(key string, op guard.Op) {
 }
 
 func TestOverlapOfInserts(t *testing.T) {
-	mysqlOnly(t, func(e *env) {
+	eachServer(t, func(e *env) {
 		const key = "order:a"
 		insert := guard.Insert(&Order{No: "a", Amount: 1})
 		err := e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 			e.loseTo(key, guard.Insert(&Order{No: "a", Amount: 2}))
 			return insert(ctx, tx)
-		})
+		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		wantIs(e.t, err, gorm.ErrDuplicatedKey)
 		ev := e.wantEvent(notify.Overlap, notify.Refused, key)
@@ -52,7 +52,7 @@ func TestOverlapOfInserts(t *testing.T) {
 }
 
 func TestOverlapWithHolderAtWork(t *testing.T) {
-	mysqlOnly(t, func(e *env) {
+	eachServer(t, func(e *env) {
 		const key = "order:a"
 		peer := e.Peer(e.t, e.open())
 		written, finish, done := make(chan error), make(chan struct{}), make(chan error, 1)
@@ -70,7 +70,7 @@ func TestOverlapWithHolderAtWork(t *testing.T) {
 			}
 			close(finish) // the insert below waits for the peer's commit
 			return guard.Insert(&Order{No: "a"})(ctx, tx)
-		})
+		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		wantNil(e.t, <-done)
 		e.wantEvent(notify.Overlap, notify.Refused, key)
@@ -81,7 +81,7 @@ func TestOverlapWithHolderAtWork(t *testing.T) {
 }
 
 func TestOverlapOfUpdates(t *testing.T) {
-	mysqlOnly(t, func(e *env) {
+	eachServer(t, func(e *env) {
 		const key = "sku:1"
 		e.create(&Stock{ID: 1, Left: 9})
 		s := &Stock{ID: 1}
@@ -108,7 +108,7 @@ func TestOverlapOfUpdates(t *testing.T) {
 }
 
 func TestOverlapSwallowed(t *testing.T) {
-	mysqlOnly(t, func(e *env) {
+	eachServer(t, func(e *env) {
 		const key = "order:a"
 		err := e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 			if err := tx.Create(&Stock{ID: 1}).Error; err != nil {

@@ -52,7 +52,7 @@ type env struct {
 
 // each runs f on every database.
 func each(t *testing.T, f func(e *env), opts ...gorm.Option) {
-	testdb.Each(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
+	testdb.EachWithPostgres(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
 		db := open(opts...)
 		if err := db.AutoMigrate(&Order{}, &Stock{}); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,18 @@ func each(t *testing.T, f func(e *env), opts ...gorm.Option) {
 	})
 }
 
-// mysqlOnly runs f on MySQL: SQLite lets no second writer in.
+// eachServer runs f on every database that lets two transactions write at once.
+// On PostgreSQL only a row that is protected from the beginning is known from then
+// on.
+func eachServer(t *testing.T, f func(e *env), opts ...gorm.Option) {
+	each(t, func(e *env) {
+		if e.db.Name() != "sqlite" {
+			f(e)
+		}
+	}, opts...)
+}
+
+// mysqlOnly runs f on MySQL.
 func mysqlOnly(t *testing.T, f func(e *env), opts ...gorm.Option) {
 	each(t, func(e *env) {
 		if e.db.Name() == "mysql" {
@@ -100,6 +111,16 @@ func (e *env) create(rows ...any) {
 			e.t.Fatal(err)
 		}
 	}
+}
+
+// tryCreate creates a row that may be refused: in a savepoint, where a transaction
+// takes nothing else after that.
+func tryCreate(tx *gorm.DB, row any) error {
+	create := func(tx *gorm.DB) error { return tx.Create(row).Error }
+	if tx.Name() == "postgres" {
+		return tx.Transaction(create)
+	}
+	return create(tx)
 }
 
 // wantNoEvent checks that nothing was reported.

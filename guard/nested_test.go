@@ -66,12 +66,12 @@ func TestNestedRepeat(t *testing.T) {
 		}
 		e.wantNoEvent()
 	})
-	mysqlOnly(t, func(e *env) {
+	eachServer(t, func(e *env) {
 		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
 			e.loseTo("k", guard.Insert(&Order{No: "a"}))
 			_ = e.Do(ctx, "k", guard.Insert(&Order{No: "a"}))
 			return nil
-		}), guard.ErrIntercepted)
+		}, guard.Protects(&Order{No: "a"})), guard.ErrIntercepted)
 		e.wantEvent(notify.Overlap, notify.Refused, "k")
 	})
 }

@@ -66,17 +66,17 @@ func TestRememberSwallowed(t *testing.T) {
 		e.create(&Order{No: "a"})
 		remember := guard.Remember(time.Minute)
 		soldOut := true
-		op := func(ctx context.Context, tx *gorm.DB) error {
-			wantIs(e.t, guard.Insert(&Order{No: "a"})(ctx, tx), gorm.ErrDuplicatedKey)
+		op := func(_ context.Context, tx *gorm.DB) error {
+			wantIs(e.t, tryCreate(tx, &Order{No: "a"}), gorm.ErrDuplicatedKey)
 			if soldOut {
 				return errSoldOut
 			}
 			return nil
 		}
-		wantIs(e.t, e.Do(bg, "k", op, remember), errSoldOut)
+		wantIs(e.t, e.Do(bg, "k", op, remember, guard.Protects(&Order{No: "a"})), errSoldOut)
 		soldOut = false
-		wantNil(e.t, e.Do(bg, "k", op, remember))
-		wantIs(e.t, e.Do(bg, "k", op, remember), guard.ErrDuplicate)
+		wantNil(e.t, e.Do(bg, "k", op, remember, guard.Protects(&Order{No: "a"})))
+		wantIs(e.t, e.Do(bg, "k", op, remember, guard.Protects(&Order{No: "a"})), guard.ErrDuplicate)
 	})
 }
 

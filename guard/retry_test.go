@@ -138,7 +138,7 @@ func TestRetryKeepsTheLease(t *testing.T) {
 // that and goes on: nothing it does then is committed. When it may be run again,
 // both are done.
 func TestRealDeadlock(t *testing.T) {
-	mysqlOnly(t, func(e *env) {
+	eachServer(t, func(e *env) {
 		e.create(&Stock{ID: 1}, &Stock{ID: 2})
 		both := func(opts ...guard.Option) (errs [2]error) {
 			var begun, done sync.WaitGroup
@@ -147,7 +147,8 @@ func TestRealDeadlock(t *testing.T) {
 				done.Go(func() {
 					first := sync.OnceFunc(func() { begun.Done(); begun.Wait() })
 					set := func(tx *gorm.DB, id int) error {
-						return tx.Exec("UPDATE stocks SET `left` = `left` + 1 WHERE id = ?", id).Error
+						left := tx.Statement.Quote("left")
+						return tx.Exec("UPDATE stocks SET "+left+" = "+left+" + 1 WHERE id = ?", id).Error
 					}
 					errs[i] = e.Do(bg, fmt.Sprint("k", i), func(_ context.Context, tx *gorm.DB) error {
 						if err := set(tx, 1+i); err != nil {
