@@ -26,6 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	teststack.Quiet()
 	name := os.Getenv(workerName)
 	if name == "" {
 		os.Exit(m.Run())
@@ -41,7 +42,7 @@ const workers = 4
 
 // duration is how long the test wrecks, in whole rounds of all faults. BELAY_CHAOS
 // sets another.
-func duration(t *testing.T) time.Duration {
+func duration(t *report) time.Duration {
 	text := os.Getenv("BELAY_CHAOS")
 	if text == "" {
 		return 15 * time.Second
@@ -53,7 +54,8 @@ func duration(t *testing.T) time.Duration {
 	return d
 }
 
-func TestChaos(t *testing.T) {
+func TestChaos(tt *testing.T) {
+	t := newReport(tt)
 	dsn := teststack.MySQL(t)
 	db := testdb.OpenMySQL(t, dsn)
 	if err := db.AutoMigrate(&Order{}, &Counter{}); err != nil {
@@ -70,7 +72,7 @@ func TestChaos(t *testing.T) {
 }
 
 // wreck has workers work while everything breaks, and returns what they saw.
-func wreck(t *testing.T, w *wrecker, dsn string) map[string][]line {
+func wreck(t *report, w *wrecker, dsn string) map[string][]line {
 	var all, alive []*process
 	start := func() {
 		policy := []guard.Policy{guard.Refuse, guard.DBOnly}[len(all)%2]
@@ -131,7 +133,7 @@ func wipes(w *wrecker, d time.Duration) {
 
 // check compares what was promised with what the database has and what was
 // reported.
-func check(t *testing.T, db *gorm.DB, h *history) {
+func check(t *report, db *gorm.DB, h *history) {
 	t.Helper()
 	duplicates := checkOrders(t, db, h)
 	lostUpdates := checkCounters(t, db, h)
@@ -183,7 +185,7 @@ func count(faults []fault) map[faultKind]int {
 }
 
 // checkOrders returns how many rows should not be there.
-func checkOrders(t *testing.T, db *gorm.DB, h *history) (duplicates int) {
+func checkOrders(t *report, db *gorm.DB, h *history) (duplicates int) {
 	t.Helper()
 	var rows []Order
 	if err := db.Find(&rows).Error; err != nil {
@@ -214,7 +216,7 @@ func checkOrders(t *testing.T, db *gorm.DB, h *history) (duplicates int) {
 }
 
 // checkCounters returns how many updates are missing.
-func checkCounters(t *testing.T, db *gorm.DB, h *history) (missing int64) {
+func checkCounters(t *report, db *gorm.DB, h *history) (missing int64) {
 	t.Helper()
 	var rows []Counter
 	if err := db.Find(&rows).Error; err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,14 +15,14 @@ import (
 
 // A wrecker breaks locks, nodes and workers.
 type wrecker struct {
-	t       *testing.T
+	t       *report
 	cluster *teststack.Cluster
 	client  *redis.ClusterClient
 	db      *gorm.DB
 	faults  []fault
 }
 
-func newWrecker(t *testing.T, db *gorm.DB) *wrecker {
+func newWrecker(t *report, db *gorm.DB) *wrecker {
 	c := teststack.StartCluster(t, "chaos")
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })

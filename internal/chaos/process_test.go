@@ -2,15 +2,14 @@ package chaos_test
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/belaygo/belay/guard"
@@ -18,12 +17,11 @@ import (
 
 // process is a worker in a process of its own: this test binary again.
 type process struct {
-	t      *testing.T
+	t      *report
 	name   string
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	lines  []line // to be read when it has exited
-	log    bytes.Buffer
 	exited chan struct{}
 	err    error
 }
@@ -31,13 +29,17 @@ type process struct {
 // workerName tells the test binary that it is a worker.
 const workerName = "BELAY_CHAOS_WORKER"
 
-func startWorker(t *testing.T, name, dsn string, addrs []string, policy guard.Policy) *process {
+func startWorker(t *report, name, dsn string, addrs []string, policy guard.Policy) *process {
 	t.Helper()
 	p := &process{t: t, name: name, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), workerName+"="+name,
 		"BELAY_CHAOS_DSN="+dsn, "BELAY_CHAOS_REDIS="+strings.Join(addrs, ","), "BELAY_CHAOS_POLICY="+strconv.Itoa(int(policy)))
-	p.cmd.Stderr = &p.log
-	var err error
+	log, err := os.Create(filepath.Join(t.logs, name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close() // the worker has it
+	p.cmd.Stderr = log
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +63,6 @@ func startWorker(t *testing.T, name, dsn string, addrs []string, policy guard.Po
 	t.Cleanup(func() {
 		p.signal(syscall.SIGKILL)
 		<-p.exited
-		if t.Failed() && p.log.Len() > 0 {
-			t.Logf("%s logged:\n%s", name, p.log.String())
-		}
 	})
 	return p
 }

@@ -40,7 +40,6 @@ type worker struct {
 }
 
 func work(name string) error {
-	redis.SetLogger(silence{})
 	w := &worker{name: name, journal: new(journal)}
 	connector, err := watchDatabase(os.Getenv("BELAY_CHAOS_DSN"), w.journal)
 	if err != nil {
@@ -87,11 +86,6 @@ func work(name string) error {
 	defer cancel()
 	return errors.Join(w.guard.Close(ctx), locker.Close(ctx))
 }
-
-// silence keeps go-redis from reporting each dial to a dead node.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
 
 // call does one operation after the other until ctx ends.
 func (w *worker) call(ctx context.Context, caller string) {

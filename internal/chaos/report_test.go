@@ -1,0 +1,65 @@
+package chaos_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A report is a test that says at its very end once more what failed, behind all
+// that was said meanwhile.
+type report struct {
+	*testing.T
+
+	logs   string // the folder of the workers' logs
+	failed []string
+}
+
+func newReport(t *testing.T) *report {
+	t.Helper()
+	r := &report{T: t}
+	var err error
+	if r.logs, err = os.MkdirTemp("", "belay-chaos-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.end) // the first one is called last
+	return r
+}
+
+func (r *report) keep(what string) { r.failed = append(r.failed, strings.TrimSpace(what)) }
+
+func (r *report) Error(args ...any) {
+	r.Helper()
+	r.keep(fmt.Sprintln(args...))
+	r.T.Error(args...)
+}
+
+func (r *report) Errorf(format string, args ...any) {
+	r.Helper()
+	r.keep(fmt.Sprintf(format, args...))
+	r.T.Errorf(format, args...)
+}
+
+func (r *report) Fatal(args ...any) {
+	r.Helper()
+	r.keep(fmt.Sprintln(args...))
+	r.T.Fatal(args...)
+}
+
+func (r *report) Fatalf(format string, args ...any) {
+	r.Helper()
+	r.keep(fmt.Sprintf(format, args...))
+	r.T.Fatalf(format, args...)
+}
+
+func (r *report) end() {
+	if !r.Failed() {
+		_ = os.RemoveAll(r.logs)
+		return
+	}
+	fmt.Printf("belay chaos: failed; the workers' logs are in %s\n", r.logs)
+	for _, what := range r.failed {
+		fmt.Println("belay chaos: failed:", what)
+	}
+}
