@@ -280,6 +280,19 @@ func TestBatches(t *testing.T) {
 				t.Errorf("in memory %+v, want version 1", s)
 			}
 		}
+
+		wantNil(t, db.Exec("UPDATE stocks SET version = 1").Error)
+		tx = begin(t, db, dbguard.Options{})
+		for i := range stocks {
+			wantNil(t, tx.ProtectPrimary(&stocks[i]))
+		}
+		wantNil(t, db.Model(&Stock{}).Where("id > 1").Update("left", 1).Error) // two of three under the lock
+		if err := tx.DB().Model(&stocks).Update("left", 7).Error; err == nil {
+			t.Error("rows were updated that another has written")
+		}
+		if c := tx.Conflict(); !overlap(c) {
+			t.Errorf("conflict is %+v with evidence %+v, want an overlap", c, evidence(c))
+		}
 	})
 }
 

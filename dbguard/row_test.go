@@ -113,6 +113,7 @@ func TestLockedRowCountsAsNewer(t *testing.T) {
 		wantNil(t, db.Model(&Stock{ID: 1}).Update("left", 4).Error)
 		tx := begin(t, db, dbguard.Options{})
 		wantNil(t, tx.ProtectPrimary(&Stock{ID: 1}))
+		wantNil(t, tx.DB().Take(&Stock{}, 1).Error)
 		writer := db.Begin()
 		defer writer.Rollback()
 		wantNil(t, writer.Model(&Stock{ID: 1}).Update("left", 3).Error)
@@ -120,8 +121,27 @@ func TestLockedRowCountsAsNewer(t *testing.T) {
 		// An impossible condition: the update itself does not wait for the row.
 		err := tx.DB().Model(&Stock{ID: 1, Version: 2}).Where("1 = 0").Update("left", 0).Error
 		var c *dbguard.Conflict
-		if !errors.As(err, &c) || !c.Evidence.Differ {
-			t.Fatalf("error is %v with evidence %+v, want reads that differ", err, c)
+		if !errors.As(err, &c) || !c.Evidence.Differ || c.Evidence.Contradicts {
+			t.Fatalf("error is %v with evidence %+v, want reads that differ, of which the second one saw no row", err, c)
+		}
+	})
+}
+
+// TestRivalAtWork: the key is free, and somebody is just inserting it.
+func TestRivalAtWork(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		if db.Name() == "sqlite" || db.Name() == "postgres" {
+			return // as above
+		}
+		wantNil(t, db.Create(&Order{ID: 1, No: "other"}).Error)
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.Protect(&Order{No: "k"}))
+		rival := db.Begin()
+		defer rival.Rollback()
+		wantNil(t, rival.Create(&Order{No: "k"}).Error)
+		wantIs(t, tx.DB().Create(&Order{ID: 1, No: "k"}).Error, gorm.ErrDuplicatedKey) // by the primary key, which is checked first
+		if c := tx.Conflict(); c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true, Differ: true}) {
+			t.Errorf("conflict is %+v, want reads that differ", c)
 		}
 	})
 }
