@@ -17,8 +17,8 @@ USER 65532:65532
 WORKDIR /data
 VOLUME /data
 ENV BELAY_MONITOR_DB=/data/guard-monitor.db
-# The page answers on loopback only: the network of another container, or of the
-# host, is needed to reach it (see docker-compose.yml).
+# Without other settings the pages answer on loopback only: the network of another
+# container, or of the host, is needed to reach them (see docker-compose.yml).
 HEALTHCHECK --interval=10s --timeout=6s --start-period=10s \
   CMD ["wget", "-q", "-O", "/dev/null", "http://127.0.0.1:9440/healthz"]
 ENTRYPOINT ["guard-monitor"]
