@@ -51,35 +51,23 @@ func cutSubscriptions(tb testing.TB, c *redis.ClusterClient, name string) {
 	}
 }
 
-// On a single server, and on a cluster before Redis 7, plain messages do it.
+// Where there is no SPUBLISH, plain messages do it.
 func TestWatchPlain(t *testing.T) {
-	for name, dial := range map[string]func(addr string) redis.UniversalClient{
-		"single": func(addr string) redis.UniversalClient {
-			return redis.NewClient(&redis.Options{Addr: addr})
-		},
-		"old cluster": func(addr string) redis.UniversalClient {
-			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := miniredis.RunT(t)
-			client := dial(server.Addr())
-			defer client.Close()
-			e := openOn(t, client)
-			defer e.Close()
-			b, _ := watch(t, e, "k")
-			acquire(t, e, hold)
-			release(t, e, hold)
-			b.wait(t, "released")
+	onPlain(t, func(t *testing.T, server *miniredis.Miniredis, client redis.UniversalClient) {
+		e := openOn(t, client)
+		defer e.Close()
+		b, _ := watch(t, e, "k")
+		acquire(t, e, hold)
+		release(t, e, hold)
+		b.wait(t, "released")
 
-			server.Close()
-			if err := server.Restart(); err != nil {
-				t.Fatal(err)
-			}
-			b.wait(t, "the server was away")
-			acquire(t, e, hold)
-			release(t, e, hold)
-			b.wait(t, "released after that")
-		})
-	}
+		server.Close()
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		b.wait(t, "the server was away")
+		acquire(t, e, hold)
+		release(t, e, hold)
+		b.wait(t, "released after that")
+	})
 }

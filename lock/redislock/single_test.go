@@ -84,42 +84,29 @@ func TestSentOnceBySingleClient(t *testing.T) {
 	}
 }
 
-// PUBLISH wakes waiters on a single server, and on a cluster before Redis 7,
-// which does not know SPUBLISH.
+// PUBLISH wakes waiters where there is no SPUBLISH.
 func TestReleasePublishes(t *testing.T) {
-	for name, dial := range map[string]func(addr string) redis.UniversalClient{
-		"single": func(addr string) redis.UniversalClient {
-			return redis.NewClient(&redis.Options{Addr: addr})
-		},
-		"old cluster": func(addr string) redis.UniversalClient {
-			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := miniredis.RunT(t)
-			client := dial(server.Addr())
-			defer client.Close()
-			e := openOn(t, client)
-			sub := server.NewSubscriber()
-			sub.Subscribe("redisson_lock__channel:{k}")
-			acquire(t, e, hold)
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
-			defer cancel()
-			released := make(chan error, 1)
-			go func() { released <- e.Release(ctx, hold) }()
-			select {
-			case msg := <-sub.Messages():
-				if msg.Message != "0" {
-					t.Errorf("message is %q, want 0", msg.Message)
-				}
-			case <-ctx.Done():
-				t.Error("no message")
+	onPlain(t, func(t *testing.T, server *miniredis.Miniredis, client redis.UniversalClient) {
+		e := openOn(t, client)
+		sub := server.NewSubscriber()
+		sub.Subscribe("redisson_lock__channel:{k}")
+		acquire(t, e, hold)
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		released := make(chan error, 1)
+		go func() { released <- e.Release(ctx, hold) }()
+		select {
+		case msg := <-sub.Messages():
+			if msg.Message != "0" {
+				t.Errorf("message is %q, want 0", msg.Message)
 			}
-			if err := <-released; err != nil {
-				t.Errorf("Release: %v", err)
-			}
-		})
-	}
+		case <-ctx.Done():
+			t.Error("no message")
+		}
+		if err := <-released; err != nil {
+			t.Errorf("Release: %v", err)
+		}
+	})
 }
 
 func TestServerGone(t *testing.T) {
@@ -142,5 +129,25 @@ func TestKeysAreTakenAsTheyAre(t *testing.T) {
 		if !server.Exists(key) {
 			t.Errorf("no lock at %q", key)
 		}
+	}
+}
+
+// onPlain runs test on a single server, and on a cluster before Redis 7, which
+// does not know SPUBLISH.
+func onPlain(t *testing.T, test func(t *testing.T, server *miniredis.Miniredis, client redis.UniversalClient)) {
+	for name, dial := range map[string]func(addr string) redis.UniversalClient{
+		"single": func(addr string) redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: addr})
+		},
+		"old cluster": func(addr string) redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := miniredis.RunT(t)
+			client := dial(server.Addr())
+			defer client.Close()
+			test(t, server, client)
+		})
 	}
 }
