@@ -29,27 +29,9 @@ type Order struct {
 
 func TestSpans(t *testing.T) {
 	ctx := t.Context()
-	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "orders.db"))
-	if err := db.AutoMigrate(&Order{}); err != nil {
-		t.Fatal(err)
-	}
-	locks := guardtest.New(t, db)
-	locker, err := lock.New(locks.Engine(), lock.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer locker.Close(ctx)
-	spans := tracetest.NewSpanRecorder()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	g, err := guard.New(db, locker, guard.Config{
-		Service: "test", Publisher: &locks.Events, Observer: guardotel.New(provider),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
+	g, locks, spans := traced(t)
 	var inside trace.TraceID
-	err = g.Do(ctx, "order:1", func(ctx context.Context, tx *gorm.DB) error {
+	err := g.Do(ctx, "order:1", func(ctx context.Context, tx *gorm.DB) error {
 		inside = trace.SpanContextFromContext(ctx).TraceID()
 		locks.Forget("order:1")
 		return guard.Insert(&Order{No: "secret"})(ctx, tx)
@@ -78,23 +60,7 @@ func TestSpans(t *testing.T) {
 	}
 	var got []string
 	for _, s := range spans.Ended() {
-		name := s.Name()
-		for _, a := range s.Attributes() {
-			if a.Key == "belay.outcome" {
-				name += " " + a.Value.AsString()
-			}
-			if strings.Contains(a.Value.AsString(), "secret") {
-				t.Errorf("span %s shows a value of a row: %v", s.Name(), a)
-			}
-		}
-		if len(s.Events()) > 0 || strings.Contains(s.Status().Description, "secret") {
-			t.Errorf("span %s shows the text of an error", s.Name())
-		}
-		failed := strings.HasSuffix(name, "failed") || strings.HasSuffix(name, "panic")
-		if (s.Status().Code == codes.Error) != failed {
-			t.Errorf("span %s has status %v", name, s.Status().Code)
-		}
-		got = append(got, name)
+		got = append(got, checked(t, s))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("spans are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -110,4 +76,51 @@ func TestSpans(t *testing.T) {
 	if tr := guardotel.New(nil).Trace(ctx); tr != (notify.Trace{}) {
 		t.Errorf("trace without a span is %+v", tr)
 	}
+}
+
+// traced returns a guard whose spans are recorded, and its locks.
+func traced(t *testing.T) (*guard.Guard, *guardtest.Guard, *tracetest.SpanRecorder) {
+	t.Helper()
+	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "orders.db"))
+	if err := db.AutoMigrate(&Order{}); err != nil {
+		t.Fatal(err)
+	}
+	locks := guardtest.New(t, db)
+	locker, err := lock.New(locks.Engine(), lock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locker.Close(context.Background()) })
+	spans := tracetest.NewSpanRecorder()
+	g, err := guard.New(db, locker, guard.Config{
+		Service: "test", Publisher: &locks.Events,
+		Observer: guardotel.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, locks, spans
+}
+
+// checked returns the name and the outcome of a span, which must show no value
+// of a row and have the status that goes with its outcome.
+func checked(t *testing.T, s sdktrace.ReadOnlySpan) string {
+	t.Helper()
+	name := s.Name()
+	for _, a := range s.Attributes() {
+		if a.Key == "belay.outcome" {
+			name += " " + a.Value.AsString()
+		}
+		if strings.Contains(a.Value.AsString(), "secret") {
+			t.Errorf("span %s shows a value of a row: %v", s.Name(), a)
+		}
+	}
+	if len(s.Events()) > 0 || strings.Contains(s.Status().Description, "secret") {
+		t.Errorf("span %s shows the text of an error", s.Name())
+	}
+	failed := strings.HasSuffix(name, "failed") || strings.HasSuffix(name, "panic")
+	if (s.Status().Code == codes.Error) != failed {
+		t.Errorf("span %s has status %v", name, s.Status().Code)
+	}
+	return name
 }
