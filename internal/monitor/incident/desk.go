@@ -220,31 +220,6 @@ func (d *desk) resolve(i *Incident) {
 	d.changed[i.ID] = true
 }
 
-// weight orders confidences.
-func (c Confidence) weight() int {
-	switch c {
-	case High:
-		return 3
-	case Medium:
-		return 2
-	case Low:
-		return 1
-	}
-	return 0
-}
-
-// maxEvidence bounds the rows of an incident.
-const maxEvidence = 20
-
-// believe takes an explanation over if it has better evidence.
-func (i *Incident) believe(x Explanation) {
-	if x.Confidence.weight() <= i.Confidence.weight() {
-		return
-	}
-	i.Confidence, i.NextStep = x.Confidence, x.NextStep
-	i.Evidence = x.Evidence[:min(len(x.Evidence), maxEvidence)]
-}
-
 // newID returns a UUIDv7, which sorts by time.
 func newID() string {
 	id, err := uuid.NewV7()

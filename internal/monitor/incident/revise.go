@@ -181,26 +181,3 @@ func (d *desk) retitle(i *Incident, key string, list []explained) {
 	d.latest[key] = i
 	d.changed[i.ID] = true
 }
-
-// age resolves what has been quiet, and calms what no longer escalates.
-func (t *Tracker) age(ctx context.Context, now time.Time) error {
-	open, err := t.cfg.Store.OpenIncidents(ctx)
-	if err != nil {
-		return err
-	}
-	d := t.desk(now)
-	for _, i := range open {
-		d.incidents[i.ID] = &i
-		switch {
-		case i.Cause == HeartbeatSilent: // it ends with a heartbeat
-		case now.Sub(i.SeenAt) >= t.cfg.Quiet:
-			d.resolve(&i)
-		case i.State == Escalating:
-			if i.Rate.roll(now); !i.Rate.escalates() && i.Rate.Start.Equal(now) {
-				i.State = Ongoing
-				d.changed[i.ID] = true
-			}
-		}
-	}
-	return d.save(ctx)
-}
