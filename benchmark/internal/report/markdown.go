@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/benchmark/internal/result"
+	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
 // Markdown returns the report of a run as Markdown.
@@ -130,7 +131,14 @@ func decimals(v float64) int {
 	return 0
 }
 
-func secondLayer(s result.Step) int { return s.Results["duplicate"] + s.Results["intercepted"] }
+func secondLayer(s result.Step) (n int) {
+	for kind, count := range s.Results {
+		if shop.Result(kind).BySecondLayer() {
+			n += count
+		}
+	}
+	return n
+}
 
 func writeProblems(b *strings.Builder, r *result.Run) {
 	if !r.Complete {

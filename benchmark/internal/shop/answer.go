@@ -19,17 +19,13 @@ const (
 	SoldOut     Result = "sold_out"    // nothing left to sell
 	Busy        Result = "busy"        // first layer: another caller has the lock, or Redis remembers that it is done
 	Duplicate   Result = "duplicate"   // second layer: the database has the row already
+	Stale       Result = "stale"       // second layer: the row has changed since it was read, while the lock could not be asked
 	Intercepted Result = "intercepted" // second layer: a lock failed, the database refused
 	Failed      Result = "error"
 )
 
-// Results returns all results.
-func Results() []Result {
-	return []Result{Done, SoldOut, Busy, Duplicate, Intercepted, Failed}
-}
-
 // BySecondLayer tells whether it was the database that refused.
-func (r Result) BySecondLayer() bool { return r == Duplicate || r == Intercepted }
+func (r Result) BySecondLayer() bool { return r == Duplicate || r == Stale || r == Intercepted }
 
 // Refused tells whether the request was turned away as it should be.
 func (r Result) Refused() bool { return r != Done && r != Failed }
@@ -51,6 +47,8 @@ func judge(err error) Answer {
 		return Answer{Result: Busy}
 	case errors.Is(err, guard.ErrIntercepted), errors.Is(err, guard.ErrLost):
 		return Answer{Result: Intercepted}
+	case errors.Is(err, guard.ErrStale):
+		return Answer{Result: Stale}
 	case errors.Is(err, guard.ErrDuplicate), duplicateEntry(err):
 		return Answer{Result: Duplicate}
 	}

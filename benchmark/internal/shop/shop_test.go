@@ -41,6 +41,7 @@ func TestJudge(t *testing.T) {
 		{&guard.Interception{Conflict: new(dbguard.Conflict)}, Intercepted},
 		{guard.ErrLost, Intercepted},
 		{guard.ErrDuplicate, Duplicate},
+		{guard.ErrStale, Stale},
 		{&mysql.MySQLError{Number: 1062}, Duplicate},
 		{&mysql.MySQLError{Number: 1205}, Failed},
 		{guard.ErrUnavailable, Failed},
