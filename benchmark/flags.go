@@ -115,6 +115,8 @@ func finish(ctx context.Context, run *result.Run, json string, err error) error 
 	if measured {
 		fmt.Println(report.Markdown(run))
 		fmt.Fprintln(os.Stderr, "results:", json)
+	} else if info, e := os.Stat(json); e == nil && info.Size() == 0 {
+		_ = os.Remove(json) // writable made it
 	}
 	switch {
 	case ctx.Err() != nil && measured:

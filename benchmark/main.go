@@ -75,6 +75,9 @@ func main() {
 		os.Exit(2)
 	default:
 		fmt.Fprintln(os.Stderr, "benchmark:", err)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			fmt.Fprintln(os.Stderr, `is the server up? see "scripts/stack status"`)
+		}
 		os.Exit(1)
 	}
 }
