@@ -13,7 +13,8 @@ help: ## list the targets
 
 .PHONY: demo
 demo: ## a flash sale with a lock that gets lost; needs only Go; FLAGS=-serve
-	@CGO_ENABLED=0 go run ./examples/demo $(FLAGS)
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; trap : INT; \
+	CGO_ENABLED=0 go build -o "$$dir" ./examples/demo; "$$dir/demo" $(FLAGS) # go run fails on Ctrl-C
 
 .PHONY: demo-stack
 demo-stack: ## the same on real servers, with a Redis master that is killed

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,21 +50,30 @@ func (c *cluster) shardOf(ctx context.Context, key string) (found shard, err err
 			if err != nil {
 				return err
 			}
-			slots, err := client.ClusterSlots(ctx).Result()
-			if err != nil {
-				return err
-			}
-			for _, r := range slots {
-				if int64(r.Start) <= slot && slot <= int64(r.End) && len(r.Nodes) > 1 {
-					master, replica := r.Nodes[0].Addr, r.Nodes[1].Addr
-					found = shard{node{names[master], master}, node{names[replica], replica}}
-					return nil
+			shards, err := client.ClusterShards(ctx).Result()
+			for _, s := range shards {
+				if slices.ContainsFunc(s.Slots, func(r redis.SlotRange) bool { return r.Start <= slot && slot <= r.End }) {
+					found = shard{member(s, "master", names), member(s, "replica", names)}
 				}
 			}
-			return errors.New("no replica")
+			if err == nil && (found.master.name == "" || found.replica.name == "") {
+				err = errors.New("no replica")
+			}
+			return err
 		}), nil
 	})
 	return found, err
+}
+
+// member returns a member of a shard that is well and has the role.
+func member(s redis.ClusterShard, role string, names map[string]string) node {
+	for _, n := range s.Nodes {
+		if n.Role == role && n.Health == "online" {
+			addr := net.JoinHostPort(n.IP, strconv.FormatInt(n.Port, 10))
+			return node{names[addr], addr}
+		}
+	}
+	return node{}
 }
 
 // names are the names of the nodes, by address.

@@ -80,6 +80,9 @@ func (m *localMonitor) Publish(ctx context.Context, ev notify.Event) error {
 
 // PublishHeartbeat implements notify.HeartbeatPublisher.
 func (m *localMonitor) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) error {
+	if err := h.Validate(); err != nil {
+		return err
+	}
 	m.monitor.Heard(ctx, h)
 	return nil
 }

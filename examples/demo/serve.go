@@ -46,7 +46,8 @@ func (e *embedded) serve(ctx context.Context, scr *screen, ln net.Listener) (err
 	}
 	defer func() { err = errors.Join(err, closeShop(shop)) }()
 
-	scr.text(bold, fmt.Sprintf("\nThe monitor's page: http://%v/", ln.Addr()))
+	fmt.Fprintln(scr.out)
+	scr.text(bold, fmt.Sprintf("The monitor's page: http://%v/", ln.Addr()))
 	scr.text(dim, fmt.Sprintf("The shop goes on, and loses a lock every %v. Ctrl-C ends it.", loseEvery*visitEvery))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -18,8 +18,8 @@ func play(ctx context.Context, name string, s scene, scr *screen) error {
 	if err != nil {
 		return err
 	}
-	scr.text(bold, fmt.Sprintf("A flash sale of %d items: %d requests come at once, every second one repeats another, and the shop has %d instances.",
-		items, requests, instances))
+	scr.text(bold, fmt.Sprintf("A flash sale of %d items: %s requests come at once, every second one repeats another, and the shop has %d instances.",
+		items, thousands(requests), instances))
 	scr.text(dim, s.is())
 
 	scr.step(ctx, "The lock turns the crowd away")
