@@ -183,6 +183,14 @@ func TestHeaviestConflict(t *testing.T) {
 		if c := tx.Conflict(); c.Kind != dbguard.Duplicate || c.Evidence.Own {
 			t.Errorf("conflict is %+v, want the duplicate", c)
 		}
+		if db.Name() == "postgres" {
+			return // it takes no more statements
+		}
+		first := tx.Conflict()
+		wantIs(t, tx.DB().Create(&Order{No: "a"}).Error, gorm.ErrDuplicatedKey)
+		if c := tx.Conflict(); c != first {
+			t.Error("another conflict of no more weight has taken its place")
+		}
 	})
 }
 

@@ -54,8 +54,11 @@ func duration(t *report) time.Duration {
 	return d
 }
 
-func TestChaos(tt *testing.T) {
-	t := newReport(tt)
+func TestChaos(t *testing.T) {
+	chaos(newReport(t))
+}
+
+func chaos(t *report) {
 	dsn := teststack.MySQL(t)
 	db := testdb.OpenMySQL(t, dsn)
 	if err := db.AutoMigrate(&Order{}, &Counter{}); err != nil {
