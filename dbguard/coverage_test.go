@@ -137,6 +137,26 @@ func TestCoverage(t *testing.T) {
 	})
 }
 
+// TestKeyThatIsNone: where the table does not keep rows apart by what the model takes
+// for its primary key, a compare may match several.
+func TestKeyThatIsNone(t *testing.T) {
+	type Leaf struct {
+		ID      int64
+		Text    string
+		Version dbguard.Version
+	}
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Exec("CREATE TABLE leafs (id int, text varchar(10), version bigint)").Error)
+		wantNil(t, db.Exec("INSERT INTO leafs (id, text, version) VALUES (1, 'a', 1), (1, 'b', 1)").Error)
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.ProtectPrimary(&Leaf{ID: 1}))
+		wantNil(t, tx.DB().Model(&Leaf{ID: 1, Version: 1}).Update("text", "c").Error)
+		if c := tx.Coverage(); c.Covered || !c.Wrote {
+			t.Errorf("coverage is %+v, want none", c)
+		}
+	})
+}
+
 // TestAssociationsCoverNothing: gorm saves them by upserts.
 func TestAssociationsCoverNothing(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {

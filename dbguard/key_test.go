@@ -63,6 +63,30 @@ func TestKeyProtectsTaggedRows(t *testing.T) {
 	})
 }
 
+// TestCoverageByTag: which rows of a table belong to the key is known of those that
+// gorm wrote, and of no others.
+func TestCoverageByTag(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&Ticket{}))
+		for _, tt := range []struct {
+			name, sql string
+			want      bool // covered
+		}{
+			{"nothing else", "SELECT 1", true},
+			{"another table", "UPDATE stocks SET version = 2", true},
+			{"the same table", "UPDATE tickets SET holder = 'h' WHERE id = 99", false},
+		} {
+			tx := begin(t, db, dbguard.Options{Key: "show:x:seat:7"})
+			wantNil(t, tx.DB().Create(&Ticket{Show: "x", Seat: 7, Mail: "a"}).Error)
+			wantNil(t, tx.DB().Exec(tt.sql).Error)
+			if c := tx.Coverage(); c.Covered != tt.want {
+				t.Errorf("%s: coverage is %+v, want covered %v", tt.name, c, tt.want)
+			}
+			tx.Rollback()
+		}
+	})
+}
+
 func TestBadTags(t *testing.T) {
 	type Base struct {
 		ID uint

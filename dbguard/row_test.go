@@ -127,6 +127,24 @@ func TestLockedRowCountsAsNewer(t *testing.T) {
 	})
 }
 
+// TestUnreadable: a conflict whose row can't be read is known to be one, and no more.
+func TestUnreadable(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		if db.Name() == "postgres" {
+			return // it reads before
+		}
+		wantNil(t, db.Create(&Order{No: "a"}).Error)
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		errUnreadable := errors.New("unreadable")
+		wantNil(t, db.Callback().Query().Before("gorm:query").Register("test:unreadable", func(db *gorm.DB) { _ = db.AddError(errUnreadable) }))
+		wantIs(t, tx.DB().Create(&Order{No: "a"}).Error, gorm.ErrDuplicatedKey)
+		if c := tx.Conflict(); c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Unread: true}) {
+			t.Errorf("conflict is %+v with evidence %+v, want an unread one", c, evidence(c))
+		}
+	})
+}
+
 // TestRivalAtWork: the key is free, and somebody is just inserting it.
 func TestRivalAtWork(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/dbguard"
 )
@@ -59,4 +60,34 @@ func TestWhatWasNotReadProvesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReadsItsOwnWrites: a row that this transaction has written itself since it
+// read it accuses nobody.
+func TestReadsItsOwnWrites(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		for name, write := range map[string]func(*gorm.DB) error{
+			"a versioned update": func(tx *gorm.DB) error { return tx.Model(&Stock{ID: 1, Version: 1}).Update("left", 4).Error },
+			"a blind update":     func(tx *gorm.DB) error { return tx.Model(&Stock{}).Where("id = 1").Update("left", 4).Error },
+			"an upsert": func(tx *gorm.DB) error {
+				return tx.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.AssignmentColumns([]string{"left"})}).
+					Create(&Stock{ID: 1, Left: 4}).Error
+			},
+			"raw SQL": func(tx *gorm.DB) error { return tx.Exec("UPDATE stocks SET version = 2 WHERE id = 1").Error },
+		} {
+			wantNil(t, db.Where("1 = 1").Delete(&Stock{}).Error)
+			wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.Protect(&Stock{ID: 1}))
+			var s Stock
+			wantNil(t, tx.DB().Take(&s, 1).Error)
+			wantNil(t, write(tx.DB()))
+			s = Stock{}
+			wantNil(t, tx.DB().Take(&s, 1).Error)
+			if c := tx.Conflict(); c != nil || s.Version != 2 {
+				t.Errorf("%s: conflict is %+v with evidence %+v, version %d, want none and 2", name, c, evidence(c), s.Version)
+			}
+			wantNil(t, tx.Commit())
+		}
+	})
 }

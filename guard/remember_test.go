@@ -80,6 +80,31 @@ func TestRememberSwallowed(t *testing.T) {
 	})
 }
 
+// TestRememberUnread: a repeat whose row could not be read is not remembered.
+func TestRememberUnread(t *testing.T) {
+	each(t, func(e *env) {
+		if e.db.Name() == "postgres" {
+			return // it reads before
+		}
+		e.create(&Order{No: "a"})
+		unreadable := true
+		wantNil(e.t, e.db.Callback().Query().Before("gorm:query").Register("test:unreadable", func(db *gorm.DB) {
+			if unreadable {
+				_ = db.AddError(errBroken)
+			}
+		}))
+		for range 2 {
+			err := e.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute))
+			wantIs(e.t, err, guard.ErrDuplicate)
+			if errors.Is(err, lock.ErrMarked) {
+				e.t.Errorf("error is %v: what nobody has seen is remembered", err)
+			}
+			unreadable = false
+		}
+		e.wantNoEvent()
+	})
+}
+
 // TestRememberWithoutMarkers: an engine that can't remember says so.
 func TestRememberWithoutMarkers(t *testing.T) {
 	each(t, func(e *env) {
