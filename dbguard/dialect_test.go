@@ -86,3 +86,17 @@ func TestWritesOf(t *testing.T) {
 		}
 	}
 }
+
+// TestUnheardOfSavepoint: when the transaction goes back to a savepoint that was set
+// behind its back, nobody knows what is left of its writes.
+func TestUnheardOfSavepoint(t *testing.T) {
+	tx := &Tx{writes: []write{{how: plain, table: "orders", rows: []*protectedRow{{}}}}}
+	if c := tx.Coverage(); !c.Covered {
+		t.Fatalf("coverage is %+v", c)
+	}
+	tx.protected = []*protectedRow{{table: "stocks"}}
+	tx.rolledBackTo("nowhere")
+	if c := tx.Coverage(); c.Covered {
+		t.Errorf("coverage is %+v, want none", c)
+	}
+}

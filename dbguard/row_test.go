@@ -247,6 +247,38 @@ func TestOwnVersion(t *testing.T) {
 	})
 }
 
+// TestPerhapsItsOwnVersion: who wrote a row is told by what is known of the
+// statements before.
+func TestPerhapsItsOwnVersion(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		for _, tt := range []struct {
+			name, sql string
+			want      bool // perhaps its own
+		}{
+			{"this row, by SQL that can't be told", "UPDATE stocks AS s SET version = s.version + 1 WHERE s.id = 1", true},
+			{"this row, by SQL", "UPDATE stocks SET version = version + 1 WHERE id = 1", true},
+			{"another row, by gorm", "", false},
+			{"another table", "UPDATE orders SET shop = 'x'", false},
+		} {
+			wantNil(t, db.Where("1 = 1").Delete(&Stock{}).Error)
+			wantNil(t, db.Create(&[]Stock{{ID: 1, Version: 2}, {ID: 2}}).Error)
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.ProtectPrimary(&Stock{ID: 1}))
+			wantNil(t, tx.ProtectPrimary(&Stock{ID: 2}))
+			if tt.sql == "" {
+				wantNil(t, tx.DB().Model(&Stock{ID: 2}).Update("left", 1).Error)
+			} else {
+				wantNil(t, tx.DB().Exec(tt.sql).Error)
+			}
+			wantStale(t, tx.DB().Model(&Stock{ID: 1, Version: 1}).Update("left", 2).Error)
+			if c := tx.Conflict(); c == nil || c.Evidence.Own != tt.want {
+				t.Errorf("%s: conflict is %+v with evidence %+v, want own %v", tt.name, c, evidence(c), tt.want)
+			}
+			tx.Rollback()
+		}
+	})
+}
+
 // TestDryRunOwnsNothing: a statement that was only built wrote nothing.
 func TestDryRunOwnsNothing(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {

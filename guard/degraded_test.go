@@ -395,6 +395,7 @@ func TestInsideALease(t *testing.T) {
 		engine.down[0].Store(true)
 		wantNil(e.t, g.Do(bg, "sku:2", guard.Insert(&Order{No: "a"}))) // there is an outage
 		wantNil(e.t, g.Do(lease.Context(), "sku:1", guard.Update(&Stock{ID: 1}, take)))
+		wantNil(e.t, g.Do(lease.Context(), "sku:1", blind)) // it has the lock
 		engine.down[0].Store(false)
 		wantNil(e.t, lease.Release(bg))
 		wantNil(e.t, g.Close(bg))
@@ -427,9 +428,14 @@ func TestDegradedWithoutAnswer(t *testing.T) {
 		engine.mute.Store(true)
 		wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
 		wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		wait := guard.Wait(50 * time.Millisecond)
+		wantNil(e.t, g.Do(bg, "b", func(ctx context.Context, tx *gorm.DB) error { // on the other node: it waits in vain, and still gets a place
+			wantIs(e.t, g.Do(bg, "b", guard.Insert(&Order{No: "b"}), wait), guard.ErrBusy)
+			return guard.Insert(&Order{No: "b"})(ctx, tx)
+		}, wait))
 		engine.mute.Store(false)
-		if n := e.count(&Order{}); n != 1 {
-			e.t.Errorf("%d rows, want 1", n)
+		if n := e.count(&Order{}); n != 2 {
+			e.t.Errorf("%d rows, want 2", n)
 		}
 	})
 }
