@@ -20,7 +20,7 @@ func newReport(t *testing.T) *report {
 	t.Helper()
 	r := &report{T: t}
 	var err error
-	if r.logs, err = os.MkdirTemp("", "belay-chaos-"); err != nil {
+	if r.logs, err = os.MkdirTemp("", "belay-chaos-"); err != nil { //nolint:usetesting // it stays when the test has failed
 		t.Fatal(err)
 	}
 	t.Cleanup(r.end) // the first one is called last
