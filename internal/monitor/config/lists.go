@@ -16,8 +16,8 @@ const (
 	receiverList = "receivers"
 )
 
-// GroupLabels are the labels that incidents can be grouped by.
-var GroupLabels = []string{"service", "cause", "cluster", "shard", "severity"}
+// groupLabels are the labels that incidents can be grouped by.
+var groupLabels = []string{"service", "cause", "cluster", "shard", "severity"}
 
 func labels(into func(*Receiver) *[]string) func(*Receiver, string) error {
 	split := list(into)
@@ -26,8 +26,8 @@ func labels(into func(*Receiver) *[]string) func(*Receiver, string) error {
 			return err
 		}
 		for _, label := range *into(r) {
-			if !slices.Contains(GroupLabels, label) {
-				return fmt.Errorf("%.40q is none of %s", label, strings.Join(GroupLabels, ", "))
+			if !slices.Contains(groupLabels, label) {
+				return fmt.Errorf("%.40q is none of %s", label, strings.Join(groupLabels, ", "))
 			}
 		}
 		return nil

@@ -90,7 +90,7 @@ func move(ctx context.Context, tx *sql.Tx, m incident.Move) error {
 	}
 	_, err = tx.ExecContext(ctx, `
 		INSERT OR IGNORE INTO incident_keys (incident_id, key)
-		SELECT id, ? FROM incidents WHERE id = ? AND keys < ?`, key, m.Incident, MaxKeys)
+		SELECT id, ? FROM incidents WHERE id = ? AND keys < ?`, key, m.Incident, maxKeys)
 	if err != nil {
 		return err
 	}

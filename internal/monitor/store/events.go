@@ -102,7 +102,7 @@ func (s *Store) Events(ctx context.Context, f EventFilter) ([]Received, error) {
 	return s.events(ctx, w.String()+` ORDER BY seq DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
 }
 
-// CountEvents counts events up to MaxCounted, and reports whether there are
+// CountEvents counts events up to maxCounted, and reports whether there are
 // more.
 func (s *Store) CountEvents(ctx context.Context, f EventFilter) (n int, more bool, err error) {
 	return s.count(ctx, "events", f.where())

@@ -12,8 +12,8 @@ import (
 	"github.com/belaygo/belay/internal/monitor/text"
 )
 
-// MaxKeys bounds the different keys that are counted for one incident.
-const MaxKeys = 10_000
+// maxKeys bounds the different keys that are counted for one incident.
+const maxKeys = 10_000
 
 // IncidentFilter chooses incidents. Zero fields choose all.
 type IncidentFilter struct {
@@ -70,7 +70,7 @@ func (s *Store) Incidents(ctx context.Context, f IncidentFilter) ([]incident.Inc
 	return list, s.fillSilenced(ctx, list)
 }
 
-// CountIncidents counts incidents up to MaxCounted, and reports whether there
+// CountIncidents counts incidents up to maxCounted, and reports whether there
 // are more.
 func (s *Store) CountIncidents(ctx context.Context, f IncidentFilter) (n int, more bool, err error) {
 	return s.count(ctx, "incidents", f.where())
@@ -103,7 +103,7 @@ func (s *Store) fillSilenced(ctx context.Context, list []incident.Incident) erro
 	if len(list) == 0 {
 		return nil
 	}
-	silences, err := s.Silences(ctx, time.Now())
+	silences, err := s.silences(ctx, time.Now())
 	if err != nil {
 		return err
 	}

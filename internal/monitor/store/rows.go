@@ -16,8 +16,8 @@ const (
 	DefaultRows = 100
 )
 
-// MaxCounted bounds what the counting methods count up to: more is "more".
-const MaxCounted = 10_000
+// maxCounted bounds what the counting methods count up to: more is "more".
+const maxCounted = 10_000
 
 func limit(n int) int {
 	if n <= 0 {
@@ -106,14 +106,14 @@ func collect[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, erro
 // scanner is a row of a query.
 type scanner interface{ Scan(dest ...any) error }
 
-// count counts rows of a table up to MaxCounted.
+// count counts rows of a table up to maxCounted.
 func (s *Store) count(ctx context.Context, table string, w where) (n int, more bool, err error) {
 	query := "SELECT count(*) FROM (SELECT 1 FROM " + table + w.String() + " LIMIT ?)"
-	err = s.read.QueryRowContext(ctx, query, append(w.args, MaxCounted+1)...).Scan(&n)
+	err = s.read.QueryRowContext(ctx, query, append(w.args, maxCounted+1)...).Scan(&n)
 	if err != nil {
 		return 0, false, fmt.Errorf("count %s: %w", table, err)
 	}
-	return min(n, MaxCounted), n > MaxCounted, nil
+	return min(n, maxCounted), n > maxCounted, nil
 }
 
 // encode is the stored form of a list or a map.

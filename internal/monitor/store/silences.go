@@ -48,8 +48,8 @@ func (s *Store) EndSilence(ctx context.Context, id int64, by string, at time.Tim
 
 const silenceColumns = `id, matchers, starts_at, ends_at, author, comment, created_at, ended_by`
 
-// Silences returns the silences that hold at the time.
-func (s *Store) Silences(ctx context.Context, at time.Time) ([]incident.Silence, error) {
+// silences returns those that hold at the time.
+func (s *Store) silences(ctx context.Context, at time.Time) ([]incident.Silence, error) {
 	list, err := collect(ctx, s.read, scanSilence, `SELECT `+silenceColumns+
 		` FROM silences WHERE ends_at > ? AND starts_at <= ? ORDER BY id DESC LIMIT ?`, micros(at), micros(at), maxSilences)
 	if err != nil {
