@@ -5,7 +5,7 @@
 //	go run ./benchmark table1      the paper's table, every figure measured anew
 //	go run ./benchmark sustained   curves from one caller to two thousand
 //	go run ./benchmark guard       guard.Do beside what does the same without it
-//	go run ./benchmark cost        what one operation costs the servers
+//	go run ./benchmark cost        what one operation costs, and how that grows with the table
 //	go run ./benchmark report      Markdown and HTML from the JSON of a run
 //	go run ./benchmark serve       one instance of the service, by itself
 //

@@ -19,7 +19,7 @@ func (r *run) fillShelves(ctx context.Context) error {
 		list = append(list, strconv.FormatInt(id, 10))
 	}
 	r.list = strings.Join(list, ",")
-	_, err := r.Stage.DB.ExecContext(ctx, "UPDATE stocks SET remaining = ?, version = version + 1 WHERE id IN ("+r.list+")", plenty)
+	_, err := r.Stage.DB.ExecContext(ctx, "UPDATE stocks SET remaining = ?, version = version + 1 WHERE id IN ("+r.list+")", plenty) //nolint:gosec // numbers
 	if err != nil {
 		return fmt.Errorf("fill the shelves: %w", err)
 	}

@@ -67,8 +67,8 @@ func (r *run) all(ctx context.Context) error {
 		if err := r.one(ctx, i, &s); err != nil {
 			return fmt.Errorf("%s with %d users: %w", s.Method, s.Concurrency, err)
 		}
-		done := time.Duration(i + 1)
-		left := time.Since(start) / done * (time.Duration(len(steps)) - done)
+		perStep := time.Since(start).Seconds() / float64(i+1)
+		left := time.Duration(perStep * float64(len(steps)-i-1) * float64(time.Second))
 		fmt.Fprintf(r.Out, "%3d/%d %-13s %-8s %-8s %4d users %8.0f/s, mean %7.1f ms, p99 %8.1f ms, %d errors; %v left\n",
 			i+1, len(steps), s.Method, s.Keys, s.Repeats, s.Concurrency, s.Throughput, s.Mean, s.P99,
 			s.Results[string(shop.Failed)], left.Round(time.Second))
