@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -53,11 +52,7 @@ func runCost(ctx context.Context, args []string) error {
 	if cfg.json == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(costs, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(cfg.json, append(text, '\n'), 0o644) //nolint:gosec // results are to be read
+	return writeJSON(cfg.json, costs)
 }
 
 func costFlags(args []string) (cfg costConfig, err error) {

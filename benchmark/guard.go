@@ -16,43 +16,16 @@ import (
 )
 
 // runGuard measures on the servers of the environment, without HTTP.
-func runGuard(ctx context.Context, args []string) (err error) {
-	fs := flag.NewFlagSet("guard", flag.ContinueOnError)
-	cfg := versus.Config{Warm: 200 * time.Millisecond, Out: os.Stderr}
-	fs.IntVar(&cfg.Pool, "pool", 500, "database connections; database/sql by itself sets no limit")
-	fs.IntVar(&cfg.Rounds, "repeat", 9, "rounds, of which the medians are taken")
-	fs.DurationVar(&cfg.Span, "span", 700*time.Millisecond, "time of each case in each round")
-	cases := fs.String("cases", "", "cases to measure, with commas between them; empty = all")
-	path := fs.String("json", "", "file for the results")
-	profile := fs.String("cpuprofile", "", "file for a profile of this process")
-	if err := parse(fs, args); err != nil {
+func runGuard(ctx context.Context, args []string) error {
+	cfg, files, err := guardFlags(args)
+	if err != nil {
 		return err
 	}
-	switch {
-	case cfg.Pool < 1 || cfg.Pool > 900:
-		return usagef("-pool %d: want 1 to 900", cfg.Pool)
-	case cfg.Rounds < 1:
-		return usagef("-repeat %d: want at least 1", cfg.Rounds)
-	case cfg.Span < 100*time.Millisecond:
-		return usagef("-span %v: want at least 100ms", cfg.Span)
-	}
-	if *cases != "" {
-		cfg.Cases = strings.Split(*cases, ",")
-	}
-	if cfg.DSN, cfg.Redis, err = guardServers(); err != nil {
+	stop, err := startProfile(files.profile)
+	if err != nil {
 		return err
 	}
-	if *profile != "" {
-		file, err := os.Create(*profile)
-		if err != nil {
-			return usagef("-cpuprofile: %w", err)
-		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
+	defer stop()
 	report, err := versus.Run(ctx, cfg)
 	if errors.Is(err, versus.ErrCase) {
 		return usagef("-cases: %w", err)
@@ -61,14 +34,67 @@ func runGuard(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	report.Print(os.Stdout)
-	if *path == "" {
+	if files.json == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(report.Figures, "", "  ")
+	return writeJSON(files.json, report.Figures)
+}
+
+// guardFiles are what is written beside the standard output; "" = nothing.
+type guardFiles struct{ json, profile string }
+
+func guardFlags(args []string) (cfg versus.Config, files guardFiles, err error) {
+	fs := flag.NewFlagSet("guard", flag.ContinueOnError)
+	cfg = versus.Config{Warm: 300 * time.Millisecond, Out: os.Stderr}
+	fs.IntVar(&cfg.Pool, "pool", 500, "database connections; database/sql by itself sets no limit")
+	fs.IntVar(&cfg.Rounds, "repeat", 3, "rounds, of which the medians are taken")
+	fs.DurationVar(&cfg.Span, "span", 2*time.Second, "time of each case in each round")
+	cases := fs.String("cases", "", "cases to measure, with commas between them; empty = all")
+	fs.StringVar(&files.json, "json", "", "file for the results")
+	fs.StringVar(&files.profile, "cpuprofile", "", "file for a profile of this process")
+	if err := parse(fs, args); err != nil {
+		return cfg, files, err
+	}
+	switch {
+	case cfg.Pool < 1 || cfg.Pool > 900:
+		return cfg, files, usagef("-pool %d: want 1 to 900", cfg.Pool)
+	case cfg.Rounds < 1:
+		return cfg, files, usagef("-repeat %d: want at least 1", cfg.Rounds)
+	case cfg.Span < 100*time.Millisecond:
+		return cfg, files, usagef("-span %v: want at least 100ms", cfg.Span)
+	}
+	if *cases != "" {
+		cfg.Cases = strings.Split(*cases, ",")
+	}
+	cfg.DSN, cfg.Redis, err = guardServers()
+	return cfg, files, err
+}
+
+// startProfile profiles this process until stop is called.
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, usagef("-cpuprofile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = file.Close()
+	}, nil
+}
+
+// writeJSON writes figures to a file.
+func writeJSON(path string, figures any) error {
+	text, err := json.MarshalIndent(figures, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(*path, append(text, '\n'), 0o644) //nolint:gosec // results are to be read
+	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // results are to be read
 }
 
 // guardServers finds the two servers that are needed through the variables of

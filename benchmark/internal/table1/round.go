@@ -34,17 +34,10 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 	if err != nil {
 		return none, err
 	}
-	meter := e.Stage.Meter(ctx)
-	var used cpu.Reading
-	e.ready = func() { used = meter.Read() }
-	samples, err := e.send(ctx, m, n, p)
+	r, samples, err := e.measure(ctx, m, n, p)
 	if err != nil {
 		return none, err
 	}
-
-	r := summarize(n, samples)
-	r.CPU = meter.Since(used)
-	r.Killed = master != nil
 	if m.Sells() {
 		err = e.auditSale(ctx, m, p, before, &r)
 	} else {
@@ -54,11 +47,7 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 		return none, err
 	}
 	if p.accident != nil {
-		e.Result.Timeline = timeline(m, n, samples, p.accident.at)
-		if r.Results[string(shop.Intercepted)] == 0 {
-			e.problem(m, n, "no lock failure was caught")
-		}
-		if err := e.Stage.Cluster.Heal(ctx); err != nil {
+		if err := e.afterAccident(ctx, m, p, samples, &r); err != nil {
 			return none, err
 		}
 	}
@@ -66,6 +55,31 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 		err = e.events(ctx, m, &r)
 	}
 	return r, errors.Join(err, e.Stage.Running())
+}
+
+// measure sends the requests of p, and reads the clocks of the processors.
+func (e *experiment) measure(ctx context.Context, m shop.Method, n int, p *plan) (result.Round, []load.Sample, error) {
+	meter := e.Stage.Meter(ctx)
+	var used cpu.Reading
+	e.ready = func() { used = meter.Read() }
+	samples, err := e.send(ctx, m, n, p)
+	if err != nil {
+		return result.Round{}, nil, err
+	}
+	r := summarize(n, samples)
+	r.CPU = meter.Since(used)
+	return r, samples, nil
+}
+
+// afterAccident keeps the requests of the round for the report, and brings the
+// master back.
+func (e *experiment) afterAccident(ctx context.Context, m shop.Method, p *plan, samples []load.Sample, r *result.Round) error {
+	r.Killed = true
+	e.Result.Timeline = timeline(m, r.Round, samples, p.accident.at)
+	if r.Results[string(shop.Intercepted)] == 0 {
+		e.problem(m, r.Round, "no lock failure was caught")
+	}
+	return e.Stage.Cluster.Heal(ctx)
 }
 
 // victim chooses the master that will die, each round another one.
