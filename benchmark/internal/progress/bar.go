@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -90,8 +91,8 @@ func (b *Bar) line(now time.Time) string {
 	if spent > 0 {
 		rate = float64(b.done-b.first) / spent.Seconds()
 	}
-	line := fmt.Sprintf("%s [%s%s] %3.0f %% %d/%d, %.0f/s", b.name,
-		strings.Repeat("=", filled), strings.Repeat(" ", width-filled), part*100, b.done, b.total, rate)
+	line := fmt.Sprintf("%s [%s%s] %3.0f %% %d/%d, %s/s", b.name,
+		strings.Repeat("=", filled), strings.Repeat(" ", width-filled), part*100, b.done, b.total, rounded(rate))
 	switch {
 	case b.done >= b.total:
 		return line + ", took " + spent.Round(100*time.Millisecond).String()
@@ -100,4 +101,12 @@ func (b *Bar) line(now time.Time) string {
 		return line + ", " + left.Round(time.Second).String() + " left"
 	}
 	return line
+}
+
+// rounded keeps a decimal of what is small.
+func rounded(rate float64) string {
+	if rate < 10 {
+		return strconv.FormatFloat(rate, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(rate, 'f', 0, 64)
 }
