@@ -90,7 +90,7 @@ func TestStrangeEventIDs(t *testing.T) {
 		}
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
-		if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(body), html.EscapeString(ev.Key)) {
+		if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(body), html.EscapeString(ev.Key)) || !strings.Contains(string(body), `id="raw-title"`) {
 			t.Errorf("%q at %s: %d, %v", id, m[1], res.StatusCode, err)
 		}
 	}

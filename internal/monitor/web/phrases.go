@@ -34,19 +34,25 @@ var gaps = strings.NewReplacer(
 func sayChinese(text string) (zh string, ok bool) {
 	var b strings.Builder
 	for text != "" {
-		best, found := phrase{}, []string(nil)
-		for _, p := range phrases {
-			if m := p.pattern.FindStringSubmatch(text); m != nil && (found == nil || len(m[0]) > len(found[0])) {
-				best, found = p, m
-			}
-		}
-		if found == nil || found[0] == "" {
+		next, said := oneChinese(text)
+		if next == "" {
 			return "", false
 		}
-		b.WriteString(best.fill(found[1:]))
-		text = text[len(found[0]):]
+		b.WriteString(said)
+		text = text[len(next):]
 	}
 	return b.String(), true
+}
+
+// oneChinese translates the phrase at the start of a text; next is empty if there
+// is none. No two phrases begin alike.
+func oneChinese(text string) (next, said string) {
+	for _, p := range phrases {
+		if found := p.pattern.FindStringSubmatch(text); found != nil {
+			return found[0], p.fill(found[1:])
+		}
+	}
+	return "", ""
 }
 
 // fill puts what was found in the gaps into the Chinese phrase, all at once:
