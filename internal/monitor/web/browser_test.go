@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds every wait; it is reached only when something is broken.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // tab is a page of a real browser.
 type tab struct {
@@ -369,7 +369,7 @@ func TestBrowserScreens(t *testing.T) {
 	b.until(`!document.querySelector("input[name=service]").checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})`)
 	b.run(chromedp.Click(".filters summary"))
 	b.until(`document.querySelector("input[name=service]").checkVisibility()`)
-	b.shot("en-390-filters")
+	b.shot("zh-390-filters")
 	b.width(1440, false)
 	b.run(chromedp.Navigate(srv.URL + "/events"))
 	b.until(`document.querySelector("input[name=service]").checkVisibility() && !document.querySelector(".filters").open`)

@@ -235,7 +235,7 @@ func newInstance(tb testing.TB, name string, db *gorm.DB, addrs []string, p noti
 	if err != nil {
 		tb.Fatal(err)
 	}
-	locker, err := lock.New(engine, lock.Config{TTL: patience})
+	locker, err := lock.New(engine, lock.Config{TTL: 30 * time.Second})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -67,6 +67,7 @@ func TestMessagesAreComplete(t *testing.T) {
 	set("reason.", "first notification", "new alerts added", "some alerts resolved", "all alerts resolved", "repeat interval elapsed",
 		"escalated", "cause found", "not sent")
 	set("why.", "unknowns")
+	set("next.", "unknowns")
 	set("role.", "", "master", "replica")
 	set("confidence.", "", string(incident.Low), string(incident.Medium), string(incident.High))
 	set("severity.", "critical", "warning")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -93,6 +94,25 @@ func TestLiveEndsWithRun(t *testing.T) {
 	}
 }
 
+// stay reads a live connection until ctx ends.
+func stay(ctx context.Context, t *testing.T, client *http.Client, address string) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("live connection: %d", res.StatusCode)
+	}
+	_, _ = io.Copy(io.Discard, res.Body) // ends with ctx
+}
+
 // 50 open pages at 200 events a second: how long a page takes is printed.
 func TestManyPages(t *testing.T) {
 	const open, rate, seconds = 50, 200, 5
@@ -119,6 +139,9 @@ func TestManyPages(t *testing.T) {
 	var took []time.Duration
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: open}}
 	defer client.CloseIdleConnections()
+	for range open {
+		wg.Go(func() { stay(ctx, t, client, srv.URL+"/live") })
+	}
 	for i := range open {
 		wg.Go(func() {
 			tick := time.NewTicker(2 * time.Second) // as often as the script asks

@@ -301,6 +301,9 @@ func (v *view) Next(i incident.Incident) string {
 	if v.Lang == english && i.NextStep != "" {
 		return i.NextStep
 	}
+	if i.Cause == incident.Unknown && i.Unknowns > 0 {
+		return v.T("next.unknowns")
+	}
 	return v.T("next." + string(i.Cause))
 }
 
