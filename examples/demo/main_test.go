@@ -6,7 +6,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,19 +37,55 @@ func TestDemo(t *testing.T) {
 	if status != 0 || stderr != "" {
 		t.Errorf("exit status %d, %q on standard error", status, stderr)
 	}
-	wantStory(t, stdout,
-		"1. The lock turns the crowd away",
+	wantStory(t, stdout, slices.Concat(beginning, failureHere, ending))
+}
+
+// What a story has, in this order.
+var (
+	beginning   = []string{"1. The lock turns the crowd away", "sold; the lock turned away"}
+	failureHere = []string{
 		"2. A lock is lost", "shop-c has the lock sku:7", "Redis loses the lock", "shop-a gets the lock, too", "SQLite refuses",
 		"3. The event goes out", "verdict lost, outcome refused", "no row is left in the outbox",
 		"4. guard-monitor explains", "cause: unknown", `the lock on key "sku:7" was lost`,
 		"5. People are told", "alert shop: locks failed",
+	}
+	failureOnStack = []string{
+		"2. A lock is lost", "shop-c has the lock sku:7", "kill -9", "is the master now", "shop-a gets the lock, too", "refuses",
+		"3. The event goes out", "verdict overlap, outcome refused", "RabbitMQ has it",
+		"4. guard-monitor explains", "cause: failover", "refuses connections", "took over the slots",
+		"5. People are told", "a Redis failover lost them",
+	}
+	ending = []string{
 		"6. The sale goes on", "50 have bought",
-		"7. The books", "nothing is oversold", "nothing is sold twice", "1 event for 1 lock failure")
+		"7. The books", "nothing is oversold", "nothing is sold twice", "1 event for 1 lock failure",
+	}
+)
+
+// What the README shows is what the demo says.
+func TestReadme(t *testing.T) {
+	for _, file := range []string{"README.md", "README.zh-CN.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for command, parts := range map[string][]string{
+			"make demo":       slices.Concat(beginning, failureHere, ending),
+			"make demo-stack": failureOnStack, // in part
+		} {
+			_, shown, _ := strings.Cut(string(text), "```console\n$ "+command+"\n")
+			shown, _, found := strings.Cut(shown, "```")
+			if !found {
+				t.Errorf("%s does not show %s", file, command)
+				continue
+			}
+			wantStory(t, shown, parts)
+		}
+	}
 }
 
 // wantStory checks that a plain story has the given parts, in this order, and
 // ends well.
-func wantStory(t *testing.T, story string, parts ...string) {
+func wantStory(t *testing.T, story string, parts []string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(story, "\n"), "\n")
 	if !closing.MatchString(lines[len(lines)-1]) {

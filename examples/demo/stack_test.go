@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,14 +31,7 @@ func TestStack(t *testing.T) {
 	if status != 0 || stderr != "" {
 		t.Errorf("exit status %d, %q on standard error", status, stderr)
 	}
-	wantStory(t, stdout,
-		"1. The lock turns the crowd away",
-		"2. A lock is lost", "shop-c has the lock sku:7", "kill -9", "is the master now", "shop-a gets the lock, too", "refuses",
-		"3. The event goes out", "verdict overlap, outcome refused", "RabbitMQ has it",
-		"4. guard-monitor explains", "cause: failover", "refuses connections", "took over the slots",
-		"5. People are told", "a Redis failover lost them",
-		"6. The sale goes on", "50 have bought",
-		"7. The books", "nothing is oversold", "nothing is sold twice", "1 event for 1 lock failure")
+	wantStory(t, stdout, slices.Concat(beginning, failureOnStack, ending))
 	if status := cluster.Stack(t, "status"); !strings.Contains(status, " down") {
 		t.Errorf("no node of the cluster is down:\n%s", status)
 	}
