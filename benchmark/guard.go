@@ -75,7 +75,7 @@ func startProfile(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil
 	}
-	file, err := os.Create(path)
+	file, err := os.Create(path) //nolint:gosec // the user names it
 	if err != nil {
 		return nil, usagef("-cpuprofile: %w", err)
 	}
