@@ -126,6 +126,25 @@ func TestOverlapSwallowed(t *testing.T) {
 	})
 }
 
+// TestLostSwallowed: to swallow a repeat is the operation's own decision only while
+// it has the lock.
+func TestLostSwallowed(t *testing.T) {
+	each(t, func(e *env) {
+		const key = "order:a"
+		e.create(&Order{No: "a"})
+		err := e.Do(bg, key, func(_ context.Context, tx *gorm.DB) error {
+			e.Forget(key)
+			wantIs(e.t, tryCreate(tx, &Order{No: "a"}), gorm.ErrDuplicatedKey)
+			return tx.Create(&Stock{ID: 1}).Error
+		}, guard.Protects(&Order{No: "a"}))
+		wantIs(e.t, err, guard.ErrIntercepted)
+		e.wantEvent(notify.Lost, notify.Refused, key)
+		if n := e.count(&Stock{}); n != 0 {
+			e.t.Errorf("%d rows beside a swallowed lock failure, want none", n)
+		}
+	})
+}
+
 // TestLostBeforeBegin has the lock lost, and the row committed by its next
 // holder, while the first one waits for a connection.
 func TestLostBeforeBegin(t *testing.T) {

@@ -80,6 +80,24 @@ func TestRememberSwallowed(t *testing.T) {
 	})
 }
 
+// TestRememberNoFailure: a repeat beside a lock failure is not remembered.
+func TestRememberNoFailure(t *testing.T) {
+	mysqlOnly(t, func(e *env) {
+		e.create(&Order{No: "a"}, &Stock{ID: 1, Left: 9})
+		remember, protect := guard.Remember(time.Minute), guard.Protects(&Order{No: "a"}, &Stock{ID: 1})
+		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
+			s := e.stockIn(tx, 1)
+			repeat := tx.Create(&Order{No: "a"}).Error
+			e.loseTo("k", guard.Update(&Stock{ID: 1}, take))
+			if err := tx.Model(&s).Update("left", 1).Error; err == nil {
+				e.t.Error("an overlap was not refused")
+			}
+			return repeat
+		}, remember, protect), guard.ErrIntercepted)
+		wantNil(e.t, e.Do(bg, "k", func(context.Context, *gorm.DB) error { return nil }, remember))
+	})
+}
+
 // TestRememberUnread: a repeat whose row could not be read is not remembered.
 func TestRememberUnread(t *testing.T) {
 	each(t, func(e *env) {
