@@ -27,6 +27,7 @@ type call struct {
 type grant struct {
 	worker, key, owner, node string
 	asked, granted, release  int64
+	renewed                  int64  // for the last time
 	released                 string // the answer
 	calls                    []*call
 }
@@ -86,6 +87,8 @@ func read(lines map[string][]line, faults []fault) *history {
 				g := grants[l.Owner]
 				g.granted, g.node = l.T, l.Node
 				h.grants = append(h.grants, g)
+			case renewed:
+				grants[l.Owner].renewed = l.T
 			case release:
 				grants[l.Owner].release = cmp.Or(grants[l.Owner].release, l.T)
 			case released:
@@ -123,7 +126,7 @@ func (h *history) assign() {
 	for _, c := range h.calls {
 		for _, g := range slices.Backward(at[place{c.worker, c.key}]) {
 			if c.begun > 0 && g.granted <= c.begun {
-				if g.release == 0 || g.release >= c.begun { // else it runs without a lock
+				if (g.release == 0 || g.release >= c.begun) && c.begun < g.expiry() { // else it runs without a lock
 					c.grant = g
 					g.calls = append(g.calls, c)
 				}
@@ -139,6 +142,10 @@ func (h *history) assign() {
 		}
 	}
 }
+
+// expiry is when a grant has ended at the latest. One that was abandoned, after a
+// commit of unknown outcome, is never released.
+func (g *grant) expiry() int64 { return max(g.granted, g.renewed) + int64(ttl) }
 
 // hold returns from when to when a call had the lock, as far as that can be seen
 // from outside: from the grant, or from the begin of its operation if it was

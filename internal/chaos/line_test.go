@@ -35,6 +35,7 @@ const (
 	returned moment = "returned" // from Do, with a result
 	asked    moment = "asked"    // the engine for the lock
 	granted  moment = "granted"  // by the engine
+	renewed  moment = "renewed"  // by the engine
 	release  moment = "release"  // is about to be sent to the engine
 	released moment = "released" // the engine has answered, or not
 	event    moment = "event"    // was published

@@ -33,6 +33,14 @@ func story(do, owner string, granted_, wrote_, ended_, release_ int64, result st
 	return ls
 }
 
+// late writes the lines of a call that nothing was granted to, some time after at.
+func late(do string, at int64) []line {
+	return []line{
+		{T: at + 10, At: called, Do: do, Key: "k"}, {T: at + 14, At: begun, Do: do, Key: "k"}, {T: at + 15, At: wrote, Do: do},
+		{T: at + 16, At: ended, Do: do}, {T: at + 17, At: returned, Do: do, Key: "k", Result: done},
+	}
+}
+
 // TestOracle checks what the chaos test rests on.
 func TestOracle(t *testing.T) {
 	lost := &notify.Event{Verdict: notify.Lost}
@@ -143,6 +151,21 @@ func TestOracle(t *testing.T) {
 		{
 			name:  "one with the lock, who says so, and one without",
 			lines: map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost), "b": alone},
+		},
+		{
+			name: "one that was abandoned, and long after it one without a lock",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 20, 0, ""), late("a.1", int64(ttl))...),
+				"b": story("b.0", "B", int64(ttl), int64(ttl)+12, int64(ttl)+30, int64(ttl)+31, "freed"),
+			},
+		},
+		{
+			name: "one that was renewed, and long after it another",
+			lines: map[string][]line{
+				"a": append(append(story("a.0", "A", 10, 12, 20, 0, ""), line{T: 30, At: renewed, Key: "k", Owner: "A"}), late("a.1", int64(ttl))...),
+				"b": story("b.0", "B", int64(ttl), int64(ttl)+12, int64(ttl)+30, int64(ttl)+31, "freed"),
+			},
+			overlaps: 1,
 		},
 		{
 			name:        "an alarm of one who had no lock",

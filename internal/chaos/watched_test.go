@@ -38,6 +38,16 @@ func (e watchedEngine) Acquire(ctx context.Context, h lock.Hold, ttl time.Durati
 	return g, err
 }
 
+func (e watchedEngine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+	errs := e.Engine.Renew(ctx, hs, ttl)
+	for i, h := range hs {
+		if errs[i] == nil {
+			e.journal.write(line{At: renewed, Key: h.Key, Owner: h.Owner})
+		}
+	}
+	return errs
+}
+
 func (e watchedEngine) Release(ctx context.Context, h lock.Hold) error {
 	e.journal.write(line{At: release, Do: doOf(ctx), Key: h.Key, Owner: h.Owner})
 	err := e.Engine.Release(ctx, h)
