@@ -33,8 +33,8 @@ func TestEventsPer(t *testing.T) {
 	if got, more, err := s.EventsPer(t.Context(), from, time.Minute, 3); err != nil || more || !slices.Equal(got, want) {
 		t.Errorf("EventsPer = %v, %t, %v, want %v", got, more, err, want)
 	}
-	add(from.Add(time.Minute), MaxCounted)
-	want[1] = MaxCounted
+	add(from.Add(time.Minute), maxCounted)
+	want[1] = maxCounted
 	if got, more, err := s.EventsPer(t.Context(), from, time.Minute, 3); err != nil || more || !slices.Equal(got, want) {
 		t.Errorf("EventsPer = %v, %t, %v, want %v", got, more, err, want)
 	}
