@@ -151,7 +151,7 @@ func TestRefusedEventDoesNotTakeOthersWithIt(t *testing.T) {
 // Large events do not end up in one statement that is too large for the server.
 func TestLargeEventsAreSpread(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
-		o := open(t, db, outbox.Config{GatherDelay: 300 * time.Millisecond})
+		o := open(t, db, outbox.Config{GatherDelay: 300 * time.Millisecond, WriteTimeout: time.Minute})
 		var events []notify.Event
 		for n := range 30 {
 			ev := event(n)
@@ -180,7 +180,7 @@ func TestManyCallersDuringAnOutageShareTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var relay recorder
-	o := open(t, db, outbox.Config{Relay: &relay, WriteTimeout: 300 * time.Millisecond, PollInterval: time.Hour})
+	o := open(t, db, outbox.Config{Relay: &relay, WriteTimeout: 3 * time.Second, PollInterval: time.Hour})
 	var events []notify.Event
 	var numbers []int
 	for n := range 450 { // more than fit into four INSERTs

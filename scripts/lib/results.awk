@@ -1,5 +1,5 @@
-# Reads `go test -v` and prints what failed, with its output, what was skipped,
-# and one closing line that begins with the variable title.
+# Reads `go test -v` and prints what failed, with its output, how often something
+# was skipped and why, and one closing line that begins with the variable title.
 
 /^=== (RUN|NAME|CONT|PAUSE) / { test = $3; next }
 
@@ -7,10 +7,15 @@
   result = $2
   name = $3
   if ($0 ~ /^---/) count[result]++
-  if (result != "PASS:") {
+  if (result == "FAIL:") {
     print
     if (name in output) printf "%s", output[name]
     fflush()
+  }
+  if (result == "SKIP:") {
+    why = output[name]
+    sub(/^ *[a-z0-9_]+\.go:[0-9]+: /, "", why)
+    skipped[why == "" ? name "\n" : why]++
   }
   delete output[name]
   next
@@ -32,6 +37,7 @@ test != "" { output[test] = output[test] $0 "\n"; next }
 { print }
 
 END {
+  for (why in skipped) printf "skipped %d times: %s", skipped[why], why
   printf "%s: %d passed, %d failed, %d skipped\n", title, count["PASS:"], count["FAIL:"], count["SKIP:"]
   if (broken != "") print title ": failed:" broken
   exit count["FAIL:"] > 0 || broken != "" || count["PASS:"] == 0
