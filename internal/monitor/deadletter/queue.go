@@ -22,7 +22,7 @@ const dialTimeout = 10 * time.Second
 // List returns the letters that are in the queue, at most limit (and at most
 // MaxLetters), and how many there are.
 func List(ctx context.Context, brokerURL string, limit int) (letters []Letter, total int, err error) {
-	total, err = visit(ctx, brokerURL, func(_ mailbox, d *amqp.Delivery) (bool, error) {
+	total, err = visit(ctx, brokerURL, func(_ *mailbox, d *amqp.Delivery) (bool, error) {
 		letters = append(letters, letter(d))
 		return len(letters) < limit, nil
 	})
@@ -37,7 +37,7 @@ func Count(ctx context.Context, brokerURL string) (total int, err error) {
 // Replay publishes the letters that pick chooses to where they were first
 // published, and takes them out of the queue. It returns how many.
 func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (replayed int, err error) {
-	_, err = visit(ctx, brokerURL, func(box mailbox, d *amqp.Delivery) (bool, error) {
+	_, err = visit(ctx, brokerURL, func(box *mailbox, d *amqp.Delivery) (bool, error) {
 		if l := letter(d); !pick(&l) {
 			return true, nil
 		}
@@ -47,6 +47,7 @@ func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (rep
 		if err := d.Ack(false); err != nil {
 			return false, fmt.Errorf("take letter out of the queue: %w", err)
 		}
+		box.taken++
 		replayed++
 		return true, nil
 	})
@@ -54,9 +55,9 @@ func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (rep
 }
 
 // visit calls each for the letters of the queue until it has had enough (nil has
-// at once); those that it did not acknowledge go back. It looks at each letter once: none that
+// at once); those that it did not acknowledge are back when it returns. It looks at each letter once: none that
 // came later, so that a replayed letter that dies again is not met again.
-func visit(ctx context.Context, brokerURL string, each func(mailbox, *amqp.Delivery) (bool, error)) (total int, err error) {
+func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Delivery) (bool, error)) (total int, err error) {
 	conn, err := dial(ctx, brokerURL)
 	if err != nil {
 		return 0, err
@@ -78,7 +79,8 @@ func visit(ctx context.Context, brokerURL string, each func(mailbox, *amqp.Deliv
 	if err := ch.Confirm(false); err != nil {
 		return 0, said(ctx, "ask for confirms", err)
 	}
-	box := mailbox{ch, ch.NotifyReturn(make(chan amqp.Return, 1))}
+	box := &mailbox{Channel: ch, returned: ch.NotifyReturn(make(chan amqp.Return, 1))}
+	defer func() { box.giveBack(ctx, queue.Messages) }()
 	for range min(queue.Messages, MaxLetters) {
 		d, ok, err := ch.Get(rabbitmq.DeadQueue, false)
 		if err != nil {
@@ -147,11 +149,41 @@ const confirmTimeout = 10 * time.Second
 type mailbox struct {
 	*amqp.Channel
 	returned <-chan amqp.Return
+	taken    int // out of the queue
+}
+
+const (
+	returnTimeout = 2 * time.Second
+	returnPause   = 10 * time.Millisecond
+)
+
+// giveBack puts what was only looked at back into the queue, which had total
+// letters, and waits until it is there: who looks next would miss it. Where that
+// fails the connection ends, which gives it back, too.
+func (box *mailbox) giveBack(ctx context.Context, total int) {
+	if box.Nack(0, true, true) != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, returnTimeout)
+	defer cancel()
+	tick := time.NewTicker(returnPause)
+	defer tick.Stop()
+	for {
+		queue, err := box.QueueDeclarePassive(rabbitmq.DeadQueue, true, false, false, false, nil)
+		if err != nil || queue.Messages >= total-box.taken {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // publish sends the message as it was first sent. Without what the broker noted
 // of its death, as it would count it with the next.
-func (box mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
+func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 	headers := amqp.Table{}
 	for k, v := range d.Headers {
 		if k != "x-death" && !strings.HasPrefix(k, "x-first-death-") && !strings.HasPrefix(k, "x-last-death-") && k != "x-delivery-count" {

@@ -19,6 +19,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor/web"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -53,7 +54,7 @@ func (s *site) receive(tb testing.TB, broker string, taken func(notify.Event) er
 			return mon.Ingest(ctx, ev, raw)
 		})
 	})
-	await(tb, "the queue is read", consumer.Connected)
+	testwait.Until(tb, "the queue is read", consumer.Connected)
 }
 
 func anything(notify.Event) error { return nil }
@@ -66,20 +67,6 @@ func newPublisher(tb testing.TB, broker string) *rabbitmq.Publisher {
 	}
 	tb.Cleanup(func() { _ = p.Close(context.Background()) })
 	return p
-}
-
-func await(tb testing.TB, what string, cond func() bool) {
-	tb.Helper()
-	late := time.After(2 * patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-late:
-			tb.Fatalf("it never happened: %s", what)
-		}
-	}
 }
 
 type order struct {
@@ -191,7 +178,7 @@ func (l *lateWatcher) follow(tb testing.TB, s *site, addrs []string) {
 // shard waits until the whole cluster is well and returns the shard of key.
 func (l *lateWatcher) shard(tb testing.TB, key string) (found watch.Shard) {
 	tb.Helper()
-	await(tb, "the shard of "+key+" is whole", func() bool {
+	testwait.Until(tb, "the shard of "+key+" is whole", func() bool {
 		c := l.Clusters()[0]
 		for _, n := range c.Nodes {
 			if !n.Up || n.Role == "replica" && !n.LinkUp {

@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor/deadletter"
 	"github.com/belaygo/belay/internal/monitor/web"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -46,7 +47,7 @@ func TestBrowserReplaysADeadLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(t, broker, `{"no":"<b>event</b>"}`)
-	await(t, "two letters are dead", func() bool {
+	testwait.Until(t, "two letters are dead", func() bool {
 		n, err := deadletter.Count(t.Context(), broker)
 		return err == nil && n == 2
 	})
