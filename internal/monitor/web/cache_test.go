@@ -16,7 +16,7 @@ func TestCache(t *testing.T) {
 		}
 		return n
 	}
-	if get(time.Hour) != 1 || get(time.Hour) != 1 {
+	if first, again := get(time.Hour), get(time.Hour); first != 1 || again != 1 {
 		t.Error("it is found out again within the least time")
 	}
 	if c.forget(); get(time.Hour) != 2 {
