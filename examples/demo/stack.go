@@ -167,20 +167,23 @@ func (s *stack) loseLock(ctx context.Context, scr *screen, click, double request
 	stand := click.to.hold.arm()
 	answer := make(chan error, 1)
 	go func() { answer <- click.to.buy(ctx, click.no) }()
-	doubled, err = s.failOver(ctx, scr, at, stand, click, double)
+	doubled, err = s.failOver(ctx, scr, at, stand, answer, click, double)
 	close(stand.end) // the click goes on
 	return <-answer, doubled, err
 }
 
 // failOver does what happens while the click stands.
-func (s *stack) failOver(ctx context.Context, scr *screen, at shard, stand *stand, click, double request) (doubled, err error) {
+func (s *stack) failOver(ctx context.Context, scr *screen, at shard, stand *stand, answer chan error, click, double request) (doubled, err error) {
 	select {
 	case <-stand.reached:
+	case err := <-answer:
+		answer <- err
+		return nil, errors.Join(errors.New(click.to.name+" did not get to its insert"), err)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	if has, err := s.cluster.has(ctx, at.master.addr, itemKey); err != nil || !has {
-		return nil, errors.Join(err, fmt.Errorf("the lock is not on %s", at.master.addr))
+		return nil, errors.Join(errors.New("the lock is not on "+at.master.addr), err)
 	}
 	scr.say(ctx, click.to.name, "has the lock "+itemKey+", and stands in its transaction, about to insert order "+click.no)
 	if err := s.cluster.kill(ctx, at); err != nil {

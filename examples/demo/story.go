@@ -73,7 +73,7 @@ func tellFailure(ctx context.Context, s scene, scr *screen, click, double reques
 	case errors.Is(clicked, guard.ErrLost):
 		scr.say(ctx, click.to.name, "notices that its lock is gone, and rolls back")
 	default:
-		return clicked, doubled, fmt.Errorf("%s was told %w, which is not a lock failure", click.to.name, clicked)
+		return clicked, doubled, errors.Join(errors.New(click.to.name+" was not told of a lock failure"), clicked)
 	}
 	return clicked, doubled, tellAlert(ctx, s, scr)
 }
