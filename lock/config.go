@@ -18,7 +18,7 @@ type Config struct {
 	// HandOver is how long after the engine's grant callers of this process may
 	// go on to hand a lock from one to the next in memory. Then it is really
 	// released, so that other processes get it, too. At least one hand-over
-	// takes place whenever somebody waits. Default 2.5 ms; negative = none.
+	// takes place whenever somebody waits. Default 10 ms; negative = none.
 	HandOver time.Duration
 	// MaxHold is how long one caller may hold a lock. Then its lease is lost,
 	// with a cause that matches ErrMaxHold: a holder that hangs would be renewed
@@ -48,7 +48,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("lock: Config.RequestTimeout is %v, want more than 0 and at most TTL (%v)", c.RequestTimeout, c.TTL)
 	}
 	if c.HandOver == 0 {
-		c.HandOver = 2500 * time.Microsecond
+		c.HandOver = 10 * time.Millisecond
 	}
 	if c.MaxHold < 0 {
 		return c, fmt.Errorf("lock: Config.MaxHold is %v", c.MaxHold)

@@ -66,7 +66,7 @@ func TestHandOverWindow(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		window time.Duration
-		grants int // of the engine, for five callers who hold it for 1 ms each
+		grants int // of the engine, for five callers who hold it for 4 ms each
 	}{
 		{"default", 0, 2},        // 1 2 3 | 4 5
 		{"short", 1, 3},          // 1 2 | 3 4 | 5
@@ -80,7 +80,7 @@ func TestHandOverWindow(t *testing.T) {
 				lease := acquire(t, l, "k")
 				for range 4 {
 					w := wait(t, l, "k")
-					pass(time.Millisecond)
+					pass(4 * time.Millisecond)
 					release(t, lease)
 					lease = w.got(t)
 				}
