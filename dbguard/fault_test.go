@@ -221,6 +221,18 @@ func TestResolveNeedsTheLease(t *testing.T) {
 			t.Errorf("resolved as %v", o)
 		}
 		wantIs(t, err, errGone)
+
+		tx = begin(t, db, dbguard.Options{Held: func() error { return errGone }})
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+		k.After.Store(true)
+		wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+		k.After.Store(false)
+		o, err = tx.Resolve(bg)
+		if o != dbguard.Unresolved {
+			t.Errorf("resolved as %v", o)
+		}
+		wantIs(t, err, errGone)
 	})
 }
 

@@ -46,8 +46,8 @@ func (o Outcome) String() string {
 // a version has written, and keys that gorm had to guess: on a cluster, MySQL tells
 // no more than the first of several.
 //
-// Alive must hold until then: only while nobody else may write the rows does
-// their state prove anything, and Unresolved is the answer otherwise. The error
+// Alive must hold until then, and Held: only while nobody else may write the rows
+// does their state prove anything, and Unresolved is the answer otherwise. The error
 // says why the outcome is Unresolved. The functions of OnRollback are called
 // unless the outcome is Committed.
 func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
@@ -104,6 +104,11 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	}
 	if err := t.alive(); err != nil {
 		return Unresolved, err
+	}
+	if found == Committed {
+		if err := t.held(); err != nil {
+			return Unresolved, err
+		}
 	}
 	return found, nil
 }

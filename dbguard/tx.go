@@ -16,6 +16,10 @@ type Options struct {
 	// Alive is asked before each statement and before COMMIT. When it returns
 	// an error, the statement is refused with it. Default: never an error.
 	Alive func() error
+	// Held is asked by Resolve, when the rows are as the transaction made them:
+	// an error says that somebody else may have made them so. Default: never an
+	// error.
+	Held func() error
 	// BeginTimeout bounds the wait for a connection and the BEGIN. Default: only
 	// the context does.
 	BeginTimeout time.Duration
@@ -44,6 +48,7 @@ type Tx struct {
 	dialect dialect
 	plugin  *plugin
 	alive   func() error
+	held    func() error
 	limit   time.Duration
 	pool    *sql.DB
 	key     string
@@ -105,7 +110,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 
 	t := &Tx{
 		conn: c, dialect: d, plugin: p, pool: pool,
-		alive: o.Alive, limit: o.EndTimeout, key: o.Key, memory: o.Memory,
+		alive: o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory,
 	}
 	c.tx = t
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
@@ -116,6 +121,9 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 func (o Options) withDefaults() Options {
 	if o.Alive == nil {
 		o.Alive = func() error { return nil }
+	}
+	if o.Held == nil {
+		o.Held = func() error { return nil }
 	}
 	if o.EndTimeout <= 0 {
 		o.EndTimeout = 5 * time.Second

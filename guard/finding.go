@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/belaygo/belay/dbguard"
@@ -94,6 +95,14 @@ func (f *finding) describe(ev *notify.Event) {
 			Found:    int64(c.Evidence.FoundVersion),
 		}
 	}
+}
+
+// held asks the lock whether the call still has it.
+func (c *call) held() error {
+	if who, _ := c.holder(c.patience()); who != notify.HolderSelf {
+		return fmt.Errorf("the lock may have been another's meanwhile: its holder is %s", who)
+	}
+	return nil
 }
 
 // holder asks the lock who has the key, and for his owner id if it is another.

@@ -153,6 +153,46 @@ func TestUnknownCommitWithoutTheLock(t *testing.T) {
 	}
 }
 
+// TestUnknownCommitLikeAnother: the next holder has written just what this one was
+// about to commit. Only the lock knows that it was another.
+func TestUnknownCommitLikeAnother(t *testing.T) {
+	const key = "sku:1"
+	e, k := linked(t)
+	e.create(&Stock{ID: 1, Left: 9})
+	reached, pass := k.Hold()
+	defer pass()
+	k.Before.Store(true)
+	s := &Stock{ID: 1}
+	result := make(chan error, 1)
+	go func() { result <- e.Do(bg, key, guard.Update(s, take)) }()
+	<-reached
+	e.Forget(key)
+	next, other := make(chan error, 1), e.Peer(t, e.db)
+	id := make(chan int, 1)
+	go func() {
+		next <- other.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
+			var n int
+			wantNil(t, tx.Raw("SELECT CONNECTION_ID()").Scan(&n).Error)
+			id <- n
+			return guard.Update(&Stock{ID: 1}, take)(ctx, tx)
+		})
+	}()
+	n := <-id
+	await(t, "the next holder waits for the row", func() bool {
+		<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
+		var found int
+		err := e.db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?", n).Scan(&found).Error
+		return err == nil && found == 1
+	})
+	pass()
+	wantNil(t, <-next)
+	wantIs(t, <-result, guard.ErrUnknown)
+	if got := e.stock(1); got.Left != 8 || *s != (Stock{ID: 1}) {
+		t.Errorf("row is %+v, in memory %+v, want what the next holder wrote, and nothing", got, *s)
+	}
+	e.wantEvent(notify.UnknownCommit, notify.Unknown, key)
+}
+
 // TestUnknownCommitDBOnly: without a lock nothing can be concluded either, and
 // the callers of this process keep away until the ttl has passed.
 func TestUnknownCommitDBOnly(t *testing.T) {
