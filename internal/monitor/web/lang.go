@@ -70,8 +70,8 @@ func (h *Handler) language(w http.ResponseWriter, r *http.Request) {
 func local(back string) string {
 	u, err := url.Parse(back)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||
-		strings.Contains(u.Path, "\\") {
+		strings.Contains(u.RawPath, "\\") { // an escaped one is in the id of an event
 		return "/"
 	}
-	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
 }

@@ -76,7 +76,8 @@ func TestStrangeEventIDs(t *testing.T) {
 	s := newSite(t)
 	srv := s.server(t)
 	link := regexp.MustCompile(`<td class="when"><a href="([^"]+)"`)
-	for _, id := range []string{".", "..", "...", "../..", "a/../b", "/", "//x", "%2e", "?id=x", "#", `\`, "event"} {
+	language := regexp.MustCompile(`href="(/language[^"]+)"`)
+	for _, id := range []string{".", "..", "...", "../..", "a/b", "a/../b", "/", "//x", "%2e", "?id=x", "#", `\`, "event"} {
 		ev := event(id)
 		ev.Key = "key of " + strconv.Quote(id)
 		s.add(t, ev)
@@ -92,6 +93,13 @@ func TestStrangeEventIDs(t *testing.T) {
 		res.Body.Close()
 		if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(body), html.EscapeString(ev.Key)) || !strings.Contains(string(body), `id="raw-title"`) {
 			t.Errorf("%q at %s: %d, %v", id, m[1], res.StatusCode, err)
+		}
+		back := language.FindSubmatch(body)
+		if back == nil {
+			t.Fatalf("the page of %q has no link to the other language", id)
+		}
+		if got := s.get(t, html.UnescapeString(string(back[1]))).Header().Get("Location"); got != html.UnescapeString(m[1]) {
+			t.Errorf("the link to the other language leads from %s to %s", m[1], got)
 		}
 	}
 	if v := s.json(t, "/api/v1/event?id=.."); v["event"].(map[string]any)["id"] != ".." {
