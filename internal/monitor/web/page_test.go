@@ -244,6 +244,17 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+func TestNoIncidentIsCalmOnlyUnfiltered(t *testing.T) {
+	s := newSite(t)
+	const calm = "No open incident."
+	mustContain(t, s.page(t, "/incidents"), calm)
+	for _, query := range []string{"service=ordres", "cluster=x", "to=2020-01-01", "before=x", "show=resolved", "show=all"} {
+		body := s.page(t, "/incidents?"+query)
+		mustContain(t, body, "No incident fits.")
+		mustNotContain(t, body, calm)
+	}
+}
+
 func TestPaging(t *testing.T) {
 	s := newSite(t)
 	for i := range 120 {
