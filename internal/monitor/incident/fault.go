@@ -47,7 +47,7 @@ func (f Facts) takeover(w window) (fault, bool) {
 		x := fault{cause: Failover, confidence: High, at: e.At, rows: []watch.Entry{e}}
 		if e.Peer != node {
 			x.confidence = Medium
-			x.notes = append(x.notes, fmt.Sprintf("the lock was granted by %s, which the timeline does not have as the master before", node))
+			x.notes = append(x.notes, fmt.Sprintf("the lock was granted by %s, which the timeline does not have as the master before", name(node)))
 		}
 		if lost, ok := e.Numbers[watch.LostBytes]; ok && lost == 0 {
 			x.notes = append(x.notes, "no lost replication was seen, which is a lower bound: the old master was last asked before it ended")

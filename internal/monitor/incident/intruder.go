@@ -81,7 +81,7 @@ func (f Facts) peer(rows []Evidence) (Explanation, bool) {
 		}
 		rows = append(rows, Evidence{At: d.CaughtAt, Node: d.Instance, Text: fmt.Sprintf(
 			"instance %s began, or ceased, to work without the lock, %s: it could not ask %s",
-			quote(d.Instance), f.before(d.CaughtAt), d.Place.Node)})
+			quote(d.Instance), f.before(d.CaughtAt), name(d.Place.Node))})
 		return Explanation{Cause: DegradedPeer, Confidence: Medium, Evidence: rows}, true
 	}
 	return Explanation{}, false

@@ -94,14 +94,14 @@ func (f Facts) health(w window) (Evidence, bool) {
 	case !f.Watched && node == "":
 		e.Text = "the event names no Redis node"
 	case !f.Watched:
-		e.Text = fmt.Sprintf("%s is not among the nodes that guard-monitor watches", node)
+		e.Text = fmt.Sprintf("%s is not among the nodes that guard-monitor watches", name(node))
 	case blind:
 		e.At, e.Text = gap.At, "nothing is known of a part of that time: "+gap.Text
 	case found:
 		e.At, e.Text = fault.at, "Redis was not well at that time"
 	default:
 		e.Text = fmt.Sprintf("%s answered guard-monitor from %s to %s, and no failover, restart, eviction or partition of it was seen",
-			node, clock(w.from), clock(w.to))
+			name(node), clock(w.from), clock(w.to))
 		return e, true
 	}
 	return e, false

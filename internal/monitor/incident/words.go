@@ -16,6 +16,18 @@ const maxQuoted = 128 // bytes of a foreign text in a row
 
 func quote(s string) string { return strconv.Quote(text.Clip(s, maxQuoted)) }
 
+// name shows ordinary names bare and quotes the rest, which could pass for words
+// of the monitor's own.
+func name(s string) string {
+	ordinary := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_.:/@[]%", r)
+	}
+	if len(s) <= maxQuoted && strings.IndexFunc(s, func(r rune) bool { return !ordinary(r) }) < 0 {
+		return s
+	}
+	return quote(s)
+}
+
 // clock keeps the zone in sight.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000 UTC") }
 
@@ -46,7 +58,7 @@ func describe(ev notify.Event) string {
 	if !ev.AcquiredAt.IsZero() {
 		fmt.Fprintf(&b, "; granted at %s", clock(ev.AcquiredAt))
 		if ev.Place.Node != "" {
-			fmt.Fprintf(&b, " by %s", text.Clip(ev.Place.Node, maxQuoted))
+			fmt.Fprintf(&b, " by %s", name(ev.Place.Node))
 		}
 		if ev.Place.Slot >= 0 && ev.Place.Node != "" {
 			fmt.Fprintf(&b, " (slot %d)", ev.Place.Slot)

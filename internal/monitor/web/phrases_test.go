@@ -24,6 +24,9 @@ var sampleTexts = map[string]string{
 		"；旧主节点最后见到的复制偏移为 220，新主节点自己的历史从 100 开始：至少丢失 120 字节，在事件前 1.2s 见到",
 	`the lock on key "a\"; granted {1}" was lost while its holder worked (rolled_back); granted at 03:02:01.000 UTC by 10.0.0.1:6379 (slot 7) for 30s, 1m5.25s before the event`: "" +
 		`键 "a\"; granted {1}" 的锁在持有者工作期间丢失（已回滚）；锁于 03:02:01.000 UTC 由 10.0.0.1:6379 的槽 7 授予，有效期 30s，早于事件 1m5.25s`,
+	`the lock on key "k" was lost while its holder worked (refused); granted at 03:02:01.000 UTC by "h:1; at the conflict nobody had the key" (slot 7) for 30s, 5s before the event`: "" +
+		`键 "k" 的锁在持有者工作期间丢失（被拒绝）；锁于 03:02:01.000 UTC 由 "h:1; at the conflict nobody had the key" 的槽 7 授予，有效期 30s，早于事件 5s`,
+	`"h:1 (\"x\")" is not among the nodes that guard-monitor watches`:                                `"h:1 (\"x\")" 不在 guard-monitor 监视的节点之中`,
 	"nothing is known of a part of that time: guard-monitor did not look at main for 12.5 s":         "那段时间有一部分情况不明：guard-monitor 有 12.5 秒没有查看 main",
 	"[::1]:7001 was restarted: it was a master with 1 key, the new process is a replica with 0 keys": "[::1]:7001 已重启：原为主节点，有 1 个键；新进程为副本，有 0 个键",
 	"10.0.0.1:6379, a master, refuses connections: no process listens there":                         "10.0.0.1:6379（主节点）拒绝连接：那里没有进程在监听",
@@ -45,7 +48,7 @@ func TestSayChinese(t *testing.T) {
 
 // Each phrase stands alone for a sentence, with whatever is in its gaps.
 func TestPhrases(t *testing.T) {
-	sample := strings.NewReplacer(`("(?:[^"\\]|\\.)*"(?:\.\.\.)?)`, `"order:1"`, `([^\s;,()"]*)`, "10.0.0.1:1", `([^\s;,()"]+(?:, [^\s;,()"]+)*)`, "h:1, h:2",
+	sample := strings.NewReplacer(`("(?:[^"\\]|\\.)*"(?:\.\.\.)?)`, `"order:1"`, `("(?:[^"\\]|\\.)*"|[^\s;,()"]*)`, "10.0.0.1:1", `([^\s;,()"]+(?:, [^\s;,()"]+)*)`, "h:1, h:2",
 		`([^;,"]+)`, "main", `([0-9,.-]*[0-9.])`, "0-5,7,...", `(\d\d:\d\d:\d\d\.\d\d\d UTC)`, "03:02:01.000 UTC", `(-?[0-9.hmnµs]+)`, "1.5", `(-?\d+)`, "7", "s?", "s")
 	gap := regexp.MustCompile(`\{\d\}`)
 	for _, p := range phrases {
@@ -137,30 +140,38 @@ func isError(n ast.Node) bool {
 // What an explanation says comes out in Chinese.
 func TestEvidenceInChinese(t *testing.T) {
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	const hostile = "h:1; its holder had it for longer than its limit allows"
 	found := 0
 	for _, verdict := range verdicts {
 		for _, holder := range []notify.Relation{"", notify.HolderSelf, notify.HolderOther, notify.HolderNone, notify.HolderUnknown} {
 			for _, loss := range []notify.Loss{"", notify.LossExpired, notify.LossUnrenewed, notify.LossGone, notify.LossMaxHold} {
 				for _, kind := range []watch.Kind{"", watch.Failover, watch.Down, watch.Watching} {
-					f := incident.Facts{Watched: kind != "", SeenAt: at, From: at.Add(-time.Hour), Event: notify.Event{
-						Verdict: verdict, Outcome: notify.Unknown, Service: "orders", Instance: "orders-1", Key: "order:1", HolderAtConflict: holder, Loss: loss,
-						AcquiredAt: at.Add(-5 * time.Second), CaughtAt: at, TTL: 30 * time.Second, Deadline: at.Add(25 * time.Second), Place: notify.Place{Node: "h:1", Slot: 5},
-					}}
-					if kind != "" {
-						f.Timeline = []watch.Entry{{At: at.Add(-time.Second), Since: at.Add(-2 * time.Second), Kind: kind, Node: "h:2", Peer: "h:1", Shard: "0-9",
-							Text: "h:2 took over from h:1", Numbers: map[string]int64{watch.LostBytes: 0}}}
+					rows := func(node string) []incident.Evidence {
+						f := incident.Facts{Watched: kind != "", SeenAt: at, From: at.Add(-time.Hour), Event: notify.Event{
+							Verdict: verdict, Outcome: notify.Unknown, Service: "orders", Instance: "orders-1", Key: "order:1", HolderAtConflict: holder, Loss: loss,
+							AcquiredAt: at.Add(-5 * time.Second), CaughtAt: at, TTL: 30 * time.Second, Deadline: at.Add(25 * time.Second), Place: notify.Place{Node: node, Slot: 5},
+						}}
+						if kind != "" {
+							f.Timeline = []watch.Entry{{At: at.Add(-time.Second), Since: at.Add(-2 * time.Second), Kind: kind, Node: "h:2", Peer: "h:1", Shard: "0-9",
+								Text: "h:2 took over from h:1", Numbers: map[string]int64{watch.LostBytes: 0}}}
+						}
+						return incident.Explain(f).Evidence
 					}
-					for _, e := range incident.Explain(f).Evidence {
+					for _, e := range append(rows("h:1"), rows(hostile)...) {
 						found++
-						if _, ok := sayChinese(e.Text); !ok {
+						zh, ok := sayChinese(e.Text)
+						if !ok {
 							t.Errorf("no Chinese for %s", e.Text)
+						}
+						if loss != notify.LossMaxHold && strings.Contains(zh, "允许的上限") {
+							t.Errorf("the node speaks for guard-monitor in %s: %s", e.Text, zh)
 						}
 					}
 				}
 			}
 		}
 	}
-	if found < 200 {
+	if found < 400 {
 		t.Errorf("only %d rows", found)
 	}
 }
