@@ -45,17 +45,3 @@ func TestCachesAreBounded(t *testing.T) {
 		}
 	}
 }
-
-func TestDeadCountIsRenewed(t *testing.T) {
-	d := newDeadCount(Config{})
-	if !d.old() {
-		t.Error("what was never asked is not old")
-	}
-	d.at = time.Now()
-	if d.old() {
-		t.Error("what was asked now is old")
-	}
-	if d.renew(); !d.old() || len(d.asked) != 1 {
-		t.Error("it is not asked after a change")
-	}
-}

@@ -18,10 +18,11 @@ type deadCount struct {
 	cfg   Config
 	asked chan struct{}
 
-	mu    sync.Mutex
-	n     int
-	known bool
-	at    time.Time // when the broker was last asked
+	mu      sync.Mutex
+	n       int
+	known   bool
+	at      time.Time // when the broker was last asked
+	changed bool      // since the broker began to be asked
 }
 
 func newDeadCount(cfg Config) *deadCount {
@@ -46,7 +47,7 @@ func (d *deadCount) want() {
 // renew has the broker asked soon, whenever it was asked last.
 func (d *deadCount) renew() {
 	d.mu.Lock()
-	d.at = time.Time{}
+	d.changed = true
 	d.mu.Unlock()
 	d.want()
 }
@@ -54,7 +55,7 @@ func (d *deadCount) renew() {
 func (d *deadCount) old() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return time.Since(d.at) >= keepDead
+	return d.changed || time.Since(d.at) >= keepDead
 }
 
 func (d *deadCount) run(ctx context.Context) {
@@ -73,6 +74,9 @@ func (d *deadCount) run(ctx context.Context) {
 func (d *deadCount) ask(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, deadTimeout)
 	defer cancel()
+	d.mu.Lock()
+	d.changed = false
+	d.mu.Unlock()
 	n, err := d.cfg.Letters.Count(limited)
 	if err != nil && ctx.Err() == nil {
 		d.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "dead letters not counted", slog.Any("error", err))

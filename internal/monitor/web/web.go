@@ -81,7 +81,8 @@ type Clusters interface {
 	Clusters() []watch.Cluster
 }
 
-// Letters are the dead letters of the broker.
+// Letters are the dead letters of the broker. Its methods are called one at a
+// time.
 type Letters interface {
 	Count(ctx context.Context) (int, error)
 	List(ctx context.Context, limit int) (letters []deadletter.Letter, total int, err error)
@@ -137,6 +138,9 @@ func (cfg Config) withDefaults() (Config, error) {
 	}
 	if cfg.Every == 0 {
 		cfg.Every = time.Second
+	}
+	if cfg.Letters != nil {
+		cfg.Letters = turns{cfg.Letters, make(chan struct{}, 1)}
 	}
 	return cfg, nil
 }
