@@ -45,10 +45,10 @@ type guardFiles struct{ json, profile string }
 
 func guardFlags(args []string) (cfg versus.Config, files guardFiles, err error) {
 	fs := flag.NewFlagSet("guard", flag.ContinueOnError)
-	cfg = versus.Config{Warm: 300 * time.Millisecond, Out: os.Stderr}
+	cfg = versus.Config{Warm: 200 * time.Millisecond, Out: os.Stderr}
 	fs.IntVar(&cfg.Pool, "pool", 500, "database connections; database/sql by itself sets no limit")
-	fs.IntVar(&cfg.Rounds, "repeat", 3, "rounds, of which the medians are taken")
-	fs.DurationVar(&cfg.Span, "span", 2*time.Second, "time of each case in each round")
+	fs.IntVar(&cfg.Rounds, "repeat", 9, "rounds, of which the medians are taken")
+	fs.DurationVar(&cfg.Span, "span", 700*time.Millisecond, "time of each case in each round")
 	cases := fs.String("cases", "", "cases to measure, with commas between them; empty = all")
 	fs.StringVar(&files.json, "json", "", "file for the results")
 	fs.StringVar(&files.profile, "cpuprofile", "", "file for a profile of this process")
