@@ -105,7 +105,7 @@ func (c *crowd) send(ctx context.Context, r request) answer {
 	for tries := 1; ; tries++ {
 		err := c.try(ctx, r)
 		again := errors.Is(err, guard.ErrUnavailable) || r.patient && errors.Is(err, guard.ErrBusy)
-		if !again || !pause(ctx) {
+		if !again || !pause(ctx, tries) {
 			return answer{err, tries}
 		}
 	}
@@ -124,11 +124,12 @@ func (c *crowd) try(ctx context.Context, r request) error {
 	return err
 }
 
-// pause waits a moment, a different one for everybody. It returns false if ctx
-// ends first.
-func pause(ctx context.Context) bool {
+// pause waits a moment, a different one for everybody, and a longer one after
+// each try: else a thousand clients keep a slow machine busy with refusing them.
+// It returns false if ctx ends first.
+func pause(ctx context.Context, tries int) bool {
 	select {
-	case <-time.After(20*time.Millisecond + rand.N(80*time.Millisecond)):
+	case <-time.After(20*time.Millisecond + rand.N(80*time.Millisecond*time.Duration(min(tries, 12)))):
 		return true
 	case <-ctx.Done():
 		return false

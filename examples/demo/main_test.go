@@ -32,7 +32,6 @@ func TestMain(m *testing.M) {
 var closing = regexp.MustCompile(`^belay demo(?:-stack)?: 1000 requests, 50 sold, 0 oversold, 0 duplicates, 1 lock failures intercepted, 1 alerts$`)
 
 func TestDemo(t *testing.T) {
-	t.Parallel()
 	stdout, stderr, status := demo(t)
 	if status != 0 || stderr != "" {
 		t.Errorf("exit status %d, %q on standard error", status, stderr)

@@ -127,7 +127,6 @@ func (x *terminal) wait() int {
 }
 
 func TestInTerminal(t *testing.T) {
-	t.Parallel()
 	x := startInTerminal(t, 60)
 	if status := x.wait(); status != 0 {
 		t.Errorf("exit status %d", status)
@@ -157,7 +156,6 @@ func shown(out string) string {
 
 // Ctrl-C while a line changes leaves the terminal as it was.
 func TestInterrupt(t *testing.T) {
-	t.Parallel()
 	x := startInTerminal(t, 80)
 	x.await("0 sold")
 	if _, err := x.pty.WriteString("\x03"); err != nil {
