@@ -72,8 +72,10 @@ func startRealMonitor(ctx context.Context, program, dir string, redisAddrs []str
 	if err := m.ready(ctx, len(redisAddrs)); err != nil {
 		return nil, err
 	}
-	m.store, err = store.Open(ctx, db)
-	return m, err
+	if m.store, err = store.Open(ctx, db); err != nil {
+		return nil, err // and not m, which is closed then
+	}
+	return m, nil
 }
 
 var listening = regexp.MustCompile(`listening on (http://\S+)`)
