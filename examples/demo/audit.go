@@ -19,22 +19,22 @@ type told struct {
 	other    error // the first of the others
 }
 
-func count(answers []answer) (t told) {
-	for _, a := range answers {
+func count(answers []error) (t told) {
+	for _, err := range answers {
 		switch {
-		case a.err == nil:
+		case err == nil:
 			t.sold++
-		case errors.Is(a.err, guard.ErrBusy):
+		case errors.Is(err, guard.ErrBusy):
 			t.busy++
-		case errors.Is(a.err, guard.ErrDuplicate):
+		case errors.Is(err, guard.ErrDuplicate):
 			t.repeats++
-		case errors.Is(a.err, guard.ErrIntercepted), errors.Is(a.err, guard.ErrLost):
+		case errors.Is(err, guard.ErrIntercepted), errors.Is(err, guard.ErrLost):
 			t.failures++
-		case errors.Is(a.err, errSoldOut):
+		case errors.Is(err, errSoldOut):
 			t.soldOut++
 		default:
 			if t.others++; t.other == nil {
-				t.other = a.err
+				t.other = err
 			}
 		}
 	}

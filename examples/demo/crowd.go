@@ -23,12 +23,6 @@ type request struct {
 	patient bool
 }
 
-// answer is what became of a request.
-type answer struct {
-	err   error
-	tries int
-}
-
 var errNotSent = errors.New("request was not sent")
 
 // newRequests returns n requests, one after the other to each instance. Every
@@ -49,7 +43,7 @@ func newRequests(n int, instances []*instance) []request {
 // crowd sends requests, all at once.
 type crowd struct {
 	requests []request
-	answers  []answer
+	answers  []error // what became of each
 
 	// When half of the items are sold, one pair of requests, a click and its
 	// double, is sent by halfway, while the rest of the crowd is held at the
@@ -73,10 +67,10 @@ func (c *crowd) sofar() string {
 }
 
 // rush sends all requests and returns when each has its answer.
-func (c *crowd) rush(ctx context.Context) []answer {
-	c.answers = make([]answer, len(c.requests))
+func (c *crowd) rush(ctx context.Context) []error {
+	c.answers = make([]error, len(c.requests))
 	for i := range c.answers {
-		c.answers[i].err = errNotSent
+		c.answers[i] = errNotSent
 	}
 	pair := c.pair()
 	opening := make(chan struct{})
@@ -101,12 +95,12 @@ func (c *crowd) rush(ctx context.Context) []answer {
 
 // send sends a request until there is an answer, or just once if it is not
 // patient.
-func (c *crowd) send(ctx context.Context, r request) answer {
+func (c *crowd) send(ctx context.Context, r request) error {
 	for tries := 1; ; tries++ {
 		err := c.try(ctx, r)
 		again := errors.Is(err, guard.ErrUnavailable) || r.patient && errors.Is(err, guard.ErrBusy)
 		if !again || !pause(ctx, tries) {
-			return answer{err, tries}
+			return err
 		}
 	}
 }
@@ -145,11 +139,8 @@ func (c *crowd) sendPair(ctx context.Context) {
 	c.door.Lock()
 	defer c.door.Unlock()
 	i := c.pair()
-	var clicked, doubled error
-	clicked, doubled, c.failed = c.halfway(ctx, c.requests[i], c.requests[i+1])
-	c.answers[i] = answer{clicked, 1}
-	c.answers[i+1] = answer{doubled, 1}
-	if doubled == nil {
+	c.answers[i], c.answers[i+1], c.failed = c.halfway(ctx, c.requests[i], c.requests[i+1])
+	if c.answers[i+1] == nil {
 		c.sold.Add(1)
 	}
 }

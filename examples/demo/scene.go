@@ -25,7 +25,6 @@ type scene interface {
 
 	db() *gorm.DB
 	desk() *desk
-	close() error
 }
 
 // startShop starts the instances of the service.

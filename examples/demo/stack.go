@@ -196,7 +196,7 @@ func (s *stack) failOver(ctx context.Context, scr *screen, at shard, stand *stan
 	scr.say(ctx, at.replica.name, "its replica is the master now, and knows of no lock")
 	var c crowd // of one, who asks again while the shop cannot reach Redis
 	double.patient = true
-	if doubled = c.send(ctx, double).err; doubled == nil {
+	if doubled = c.send(ctx, double); doubled == nil {
 		scr.say(ctx, double.to.name, "gets the lock, too, sells order "+double.no+" and commits")
 		scr.say(ctx, click.to.name, "goes on, and inserts the same order")
 	}
