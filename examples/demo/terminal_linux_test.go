@@ -38,7 +38,12 @@ func openTerminal(t *testing.T, columns uint16) (pty, tty *os.File) {
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
 		unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}))
-	if err != nil {
+	settings, getErr := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err := errors.Join(err, getErr); err != nil {
+		t.Fatal(err)
+	}
+	settings.Lflag &^= unix.ECHO // what is typed is not among what a program writes
+	if err := unix.IoctlSetTermios(fd, unix.TCSETS, settings); err != nil {
 		t.Fatal(err)
 	}
 	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
