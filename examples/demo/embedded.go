@@ -116,6 +116,11 @@ func (e *embedded) loseLock(ctx context.Context, scr *screen, click, double requ
 	err = until(ctx, click.to.name+" to have the lock", func() (bool, error) {
 		return pool.Stats().WaitCount > waits || len(answer) > 0, nil
 	})
+	select {
+	case clicked = <-answer:
+		return clicked, nil, errors.Join(click.early(clicked), conn.Close())
+	default:
+	}
 	if err == nil && !e.redis.Del(itemKey) {
 		err = errors.New("there was no lock to lose")
 	}

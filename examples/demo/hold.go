@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"sync/atomic"
 
 	"gorm.io/gorm"
@@ -40,4 +42,26 @@ func (h *hold) arm() *stand {
 	s := &stand{make(chan struct{}), make(chan struct{})}
 	h.next.Store(s)
 	return s
+}
+
+// standing sends r, and has meanwhile done while its order stands. It returns the
+// answer to r; err also says if there was one before the order stood.
+func (r request) standing(ctx context.Context, meanwhile func() error) (answer, err error) {
+	stand := r.to.hold.arm()
+	answers := make(chan error, 1)
+	go func() { answers <- r.to.buy(ctx, r.no) }()
+	select {
+	case <-stand.reached:
+		err = meanwhile()
+		close(stand.end) // the order goes on
+		return <-answers, err
+	case answer = <-answers:
+		close(stand.end) // no other order stands
+		return answer, r.early(answer)
+	}
+}
+
+// early is wrong: the answer to r came before its lock could get lost.
+func (r request) early(answer error) error {
+	return errors.Join(errors.New(r.to.name+" did not get to its insert"), answer)
 }

@@ -113,9 +113,11 @@ func runEmbedded(ctx context.Context, scr *screen, page bool, listen string) (er
 	return e.serve(ctx, scr, ln)
 }
 
+var errTimeout = fmt.Errorf("not done after %v", timeout)
+
 // tell plays on s within the time for it.
 func tell(ctx context.Context, name string, s scene, scr *screen) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %v", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	return play(ctx, name, s, scr)
 }

@@ -164,24 +164,15 @@ func (s *stack) loseLock(ctx context.Context, scr *screen, click, double request
 	if err := s.cluster.detach(ctx, at); err != nil {
 		return nil, nil, err
 	}
-	stand := click.to.hold.arm()
-	answer := make(chan error, 1)
-	go func() { answer <- click.to.buy(ctx, click.no) }()
-	doubled, err = s.failOver(ctx, scr, at, stand, answer, click, double)
-	close(stand.end) // the click goes on
-	return <-answer, doubled, err
+	clicked, err = click.standing(ctx, func() (err error) {
+		doubled, err = s.failOver(ctx, scr, at, click, double)
+		return err
+	})
+	return clicked, doubled, err
 }
 
 // failOver does what happens while the click stands.
-func (s *stack) failOver(ctx context.Context, scr *screen, at shard, stand *stand, answer chan error, click, double request) (doubled, err error) {
-	select {
-	case <-stand.reached:
-	case err := <-answer:
-		answer <- err
-		return nil, errors.Join(errors.New(click.to.name+" did not get to its insert"), err)
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+func (s *stack) failOver(ctx context.Context, scr *screen, at shard, click, double request) (doubled, err error) {
 	if has, err := s.cluster.has(ctx, at.master.addr, itemKey); err != nil || !has {
 		return nil, errors.Join(errors.New("the lock is not on "+at.master.addr), err)
 	}

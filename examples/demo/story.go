@@ -36,11 +36,11 @@ func play(ctx context.Context, name string, s scene, scr *screen) error {
 	}
 	answers := c.rush(ctx)
 	stop()
-	closed := closeShop(shop) // hands over the last events
+	err = errors.Join(c.failed, closeShop(shop)) // which hands over the last events
 	if ctx.Err() != nil {
-		return fmt.Errorf("stopped before the sale was over: %w", context.Cause(ctx))
+		return stopped(ctx, errors.Join(err, count(answers).other))
 	}
-	if err := errors.Join(c.failed, closed); err != nil {
+	if err != nil {
 		return err
 	}
 
@@ -59,6 +59,16 @@ func play(ctx context.Context, name string, s scene, scr *screen) error {
 	fmt.Fprintf(scr.out, "\n%s: %d requests, %d sold, %d oversold, %d duplicates, %d lock failures intercepted, %d alerts\n",
 		name, len(answers), books.orders, books.oversold(items), books.duplicates(), told.failures, books.failures)
 	return wrong(checks)
+}
+
+// stopped says why the sale was not over when ctx ended. Somebody who stops it
+// does not ask what else went wrong; if it took too long, that is the reason.
+func stopped(ctx context.Context, wrong error) error {
+	err := fmt.Errorf("stopped before the sale was over: %w", context.Cause(ctx))
+	if !errors.Is(err, errTimeout) {
+		return err
+	}
+	return errors.Join(err, wrong)
 }
 
 // tellFailure has one lock lost and follows what comes of it.
