@@ -103,7 +103,10 @@ func (v *visits) visit(ctx context.Context) error {
 	if v.n%loseEvery == 0 {
 		double := request{no: r.no, to: v.shop[(v.n+1)%len(v.shop)]}
 		clicked, doubled, err := v.loseLock(ctx, newSilentScreen(), r, double)
-		return errors.Join(err, v.count(ctx, clicked), v.count(ctx, doubled))
+		if err != nil {
+			return v.count(ctx, err)
+		}
+		return errors.Join(v.count(ctx, clicked), v.count(ctx, doubled))
 	}
 	return v.count(ctx, r.to.buy(ctx, r.no))
 }
@@ -111,6 +114,7 @@ func (v *visits) visit(ctx context.Context) error {
 // number follows those of the crowd.
 func (v *visits) number(n int) string { return fmt.Sprintf("2026-%04d", requests+n) }
 
+// count returns err if it is none that a shopper may get.
 func (v *visits) count(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -120,7 +124,11 @@ func (v *visits) count(ctx context.Context, err error) error {
 	case errors.Is(err, guard.ErrIntercepted), errors.Is(err, guard.ErrLost):
 		v.catches.Add(1)
 	case errors.Is(err, errSoldOut):
-		return v.shop[0].restock(ctx)
+		if err := v.shop[0].restock(ctx); err != nil {
+			return v.count(ctx, err)
+		}
+	case errors.Is(err, guard.ErrBusy), errors.Is(err, guard.ErrUnavailable):
+		// The next visit may have more luck: the machine has slept, say.
 	default:
 		return err
 	}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/belaygo/belay/guard"
 )
 
 func TestServe(t *testing.T) {
@@ -57,5 +60,43 @@ func TestServe(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil || len(errs.all()) > 0 {
 		t.Errorf("%v, %q on standard error", err, errs.all())
+	}
+}
+
+// While Redis does not answer, the page stays.
+func TestVisitLater(t *testing.T) {
+	t.Parallel()
+	v := newVisits(t)
+	v.redis.SetError("LOADING Redis is loading the dataset in memory")
+	if err := v.shop[0].buy(t.Context(), "2026-9999"); !errors.Is(err, guard.ErrUnavailable) {
+		t.Fatalf("buy: %v, want ErrUnavailable", err)
+	}
+	for _, n := range []int{1, loseEvery} {
+		v.n = n - 1
+		if err := v.visit(t.Context()); err != nil {
+			t.Errorf("visit %d: %v", n, err)
+		}
+	}
+	if err := v.count(t.Context(), errSoldOut); err != nil {
+		t.Errorf("restock: %v", err)
+	}
+	v.redis.SetError("")
+	if err := v.visit(t.Context()); err != nil || v.sold.Load() != 1 {
+		t.Errorf("%v when Redis answers: %v", v, err)
+	}
+}
+
+// What no shopper should get ends it.
+func TestVisitFails(t *testing.T) {
+	t.Parallel()
+	v := newVisits(t)
+	if err := v.orm.Migrator().DropTable(&Order{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, loseEvery} {
+		v.n = n - 1
+		if err := v.visit(t.Context()); err == nil {
+			t.Errorf("visit %d succeeds without a table", n)
+		}
 	}
 }
