@@ -106,7 +106,8 @@ bench-guard: ## guard.Do beside what does the same without it, some 3 minutes; J
 	@benchmark/run guard
 
 .PHONY: lint
-lint: ## golangci-lint, built from tools/go.mod (minutes the first time)
+lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes the first time)
+	@for module in . deploy/check interop/alertmanager tools; do go -C $$module mod tidy -diff; done
 	@$(golangci-lint) run ./...
 	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/demo-stack .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
