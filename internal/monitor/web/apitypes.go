@@ -45,8 +45,8 @@ type apiOverviewBody struct {
 	NewestBeat     time.Time         `json:"newest_heartbeat_received_at,omitzero"`
 	Clusters       []apiClusterBody  `json:"clusters"`
 	Services       []apiServiceBody  `json:"services"`
-	LastHour       int64             `json:"events_last_hour"`
-	HourBefore     int64             `json:"events_hour_before"`
+	LastHour       *int64            `json:"events_last_hour,omitempty"`
+	HourBefore     *int64            `json:"events_hour_before,omitempty"`
 	AtLeast        bool              `json:"events_at_least"`
 }
 
@@ -55,7 +55,10 @@ func apiOverviewOf(d *overviewData, in intake) apiOverviewBody {
 		Open: d.Total, Critical: d.Critical, Unacknowledged: d.Unacked, Since: d.Since,
 		Incidents: convert(d.Open, apiIncidentOf), Broker: in.Connected, Storing: in.Storing,
 		Clusters: convert(d.Clusters, apiClusterOf), Services: convert(d.Services, apiServiceOf),
-		LastHour: d.Hour, HourBefore: d.Before, AtLeast: d.AtLeast,
+		AtLeast: d.AtLeast,
+	}
+	if d.Counted {
+		o.LastHour, o.HourBefore = &d.Hour, &d.Before
 	}
 	if d.DeadKnown {
 		o.DeadLetters = &d.Dead

@@ -7,8 +7,9 @@ import (
 )
 
 // cache keeps what is dear to find out for a while, for all pages: for least, and
-// for so long that finding it out takes a small share of the time. Whoever comes
-// while it is being found out waits for it.
+// for so long that finding it out takes a small share of the time. A failure is
+// kept for as long as it took, so that half of the time is left for others. Whoever
+// comes while it is being found out waits for it.
 type cache[T any] struct {
 	mu    sync.Mutex
 	value T
@@ -17,12 +18,19 @@ type cache[T any] struct {
 	took  time.Duration
 }
 
-const share = 20 // one part in so many
+const (
+	share        = 20 // one part in so many
+	leastFailure = time.Second
+)
 
 func (c *cache[T]) get(ctx context.Context, least time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.at.IsZero() || time.Since(c.at) >= max(least, share*c.took) {
+	keep := max(least, share*c.took)
+	if c.err != nil {
+		keep = max(least, c.took, leastFailure)
+	}
+	if c.at.IsZero() || time.Since(c.at) >= keep {
 		began := time.Now()
 		// One who goes away must not spoil it for the others.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)

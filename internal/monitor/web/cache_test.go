@@ -2,7 +2,9 @@ package web
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -30,6 +32,44 @@ func TestCache(t *testing.T) {
 	if get(0) != 3 {
 		t.Error("what took no time is kept")
 	}
+}
+
+func TestCacheKeepsNoFailureForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c cache[int]
+		asked, down := 0, true
+		get := func(least time.Duration) (int, error) {
+			n, _, err := c.get(t.Context(), least, func(ctx context.Context) (int, error) {
+				if asked++; down {
+					<-ctx.Done()
+				}
+				return asked, ctx.Err()
+			})
+			return n, err
+		}
+		for range 3 {
+			if _, err := get(0); !errors.Is(err, context.DeadlineExceeded) || asked != 1 {
+				t.Fatalf("asked %d times: %v", asked, err)
+			}
+		}
+		down = false
+		time.Sleep(storeTimeout) // of the bubble's clock
+		if n, err := get(0); n != 2 || err != nil {
+			t.Errorf("a failure is kept for longer than it took: %d, %v", n, err)
+		}
+		c.forget()
+		c.err, c.took, c.at = context.Canceled, 0, time.Now()
+		if _, err := get(0); err == nil {
+			t.Error("a failure that took no time is not kept")
+		}
+		time.Sleep(leastFailure)
+		if _, err := get(time.Minute); err == nil {
+			t.Error("a failure is not kept for the least time")
+		}
+		if n, err := get(0); n != 3 || err != nil {
+			t.Errorf("a failure that took no time is kept: %d, %v", n, err)
+		}
+	})
 }
 
 func TestCachesAreBounded(t *testing.T) {

@@ -71,6 +71,7 @@ var messages = map[string]message{
 	"trend.from":      {"1 hour ago", "1 小时前"},
 	"trend.to":        {"now", "现在"},
 	"trend.max":       {"at most %d a minute", "每分钟最多 %d 个"},
+	"not.counted":     {"The events could not be counted in time.", "未能及时统计事件数。"},
 	"trend.sum":       {"%s in the last hour, %s in the hour before", "最近一小时 %s 个，前一小时 %s 个"},
 	"latest.title":    {"Latest events", "最新事件"},
 	"latest.more":     {"All events", "全部事件"},

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -51,8 +52,9 @@ type overviewData struct {
 	DeadKnown bool
 	Blind     bool // not everything can be seen
 
-	Hour, Before int64 // events
-	AtLeast      bool  // of these
+	Counted      bool // events were, in time
+	Hour, Before int64
+	AtLeast      bool // of these
 	Chart        chart
 }
 
@@ -105,8 +107,9 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 		return h.count(ctx, now.Add(-trendMinutes*time.Minute), now, trendMinutes)
 	})
 	if err != nil {
-		return nil, err
+		return &d, nil // the rest is of use without it
 	}
+	d.Counted = true
 	hour := c.counts[trendMinutes/2:]
 	d.Hour, d.Before, d.AtLeast = sum(hour), sum(c.counts[:trendMinutes/2]), c.more
 	d.Chart = bars(hour, nil)
@@ -117,6 +120,9 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 func (h *Handler) count(ctx context.Context, from, to time.Time, n int) (p perStep, err error) {
 	p.from, p.to = from, to
 	p.counts, p.more, err = h.cfg.Store.EventsPer(ctx, from, to.Sub(from)/time.Duration(n), n)
+	if err != nil {
+		h.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "events not counted", slog.Any("error", err))
+	}
 	return p, err
 }
 

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"html"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/internal/monitor/web"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -175,6 +177,34 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 		}
 		mustContain(t, w.Body.String(), "The store does not answer")
 		mustNotContain(t, w.Body.String(), "All is calm", "No event yet", "sql:")
+	}
+}
+
+// uncounted is a store that counts nothing in time.
+type uncounted struct{ *store.Store }
+
+func (uncounted) EventsPer(context.Context, time.Time, time.Duration, int) ([]int64, bool, error) {
+	return nil, false, context.DeadlineExceeded
+}
+
+func TestPagesWithoutCounts(t *testing.T) {
+	s := newSite(t, func(c *web.Config) { c.Store = uncounted{c.Store.(*store.Store)} })
+	s.add(t, event("event-1"))
+	s.explain(t)
+	s.failover(t, time.Now().Add(-2*time.Minute))
+	const uncounted = "The events could not be counted in time."
+	body := s.page(t, "/")
+	mustContain(t, body, "1 open incident", "order:1", uncounted)
+	mustNotContain(t, body, "in the last hour,")
+	body = s.page(t, "/timeline")
+	mustContain(t, body, "took over the slots", "order:1", `class="failover"`, uncounted)
+	mustNotContain(t, body, "0 events", "at most 0")
+	v := s.json(t, "/api/v1/overview")
+	if n, ok := v["events_last_hour"]; ok || v["open_incidents"] != 1.0 {
+		t.Errorf("the API has %v events, %v open incidents", n, v["open_incidents"])
+	}
+	if n, ok := newSite(t).json(t, "/api/v1/overview")["events_last_hour"]; n != 0.0 || !ok {
+		t.Errorf("the API has %v events of none", n)
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 type timelineData struct {
 	From, To time.Time
 	Hours    string // of the window that was chosen; empty = another
+	Counted  bool   // events were, in time
 	Chart    chart
 	Rows     []timelineRow
 	Limit    int
@@ -68,11 +69,12 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 	per, _, err := h.spans.get(ctx, window, 0, func(ctx context.Context) (perStep, error) {
 		return h.count(ctx, from, to, timelineBars)
 	})
-	if err != nil {
-		return nil, err
+	counted := err == nil
+	if !counted { // the rows are of use without it
+		per = perStep{from: from, to: to}
 	}
 	d := timelineData{
-		From: per.from, To: per.to, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)), Filtered: q.filtered("hours"), Step: per.to.Sub(per.from) / timelineBars,
+		From: per.from, To: per.to, Counted: counted, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)), Filtered: q.filtered("hours"), Step: per.to.Sub(per.from) / timelineBars,
 		Cut: max(len(entries), len(events), len(incidents)) == timelineRows,
 	}
 	if q.values.Get("from") == "" && q.values.Get("to") == "" {
