@@ -28,20 +28,26 @@ func (s *Store) Marks(ctx context.Context) (m Marks, err error) {
 	return m, nil
 }
 
+// Bounded is a count that stopped at a bound: if More, there are more than N.
+type Bounded struct {
+	N    int64
+	More bool
+}
+
 // EventsPer counts the events that were caught in each of n steps from a time
-// on, in each up to maxCounted, and reports whether there are more in any.
-func (s *Store) EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) (counts []int64, more bool, err error) {
-	counts, err = collect(ctx, s.read, func(row scanner) (count int64, err error) {
-		err = row.Scan(&count)
-		more = more || count > maxCounted
-		return min(count, maxCounted), err
+// on, in each up to maxCounted.
+func (s *Store) EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) ([]Bounded, error) {
+	counts, err := collect(ctx, s.read, func(row scanner) (Bounded, error) {
+		var n int64
+		err := row.Scan(&n)
+		return Bounded{min(n, maxCounted), n > maxCounted}, err
 	}, `WITH RECURSIVE steps(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM steps WHERE i + 1 < ?1)
 		SELECT (SELECT count(*) FROM (
 			SELECT 1 FROM events WHERE caught_at >= ?2 + i * ?3 AND caught_at < ?2 + (i + 1) * ?3 LIMIT ?4))
 		FROM steps ORDER BY i`,
 		n, from.UnixMicro(), step.Microseconds(), maxCounted+1)
 	if err != nil {
-		return nil, false, fmt.Errorf("count events: %w", err)
+		return nil, fmt.Errorf("count events: %w", err)
 	}
-	return counts, more, nil
+	return counts, nil
 }

@@ -47,7 +47,7 @@ type apiOverviewBody struct {
 	Services       []apiServiceBody  `json:"services"`
 	LastHour       *int64            `json:"events_last_hour,omitempty"`
 	HourBefore     *int64            `json:"events_hour_before,omitempty"`
-	AtLeast        bool              `json:"events_at_least"`
+	AtLeast        bool              `json:"events_at_least"` // one of the two
 }
 
 func apiOverviewOf(d *overviewData, in intake) apiOverviewBody {
@@ -55,10 +55,10 @@ func apiOverviewOf(d *overviewData, in intake) apiOverviewBody {
 		Open: d.Total, Critical: d.Critical, Unacknowledged: d.Unacked, Since: d.Since,
 		Incidents: convert(d.Open, apiIncidentOf), Broker: in.Connected, Storing: in.Storing,
 		Clusters: convert(d.Clusters, apiClusterOf), Services: convert(d.Services, apiServiceOf),
-		AtLeast: d.AtLeast,
+		AtLeast: d.Hour.More || d.Before.More,
 	}
 	if d.Counted {
-		o.LastHour, o.HourBefore = &d.Hour, &d.Before
+		o.LastHour, o.HourBefore = &d.Hour.N, &d.Before.N
 	}
 	if d.DeadKnown {
 		o.DeadLetters = &d.Dead

@@ -53,7 +53,7 @@ func TestCacheKeepsNoFailureForLong(t *testing.T) {
 			}
 		}
 		down = false
-		time.Sleep(storeTimeout) // of the bubble's clock
+		<-time.After(storeTimeout) // of the bubble's clock
 		if n, err := get(0); n != 2 || err != nil {
 			t.Errorf("a failure is kept for longer than it took: %d, %v", n, err)
 		}

@@ -1,6 +1,10 @@
 package web
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/belaygo/belay/internal/monitor/store"
+)
 
 // A chart is drawn in a box of this size, which the page then stretches.
 const (
@@ -12,8 +16,8 @@ const (
 type chart struct {
 	Bars   []bar
 	Marks  []mark
-	Max    int64
-	Sum    int64
+	Max    store.Bounded
+	Sum    store.Bounded
 	Faults int // marks of class failover
 }
 
@@ -26,17 +30,17 @@ type mark struct {
 }
 
 // bars draws counts side by side. A bar that is not 0 can be seen.
-func bars(counts []int64, marks []mark) chart {
+func bars(counts []store.Bounded, marks []mark) chart {
 	c := chart{Marks: marks, Sum: sum(counts)}
 	for _, n := range counts {
-		c.Max = max(c.Max, n)
+		c.Max = store.Bounded{N: max(c.Max.N, n.N), More: c.Max.More || n.More}
 	}
 	width := float64(chartWidth) / float64(max(len(counts), 1))
 	for i, n := range counts {
-		if n == 0 {
+		if n.N == 0 {
 			continue
 		}
-		height := max(float64(n)/float64(c.Max)*(chartHeight-8), 2)
+		height := max(float64(n.N)/float64(c.Max.N)*(chartHeight-8), 2)
 		c.Bars = append(c.Bars, bar{
 			X: unit(float64(i)*width + width*.1), Y: unit(chartHeight - height),
 			Width: unit(width * .8), Height: unit(height),

@@ -84,7 +84,7 @@ func TestDeadCountIsRenewed(t *testing.T) {
 			t.Fatal("the broker is not asked after a change")
 		}
 		expect(0)
-		time.Sleep(keepDead) // of the bubble's clock
+		<-time.After(keepDead) // of the bubble's clock
 		if !asked() {
 			t.Fatal("the broker is not asked again after a while")
 		}

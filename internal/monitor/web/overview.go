@@ -24,8 +24,7 @@ const (
 // perStep are counts of events, which are dear to find out.
 type perStep struct {
 	from, to time.Time
-	counts   []int64
-	more     bool // than were counted in a step
+	counts   []store.Bounded
 }
 
 // overviewData answers: is it bad now, since when, whose, why.
@@ -53,8 +52,7 @@ type overviewData struct {
 	Blind     bool // not everything can be seen
 
 	Counted      bool // events were, in time
-	Hour, Before int64
-	AtLeast      bool // of these
+	Hour, Before store.Bounded
 	Chart        chart
 }
 
@@ -102,35 +100,41 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 	in := h.cfg.intake()
 	d.Blind = d.Silent > 0 || !in.Connected || !in.Storing ||
 		slices.ContainsFunc(d.Clusters, func(c clusterHealth) bool { return c.Stale || c.Up < len(c.Nodes) })
+	h.findTrend(ctx, &d)
+	return &d, nil
+}
+
+// findTrend counts the events. If they cannot be counted in time, the rest is of
+// use without.
+func (h *Handler) findTrend(ctx context.Context, d *overviewData) {
 	c, _, err := h.trend.get(ctx, 0, func(ctx context.Context) (perStep, error) {
 		now := time.Now()
 		return h.count(ctx, now.Add(-trendMinutes*time.Minute), now, trendMinutes)
 	})
 	if err != nil {
-		return &d, nil // the rest is of use without it
+		return
 	}
-	d.Counted = true
 	hour := c.counts[trendMinutes/2:]
-	d.Hour, d.Before, d.AtLeast = sum(hour), sum(c.counts[:trendMinutes/2]), c.more
+	d.Counted, d.Hour, d.Before = true, sum(hour), sum(c.counts[:trendMinutes/2])
 	d.Chart = bars(hour, nil)
-	return &d, nil
 }
 
 // count counts the events of n steps of the same length.
 func (h *Handler) count(ctx context.Context, from, to time.Time, n int) (p perStep, err error) {
 	p.from, p.to = from, to
-	p.counts, p.more, err = h.cfg.Store.EventsPer(ctx, from, to.Sub(from)/time.Duration(n), n)
+	p.counts, err = h.cfg.Store.EventsPer(ctx, from, to.Sub(from)/time.Duration(n), n)
 	if err != nil {
 		h.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "events not counted", slog.Any("error", err))
 	}
 	return p, err
 }
 
-func sum(list []int64) (n int64) {
-	for _, v := range list {
-		n += v
+func sum(list []store.Bounded) (all store.Bounded) {
+	for _, c := range list {
+		all.N += c.N
+		all.More = all.More || c.More
 	}
-	return n
+	return all
 }
 
 func (h *Handler) findOpen(ctx context.Context, d *overviewData) error {

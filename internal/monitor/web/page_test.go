@@ -183,8 +183,8 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 // uncounted is a store that counts nothing in time.
 type uncounted struct{ *store.Store }
 
-func (uncounted) EventsPer(context.Context, time.Time, time.Duration, int) ([]int64, bool, error) {
-	return nil, false, context.DeadlineExceeded
+func (uncounted) EventsPer(context.Context, time.Time, time.Duration, int) ([]store.Bounded, error) {
+	return nil, context.DeadlineExceeded
 }
 
 func TestPagesWithoutCounts(t *testing.T) {
@@ -198,13 +198,46 @@ func TestPagesWithoutCounts(t *testing.T) {
 	mustNotContain(t, body, "in the last hour,")
 	body = s.page(t, "/timeline")
 	mustContain(t, body, "took over the slots", "order:1", `class="failover"`, uncounted)
-	mustNotContain(t, body, "0 events", "at most 0")
+	mustNotContain(t, body, "0 events", "the highest")
 	v := s.json(t, "/api/v1/overview")
 	if n, ok := v["events_last_hour"]; ok || v["open_incidents"] != 1.0 {
 		t.Errorf("the API has %v events, %v open incidents", n, v["open_incidents"])
 	}
 	if n, ok := newSite(t).json(t, "/api/v1/overview")["events_last_hour"]; n != 0.0 || !ok {
 		t.Errorf("the API has %v events of none", n)
+	}
+}
+
+// flooded is a store whose counts stop at a bound in one step.
+type flooded struct {
+	*store.Store
+	step int
+}
+
+func (f flooded) EventsPer(_ context.Context, _ time.Time, _ time.Duration, n int) ([]store.Bounded, error) {
+	counts := make([]store.Bounded, n)
+	for i := range counts {
+		counts[i].N = 1
+	}
+	counts[f.step] = store.Bounded{N: 500, More: true}
+	return counts, nil
+}
+
+// A count is "more than" where it stopped at its bound, and only there.
+func TestCountsThatStopped(t *testing.T) {
+	for step, want := range map[int][]string{
+		3:   {"60 in the last hour, &gt; 559 in the hour before", "60 in all, 1 in the busiest minute", "busiest minute: 1<"},
+		100: {"&gt; 559 in the last hour, 60 in the hour before", "&gt; 559 in all, &gt; 500 in the busiest minute", "busiest minute: &gt; 500<"},
+	} {
+		s := newSite(t, func(c *web.Config) { c.Store = flooded{c.Store.(*store.Store), step} })
+		mustContain(t, s.page(t, "/"), want...)
+		mustContain(t, s.page(t, "/timeline"), "as marks: &gt; 619 events, 0 failovers", "the highest &gt; 500<")
+		if v := s.json(t, "/api/v1/overview"); v["events_at_least"] != true {
+			t.Errorf("the API has %v", v)
+		}
+	}
+	if v := newSite(t).json(t, "/api/v1/overview"); v["events_at_least"] != false {
+		t.Errorf("the API has %v", v)
 	}
 }
 

@@ -244,7 +244,7 @@ func (v *view) Span(d time.Duration) string {
 }
 
 // Count is a number, or the least that it is.
-func (v *view) Count(n int64, atLeast bool) string { return counted(n, atLeast) }
+func (v *view) Count(c store.Bounded) string { return counted(c.N, c.More) }
 
 // said is a sentence and whether it is English on a page that is not.
 type said struct {

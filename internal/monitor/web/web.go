@@ -51,7 +51,7 @@ type Store interface {
 	Recent(ctx context.Context, limit int) ([]store.Received, error)
 	Events(ctx context.Context, f store.EventFilter) ([]store.Received, error)
 	CountEvents(ctx context.Context, f store.EventFilter) (n int, more bool, err error)
-	EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) (counts []int64, more bool, err error)
+	EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) ([]store.Bounded, error)
 	Event(ctx context.Context, id string) (store.Received, []byte, error)
 	Incidents(ctx context.Context, f store.IncidentFilter) ([]incident.Incident, error)
 	CountIncidents(ctx context.Context, f store.IncidentFilter) (n int, more bool, err error)
