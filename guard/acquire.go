@@ -24,20 +24,24 @@ func (c *call) acquire(ctx context.Context) error {
 // get is acquire within the time that the caller waits, until waited ends.
 func (c *call) get(ctx, waited context.Context) error {
 	g := c.guard
+	past := g.outages.past.Load()
 	if o := g.outages.on(ctx, g.locker, c.key); o != nil { // it would only be waited for
-		return c.goWithout(ctx, waited, o)
+		return c.goWithout(ctx, waited, past, o.cause)
 	}
 	var opts []lock.AcquireOption
 	if c.remember > 0 {
 		opts = append(opts, lock.UnlessMarked())
 	}
-	asked := waited
-	if g.cfg.OnUnavailable == DBOnly && c.wait <= 0 {
-		var cancel context.CancelFunc
-		asked, cancel = context.WithTimeout(ctx, hesitation)
-		defer cancel()
+	ask, asked := g.locker.Acquire, waited
+	if c.hurried(ctx, waited) {
+		ask, asked = g.locker.TryAcquire, ctx
+		if g.cfg.OnUnavailable == DBOnly {
+			var cancel context.CancelFunc
+			asked, cancel = context.WithTimeout(ctx, hesitation)
+			defer cancel()
+		}
 	}
-	lease, err := c.ask(asked, opts)
+	lease, err := ask(asked, c.key, opts...)
 	switch {
 	case err == nil && lease.Owner() != "":
 		c.lease = lease
@@ -48,9 +52,14 @@ func (c *call) get(ctx, waited context.Context) error {
 	}
 	refusal := c.refusal(ctx, err)
 	if g.cfg.OnUnavailable == DBOnly && errors.Is(refusal, ErrUnavailable) {
-		return c.goWithout(ctx, waited, &outage{cause: err})
+		return c.goWithout(ctx, waited, past, err)
 	}
 	return refusal
+}
+
+// hurried reports whether the caller does not wait for the key, or no longer.
+func (c *call) hurried(ctx, waited context.Context) bool {
+	return c.wait <= 0 || ended(waited) && !ended(ctx)
 }
 
 // hesitation is how long a Do under DBOnly that does not wait asks a lock which
@@ -60,13 +69,6 @@ const hesitation = 250 * time.Millisecond
 
 // errNoLock: ctx carries a lease that is no more than a place in the local queue.
 var errNoLock = errors.New("the context's lease is not of a lock")
-
-func (c *call) ask(ctx context.Context, opts []lock.AcquireOption) (*lock.Lease, error) {
-	if c.wait <= 0 {
-		return c.guard.locker.TryAcquire(ctx, c.key, opts...)
-	}
-	return c.guard.locker.Acquire(ctx, c.key, opts...)
-}
 
 // refusal is the lock's error in Do's words. ctx is the caller's.
 func (c *call) refusal(ctx context.Context, err error) error {
@@ -95,13 +97,13 @@ func ended(ctx context.Context) bool {
 }
 
 // goWithout gets a place in the local queue and one among those who may run
-// without the lock, because of an outage that may have begun here. If the outage
-// ends while it waits, it gets the lock after all. waited ends when the wait for
-// the key does.
-func (c *call) goWithout(ctx, waited context.Context, o *outage) error {
+// without the lock, in an outage that may begin here. If one has ended since the
+// lock could not be asked, when so many were past, and none is open, it gets the
+// lock after all. waited ends when the wait for the key does.
+func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) error {
 	g := c.guard
 	local, within := g.locker.AcquireLocal, waited
-	if c.wait <= 0 || ended(waited) {
+	if c.hurried(ctx, waited) {
 		local, within = g.locker.TryAcquireLocal, ctx
 	}
 	lease, err := local(within, c.key)
@@ -112,17 +114,18 @@ func (c *call) goWithout(ctx, waited context.Context, o *outage) error {
 	if lease.Owner() != "" { // a real one was handed over
 		return nil
 	}
-	if o.over.Load() {
-		_ = lease.Release(ctx)
-		c.lease = nil
-		return c.get(ctx, waited)
+	if !g.overSince(ctx, c.key, past) {
+		if err := g.outages.admit(ctx, lease.TTL()/2); err != nil {
+			return fmt.Errorf("%w: %w", err, cause)
+		}
+		if g.beginWithout(c, past, cause) {
+			return nil
+		}
+		g.outages.dismiss(nil)
 	}
-	if err := g.outages.admit(ctx, lease.TTL()/2); err != nil {
-		return fmt.Errorf("%w: %w", err, o.cause)
-	}
-	c.without = o.cause
-	g.beginWithout(c)
-	return nil
+	_ = lease.Release(ctx)
+	c.lease = nil
+	return c.get(ctx, waited)
 }
 
 // leave gives back what enter got and nobody has given back, for somebody's code

@@ -21,9 +21,10 @@ import (
 type flaky struct {
 	lock.Engine
 	down  [2]atomic.Bool
-	mute  atomic.Bool  // nothing is answered
-	asked atomic.Int64 // acquires
-	found atomic.Int64 // questions where a key is
+	mute  atomic.Bool   // nothing is answered
+	slow  chan struct{} // closed when acquires of the key "slow" fail
+	asked atomic.Int64  // acquires
+	found atomic.Int64  // questions where a key is
 }
 
 func (f *flaky) shard(key string) int {
@@ -51,7 +52,11 @@ func (f *flaky) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lo
 		<-ctx.Done()
 		return lock.Grant{}, lock.ErrNoAnswer
 	}
-	if err := f.err(h.Key); err != nil {
+	err := f.err(h.Key)
+	if h.Key == "slow" && err != nil {
+		<-f.slow
+	}
+	if err != nil {
 		return lock.Grant{}, err
 	}
 	return f.Engine.Acquire(ctx, h, ttl)
@@ -74,7 +79,7 @@ func (f *flaky) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 // dbOnly returns a guard with the policy DBOnly, whose engine is away.
 func (e *env) dbOnly(cfg guard.Config) (*guard.Guard, *flaky) {
 	e.t.Helper()
-	engine := &flaky{Engine: e.Engine()}
+	engine := &flaky{Engine: e.Engine(), slow: make(chan struct{})}
 	engine.down[0].Store(true)
 	locker, err := lock.New(engine, lock.Config{TTL: 2 * time.Second})
 	wantNil(e.t, err)
@@ -360,6 +365,55 @@ func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
 		if events := e.Events.All(); len(events) != 2 {
 			e.t.Errorf("%d events, want 2: %+v", len(events), events)
 		}
+	})
+}
+
+// TestDBOnlyFailedBeforeTheEnd: who could not ask for the lock, and has seen an
+// outage end since, asks again.
+func TestDBOnlyFailedBeforeTheEnd(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		slow := make(chan error, 1)
+		go func() { slow <- g.Do(bg, "slow", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+		await(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
+		wantNil(e.t, g.Do(bg, "k", guard.Insert(&Order{No: "b"})))
+		engine.down[0].Store(false)
+		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		close(engine.slow)
+		wantNil(e.t, <-slow)
+		if n := engine.asked.Load(); n != 3 {
+			e.t.Errorf("the lock was asked for %d times, want once more after the outage", n)
+		}
+		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		e.wantDegraded(1, notify.Committed, 1)
+	})
+}
+
+// TestDBOnlyLimitOutlivesTheOutage: who has waited for others who run without the
+// lock until it is back takes the lock, though his time is up.
+func TestDBOnlyLimitOutlivesTheOutage(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{DBOnlyLimit: 1})
+		next := make(chan error, 1)
+		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
+			before := engine.found.Load()
+			go func() {
+				next <- g.Do(bg, "k2", guard.Insert(&Order{No: "a"}), guard.Wait(10*time.Millisecond))
+			}()
+			await(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+			engine.down[0].Store(false)
+			e.awaitEnd(g)
+			return nil
+		}))
+		wantNil(e.t, <-next)
+		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		if n := engine.asked.Load(); n != 2 {
+			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
+		}
+		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		e.wantDegraded(1, notify.Committed, 1)
+		engine.down[0].Store(true)
+		wantNil(e.t, g.Do(bg, "k3", guard.Insert(&Order{No: "b"}))) // there is a place
 	})
 }
 

@@ -23,9 +23,10 @@ type outages struct {
 	halt     context.Context
 	stop     context.CancelFunc
 
-	n  atomic.Int32 // how many there are
-	mu sync.Mutex
-	at map[string]*outage // by node
+	n    atomic.Int32 // how many there are
+	past atomic.Int64 // how many have ended
+	mu   sync.Mutex
+	at   map[string]*outage // by node
 }
 
 type outage struct {
@@ -35,7 +36,6 @@ type outage struct {
 	ran       atomic.Int64 // operations without the lock
 	running   atomic.Int64 // that have not ended
 	committed atomic.Int64 // that were committed
-	over      atomic.Bool  // the lock can be asked for again
 }
 
 func newOutages(limit int) *outages {
@@ -53,6 +53,12 @@ func (s *outages) on(ctx context.Context, l *lock.Locker, key string) *outage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at[node]
+}
+
+// overSince reports whether an outage has ended since so many were past, and key
+// falls under none: then the lock can be asked for again.
+func (g *Guard) overSince(ctx context.Context, key string, past int64) bool {
+	return g.outages.past.Load() != past && g.outages.on(ctx, g.locker, key) == nil
 }
 
 // admit waits until one more may run without the lock.
@@ -84,26 +90,31 @@ func (s *outages) dismiss(o *outage) {
 }
 
 // beginWithout counts an operation that runs without the lock. The first one
-// opens the outage.
-func (g *Guard) beginWithout(c *call) {
+// opens the outage. It reports false instead if the last one has ended since so
+// many were past.
+func (g *Guard) beginWithout(c *call, past int64, cause error) bool {
 	s := g.outages
 	at := g.locker.Locate(c.ctx, c.key)
 	s.mu.Lock()
 	o, open := s.at[at.Node]
+	if !open && s.past.Load() != past {
+		s.mu.Unlock()
+		return false
+	}
 	if !open {
-		o = &outage{key: c.key, place: at, cause: c.without}
+		o = &outage{key: c.key, place: at, cause: cause}
 		s.at[at.Node] = o
 		s.n.Add(1)
 	}
 	o.ran.Add(1) // while it is known to be open
 	o.running.Add(1)
 	s.mu.Unlock()
-	c.outage = o
+	c.without, c.outage = cause, o
 	g.metrics.without.Inc()
 	if open {
-		return
+		return true
 	}
-	g.cfg.Logger.Warn("lock unavailable, only the database guards", "node", at.Node, "key", c.key, "error", c.without)
+	g.cfg.Logger.Warn("lock unavailable, only the database guards", "node", at.Node, "key", c.key, "error", cause)
 	ev := o.event(g)
 	ev.Outcome = notify.Unknown
 	g.trace(c.ctx, &ev)
@@ -111,6 +122,7 @@ func (g *Guard) beginWithout(c *call) {
 	if g.running.enter() {
 		go g.await(o)
 	}
+	return true
 }
 
 // await asks for the lock until it can be asked, or the Guard closes, and reports
@@ -131,9 +143,9 @@ func (g *Guard) await(o *outage) {
 		}
 	}
 	s.mu.Lock()
-	o.over.Store(true)
 	delete(s.at, o.place.Node)
 	s.n.Add(-1)
+	s.past.Add(1)
 	s.mu.Unlock()
 
 	// Operations that run on belong to the count, but can't hold up the report
