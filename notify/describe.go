@@ -57,7 +57,7 @@ func degraded(e Event, who, at string) string {
 			", operations committed: " + n + "."
 	}
 	return who + " can ask the lock again, noticed" + at + "; without it" + first +
-		", operations tried: " + n + ", none of which was committed."
+		", operations rolled back: " + n + ", and none is known to be committed."
 }
 
 // endsOutage reports whether the event says that the lock can be asked again.

@@ -45,7 +45,7 @@ func TestDescribeOutage(t *testing.T) {
 		notify.Unknown: `orders (instance orders-7d9f/1) began to work without the lock at 2026-11-21 09:30:07.250 UTC because it could not be asked, ` +
 			`first on key "order:2026-0042"; until it can, only the database guards the data. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 		notify.RolledBack: `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
-			`without it, first on key "order:2026-0042", operations tried: 1, none of which was committed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
+			`without it, first on key "order:2026-0042", operations rolled back: 1, and none is known to be committed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 	} {
 		event := examples()["degraded"]
 		event.Outcome, event.Count = outcome, 1

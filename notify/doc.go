@@ -25,7 +25,8 @@
 //	holder_at_conflict  self, other, none, unknown
 //	holder_owner        the owner id of another holder
 //	count               how many like failures the event stands for; at the end
-//	                    of an outage, of how many operations the outcome tells
+//	                    of an outage, of how many operations the outcome tells,
+//	                    of which committed may be 0
 //	trace_id            W3C trace id
 //	library             version of the library that built the event
 //

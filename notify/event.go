@@ -22,7 +22,8 @@ const (
 	// events report an outage: its begin, with the Outcome Unknown and the Count
 	// 1, and its end. The end's Count is of operations: of those that were
 	// committed, with the Outcome Committed, or, with the Outcome RolledBack, of
-	// those that ran if none was.
+	// those that were rolled back if none was. Operations that still ran then, and
+	// those of unknown outcome, are in neither, so a Count of Committed may be 0.
 	Degraded Verdict = "degraded"
 )
 
@@ -96,7 +97,7 @@ type Event struct {
 	HolderAtConflict Relation      // empty where there was no conflict
 	HolderOwner      string        // the owner id then, when it is another's
 
-	Count   int    // how many like failures this event stands for, at least 1; see Degraded
+	Count   int    // how many like failures this event stands for, at least 1, but see Degraded
 	TraceID string // W3C trace id; empty if none
 	Library string // version of the library that built the event
 
@@ -132,6 +133,7 @@ func (e *Event) Validate() error {
 		return invalid("loss %.40q is unknown", string(e.Loss))
 	case e.TTL < 0:
 		return invalid("ttl %v is negative", e.TTL)
+	case e.Count == 0 && e.Verdict == Degraded && e.Outcome == Committed:
 	case e.Count < 1:
 		return invalid("count %d is below 1", e.Count)
 	}

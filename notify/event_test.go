@@ -70,6 +70,11 @@ func TestValidate(t *testing.T) {
 	if err := valid.Validate(); err != nil {
 		t.Fatalf("a valid event: %v", err)
 	}
+	none := examples()["degraded"]
+	none.Count = 0
+	if err := none.Validate(); err != nil {
+		t.Fatalf("an outage in which nothing was committed: %v", err)
+	}
 	for name, tc := range map[string]struct {
 		spoil func(*notify.Event)
 		says  string
@@ -87,6 +92,9 @@ func TestValidate(t *testing.T) {
 		"far grant":     {func(e *notify.Event) { e.AcquiredAt = time.Unix(-1<<40, 0) }, "acquired_at is outside"},
 		"ttl":           {func(e *notify.Event) { e.TTL = -1 }, "ttl"},
 		"count":         {func(e *notify.Event) { e.Count = 0 }, "count"},
+		"no commits":    {func(e *notify.Event) { e.Outcome, e.Count = notify.Committed, 0 }, "count"},
+		"no rollbacks":  {func(e *notify.Event) { e.Verdict, e.Outcome, e.Count = notify.Degraded, notify.RolledBack, 0 }, "count"},
+		"negative":      {func(e *notify.Event) { e.Verdict, e.Outcome, e.Count = notify.Degraded, notify.Committed, -1 }, "count"},
 		"long verdict":  {func(e *notify.Event) { e.Verdict = notify.Verdict(strings.Repeat("x", 1<<20)) }, "verdict"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package notify_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,17 @@ func TestExamplesAdhereToTheSchema(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("examples of %q, want one of each verdict and the heartbeat: %q", got, want)
+	}
+}
+
+// TestSchemaOfCounts: only the end of an outage may tell of nothing.
+func TestSchemaOfCounts(t *testing.T) {
+	data := compile(t, "interception.v1.json", "#/$defs/data")
+	for count, valid := range map[string]bool{"-1": false, "0": true, "1": true} {
+		if err := data.Validate(instance(t, fmt.Appendf(nil, `{"verdict": "degraded", "outcome": "committed",
+			"service": "s", "caught_at": "2026-11-21T09:30:07Z", "count": %s}`, count))); (err == nil) != valid {
+			t.Errorf("count %s: %v", count, err)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func degradedChinese(ev notify.Event, who, at string) string {
 	case ev.Outcome == notify.Committed:
 		return fmt.Sprintf("%s于 %s 发现又能询问锁；此前在没有锁、仅由数据库保护的情况下提交了 %d 个操作%s", who, at, ev.Count, first)
 	}
-	return fmt.Sprintf("%s于 %s 发现又能询问锁；此前在没有锁的情况下尝试了 %d 个操作%s，均未提交", who, at, ev.Count, first)
+	return fmt.Sprintf("%s于 %s 发现又能询问锁；此前在没有锁的情况下回滚了 %d 个操作%s，未发现已提交的操作", who, at, ev.Count, first)
 }
 
 func endsOutage(ev notify.Event) bool {

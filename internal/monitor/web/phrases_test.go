@@ -194,7 +194,7 @@ func TestDescribeChinese(t *testing.T) {
 		{notify.UnknownCommit, notify.Unknown, notify.HolderNone, "是否已提交"},
 		{notify.Degraded, notify.Unknown, "", "仅由数据库保护数据"},
 		{notify.Degraded, notify.Committed, notify.HolderUnknown, "提交了 3 个操作"},
-		{notify.Degraded, notify.Refused, "", "均未提交"},
+		{notify.Degraded, notify.Refused, "", "未发现已提交的操作"},
 	} {
 		ev.Verdict, ev.Outcome, ev.HolderAtConflict = c.verdict, c.outcome, c.holder
 		if got := chinese.describe(ev); !strings.Contains(got, c.want) {
