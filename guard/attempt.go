@@ -146,5 +146,8 @@ func (c *call) resolve(err error) ending {
 	case dbguard.NotCommitted:
 		return ending{err: fmt.Errorf("guard: commit did not take effect: %v", err), outcome: notify.RolledBack} //nolint:errorlint // it would match ErrCommitUnknown
 	}
+	if c.outage != nil {
+		c.outage.unknown.Add(1)
+	}
 	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, cause), outcome: notify.Unknown}
 }

@@ -239,14 +239,43 @@ func TestDBOnlyCountsWhoRunsOn(t *testing.T) {
 		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		e.wantDegraded(1, notify.Committed, 1)
 	})
+	for failed, o := range []notify.Outcome{notify.Committed, notify.RolledBack} {
+		each(t, func(e *env) {
+			g, engine := e.dbOnly(guard.Config{EndTimeout: 50 * time.Millisecond})
+			for range failed {
+				wantIs(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error { return errSoldOut }), errSoldOut)
+			}
+			wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
+				engine.down[0].Store(false)
+				await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+				return nil
+			}))
+			e.wantDegraded(1, o, failed)
+		})
+	}
+}
+
+// TestDBOnlyEndIsTimely: the end of an outage is reported as of then, though the
+// report has waited, and another outage has begun.
+func TestDBOnlyEndIsTimely(t *testing.T) {
 	each(t, func(e *env) {
-		g, engine := e.dbOnly(guard.Config{EndTimeout: 50 * time.Millisecond})
-		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
+		g, engine := e.dbOnly(guard.Config{})
+		next := make(chan error, 1)
+		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
 			engine.down[0].Store(false)
-			await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+			e.awaitEnd(g)
+			engine.down[0].Store(true)
+			go func() { next <- g.Do(bg, "k2", guard.Insert(&Order{No: "a"})) }()
+			await(e.t, "the second outage is reported", func() bool { return len(e.Events.All()) == 2 })
 			return nil
 		}))
-		e.wantDegraded(1, notify.RolledBack, 1)
+		wantNil(e.t, <-next)
+		await(e.t, "the end of the first is reported", func() bool { return len(e.Events.All()) == 3 })
+		e.wantDegraded(2, notify.Committed, 1)
+		begin, end := e.Events.All()[1], e.Events.All()[2]
+		if begin.Outcome != notify.Unknown || end.CaughtAt.After(begin.CaughtAt) || end.ID > begin.ID {
+			e.t.Errorf("an outage ends by %+v, after another begins by %+v", end, begin)
+		}
 	})
 }
 

@@ -36,6 +36,7 @@ type outage struct {
 	ran       atomic.Int64 // operations without the lock
 	running   atomic.Int64 // that have not ended
 	committed atomic.Int64 // that were committed
+	unknown   atomic.Int64 // of which that could not be found out
 }
 
 func newOutages(limit int) *outages {
@@ -146,6 +147,7 @@ func (g *Guard) await(o *outage) {
 	delete(s.at, o.place.Node)
 	s.n.Add(-1)
 	s.past.Add(1)
+	ev := o.event(g) // as of now, whatever happens during the wait
 	s.mu.Unlock()
 
 	// Operations that run on belong to the count, but can't hold up the report
@@ -153,14 +155,22 @@ func (g *Guard) await(o *outage) {
 	for end := time.Now().Add(g.cfg.EndTimeout); o.running.Load() > 0 && time.Now().Before(end); {
 		<-ticker.C
 	}
-	ran, committed := o.ran.Load(), o.committed.Load()
-	g.cfg.Logger.Info("lock available again", "node", o.place.Node, "operations", ran, "committed", committed)
-	ev := o.event(g)
-	ev.Outcome, ev.Count = notify.Committed, int(committed)
-	if committed == 0 {
-		ev.Outcome, ev.Count = notify.RolledBack, int(ran)
-	}
+	ev.Outcome, ev.Count = o.became()
+	g.cfg.Logger.Info("lock available again", "node", o.place.Node, "outcome", ev.Outcome, "operations", ev.Count)
 	g.publish(s.halt, ev)
+}
+
+// became tells what is known to have become of the operations: how many were
+// committed, or, if none was, how many were rolled back; none of either is no
+// commit.
+func (o *outage) became() (notify.Outcome, int) {
+	running := o.running.Load() // first: who ends from now on is not taken for one rolled back
+	committed := o.committed.Load()
+	undone := o.ran.Load() - running - committed - o.unknown.Load()
+	if committed == 0 && undone > 0 {
+		return notify.RolledBack, int(undone)
+	}
+	return notify.Committed, int(committed)
 }
 
 func (g *Guard) answers(o *outage) bool {

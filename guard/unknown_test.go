@@ -199,7 +199,7 @@ func TestUnknownCommitDBOnly(t *testing.T) {
 	e, k := linked(t)
 	direct := e.db
 	e.db = e.open()
-	g, _ := e.dbOnly(guard.Config{})
+	g, engine := e.dbOnly(guard.Config{})
 	k.After.Store(true)
 	err := g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}))
 	k.After.Store(false)
@@ -212,6 +212,10 @@ func TestUnknownCommitDBOnly(t *testing.T) {
 	}
 	wantIs(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrBusy)
 	wantIs(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)), guard.ErrDuplicate)
+
+	engine.down[0].Store(false)
+	await(t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 3 })
+	e.wantDegraded(2, notify.RolledBack, 1) // the repeat, not the first one
 }
 
 // TestReadDBOnly: what wrote nothing is done, whatever became of its COMMIT.
