@@ -104,3 +104,22 @@ func TestReadRefuses(t *testing.T) {
 		t.Error("a file that is not there was read")
 	}
 }
+
+// TestWriteKeepsLinks stands for devices, too: what is no regular file stays.
+func TestWriteKeepsLinks(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	run := result.Run{Kind: result.Table1, Rounds: 7}
+	if err := run.Write(link); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link is replaced: %v, %v", info, err)
+	}
+	if got, err := result.Read(file); err != nil || got.Rounds != 7 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
