@@ -52,7 +52,7 @@ func runCost(ctx context.Context, args []string) error {
 	if cfg.json == "" {
 		return nil
 	}
-	return writeJSON(cfg.json, costs)
+	return output{path: cfg.json}.write(costs)
 }
 
 func costFlags(args []string) (cfg costConfig, err error) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,55 +51,38 @@ func newStageFlags(fs *flag.FlagSet, methods string) stageFlags {
 }
 
 // parsed checks the flags. The results get a file if the user named none.
-func (f stageFlags) parsed() (cfg trial.Config, err error) {
+func (f stageFlags) parsed() (cfg trial.Config, out output, err error) {
 	if err := checkRows(*f.rows); err != nil {
-		return cfg, err
+		return cfg, out, err
 	}
 	switch {
 	case *f.instances < 1 || *f.instances > 100:
-		return cfg, usagef("-instances %d: want 1 to 100", *f.instances)
+		return cfg, out, usagef("-instances %d: want 1 to 100", *f.instances)
 	case *f.pool < 1 || *f.pool**f.instances > 900:
-		return cfg, usagef("-pool %d: want at least 1, and at most 900 for all instances", *f.pool)
+		return cfg, out, usagef("-pool %d: want at least 1, and at most 900 for all instances", *f.pool)
 	case *f.lb != "nginx" && *f.lb != "none":
-		return cfg, usagef("-lb %q: want nginx or none", *f.lb)
+		return cfg, out, usagef("-lb %q: want nginx or none", *f.lb)
 	}
 	if cfg.Methods, err = shop.ParseMethods(*f.methods); err != nil {
-		return cfg, usagef("-methods: %w", err)
+		return cfg, out, usagef("-methods: %w", err)
 	}
 	if *f.lb == "nginx" {
 		if err := balance.FindNginx(); err != nil {
-			return cfg, err
+			return cfg, out, err
 		}
 	}
 	servers, err := stage.FromEnvironment()
 	if err != nil {
-		return cfg, err
+		return cfg, out, err
 	}
-	if err := f.writable(); err != nil {
-		return cfg, err
+	if out, err = openOutput(*f.json); err != nil {
+		return cfg, out, err
 	}
 	cfg.Stage = stage.Config{
 		Servers: servers, Rows: *f.rows, Instances: *f.instances, Pool: *f.pool, Nginx: *f.lb == "nginx", Out: os.Stderr,
 	}
-	cfg.JSON, cfg.Command, cfg.Out = *f.json, commandLine(os.Args[1:]), os.Stderr
-	return cfg, nil
-}
-
-// writable makes sure now that the results can be written later.
-func (f stageFlags) writable() error {
-	if *f.json == "" {
-		file, err := os.CreateTemp("", "belay-results-*.json")
-		if err != nil {
-			return fmt.Errorf("make a file for the results: %w", err)
-		}
-		*f.json = file.Name()
-		return file.Close()
-	}
-	file, err := os.OpenFile(*f.json, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the user names it
-	if err != nil {
-		return usagef("-json: %w", err)
-	}
-	return file.Close()
+	cfg.JSON, cfg.Command, cfg.Out = out.path, commandLine(os.Args[1:]), os.Stderr
+	return cfg, out, nil
 }
 
 // commandLine is how the user can run this again.
@@ -110,21 +92,23 @@ func commandLine(args []string) string {
 
 // finish shows what was measured, and says where it is: also after a Ctrl-C or
 // an error. err is that of the run.
-func finish(ctx context.Context, run *result.Run, json string, err error) error {
+func finish(ctx context.Context, run *result.Run, out output, err error) error {
 	measured := len(run.Methods)+len(run.Steps) > 0
 	if measured {
 		fmt.Println(report.Markdown(run))
-		fmt.Fprintln(os.Stderr, "results:", json)
-	} else if info, e := os.Stat(json); e == nil && info.Size() == 0 {
-		_ = os.Remove(json) // writable made it
+		fmt.Fprintln(os.Stderr, "results:", out.path)
+	} else {
+		out.discard()
 	}
 	switch {
+	case err == nil, run.Complete: // a Ctrl-C came too late to interrupt it
+		return err
 	case ctx.Err() != nil && measured:
-		return fmt.Errorf("interrupted; what was measured so far is in %s (%w)", json, err)
+		return fmt.Errorf("interrupted; what was measured so far is in %s (%w)", out.path, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted before anything was measured (%w)", err)
-	case err != nil && !errors.Is(err, trial.ErrWrong) && measured:
-		return fmt.Errorf("%w; what was measured so far is in %s", err, json)
+	case measured:
+		return fmt.Errorf("%w; what was measured so far is in %s", err, out.path)
 	}
 	return err
 }

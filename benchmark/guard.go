@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -37,7 +36,7 @@ func runGuard(ctx context.Context, args []string) error {
 	if files.json == "" {
 		return nil
 	}
-	return writeJSON(files.json, report.Figures)
+	return output{path: files.json}.write(report.Figures)
 }
 
 // guardFiles are what is written beside the standard output; "" = nothing.
@@ -86,15 +85,6 @@ func startProfile(path string) (stop func(), err error) {
 		pprof.StopCPUProfile()
 		_ = file.Close()
 	}, nil
-}
-
-// writeJSON writes figures to a file.
-func writeJSON(path string, figures any) error {
-	text, err := json.MarshalIndent(figures, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // results are to be read
 }
 
 // guardServers finds the two servers that are needed through the variables of

@@ -40,11 +40,12 @@ func runSustained(ctx context.Context, args []string) error {
 	case *kill < 0 || *kill >= *duration:
 		return usagef("-kill %v: want 0 to -duration", *kill)
 	}
-	if cfg.Config, err = common.parsed(); err != nil {
+	var out output
+	if cfg.Config, out, err = common.parsed(); err != nil {
 		return err
 	}
 	run, err := sustained.Run(ctx, cfg)
-	return finish(ctx, run, cfg.JSON, err)
+	return finish(ctx, run, out, err)
 }
 
 // numbers reads a list of numbers with commas between them.

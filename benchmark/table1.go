@@ -39,12 +39,14 @@ func runTable1(ctx context.Context, args []string) error {
 		}
 	}
 	var err error
-	if cfg.Config, err = common.parsed(); err != nil {
+	var out output
+	if cfg.Config, out, err = common.parsed(); err != nil {
 		return err
 	}
 	if slices.Contains(cfg.Methods, shop.Belay) && cfg.Stage.Instances < 2 {
+		out.discard()
 		return usagef("-instances 1: belay needs another instance, which writes the order that is held up")
 	}
 	run, err := table1.Run(ctx, cfg)
-	return finish(ctx, run, cfg.JSON, err)
+	return finish(ctx, run, out, err)
 }

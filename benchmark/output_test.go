@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/belaygo/belay/benchmark/internal/result"
+	"github.com/belaygo/belay/benchmark/internal/trial"
+)
+
+func TestOutputRemovesOnlyWhatItMade(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	theirs, link := filepath.Join(dir, "theirs"), filepath.Join(dir, "link")
+	if err := os.WriteFile(theirs, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(theirs, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		path string
+		text string
+		kept bool
+	}{
+		{"", "", false}, {"", "{}", true},
+		{filepath.Join(dir, "new"), "", false}, {filepath.Join(dir, "filled"), "{}", true},
+		{theirs, "", true}, {link, "", true},
+	} {
+		out, err := openOutput(tc.path)
+		if err != nil {
+			t.Errorf("%q: %v", tc.path, err)
+			continue
+		}
+		if tc.text != "" {
+			if err := out.write(tc.text); err != nil {
+				t.Error(err)
+			}
+		}
+		out.discard()
+		if _, err := os.Lstat(out.path); (err == nil) != tc.kept {
+			t.Errorf("%q with %q in it: %v, want it kept: %t", tc.path, tc.text, err, tc.kept)
+		}
+	}
+	if _, err := openOutput(filepath.Join(dir, "none", "x")); !errors.Is(err, errUsage) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+func TestFinish(t *testing.T) {
+	failed := errors.New("it broke")
+	methods := []result.Method{result.Combine("belay", "insert", make([]result.Round, 1))}
+	whole, part, nothing := &result.Run{Complete: true, Methods: methods}, &result.Run{Methods: methods}, new(result.Run)
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		ctx  context.Context
+		run  *result.Run
+		err  error
+		want string
+	}{
+		"complete":                      {t.Context(), whole, nil, ""},
+		"complete, Ctrl-C at the end":   {interrupted, whole, nil, ""},
+		"faults":                        {t.Context(), whole, trial.ErrWrong, trial.ErrWrong.Error()},
+		"faults, Ctrl-C at the end":     {interrupted, whole, trial.ErrWrong, trial.ErrWrong.Error()},
+		"error":                         {t.Context(), part, failed, "it broke; what was measured so far is in out.json"},
+		"error at first":                {t.Context(), nothing, failed, "it broke"},
+		"error while it is taken down":  {interrupted, whole, failed, "it broke"},
+		"interrupted":                   {interrupted, part, failed, "interrupted; what was measured so far is in out.json (it broke)"},
+		"interrupted before all rounds": {interrupted, nothing, failed, "interrupted before anything was measured (it broke)"},
+	} {
+		err := finish(tc.ctx, tc.run, output{path: "out.json"}, tc.err)
+		if !errors.Is(err, tc.err) {
+			t.Errorf("%s: %v is not %v", name, err, tc.err)
+		}
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
