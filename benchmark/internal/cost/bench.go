@@ -60,16 +60,21 @@ func Open(ctx context.Context, servers stage.Servers, nodes []string, rows int64
 	return b, nil
 }
 
-// openTables makes sure that the tables are there, and puts plenty of the item on
-// the shelf.
+// openTables makes sure that the tables are there, keeps other runs away, and puts
+// plenty of the item on the shelf.
 func (b *Bench) openTables(ctx context.Context, dsn string) (err error) {
-	if b.meter.DB, err = shop.OpenPool(dsn, 2); err != nil {
+	if b.meter.DB, err = shop.OpenPool(dsn, 3); err != nil {
 		return err
 	}
 	b.later(func(context.Context) error { return b.meter.DB.Close() })
 	if err := seed.Check(ctx, b.meter.DB, b.rows); err != nil {
 		return err
 	}
+	release, err := stage.Reserve(ctx, b.meter.DB, b.rows)
+	if err != nil {
+		return err
+	}
+	b.later(release)
 	db, err := shop.OpenGorm(b.meter.DB)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/belaygo/belay/benchmark/internal/seed"
@@ -23,9 +24,11 @@ func (s *Stage) openDatabase(ctx context.Context) error {
 	if err := seed.Check(ctx, s.DB, s.cfg.Rows); err != nil {
 		return err
 	}
-	if err := s.reserve(ctx); err != nil {
+	release, err := Reserve(ctx, s.DB, s.cfg.Rows)
+	if err != nil {
 		return err
 	}
+	s.later(release)
 	if err := s.prepareEvents(ctx); err != nil {
 		return err
 	}
@@ -37,20 +40,23 @@ func (s *Stage) openDatabase(ctx context.Context) error {
 	return shop.CleanUp(ctx, db, s.cfg.Rows)
 }
 
-// reserve takes the database for this run, as long as the connection lives.
-func (s *Stage) reserve(ctx context.Context) error {
-	conn, err := s.DB.Conn(ctx)
+// Reserve takes the seeded tables for one run, until release is called or db is
+// closed. It keeps a connection of db.
+func Reserve(ctx context.Context, db *sql.DB, rows int64) (release func(context.Context) error, err error) {
+	conn, err := db.Conn(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.later(func(context.Context) error { return conn.Close() })
+	name := seed.Database(rows)
 	var got sql.NullInt64
-	name := seed.Database(s.cfg.Rows)
 	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, 0)", name).Scan(&got); err != nil {
-		return err
+		return nil, errors.Join(err, conn.Close())
 	}
 	if got.Int64 != 1 {
-		return fmt.Errorf("another run is using the database %s", name)
+		return nil, errors.Join(fmt.Errorf("another run is using the database %s", name), conn.Close())
 	}
-	return nil
+	return func(ctx context.Context) error {
+		_, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name)
+		return errors.Join(err, conn.Close())
+	}, nil
 }
