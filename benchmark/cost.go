@@ -49,6 +49,7 @@ func runCost(ctx context.Context, args []string) error {
 		return err
 	}
 	printCosts(costs)
+	printVerdict(costs)
 	if cfg.json == "" {
 		return nil
 	}
@@ -131,33 +132,45 @@ func printCosts(costs []cost.Cost) {
 		fmt.Fprint(t, f.Name, "\t")
 	}
 	fmt.Fprintln(t)
-	greatest := 0.0
-	var where string
 	for i, c := range costs {
 		printCost(t, c, strconv.FormatInt(c.Rows, 10))
-		if i+1 < len(costs) && c.Same(costs[i+1]) {
-			continue
-		}
-		first := slices.IndexFunc(costs, c.Same)
-		if first == i {
-			continue
-		}
-		growth := cost.Growth(costs[first], c)
-		printCost(t, growth, "ratio")
-		for _, f := range cost.Figures() {
-			if v := f.In(growth); shop.Method(c.Method).Guarded() && v > greatest {
-				greatest, where = v, fmt.Sprintf("%s of %s, %s", f.Name, c.Method, c.Case)
-			}
+		if small, ok := smallest(costs, i); ok {
+			printCost(t, cost.Growth(small, c), "ratio")
 		}
 	}
 	_ = t.Flush()
-	if where != "" {
-		verdict := "reached"
-		if greatest > growthLimit {
-			verdict = "missed"
-		}
-		fmt.Printf("\nBelay's greatest growth: %.2f, in %s; to reach: at most %.2f: %s\n", greatest, where, growthLimit, verdict)
+}
+
+// smallest returns the cost of the i-th operation on the smallest tables, if the
+// i-th is on the largest and these are others.
+func smallest(costs []cost.Cost, i int) (small cost.Cost, ok bool) {
+	if i+1 < len(costs) && costs[i].Same(costs[i+1]) {
+		return small, false
 	}
+	first := slices.IndexFunc(costs, costs[i].Same)
+	return costs[first], first < i
+}
+
+// printVerdict says whether Belay costs more on larger tables.
+func printVerdict(costs []cost.Cost) {
+	greatest, where := 0.0, ""
+	for i, c := range costs {
+		small, ok := smallest(costs, i)
+		if !ok || !shop.Method(c.Method).Guarded() {
+			continue
+		}
+		if name, ratio := cost.Greatest(small, c); ratio > greatest {
+			greatest, where = ratio, fmt.Sprintf("%s of %s, %s", name, c.Method, c.Case)
+		}
+	}
+	if where == "" {
+		return
+	}
+	verdict := "reached"
+	if greatest > growthLimit {
+		verdict = "missed"
+	}
+	fmt.Printf("\nBelay's greatest growth: %.2f, in %s; to reach: at most %.2f: %s\n", greatest, where, growthLimit, verdict)
 }
 
 func printCost(t *tabwriter.Writer, c cost.Cost, size string) {

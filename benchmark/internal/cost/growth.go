@@ -2,6 +2,7 @@ package cost
 
 import (
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -56,14 +57,33 @@ func middle(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
+// noise is by how much a figure of one operation may differ for what the servers
+// do by themselves meanwhile, such as writing pages back.
+const noise = 0.05
+
 // Growth is a Cost with ratios for figures: those of large by those of small,
-// 0 where small has none.
+// +Inf where only small has none, 0 where large has none either but noise.
 func Growth(small, large Cost) Cost {
 	g := Cost{Method: small.Method, Case: small.Case}
 	for _, f := range Figures() {
-		if v := f.In(small); v > 0 {
-			*f.of(&g) = f.In(large) / v
+		switch v, w := f.In(small), f.In(large); {
+		case v > 0:
+			*f.of(&g) = w / v
+		case w > noise:
+			*f.of(&g) = math.Inf(1)
 		}
 	}
 	return g
+}
+
+// Greatest returns the figure that grows by the greatest ratio from small to
+// large, and that ratio: 0 if no figure differs by more than noise.
+func Greatest(small, large Cost) (name string, ratio float64) {
+	growth := Growth(small, large)
+	for _, f := range Figures() {
+		if v := f.In(growth); v > ratio && math.Abs(f.In(large)-f.In(small)) > noise {
+			name, ratio = f.Name, v
+		}
+	}
+	return name, ratio
 }

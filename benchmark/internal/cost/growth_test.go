@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/belaygo/belay/benchmark/internal/cost"
@@ -28,8 +29,35 @@ func TestMedians(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	g := cost.Growth(of("a", 10, 5), of("a", 100, 6))
-	if g.Micros != 1.2 || g.Statements != 1 || g.Fsyncs != 0 {
+	large := of("a", 100, 6)
+	large.RedisIn, large.Fsyncs = 1, 0.04
+	g := cost.Growth(of("a", 10, 5), large)
+	if g.Micros != 1.2 || g.Statements != 1 || g.Fsyncs != 0 || !math.IsInf(g.RedisIn, 1) {
 		t.Errorf("ratios %+v", g)
+	}
+}
+
+func TestGreatest(t *testing.T) {
+	type fsyncs struct{ small, large float64 }
+	for _, tc := range []struct {
+		fsyncs
+		name  string
+		ratio float64
+	}{
+		{fsyncs{1, 1}, "µs", 1.25},
+		{fsyncs{1, 1.5}, "fsyncs", 1.5},
+		{fsyncs{0.01, 0.04}, "µs", 1.25}, // others' writes
+		{fsyncs{0.06, 0.1}, "µs", 1.25},
+		{fsyncs{0, 0.04}, "µs", 1.25},
+		{fsyncs{0, 1}, "fsyncs", math.Inf(1)},
+	} {
+		small, large := of("a", 10, 8), of("a", 100, 10)
+		small.Fsyncs, large.Fsyncs = tc.small, tc.large
+		if name, ratio := cost.Greatest(small, large); name != tc.name || ratio != tc.ratio {
+			t.Errorf("fsyncs %v: %s, %v; want %s, %v", tc.fsyncs, name, ratio, tc.name, tc.ratio)
+		}
+	}
+	if name, ratio := cost.Greatest(of("a", 10, 5), of("a", 100, 5)); name != "" || ratio != 0 {
+		t.Errorf("no growth: %q, %v", name, ratio)
 	}
 }
