@@ -44,16 +44,32 @@ func runCost(ctx context.Context, args []string) error {
 	if nodes == "" {
 		return fmt.Errorf("BELAY_REDIS_ADDRS: %w", stage.ErrNoStack)
 	}
-	costs, err := measureCosts(ctx, cfg, servers, strings.Split(nodes, ","))
+	out, err := openIfNamed(cfg.json)
 	if err != nil {
 		return err
 	}
-	printCosts(costs)
-	printVerdict(costs)
-	if cfg.json == "" {
-		return nil
+	costs, err := measureCosts(ctx, cfg, servers, strings.Split(nodes, ","))
+	if ctx.Err() != nil && err != nil {
+		err = fmt.Errorf("interrupted (%w)", err)
 	}
-	return output{path: cfg.json}.write(costs)
+	return showCosts(costs, out, err)
+}
+
+// showCosts shows what was measured, and writes it: also after an error, which
+// is err.
+func showCosts(costs []cost.Cost, out output, err error) error {
+	if len(costs) == 0 {
+		out.discard()
+		return err
+	}
+	printCosts(costs)
+	if err == nil {
+		printVerdict(costs)
+	}
+	if out.path == "" {
+		return err
+	}
+	return errors.Join(err, out.write(costs))
 }
 
 func costFlags(args []string) (cfg costConfig, err error) {
@@ -88,7 +104,8 @@ func costFlags(args []string) (cfg costConfig, err error) {
 	return cfg, nil
 }
 
-// measureCosts opens the tables of all sizes and measures on them.
+// measureCosts opens the tables of all sizes and measures on them. It returns what
+// it has measured also with an error.
 func measureCosts(ctx context.Context, cfg costConfig, servers stage.Servers, nodes []string) (costs []cost.Cost, err error) {
 	var benches []*cost.Bench
 	defer func() {
@@ -113,7 +130,7 @@ func measureCosts(ctx context.Context, cfg costConfig, servers stage.Servers, no
 			for i := range benches {
 				measured, err := benches[(i+round)%len(benches)].Measure(ctx, m, cfg.n)
 				if err != nil {
-					return nil, err
+					return cost.Medians(all), err
 				}
 				all = append(all, measured...)
 			}

@@ -25,6 +25,11 @@ func runGuard(ctx context.Context, args []string) error {
 		return err
 	}
 	defer stop()
+	out, err := openIfNamed(files.json)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
 	report, err := versus.Run(ctx, cfg)
 	if errors.Is(err, versus.ErrCase) {
 		return usagef("-cases: %w", err)
@@ -33,10 +38,10 @@ func runGuard(ctx context.Context, args []string) error {
 		return err
 	}
 	report.Print(os.Stdout)
-	if files.json == "" {
+	if out.path == "" {
 		return nil
 	}
-	return output{path: files.json}.write(report.Figures)
+	return out.write(report.Figures)
 }
 
 // guardFiles are what is written beside the standard output; "" = nothing.

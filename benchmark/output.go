@@ -35,6 +35,14 @@ func openOutput(path string) (output, error) {
 	return output{path: path, made: made}, file.Close()
 }
 
+// openIfNamed is openOutput for a command that needs no file.
+func openIfNamed(path string) (output, error) {
+	if path == "" {
+		return output{}, nil
+	}
+	return openOutput(path)
+}
+
 // discard removes the file if openOutput made it and nothing was written to it.
 func (o output) discard() {
 	if info, err := os.Lstat(o.path); o.made && err == nil && info.Mode().IsRegular() && info.Size() == 0 {

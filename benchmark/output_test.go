@@ -5,8 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/belaygo/belay/benchmark/internal/cost"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/trial"
 )
@@ -83,5 +85,23 @@ func TestFinish(t *testing.T) {
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+func TestCostsAreKeptAfterAnError(t *testing.T) {
+	failed := errors.New("it broke")
+	path := filepath.Join(t.TempDir(), "out.json")
+	out, err := openIfNamed(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := showCosts([]cost.Cost{{Method: "belay", Case: "first", Rows: 1000}}, out, failed); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), `"belay"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if err := showCosts(nil, output{}, failed); !errors.Is(err, failed) {
+		t.Errorf("nothing measured: %v", err)
 	}
 }
