@@ -152,7 +152,7 @@ func (g *grant) expiry() int64 { return max(g.granted, g.renewed) + int64(ttl) }
 // handed the lock in memory, to the release, or to the end of its transaction if
 // it handed it on.
 func (c *call) hold() (from, to int64) {
-	from, to = c.begun, c.ended
+	from, to = c.begun, cmp.Or(c.ended, c.returned) // a ROLLBACK on a connection that was cut is not sent
 	if c.grant.calls[0] == c {
 		from = c.grant.granted
 	}

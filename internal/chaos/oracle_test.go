@@ -153,6 +153,13 @@ func TestOracle(t *testing.T) {
 			lines: map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost), "b": alone},
 		},
 		{
+			name: "one whose connection was cut, and later another",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 0, 0, ""), append([]line{{T: 15, At: returned, Do: "a.0", Key: "k", Result: "stale"}}, late("a.1", 10)...)...),
+				"b": story("b.0", "B", 40, 42, 43, 44, "freed"),
+			},
+		},
+		{
 			name: "one that was abandoned, and long after it one without a lock",
 			lines: map[string][]line{
 				"a": append(story("a.0", "A", 10, 12, 20, 0, ""), late("a.1", int64(ttl))...),
