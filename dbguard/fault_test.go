@@ -3,12 +3,14 @@ package dbguard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
@@ -110,6 +112,12 @@ func TestUnknownCommit(t *testing.T) {
 		{"a pointer to a map", after, func(tx *gorm.DB) error {
 			return tx.Model(&Order{}).Create(&map[string]any{"No": "a", "Shop": gorm.Expr("'s'")}).Error
 		}, nothing, dbguard.Committed},
+		{"a map, a column omitted", after, func(tx *gorm.DB) error {
+			return tx.Model(&Order{}).Omit("shop").Create(map[string]any{"no": "a", "Shop": "s"}).Error
+		}, nothing, dbguard.Committed},
+		{"a map, one column selected", after, func(tx *gorm.DB) error {
+			return tx.Model(&Order{}).Select("No").Create(&[]map[string]any{{"no": "a", "Shop": "s"}}).Error
+		}, nothing, dbguard.Committed},
 		{"several maps, cut before", before, insertMaps, nothing, dbguard.NotCommitted},
 		{"several maps, cut after", after, insertMaps, nothing, dbguard.Committed},
 		{"a map, updated and cut after", after, then(brewMap, stir), nothing, dbguard.Committed},
@@ -176,6 +184,66 @@ func TestGuessedKey(t *testing.T) {
 			}
 			if o, err := tx.Resolve(bg); o != want {
 				t.Errorf("key %d, in memory %d: resolved as %v, %v, want %v", got.ID, rows[1].ID, o, err, want)
+			}
+		})
+	}
+}
+
+// TestKeyNotWritten: a primary key that the INSERT has left to the database may be
+// another in memory.
+func TestKeyNotWritten(t *testing.T) {
+	eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+		for i, write := range []func(tx *gorm.DB, no string) error{
+			func(tx *gorm.DB, no string) error { return tx.Omit("ID").Create(&Order{ID: 77, No: no}).Error },
+			func(tx *gorm.DB, no string) error { return tx.Select("No").Create(&Order{ID: 77, No: no}).Error },
+			func(tx *gorm.DB, no string) error { // which MySQL does not know
+				return tx.Clauses(clause.Returning{}).Omit("ID").Create(&Order{ID: 77, No: no}).Error
+			},
+			func(tx *gorm.DB, no string) error {
+				return tx.Model(&Order{}).Omit("ID").Create(map[string]any{"ID": 77, "no": no}).Error
+			},
+		} {
+			for committed, cut := range map[bool]*atomic.Bool{false: &k.Before, true: &k.After} {
+				no := fmt.Sprint(i, committed)
+				tx := begin(t, db, dbguard.Options{})
+				wantNil(t, tx.Protect(&Order{No: no}))
+				wantNil(t, write(tx.DB(), no))
+				cut.Store(true)
+				wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+				cut.Store(false)
+				o, err := tx.Resolve(bg)
+				if committed == (o == dbguard.NotCommitted) || !committed && o != dbguard.NotCommitted {
+					t.Errorf("write %d, committed %v, resolved as %v, %v", i, committed, o, err)
+				}
+				if n := count(t, direct.Where("no = ?", no), &Order{}); (n == 1) != committed {
+					t.Errorf("%d rows, committed %v", n, committed)
+				}
+			}
+		}
+	})
+}
+
+// TestKeyFromTheDatabase: MySQL makes a primary key and does not tell it.
+func TestKeyFromTheDatabase(t *testing.T) {
+	type Ticket struct {
+		Code string `gorm:"primaryKey;size:36;default:(uuid())"`
+		No   string `gorm:"size:16;uniqueIndex"`
+	}
+	for name, server := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "mysql9": teststack.MySQL9} {
+		t.Run(name, func(t *testing.T) {
+			dsn := server(t)
+			k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+			db := testdb.OpenMySQL(t, k.Through(t, dsn))
+			prepare(t, db)
+			wantNil(t, db.AutoMigrate(&Ticket{}))
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.Protect(&Ticket{No: "a"}))
+			wantNil(t, tx.DB().Create(&Ticket{No: "a"}).Error)
+			k.After.Store(true)
+			wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+			k.After.Store(false)
+			if o, err := tx.Resolve(bg); o != dbguard.Committed {
+				t.Errorf("resolved as %v, %v, want committed", o, err)
 			}
 		})
 	}

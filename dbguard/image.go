@@ -32,7 +32,11 @@ type column struct {
 // imagesOfInsert returns what a plain INSERT has made of the rows.
 func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image) {
 	named, restricted := stmt.SelectAndOmitColumns(true, false)
-	guesses := guessesKeys(stmt)
+	omitted := func(f *schema.Field) bool {
+		written, said := named[f.DBName]
+		return said && !written || !said && restricted
+	}
+	guesses := guessesKeys(stmt, omitted)
 	eachModel(stmt, func(model reflect.Value) {
 		for _, r := range rows {
 			if !r.in(stmt, model) {
@@ -41,8 +45,10 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 			img := image{row: r, key: keyOf(stmt, model), guessed: guesses, inserted: true}
 			for _, f := range stmt.Schema.Fields {
 				v, zero := f.ValueOf(stmt.Context, model)
-				written, said := named[f.DBName]
-				if f.DBName == "" || !f.Creatable || zero && f.HasDefaultValue || said && !written || !said && restricted {
+				if zero && f.HasDefaultValue && f.PrimaryKey {
+					img.key = nil // the database made it, and has not told
+				}
+				if f.DBName == "" || !f.Creatable || zero && f.HasDefaultValue || omitted(f) {
 					continue
 				}
 				img.add(f, v)
@@ -56,7 +62,7 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 	eachMap(stmt.Schema, indirectAll(stmt.Dest), func(value func(column string) any) {
 		for _, r := range rows {
 			if r.is(value) {
-				img := imageOfMap(stmt.Schema, value)
+				img := imageOfMap(stmt.Schema, value, omitted)
 				img.row, img.guessed = r, guesses
 				images = append(images, img)
 			}
@@ -67,7 +73,7 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 
 // imageOfMap returns what a plain INSERT has made of a row given as a map, into
 // which gorm puts the primary key, and on some databases not even that.
-func imageOfMap(s *schema.Schema, value func(column string) any) image {
+func imageOfMap(s *schema.Schema, value func(column string) any, omitted func(*schema.Field) bool) image {
 	img := image{inserted: true}
 	for _, f := range s.PrimaryFields {
 		if v := value(f.DBName); !isNull(v) {
@@ -78,18 +84,31 @@ func imageOfMap(s *schema.Schema, value func(column string) any) image {
 		img.key = nil
 	}
 	for _, name := range s.DBNames {
-		img.add(s.FieldsByDBName[name], value(name))
+		if f := s.FieldsByDBName[name]; !omitted(f) {
+			img.add(f, value(name))
+		}
 	}
 	return img
 }
 
-// guessesKeys reports whether gorm had to count on from the first of the primary
-// keys that the database made, as it knows no other from MySQL. On a cluster they
-// have gaps.
-func guessesKeys(stmt *gorm.Statement) bool {
-	_, returned := stmt.Clauses["RETURNING"]
-	return rowsIn(stmt) > 1 && !returned &&
-		slices.ContainsFunc(stmt.Schema.PrimaryFields, func(f *schema.Field) bool { return f.AutoIncrement })
+// guessesKeys reports whether the primary keys in memory may not be those in the
+// database: gorm has to count on from the first one that the database made, as it
+// knows no other from MySQL, and on a cluster they have gaps; and it leaves a key
+// in memory alone that it has omitted.
+func guessesKeys(stmt *gorm.Statement, omitted func(*schema.Field) bool) bool {
+	several := rowsIn(stmt) > 1
+	return slices.ContainsFunc(stmt.Schema.PrimaryFields, func(f *schema.Field) bool {
+		return (several && f.AutoIncrement || omitted(f)) && !returns(stmt, f)
+	})
+}
+
+// returns reports whether the INSERT has told what a column is.
+func returns(stmt *gorm.Statement, f *schema.Field) bool {
+	c, ok := stmt.Clauses["RETURNING"].Expression.(clause.Returning)
+	return ok && slices.Contains(stmt.BuildClauses, "RETURNING") &&
+		(len(c.Columns) == 0 || slices.ContainsFunc(c.Columns, func(c clause.Column) bool {
+			return c.Name == "*" || c.Name == f.DBName
+		}))
 }
 
 // imagesOfUpdate returns what a versioned UPDATE or DELETE has made of the rows.

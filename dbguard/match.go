@@ -92,6 +92,9 @@ func eachMap(s *schema.Schema, dest reflect.Value, f func(value func(column stri
 	}
 	for _, row := range rows {
 		f(func(column string) any {
+			if v, ok := row[column]; ok { // where gorm puts a key that the database made
+				return v
+			}
 			for name, v := range row {
 				if field := s.LookUpField(name); field != nil && field.DBName == column {
 					return v

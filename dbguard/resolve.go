@@ -43,8 +43,9 @@ func (o Outcome) String() string {
 // gorm serializes. A column that the database keeps otherwise than it was given (a
 // text that it cuts, a number that a map has as a text with other digits) makes the
 // outcome Unresolved, as do a row that only an upsert, raw SQL or an update without
-// a version has written, and keys that gorm had to guess: on a cluster, MySQL tells
-// no more than the first of several.
+// a version has written, and keys that gorm had to guess, if they differ: on a
+// cluster, MySQL tells no more than the first of several, and a key that was kept
+// out of the insert stays in memory as it was.
 //
 // Alive must hold until then, and Held: only while nobody else may write the rows
 // does their state prove anything, and Unresolved is the answer otherwise. The error
