@@ -63,9 +63,11 @@ func (c *call) hurried(ctx, waited context.Context) bool {
 }
 
 // hesitation is how long a Do under DBOnly that does not wait asks a lock which
-// does not answer, before it goes on without. The first to meet a dead node
-// would hold up its caller for as long as a failover may take.
-const hesitation = 250 * time.Millisecond
+// does not answer, before it goes on without. The first to meet a silent node
+// would hold up its caller for as long as a failover may take; of a node that
+// refuses connections the engine knows within some 30 ms. It must be longer than
+// a busy machine takes to answer, or locks that are well are reported missing.
+const hesitation = 500 * time.Millisecond
 
 // errNoLock: ctx carries a lease that is no more than a place in the local queue.
 var errNoLock = errors.New("the context's lease is not of a lock")
