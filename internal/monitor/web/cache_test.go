@@ -62,7 +62,7 @@ func TestCacheKeepsNoFailureForLong(t *testing.T) {
 		if _, err := get(0); err == nil {
 			t.Error("a failure that took no time is not kept")
 		}
-		time.Sleep(leastFailure)
+		<-time.After(leastFailure)
 		if _, err := get(time.Minute); err == nil {
 			t.Error("a failure is not kept for the least time")
 		}
