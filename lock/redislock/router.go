@@ -23,6 +23,9 @@ func newRouter(b *bus) *router {
 	return &router{bus: b, cluster: b.cluster, nodes: make(map[*redis.Client]*node)}
 }
 
+// send sends a question again, once, when its connection broke before the answer
+// came: it may have been an old one, to a node that has restarted. Another failure
+// would only be met again.
 func (r *router) send(ctx context.Context, cmd *command) error {
 	err := r.sendOnce(ctx, cmd)
 	if cmd.resend && broken(err) && ctx.Err() == nil {

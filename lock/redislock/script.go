@@ -30,7 +30,7 @@ var (
 // A script is a Lua script with one key.
 type script struct {
 	name, src, sha string
-	resend         bool // changes nothing, so it may be sent again after any failure
+	resend         bool // changes nothing, so it may be sent again though it may have been executed
 }
 
 func newScript(name, src string) *script {
@@ -63,9 +63,11 @@ func (s *script) eval(ctx context.Context, c call) *command {
 	return s.command(ctx, "eval", s.src, c)
 }
 
-// command is a command that go-redis sends once, unless it may be sent again: it
-// follows MOVED, ASK and READONLY, after which the server has not executed
-// anything, and resends after no other error. It remembers which node answered.
+// command is a command that is executed at most once, unless it is a question.
+// go-redis follows MOVED, ASK and READONLY with it, after which the server has not
+// executed anything. After other errors it sends nothing again but questions, and
+// only by a client of the user's that is set to; for an own one see router.send.
+// A command remembers which node answered.
 type command struct {
 	*redis.Cmd
 	name   string // of the lock
