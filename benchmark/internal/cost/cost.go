@@ -117,9 +117,12 @@ func (m Meter) growth(ctx context.Context, f func() error) (counters, error) {
 	if m.CPU != nil {
 		used = m.CPU.Read()
 	}
+	var from, to runtime.MemStats // innermost: the other readings allocate, too
+	runtime.ReadMemStats(&from)
 	if err := f(); err != nil {
 		return nil, err
 	}
+	runtime.ReadMemStats(&to)
 	spent := make(map[string]float64)
 	if m.CPU != nil {
 		spent = m.CPU.Since(used)
@@ -137,6 +140,7 @@ func (m Meter) growth(ctx context.Context, f func() error) (counters, error) {
 		reading := idle[name] - v
 		grown[name] = max(0, v-before[name]-reading)
 	}
+	grown["allocations"], grown["alloc_bytes"] = float64(to.Mallocs-from.Mallocs), float64(to.TotalAlloc-from.TotalAlloc)
 	for group, ms := range spent {
 		grown["cpu_"+group] = 1000 * ms
 	}
@@ -153,9 +157,6 @@ func (m Meter) read(ctx context.Context) (counters, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the counters of redis: %w", err)
 	}
-	var mem runtime.MemStats
-	runtime.ReadMemStats(&mem)
-	c["allocations"], c["alloc_bytes"] = float64(mem.Mallocs), float64(mem.TotalAlloc)
 	return c, nil
 }
 
