@@ -107,8 +107,12 @@ func (d *changes) gap(from, to string) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("; the old master was last seen at replication offset %d, the new one's history begins at %d: at least %s lost",
-		n[OldOffset], n[NewOffset], quantity(lost, "byte"))
+	text := fmt.Sprintf("; the old master was last seen at replication offset %d, the new one's history begins at %d",
+		n[OldOffset], n[NewOffset])
+	if lost == 0 {
+		return text
+	}
+	return text + fmt.Sprintf(": at least %s lost", quantity(lost, "byte"))
 }
 
 // moving takes in that slots begin to move.

@@ -22,6 +22,8 @@ var sampleTexts = map[string]string{
 	"127.0.0.1:7004 took over the slots 0-5460,6000 from 127.0.0.1:7001 (config epoch 7, before 1); the old master was last seen at replication " +
 		"offset 220, the new one's history begins at 100: at least 120 bytes lost, seen 1.2s before the event": "127.0.0.1:7004 从 127.0.0.1:7001 接管了槽 0-5460,6000（配置纪元 7，此前为 1）" +
 		"；旧主节点最后见到的复制偏移为 220，新主节点自己的历史从 100 开始：至少丢失 120 字节，在事件前 1.2s 见到",
+	"10.0.0.2:6379 took over from 10.0.0.1:6379; the old master was last seen at replication offset 7, the new one's history begins at 7": "" +
+		"10.0.0.2:6379 接管了 10.0.0.1:6379；旧主节点最后见到的复制偏移为 7，新主节点自己的历史从 7 开始",
 	`the lock on key "a\"; granted {1}" was lost while its holder worked (rolled_back); granted at 03:02:01.000 UTC by 10.0.0.1:6379 (slot 7) for 30s, 1m5.25s before the event`: "" +
 		`键 "a\"; granted {1}" 的锁在持有者工作期间丢失（已回滚）；锁于 03:02:01.000 UTC 由 10.0.0.1:6379 的槽 7 授予，有效期 30s，早于事件 1m5.25s`,
 	`the lock on key "k" was lost while its holder worked (refused); granted at 03:02:01.000 UTC by "h:1; at the conflict nobody had the key" (slot 7) for 30s, 5s before the event`: "" +
