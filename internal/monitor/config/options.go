@@ -82,7 +82,7 @@ var options = []option[Config]{
 	},
 	{
 		name: "web.writes", value: "true|false", def: "false",
-		usage: []string{"Whether people may acknowledge, silence and replay. Each leaves an audit line."},
+		usage: []string{"Whether people may acknowledge, silence, replay, and have services forgotten. Each leaves an audit line."},
 		set:   boolean(func(c *Config) *bool { return &c.Web.Writes }),
 	},
 	{

@@ -34,6 +34,7 @@ func (h *Handler) apiRoutes(mux *http.ServeMux) {
 		"POST /api/v1/silences":                 h.apiSilence,
 		"DELETE /api/v1/silences/{id}":          h.apiEndSilence,
 		"POST /api/v1/dead-letters/{id}/replay": h.apiReplay,
+		"DELETE /api/v1/services/{service}":     h.apiForget,
 	} {
 		mux.HandleFunc(route, h.change(do))
 	}

@@ -88,3 +88,11 @@ func (h *Handler) apiReplay(ctx context.Context, r *http.Request) (any, error) {
 	n, err := h.replays(ctx, r, by.By)
 	return apiDone{Replayed: n, OK: true}, err
 }
+
+func (h *Handler) apiForget(ctx context.Context, r *http.Request) (any, error) {
+	var by apiBy
+	if err := body(r, &by); err != nil {
+		return nil, err
+	}
+	return apiDone{OK: true}, h.forgets(ctx, r, r.PathValue("service"), by.By)
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -99,7 +100,7 @@ func TestReadOnly(t *testing.T) {
 		"POST /incidents/" + incidentID + "/ack", "POST /incidents/" + incidentID + "/unack", "POST /silences",
 		"POST /silences/1/end", "POST /letters/x/replay", "POST /api/v1/incidents/" + incidentID + "/ack",
 		"DELETE /api/v1/incidents/" + incidentID + "/ack", "POST /api/v1/silences", "DELETE /api/v1/silences/1",
-		"POST /api/v1/dead-letters/x/replay", "PUT /", "PATCH /events",
+		"POST /api/v1/dead-letters/x/replay", "POST /services/forget", "DELETE /api/v1/services/x", "PUT /", "PATCH /events",
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		if w := s.do(t, method, path, "by=me"); w.Code != http.StatusMethodNotAllowed {
@@ -141,17 +142,29 @@ func TestWrites(t *testing.T) {
 	mustContain(t, s.page(t, "/silences"), "ended by eve")
 	post("/silences/99/end", "by=eve", 404)
 
-	lines, err := s.store.AuditLines(t.Context(), 10)
-	if err != nil || len(lines) != 4 {
-		t.Fatalf("%d audit lines, want 4: %v", len(lines), err)
+	err := s.store.AddHeartbeat(t.Context(), incident.Heartbeat{
+		Service: "old <shop>", Instance: "1", At: time.Now(), ReceivedAt: time.Now().Add(-time.Hour), Every: 10 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, want := range []string{"end silence", "silence", "unacknowledge", "acknowledge"} {
+	mustContain(t, s.page(t, "/"), `name="service" value="old &lt;shop&gt;"`, "forget it")
+	post("/services/forget", "service=old+<shop>", 400)
+	post("/services/forget", "service=x&by=eve", 404)
+	post("/services/forget", "service=old+<shop>&by=eve", 303)
+	mustNotContain(t, s.page(t, "/"), "old &lt;shop&gt;")
+
+	lines, err := s.store.AuditLines(t.Context(), 10)
+	if err != nil || len(lines) != 5 {
+		t.Fatalf("%d audit lines, want 5: %v", len(lines), err)
+	}
+	for i, want := range []string{"forget service", "end silence", "silence", "unacknowledge", "acknowledge"} {
 		if lines[i].Action != want || lines[i].Remote == "" || !strings.HasSuffix(lines[i].Who, " (not authenticated)") || len(lines[i].Who) < len("bob (not authenticated)") {
 			t.Errorf("audit line %+v, want %s", lines[i], want)
 		}
 	}
-	if n := strings.Count(log.String(), "msg=audit"); n != 4 {
-		t.Errorf("%d audit lines in the log, want 4", n)
+	if n := strings.Count(log.String(), "msg=audit"); n != 5 {
+		t.Errorf("%d audit lines in the log, want 5", n)
 	}
 }
 
@@ -233,6 +246,7 @@ func TestAPI(t *testing.T) {
 	done("POST", "silences", `{"by":"bob","matchers":[{"field":"service","value":"orders"}],"duration":"90m","comment":"c"}`, 200)
 	done("POST", "silences", `{"by":"bob","matchers":[],"duration":"90m","comment":"c"}`, 400)
 	done("DELETE", "silences/1", `{"by":"bob"}`, 200)
+	done("DELETE", "services/a%2Fb", `{"by":"bob"}`, 404)
 	if lines, err := s.store.AuditLines(t.Context(), 10); err != nil || len(lines) != 4 {
 		t.Errorf("%d audit lines, %v", len(lines), err)
 	}

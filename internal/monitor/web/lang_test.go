@@ -63,7 +63,7 @@ func TestMessagesAreComplete(t *testing.T) {
 	for _, m := range []watch.Mode{watch.Undetermined, watch.Single, watch.Sentinel, watch.Clustered} {
 		set("mode.", string(m))
 	}
-	set("action.", "acknowledge", "unacknowledge", "silence", "end silence", "replay")
+	set("action.", "acknowledge", "unacknowledge", "silence", "end silence", "replay", "forget service")
 	set("reason.", "first notification", "new alerts added", "some alerts resolved", "all alerts resolved", "repeat interval elapsed",
 		"escalated", "cause found", "not sent")
 	set("why.", "unknowns")

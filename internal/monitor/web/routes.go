@@ -34,6 +34,7 @@ func (h *Handler) routes() http.Handler {
 	mux.HandleFunc("POST /silences", h.form(h.silence))
 	mux.HandleFunc("POST /silences/{id}/end", h.form(h.endSilence))
 	mux.HandleFunc("POST /letters/{id}/replay", h.form(h.replay))
+	mux.HandleFunc("POST /services/forget", h.form(h.forget))
 
 	h.apiRoutes(mux)
 	return mux

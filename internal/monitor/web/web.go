@@ -66,6 +66,7 @@ type Store interface {
 	Unacknowledge(ctx context.Context, id string, at time.Time) error
 	AddSilence(ctx context.Context, s incident.Silence) (int64, error)
 	EndSilence(ctx context.Context, id int64, by string, at time.Time) error
+	ForgetService(ctx context.Context, service string) error
 	Audit(ctx context.Context, l store.AuditLine) error
 }
 

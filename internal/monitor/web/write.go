@@ -188,6 +188,23 @@ func (h *Handler) endsSilence(ctx context.Context, r *http.Request, given string
 	return "/silences", h.audit(r, by, "end silence", strconv.FormatInt(id, 10), "")
 }
 
+func (h *Handler) forget(ctx context.Context, r *http.Request) (string, error) {
+	return "/", h.forgets(ctx, r, r.PostFormValue("service"), r.PostFormValue("by"))
+}
+
+// forgets takes note that a service is no more, so that its silence ends as an
+// incident. It is known again by its next heartbeat.
+func (h *Handler) forgets(ctx context.Context, r *http.Request, service, given string) error {
+	by, err := who(r, given)
+	if err != nil {
+		return err
+	}
+	if err := h.cfg.Store.ForgetService(ctx, service); err != nil {
+		return err
+	}
+	return h.audit(r, by, "forget service", service, "")
+}
+
 // errNoEvent is returned for a letter that would come back.
 var errNoEvent = errors.New("this dead letter is no event, and would come back")
 
