@@ -246,6 +246,8 @@ func (o overlap) blindSpot() string {
 			return "its commit had no answer, which is what was reported"
 		case c.result == done && c.grant.released == unanswered:
 			return "the release after its commit met a dead node"
+		case strings.HasPrefix(c.result, failed) && c.grant.released == unanswered:
+			return "the release after its rollback met a dead node"
 		}
 	}
 	return ""

@@ -33,6 +33,12 @@ func story(do, owner string, granted_, wrote_, ended_, release_ int64, result st
 	return ls
 }
 
+// broke gives a story another end.
+func broke(lines []line) []line {
+	lines[len(lines)-1].Result = failed + "invalid connection"
+	return lines
+}
+
 // late writes the lines of a call that nothing was granted to, some time after at.
 func late(do string, at int64) []line {
 	return []line{
@@ -92,6 +98,20 @@ func TestOracle(t *testing.T) {
 			name:     "two at a time, the release of the first unanswered",
 			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 26, unanswered), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
 			overlaps: 1, blind: 1,
+		},
+		{
+			name: "two at a time, the first rolled back for another reason, its release unanswered",
+			lines: map[string][]line{
+				"a": broke(story("a.0", "A", 10, 12, 20, 26, unanswered)), "b": story("b.0", "B", 25, 27, 30, 31, "freed"),
+			},
+			overlaps: 1, blind: 1,
+		},
+		{
+			name: "two at a time, the first rolled back for another reason",
+			lines: map[string][]line{
+				"a": broke(story("a.0", "A", 10, 12, 20, 26, "freed")), "b": story("b.0", "B", 25, 27, 30, 31, "freed"),
+			},
+			overlaps: 1,
 		},
 		{
 			name:     "two at a time, the first killed",

@@ -141,6 +141,7 @@ func linger(ctx context.Context, d time.Duration) {
 const (
 	done    = "done"
 	unknown = "unknown"
+	failed  = "error: " // and the error
 )
 
 func result(err error) string {
@@ -162,5 +163,5 @@ func result(err error) string {
 	case errors.Is(err, guard.ErrUnknown):
 		return unknown
 	}
-	return "error: " + err.Error()
+	return failed + err.Error()
 }
