@@ -40,8 +40,9 @@ type Cost struct {
 
 // A Figure is one of those that a Cost has.
 type Figure struct {
-	Name string
-	of   func(*Cost) *float64
+	Name  string
+	stray float64 // a difference that says nothing
+	of    func(*Cost) *float64
 }
 
 // In returns the figure of c.
@@ -50,19 +51,19 @@ func (f Figure) In(c Cost) float64 { return *f.of(&c) }
 // Figures returns all figures.
 func Figures() []Figure {
 	return []Figure{
-		{"µs", func(c *Cost) *float64 { return &c.Micros }},
-		{"client cpu µs", func(c *Cost) *float64 { return &c.ClientCPU }},
-		{"allocations", func(c *Cost) *float64 { return &c.Allocations }},
-		{"alloc B", func(c *Cost) *float64 { return &c.AllocBytes }},
-		{"redis commands", func(c *Cost) *float64 { return &c.RedisCommands }},
-		{"redis in B", func(c *Cost) *float64 { return &c.RedisIn }},
-		{"redis out B", func(c *Cost) *float64 { return &c.RedisOut }},
-		{"redis µs", func(c *Cost) *float64 { return &c.RedisMicros }},
-		{"statements", func(c *Cost) *float64 { return &c.Statements }},
-		{"sql in B", func(c *Cost) *float64 { return &c.MySQLIn }},
-		{"sql out B", func(c *Cost) *float64 { return &c.MySQLOut }},
-		{"sql cpu µs", func(c *Cost) *float64 { return &c.MySQLCPU }},
-		{"fsyncs", func(c *Cost) *float64 { return &c.Fsyncs }},
+		{"µs", strayMicros, func(c *Cost) *float64 { return &c.Micros }},
+		{"client cpu µs", strayMicros, func(c *Cost) *float64 { return &c.ClientCPU }},
+		{"allocations", strayCount, func(c *Cost) *float64 { return &c.Allocations }},
+		{"alloc B", strayCount, func(c *Cost) *float64 { return &c.AllocBytes }},
+		{"redis commands", strayCount, func(c *Cost) *float64 { return &c.RedisCommands }},
+		{"redis in B", strayCount, func(c *Cost) *float64 { return &c.RedisIn }},
+		{"redis out B", strayCount, func(c *Cost) *float64 { return &c.RedisOut }},
+		{"redis µs", strayMicros, func(c *Cost) *float64 { return &c.RedisMicros }},
+		{"statements", strayCount, func(c *Cost) *float64 { return &c.Statements }},
+		{"sql in B", strayCount, func(c *Cost) *float64 { return &c.MySQLIn }},
+		{"sql out B", strayCount, func(c *Cost) *float64 { return &c.MySQLOut }},
+		{"sql cpu µs", strayMicros, func(c *Cost) *float64 { return &c.MySQLCPU }},
+		{"fsyncs", strayCount, func(c *Cost) *float64 { return &c.Fsyncs }},
 	}
 }
 

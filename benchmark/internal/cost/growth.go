@@ -57,19 +57,23 @@ func middle(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// noise is by how much a figure of one operation may differ for what the servers
-// do by themselves meanwhile, such as writing pages back.
-const noise = 0.05
+// By how much a figure of one operation may differ for nothing: for what the
+// servers do by themselves meanwhile, such as writing pages back, and because the
+// kernel counts processor time in ticks of 10 ms, one in 400 operations.
+const (
+	strayCount  = 0.05
+	strayMicros = 25
+)
 
 // Growth is a Cost with ratios for figures: those of large by those of small,
-// +Inf where only small has none, 0 where large has none either but noise.
+// +Inf where only small has none, 0 where large has next to none either.
 func Growth(small, large Cost) Cost {
 	g := Cost{Method: small.Method, Case: small.Case}
 	for _, f := range Figures() {
 		switch v, w := f.In(small), f.In(large); {
 		case v > 0:
 			*f.of(&g) = w / v
-		case w > noise:
+		case w > f.stray:
 			*f.of(&g) = math.Inf(1)
 		}
 	}
@@ -77,11 +81,11 @@ func Growth(small, large Cost) Cost {
 }
 
 // Greatest returns the figure that grows by the greatest ratio from small to
-// large, and that ratio: 0 if no figure differs by more than noise.
+// large, and that ratio: 0 if no figure differs by more than it may for nothing.
 func Greatest(small, large Cost) (name string, ratio float64) {
 	growth := Growth(small, large)
 	for _, f := range Figures() {
-		if v := f.In(growth); v > ratio && math.Abs(f.In(large)-f.In(small)) > noise {
+		if v := f.In(growth); v > ratio && math.Abs(f.In(large)-f.In(small)) > f.stray {
 			name, ratio = f.Name, v
 		}
 	}
