@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/belaygo/belay/lock"
 )
@@ -20,6 +22,7 @@ type bus struct {
 	shards  bool                 // it is a real cluster, which may know SPUBLISH
 	old     atomic.Bool          // but it is older than Redis 7
 	unable  error                // why nobody can listen
+	looks   singleflight.Group   // at the slot map
 }
 
 func newBus(client redis.UniversalClient) *bus {
@@ -110,5 +113,26 @@ func (b *bus) open(ctx context.Context, node *redis.Client) *redis.PubSub {
 func (b *bus) reload(ctx context.Context) {
 	if b.cluster != nil {
 		b.cluster.ReloadState(ctx)
+	}
+}
+
+// lookTime bounds a look at the slot map.
+const lookTime = 300 * time.Millisecond
+
+// refresh has the slot map reloaded, once for all who ask meanwhile, and waits
+// for it until ctx ends.
+func (b *bus) refresh(ctx context.Context) {
+	if b.cluster == nil {
+		return
+	}
+	looked := b.looks.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+		defer cancel()
+		// It reloads the map before it visits anybody.
+		return nil, b.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
+	})
+	select {
+	case <-looked:
+	case <-ctx.Done():
 	}
 }

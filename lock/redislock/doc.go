@@ -25,7 +25,8 @@
 //
 // A node that lets three requests in a row go without an answer is left alone for
 // half a second, then one request tries it again. Meanwhile all others fail at
-// once, with an error that names the node and matches [lock.ErrNotSent].
+// once, with an error that names the node and matches [lock.ErrNotSent], unless
+// the cluster says by then that the lock is on another node.
 //
 // [New] takes a client as it is, with its options and hooks, and sends each
 // request by itself. For a cluster, give it at least these options: DialTimeout,

@@ -2,6 +2,7 @@ package redislock_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,7 +33,8 @@ type node struct {
 	other map[string]string          // replies to other commands, by name; OK without
 	mute  bool                       // answers nothing at all
 
-	mu    sync.Mutex
+	mu     sync.Mutex
+	master string // who has all slots, as it says; empty = itself
 	seen  map[string]int
 	order []string // of names
 }
@@ -90,7 +92,7 @@ func (n *node) answer(args []string) string {
 	case name == "hello":
 		return "-ERR unknown command\r\n" // RESP2 will do
 	case name == "cluster":
-		host, port, _ := net.SplitHostPort(n.addr)
+		host, port, _ := net.SplitHostPort(cmp.Or(n.master, n.addr))
 		return fmt.Sprintf("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$%d\r\n%s\r\n:%s\r\n", len(host), host, port)
 	}
 	if reply, ok := n.other[name]; ok {

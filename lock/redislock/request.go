@@ -17,11 +17,19 @@ const (
 )
 
 // persist asks again for up to a second while Redis can't be reached or refuses
-// to execute anything, as it does for moments of a failover.
-func persist(ctx context.Context, ask func() error) error {
+// to execute anything, as it does for moments of a failover. That a node does not
+// answer is the last word only if the lock is still there.
+func (e *Engine) persist(ctx context.Context, name string, ask func() error) error {
 	until := time.Now().Add(persistTime)
+	looked := false
 	for pause := shortPause; ; pause = min(2*pause, longPause) {
 		err := ask()
+		if silent, ok := errors.AsType[*silentNode](err); ok && !looked {
+			looked = true
+			if e.bus.refresh(ctx); e.node(ctx, name) != silent.addr {
+				continue
+			}
+		}
 		if err == nil || !refused(err) || time.Now().Add(pause).After(until) || !rest(ctx, pause) {
 			return err
 		}
@@ -34,7 +42,7 @@ func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 }
 
 func (e *Engine) persistAcquire(ctx context.Context, h lock.Hold, ttl time.Duration, look bool) (grant lock.Grant, err error) {
-	err = persist(ctx, func() error {
+	err = e.persist(ctx, e.lockName(h.Key), func() error {
 		grant, err = e.acquire(ctx, h, ttl, look)
 		return err
 	})
@@ -130,7 +138,7 @@ func (e *Engine) release(ctx context.Context, h lock.Hold, mark time.Duration) e
 
 // Inspect implements lock.Engine. It persists.
 func (e *Engine) Inspect(ctx context.Context, key string) (holder lock.Holder, err error) {
-	err = persist(ctx, func() error {
+	err = e.persist(ctx, e.lockName(key), func() error {
 		holder, err = e.inspect(ctx, key)
 		return err
 	})
