@@ -23,6 +23,7 @@ type bus struct {
 	old     atomic.Bool          // but it is older than Redis 7
 	unable  error                // why nobody can listen
 	looks   singleflight.Group   // at the slot map
+	looked  atomic.Int64         // when the last one ended, Unix time in ns
 }
 
 func newBus(client redis.UniversalClient) *bus {
@@ -116,18 +117,22 @@ func (b *bus) reload(ctx context.Context) {
 	}
 }
 
-// lookTime bounds a look at the slot map.
-const lookTime = 300 * time.Millisecond
+const (
+	lookTime = 300 * time.Millisecond // bounds a look at the slot map
+	lookPast = 100 * time.Millisecond // the last one is good for so long
+)
 
 // refresh has the slot map reloaded, once for all who ask meanwhile, and waits
-// for it until ctx ends.
+// for it until ctx ends. While a node is away the others are not asked by each
+// request.
 func (b *bus) refresh(ctx context.Context) {
-	if b.cluster == nil {
+	if b.cluster == nil || time.Now().UnixNano()-b.looked.Load() < int64(lookPast) {
 		return
 	}
 	looked := b.looks.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 		defer cancel()
+		defer func() { b.looked.Store(time.Now().UnixNano()) }()
 		// It reloads the map before it visits anybody.
 		return nil, b.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
 	})

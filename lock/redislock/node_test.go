@@ -35,8 +35,8 @@ type node struct {
 
 	mu     sync.Mutex
 	master string // who has all slots, as it says; empty = itself
-	seen  map[string]int
-	order []string // of names
+	seen   map[string]int
+	order  []string // of names
 }
 
 func newNode(tb testing.TB) *node {
