@@ -60,6 +60,10 @@ const (
 	erLockWaitTimeout  = 1205
 	erLockNowait       = 3572
 	erParse            = 1064
+	erReadOnlyServer   = 1290
+	erReadOnlyTx       = 1792
+	erReadOnlyMode     = 1836
+	erRolledBack       = 3101 // by group replication, at COMMIT
 	sqliteConstraintPK = 1555
 	sqliteConstraintUQ = 2067
 	sqliteBusySnapshot = 517
@@ -155,11 +159,22 @@ func poisons(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// refusedCommit reports whether an error of MySQL or MariaDB undoes a COMMIT. Most
+// don't tell: to a session that is killed during its COMMIT the server says so in
+// place of "done", too.
+func refusedCommit(number uint16) bool {
+	switch number {
+	case erLockDeadlock, erLockWaitTimeout, erCheckRead, erReadOnlyServer, erReadOnlyTx, erReadOnlyMode, erRolledBack:
+		return true
+	}
+	return false
+}
+
 // notCommitted reports whether the error of a COMMIT proves that nothing was
 // committed: the server said so, or the statement was not sent.
 func notCommitted(err error) bool {
 	code := postgresCode(err)
-	return errors.Is(err, driver.ErrBadConn) || mysqlNumber(err) != 0 ||
+	return errors.Is(err, driver.ErrBadConn) || refusedCommit(mysqlNumber(err)) ||
 		code != "" && code[:2] != "57" && code[:2] != "08" ||
 		sqliteCode(err) != 0 && sqliteCode(err)&0xff != 10 // IOERR
 }

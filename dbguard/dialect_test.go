@@ -40,6 +40,11 @@ func TestPoisonsPostgres(t *testing.T) {
 			t.Errorf("poisons(%s) = %v, want %v", code, got, want)
 		}
 	}
+	for number, want := range map[uint16]bool{erLockDeadlock: true, erRolledBack: true, 1927: false, 1317: false, 1053: false} {
+		if got := notCommitted(fmt.Errorf("wrapped: %w", &mysql.MySQLError{Number: number})); got != want {
+			t.Errorf("notCommitted(%d) = %v, want %v: a session that is killed may have committed", number, got, want)
+		}
+	}
 	if notCommitted(postgresError("57P01")) || !notCommitted(postgresError("23503")) {
 		t.Error("a server that shuts down may have committed; one that refuses has not")
 	}
