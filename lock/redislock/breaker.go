@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,7 +16,8 @@ import (
 )
 
 const (
-	tripAfter = 3                      // failures in a row
+	tripAfter = 5                      // failures in a row
+	goneAfter = 3                      // refused connections in a row: no process listens there
 	openTime  = 500 * time.Millisecond // until a request tries again whether the node is back
 	// A caller who goes away sooner has learnt nothing about the node.
 	patience = 300 * time.Millisecond
@@ -36,15 +39,20 @@ type breaker struct {
 	addr   string
 	reload func(context.Context)
 	cb     *gobreaker.CircuitBreaker[struct{}]
+	gone   atomic.Int32 // refused connections in a row
 }
 
 func newBreaker(addr string, reload func(context.Context)) *breaker {
-	return &breaker{addr: addr, reload: reload, cb: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Name:        addr,
-		Timeout:     openTime,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsExcluded:  func(err error) bool { return errors.Is(err, errUndecided) },
-	})}
+	b := &breaker{addr: addr, reload: reload}
+	b.cb = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:    addr,
+		Timeout: openTime,
+		ReadyToTrip: func(c gobreaker.Counts) bool {
+			return c.ConsecutiveFailures >= tripAfter || b.gone.Load() >= goneAfter
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, errUndecided) },
+	})
+	return b
 }
 
 // guard runs request, which began at start, unless the node is not answering.
@@ -52,6 +60,11 @@ func (b *breaker) guard(ctx context.Context, start time.Time, request func() err
 	var err error
 	_, verdict := b.cb.Execute(func() (struct{}, error) {
 		err = request()
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			b.gone.Add(1)
+		} else {
+			b.gone.Store(0)
+		}
 		return struct{}{}, judge(err, start)
 	})
 	switch {

@@ -23,9 +23,9 @@
 // the one before is on its way. So a node is never asked by more than a handful
 // of connections, and nodes get in nobody's way but their own.
 //
-// A node that lets three requests in a row go without an answer is left alone for
-// half a second, then one request tries it again. Meanwhile all others fail at
-// once, with an error that names the node and matches [lock.ErrNotSent], unless
+// A node that refuses three connections in a row, or lets five requests go without
+// an answer, is left alone for half a second, then one request tries it again.
+// Meanwhile all others fail at once, with an error that names the node and matches [lock.ErrNotSent], unless
 // the cluster says by then that the lock is on another node.
 //
 // [New] takes a client as it is, with its options and hooks, and sends each
