@@ -28,10 +28,10 @@ var (
 	errUndecided = errors.New("no verdict") // nobody waited long enough, or the connection broke
 )
 
-// silentNode is the error of a request that was kept away from a node.
-type silentNode struct{ addr string }
+// silentNodeError is the error of a request that was kept away from a node.
+type silentNodeError struct{ addr string }
 
-func (e *silentNode) Error() string { return "redislock: node " + e.addr + " is not answering" }
+func (e *silentNodeError) Error() string { return "redislock: node " + e.addr + " is not answering" }
 
 // A breaker keeps requests away from a node that does not answer, so that they
 // fail at once instead of after a timeout. Whatever a node answers, it answers.
@@ -70,7 +70,7 @@ func (b *breaker) guard(ctx context.Context, start time.Time, request func() err
 	switch {
 	case errors.Is(verdict, gobreaker.ErrOpenState), errors.Is(verdict, gobreaker.ErrTooManyRequests):
 		b.reload(ctx)
-		return fmt.Errorf("%w: %w", lock.ErrNotSent, &silentNode{b.addr})
+		return fmt.Errorf("%w: %w", lock.ErrNotSent, &silentNodeError{b.addr})
 	case verdict != nil:
 		b.reload(ctx)
 	}

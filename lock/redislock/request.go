@@ -24,7 +24,7 @@ func (e *Engine) persist(ctx context.Context, name string, ask func() error) err
 	looked := false
 	for pause := shortPause; ; pause = min(2*pause, longPause) {
 		err := ask()
-		if silent, ok := errors.AsType[*silentNode](err); ok && !looked {
+		if silent, ok := errors.AsType[*silentNodeError](err); ok && !looked {
 			looked = true
 			if e.bus.refresh(ctx); e.node(ctx, name) != silent.addr {
 				continue
