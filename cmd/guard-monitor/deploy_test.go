@@ -20,6 +20,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor"
 	"github.com/belaygo/belay/internal/monitor/dispatch"
 	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -123,7 +124,7 @@ func check(t *testing.T, err error) {
 
 // The rules are what Prometheus understands, and fire when they should.
 func TestRules(t *testing.T) {
-	promtool := program(t, "promtool")
+	promtool := teststack.Program(t, "promtool", "prometheus")
 	for _, args := range [][]string{{"check", "rules", "belay.rules.yaml"}, {"test", "rules", "belay.test.yaml"}} {
 		cmd := exec.Command(promtool, args...)
 		cmd.Dir = filepath.Join(deploy, "prometheus")
@@ -132,20 +133,6 @@ func TestRules(t *testing.T) {
 			t.Errorf("promtool %v: %v\n%s", args, err, out)
 		}
 	}
-}
-
-// program finds what make test-monitor installs.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("BELAY_REQUIRE_PROMETHEUS") != "" {
-		t.Fatalf("%s is not installed", name)
-	}
-	t.Skipf("%s is not installed: make test-monitor does it", name)
-	return ""
 }
 
 // The dashboard is JSON whose panels have queries and do not overlap.

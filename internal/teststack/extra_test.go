@@ -52,7 +52,7 @@ func TestPostgresDatabaseLivesAsLongAsItsTest(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	})
 	if dsn == "" {
-		t.Skip("the inner test was skipped")
+		return // the inner test has said why
 	}
 	if conn, err := pgx.Connect(t.Context(), dsn); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		if conn != nil {

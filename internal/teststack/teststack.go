@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -37,11 +38,31 @@ func Key(tb testing.TB, name string) string {
 	return fmt.Sprintf("test-%s-%s:%s", run, randomName()[:6], name)
 }
 
+// Program returns the path of a program that make test installs from the Debian
+// package. Without it the test is skipped, or fails where the stack is required.
+func Program(tb testing.TB, name, pkg string) string {
+	tb.Helper()
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	const how = "%s is not installed: apt-get install %s"
+	if required() {
+		tb.Fatalf(how, name, pkg)
+	}
+	tb.Skipf(how, name, pkg)
+	return ""
+}
+
+func required() bool {
+	require := os.Getenv("BELAY_REQUIRE_STACK")
+	return require == "1" || require == "all"
+}
+
 // setting returns the value of a variable that scripts/stack env sets.
 func setting(tb testing.TB, name string) string {
 	tb.Helper()
-	require := os.Getenv("BELAY_REQUIRE_STACK")
-	return value(tb, name, "scripts/stack up", require == "1" || require == "all")
+	return value(tb, name, "scripts/stack up", required())
 }
 
 // extra is setting for a server that is up only on demand.

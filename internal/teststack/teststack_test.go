@@ -43,7 +43,7 @@ func TestMySQLDatabaseLivesAsLongAsItsTest(t *testing.T) {
 		}
 	})
 	if dsn == "" {
-		t.Skip("the inner test was skipped")
+		return // the inner test has said why
 	}
 	if err := openDB(t, dsn).Ping(); err == nil || !strings.Contains(err.Error(), "Unknown database") {
 		t.Errorf("ping after the test = %v, want an unknown database", err)
@@ -81,7 +81,7 @@ func TestAMQPVirtualHostLivesAsLongAsItsTest(t *testing.T) {
 		}
 	})
 	if broker == "" {
-		t.Skip("the inner test was skipped")
+		return // the inner test has said why
 	}
 	if status := getStatus(t, teststack.AMQPAPI(t)+"/api/vhosts"+vhostPath(t, broker)); status != http.StatusNotFound {
 		t.Errorf("virtual host after the test: status %d, want 404", status)

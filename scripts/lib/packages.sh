@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Debian packages that the stack, the tests and the benchmarks need.
 
-# ensure_packages KIND... installs what the named kinds (the servers, and
-# compiler) lack, or says what to install when it may not.
+# ensure_packages KIND... installs what the named kinds (the servers, compiler,
+# browser and prometheus) lack, or says what to install when it may not.
 ensure_packages() {
   local kind packages
   for kind in "$@"; do
@@ -25,6 +25,8 @@ packages_of() {
     rabbitmq) echo rabbitmq-server ;;
     postgres) echo postgresql ;;
     compiler) echo gcc libc6-dev ;;
+    browser) echo chromium fonts-noto-cjk ;;
+    prometheus) echo prometheus prometheus-alertmanager ;;
   esac
 }
 
@@ -36,6 +38,9 @@ have_rabbitmq() { [[ -x $RABBITMQ_SERVER ]] && command -v epmd >/dev/null; }
 have_rabbitmq4() { true; }
 have_postgres() { postgres_programs >/dev/null; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
+
+have_browser() { command -v chromium >/dev/null && installed fonts-noto-cjk; }
+have_prometheus() { command -v promtool >/dev/null && command -v prometheus-alertmanager >/dev/null; }
 
 # need WHAT PACKAGE... installs those packages that are missing, and says that
 # WHAT needs them.

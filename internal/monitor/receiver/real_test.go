@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/receiver"
+	"github.com/belaygo/belay/internal/teststack"
 )
 
 // The real Alertmanager takes alerts, keeps them, and takes their end.
@@ -106,13 +107,7 @@ func get(ctx context.Context, address string, into any) error {
 // startAlertmanager starts Debian's on a free port.
 func startAlertmanager(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath("prometheus-alertmanager")
-	if err != nil && os.Getenv("BELAY_REQUIRE_PROMETHEUS") != "" {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Skip("prometheus-alertmanager is not installed: make test-monitor does it")
-	}
+	path := teststack.Program(t, "prometheus-alertmanager", "prometheus-alertmanager")
 	dir := t.TempDir()
 	config := filepath.Join(dir, "am.yaml")
 	if err := os.WriteFile(config, []byte("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"), 0o600); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,13 +33,7 @@ type tab struct {
 // browse opens an empty tab of a browser of its own, or skips aloud.
 func browse(tb testing.TB) *tab {
 	tb.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv("BELAY_REQUIRE_CHROMIUM") != "" {
-			tb.Fatal("chromium is not installed, and BELAY_REQUIRE_CHROMIUM is set")
-		}
-		tb.Skip("chromium is not installed; make test-web installs it")
-	}
+	path := teststack.Program(tb, "chromium", "chromium")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(patience))
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
