@@ -53,6 +53,7 @@
   const plain = (part) => {
     const copy = part.cloneNode(true);
     for (const el of copy.querySelectorAll("[data-ago]")) el.textContent = "";
+    for (const el of copy.querySelectorAll("details[open]")) el.open = false; // by the reader
     return copy.className + copy.innerHTML;
   };
   let waiting = null;
