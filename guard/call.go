@@ -90,12 +90,9 @@ func (c *call) run() error {
 func (c *call) finish(e ending) error {
 	lapse := c.lease.Err()
 	if e.outcome == notify.Unknown {
+		ev := c.unknownEvent(lapse)
 		c.lease.Abandon()
 		c.settled = true
-		ev := c.event(notify.UnknownCommit, notify.Unknown)
-		if ev.Loss = loss(lapse); ev.Loss != "" {
-			ev.Verdict = notify.Lost
-		}
 		c.publish(ev)
 		return e.err
 	}

@@ -55,6 +55,23 @@ func (c *call) lostEvent(o notify.Outcome, gone error) notify.Event {
 	return ev
 }
 
+// unknownEvent is the report of a commit of unknown outcome, and of the loss of the
+// lock if that is known. No release of this lease will find it out, for those who
+// had the lock before either, so the lock is asked.
+func (c *call) unknownEvent(lapse error) notify.Event {
+	ev := c.event(notify.UnknownCommit, notify.Unknown)
+	ev.Loss = loss(lapse)
+	if ev.Loss == "" {
+		if who, _ := c.holder(); who == notify.HolderNone || who == notify.HolderOther {
+			ev.Loss = notify.LossGone
+		}
+	}
+	if ev.Loss != "" {
+		ev.Verdict = notify.Lost
+	}
+	return ev
+}
+
 // loss puts into the event's words what the lease said of its end.
 func loss(err error) notify.Loss {
 	switch {

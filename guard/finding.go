@@ -29,12 +29,8 @@ func (c *call) find(conflict *dbguard.Conflict) *finding {
 		locked:   c.without == nil,
 		lapsed:   gone != nil,
 		loss:     loss(gone),
-		relation: notify.HolderUnknown,
 	}
-	// While nobody there answers, the question would only hold up the caller.
-	if f.locked && c.guard.outages.on(c.ctx, c.guard.locker, c.key) == nil {
-		f.relation, f.holder = c.holder(c.patience())
-	}
+	f.relation, f.holder = c.holder()
 	f.verdict = f.judge(conflict)
 	return f
 }
@@ -99,15 +95,19 @@ func (f *finding) describe(ev *notify.Event) {
 
 // held asks the lock whether the call still has it.
 func (c *call) held() error {
-	if who, _ := c.holder(c.patience()); who != notify.HolderSelf {
+	if who, _ := c.holder(); who != notify.HolderSelf {
 		return fmt.Errorf("the lock may have been another's meanwhile: its holder is %s", who)
 	}
 	return nil
 }
 
-// holder asks the lock who has the key, and for his owner id if it is another.
-func (c *call) holder(patience time.Duration) (notify.Relation, string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), patience)
+// holder asks the lock, if there is one, who has the key, and for his owner id if
+// it is another. Where nobody answers, the question would only hold up the caller.
+func (c *call) holder() (notify.Relation, string) {
+	if c.without != nil || c.guard.outages.on(c.ctx, c.guard.locker, c.key) != nil {
+		return notify.HolderUnknown, ""
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.patience())
 	defer cancel()
 	h, err := c.lease.Inspect(ctx)
 	switch {

@@ -190,7 +190,9 @@ func TestUnknownCommitLikeAnother(t *testing.T) {
 	if got := e.stock(1); got.Left != 8 || *s != (Stock{ID: 1}) {
 		t.Errorf("row is %+v, in memory %+v, want what the next holder wrote, and nothing", got, *s)
 	}
-	e.wantEvent(notify.UnknownCommit, notify.Unknown, key)
+	if ev := e.wantEvent(notify.Lost, notify.Unknown, key); ev.Loss != notify.LossGone {
+		t.Errorf("loss is %q, want gone", ev.Loss)
+	}
 }
 
 // TestUnknownCommitDBOnly: without a lock nothing can be concluded either, and

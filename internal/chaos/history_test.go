@@ -19,6 +19,8 @@ type call struct {
 	events                        []*notify.Event
 	caught                        int64 // when the first event was published
 	died                          int64 // when its worker was killed
+	inspected                     bool  // it asked who has the lock, and was answered
+	holder                        string
 	grant                         *grant
 }
 
@@ -80,6 +82,10 @@ func read(lines map[string][]line, faults []fault) *history {
 				if c != nil { // the end of an outage belongs to no call
 					c.events = append(c.events, l.Event)
 					c.caught = cmp.Or(c.caught, l.T)
+				}
+			case inspected:
+				if c != nil { // the question whether an outage is over belongs to no call
+					c.inspected, c.holder = l.Result != unanswered, l.Owner
 				}
 			case asked:
 				grants[l.Owner] = &grant{worker: worker, key: l.Key, owner: l.Owner, asked: l.T}
@@ -236,19 +242,33 @@ func (h *history) without() (calls []*call) {
 	return calls
 }
 
-// blindSpot says why nobody could report the overlap, or returns "".
+// blindSpot says why nobody could report the overlap, or returns "": the calls of
+// one grant find out together that it was lost, from the first of the two on.
 func (o overlap) blindSpot() string {
-	for _, c := range []*call{o.first, o.second} {
-		switch {
-		case c.returned == 0:
-			return "its worker was killed before it could report"
-		case c.result == unknown:
-			return "its commit had no answer, which is what was reported"
-		case c.result == done && c.grant.released == unanswered:
-			return "the release after its commit met a dead node"
-		case strings.HasPrefix(c.result, failed) && c.grant.released == unanswered:
-			return "the release after its rollback met a dead node"
+	for _, first := range []*call{o.first, o.second} {
+		for _, c := range first.grant.from(first) {
+			if reason := c.mute(); reason != "" {
+				return reason
+			}
 		}
+	}
+	return ""
+}
+
+// from returns c and the calls that had the grant after it.
+func (g *grant) from(c *call) []*call { return g.calls[slices.Index(g.calls, c):] }
+
+// mute says why the call could not report that its grant was lost, or returns "".
+func (c *call) mute() string {
+	switch {
+	case c.returned == 0:
+		return "its worker was killed before it could report"
+	case c.result == unknown && (!c.inspected || c.holder == c.grant.owner):
+		return "its commit had no answer, which is what was reported, and it could not see that its lock was gone"
+	case c.result == done && c.grant.released == unanswered:
+		return "the release after its commit met a dead node"
+	case strings.HasPrefix(c.result, failed) && c.grant.released == unanswered:
+		return "the release after its rollback met a dead node"
 	}
 	return ""
 }

@@ -18,9 +18,9 @@ type line struct {
 	Do  string `json:"do,omitempty"` // the call of guard.Do
 	Key string `json:"key,omitempty"`
 
-	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release and released
+	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted
-	Result string        `json:"result,omitempty"` // of returned and released
+	Result string        `json:"result,omitempty"` // of returned, released and inspected
 	Event  *notify.Event `json:"event,omitempty"`
 }
 
@@ -38,7 +38,9 @@ const (
 	renewed  moment = "renewed"  // by the engine
 	release  moment = "release"  // is about to be sent to the engine
 	released moment = "released" // the engine has answered, or not
-	event    moment = "event"    // was published
+
+	inspected moment = "inspected" // the engine was asked who has the lock
+	event     moment = "event"     // was published
 )
 
 // now reads the host's monotonic clock.

@@ -39,6 +39,15 @@ func broke(lines []line) []line {
 	return lines
 }
 
+// unsure ends a story with a commit of unknown outcome, after which holder was
+// found to have the lock, if anybody said so.
+func unsure(lines []line, holder string) []line {
+	if holder != "" {
+		lines = append(lines, line{T: 22, At: inspected, Do: lines[0].Do, Key: "k", Owner: holder})
+	}
+	return append(lines, line{T: 23, At: returned, Do: lines[0].Do, Key: "k", Result: unknown})
+}
+
 // late writes the lines of a call that nothing was granted to, some time after at.
 func late(do string, at int64) []line {
 	return []line{
@@ -112,6 +121,33 @@ func TestOracle(t *testing.T) {
 				"a": broke(story("a.0", "A", 10, 12, 20, 26, "freed")), "b": story("b.0", "B", 25, 27, 30, 31, "freed"),
 			},
 			overlaps: 1,
+		},
+		{
+			name: "two at a time, the commit of the first unknown",
+			lines: map[string][]line{
+				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), ""), "b": story("b.0", "B", 15, 27, 30, 31, "freed"),
+			},
+			faults:   []fault{{cut, "7", 19, 20}},
+			overlaps: 1, blind: 1,
+		},
+		{
+			name: "two at a time, the commit of the first unknown, who saw that its lock was gone",
+			lines: map[string][]line{
+				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), "B"), "b": story("b.0", "B", 15, 27, 30, 31, "freed"),
+			},
+			faults:   []fault{{cut, "7", 19, 20}},
+			overlaps: 1,
+		},
+		{
+			name: "handed over to one whose commit is unknown, and none said that it was lost",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 20, 0, ""), line{T: 21, At: returned, Do: "a.0", Key: "k", Result: done},
+					line{T: 22, At: called, Do: "a.1", Key: "k"}, line{T: 23, At: begun, Do: "a.1", Key: "k"}, line{T: 24, At: wrote, Do: "a.1"},
+					line{T: 26, At: event, Do: "a.1", Key: "k", Event: mute}, line{T: 27, At: returned, Do: "a.1", Key: "k", Result: unknown}),
+				"b": story("b.0", "B", 15, 22, 23, 24, "freed"),
+			},
+			faults:   []fault{{cut, "7", 19, 25}},
+			overlaps: 2, blind: 2,
 		},
 		{
 			name:     "two at a time, the first killed",

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,12 +33,10 @@ func startWorker(t *report, name, dsn string, addrs []string, policy guard.Polic
 	p := &process{t: t, name: name, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), workerName+"="+name,
 		"BELAY_CHAOS_DSN="+dsn, "BELAY_CHAOS_REDIS="+strings.Join(addrs, ","), "BELAY_CHAOS_POLICY="+strconv.Itoa(int(policy)))
-	log, err := os.Create(filepath.Join(t.logs, name+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := t.file(name + ".log")
 	defer log.Close() // the worker has it
 	p.cmd.Stderr = log
+	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +47,10 @@ func startWorker(t *report, name, dsn string, addrs []string, policy guard.Polic
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	journal := t.file(name + ".journal")
 	go func() {
-		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+		defer journal.Close()
+		for scanner := bufio.NewScanner(io.TeeReader(stdout, journal)); scanner.Scan(); {
 			var l line
 			if json.Unmarshal(scanner.Bytes(), &l) == nil { // the last one of a killed worker may be cut
 				p.lines = append(p.lines, l)

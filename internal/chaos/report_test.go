@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,7 +13,7 @@ import (
 type report struct {
 	*testing.T
 
-	logs   string // the folder of the workers' logs
+	logs   string // the folder of the workers' logs and journals
 	failed []string
 }
 
@@ -25,6 +26,16 @@ func newReport(t *testing.T) *report {
 	}
 	t.Cleanup(r.end) // the first one is called last
 	return r
+}
+
+// file makes a file that stays when the test has failed.
+func (r *report) file(name string) *os.File {
+	r.Helper()
+	f, err := os.Create(filepath.Join(r.logs, name))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return f
 }
 
 func (r *report) keep(what string) { r.failed = append(r.failed, strings.TrimSpace(what)) }
@@ -58,7 +69,7 @@ func (r *report) end() {
 		_ = os.RemoveAll(r.logs)
 		return
 	}
-	fmt.Printf("belay chaos: failed; the workers' logs are in %s\n", r.logs)
+	fmt.Printf("belay chaos: failed; the workers' logs and journals are in %s\n", r.logs)
 	for _, what := range r.failed {
 		fmt.Println("belay chaos: failed:", what)
 	}

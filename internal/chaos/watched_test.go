@@ -62,7 +62,17 @@ func (e watchedEngine) Release(ctx context.Context, h lock.Hold) error {
 	return err
 }
 
-// unanswered is the result of a release that nobody answered.
+func (e watchedEngine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	h, err := e.Engine.Inspect(ctx, key)
+	l := line{At: inspected, Do: doOf(ctx), Key: key, Owner: h.Owner}
+	if err != nil {
+		l.Result = unanswered
+	}
+	e.journal.write(l)
+	return h, err
+}
+
+// unanswered is the result of a request to the engine that nobody answered.
 const unanswered = "unanswered"
 
 // watchedPublisher notes what is published.
