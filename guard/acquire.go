@@ -33,13 +33,18 @@ func (c *call) get(ctx, waited context.Context) error {
 		opts = append(opts, lock.UnlessMarked())
 	}
 	ask, asked := g.locker.Acquire, waited
-	if c.hurried(ctx, waited) {
+	hurried := c.hurried(ctx, waited)
+	if hurried {
 		ask, asked = g.locker.TryAcquire, ctx
-		if g.cfg.OnUnavailable == DBOnly {
-			var cancel context.CancelFunc
-			asked, cancel = context.WithTimeout(ctx, hesitation)
-			defer cancel()
+	}
+	if g.cfg.OnUnavailable == DBOnly {
+		var cancel context.CancelFunc
+		if hurried {
+			asked, cancel = context.WithTimeout(asked, hesitation)
+		} else {
+			asked, cancel = g.outages.until(asked, g.locker, c.key)
 		}
+		defer cancel()
 	}
 	lease, err := ask(asked, c.key, opts...)
 	switch {
@@ -51,8 +56,12 @@ func (c *call) get(ctx, waited context.Context) error {
 		err = errNoLock
 	}
 	refusal := c.refusal(ctx, err)
-	if g.cfg.OnUnavailable == DBOnly && errors.Is(refusal, ErrUnavailable) {
-		return c.goWithout(ctx, waited, past, err)
+	switch {
+	case g.cfg.OnUnavailable != DBOnly:
+	case errors.Is(refusal, ErrUnavailable):
+		return c.goWithout(ctx, waited, past, cutShort{err})
+	case errors.Is(refusal, ErrBusy) && errors.Is(context.Cause(asked), errBegun): // who has the key is not known any more
+		return c.get(ctx, waited)
 	}
 	return refusal
 }
@@ -85,11 +94,23 @@ func (c *call) refusal(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrDuplicate, err)
 	case errors.Is(err, lock.ErrClosed):
 		return fmt.Errorf("%w: %w", ErrClosed, err)
-	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lock.ErrNoMarker), ended(ctx):
+	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lock.ErrUnusable), errors.Is(err, lock.ErrNoMarker), ended(ctx):
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", ErrUnavailable, cutShort{err})
 }
+
+// cutShort is an error behind which there may be the end of a context of ours. It
+// must not be taken for the caller's, which lives.
+type cutShort struct{ err error }
+
+func (e cutShort) Error() string { return e.err.Error() }
+
+func (e cutShort) Is(target error) bool {
+	return target != context.DeadlineExceeded && target != context.Canceled && errors.Is(e.err, target) //nolint:errorlint // it is asked for itself
+}
+
+func (e cutShort) As(target any) bool { return errors.As(e.err, target) }
 
 // ended reports whether ctx has ended, or its deadline has passed and it does not
 // know yet: the lock, which looks at the clock, may be the first to notice.

@@ -25,6 +25,9 @@ type flaky struct {
 	slow  chan struct{} // closed when acquires of the key "slow" fail
 	asked atomic.Int64  // acquires
 	found atomic.Int64  // questions where a key is
+
+	refused  atomic.Int64 // acquires of what another had
+	unusable string       // a key
 }
 
 func (f *flaky) shard(key string) int {
@@ -56,10 +59,17 @@ func (f *flaky) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lo
 	if h.Key == "slow" && err != nil {
 		<-f.slow
 	}
+	if h.Key == f.unusable {
+		err = lock.ErrUnusable
+	}
 	if err != nil {
 		return lock.Grant{}, err
 	}
-	return f.Engine.Acquire(ctx, h, ttl)
+	g, err := f.Engine.Acquire(ctx, h, ttl)
+	if err != nil {
+		f.refused.Add(1)
+	}
+	return g, err
 }
 
 func (f *flaky) Release(ctx context.Context, h lock.Hold) error {

@@ -27,7 +27,8 @@ var (
 	// ErrLost: the lock went while the operation ran; rolled back.
 	ErrLost = lock.ErrLost
 	// ErrUnavailable: the lock could not be asked for, and Config.OnUnavailable,
-	// or a write that only the lock would guard, forbids going on without it.
+	// or a write that only the lock would guard, forbids going on without it. It
+	// matches a context's error only if the caller's context has ended.
 	ErrUnavailable = errors.New("guard: lock unavailable")
 	// ErrUnknown: the outcome of the commit could not be found out. The key
 	// stays locked until its ttl has passed.

@@ -23,10 +23,17 @@ type outages struct {
 	halt     context.Context
 	stop     context.CancelFunc
 
-	n    atomic.Int32 // how many there are
-	past atomic.Int64 // how many have ended
-	mu   sync.Mutex
-	at   map[string]*outage // by node
+	n      atomic.Int32 // how many there are
+	past   atomic.Int64 // how many have ended
+	mu     sync.Mutex
+	at     map[string]*outage // by node
+	asking map[string]*asking // by node
+}
+
+// asking are those who wait for a lock of one node.
+type asking struct {
+	ctx   context.Context // ends when an outage begins there
+	begun context.CancelFunc
 }
 
 type outage struct {
@@ -40,7 +47,7 @@ type outage struct {
 }
 
 func newOutages(limit int) *outages {
-	o := &outages{admitted: make(chan struct{}, limit), at: make(map[string]*outage)}
+	o := &outages{admitted: make(chan struct{}, limit), at: make(map[string]*outage), asking: make(map[string]*asking)}
 	o.halt, o.stop = context.WithCancel(context.Background())
 	return o
 }
@@ -54,6 +61,43 @@ func (s *outages) on(ctx context.Context, l *lock.Locker, key string) *outage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at[node]
+}
+
+// errBegun: an outage has begun.
+var errBegun = errors.New("an outage has begun")
+
+// until returns ctx for one who waits for the lock on key: it ends, with errBegun,
+// when an outage begins that key falls under. Nobody would wait for such a lock.
+func (s *outages) until(ctx context.Context, l *lock.Locker, key string) (context.Context, context.CancelFunc) {
+	if lock.CheckKey(key) != nil {
+		return ctx, func() {}
+	}
+	begun := s.beginning(l.Locate(ctx, key).Node)
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(begun, func() { cancel(errBegun) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// beginning returns a context that ends when an outage begins at node, or has
+// ended if there is one.
+func (s *outages) beginning(node string) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.askingAt(node).ctx
+}
+
+// askingAt returns those who wait for a lock of node. The caller holds s.mu.
+func (s *outages) askingAt(node string) *asking {
+	a := s.asking[node]
+	if a == nil {
+		a = new(asking)
+		a.ctx, a.begun = context.WithCancel(context.Background())
+		s.asking[node] = a
+	}
+	return a
 }
 
 // overSince reports whether an outage has ended since so many were past, and key
@@ -106,6 +150,7 @@ func (g *Guard) beginWithout(c *call, past int64, cause error) bool {
 		o = &outage{key: c.key, place: at, cause: cause}
 		s.at[at.Node] = o
 		s.n.Add(1)
+		s.askingAt(at.Node).begun()
 	}
 	o.ran.Add(1) // while it is known to be open
 	o.running.Add(1)
@@ -145,6 +190,7 @@ func (g *Guard) await(o *outage) {
 	}
 	s.mu.Lock()
 	delete(s.at, o.place.Node)
+	delete(s.asking, o.place.Node)
 	s.n.Add(-1)
 	s.past.Add(1)
 	ev := o.event(g) // as of now, whatever happens during the wait
@@ -177,7 +223,7 @@ func (g *Guard) answers(o *outage) bool {
 	ctx, cancel := context.WithTimeout(g.outages.halt, time.Second)
 	defer cancel()
 	_, err := g.locker.Inspect(ctx, o.key)
-	return err == nil
+	return err == nil || errors.Is(err, lock.ErrUnusable)
 }
 
 // event is the report of an outage: Outcome Unknown when it begins, later what

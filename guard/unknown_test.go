@@ -172,8 +172,11 @@ func TestUnknownCommitLikeAnother(t *testing.T) {
 	go func() {
 		next <- other.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 			var n int
-			wantNil(t, tx.Raw("SELECT CONNECTION_ID()").Scan(&n).Error)
+			err := tx.Raw("SELECT CONNECTION_ID()").Scan(&n).Error
 			id <- n
+			if err != nil {
+				return err
+			}
 			return guard.Update(&Stock{ID: 1}, take)(ctx, tx)
 		})
 	}()

@@ -14,6 +14,7 @@ type Engine interface {
 	// the same owner renews. It returns a *HeldError when another owner has
 	// the key. An error that matches ErrNotSent, ErrRefused or ErrNoAnswer may
 	// pass by itself; after any but the first two the lock may have been taken.
+	// One that matches ErrUnusable is of this key alone, any other of the engine.
 	Acquire(ctx context.Context, h Hold, ttl time.Duration) (Grant, error)
 
 	// Renew lets each hold live for another ttl from now and returns one

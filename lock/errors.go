@@ -28,6 +28,9 @@ var (
 	ErrRefused = errors.New("lock: refused for now")
 	// ErrNoAnswer: the engine did not answer. What was asked may have happened.
 	ErrNoAnswer = errors.New("lock: no answer")
+	// ErrUnusable: the engine can't keep a lock under this key: something else is
+	// there, or it may not be touched. Other keys are no worse for that.
+	ErrUnusable = errors.New("lock: unusable key")
 	// ErrInvalidKey: the key is empty, too long, not UTF-8, or has a brace.
 	ErrInvalidKey = errors.New("lock: invalid key")
 	// ErrClosed: the Locker has been closed.

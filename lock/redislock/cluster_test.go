@@ -134,12 +134,18 @@ func TestKeyOfAnotherType(t *testing.T) {
 	e, c := open(t), cluster(t)
 	h := lock.Hold{Key: teststack.Key(t, "string"), Owner: "me:1"}
 	c.Set(t.Context(), h.Key, "precious", time.Minute)
-	_, err := e.Acquire(t.Context(), h, ttl)
-	wantUnclear(t, err, "WRONGTYPE")
-	wantUnclear(t, e.Renew(t.Context(), []lock.Hold{h}, ttl)[0], "WRONGTYPE")
-	wantUnclear(t, e.Release(t.Context(), h), "WRONGTYPE")
-	_, err = e.Inspect(t.Context(), h.Key)
-	wantUnclear(t, err, "WRONGTYPE")
+	for name, request := range map[string]func() error{
+		"acquire": func() error { _, err := e.Acquire(t.Context(), h, ttl); return err },
+		"renew":   func() error { return e.Renew(t.Context(), []lock.Hold{h}, ttl)[0] },
+		"release": func() error { return e.Release(t.Context(), h) },
+		"inspect": func() error { _, err := e.Inspect(t.Context(), h.Key); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := request()
+			wantUnclear(t, err, "WRONGTYPE")
+			wantIs(t, err, lock.ErrUnusable)
+		})
+	}
 	if value := c.Get(t.Context(), h.Key).Val(); value != "precious" {
 		t.Errorf("value is %q, want it as it was", value)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,6 +17,10 @@ import (
 // do so later: a failover, a migration or a restart is under way.
 var refusals = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "MOVED", "ASK", "READONLY"}
 
+// unusables are the answers to a script whose key has another type, or is kept
+// from the user. Redis 6 has them within a text of its own.
+var unusables = []string{"WRONGTYPE ", "NOPERM "}
+
 // outcome adds to the error of a command whether it may have been executed.
 func outcome(err error) error {
 	_, answered := errors.AsType[redis.Error](err)
@@ -23,6 +29,8 @@ func outcome(err error) error {
 		return err
 	case refused(err):
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+	case answered && unusable(err):
+		return fmt.Errorf("%w: %w", lock.ErrUnusable, err)
 	case answered, errors.Is(err, redis.ErrClosed), errors.Is(err, context.Canceled):
 		return err
 	}
@@ -39,6 +47,10 @@ func refused(err error) bool {
 		}
 	}
 	return false
+}
+
+func unusable(err error) bool {
+	return slices.ContainsFunc(unusables, func(s string) bool { return strings.Contains(err.Error(), s) })
 }
 
 // undialled reports whether there was no connection to send anything on.
