@@ -20,20 +20,7 @@ func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
 // TryAcquireLocal is AcquireLocal without waiting: it returns a *HeldError when
 // a caller of this Locker has the key, or is about to ask for it.
 func (l *Locker) TryAcquireLocal(ctx context.Context, key string) (*Lease, error) {
-	if _, err := l.claim(ctx, key, nil); err != nil {
-		return nil, err
-	}
-	if lease := l.nested(ctx, key); lease != nil {
-		return lease, nil
-	}
-	if !l.begin() {
-		return nil, ErrClosed
-	}
-	if inside, ok := l.gates.tryEnter(key); !ok {
-		l.finish()
-		return nil, &HeldError{Key: key, Holder: inside.holder()}
-	}
-	return l.local(ctx, key), nil
+	return l.try(ctx, key, nil, func(claim) (*Lease, error) { return l.local(ctx, key), nil })
 }
 
 // turnedAway is the end of an acquire whose turn did not come.

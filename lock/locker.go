@@ -139,6 +139,13 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOpti
 }
 
 func (l *Locker) tryAcquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
+	return l.try(ctx, key, opts, func(c claim) (*Lease, error) {
+		return l.inside(key, func() (*Lease, error) { return l.ask(ctx, c) })
+	})
+}
+
+// try is queue for a caller who does not wait for his turn.
+func (l *Locker) try(ctx context.Context, key string, opts []AcquireOption, get func(claim) (*Lease, error)) (*Lease, error) {
 	c, err := l.claim(ctx, key, opts)
 	if err != nil {
 		return nil, err
@@ -153,7 +160,7 @@ func (l *Locker) tryAcquire(ctx context.Context, key string, opts []AcquireOptio
 		l.finish()
 		return nil, &HeldError{Key: key, Holder: inside.holder()}
 	}
-	return l.inside(key, func() (*Lease, error) { return l.ask(ctx, c) })
+	return get(c)
 }
 
 // inside runs get for the caller inside key's gate, who leaves it again unless
