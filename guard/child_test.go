@@ -23,6 +23,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -169,7 +170,7 @@ func startChild(t *testing.T, what task) *child {
 // await waits for a word.
 func (c *child) await(said string) (found word) {
 	c.t.Helper()
-	await(c.t, "the child says "+said, func() bool {
+	testwait.Until(c.t, "the child says "+said, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, w := range c.words {

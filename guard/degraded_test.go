@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -125,7 +126,7 @@ func (e *env) wantDegraded(i int, o notify.Outcome, count int) {
 // awaitEnd waits until nothing runs without the lock any more that begins now.
 func (e *env) awaitEnd(g *guard.Guard) {
 	e.t.Helper()
-	await(e.t, "the outage ends", func() bool { return metricsOf(e.t, g)["degraded"] == 0 })
+	testwait.Until(e.t, "the outage ends", func() bool { return metricsOf(e.t, g)["degraded"] == 0 })
 }
 
 func TestDBOnly(t *testing.T) {
@@ -142,7 +143,7 @@ func TestDBOnly(t *testing.T) {
 		}
 
 		engine.down[0].Store(false)
-		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		e.wantDegraded(1, notify.Committed, 2)
 		wantNil(e.t, g.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
 		if n := engine.asked.Load(); n != 2 {
@@ -191,7 +192,7 @@ func TestDBOnlyUncovered(t *testing.T) {
 		}))
 		e.wantDegraded(0, notify.Unknown, 1)
 		engine.down[0].Store(false)
-		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		e.wantDegraded(1, notify.Committed, 1)
 	})
 }
@@ -246,7 +247,7 @@ func TestDBOnlyCountsWhoRunsOn(t *testing.T) {
 			e.awaitEnd(g)
 			return guard.Insert(&Order{No: "a"})(ctx, tx)
 		}))
-		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		e.wantDegraded(1, notify.Committed, 1)
 	})
 	for failed, o := range []notify.Outcome{notify.Committed, notify.RolledBack} {
@@ -257,7 +258,7 @@ func TestDBOnlyCountsWhoRunsOn(t *testing.T) {
 			}
 			wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
 				engine.down[0].Store(false)
-				await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+				testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 				return nil
 			}))
 			e.wantDegraded(1, o, failed)
@@ -276,11 +277,11 @@ func TestDBOnlyEndIsTimely(t *testing.T) {
 			e.awaitEnd(g)
 			engine.down[0].Store(true)
 			go func() { next <- g.Do(bg, "k2", guard.Insert(&Order{No: "a"})) }()
-			await(e.t, "the second outage is reported", func() bool { return len(e.Events.All()) == 2 })
+			testwait.Until(e.t, "the second outage is reported", func() bool { return len(e.Events.All()) == 2 })
 			return nil
 		}))
 		wantNil(e.t, <-next)
-		await(e.t, "the end of the first is reported", func() bool { return len(e.Events.All()) == 3 })
+		testwait.Until(e.t, "the end of the first is reported", func() bool { return len(e.Events.All()) == 3 })
 		e.wantDegraded(2, notify.Committed, 1)
 		begin, end := e.Events.All()[1], e.Events.All()[2]
 		if begin.Outcome != notify.Unknown || end.CaughtAt.After(begin.CaughtAt) || end.ID > begin.ID {
@@ -390,13 +391,13 @@ func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
 		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
 			before := engine.found.Load()
 			go func() { next <- g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
-			await(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
 			engine.down[0].Store(false)
 			e.awaitEnd(g)
 			return nil
 		}))
 		wantNil(e.t, <-next)
-		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		if n := engine.asked.Load(); n != 2 {
 			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
 		}
@@ -414,10 +415,10 @@ func TestDBOnlyFailedBeforeTheEnd(t *testing.T) {
 		g, engine := e.dbOnly(guard.Config{})
 		slow := make(chan error, 1)
 		go func() { slow <- g.Do(bg, "slow", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
-		await(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
+		testwait.Until(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
 		wantNil(e.t, g.Do(bg, "k", guard.Insert(&Order{No: "b"})))
 		engine.down[0].Store(false)
-		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		close(engine.slow)
 		wantNil(e.t, <-slow)
 		if n := engine.asked.Load(); n != 3 {
@@ -439,13 +440,13 @@ func TestDBOnlyLimitOutlivesTheOutage(t *testing.T) {
 			go func() {
 				next <- g.Do(bg, "k2", guard.Insert(&Order{No: "a"}), guard.Wait(10*time.Millisecond))
 			}()
-			await(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
 			engine.down[0].Store(false)
 			e.awaitEnd(g)
 			return nil
 		}))
 		wantNil(e.t, <-next)
-		await(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		if n := engine.asked.Load(); n != 2 {
 			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
 		}

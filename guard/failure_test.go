@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -159,7 +160,7 @@ func TestLostBeforeBegin(t *testing.T) {
 		before := pool.Stats().WaitCount
 		result := make(chan error, 1)
 		go func() { result <- e.Do(bg, key, guard.Insert(&Order{No: "a"})) }()
-		await(e.t, "the first holder waits for a connection", func() bool { return pool.Stats().WaitCount > before })
+		testwait.Until(e.t, "the first holder waits for a connection", func() bool { return pool.Stats().WaitCount > before })
 		e.loseTo(key, guard.Insert(&Order{No: "a"}))
 		wantNil(e.t, taken.Close())
 

@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -61,7 +62,7 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	for _, node := range replicas {
 		cluster.Stack(t, "resume", node)
 	}
-	await(t, "the replica takes over", func() bool { return len(e.Events.All()) == 2 })
+	testwait.Until(t, "the replica takes over", func() bool { return len(e.Events.All()) == 2 })
 	end := e.Events.All()[1]
 	if end.Verdict != notify.Degraded || end.Outcome != notify.Committed || end.Count != 1 || end.Place.Node != master {
 		t.Errorf("event is %+v, want the end of the outage of %s after one operation", end, master)

@@ -173,15 +173,3 @@ func wantNil(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
-
-// await waits until cond holds.
-func await(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never happened: %s", what)
-		}
-		<-time.After(time.Millisecond)
-	}
-}

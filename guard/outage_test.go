@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -40,7 +41,7 @@ func TestOutageEndsTheWait(t *testing.T) {
 			engine.mute.Store(true)
 			waiting := make(chan error, 1)
 			go func() { waiting <- g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Hour)) }()
-			await(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
+			testwait.Until(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
 			wantNil(e.t, g.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
 			wantNil(e.t, <-waiting)
 			e.wantEvent(notify.Degraded, notify.Unknown, "order:b")
@@ -52,7 +53,7 @@ func TestOutageEndsTheWait(t *testing.T) {
 			waiting := make(chan error, 1)
 			wantNil(e.t, e.Do(bg, "order:a", func(context.Context, *gorm.DB) error {
 				go func() { waiting <- g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Hour)) }()
-				await(e.t, "the lock is refused", func() bool { return engine.refused.Load() == 1 })
+				testwait.Until(e.t, "the lock is refused", func() bool { return engine.refused.Load() == 1 })
 				engine.mute.Store(true)
 				return g.Do(bg, "order:b", guard.Insert(&Order{No: "b"}))
 			}))

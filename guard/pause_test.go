@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -130,7 +131,7 @@ func TestPausedInItsCommit(t *testing.T) {
 	c.signal(syscall.SIGSTOP)
 	err := s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 		pass()
-		await(t, "the sleeper's commit arrives", func() bool { return s.count(&Order{}) == 1 })
+		testwait.Until(t, "the sleeper's commit arrives", func() bool { return s.count(&Order{}) == 1 })
 		return guard.Insert(&Order{No: "a"})(ctx, tx)
 	}, guard.Wait(time.Minute))
 	wantIs(t, err, guard.ErrIntercepted)

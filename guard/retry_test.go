@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -227,10 +228,10 @@ func TestThreeInserts(t *testing.T) {
 		peer := e.Peer(e.t, e.open())
 		results := make(chan error, 2)
 		go func() { results <- e.Do(bg, key, insert, guard.Retries(3)) }()
-		await(e.t, "the first one waits for the row", func() bool { return waiting(1) })
+		testwait.Until(e.t, "the first one waits for the row", func() bool { return waiting(1) })
 		e.Forget(key)
 		go func() { results <- peer.Do(bg, key, insert, guard.Retries(3)) }()
-		await(e.t, "both wait for the row", func() bool { return waiting(2) })
+		testwait.Until(e.t, "both wait for the row", func() bool { return waiting(2) })
 		wantNil(e.t, third.Rollback().Error)
 
 		won, refused := <-results, <-results

@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -181,7 +182,7 @@ func TestUnknownCommitLikeAnother(t *testing.T) {
 		})
 	}()
 	n := <-id
-	await(t, "the next holder waits for the row", func() bool {
+	testwait.Until(t, "the next holder waits for the row", func() bool {
 		<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
 		var found int
 		err := e.db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?", n).Scan(&found).Error
@@ -219,7 +220,7 @@ func TestUnknownCommitDBOnly(t *testing.T) {
 	wantIs(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)), guard.ErrDuplicate)
 
 	engine.down[0].Store(false)
-	await(t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 3 })
+	testwait.Until(t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 3 })
 	e.wantDegraded(2, notify.RolledBack, 1) // the repeat, not the first one
 }
 
