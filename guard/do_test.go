@@ -3,7 +3,6 @@ package guard_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -319,55 +318,6 @@ func TestSwallowedRepeat(t *testing.T) {
 	})
 }
 
-func TestPanic(t *testing.T) {
-	each(t, func(e *env) {
-		func() {
-			defer func() {
-				if r := recover(); r != "boom" {
-					e.t.Errorf("recovered %v, want the operation's panic", r)
-				}
-			}()
-			_ = e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
-				if err := tx.Create(&Order{No: "a"}).Error; err != nil {
-					return err
-				}
-				panic("boom")
-			})
-		}()
-		if n := e.count(&Order{}); n != 0 {
-			e.t.Errorf("%d rows after a panic, want none", n)
-		}
-		e.wantFree("k")
-		e.wantNoEvent()
-	})
-}
-
-// TestGoexit: an operation may end its goroutine, as t.FailNow does.
-func TestGoexit(t *testing.T) {
-	each(t, func(e *env) {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
-				_ = tx.Create(&Order{No: "a"}).Error
-				runtime.Goexit()
-				return nil
-			})
-		}()
-		<-done
-		if n := e.count(&Order{}); n != 0 {
-			e.t.Errorf("%d rows, want none", n)
-		}
-		pool, err := e.db.DB()
-		wantNil(e.t, err)
-		if n := pool.Stats().InUse; n != 0 {
-			e.t.Errorf("%d connections are in use", n)
-		}
-		e.wantFree("k")
-		e.wantNoEvent()
-	})
-}
-
 // TestDeadlineBeforeTheLease: the caller's deadline ends the operation, not the
 // lock, and what was begun is undone.
 func TestDeadlineBeforeTheLease(t *testing.T) {
@@ -404,40 +354,6 @@ func TestDeadlineAtARowLock(t *testing.T) {
 		wantNil(e.t, other.Rollback().Error)
 		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
 		e.wantNoEvent()
-	})
-}
-
-// inspectPanics is an engine that panics when it is asked who holds a key.
-type inspectPanics struct{ lock.Engine }
-
-func (inspectPanics) Inspect(context.Context, string) (lock.Holder, error) { panic("boom") }
-
-// TestPanicAfterTheOperation: somebody's code may panic there, too.
-func TestPanicAfterTheOperation(t *testing.T) {
-	each(t, func(e *env) {
-		e.create(&Order{No: "a"})
-		locker, err := lock.New(inspectPanics{e.Engine()}, lock.Config{})
-		wantNil(e.t, err)
-		defer locker.Close(bg)
-		g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
-		wantNil(e.t, err)
-		func() {
-			defer func() {
-				if r := recover(); r != "boom" {
-					e.t.Errorf("recovered %v, want the engine's panic", r)
-				}
-			}()
-			_ = g.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
-				_ = tx.Create(&Order{No: "a"}).Error
-				return nil
-			}, guard.Protects(&Order{No: "a"}))
-		}()
-		pool, err := e.db.DB()
-		wantNil(e.t, err)
-		if n := pool.Stats().InUse; n != 0 {
-			e.t.Errorf("%d connections are in use", n)
-		}
-		e.wantFree("k")
 	})
 }
 

@@ -99,3 +99,151 @@ func TestOwnLimitIsNotTheCallers(t *testing.T) {
 		wantNil(e.t, locker.Close(bg))
 	})
 }
+
+// TestDBOnlyCountsWhoRunsOn: who ends after the outage was in it, too, and the
+// report waits for him, but not for ever.
+func TestDBOnlyCountsWhoRunsOn(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		wantNil(e.t, g.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			engine.down[0].Store(false)
+			e.awaitEnd(g)
+			return guard.Insert(&Order{No: "a"})(ctx, tx)
+		}))
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		e.wantDegraded(1, notify.Committed, 1)
+	})
+	for failed, o := range []notify.Outcome{notify.Committed, notify.RolledBack} {
+		each(t, func(e *env) {
+			g, engine := e.dbOnly(guard.Config{EndTimeout: 50 * time.Millisecond})
+			for range failed {
+				wantIs(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error { return errSoldOut }), errSoldOut)
+			}
+			wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
+				engine.down[0].Store(false)
+				testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+				return nil
+			}))
+			e.wantDegraded(1, o, failed)
+		})
+	}
+}
+
+// TestDBOnlyEndIsTimely: the end of an outage is reported as of then, though the
+// report has waited, and another outage has begun.
+func TestDBOnlyEndIsTimely(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		next := make(chan error, 1)
+		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
+			engine.down[0].Store(false)
+			e.awaitEnd(g)
+			engine.down[0].Store(true)
+			go func() { next <- g.Do(bg, "k2", guard.Insert(&Order{No: "a"})) }()
+			testwait.Until(e.t, "the second outage is reported", func() bool { return len(e.Events.All()) == 2 })
+			return nil
+		}))
+		wantNil(e.t, <-next)
+		testwait.Until(e.t, "the end of the first is reported", func() bool { return len(e.Events.All()) == 3 })
+		e.wantDegraded(2, notify.Committed, 1)
+		begin, end := e.Events.All()[1], e.Events.All()[2]
+		if begin.Outcome != notify.Unknown || end.CaughtAt.After(begin.CaughtAt) || end.ID > begin.ID {
+			e.t.Errorf("an outage ends by %+v, after another begins by %+v", end, begin)
+		}
+	})
+}
+
+// TestDBOnlyQueueOutlivesTheOutage: who has waited in the local queue until the
+// lock is back takes the lock.
+func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		next := make(chan error, 1)
+		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
+			before := engine.found.Load()
+			go func() { next <- g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+			engine.down[0].Store(false)
+			e.awaitEnd(g)
+			return nil
+		}))
+		wantNil(e.t, <-next)
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		if n := engine.asked.Load(); n != 2 {
+			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
+		}
+		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		if events := e.Events.All(); len(events) != 2 {
+			e.t.Errorf("%d events, want 2: %+v", len(events), events)
+		}
+	})
+}
+
+// TestDBOnlyFailedBeforeTheEnd: who could not ask for the lock, and has seen an
+// outage end since, asks again.
+func TestDBOnlyFailedBeforeTheEnd(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		slow := make(chan error, 1)
+		go func() { slow <- g.Do(bg, "slow", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+		testwait.Until(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
+		wantNil(e.t, g.Do(bg, "k", guard.Insert(&Order{No: "b"})))
+		engine.down[0].Store(false)
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		close(engine.slow)
+		wantNil(e.t, <-slow)
+		if n := engine.asked.Load(); n != 3 {
+			e.t.Errorf("the lock was asked for %d times, want once more after the outage", n)
+		}
+		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		e.wantDegraded(1, notify.Committed, 1)
+	})
+}
+
+// TestDBOnlyLimitOutlivesTheOutage: who has waited for others who run without the
+// lock until it is back takes the lock, though his time is up.
+func TestDBOnlyLimitOutlivesTheOutage(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{DBOnlyLimit: 1})
+		next := make(chan error, 1)
+		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
+			before := engine.found.Load()
+			go func() {
+				next <- g.Do(bg, "k2", guard.Insert(&Order{No: "a"}), guard.Wait(10*time.Millisecond))
+			}()
+			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+			engine.down[0].Store(false)
+			e.awaitEnd(g)
+			return nil
+		}))
+		wantNil(e.t, <-next)
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		if n := engine.asked.Load(); n != 2 {
+			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
+		}
+		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		e.wantDegraded(1, notify.Committed, 1)
+		engine.down[0].Store(true)
+		wantNil(e.t, g.Do(bg, "k3", guard.Insert(&Order{No: "b"}))) // there is a place
+	})
+}
+
+// TestDegradedWithoutAnswer: a lock that does not answer does not hold up a
+// caller who may go on without.
+func TestDegradedWithoutAnswer(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		engine.mute.Store(true)
+		wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		wait := guard.Wait(50 * time.Millisecond)
+		wantNil(e.t, g.Do(bg, "b", func(ctx context.Context, tx *gorm.DB) error { // on the other node: it waits in vain, and still gets a place
+			wantIs(e.t, g.Do(bg, "b", guard.Insert(&Order{No: "b"}), wait), guard.ErrBusy)
+			return guard.Insert(&Order{No: "b"})(ctx, tx)
+		}, wait))
+		engine.mute.Store(false)
+		if n := e.count(&Order{}); n != 2 {
+			e.t.Errorf("%d rows, want 2", n)
+		}
+	})
+}
