@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/belaygo/belay/internal/monitor/deadletter"
@@ -89,6 +90,21 @@ func (t *tab) until(js string) {
 		case <-ctx.Done():
 			t.tb.Fatalf("not true: %s: %v\n%.2000s", js, err, eval[string](t, "document.body.innerText"))
 		}
+	}
+}
+
+// hurry has the script of the pages do at once what it does every so often. It
+// counts that in ticks.
+func (t *tab) hurry() {
+	t.tb.Helper()
+	if _, err := chromedp.Call(t.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+		Source: `{
+			const every = setInterval;
+			window.ticks = 0;
+			window.setInterval = (f) => every(() => { window.ticks++; f(); }, 50);
+		}`,
+	}); err != nil {
+		t.tb.Fatal(err)
 	}
 }
 

@@ -20,7 +20,13 @@ import (
 // server serves s with its live connections until the test ends.
 func (s *site) server(tb testing.TB) *httptest.Server {
 	tb.Helper()
-	srv := httptest.NewServer(s)
+	return s.behind(tb, s)
+}
+
+// behind is server with front before s.
+func (s *site) behind(tb testing.TB, front http.Handler) *httptest.Server {
+	tb.Helper()
+	srv := httptest.NewServer(front)
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = s.Run(ctx) }) // returns the error of ctx

@@ -48,7 +48,7 @@ func (h *Handler) form(do action) http.HandlerFunc {
 // refuse tells on a page what is wrong.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	v := h.view(r, "problem")
-	v.Status = h.statusOf(r.Context(), err)
+	v.Status, v.Answer = h.statusOf(r.Context(), err), true
 	if v.Status == http.StatusBadRequest {
 		v.Problem = err.Error()
 	}

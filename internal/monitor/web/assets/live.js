@@ -28,6 +28,9 @@
   const here = document.querySelector("nav [aria-current]");
   if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
 
+  // Not every page may be fetched again, such as the answer to a form.
+  if ("still" in root.dataset) return;
+
   // The badge.
   let since = null;
   const on = () => {
