@@ -242,6 +242,9 @@ func TestBrowserShowsWhatIsPublished(t *testing.T) {
 	b.until(`window.scrollY > 300 && !document.body.innerText.includes("order:later")`)
 	b.run(chromedp.Click("#more"))
 	b.shows("order:later")
+	if eval[string](b, `document.getElementById("asof").textContent`) == "" {
+		t.Error("what was up to date already is empty now")
+	}
 	b.until(`window.marked === 42`)
 }
 

@@ -71,7 +71,7 @@
       }
       const places = [...part.querySelectorAll(".scroll")].map((el) => el.scrollLeft);
       part.className = next.className;
-      part.replaceChildren(...next.childNodes);
+      part.replaceChildren(...next.cloneNode(true).childNodes); // next may be asked for again
       part.querySelectorAll(".scroll").forEach((el, i) => { el.scrollLeft = places[i] || 0; });
     }
     more.hidden = left === 0;
