@@ -3,9 +3,11 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -507,4 +509,32 @@ func TestBrowserSaysWhenItIsNotLive(t *testing.T) {
 	srv.Listener.Close()
 	srv.CloseClientConnections()
 	b.shows("Not live since")
+}
+
+// A browser gives a live connection up that was answered with an error, as by a
+// proxy whose server starts again, or when there are too many.
+func TestBrowserIsLiveAgain(t *testing.T) {
+	s := newSite(t, func(c *web.Config) { c.Every = 50 * time.Millisecond })
+	var full, failing atomic.Bool
+	full.Store(true)
+	srv := s.behind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/live" && full.Load() || r.URL.Path == "/events" && failing.Load() {
+			http.Error(w, "not now", http.StatusBadGateway)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	const live = `document.getElementById("live").textContent === "live"`
+	b := browse(t)
+	b.hurry()
+	b.run(chromedp.Navigate(srv.URL + "/events"))
+	b.shows("Not live since")
+	full.Store(false)
+	b.until(live)
+
+	// The page is not fetched once, though the connection is well.
+	failing.Store(true)
+	b.shows("Not live since")
+	failing.Store(false)
+	b.until(live)
 }

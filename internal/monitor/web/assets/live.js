@@ -105,6 +105,7 @@
         }
       }
       put(fresh, false);
+      if (answer.ok && source && source.readyState === EventSource.OPEN) on();
     } catch {
       off();
     }
@@ -116,7 +117,6 @@
     again = false;
     timer = setTimeout(fetchNow, Math.max(0, last + least - Date.now()));
   };
-  setInterval(soon, calm);
 
   // A page that nobody sees has no connection: browsers have few for each site.
   let source = null;
@@ -126,6 +126,11 @@
     source.addEventListener("news", () => { on(); soon(); });
     source.addEventListener("error", off);
   };
+  // After an answer that is an error the browser does not come back by itself.
+  setInterval(() => {
+    if (source && source.readyState === EventSource.CLOSED) open();
+    soon();
+  }, calm);
   document.addEventListener("visibilitychange", () => {
     if (source) source.close();
     source = null;
