@@ -309,7 +309,7 @@ var messages = map[string]message{
 
 	"letters.unknown": {"not known", "不清楚"},
 	"letters.none":    {"No dead letter: every message could be taken.", "没有死信：所有消息均已处理。"},
-	"letters.text":    {"Messages that the monitor could not take. Those that are events can be replayed.", "监视器无法处理的消息。属于事件的可以重放。"},
+	"letters.text":    {"Messages that the monitor could not take. Those that are events can be replayed. Reload the page to look again.", "监视器无法处理的消息。属于事件的可以重放。重新加载本页可再次查看。"},
 	"letters.off":     {"Dead letters cannot be read here.", "此处无法读取死信。"},
 	"letters.down":    {"The broker does not show its dead letters now; the log says why.", "消息代理目前无法显示死信；原因见日志。"},
 	"letters.count":   {"%d of %d dead letters", "%d/%d 封死信"},
