@@ -168,6 +168,17 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// A form that is refused has no address to be wrong.
+func TestRefusedForm(t *testing.T) {
+	s := newSite(t, withWrites)
+	s.explain(t)
+	for lang, want := range map[string]string{"en": "<h1>This was not done</h1>", "zh": "<h1>操作未执行</h1>"} {
+		w := s.do(t, http.MethodPost, "/incidents/"+incidentID+"/ack", "by=+", "Accept-Language", lang)
+		mustContain(t, w.Body.String(), want, "the name is empty")
+	}
+	mustContain(t, s.get(t, "/events?from=x").Body.String(), "This address has a wrong filter")
+}
+
 func TestWritesCarryTheAuthenticatedName(t *testing.T) {
 	s := newSite(t, withWrites, func(c *web.Config) { c.Auth = newAuth(t) })
 	s.explain(t)

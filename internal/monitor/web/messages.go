@@ -26,6 +26,7 @@ var messages = map[string]message{
 	"store.full":     {"The store takes no events. They wait at the broker and are not shown here yet; the log says why.", "存储不接受事件。事件在消息代理中等待，此处尚未显示；原因见日志。"},
 	"store.down":     {"The store does not answer. What it holds cannot be shown; the log says why.", "存储没有应答。其中的内容无法显示；原因见日志。"},
 	"bad.request":    {"This address has a wrong filter", "此地址含有错误的筛选条件"},
+	"form.refused":   {"This was not done", "操作未执行"},
 	"not.found":      {"Not found", "未找到"},
 	"not.found.text": {"There is no such page, or what it showed was deleted after its time of keeping.", "没有此页面，或其内容已过保留期而被删除。"},
 	"back":           {"Back to the overview", "返回概览"},
