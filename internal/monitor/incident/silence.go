@@ -26,7 +26,8 @@ type Silence struct {
 // Matcher compares one field of an incident.
 type Matcher struct {
 	Field  Field  `json:"field"`
-	Value  string `json:"value"` // may hold * for any text
+	Value  string `json:"value"` // may hold * for any text, unless Exact
+	Exact  bool   `json:"exact,omitempty"`
 	Negate bool   `json:"negate,omitempty"`
 }
 
@@ -93,11 +94,18 @@ func (s Silence) Active(at time.Time) bool { return !at.Before(s.Start) && at.Be
 func (s Silence) Matches(i Incident) bool {
 	for _, m := range s.Matchers {
 		value, ok := i.field(m.Field)
-		if !ok || glob(m.Value, value) == m.Negate {
+		if !ok || m.fits(value) == m.Negate {
 			return false
 		}
 	}
 	return len(s.Matchers) > 0
+}
+
+func (m Matcher) fits(value string) bool {
+	if m.Exact {
+		return m.Value == value
+	}
+	return glob(m.Value, value)
 }
 
 func (i Incident) field(f Field) (string, bool) {

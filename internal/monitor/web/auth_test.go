@@ -179,6 +179,23 @@ func TestRefusedForm(t *testing.T) {
 	mustContain(t, s.get(t, "/events?from=x").Body.String(), "This address has a wrong filter")
 }
 
+// A service chooses its name.
+func TestSilenceOfAServiceThatIsCalledAsAPattern(t *testing.T) {
+	s := newSite(t, withWrites)
+	s.explain(t)
+	const id = incidentID + "b"
+	s.explain(t, func(i *incident.Incident) { i.ID, i.Key, i.Service = id, "other", "*" })
+	w := s.do(t, http.MethodPost, "/silences", "incident="+id+"&scope=service&by=bob&comment=noise")
+	if w.Code != http.StatusSeeOther {
+		t.Fatal(w.Code, w.Body)
+	}
+	for id, want := range map[string]bool{id: true, incidentID: false} {
+		if i, err := s.store.Incident(t.Context(), id); err != nil || i.Silenced != want {
+			t.Errorf("%q is silenced: %t, %v", i.Service, i.Silenced, err)
+		}
+	}
+}
+
 func TestWritesCarryTheAuthenticatedName(t *testing.T) {
 	s := newSite(t, withWrites, func(c *web.Config) { c.Auth = newAuth(t) })
 	s.explain(t)

@@ -141,13 +141,12 @@ func (h *Handler) silence(ctx context.Context, r *http.Request) (string, error) 
 		return "", q.err
 	}
 	s := incident.Silence{Comment: q.text("comment")}
+	service := incident.Matcher{Field: incident.ByService, Value: i.Service, Exact: true} // it may be called *
 	switch scope {
 	case "alike":
-		s.Matchers = []incident.Matcher{
-			{Field: incident.ByService, Value: i.Service}, {Field: incident.ByCause, Value: string(i.Cause)},
-		}
+		s.Matchers = []incident.Matcher{service, {Field: incident.ByCause, Value: string(i.Cause)}}
 	case "service":
-		s.Matchers = []incident.Matcher{{Field: incident.ByService, Value: i.Service}}
+		s.Matchers = []incident.Matcher{service}
 	default:
 		s.Matchers = []incident.Matcher{{Field: incident.ByIncident, Value: i.ID}}
 	}
