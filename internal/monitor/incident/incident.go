@@ -139,6 +139,9 @@ func GroupKey(service string, cause Cause, cluster, shard string) string {
 // DocLink returns where a cause is described.
 func DocLink(c Cause) string { return "docs/alerts/" + string(c) + ".md" }
 
+// MaxHeartbeats bounds the heartbeats that are kept and read at once.
+const MaxHeartbeats = 10_000
+
 // Heartbeat is a service's word that it lives and could report.
 type Heartbeat struct {
 	Service    string

@@ -32,6 +32,9 @@ func (t *Tracker) listen(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
+	if len(beats) >= MaxHeartbeats { // who is missing may only not have been read
+		return d.save(ctx)
+	}
 	open, err := t.cfg.Store.OpenIncidents(ctx)
 	if err != nil {
 		return err

@@ -1,10 +1,13 @@
 package incident_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/store"
 )
 
 func TestSilentService(t *testing.T) {
@@ -34,6 +37,37 @@ func TestSilentService(t *testing.T) {
 	}
 	b.round(time.Second)
 	wantState(t, b.incidents(1)[0], incident.Resolved)
+}
+
+// Names come from whoever may publish. Many of them take no service out of
+// service.
+func TestSilenceAmongManyNames(t *testing.T) {
+	b := newBench(t)
+	b.beat("orders")
+	b.round(0)
+	b.round(20 * time.Second)
+	b.round(20 * time.Second)
+	b.incidents(1)
+	for i := range store.MaxRows {
+		b.beat(fmt.Sprintf("junk-%d", i))
+	}
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.New)
+
+	b.tracker = b.track(cutStore{b.store})
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.New)
+}
+
+// cutStore has so many heartbeats that those of orders are not read.
+type cutStore struct{ *store.Store }
+
+func (cutStore) Heartbeats(context.Context) ([]incident.Heartbeat, error) {
+	list := make([]incident.Heartbeat, incident.MaxHeartbeats)
+	for i := range list {
+		list[i] = incident.Heartbeat{Service: "junk", ReceivedAt: time.Now(), Every: time.Hour}
+	}
+	return list, nil
 }
 
 // TestSilenceOfTheBroker: when nobody can be heard, nobody is silent.

@@ -26,14 +26,19 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, store: newStore(t), now: time.Now(), watching: true, listening: true}
-	var err error
-	b.tracker, err = incident.NewTracker(incident.Config{
-		Store: b.store, Locator: b, Settle: -1, Listening: func() bool { return b.listening },
+	b.tracker = b.track(b.store)
+	return b
+}
+
+func (b *bench) track(s incident.Store) *incident.Tracker {
+	b.t.Helper()
+	tracker, err := incident.NewTracker(incident.Config{
+		Store: s, Locator: b, Settle: -1, Listening: func() bool { return b.listening },
 	})
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	return b
+	return tracker
 }
 
 func (b *bench) Locate(p notify.Place) (watch.Location, bool) {

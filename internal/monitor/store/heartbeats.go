@@ -9,9 +9,6 @@ import (
 	"github.com/belaygo/belay/internal/monitor/text"
 )
 
-// maxHeartbeats bounds the instances that are kept.
-const maxHeartbeats = 10_000
-
 // AddHeartbeat stores the last heartbeat of an instance. A late one does not
 // overwrite a newer one.
 func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
@@ -28,12 +25,13 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 }
 
 // Heartbeats returns the last heartbeat of each service, of whichever instance
-// it came, in order of service.
+// it came, in order of service, at most incident.MaxHeartbeats. The names come
+// from whoever may publish: those of some must not hide others.
 func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
 	// With a lone max(), SQLite takes the other columns from the row that has it.
 	list, err := collect(ctx, s.read, scanHeartbeat, `
 		SELECT service, instance, at, every, max(received_at) FROM heartbeats
-		GROUP BY service ORDER BY service LIMIT ?`, MaxRows)
+		GROUP BY service ORDER BY service LIMIT ?`, incident.MaxHeartbeats)
 	if err != nil {
 		return nil, fmt.Errorf("read heartbeats: %w", err)
 	}

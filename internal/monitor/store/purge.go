@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/belaygo/belay/internal/monitor/incident"
 )
 
 // Retention bounds what is kept. Zero fields take their default.
@@ -78,7 +80,7 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 			SELECT h.service, h.instance FROM heartbeats h WHERE h.received_at < ? AND EXISTS (
 				SELECT 1 FROM heartbeats n WHERE n.service = h.service AND n.received_at > h.received_at) LIMIT ?)`, []any{old}},
 		{`DELETE FROM heartbeats WHERE (service, instance) IN (SELECT service, instance FROM heartbeats WHERE received_at <=
-			(SELECT received_at FROM heartbeats ORDER BY received_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{maxHeartbeats}},
+			(SELECT received_at FROM heartbeats ORDER BY received_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{incident.MaxHeartbeats}},
 	} {
 		n, err := s.drain(ctx, p.query, p.args...)
 		deleted += n

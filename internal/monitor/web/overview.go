@@ -193,7 +193,9 @@ func (h *Handler) findServices(ctx context.Context, d *overviewData, now time.Ti
 		if s.Silent {
 			d.Silent++
 		}
-		d.Services = append(d.Services, s)
+		if len(d.Services) < store.MaxRows {
+			d.Services = append(d.Services, s)
+		}
 		if d.Beat == nil || b.ReceivedAt.After(d.Beat.ReceivedAt) {
 			d.Beat = &beats[i]
 		}
