@@ -254,7 +254,7 @@ var messages = map[string]message{
 	"time.zone":              {"Times are %s. Events carry the clock of the service that reports.", "时间为 %s。事件时间取自上报服务的时钟。"},
 
 	"timeline.none":   {"Nothing happened in this time, as far as was seen.", "就所见，这段时间内没有发生任何事。"},
-	"timeline.label":  {"Events over time, with what happened to Redis as marks: %s events, %d failovers and restarts", "事件随时间分布，以 Redis 变化为标记：%s 个事件，%d 次故障转移与重启"},
+	"timeline.label":  {"Events of all services over time, with what happened to Redis as marks: %s events, %d failovers and restarts", "所有服务的事件随时间分布，以 Redis 变化为标记：%s 个事件，%d 次故障转移与重启"},
 	"timeline.cut":    {"Only the newest %d rows of each kind are listed.", "每类仅列出最新的 %d 行。"},
 	"window":          {"Time", "时间范围"},
 	"window.1":        {"1 hour", "1 小时"},
@@ -266,7 +266,7 @@ var messages = map[string]message{
 	"row.resolved":    {"Incident over: %s", "事故结束：%s"},
 	"legend.failover": {"failover or restart", "故障转移或重启"},
 	"legend.fault":    {"other fault", "其他故障"},
-	"legend.events":   {"events; a bar is %s, the highest %s", "事件；每柱 %s，最高 %s 个"},
+	"legend.events":   {"events of all services; a bar is %s, the highest %s", "所有服务的事件；每柱 %s，最高 %s 个"},
 
 	"kind.watching":     {"watching", "开始监视"},
 	"kind.failover":     {"failover", "故障转移"},

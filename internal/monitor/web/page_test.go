@@ -137,6 +137,16 @@ func TestTextsInChinese(t *testing.T) {
 	mustContain(t, s.page(t, "/incidents/"+incidentID, "Cookie", "guard_monitor_language=zh"), `<span lang="en">words of another version</span>`)
 }
 
+// The rows are those of the filter, the bars are not, and say so.
+func TestTimelineOfAService(t *testing.T) {
+	s := newSite(t)
+	s.add(t, event("event-1"))
+	body := s.page(t, "/timeline?service=payments")
+	mustContain(t, body, "Events of all services over time", "1 events, 0 failovers", "events of all services; a bar is")
+	mustNotContain(t, body, "order:1")
+	mustContain(t, s.page(t, "/timeline?service=payments", "Accept-Language", "zh"), "所有服务的事件随时间分布", "所有服务的事件；每柱")
+}
+
 func TestTimelinePage(t *testing.T) {
 	s := newSite(t)
 	s.add(t, event("event-1"))
