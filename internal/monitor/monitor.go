@@ -123,7 +123,6 @@ func (m *Monitor) Heard(ctx context.Context, h notify.Heartbeat) {
 		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),
 	})
 	if err != nil {
-		m.metrics.storeErrors.Inc()
 		m.log.LogAttrs(ctx, slog.LevelError, "heartbeat not stored", slog.String("service", h.Service), slog.Any("error", err))
 	}
 }

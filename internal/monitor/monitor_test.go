@@ -94,9 +94,10 @@ func TestStoreFailure(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("wrote %q for an event that is not stored", out.String())
 	}
+	m.Heard(t.Context(), notify.Heartbeat{Service: "orders"})
 	metrics := gather(t, m)
 	if got := metrics["belay_monitor_store_errors_total"]; got != 1 {
-		t.Errorf("store errors = %v, want 1", got)
+		t.Errorf("store errors = %v, want that of the event: no heartbeat is left to the queue", got)
 	}
 	if got := metrics["belay_monitor_events_total{overlap}"]; got != 0 {
 		t.Errorf("events = %v, want 0", got)
