@@ -12,7 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // hook is a webhook that may be out of order.
@@ -136,6 +139,31 @@ func TestTail(t *testing.T) {
 		t.Errorf("tail -n 1: code %d, %q", code, last.stdout)
 	}
 	p.stop(syscall.SIGTERM)
+}
+
+func TestReplayOfALetterThatIsNamedTwice(t *testing.T) {
+	broker := teststack.AMQP(t)
+	env := []string{"BELAY_AMQP_URL=" + broker}
+	if code := start(t, env, "topology").wait(); code != 0 {
+		t.Fatalf("topology: code %d", code)
+	}
+	ev := event("1")
+	body, err := ev.MarshalJSON()
+	check(t, err)
+	ch := channel(t, broker)
+	check(t, ch.Confirm(false))
+	dead, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), rabbitmq.DeadExchange, rabbitmq.RoutingKey(ev.Verdict), true, false,
+		amqp.Publishing{Body: body})
+	check(t, err)
+	dead.Wait()
+
+	list := start(t, env, "dlq", "list")
+	list.wait()
+	id, _, _ := strings.Cut(list.stdout.String(), " ")
+	replay := start(t, env, "dlq", "replay", id, id)
+	if code := replay.wait(); code != 0 || replay.stdout.String() != "1 dead letters replayed\n" {
+		t.Errorf("replay %s twice: code %d, %q, %q", id, code, replay.stdout, replay.stderr)
+	}
 }
 
 // A dead letter shows as text, and an event among them can be taken back.

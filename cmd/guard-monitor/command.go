@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/internal/monitor/config"
@@ -29,6 +30,9 @@ type call struct {
 	limit  int  // -n
 	follow bool // -follow
 }
+
+// names are the arguments, each once.
+func (c *call) names() []string { return slices.Compact(slices.Sorted(slices.Values(c.args))) }
 
 // logger writes to standard error as the settings say.
 func (c *call) logger() *slog.Logger {

@@ -44,10 +44,11 @@ func showDead(ctx context.Context, c *call) error {
 
 // replayDead refuses what is no event, even if it is named: it would come back.
 func replayDead(ctx context.Context, c *call) error {
-	all := slices.Equal(c.args, []string{"all"})
+	ids := c.names()
+	all := slices.Equal(ids, []string{"all"})
 	found, wrong := make(map[string]bool), 0
 	replayed, err := deadletter.Replay(ctx, c.cfg.AMQPURL, func(l *deadletter.Letter) bool {
-		if !all && !slices.Contains(c.args, l.ID) {
+		if !all && !slices.Contains(ids, l.ID) {
 			return false
 		}
 		found[l.ID] = true
@@ -60,8 +61,8 @@ func replayDead(ctx context.Context, c *call) error {
 	switch {
 	case err != nil:
 		return err
-	case !all && len(found) < len(c.args):
-		return fmt.Errorf("%d of the ids have no dead letter", len(c.args)-len(found))
+	case !all && len(found) < len(ids):
+		return fmt.Errorf("%d of the ids have no dead letter", len(ids)-len(found))
 	case wrong > 0:
 		return fmt.Errorf("%d are no events and stay: see dlq show", wrong)
 	}

@@ -12,13 +12,14 @@ import (
 )
 
 func testNotify(ctx context.Context, c *call) error {
+	names := c.names()
 	chosen := slices.DeleteFunc(slices.Clone(c.cfg.Receivers), func(r config.Receiver) bool {
-		return len(c.args) > 0 && !slices.Contains(c.args, r.Name)
+		return len(names) > 0 && !slices.Contains(names, r.Name)
 	})
 	switch {
 	case len(c.cfg.Receivers) == 0:
 		return usagef("the file names no receivers")
-	case len(c.args) > 0 && len(chosen) < len(c.args):
+	case len(chosen) < len(names):
 		return usagef("the file does not name all of these receivers")
 	}
 	failed := 0
