@@ -54,7 +54,7 @@ var options = []option[Config]{
 	},
 	{
 		name: "docs_url", value: "URL", def: "https://github.com/belaygo/belay/blob/main",
-		usage: []string{"Where docs/alerts is read, for links in notices."},
+		usage: []string{"Where docs/alerts is read, for links in notices and on the pages."},
 		set:   webAddress(func(c *Config) *string { return &c.DocsURL }, "/"),
 	},
 	{
@@ -92,7 +92,7 @@ var options = []option[Config]{
 	},
 	{
 		name: "web.max_live", value: "NUMBER", def: "100",
-		usage: []string{"How many open pages are told at once of what is new; others show what was."},
+		usage: []string{"How many open pages are told at once of what is new; others look every 30 s."},
 		set:   number(func(c *Config) *int { return &c.Web.MaxLive }, 1, 10_000),
 	},
 	{
@@ -106,7 +106,7 @@ var options = []option[Config]{
 	},
 	{
 		name: "time_zone", value: "ZONE", def: "UTC",
-		usage: []string{"Of times in chat messages: UTC, Local, or a name such as Asia/Shanghai."},
+		usage: []string{"Of times on the pages, in their filters and in chat messages: UTC, Local, or a name such as Asia/Shanghai."},
 		set:   setLocation,
 	},
 	{

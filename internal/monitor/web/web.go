@@ -22,7 +22,8 @@
 // A page is whole without JavaScript. With it, the page keeps one connection
 // (server-sent events) that says only that something is new; the script then
 // fetches the same page again and replaces the parts that differ. One loop
-// (Handler.Run) asks the store for all connections, once a second.
+// (Handler.Run) asks the store for all connections, once a second. Some pages stay
+// as they are: see view.Still.
 package web
 
 import (
@@ -99,7 +100,7 @@ type Config struct {
 	Letters  Letters  // default: dead letters are not shown
 
 	Auth   *Auth // default: none is asked for
-	Writes bool  // whether people may acknowledge, silence and replay; default false
+	Writes bool  // whether people may acknowledge, silence, replay and have services forgotten; default false
 
 	// ExternalURL is where people reach the pages, without a slash at the end. Its
 	// host is answered, and all links begin with its path. Default: none.
