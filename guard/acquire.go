@@ -59,7 +59,7 @@ func (c *call) get(ctx, waited context.Context) error {
 	switch {
 	case g.cfg.OnUnavailable != DBOnly:
 	case errors.Is(refusal, ErrUnavailable):
-		return c.goWithout(ctx, waited, past, cutShort{err})
+		return c.goWithout(ctx, waited, past, ownLimitError{err})
 	case errors.Is(refusal, ErrBusy) && errors.Is(context.Cause(asked), errBegun): // who has the key is not known any more
 		return c.get(ctx, waited)
 	}
@@ -97,20 +97,20 @@ func (c *call) refusal(ctx context.Context, err error) error {
 	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lock.ErrUnusable), errors.Is(err, lock.ErrNoMarker), ended(ctx):
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, cutShort{err})
+	return fmt.Errorf("%w: %w", ErrUnavailable, ownLimitError{err})
 }
 
-// cutShort is an error behind which there may be the end of a context of ours. It
-// must not be taken for the caller's, which lives.
-type cutShort struct{ err error }
+// ownLimitError is an error behind which there may be the end of a context of ours.
+// That must not be taken for the end of the caller's, which lives.
+type ownLimitError struct{ err error }
 
-func (e cutShort) Error() string { return e.err.Error() }
+func (e ownLimitError) Error() string { return e.err.Error() }
 
-func (e cutShort) Is(target error) bool {
-	return target != context.DeadlineExceeded && target != context.Canceled && errors.Is(e.err, target) //nolint:errorlint // it is asked for itself
+func (e ownLimitError) Is(target error) bool {
+	return target != context.DeadlineExceeded && target != context.Canceled && errors.Is(e.err, target)
 }
 
-func (e cutShort) As(target any) bool { return errors.As(e.err, target) }
+func (e ownLimitError) As(target any) bool { return errors.As(e.err, target) }
 
 // ended reports whether ctx has ended, or its deadline has passed and it does not
 // know yet: the lock, which looks at the clock, may be the first to notice.
