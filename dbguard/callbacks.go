@@ -29,16 +29,16 @@ func beforeWrite(db *gorm.DB) {
 
 func before(db *gorm.DB, look func(*Tx) error) {
 	t := txOf(db.Statement)
-	if t == nil || db.Error != nil {
+	if t == nil {
 		return
 	}
-	if !db.DryRun {
-		if err := look(t); err != nil {
-			_ = db.AddError(err)
-			return
-		}
+	t.mark() // also for a statement that will not be sent: what comes after it asks
+	if db.Error != nil || db.DryRun {
+		return
 	}
-	t.mark()
+	if err := look(t); err != nil {
+		_ = db.AddError(err)
+	}
 }
 
 // inserted turns a refused INSERT inside a guarded transaction into a
@@ -58,7 +58,7 @@ func inserted(db *gorm.DB) {
 		t.classify(w)
 		return
 	}
-	t.forget()
+	t.refused(db.Error)
 	duplicate, changed := isDuplicate(db.Error), isChanged(db.Error)
 	switch {
 	case how != plain:
@@ -130,7 +130,11 @@ func written(db *gorm.DB) {
 
 // noteWritten notes how an UPDATE or DELETE wrote.
 func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protectedRow, matched bool) {
-	if db.Error != nil || db.RowsAffected == 0 || !matched { // if some matched, the transaction will not be committed
+	switch {
+	case db.Error != nil:
+		t.refused(db.Error)
+		return
+	case db.RowsAffected == 0 || !matched: // if some matched, the transaction will not be committed
 		t.forget()
 		return
 	}

@@ -14,6 +14,16 @@ import (
 
 var errUndo = errors.New("undo")
 
+// Hooked has hooks that refuse everything.
+type Hooked struct {
+	ID   uint
+	Text string `gorm:"size:64"`
+}
+
+func (*Hooked) BeforeCreate(*gorm.DB) error { return errUndo }
+func (*Hooked) BeforeUpdate(*gorm.DB) error { return errUndo }
+func (*Hooked) BeforeDelete(*gorm.DB) error { return errUndo }
+
 func TestCoverage(t *testing.T) {
 	create := func(tx *gorm.DB) error { return tx.Create(&Order{No: "a"}).Error }
 	update := func(tx *gorm.DB) error {
@@ -48,14 +58,23 @@ func TestCoverage(t *testing.T) {
 	raw := func(sql string) func(*gorm.DB) error {
 		return func(tx *gorm.DB) error { return tx.Exec(strings.ReplaceAll(sql, "`left`", left(tx))).Error }
 	}
+	refused := func(f func(*gorm.DB) error) func(*gorm.DB) error {
+		return func(tx *gorm.DB) error {
+			if f(tx) == nil {
+				return errors.New("it was not refused")
+			}
+			return nil
+		}
+	}
 	blind := func(tx *gorm.DB) error {
 		return tx.Model(&Stock{}).Where("id = ? AND "+left(tx)+" > 0", 1).Update("left", gorm.Expr(left(tx)+" - 1")).Error
 	}
 	spelling := map[string][]string{ // what not every database can read
-		"raw with a schema":      {"sqlite"},
-		"raw, who knows where":   {"sqlite", "postgres"},
-		"raw, behind many words": {"sqlite"},
-		"insert ignore":          {"sqlite", "mysql"},
+		"raw with a schema":                    {"sqlite"},
+		"raw, who knows where":                 {"sqlite", "postgres"},
+		"raw, behind many words":               {"sqlite"},
+		"insert ignore":                        {"sqlite", "mysql"},
+		"an insert whose answer can't be read": {"sqlite"},
 	}
 	cases := []struct {
 		name      string
@@ -73,6 +92,12 @@ func TestCoverage(t *testing.T) {
 		{"a versioned delete", func(tx *gorm.DB) error { return tx.Delete(&Stock{ID: 1, Version: 1}).Error }, true, true, nil},
 		{"generics", func(tx *gorm.DB) error { return gorm.G[Order](tx).Create(bg, &Order{No: "a"}) }, true, true, nil},
 		{"a refused insert", func(tx *gorm.DB) error { _ = tx.Create(&Order{No: "there"}).Error; return nil }, false, false, nil},
+		{"an insert, and one that its hook refuses", both(create, refused(func(tx *gorm.DB) error { return tx.Create(&Hooked{}).Error })), true, true, nil},
+		{"an insert, and an update that its hook refuses", both(create, refused(func(tx *gorm.DB) error { return tx.Model(&Hooked{ID: 1}).Update("text", "a").Error })), true, true, nil},
+		{"a condition, and a delete that its hook refuses", both(blind, refused(func(tx *gorm.DB) error { return tx.Delete(&Hooked{ID: 1}).Error })), true, false, []string{"stocks"}},
+		{"an insert whose answer can't be read", refused(func(tx *gorm.DB) error {
+			return tx.Model(&Order{}).Create([]map[string]any{{"no": "a"}}).Error
+		}), true, false, []string{"orders"}},
 		{"a generic update", func(tx *gorm.DB) error {
 			_, err := gorm.G[Stock](tx).Where("id = 1").Updates(bg, Stock{ID: 1, Left: 3, Version: 1})
 			return err
@@ -115,6 +140,7 @@ func TestCoverage(t *testing.T) {
 		{"an unheard-of savepoint", both(create, raw("SAVEPOINT a"), raw("ROLLBACK TO a")), true, true, nil},
 	}
 	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&Hooked{}))
 		wantNil(t, db.Exec("CREATE TABLE logs (text varchar(100))").Error)
 		wantNil(t, db.Create(&[]Stock{{ID: 1, Left: 5}, {ID: 2}}).Error)
 		wantNil(t, db.Create(&Order{No: "there"}).Error)

@@ -151,7 +151,15 @@ func (t *Tx) classify(w write) {
 	t.writes = append(t.writes[:t.marked], w)
 }
 
-// forget drops the marked statement: the database has refused it.
+// refused drops the marked statement if the database has refused it. Any other
+// error came after it was done: gorm could not read what it returned, say.
+func (t *Tx) refused(err error) {
+	if fromServer(err) {
+		t.forget()
+	}
+}
+
+// forget drops the marked statement: it has written nothing.
 func (t *Tx) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
