@@ -50,6 +50,9 @@ func inserted(db *gorm.DB) {
 	}
 	rows := t.protectedAmong(db.Statement)
 	how := insertKind(db.Statement)
+	if db.Error == nil && db.Statement.Schema == nil {
+		return // a map without a model: like SQL of the caller's own, it may have written any row
+	}
 	if db.Error == nil {
 		w := write{how: how, table: db.Statement.Table, tagged: t.plugin.tagged(db.Statement.Table), rows: rows}
 		if how == plain {

@@ -1,6 +1,7 @@
 package dbguard_test
 
 import (
+	"slices"
 	"testing"
 
 	"gorm.io/gorm"
@@ -93,5 +94,30 @@ func TestOrdinaryGorm(t *testing.T) {
 				t.Errorf("%d rows of %T are left", n, model)
 			}
 		}
+	})
+}
+
+// TestRowsWithoutModel: gorm writes maps to a table of which it knows no model, and
+// nobody can tell which rows these are.
+func TestRowsWithoutModel(t *testing.T) {
+	row := func(no string) map[string]any { return map[string]any{"no": no} }
+	each(t, func(t *testing.T, db *gorm.DB) {
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		one, several := row("a"), []map[string]any{row("b"), row("c")}
+		wantNil(t, tx.DB().Table("orders").Create(one).Error)
+		wantNil(t, tx.DB().Table("orders").Create(&several).Error)
+		generic := row("d")
+		wantNil(t, gorm.G[map[string]any](tx.DB()).Table("orders").Create(bg, &generic))
+		if c := tx.Coverage(); c.Covered || !slices.Equal(c.Uncovered, []string{"orders"}) {
+			t.Errorf("coverage is %+v, want none of the orders", c)
+		}
+
+		err := tx.DB().Transaction(func(tx *gorm.DB) error { return tx.Create(&Order{No: "a"}).Error })
+		wantIs(t, err, gorm.ErrDuplicatedKey)
+		if c := tx.Conflict(); c != nil && !c.Evidence.Own {
+			t.Errorf("evidence is %+v, want that of an own write", c.Evidence)
+		}
+		wantNil(t, tx.Commit())
 	})
 }

@@ -31,6 +31,9 @@ type column struct {
 
 // imagesOfInsert returns what a plain INSERT has made of the rows.
 func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image) {
+	if len(rows) == 0 { // there need not be a model, either
+		return nil
+	}
 	named, restricted := stmt.SelectAndOmitColumns(true, false)
 	omitted := func(f *schema.Field) bool {
 		written, said := named[f.DBName]
