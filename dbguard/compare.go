@@ -89,8 +89,31 @@ func (v nextVersion) among(stmt *gorm.Statement, models reflect.Value) expectedV
 		_ = stmt.AddError(fmt.Errorf("%w: some rows of %s have been loaded and others have not", ErrVersion, stmt.Table))
 	case len(stmt.Schema.PrimaryFields) == 0:
 		_ = stmt.AddError(fmt.Errorf("%w: %s has no primary key", ErrVersion, stmt.Schema.Name))
+	case loaded > 1 && expected.twice(stmt):
+		_ = stmt.AddError(fmt.Errorf("%w: a row of %s is given twice", ErrVersion, stmt.Table))
 	}
 	return expected
+}
+
+// twice reports whether a row is given more than once: a version is good for one
+// write.
+func (e *expectedVersion) twice(stmt *gorm.Statement) bool {
+	given := make(map[any]bool, len(e.rows))
+	for _, r := range e.rows {
+		var key any
+		for _, f := range stmt.Schema.PrimaryFields {
+			v := indirect(fieldOf(stmt.Context, f, r.model))
+			if !reflect.ValueOf(v).Comparable() {
+				v = fmt.Sprint(v)
+			}
+			key = [2]any{key, v}
+		}
+		if given[key] {
+			return true
+		}
+		given[key] = true
+	}
+	return false
 }
 
 // add adds a struct if it was loaded.

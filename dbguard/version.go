@@ -28,8 +28,8 @@ import (
 // loaded. After a successful update the version in memory is the new one.
 //
 // What would pass the versions by is refused with ErrVersion: an update of rows
-// of which only some were loaded, and an upsert of all columns, as Save of a
-// slice, or of a row that does not exist, would be.
+// of which only some were loaded or one is given twice, and an upsert of all
+// columns, as Save of a slice, or of a row that does not exist, would be.
 type Version int64
 
 // GormDBDataType implements gorm's migrator interface.

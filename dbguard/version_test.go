@@ -200,11 +200,14 @@ func TestPassedByVersions(t *testing.T) {
 			"unscoped upsert": func() *gorm.DB {
 				return db.Unscoped().Clauses(clause.OnConflict{UpdateAll: true}).Create(&Stock{ID: 1, Left: 9})
 			},
-			"save of a slice":       func() *gorm.DB { return db.Save(&[]Stock{{ID: 1, Left: 9, Version: 3}}) },
-			"save of a missing row": func() *gorm.DB { return db.Save(&Stock{ID: 2, Left: 9}) },
-			"some loaded rows":      func() *gorm.DB { return db.Model(&[]Stock{{ID: 1, Version: 3}, {ID: 2}}).Update("left", 9) },
-			"some pointers":         func() *gorm.DB { return db.Model([]*Stock{{ID: 2}, {ID: 1, Version: 3}}).Update("left", 9) },
-			"some to be deleted":    func() *gorm.DB { return db.Delete(&[]Stock{{ID: 1, Version: 3}, {ID: 2}}) },
+			"save of a slice":           func() *gorm.DB { return db.Save(&[]Stock{{ID: 1, Left: 9, Version: 3}}) },
+			"save of a missing row":     func() *gorm.DB { return db.Save(&Stock{ID: 2, Left: 9}) },
+			"some loaded rows":          func() *gorm.DB { return db.Model(&[]Stock{{ID: 1, Version: 3}, {ID: 2}}).Update("left", 9) },
+			"some pointers":             func() *gorm.DB { return db.Model([]*Stock{{ID: 2}, {ID: 1, Version: 3}}).Update("left", 9) },
+			"a row twice":               func() *gorm.DB { return db.Model(&[]Stock{{ID: 1, Version: 3}, {ID: 1, Version: 3}}).Update("left", 9) },
+			"a pointer twice":           func() *gorm.DB { s := &Stock{ID: 1, Version: 3}; return db.Model([]*Stock{s, s}).Update("left", 9) },
+			"a row to be deleted twice": func() *gorm.DB { return db.Delete(&[]Stock{{ID: 1, Version: 3}, {ID: 1, Version: 3}}) },
+			"some to be deleted":        func() *gorm.DB { return db.Delete(&[]Stock{{ID: 1, Version: 3}, {ID: 2}}) },
 		} {
 			if err := write().Error; !errors.Is(err, dbguard.ErrVersion) {
 				t.Errorf("%s: error is %v, want ErrVersion", name, err)
