@@ -54,7 +54,7 @@ func inserted(db *gorm.DB) {
 		return // a map without a model: like SQL of the caller's own, it may have written any row
 	}
 	if db.Error == nil {
-		w := write{how: how, table: db.Statement.Table, tagged: t.plugin.tagged(db.Statement.Table), rows: rows}
+		w := t.writeTo(tableOf(db.Statement), how, rows)
 		if how == plain {
 			w.images = imagesOfInsert(db.Statement, rows)
 		}
@@ -66,7 +66,7 @@ func inserted(db *gorm.DB) {
 	switch {
 	case how != plain:
 	case duplicate, changed && len(rows) > 0:
-		c := &Conflict{Kind: Duplicate, Table: db.Statement.Table, err: db.Error, inserted: rowsIn(db.Statement)}
+		c := &Conflict{Kind: Duplicate, Table: tableOf(db.Statement), err: db.Error, inserted: rowsIn(db.Statement)}
 		c.Evidence.Contradicts = changed
 		t.judge(c, rows)
 		db.Error = c
@@ -116,7 +116,7 @@ func written(db *gorm.DB) {
 	case len(expected.rows) == 0 && !isChanged(db.Error):
 		return
 	}
-	c := &Conflict{Kind: Stale, Table: db.Statement.Table, err: db.Error}
+	c := &Conflict{Kind: Stale, Table: tableOf(db.Statement), err: db.Error}
 	c.Evidence.Contradicts = isChanged(db.Error)
 	if len(expected.rows) > 0 {
 		c.Evidence.Version = expected.rows[0].version
@@ -141,7 +141,7 @@ func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protecte
 		t.forget()
 		return
 	}
-	w := write{how: blind, table: db.Statement.Table, tagged: t.plugin.tagged(db.Statement.Table), rows: rows}
+	w := t.writeTo(tableOf(db.Statement), blind, rows)
 	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n {
 		w.how = versioned
 		w.images = imagesOfUpdate(db.Statement, expected, rows)

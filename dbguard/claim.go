@@ -10,7 +10,8 @@ import (
 // model's tag renders to the key.
 func (t *Tx) claimNew(stmt *gorm.Statement) error {
 	return t.claim(stmt, func(tmpl *template) (keys [][]string, err error) {
-		indexes, err := t.uniqueIndexes(t.ctx, stmt.Table)
+		table := tableOf(stmt)
+		indexes, err := t.uniqueIndexes(t.ctx, table)
 		if err != nil {
 			return nil, err
 		}
@@ -20,7 +21,7 @@ func (t *Tx) claimNew(stmt *gorm.Statement) error {
 			}
 		}
 		if len(keys) == 0 {
-			return nil, fmt.Errorf("%w: no unique index of %s goes with the fields of its tag", ErrUnprotectable, stmt.Table)
+			return nil, fmt.Errorf("%w: no unique index of %s goes with the fields of its tag", ErrUnprotectable, table)
 		}
 		return keys, nil
 	})
@@ -36,7 +37,7 @@ func (t *Tx) claimLoaded(stmt *gorm.Statement) error {
 // claim protects the rows of a statement by the keys that are given, where they
 // have all their values.
 func (t *Tx) claim(stmt *gorm.Statement, keys func(*template) ([][]string, error)) error {
-	if t.key == "" || stmt.Schema == nil {
+	if t.key == "" || stmt.Schema == nil || tableOf(stmt) == "" {
 		return nil
 	}
 	tmpl, err := t.plugin.templateOf(stmt.Schema)
@@ -69,7 +70,7 @@ func (t *Tx) claim(stmt *gorm.Statement, keys func(*template) ([][]string, error
 
 // rowOf names a row of a statement, nil if it lacks a value.
 func rowOf(stmt *gorm.Statement, columns []string, value func(column string) any) *protectedRow {
-	r := &protectedRow{table: stmt.Table, schema: stmt.Schema}
+	r := &protectedRow{table: tableOf(stmt), schema: stmt.Schema}
 	m := parsedModel{stmt: stmt}
 	for _, name := range columns {
 		f := m.field(name)

@@ -82,11 +82,12 @@ func (w *write) mayHaveWritten(r *protectedRow, kind Kind) bool {
 	if slices.Contains(w.rows, r) {
 		return w.how != upsert || kind == Stale // an upsert may have left it alone
 	}
+	in := w.table == "" || sameTable(w.table, r.table)
 	switch w.how {
 	case raw:
-		return w.table == "" || sameTable(w.table, r.table)
+		return in
 	case upsert, blind:
-		return kind == Stale && len(w.rows) == 0 && sameTable(w.table, r.table)
+		return in && kind == Stale && len(w.rows) == 0
 	case plain, versioned:
 	}
 	return false

@@ -31,8 +31,9 @@ func (t *Tx) eachProtected(stmt *gorm.Statement, f func(r *protectedRow, value f
 	t.mu.Lock()
 	protected := t.protected
 	t.mu.Unlock()
+	table := tableOf(stmt)
 	for _, r := range protected {
-		if !sameTable(r.table, stmt.Table) {
+		if !sameTable(r.table, table) {
 			continue
 		}
 		eachRow(stmt, func(value func(column string) any) {
@@ -41,6 +42,25 @@ func (t *Tx) eachProtected(stmt *gorm.Statement, f func(r *protectedRow, value f
 			}
 		})
 	}
+}
+
+// tableOf returns the table of a statement, "" if it can't be told. gorm puts an
+// alias in its place.
+func tableOf(stmt *gorm.Statement) string {
+	if stmt.TableExpr == nil {
+		return stmt.Table
+	}
+	words := strings.Fields(stmt.TableExpr.SQL)
+	if n := len(words); n == 1 || n == 2 || n == 3 && strings.EqualFold(words[1], "AS") {
+		name := strings.Trim(words[0][strings.LastIndexByte(words[0], '.')+1:], "`\"[]")
+		if name != "" && !strings.ContainsAny(name, "(?,") {
+			return name
+		}
+	}
+	if s := stmt.Schema; s != nil && s.Table == stmt.Table {
+		return s.Table
+	}
+	return ""
 }
 
 // sameTable compares names, of which one may have a schema.

@@ -25,6 +25,10 @@ const (
 	blind                // UPDATE or DELETE without a compare
 )
 
+func (t *Tx) writeTo(table string, how how, rows []*protectedRow) write {
+	return write{how: how, table: table, tagged: t.plugin.tagged(table), rows: rows}
+}
+
 // covers reports whether the database itself refuses the second such write.
 func (w *write) covers() bool { return w.how == plain || w.how == versioned }
 
@@ -56,7 +60,7 @@ func (t *Tx) tookOne(st statement) {
 		t.rolledBackTo(last)
 	default:
 		if table, ok := st.writes(); ok {
-			w := write{table: table, tagged: t.plugin.tagged(table)}
+			w := t.writeTo(table, raw, nil)
 			t.mu.Lock()
 			t.writes = append(t.writes, w)
 			t.mu.Unlock()
