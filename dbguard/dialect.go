@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -84,13 +86,29 @@ func mysqlNumber(err error) uint16 {
 	return 0
 }
 
-// sqliteCode returns the extended result code of an SQLite error, or 0.
+// sqliteCode returns the extended result code of an SQLite error, or 0. No driver
+// can be imported, as two of them don't get along; and other errors have codes, too.
 func sqliteCode(err error) int {
-	var e interface{ Code() int }
-	if errors.As(err, &e) {
-		return e.Code()
+	var e interface {
+		error
+		Code() int
+	}
+	for errors.As(err, &e) {
+		if strings.Contains(packageOf(e), "sqlite") {
+			return e.Code()
+		}
+		err = errors.Unwrap(e)
 	}
 	return 0
+}
+
+// packageOf returns the import path of the package that declares v's type.
+func packageOf(v any) string {
+	t := reflect.TypeOf(v)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath()
 }
 
 // postgresCode returns the SQLSTATE of a PostgreSQL error, or "".
@@ -138,21 +156,27 @@ func isLocked(err error) bool {
 
 // poisons reports whether err leaves a transaction that must not go on: the
 // server has rolled it back, its connection is gone, or a statement was cut
-// short, so that nobody knows what it did.
-func poisons(err error) bool {
-	switch mysqlNumber(err) {
-	case erLockDeadlock, erLockTableFull, erCheckRead:
-		return true
-	}
-	switch sqliteCode(err) & 0xff {
-	case 7, 9, 10, 11, 13: // NOMEM, INTERRUPT, IOERR, CORRUPT, FULL may roll back by themselves
-		return true
-	}
-	switch code := postgresCode(err); {
-	case code == pgSerialization, code == pgDeadlock:
-		return true
-	case code != "" && (code[:2] == "57" || code[:2] == "08"): // shut down, cancelled, connection
-		return true
+// short, so that nobody knows what it did. A hook's error may be of another
+// database, and says nothing.
+func (d dialect) poisons(err error) bool {
+	switch d.name {
+	case "mysql":
+		switch mysqlNumber(err) {
+		case erLockDeadlock, erLockTableFull, erCheckRead:
+			return true
+		}
+	case "postgres":
+		switch code := postgresCode(err); {
+		case code == pgSerialization, code == pgDeadlock:
+			return true
+		case code != "" && (code[:2] == "57" || code[:2] == "08"): // shut down, cancelled, connection
+			return true
+		}
+	case "sqlite":
+		switch sqliteCode(err) & 0xff {
+		case 7, 9, 10, 11, 13: // NOMEM, INTERRUPT, IOERR, CORRUPT, FULL may roll back by themselves
+			return true
+		}
 	}
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||

@@ -17,7 +17,7 @@ func TestPoisons(t *testing.T) {
 		1064: false, // syntax
 	} {
 		err := fmt.Errorf("wrapped: %w", &mysql.MySQLError{Number: number})
-		if got := poisons(err); got != want {
+		if got := (dialect{name: "mysql"}).poisons(err); got != want {
 			t.Errorf("poisons(%d) = %v, want %v", number, got, want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestPoisonsPostgres(t *testing.T) {
 		"08006": true,  // connection lost
 		"23505": false, // duplicate: a savepoint may be rolled back to
 	} {
-		if got := poisons(fmt.Errorf("wrapped: %w", postgresError(code))); got != want {
+		if got := (dialect{name: "postgres"}).poisons(fmt.Errorf("wrapped: %w", postgresError(code))); got != want {
 			t.Errorf("poisons(%s) = %v, want %v", code, got, want)
 		}
 	}
@@ -47,6 +47,29 @@ func TestPoisonsPostgres(t *testing.T) {
 	}
 	if notCommitted(postgresError("57P01")) || !notCommitted(postgresError("23503")) {
 		t.Error("a server that shuts down may have committed; one that refuses has not")
+	}
+}
+
+// codedError is an error of the program's own.
+type codedError int
+
+func (e codedError) Error() string { return fmt.Sprintf("code %d", int(e)) }
+func (e codedError) Code() int     { return int(e) }
+
+// TestErrorsOfOthers: an error of a hook may look like one of the database, or be
+// one of another.
+func TestErrorsOfOthers(t *testing.T) {
+	for name, err := range map[string]error{
+		"mysql":    postgresError("40001"),
+		"postgres": &mysql.MySQLError{Number: erLockDeadlock},
+		"sqlite":   codedError(13),
+	} {
+		if d := (dialect{name: name}); d.poisons(err) || d.poisons(codedError(10)) {
+			t.Errorf("%s: the transaction is poisoned by %v", name, err)
+		}
+	}
+	if isDuplicate(codedError(2067)) || isChanged(codedError(517)) || fromServer(codedError(1)) || notCommitted(codedError(1)) {
+		t.Error("an error with a code is taken for one of SQLite's")
 	}
 }
 

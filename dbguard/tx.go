@@ -214,7 +214,7 @@ func (t *Tx) learn(err error) {
 
 // poisons reports whether err leaves a transaction that must not go on.
 func (t *Tx) poisons(err error) bool {
-	return poisons(err) || t.conn.session.timeoutRollsBack && mysqlNumber(err) == erLockWaitTimeout
+	return t.dialect.poisons(err) || t.conn.session.timeoutRollsBack && mysqlNumber(err) == erLockWaitTimeout
 }
 
 func (t *Tx) poisonWith(err error) {
