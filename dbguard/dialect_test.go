@@ -1,7 +1,9 @@
 package dbguard
 
 import (
+	"database/sql/driver"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -40,14 +42,6 @@ func TestPoisonsPostgres(t *testing.T) {
 			t.Errorf("poisons(%s) = %v, want %v", code, got, want)
 		}
 	}
-	for number, want := range map[uint16]bool{erLockDeadlock: true, erRolledBack: true, 1927: false, 1317: false, 1053: false} {
-		if got := notCommitted(fmt.Errorf("wrapped: %w", &mysql.MySQLError{Number: number})); got != want {
-			t.Errorf("notCommitted(%d) = %v, want %v: a session that is killed may have committed", number, got, want)
-		}
-	}
-	if notCommitted(postgresError("57P01")) || !notCommitted(postgresError("23503")) {
-		t.Error("a server that shuts down may have committed; one that refuses has not")
-	}
 }
 
 // codedError is an error of the program's own.
@@ -70,6 +64,31 @@ func TestErrorsOfOthers(t *testing.T) {
 	}
 	if isDuplicate(codedError(2067)) || isChanged(codedError(517)) || fromServer(codedError(1)) || notCommitted(codedError(1)) {
 		t.Error("an error with a code is taken for one of SQLite's")
+	}
+}
+
+func TestNotCommitted(t *testing.T) {
+	for err, want := range map[error]bool{
+		&mysql.MySQLError{Number: 1213}: true,  // deadlock
+		&mysql.MySQLError{Number: 1205}: true,  // lock wait
+		&mysql.MySQLError{Number: 1020}: true,  // changed since the snapshot
+		&mysql.MySQLError{Number: 1290}: true,  // read-only
+		&mysql.MySQLError{Number: 1792}: true,  // read-only
+		&mysql.MySQLError{Number: 1836}: true,  // read-only
+		&mysql.MySQLError{Number: 3101}: true,  // rolled back by the group
+		&mysql.MySQLError{Number: 1927}: false, // killed
+		&mysql.MySQLError{Number: 1317}: false, // interrupted
+		&mysql.MySQLError{Number: 1053}: false, // shut down
+		postgresError("23503"):          true,  // a constraint that is checked at the end
+		postgresError("57P01"):          false, // shut down
+		postgresError("08006"):          false, // connection lost
+		driver.ErrBadConn:               true,  // not sent
+		mysql.ErrInvalidConn:            false,
+		io.EOF:                          false,
+	} {
+		if got := notCommitted(fmt.Errorf("wrapped: %w", err)); got != want {
+			t.Errorf("notCommitted(%v) = %v, want %v", err, got, want)
+		}
 	}
 }
 

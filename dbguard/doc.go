@@ -23,8 +23,9 @@
 //
 // The end runs on a context of its own, because the caller's may be what has
 // just ended. A connection whose end was not acknowledged is discarded, never
-// pooled. An error packet in answer to COMMIT means that nothing was committed;
-// silence means that nobody knows, [ErrCommitUnknown].
+// pooled. An error that undoes the COMMIT (a deadlock, a server that is read-only)
+// means that nothing was committed; any other, and silence, mean that nobody
+// knows, [ErrCommitUnknown].
 //
 // Statements that end or commit a transaction (COMMIT, DDL, SET autocommit ...)
 // are refused, and so are statements that carry the context of a guarded
