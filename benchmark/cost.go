@@ -63,8 +63,8 @@ func showCosts(costs []cost.Cost, out output, err error) error {
 		return err
 	}
 	printCosts(costs)
-	if err == nil {
-		printVerdict(costs)
+	if said := verdict(costs); err == nil && said != "" {
+		fmt.Printf("\n%s\n", said)
 	}
 	if out.path == "" {
 		return err
@@ -168,26 +168,27 @@ func smallest(costs []cost.Cost, i int) (small cost.Cost, ok bool) {
 	return costs[first], first < i
 }
 
-// printVerdict says whether Belay costs more on larger tables.
-func printVerdict(costs []cost.Cost) {
-	greatest, where := 0.0, ""
+// verdict says whether Belay costs more on larger tables; "" if there are none.
+func verdict(costs []cost.Cost) string {
+	greatest, growth, compared := 0.0, "none", false
 	for i, c := range costs {
 		small, ok := smallest(costs, i)
 		if !ok || !shop.Method(c.Method).Guarded() {
 			continue
 		}
+		compared = true
 		if name, ratio := cost.Greatest(small, c); ratio > greatest {
-			greatest, where = ratio, fmt.Sprintf("%s of %s, %s", name, c.Method, c.Case)
+			greatest, growth = ratio, fmt.Sprintf("%.2f, in %s of %s, %s", ratio, name, c.Method, c.Case)
 		}
 	}
-	if where == "" {
-		return
+	if !compared {
+		return ""
 	}
-	verdict := "reached"
+	judged := "reached"
 	if greatest > growthLimit {
-		verdict = "missed"
+		judged = "missed"
 	}
-	fmt.Printf("\nBelay's greatest growth: %.2f, in %s; to reach: at most %.2f: %s\n", greatest, where, growthLimit, verdict)
+	return fmt.Sprintf("Belay's greatest growth: %s; to reach: at most %.2f: %s", growth, growthLimit, judged)
 }
 
 func printCost(t *tabwriter.Writer, c cost.Cost, size string) {

@@ -105,3 +105,25 @@ func TestCostsAreKeptAfterAnError(t *testing.T) {
 		t.Errorf("nothing measured: %v", err)
 	}
 }
+
+func TestVerdict(t *testing.T) {
+	of := func(method string, rows int64, statements float64) cost.Cost {
+		return cost.Cost{Method: method, Case: "first", Rows: rows, Operations: 400, Statements: statements}
+	}
+	for want, costs := range map[string][]cost.Cost{
+		"":                                      {of("belay", 1000, 3)},
+		"none; to reach: at most 1.15: reached": {of("belay", 1000, 3), of("belay", 2000, 3)},
+		"1.10, in statements of belay, first; to reach: at most 1.15: reached": {of("belay", 1000, 3), of("belay", 2000, 3.3)},
+		"2.00, in statements of belay, first; to reach: at most 1.15: missed":  {of("belay", 1000, 3), of("belay", 2000, 6)},
+	} {
+		if want != "" {
+			want = "Belay's greatest growth: " + want
+		}
+		if got := verdict(costs); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := verdict([]cost.Cost{of("naive", 1000, 3), of("naive", 2000, 6)}); got != "" {
+		t.Errorf("of other methods alone: %q", got)
+	}
+}

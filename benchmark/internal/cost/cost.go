@@ -19,9 +19,10 @@ import (
 
 // A Cost is what one operation took on average.
 type Cost struct {
-	Method string `json:"method"`
-	Case   string `json:"case"` // first or repeat
-	Rows   int64  `json:"rows"`
+	Method     string `json:"method"`
+	Case       string `json:"case"` // first or repeat
+	Rows       int64  `json:"rows"`
+	Operations int    `json:"operations"` // measured at a time
 
 	Micros        float64 `json:"us"` // the median
 	ClientCPU     float64 `json:"client_cpu_us"`
@@ -40,9 +41,9 @@ type Cost struct {
 
 // A Figure is one of those that a Cost has.
 type Figure struct {
-	Name  string
-	stray float64 // a difference that says nothing
-	of    func(*Cost) *float64
+	Name string
+	kind kind
+	of   func(*Cost) *float64
 }
 
 // In returns the figure of c.
@@ -51,19 +52,19 @@ func (f Figure) In(c Cost) float64 { return *f.of(&c) }
 // Figures returns all figures.
 func Figures() []Figure {
 	return []Figure{
-		{"µs", strayMicros, func(c *Cost) *float64 { return &c.Micros }},
-		{"client cpu µs", strayMicros, func(c *Cost) *float64 { return &c.ClientCPU }},
-		{"allocations", strayCount, func(c *Cost) *float64 { return &c.Allocations }},
-		{"alloc B", strayCount, func(c *Cost) *float64 { return &c.AllocBytes }},
-		{"redis commands", strayCount, func(c *Cost) *float64 { return &c.RedisCommands }},
-		{"redis in B", strayCount, func(c *Cost) *float64 { return &c.RedisIn }},
-		{"redis out B", strayCount, func(c *Cost) *float64 { return &c.RedisOut }},
-		{"redis µs", strayMicros, func(c *Cost) *float64 { return &c.RedisMicros }},
-		{"statements", strayCount, func(c *Cost) *float64 { return &c.Statements }},
-		{"sql in B", strayCount, func(c *Cost) *float64 { return &c.MySQLIn }},
-		{"sql out B", strayCount, func(c *Cost) *float64 { return &c.MySQLOut }},
-		{"sql cpu µs", strayMicros, func(c *Cost) *float64 { return &c.MySQLCPU }},
-		{"fsyncs", strayCount, func(c *Cost) *float64 { return &c.Fsyncs }},
+		{"µs", timed, func(c *Cost) *float64 { return &c.Micros }},
+		{"client cpu µs", ticked, func(c *Cost) *float64 { return &c.ClientCPU }},
+		{"allocations", counted, func(c *Cost) *float64 { return &c.Allocations }},
+		{"alloc B", counted, func(c *Cost) *float64 { return &c.AllocBytes }},
+		{"redis commands", counted, func(c *Cost) *float64 { return &c.RedisCommands }},
+		{"redis in B", counted, func(c *Cost) *float64 { return &c.RedisIn }},
+		{"redis out B", counted, func(c *Cost) *float64 { return &c.RedisOut }},
+		{"redis µs", timed, func(c *Cost) *float64 { return &c.RedisMicros }},
+		{"statements", counted, func(c *Cost) *float64 { return &c.Statements }},
+		{"sql in B", counted, func(c *Cost) *float64 { return &c.MySQLIn }},
+		{"sql out B", counted, func(c *Cost) *float64 { return &c.MySQLOut }},
+		{"sql cpu µs", ticked, func(c *Cost) *float64 { return &c.MySQLCPU }},
+		{"fsyncs", counted, func(c *Cost) *float64 { return &c.Fsyncs }},
 	}
 }
 
@@ -92,7 +93,7 @@ func (m Meter) Measure(ctx context.Context, n int, op func(i int) error) (Cost, 
 	}
 	per := func(name string) float64 { return grown[name] / float64(n) }
 	return Cost{
-		Micros: middle(took), ClientCPU: per("cpu_client"), MySQLCPU: per("cpu_mariadb"),
+		Operations: n, Micros: middle(took), ClientCPU: per("cpu_client"), MySQLCPU: per("cpu_mariadb"),
 		RedisCommands: per("redis_commands"), RedisIn: per("redis_in"), RedisOut: per("redis_out"), RedisMicros: per("redis_us"),
 		Statements: per("mysql_Questions"), MySQLIn: per("mysql_Bytes_received"), MySQLOut: per("mysql_Bytes_sent"),
 		Fsyncs: per("mysql_Innodb_data_fsyncs"), Allocations: per("allocations"), AllocBytes: per("alloc_bytes"),

@@ -40,7 +40,7 @@ func bySize(costs []Cost) (all []Cost) {
 }
 
 func median(costs []Cost) Cost {
-	m := Cost{Method: costs[0].Method, Case: costs[0].Case, Rows: costs[0].Rows}
+	m := Cost{Method: costs[0].Method, Case: costs[0].Case, Rows: costs[0].Rows, Operations: costs[0].Operations}
 	for _, f := range Figures() {
 		values := make([]float64, len(costs))
 		for i, c := range costs {
@@ -57,13 +57,28 @@ func middle(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// By how much a figure of one operation may differ for nothing: for what the
-// servers do by themselves meanwhile, such as writing pages back, and because the
-// kernel counts processor time in ticks of 10 ms, one in 400 operations.
+// A kind of figures tells what they are counted in.
+type kind int
+
 const (
-	strayCount  = 0.05
-	strayMicros = 25
+	counted kind = iota
+	timed        // of a clock that is good for it
+	ticked       // microseconds that the kernel brings up to date at its ticks
 )
+
+// stray returns by how much the figure may differ for nothing: for what the servers
+// do by themselves meanwhile, such as writing pages back, and for one tick of 10 ms
+// in all operations of c.
+func (f Figure) stray(c Cost) float64 {
+	switch f.kind {
+	case timed:
+		return 1
+	case ticked:
+		return 10_000 / float64(max(1, c.Operations))
+	case counted:
+	}
+	return 0.05
+}
 
 // Growth is a Cost with ratios for figures: those of large by those of small,
 // +Inf where only small has none, 0 where large has next to none either.
@@ -73,7 +88,7 @@ func Growth(small, large Cost) Cost {
 		switch v, w := f.In(small), f.In(large); {
 		case v > 0:
 			*f.of(&g) = w / v
-		case w > f.stray:
+		case w > f.stray(large):
 			*f.of(&g) = math.Inf(1)
 		}
 	}
@@ -85,7 +100,7 @@ func Growth(small, large Cost) Cost {
 func Greatest(small, large Cost) (name string, ratio float64) {
 	growth := Growth(small, large)
 	for _, f := range Figures() {
-		if v := f.In(growth); v > ratio && math.Abs(f.In(large)-f.In(small)) > f.stray {
+		if v := f.In(growth); v > ratio && math.Abs(f.In(large)-f.In(small)) > f.stray(large) {
 			name, ratio = f.Name, v
 		}
 	}

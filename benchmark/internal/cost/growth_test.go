@@ -8,7 +8,7 @@ import (
 )
 
 func of(method string, rows int64, micros float64) cost.Cost {
-	return cost.Cost{Method: method, Case: "first", Rows: rows, Micros: micros, Statements: 3}
+	return cost.Cost{Method: method, Case: "first", Rows: rows, Operations: 400, Micros: micros, Statements: 3}
 }
 
 func TestMedians(t *testing.T) {
@@ -57,9 +57,32 @@ func TestGreatest(t *testing.T) {
 			t.Errorf("fsyncs %v: %s, %v; want %s, %v", tc.fsyncs, name, ratio, tc.name, tc.ratio)
 		}
 	}
-	small, large := of("a", 10, 100), of("a", 100, 100)
-	small.MySQLCPU, large.MySQLCPU = 0, 25 // a tick of the clock
-	if name, ratio := cost.Greatest(small, large); name != "" || ratio != 0 {
-		t.Errorf("no growth: %q, %v", name, ratio)
+}
+
+// TestStrayTicks: only processor time is counted in ticks of the clock, and the
+// fewer operations share one, the more of it may say nothing.
+func TestStrayTicks(t *testing.T) {
+	for _, tc := range []struct {
+		operations    int
+		micros, redis float64 // more of them
+		sqlCPU        float64
+		name          string
+	}{
+		{400, 0, 0, 0, ""},
+		{400, 0, 0, 25, ""},
+		{400, 0, 0, 26, "sql cpu µs"},
+		{40, 0, 0, 250, ""},
+		{4000, 0, 0, 25, "sql cpu µs"},
+		{400, 0, 23, 0, "redis µs"},
+		{400, 0, 1, 0, ""},
+		{400, 20, 0, 0, "µs"},
+	} {
+		small := of("a", 10, 100)
+		small.Operations, small.RedisMicros, small.MySQLCPU = tc.operations, 15, 100
+		large := small
+		large.Micros, large.RedisMicros, large.MySQLCPU = 100+tc.micros, 15+tc.redis, 100+tc.sqlCPU
+		if name, ratio := cost.Greatest(small, large); name != tc.name || (ratio > 1) != (name != "") {
+			t.Errorf("%+v: greatest growth is %v of %q", tc, ratio, name)
+		}
 	}
 }
