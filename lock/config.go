@@ -27,8 +27,8 @@ type Config struct {
 	// Name tells several Lockers of one process apart in metrics. Default:
 	// "lock".
 	Name string
-	// Logger is told of failed renewals and releases and of lost locks.
-	// Default: silent.
+	// Logger is told of failed renewals, and of locks that are lost under their
+	// holder before he releases them. Default: silent.
 	Logger *slog.Logger
 }
 

@@ -10,7 +10,8 @@
 //     engines that can ([Waker]) and polls in any case.
 //   - A lock that is released while somebody here waits for it is handed over in
 //     memory: always once, and again within Config.HandOver of the engine's
-//     grant. Then it is really released, and the other processes come first.
+//     grant. Then it is really released, and the other processes come first if
+//     the engine can wake them.
 //   - While the engine is out of reach, as in a failover, callers who wait go on
 //     asking for up to a ttl. What the engine has certainly not executed leaves
 //     nothing behind.

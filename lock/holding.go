@@ -81,6 +81,8 @@ func (l *Locker) endLocked(lease *Lease, marked bool) (duty, context.CancelCause
 		return lostBefore, nil
 	case !marked && g.mayPass(l.now()) && l.gates.pass(g.hold.Key, g):
 		g.state = passing
+		g.limit = never // it was the last holder's
+		heap.Fix(&l.grants, g.index)
 		l.finishLocked()
 		return handOver, cancel
 	}

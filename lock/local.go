@@ -14,7 +14,13 @@ import (
 // is handed over a lock of the engine's, or has one already, gets a lease on that;
 // and an Acquire inside a lease without an owner id gets another such lease.
 func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
-	return l.queue(ctx, key, nil, func(claim, turn) (*Lease, error) { return l.local(ctx, key), nil })
+	return l.queue(ctx, key, nil, func(_ claim, t turn) (*Lease, error) {
+		if t.queued && l.over(ctx) != nil { // the turn met the end of the wait
+			l.gates.leave(key, false)
+			return nil, l.turnedAway(ctx, key)
+		}
+		return l.local(ctx, key), nil
+	})
 }
 
 // TryAcquireLocal is AcquireLocal without waiting: it returns a *HeldError when

@@ -146,3 +146,23 @@ func TestLocate(t *testing.T) {
 	}
 	release(t, lease)
 }
+
+// A turn that meets the end of the wait is not taken.
+func TestLocalTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{})
+		lease, err := l.AcquireLocal(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := make(chan error, 1)
+		go func() {
+			_, err := l.AcquireLocal(lateContext{t.Context(), time.Now().Add(time.Millisecond)}, "k")
+			late <- err
+		}()
+		pass(time.Millisecond)
+		release(t, lease)
+		wantIs(t, <-late, context.DeadlineExceeded)
+		release(t, acquire(t, l, "k"))
+	})
+}

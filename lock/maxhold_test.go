@@ -103,3 +103,22 @@ func TestMaxHoldAndAbandon(t *testing.T) {
 		wantIs(t, lease.Err(), lock.ErrNotHeld)
 	})
 }
+
+// Who is handed a lock in the last moment of its holder has a time of his own.
+func TestHandOverAtMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{TTL: ttl, MaxHold: maxHold})
+		for range 2000 {
+			first := acquire(t, l, "k")
+			w := wait(t, l, "k")
+			time.Sleep(maxHold) // and the watchdog wakes in the same moment
+			err := first.Release(t.Context())
+			if err != nil {
+				pass(time.Second) // the engine is asked
+			}
+			second := w.got(t)
+			wantAlive(t, second, true)
+			release(t, second)
+		}
+	})
+}

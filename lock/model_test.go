@@ -33,6 +33,9 @@ func TestModel(t *testing.T) {
 	})
 }
 
+// modelHandOver is how long a grant of a modelled Locker is handed over.
+const modelHandOver = 2500 * time.Microsecond
+
 type model struct {
 	engine  *bells
 	lockers []*lock.Locker
@@ -59,7 +62,7 @@ type modelWaiter struct {
 func newModel(t *testing.T) *model {
 	m := &model{engine: newBells(), tokens: make(map[string]int64)}
 	for range 2 {
-		l, err := lock.New(m.engine, lock.Config{TTL: ttl})
+		l, err := lock.New(m.engine, lock.Config{TTL: ttl, HandOver: modelHandOver})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +118,7 @@ func (m *model) queued(locker *lock.Locker, key string) bool {
 // handsOver reports whether the release of l is not the engine's business.
 func (m *model) handsOver(l *modelLease) bool {
 	return m.queued(l.locker, l.Key()) &&
-		(l.Token() == l.FirstToken() || time.Since(l.granted) < 2500*time.Microsecond)
+		(l.Token() == l.FirstToken() || time.Since(l.granted) < modelHandOver)
 }
 
 func drawKey(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key") }

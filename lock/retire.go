@@ -90,7 +90,11 @@ func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
 	r.next = l.now() + int64(l.retryAfter(err))
 	answered := err == nil || errors.Is(err, ErrNotHeld)
 	r.answered = r.answered || answered
-	l.retired = slices.DeleteFunc(l.retired, func(x *retiree) bool { return x == r })
+	i := slices.Index(l.retired, r)
+	if i < 0 { // it has expired meanwhile
+		return answered
+	}
+	l.retired = slices.Delete(l.retired, i, i+1)
 	// Not held says nothing about an acquire that may still be on its way: it
 	// can be executed after this release.
 	switch {

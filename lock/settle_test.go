@@ -136,3 +136,25 @@ func TestUnsentReleaseIsTriedAgainSoon(t *testing.T) {
 		engine.wantFree(t, "k")
 	})
 }
+
+// What has expired while its release was on its way is not left behind.
+func TestCloseTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		engine.onAcquire(func(ctx context.Context, _ lock.Hold, _ time.Duration) (lock.Grant, error) {
+			return lock.Grant{}, lock.ErrNoAnswer
+		})
+		engine.onRelease(func(ctx context.Context, _ lock.Hold) error {
+			<-ctx.Done()
+			return lock.ErrNoAnswer
+		})
+		_, err := l.TryAcquire(t.Context(), "k")
+		wantIs(t, err, lock.ErrNoAnswer)
+		for range 2 {
+			if err := l.Close(t.Context()); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		}
+	})
+}
