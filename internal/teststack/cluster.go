@@ -33,6 +33,7 @@ func newStack(tb testing.TB, name string) *servers {
 	name = fmt.Sprintf("%s-%d", name, os.Getpid())
 	s := &servers{name: name, port: freePorts(tb), dir: filepath.Join(root(), ".stack", name)}
 	s.env = append(os.Environ(), s.Env()...)
+	s.own(tb)
 	tb.Cleanup(func() {
 		s.Stack(tb, "down")
 		if !tb.Failed() { // else its logs are of use
@@ -40,6 +41,18 @@ func newStack(tb testing.TB, name string) *servers {
 		}
 	})
 	return s
+}
+
+// own notes whose stack it is. A test that is killed cleans nothing up: then
+// scripts/test takes it down.
+func (s *servers) own(tb testing.TB) {
+	tb.Helper()
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "owner"), []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // Stack runs a command of scripts/stack and returns its output.

@@ -22,6 +22,19 @@ is_up() {
     END { exit !up }'
 }
 
+# take_down_orphans stops the stacks of tests that were killed, and so cleaned
+# nothing up.
+take_down_orphans() {
+  local owner
+  for owner in "$root"/.stack/*/owner; do
+    if [[ ! -e $owner ]] || kill -0 "$(<"$owner")" 2>/dev/null; then
+      continue
+    fi
+    BELAY_STACK=$(basename "$(dirname "$owner")") "$here/stack" down >/dev/null || true
+    rm -f "$owner"
+  done
+}
+
 # take_down stops the servers that bring_up started.
 take_down() {
   [[ ${#brought[@]} -eq 0 ]] || "$here/stack" down "${brought[@]}" >/dev/null
