@@ -22,6 +22,7 @@ type bus struct {
 	shards  bool                 // it is a real cluster, which may know SPUBLISH
 	old     atomic.Bool          // but it is older than Redis 7
 	unable  error                // why nobody can listen
+	mapped  atomic.Bool          // client has a slot map
 	looks   singleflight.Group   // at the slot map
 	looked  atomic.Int64         // when the last one ended, Unix time in ns
 }
@@ -55,7 +56,7 @@ func (b *bus) prepare(ctx context.Context) error {
 	if b.cluster == nil {
 		return nil
 	}
-	_, err := b.cluster.MasterForKey(ctx, "")
+	_, err := b.find(ctx, "")
 	return err
 }
 
@@ -65,14 +66,24 @@ func (b *bus) node(ctx context.Context, name string) (*redis.Client, error) {
 	if b.cluster == nil || b.shards && b.old.Load() {
 		return nil, nil
 	}
-	return b.cluster.MasterForKey(ctx, name)
+	return b.find(ctx, name)
+}
+
+// find returns the node of the cluster that has a lock. It asks the cluster only
+// as long as there is no slot map.
+func (b *bus) find(ctx context.Context, name string) (*redis.Client, error) {
+	node, err := b.cluster.MasterForKey(ctx, name)
+	if err == nil && !b.mapped.Load() {
+		b.mapped.Store(true)
+	}
+	return node, err
 }
 
 // master returns the node that has a lock.
 func (b *bus) master(ctx context.Context, name string) (*redis.Client, error) {
 	switch c := b.client.(type) {
 	case *redis.ClusterClient:
-		node, err := c.MasterForKey(ctx, name)
+		node, err := b.find(ctx, name)
 		if err != nil { // the cluster is not known yet
 			return nil, fmt.Errorf("%w: find the node: %w", lock.ErrNotSent, err)
 		}
@@ -81,6 +92,19 @@ func (b *bus) master(ctx context.Context, name string) (*redis.Client, error) {
 		return c, nil
 	}
 	return nil, fmt.Errorf("redislock: can't tell the master through a %T", b.client)
+}
+
+// known returns the address of the node that has a lock, empty if somebody would
+// have to be asked.
+func (b *bus) known(name string) string {
+	if b.cluster != nil && !b.mapped.Load() {
+		return ""
+	}
+	node, err := b.master(context.Background(), name)
+	if err != nil {
+		return ""
+	}
+	return node.Options().Addr
 }
 
 // at returns the master at addr.

@@ -86,63 +86,43 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 }
 
 // Node returns the address of the node that has the lock on key now, as far as
-// is known, and "" otherwise.
-func (e *Engine) Node(key string) string {
-	node, err := e.bus.master(context.Background(), e.lockName(key))
-	if err != nil {
-		return ""
-	}
-	return node.Options().Addr
+// is known, and "" otherwise. It asks nobody.
+func (e *Engine) Node(key string) string { return e.node(e.lockName(key)) }
+
+// Locate implements lock.Locator. The node is not known before the client has
+// its first slot map, which the first request loads.
+func (e *Engine) Locate(_ context.Context, key string) lock.Place {
+	return e.place(e.lockName(key), "")
 }
 
 // lockName is the name of a key's lock in Redis.
 func (e *Engine) lockName(key string) string { return e.prefix + key }
 
-// place tells which node answered cmd, and the slot of its lock.
-func (e *Engine) place(cmd *command) lock.Place {
-	p := lock.Place{Node: cmd.node, Slot: -1}
+// place is where a lock is kept: at the node that answered, or, when that did not
+// say its name, at the one that should have.
+func (e *Engine) place(name, answered string) lock.Place {
+	p := lock.Place{Node: answered, Slot: -1}
 	if e.bus.shards {
-		p.Slot = slot(cmd.name)
+		p.Slot = slot(name)
 	}
-	if p.Node != "" {
-		return p
+	if p.Node == "" {
+		p.Node = e.node(name)
 	}
-	if e.sentinel != nil {
-		p.Node = e.sentinel.node()
-		return p
-	}
-	// Not a client of ours: the node that should have answered.
-	p.Node = e.node(context.Background(), cmd.name)
 	return p
 }
 
 // node is the node that has a lock, empty if it is not known.
-func (e *Engine) node(ctx context.Context, name string) string {
-	node, err := e.bus.master(ctx, name)
-	if err != nil {
-		return ""
-	}
-	return node.Options().Addr
-}
-
-// Locate implements lock.Locator.
-func (e *Engine) Locate(ctx context.Context, key string) lock.Place {
-	p := lock.Place{Slot: -1}
-	if e.bus.shards {
-		p.Slot = slot(e.lockName(key))
-	}
+func (e *Engine) node(name string) string {
 	if e.sentinel != nil {
-		p.Node = e.sentinel.node()
-		return p
+		return e.sentinel.node()
 	}
-	p.Node = e.node(ctx, e.lockName(key))
-	return p
+	return e.bus.known(name)
 }
 
 func (e *Engine) holder(cmd *command, owner string, ms int64) lock.Holder {
 	return lock.Holder{
 		Owner: owner,
 		TTL:   time.Duration(max(0, ms)) * time.Millisecond,
-		Place: e.place(cmd),
+		Place: e.place(cmd.name, cmd.node),
 	}
 }

@@ -2,13 +2,18 @@ package redislock_test
 
 import (
 	"context"
+	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
 )
 
 // Three processes with many callers each count up one number that nothing but
@@ -124,8 +129,7 @@ func lockAndRelease(tb testing.TB, l *lock.Locker, key string) {
 	}
 }
 
-// TestLocate: where a lock is kept is known without asking, and also while
-// nobody answers.
+// TestLocate: where a lock is kept is known.
 func TestLocate(t *testing.T) {
 	l := newLocker(t, open(t), lock.Config{})
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -140,5 +144,43 @@ func TestLocate(t *testing.T) {
 		if err := lease.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestLocateAsksNobody: before the first slot map, only the slot is known.
+func TestLocateAsksNobody(t *testing.T) {
+	n := newNode(t)
+	n.reply = func([]string) string { return granted["acquire"] }
+	for name, open := range map[string]func(*redis.ClusterOptions) *redislock.Engine{
+		"own client": func(o *redis.ClusterOptions) *redislock.Engine { return openWith(t, o) },
+		"the user's client": func(o *redis.ClusterOptions) *redislock.Engine {
+			c := redis.NewClusterClient(o)
+			t.Cleanup(func() { _ = c.Close() })
+			return openOn(t, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var dials atomic.Int64
+			opts := options(n.addr)
+			opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dials.Add(1)
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			}
+			e := open(opts)
+			at := e.Locate(t.Context(), hold.Key)
+			if node := e.Node(hold.Key); at.Node != "" || at.Slot < 0 || node != "" {
+				t.Errorf("Locate = %+v, Node = %q, want the slot alone", at, node)
+			}
+			if n := dials.Load(); n != 0 {
+				t.Errorf("%d dials", n)
+			}
+			at.Node = n.addr
+			if grant := acquire(t, e, hold); grant.Place != at {
+				t.Errorf("granted at %+v, want %+v", grant.Place, at)
+			}
+			if p := e.Locate(t.Context(), hold.Key); p != at || e.Node(hold.Key) != at.Node {
+				t.Errorf("Locate = %+v, want %+v", p, at)
+			}
+		})
 	}
 }

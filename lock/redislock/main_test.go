@@ -49,7 +49,12 @@ func open(tb testing.TB, addrs ...string) *redislock.Engine {
 	if len(addrs) == 0 {
 		addrs = teststack.Redis(tb)
 	}
-	e, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	return openWith(tb, &redis.ClusterOptions{Addrs: addrs})
+}
+
+func openWith(tb testing.TB, opts *redis.ClusterOptions, more ...redislock.Option) *redislock.Engine {
+	tb.Helper()
+	e, err := redislock.Open(opts, more...)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (e *Engine) persist(ctx context.Context, name string, ask func() error) err
 		err := ask()
 		if silent, ok := errors.AsType[*silentNodeError](err); ok && !looked {
 			looked = true
-			if e.bus.refresh(ctx); e.node(ctx, name) != silent.addr {
+			if e.bus.refresh(ctx); e.node(name) != silent.addr {
 				continue
 			}
 		}
@@ -102,7 +102,7 @@ func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
 	if reply[0] != int64(1) || !okSec || !okUsec {
 		return lock.Grant{}, badReply(acquire, cmd)
 	}
-	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd)}, nil
+	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd.name, cmd.node)}, nil
 }
 
 // Renew implements lock.Engine.

@@ -24,7 +24,11 @@ type sender interface {
 type through struct{ bus *bus }
 
 func (t through) send(ctx context.Context, cmd *command) error {
-	return t.noted(ctx, cmd.via(ctx, t.bus.client))
+	err := t.noted(ctx, cmd.via(ctx, t.bus.client))
+	if err == nil { // it was in a slot map that the command found its node
+		t.bus.mapped.Store(true)
+	}
+	return err
 }
 
 func (t through) sendAll(ctx context.Context, cmds []*command) {
