@@ -85,40 +85,6 @@ func TestNodeIsGone(t *testing.T) {
 	})
 }
 
-// Before a node that is gone has the last word, the cluster is asked who has its
-// locks now: a client that was idle during the failover does not know.
-func TestLockIsElsewhereByNow(t *testing.T) {
-	old, next := newNode(t), newNode(t)
-	old.reply = func([]string) string { return hangUp }
-	next.reply = func([]string) string { return granted["inspect"] }
-	next.master = old.addr
-	var gone atomic.Bool
-	opts := options(old.addr, next.addr)
-	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if gone.Load() && addr == old.addr {
-			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
-		}
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	}
-	e, err := redislock.Open(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	wantUnclear(t, e.Release(t.Context(), hold), "")
-	gone.Store(true)
-	testwait.Until(t, "the breaker opens", func() bool {
-		err := e.Release(t.Context(), hold)
-		return err != nil && strings.Contains(err.Error(), "is not answering")
-	})
-	next.mu.Lock()
-	next.master = ""
-	next.mu.Unlock()
-	if _, err := e.Inspect(t.Context(), hold.Key); err != nil {
-		t.Error(err)
-	}
-}
-
 // A question changes nothing: when its connection breaks, it is asked again.
 func TestQuestionIsAskedAgain(t *testing.T) {
 	n := newNode(t)

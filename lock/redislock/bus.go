@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/belaygo/belay/lock"
 )
@@ -23,8 +21,7 @@ type bus struct {
 	old     atomic.Bool          // but it is older than Redis 7
 	unable  error                // why nobody can listen
 	mapped  atomic.Bool          // client has a slot map
-	looks   singleflight.Group   // at the slot map
-	looked  atomic.Int64         // when the last one ended, Unix time in ns
+	looks   looks
 }
 
 func newBus(client redis.UniversalClient) *bus {
@@ -138,30 +135,5 @@ func (b *bus) open(ctx context.Context, node *redis.Client) *redis.PubSub {
 func (b *bus) reload(ctx context.Context) {
 	if b.cluster != nil {
 		b.cluster.ReloadState(ctx)
-	}
-}
-
-const (
-	lookTime = 300 * time.Millisecond // bounds a look at the slot map
-	lookPast = 100 * time.Millisecond // the last one is good for so long
-)
-
-// refresh has the slot map reloaded, once for all who ask meanwhile, and waits
-// for it until ctx ends. While a node is away the others are not asked by each
-// request.
-func (b *bus) refresh(ctx context.Context) {
-	if b.cluster == nil || time.Now().UnixNano()-b.looked.Load() < int64(lookPast) {
-		return
-	}
-	looked := b.looks.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), lookTime)
-		defer cancel()
-		defer func() { b.looked.Store(time.Now().UnixNano()) }()
-		// It reloads the map before it visits anybody.
-		return nil, b.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
-	})
-	select {
-	case <-looked:
-	case <-ctx.Done():
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -32,9 +33,11 @@ type node struct {
 	reply func(args []string) string // to a script; set it before the first use
 	other map[string]string          // replies to other commands, by name; OK without
 	mute  bool                       // answers nothing at all
+	slow  time.Duration              // how long it takes to tell the slot map
 
 	mu     sync.Mutex
 	master string // who has all slots, as it says; empty = itself
+	secret bool   // it does not say that
 	seen   map[string]int
 	order  []string // of names
 }
@@ -44,6 +47,13 @@ func newNode(tb testing.TB) *node {
 	n := &node{seen: make(map[string]int)}
 	n.addr = serve(tb, n.talk)
 	return n
+}
+
+// set changes what n does.
+func (n *node) set(change func(*node)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change(n)
 }
 
 // count returns how often a command was received.
@@ -68,6 +78,9 @@ func (n *node) talk(conn net.Conn) {
 			return
 		}
 		answer := n.answer(args)
+		if args[0] == "cluster" {
+			<-time.After(n.slow)
+		}
 		answer, last := strings.CutSuffix(answer, hangUp)
 		if answer == noAnswer {
 			continue
@@ -85,7 +98,7 @@ func (n *node) answer(args []string) string {
 	n.seen[name]++
 	n.order = append(n.order, name)
 	switch {
-	case n.mute:
+	case n.mute, n.secret && name == "cluster":
 		return noAnswer
 	case name == "evalsha" || name == "eval":
 		return n.reply(args)

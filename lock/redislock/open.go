@@ -25,14 +25,14 @@ func Open(opts *redis.ClusterOptions, options ...Option) (*Engine, error) {
 		return nil, errors.New("redislock: ClusterOptions.Addrs has an empty address")
 	}
 	client := redis.NewClusterClient(hardened(*opts))
-	client.OnNewNode(func(node *redis.Client) {
-		node.AddHook(nodeHook{addr: node.Options().Addr, cluster: client})
-	})
 	e, err := New(client, options...)
 	if err != nil {
 		_ = client.Close()
 		return nil, err
 	}
+	client.OnNewNode(func(node *redis.Client) {
+		node.AddHook(nodeHook{addr: node.Options().Addr, bus: e.bus})
+	})
 	e.owned = true
 	e.sender = newRouter(e.bus)
 	return e, nil
@@ -64,17 +64,17 @@ func atMostSecond(d time.Duration) time.Duration {
 
 // nodeHook sits on the client of one node. It notes which node answers, and has
 // the slot map reloaded when the node can't be reached: go-redis by itself goes
-// on asking a dead master.
+// on asking a dead master. Nor does it give up asking a silent one for the map.
 type nodeHook struct {
-	addr    string
-	cluster *redis.ClusterClient
+	addr string
+	bus  *bus
 }
 
 func (h nodeHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		if err != nil {
-			h.cluster.ReloadState(ctx)
+			h.bus.reload(ctx)
 		}
 		return conn, err
 	}
@@ -82,6 +82,9 @@ func (h nodeHook) DialHook(next redis.DialHook) redis.DialHook {
 
 func (h nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "cluster" {
+			return h.bus.looks.ask(ctx, h.addr, func(ctx context.Context) error { return next(ctx, cmd) })
+		}
 		h.note(cmd)
 		return next(ctx, cmd)
 	}

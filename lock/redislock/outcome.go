@@ -38,7 +38,7 @@ func outcome(err error) error {
 }
 
 func refused(err error) bool {
-	if undialled(err) || errors.Is(err, redis.ErrPoolTimeout) {
+	if undialled(err) || errors.Is(err, errSilent) || errors.Is(err, redis.ErrPoolTimeout) {
 		return true
 	}
 	for _, prefix := range refusals {
