@@ -20,8 +20,11 @@ type node struct {
 	breaker  *breaker
 	batches  *batcher
 	inFlight atomic.Int64
-	used     atomic.Int64 // when it was used last, Unix time in ns
+	used     atomic.Int64 // when it was used last, in ns since epoch
 }
+
+// epoch is what times are counted from, by the monotonic clock.
+var epoch = time.Now()
 
 func newNode(client *redis.Client, reload func(context.Context)) *node {
 	addr := client.Options().Addr
@@ -42,7 +45,7 @@ func (n *node) send(ctx context.Context, cmd *command) error {
 // ask runs request unless the node is not answering.
 func (n *node) ask(ctx context.Context, request func() error) error {
 	start := time.Now()
-	n.used.Store(start.UnixNano())
+	n.use(start)
 	return n.breaker.guard(ctx, start, request)
 }
 
@@ -59,6 +62,8 @@ func (n *node) sendAll(ctx context.Context, cmds []*command) {
 	}
 }
 
+func (n *node) use(now time.Time) { n.used.Store(int64(now.Sub(epoch))) }
+
 func (n *node) unusedFor(now time.Time) time.Duration {
-	return time.Duration(now.UnixNano() - n.used.Load())
+	return now.Sub(epoch) - time.Duration(n.used.Load())
 }

@@ -127,7 +127,7 @@ func (r *router) meet(client *redis.Client) (*node, error) {
 			delete(r.nodes, c)
 		}
 	}
-	fresh.used.Store(now.UnixNano())
+	fresh.use(now)
 	r.nodes[client] = fresh
 	return fresh, nil
 }
