@@ -22,10 +22,13 @@ type bus struct {
 	unable  error                // why nobody can listen
 	mapped  atomic.Bool          // client has a slot map
 	looks   looks
+	ctx     context.Context // ends with close
+	stop    context.CancelFunc
 }
 
 func newBus(client redis.UniversalClient) *bus {
 	b := &bus{client: client}
+	b.ctx, b.stop = context.WithCancel(context.Background())
 	switch c := client.(type) {
 	case *redis.ClusterClient:
 		// With slots of its own making it is a set of servers that are no

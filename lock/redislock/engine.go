@@ -75,6 +75,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	err := e.client.Close()
+	e.bus.close()
 	e.sender.close()
 	return err
 }

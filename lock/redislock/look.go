@@ -44,17 +44,23 @@ func (b *bus) refresh(ctx context.Context) {
 func (b *bus) look() (any, error) {
 	l := &b.looks
 	past := time.Since(l.ended)
-	if l.loaded && past < lookPast {
+	if l.loaded && past < lookPast || !rest(b.ctx, lookPast-past) {
 		return nil, nil
 	}
-	rest(context.Background(), lookPast-past)
-	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	ctx, cancel := context.WithTimeout(b.ctx, lookTime)
 	defer cancel()
 	answers := l.answers.Load()
 	// It reloads the map before it visits anybody, or else visits by the old one.
 	_ = b.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
 	l.ended, l.loaded = time.Now(), l.answers.Load() != answers
 	return nil, nil
+}
+
+// close ends looking and waits for the look that is under way. The client has
+// been closed, so that it waits for nobody.
+func (b *bus) close() {
+	b.stop()
+	_, _, _ = b.looks.flight.Do("", b.look)
 }
 
 // ask asks the node at addr for the slot map. It does not wait for long, as the

@@ -1,8 +1,10 @@
 package redislock_test
 
 import (
+	"bytes"
 	"context"
 	"net"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -99,6 +101,26 @@ func TestLooksAreFew(t *testing.T) {
 	}
 	if n := s.next.count("cluster") - before; n > requests/4 {
 		t.Errorf("the slot map was asked for %d times by %d requests", n, requests)
+	}
+}
+
+// Close ends a look that is under way.
+func TestCloseEndsLook(t *testing.T) {
+	s := newTakeover(t)
+	asked := s.next.count("cluster")
+	s.next.set(func(n *node) { n.secret = true })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Inspect(ctx, hold.Key) // it does not wait
+	wantUnclear(t, err, "")
+	testwait.Until(t, "the map is asked for", func() bool { return s.next.count("cluster") > asked })
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if bytes.Contains(stacks, []byte("redislock.(*bus).")) {
+		t.Errorf("the look goes on:\n%s", stacks)
 	}
 }
 
