@@ -119,8 +119,11 @@ func (b *bus) at(ctx context.Context, addr string) (*redis.Client, error) {
 		}
 		return nil
 	})
-	if found == nil {
-		return nil, fmt.Errorf("%w: node %s is not known: %w", lock.ErrNotSent, addr, err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: find node %s: %w", lock.ErrNotSent, addr, err)
+	case found == nil:
+		return nil, fmt.Errorf("%w: node %s is none of the masters", lock.ErrNotSent, addr)
 	}
 	return found, nil
 }

@@ -129,3 +129,16 @@ func TestReplicasOnTheWire(t *testing.T) {
 		t.Errorf("%d WAITs after a release, want 1 as before", n)
 	}
 }
+
+// The slot migrates, but nobody knows where to.
+func TestReplicasOfUnknownNode(t *testing.T) {
+	n := newNode(t)
+	n.reply = func([]string) string { return "-ASK 7629 127.0.0.1:1\r\n" }
+	e := openWith(t, options(n.addr), redislock.WithReplicas(1))
+	_, err := e.Acquire(t.Context(), hold, ttl)
+	wantIs(t, err, lock.ErrNotSent)
+	wantUnclear(t, err, "127.0.0.1:1")
+	if strings.Contains(err.Error(), "%!") {
+		t.Errorf("error is %q", err)
+	}
+}
