@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	tripAfter = 5                      // failures in a row
+	tripAfter = 5                      // failures in a row, not all of them at once
 	goneAfter = 3                      // refused connections in a row: no process listens there
 	openTime  = 500 * time.Millisecond // until a request tries again whether the node is back
 	// A caller who goes away sooner has learnt nothing about the node.
@@ -40,6 +40,8 @@ type breaker struct {
 	reload func(context.Context)
 	cb     *gobreaker.CircuitBreaker[struct{}]
 	gone   atomic.Int32 // refused connections in a row
+	first  atomic.Int64 // when the first failure in a row was noted, in ns since epoch; 0 = none
+	again  atomic.Bool  // a request that began after that has failed, too
 }
 
 func newBreaker(addr string, reload func(context.Context)) *breaker {
@@ -48,7 +50,7 @@ func newBreaker(addr string, reload func(context.Context)) *breaker {
 		Name:    addr,
 		Timeout: openTime,
 		ReadyToTrip: func(c gobreaker.Counts) bool {
-			return c.ConsecutiveFailures >= tripAfter || b.gone.Load() >= goneAfter
+			return c.ConsecutiveFailures >= tripAfter && b.again.Load() || b.gone.Load() >= goneAfter
 		},
 		IsExcluded: func(err error) bool { return errors.Is(err, errUndecided) },
 	})
@@ -60,12 +62,9 @@ func (b *breaker) guard(ctx context.Context, start time.Time, request func() err
 	var err error
 	_, verdict := b.cb.Execute(func() (struct{}, error) {
 		err = request()
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			b.gone.Add(1)
-		} else {
-			b.gone.Store(0)
-		}
-		return struct{}{}, judge(err, start)
+		verdict := judge(err, start)
+		b.note(err, verdict, start)
+		return struct{}{}, verdict
 	})
 	switch {
 	case errors.Is(verdict, gobreaker.ErrOpenState), errors.Is(verdict, gobreaker.ErrTooManyRequests):
@@ -75,6 +74,26 @@ func (b *breaker) guard(ctx context.Context, start time.Time, request func() err
 		b.reload(ctx)
 	}
 	return err
+}
+
+// note adds a request to the row. All that are on their way while a healthy node
+// pauses once fail together, and are no more than one failure.
+func (b *breaker) note(err, verdict error, start time.Time) {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		b.gone.Add(1)
+	} else {
+		b.gone.Store(0)
+	}
+	first, silent := b.first.Load(), errors.Is(verdict, errSilent)
+	switch {
+	case verdict == nil && first != 0:
+		b.first.Store(0)
+		b.again.Store(false)
+	case silent && first == 0:
+		b.first.CompareAndSwap(0, int64(time.Since(epoch)))
+	case silent && int64(start.Sub(epoch)) > first:
+		b.again.Store(true)
+	}
 }
 
 // judge tells what the end of a request says about the node.

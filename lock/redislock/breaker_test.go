@@ -23,6 +23,15 @@ func options(addrs ...string) *redis.ClusterOptions { return &redis.ClusterOptio
 
 func notSent(err error) bool { return errors.Is(err, lock.ErrNotSent) }
 
+// patiently acquires a lock, for so long that a failure tells something about the
+// node.
+func patiently(t *testing.T, e *redislock.Engine) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 350*time.Millisecond)
+	defer cancel()
+	_, err := e.Acquire(ctx, hold, ttl)
+	return err
+}
+
 // A node that says nothing is left alone for a moment, then asked again.
 func TestNodeIsNotAnswering(t *testing.T) {
 	n := newNode(t)
@@ -34,13 +43,9 @@ func TestNodeIsNotAnswering(t *testing.T) {
 		return noAnswer
 	}
 	e := open(t, n.addr)
-	try := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 350*time.Millisecond)
-		defer cancel()
-		_, err := e.Acquire(ctx, hold, ttl)
-		return err
-	}
+	try := func() error { return patiently(t, e) }
 	together(10, func(int) { wantUnclear(t, try(), "") })
+	wantUnclear(t, try(), "")
 	wantIs(t, try(), lock.ErrNotSent)
 	want := fmt.Sprintf("redislock: node %s is not answering", n.addr)
 	if err := try(); err == nil || !strings.Contains(err.Error(), want) {
@@ -59,6 +64,40 @@ func TestNodeIsNotAnswering(t *testing.T) {
 	}
 }
 
+// Five requests have to fail first.
+func TestBreakerOpensAfterFive(t *testing.T) {
+	n := newNode(t)
+	n.reply = func([]string) string { return noAnswer }
+	e := open(t, n.addr)
+	asked := func(int) {
+		if err := patiently(t, e); err == nil || notAnswering(err) {
+			t.Errorf("error is %v, want that of a request that was not answered", err)
+		}
+	}
+	together(3, asked)
+	asked(4)
+	asked(5)
+	if err := patiently(t, e); !notAnswering(err) {
+		t.Errorf("error is %v, want one that says that the node is not answering", err)
+	}
+}
+
+// A healthy node pauses once while many requests are on their way.
+func TestBreakerOutlastsPause(t *testing.T) {
+	n := newNode(t)
+	var over atomic.Bool
+	n.reply = func([]string) string {
+		if !over.Load() {
+			return noAnswer
+		}
+		return granted["release"]
+	}
+	e := open(t, n.addr)
+	together(10, func(int) { wantUnclear(t, e.Release(t.Context(), hold), "") })
+	over.Store(true)
+	release(t, e, hold)
+}
+
 // Where nobody listens any more, that is known soon.
 func TestNodeIsGone(t *testing.T) {
 	n := newNode(t)
@@ -70,19 +109,29 @@ func TestNodeIsGone(t *testing.T) {
 		}
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
-	e, err := redislock.Open(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := openWith(t, opts)
 	n.reply = func([]string) string { return hangUp }
 	wantUnclear(t, e.Release(t.Context(), hold), "") // the connections that there were are broken now
 	gone.Store(true)
-	want := fmt.Sprintf("redislock: node %s is not answering", n.addr)
-	testwait.Until(t, want, func() bool { // there may be another connection, which breaks first
-		_, err := e.Inspect(t.Context(), hold.Key)
-		return notSent(err) && strings.Contains(err.Error(), want)
+	refused := 0 // in a row
+	testwait.Until(t, "the breaker opens", func() bool {
+		err := e.Release(t.Context(), hold)
+		switch {
+		case notAnswering(err):
+			return true
+		case errors.Is(err, syscall.ECONNREFUSED):
+			refused++
+		default: // there was another connection, which broke
+			refused = 0
+		}
+		return false
 	})
+	if refused != 3 {
+		t.Errorf("the node is left alone after %d refused connections, want 3", refused)
+	}
+	if _, err := e.Inspect(t.Context(), hold.Key); !notAnswering(err) {
+		t.Errorf("error of a question is %v, want one that says that the node is not answering", err)
+	}
 }
 
 // A question changes nothing: when its connection breaks, it is asked again.

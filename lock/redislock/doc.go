@@ -23,10 +23,13 @@
 // the one before is on its way. So a node is never asked by more than a handful
 // of connections, and nodes get in nobody's way but their own.
 //
-// A node that refuses three connections in a row, or lets five requests go without
-// an answer, is left alone for half a second, then one request tries it again.
-// Meanwhile all others fail at once, with an error that names the node and matches [lock.ErrNotSent], unless
-// the cluster says by then that the lock is on another node.
+// A node that refuses three connections in a row, or leaves five requests in a row
+// without an answer, is left alone for half a second, then one request tries it
+// again. Requests that a healthy node keeps waiting together, in one pause, are
+// not enough: one of the five has begun after another had failed. Meanwhile all
+// others fail at once, with an error that names the node and matches
+// [lock.ErrNotSent]; but Acquire and Inspect first have the cluster asked, which
+// takes up to 0.4 s, and go on if the lock is on another node by then.
 //
 // [New] takes a client as it is, with its options and hooks, and sends each
 // request by itself. For a cluster, give it at least these options: DialTimeout,
