@@ -192,12 +192,19 @@ type proxy struct {
 	first   string
 	swallow atomic.Bool
 	mu      sync.Mutex
+	closed  bool
 	addrs   map[string]string // of a node: where the proxy listens for it
 }
 
 func newProxy(tb testing.TB, first string) *proxy {
 	tb.Helper()
-	return &proxy{tb: tb, first: first, addrs: make(map[string]string)}
+	p := &proxy{tb: tb, first: first, addrs: make(map[string]string)}
+	tb.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.closed = true
+	})
+	return p
 }
 
 // openThrough returns an engine all of whose connections go through p.
@@ -214,6 +221,10 @@ func openThrough(tb testing.TB, p *proxy) *redislock.Engine {
 // dial connects to the proxy that stands before the node at addr.
 func (p *proxy) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	p.mu.Lock()
+	if p.closed { // a slot map is still being reloaded
+		p.mu.Unlock()
+		return nil, net.ErrClosed
+	}
 	before, ok := p.addrs[addr]
 	if !ok {
 		before = serve(p.tb, func(client net.Conn) { p.pass(client, addr) })
