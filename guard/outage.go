@@ -89,6 +89,15 @@ func (s *outages) beginning(node string) context.Context {
 	return s.askingAt(node).ctx
 }
 
+// rouse ends the waiting for locks of node, all the same whether there is an
+// outage. The caller holds s.mu.
+func (s *outages) rouse(node string) {
+	if a := s.asking[node]; a != nil && s.at[node] == nil {
+		a.begun()
+		delete(s.asking, node)
+	}
+}
+
 // askingAt returns those who wait for a lock of node. The caller holds s.mu.
 func (s *outages) askingAt(node string) *asking {
 	a := s.asking[node]
@@ -151,6 +160,7 @@ func (g *Guard) beginWithout(c *call, past int64, cause error) bool {
 		s.at[at.Node] = o
 		s.n.Add(1)
 		s.askingAt(at.Node).begun()
+		s.rouse("") // whose node was not known when they asked
 	}
 	o.ran.Add(1) // while it is known to be open
 	o.running.Add(1)

@@ -111,7 +111,7 @@ func TestHandOverAtMaxHold(t *testing.T) {
 		for range 2000 {
 			first := acquire(t, l, "k")
 			w := wait(t, l, "k")
-			time.Sleep(maxHold) // and the watchdog wakes in the same moment
+			<-time.After(maxHold) // and the watchdog wakes in the same moment
 			err := first.Release(t.Context())
 			if err != nil {
 				pass(time.Second) // the engine is asked
