@@ -92,7 +92,8 @@ func verdict(t result.Target) string {
 
 // writeSteps writes a table per load, with a column per number of users.
 func writeSteps(b *strings.Builder, r *result.Run) {
-	fmt.Fprintf(b, "Constant load, %s a step, %d instances, %s rows, %s: requests/s, and in brackets the p99 in ms.\n",
+	fmt.Fprintf(b, "Constant load, %s a step, %d instances, %s rows, %s: requests/s, and in brackets the p99 in ms. "+
+		"Each user asks again when he has his answer, so that a moment without answers is one slow request of each.\n",
 		r.Settings["time of a step"], r.Instances, grouped(r.Rows), through(r))
 	for _, k := range loads(r) {
 		fmt.Fprintf(b, "\n%s:\n\n", k)
