@@ -166,12 +166,19 @@ func check(t *report, db *gorm.DB, h *history) {
 		if n := len(c.alarms()) + c.count(notify.UnknownCommit); n > 1 {
 			t.Errorf("%d events of one call:\n%s", n, c)
 		}
+		if c.failedUnexplained() {
+			t.Errorf("an error that no fault explains:\n%s", c)
+		}
 		if (c.result == unknown) != (c.returned > 0 && slices.ContainsFunc(c.events, tellsUnknown)) {
 			t.Errorf("a commit of unknown outcome is told by the result or by an event only:\n%s", c)
 		}
 	}
-	t.Logf("results: %v, without a lock: %d", h.results(), len(h.without()))
+	results := h.results()
+	t.Logf("results: %v, without a lock: %d", results, len(h.without()))
 	t.Logf("faults: %v", count(h.faults))
+	if results[done] < len(h.calls)/10 {
+		t.Errorf("%d of %d operations were done", results[done], len(h.calls))
+	}
 	if reported == 0 {
 		t.Error("no overlap was provoked and reported: the test tests nothing")
 	}

@@ -314,6 +314,16 @@ func (f fault) hit(g *grant) bool {
 	return f.subject == g.worker
 }
 
+// cutWords are the driver's and the server's for a connection that was cut.
+var cutWords = []string{"invalid connection", "bad connection", "Connection was killed", "interrupted"}
+
+// failedUnexplained reports whether the call ended with an error that is not one
+// of Do's, nor of a connection that was cut.
+func (c *call) failedUnexplained() bool {
+	return strings.HasPrefix(c.result, failed) &&
+		!slices.ContainsFunc(cutWords, func(s string) bool { return strings.Contains(c.result, s) })
+}
+
 // told is what the calls' results add up to.
 func (h *history) told(key string, result string) (n int64) {
 	for _, c := range h.calls {
