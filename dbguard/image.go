@@ -14,8 +14,9 @@ import (
 // recognise it.
 type image struct {
 	row      *protectedRow
-	key      []any // primary key; nil = not known
-	guessed  bool  // the key may be another
+	schema   *schema.Schema // of the model that was written: another may have named the row
+	key      []any          // primary key; nil = not known
+	guessed  bool           // the key may be another
 	inserted bool
 	deleted  bool
 	vague    bool    // it may be as it was before, or nobody knows how it is
@@ -45,7 +46,7 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 			if !r.in(stmt, model) {
 				continue
 			}
-			img := image{row: r, key: keyOf(stmt, model), guessed: guesses, inserted: true}
+			img := image{row: r, schema: stmt.Schema, key: keyOf(stmt, model), guessed: guesses, inserted: true}
 			for _, f := range stmt.Schema.Fields {
 				v, zero := f.ValueOf(stmt.Context, model)
 				if zero && f.HasDefaultValue && f.PrimaryKey {
@@ -77,7 +78,7 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 // imageOfMap returns what a plain INSERT has made of a row given as a map, into
 // which gorm puts the primary key, and on some databases not even that.
 func imageOfMap(s *schema.Schema, value func(column string) any, omitted func(*schema.Field) bool) image {
-	img := image{inserted: true}
+	img := image{schema: s, inserted: true}
 	for _, f := range s.PrimaryFields {
 		if v := value(f.DBName); !isNull(v) {
 			img.key = append(img.key, v)
@@ -122,7 +123,10 @@ func imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion, rows []*prot
 			if !r.in(stmt, loaded.model) {
 				continue
 			}
-			img := image{row: r, key: keyOf(stmt, loaded.model), deleted: !updated, from: loaded.version, version: loaded.version + 1}
+			img := image{
+				row: r, schema: stmt.Schema, key: keyOf(stmt, loaded.model),
+				deleted: !updated, from: loaded.version, version: loaded.version + 1,
+			}
 			for _, a := range set {
 				if f := stmt.Schema.LookUpField(a.Column.Name); f != nil && f != expected.field {
 					img.add(f, a.Value)

@@ -129,7 +129,7 @@ func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock stri
 	if versions && version != nil {
 		columns = append(columns, version.DBName)
 	}
-	row, err := r.load(t.quiet(ctx, t.db).Select(columns), lock)
+	row, err := r.load(t.quiet(ctx, t.db).Select(columns), r.schema.ModelType, lock)
 	if err != nil || !row.IsValid() {
 		return reading{}, err
 	}

@@ -7,9 +7,9 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// load reads the row by its key columns into a new struct; the zero Value if it
-// is not there.
-func (r *protectedRow) load(q *gorm.DB, lock string) (reflect.Value, error) {
+// load reads the row by its key columns into a new struct of a model of its table;
+// the zero Value if it is not there.
+func (r *protectedRow) load(q *gorm.DB, model reflect.Type, lock string) (reflect.Value, error) {
 	q = q.Table(r.table)
 	values := r.values
 	if r.stored != nil {
@@ -21,7 +21,7 @@ func (r *protectedRow) load(q *gorm.DB, lock string) (reflect.Value, error) {
 	if lock != "" {
 		q = q.Clauses(lockingClause(lock))
 	}
-	rows := reflect.New(reflect.SliceOf(r.schema.ModelType))
+	rows := reflect.New(reflect.SliceOf(model))
 	if err := q.Find(rows.Interface()).Error; err != nil || rows.Elem().Len() == 0 {
 		return reflect.Value{}, err
 	}

@@ -147,7 +147,7 @@ func (t *Tx) examineImage(db *gorm.DB, img image) (Outcome, error) {
 		lock = ""
 	}
 	for {
-		row, err := img.row.load(db.Unscoped(), lock)
+		row, err := img.row.load(db.Unscoped(), img.schema.ModelType, lock)
 		switch {
 		case err == nil:
 			return img.compare(db.Statement.Context, row), nil
@@ -167,7 +167,6 @@ func (t *Tx) examineImage(db *gorm.DB, img image) (Outcome, error) {
 
 // compare tells whether a row is as the transaction made it.
 func (i image) compare(ctx context.Context, row reflect.Value) Outcome {
-	s := i.row.schema
 	switch {
 	case !row.IsValid() && i.deleted:
 		return Committed
@@ -175,27 +174,31 @@ func (i image) compare(ctx context.Context, row reflect.Value) Outcome {
 		return i.absent()
 	}
 	for n, v := range i.key {
-		switch another := !equal(fieldOf(ctx, s.PrimaryFields[n], row), v); {
+		switch another := !equal(fieldOf(ctx, i.schema.PrimaryFields[n], row), v); {
 		case another && i.guessed:
 			return Unresolved
 		case another:
 			return i.absent()
 		}
 	}
-	if f := versionOf(s); f != nil && i.version != 0 && !i.inserted {
+	recognised := i.inserted && len(i.key) > 0
+	if f := versionOf(i.schema); f != nil && i.version != 0 {
 		switch version := versionIn(ctx, f, row); {
-		case version == i.from:
+		case version == i.from && !i.inserted:
 			return NotCommitted
 		case version != i.version || i.deleted:
 			return Unresolved
 		}
-	} else if i.deleted {
-		return Unresolved
+		recognised = true
 	}
 	for _, c := range i.columns {
-		if f := s.LookUpField(c.field.DBName); !c.sameAs(fieldOf(ctx, f, row)) {
+		if !c.sameAs(fieldOf(ctx, c.field, row)) {
 			return Unresolved
 		}
+		recognised = true
+	}
+	if !recognised {
+		return Unresolved
 	}
 	return Committed
 }

@@ -1,0 +1,75 @@
+package dbguard_test
+
+import (
+	"testing"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/testdb"
+)
+
+// resolve commits without an answer, whether the COMMIT arrives or not, and finds
+// out what became of it.
+func resolve(t *testing.T, tx *dbguard.Tx, k *testdb.Link, arrives bool) (dbguard.Outcome, error) {
+	t.Helper()
+	cut := &k.Before
+	if arrives {
+		cut = &k.After
+	}
+	cut.Store(true)
+	wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+	cut.Store(false)
+	return tx.Resolve(bg)
+}
+
+// Models that know less of a table than the one that is written.
+type (
+	bareOrder  struct{ No string }
+	briefOrder struct {
+		ID uint
+		No string
+	}
+	bareStock struct{ ID int64 }
+)
+
+func (bareOrder) TableName() string  { return "orders" }
+func (briefOrder) TableName() string { return "orders" }
+func (bareStock) TableName() string  { return "stocks" }
+
+// TestResolveByTheWrittenModel: the row is known by the model that was written,
+// whatever model was given to Protect.
+func TestResolveByTheWrittenModel(t *testing.T) {
+	insert := func(tx *gorm.DB) error { return tx.Create(&Order{No: "a", Shop: "s"}).Error }
+	take := func(tx *gorm.DB) error {
+		return tx.Model(&Stock{ID: 1, Version: 1}).Update("left", gorm.Expr(left(tx)+" - 1")).Error
+	}
+	for _, tt := range []struct {
+		name  string
+		row   any
+		write func(tx *gorm.DB) error
+	}{
+		{"no primary key", &bareOrder{No: "a"}, insert},
+		{"not all columns", &briefOrder{No: "a"}, insert},
+		{"no version", &bareStock{ID: 1}, take},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+				for _, arrives := range []bool{false, true} {
+					wantNil(t, direct.Where("1 = 1").Delete(&Stock{}).Error)
+					wantNil(t, direct.Create(&Stock{ID: 1, Left: 5}).Error)
+					tx := begin(t, db, dbguard.Options{})
+					wantNil(t, tx.Protect(tt.row))
+					wantNil(t, tt.write(tx.DB()))
+					want := dbguard.NotCommitted
+					if arrives {
+						want = dbguard.Committed
+					}
+					if o, err := resolve(t, tx, k, arrives); o != want {
+						t.Errorf("resolved as %v, %v, want %v", o, err, want)
+					}
+				}
+			})
+		})
+	}
+}
