@@ -5,6 +5,7 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
 )
 
 // load reads the row by its key columns into a new struct of a model of its table;
@@ -26,4 +27,14 @@ func (r *protectedRow) load(q *gorm.DB, model reflect.Type, lock string) (reflec
 		return reflect.Value{}, err
 	}
 	return rows.Elem().Index(0), nil
+}
+
+// kept returns how the database keeps a value of the row.
+func (r *protectedRow) kept(f *schema.Field, v any) any {
+	for i, own := range r.fields {
+		if r.stored != nil && own.DBName == f.DBName {
+			return r.stored[i]
+		}
+	}
+	return v
 }

@@ -3,6 +3,7 @@ package dbguard
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"reflect"
@@ -41,11 +42,12 @@ func (o Outcome) String() string {
 // A row is recognised by its primary key, its version and the columns that were
 // written, be it from a struct or a map, apart from fractions, expressions and what
 // gorm serializes. A column that the database keeps otherwise than it was given (a
-// text that it cuts, a number that a map has as a text with other digits) makes the
-// outcome Unresolved, as do a row that only an upsert, raw SQL or an update without
-// a version has written, and keys that gorm had to guess, if they differ: on a
-// cluster, MySQL tells no more than the first of several, and a key that was kept
-// out of the insert stays in memory as it was.
+// text that it cuts, a number given as a text with other digits) makes the outcome
+// Unresolved, as does a row that only an upsert, raw SQL or an update without a
+// version has written. A primary key other than the row's tells that it is another
+// row only if both are integers and gorm had not to guess: on a cluster, MySQL tells
+// no more than the first of several, and a key that was kept out of the insert stays
+// in memory as it was. Otherwise it makes the outcome Unresolved.
 //
 // Alive must hold until then, and Held: only while nobody else may write the rows
 // does their state prove anything, and Unresolved is the answer otherwise. The error
@@ -174,10 +176,12 @@ func (i image) compare(ctx context.Context, row reflect.Value) Outcome {
 		return i.absent()
 	}
 	for n, v := range i.key {
-		switch another := !equal(fieldOf(ctx, i.schema.PrimaryFields[n], row), v); {
-		case another && i.guessed:
+		f := i.schema.PrimaryFields[n]
+		switch now := fieldOf(ctx, f, row); {
+		case equal(now, i.row.kept(f, v)):
+		case i.guessed || !isNumber(now) || !isNumber(v):
 			return Unresolved
-		case another:
+		default:
 			return i.absent()
 		}
 	}
@@ -201,6 +205,17 @@ func (i image) compare(ctx context.Context, row reflect.Value) Outcome {
 		return Unresolved
 	}
 	return Committed
+}
+
+// isNumber reports whether v is an integer, which has but one form. 0 may stand for
+// one that the database makes.
+func isNumber(v any) bool {
+	v = indirect(v)
+	if _, ok := v.(driver.Valuer); ok {
+		return false
+	}
+	rv := reflect.ValueOf(v)
+	return (rv.CanInt() || rv.CanUint()) && !rv.IsZero()
 }
 
 // absent tells what it means that the row is not there.

@@ -2,6 +2,7 @@ package dbguard_test
 
 import (
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -67,6 +68,48 @@ func TestResolveByTheWrittenModel(t *testing.T) {
 					}
 					if o, err := resolve(t, tx, k, arrives); o != want {
 						t.Errorf("resolved as %v, %v, want %v", o, err, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestKeyInAnotherForm: the database keeps a primary key otherwise than it was
+// given. That is no sign of another row.
+func TestKeyInAnotherForm(t *testing.T) {
+	type Slot struct {
+		At time.Time `gorm:"primaryKey"` // to the millisecond or microsecond
+		No string    `gorm:"size:16;uniqueIndex"`
+	}
+	type Parcel struct {
+		Code string `gorm:"primaryKey;type:integer"`
+		No   string `gorm:"size:16;uniqueIndex"`
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC)
+	for _, tt := range []struct {
+		name           string
+		protected, row any
+		committed      dbguard.Outcome
+	}{
+		{"a time that names the row", &Slot{At: at}, &Slot{At: at, No: "a"}, dbguard.Committed},
+		{"a time", &Slot{No: "a"}, &Slot{At: at, No: "a"}, dbguard.Unresolved},
+		{"digits that name the row", &Parcel{Code: "007"}, &Parcel{Code: "007", No: "a"}, dbguard.Unresolved},
+		{"digits", &Parcel{No: "a"}, &Parcel{Code: "007", No: "a"}, dbguard.Unresolved},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+				wantNil(t, direct.AutoMigrate(&Slot{}, &Parcel{}))
+				for _, arrives := range []bool{false, true} {
+					want := dbguard.NotCommitted
+					if arrives {
+						want = tt.committed
+					}
+					tx := begin(t, db, dbguard.Options{})
+					wantNil(t, tx.Protect(tt.protected))
+					wantNil(t, tx.DB().Create(tt.row).Error)
+					if o, err := resolve(t, tx, k, arrives); o != want {
+						t.Errorf("arrives %v: resolved as %v, %v, want %v", arrives, o, err, want)
 					}
 				}
 			})
