@@ -202,6 +202,15 @@ func TestKeyNotWritten(t *testing.T) {
 			func(tx *gorm.DB, no string) error {
 				return tx.Model(&Order{}).Omit("ID").Create(map[string]any{"ID": 77, "no": no}).Error
 			},
+			func(tx *gorm.DB, no string) error {
+				return tx.Model(&Order{}).Omit("ID").Create(&[]map[string]any{{"ID": 77, "no": no}, {"ID": 78, "no": "-" + no}}).Error
+			},
+			func(tx *gorm.DB, no string) error { // MySQL makes a key in place of 0
+				if tx.Name() != "mysql" {
+					return tx.Create(&Order{No: no}).Error
+				}
+				return tx.Model(&Order{}).Create(&[]map[string]any{{"ID": 0, "no": no}}).Error
+			},
 		} {
 			for committed, cut := range map[bool]*atomic.Bool{false: &k.Before, true: &k.After} {
 				no := fmt.Sprint(i, committed)

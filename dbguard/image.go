@@ -63,11 +63,17 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 			images = append(images, img)
 		}
 	})
-	eachMap(stmt.Schema, indirectAll(stmt.Dest), func(value func(column string) any) {
+	maps := indirectAll(stmt.Dest)
+	// To several maps gorm adds others with the keys that are returned.
+	stray := maps.Kind() == reflect.Slice && slices.ContainsFunc(stmt.Schema.PrimaryFields, omitted)
+	eachMap(stmt.Schema, maps, func(value func(column string) any) {
 		for _, r := range rows {
 			if r.is(value) {
 				img := imageOfMap(stmt.Schema, value, omitted)
 				img.row, img.guessed = r, guesses
+				if stray {
+					img.key = nil
+				}
 				images = append(images, img)
 			}
 		}
