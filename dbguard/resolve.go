@@ -49,9 +49,10 @@ func (o Outcome) String() string {
 // no more than the first of several, and a key that was kept out of the insert stays
 // in memory as it was. Otherwise it makes the outcome Unresolved.
 //
-// Alive must hold until then, and Held: only while nobody else may write the rows
-// does their state prove anything, and Unresolved is the answer otherwise. The error
-// says why the outcome is Unresolved. The functions of OnRollback are called
+// Alive must hold until then: only while nobody else may write the rows does their
+// state prove anything. So must Held, unless a row still has the version that an
+// update or a delete found: a row may be gone, or as it was to be, by another's
+// doing. Unresolved is the answer otherwise, and the error says why. The functions of OnRollback are called
 // unless the outcome is Committed.
 func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Lock()
@@ -94,7 +95,7 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	db.Statement.ConnPool = primary{t.pool}
 	t.killSession(db)
 
-	found := Unresolved
+	found, old := Unresolved, false
 	for _, img := range images {
 		o, err := t.examineImage(db, img)
 		if err != nil {
@@ -104,11 +105,12 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 			return Unresolved, fmt.Errorf("a row of %s is neither as it was nor as the transaction made it", img.row.table)
 		}
 		found = o
+		old = old || o == NotCommitted && !img.inserted // by its version: nobody brings that back
 	}
 	if err := t.alive(); err != nil {
 		return Unresolved, err
 	}
-	if found == Committed {
+	if !old {
 		if err := t.held(); err != nil {
 			return Unresolved, err
 		}

@@ -1,6 +1,7 @@
 package dbguard_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -115,4 +116,31 @@ func TestKeyInAnotherForm(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestResolveWithoutTheLock: who had it since may have deleted the row. An old
+// version he could not have brought back.
+func TestResolveWithoutTheLock(t *testing.T) {
+	errGone := errors.New("gone")
+	gone := dbguard.Options{Held: func() error { return errGone }}
+	eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+		tx := begin(t, db, gone)
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+		o, err := resolve(t, tx, k, false)
+		if o != dbguard.Unresolved {
+			t.Errorf("an insert is resolved as %v", o)
+		}
+		wantIs(t, err, errGone)
+
+		wantNil(t, direct.Create(&Stock{ID: 1, Left: 5}).Error)
+		tx = begin(t, db, gone)
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		wantNil(t, tx.Protect(&Stock{ID: 1}))
+		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+		wantNil(t, tx.DB().Model(&Stock{ID: 1, Version: 1}).Update("left", 4).Error)
+		if o, err := resolve(t, tx, k, false); o != dbguard.NotCommitted {
+			t.Errorf("an update is resolved as %v, %v", o, err)
+		}
+	})
 }

@@ -16,9 +16,9 @@ type Options struct {
 	// Alive is asked before each statement and before COMMIT. When it returns
 	// an error, the statement is refused with it. Default: never an error.
 	Alive func() error
-	// Held is asked by Resolve, when the rows are as the transaction made them:
-	// an error says that somebody else may have made them so. Default: never an
-	// error.
+	// Held is asked by Resolve, unless a row still has its old version: an error
+	// says that somebody else may have made the rows as they are. Default: never
+	// an error.
 	Held func() error
 	// BeginTimeout bounds the wait for a connection and the BEGIN. Default: only
 	// the context does.
