@@ -94,33 +94,49 @@ func (c *conn) Rollback() error { return fmt.Errorf("%w: Rollback", ErrTxControl
 func (c *conn) free() { _ = c.sql.Close() }
 
 // discard closes the connection for good.
-func (c *conn) discard() {
-	_ = c.sql.Raw(func(any) error { return driver.ErrBadConn })
-	_ = c.sql.Close()
+func (c *conn) discard() { discard(c.sql) }
+
+func discard(c *sql.Conn) {
+	_ = c.Raw(func(any) error { return driver.ErrBadConn })
+	_ = c.Close()
 }
 
-// pin takes a connection from the pool and begins a transaction on it. A pooled
-// connection that turns out to be dead is replaced, as database/sql does it.
+// pin takes a connection from the pool and begins a transaction on it.
 func (p *plugin) pin(ctx context.Context, pool *sql.DB, d dialect) (*conn, error) {
-	const tries = 3
+	pinned := new(conn)
 	var err error
-	for range tries {
-		var c *sql.Conn
-		if c, err = pool.Conn(ctx); err != nil {
-			return nil, fmt.Errorf("get database connection: %w", err)
-		}
-		pinned := &conn{sql: c}
-		pinned.session, err = p.sessions.of(ctx, pool, c, d)
+	pinned.sql, err = connect(ctx, pool, func(c *sql.Conn) error {
+		s, err := p.sessions.of(ctx, pool, c, d)
 		if err == nil {
 			_, err = c.ExecContext(ctx, d.begin)
 		}
-		if err == nil {
-			return pinned, nil
+		if err != nil {
+			return fmt.Errorf("begin transaction: %w", err)
 		}
-		pinned.discard()
-		if !errors.Is(err, driver.ErrBadConn) {
-			break
+		pinned.session = s
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pinned, nil
+}
+
+// connect takes a connection from the pool and prepares it. One that turns out to
+// be dead is replaced, as database/sql does it.
+func connect(ctx context.Context, pool *sql.DB, prepare func(*sql.Conn) error) (*sql.Conn, error) {
+	const tries = 3
+	for n := 1; ; n++ {
+		c, err := pool.Conn(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("get database connection: %w", err)
+		}
+		if err = prepare(c); err == nil {
+			return c, nil
+		}
+		discard(c)
+		if n == tries || !errors.Is(err, driver.ErrBadConn) {
+			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("begin transaction: %w", err)
 }

@@ -37,7 +37,9 @@ func (o Outcome) String() string {
 // Resolve finds out what became of the transaction after Commit has returned
 // ErrCommitUnknown. It ends the old session on the server, so that nothing of it
 // can take effect later, and reads the protected rows that the transaction wrote
-// on another connection, waiting, until ctx ends, for what still holds them.
+// on another connection, waiting, until ctx ends, for what still holds them. If the
+// database is another server by then, as behind a balancer or after a failover, the
+// outcome is Unresolved; if it is the same one and was restarted, it is not.
 //
 // A row is recognised by its primary key, its version and the columns that were
 // written, be it from a struct or a map, apart from fractions, expressions and what
@@ -63,6 +65,9 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	}
 	o, err := t.findOut(ctx, writes)
 	t.resolved(o)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err) // a driver may only say that the connection is bad
+	}
 	if err != nil {
 		return o, fmt.Errorf("resolve commit: %w", err)
 	}
@@ -91,8 +96,13 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
+	c, err := t.reconnect(ctx)
+	if err != nil {
+		return Unresolved, err
+	}
+	defer func() { _ = c.Close() }()
 	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
-	db.Statement.ConnPool = primary{t.pool}
+	db.Statement.ConnPool = primary{c}
 	t.killSession(db)
 
 	found, old := Unresolved, false
@@ -128,9 +138,26 @@ func (o outside) Value(key any) any {
 	return o.Context.Value(key)
 }
 
-// primary is the transaction's own pool. Because it could commit, plugins that
-// spread reads over replicas take it for a transaction and leave it alone.
-type primary struct{ *sql.DB }
+// reconnect returns a connection to the server that had the transaction. On another
+// one of a cluster its session has no number, its locks are not seen, and what it
+// has committed may not have come yet.
+func (t *Tx) reconnect(ctx context.Context) (*sql.Conn, error) {
+	return connect(ctx, t.pool, func(c *sql.Conn) error {
+		if t.dialect.ask == nil {
+			return nil
+		}
+		s, err := t.dialect.ask(ctx, c)
+		if err == nil && s.server != t.conn.session.server {
+			err = fmt.Errorf("the database is another server now, %s instead of %s", s.server, t.conn.session.server)
+		}
+		return err
+	})
+}
+
+// primary is a connection of the transaction's own pool. Because it could commit,
+// plugins that spread reads over replicas take it for a transaction and leave it
+// alone.
+type primary struct{ *sql.Conn }
 
 func (primary) Commit() error   { return sql.ErrTxDone }
 func (primary) Rollback() error { return sql.ErrTxDone }

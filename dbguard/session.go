@@ -1,6 +1,7 @@
 package dbguard
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 // A session is what the server says of one of its connections.
 type session struct {
 	id               uint64 // for KILL; 0 = there is no such thing
+	server           string // where the number means something; the same after a restart
 	mariaDB          bool
 	snapshot         bool // the transaction has one, which no other's commit changes
 	timeoutRollsBack bool // a lock wait that takes too long undoes the transaction
@@ -63,33 +65,34 @@ func (s *sessions) remember(key any, found session, open int) {
 // askMySQL does not use SELECT @@..., as the names differ between versions.
 func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
-		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout')`)
+		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
+		'hostname', 'port', 'server_uuid')`)
 	if err != nil {
 		return session{}, err
 	}
 	defer func() { _ = rows.Close() }()
-	var s session
+	known := make(map[string]string)
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
 			return session{}, err
 		}
-		switch strings.ToLower(name) {
-		case "pseudo_thread_id":
-			s.id, _ = strconv.ParseUint(value, 10, 64)
-		case "version":
-			s.mariaDB = strings.Contains(value, "MariaDB")
-		case "tx_isolation", "transaction_isolation":
-			s.snapshot = value == "REPEATABLE-READ"
-		case "innodb_rollback_on_timeout":
-			s.timeoutRollsBack = value == "ON" || value == "1"
-		}
+		known[strings.ToLower(name)] = value
 	}
-	return s, rows.Err()
+	id, _ := strconv.ParseUint(known["pseudo_thread_id"], 10, 64)
+	rollback := known["innodb_rollback_on_timeout"]
+	return session{
+		id:               id,
+		server:           strings.TrimSpace(known["hostname"] + ":" + known["port"] + " " + known["server_uuid"]),
+		mariaDB:          strings.Contains(known["version"], "MariaDB"),
+		snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
+		timeoutRollsBack: rollback == "ON" || rollback == "1",
+	}, rows.Err()
 }
 
 func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {
 	var s session
-	err := c.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&s.id)
+	err := c.QueryRowContext(ctx, "SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port())").
+		Scan(&s.id, &s.server)
 	return s, err
 }
