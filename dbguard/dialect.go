@@ -23,7 +23,9 @@ type dialect struct {
 	// aborts: after an error a transaction takes no statement but a ROLLBACK.
 	aborts bool
 	ask    func(context.Context, *sql.Conn) (session, error)
-	kill   string // ends the session whose number is put in
+	// kill sees to it that a read on another connection meets all that the session
+	// will have committed, or waits for it.
+	kill func(context.Context, *sql.Conn, session) error
 }
 
 func dialectOf(db *gorm.DB) (dialect, error) {
@@ -34,7 +36,7 @@ func dialectOf(db *gorm.DB) (dialect, error) {
 			begin: "START TRANSACTION WITH CONSISTENT SNAPSHOT",
 			share: "LOCK IN SHARE MODE",
 			ask:   askMySQL,
-			kill:  "KILL %d",
+			kill:  killMySQL,
 		}, nil
 	case "postgres":
 		return dialect{
@@ -42,7 +44,7 @@ func dialectOf(db *gorm.DB) (dialect, error) {
 			begin:  "BEGIN",
 			aborts: true,
 			ask:    askPostgres,
-			kill:   "SELECT pg_terminate_backend(%d)",
+			kill:   killPostgres,
 		}, nil
 	case "sqlite":
 		return dialect{name: name, begin: "BEGIN IMMEDIATE"}, nil

@@ -103,7 +103,11 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	defer func() { _ = c.Close() }()
 	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
 	db.Statement.ConnPool = primary{c}
-	t.killSession(db)
+	if t.dialect.kill != nil {
+		if err := t.dialect.kill(ctx, c, t.conn.session); err != nil {
+			return Unresolved, err
+		}
+	}
 
 	found, old := Unresolved, false
 	for _, img := range images {
@@ -162,14 +166,6 @@ type primary struct{ *sql.Conn }
 func (primary) Commit() error   { return sql.ErrTxDone }
 func (primary) Rollback() error { return sql.ErrTxDone }
 
-// killSession ends what may still be under way. If it can't, the read waits for
-// it.
-func (t *Tx) killSession(db *gorm.DB) {
-	if id := t.conn.session.id; id != 0 {
-		_ = db.Exec(fmt.Sprintf(t.dialect.kill, id)).Error
-	}
-}
-
 // examineImage reads a row by its key, locking, and compares. NOWAIT, and again:
 // a read that this side gives up would go on waiting at the server.
 func (t *Tx) examineImage(db *gorm.DB, img image) (Outcome, error) {
@@ -188,11 +184,19 @@ func (t *Tx) examineImage(db *gorm.DB, img image) (Outcome, error) {
 		case !isLocked(err):
 			return Unresolved, err
 		}
-		select {
-		case <-db.Statement.Context.Done():
-			return Unresolved, fmt.Errorf("another transaction holds the row: %w", context.Cause(db.Statement.Context))
-		case <-time.After(20 * time.Millisecond):
+		if err := pause(db.Statement.Context); err != nil {
+			return Unresolved, fmt.Errorf("another transaction holds the row: %w", err)
 		}
+	}
+}
+
+// pause lets a moment pass, unless ctx ends.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(20 * time.Millisecond):
+		return nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package dbguard_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
 )
 
 // resolve commits without an answer, whether the COMMIT arrives or not, and finds
@@ -143,4 +145,32 @@ func TestResolveWithoutTheLock(t *testing.T) {
 			t.Errorf("an update is resolved as %v, %v", o, err)
 		}
 	})
+}
+
+// TestResolveAwaitsTheSession: PostgreSQL only tells a session to end, and a read
+// does not wait for what it has inserted. Here it hears nothing, and commits late.
+func TestResolveAwaitsTheSession(t *testing.T) {
+	dsn := teststack.Postgres(t) + "&search_path=public,pg_catalog"
+	direct := testdb.OpenPostgres(t, dsn)
+	prepare(t, direct)
+	wantNil(t, direct.Exec("CREATE FUNCTION public.pg_terminate_backend(integer) RETURNS boolean LANGUAGE sql AS 'SELECT true'").Error)
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	db := testdb.OpenPostgres(t, k.Through(t, dsn))
+	wantNil(t, dbguard.Install(db))
+
+	tx := begin(t, db, dbguard.Options{EndTimeout: time.Second})
+	wantNil(t, tx.Protect(&Order{No: "a"}))
+	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+	_, pass := k.Hold()
+	defer pass()
+	wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+	ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
+	defer cancel()
+	o, err := tx.Resolve(ctx)
+	if o != dbguard.Unresolved {
+		t.Errorf("resolved as %v", o)
+	}
+	wantIs(t, err, context.DeadlineExceeded)
+	pass()
+	await(t, "the session commits", func() bool { return count(t, direct, &Order{}) == 1 })
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -13,8 +14,9 @@ import (
 
 // A session is what the server says of one of its connections.
 type session struct {
-	id               uint64 // for KILL; 0 = there is no such thing
-	server           string // where the number means something; the same after a restart
+	id               uint64       // for KILL
+	server           string       // where the number means something; the same after a restart
+	started          sql.NullTime // on PostgreSQL, where a number may come again
 	mariaDB          bool
 	snapshot         bool // the transaction has one, which no other's commit changes
 	timeoutRollsBack bool // a lock wait that takes too long undoes the transaction
@@ -92,7 +94,33 @@ func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 
 func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {
 	var s session
-	err := c.QueryRowContext(ctx, "SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port())").
-		Scan(&s.id, &s.server)
+	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
+		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).Scan(&s.id, &s.server, &s.started)
 	return s, err
+}
+
+// killMySQL may fail: the session keeps its rows locked to its end, and the read
+// waits for that.
+func killMySQL(ctx context.Context, c *sql.Conn, s session) error {
+	_, _ = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.id))
+	return nil
+}
+
+// killPostgres waits until the session is gone: one that is about to commit does so
+// first, and a read does not wait for what it has inserted.
+func killPostgres(ctx context.Context, c *sql.Conn, s session) error {
+	for {
+		var told bool
+		err := c.QueryRowContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE pid = $1 AND (backend_start = $2) IS NOT FALSE`, s.id, s.started).Scan(&told)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			err = pause(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("end the old session: %w", err)
+		}
+	}
 }
