@@ -10,13 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A session is what the server says of one of its connections.
 type session struct {
 	id               uint64       // for KILL
 	server           string       // where the number means something; the same after a restart
-	started          sql.NullTime // on PostgreSQL, where a number may come again
+	asked            time.Time    // on MySQL, when it had its number
+	started          sql.NullTime // on PostgreSQL, by the server's clock
 	mariaDB          bool
 	snapshot         bool // the transaction has one, which no other's commit changes
 	timeoutRollsBack bool // a lock wait that takes too long undoes the transaction
@@ -66,6 +68,7 @@ func (s *sessions) remember(key any, found session, open int) {
 
 // askMySQL does not use SELECT @@..., as the names differ between versions.
 func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
+	asked := time.Now()
 	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
 		'hostname', 'port', 'server_uuid')`)
@@ -85,6 +88,7 @@ func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 	rollback := known["innodb_rollback_on_timeout"]
 	return session{
 		id:               id,
+		asked:            asked,
 		server:           strings.TrimSpace(known["hostname"] + ":" + known["port"] + " " + known["server_uuid"]),
 		mariaDB:          strings.Contains(known["version"], "MariaDB"),
 		snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
@@ -100,9 +104,14 @@ func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {
 }
 
 // killMySQL may fail: the session keeps its rows locked to its end, and the read
-// waits for that.
+// waits for that. A server that was started since has given the number to another.
 func killMySQL(ctx context.Context, c *sql.Conn, s session) error {
-	_, _ = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.id))
+	var name string
+	var seconds int64 // one more than have passed, perhaps
+	err := c.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds)
+	if err == nil && time.Duration(seconds-1)*time.Second > time.Since(s.asked) {
+		_, _ = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.id))
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -12,17 +13,17 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// TestAnotherServer: the pool leads to another server by now, on which the number
-// of the session is anybody's.
-func TestAnotherServer(t *testing.T) {
+// stalled calls f, on each kind of server, with a transaction whose COMMIT the
+// server still waits for. living tells whether the session is there.
+func stalled(t *testing.T, f func(t *testing.T, tx *Tx, living func() bool)) {
 	type Ticket struct {
 		ID uint
 		No string `gorm:"size:16;uniqueIndex"`
 	}
 	for name, server := range map[string]struct {
-		dsn    func(testing.TB) string
-		open   func(testing.TB, string, ...gorm.Option) *gorm.DB
-		living string // SQL: whether the session is there
+		dsn   func(testing.TB) string
+		open  func(testing.TB, string, ...gorm.Option) *gorm.DB
+		count string
 	}{
 		"mysql":    {teststack.MySQL, testdb.OpenMySQL, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?"},
 		"postgres": {teststack.Postgres, testdb.OpenPostgres, "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = ?"},
@@ -45,15 +46,44 @@ func TestAnotherServer(t *testing.T) {
 			if err := tx.Commit(); !errors.Is(err, ErrCommitUnknown) {
 				t.Fatalf("error is %v, want %v", err, ErrCommitUnknown)
 			}
-			tx.conn.session.server = "elsewhere:1"
-			o, err := tx.Resolve(context.Background())
-			if o != Unresolved || err == nil || !strings.Contains(err.Error(), "elsewhere:1") {
-				t.Errorf("resolved as %v, %v", o, err)
-			}
-			var living int
-			if err := db.Raw(server.living, tx.conn.session.id).Scan(&living).Error; err != nil || living != 1 {
-				t.Errorf("%d sessions of that number, %v, want it alive", living, err)
-			}
+			f(t, tx, func() bool {
+				var n int
+				if err := db.Raw(server.count, tx.conn.session.id).Scan(&n).Error; err != nil {
+					t.Fatal(err)
+				}
+				return n == 1
+			})
 		})
 	}
+}
+
+// TestAnotherServer: the pool leads to another server by now, on which the number
+// of the session is anybody's.
+func TestAnotherServer(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
+		tx.conn.session.server = "elsewhere:1"
+		o, err := tx.Resolve(context.Background())
+		if o != Unresolved || err == nil || !strings.Contains(err.Error(), "elsewhere:1") {
+			t.Errorf("resolved as %v, %v", o, err)
+		}
+		if !living() {
+			t.Error("a session was killed")
+		}
+	})
+}
+
+// TestNumberAfterRestart: the server has begun to count its sessions anew.
+func TestNumberAfterRestart(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
+		long := time.Now().AddDate(-50, 0, 0)
+		tx.conn.session.asked, tx.conn.session.started.Time = long, long
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		if o, err := tx.Resolve(ctx); o == Committed {
+			t.Errorf("resolved as %v, %v", o, err)
+		}
+		if !living() {
+			t.Error("a session was killed")
+		}
+	})
 }
