@@ -83,5 +83,5 @@
 //
 // [Tx.Coverage] tells whether the database would refuse a second such
 // transaction by itself. After [ErrCommitUnknown], [Tx.Resolve] ends the old
-// session and reads the rows.
+// session and reads the rows, on the server that had it.
 package dbguard
