@@ -54,8 +54,8 @@ func (o Outcome) String() string {
 // Alive must hold until then: only while nobody else may write the rows does their
 // state prove anything. So must Held, unless a row still has the version that an
 // update or a delete found: a row may be gone, or as it was to be, by another's
-// doing. Unresolved is the answer otherwise, and the error says why. The functions of OnRollback are called
-// unless the outcome is Committed.
+// doing. Unresolved is the answer otherwise, and the error says why. The functions
+// of OnRollback are called unless the outcome is Committed.
 func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Lock()
 	unknown, writes := t.unknown, t.writes
@@ -101,35 +101,41 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 		return Unresolved, err
 	}
 	defer func() { _ = c.Close() }()
-	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
-	db.Statement.ConnPool = primary{c}
 	if t.dialect.kill != nil {
 		if err := t.dialect.kill(ctx, c, t.conn.session); err != nil {
 			return Unresolved, err
 		}
 	}
+	o, old, err := t.examineImages(ctx, c, images)
+	if err == nil {
+		err = t.alive()
+	}
+	if err == nil && !old {
+		err = t.held()
+	}
+	if err != nil {
+		return Unresolved, err
+	}
+	return o, nil
+}
 
-	found, old := Unresolved, false
+// examineImages compares the rows. old means that one still has its old version, which
+// nobody could have brought back.
+func (t *Tx) examineImages(ctx context.Context, c *sql.Conn, images []image) (found Outcome, old bool, err error) {
+	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
+	db.Statement.ConnPool = primary{c}
 	for _, img := range images {
 		o, err := t.examineImage(db, img)
 		if err != nil {
-			return Unresolved, err
+			return Unresolved, false, err
 		}
 		if o == Unresolved || found != Unresolved && o != found {
-			return Unresolved, fmt.Errorf("a row of %s is neither as it was nor as the transaction made it", img.row.table)
+			return Unresolved, false, fmt.Errorf("a row of %s is neither as it was nor as the transaction made it", img.row.table)
 		}
 		found = o
-		old = old || o == NotCommitted && !img.inserted // by its version: nobody brings that back
+		old = old || o == NotCommitted && !img.inserted
 	}
-	if err := t.alive(); err != nil {
-		return Unresolved, err
-	}
-	if !old {
-		if err := t.held(); err != nil {
-			return Unresolved, err
-		}
-	}
-	return found, nil
+	return found, old, nil
 }
 
 // outside is a context that belongs to no guarded transaction.
@@ -143,8 +149,8 @@ func (o outside) Value(key any) any {
 }
 
 // reconnect returns a connection to the server that had the transaction. On another
-// one of a cluster its session has no number, its locks are not seen, and what it
-// has committed may not have come yet.
+// one of a cluster the number of its session is anybody's, its locks are not seen,
+// and what it has committed may not have come yet.
 func (t *Tx) reconnect(ctx context.Context) (*sql.Conn, error) {
 	return connect(ctx, t.pool, func(c *sql.Conn) error {
 		if t.dialect.ask == nil {
