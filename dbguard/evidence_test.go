@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 // eachServer runs f on every database that lets two transactions write at once,
@@ -190,7 +191,7 @@ func TestThreeInserts(t *testing.T) {
 				results <- r
 			}()
 		}
-		await(t, "both wait", func() bool {
+		testwait.Until(t, "both wait", func() bool {
 			<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
 			var n int
 			err := db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id IN ?", ids).Scan(&n).Error

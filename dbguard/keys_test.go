@@ -211,3 +211,18 @@ func TestVersionedDeletes(t *testing.T) {
 		}
 	})
 }
+
+// TestHookAltersTheKey: the row is the one that is inserted.
+func TestHookAltersTheKey(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&Trimmed{}))
+		wantNil(t, db.Create(&Trimmed{No: "a"}).Error)
+		tx := begin(t, db, dbguard.Options{})
+		m := &Trimmed{No: " a "}
+		wantNil(t, tx.ProtectNew(m))
+		wantIs(t, tx.DB().Create(m).Error, gorm.ErrDuplicatedKey)
+		if c := tx.Conflict(); c == nil || !c.Evidence.Found {
+			t.Errorf("conflict is %+v, want a judged one", c)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 // resolve commits without an answer, whether the COMMIT arrives or not, and finds
@@ -172,5 +173,5 @@ func TestResolveAwaitsTheSession(t *testing.T) {
 	}
 	wantIs(t, err, context.DeadlineExceeded)
 	pass()
-	await(t, "the session commits", func() bool { return count(t, direct, &Order{}) == 1 })
+	testwait.Until(t, "the session commits", func() bool { return count(t, direct, &Order{}) == 1 })
 }

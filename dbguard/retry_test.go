@@ -9,8 +9,12 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
 )
 
 // A codedError has codes of the program's own, which may be like those of SQLite.
@@ -94,4 +98,46 @@ func sqliteError(t *testing.T, code int) error {
 		t.Fatalf("error is %v, want code %d", err, code)
 	}
 	return err
+}
+
+// TestDeadlock has an operation swallow a deadlock: the server has rolled back,
+// and a further insert would commit by itself. Where the statement reads, the
+// error comes behind the first row, and only who reads it is told.
+func TestDeadlock(t *testing.T) {
+	const both = "SELECT id FROM stocks WHERE id <= 2 FOR UPDATE"
+	for name, lockBoth := range map[string]func(tx *gorm.DB) error{
+		"exec": func(tx *gorm.DB) error { return lockRow(tx, 2) },
+		"find": func(tx *gorm.DB) error {
+			return tx.Clauses(clause.Locking{Strength: "UPDATE"}).Find(&[]Stock{}).Error
+		},
+		"scan":     func(tx *gorm.DB) error { return tx.Raw(both).Scan(&[]int{}).Error },
+		"scan one": func(tx *gorm.DB) error { return tx.Raw(both).Scan(new(int)).Error },
+		"row":      func(tx *gorm.DB) error { return tx.Raw(both).Row().Scan(new(int)) },
+		"rows": func(tx *gorm.DB) error {
+			rows, err := tx.Raw(both).Rows()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+			}
+			return rows.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := testdb.OpenMySQL(t, teststack.MySQL(t))
+			prepare(t, db)
+			wantNil(t, db.Create(&[]Stock{{ID: 1}, {ID: 2}}).Error)
+			tx := begin(t, db, dbguard.Options{})
+			wantNil(t, tx.DB().Create(&Order{No: "light"}).Error)
+			wantNil(t, lockRow(tx.DB(), 1))
+			deadlock(t, db, func() error { return lockBoth(tx.DB()) })
+
+			wantIs(t, tx.DB().Create(&Order{No: "behind"}).Error, dbguard.ErrPoisoned)
+			wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
+			if n := count(t, db, &Order{}); n != 0 {
+				t.Errorf("%d rows, want none", n)
+			}
+		})
+	}
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 func TestCommitAndRollback(t *testing.T) {
@@ -203,7 +203,7 @@ func TestCancelledStatement(t *testing.T) {
 	tx := beginCtx(ctx, t, db, dbguard.Options{})
 	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
 	go func() {
-		await(t, "the statement runs", func() bool {
+		testwait.Until(t, "the statement runs", func() bool {
 			var n int
 			err := db.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP(%' AND db = DATABASE()").Scan(&n).Error
 			return err == nil && n > 0
@@ -245,48 +245,6 @@ func TestCancelledStatementSQLite(t *testing.T) {
 	}
 }
 
-// TestDeadlock has an operation swallow a deadlock: the server has rolled back,
-// and a further insert would commit by itself. Where the statement reads, the
-// error comes behind the first row, and only who reads it is told.
-func TestDeadlock(t *testing.T) {
-	const both = "SELECT id FROM stocks WHERE id <= 2 FOR UPDATE"
-	for name, lockBoth := range map[string]func(tx *gorm.DB) error{
-		"exec": func(tx *gorm.DB) error { return lockRow(tx, 2) },
-		"find": func(tx *gorm.DB) error {
-			return tx.Clauses(clause.Locking{Strength: "UPDATE"}).Find(&[]Stock{}).Error
-		},
-		"scan":     func(tx *gorm.DB) error { return tx.Raw(both).Scan(&[]int{}).Error },
-		"scan one": func(tx *gorm.DB) error { return tx.Raw(both).Scan(new(int)).Error },
-		"row":      func(tx *gorm.DB) error { return tx.Raw(both).Row().Scan(new(int)) },
-		"rows": func(tx *gorm.DB) error {
-			rows, err := tx.Raw(both).Rows()
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			for rows.Next() {
-			}
-			return rows.Err()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			db := testdb.OpenMySQL(t, teststack.MySQL(t))
-			prepare(t, db)
-			wantNil(t, db.Create(&[]Stock{{ID: 1}, {ID: 2}}).Error)
-			tx := begin(t, db, dbguard.Options{})
-			wantNil(t, tx.DB().Create(&Order{No: "light"}).Error)
-			wantNil(t, lockRow(tx.DB(), 1))
-			deadlock(t, db, func() error { return lockBoth(tx.DB()) })
-
-			wantIs(t, tx.DB().Create(&Order{No: "behind"}).Error, dbguard.ErrPoisoned)
-			wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
-			if n := count(t, db, &Order{}); n != 0 {
-				t.Errorf("%d rows, want none", n)
-			}
-		})
-	}
-}
-
 func lockRow(db *gorm.DB, id int) error {
 	return db.Exec("UPDATE stocks SET `left` = `left` + 1 WHERE id = ?", id).Error
 }
@@ -305,7 +263,7 @@ func deadlock(t *testing.T, db *gorm.DB, f func() error) {
 	wantNil(t, other.Raw("SELECT CONNECTION_ID()").Scan(&id).Error)
 	waits := make(chan error, 1)
 	go func() { waits <- lockRow(other, 1) }()
-	await(t, "the other transaction waits", func() bool {
+	testwait.Until(t, "the other transaction waits", func() bool {
 		<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
 		var n int
 		err := db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?", id).Scan(&n).Error
