@@ -140,7 +140,7 @@ func TestBrokerComesLate(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	broker := teststack.AMQP(t)
 	p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0")
-	p.eventually("healthy", p.healthy)
+	p.eventually("it listens", func() bool { return p.metric(`belay_consumer_listening{name="monitor"} 1`) })
 	publisher, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{Timeout: limit})
 	if err != nil {
 		t.Fatal(err)

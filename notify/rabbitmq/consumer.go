@@ -42,8 +42,8 @@ type ConsumerConfig struct {
 	// share the events.
 	SingleActive bool
 	// Heartbeat gets the heartbeats of the instances; where several monitors
-	// read, each heartbeat goes to one. It must not block. Nil means that they
-	// are not read.
+	// read, each heartbeat goes to one. It must not block, and may be called
+	// while the handler runs. Nil means that they are not read.
 	Heartbeat func(ctx context.Context, h notify.Heartbeat)
 	// DialTimeout limits one attempt to connect, with handshakes and
 	// declarations. Default: 10s.
@@ -68,12 +68,15 @@ func (c ConsumerConfig) common() common {
 type Consumer struct {
 	cfg     ConsumerConfig
 	common  common
-	dial    *dialConfig // of Run alone
 	metrics *consumerMetrics
 
-	mu      sync.Mutex
-	running bool
-	err     error // why the queue is not read; nil while it is
+	dial          *dialConfig // of Run alone
+	heartbeatDial *dialConfig // of listen alone
+
+	mu        sync.Mutex
+	running   bool
+	err       error // why the queue is not read; nil while it is
+	listening bool  // heartbeats are read
 }
 
 // NewConsumer returns a Consumer of the broker at url, as NewPublisher has it.
@@ -93,12 +96,14 @@ func NewConsumer(url string, cfg ConsumerConfig) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
+	heartbeatDial := *dial
 	return &Consumer{
-		cfg:     cfg,
-		common:  common,
-		dial:    dial,
-		metrics: newConsumerMetrics(common.name),
-		err:     errNotRunning,
+		cfg:           cfg,
+		common:        common,
+		metrics:       newConsumerMetrics(common.name),
+		dial:          dial,
+		heartbeatDial: &heartbeatDial,
+		err:           errNotRunning,
 	}, nil
 }
 
@@ -140,6 +145,11 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 		return err
 	}
 	defer c.finish()
+	var listener sync.WaitGroup
+	defer listener.Wait()
+	if c.cfg.Heartbeat != nil {
+		listener.Go(func() { c.listen(ctx) })
+	}
 	pause := backoff.Backoff{Min: minPause, Max: maxPause}
 	for {
 		began := time.Now()

@@ -20,6 +20,10 @@
 // broker keeps the rest. (RabbitMQ takes back a message that is not acknowledged
 // within its consumer_timeout, 30 minutes by default; that is one return.)
 //
+// Heartbeats are read on a connection of their own, from a queue of their own:
+// where that cannot be had, events come all the same. Whether anybody's silence
+// means something is for Consumer.Listening to tell.
+//
 // Only the monitor declares the topology (see [Declare]), since the arguments of
 // a queue cannot be changed and must not be fought over. Until it has, Publish
 // answers [ErrUnroutable] and the events stay in the outbox.

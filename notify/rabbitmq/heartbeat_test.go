@@ -8,14 +8,17 @@ import (
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
-// While an event cannot be stored, nothing is read: heartbeats wait at the
-// broker, which bounds them, and not in memory, and the consumer says so.
+// An event that cannot be stored holds up the events behind it, but no
+// heartbeat. The consumer says that it does not hear everything.
 func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
@@ -34,22 +37,59 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 		Prefetch:  prefetch,
 		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
 	}, s.handle)
-	testwait.Until(t, "it is connected", c.Connected)
+	testwait.Until(t, "it listens", c.Listening)
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
 	publish(t, p, 1)
 	testwait.Until(t, "it says that it does not read", func() bool { return errors.Is(c.Err(), errAway) })
 	for n := range beats {
-		err := p.PublishHeartbeat(t.Context(), notify.Heartbeat{
-			ID: fmt.Sprintf("b-%d", n), Service: "orders", At: time.Now(), Interval: time.Minute,
-		})
-		if err != nil {
+		beat(t, p, n)
+	}
+	testwait.Until(t, "all are heard", func() bool { return heard.Load() == beats })
+	if c.Listening() {
+		t.Error("it listens, although events are held up")
+	}
+	away.Store(false)
+	testwait.Until(t, "it listens again", c.Listening)
+	testwait.Until(t, "none comes again", func() bool { return depth(t, broker, rabbitmq.HeartbeatQueue) == 0 })
+}
+
+// The queue of the heartbeats cannot be had, as when it is there with other
+// arguments: events come all the same, and heartbeats as soon as it can.
+func TestEventsWithoutHeartbeats(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if _, err := ch.QueueDeclare(rabbitmq.HeartbeatQueue, true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
-	}
-	testwait.Until(t, "the rest waits at the broker", func() bool {
-		return depth(t, broker, rabbitmq.HeartbeatQueue) == beats-prefetch
 	})
-	away.Store(false)
-	testwait.Until(t, "all are heard", func() bool { return heard.Load() == beats && c.Connected() })
-	testwait.Until(t, "none comes again", func() bool { return depth(t, broker, rabbitmq.HeartbeatQueue) == 0 })
+	var heard atomic.Int64
+	var s store
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{
+		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
+	}, s.handle)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	publish(t, p, 1)
+	testwait.Until(t, "the event is stored", func() bool { return s.has(1) })
+	if !c.Connected() || c.Listening() || testmetric.Sum(t, c, "belay_consumer_listening") != 0 {
+		t.Errorf("connected %v, listening %v, want only the former", c.Connected(), c.Listening())
+	}
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if _, err := ch.QueueDelete(rabbitmq.HeartbeatQueue, false, false, false); err != nil {
+			t.Fatal(err)
+		}
+	})
+	testwait.Until(t, "it listens", c.Listening)
+	beat(t, p, 1)
+	testwait.Until(t, "the heartbeat is heard", func() bool { return heard.Load() == 1 })
+}
+
+func beat(t *testing.T, p *rabbitmq.Publisher, n int) {
+	t.Helper()
+	err := p.PublishHeartbeat(t.Context(), notify.Heartbeat{
+		ID: fmt.Sprintf("b-%d", n), Service: "orders", At: time.Now(), Interval: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

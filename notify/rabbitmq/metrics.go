@@ -84,13 +84,16 @@ func (p *Publisher) Collect(metrics chan<- prometheus.Metric) {
 type consumerMetrics struct {
 	received, stored, failures, deadLettered, connections, heartbeats prometheus.Counter
 
-	connected prometheus.Gauge
+	connected, listening prometheus.Gauge
 }
 
 func newConsumerMetrics(name string) *consumerMetrics {
 	labels := prometheus.Labels{"name": name}
 	counter := func(metric, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "belay_consumer_" + metric, Help: help, ConstLabels: labels})
+	}
+	gauge := func(metric, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "belay_consumer_" + metric, Help: help, ConstLabels: labels})
 	}
 	return &consumerMetrics{
 		received:     counter("received_total", "Messages received, redelivered ones among them."),
@@ -99,14 +102,13 @@ func newConsumerMetrics(name string) *consumerMetrics {
 		deadLettered: counter("dead_lettered_total", "Messages sent to the dead letters: no events, or refused by the handler."),
 		connections:  counter("connections_total", "Connections opened by the consumer."),
 		heartbeats:   counter("heartbeats_total", "Heartbeats received."),
-		connected: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "belay_consumer_connected", Help: "1 while the consumer reads the queue.", ConstLabels: labels,
-		}),
+		connected:    gauge("connected", "1 while the consumer reads the queue."),
+		listening:    gauge("listening", "1 while the consumer reads heartbeats."),
 	}
 }
 
 func (m *consumerMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.received, m.stored, m.failures, m.deadLettered, m.connections, m.heartbeats, m.connected}
+	return []prometheus.Collector{m.received, m.stored, m.failures, m.deadLettered, m.connections, m.heartbeats, m.connected, m.listening}
 }
 
 // Describe implements prometheus.Collector.

@@ -142,7 +142,7 @@ func TestHeartbeats(t *testing.T) {
 		defer mu.Unlock()
 		heard = append(heard, h)
 	}}, s.handle)
-	testwait.Until(t, "it is connected", c.Connected)
+	testwait.Until(t, "it listens", c.Listening)
 	onChannel(t, broker, func(ch *amqp.Channel) { // does no harm
 		if err := ch.Publish(rabbitmq.Exchange, "heartbeat", false, false, amqp.Publishing{Body: []byte("{")}); err != nil {
 			t.Fatal(err)

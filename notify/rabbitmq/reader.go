@@ -24,8 +24,6 @@ type reader struct {
 	cancelled <-chan string // consumer tags
 	handle    Handler
 	handled   bool // a message was dealt with
-
-	heartbeats <-chan amqp.Delivery // nil if nobody wants them
 }
 
 // subscribe declares the topology and begins to consume.
@@ -36,12 +34,12 @@ func (r *reader) subscribe(ch *amqp.Channel) (err error) {
 	if err := ch.Qos(r.cfg.Prefetch, 0, false); err != nil {
 		return fmt.Errorf("set prefetch: %w", err)
 	}
-	r.cancelled = ch.NotifyCancel(make(chan string, 2)) // one for each queue
+	r.cancelled = ch.NotifyCancel(make(chan string, 1))
 	r.messages, err = ch.Consume(Queue, "", false, false, false, false, nil)
 	if err != nil {
 		return fmt.Errorf("consume %s: %w", Queue, err)
 	}
-	return r.listen(ch)
+	return nil
 }
 
 // run returns why the session can no longer be used.
@@ -53,33 +51,17 @@ func (r *reader) run(ctx context.Context) error {
 		case reason := <-r.session.closed:
 			return end(reason)
 		case <-r.cancelled:
-			return r.over()
+			return r.session.over()
 		case d, ok := <-r.messages:
 			if !ok {
-				return r.over()
+				return r.session.over()
 			}
 			if err := r.take(ctx, &d); err != nil {
 				return err
 			}
 			r.handled = true
-		case d, ok := <-r.heartbeats:
-			if !ok {
-				return r.over()
-			}
-			if err := r.hear(ctx, &d); err != nil {
-				return err
-			}
 		}
 	}
-}
-
-// over tells a cancelled consumer from a closed channel, which closes the
-// consumer's Go channels as well.
-func (r *reader) over() error {
-	if !r.session.ch.IsClosed() {
-		return errCancelled
-	}
-	return end(<-r.session.closed)
 }
 
 // take deals with one message to the end. An error means that the session is
@@ -137,7 +119,7 @@ func (r *reader) wait(ctx context.Context, delay time.Duration) error {
 	case reason := <-r.session.closed:
 		return end(reason)
 	case <-r.cancelled:
-		return r.over()
+		return r.session.over()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

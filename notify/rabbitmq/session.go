@@ -135,6 +135,15 @@ func (s *session) close() {
 	}
 }
 
+// over tells a cancelled consumer from a closed channel, either of which closes
+// the consumer's Go channel.
+func (s *session) over() error {
+	if !s.ch.IsClosed() {
+		return errCancelled
+	}
+	return end(<-s.closed)
+}
+
 // end returns why the channel was closed, given what came out of closed.
 func end(reason *amqp.Error) error {
 	if reason == nil {

@@ -19,7 +19,7 @@ const (
 	DeadQueue      = "belay.monitor.dead" // quorum; what the monitor could not take
 	bindingPattern = "event.*"
 
-	HeartbeatQueue = "belay.monitor.heartbeats" // the monitor reads it, too
+	HeartbeatQueue = "belay.monitor.heartbeats" // quorum; the monitor reads it, too
 	heartbeatKey   = "heartbeat"
 )
 
@@ -51,7 +51,7 @@ func Declare(ctx context.Context, url string) error {
 	}
 	var errs []error
 	for range dial.nodes {
-		s, err := connect(ctx, dial, func(ch *amqp.Channel) error { return declare(ch, false) })
+		s, err := connect(ctx, dial, declareAll)
 		if err == nil {
 			s.close()
 			return nil
@@ -59,6 +59,13 @@ func Declare(ctx context.Context, url string) error {
 		errs = append(errs, err)
 	}
 	return fmt.Errorf("rabbitmq: declare topology: %w", errors.Join(errs...))
+}
+
+func declareAll(ch *amqp.Channel) error {
+	if err := declare(ch, false); err != nil {
+		return err
+	}
+	return declareHeartbeats(ch)
 }
 
 // declare starts with the dead letters: with at-least-once dead-lettering the
@@ -73,8 +80,8 @@ func declare(ch *amqp.Channel, singleActive bool) error {
 	}); err != nil {
 		return err
 	}
-	if err := ch.ExchangeDeclare(Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare exchange %s: %w", Exchange, err)
+	if err := declareExchange(ch); err != nil {
+		return err
 	}
 	args := amqp.Table{
 		amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
@@ -89,15 +96,27 @@ func declare(ch *amqp.Channel, singleActive bool) error {
 	if singleActive {
 		args[amqp.SingleActiveConsumerArg] = true
 	}
-	if err := declareQueue(ch, Queue, Exchange, bindingPattern, args); err != nil {
+	return declareQueue(ch, Queue, Exchange, bindingPattern, args)
+}
+
+// declareHeartbeats declares what heartbeats need. Old ones are of no use: the
+// queue forgets them.
+func declareHeartbeats(ch *amqp.Channel) error {
+	if err := declareExchange(ch); err != nil {
 		return err
 	}
-	// Old heartbeats are of no use: the queue forgets them.
 	return declareQueue(ch, HeartbeatQueue, Exchange, heartbeatKey, amqp.Table{
-		amqp.QueueTypeArg:       amqp.QueueTypeClassic,
+		amqp.QueueTypeArg:       amqp.QueueTypeQuorum, // a classic one lives and dies with its node
 		amqp.QueueMaxLenArg:     1000,
 		amqp.QueueMessageTTLArg: 10 * time.Minute.Milliseconds(),
 	})
+}
+
+func declareExchange(ch *amqp.Channel) error {
+	if err := ch.ExchangeDeclare(Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
+		return fmt.Errorf("declare exchange %s: %w", Exchange, err)
+	}
+	return nil
 }
 
 func declareQueue(ch *amqp.Channel, name, exchange, key string, args amqp.Table) error {
