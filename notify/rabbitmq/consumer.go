@@ -18,8 +18,8 @@ import (
 // is called again.
 var ErrReject = errors.New("rabbitmq: event rejected")
 
-// ErrHandler is matched by what Err returns while the broker is connected and the
-// handler fails, which holds up all that comes after.
+// ErrHandler is matched by what Err returns while the handler fails, which holds
+// up all that comes after.
 var ErrHandler = errors.New("rabbitmq: event is not taken")
 
 // ErrRunning is returned by Run of a Consumer that is running already.
@@ -115,8 +115,8 @@ var (
 // Connected reports whether the queue is being read.
 func (c *Consumer) Connected() bool { return c.Err() == nil }
 
-// Err returns nil while the queue is being read, and else why it is not: there is
-// no connection, or the handler fails, which matches ErrHandler.
+// Err returns nil while the queue is being read, and else why it is not: the
+// handler fails, which matches ErrHandler, or there is no connection.
 func (c *Consumer) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,8 +17,10 @@
 // poisonous, so that a store that is down for minutes would empty the queue into
 // the dead letters. An event that can never be stored is for the handler to tell
 // with [ErrReject]. Meanwhile at most Prefetch messages wait in memory, and the
-// broker keeps the rest. (RabbitMQ takes back a message that is not acknowledged
-// within its consumer_timeout, 30 minutes by default; that is one return.)
+// broker keeps the rest. If the connection ends meanwhile, or RabbitMQ takes the
+// messages back since they are not acknowledged within its consumer_timeout, 30
+// minutes by default, that is one return of each; the consumer connects again only
+// when the handler has taken or rejected the event, which then comes once more.
 //
 // Heartbeats are read on a connection of their own, from a queue of their own:
 // where that cannot be had, events come all the same. Whether anybody's silence

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -88,7 +87,9 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 
 // store calls the handler until it takes or rejects the event. The delivery is
 // kept meanwhile: giving it back would only wear out its delivery limit. Nothing
-// else is read, which Err tells.
+// else is read, which Err tells. So it goes on when the session ends: the next one
+// would only take all messages again, and when it ends bring them nearer to their
+// limits.
 func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 	pause := backoff.Backoff{Min: minPause, Max: maxPause}
 	for failed := false; ; failed = true {
@@ -103,25 +104,10 @@ func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 		r.metrics.failures.Inc()
 		delay := pause.Next()
 		r.common.logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
-		if err := r.wait(ctx, delay); err != nil {
-			return err
+		backoff.Sleep(ctx, delay, nil)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-	}
-}
-
-// wait pauses, and returns an error if the session ends.
-func (r *reader) wait(ctx context.Context, delay time.Duration) error {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case reason := <-r.session.closed:
-		return end(reason)
-	case <-r.cancelled:
-		return r.session.over()
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -116,6 +116,42 @@ func TestLinkBreaksWhileTheStoreIsDown(t *testing.T) {
 	testwait.Until(t, "the event is stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
 }
 
+// The store is down for longer than the session lasts: no other session is begun
+// before the event is stored, since each costs all messages that wait here a
+// delivery.
+func TestNoSessionWhileTheStoreIsDown(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	for n := range 3 {
+		publish(t, p, n)
+	}
+	net, through := newProxy(t, broker)
+	var s store
+	s.fail = func(ev notify.Event) error {
+		call := s.given[ev.Key]
+		if ev.ID != event(0).ID || call > 3 {
+			return nil
+		}
+		if n := net.connections(); n != 1 {
+			t.Errorf("%d connections in call %d, want 1", n, call)
+		}
+		if call == 1 {
+			net.cut()
+		}
+		if call < 3 {
+			return errors.New("the store is down")
+		}
+		return nil
+	}
+	c, _ := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
+	testwait.Until(t, "all events are stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 3 })
+	if n := s.times(0); n != 4 {
+		t.Errorf("the first event came %d times, want 3 and its copy", n)
+	}
+}
+
 // Publisher and consumer share a network that breaks again and again: every
 // event that was confirmed is stored.
 func TestNothingIsLostOnABreakingNetwork(t *testing.T) {
