@@ -27,6 +27,15 @@ func newHeart(cfg Config, t table, m *metrics) *heart {
 	return h
 }
 
+// due returns a channel that gets the time of the next heartbeat; nil if none are
+// sent.
+func (h *heart) due() <-chan time.Time {
+	if h.to == nil {
+		return nil
+	}
+	return time.After(time.Until(h.next))
+}
+
 // beat sends a heartbeat if it is time for one. That it cannot is no more than a
 // remark: the missing heartbeat is the message.
 func (h *heart) beat(ctx context.Context) {

@@ -61,6 +61,14 @@ func TestRelaySendsHeartbeats(t *testing.T) {
 	})
 }
 
+// The relay sleeps for longer than from one heartbeat to the next.
+func TestHeartbeatsOfAnIdleRelay(t *testing.T) {
+	db := openSQLite(t)
+	var relay beating
+	open(t, db, outbox.Config{Relay: &relay, Service: "orders", HeartbeatInterval: time.Millisecond, PollInterval: time.Hour})
+	testwait.Until(t, "they go on", func() bool { return len(relay.all()) > 2 })
+}
+
 func TestHeartbeatsAreRare(t *testing.T) {
 	db := openSQLite(t)
 	var relay beating

@@ -42,7 +42,7 @@ func (r *relay) rest(ctx context.Context, err error) {
 func (r *relay) idle(ctx context.Context) { r.wait(ctx, r.cfg.PollInterval, r.woken) }
 
 // wait waits for d, for a token in woken, for Close to begin or for the end of
-// ctx.
+// ctx. The heart goes on beating.
 func (r *relay) wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 	draining := r.draining
 	if r.sweep.last { // the news is old
@@ -50,11 +50,19 @@ func (r *relay) wait(ctx context.Context, d time.Duration, woken <-chan struct{}
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-woken:
-	case <-draining:
-	case <-ctx.Done():
+	for {
+		select {
+		case <-timer.C:
+			return
+		case <-woken:
+			return
+		case <-draining:
+			return
+		case <-ctx.Done():
+			return
+		case <-r.heart.due():
+			r.heart.beat(ctx)
+		}
 	}
 }
 
