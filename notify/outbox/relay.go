@@ -159,7 +159,7 @@ func (r *relay) pass(ctx context.Context) (more bool, err error) {
 			return false, errors.Join(err, r.settle(ctx), r.giveBack(ctx, rows[i+1:]))
 		}
 	}
-	return len(rows) == r.cfg.BatchSize, r.settle(ctx)
+	return len(rows) >= r.cfg.BatchSize, r.settle(ctx)
 }
 
 func (r *relay) lease(ctx context.Context) ([]row, error) {

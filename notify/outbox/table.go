@@ -118,9 +118,12 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 	}
 	from, args = from+" ORDER BY id LIMIT ? "+t.lock, append(args, c.limit)
 	if t.returning {
-		args = append([]any{c.lease.Milliseconds()}, args...)
-		rows, err = t.rows(ctx, t.pool, "UPDATE belay_outbox SET leased_until = {now} + ? "+
-			"WHERE id IN (SELECT id "+from+") RETURNING id, body, attempts", args...)
+		args = append(args, c.lease.Milliseconds())
+		// In a subquery the LIMIT would not be one: PostgreSQL may run it anew for
+		// each row of the table.
+		rows, err = t.rows(ctx, t.pool, "WITH due AS MATERIALIZED (SELECT id "+from+") "+
+			"UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN (SELECT id FROM due) "+
+			"RETURNING id, body, attempts", args...)
 	} else {
 		rows, err = t.lockAndLease(ctx, c.lease, "SELECT id, body, attempts "+from, args...)
 	}
