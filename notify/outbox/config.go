@@ -35,8 +35,8 @@ type Config struct {
 	// RelayTimeout limits the relay's publishing of one event. Default: 10s.
 	RelayTimeout time.Duration
 	// Lease is how long the rows that a relay has taken are left to it; after a
-	// crash they wait that long. At least twice the RelayTimeout. Default: three
-	// times the RelayTimeout.
+	// crash they wait that long. At least twice the RelayTimeout, and at most an
+	// hour. Default: three times the RelayTimeout.
 	Lease time.Duration
 	// PollInterval is how often the relay looks for rows that this process did
 	// not store. Default: 1s.
@@ -95,6 +95,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("outbox: RelayTimeout %v is negative", c.RelayTimeout)
 	case c.Lease < 2*c.RelayTimeout:
 		return fmt.Errorf("outbox: Lease %v is shorter than twice the RelayTimeout of %v", c.Lease, c.RelayTimeout)
+	case c.Lease > longest:
+		return fmt.Errorf("outbox: Lease %v is longer than %v", c.Lease, longest)
 	case c.PollInterval < 0:
 		return fmt.Errorf("outbox: PollInterval %v is negative", c.PollInterval)
 	case c.BatchSize < 0 || c.BatchSize > 1000:

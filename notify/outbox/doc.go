@@ -29,9 +29,14 @@
 // the database's clock. MySQL needs row-based or mixed binary logs, its default,
 // since rows are leased at READ COMMITTED.
 //
-// A row that cannot be read as an event is logged, counted, and left in the
-// table with a retry_at that never comes. UPDATE belay_outbox SET retry_at = 0
-// lets a relay look at it again.
+// A row that cannot be read as an event is counted, logged the first time, and
+// left in the table for an hour, after which a relay looks at it again; UPDATE
+// belay_outbox SET retry_at = 0 makes it look at once. A newer version may be able
+// to read it: versions may share a table. An older one forwards of an event what it
+// knows, without members that have been added since.
+//
+// A row that waits for more than an hour by the database's clock does not wait: the
+// clock has been set back.
 //
 // With Config.Service the relay sends a heartbeat every minute, past the table,
 // so that the monitor can tell silence from a broken path.

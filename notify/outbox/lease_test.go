@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -70,7 +71,7 @@ func TestLeasedRowsAreLeftAlone(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		first := open(t, db, outbox.Config{Relay: slow, RelayTimeout: time.Hour})
+		first := open(t, db, outbox.Config{Relay: slow, RelayTimeout: 30 * time.Minute, Lease: time.Hour})
 		publish(t, first, 1)
 		<-asked
 		var relay recorder
@@ -139,6 +140,45 @@ func TestUnreadableRowIsParked(t *testing.T) {
 			t.Error(err)
 		}
 		metrics(t, third, `belay_outbox_unreadable_total{name="outbox"} 1`)
+		if n := strings.Count(log.String(), "stored row is no event"); n != 1 {
+			t.Errorf("told %d times, want once:\n%s", n, log.String())
+		}
+	})
+}
+
+// What an older version could not read is an event to a newer one, an hour later.
+func TestUnreadableRowIsReadLater(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		publish(t, open(t, db, outbox.Config{}), 1)
+		change := func(statement string) {
+			t.Helper()
+			if err := db.Exec(statement).Error; err != nil {
+				t.Fatal(err)
+			}
+		}
+		change(`UPDATE belay_outbox SET body = REPLACE(body, '"overlap"', '"news"')`)
+		var relay recorder
+		o := open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Millisecond})
+		testwait.Until(t, "it is set aside", func() bool {
+			return testmetric.Sum(t, o, "belay_outbox_unreadable_total") == 1
+		})
+		change(`UPDATE belay_outbox SET body = REPLACE(body, '"news"', '"overlap"'), retry_at = retry_at - 3600000`)
+		testwait.Until(t, "it is relayed", func() bool { return relay.tookAll(1) })
+	})
+}
+
+// The database's clock was set back: rows do not wait until it is where it was.
+func TestClockSetBack(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		publish(t, open(t, db, outbox.Config{}), 1, 2)
+		for n, column := range []string{"retry_at", "leased_until"} {
+			if err := db.Exec("UPDATE belay_outbox SET "+column+" = 9000000000000 WHERE event_id = ?", event(n+1).ID).Error; err != nil {
+				t.Fatal(err)
+			}
+		}
+		var relay recorder
+		open(t, db, outbox.Config{Relay: &relay})
+		testwait.Until(t, "the rows are relayed", func() bool { return relay.tookAll(1, 2) })
 	})
 }
 

@@ -32,7 +32,7 @@ func newMetrics(name string) *metrics {
 		published:  counter("published_total", "Stored events that the relay of this process published."),
 		direct:     counter("direct_total", "Events published without being stored, since the table could not be written."),
 		lost:       counter("lost_total", "Events neither stored nor published, only logged."),
-		unreadable: counter("unreadable_total", "Rows that are no event, which this process found and set aside."),
+		unreadable: counter("unreadable_total", "How often this process found a row that is no event, and set it aside for an hour."),
 		heartbeats: counter("heartbeats_total", "Heartbeats sent."),
 	}
 }

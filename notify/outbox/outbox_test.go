@@ -146,6 +146,7 @@ func TestNewRefuses(t *testing.T) {
 		"large batch":   {db: db, cfg: outbox.Config{BatchSize: 1001}, says: "BatchSize 1001"},
 		"gather delay":  {db: db, cfg: outbox.Config{GatherDelay: -1}, says: "GatherDelay"},
 		"short lease":   {db: db, cfg: outbox.Config{Lease: time.Second}, says: "Lease 1s"},
+		"long lease":    {db: db, cfg: outbox.Config{Lease: 2 * time.Hour}, says: "Lease 2h"},
 		"heartbeats":    {db: db, cfg: outbox.Config{HeartbeatInterval: -1}, says: "HeartbeatInterval"},
 		"name":          {db: db, cfg: outbox.Config{Name: "\xff"}, says: `Name "\xff"`},
 		"service":       {db: db, cfg: outbox.Config{Service: "\xff"}, says: `Service "\xff"`},

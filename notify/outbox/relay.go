@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -194,7 +195,7 @@ func (r *relay) mayHaveMore(ctx context.Context) bool {
 func (r *relay) forward(ctx context.Context, stored row) error {
 	ev, err := decode(stored.body)
 	if err != nil {
-		return r.setAside(ctx, stored.id, err)
+		return r.setAside(ctx, stored, err)
 	}
 	if err = r.publish(ctx, ev); err == nil {
 		r.metrics.published.Inc()
@@ -226,15 +227,20 @@ func (r *relay) settle(ctx context.Context) error {
 	return nil
 }
 
-// setAside leaves a row that is no event where it is, for a person to look at.
-func (r *relay) setAside(ctx context.Context, id int64, reason error) error {
-	err := r.write(ctx, func(ctx context.Context) error { return r.table.park(ctx, id) })
+// setAside leaves a row that is no event where it is, for a person to look at, or
+// for a newer version that can read it.
+func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
+	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored.id, longest) })
 	r.doubt(err)
 	if err != nil {
-		return fmt.Errorf("set aside row %d: %w", id, err)
+		return fmt.Errorf("set aside row %d: %w", stored.id, err)
 	}
 	r.metrics.unreadable.Inc()
-	r.cfg.Logger.Error("stored row is no event; it stays in belay_outbox", "row_id", id, "error", reason)
+	level := slog.LevelError
+	if stored.attempts > 0 { // it has been told
+		level = slog.LevelDebug
+	}
+	r.cfg.Logger.Log(ctx, level, "stored row is no event to this version; it stays in belay_outbox", "row_id", stored.id, "error", reason)
 	return nil
 }
 

@@ -178,7 +178,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		o := open(t, db, outbox.Config{Relay: hang, RelayTimeout: time.Hour})
+		o := open(t, db, outbox.Config{Relay: hang, RelayTimeout: time.Minute})
 		publish(t, o, 1, 2)
 		<-hanging
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

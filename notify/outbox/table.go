@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -15,9 +14,9 @@ import (
 )
 
 const (
-	// parked is the retry_at of a row that is no event: no relay reads it again
-	// until a person has set it to 0.
-	parked = math.MaxInt64
+	// longest is how far off a retry_at or leased_until can be. What is further
+	// off comes from before the database's clock was set back.
+	longest = time.Hour
 	// maxCounted bounds the work of counting the backlog.
 	maxCounted = 100_000
 )
@@ -102,21 +101,25 @@ func (t table) insert(ctx context.Context, entries ...*entry) error {
 // A claim says which rows a relay wants to have for itself.
 type claim struct {
 	after int64 // only rows with a higher id
-	all   bool  // also those that failed lately
+	all   bool  // also those that failed lately, but not those that are no events
 	limit int
 	lease time.Duration
 }
 
-const due = "FROM belay_outbox WHERE id > ? AND leased_until <= {now} AND retry_at <= "
+var (
+	isLeased = fmt.Sprintf("leased_until BETWEEN {now} + 1 AND {now} + %d", longest.Milliseconds())
+	isPaused = fmt.Sprintf("retry_at BETWEEN {now} + ? AND {now} + %d", longest.Milliseconds())
+)
 
 // lease returns rows that no other relay has, oldest first, and keeps others
 // from them for a while.
 func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
-	from, args := due+"{now}", []any{c.after}
+	soon := int64(1) // ms
 	if c.all {
-		from, args = due+"?", append(args, int64(parked-1))
+		soon += maxPause.Milliseconds()
 	}
-	from, args = from+" ORDER BY id LIMIT ? "+t.lock, append(args, c.limit)
+	from := "FROM belay_outbox WHERE id > ? AND NOT (" + isLeased + ") AND NOT (" + isPaused + ") ORDER BY id LIMIT ? " + t.lock
+	args := []any{c.after, soon, c.limit}
 	if t.returning {
 		args = append(args, c.lease.Milliseconds())
 		// In a subquery the LIMIT would not be one: PostgreSQL may run it anew for
@@ -190,18 +193,13 @@ func (t table) postpone(ctx context.Context, id int64, delay time.Duration) erro
 		delay.Milliseconds(), id)
 }
 
-// park sets aside a row that is no event.
-func (t table) park(ctx context.Context, id int64) error {
-	return t.exec(ctx, "UPDATE belay_outbox SET leased_until = 0, retry_at = ? WHERE id = ?", int64(parked), id)
-}
-
 func (t table) remove(ctx context.Context, ids []any) error {
 	return t.exec(ctx, "DELETE FROM belay_outbox WHERE id IN ("+list("?", len(ids))+")", ids...)
 }
 
 // leased reports whether some relay has rows.
 func (t table) leased(ctx context.Context) (found bool, err error) {
-	err = t.pool.QueryRowContext(ctx, t.sql("SELECT EXISTS (SELECT 1 FROM belay_outbox WHERE leased_until > {now})")).Scan(&found)
+	err = t.pool.QueryRowContext(ctx, t.sql("SELECT EXISTS (SELECT 1 FROM belay_outbox WHERE "+isLeased+")")).Scan(&found)
 	return found, err
 }
 
