@@ -41,8 +41,8 @@
 // few attempts. Here an acknowledgement can only reach the channel that brought
 // the message, which is closed for good when its connection is, and attempts go
 // on for ever, after pauses that grow from half a second to half a minute with
-// full jitter. A Publish does not wait out such a pause: it makes the Publisher
-// try at once.
+// full jitter. A Publish or a Ping does not wait out such a pause: it makes the
+// Publisher try at once.
 //
 // A URL may name several nodes of a cluster; after a failure the next one is
 // tried. After several failures in a row a circuit breaker has Publish fail at

@@ -63,8 +63,8 @@ type Publisher struct {
 	metrics *publisherMetrics
 	breaker *gobreaker.CircuitBreaker[struct{}]
 
-	requests chan *request      // taken by the supervisor in every state but dialling
-	pings    chan chan struct{} // taken by the supervisor when idle or connected
+	requests chan *request // taken by the supervisor in every state but dialling
+	pings    chan ping     // the same
 	stop     context.CancelFunc
 	done     chan struct{}
 
@@ -84,6 +84,12 @@ type request struct {
 	key     string
 	message amqp.Publishing
 	answer  chan error // buffered
+}
+
+// A ping wants a connection, and to know of it before its context ends.
+type ping struct {
+	ctx       context.Context
+	connected chan struct{} // closed then
 }
 
 func newRequest(ctx context.Context, key string, message amqp.Publishing) *request {
@@ -116,7 +122,7 @@ func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
 		dial:     dial,
 		breaker:  newBreaker(),
 		requests: make(chan *request),
-		pings:    make(chan chan struct{}),
+		pings:    make(chan ping),
 		stop:     stop,
 		done:     make(chan struct{}),
 	}
@@ -163,16 +169,16 @@ func (p *Publisher) send(r *request) error {
 // Ping waits until there is a connection or ctx ends, which it makes an error
 // that tells what the last attempt to connect came to.
 func (p *Publisher) Ping(ctx context.Context) error {
-	connected := make(chan struct{})
+	demand := ping{ctx: ctx, connected: make(chan struct{})}
 	select {
-	case p.pings <- connected:
+	case p.pings <- demand:
 	case <-ctx.Done():
 		return fmt.Errorf("ping broker: %w", p.unanswered(ctx))
 	case <-p.done:
 		return fmt.Errorf("ping broker: %w", ErrClosed)
 	}
 	select {
-	case <-connected:
+	case <-demand.connected:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("ping broker: %w", p.unanswered(ctx))

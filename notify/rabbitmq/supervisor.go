@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -17,7 +18,7 @@ type supervisor struct {
 	*Publisher
 	pause   backoff.Backoff
 	session *session
-	waiting []chan struct{} // pings to be answered once connected
+	waiting []ping // to be answered once connected
 }
 
 func newSupervisor(p *Publisher) *supervisor {
@@ -62,15 +63,21 @@ func (s *supervisor) idle(ctx context.Context) *request {
 	select {
 	case r := <-s.requests:
 		return r
-	case ping := <-s.pings:
-		s.waiting = append(s.waiting, ping)
+	case p := <-s.pings:
+		s.remember(p)
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// wait pauses before the next attempt. A request cuts the pause short, but for a
-// moment that keeps a row of requests from becoming a row of attempts.
+// remember keeps a ping, and forgets those that nobody waits for any more.
+func (s *supervisor) remember(p ping) {
+	s.waiting = slices.DeleteFunc(s.waiting, func(p ping) bool { return p.ctx.Err() != nil })
+	s.waiting = append(s.waiting, p)
+}
+
+// wait pauses before the next attempt. A request or a ping cuts the pause short,
+// but for a moment that keeps a row of them from becoming a row of attempts.
 func (s *supervisor) wait(ctx context.Context, delay time.Duration) *request {
 	floor := time.Now().Add(min(delay, minPause))
 	timer := time.NewTimer(delay)
@@ -83,6 +90,10 @@ func (s *supervisor) wait(ctx context.Context, delay time.Duration) *request {
 	case r := <-s.requests:
 		backoff.Sleep(ctx, time.Until(floor), r.ctx.Done())
 		return r
+	case p := <-s.pings:
+		s.remember(p)
+		backoff.Sleep(ctx, time.Until(floor), p.ctx.Done())
+		return nil
 	}
 }
 
@@ -121,8 +132,8 @@ func (s *supervisor) open(ctx context.Context) error {
 	s.setLastErr(nil)
 	s.metrics.connections.Inc()
 	s.metrics.connected.Set(1)
-	for _, ping := range s.waiting {
-		close(ping)
+	for _, p := range s.waiting {
+		close(p.connected)
 	}
 	s.waiting = nil
 	return nil
@@ -150,8 +161,8 @@ func (s *supervisor) serve(ctx context.Context, demand *request) error {
 			return end(reason)
 		case blocking := <-lane.blockings:
 			lane.setBlocked(blocking)
-		case ping := <-s.pings:
-			close(ping)
+		case p := <-s.pings:
+			close(p.connected)
 		case r := <-s.requests:
 			if err := s.carry(ctx, lane, r); err != nil {
 				return err
