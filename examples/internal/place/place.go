@@ -159,7 +159,7 @@ func (p *Place) publisher(ctx context.Context, service string) (notify.Publisher
 	if url == "" {
 		return notify.Log(slog.Default()), nil
 	}
-	broker, err := rabbitmq.NewPublisher(url, rabbitmq.PublisherConfig{})
+	broker, err := rabbitmq.NewPublisher(url, rabbitmq.PublisherConfig{Logger: slog.Default()})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (p *Place) publisher(ctx context.Context, service string) (notify.Publisher
 	if err := outbox.Migrate(ctx, p.DB); err != nil {
 		return nil, err
 	}
-	box, err := outbox.New(p.DB, outbox.Config{Service: service, Relay: broker})
+	box, err := outbox.New(p.DB, outbox.Config{Service: service, Relay: broker, Logger: slog.Default()})
 	if err != nil {
 		return nil, err
 	}
