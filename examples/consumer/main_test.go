@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,7 +14,10 @@ func TestConsumer(t *testing.T) {
 		if err := run(t.Context(), &out); err != nil {
 			t.Error(err)
 		}
-		if !strings.Contains(out.String(), "200 payments of 100 cents delivered 267 times: 20000 cents booked") {
+		var delivered int
+		_, said, _ := strings.Cut(out.String(), ": ")
+		_, err := fmt.Sscanf(said, "200 payments of 100 cents delivered %d times: 20000 cents booked", &delivered)
+		if err != nil || delivered < 267 { // a third of them at least twice
 			t.Errorf("it said:\n%s", out.String())
 		}
 	})
