@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
 )
 
 func (s *shop) handler() http.Handler {
@@ -86,6 +87,8 @@ func refuse(w http.ResponseWriter, err error) {
 
 func statusOf(err error) int {
 	switch {
+	case errors.Is(err, lock.ErrInvalidKey): // from the order's number
+		return http.StatusBadRequest
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return http.StatusNotFound
 	case errors.Is(err, guard.ErrBusy), // another request is at it

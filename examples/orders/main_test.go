@@ -40,6 +40,7 @@ func testOrders(t *testing.T) {
 	if status, _ := ask(t, http.MethodPost, server.URL+"/orders", `{"no": ""}`); status != http.StatusBadRequest {
 		t.Errorf("an order without number: %d", status)
 	}
+	want(t, http.StatusBadRequest, http.MethodPost, server.URL+"/orders", `{"no": "{1}", "cents": 990}`)
 	crowd(t, server.URL+"/orders", order, http.StatusCreated)
 	want(t, http.StatusOK, http.MethodPost, server.URL+"/orders", order)
 	want(t, http.StatusConflict, http.MethodPost, server.URL+"/orders", strings.Replace(order, "990", "991", 1))
