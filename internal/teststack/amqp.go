@@ -25,6 +25,18 @@ func AMQPAPI(tb testing.TB) string {
 	return strings.TrimSuffix(setting(tb, "BELAY_AMQP_API"), "/")
 }
 
+// LimitQueue gives a queue in the virtual host of a URL from [AMQP] room for so
+// many messages.
+func LimitQueue(tb testing.TB, broker, queue string, messages int) {
+	tb.Helper()
+	u, err := url.Parse(broker)
+	if err != nil {
+		tb.Fatal("the broker's URL is none")
+	}
+	manage(tb, http.MethodPut, AMQPAPI(tb)+"/api/policies"+u.Path+"/"+queue,
+		fmt.Sprintf(`{"pattern":"^%s$","definition":{"max-length":%d}}`, queue, messages))
+}
+
 func newVirtualHost(tb testing.TB, address, api string) string {
 	tb.Helper()
 	broker, err := url.Parse(address)

@@ -98,6 +98,31 @@ func TestFullQueueRefuses(t *testing.T) {
 	})
 }
 
+// When the dead letters are full the rest stays in the queue, until that is full
+// as well and refuses events. Nothing is dropped.
+func TestFullDeadLetters(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	teststack.LimitQueue(t, broker, rabbitmq.Queue, 50)
+	teststack.LimitQueue(t, broker, rabbitmq.DeadQueue, 10)
+	declare(t, broker)
+	s := store{fail: func(notify.Event) error { return rabbitmq.ErrReject }}
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	testwait.Until(t, "it is connected", c.Connected)
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	published := 0
+	testwait.Until(t, "events are refused", func() bool {
+		err := p.Publish(t.Context(), event(published))
+		if err == nil {
+			published++
+		}
+		return errors.Is(err, rabbitmq.ErrRefused) && depth(t, broker, rabbitmq.DeadQueue) >= 10
+	})
+	if dead := depth(t, broker, rabbitmq.DeadQueue); dead >= published {
+		t.Errorf("%d dead letters of %d events, want that some wait", dead, published)
+	}
+}
+
 func TestInvalidEventIsNotSent(t *testing.T) {
 	p := newPublisher(t, "amqp://127.0.0.1:1", rabbitmq.PublisherConfig{})
 	if err := p.Publish(t.Context(), notify.Event{}); !errors.Is(err, notify.ErrInvalidEvent) {

@@ -27,8 +27,9 @@ const (
 	// DeliveryLimit is how often the broker delivers a message again before it
 	// goes to the dead letters.
 	DeliveryLimit = 10
-	// MaxQueueBytes bounds the queue. A full queue refuses events, which then
-	// stay in the outbox.
+	// MaxQueueBytes bounds the queue, and the dead letters. A full queue refuses
+	// events, which then stay in the outbox. What the dead letters have no room
+	// for stays in the queue, and takes room there.
 	MaxQueueBytes = 1 << 30
 	// deadDeliveryLimit is as good as none. RabbitMQ 4 drops a message of a
 	// quorum queue after 20 deliveries by default, so that who looks at the dead
@@ -75,8 +76,10 @@ func declare(ch *amqp.Channel, singleActive bool) error {
 		return fmt.Errorf("declare exchange %s: %w", DeadExchange, err)
 	}
 	if err := declareQueue(ch, DeadQueue, DeadExchange, "", amqp.Table{
-		amqp.QueueTypeArg:  amqp.QueueTypeQuorum,
-		"x-delivery-limit": deadDeliveryLimit,
+		amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
+		"x-delivery-limit":       deadDeliveryLimit,
+		amqp.QueueOverflowArg:    amqp.QueueOverflowRejectPublish, // by default it forgets the oldest
+		amqp.QueueMaxLenBytesArg: MaxQueueBytes,
 	}); err != nil {
 		return err
 	}
