@@ -22,9 +22,9 @@ type cluster struct {
 	Cluster
 	nodes  map[string]*Node
 	owners []owner
-	master string           // outside a Redis Cluster
-	splits map[string]split // by the node that others disagree about, or with
-	known  map[string]bool  // addresses that were ever in it
+	master string               // outside a Redis Cluster
+	splits map[string]split     // by the node that others disagree about, or with
+	seen   map[string]time.Time // when each address that was ever in it answered last
 }
 
 // round is what all nodes said.
@@ -41,7 +41,14 @@ func newCluster(name string) *cluster {
 		Cluster: Cluster{Name: name},
 		nodes:   make(map[string]*Node),
 		splits:  make(map[string]split),
-		known:   make(map[string]bool),
+		seen:    make(map[string]time.Time),
+	}
+}
+
+// note remembers when a node answered last, beyond its membership.
+func (c *cluster) note(n *Node) {
+	if _, known := c.seen[n.Addr]; known || len(c.seen) < maxNodes {
+		c.seen[n.Addr] = n.SeenAt
 	}
 }
 

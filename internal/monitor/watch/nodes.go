@@ -11,12 +11,7 @@ func (d *changes) node(addr string, l *look) {
 	if n == nil {
 		n = &Node{Addr: addr, Up: true}
 		d.nodes[addr] = n
-		if !d.first && !d.known[addr] {
-			d.about(n, Entry{Kind: Joined, Text: addr + " is a new node of " + d.Name})
-		}
-		if len(d.known) < maxNodes {
-			d.known[addr] = true
-		}
+		d.meet(n)
 	}
 	if l.err != nil {
 		d.silent(n, l)
@@ -24,6 +19,7 @@ func (d *changes) node(addr string, l *look) {
 	}
 	was := *n
 	n.update(l)
+	d.note(n)
 	d.returned(n, &was)
 	if was.RunID != "" && was.RunID != n.RunID {
 		d.restarted(n, &was)
@@ -32,6 +28,17 @@ func (d *changes) node(addr string, l *look) {
 	d.settings(n, &was)
 	d.link(n, &was)
 	d.service(n, &was)
+}
+
+// meet takes in a node that was not there in the last round.
+func (d *changes) meet(n *Node) {
+	if _, known := d.seen[n.Addr]; known {
+		return
+	}
+	d.note(n)
+	if !d.first {
+		d.about(n, Entry{Kind: Joined, Text: n.Addr + " is a new node of " + d.Name})
+	}
 }
 
 // silent takes in that a node did not answer.

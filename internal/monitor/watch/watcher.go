@@ -18,9 +18,9 @@ type Watcher struct {
 	ready   chan struct{}
 
 	mu       sync.Mutex
-	clusters []Cluster         // by target, after its last round
-	shards   [][]slotsOf       // by target
-	known    []map[string]bool // addresses, by target
+	clusters []Cluster              // by target, after its last round
+	shards   [][]slotsOf            // by target
+	seen     []map[string]time.Time // when each address answered last, by target
 	running  bool
 }
 
@@ -35,7 +35,7 @@ func New(cfg Config) (*Watcher, error) {
 		w.targets = append(w.targets, newTarget(w, i, t))
 		w.clusters = append(w.clusters, Cluster{Name: t.Name})
 	}
-	w.known = make([]map[string]bool, len(cfg.Targets))
+	w.seen = make([]map[string]time.Time, len(cfg.Targets))
 	w.shards = make([][]slotsOf, len(cfg.Targets))
 	return w, nil
 }
@@ -83,15 +83,16 @@ func (w *Watcher) Locate(p notify.Place) (Location, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, c := range w.clusters {
-		if !w.known[i][p.Node] {
+		seenAt, known := w.seen[i][p.Node]
+		if !known {
 			continue
 		}
 		for _, s := range w.shards[i] {
 			if s.has(p.Slot) {
-				return Location{c.Name, s.name, c.SeenAt}, true
+				return Location{c.Name, s.name, seenAt}, true
 			}
 		}
-		return Location{c.Name, "", c.SeenAt}, true
+		return Location{c.Name, "", seenAt}, true
 	}
 	return Location{}, false
 }
@@ -100,7 +101,7 @@ func (w *Watcher) Locate(p notify.Place) (Location, bool) {
 type Location struct {
 	Cluster string    // name of the target
 	Shard   string    // see Shard.Name
-	SeenAt  time.Time // when it was last looked at
+	SeenAt  time.Time // when its node last answered; zero = never
 }
 
 // slotsOf are the slots of one shard.
@@ -119,8 +120,8 @@ func (w *Watcher) publish(i int, c *cluster) {
 	for j, o := range c.owners {
 		shards[j] = slotsOf{shardName(o.slots), o.slots}
 	}
-	known := maps.Clone(c.known)
+	seen := maps.Clone(c.seen)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.clusters[i], w.shards[i], w.known[i] = c.Cluster, shards, known
+	w.clusters[i], w.shards[i], w.seen[i] = c.Cluster, shards, seen
 }
