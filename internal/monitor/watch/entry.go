@@ -11,7 +11,8 @@ type Kind string
 
 const (
 	// Watching: the watcher began to look at a cluster, or stood still itself
-	// until now. Nothing is known of the time from Since to At.
+	// until now, or Node refused it. Nothing is known of the time from Since to
+	// At.
 	Watching Kind = "watching"
 	// Failover: Node took over a shard from Peer.
 	Failover Kind = "failover"

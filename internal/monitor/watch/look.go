@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ type look struct {
 	took    time.Duration
 	err     error
 	refused bool // nobody listens at its address
+	denied  bool // it answers, but forbids a question
 
 	info     map[string]string
 	view     []member // of a Redis Cluster
@@ -31,8 +33,13 @@ func ask(ctx context.Context, c *redis.Client, clustered bool) look {
 	l := questions(ctx, c, clustered)
 	l.at = time.Now()
 	l.took = l.at.Sub(began)
-	l.refused = errors.Is(l.err, syscall.ECONNREFUSED)
+	l.refused, l.denied = errors.Is(l.err, syscall.ECONNREFUSED), denied(l.err)
 	return l
+}
+
+// denied reports whether a server did not accept who asks, or what.
+func denied(err error) bool {
+	return redis.IsAuthError(err) || redis.IsPermissionError(err)
 }
 
 func questions(ctx context.Context, c *redis.Client, clustered bool) look {
@@ -41,7 +48,7 @@ func questions(ctx context.Context, c *redis.Client, clustered bool) look {
 	}
 	text, err := c.Info(ctx).Result()
 	if err != nil {
-		return look{err: err}
+		return look{err: fmt.Errorf("INFO: %w", err)}
 	}
 	l := look{info: parseInfo(text)}
 	if l.info["redis_mode"] == "cluster" {
@@ -62,8 +69,11 @@ func askMember(ctx context.Context, c *redis.Client) look {
 		info = p.Info(ctx)
 		return nil
 	})
+	if err := nodes.Err(); err != nil { // without a view no failover is seen
+		return look{err: fmt.Errorf("CLUSTER NODES: %w", err)}
+	}
 	if err := info.Err(); err != nil {
-		return look{err: err}
+		return look{err: fmt.Errorf("INFO: %w", err)}
 	}
 	return look{
 		info:     parseInfo(info.Val()),

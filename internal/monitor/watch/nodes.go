@@ -13,7 +13,11 @@ func (d *changes) node(addr string, l *look) {
 		d.nodes[addr] = n
 		d.meet(n)
 	}
-	if l.err != nil {
+	switch {
+	case l.denied:
+		n.shut(l)
+		return
+	case l.err != nil:
 		d.silent(n, l)
 		return
 	}
@@ -71,6 +75,10 @@ func (n *Node) kind() string {
 
 // returned takes in that a node answers, perhaps again.
 func (d *changes) returned(n, was *Node) {
+	if was.denied {
+		d.admitted(n, was)
+		return
+	}
 	silence := n.SeenAt.Sub(was.SeenAt)
 	if was.SeenAt.IsZero() || was.Up && (was.failures == 0 || silence < stall) || d.round.blind {
 		return
@@ -82,6 +90,16 @@ func (d *changes) returned(n, was *Node) {
 	}
 	d.about(n, Entry{Kind: Up, Since: was.SeenAt, Text: text,
 		Numbers: map[string]int64{SilentMS: silence.Milliseconds(), SameProcess: flag(same)}})
+}
+
+// admitted takes in that a node, which lived, answers guard-monitor at last.
+func (d *changes) admitted(n, was *Node) {
+	since := was.SeenAt
+	if since.IsZero() {
+		since = d.Since
+	}
+	d.about(n, Entry{Kind: Watching, Since: since, Text: fmt.Sprintf(
+		"%s refused guard-monitor for %s (%s)", n.Addr, seconds(n.SeenAt.Sub(since)), was.Error)})
 }
 
 func (d *changes) restarted(n, was *Node) {

@@ -38,7 +38,7 @@ type Node struct {
 	Up       bool
 	DownAt   time.Time     // since when it does not answer; zero while Up
 	Error    string        // why it does not answer
-	SeenAt   time.Time     // when it last answered
+	SeenAt   time.Time     // when it last answered what it was asked
 	Took     time.Duration // how long the last answer took
 	Role     string        // "master" or "replica"
 	Master   string        // of a replica: host:port
@@ -64,6 +64,7 @@ type Node struct {
 	moving     int    // slots that begin to move
 	movingTold int    // moving, when an entry last told of it
 	failures   int    // rounds without an answer
+	denied     bool   // the last answer was that guard-monitor may not ask
 	answers    int    // rounds with one, since the last without
 
 	evicted     int64     // keys that no entry tells of yet
@@ -76,9 +77,19 @@ const (
 	replica = "replica"
 )
 
+// shut takes in that a node forbids what it is asked: it is not down, but
+// nothing is known of it.
+func (n *Node) shut(l *look) {
+	if n.DownAt.IsZero() {
+		n.DownAt = l.at.Add(-l.took)
+	}
+	n.Up, n.Error, n.answers, n.denied = false, l.err.Error(), 0, true
+	n.failures++
+}
+
 // update takes in an answer.
 func (n *Node) update(l *look) {
-	n.Up, n.DownAt, n.Error, n.failures = true, time.Time{}, "", 0
+	n.Up, n.DownAt, n.Error, n.failures, n.denied = true, time.Time{}, "", 0, false
 	n.answers++
 	n.SeenAt, n.Took = l.at, l.took
 	n.RunID = l.info["run_id"]

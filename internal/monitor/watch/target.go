@@ -59,6 +59,7 @@ func (t *target) run(ctx context.Context, looked func()) {
 
 // take compares a round with the last, and hands over what has changed.
 func (t *target) take(ctx context.Context, r *round) {
+	t.warn(r)
 	t.pending = append(t.pending, t.state.compare(r)...)
 	t.roster = t.next(r)
 	t.watcher.publish(t.index, t.state)
@@ -78,6 +79,15 @@ func (t *target) take(ctx context.Context, r *round) {
 		log.Info("redis changed", "redis", e.Cluster, "kind", string(e.Kind), "node", e.Node, "shard", e.Shard, "text", e.Text)
 	}
 	t.pending = nil
+}
+
+// warn logs which nodes begin to forbid what they are asked, and what that is.
+func (t *target) warn(r *round) {
+	for addr, l := range r.looks {
+		if n := t.state.nodes[addr]; l.denied && (n == nil || n.Error != l.err.Error()) {
+			t.watcher.cfg.Logger.Warn("redis refuses guard-monitor", "redis", t.cfg.Name, "node", addr, "error", l.err)
+		}
+	}
 }
 
 // look asks all nodes side by side.

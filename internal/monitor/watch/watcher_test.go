@@ -212,3 +212,26 @@ func TestEvictionAndCoverage(t *testing.T) {
 		t.Errorf("eviction %+v, want keys and the policy", e)
 	}
 }
+
+// Who may not ask for the cluster's nodes would see no failover.
+func TestForbiddenCluster(t *testing.T) {
+	addrs := teststack.Redis(t)
+	const user = "half-blind"
+	rule := func(args ...any) {
+		t.Helper()
+		if err := on(t, addrs[0], append([]any{"ACL", "SETUSER", user}, args...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rule("on", ">secret", "+info", "+config|get")
+	t.Cleanup(func() { on(t, addrs[0], "ACL", "DELUSER", user) })
+	w, r := start(t, watch.Target{Name: "main", Addrs: addrs[:1], Username: user, Password: "secret"})
+	if n := w.Clusters()[0].Nodes[0]; n.Up || !strings.Contains(n.Error, "CLUSTER NODES: NOPERM") {
+		t.Errorf("node %+v, want what it forbids", n)
+	}
+	if at, ok := w.Locate(notify.Place{Node: addrs[0]}); !ok || !at.SeenAt.IsZero() {
+		t.Errorf("Locate = %+v, %v, want a node that was never seen", at, ok)
+	}
+	rule("+cluster")
+	r.await(t, watch.Watching, addrs[0])
+}

@@ -28,8 +28,10 @@ var sampleTexts = map[string]string{
 		`键 "a\"; granted {1}" 的锁在持有者工作期间丢失（已回滚）；锁于 03:02:01.000 UTC 由 10.0.0.1:6379 的槽 7 授予，有效期 30s，早于事件 1m5.25s`,
 	`the lock on key "k" was lost while its holder worked (refused); granted at 03:02:01.000 UTC by "h:1; at the conflict nobody had the key" (slot 7) for 30s, 5s before the event`: "" +
 		`键 "k" 的锁在持有者工作期间丢失（被拒绝）；锁于 03:02:01.000 UTC 由 "h:1; at the conflict nobody had the key" 的槽 7 授予，有效期 30s，早于事件 5s`,
-	`"h:1 (\"x\")" is not among the nodes that guard-monitor watches`:                                `"h:1 (\"x\")" 不在 guard-monitor 监视的节点之中`,
-	"nothing is known of a part of that time: guard-monitor did not look at main for 12.5 s":         "那段时间有一部分情况不明：guard-monitor 有 12.5 秒没有查看 main",
+	`"h:1 (\"x\")" is not among the nodes that guard-monitor watches`:                        `"h:1 (\"x\")" 不在 guard-monitor 监视的节点之中`,
+	"nothing is known of a part of that time: guard-monitor did not look at main for 12.5 s": "那段时间有一部分情况不明：guard-monitor 有 12.5 秒没有查看 main",
+	"10.0.0.1:6379 refused guard-monitor for 12.5 s (INFO: WRONGPASS invalid username-password pair or user is disabled.)": "" +
+		"10.0.0.1:6379 有 12.5 秒拒绝了 guard-monitor（INFO: WRONGPASS invalid username-password pair or user is disabled.）",
 	"[::1]:7001 was restarted: it was a master with 1 key, the new process is a replica with 0 keys": "[::1]:7001 已重启：原为主节点，有 1 个键；新进程为副本，有 0 个键",
 	"10.0.0.1:6379, a master, refuses connections: no process listens there":                         "10.0.0.1:6379（主节点）拒绝连接：那里没有进程在监听",
 	"h:1 now serves the slots 1-2, some of which h:2, h:3 had":                                       "h:1 现在服务槽 1-2，其中一部分原属 h:2, h:3",

@@ -59,6 +59,7 @@ var phrases = newPhrases(
 	// What happened to Redis.
 	[2]string{"guard-monitor began to watch {x}", "guard-monitor 开始监视 {1}"},
 	[2]string{"guard-monitor did not look at {x} for {d} s", "guard-monitor 有 {2} 秒没有查看 {1}"},
+	[2]string{"{n} refused guard-monitor for {d} s ({x})", "{1} 有 {2} 秒拒绝了 guard-monitor（{3}）"},
 	[2]string{"{n} is a new node of {x}", "{1} 是 {2} 的新节点"},
 	[2]string{"{n} is no longer a node of {x}", "{1} 不再是 {2} 的节点"},
 	[2]string{"{n}, a {n}, does not answer", "{1}（{2}）没有应答"},
