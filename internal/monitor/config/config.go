@@ -96,7 +96,7 @@ type Receiver struct {
 	RepeatInterval time.Duration
 	Resolved       bool // whether to tell of the end
 	RatePerMinute  int  // 0 = no limit
-	MaxAlerts      int
+	MaxAlerts      int  // in one message; 0 = no limit
 }
 
 // Error is one thing that is wrong with the settings.

@@ -129,7 +129,7 @@ func TestWhole(t *testing.T) {
 		night.GroupWait != 5*time.Second || night.Location.String() != "Asia/Shanghai" || !reflect.DeepEqual(night.Mentions, []string{"13800000000", "all"}) {
 		t.Errorf("receiver %+v", night)
 	}
-	if len(alerts.GroupBy) > 0 || alerts.RepeatInterval != receiver.AlertmanagerRepeat || alerts.RatePerMinute != 0 || !alerts.Resolved {
+	if len(alerts.GroupBy) > 0 || alerts.RepeatInterval != receiver.AlertmanagerRepeat || alerts.RatePerMinute != 0 || alerts.MaxAlerts != 0 || !alerts.Resolved {
 		t.Errorf("receiver %+v", alerts)
 	}
 }

@@ -128,12 +128,12 @@ func (r *Receiver) leaveToAlertmanager(e entry) (problems []error) {
 	if r.Kind != receiver.Alertmanager {
 		return nil
 	}
-	for _, name := range []string{"group_by", "group_wait", "group_interval", "repeat_interval", "rate_limit", "send_resolved"} {
+	for _, name := range []string{"group_by", "group_wait", "group_interval", "repeat_interval", "rate_limit", "send_resolved", "max_alerts"} {
 		if given, ok := e.settings[name]; ok {
 			problems = append(problems, wrong(given.where, receiverList+" "+name, "is up to Alertmanager"))
 		}
 	}
-	r.GroupBy, r.GroupWait, r.GroupInterval, r.RatePerMinute = nil, 0, 0, 0
+	r.GroupBy, r.GroupWait, r.GroupInterval, r.RatePerMinute, r.MaxAlerts = nil, 0, 0, 0, 0
 	r.RepeatInterval = receiver.AlertmanagerRepeat
 	return problems
 }

@@ -64,6 +64,7 @@ func TestWrong(t *testing.T) {
 		{ok + "receivers:\n  - {name: a, type: slack, url: http://a/, group_by: [key]}\n", ":3: receivers group_by"},
 		{ok + "receivers:\n  - {name: a, type: slack, url: http://a/}\n  - {name: a, type: slack, url: http://a/}\n", ":4: receivers: another"},
 		{ok + "receivers:\n  - name: a\n    type: alertmanager\n    url: http://a/\n    rate_limit: 1\n", ":6: receivers rate_limit: is up to Alertmanager"},
+		{ok + "receivers:\n  - name: a\n    type: alertmanager\n    url: http://a/\n    max_alerts: 1\n", ":6: receivers max_alerts: is up to Alertmanager"},
 		{ok + "\"\\e[2J\": 1\n", `"\x1b[2J": unknown setting`},
 		{strings.Repeat("#", 1<<20) + "\n", "larger than"},
 		{ok + "db: \xff\n", ""},

@@ -2,7 +2,9 @@ package receiver
 
 import (
 	"context"
+	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,6 +17,9 @@ const (
 )
 
 const alertsPath = "/api/v2/alerts"
+
+// maxPosted bounds the alerts of one request: proxies take no more than 1 MB.
+const maxPosted = 100
 
 type postedAlert struct {
 	Labels       map[string]string `json:"labels"`
@@ -46,6 +51,20 @@ func (r *Receiver) alertmanager(ctx context.Context, n *Notification) error {
 	if !strings.HasSuffix(address.Path, alertsPath) {
 		address = address.JoinPath(alertsPath)
 	}
-	_, err = r.post(ctx, address.String(), alerts)
-	return err
+	return r.postAll(ctx, address.String(), alerts)
+}
+
+// postAll posts in parts, none of which waits for another that is refused.
+func (r *Receiver) postAll(ctx context.Context, address string, alerts []postedAlert) (refused error) {
+	for part := range slices.Chunk(alerts, maxPosted) {
+		_, err := r.post(ctx, address, part)
+		if no, ok := errors.AsType[*refusal](err); ok && no.permanent {
+			refused = err
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return refused
 }
