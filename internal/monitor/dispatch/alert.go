@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/receiver"
@@ -43,7 +44,7 @@ func (d *Dispatcher) alert(i *incident.Incident) receiver.Alert {
 	labels := labelsOf(i)
 	a := receiver.Alert{
 		Labels:   labels,
-		StartsAt: i.FirstAt,
+		StartsAt: began(i),
 		EndsAt:   i.ResolvedAt,
 		Annotations: map[string]string{
 			receiver.AnnotationSummary:     labels["service"] + ": " + cmp.Or(becauseOf[i.Cause], string(i.Cause)),
@@ -63,6 +64,15 @@ func (d *Dispatcher) alert(i *incident.Incident) receiver.Alert {
 		a.URL = d.cfg.ExternalURL + "/incidents/" + i.ID
 	}
 	return a
+}
+
+// began is when an incident began, by this host's clock where that of the host
+// that reported it is ahead.
+func began(i *incident.Incident) time.Time {
+	if !i.OpenedAt.IsZero() && i.OpenedAt.Before(i.FirstAt) {
+		return i.OpenedAt
+	}
+	return i.FirstAt
 }
 
 func describe(i *incident.Incident) string {

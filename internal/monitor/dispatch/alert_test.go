@@ -47,3 +47,25 @@ func TestAlert(t *testing.T) {
 		}
 	})
 }
+
+// A host whose clock is ahead has not seen an incident before it began.
+func TestAlertStart(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		now := time.Now()
+		n.save("1", "orders", incident.New, func(i *incident.Incident) { i.OpenedAt, i.FirstAt = now, now.Add(time.Hour) })
+		n.save("2", "stock", incident.New, func(i *incident.Incident) { i.OpenedAt, i.FirstAt = now, now.Add(-time.Hour) })
+		<-time.After(15 * time.Second) // on the bubble's clock
+		n.inbox.mu.Lock()
+		defer n.inbox.mu.Unlock()
+		for _, m := range n.inbox.got {
+			a := m.Alerts[0]
+			want := map[string]time.Time{"orders": now, "stock": now.Add(-time.Hour)}[a.Labels["service"]]
+			if !a.StartsAt.Equal(want) {
+				t.Errorf("%s begins at %v, want %v", a.Labels["service"], a.StartsAt, want)
+			}
+		}
+		if len(n.inbox.got) != 2 {
+			t.Errorf("told %v", n.inbox.got)
+		}
+	})
+}

@@ -42,6 +42,9 @@ func (r *Receiver) alertmanager(ctx context.Context, n *Notification) error {
 		if a.Status() == Firing {
 			posted.EndsAt = r.cfg.Now().UTC().Add(holdOpen)
 		}
+		if posted.StartsAt.After(posted.EndsAt) { // clocks differ, and it would be refused
+			posted.StartsAt = posted.EndsAt
+		}
 		alerts = append(alerts, posted)
 	}
 	address, err := url.Parse(r.cfg.URL)

@@ -43,3 +43,20 @@ func TestAlertmanagerTakesAll(t *testing.T) {
 		}
 	}
 }
+
+// Alertmanager refuses an alert that ends before it begins, which is what clocks
+// that differ make of it.
+func TestAlertmanagerEndsAfterTheStart(t *testing.T) {
+	s := newServer(t, http.StatusOK, "")
+	n := notification()
+	n.Alerts[0].StartsAt = now.Add(time.Hour)
+	n.Alerts[1].StartsAt = n.Alerts[1].EndsAt.Add(time.Second)
+	if err := newReceiver(t, receiver.Config{Kind: receiver.Alertmanager, URL: s.URL}).Send(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range s.posted(t) {
+		if a.StartsAt.After(a.EndsAt) {
+			t.Errorf("alert %d: from %v to %v", i, a.StartsAt, a.EndsAt)
+		}
+	}
+}
