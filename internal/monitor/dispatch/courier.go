@@ -176,11 +176,15 @@ func (c *courier) deliver(ctx context.Context, g *group) (delivered bool, err er
 // backOff: a message that was refused waits by itself, since it may be the only
 // one; a receiver that does not answer is left alone.
 func (c *courier) backOff(ctx context.Context, g *group, now time.Time, failed error) {
-	pause := maxPause
+	longest := maxPause
+	if c.Continuous { // what it does not hear of it forgets
+		longest = min(longest, c.RepeatInterval)
+	}
+	pause := longest
 	var answer *receiver.Error
 	refused := errors.As(failed, &answer) && answer.Permanent
 	if !refused {
-		pause = min(minPause<<min(c.fails, 20), maxPause)
+		pause = min(minPause<<min(c.fails, 20), longest)
 		c.fails++
 	}
 	if answer != nil && answer.RetryAfter > pause {

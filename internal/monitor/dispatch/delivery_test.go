@@ -62,6 +62,22 @@ func TestRefused(t *testing.T) {
 	})
 }
 
+// A receiver that forgets what it does not hear of is asked again before it does,
+// whether it refuses a message or does not answer.
+func TestContinuousRetry(t *testing.T) {
+	for _, failed := range []error{&receiver.Error{Permanent: true}, errors.New("no answer")} {
+		inBubble(t, func(r *dispatch.Route) {
+			r.Continuous, r.GroupBy, r.GroupWait, r.GroupInterval, r.RepeatInterval = true, nil, 0, 0, time.Minute
+		}, func(n *night) {
+			n.inbox.setFail(func(*receiver.Notification) error { return failed })
+			n.save("1", "orders", incident.New)
+			n.expect(time.Hour)
+			n.inbox.setFail(nil)
+			n.expect(time.Minute, "first notification: firing 1")
+		})
+	}
+}
+
 // More than the rate becomes one digest, and nothing is left out.
 func TestRate(t *testing.T) {
 	inBubble(t, func(r *dispatch.Route) { r.RatePerMinute, r.MaxAlerts = 3, 10 }, func(n *night) {
