@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/internal/monitor/dispatch"
 	"github.com/belaygo/belay/internal/monitor/incident"
+	"github.com/belaygo/belay/internal/monitor/store"
 )
 
 func TestLife(t *testing.T) {
@@ -126,6 +127,25 @@ func TestRestart(t *testing.T) {
 		n.expect(3 * time.Hour)
 		n.expect(time.Hour+time.Minute, "repeat interval elapsed: firing 1", "repeat interval elapsed: firing 1")
 	})
+}
+
+// What the log has from before a clock was set back keeps nobody waiting, and
+// nobody is told the same all the time.
+func TestClockSetBack(t *testing.T) {
+	for _, continuous := range []bool{false, true} {
+		inBubble(t, func(r *dispatch.Route) { r.Continuous, r.RepeatInterval = continuous, time.Hour }, func(n *night) {
+			n.stop()
+			n.save("1", "orders", incident.Ongoing)
+			n.store.log = []store.Notification{{
+				At: time.Now().Add(12 * time.Hour), Receiver: "night", Incident: "1", State: incident.New, Cause: incident.Failover,
+			}}
+			n.start()
+			n.expect(2*time.Second, "repeat interval elapsed: firing 1")
+			n.expect(time.Hour+2*time.Second, "repeat interval elapsed: firing 1")
+			n.save("2", "orders", incident.New)
+			n.expect(6*time.Minute, "new alerts added: firing 2")
+		})
+	}
 }
 
 // Alertmanager hears of what goes on all the time, and the log does not grow.

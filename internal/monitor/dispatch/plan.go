@@ -111,7 +111,7 @@ func (r *Route) judge(now time.Time, key string, all []member, seen map[string]t
 		m := &all[i]
 		count[m.news]++
 		g.told = append(g.told, m.Incident)
-		if m.told.At.After(g.last) {
+		if m.told.At.After(g.last) && !m.told.At.After(now) { // a clock that was set back leaves later ones
 			g.last = m.told.At
 		}
 		if m.State.Open() {
