@@ -94,7 +94,7 @@ func (c *courier) note(now time.Time, incidents []incident.Incident, told map[st
 	for i := range incidents {
 		id := incidents[i].ID
 		last, known := told[id]
-		if n := newsOf(&incidents[i], last, known); n != isNew && n != wasShort {
+		if n := newsOf(now, &incidents[i], last, known); n != isNew && n != wasShort {
 			continue
 		}
 		waiting[id] = now

@@ -78,6 +78,20 @@ func TestShort(t *testing.T) {
 	}
 }
 
+// An incident that came back, and was over again before anybody could be told, is
+// told all the same.
+func TestShortAgain(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		n.save("1", "orders", incident.New)
+		n.expect(15*time.Second, "first notification: firing 1")
+		n.save("1", "orders", incident.Resolved)
+		n.expect(6*time.Minute, "all alerts resolved: resolved 1")
+		n.save("1", "orders", incident.Resolved, func(i *incident.Incident) { i.OpenedAt = time.Now() })
+		n.expect(15*time.Second, "first notification: resolved 1")
+		n.expect(24 * time.Hour)
+	})
+}
+
 func TestNoResolved(t *testing.T) {
 	inBubble(t, func(r *dispatch.Route) { r.Resolved = false }, func(n *night) {
 		n.save("1", "orders", incident.New)
@@ -113,6 +127,31 @@ func TestSilence(t *testing.T) {
 	})
 }
 
+// What began and ended under a silence is not told when the silence ends, nor is
+// the end of what was told before.
+func TestSilenceHasTheEnd(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		n.save("1", "orders", incident.New)
+		n.expect(15*time.Second, "first notification: firing 1")
+		for _, id := range []string{"1", "2"} {
+			n.save(id, "orders", incident.Ongoing, silenced)
+		}
+		n.expect(time.Hour)
+		for _, id := range []string{"1", "2"} {
+			n.save(id, "orders", incident.Resolved, silenced)
+		}
+		n.expect(time.Hour)
+		for _, id := range []string{"1", "2"} {
+			n.save(id, "orders", incident.Resolved)
+		}
+		n.expect(time.Hour)
+		n.save("2", "orders", incident.Regressed)
+		n.expect(15*time.Second, "first notification: firing 1")
+	})
+}
+
+func silenced(i *incident.Incident) { i.Silenced = true }
+
 // After a restart nothing is told again, and nothing is forgotten.
 func TestRestart(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
@@ -144,6 +183,8 @@ func TestClockSetBack(t *testing.T) {
 			n.expect(time.Hour+2*time.Second, "repeat interval elapsed: firing 1")
 			n.save("2", "orders", incident.New)
 			n.expect(6*time.Minute, "new alerts added: firing 2")
+			n.save("3", "stock", incident.Resolved, func(i *incident.Incident) { i.OpenedAt = time.Now().Add(9 * time.Hour) })
+			n.expect(time.Minute, "first notification: resolved 1")
 		})
 	}
 }

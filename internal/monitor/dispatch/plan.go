@@ -21,7 +21,7 @@ const (
 	reasonWorse    = "escalated"
 	reasonCause    = "cause found"
 	reasonDigest   = "digest"
-	reasonSilent   = "not sent" // the end of an incident, to a receiver that does not want to hear of it
+	reasonSilent   = "not sent" // the end of an incident, silenced, or to a receiver that does not want to hear of it
 )
 
 // news is what there is to say of one incident.
@@ -34,13 +34,13 @@ const (
 	isWorse       // escalates
 	hasCause      // was told with another cause
 	isOver        // told as open, and resolved
-	wasShort      // over before it was told
+	wasShort      // over before it was told that it began or came back
 )
 
-func newsOf(i *incident.Incident, told store.Told, known bool) news {
+func newsOf(now time.Time, i *incident.Incident, told store.Told, known bool) news {
 	wasOpen := known && told.State.Open()
 	switch {
-	case i.Silenced:
+	case i.Silenced && i.State.Open():
 		return nothing
 	case i.State.Open() && !wasOpen:
 		return isNew
@@ -52,7 +52,7 @@ func newsOf(i *incident.Incident, told store.Told, known bool) news {
 		return goesOn
 	case wasOpen:
 		return isOver
-	case !known && i.MergedInto == "":
+	case i.MergedInto == "" && (!known || i.OpenedAt.After(told.At) && !i.OpenedAt.After(now)):
 		return wasShort
 	}
 	return nothing
@@ -81,8 +81,8 @@ func (r *Route) plan(now time.Time, incidents []incident.Incident, told map[stri
 	members := make(map[string][]member)
 	for _, i := range incidents {
 		last, known := told[i.ID]
-		m := member{i, newsOf(&i, last, known), last}
-		if m.news == isOver && !r.Resolved {
+		m := member{i, newsOf(now, &i, last, known), last}
+		if m.news == isOver && !r.Resolved || i.Silenced && !i.State.Open() && m.news != nothing {
 			silent = append(silent, i)
 			continue
 		}
