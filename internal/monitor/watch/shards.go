@@ -145,25 +145,33 @@ func (d *changes) lead() {
 	})
 }
 
+// answered reports whether a node did so in this round: what is known of it may
+// be old.
+func (d *changes) answered(addr string) bool {
+	l := d.round.looks[addr]
+	return l != nil && l.err == nil
+}
+
+// leads reports whether a node says that it is a master.
+func (d *changes) leads(addr string) bool {
+	return d.answered(addr) && d.nodes[addr].Role == master
+}
+
 // leader is the master that answers: the Sentinels' choice, else the one that it
 // was, else the only one.
 func (d *changes) leader() string {
-	is := func(addr string) bool {
-		n := d.nodes[addr]
-		return n != nil && n.Role == master && n.failures == 0
-	}
 	if d.round.master != "" {
-		if is(d.round.master) {
+		if d.leads(d.round.master) {
 			return d.round.master
 		}
 		return ""
 	}
-	if is(d.master) {
+	if d.leads(d.master) {
 		return d.master
 	}
 	var found []string
 	for addr := range d.nodes {
-		if is(addr) {
+		if d.leads(addr) {
 			found = append(found, addr)
 		}
 	}

@@ -64,8 +64,8 @@ func (d *changes) tell(addr string, e Entry) {
 // masters where one was. One look is enough to be certain of them.
 func (d *changes) rivals(found map[string]split) {
 	if d.Mode != Clustered {
-		for addr, n := range d.nodes {
-			if n.Role == master && n.failures == 0 && d.master != "" && addr != d.master && d.round.master != "" {
+		for addr := range d.nodes {
+			if addr != d.master && d.round.master != "" && d.leads(addr) && d.leads(d.master) {
 				found[addr] = split{rounds: steady, peer: d.master,
 					text: fmt.Sprintf("%s and %s both act as the master", addr, d.master)}
 			}
@@ -91,7 +91,7 @@ func (d *changes) doubted(found map[string]split) {
 	doubts := make(map[string][]string)
 	for _, addr := range slices.Sorted(maps.Keys(d.round.looks)) {
 		for _, m := range d.round.looks[addr].view {
-			if n := d.nodes[m.addr]; (m.doubt || m.failed) && n != nil && n.answers >= steady {
+			if n := d.nodes[m.addr]; (m.doubt || m.failed) && n != nil && n.answers >= steady && d.answered(m.addr) {
 				doubts[m.addr] = append(doubts[m.addr], addr)
 			}
 		}
