@@ -23,6 +23,7 @@ type cluster struct {
 	nodes  map[string]*Node
 	owners []owner
 	master string               // outside a Redis Cluster
+	ruled  time.Time            // when the owners, or the master, were last seen
 	splits map[string]split     // by the node that others disagree about, or with
 	seen   map[string]time.Time // when each address that was ever in it answered last
 }

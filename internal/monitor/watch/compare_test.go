@@ -128,6 +128,29 @@ func TestTakeover(t *testing.T) {
 	w.want(w.round())
 }
 
+// TestUnseenTakeover: what happened while nobody answered lies anywhere in that
+// time.
+func TestUnseenTakeover(t *testing.T) {
+	w := newWorld(t)
+	seen := w.now
+	for _, n := range w.nodes {
+		n.err = errors.New("timeout")
+	}
+	w.round()
+	w.round()
+	a, c := w.nodes["a:1"], w.nodes["c:1"]
+	c.master, c.slots, c.epoch, a.slots, a.master = "", a.slots, 7, "", "C"
+	for _, n := range w.nodes {
+		n.err = nil
+	}
+	for _, e := range w.round() {
+		if e.Kind == Failover && e.Since.Equal(seen) {
+			return
+		}
+	}
+	t.Errorf("no failover since %v in %+v", seen, w.state)
+}
+
 func TestTimeoutsBecomeDownLate(t *testing.T) {
 	w := newWorld(t)
 	b := w.nodes["b:1"]

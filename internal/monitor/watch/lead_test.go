@@ -38,15 +38,19 @@ func (p *pair) round(named string, kinds ...Kind) []Entry {
 	return got
 }
 
-// TestTwoLeaders: a master that does not answer acts as nothing.
-func TestTwoLeaders(t *testing.T) {
+// TestNewLeader: a master that does not answer acts as nothing, and what becomes
+// of it lies after its last answer.
+func TestNewLeader(t *testing.T) {
 	p := newPair(t)
+	answered := p.now
 	p.roles["a:1"] = ""
 	p.roles["b:1"] = "master"
 	p.round("a:1")
 	p.round("a:1")
 	p.round("a:1", Down)
-	p.round("b:1", Failover)
+	if e := p.round("b:1", Failover)[0]; !e.Since.Equal(answered) {
+		t.Errorf("the failover was since %v, want since the old master answered, at %v", e.Since, answered)
+	}
 	p.roles["a:1"] = "master"
 	p.round("b:1", Up, Split)
 }

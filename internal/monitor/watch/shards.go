@@ -18,6 +18,7 @@ func (d *changes) shards() {
 	for _, o := range now {
 		d.owner(was, o)
 	}
+	d.ruled = d.round.ended
 	for addr, n := range d.nodes {
 		d.moving(addr, n)
 	}
@@ -61,7 +62,7 @@ func (d *changes) owner(was []owner, o owner) {
 		return
 	}
 	d.add(Entry{
-		Kind: Resharding, Since: d.SeenAt, Shard: shard, Node: o.addr, Peer: others[0],
+		Kind: Resharding, Since: d.ruled, Shard: shard, Node: o.addr, Peer: others[0],
 		Text: fmt.Sprintf("%s now serves the slots %s, some of which %s had", o.addr, shard, strings.Join(others, ", ")),
 	})
 }
@@ -73,7 +74,7 @@ func (d *changes) serves(id string) bool {
 
 func (d *changes) failover(shard string, old, now owner) {
 	d.add(Entry{
-		Kind: Failover, Since: d.SeenAt, Shard: shard, Node: now.addr, Peer: old.addr,
+		Kind: Failover, Since: d.ruled, Shard: shard, Node: now.addr, Peer: old.addr,
 		Text: fmt.Sprintf("%s took over the slots %s from %s (config epoch %d, before %d)",
 			now.addr, shard, old.addr, now.epoch, old.epoch) + d.gap(old.addr, now.addr),
 		Numbers: d.numbers(old, now),
@@ -130,16 +131,19 @@ func (d *changes) lead() {
 		n.Shard = ""
 	}
 	now := d.leader()
-	if now == "" || now == d.master {
+	if now == "" {
 		return
 	}
-	old := d.master
-	d.master = now
+	old, since := d.master, d.ruled
+	d.master, d.ruled = now, d.round.ended
+	if now == old {
+		return
+	}
 	if old == "" {
 		return
 	}
 	d.add(Entry{
-		Kind: Failover, Since: d.SeenAt, Node: now, Peer: old,
+		Kind: Failover, Since: since, Node: now, Peer: old,
 		Text:    fmt.Sprintf("%s took over from %s", now, old) + d.gap(old, now),
 		Numbers: d.offsets(old, now),
 	})
