@@ -25,6 +25,7 @@ type fake struct {
 	replid2           string
 	evicted           int
 	doubts            string // addr of the node that it takes for failed
+	coverage          string
 	err               error
 }
 
@@ -81,7 +82,7 @@ func (w *world) look(addr string, n *fake) *look {
 		}
 		fmt.Fprintf(&view, "%s %s@1 %s %s 0 0 %d connected %s\n", m.id, other, flags, master, m.epoch, m.slots)
 	}
-	return &look{at: w.now, info: parseInfo(info), view: parseNodes(view.String()), serves: true}
+	return &look{at: w.now, info: parseInfo(info), view: parseNodes(view.String()), serves: true, coverage: n.coverage}
 }
 
 // want expects entries of these kinds and returns the first.
@@ -226,6 +227,17 @@ func TestDoubt(t *testing.T) {
 	}
 	w.nodes["a:1"].doubts = ""
 	w.want(w.round(), Agreed)
+}
+
+// TestCoverage: who may no longer ask for a setting does not see it change.
+func TestCoverage(t *testing.T) {
+	w := newWorld(t)
+	w.nodes["a:1"].coverage = "yes"
+	w.want(w.round(), Coverage)
+	w.nodes["a:1"].coverage = ""
+	w.want(w.round())
+	w.nodes["a:1"].coverage = "no"
+	w.want(w.round(), Coverage)
 }
 
 func TestEvictionsAreGathered(t *testing.T) {

@@ -23,7 +23,7 @@ type look struct {
 	info     map[string]string
 	view     []member // of a Redis Cluster
 	serves   bool
-	coverage bool
+	coverage string // cluster-require-full-coverage; empty = not told
 }
 
 // ask puts all questions to one node, which is known to be in a Redis Cluster or
@@ -79,7 +79,7 @@ func askMember(ctx context.Context, c *redis.Client) look {
 		info:     parseInfo(info.Val()),
 		view:     parseNodes(nodes.Val()),
 		serves:   state.Err() != nil || parseInfo(state.Val())["cluster_state"] == "ok",
-		coverage: coverage.Val()["cluster-require-full-coverage"] == "yes",
+		coverage: coverage.Val()["cluster-require-full-coverage"],
 	}
 }
 

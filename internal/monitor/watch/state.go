@@ -108,7 +108,10 @@ func (n *Node) update(l *look) {
 	n.Keys, n.Evicted = l.keys(), l.number("evicted_keys")
 	n.Memory, n.MaxBytes, n.Policy = l.number("used_memory"), l.number("maxmemory"), l.info["maxmemory_policy"]
 	n.Version = l.info["redis_version"]
-	n.Serves, n.Coverage = l.serves, l.coverage
+	n.Serves = l.serves
+	if l.coverage != "" {
+		n.Coverage = l.coverage == "yes"
+	}
 	if me, ok := l.me(); ok {
 		n.ID, n.Epoch, n.moving = me.id, me.epoch, me.moving
 	}
