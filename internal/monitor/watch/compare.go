@@ -30,11 +30,12 @@ type cluster struct {
 
 // round is what all nodes said.
 type round struct {
-	ended  time.Time
-	blind  bool // the watcher itself came too late to blame a node
-	looks  map[string]*look
-	master string // what the Sentinels say
-	mode   Mode
+	ended      time.Time
+	blind      bool // the watcher itself came too late to blame a node
+	looks      map[string]*look
+	master     string // what the Sentinels say
+	leaderless error  // why none of them names a master
+	mode       Mode
 }
 
 func newCluster(name string) *cluster {

@@ -30,22 +30,44 @@ func TestDenied(t *testing.T) {
 	w.want(w.round())
 }
 
-// TestDeniedIsLogged: once, and with what is missing.
-func TestDeniedIsLogged(t *testing.T) {
-	var log bytes.Buffer
+// logged makes a target whose log is kept.
+func logged(t *testing.T, cfg Target) (*target, *bytes.Buffer) {
+	t.Helper()
+	log := new(bytes.Buffer)
 	watcher, err := New(Config{
-		Targets: []Target{{Name: "main", Addrs: []string{"a:1"}}},
+		Targets: []Target{cfg},
 		Record:  func(context.Context, []Entry) error { return nil },
-		Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+		Logger:  slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return watcher.targets[0], log
+}
+
+// once checks how often the log says something.
+func once(t *testing.T, log *bytes.Buffer, what string) {
+	t.Helper()
+	if n := strings.Count(log.String(), what); n != 1 {
+		t.Errorf("%q was logged %d times, want once:\n%s", what, n, log)
+	}
+}
+
+// TestDeniedIsLogged: once, and with what is missing.
+func TestDeniedIsLogged(t *testing.T) {
+	target, log := logged(t, Target{Name: "main", Addrs: []string{"a:1"}})
 	forbidden := errors.New("NOPERM this user has no permissions to run the 'cluster|nodes' command")
 	for range 3 {
-		watcher.targets[0].take(t.Context(), &round{looks: map[string]*look{"a:1": {err: forbidden, denied: denied(forbidden)}}})
+		target.take(t.Context(), &round{looks: map[string]*look{"a:1": {err: forbidden, denied: denied(forbidden)}}})
 	}
-	if n := strings.Count(log.String(), "cluster|nodes"); n != 1 {
-		t.Errorf("the missing permission was logged %d times, want once:\n%s", n, log.String())
+	once(t, log, "cluster|nodes")
+}
+
+// TestNoSentinelIsLogged: without one nothing is watched.
+func TestNoSentinelIsLogged(t *testing.T) {
+	target, log := logged(t, Target{Name: "main", Addrs: []string{"127.0.0.1:1"}, Master: "m"}) // not served
+	for range 3 {
+		target.take(t.Context(), target.look(t.Context()))
 	}
+	once(t, log, "sentinel 127.0.0.1:1")
 }

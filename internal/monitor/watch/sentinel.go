@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 
@@ -22,9 +23,9 @@ func (t *target) sentinel(ctx context.Context, r *round) {
 	var lists []string
 	for i, addr := range t.cfg.Addrs {
 		limited, stop := context.WithTimeout(ctx, t.watcher.cfg.Timeout/2)
-		master, list, ok := t.askSentinel(limited, addr)
+		master, list, err := t.askSentinel(limited, addr)
 		stop()
-		if ok {
+		if r.leaderless = err; err == nil {
 			r.master, lists = master, list
 			if i > 0 { // who answers is asked first
 				t.cfg.Addrs = slices.Insert(slices.Delete(slices.Clone(t.cfg.Addrs), i, i+1), 0, addr)
@@ -46,16 +47,21 @@ func (t *target) sentinel(ctx context.Context, r *round) {
 	}
 }
 
-func (t *target) askSentinel(ctx context.Context, addr string) (master string, nodes []string, ok bool) {
+func (t *target) askSentinel(ctx context.Context, addr string) (master string, nodes []string, err error) {
 	options := t.options(addr)
 	options.Username, options.Password = t.cfg.SentinelUsername, t.cfg.SentinelPassword
 	c := redis.NewSentinelClient(options)
 	defer c.Close()
 	where, err := c.GetMasterAddrByName(ctx, t.cfg.Master).Result()
-	if err != nil || len(where) != 2 {
-		return "", nil, false
+	if err != nil {
+		return "", nil, fmt.Errorf("sentinel %s: %w", addr, err)
 	}
-	master = join(where[0], where[1])
+	if len(where) == 2 {
+		master = join(where[0], where[1])
+	}
+	if !usable(master) {
+		return "", nil, fmt.Errorf("sentinel %s: the master's address is %.80q", addr, where)
+	}
 	nodes = []string{master}
 	replicas, _ := c.Replicas(ctx, t.cfg.Master).Result()
 	for _, m := range replicas {
@@ -63,5 +69,5 @@ func (t *target) askSentinel(ctx context.Context, addr string) (master string, n
 			nodes = append(nodes, addr)
 		}
 	}
-	return master, nodes, usable(master)
+	return master, nodes, nil
 }

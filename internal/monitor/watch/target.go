@@ -18,6 +18,8 @@ type target struct {
 	clients map[string]*redis.Client
 	pending []Entry // that Record has not taken yet
 	roster  []string
+
+	leaderless bool // in the last round
 }
 
 // maxPending bounds the entries that wait for Record.
@@ -81,8 +83,13 @@ func (t *target) take(ctx context.Context, r *round) {
 	t.pending = nil
 }
 
-// warn logs which nodes begin to forbid what they are asked, and what that is.
+// warn logs which nodes begin to forbid what they are asked, and what that is,
+// and that the Sentinels no longer name a master.
 func (t *target) warn(r *round) {
+	if r.leaderless != nil && !t.leaderless {
+		t.watcher.cfg.Logger.Warn("no sentinel names a master", "redis", t.cfg.Name, "error", r.leaderless)
+	}
+	t.leaderless = r.leaderless != nil
 	for addr, l := range r.looks {
 		if n := t.state.nodes[addr]; l.denied && (n == nil || n.Error != l.err.Error()) {
 			t.watcher.cfg.Logger.Warn("redis refuses guard-monitor", "redis", t.cfg.Name, "node", addr, "error", l.err)
