@@ -129,6 +129,28 @@ func TestTakeover(t *testing.T) {
 	w.want(w.round())
 }
 
+// TestOldNews: nodes that have not heard of a takeover do not undo it.
+func TestOldNews(t *testing.T) {
+	w := newWorld(t)
+	a, c := w.nodes["a:1"], w.nodes["c:1"]
+	before := [2]fake{*a, *c}
+	c.master, c.slots, c.epoch, a.slots, a.master, a.epoch = "", a.slots, 7, "", "C", 7
+	after := [2]fake{*a, *c}
+	w.want(w.round(), Failover)
+	*a, *c = before[0], before[1]
+	c.err = errors.New("timeout")
+	w.want(w.round())
+	*a, *c = after[0], after[1]
+	for _, e := range w.round() {
+		if e.Kind == Failover {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	*a, *c = before[0], before[1] // they have agreed on it
+	a.epoch, c.epoch = 8, 8
+	w.want(w.round(), Failover)
+}
+
 // TestUnseenTakeover: what happened while nobody answered lies anywhere in that
 // time.
 func TestUnseenTakeover(t *testing.T) {

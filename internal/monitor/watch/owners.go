@@ -17,8 +17,9 @@ type owner struct {
 
 // owners finds who serves which slots: what a node says of itself counts more
 // than what others say of it, and of several claims the one of the highest
-// config epoch holds, as it does among the nodes.
-func owners(looks map[string]*look) []owner {
+// config epoch holds, as it does among the nodes. What was known of one that
+// does not answer stays while the others have only older news of it.
+func owners(looks map[string]*look, known []owner) []owner {
 	claims := make(map[string]owner)
 	for _, addr := range slices.Sorted(maps.Keys(looks)) {
 		for _, m := range looks[addr].view {
@@ -34,7 +35,31 @@ func owners(looks map[string]*look) []owner {
 			}
 		}
 	}
+	for _, o := range known {
+		if o.outlives(looks) {
+			o.own = false
+			claims[o.id] = o
+		}
+	}
 	return settle(claims)
+}
+
+// outlives reports whether all that is said of an owner now is older than what
+// is known of it.
+func (c owner) outlives(looks map[string]*look) bool {
+	said := false
+	for _, l := range looks {
+		for _, m := range l.view {
+			if m.id != c.id {
+				continue
+			}
+			if m.myself || m.epoch >= c.epoch {
+				return false
+			}
+			said = true
+		}
+	}
+	return said
 }
 
 func (c owner) better(old owner) bool {

@@ -9,7 +9,7 @@ import (
 // shards takes in who serves which slots.
 func (d *changes) shards() {
 	was := d.owners
-	now := owners(d.round.looks)
+	now := owners(d.round.looks, was)
 	if len(now) == 0 { // nobody answers: nothing new is known
 		return
 	}
