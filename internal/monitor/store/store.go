@@ -16,14 +16,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
+	"modernc.org/sqlite" // the driver "sqlite", without cgo
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 const readers = 4
 
+// busy is how long a lock on the file is waited for.
+const busy = 5 * time.Second
+
 // Every connection waits for a lock and checks foreign keys.
-var pragmas = []string{"busy_timeout(5000)", "foreign_keys(1)"}
+var pragmas = []string{fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), "foreign_keys(1)"}
 
 // Store is safe for concurrent use.
 type Store struct {
@@ -36,11 +41,27 @@ type Store struct {
 // database of a newer schema is refused with ErrNewerSchema, another program's
 // with an error that says so; both are left as they are.
 func Open(ctx context.Context, path string) (*Store, error) {
-	s, err := open(ctx, path)
-	if err != nil {
-		return nil, fmt.Errorf("open store %q: %w", path, err)
+	until := time.Now().Add(busy)
+	for {
+		s, err := open(ctx, path)
+		switch {
+		case err == nil:
+			return s, nil
+		case !locked(err) || time.Now().After(until):
+			return nil, fmt.Errorf("open store %q: %w", path, err)
+		}
+		select { // SQLite itself does not wait for who turns on the log beside it
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("open store %q: %w", path, errors.Join(err, ctx.Err()))
+		}
 	}
-	return s, nil
+}
+
+// locked reports whether another process had the file.
+func locked(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 func open(ctx context.Context, path string) (*Store, error) {
