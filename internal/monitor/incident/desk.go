@@ -92,13 +92,20 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 	return x, nil
 }
 
+// unexplained has nothing judged.
+func (d *desk) unexplained(_ context.Context, r Received) (explained, error) {
+	x := explained{Received: r, Explanation: notJudged(r.Event, d.now)}
+	x.key = GroupKey(r.Event.Service, Unknown, "", "")
+	return x, nil
+}
+
 // lookBack bounds how long before an event facts are gathered, and how long
 // after its arrival news can still change its explanation.
 const lookBack = 15 * time.Minute
 
 // reach is the time whose facts can bear on an event.
 func reach(ev notify.Event) (from, to time.Time) {
-	from, to = held(ev).from.Add(-ev.TTL-2*degradedFor), ev.CaughtAt.Add(time.Minute)
+	from, to = held(ev).from.Add(-ev.TTL).Add(-2*degradedFor), ev.CaughtAt.Add(time.Minute)
 	if earliest := ev.CaughtAt.Add(-lookBack); from.Before(earliest) {
 		from = earliest
 	}

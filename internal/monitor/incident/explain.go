@@ -39,7 +39,25 @@ const skew = 500 * time.Millisecond
 func Explain(f Facts) Explanation {
 	x := f.explain()
 	x.NextStep = nextStep(x.Cause, f.Event)
+	for i := range x.Evidence {
+		x.Evidence[i].At = f.writable(x.Evidence[i].At)
+	}
 	return x
+}
+
+// notJudged is for an event that could not be explained.
+func notJudged(ev notify.Event, now time.Time) Explanation {
+	row := Evidence{At: now, Text: "guard-monitor could not explain this event: its log says why"}
+	return Explanation{Cause: Unknown, Confidence: Low, Evidence: []Evidence{row}, NextStep: nextStep(Unknown, ev)}
+}
+
+// writable is at, or the event's time instead of one that JSON cannot express: a
+// foreign time less a time to live may lie before the year 0.
+func (f Facts) writable(at time.Time) time.Time {
+	if at = at.UTC(); at.Year() < 0 || at.Year() > 9999 {
+		return f.Event.CaughtAt
+	}
+	return at
 }
 
 func (f Facts) explain() Explanation {

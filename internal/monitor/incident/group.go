@@ -24,17 +24,41 @@ func (t *Tracker) group(ctx context.Context, now time.Time) error {
 		if due == 0 {
 			return nil
 		}
-		if err := t.groupBatch(ctx, now, events[:due]); err != nil {
+		err = t.groupBatch(ctx, now, events[:due], (*desk).explain)
+		if err != nil && ctx.Err() == nil {
+			err = t.groupEach(ctx, now, events[:due])
+		}
+		if err != nil {
 			return err
 		}
 	}
 }
 
-func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Received) error {
+// groupEach puts events into incidents one by one, so that one that cannot be
+// explained, or whose explanation cannot be stored, keeps back no other. It goes
+// without an explanation.
+func (t *Tracker) groupEach(ctx context.Context, now time.Time, events []Received) error {
+	for _, r := range events {
+		why := t.groupBatch(ctx, now, []Received{r}, (*desk).explain)
+		if why == nil {
+			continue
+		}
+		if err := t.groupBatch(ctx, now, []Received{r}, (*desk).unexplained); err != nil {
+			return err // it is the store
+		}
+		t.cfg.Logger.Error("event unexplained", "event_id", r.Event.ID, "error", why)
+	}
+	return nil
+}
+
+// explainer is a method of desk.
+type explainer func(*desk, context.Context, Received) (explained, error)
+
+func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Received, explain explainer) error {
 	d := t.desk(now)
 	var tell []Received
 	for _, r := range events {
-		x, err := d.explain(ctx, r)
+		x, err := explain(d, ctx, r)
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,7 @@ var phrases = newPhrases(
 	[2]string{"it is too long ago", "时间过于久远"},
 	[2]string{"guard-monitor has not looked at this Redis since", "此后 guard-monitor 再未查看此 Redis"},
 	[2]string{"Redis was not well at that time", "当时 Redis 状况不佳"},
+	[2]string{"guard-monitor could not explain this event: its log says why", "guard-monitor 未能解释此事件，原因见其日志"},
 	[2]string{"{n} answered guard-monitor from {t} to {t}, and no failover, restart, eviction or partition of it was seen",
 		"{1} 从 {2} 到 {3} 一直应答 guard-monitor，未见到它发生故障转移、重启、逐出或分区"},
 	[2]string{"the last heartbeat of {q} came at {t} from instance {q}, which beats every {d}",
