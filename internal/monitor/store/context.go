@@ -51,7 +51,8 @@ func (s *Store) GroupedSince(ctx context.Context, since time.Time, seq int64, li
 }
 
 // TimelineSince returns the last entries of a cluster since a time, the oldest
-// first, at most MaxRows, and since when they are all: later if there are more.
+// first, at most MaxRows, and since when they are all: later if there are more,
+// or if older ones were deleted.
 func (s *Store) TimelineSince(ctx context.Context, cluster string, since time.Time) ([]watch.Entry, time.Time, error) {
 	list, err := collect(ctx, s.read, scanEntry, `SELECT `+entryColumns+` FROM timeline`+clauseOfTimeline,
 		cluster, since.UnixMicro(), MaxRows)
@@ -62,7 +63,23 @@ func (s *Store) TimelineSince(ctx context.Context, cluster string, since time.Ti
 	if len(list) == MaxRows {
 		since = list[0].At.Add(time.Microsecond)
 	}
-	return list, since, nil
+	kept, err := s.timelineKept(ctx)
+	if kept.After(since) {
+		since = kept
+	}
+	return list, since, err
+}
+
+// timelineKept returns since when the entries are kept that there were, zero if
+// none was deleted: the first has the ID 1.
+func (s *Store) timelineKept(ctx context.Context) (time.Time, error) {
+	var at int64
+	err := s.read.QueryRowContext(ctx, `SELECT coalesce((SELECT at FROM timeline WHERE id > 1
+		AND id = (SELECT min(id) FROM timeline)), 0)`).Scan(&at)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read timeline: %w", err)
+	}
+	return fromMicros(at), nil
 }
 
 // TimelineAfter returns entries with a larger ID, the oldest first, at most

@@ -14,7 +14,7 @@ import (
 
 // Retention bounds what is kept. Zero fields take their default.
 type Retention struct {
-	Events    time.Duration // age of events, timeline and heartbeats; default 30 days
+	Events    time.Duration // age of events, timeline and heartbeats, but the newest of each; default 30 days
 	Incidents time.Duration // age of resolved incidents, silences, notifications and audit lines; default 365 days
 	Rows      int64         // of events; of the other tables a tenth of it; default 1,000,000
 	Bytes     int64         // of the file; default 1 GiB, at least 16 MiB
@@ -63,9 +63,9 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 		query string
 		args  []any
 	}{
-		{`DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE received_at < ? ORDER BY received_at LIMIT ?)`, []any{old}},
+		{`DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE received_at < ?` + notNewest("events", "seq") + ` ORDER BY received_at LIMIT ?)`, []any{old}},
 		{beyond("events", "seq"), []any{r.Rows}},
-		{`DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE at < ? ORDER BY at LIMIT ?)`, []any{old}},
+		{`DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE at < ?` + notNewest("timeline", "id") + ` ORDER BY at LIMIT ?)`, []any{old}},
 		{beyond("timeline", "id"), []any{r.Rows / 10}},
 		{`DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE state = 'resolved' AND updated_at < ? ORDER BY updated_at LIMIT ?)`, []any{older}},
 		{`DELETE FROM incidents WHERE id IN (SELECT id FROM incidents WHERE state = 'resolved' AND id <=
@@ -100,6 +100,12 @@ const stillTold = 48 * time.Hour
 const mayGo = ` AND NOT (
 	EXISTS (SELECT 1 FROM incidents i WHERE i.id = n.incident_id AND (i.state <> 'resolved' OR i.updated_at >= ?))
 	AND id = (SELECT max(id) FROM notifications WHERE receiver = n.receiver AND incident_id = n.incident_id AND error = ''))`
+
+// notNewest leaves out the newest row of a table, however old it is: SQLite would
+// give its number again, to a row that nobody then takes for new.
+func notNewest(table, id string) string {
+	return fmt.Sprintf(` AND %[2]s < (SELECT max(%[2]s) FROM %[1]s)`, table, id)
+}
 
 // beyond deletes the rows of a table that are not among its newest.
 func beyond(table, id string) string {
@@ -173,28 +179,44 @@ func (s *Store) vacuum(ctx context.Context) error {
 	return rows.Err()
 }
 
+// explains is how much older than an event the timeline that explains it may be.
+const explains = time.Hour
+
+// deleteOldest deletes the oldest events, and the timeline that is too old for
+// those that are left; where only the newest event is, the oldest entries.
 func (s *Store) deleteOldest(ctx context.Context) (deleted int64, err error) {
+	const few = chunk / 20 // they may be large
 	err = s.in(ctx, func(tx *sql.Tx) error {
-		for _, query := range []string{
-			`DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?)`,
-			`DELETE FROM timeline WHERE id IN (SELECT id FROM timeline ORDER BY id LIMIT ?)`,
-		} {
-			res, err := tx.ExecContext(ctx, query, chunk/20) // they may be large
-			if err != nil {
-				return err
-			}
-			n, err := res.RowsAffected()
-			if err != nil {
-				return err
-			}
-			deleted += n
+		events, err := execIn(ctx, tx, `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE true`+
+			notNewest("events", "seq")+` ORDER BY seq LIMIT ?)`, few)
+		if err != nil {
+			return err
 		}
-		return nil
+		before := int64(math.MaxInt64)
+		if events > 0 {
+			if err := tx.QueryRowContext(ctx, `SELECT min(received_at) FROM events`).Scan(&before); err != nil {
+				return err
+			}
+			before -= explains.Microseconds()
+		}
+		entries, err := execIn(ctx, tx, `DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE at < ?`+
+			notNewest("timeline", "id")+` ORDER BY at LIMIT ?)`, before, few)
+		deleted = events + entries
+		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("purge: %w", err)
 	}
 	return deleted, nil
+}
+
+// execIn runs a statement in a transaction and returns how many rows it changed.
+func execIn(ctx context.Context, tx *sql.Tx, stmt string, args ...any) (int64, error) {
+	res, err := tx.ExecContext(ctx, stmt, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
 }
 
 // Size is how much the store holds.

@@ -25,12 +25,13 @@ func TestPurgeByAge(t *testing.T) {
 	s := temp(t)
 	now := time.Now()
 	add(t, s, event("1"), nil, true)
+	add(t, s, event("2"), nil, true)
 	resolved := anIncident("b")
 	resolved.State, resolved.UpdatedAt = incident.Resolved, now
 	open := anIncident("a")
 	open.UpdatedAt = now
 	apply(t, s, []incident.Incident{open, resolved}, incident.Move{Seq: 1, Incident: "b"})
-	if err := s.AddEntries(t.Context(), []watch.Entry{{At: now, Kind: watch.Down}}); err != nil {
+	if err := s.AddEntries(t.Context(), []watch.Entry{{At: now, Kind: watch.Down}, {At: now, Kind: watch.Up}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, instance := range []string{"old", "new"} {
@@ -55,6 +56,75 @@ func TestPurgeByAge(t *testing.T) {
 	get(t, s, "a") // an open one is
 	if beats, err := s.Heartbeats(t.Context()); err != nil || len(beats) != 1 {
 		t.Errorf("heartbeats %v, %v: the last of a service must stay, or nobody would miss it", beats, err)
+	}
+}
+
+// A number that was given is not given again, or what has it would not be taken
+// for new.
+func TestPurgeKeepsTheNumbers(t *testing.T) {
+	s := temp(t)
+	now := time.Now()
+	entries := func(at time.Time) []watch.Entry {
+		t.Helper()
+		list := []watch.Entry{{At: at, Kind: watch.Down}, {At: at, Kind: watch.Up}}
+		if err := s.AddEntries(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	add(t, s, event("1"), nil, true)
+	last := entries(now)[1].ID
+	purge(t, s, store.Retention{}, now.AddDate(1, 0, 0))
+	add(t, s, event("2"), nil, true)
+	if first := entries(now)[0].ID; first <= last {
+		t.Errorf("entry %d comes after %d", first, last)
+	}
+	if m, err := s.Marks(t.Context()); err != nil || m.Events != 2 {
+		t.Errorf("marks %+v, %v, want the second event", m, err)
+	}
+}
+
+// Where events are too large to be kept, the timeline that explains the rest is
+// not deleted with them.
+func TestPurgeByBytesKeepsTheTimeline(t *testing.T) {
+	s := temp(t)
+	now := time.Now()
+	list := []watch.Entry{{At: now.AddDate(0, 0, -2), Kind: watch.Joined, Cluster: "main"}}
+	for range 30 {
+		list = append(list, watch.Entry{At: now.Add(-time.Minute), Kind: watch.Failover, Cluster: "main"})
+	}
+	if err := s.AddEntries(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(strings.Repeat("x", 60<<10))
+	for n := range 400 { // 24 MB
+		add(t, s, event(fmt.Sprint(n)), body, true)
+	}
+	if _, since, err := s.TimelineSince(t.Context(), "main", now.AddDate(-1, 0, 0)); err != nil || !since.Equal(now.AddDate(-1, 0, 0)) {
+		t.Errorf("whole since %v, %v: nothing was deleted", since, err)
+	}
+	purge(t, s, store.Retention{Bytes: 16 << 20}, now)
+	left, since, err := s.TimelineSince(t.Context(), "main", now.AddDate(-1, 0, 0))
+	if err != nil || len(left) != 30 {
+		t.Errorf("%d entries are left, %v, want those that are young", len(left), err)
+	} else if !since.Equal(left[0].At) {
+		t.Errorf("whole since %v, want %v", since, left[0].At)
+	}
+	for range 10 { // 20 MB
+		list := make([]watch.Entry, store.MaxRows)
+		for i := range list {
+			list[i] = watch.Entry{At: now, Kind: watch.Joined, Cluster: "main", Text: strings.Repeat("x", 2000)}
+		}
+		if err := s.AddEntries(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	purge(t, s, store.Retention{Bytes: 16 << 20}, now)
+	if size, err := s.Size(t.Context()); err != nil || size.Bytes > 16<<20 {
+		t.Errorf("size %+v, %v", size, err)
+	}
+	if n := len(recent(t, s, 1000)); n != 1 {
+		t.Errorf("%d events are left", n)
 	}
 }
 
