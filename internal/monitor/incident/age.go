@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// age resolves what has been quiet, and calms what no longer escalates.
+// age resolves what has been quiet while events could arrive, and calms what no
+// longer escalates.
 func (t *Tracker) age(ctx context.Context, now time.Time) error {
 	open, err := t.cfg.Store.OpenIncidents(ctx)
 	if err != nil {
@@ -16,7 +17,7 @@ func (t *Tracker) age(ctx context.Context, now time.Time) error {
 		d.incidents[i.ID] = &i
 		switch {
 		case i.Cause == HeartbeatSilent: // it ends with a heartbeat
-		case now.Sub(i.SeenAt) >= t.cfg.Quiet:
+		case !t.heardAll.IsZero() && now.Sub(t.quietSince(i.SeenAt, now)) >= t.cfg.Quiet:
 			d.resolve(&i)
 		case i.State == Escalating:
 			if i.Rate.roll(now); !i.Rate.escalates() && i.Rate.Start.Equal(now) {

@@ -18,7 +18,7 @@ func (t *Tracker) group(ctx context.Context, now time.Time) error {
 			return err
 		}
 		due := 0
-		for due < len(events) && (t.cfg.Settle < 0 || !events[due].At.After(now.Add(-t.cfg.Settle))) {
+		for due < len(events) && t.settled(events[due], now) {
 			due++
 		}
 		if due == 0 {
@@ -32,6 +32,13 @@ func (t *Tracker) group(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
+}
+
+// settled reports whether it is time to explain an event: also if it was stored
+// at a time to come, before the clock was set back.
+func (t *Tracker) settled(r Received, now time.Time) bool {
+	age := now.Sub(r.At)
+	return t.cfg.Settle < 0 || age >= t.cfg.Settle || age < -clockSet
 }
 
 // groupEach puts events into incidents one by one, so that one that cannot be

@@ -6,19 +6,39 @@ import (
 	"time"
 )
 
-// listen makes an incident of every service that has fallen silent, and ends it
-// when the service is heard again. That nobody can be heard is not the
-// services' fault: the time without a broker does not count, nor that in which
-// this process, or its machine, stood still, or its clock was set.
-func (t *Tracker) listen(ctx context.Context, now time.Time) error {
+// hear notes since when events and heartbeats could arrive without a break. The
+// time without a broker is one, and that in which this process, or its machine,
+// stood still, or its clock was set.
+func (t *Tracker) hear(now time.Time) {
 	pause := now.Sub(t.listened)
 	t.listened = now
-	if !t.cfg.Listening() {
+	switch {
+	case !t.cfg.Listening():
 		t.heardAll = time.Time{}
-		return nil
-	}
-	if t.heardAll.IsZero() || pause < 0 || pause > t.cfg.SilentAfter {
+	case t.heardAll.IsZero() || pause < 0 || pause > t.cfg.SilentAfter:
 		t.heardAll = now
+	}
+}
+
+// clockSet is how much later than now something must have been stored for the
+// clock to have been set back since: it may also have come during the round.
+const clockSet = time.Minute
+
+// quietSince returns since when it is known that nothing came, after what came
+// last at a time.
+func (t *Tracker) quietSince(last, now time.Time) time.Time {
+	if t.heardAll.After(last) || last.Sub(now) > clockSet {
+		return t.heardAll
+	}
+	return last
+}
+
+// listen makes an incident of every service that has fallen silent, and ends it
+// when the service is heard again. That nobody can be heard is not the
+// services' fault.
+func (t *Tracker) listen(ctx context.Context, now time.Time) error {
+	if t.heardAll.IsZero() {
+		return nil
 	}
 	beats, err := t.cfg.Store.Heartbeats(ctx)
 	if err != nil {
@@ -55,14 +75,11 @@ func (d *desk) heard(ctx context.Context, h Heartbeat) error {
 	if err != nil {
 		return err
 	}
-	since := h.ReceivedAt
-	if d.heardAll.After(since) {
-		since = d.heardAll
-	}
 	open := i != nil && i.State.Open()
-	silent := d.now.Sub(since) > max(d.cfg.SilentAfter, 3*h.Every)
-	switch {
-	case open && h.ReceivedAt.After(i.OpenedAt):
+	patience := max(d.cfg.SilentAfter, 3*h.Every)
+	silent := d.now.Sub(d.quietSince(h.ReceivedAt, d.now)) > patience
+	switch age := d.now.Sub(h.ReceivedAt); {
+	case open && -clockSet <= age && age <= patience:
 		d.resolve(i)
 		return nil
 	case open || !silent:

@@ -27,9 +27,10 @@ func (r *Rate) add(at time.Time, n int64) {
 	r.Now += n
 }
 
-// roll ends the current minute if it is over.
+// roll ends the current minute if it is over, or has not come yet since the
+// clock was set back.
 func (r *Rate) roll(at time.Time) {
-	if r.Start.IsZero() || at.Sub(r.Start) < rateWindow {
+	if d := at.Sub(r.Start); r.Start.IsZero() || 0 <= d && d < rateWindow {
 		return
 	}
 	r.Peak = max(r.Peak, r.Now)

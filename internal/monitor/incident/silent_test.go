@@ -98,3 +98,26 @@ func TestSilenceWhileTheMonitorStoodStill(t *testing.T) {
 	b.round(20 * time.Second)
 	b.incidents(1)
 }
+
+// A clock that is set back neither hides a silence nor keeps one from ending.
+func TestSilenceAfterTheClockWasSetBack(t *testing.T) {
+	b := newBench(t)
+	b.beat("orders")
+	b.beat("stock")
+	b.round(0)
+	b.round(-time.Hour)
+	for range 3 {
+		b.beat("stock")
+		b.round(20 * time.Second)
+	}
+	i := b.incidents(1)[0]
+	if i.Service != "orders" || i.State != incident.New {
+		t.Errorf("incident %+v", i)
+	}
+	b.round(-time.Hour)
+	b.beat("stock")
+	b.round(20 * time.Second)
+	b.beat("orders")
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
+}

@@ -96,8 +96,8 @@ func (c Config) withDefaults() (Config, error) {
 type Tracker struct {
 	cfg      Config
 	entry    int64     // the last timeline entry that was looked at
-	listened time.Time // when it was last looked who is silent
-	heardAll time.Time // since when heartbeats could arrive without a break
+	listened time.Time // when the last round was
+	heardAll time.Time // since when events and heartbeats could arrive without a break; zero = they can't now
 }
 
 // NewTracker returns a Tracker. Run makes it work.
@@ -138,6 +138,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 // it.
 func (t *Tracker) Round(ctx context.Context, now time.Time) error {
 	now = now.Round(0) // what it is compared with, from the store, has the wall clock's time only
+	t.hear(now)
 	return errors.Join(
 		t.group(ctx, now),
 		t.revise(ctx, now),

@@ -86,6 +86,16 @@ func (b *bench) round(later time.Duration) {
 	}
 }
 
+// pass does a round every few seconds, as a monitor does that hears everything.
+func (b *bench) pass(d time.Duration) {
+	b.t.Helper()
+	const step = 20 * time.Second
+	for ; d > step; d -= step {
+		b.round(step)
+	}
+	b.round(d)
+}
+
 // incidents returns all, the oldest first.
 func (b *bench) incidents(want int) []incident.Incident {
 	b.t.Helper()
@@ -156,7 +166,7 @@ func TestStates(t *testing.T) {
 	b.round(2 * time.Minute)
 	wantState(t, b.incidents(1)[0], incident.Ongoing)
 
-	b.round(11 * time.Minute)
+	b.pass(11 * time.Minute)
 	i := b.incidents(1)[0]
 	wantState(t, i, incident.Resolved)
 	if i.ResolvedAt.IsZero() || i.State.Open() {
@@ -170,7 +180,7 @@ func TestStates(t *testing.T) {
 	if i.Regressed != 1 || !i.ResolvedAt.IsZero() || i.Events != 15 {
 		t.Errorf("regressed incident %+v", i)
 	}
-	b.round(11 * time.Minute)
+	b.pass(11 * time.Minute)
 	b.now = b.now.AddDate(0, 0, 8)
 	b.send("k", nil)
 	b.round(0)
@@ -189,6 +199,40 @@ func TestSettle(t *testing.T) {
 	b.incidents(0)
 	b.round(2 * time.Hour)
 	b.incidents(1)
+}
+
+// An event that was stored before the clock was set back does not keep back
+// those that come after.
+func TestSettleAfterTheClockWasSetBack(t *testing.T) {
+	b := newBench(t)
+	tracker, err := incident.NewTracker(incident.Config{Store: b.store, Locator: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.tracker = tracker
+	b.send("a", nil)
+	b.send("b", expired)
+	b.round(-time.Hour)
+	b.incidents(2)
+}
+
+// What the monitor cannot hear is not over.
+func TestNothingIsOverWhileNobodyIsHeard(t *testing.T) {
+	b := newBench(t)
+	b.send("k", nil)
+	b.round(0)
+	b.listening = false
+	b.pass(15 * time.Minute)
+	wantState(t, b.incidents(1)[0], incident.New)
+	b.listening = true
+	b.pass(9 * time.Minute)
+	wantState(t, b.incidents(1)[0], incident.New)
+	b.tracker = b.track(b.store) // after a pause
+	b.round(time.Hour)
+	b.pass(9 * time.Minute)
+	wantState(t, b.incidents(1)[0], incident.New)
+	b.pass(2 * time.Minute)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
 }
 
 func TestUnwatched(t *testing.T) {

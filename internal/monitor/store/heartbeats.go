@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -9,15 +10,28 @@ import (
 	"github.com/belaygo/belay/internal/monitor/text"
 )
 
+// clockSet is more than what one heartbeat is stored later than the next.
+const clockSet = time.Minute
+
 // AddHeartbeat stores the last heartbeat of an instance. A late one does not
-// overwrite a newer one.
+// overwrite a newer one. Where those of the service are from a time to come, the
+// clock was set back since, and they are taken to be of now: none hides another.
 func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
-	_, err := s.write.ExecContext(ctx, `
-		INSERT INTO heartbeats (service, instance, at, every, received_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (service, instance) DO UPDATE SET
-			at = excluded.at, every = excluded.every, received_at = excluded.received_at
-		WHERE excluded.received_at >= received_at`,
-		text.Clip(h.Service, MaxText), text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), micros(h.ReceivedAt))
+	service, received := text.Clip(h.Service, MaxText), micros(h.ReceivedAt)
+	err := s.in(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE heartbeats SET received_at = ?1 WHERE service = ?2 AND received_at > ?1 + ?3`,
+			received, service, clockSet.Microseconds())
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `
+			INSERT INTO heartbeats (service, instance, at, every, received_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (service, instance) DO UPDATE SET
+				at = excluded.at, every = excluded.every, received_at = excluded.received_at
+			WHERE excluded.received_at >= received_at`,
+			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("insert heartbeat: %w", err)
 	}

@@ -23,6 +23,10 @@ func TestHeartbeats(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].Instance != "2" || !got[0].ReceivedAt.Equal(caught.Add(3*time.Second)) || got[0].Every != 10*time.Second {
 		t.Errorf("last heartbeats: %+v, %v", got, err)
 	}
+	beat("2", -time.Hour) // the clock was set back
+	if got, err = s.Heartbeats(t.Context()); err != nil || len(got) != 1 || !got[0].ReceivedAt.Equal(caught.Add(-time.Hour)) {
+		t.Errorf("last heartbeats after the clock was set back: %+v, %v", got, err)
+	}
 	if err := s.ForgetService(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
