@@ -77,10 +77,9 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 		{beyond("audit", "id"), []any{r.Rows / 10}},
 		{`DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE ends_at < ? LIMIT ?)`, []any{older}},
 		{`DELETE FROM heartbeats WHERE (service, instance) IN (
-			SELECT h.service, h.instance FROM heartbeats h WHERE h.received_at < ? AND EXISTS (
-				SELECT 1 FROM heartbeats n WHERE n.service = h.service AND n.received_at > h.received_at) LIMIT ?)`, []any{old}},
-		{`DELETE FROM heartbeats WHERE (service, instance) IN (SELECT service, instance FROM heartbeats WHERE received_at <=
-			(SELECT received_at FROM heartbeats ORDER BY received_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{incident.MaxHeartbeats}},
+			SELECT h.service, h.instance FROM heartbeats h WHERE h.received_at < ?` + notLast + ` LIMIT ?)`, []any{old}},
+		{heartbeatsBeyond(notLast), []any{incident.MaxHeartbeats}},
+		{heartbeatsBeyond(""), []any{10 * incident.MaxHeartbeats}}, // or many names would fill the disk
 	} {
 		n, err := s.drain(ctx, p.query, p.args...)
 		deleted += n
@@ -100,6 +99,16 @@ const stillTold = 48 * time.Hour
 const mayGo = ` AND NOT (
 	EXISTS (SELECT 1 FROM incidents i WHERE i.id = n.incident_id AND (i.state <> 'resolved' OR i.updated_at >= ?))
 	AND id = (SELECT max(id) FROM notifications WHERE receiver = n.receiver AND incident_id = n.incident_id AND error = ''))`
+
+// notLast leaves out the last heartbeat of a service, or nobody would miss it.
+const notLast = ` AND EXISTS (SELECT 1 FROM heartbeats n WHERE n.service = h.service AND n.received_at > h.received_at)`
+
+// heartbeatsBeyond deletes heartbeats that are not among the newest.
+func heartbeatsBeyond(but string) string {
+	return `DELETE FROM heartbeats WHERE (service, instance) IN (
+		SELECT h.service, h.instance FROM heartbeats h WHERE h.received_at <=
+			(SELECT received_at FROM heartbeats ORDER BY received_at DESC LIMIT 1 OFFSET ?)` + but + ` ORDER BY h.received_at LIMIT ?)`
+}
 
 // notNewest leaves out the newest row of a table, however old it is: SQLite would
 // give its number again, to a row that nobody then takes for new.

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,31 @@ func TestPurgeByBytesKeepsTheTimeline(t *testing.T) {
 	}
 	if n := len(recent(t, s, 1000)); n != 1 {
 		t.Errorf("%d events are left", n)
+	}
+}
+
+// However many there are, the last of a silent service stays, or its silence
+// would be over.
+func TestPurgeByRowsKeepsTheLastHeartbeat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	s := openStore(t, path)
+	now := time.Now()
+	beat := func(service, instance string, at time.Time) {
+		t.Helper()
+		if err := s.AddHeartbeat(t.Context(), incident.Heartbeat{Service: service, Instance: instance, ReceivedAt: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beat("silent", "1", now.Add(-time.Hour))
+	beat("silent", "2", now.Add(-time.Minute))
+	if _, err := raw(t, path).ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO heartbeats SELECT 'orders', i, 0, 0, ? + i FROM n`, incident.MaxHeartbeats+10, now.UnixMicro()); err != nil {
+		t.Fatal(err)
+	}
+	beat("orders", "0", now.Add(time.Second))
+	purge(t, s, store.Retention{}, now)
+	if beats, err := s.Heartbeats(t.Context()); err != nil || len(beats) != 2 || beats[1].Instance != "2" {
+		t.Errorf("heartbeats %v, %v, want both services", beats, err)
 	}
 }
 
