@@ -34,6 +34,11 @@ func TestExplain(t *testing.T) {
 		return notify.Event{ID: "3", Service: "orders", Instance: "orders-3", Verdict: notify.Degraded, Outcome: notify.Committed,
 			CaughtAt: sec(at), Place: notify.Place{Node: node, Slot: slot}, Count: 1}
 	}
+	begun := func(at float64, node string) notify.Event {
+		ev := degraded(at, node)
+		ev.ID, ev.Outcome = "4", notify.Unknown
+		return ev
+	}
 	tests := []struct {
 		name       string
 		event      notify.Event
@@ -168,6 +173,13 @@ func TestExplain(t *testing.T) {
 			cause: incident.Bypass, confidence: incident.Medium},
 		{name: "degraded long ago", event: overlap(intruded), others: events{degraded(-300, oldMaster)},
 			cause: incident.Bypass, confidence: incident.Medium},
+		{name: "degraded since long ago", event: overlap(intruded), others: events{begun(-300, oldMaster)},
+			cause: incident.DegradedPeer, confidence: incident.Medium, rows: []string{"orders-3", "5m0s before the event"}},
+		{name: "degraded until long ago", event: overlap(intruded), others: events{begun(-600, oldMaster), degraded(-300, oldMaster)},
+			cause: incident.Bypass, confidence: incident.Medium},
+		{name: "degraded since long ago, of two shards", event: overlap(intruded),
+			others: events{begun(-600, oldMaster), begun(-600, elsewhere), degraded(-300, elsewhere)},
+			cause:  incident.DegradedPeer, confidence: incident.Medium},
 		{name: "not held, and a peer was degraded", event: overlap(nil), timeline: []watch.Entry{failover(-2)},
 			others: events{degraded(-3, oldMaster)}, cause: incident.Failover, confidence: incident.High},
 

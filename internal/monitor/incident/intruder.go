@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -74,9 +75,16 @@ func (f Facts) together(other notify.Event) bool {
 
 // peer finds an instance that said that it works without the lock.
 func (f Facts) peer(rows []Evidence) (Explanation, bool) {
-	for _, d := range f.Others {
-		if d.Verdict != notify.Degraded || d.Service != f.Event.Service || !f.sameShard(d) ||
-			d.CaughtAt.Before(f.predecessor().from.Add(-degradedFor)) || d.CaughtAt.After(f.Event.CaughtAt.Add(skew)) {
+	from, to := f.predecessor().from.Add(-degradedFor), f.Event.CaughtAt.Add(skew)
+	var shard map[string]bool
+	for i, d := range f.Others {
+		if d.Verdict != notify.Degraded || d.Service != f.Event.Service || d.CaughtAt.After(to) || f.degradedUntil(i).Before(from) {
+			continue
+		}
+		if shard == nil {
+			shard = f.shardNodes()
+		}
+		if !shard[d.Place.Node] && d.Key != f.Event.Key {
 			continue
 		}
 		rows = append(rows, Evidence{At: d.CaughtAt, Node: d.Instance, Text: fmt.Sprintf(
@@ -87,18 +95,37 @@ func (f Facts) peer(rows []Evidence) (Explanation, bool) {
 	return Explanation{}, false
 }
 
-// sameShard reports whether a degraded event can be about this event's key.
-func (f Facts) sameShard(d notify.Event) bool {
-	a, b := f.Event.Place, d.Place
-	if a.Node == b.Node {
-		return true
+// degradedUntil is when the outage ended that a degraded event of Others is
+// about, as far as is known: until then its instance worked without the lock.
+func (f Facts) degradedUntil(i int) time.Time {
+	d := f.Others[i]
+	if d.Outcome != notify.Unknown { // its end
+		return d.CaughtAt
 	}
-	for _, e := range f.Timeline {
-		if f.concerns(e) && (e.Node == b.Node || e.Peer == b.Node) {
-			return true
+	for _, next := range f.Others[i+1:] {
+		if next.Verdict == notify.Degraded && next.Instance == d.Instance && next.Place.Node == d.Place.Node {
+			return next.CaughtAt
 		}
 	}
-	return d.Key == f.Event.Key
+	return f.Event.CaughtAt
+}
+
+// shardNodes are the nodes that keep, or kept, the locks of the event's shard, as
+// far as the timeline tells.
+func (f Facts) shardNodes() map[string]bool {
+	nodes := map[string]bool{f.Event.Place.Node: true}
+	for _, e := range f.Timeline {
+		if !f.concerns(e) {
+			continue
+		}
+		if e.Node != "" {
+			nodes[e.Node] = true
+		}
+		if e.Peer != "" && e.Kind != watch.Split { // it may be of any shard then
+			nodes[e.Peer] = true
+		}
+	}
+	return nodes
 }
 
 // degraded explains why an instance works without the lock.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/notify"
 )
@@ -217,4 +218,39 @@ func recent(t *testing.T, s *store.Store, limit int) []store.Received {
 		t.Fatalf("Recent: %v", err)
 	}
 	return got
+}
+
+// What goes on since before a time belongs to it, as long as its instance lives.
+func TestDegradedEvents(t *testing.T) {
+	s := temp(t)
+	send := func(id, instance string, outcome notify.Outcome, at time.Duration) {
+		t.Helper()
+		ev := event(id)
+		ev.Verdict, ev.Outcome, ev.Instance, ev.CaughtAt = notify.Degraded, outcome, instance, caught.Add(at)
+		add(t, s, ev, nil, true)
+	}
+	send("over", "a", notify.Unknown, -3*time.Hour)
+	send("end", "a", notify.Committed, -2*time.Hour)
+	send("goes-on", "b", notify.Unknown, -2*time.Hour)
+	send("silent", "c", notify.Unknown, -2*time.Hour)
+	send("lives", "d", notify.Unknown, -time.Hour)
+	send("now", "b", notify.Committed, time.Second)
+	send("later", "b", notify.Unknown, time.Hour)
+	for instance, heard := range map[string]time.Time{"c": caught.Add(-time.Hour), "d": caught} {
+		h := incident.Heartbeat{Service: event("").Service, Instance: instance, Every: 10 * time.Second, ReceivedAt: heard}
+		if err := s.AddHeartbeat(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := s.DegradedEvents(t.Context(), event("").Service, caught, caught.Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, r := range list {
+		ids = append(ids, r.Event.ID)
+	}
+	if got, want := strings.Join(ids, ", "), "goes-on, lives, now"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }
