@@ -13,8 +13,8 @@ import (
 )
 
 // desk is what the Tracker has at hand while it works on some events: the
-// incidents that it changes, written at once at the end, and the timelines that
-// it has read.
+// incidents that it changes, written at the end, and the timelines and other
+// events that it has read.
 type desk struct {
 	*Tracker
 	now       time.Time
@@ -23,6 +23,15 @@ type desk struct {
 	changed   map[string]bool      // by ID
 	moves     []Move
 	timelines map[string]timeline // by cluster
+	writers   map[related][]notify.Event
+	degraded  map[related][]notify.Event
+}
+
+// related are the events that have a key or a service in common, of a time in
+// whole minutes: many explanations ask for the same.
+type related struct {
+	name     string
+	from, to int64 // Unix minutes
 }
 
 type timeline struct {
@@ -36,10 +45,16 @@ func (t *Tracker) desk(now time.Time) *desk {
 		Tracker: t, now: now,
 		incidents: make(map[string]*Incident), latest: make(map[string]*Incident),
 		changed: make(map[string]bool), timelines: make(map[string]timeline),
+		writers: make(map[related][]notify.Event), degraded: make(map[related][]notify.Event),
 	}
 }
 
-// save writes what has changed.
+// maxMoves bounds the events that are moved at once, so that new ones never wait
+// for long.
+const maxMoves = 1000
+
+// save writes what has changed: the incidents before the events that come into
+// them. Events that it does not get to are where they were.
 func (d *desk) save(ctx context.Context) error {
 	var saved []Incident
 	for id := range d.changed {
@@ -51,7 +66,15 @@ func (d *desk) save(ctx context.Context) error {
 		return nil
 	}
 	slices.SortFunc(saved, func(a, b Incident) int { return a.FirstAt.Compare(b.FirstAt) })
-	return d.cfg.Store.Apply(ctx, saved, d.moves)
+	for {
+		n := min(len(d.moves), maxMoves)
+		if err := d.cfg.Store.Apply(ctx, saved, d.moves[:n]); err != nil {
+			return err
+		}
+		if saved, d.moves = nil, d.moves[n:]; len(d.moves) == 0 {
+			return nil
+		}
+	}
 }
 
 // explained is an event with its explanation and the key of its group.
@@ -131,18 +154,36 @@ func (d *desk) timeline(ctx context.Context, cluster string, from time.Time) (ti
 // others reads the events that may tell more of one on whose key somebody else
 // wrote; for the rest their own word is enough.
 func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) ([]notify.Event, error) {
-	if ev.Verdict != notify.Overlap || ev.HolderAtConflict != notify.HolderSelf && ev.HolderAtConflict != notify.HolderUnknown {
+	if !intrudedUpon(ev) {
 		return nil, nil
 	}
-	same, err := d.cfg.Store.Writers(ctx, ev.Key, from, to)
-	degraded, err2 := d.cfg.Store.DegradedEvents(ctx, ev.Service, from, to)
-	if err := errors.Join(err, err2); err != nil {
+	same, err := relate(ctx, d.writers, d.cfg.Store.Writers, ev.Key, from, to)
+	degraded, err2 := relate(ctx, d.degraded, d.cfg.Store.DegradedEvents, ev.Service, from, to)
+	return slices.Concat(same, degraded), errors.Join(err, err2)
+}
+
+// intrudedUpon reports whether somebody else may have written without the lock.
+func intrudedUpon(ev notify.Event) bool {
+	return ev.Verdict == notify.Overlap && (ev.HolderAtConflict == notify.HolderSelf || ev.HolderAtConflict == notify.HolderUnknown)
+}
+
+// relate reads events once for all that ask for them.
+func relate(ctx context.Context, have map[related][]notify.Event,
+	read func(ctx context.Context, name string, from, to time.Time) ([]Received, error), name string, from, to time.Time,
+) ([]notify.Event, error) {
+	key := related{name, from.Unix() / 60, to.Unix()/60 + 1}
+	if list, ok := have[key]; ok {
+		return list, nil
+	}
+	received, err := read(ctx, name, time.Unix(key.from*60, 0), time.Unix(key.to*60, 0))
+	if err != nil {
 		return nil, err
 	}
-	var list []notify.Event
-	for _, r := range slices.Concat(same, degraded) {
-		list = append(list, r.Event)
+	list := make([]notify.Event, len(received))
+	for i, r := range received {
+		list[i] = r.Event
 	}
+	have[key] = list
 	return list, nil
 }
 

@@ -3,8 +3,6 @@ package incident
 import (
 	"context"
 	"time"
-
-	"github.com/belaygo/belay/notify"
 )
 
 // batch is how many events are worked on at once.
@@ -63,7 +61,6 @@ type explainer func(*desk, context.Context, Received) (explained, error)
 
 func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Received, explain explainer) error {
 	d := t.desk(now)
-	var tell []Received
 	for _, r := range events {
 		x, err := explain(d, ctx, r)
 		if err != nil {
@@ -74,14 +71,14 @@ func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Receiv
 			return err
 		}
 		i.count(now, t.cfg.Fresh, int64(r.Event.Count))
-		if tells(r.Event) {
-			tell = append(tell, r)
-		}
 	}
 	if err := d.save(ctx); err != nil {
 		return err
 	}
-	return t.retell(ctx, now, tell)
+	for _, r := range events {
+		t.news.hear(r.Event)
+	}
+	return nil
 }
 
 // count moves an incident's state on by n failures.
@@ -93,35 +90,4 @@ func (i *Incident) count(now time.Time, fresh time.Duration, n int64) {
 	case i.State == Escalating || now.Sub(i.OpenedAt) >= fresh:
 		i.State = Ongoing
 	}
-}
-
-// tells reports whether an event can explain others: who lost a lock and wrote
-// all the same, and who works without one.
-func tells(ev notify.Event) bool {
-	switch ev.Verdict {
-	case notify.Degraded, notify.UnknownCommit:
-		return true
-	case notify.Lost:
-		return ev.Outcome == notify.Committed || ev.Outcome == notify.Unknown
-	case notify.Overlap:
-	}
-	return false
-}
-
-// retell explains the earlier events again that news may explain.
-func (t *Tracker) retell(ctx context.Context, now time.Time, news []Received) error {
-	keys, services := make(map[string]bool), make(map[string]bool)
-	for _, r := range news {
-		if r.Event.Verdict == notify.Degraded {
-			services[r.Event.Service] = true
-		} else {
-			keys[r.Event.Key] = true
-		}
-	}
-	if len(keys)+len(services) == 0 {
-		return nil
-	}
-	return t.again(ctx, now, func(ev notify.Event) bool {
-		return ev.Verdict == notify.Overlap && (keys[ev.Key] || services[ev.Service])
-	})
 }

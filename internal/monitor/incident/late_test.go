@@ -18,13 +18,13 @@ func TestLateFact(t *testing.T) {
 		t.Fatalf("cause %s, want unknown", before.Cause)
 	}
 	b.saw(failover(0.5))
-	b.round(time.Second)
+	b.round(5 * time.Second)
 	after := b.incidents(1)[0]
 	if after.ID != before.ID || after.Cause != incident.Failover || after.Confidence != incident.High || after.DocLink != "docs/alerts/failover.md" {
 		t.Errorf("the incident is now %+v", after)
 	}
 	b.send("b", nil)
-	b.round(time.Second)
+	b.round(5 * time.Second)
 	if i := b.incidents(1)[0]; i.Events != 2 || i.Keys != 2 {
 		t.Errorf("the next event of the failover is not in it: %+v", i)
 	}
@@ -40,7 +40,7 @@ func TestLateFactMerges(t *testing.T) {
 	b.send("b", nil)
 	b.round(0)
 	b.saw(failover(0.5))
-	b.round(time.Second)
+	b.round(5 * time.Second)
 	list := b.incidents(2)
 	if list[0].Events != 2 || list[0].Cause != incident.Failover {
 		t.Errorf("the failover is %+v, want both events", list[0])
@@ -50,7 +50,7 @@ func TestLateFactMerges(t *testing.T) {
 	}
 	b.now = b.now.Add(time.Minute)
 	b.send("c", nil) // again unknown: not into the one that was merged
-	b.round(time.Second)
+	b.round(5 * time.Second)
 	if i := b.incidents(3)[2]; i.Cause != incident.Unknown || i.Events != 1 {
 		t.Errorf("the next unknown is %+v", i)
 	}
@@ -68,7 +68,7 @@ func TestLateFactSplits(t *testing.T) {
 		t.Fatalf("%d events, want 2", i.Events)
 	}
 	b.saw(failover(0.5))
-	b.round(time.Second)
+	b.round(5 * time.Second)
 	list := b.incidents(2)
 	if list[0].Cause != incident.Unknown || list[0].Events != 1 || list[1].Cause != incident.Failover || list[1].Events != 1 {
 		t.Errorf("incidents %+v", list)
@@ -87,7 +87,7 @@ func TestLateHolder(t *testing.T) {
 		expired(ev)
 		ev.Owner, ev.Outcome = "b:1", notify.Committed
 	})
-	b.round(time.Second)
+	b.round(5 * time.Second)
 	list := b.incidents(2)
 	var cause incident.Cause
 	for _, i := range list {

@@ -9,40 +9,41 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
+// reviseEvery is the least time between two times that recent events are
+// explained again: there may be many.
+const reviseEvery = 5 * time.Second
+
 // revise explains recent events again after something was seen to happen to
-// Redis: the event often comes first.
+// Redis, or another event tells more: the event often comes first.
 func (t *Tracker) revise(ctx context.Context, now time.Time) error {
-	news := make(map[string]bool) // clusters
-	last := t.entry
+	if err := t.look(ctx, now); err != nil {
+		return err
+	}
+	if pause := now.Sub(t.revised); !t.news.any() || 0 <= pause && pause < reviseEvery {
+		return nil
+	}
+	t.revised = now
+	if err := t.again(ctx, now); err != nil {
+		return err
+	}
+	t.news = newNews()
+	return nil
+}
+
+// look takes in what was seen of Redis since the last time.
+func (t *Tracker) look(ctx context.Context, now time.Time) error {
 	for {
-		entries, err := t.cfg.Store.TimelineAfter(ctx, last)
-		if err != nil {
+		entries, err := t.cfg.Store.TimelineAfter(ctx, t.entry)
+		if err != nil || len(entries) == 0 {
 			return err
 		}
 		for _, e := range entries {
-			last = e.ID
+			t.entry = e.ID
 			if explains(e.Kind) && now.Sub(e.At) < lookBack {
-				news[e.Cluster] = true
+				t.news.clusters[e.Cluster] = true
 			}
 		}
-		if len(entries) == 0 {
-			break
-		}
 	}
-	if len(news) > 0 {
-		err := t.again(ctx, now, func(ev notify.Event) bool {
-			if t.cfg.Locator == nil {
-				return false
-			}
-			at, ok := t.cfg.Locator.Locate(ev.Place)
-			return ok && news[at.Cluster]
-		})
-		if err != nil {
-			return err
-		}
-	}
-	t.entry = last
-	return nil
 }
 
 // explains reports whether entries of a kind bear on explanations.
@@ -60,11 +61,13 @@ func explains(k watch.Kind) bool {
 // which are left as they are.
 const maxAgain = 50_000
 
-// again explains the recent events that are chosen, and moves those for which
-// the answer is another. Whole incidents keep their identity.
-func (t *Tracker) again(ctx context.Context, now time.Time, chosen func(notify.Event) bool) error {
+// again explains the recent events that the news concern, and moves those for
+// which the answer is another. Whole incidents keep their identity.
+func (t *Tracker) again(ctx context.Context, now time.Time) error {
 	moved := make(map[string]map[string][]explained) // by old incident and new key
 	var seq int64
+	var left int // as they are, since they can't be judged: they keep back no other
+	var why error
 	d := t.desk(now)
 	for seen := 0; seen < maxAgain; {
 		events, err := t.cfg.Store.GroupedSince(ctx, now.Add(-lookBack), seq, batch)
@@ -77,13 +80,19 @@ func (t *Tracker) again(ctx context.Context, now time.Time, chosen func(notify.E
 		for _, r := range events {
 			seen++
 			seq = r.Seq
-			if !chosen(r.Event) {
+			if !t.news.concern(r.Event, t.cluster(r.Event)) {
 				continue
 			}
 			if err := d.judge(ctx, r, moved); err != nil {
-				return err
+				left, why = left+1, err
 			}
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if left > 0 {
+		t.cfg.Logger.Error("events left unexplained", "events", left, "error", why)
 	}
 	for id, byKey := range moved {
 		if err := d.relocate(ctx, id, byKey); err != nil {
@@ -91,6 +100,18 @@ func (t *Tracker) again(ctx context.Context, now time.Time, chosen func(notify.E
 		}
 	}
 	return d.save(ctx)
+}
+
+// cluster returns the watched Redis that keeps the event's lock.
+func (t *Tracker) cluster(ev notify.Event) string {
+	if t.cfg.Locator == nil {
+		return ""
+	}
+	at, ok := t.cfg.Locator.Locate(ev.Place)
+	if !ok {
+		return ""
+	}
+	return at.Cluster
 }
 
 // judge explains an event again and notes whether it belongs elsewhere.

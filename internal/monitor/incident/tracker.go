@@ -92,10 +92,13 @@ func (c Config) withDefaults() (Config, error) {
 
 // Tracker makes incidents of what the store has. What it does not get to
 // because it is stopped, or because the store fails, it does later: the events
-// wait in the store, and it keeps nothing that is not there.
+// wait in the store, and it keeps nothing that is not there. What of it was news,
+// another Tracker does not know: to it, all that is recent is.
 type Tracker struct {
 	cfg      Config
-	entry    int64     // the last timeline entry that was looked at
+	entry    int64 // the last timeline entry that was looked at
+	news     news
+	revised  time.Time // when recent events were explained again
 	listened time.Time // when the last round was
 	heardAll time.Time // since when events and heartbeats could arrive without a break; zero = they can't now
 }
@@ -106,7 +109,9 @@ func NewTracker(cfg Config) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tracker{cfg: cfg}, nil
+	t := &Tracker{cfg: cfg, news: newNews()}
+	t.news.all = true
+	return t, nil
 }
 
 // Run works until ctx ends and returns ctx.Err(). It may run once at a time, and

@@ -1,0 +1,40 @@
+package incident
+
+import "github.com/belaygo/belay/notify"
+
+// news is what may explain earlier events otherwise.
+type news struct {
+	all      bool            // whatever came while nobody looked
+	clusters map[string]bool // something happened to a Redis
+	services map[string]bool // an instance of a service works without the lock, or no longer does
+	keys     map[string]bool // somebody who lost the lock on a key may have written all the same
+}
+
+func newNews() news {
+	return news{clusters: make(map[string]bool), services: make(map[string]bool), keys: make(map[string]bool)}
+}
+
+func (n news) any() bool {
+	return n.all || len(n.clusters)+len(n.services)+len(n.keys) > 0
+}
+
+// hear takes in an event.
+func (n news) hear(ev notify.Event) {
+	switch ev.Verdict {
+	case notify.Degraded:
+		n.services[ev.Service] = true
+	case notify.UnknownCommit:
+		n.keys[ev.Key] = true
+	case notify.Lost:
+		if ev.Outcome == notify.Committed || ev.Outcome == notify.Unknown {
+			n.keys[ev.Key] = true
+		}
+	case notify.Overlap:
+	}
+}
+
+// concern reports whether an event, whose lock is kept on a cluster if that is
+// watched, may be explained otherwise now.
+func (n news) concern(ev notify.Event, cluster string) bool {
+	return n.all || n.clusters[cluster] || intrudedUpon(ev) && (n.keys[ev.Key] || n.services[ev.Service])
+}
