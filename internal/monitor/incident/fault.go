@@ -125,7 +125,7 @@ func (f Facts) dead(w window) (fault, bool) {
 func (f Facts) cut(w window) (fault, bool) {
 	node := f.Event.Place.Node
 	for _, e := range f.find(w, watch.Split) {
-		if e.Node == node || e.Peer == node {
+		if e.Node == node || e.Peer == node && f.tookOver(e) {
 			return fault{cause: Partition, confidence: Medium, at: e.At, rows: []watch.Entry{e}}, true
 		}
 	}
@@ -140,6 +140,17 @@ func (f Facts) cut(w window) (fault, bool) {
 		}
 	}
 	return fault{}, false
+}
+
+// tookOver reports whether the peer of a split has taken the node's place, so
+// that both act as the master. Another peer only says that it has no answer.
+func (f Facts) tookOver(split watch.Entry) bool {
+	for _, e := range f.Timeline {
+		if e.Kind == watch.Failover && e.Node == split.Peer && e.Peer == split.Node {
+			return true
+		}
+	}
+	return false
 }
 
 // longEnough reports whether a silence can have kept a lock from being renewed:

@@ -24,8 +24,8 @@ const (
 	// Up: Node answers again, after silent_ms without an answer. Numbers:
 	// same_process is 1 if it lived all the time, 0 if it is a new process.
 	Up Kind = "up"
-	// Split: nodes disagree. Node and Peer both claim the shard's slots, or Node
-	// sees Peer as failed.
+	// Split: nodes disagree. Node and Peer both claim the shard's slots, or Peer,
+	// of any shard, is the first to see Node as failed, which answers here.
 	Split Kind = "split"
 	// Agreed: a Split is over.
 	Agreed Kind = "agreed"
