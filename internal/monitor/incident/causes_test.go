@@ -51,8 +51,8 @@ func failedOver(_ *testing.T, s *stage, key string) {
 		s.promoted(sh)
 	})
 	i := s.explained(key, incident.Failover, sh.Replicas[0]+" took over", "config epoch", "refuses connections", "before the event")
-	if i.Confidence != incident.High || i.Shard != sh.Name {
-		s.t.Errorf("confidence %s, shard %s, want high, %s", i.Confidence, i.Shard, sh.Name)
+	if want := s.sure(key); i.Confidence != want || i.Shard != sh.Name {
+		s.t.Errorf("confidence %s, shard %s, want %s, %s", i.Confidence, i.Shard, want, sh.Name)
 	}
 	lost := int64(0)
 	for _, e := range i.Evidence {
@@ -74,8 +74,8 @@ func partition(_ *testing.T, s *stage, key string) {
 	first := s.explained(key, incident.Failover, "does not answer", "died or was cut off")
 	s.Stack(s.t, "resume", s.Node(s.t, sh.Master))
 	i := s.explained(key, incident.Partition, "its process lived all the time", "took over")
-	if i.Confidence != incident.High {
-		s.t.Errorf("confidence %s, want high", i.Confidence)
+	if want := s.sure(key); i.Confidence != want {
+		s.t.Errorf("confidence %s, want %s", i.Confidence, want)
 	}
 	if first.ID != i.ID {
 		s.t.Errorf("the incident changed its identity from %s to %s", first.ID, i.ID)
@@ -91,8 +91,9 @@ func restarted(_ *testing.T, s *stage, key string) {
 		s.Stack(s.t, "kill", s.Node(s.t, sh.Master))
 		s.Stack(s.t, "start", s.Node(s.t, sh.Master))
 	})
-	if i := s.explained(key, incident.Restart, sh.Master+" was restarted", "with 0 keys"); i.Confidence != incident.High {
-		s.t.Errorf("confidence %s, want high", i.Confidence)
+	i := s.explained(key, incident.Restart, sh.Master+" was restarted", "with 0 keys")
+	if want := s.sure(key); i.Confidence != want {
+		s.t.Errorf("confidence %s, want %s", i.Confidence, want)
 	}
 }
 

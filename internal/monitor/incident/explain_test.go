@@ -107,6 +107,9 @@ func TestExplain(t *testing.T) {
 		// partition
 		{name: "old master lived on", event: overlap(nil), timeline: []watch.Entry{down(-4, 0), failover(-2), up(-6, 9, 1)},
 			cause: incident.Partition, confidence: incident.High, rows: []string{"failover at -2", "up at 9"}},
+		{name: "old master lived on, and is silent again", event: overlap(nil),
+			timeline: []watch.Entry{down(-4, 0), failover(-2), up(-6, 9, 1), down(12, 0)},
+			cause:    incident.Partition, confidence: incident.High, rows: []string{"up at 9", "down at 12"}},
 		{name: "two masters", event: overlap(nil), timeline: []watch.Entry{failover(-2),
 			entry(watch.Split, -1.5, func(e *watch.Entry) { e.Peer = newMaster })},
 			cause: incident.Partition, confidence: incident.High, rows: []string{"split at -1.5"}},

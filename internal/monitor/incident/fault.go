@@ -75,7 +75,7 @@ func (f Facts) fate(x *fault, failover watch.Entry) {
 		switch {
 		case e.Kind == watch.Down && e.Node == failover.Peer && !e.At.After(failover.At.Add(time.Minute)) && !e.At.Before(failover.Since.Add(-time.Minute)):
 			x.rows = append(x.rows, e)
-			pending = e.Numbers[watch.Refused] == 0
+			pending = e.Numbers[watch.Refused] == 0 && x.cause != Partition // that it lived on was seen
 		case e.Kind == watch.Up && e.Node == failover.Peer && around && e.Numbers[watch.SameProcess] == 1,
 			e.Kind == watch.Split && around:
 			x.cause = Partition

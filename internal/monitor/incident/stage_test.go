@@ -248,6 +248,20 @@ func (s *stage) explained(key string, cause incident.Cause, rows ...string) inci
 	return last
 }
 
+// sure is how sure a fault of Redis explains a key's event: on a busy machine, who
+// has the key may be asked in vain, so that nobody says that the lock was gone.
+func (s *stage) sure(key string) incident.Confidence {
+	s.t.Helper()
+	events, err := s.store.Events(s.t.Context(), store.EventFilter{Key: key})
+	if err != nil || len(events) == 0 {
+		s.t.Fatalf("%d events of %s, %v", len(events), key, err)
+	}
+	if ev := events[0].Event; ev.Loss == "" && ev.HolderAtConflict == notify.HolderUnknown {
+		return incident.Medium
+	}
+	return incident.High
+}
+
 // onlyOne checks that no other explanation was given for a key on the way.
 func (s *stage) onlyOne(key string) {
 	s.t.Helper()
