@@ -13,7 +13,8 @@ type Facts struct {
 	Event   notify.Event
 	Watched bool   // the node of the event belongs to a Redis that is watched
 	Cluster string // its name
-	// SeenAt is when that Redis was last looked at: later nothing is known.
+	// SeenAt is when that Redis was last looked at, zero if it never answered:
+	// later nothing is known.
 	SeenAt time.Time
 	// Timeline is what happened to that Redis from From on, the oldest first.
 	From     time.Time
@@ -113,11 +114,13 @@ func (f Facts) blind(w window) (watch.Entry, bool) {
 	switch {
 	case w.from.Before(f.From):
 		return watch.Entry{At: w.from, Text: "it is too long ago"}, true
+	case f.SeenAt.IsZero():
+		return watch.Entry{At: w.to, Text: "this Redis has never answered guard-monitor"}, true
 	case w.to.After(f.SeenAt.Add(skew)):
 		return watch.Entry{At: f.SeenAt, Text: "guard-monitor has not looked at this Redis since"}, true
 	}
 	for _, e := range f.Timeline {
-		if e.Kind == watch.Watching && !e.At.Before(w.from) && !e.Since.After(w.to) {
+		if e.Kind == watch.Watching && (e.Node == "" || e.Node == f.Event.Place.Node) && !e.At.Before(w.from) && !e.Since.After(w.to) {
 			return e, true
 		}
 	}

@@ -154,6 +154,9 @@ func TestExplain(t *testing.T) {
 		{name: "bypass", event: overlap(intruded), cause: incident.Bypass, confidence: incident.Medium,
 			rows: []string{"somebody wrote without a valid lock", "answered guard-monitor", "no other holder"}},
 		{name: "bypass, unwatched", event: overlap(intruded), unwatched: true, cause: incident.Unknown, confidence: incident.Low},
+		{name: "bypass, watcher refused by another node", event: overlap(intruded), timeline: []watch.Entry{entry(watch.Watching, -3, func(e *watch.Entry) {
+			e.Node = newMaster
+		})}, cause: incident.Bypass, confidence: incident.Medium},
 		{name: "bypass, watcher blind", event: overlap(intruded), timeline: []watch.Entry{entry(watch.Watching, -3, nil)},
 			cause: incident.Unknown, confidence: incident.Low, rows: []string{"watching at -3"}},
 		{name: "failover may have let one through", event: overlap(intruded), timeline: []watch.Entry{failover(-2)},
@@ -243,8 +246,14 @@ func TestExplainKnowsItsLimits(t *testing.T) {
 		"timeline too short":  {SeenAt: sec(60), From: sec(-2)},
 	} {
 		f.Event, f.Watched, f.Cluster = overlap(intruded), true, "main"
-		if x := incident.Explain(f); x.Cause != incident.Unknown {
+		x := incident.Explain(f)
+		if x.Cause != incident.Unknown {
 			t.Errorf("%s: %s %+v, want unknown", name, x.Cause, x.Evidence)
+		}
+		for _, e := range x.Evidence {
+			if e.At.IsZero() {
+				t.Errorf("%s: no time of %+v", name, e)
+			}
 		}
 	}
 }

@@ -47,6 +47,7 @@ var phrases = newPhrases(
 	[2]string{"{n} is not among the nodes that guard-monitor watches", "{1} 不在 guard-monitor 监视的节点之中"},
 	[2]string{"nothing is known of a part of that time: ", "那段时间有一部分情况不明："},
 	[2]string{"it is too long ago", "时间过于久远"},
+	[2]string{"this Redis has never answered guard-monitor", "此 Redis 从未应答 guard-monitor"},
 	[2]string{"guard-monitor has not looked at this Redis since", "此后 guard-monitor 再未查看此 Redis"},
 	[2]string{"Redis was not well at that time", "当时 Redis 状况不佳"},
 	[2]string{"guard-monitor could not explain this event: its log says why", "guard-monitor 未能解释此事件，原因见其日志"},
