@@ -140,9 +140,11 @@ func (h *history) assign() {
 			}
 		}
 	}
-	for _, c := range h.calls { // it was handed a lock that was found lost before the operation began
-		i := slices.IndexFunc(h.grants, func(g *grant) bool { return c.begun == 0 && len(c.alarms()) > 0 && g.owner == c.alarms()[0].Owner })
-		if i >= 0 {
+	for _, c := range h.calls { // it was handed a lock that it found lost, before its operation began or in a pause
+		if c.grant != nil || len(c.alarms()) == 0 {
+			continue
+		}
+		if i := slices.IndexFunc(h.grants, func(g *grant) bool { return g.owner == c.alarms()[0].Owner }); i >= 0 {
 			c.grant = h.grants[i]
 			c.grant.calls = append(c.grant.calls, c)
 		}

@@ -166,6 +166,19 @@ func TestOracle(t *testing.T) {
 			overlaps: 2, reported: 2,
 		},
 		{
+			name: "handed over before a pause that outlasts the lock, and told after it",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 20, 0, ""),
+					line{T: 21, At: returned, Do: "a.0", Key: "k", Result: done}, line{T: 20, At: called, Do: "a.1", Key: "k"},
+					line{T: int64(ttl) + 20, At: begun, Do: "a.1", Key: "k"},
+					line{T: int64(ttl) + 21, At: event, Do: "a.1", Key: "k", Event: &notify.Event{Verdict: notify.Lost, Owner: "A"}},
+					line{T: int64(ttl) + 22, At: release, Do: "a.1", Key: "k", Owner: "A"}),
+				"b": story("b.0", "B", 15, 27, 30, 31, "freed"),
+			},
+			faults:   []fault{{pause, "a", 22, int64(ttl) + 18}},
+			overlaps: 1, reported: 1,
+		},
+		{
 			name:        "a false alarm",
 			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost)},
 			faults:      []fault{{wipe, "another", 9, 11}, {wipe, "k", 2, 3}, {failover, "m", 1, 50}, {pause, "b", 1, 50}},
