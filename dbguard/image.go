@@ -32,7 +32,7 @@ type column struct {
 
 // imagesOfInsert returns what a plain INSERT has made of the rows.
 func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image) {
-	if len(rows) == 0 { // there need not be a model, either
+	if len(rows) == 0 {
 		return nil
 	}
 	named, restricted := stmt.SelectAndOmitColumns(true, false)

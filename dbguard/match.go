@@ -53,7 +53,7 @@ func tableOf(stmt *gorm.Statement) string {
 	words := strings.Fields(stmt.TableExpr.SQL)
 	if n := len(words); n == 1 || n == 2 || n == 3 && strings.EqualFold(words[1], "AS") {
 		name := strings.Trim(words[0][strings.LastIndexByte(words[0], '.')+1:], "`\"[]")
-		if name != "" && !strings.ContainsAny(name, "(?,") {
+		if name != "" && !strings.ContainsAny(name, "(?,`\"[]") && paired(words[0]) {
 			return name
 		}
 	}
@@ -61,6 +61,12 @@ func tableOf(stmt *gorm.Statement) string {
 		return s.Table
 	}
 	return ""
+}
+
+// paired reports whether a word ends the quotes that it begins: a name in quotes
+// may have spaces.
+func paired(word string) bool {
+	return strings.Count(word, "`")%2 == 0 && strings.Count(word, `"`)%2 == 0 && strings.Count(word, "[") == strings.Count(word, "]")
 }
 
 // sameTable compares names, of which one may have a schema.

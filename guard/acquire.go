@@ -56,12 +56,13 @@ func (c *call) get(ctx, waited context.Context) error {
 		err = errNoLock
 	}
 	refusal := c.refusal(ctx, err)
+	unavailable := errors.Is(refusal, ErrUnavailable)
 	switch {
 	case g.cfg.OnUnavailable != DBOnly:
-	case errors.Is(refusal, ErrUnavailable):
-		return c.goWithout(ctx, waited, past, ownLimitError{err})
-	case errors.Is(refusal, ErrBusy) && errors.Is(context.Cause(asked), errBegun): // who has the key is not known any more
+	case errors.Is(context.Cause(asked), errBegun) && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
 		return c.get(ctx, waited)
+	case unavailable:
+		return c.goWithout(ctx, waited, past, ownLimitError{err})
 	}
 	return refusal
 }

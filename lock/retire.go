@@ -91,7 +91,8 @@ func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
 	answered := err == nil || errors.Is(err, ErrNotHeld)
 	r.answered = r.answered || answered
 	i := slices.Index(l.retired, r)
-	if i < 0 { // it has expired meanwhile
+	if i < 0 { // it has expired, or was released, meanwhile
+		l.prod()
 		return answered
 	}
 	l.retired = slices.Delete(l.retired, i, i+1)

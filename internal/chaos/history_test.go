@@ -244,21 +244,23 @@ func (h *history) without() (calls []*call) {
 	return calls
 }
 
-// blindSpot says why nobody could report the overlap, or returns "": the calls of
-// one grant find out together that it was lost, from the first of the two on.
+// blindSpot says why nobody could report the overlap, or returns "". The calls of
+// the earlier grant find out together that it was lost, from this one on.
 func (o overlap) blindSpot() string {
-	for _, first := range []*call{o.first, o.second} {
-		for _, c := range first.grant.from(first) {
-			if reason := c.mute(); reason != "" {
-				return reason
-			}
+	early, late := o.first, o.second
+	if late.grant.granted < early.grant.granted {
+		early, late = late, early
+	}
+	for _, c := range append(early.grant.from(early), late) {
+		if reason := c.mute(); reason != "" {
+			return reason
 		}
 	}
 	return ""
 }
 
 // from returns c and the calls that had the grant after it.
-func (g *grant) from(c *call) []*call { return g.calls[slices.Index(g.calls, c):] }
+func (g *grant) from(c *call) []*call { return slices.Clone(g.calls[slices.Index(g.calls, c):]) }
 
 // mute says why the call could not report that its grant was lost, or returns "".
 func (c *call) mute() string {

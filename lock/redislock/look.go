@@ -69,12 +69,15 @@ func (b *bus) close() {
 func (l *looks) ask(ctx context.Context, addr string, question func(context.Context) error) error {
 	short, cancel := context.WithTimeout(ctx, askTime*time.Duration(1+l.silent.Load()/askSlack))
 	defer cancel()
+	start := time.Now()
 	err := question(short)
 	network, ok := errors.AsType[net.Error](err)
 	switch {
 	case err == nil:
 		l.answers.Add(1)
-		l.silent.Store(0)
+		if time.Since(start) < askTime { // else the next one needs as long
+			l.silent.Store(0)
+		}
 	case ok && network.Timeout() && ctx.Err() == nil:
 		l.silent.Add(1)
 		return fmt.Errorf("node %s: %w", addr, errSilent)

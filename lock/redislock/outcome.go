@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -16,10 +15,6 @@ import (
 // refusals are the answers of a server that has not executed a command and may
 // do so later: a failover, a migration or a restart is under way.
 var refusals = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "MOVED", "ASK", "READONLY"}
-
-// unusables are the answers to a script whose key has another type, or is kept
-// from the user. Redis 6 has them within a text of its own.
-var unusables = []string{"WRONGTYPE ", "NOPERM "}
 
 // outcome adds to the error of a command whether it may have been executed.
 func outcome(err error) error {
@@ -49,8 +44,12 @@ func refused(err error) bool {
 	return false
 }
 
+// unusable reports whether an answer to a script says that its key has another
+// type, or is kept from the user: a command that is kept from him fails for all
+// keys. Redis 6 has these words within a text of its own.
 func unusable(err error) bool {
-	return slices.ContainsFunc(unusables, func(s string) bool { return strings.Contains(err.Error(), s) })
+	_, denied, _ := strings.Cut(err.Error(), "NOPERM ")
+	return strings.Contains(err.Error(), "WRONGTYPE ") || strings.Contains(denied, " key")
 }
 
 // undialled reports whether there was no connection to send anything on.

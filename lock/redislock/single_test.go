@@ -2,6 +2,7 @@ package redislock_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,19 @@ func TestSingleServerErrors(t *testing.T) {
 	}
 	for _, request := range requests {
 		wantUnclear(t, request(t.Context(), e), "WRONGTYPE")
+	}
+	for text, own := range map[string]bool{
+		"NOPERM No permissions to access a key":                                    true,
+		"NOPERM this user has no permissions to run the 'evalsha' command":         false,
+		"OOM command not allowed when used memory > 'maxmemory'.":                  false,
+		"ERR Error running script: @user_script: 1: WRONGTYPE Operation against a": true,
+	} {
+		server.SetError(text)
+		for _, request := range requests {
+			if err := request(t.Context(), e); errors.Is(err, lock.ErrUnusable) != own {
+				t.Errorf("%v: of the key alone: %t, want %t", err, !own, own)
+			}
+		}
 	}
 	server.SetError("LOADING Redis is loading the dataset in memory")
 	for _, request := range requests {

@@ -146,9 +146,13 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	}
 	defer c.finish()
 	var listener sync.WaitGroup
-	defer listener.Wait()
+	hearing, stop := context.WithCancel(ctx)
+	defer func() { // also when handle panics
+		stop()
+		listener.Wait()
+	}()
 	if c.cfg.Heartbeat != nil {
-		listener.Go(func() { c.listen(ctx) })
+		listener.Go(func() { c.listen(hearing) })
 	}
 	pause := backoff.Backoff{Min: minPause, Max: maxPause}
 	for {

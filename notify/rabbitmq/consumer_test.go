@@ -1,7 +1,9 @@
 package rabbitmq_test
 
 import (
+	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +42,30 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("%d messages are left", n)
 	}
 	if c.Connected() || testmetric.Sum(t, c, "belay_consumer_connected") != 0 {
+		t.Error("connected after the end of Run")
+	}
+}
+
+// A handler that panics, or ends its goroutine, ends Run: who never reads again
+// must not look as if he did.
+func TestHandlerEndsItsGoroutine(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	c, err := rabbitmq.NewConsumer(broker, rabbitmq.ConsumerConfig{Heartbeat: func(context.Context, notify.Heartbeat) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Run(context.Background(), func(context.Context, notify.Event, []byte) error {
+			runtime.Goexit()
+			return nil
+		})
+	}()
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 0)
+	<-ended
+	if c.Connected() || c.Listening() {
 		t.Error("connected after the end of Run")
 	}
 }

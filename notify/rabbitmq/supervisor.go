@@ -92,7 +92,7 @@ func (s *supervisor) wait(ctx context.Context, delay time.Duration) *request {
 		return r
 	case p := <-s.pings:
 		s.remember(p)
-		backoff.Sleep(ctx, time.Until(floor), p.ctx.Done())
+		backoff.Sleep(ctx, time.Until(floor), nil) // a probe that gives up is no reason to hurry
 		return nil
 	}
 }

@@ -30,8 +30,9 @@ take_down_orphans() {
     if [[ ! -e $owner ]] || kill -0 "$(<"$owner")" 2>/dev/null; then
       continue
     fi
-    BELAY_STACK=$(basename "$(dirname "$owner")") "$here/stack" down >/dev/null || true
-    rm -f "$owner"
+    if BELAY_STACK=$(basename "$(dirname "$owner")") "$here/stack" down >/dev/null; then
+      rm -f "$owner"
+    fi
   done
 }
 

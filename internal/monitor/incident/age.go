@@ -17,7 +17,7 @@ func (t *Tracker) age(ctx context.Context, now time.Time) error {
 		d.incidents[i.ID] = &i
 		switch {
 		case i.Cause == HeartbeatSilent: // it ends with a heartbeat
-		case !t.heardAll.IsZero() && now.Sub(t.quietSince(i.SeenAt, now)) >= t.cfg.Quiet:
+		case !t.reading.IsZero() && now.Sub(quietSince(t.reading, i.SeenAt, now)) >= t.cfg.Quiet:
 			d.resolve(&i)
 		case i.State == Escalating:
 			if i.Rate.roll(now); !i.Rate.escalates() && i.Rate.Start.Equal(now) {

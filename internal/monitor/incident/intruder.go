@@ -9,7 +9,7 @@ import (
 )
 
 // degradedFor is how long an instance is taken to work without the lock after it
-// has said so.
+// has said that it does no more, for what it began before.
 const degradedFor = time.Minute
 
 // intruder explains a row that was written while the reporting caller held the

@@ -6,18 +6,26 @@ import (
 	"time"
 )
 
-// hear notes since when events and heartbeats could arrive without a break. The
-// time without a broker is one, and that in which this process, or its machine,
-// stood still, or its clock was set.
+// hear notes since when events, and events and heartbeats, could arrive without a
+// break. The time without a broker is one, and that in which this process, or its
+// machine, stood still, or its clock was set.
 func (t *Tracker) hear(now time.Time) {
 	pause := now.Sub(t.listened)
 	t.listened = now
+	stood := pause < 0 || pause > t.cfg.SilentAfter
+	t.reading = since(t.reading, now, t.cfg.Connected(), stood)
+	t.heardAll = since(t.heardAll, now, t.cfg.Listening(), stood)
+}
+
+// since returns since when something goes on without a break, zero if it does not.
+func since(last, now time.Time, goesOn, stood bool) time.Time {
 	switch {
-	case !t.cfg.Listening():
-		t.heardAll = time.Time{}
-	case t.heardAll.IsZero() || pause < 0 || pause > t.cfg.SilentAfter:
-		t.heardAll = now
+	case !goesOn:
+		return time.Time{}
+	case last.IsZero() || stood:
+		return now
 	}
+	return last
 }
 
 // clockSet is how much later than now something must have been stored for the
@@ -25,10 +33,10 @@ func (t *Tracker) hear(now time.Time) {
 const clockSet = time.Minute
 
 // quietSince returns since when it is known that nothing came, after what came
-// last at a time.
-func (t *Tracker) quietSince(last, now time.Time) time.Time {
-	if t.heardAll.After(last) || last.Sub(now) > clockSet {
-		return t.heardAll
+// last at a time, if it could have since heard.
+func quietSince(heard, last, now time.Time) time.Time {
+	if heard.After(last) || last.Sub(now) > clockSet {
+		return heard
 	}
 	return last
 }
@@ -77,7 +85,7 @@ func (d *desk) heard(ctx context.Context, h Heartbeat) error {
 	}
 	open := i != nil && i.State.Open()
 	patience := max(d.cfg.SilentAfter, 3*h.Every)
-	silent := d.now.Sub(d.quietSince(h.ReceivedAt, d.now)) > patience
+	silent := d.now.Sub(quietSince(d.heardAll, h.ReceivedAt, d.now)) > patience
 	switch age := d.now.Sub(h.ReceivedAt); {
 	case open && -clockSet <= age && age <= patience:
 		d.resolve(i)

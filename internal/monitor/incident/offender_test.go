@@ -89,7 +89,7 @@ func FuzzGroup(f *testing.F) {
 		if _, err := s.Add(t.Context(), ev, body); err != nil {
 			t.Fatalf("a valid event is not stored: %v", err)
 		}
-		b.t, b.now, b.listening = t, time.Now(), true
+		b.t, b.now, b.connected, b.listening = t, time.Now(), true, true
 		b.tracker = b.track(s)
 		b.round(0)
 		if left, err := s.Ungrouped(t.Context(), 1); err != nil || len(left) > 0 {

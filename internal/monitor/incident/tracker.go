@@ -36,9 +36,9 @@ type Config struct {
 	Store   Store
 	Locator Locator         // default: no Redis is watched
 	Ready   <-chan struct{} // the Locator knows; default: at once
-	// Listening reports whether events and heartbeats can arrive. Default: they
-	// always can.
-	Listening func() bool
+	// Connected reports whether events can arrive, and Listening whether events and
+	// heartbeats can. Default: they always can.
+	Connected, Listening func() bool
 
 	// Every is how often the Tracker looks for something new. Default 1 s.
 	Every time.Duration
@@ -62,6 +62,9 @@ type Config struct {
 func (c Config) withDefaults() (Config, error) {
 	if c.Store == nil {
 		return c, errors.New("incident: Config.Store is nil")
+	}
+	if c.Connected == nil {
+		c.Connected = func() bool { return true }
 	}
 	if c.Listening == nil {
 		c.Listening = func() bool { return true }
@@ -100,7 +103,8 @@ type Tracker struct {
 	news     news
 	revised  time.Time // when recent events were explained again
 	listened time.Time // when the last round was
-	heardAll time.Time // since when events and heartbeats could arrive without a break; zero = they can't now
+	reading  time.Time // since when events could arrive without a break; zero = they can't now
+	heardAll time.Time // the same of events and heartbeats
 }
 
 // NewTracker returns a Tracker. Run makes it work.

@@ -19,13 +19,14 @@ type bench struct {
 	tracker   *incident.Tracker
 	now       time.Time
 	watching  bool
+	connected bool
 	listening bool
 	events    int
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, store: newStore(t), now: time.Now(), watching: true, listening: true}
+	b := &bench{t: t, store: newStore(t), now: time.Now(), watching: true, connected: true, listening: true}
 	b.tracker = b.track(b.store)
 	return b
 }
@@ -33,7 +34,8 @@ func newBench(t *testing.T) *bench {
 func (b *bench) track(s incident.Store) *incident.Tracker {
 	b.t.Helper()
 	tracker, err := incident.NewTracker(incident.Config{
-		Store: s, Locator: b, Settle: -1, Listening: func() bool { return b.listening },
+		Store: s, Locator: b, Settle: -1,
+		Connected: func() bool { return b.connected }, Listening: func() bool { return b.connected && b.listening },
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -221,10 +223,10 @@ func TestNothingIsOverWhileNobodyIsHeard(t *testing.T) {
 	b := newBench(t)
 	b.send("k", nil)
 	b.round(0)
-	b.listening = false
+	b.connected = false
 	b.pass(15 * time.Minute)
 	wantState(t, b.incidents(1)[0], incident.New)
-	b.listening = true
+	b.connected = true
 	b.pass(9 * time.Minute)
 	wantState(t, b.incidents(1)[0], incident.New)
 	b.tracker = b.track(b.store) // after a pause
@@ -232,6 +234,16 @@ func TestNothingIsOverWhileNobodyIsHeard(t *testing.T) {
 	b.pass(9 * time.Minute)
 	wantState(t, b.incidents(1)[0], incident.New)
 	b.pass(2 * time.Minute)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
+}
+
+// That heartbeats can't be read keeps no incident open.
+func TestOverWithoutHeartbeats(t *testing.T) {
+	b := newBench(t)
+	b.listening = false
+	b.send("k", nil)
+	b.round(0)
+	b.pass(11 * time.Minute)
 	wantState(t, b.incidents(1)[0], incident.Resolved)
 }
 

@@ -19,15 +19,15 @@ const maxRelated = 100
 const (
 	clauseOfWriters  = ` WHERE key = ? AND caught_at BETWEEN ? AND ? AND outcome IN ('committed', 'unknown') ORDER BY caught_at DESC LIMIT ?`
 	clauseOfDegraded = ` WHERE verdict = 'degraded' AND service = ? AND caught_at BETWEEN ? AND ? ORDER BY caught_at DESC LIMIT ?`
-	// The last of each instance and node before a time, if it is the begin of an
-	// outage and the instance was heard since. With a lone max(), SQLite takes the
+	// The last of each instance and node between two times, if it is the begin of
+	// an outage and the instance was not silent since. With a lone max(), SQLite takes the
 	// other columns from the row that has it.
 	clauseOfOutages = ` WHERE seq IN (SELECT seq FROM (
 			SELECT seq, outcome, service, instance, max(caught_at) FROM events
-			WHERE verdict = 'degraded' AND service = ?1 AND caught_at < ?2 GROUP BY instance, node) o
+			WHERE verdict = 'degraded' AND service = ?1 AND caught_at >= ?3 AND caught_at < ?2 GROUP BY instance, node) o
 		WHERE outcome = 'unknown' AND NOT EXISTS (SELECT 1 FROM heartbeats h
 			WHERE h.service = o.service AND h.instance = o.instance AND h.received_at + 3 * h.every < ?2))
-		ORDER BY caught_at DESC LIMIT ?3`
+		ORDER BY caught_at DESC LIMIT ?4`
 	// Arrival and seq have the same order, as long as the clock goes forward.
 	clauseSince = ` WHERE seq >= (SELECT seq FROM events WHERE received_at >= ?1 ORDER BY received_at LIMIT 1)
 		AND received_at >= ?1 AND seq > ?2 AND incident_id IS NOT NULL ORDER BY seq LIMIT ?3`
@@ -41,12 +41,16 @@ func (s *Store) Writers(ctx context.Context, key string, from, to time.Time) ([]
 	return s.related(ctx, clauseOfWriters, text.Clip(key, MaxText), from, to)
 }
 
+// longestOutage is for how long the begin of an outage counts without its end,
+// which an instance that ends in the outage does not report.
+const longestOutage = 6 * time.Hour
+
 // DegradedEvents returns the last degraded events of a service that were caught
-// in a time, the oldest first, after those that began an outage before it that
-// had not ended then.
+// in a time, the oldest first, after those that began an outage up to 6 h before it
+// that had not ended then.
 func (s *Store) DegradedEvents(ctx context.Context, service string, from, to time.Time) ([]incident.Received, error) {
 	service = text.Clip(service, MaxText)
-	open, err := s.events(ctx, clauseOfOutages, service, from.UnixMicro(), maxRelated)
+	open, err := s.events(ctx, clauseOfOutages, service, from.UnixMicro(), from.Add(-longestOutage).UnixMicro(), maxRelated)
 	if err != nil {
 		return nil, err
 	}

@@ -231,17 +231,21 @@ func TestDegradedEvents(t *testing.T) {
 	}
 	send("over", "a", notify.Unknown, -3*time.Hour)
 	send("end", "a", notify.Committed, -2*time.Hour)
+	send("long-ago", "e", notify.Unknown, -7*time.Hour) // it may have ended in the outage
 	send("goes-on", "b", notify.Unknown, -2*time.Hour)
 	send("silent", "c", notify.Unknown, -2*time.Hour)
 	send("lives", "d", notify.Unknown, -time.Hour)
 	send("now", "b", notify.Committed, time.Second)
 	send("later", "b", notify.Unknown, time.Hour)
-	for instance, heard := range map[string]time.Time{"c": caught.Add(-time.Hour), "d": caught} {
-		h := incident.Heartbeat{Service: event("").Service, Instance: instance, Every: 10 * time.Second, ReceivedAt: heard}
+	beat := func(instance string, at time.Duration) {
+		t.Helper()
+		h := incident.Heartbeat{Service: event("").Service, Instance: instance, Every: 10 * time.Second, ReceivedAt: caught.Add(at)}
 		if err := s.AddHeartbeat(t.Context(), h); err != nil {
 			t.Fatal(err)
 		}
 	}
+	beat("c", -time.Hour)
+	beat("d", 0)
 	list, err := s.DegradedEvents(t.Context(), event("").Service, caught, caught.Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)

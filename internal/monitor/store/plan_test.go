@@ -23,7 +23,7 @@ func TestQueriesDoNotGoThroughTheWholeStore(t *testing.T) {
 		{events + ` WHERE incident_id IS NULL ORDER BY seq LIMIT ?`, "events_ungrouped", 1},
 		{events + clauseOfWriters, "events_by_key", 4},
 		{events + clauseOfDegraded, "events_degraded (service=? AND caught_at>? AND caught_at<?)", 4},
-		{events + clauseOfOutages, "events_degraded (service=? AND caught_at<?)", 3},
+		{events + clauseOfOutages, "events_degraded (service=? AND caught_at>? AND caught_at<?)", 4},
 		{events + clauseSince, "events_by_received_at", 3},
 		{"SELECT " + entryColumns + " FROM timeline" + clauseOfTimeline, "timeline_by_at (at>?)", 3},
 		{incidents + IncidentFilter{Open: true}.query(), "incidents_open", 0},

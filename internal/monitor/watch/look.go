@@ -69,7 +69,8 @@ func askMember(ctx context.Context, c *redis.Client) look {
 		info = p.Info(ctx)
 		return nil
 	})
-	if err := nodes.Err(); err != nil { // without a view no failover is seen
+	// Without a view no failover is seen. Who loads his data has none yet.
+	if err := nodes.Err(); err != nil && !redis.IsLoadingError(err) {
 		return look{err: fmt.Errorf("CLUSTER NODES: %w", err)}
 	}
 	if err := info.Err(); err != nil {
