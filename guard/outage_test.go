@@ -153,6 +153,17 @@ func TestDBOnlyEndIsTimely(t *testing.T) {
 	})
 }
 
+// wantAskedAgain checks that one operation ran without the lock, and that the lock
+// was asked for so many times in all, after the outage, too.
+func (e *env) wantAskedAgain(g *guard.Guard, engine *flaky, times int64) {
+	e.t.Helper()
+	testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+	if n := engine.asked.Load(); n != times {
+		e.t.Errorf("the lock was asked for %d times, want %d", n, times)
+	}
+	wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+}
+
 // TestDBOnlyQueueOutlivesTheOutage: who has waited in the local queue until the
 // lock is back takes the lock.
 func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
@@ -168,11 +179,7 @@ func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
 			return nil
 		}))
 		wantNil(e.t, <-next)
-		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
-		if n := engine.asked.Load(); n != 2 {
-			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
-		}
-		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		e.wantAskedAgain(g, engine, 2)
 		if events := e.Events.All(); len(events) != 2 {
 			e.t.Errorf("%d events, want 2: %+v", len(events), events)
 		}
@@ -192,10 +199,7 @@ func TestDBOnlyFailedBeforeTheEnd(t *testing.T) {
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		close(engine.slow)
 		wantNil(e.t, <-slow)
-		if n := engine.asked.Load(); n != 3 {
-			e.t.Errorf("the lock was asked for %d times, want once more after the outage", n)
-		}
-		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		e.wantAskedAgain(g, engine, 3)
 		e.wantDegraded(1, notify.Committed, 1)
 	})
 }
@@ -217,11 +221,7 @@ func TestDBOnlyLimitOutlivesTheOutage(t *testing.T) {
 			return nil
 		}))
 		wantNil(e.t, <-next)
-		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
-		if n := engine.asked.Load(); n != 2 {
-			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
-		}
-		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		e.wantAskedAgain(g, engine, 2)
 		e.wantDegraded(1, notify.Committed, 1)
 		engine.down[0].Store(true)
 		wantNil(e.t, g.Do(bg, "k3", guard.Insert(&Order{No: "b"}))) // there is a place

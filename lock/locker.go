@@ -90,8 +90,8 @@ func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
 // If ctx comes from a living lease of this Locker on key (Lease.Context,
 // Lease.Within), another lease on the same lock is returned at once, whatever
 // the options and even while Close waits for that lease; its context has the
-// values of the first one's, and the last Release ends the hold. Goroutines that share such a context get no exclusion from each
-// other.
+// values of the first one's, and the last Release ends the hold. Goroutines that
+// share such a context get no exclusion from each other.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	start := l.now()
 	lease, err := l.acquire(ctx, key, opts)

@@ -20,8 +20,8 @@ const (
 	clauseOfWriters  = ` WHERE key = ? AND caught_at BETWEEN ? AND ? AND outcome IN ('committed', 'unknown') ORDER BY caught_at DESC LIMIT ?`
 	clauseOfDegraded = ` WHERE verdict = 'degraded' AND service = ? AND caught_at BETWEEN ? AND ? ORDER BY caught_at DESC LIMIT ?`
 	// The last of each instance and node between two times, if it is the begin of
-	// an outage and the instance was not silent since. With a lone max(), SQLite takes the
-	// other columns from the row that has it.
+	// an outage and the instance was not silent since. With a lone max(), SQLite
+	// takes the other columns from the row that has it.
 	clauseOfOutages = ` WHERE seq IN (SELECT seq FROM (
 			SELECT seq, outcome, service, instance, max(caught_at) FROM events
 			WHERE verdict = 'degraded' AND service = ?1 AND caught_at >= ?3 AND caught_at < ?2 GROUP BY instance, node) o
