@@ -108,7 +108,7 @@ func (t *Tx) changed(err error) *Conflict {
 		return nil
 	}
 	t.mu.Lock()
-	protected := t.protected
+	protected := t.protected.all
 	t.mu.Unlock()
 	ctx, cancel := t.judging()
 	defer cancel()

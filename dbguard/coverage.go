@@ -63,7 +63,7 @@ func (t *Tx) mayHaveHit(w write, covered map[*protectedRow]bool) bool {
 	if w.tagged && t.key != "" {
 		return true // which rows of the table are the key's is known of those only that gorm wrote
 	}
-	return slices.ContainsFunc(t.protected, func(r *protectedRow) bool {
+	return slices.ContainsFunc(t.protected.all, func(r *protectedRow) bool {
 		return !covered[r] && (w.table == "" || sameTable(w.table, r.table))
 	})
 }

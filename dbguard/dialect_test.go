@@ -141,7 +141,7 @@ func TestUnheardOfSavepoint(t *testing.T) {
 	if c := tx.Coverage(); !c.Covered {
 		t.Fatalf("coverage is %+v", c)
 	}
-	tx.protected = []*protectedRow{{table: "stocks"}}
+	tx.protected.add(&protectedRow{table: "stocks"})
 	tx.rolledBackTo("nowhere")
 	if c := tx.Coverage(); c.Covered {
 		t.Errorf("coverage is %+v, want none", c)

@@ -29,16 +29,21 @@ func (t *Tx) eachProtected(stmt *gorm.Statement, f func(r *protectedRow, value f
 		return
 	}
 	t.mu.Lock()
-	protected := t.protected
+	shapes := t.protected.shapes
 	t.mu.Unlock()
 	table := tableOf(stmt)
-	for _, r := range protected {
-		if !sameTable(r.table, table) {
+	for _, shape := range shapes {
+		if !sameTable(shape.table, table) {
 			continue
 		}
 		eachRow(stmt, func(value func(column string) any) {
-			if r.is(value) {
-				f(r, value)
+			t.mu.Lock()
+			found := slices.Clone(t.protected.with(shape, value))
+			t.mu.Unlock()
+			for _, r := range found {
+				if r.is(value) {
+					f(r, value)
+				}
 			}
 		})
 	}

@@ -63,6 +63,9 @@ func sameKey(a, b []any) bool {
 
 // identity names a row within one process.
 func (r *protectedRow) identity() string {
+	if r.id != "" {
+		return r.id
+	}
 	var b strings.Builder
 	b.WriteString(strings.ToLower(r.table))
 	for i, f := range r.fields {
@@ -72,5 +75,6 @@ func (r *protectedRow) identity() string {
 		}
 		fmt.Fprintf(&b, "\x00%s=%v", f.DBName, v)
 	}
-	return b.String()
+	r.id = b.String()
+	return r.id
 }

@@ -75,6 +75,6 @@ func (m parsedModel) row(columns []string, r protectedRow) *protectedRow {
 	for _, name := range columns {
 		r.fields = append(r.fields, m.field(name))
 	}
-	r.take(m.stmt.Context, m.value)
+	r.setValues(r.valuesIn(m.stmt.Context, m.value))
 	return &r
 }

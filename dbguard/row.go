@@ -19,6 +19,7 @@ type protectedRow struct {
 	fields []*schema.Field
 	values []any
 	stored []any    // as the database has them, if not just so
+	id     string   // identity, of these values
 	model  any      // pointer to the struct that is to be inserted, if ProtectNew named it
 	named  bool     // by Protect
 	before *reading // under the lock, where there is no snapshot to look at afterwards
@@ -126,9 +127,7 @@ func (t *Tx) ProtectNew(model any) error {
 // after a conflict, it looks at the row now.
 func (t *Tx) protect(r *protectedRow) error {
 	t.mu.Lock()
-	known := slices.ContainsFunc(t.protected, func(k *protectedRow) bool {
-		return k.identity() == r.identity() && k.named == r.named && k.model == r.model
-	})
+	known := t.protected.has(r)
 	t.mu.Unlock()
 	if known {
 		return nil
@@ -138,7 +137,7 @@ func (t *Tx) protect(r *protectedRow) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.protected = append(t.protected, r)
+	t.protected.add(r)
 	return nil
 }
 
@@ -156,13 +155,16 @@ func (t *Tx) ready(r *protectedRow) error {
 	return t.lookBefore(r)
 }
 
-// take gives the row its values.
-func (r *protectedRow) take(ctx context.Context, model reflect.Value) {
-	r.values = make([]any, len(r.fields))
+// valuesIn returns the values that name the row, as a model has them.
+func (r *protectedRow) valuesIn(ctx context.Context, model reflect.Value) []any {
+	values := make([]any, len(r.fields))
 	for i, f := range r.fields {
-		r.values[i], _ = f.ValueOf(ctx, model)
+		values[i], _ = f.ValueOf(ctx, model)
 	}
+	return values
 }
+
+func (r *protectedRow) setValues(values []any) { r.values, r.id = values, "" }
 
 // refresh looks again at the models that a statement is about to insert: hooks
 // may have altered them since ProtectNew.
@@ -173,16 +175,15 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 	var altered []*protectedRow
 	t.mu.Lock()
 	eachModel(stmt, func(model reflect.Value) {
-		for _, r := range t.protected {
-			if r.model != model.Addr().Interface() {
-				continue
-			}
+		p := model.Addr().Interface()
+		for _, r := range t.protected.byModel[p] {
 			r.model = nil // once: the struct may be used for another row
-			was := r.values
-			if r.take(t.ctx, model); !slices.EqualFunc(was, r.values, equal) {
+			if values := r.valuesIn(t.ctx, model); !slices.EqualFunc(r.values, values, equal) {
+				t.protected.change(r, values)
 				altered = append(altered, r)
 			}
 		}
+		delete(t.protected.byModel, p)
 	})
 	t.mu.Unlock()
 	for _, r := range altered {
@@ -197,7 +198,7 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 func (t *Tx) named(table string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.protected, func(r *protectedRow) bool { return r.table == table && r.named })
+	return t.protected.tables[table]
 }
 
 // sameColumns compares two sets of column names, whose case databases ignore.

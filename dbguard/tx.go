@@ -58,7 +58,7 @@ type Tx struct {
 	ended      bool
 	unknown    bool // whether it was committed
 	poison     error
-	protected  []*protectedRow
+	protected  protectedRows
 	conflict   *Conflict
 	unread     []*protectedRow // of the conflict: they can be read after the end only
 	undo       []func()
