@@ -1,6 +1,9 @@
 package dbguard
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // compareBefore judges a duplicate where the transaction takes no reads after
 // it, by what the row was when this caller had the lock. The rest is found out
@@ -82,6 +85,19 @@ func (t *Tx) lookBefore(r *protectedRow) error {
 	r.before = &now
 	t.memory.see(r, now)
 	return nil
+}
+
+// seeBefore notes what the marked statement proves of a row by its success: how it
+// was before. It proves nothing if the transaction had written the row earlier.
+func (t *Tx) seeBefore(r *protectedRow, was reading) {
+	t.mu.Lock()
+	earlier := slices.ContainsFunc(t.writes[:min(t.marked, len(t.writes))], func(w write) bool {
+		return w.mayHaveWritten(r, Stale) || w.mayHaveWritten(r, Duplicate)
+	})
+	t.mu.Unlock()
+	if !earlier {
+		t.memory.see(r, was)
+	}
 }
 
 // lookAfterDeadlock notes which of the rows that were to be inserted are not

@@ -57,6 +57,9 @@ func inserted(db *gorm.DB) {
 		w := t.writeTo(tableOf(db.Statement), how, rows)
 		if how == plain {
 			w.images = imagesOfInsert(db.Statement, rows)
+			for _, r := range rows {
+				t.seeBefore(r, reading{})
+			}
 		}
 		t.classify(w)
 		return
@@ -145,6 +148,11 @@ func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protecte
 	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n {
 		w.how = versioned
 		w.images = imagesOfUpdate(db.Statement, expected, rows)
+		for _, r := range rows {
+			if version, ok := expected.versionOf(db.Statement, r); ok {
+				t.seeBefore(r, reading{found: true, version: version})
+			}
+		}
 	}
 	t.classify(w)
 }

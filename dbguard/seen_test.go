@@ -91,3 +91,23 @@ func TestReadsItsOwnWrites(t *testing.T) {
 		}
 	})
 }
+
+// TestInsertBehindADelete: an insert that succeeded does not prove that the row was
+// missing before, if the transaction may have deleted it itself.
+func TestInsertBehindADelete(t *testing.T) {
+	eachServer(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Stock{ID: 1, Left: 5, Version: 3}).Error)
+		var memory dbguard.Memory
+		first := begin(t, db, dbguard.Options{Memory: &memory})
+		wantNil(t, first.Protect(&Stock{ID: 1}))
+		wantNil(t, first.DB().Exec("DELETE FROM stocks WHERE id = 1").Error)
+		wantNil(t, first.DB().Create(&Stock{ID: 1, Left: 4}).Error)
+		first.Rollback()
+		second := begin(t, db, dbguard.Options{Memory: &memory})
+		wantNil(t, second.Protect(&Stock{ID: 1}))
+		wantNil(t, second.DB().Take(&Stock{}, 1).Error)
+		if c := second.Conflict(); c != nil {
+			t.Errorf("conflict is %+v with evidence %+v", c, evidence(c))
+		}
+	})
+}
