@@ -157,20 +157,27 @@ func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protecte
 	t.classify(w)
 }
 
-// bump sets the versions in memory: in a guarded transaction, t, until a
+// bump sets the versions and stamps in memory: in a guarded transaction, t, until a
 // rollback.
 func bump(db *gorm.DB, expected expectedVersion, t *Tx) {
 	if !updates(db.Statement) {
 		return // deleted for good
 	}
 	ctx := context.WithoutCancel(db.Statement.Context)
+	set := func(r loadedRow, f *schema.Field, was, now any) {
+		_ = db.AddError(f.Set(ctx, r.model, now))
+		if t != nil {
+			t.OnRollback(func() { _ = f.Set(ctx, r.model, was) })
+		}
+	}
+	stamp := stampSet(db.Statement)
 	for _, r := range expected.rows {
 		if !r.model.CanAddr() {
 			continue
 		}
-		_ = db.AddError(expected.field.Set(ctx, r.model, r.version+1))
-		if t != nil {
-			t.OnRollback(func() { _ = expected.field.Set(ctx, r.model, r.version) })
+		set(r, expected.field, r.version, r.version+1)
+		if stamp != 0 {
+			set(r, stampOf(db.Statement.Schema), stampIn(ctx, db.Statement.Schema, r.model), stamp)
 		}
 	}
 }

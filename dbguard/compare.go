@@ -169,13 +169,18 @@ func (v nextVersion) increment(stmt *gorm.Statement) bool {
 	return true
 }
 
-// with returns set with the increment of the version in it.
+// with returns set with the increment of the version in it, and a stamp if the model
+// has one.
 func (v nextVersion) with(set clause.Set, current clause.Column) clause.Set {
-	next := make(clause.Set, 0, len(set)+1)
+	stamp := stampOf(v.field.Schema)
+	next := make(clause.Set, 0, len(set)+2)
 	for _, a := range set {
-		if !strings.EqualFold(a.Column.Name, v.field.DBName) {
+		if !strings.EqualFold(a.Column.Name, v.field.DBName) && (stamp == nil || !strings.EqualFold(a.Column.Name, stamp.DBName)) {
 			next = append(next, a)
 		}
+	}
+	if stamp != nil {
+		next = append(next, clause.Assignment{Column: clause.Column{Name: stamp.DBName}, Value: randomStamp()})
 	}
 	return append(next, clause.Assignment{
 		Column: clause.Column{Name: v.field.DBName},

@@ -23,6 +23,9 @@ type dialect struct {
 	// aborts: after an error a transaction takes no statement but a ROLLBACK.
 	aborts bool
 	ask    func(context.Context, *sql.Conn) (session, error)
+	// same reports whether the server of a session, asked once then and once now, has
+	// neither crashed nor been restarted in between.
+	same func(ctx context.Context, c *sql.Conn, then, now session) (bool, error)
 	// kill sees to it that a read on another connection meets all that the session
 	// will have committed, or waits for it.
 	kill func(context.Context, *sql.Conn, session) error
@@ -36,6 +39,7 @@ func dialectOf(db *gorm.DB) (dialect, error) {
 			begin: "START TRANSACTION WITH CONSISTENT SNAPSHOT",
 			share: "LOCK IN SHARE MODE",
 			ask:   askMySQL,
+			same:  sameMySQL,
 			kill:  killMySQL,
 		}, nil
 	case "postgres":
@@ -44,6 +48,7 @@ func dialectOf(db *gorm.DB) (dialect, error) {
 			begin:  "BEGIN",
 			aborts: true,
 			ask:    askPostgres,
+			same:   samePostgres,
 			kill:   killPostgres,
 		}, nil
 	case "sqlite":

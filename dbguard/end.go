@@ -11,7 +11,8 @@ import (
 
 // Commit asks Alive once more and commits. Any error but one that matches
 // ErrCommitUnknown means that nothing was committed. After that one, Resolve
-// finds out; Rollback takes the transaction for not committed.
+// finds out; Rollback takes the transaction for not committed. Unwrap of that error
+// returns what the COMMIT ended with.
 func (t *Tx) Commit() error {
 	t.settle()
 	if err := t.fit(); err != nil {
@@ -42,8 +43,15 @@ func (t *Tx) Commit() error {
 	t.mu.Lock()
 	t.unknown = true
 	t.mu.Unlock()
-	return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
+	return commitUnknownError{err}
 }
+
+// commitUnknownError is ErrCommitUnknown with what the COMMIT ended with.
+type commitUnknownError struct{ cause error }
+
+func (e commitUnknownError) Error() string        { return ErrCommitUnknown.Error() + ": " + e.cause.Error() }
+func (e commitUnknownError) Is(target error) bool { return target == ErrCommitUnknown }
+func (e commitUnknownError) Unwrap() error        { return e.cause }
 
 // Rollback ends the transaction without effect. When the server does not
 // acknowledge it, the connection is closed, which does the same. After the end
@@ -67,12 +75,21 @@ func (t *Tx) Rollback() {
 
 // intact asks whether the transaction can be committed where the answer to a
 // COMMIT does not tell: PostgreSQL takes it for a ROLLBACK after any error, even
-// one that nobody has seen because it came behind rows that nobody read.
+// one that nobody has seen because it came behind rows that nobody read. It tells
+// the number of the transaction, by which Resolve can ask for its outcome.
 func (t *Tx) intact() error {
 	if !t.dialect.aborts {
 		return nil
 	}
-	return t.exec("SELECT 1")
+	if !t.conn.session.numbers {
+		return t.exec("SELECT 1")
+	}
+	ctx, cancel := t.detached()
+	defer cancel()
+	var xid sql.NullString // none if nothing was written
+	err := t.conn.sql.QueryRowContext(ctx, "SELECT pg_current_xact_id_if_assigned()::text").Scan(&xid)
+	t.xid = xid.String
+	return err
 }
 
 // settle makes sure before a COMMIT that every result has been read.

@@ -1,33 +1,30 @@
 package dbguard
 
 import (
+	"context"
+	"database/sql/driver"
 	"reflect"
 	"slices"
-	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 )
 
-// An image is what a transaction has made of a protected row: enough to
-// recognise it.
+// An image is what a transaction has made of a protected row: enough to tell
+// whether it was this transaction that did.
 type image struct {
-	row      *protectedRow
-	schema   *schema.Schema // of the model that was written: another may have named the row
-	key      []any          // primary key; nil = not known
-	guessed  bool           // the key may be another
-	inserted bool
-	deleted  bool
-	vague    bool    // it may be as it was before, or nobody knows how it is
-	from     Version // before the transaction
-	version  Version // 0 = the row has none
-	columns  []column
-}
-
-type column struct {
-	field *schema.Field
-	value any
+	row       *protectedRow
+	schema    *schema.Schema // of the model that was written: another may have named the row
+	key       []any          // primary key; nil = not known
+	guessed   bool           // the key may be another
+	generated bool           // the database made the key, for this row alone
+	inserted  bool
+	deleted   bool
+	vague     bool    // it may be as it was before, or nobody knows how it is
+	from      Version // before the transaction
+	version   Version // 0 = the row has none
+	stamp     Stamp   // 0 = the row has none
 }
 
 // imagesOfInsert returns what a plain INSERT has made of the rows.
@@ -41,24 +38,23 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 		return said && !written || !said && restricted
 	}
 	guesses := guessesKeys(stmt, omitted)
+	generated := !guesses && generatesKey(stmt)
 	eachModel(stmt, func(model reflect.Value) {
 		for _, r := range rows {
 			if !r.in(stmt, model) {
 				continue
 			}
-			img := image{row: r, schema: stmt.Schema, key: keyOf(stmt, model), guessed: guesses, inserted: true}
-			for _, f := range stmt.Schema.Fields {
-				v, zero := f.ValueOf(stmt.Context, model)
-				if zero && f.HasDefaultValue && f.PrimaryKey {
+			img := image{row: r, schema: stmt.Schema, key: keyOf(stmt, model), guessed: guesses, generated: generated, inserted: true}
+			for _, f := range stmt.Schema.PrimaryFields {
+				if _, zero := f.ValueOf(stmt.Context, model); zero && f.HasDefaultValue {
 					img.key = nil // the database made it, and has not told
 				}
-				if f.DBName == "" || !f.Creatable || zero && f.HasDefaultValue || omitted(f) {
-					continue
-				}
-				img.add(f, v)
 			}
-			if f := versionOf(stmt.Schema); f != nil {
+			if f := versionOf(stmt.Schema); f != nil && !omitted(f) {
 				img.version = versionIn(stmt.Context, f, model)
+			}
+			if f := stampOf(stmt.Schema); f != nil && !omitted(f) {
+				img.stamp = stampIn(stmt.Context, stmt.Schema, model)
 			}
 			images = append(images, img)
 		}
@@ -68,37 +64,41 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 	stray := maps.Kind() == reflect.Slice && slices.ContainsFunc(stmt.Schema.PrimaryFields, omitted)
 	eachMap(stmt.Schema, maps, func(value func(column string) any) {
 		for _, r := range rows {
-			if r.is(value) {
-				img := imageOfMap(stmt.Schema, value, omitted)
-				img.row, img.guessed = r, guesses
-				if stray {
-					img.key = nil
-				}
-				images = append(images, img)
+			if !r.is(value) {
+				continue
 			}
+			img := image{row: r, schema: stmt.Schema, guessed: guesses, generated: generated, inserted: true}
+			if !stray {
+				img.key = keyOfMap(stmt.Schema, value)
+			}
+			images = append(images, img)
 		}
 	})
 	return images
 }
 
-// imageOfMap returns what a plain INSERT has made of a row given as a map, into
-// which gorm puts the primary key, and on some databases not even that.
-func imageOfMap(s *schema.Schema, value func(column string) any, omitted func(*schema.Field) bool) image {
-	img := image{schema: s, inserted: true}
+// keyOfMap returns the primary key of a row given as a map, into which gorm puts
+// it, and on some databases not even that.
+func keyOfMap(s *schema.Schema, value func(column string) any) (key []any) {
 	for _, f := range s.PrimaryFields {
-		if v := value(f.DBName); !isNull(v) {
-			img.key = append(img.key, v)
+		v := value(f.DBName)
+		if isNull(v) {
+			return nil
 		}
+		key = append(key, v)
 	}
-	if len(img.key) < len(s.PrimaryFields) {
-		img.key = nil
+	return key
+}
+
+// generatesKey reports whether an INSERT left it to the database to number its rows.
+func generatesKey(stmt *gorm.Statement) bool {
+	values, ok := stmt.Clauses["VALUES"].Expression.(clause.Values)
+	if !ok {
+		return false
 	}
-	for _, name := range s.DBNames {
-		if f := s.FieldsByDBName[name]; !omitted(f) {
-			img.add(f, value(name))
-		}
-	}
-	return img
+	return slices.ContainsFunc(stmt.Schema.PrimaryFields, func(f *schema.Field) bool {
+		return f.AutoIncrement && !slices.ContainsFunc(values.Columns, func(c clause.Column) bool { return c.Name == f.DBName })
+	})
 }
 
 // guessesKeys reports whether the primary keys in memory may not be those in the
@@ -123,22 +123,16 @@ func returns(stmt *gorm.Statement, f *schema.Field) bool {
 
 // imagesOfUpdate returns what a versioned UPDATE or DELETE has made of the rows.
 func imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion, rows []*protectedRow) (images []image) {
-	set, updated := stmt.Clauses["SET"].Expression.(clause.Set)
+	stamp := stampSet(stmt)
 	for _, loaded := range expected.rows {
 		for _, r := range rows {
 			if !r.in(stmt, loaded.model) {
 				continue
 			}
-			img := image{
-				row: r, schema: stmt.Schema, key: keyOf(stmt, loaded.model),
-				deleted: !updated, from: loaded.version, version: loaded.version + 1,
-			}
-			for _, a := range set {
-				if f := stmt.Schema.LookUpField(a.Column.Name); f != nil && f != expected.field {
-					img.add(f, a.Value)
-				}
-			}
-			images = append(images, img)
+			images = append(images, image{
+				row: r, schema: stmt.Schema, key: keyOf(stmt, loaded.model), deleted: !updates(stmt),
+				from: loaded.version, version: loaded.version + 1, stamp: stamp,
+			})
 		}
 	}
 	return images
@@ -168,7 +162,10 @@ func latest(images []image, img image) []image {
 	}
 	earlier := images[i]
 	img.vague = earlier.vague || earlier.inserted && img.deleted || earlier.deleted
-	img.from, img.inserted = earlier.from, img.inserted || earlier.inserted
+	img.from = earlier.from
+	if earlier.inserted {
+		img.key, img.guessed, img.generated, img.inserted = earlier.key, earlier.guessed, earlier.generated, true
+	}
 	images[i] = img
 	return images
 }
@@ -190,37 +187,81 @@ func (r *protectedRow) in(stmt *gorm.Statement, model reflect.Value) bool {
 	})
 }
 
-// add notes a column if it comes back from the database as it was written.
-func (i *image) add(f *schema.Field, v any) {
-	if f.Serializer != nil {
-		return
-	}
-	v = indirect(v)
-	switch v := v.(type) {
-	case time.Time:
-		i.columns = append(i.columns, column{f, v})
-		return
-	case []byte:
-		i.columns = append(i.columns, column{f, string(v)})
-		return
-	}
-	switch reflect.ValueOf(v).Kind() {
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		i.columns = append(i.columns, column{f, v})
-	}
+// A proof is what a row says of the commit that may have written it.
+type proof struct {
+	outcome Outcome
+	// held: it says so only if nobody without the lock has written the row since.
+	held bool
 }
 
-// sameAs reports whether a column has the value in the database, too. A time may
-// have been rounded to a second there.
-func (c column) sameAs(v any) bool {
+// proof compares the row, the zero Value if it is not there, with the image.
+// generates tells that no other row has ever had a key that the database made for
+// this one.
+func (i image) proof(ctx context.Context, row reflect.Value, generates bool) proof {
+	if !row.IsValid() {
+		return i.absent()
+	}
+	stamp := stampIn(ctx, i.schema, row)
+	if i.stamp != 0 && stamp == i.stamp {
+		return proof{outcome: Committed}
+	}
+	var version Version
+	if f := versionOf(i.schema); f != nil {
+		version = versionIn(ctx, f, row)
+	}
+	another := i.stamp != 0 && stamp != 0 && i.version != 0 && version == i.version // of two writes of one version one is committed
+	switch {
+	case i.inserted:
+		p := i.sameKey(ctx, row, generates)
+		if p.outcome == Unresolved && another {
+			p = i.absent()
+		}
+		return p
+	case i.from != 0 && version == i.from: // versions never fall
+		return proof{outcome: NotCommitted}
+	case another && !i.deleted:
+		return proof{outcome: NotCommitted}
+	}
+	return proof{}
+}
+
+// sameKey tells by the primary key whether the row is the inserted one.
+func (i image) sameKey(ctx context.Context, row reflect.Value, generates bool) proof {
+	if len(i.key) == 0 {
+		return proof{}
+	}
+	for n, v := range i.key {
+		f := i.schema.PrimaryFields[n]
+		now := fieldOf(ctx, f, row)
+		switch {
+		case equal(now, i.row.kept(f, v)):
+		case i.guessed || !isNumber(now) || !isNumber(v):
+			return proof{}
+		default:
+			return i.absent()
+		}
+	}
+	if i.generated && generates {
+		return proof{outcome: Committed}
+	}
+	return proof{}
+}
+
+// absent tells what it means that the row is not there.
+func (i image) absent() proof {
+	if i.inserted {
+		return proof{outcome: NotCommitted, held: true}
+	}
+	return proof{} // another may have deleted it
+}
+
+// isNumber reports whether v is an integer, which has but one form. 0 may stand for
+// one that the database makes.
+func isNumber(v any) bool {
 	v = indirect(v)
-	if a, ok := c.value.(time.Time); ok {
-		b, ok := v.(time.Time)
-		return ok && a.Sub(b).Abs() <= time.Second
+	if _, ok := v.(driver.Valuer); ok {
+		return false
 	}
-	if b, ok := v.([]byte); ok {
-		v = string(b)
-	}
-	return equal(c.value, v)
+	rv := reflect.ValueOf(v)
+	return (rv.CanInt() || rv.CanUint()) && !rv.IsZero()
 }

@@ -3,7 +3,6 @@ package dbguard
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"reflect"
@@ -35,27 +34,28 @@ func (o Outcome) String() string {
 }
 
 // Resolve finds out what became of the transaction after Commit has returned
-// ErrCommitUnknown. It ends the old session on the server, so that nothing of it
-// can take effect later, and reads the protected rows that the transaction wrote
-// on another connection, waiting, until ctx ends, for what still holds them. If the
-// database is another server by then, as behind a balancer or after a failover, the
-// outcome is Unresolved; if it is the same one and was restarted, it is not.
+// ErrCommitUnknown. It concludes nothing but what is proven:
 //
-// A row is recognised by its primary key, its version and the columns that were
-// written, be it from a struct or a map, apart from fractions, expressions and what
-// gorm serializes. A column that the database keeps otherwise than it was given (a
-// text that it cuts, a number given as a text with other digits) makes the outcome
-// Unresolved, as does a row that only an upsert, raw SQL or an update without a
-// version has written. A primary key other than the row's tells that it is another
-// row only if both are integers and gorm had not to guess: on a cluster, MySQL tells
-// no more than the first of several, and a key that was kept out of the insert stays
-// in memory as it was. Otherwise it makes the outcome Unresolved.
+//   - PostgreSQL is asked what became of the transaction by its number. That answers
+//     for anything that it wrote.
+//   - MySQL and MariaDB are not asked, as they don't know. The old session is ended,
+//     so that nothing of it can take effect later, and the protected rows that it
+//     wrote by plain inserts and versioned statements are read on another connection,
+//     waiting, until ctx ends, for what still holds them. The transaction was
+//     committed if a row has its [Stamp], or a key that the database generated for
+//     it. It was not if a row still has the version that it had before, if another's
+//     stamp is at the version that it was to have, or if a row that it inserted is
+//     missing.
+//   - So it is on PostgreSQL if it crashed since, as it may have given the number to
+//     another transaction.
 //
-// Alive must hold until then: only while nobody else may write the rows does their
-// state prove anything. So must Held, unless a row still has the version that an
-// update or a delete found: a row may be gone, or as it was to be, by another's
-// doing. Unresolved is the answer otherwise, and the error says why. The functions
-// of OnRollback are called unless the outcome is Committed.
+// A row of equal values proves nothing: another may have written it. Without proof
+// the outcome is Unresolved, and the error says why. So it is if the database is
+// another server by then, as behind a balancer or after a failover.
+//
+// Only for an inserted row that is missing, or has another's key, must Alive and Held
+// hold until then: whoever has the lock may delete rows. The functions of OnRollback
+// are called unless the outcome is Committed.
 func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Lock()
 	unknown, writes := t.unknown, t.writes
@@ -92,50 +92,94 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	if len(writes) == 0 {
 		return Committed, nil // it has changed nothing
 	}
-	images := imagesOf(writes)
-	if len(images) == 0 {
-		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
-	}
-	c, err := t.reconnect(ctx)
+	c, now, err := t.reconnect(ctx)
 	if err != nil {
 		return Unresolved, err
 	}
 	defer func() { _ = c.Close() }()
+	same := false
+	if t.dialect.same != nil {
+		if same, err = t.dialect.same(ctx, c, t.conn.session, now); err != nil {
+			return Unresolved, err
+		}
+	}
+	if t.xid != "" && same {
+		return t.askOutcome(ctx, c)
+	}
+	images := imagesOf(writes)
+	if len(images) == 0 {
+		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
+	}
 	if t.dialect.kill != nil {
 		if err := t.dialect.kill(ctx, c, t.conn.session); err != nil {
 			return Unresolved, err
 		}
 	}
-	o, old, err := t.examineImages(ctx, c, images)
-	if err == nil {
+	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash.
+	p, err := t.prove(ctx, c, images, same && t.dialect.name == "mysql")
+	if err == nil && p.held {
 		err = t.alive()
 	}
-	if err == nil && !old {
+	if err == nil && p.held {
 		err = t.held()
 	}
 	if err != nil {
 		return Unresolved, err
 	}
-	return o, nil
+	return p.outcome, nil
 }
 
-// examineImages compares the rows. old means that one still has its old version, which
-// nobody could have brought back.
-func (t *Tx) examineImages(ctx context.Context, c *sql.Conn, images []image) (found Outcome, old bool, err error) {
+// askOutcome asks PostgreSQL what became of the transaction, and ends the session if
+// it has not come to an end.
+func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
+	for {
+		var status sql.NullString
+		if err := c.QueryRowContext(ctx, "SELECT pg_xact_status($1::xid8)", t.xid).Scan(&status); err != nil {
+			return Unresolved, fmt.Errorf("ask for the status of the transaction: %w", err)
+		}
+		switch status.String {
+		case "committed":
+			return Committed, nil
+		case "aborted":
+			return NotCommitted, nil
+		case "in progress":
+		default:
+			return Unresolved, errors.New("the database does not remember the transaction")
+		}
+		err := t.dialect.kill(ctx, c, t.conn.session)
+		if err == nil {
+			err = pause(ctx)
+		}
+		if err != nil {
+			return Unresolved, err
+		}
+	}
+}
+
+// prove reads the rows for one that proves what became of the transaction. They
+// were committed together or not at all, so one is enough.
+func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []image, generates bool) (proof, error) {
 	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
 	db.Statement.ConnPool = primary{c}
+	var found proof
 	for _, img := range images {
-		o, err := t.examineImage(db, img)
+		row, err := t.readLocking(db, img)
 		if err != nil {
-			return Unresolved, false, err
+			return proof{}, err
 		}
-		if o == Unresolved || found != Unresolved && o != found {
-			return Unresolved, false, fmt.Errorf("a row of %s is neither as it was nor as the transaction made it", img.row.table)
+		p := img.proof(ctx, row, generates)
+		switch {
+		case p.outcome == Unresolved, found.outcome != Unresolved && p.held:
+		case found.outcome == Unresolved, found.held:
+			found = p
+		case p.outcome != found.outcome:
+			return proof{}, errors.New("the rows contradict each other")
 		}
-		found = o
-		old = old || o == NotCommitted && !img.inserted
 	}
-	return found, old, nil
+	if found.outcome == Unresolved {
+		return proof{}, errors.New("no row that was written proves whether it was by this transaction")
+	}
+	return found, nil
 }
 
 // outside is a context that belongs to no guarded transaction.
@@ -151,17 +195,19 @@ func (o outside) Value(key any) any {
 // reconnect returns a connection to the server that had the transaction. On another
 // one of a cluster the number of its session is anybody's, its locks are not seen,
 // and what it has committed may not have come yet.
-func (t *Tx) reconnect(ctx context.Context) (*sql.Conn, error) {
-	return connect(ctx, t.pool, func(c *sql.Conn) error {
+func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now session, err error) {
+	c, err = connect(ctx, t.pool, func(c *sql.Conn) error {
 		if t.dialect.ask == nil {
 			return nil
 		}
-		s, err := t.dialect.ask(ctx, c)
-		if err == nil && s.server != t.conn.session.server {
-			err = fmt.Errorf("the database is another server now, %s instead of %s", s.server, t.conn.session.server)
+		var err error
+		now, err = t.dialect.ask(ctx, c)
+		if err == nil && now.server != t.conn.session.server {
+			err = fmt.Errorf("the database is another server now, %s instead of %s", now.server, t.conn.session.server)
 		}
 		return err
 	})
+	return c, now, err
 }
 
 // primary is a connection of the transaction's own pool. Because it could commit,
@@ -172,9 +218,10 @@ type primary struct{ *sql.Conn }
 func (primary) Commit() error   { return sql.ErrTxDone }
 func (primary) Rollback() error { return sql.ErrTxDone }
 
-// examineImage reads a row by its key, locking, and compares. NOWAIT, and again:
-// a read that this side gives up would go on waiting at the server.
-func (t *Tx) examineImage(db *gorm.DB, img image) (Outcome, error) {
+// readLocking reads the row of an image by its key; the zero Value if it is not
+// there. NOWAIT, and again: a read that this side gives up would go on waiting at
+// the server.
+func (t *Tx) readLocking(db *gorm.DB, img image) (reflect.Value, error) {
 	lock := "FOR UPDATE NOWAIT"
 	if t.dialect.name == "sqlite" {
 		lock = ""
@@ -183,15 +230,15 @@ func (t *Tx) examineImage(db *gorm.DB, img image) (Outcome, error) {
 		row, err := img.row.load(db.Unscoped(), img.schema.ModelType, lock)
 		switch {
 		case err == nil:
-			return img.compare(db.Statement.Context, row), nil
+			return row, nil
 		case mysqlNumber(err) == erParse && lock != "FOR UPDATE": // an old server
 			lock = "FOR UPDATE"
 			continue
 		case !isLocked(err):
-			return Unresolved, err
+			return reflect.Value{}, err
 		}
 		if err := pause(db.Statement.Context); err != nil {
-			return Unresolved, fmt.Errorf("another transaction holds the row: %w", err)
+			return reflect.Value{}, fmt.Errorf("another transaction holds the row: %w", err)
 		}
 	}
 }
@@ -204,63 +251,4 @@ func pause(ctx context.Context) error {
 	case <-time.After(20 * time.Millisecond):
 		return nil
 	}
-}
-
-// compare tells whether a row is as the transaction made it.
-func (i image) compare(ctx context.Context, row reflect.Value) Outcome {
-	switch {
-	case !row.IsValid() && i.deleted:
-		return Committed
-	case !row.IsValid():
-		return i.absent()
-	}
-	for n, v := range i.key {
-		f := i.schema.PrimaryFields[n]
-		switch now := fieldOf(ctx, f, row); {
-		case equal(now, i.row.kept(f, v)):
-		case i.guessed || !isNumber(now) || !isNumber(v):
-			return Unresolved
-		default:
-			return i.absent()
-		}
-	}
-	recognised := i.inserted && len(i.key) > 0
-	if f := versionOf(i.schema); f != nil && i.version != 0 {
-		switch version := versionIn(ctx, f, row); {
-		case version == i.from && !i.inserted:
-			return NotCommitted
-		case version != i.version || i.deleted:
-			return Unresolved
-		}
-		recognised = true
-	}
-	for _, c := range i.columns {
-		if !c.sameAs(fieldOf(ctx, c.field, row)) {
-			return Unresolved
-		}
-		recognised = true
-	}
-	if !recognised {
-		return Unresolved
-	}
-	return Committed
-}
-
-// isNumber reports whether v is an integer, which has but one form. 0 may stand for
-// one that the database makes.
-func isNumber(v any) bool {
-	v = indirect(v)
-	if _, ok := v.(driver.Valuer); ok {
-		return false
-	}
-	rv := reflect.ValueOf(v)
-	return (rv.CanInt() || rv.CanUint()) && !rv.IsZero()
-}
-
-// absent tells what it means that the row is not there.
-func (i image) absent() Outcome {
-	if i.inserted {
-		return NotCommitted
-	}
-	return Unresolved
 }

@@ -18,7 +18,9 @@ type session struct {
 	id               uint64       // for KILL
 	server           string       // where the number means something; the same after a restart
 	asked            time.Time    // on MySQL, when it had its number
+	run              string       // on PostgreSQL, of the server: another after a restart or a crash
 	started          sql.NullTime // on PostgreSQL, by the server's clock
+	numbers          bool         // PostgreSQL 13 and newer tell the number of a transaction
 	mariaDB          bool
 	snapshot         bool // the transaction has one, which no other's commit changes
 	timeoutRollsBack bool // a lock wait that takes too long undoes the transaction
@@ -96,20 +98,39 @@ func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 	}, rows.Err()
 }
 
+// askPostgres tells a server by its address, the system identifier and, on a primary,
+// the timeline: a copy of it that was promoted has another. A crash of one process
+// restarts the others but not the postmaster; the statistics begin anew then.
 func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {
 	var s session
-	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
-		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).Scan(&s.id, &s.server, &s.started)
+	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(),
+		format('%s:%s %s %s', host(inet_server_addr()), inet_server_port(), (SELECT system_identifier FROM pg_control_system()),
+			CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END),
+		format('%s %s', pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_bgwriter)),
+		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
+		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL`).
+		Scan(&s.id, &s.server, &s.run, &s.started, &s.numbers)
 	return s, err
+}
+
+// sameMySQL reports whether the server was not restarted since it gave the session
+// its number.
+func sameMySQL(ctx context.Context, c *sql.Conn, then, _ session) (bool, error) {
+	var name string
+	var seconds int64 // one more than have passed, perhaps
+	err := c.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds)
+	return err == nil && time.Duration(seconds-1)*time.Second > time.Since(then.asked), err
+}
+
+// samePostgres does so, and for a crash.
+func samePostgres(_ context.Context, _ *sql.Conn, then, now session) (bool, error) {
+	return then.run == now.run, nil
 }
 
 // killMySQL may fail: the session keeps its rows locked to its end, and the read
 // waits for that. A server that was started since has given the number to another.
 func killMySQL(ctx context.Context, c *sql.Conn, s session) error {
-	var name string
-	var seconds int64 // one more than have passed, perhaps
-	err := c.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds)
-	if err == nil && time.Duration(seconds-1)*time.Second > time.Since(s.asked) {
+	if same, err := sameMySQL(ctx, c, s, s); err == nil && same {
 		_, _ = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.id))
 	}
 	return nil

@@ -87,3 +87,20 @@ func TestNumberAfterRestart(t *testing.T) {
 		}
 	})
 }
+
+// TestNumberAfterCrash: the server may have given the number of the transaction to
+// another one, which was committed.
+func TestNumberAfterCrash(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, _ func() bool) {
+		if tx.dialect.name != "postgres" {
+			return
+		}
+		if err := tx.pool.QueryRow("SELECT pg_current_xact_id()::text").Scan(&tx.xid); err != nil {
+			t.Fatal(err)
+		}
+		tx.conn.session.run = "before the crash"
+		if o, err := tx.Resolve(context.Background()); o != NotCommitted {
+			t.Errorf("resolved as %v, %v, want not committed: the row is missing", o, err)
+		}
+	})
+}

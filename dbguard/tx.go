@@ -16,9 +16,8 @@ type Options struct {
 	// Alive is asked before each statement and before COMMIT. When it returns
 	// an error, the statement is refused with it. Default: never an error.
 	Alive func() error
-	// Held is asked by Resolve, unless a row still has its old version: an error
-	// says that somebody else may have made the rows as they are. Default: never
-	// an error.
+	// Held is asked by Resolve where the outcome rests on a row that is missing: an
+	// error says that somebody else may have deleted it. Default: never an error.
 	Held func() error
 	// BeginTimeout bounds the wait for a connection and the BEGIN. Default: only
 	// the context does.
@@ -53,6 +52,7 @@ type Tx struct {
 	pool    *sql.DB
 	key     string
 	memory  *Memory
+	xid     string // on PostgreSQL, its number, known when it is about to be committed
 
 	mu         sync.Mutex
 	ended      bool

@@ -92,26 +92,24 @@ func (v firstVersion) upsert(stmt *gorm.Statement) bool {
 }
 
 // unscopedFirst does the same for an unscoped Create, for which gorm asks for no
-// clauses.
+// clauses, and sets stamps.
 func unscopedFirst(db *gorm.DB) {
-	if s := db.Statement.Schema; s != nil && db.Statement.Unscoped {
-		if f := versionOf(s); f != nil {
-			firstVersion{f}.ModifyStatement(db.Statement)
-		}
+	s := db.Statement.Schema
+	if s == nil || !db.Statement.Unscoped {
+		return
+	}
+	if f := versionOf(s); f != nil {
+		firstVersion{f}.ModifyStatement(db.Statement)
+	}
+	if f := stampOf(s); f != nil {
+		newStamp{f}.ModifyStatement(db.Statement)
 	}
 }
 
 var versionType = reflect.TypeFor[Version]()
 
 // versionOf returns the version field of a schema, or nil.
-func versionOf(s *schema.Schema) *schema.Field {
-	for _, f := range s.Fields {
-		if f.IndirectFieldType == versionType && s.FieldsByDBName[f.DBName] == f {
-			return f
-		}
-	}
-	return nil
-}
+func versionOf(s *schema.Schema) *schema.Field { return fieldOfType(s, versionType) }
 
 // versionIn returns the version in a struct, 0 if it is not set.
 func versionIn(ctx context.Context, f *schema.Field, row reflect.Value) Version {

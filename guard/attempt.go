@@ -131,20 +131,16 @@ func (c *call) covered() error {
 }
 
 // resolve finds out whether a commit took effect whose answer did not come. The
-// lease is renewed meanwhile. Without a lock nothing can be concluded from the
-// rows: anybody may have written them since; but there may be none.
+// lease is renewed meanwhile.
 func (c *call) resolve(err error) ending {
-	outcome, cause := dbguard.Unresolved, c.without
-	if cause == nil || !c.tx.Coverage().Wrote {
-		ctx, cancel := c.detached()
-		defer cancel()
-		outcome, cause = c.tx.Resolve(ctx)
-	}
+	ctx, cancel := c.detached()
+	defer cancel()
+	outcome, cause := c.tx.Resolve(ctx)
 	switch outcome {
 	case dbguard.Committed:
 		return c.committed()
 	case dbguard.NotCommitted:
-		return ending{err: fmt.Errorf("guard: commit did not take effect: %v", err), outcome: notify.RolledBack} //nolint:errorlint // it would match ErrCommitUnknown
+		return ending{err: fmt.Errorf("guard: the commit did not take effect: %w", ownLimitError{errors.Unwrap(err)}), outcome: notify.RolledBack}
 	}
 	if c.outage != nil {
 		c.outage.unknown.Add(1)

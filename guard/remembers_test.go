@@ -4,13 +4,11 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -150,16 +148,5 @@ func TestDeadlockBehindAWrite(t *testing.T) {
 		if calls != 2 {
 			e.t.Errorf("%d attempts, want 2", calls)
 		}
-	})
-}
-
-// untilWaits waits until a session of MySQL or MariaDB waits for a lock.
-func (e *env) untilWaits(session int) {
-	e.t.Helper()
-	testwait.Until(e.t, "the session waits for a lock", func() bool {
-		<-time.After(150 * time.Millisecond) // the server renews this table when nobody has read it for 100 ms
-		var n int
-		err := e.db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?", session).Scan(&n).Error
-		return err == nil && n == 1
 	})
 }

@@ -142,6 +142,9 @@ func AddrOf(tb testing.TB, dsn string) string {
 	return cfg.Addr
 }
 
+// IsPostgres reports whether dsn is of PostgreSQL.
+func IsPostgres(dsn string) bool { _, ok := postgresURL(dsn); return ok }
+
 func postgresURL(dsn string) (*url.URL, bool) {
 	if !strings.HasPrefix(dsn, "postgres") {
 		return nil, false

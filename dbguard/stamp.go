@@ -1,0 +1,91 @@
+package dbguard
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"reflect"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+)
+
+// Stamp is the type of an optional column that tells who wrote a row: each insert
+// of a struct, and each update that raises the model's [Version], sets it to a
+// random number. A model has at most one.
+//
+//	type Stock struct {
+//		ID      int64
+//		Left    int
+//		Version dbguard.Version
+//		Stamp   dbguard.Stamp
+//	}
+//
+// It is for MySQL and MariaDB, which do not tell what became of a COMMIT that was
+// not answered: [Tx.Resolve] recognises its own write by its stamp. Without one, an
+// update that may have been committed remains [Unresolved]. PostgreSQL needs no
+// stamps. 0 means that the row was written without one.
+type Stamp int64
+
+// GormDBDataType implements gorm's migrator interface.
+func (Stamp) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint NOT NULL DEFAULT 0" }
+
+// CreateClauses implements gorm's schema.CreateClausesInterface.
+func (Stamp) CreateClauses(f *schema.Field) []clause.Interface {
+	return []clause.Interface{newStamp{f}}
+}
+
+// newStamp gives new rows their stamps.
+type newStamp struct{ field *schema.Field }
+
+func (newStamp) Name() string               { return "" }
+func (newStamp) Build(clause.Builder)       {}
+func (newStamp) MergeClause(*clause.Clause) {}
+
+// ModifyStatement implements gorm.StatementModifier.
+func (n newStamp) ModifyStatement(stmt *gorm.Statement) {
+	eachModel(stmt, func(model reflect.Value) {
+		_ = stmt.AddError(n.field.Set(stmt.Context, model, randomStamp()))
+	})
+}
+
+func randomStamp() Stamp { return Stamp(1 + rand.Int64N(math.MaxInt64)) }
+
+var stampType = reflect.TypeFor[Stamp]()
+
+// stampOf returns the stamp field of a schema, or nil.
+func stampOf(s *schema.Schema) *schema.Field { return fieldOfType(s, stampType) }
+
+// fieldOfType returns the column of a type, or nil. One that another hides, in an
+// embedded struct, is none.
+func fieldOfType(s *schema.Schema, t reflect.Type) *schema.Field {
+	for _, f := range s.Fields {
+		if f.IndirectFieldType == t && s.FieldsByDBName[f.DBName] == f {
+			return f
+		}
+	}
+	return nil
+}
+
+// stampIn returns the stamp in a struct, 0 if it has none.
+func stampIn(ctx context.Context, s *schema.Schema, row reflect.Value) Stamp {
+	f := stampOf(s)
+	if f == nil {
+		return 0
+	}
+	stamp, _ := indirect(fieldOf(ctx, f, row)).(Stamp)
+	return stamp
+}
+
+// stampSet returns the stamp that an UPDATE sets, 0 if it sets none.
+func stampSet(stmt *gorm.Statement) Stamp {
+	f := stampOf(stmt.Schema)
+	set, _ := stmt.Clauses["SET"].Expression.(clause.Set)
+	for _, a := range set {
+		if stamp, ok := a.Value.(Stamp); ok && f != nil && a.Column.Name == f.DBName {
+			return stamp
+		}
+	}
+	return 0
+}
