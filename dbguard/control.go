@@ -6,15 +6,31 @@ import (
 	"strings"
 )
 
-// admissible refuses SQL that would end the transaction it runs in. It looks at
-// the words of each statement, past comments and strings.
-func admissible(statements []statement) error {
+// admissible refuses SQL that would end the transaction it runs in, or change how the
+// later ones of its session begin. It looks at the words of each statement, past
+// comments and strings.
+func (d dialect) admissible(statements []statement) error {
 	for _, st := range statements {
-		if st.controls() {
-			return fmt.Errorf("%w: %s", ErrTxControl, st.words()[0])
+		if st.controls() || d.name == "mysql" && st.setsIsolation() {
+			return fmt.Errorf("%w: %s", ErrTxControl, strings.Join(st.words()[:min(4, len(st.words()))], " "))
 		}
 	}
 	return nil
+}
+
+// setsIsolation reports whether a statement of MySQL sets the isolation level of its
+// session. Other sessions may be given any.
+func (st statement) setsIsolation() bool {
+	return st.words()[0] == "SET" && slices.ContainsFunc(st, token.isIsolation) && st.index("GLOBAL") != 1
+}
+
+// isIsolation: a variable's name may be quoted, too.
+func (t token) isIsolation() bool {
+	switch strings.ToUpper(strings.TrimLeft(t.text, "@")) {
+	case "ISOLATION", "TX_ISOLATION", "TRANSACTION_ISOLATION":
+		return true
+	}
+	return false
 }
 
 // statements splits query into the statements that have any words.
@@ -103,7 +119,7 @@ type scanner struct {
 const maxWords = 64
 
 func telling(word string) bool {
-	return modifies(word) || token{text: word}.setsAutocommit()
+	return modifies(word) || token{text: word}.setsAutocommit() || token{text: word}.isIsolation()
 }
 
 // statement returns the first tokens of the next statement that has any words.

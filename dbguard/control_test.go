@@ -16,6 +16,7 @@ var (
 		"CREATE TEMP TABLE t (a int)",
 		"SET @a = 1", "SET NAMES utf8mb4", "SELECT 1 /* unfinished", "SELECT 'unfinished; COMMIT",
 		"/*+ hint */ SELECT 1", "SELECT 1 /*/ ; COMMIT */", "REPLACE INTO t VALUES (1)", "CALL p()",
+		"SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED", "SELECT @@tx_isolation", "UPDATE t SET isolation = 1",
 		"SELECT * FROM pragma_index_list('t')", "WITH x AS (SELECT 1) SELECT * FROM x",
 	}
 	refused = []string{
@@ -29,10 +30,15 @@ var (
 		"CREATE TABLE IF NOT EXISTS temporary (a int)", "CREATE OR REPLACE TABLE temp (a int)", "RENAME TABLE a TO b", "LOCK TABLES t WRITE",
 		"UNLOCK TABLES", "GRANT ALL ON x TO y", "ANALYZE TABLE t", "LOAD INDEX INTO CACHE t", "PREPARE TRANSACTION 'x'",
 		"SET @a = 1" + strings.Repeat(", @a = b", 100) + ", autocommit = 1", "VACUUM", "ATTACH 'x' AS y",
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+		"SET LOCAL TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED", "SET tx_isolation = 'x'",
+		"SET @a = 1, @@session.transaction_isolation = 'x'", "SET @@tx_isolation = 'x'", "SET `tx_isolation` = 'x'",
 	}
 )
 
-func admitMySQL(query string) error { return admissible(dialect{name: "mysql"}.statements(query)) }
+func admitMySQL(query string) error { return dialect{name: "mysql"}.admits(query) }
+
+func (d dialect) admits(query string) error { return d.admissible(d.statements(query)) }
 
 func TestAdmissible(t *testing.T) {
 	for _, q := range admitted {
@@ -46,8 +52,16 @@ func TestAdmissible(t *testing.T) {
 		}
 	}
 	// Without backslash escapes this string ends before the semicolon.
-	if err := admissible(dialect{name: "sqlite"}.statements(`SELECT '\'; COMMIT`)); !errors.Is(err, ErrTxControl) {
+	if err := (dialect{name: "sqlite"}).admits(`SELECT '\'; COMMIT`); !errors.Is(err, ErrTxControl) {
 		t.Errorf("error is %v, want ErrTxControl", err)
+	}
+}
+
+// TestIsolationOfPostgres: there it is of the transaction that runs, and no snapshot
+// is relied upon.
+func TestIsolationOfPostgres(t *testing.T) {
+	if err := (dialect{name: "postgres"}).admits("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"gorm.io/gorm"
@@ -52,7 +54,7 @@ func pluginOf(db *gorm.DB) (*plugin, error) {
 func (*plugin) Name() string { return pluginName }
 
 // Initialize implements gorm.Plugin.
-func (*plugin) Initialize(db *gorm.DB) error {
+func (p *plugin) Initialize(db *gorm.DB) error {
 	cb := db.Callback()
 	return errors.Join(
 		cb.Create().Before("*").Register("belay:inside", inside),
@@ -77,6 +79,7 @@ func (*plugin) Initialize(db *gorm.DB) error {
 		cb.Delete().After("*").Register("belay:learn", learn),
 		cb.Row().After("*").Register("belay:learn", learn),
 		cb.Raw().After("*").Register("belay:learn", learn),
+		cb.Raw().After("*").Register("belay:isolation", p.isolation),
 	)
 }
 
@@ -131,5 +134,17 @@ func learn(db *gorm.DB) {
 	t.learn(db.Error)
 	if c := t.changed(db.Error); c != nil {
 		db.Error = c
+	}
+}
+
+// isolation asks all sessions again when SQL outside of a guarded transaction has
+// set the isolation level of one.
+func (p *plugin) isolation(db *gorm.DB) {
+	sql := db.Statement.SQL.String()
+	if db.Name() != "mysql" || !strings.Contains(strings.ToLower(sql), "isolation") {
+		return
+	}
+	if slices.ContainsFunc((dialect{name: "mysql"}).statements(sql), statement.setsIsolation) {
+		p.sessions.forget()
 	}
 }

@@ -68,6 +68,13 @@ func (s *sessions) remember(key any, found session, open int) {
 	s.known[key] = found
 }
 
+// forget has every session asked again.
+func (s *sessions) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = nil
+}
+
 // askMySQL does not use SELECT @@..., as the names differ between versions.
 func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 	asked := time.Now()

@@ -202,7 +202,7 @@ func (t *Tx) admit(ctx context.Context, query string) ([]statement, error) {
 		return nil, err
 	}
 	statements := t.dialect.statements(query)
-	return statements, admissible(statements)
+	return statements, t.dialect.admissible(statements)
 }
 
 // learn takes in how a statement ended.

@@ -55,3 +55,29 @@ func TestIsolation(t *testing.T) {
 		})
 	}
 }
+
+// TestIsolationOfASession: a session that goes back to the pool at another isolation
+// level has no snapshot any more, and overlaps on it would look like repeats.
+func TestIsolationOfASession(t *testing.T) {
+	const set = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+	mysqlOnly(t, func(e *env) {
+		pool, err := e.db.DB()
+		wantNil(e.t, err)
+		pool.SetMaxOpenConns(1) // the session comes back at once
+		rival := e.open()
+		wantIs(e.t, e.Do(bg, "report", func(_ context.Context, tx *gorm.DB) error { return tx.Exec(set).Error }), guard.ErrTxControl)
+		overlaps := func(no string) {
+			err := e.Do(bg, "order:"+no, func(ctx context.Context, tx *gorm.DB) error {
+				if err := rival.Create(&Order{No: no}).Error; err != nil { // while this one has the lock
+					return err
+				}
+				return guard.Insert(&Order{No: no})(ctx, tx)
+			}, guard.Protects(&Order{No: no}))
+			wantIs(e.t, err, guard.ErrIntercepted)
+			e.wantOverlaps("order:"+no, 1)
+		}
+		overlaps("a")
+		wantNil(e.t, e.db.Exec(set).Error) // outside of an operation
+		overlaps("b")
+	})
+}
