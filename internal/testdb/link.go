@@ -13,18 +13,35 @@ import (
 )
 
 // A Link is a TCP proxy in front of the database that can cut its connections
-// when a COMMIT comes by, or hold it.
+// when a COMMIT comes by, or hold it, and that can lose the answer to any
+// statement.
 type Link struct {
 	Addr   string
 	Before atomic.Bool // cut without passing the COMMIT on
 	After  atomic.Bool // pass it on, and cut instead of its answer
 	Stall  atomic.Bool // cut the client only: the server goes on waiting for it
 
-	hold  atomic.Pointer[hold]
-	ended chan struct{}
+	hold    atomic.Pointer[hold]
+	swallow atomic.Pointer[swallow]
+	ended   chan struct{}
 }
 
 type hold struct{ reached, pass chan struct{} }
+
+type swallow struct {
+	text string
+	done chan struct{}
+}
+
+// Swallow loses the answer to the next packet that contains text, and whatever
+// the server sends on that connection from then on. The connection stays open
+// until the client closes it or the test ends. The returned channel is closed
+// when the packet has come by.
+func (k *Link) Swallow(text string) <-chan struct{} {
+	s := &swallow{text, make(chan struct{})}
+	k.swallow.Store(s)
+	return s.done
+}
 
 // Hold has the next COMMIT wait for pass. reached is closed when it comes by.
 func (k *Link) Hold() (reached <-chan struct{}, pass func()) {
@@ -54,8 +71,13 @@ func NewLink(tb testing.TB, target string) *Link {
 				return
 			}
 			answered := new(atomic.Bool) // the next answer is not passed on
-			wg.Go(func() { k.up(in, out, answered) })
-			wg.Go(func() { k.down(in, out, answered) })
+			mute := new(atomic.Bool)     // nor is any answer, and the connection stays open
+			wg.Go(func() { k.up(in, out, answered, mute) })
+			wg.Go(func() { k.down(in, out, answered, mute) })
+			wg.Go(func() {
+				<-k.ended
+				in.Close()
+			})
 		}
 	})
 	tb.Cleanup(func() {
@@ -66,7 +88,7 @@ func NewLink(tb testing.TB, target string) *Link {
 	return k
 }
 
-func (k *Link) up(in, out net.Conn, answered *atomic.Bool) {
+func (k *Link) up(in, out net.Conn, answered, mute *atomic.Bool) {
 	defer in.Close()
 	defer out.Close()
 	buf := make([]byte, 64<<10)
@@ -74,6 +96,10 @@ func (k *Link) up(in, out net.Conn, answered *atomic.Bool) {
 		n, err := in.Read(buf)
 		if err != nil {
 			return
+		}
+		if s := k.swallow.Load(); s != nil && bytes.Contains(buf[:n], []byte(s.text)) && k.swallow.CompareAndSwap(s, nil) {
+			mute.Store(true)
+			close(s.done)
 		}
 		if commits(buf[:n]) {
 			if h := k.hold.Swap(nil); h != nil {
@@ -97,13 +123,16 @@ func (k *Link) up(in, out net.Conn, answered *atomic.Bool) {
 	}
 }
 
-func (k *Link) down(in, out net.Conn, answered *atomic.Bool) {
+func (k *Link) down(in, out net.Conn, answered, mute *atomic.Bool) {
 	defer in.Close()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := out.Read(buf)
 		if err != nil || answered.Load() {
 			return
+		}
+		if mute.Load() {
+			continue
 		}
 		if _, err := in.Write(buf[:n]); err != nil {
 			return

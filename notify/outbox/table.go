@@ -136,30 +136,28 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 
 // lockAndLease is lease in two statements. At READ COMMITTED the selection
 // locks the rows that it finds and no gaps, where others insert.
-func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection string, args ...any) ([]row, error) {
-	tx, err := t.pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection string, args ...any) (rows []row, err error) {
+	err = t.inTx(ctx, func(c *sql.Conn) error {
+		rows, err = t.rows(ctx, c, selection, args...)
+		var refused *mysql.MySQLError
+		if errors.As(err, &refused) && refused.Number == 1064 { // a syntax error
+			t.lock = "FOR UPDATE" // before MySQL 8.0.1 and MariaDB 10.6: relays wait for each other for a moment
+		}
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]any, len(rows))
+		for i, r := range rows {
+			ids[i] = r.id
+		}
+		_, err = c.ExecContext(ctx, t.sql("UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN ("+list("?", len(ids))+")"),
+			append([]any{lease.Milliseconds()}, ids...)...)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() //nolint:errcheck // after Commit it has nothing to do
-	rows, err := t.rows(ctx, tx, selection, args...)
-	var refused *mysql.MySQLError
-	if errors.As(err, &refused) && refused.Number == 1064 { // a syntax error
-		t.lock = "FOR UPDATE" // before MySQL 8.0.1 and MariaDB 10.6: relays wait for each other for a moment
-	}
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	ids := make([]any, len(rows))
-	for i, r := range rows {
-		ids[i] = r.id
-	}
-	_, err = tx.ExecContext(ctx, t.sql("UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN ("+list("?", len(ids))+")"),
-		append([]any{lease.Milliseconds()}, ids...)...)
-	if err != nil {
-		return nil, err
-	}
-	return rows, tx.Commit()
+	return rows, nil
 }
 
 type querier interface {
