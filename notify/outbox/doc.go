@@ -5,7 +5,7 @@
 // [Outbox.Publish] returns once the event is in the table belay_outbox, in a
 // transaction of its own: call it after the business transaction has ended,
 // never within. A relay goroutine publishes the rows through Config.Relay and
-// deletes them by id. What an event says never changes once it is stored.
+// deletes them. What an event says never changes once it is stored.
 //
 // # Writing
 //
@@ -34,6 +34,10 @@
 // belay_outbox SET retry_at = 0 makes it look at once. A newer version may be able
 // to read it: versions may share a table. An older one forwards of an event what it
 // knows, without members that have been added since.
+//
+// After a failover that lost the last rows, MySQL and MariaDB give their ids to
+// other events. So a relay deletes, releases or postpones a row only if it still
+// has the event that the relay has leased.
 //
 // A row that waits for more than an hour by the database's clock does not wait: the
 // clock has been set back.

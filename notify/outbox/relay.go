@@ -39,7 +39,7 @@ type relay struct {
 	drained   bool // to be read after done
 
 	// Of the goroutine alone:
-	confirmed []any           // ids of published rows, to be deleted before anything else
+	confirmed []row           // published, to be deleted before anything else
 	failures  int             // in a row
 	pause     backoff.Backoff // of the relay
 	sweep     sweep
@@ -199,7 +199,7 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 	}
 	if err = r.publish(ctx, ev); err == nil {
 		r.metrics.published.Inc()
-		r.confirmed = append(r.confirmed, stored.id)
+		r.confirmed = append(r.confirmed, stored)
 		r.failures = 0
 		r.pause.Reset()
 		return nil
@@ -230,7 +230,7 @@ func (r *relay) settle(ctx context.Context) error {
 // setAside leaves a row that is no event where it is, for a person to look at, or
 // for a newer version that can read it.
 func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
-	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored.id, longest) })
+	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored, longest) })
 	r.doubt(err)
 	if err != nil {
 		return fmt.Errorf("set aside row %d: %w", stored.id, err)
@@ -246,7 +246,7 @@ func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
 
 func (r *relay) postpone(ctx context.Context, stored row) error {
 	delay := backoff.After(stored.attempts, minPause, maxPause)
-	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored.id, delay) })
+	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored, delay) })
 	r.doubt(err)
 	if err != nil {
 		return fmt.Errorf("postpone event: %w", err)
@@ -258,11 +258,7 @@ func (r *relay) giveBack(ctx context.Context, rows []row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	ids := make([]any, len(rows))
-	for i, row := range rows {
-		ids[i] = row.id
-	}
-	err := r.write(ctx, func(ctx context.Context) error { return r.table.release(ctx, ids) })
+	err := r.write(ctx, func(ctx context.Context) error { return r.table.release(ctx, rows) })
 	r.doubt(err)
 	if err != nil {
 		return fmt.Errorf("give back events: %w", err)

@@ -27,9 +27,12 @@ type table struct {
 	*dialect
 }
 
-// A row is one stored event.
+// A row is one stored event. Its id says only where the row is: after a failover
+// to a replica that lacks the last rows, MySQL and MariaDB give out their ids
+// again, to other events.
 type row struct {
 	id       int64
+	eventID  string
 	body     []byte
 	attempts int // that failed
 }
@@ -126,9 +129,9 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 		// each row of the table.
 		rows, err = t.rows(ctx, t.pool, "WITH due AS MATERIALIZED (SELECT id "+from+") "+
 			"UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN (SELECT id FROM due) "+
-			"RETURNING id, body, attempts", args...)
+			"RETURNING id, event_id, body, attempts", args...)
 	} else {
-		rows, err = t.lockAndLease(ctx, c.lease, "SELECT id, body, attempts "+from, args...)
+		rows, err = t.lockAndLease(ctx, c.lease, "SELECT id, event_id, body, attempts "+from, args...)
 	}
 	slices.SortFunc(rows, byID)
 	return rows, err
@@ -172,7 +175,7 @@ func (t table) rows(ctx context.Context, q querier, query string, args ...any) (
 	defer found.Close()
 	for found.Next() {
 		var r row
-		if err := found.Scan(&r.id, &r.body, &r.attempts); err != nil {
+		if err := found.Scan(&r.id, &r.eventID, &r.body, &r.attempts); err != nil {
 			return nil, err
 		}
 		rows = append(rows, r)
@@ -180,19 +183,39 @@ func (t table) rows(ctx context.Context, q querier, query string, args ...any) (
 	return rows, found.Err()
 }
 
+// these returns the condition for the given rows, and its arguments. The ids
+// make the database lock the rows in the order of the primary key, as a lease
+// does. By event_id alone it could lock entries of that index first, and relays
+// could deadlock. The event ids exclude a row whose id was given out again.
+func these(rows []row) (condition string, args []any) {
+	marks := list("?", len(rows))
+	for _, r := range rows {
+		args = append(args, r.id)
+	}
+	for _, r := range rows {
+		args = append(args, r.eventID)
+	}
+	return "id IN (" + marks + ") AND event_id IN (" + marks + ")", args
+}
+
 // release gives back rows that were leased and not tried.
-func (t table) release(ctx context.Context, ids []any) error {
-	return t.exec(ctx, "UPDATE belay_outbox SET leased_until = 0 WHERE id IN ("+list("?", len(ids))+")", ids...)
+func (t table) release(ctx context.Context, rows []row) error {
+	condition, args := these(rows)
+	return t.exec(ctx, "UPDATE belay_outbox SET leased_until = 0 WHERE "+condition, args...)
 }
 
-// postpone gives back a row that failed; nobody wants it for a while.
-func (t table) postpone(ctx context.Context, id int64, delay time.Duration) error {
-	return t.exec(ctx, "UPDATE belay_outbox SET leased_until = 0, attempts = attempts + 1, retry_at = {now} + ? WHERE id = ?",
-		delay.Milliseconds(), id)
+// postpone gives back a row that failed; no relay leases it before the delay is
+// over.
+func (t table) postpone(ctx context.Context, failed row, delay time.Duration) error {
+	condition, args := these([]row{failed})
+	return t.exec(ctx, "UPDATE belay_outbox SET leased_until = 0, attempts = attempts + 1, retry_at = {now} + ? WHERE "+condition,
+		append([]any{delay.Milliseconds()}, args...)...)
 }
 
-func (t table) remove(ctx context.Context, ids []any) error {
-	return t.exec(ctx, "DELETE FROM belay_outbox WHERE id IN ("+list("?", len(ids))+")", ids...)
+// remove deletes rows whose events are published.
+func (t table) remove(ctx context.Context, rows []row) error {
+	condition, args := these(rows)
+	return t.exec(ctx, "DELETE FROM belay_outbox WHERE "+condition, args...)
 }
 
 // leased reports whether some relay has rows.
