@@ -40,7 +40,7 @@ type relay struct {
 
 	// Of the goroutine alone:
 	confirmed []row           // published, to be deleted before anything else
-	failures  int             // in a row
+	failures  int             // of the publisher, in a row
 	pause     backoff.Backoff // of the relay
 	sweep     sweep
 	unsure    time.Time // until when rows may be leased to this relay that it has not in hand
@@ -150,6 +150,9 @@ func (r *relay) pass(ctx context.Context) (more bool, err error) {
 	rows, err := r.lease(ctx)
 	if err != nil {
 		return false, fmt.Errorf("lease events: %w", err)
+	}
+	if r.failures == 0 { // the pause was the table's, which has recovered
+		r.pause.Reset()
 	}
 	for i, row := range rows {
 		if ctx.Err() != nil || time.Until(end) < r.cfg.RelayTimeout {
