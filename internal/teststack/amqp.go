@@ -37,6 +37,24 @@ func LimitQueue(tb testing.TB, broker, queue string, messages int) {
 		fmt.Sprintf(`{"pattern":"^%s$","definition":{"max-length":%d}}`, queue, messages))
 }
 
+// AMQPUser returns the URL of a new user of the virtual host of a URL from [AMQP],
+// who has no permission but to write to what matches the regular expression. The
+// user is deleted when the test ends.
+func AMQPUser(tb testing.TB, broker, write string) string {
+	tb.Helper()
+	u, err := url.Parse(broker)
+	if err != nil {
+		tb.Fatal("the broker's URL is none")
+	}
+	api, name := AMQPAPI(tb), "test-"+randomName()
+	manage(tb, http.MethodPut, api+"/api/users/"+name, `{"password":"test","tags":""}`)
+	tb.Cleanup(func() { manage(tb, http.MethodDelete, api+"/api/users/"+name, "") })
+	manage(tb, http.MethodPut, api+"/api/permissions"+u.Path+"/"+name,
+		fmt.Sprintf(`{"configure":"^$","write":%q,"read":"^$"}`, write))
+	u.User = url.UserPassword(name, "test")
+	return u.String()
+}
+
 func newVirtualHost(tb testing.TB, address, api string) string {
 	tb.Helper()
 	broker, err := url.Parse(address)

@@ -1,12 +1,27 @@
 // Package rabbitmq takes events to RabbitMQ and from there to the monitor.
 //
 // A [Publisher] sends each event persistent, mandatory and with a publisher
-// confirm, one at a time: Publish returns nil only after the broker has routed
-// the event to a queue and taken responsibility for it. A message that no queue
-// wants is confirmed as well, but returned first; with one message in flight
-// the return is certain to be seen before the confirm, and matched by its id.
-// Where the outcome is unknown (a timeout, a lost connection) Publish returns
-// an error, and the event may be published again under the same id.
+// confirm, one at a time: Publish returns nil only after the broker has found
+// the monitor's queue, routed the event and taken responsibility for it. A
+// message that no queue wants is confirmed as well, but returned first; with one
+// message in flight the return is certain to be seen before the confirm, and
+// matched by its id. Where the outcome is unknown (a timeout, a lost connection)
+// Publish returns an error, and the event may be published again under the same
+// id.
+//
+// Mandatory is not enough where other queues are bound to the exchange, to watch
+// events, say: any of them satisfies it. So in front of each event the Publisher
+// declares the queue [Queue] passively, without waiting. The broker does one after
+// the other: if the queue does not exist, it closes the channel and drops the
+// event, and Publish returns [ErrUnroutable]. Nothing is published between a check
+// and a deletion that would not have been deleted with the queue a moment later.
+// Two things are not checked: that the queue is still bound to the exchange, which
+// the monitor sees to whenever it connects, and the queue of the heartbeats, which
+// the monitor misses. Nor is anything checked where the broker refuses it: RabbitMQ
+// 4.2.6 and 4.3.0 ask for configure on the queue, later versions for any
+// permission. Write is the one to give; without read on an exchange it permits
+// nothing else. A Publisher that is refused logs it, and publishes without the
+// check.
 //
 // A [Consumer] acknowledges an event only after its handler has returned nil,
 // so that an event is handled at least once; handlers must be idempotent by

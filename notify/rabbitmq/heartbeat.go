@@ -12,8 +12,10 @@ import (
 	"github.com/belaygo/belay/notify/internal/backoff"
 )
 
-// PublishHeartbeat returns nil once the broker has put h into the monitor's queue
-// of heartbeats. The errors are those of Publish.
+// PublishHeartbeat returns nil once the broker has routed h to a queue and
+// confirmed it. That the queue is the monitor's is not checked, as it is for an
+// event: the monitor notices that heartbeats are missing. The errors are those of
+// Publish.
 func (p *Publisher) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) error {
 	body, err := json.Marshal(h)
 	if err != nil {
@@ -21,7 +23,7 @@ func (p *Publisher) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) er
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	err = p.guarded(newRequest(ctx, heartbeatKey, amqp.Publishing{
+	err = p.guarded(newRequest(ctx, "", heartbeatKey, amqp.Publishing{
 		ContentType:  notify.ContentType,
 		DeliveryMode: amqp.Transient,
 		MessageId:    h.ID,

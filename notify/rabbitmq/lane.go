@@ -14,15 +14,17 @@ import (
 type lane struct {
 	session   *session
 	timeout   time.Duration
+	trustful  bool // does not check that the queue exists
 	returns   chan amqp.Return
 	blockings chan amqp.Blocking
 	blocked   error // ErrBlocked with the broker's reason, or nil
 }
 
-func newLane(s *session, timeout time.Duration) *lane {
+func newLane(s *session, timeout time.Duration, trustful bool) *lane {
 	return &lane{
-		session: s,
-		timeout: timeout,
+		session:  s,
+		timeout:  timeout,
+		trustful: trustful,
 		// Buffers for more than can come between two looks at the channels: the
 		// library stops reading from the socket while one is full.
 		returns:   s.ch.NotifyReturn(make(chan amqp.Return, 16)),
@@ -41,10 +43,12 @@ func (l *lane) publish(ctx context.Context, r *request) (outcome, spoilt error) 
 	if l.blocked != nil {
 		return l.blocked, nil
 	}
+	if err := l.require(r.queue); err != nil {
+		return l.unsent(err)
+	}
 	confirm, err := l.session.ch.PublishWithDeferredConfirm(Exchange, r.key, true, false, r.message)
 	if err != nil {
-		err = fmt.Errorf("rabbitmq: send: %w", err)
-		return err, err
+		return l.unsent(err)
 	}
 	timer := time.NewTimer(l.timeout)
 	defer timer.Stop()
@@ -77,6 +81,32 @@ func (l *lane) settle(confirm *amqp.DeferredConfirmation, id string) (outcome, s
 	if !l.session.ch.IsClosed() {
 		return ErrRefused, nil
 	}
+	return l.lost()
+}
+
+// require has the broker close the channel, and with it drop the next message,
+// if the queue does not exist. It does not wait for an answer: the broker sends
+// none if the queue is there, and takes the message only after it has looked.
+func (l *lane) require(queue string) error {
+	if queue == "" || l.trustful {
+		return nil
+	}
+	_, err := l.session.ch.QueueDeclarePassive(queue, true, false, false, true, nil)
+	return err
+}
+
+// unsent judges a message that could not be sent, for the given reason or since
+// the broker has closed the channel already.
+func (l *lane) unsent(err error) (outcome, spoilt error) {
+	if l.session.ch.IsClosed() {
+		return l.lost()
+	}
+	err = fmt.Errorf("rabbitmq: send: %w", err)
+	return err, err
+}
+
+// lost judges a message whose channel was closed.
+func (l *lane) lost() (outcome, spoilt error) {
 	reason := <-l.session.closed
 	spoilt = end(reason)
 	if reason != nil && reason.Code == amqp.NotFound {

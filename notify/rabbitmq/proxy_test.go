@@ -1,6 +1,7 @@
 package rabbitmq_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -25,6 +26,7 @@ type proxy struct {
 	mu       sync.Mutex
 	listener net.Listener // nil while connections are refused
 	silent   bool         // accept, and say nothing
+	forbids  bool         // turn the broker's 404 into a 403
 	links    map[*link]struct{}
 	accepted int
 }
@@ -104,7 +106,7 @@ func (p *proxy) join(l *link) {
 		p.drop(l)
 	})
 	p.wg.Go(func() {
-		if _, err := io.Copy(l, broker); !errors.Is(err, net.ErrClosed) {
+		if _, err := io.Copy(filter{p, l}, broker); !errors.Is(err, net.ErrClosed) {
 			p.hungUp.Add(1)
 		}
 		p.drop(l)
@@ -118,6 +120,31 @@ func (l *link) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.client.Write(b)
+}
+
+// A filter passes on what the broker says, and may change it.
+type filter struct {
+	proxy *proxy
+	link  *link
+}
+
+func (f filter) Write(b []byte) (int, error) {
+	f.proxy.mu.Lock()
+	forbids := f.proxy.forbids
+	f.proxy.mu.Unlock()
+	if !forbids {
+		return f.link.Write(b)
+	}
+	const closeChannel = "\x00\x14\x00\x28" // class and method, before the code
+	said := bytes.ReplaceAll(b, []byte(closeChannel+"\x01\x94"), []byte(closeChannel+"\x01\x93"))
+	return f.link.Write(said)
+}
+
+// forbid makes the broker answer ACCESS_REFUSED where it would answer NOT_FOUND.
+func (p *proxy) forbid() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forbids = true
 }
 
 // An ear passes on what the client says.

@@ -18,8 +18,9 @@ import (
 var (
 	// ErrClosed is returned by a Publisher after Close.
 	ErrClosed = errors.New("rabbitmq: closed")
-	// ErrUnroutable means that no queue wants the event, as long as no monitor
-	// has declared the topology.
+	// ErrUnroutable is returned when the monitor's queue does not exist, or no
+	// queue is bound to the exchange: no monitor has declared the topology, or
+	// somebody has deleted the queue.
 	ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared the queue")
 	// ErrBlocked means that the broker takes no messages, for lack of memory or
 	// disk.
@@ -81,6 +82,7 @@ var (
 // each request that it has taken.
 type request struct {
 	ctx     context.Context
+	queue   string // must exist, unless it is ""
 	key     string
 	message amqp.Publishing
 	answer  chan error // buffered
@@ -92,8 +94,8 @@ type ping struct {
 	connected chan struct{} // closed then
 }
 
-func newRequest(ctx context.Context, key string, message amqp.Publishing) *request {
-	return &request{ctx: ctx, key: key, message: message, answer: make(chan error, 1)}
+func newRequest(ctx context.Context, queue, key string, message amqp.Publishing) *request {
+	return &request{ctx: ctx, queue: queue, key: key, message: message, answer: make(chan error, 1)}
 }
 
 // NewPublisher returns a Publisher to the broker at url, an AMQP URL such as
@@ -131,10 +133,10 @@ func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
 	return p, nil
 }
 
-// Publish returns nil once the broker has routed ev to a queue and confirmed
-// it. After ErrUnroutable, ErrRefused and ErrOpen the broker has not taken the event;
-// after any other error it may have: ErrBlocked and ErrClosed can come while
-// the event is on its way.
+// Publish returns nil once the broker has found the monitor's queue, routed ev
+// and confirmed it. After ErrUnroutable, ErrRefused and ErrOpen the broker has
+// not taken the event; after any other error it may have: ErrBlocked and
+// ErrClosed can come while the event is on its way.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	message, err := encode(ev)
 	if err != nil {
@@ -142,7 +144,7 @@ func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	err = p.guarded(newRequest(ctx, RoutingKey(ev.Verdict), message))
+	err = p.guarded(newRequest(ctx, Queue, RoutingKey(ev.Verdict), message))
 	p.metrics.count(err)
 	if err != nil {
 		return fmt.Errorf("publish event: %w", err)

@@ -81,10 +81,10 @@ func TestFullQueueRefuses(t *testing.T) {
 		if err := ch.ExchangeDeclare(rabbitmq.Exchange, "topic", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ch.QueueDeclare("small", true, false, false, false, amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"}); err != nil {
+		if _, err := ch.QueueDeclare(rabbitmq.Queue, true, false, false, false, amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := ch.QueueBind("small", "event.*", rabbitmq.Exchange, false, nil); err != nil {
+		if err := ch.QueueBind(rabbitmq.Queue, "event.*", rabbitmq.Exchange, false, nil); err != nil {
 			t.Fatal(err)
 		}
 	})

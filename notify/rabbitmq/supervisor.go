@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,9 +17,10 @@ import (
 // then on keeps a connection by itself.
 type supervisor struct {
 	*Publisher
-	pause   backoff.Backoff
-	session *session
-	waiting []ping // to be answered once connected
+	pause    backoff.Backoff
+	session  *session
+	waiting  []ping // to be answered once connected
+	trustful bool   // the broker refuses the check that the queue exists
 }
 
 func newSupervisor(p *Publisher) *supervisor {
@@ -147,7 +149,7 @@ func (s *supervisor) shut() {
 
 // serve publishes on the session until it fails or ctx ends.
 func (s *supervisor) serve(ctx context.Context, demand *request) error {
-	lane := newLane(s.session, s.cfg.Timeout)
+	lane := newLane(s.session, s.cfg.Timeout, s.trustful)
 	if demand != nil {
 		if err := s.carry(ctx, lane, demand); err != nil {
 			return err
@@ -174,9 +176,27 @@ func (s *supervisor) serve(ctx context.Context, demand *request) error {
 // carry publishes one request. It returns an error if the session is spoilt.
 func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 	outcome, spoilt := lane.publish(ctx, r)
+	if r.queue != "" {
+		s.judge(spoilt)
+	}
 	r.answer <- outcome
 	if outcome == nil {
 		s.pause.Reset()
 	}
 	return spoilt
+}
+
+// judge drops the check that the queue exists when the broker refuses access:
+// from 4.2.6 on RabbitMQ asks for a permission on the queue. If access is refused
+// without the check as well, the check was not the reason, and the next session
+// makes it again.
+func (s *supervisor) judge(spoilt error) {
+	var reason *amqp.Error
+	if !errors.As(spoilt, &reason) || reason.Code != amqp.AccessRefused {
+		return
+	}
+	s.trustful = !s.trustful
+	if s.trustful {
+		s.common.logger.Warn("events will be published without a check that the monitor's queue exists", "queue", Queue, "error", spoilt)
+	}
 }

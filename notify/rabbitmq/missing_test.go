@@ -1,0 +1,172 @@
+package rabbitmq_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/testmetric"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+// writer is the regular expression of what a service may write to.
+const writer = `^belay\.(events|monitor)$`
+
+// bindDebug binds a queue that somebody watches the events with.
+func bindDebug(t *testing.T, broker string) {
+	t.Helper()
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if err := ch.ExchangeDeclare(rabbitmq.Exchange, "topic", true, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ch.QueueDeclare("debug", true, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := ch.QueueBind("debug", "#", rabbitmq.Exchange, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func deleteQueue(t *testing.T, broker string) {
+	t.Helper()
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Somebody deletes the monitor's queue while the monitor is away. Another queue
+// is bound to the exchange, and would satisfy mandatory. The events wait in the
+// outbox until the monitor has declared its queue again.
+func TestEventsWaitForTheMonitorsQueue(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	bindDebug(t, broker)
+	deleteQueue(t, broker)
+	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.PublisherConfig{})
+	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p, PollInterval: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if err := o.Publish(t.Context(), event(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testwait.Until(t, "the relay has tried", func() bool {
+		return testmetric.Sum(t, p, "belay_rabbitmq_published_total") >= 3
+	})
+	if n := testmetric.Sum(t, o, "belay_outbox_backlog"); n != 3 {
+		t.Errorf("%v events are left in the outbox, want all 3", n)
+	}
+
+	var s store // the monitor comes back
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	testwait.Until(t, "the monitor is there", c.Connected)
+	if err := o.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
+	if n := depth(t, broker, "debug"); n != 3 {
+		t.Errorf("the debug queue has %d events, want the 3 that were published", n)
+	}
+}
+
+// The queue is deleted under a connected Publisher.
+func TestPublisherNoticesADeletedQueue(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	bindDebug(t, broker)
+	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.PublisherConfig{})
+	for n := range 3 {
+		if err := p.Publish(t.Context(), event(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deleteQueue(t, broker)
+	for range 5 {
+		if err := p.Publish(t.Context(), event(3)); !errors.Is(err, rabbitmq.ErrUnroutable) {
+			t.Fatalf("err = %v, want ErrUnroutable", err)
+		}
+	}
+	if n := depth(t, broker, "debug"); n != 3 {
+		t.Errorf("the debug queue has %d events, want 3", n)
+	}
+	declare(t, broker)
+	if err := p.Publish(t.Context(), event(3)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A broker that does not let the service look for the queue: events are published
+// all the same, and the log says what is missing.
+func TestPublisherWithoutTheRightToCheckTheQueue(t *testing.T) {
+	broker := teststack.AMQP(t)
+	bindDebug(t, broker)
+	net, through := newProxy(t, broker)
+	net.forbid()
+	var log syncBuffer
+	p := newPublisher(t, through, rabbitmq.PublisherConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	err := p.Publish(t.Context(), event(1))
+	var refusal *amqp.Error
+	if !errors.As(err, &refusal) || refusal.Code != amqp.AccessRefused {
+		t.Fatalf("err = %v, want the broker's 403", err)
+	}
+	for n := range 3 {
+		if err := p.Publish(t.Context(), event(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(log.String(), "without a check"); n != 1 {
+		t.Errorf("logged %d times, want once:\n%s", n, log.String())
+	}
+}
+
+// The broker refuses the exchange, not the check of the queue: once the right is
+// granted, the queue is checked as ever.
+func TestRefusedExchangeKeepsTheCheck(t *testing.T) {
+	broker := teststack.AMQP(t)
+	bindDebug(t, broker)
+	declare(t, broker)
+	p := newPublisher(t, teststack.AMQPUser(t, broker, `^belay\.monitor$`), rabbitmq.PublisherConfig{})
+	for range 2 {
+		err := p.Publish(t.Context(), event(1))
+		var refusal *amqp.Error
+		if !errors.As(err, &refusal) || refusal.Code != amqp.AccessRefused {
+			t.Fatalf("err = %v, want the broker's 403", err)
+		}
+	}
+	deleteQueue(t, broker)
+	if err := p.Publish(t.Context(), event(1)); !errors.Is(err, rabbitmq.ErrUnroutable) {
+		t.Errorf("err = %v, want ErrUnroutable", err)
+	}
+}
+
+// A syncBuffer is a buffer for a logger that several goroutines use.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
