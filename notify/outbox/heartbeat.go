@@ -63,6 +63,7 @@ func (h *heart) beat(ctx context.Context) {
 }
 
 func (h *heart) send(ctx context.Context, beat notify.Heartbeat) error {
+	defer h.cfg.watch("publish heartbeat", countTimeout+h.cfg.RelayTimeout)()
 	counting, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	if n, err := h.table.count(counting); err == nil {

@@ -7,8 +7,20 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
+// overtime is how long a call may outlast its context before it is logged.
+const overtime = 10 * time.Second
+
+// watch logs a call that does not return when its limit is over: until it does,
+// the relay stands still. The returned function ends the watch.
+func (c Config) watch(call string, limit time.Duration) (returned func() bool) {
+	return time.AfterFunc(limit+overtime, func() {
+		c.Logger.Error("events are not relayed: a call does not return at the end of its context", "call", call, "limit", limit)
+	}).Stop
+}
+
 // publish gives the publisher its share of time.
 func (r *relay) publish(ctx context.Context, ev notify.Event) error {
+	defer r.cfg.watch("publish", r.cfg.RelayTimeout)()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.RelayTimeout)
 	defer cancel()
 	return r.cfg.Relay.Publish(ctx, ev)
@@ -16,6 +28,7 @@ func (r *relay) publish(ctx context.Context, ev notify.Event) error {
 
 // write changes the table, also when the relay is told to stop just now.
 func (r *relay) write(ctx context.Context, change func(context.Context) error) error {
+	defer r.cfg.watch("write to the table", r.cfg.WriteTimeout)()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.WriteTimeout)
 	defer cancel()
 	return change(ctx)

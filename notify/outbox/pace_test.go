@@ -1,11 +1,15 @@
 package outbox
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gorm.io/driver/sqlite"
@@ -95,4 +99,48 @@ func TestPauseGrowsWhileThePublisherFails(t *testing.T) {
 	if d := longestPause(r); d <= minPause {
 		t.Errorf("the next pause is at most %v, want more than %v", d, minPause)
 	}
+}
+
+// A publisher ignores the end of its context. The relay can only wait for it, and
+// says so.
+func TestPublisherThatDoesNotReturnIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		r := &relay{cfg: Config{
+			Relay: notify.PublisherFunc(func(context.Context, notify.Event) error {
+				time.Sleep(time.Hour)
+				return nil
+			}),
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		}.withDefaults()}
+		if err := r.publish(t.Context(), notify.Event{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := strings.Count(log.String(), "events are not relayed"); n != 1 {
+			t.Errorf("logged %d times, want once:\n%s", n, log.String())
+		}
+	})
+}
+
+// A publisher that heeds its context is not logged.
+func TestPublisherThatTimesOutIsNotLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		r := &relay{cfg: Config{
+			Relay: notify.PublisherFunc(func(ctx context.Context, _ notify.Event) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}),
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		}.withDefaults()}
+		if err := r.publish(t.Context(), notify.Event{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("logged: %s", log.String())
+		}
+	})
 }

@@ -167,6 +167,7 @@ func (r *relay) pass(ctx context.Context) (more bool, err error) {
 }
 
 func (r *relay) lease(ctx context.Context) ([]row, error) {
+	defer r.cfg.watch("lease", r.cfg.WriteTimeout)()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.WriteTimeout)
 	defer cancel()
 	rows, err := r.table.lease(ctx, claim{after: r.sweep.after, all: r.sweep.last, limit: r.cfg.BatchSize, lease: r.cfg.Lease})
@@ -190,6 +191,9 @@ func (r *relay) mayHaveMore(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.WriteTimeout)
 	defer cancel()
 	leased, err := r.table.leased(ctx)
+	if err != nil {
+		r.cfg.Logger.Warn("cannot tell whether events are still leased", "error", err)
+	}
 	return leased || err != nil
 }
 
