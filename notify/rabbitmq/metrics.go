@@ -84,7 +84,7 @@ func (p *Publisher) Collect(metrics chan<- prometheus.Metric) {
 type consumerMetrics struct {
 	received, stored, failures, deadLettered, connections, heartbeats prometheus.Counter
 
-	connected, listening prometheus.Gauge
+	connected, listening, deadLetters prometheus.Gauge
 }
 
 func newConsumerMetrics(name string) *consumerMetrics {
@@ -104,11 +104,12 @@ func newConsumerMetrics(name string) *consumerMetrics {
 		heartbeats:   counter("heartbeats_total", "Heartbeats received."),
 		connected:    gauge("connected", "1 while the consumer reads the queue."),
 		listening:    gauge("listening", "1 while the consumer reads heartbeats."),
+		deadLetters:  gauge("dead_letters", "Messages in the queue of the dead letters, whoever sent them there, when the consumer last looked."),
 	}
 }
 
 func (m *consumerMetrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.received, m.stored, m.failures, m.deadLettered, m.connections, m.heartbeats, m.connected, m.listening}
+	return []prometheus.Collector{m.received, m.stored, m.failures, m.deadLettered, m.connections, m.heartbeats, m.connected, m.listening, m.deadLetters}
 }
 
 // Describe implements prometheus.Collector.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -14,6 +15,9 @@ import (
 // errCancelled tells that the broker took the queue away while the connection
 // was fine: it was deleted, or its leader moved.
 var errCancelled = errors.New("the broker cancelled the consumer")
+
+// deadInterval is the time between two counts of the dead letters.
+const deadInterval = 15 * time.Second
 
 // A reader gives the messages of one session to the handler.
 type reader struct {
@@ -43,12 +47,21 @@ func (r *reader) subscribe(ch *amqp.Channel) (err error) {
 
 // run returns why the session can no longer be used.
 func (r *reader) run(ctx context.Context) error {
+	look := time.NewTicker(deadInterval)
+	defer look.Stop()
+	if err := r.countDead(); err != nil {
+		return err
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case reason := <-r.session.closed:
 			return end(reason)
+		case <-look.C:
+			if err := r.countDead(); err != nil {
+				return err
+			}
 		case <-r.cancelled:
 			return r.session.over()
 		case d, ok := <-r.messages:
@@ -61,6 +74,20 @@ func (r *reader) run(ctx context.Context) error {
 			r.handled = true
 		}
 	}
+}
+
+// countDead counts the dead letters. The broker adds some by itself, those that
+// have come to the DeliveryLimit. An error means that the session is over; the
+// next one declares the queue if it is gone.
+func (r *reader) countDead() error {
+	cut := time.AfterFunc(r.common.timeout, func() { _ = r.session.socket.Close() })
+	defer cut.Stop()
+	queue, err := r.session.ch.QueueDeclarePassive(DeadQueue, true, false, false, false, nil)
+	if err != nil {
+		return fmt.Errorf("count dead letters: %w", err)
+	}
+	r.metrics.deadLetters.Set(float64(queue.Messages))
+	return nil
 }
 
 // take deals with one message to the end. An error means that the session is
