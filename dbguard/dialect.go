@@ -23,9 +23,9 @@ type dialect struct {
 	// aborts: after an error a transaction takes no statement but a ROLLBACK.
 	aborts bool
 	ask    func(context.Context, *sql.Conn) (session, error)
-	// same reports whether the server of a session, asked once then and once now, has
-	// neither crashed nor been restarted in between.
-	same func(ctx context.Context, c *sql.Conn, then, now session) (bool, error)
+	// restarted reports whether the server, asked once then and once now, has crashed or
+	// been restarted in between.
+	restarted func(ctx context.Context, c *sql.Conn, then, now session) (bool, error)
 	// kill sees to it that a read on another connection meets all that the session
 	// will have committed, or waits for it.
 	kill func(context.Context, *sql.Conn, session) error
@@ -35,21 +35,21 @@ func dialectOf(db *gorm.DB) (dialect, error) {
 	switch name := db.Name(); name {
 	case "mysql":
 		return dialect{
-			name:  name,
-			begin: "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-			share: "LOCK IN SHARE MODE",
-			ask:   askMySQL,
-			same:  sameMySQL,
-			kill:  killMySQL,
+			name:      name,
+			begin:     "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+			share:     "LOCK IN SHARE MODE",
+			ask:       askMySQL,
+			restarted: restartedMySQL,
+			kill:      killMySQL,
 		}, nil
 	case "postgres":
 		return dialect{
-			name:   name,
-			begin:  "BEGIN",
-			aborts: true,
-			ask:    askPostgres,
-			same:   samePostgres,
-			kill:   killPostgres,
+			name:      name,
+			begin:     "BEGIN",
+			aborts:    true,
+			ask:       askPostgres,
+			restarted: restartedPostgres,
+			kill:      killPostgres,
 		}, nil
 	case "sqlite":
 		return dialect{name: name, begin: "BEGIN IMMEDIATE"}, nil
@@ -68,6 +68,8 @@ const (
 	erLockTableFull    = 1206
 	erLockWaitTimeout  = 1205
 	erLockNowait       = 3572
+	erNoSuchThread     = 1094
+	erKillDenied       = 1095
 	erParse            = 1064
 	erReadOnlyServer   = 1290
 	erReadOnlyTx       = 1792

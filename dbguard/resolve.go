@@ -97,13 +97,13 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 		return Unresolved, err
 	}
 	defer func() { _ = c.Close() }()
-	same := false
-	if t.dialect.same != nil {
-		if same, err = t.dialect.same(ctx, c, t.conn.session, now); err != nil {
+	restarted := false
+	if t.dialect.restarted != nil {
+		if restarted, err = t.dialect.restarted(ctx, c, t.conn.session, now); err != nil {
 			return Unresolved, err
 		}
 	}
-	if t.xid != "" && same {
+	if t.xid != "" && !restarted {
 		return t.askOutcome(ctx, c)
 	}
 	images := imagesOf(writes)
@@ -116,7 +116,7 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 		}
 	}
 	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash.
-	p, err := t.prove(ctx, c, images, same && t.dialect.name == "mysql")
+	p, err := t.prove(ctx, c, images, !restarted && t.dialect.name == "mysql")
 	if err == nil && p.held {
 		err = t.alive()
 	}
@@ -129,9 +129,11 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	return p.outcome, nil
 }
 
-// askOutcome asks PostgreSQL what became of the transaction, and ends the session if
-// it has not come to an end.
+// askOutcome ends the session and asks PostgreSQL what became of the transaction.
 func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
+	if err := t.dialect.kill(ctx, c, t.conn.session); err != nil {
+		return Unresolved, err
+	}
 	for {
 		var status sql.NullString
 		if err := c.QueryRowContext(ctx, "SELECT pg_xact_status($1::xid8)", t.xid).Scan(&status); err != nil {
@@ -142,16 +144,12 @@ func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 			return Committed, nil
 		case "aborted":
 			return NotCommitted, nil
-		case "in progress":
+		case "in progress": // in another session than was known, behind a pooler
 		default:
 			return Unresolved, errors.New("the database does not remember the transaction")
 		}
-		err := t.dialect.kill(ctx, c, t.conn.session)
-		if err == nil {
-			err = pause(ctx)
-		}
-		if err != nil {
-			return Unresolved, err
+		if err := pause(ctx); err != nil {
+			return Unresolved, fmt.Errorf("the transaction is in progress: %w", err)
 		}
 	}
 }

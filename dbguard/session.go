@@ -120,32 +120,75 @@ func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {
 	return s, err
 }
 
-// sameMySQL reports whether the server was not restarted since it gave the session
-// its number.
-func sameMySQL(ctx context.Context, c *sql.Conn, then, _ session) (bool, error) {
-	var name string
-	var seconds int64 // one more than have passed, perhaps
-	err := c.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds)
-	return err == nil && time.Duration(seconds-1)*time.Second > time.Since(then.asked), err
-}
-
-// samePostgres does so, and for a crash.
-func samePostgres(_ context.Context, _ *sql.Conn, then, now session) (bool, error) {
-	return then.run == now.run, nil
-}
-
-// killMySQL may fail: the session keeps its rows locked to its end, and the read
-// waits for that. A server that was started since has given the number to another.
+// killMySQL ends a session and waits until the server has none of its number: InnoDB
+// without a binary log shows a row and frees its lock before the log is flushed, but
+// the session stays until then. A session that waits for a replica is left alone: to
+// end that wait would commit what no replica has.
 func killMySQL(ctx context.Context, c *sql.Conn, s session) error {
-	if same, err := sameMySQL(ctx, c, s, s); err == nil && same {
-		_, _ = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.id))
+	restarted, err := restartedMySQL(ctx, c, s, s)
+	for err == nil && !restarted {
+		var replicating bool
+		err = c.QueryRowContext(ctx, fmt.Sprintf(`SELECT COUNT(*) FROM information_schema.processlist
+			WHERE id = %d AND state LIKE '%%semi-sync ACK%%'`, s.id)).Scan(&replicating)
+		if err == nil && !replicating {
+			_, err = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.id))
+		}
+		switch mysqlNumber(err) {
+		case erNoSuchThread:
+			return nil
+		case erKillDenied: // another user's by now: it ends by itself
+			err = nil
+		}
+		if err == nil {
+			err = pause(ctx)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("end the old session: %w", err)
 	}
 	return nil
 }
 
+// restartedMySQL reports whether the server was started after the session was asked
+// for its number, which another may have by now. The server counts in seconds; where
+// these do not tell, the number of c does, as numbers are given in sequence.
+func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ session) (bool, error) {
+	var name string
+	var seconds, id uint64
+	err := errors.Join(
+		c.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds),
+		c.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
+	up, known := time.Duration(seconds)*time.Second, time.Since(then.asked)
+	switch {
+	case up+time.Second <= known:
+		return true, err
+	case up-time.Second > known:
+		return false, err
+	}
+	return id <= then.id, err
+}
+
+// restartedPostgres reports whether the server crashed or was restarted in between.
+func restartedPostgres(_ context.Context, _ *sql.Conn, then, now session) (bool, error) {
+	return then.run != now.run, nil
+}
+
 // killPostgres waits until the session is gone: one that is about to commit does so
-// first, and a read does not wait for what it has inserted.
+// first, and a read does not wait for what it has inserted. What it has committed may
+// not have reached a synchronous standby, since it was cancelled or ended while it
+// waited for that; a message of its own in the log does not come back before.
 func killPostgres(ctx context.Context, c *sql.Conn, s session) error {
+	err := endPostgres(ctx, c, s)
+	if err == nil {
+		_, err = c.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'belay', '')")
+	}
+	if err != nil {
+		return fmt.Errorf("end the old session: %w", err)
+	}
+	return nil
+}
+
+func endPostgres(ctx context.Context, c *sql.Conn, s session) error {
 	for {
 		var told bool
 		err := c.QueryRowContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -157,7 +200,7 @@ func killPostgres(ctx context.Context, c *sql.Conn, s session) error {
 			err = pause(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("end the old session: %w", err)
+			return err
 		}
 	}
 }

@@ -2,11 +2,15 @@ package dbguard
 
 import (
 	"context"
+	"crypto/rand"
+	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/testdb"
@@ -103,4 +107,58 @@ func TestNumberAfterCrash(t *testing.T) {
 			t.Errorf("resolved as %v, %v, want not committed: the row is missing", o, err)
 		}
 	})
+}
+
+// TestForeignSessionIsAwaited: the user of the pool has changed, and may not end
+// sessions of the former one.
+func TestForeignSessionIsAwaited(t *testing.T) {
+	for name, dsn := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "mysql9": teststack.MySQL9} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			config, err := mysql.ParseDSN(dsn(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := connectionOf(t, config)
+			admin := connectionOf(t, config)
+			s, err := askMySQL(ctx, old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.User, config.Passwd, config.DBName = "new_"+strings.ToLower(rand.Text()[:8]), rand.Text(), ""
+			if _, err := admin.ExecContext(ctx, fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", config.User, config.Passwd)); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _, _ = admin.ExecContext(ctx, "DROP USER "+config.User) })
+			other := connectionOf(t, config)
+
+			short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			defer cancel()
+			if err := killMySQL(short, other, s); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error is %v while the session lives", err)
+			}
+			other = connectionOf(t, config) // the end of short has closed the first one
+			discard(old)
+			if err := killMySQL(ctx, other, s); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// connectionOf opens a connection that is closed when the test ends.
+func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
+	t.Helper()
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = pool.Close() })
+	c, err := pool.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }

@@ -2,7 +2,6 @@ package teststack
 
 import (
 	"os"
-	"regexp"
 	"testing"
 )
 
@@ -26,10 +25,7 @@ func StartBroker(tb testing.TB, name string) *Broker {
 	}
 	b.own = newStack(tb, name)
 	b.own.Stack(tb, "up", b.server)
-	settings := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^export (\w+)='(.*)'$`).FindAllStringSubmatch(b.own.Stack(tb, "env"), -1) {
-		settings[m[1]] = m[2]
-	}
+	settings := b.own.settings(tb)
 	b.url, b.api = settings[prefix+"_URL"], settings[prefix+"_API"]
 	return b
 }

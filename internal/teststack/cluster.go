@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -65,6 +66,16 @@ func (s *servers) Stack(tb testing.TB, args ...string) string {
 		tb.Fatalf("scripts/stack %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// settings returns the variables that scripts/stack env prints of these servers.
+func (s *servers) settings(tb testing.TB) map[string]string {
+	tb.Helper()
+	settings := make(map[string]string)
+	for _, m := range regexp.MustCompile(`(?m)^export (\w+)='(.*)'$`).FindAllStringSubmatch(s.Stack(tb, "env"), -1) {
+		settings[m[1]] = m[2]
+	}
+	return settings
 }
 
 // A Cluster is a Redis Cluster of one test's own.

@@ -26,6 +26,17 @@ func Postgres(tb testing.TB) string {
 	return dsn.String()
 }
 
+// StartPostgres brings up a PostgreSQL of the test's own, whose settings it may
+// change, and returns the URL of its database. It has it stopped when the test ends.
+// Like [Postgres] it is skipped where that server is not up.
+func StartPostgres(tb testing.TB, name string) string {
+	tb.Helper()
+	extra(tb, "BELAY_POSTGRES_DSN", "postgres") // where there is one, there may be another
+	own := newStack(tb, name)
+	own.Stack(tb, "up", "postgres")
+	return own.settings(tb)["BELAY_POSTGRES_DSN"]
+}
+
 func executePostgres(tb testing.TB, server, statement string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

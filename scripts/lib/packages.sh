@@ -2,7 +2,7 @@
 # Debian packages that the stack, the tests and the benchmarks need.
 
 # ensure_packages KIND... installs what the named kinds (the servers, compiler,
-# browser and prometheus) lack, or says what to install when it may not.
+# browser, prometheus and strace) lack, or says what to install when it may not.
 ensure_packages() {
   local kind packages
   for kind in "$@"; do
@@ -27,6 +27,7 @@ packages_of() {
     compiler) echo gcc libc6-dev ;;
     browser) echo chromium fonts-noto-cjk ;;
     prometheus) echo prometheus prometheus-alertmanager ;;
+    strace) echo strace ;;
   esac
 }
 
@@ -40,6 +41,7 @@ have_postgres() { postgres_programs >/dev/null; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
 
 have_browser() { command -v chromium >/dev/null && installed fonts-noto-cjk; }
+have_strace() { command -v strace >/dev/null; }
 have_prometheus() { command -v promtool >/dev/null && command -v prometheus-alertmanager >/dev/null; }
 
 # need WHAT PACKAGE... installs those packages that are missing, and says that

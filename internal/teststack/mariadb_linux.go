@@ -1,0 +1,121 @@
+package teststack
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// A MariaDB is a server of one test's own, which may be killed. It listens on a
+// socket in a folder of the test only.
+type MariaDB struct {
+	dir     string
+	options []string
+	process *exec.Cmd
+}
+
+// StartMariaDB starts an empty MariaDB with durable commits and has it killed when
+// the test ends. The options are those of mariadbd. Without the program the test is
+// skipped, or fails where the stack is required.
+func StartMariaDB(tb testing.TB, options ...string) *MariaDB {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "belay") // the test's own folder is too long for a socket
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	own, err := user.Current()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m := &MariaDB{dir: dir, options: append([]string{"--no-defaults", "--user=" + own.Username, "--datadir=" + dir + "/data"}, options...)}
+	install := exec.Command(Program(tb, "mariadb-install-db", "mariadb-server"), "--no-defaults", "--force", "--datadir=./data",
+		"--user="+own.Username, "--skip-test-db", "--auth-root-authentication-method=normal")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		tb.Fatalf("install MariaDB: %v\n%s", err, out)
+	}
+	tb.Cleanup(func() { m.Kill(tb) })
+	m.Start(tb)
+	return m
+}
+
+// DSN leads to the database test, as a user who may do everything.
+func (m *MariaDB) DSN() string {
+	return "root@unix(" + filepath.Join(m.dir, "socket") + ")/test?parseTime=true&charset=utf8mb4"
+}
+
+// Kill kills the server at once, if it runs.
+func (m *MariaDB) Kill(tb testing.TB) {
+	tb.Helper()
+	if m.process == nil {
+		return
+	}
+	if err := m.process.Process.Kill(); err != nil {
+		tb.Errorf("kill MariaDB: %v", err)
+	}
+	_ = m.process.Wait() // it says that it was killed
+	m.process = nil
+}
+
+// Start starts the server, also after Kill, and waits until it answers.
+func (m *MariaDB) Start(tb testing.TB) {
+	tb.Helper()
+	path := filepath.Join(m.dir, "log")
+	log, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer log.Close()
+	server := exec.Command(Program(tb, "mariadbd", "mariadb-server"), append(m.options,
+		"--socket="+filepath.Join(m.dir, "socket"), "--skip-networking", "--innodb-flush-log-at-trx-commit=1",
+		"--innodb-log-file-size=8M", "--innodb-buffer-pool-size=16M")...)
+	server.Stdout, server.Stderr = log, log
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not outlive a test that is killed
+	if err := server.Start(); err != nil {
+		tb.Fatalf("start MariaDB: %v", err)
+	}
+	m.process = server
+	for end := time.Now().Add(4 * limit); !m.ready(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			text, _ := os.ReadFile(path)
+			tb.Fatalf("MariaDB does not answer:\n%s", text)
+		}
+	}
+}
+
+// ready reports whether the server answers, and sees to it that it has the database.
+func (m *MariaDB) ready() bool {
+	config, err := mysql.ParseDSN(m.DSN())
+	if err != nil {
+		return false
+	}
+	config.DBName, config.Logger = "", &mysql.NopLogger{}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return false
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_, err = db.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS test")
+	return err == nil
+}
+
+// DelayLog delays each write to the server's redo log by d, from when it returns
+// until stop is called or the test ends.
+func (m *MariaDB) DelayLog(tb testing.TB, d time.Duration) (stop func()) {
+	tb.Helper()
+	log := filepath.Join(m.dir, "data", "ib_logfile0")
+	return inject(tb, m.process.Process.Pid, log, "pwrite64:delay_enter="+strconv.FormatInt(d.Microseconds(), 10))
+}
