@@ -16,6 +16,12 @@ import (
 // takes no NULL, since any number of rows may have NULL there, or a version
 // column like the model's; and that a tag goes with such an index. It asks the
 // database. The error, which is nil if all is well, joins one line per fault.
+//
+// Check only warns, by db's logger, of a column of such an index whose collation
+// ignores case, accents or spaces at the end, as the usual ones of MySQL do. Two keys
+// that differ in these alone are two locks and one row: the second insert is refused
+// as a duplicate. Convert such keys to one form in the program, to lower case for
+// example, or give the column a binary collation.
 func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 	p, err := pluginOf(db)
 	if err != nil {
@@ -65,6 +71,7 @@ func (c *checked) faults(model any) (faults []error) {
 		say("%w", err)
 	}
 	c.checkIndexes(tmpl, version != nil, say)
+	c.warnCollations(tmpl)
 	return faults
 }
 

@@ -1,0 +1,91 @@
+package dbguard_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/dbguard"
+)
+
+// warnings is a gorm logger that keeps what it is warned of.
+type warnings struct {
+	logger.Interface
+	lines []string
+}
+
+func (w *warnings) Warn(_ context.Context, format string, args ...any) {
+	w.lines = append(w.lines, fmt.Sprintf(format, args...))
+}
+
+type Badge struct {
+	ID   uint
+	Code string
+	Note string
+}
+
+// TestCheckWarnsOfCollations: texts that are two keys for the lock and one for the
+// unique index are worth a warning, and do not keep a service from starting.
+func TestCheckWarnsOfCollations(t *testing.T) {
+	const exact = ""
+	each(t, func(t *testing.T, db *gorm.DB) {
+		var columns map[string]string // by type what they ignore
+		switch server := version(t, db); {
+		case db.Name() == "sqlite":
+			columns = map[string]string{
+				"TEXT": exact, "INTEGER": exact, "TEXT COLLATE NOCASE": "case", "TEXT COLLATE RTRIM": "spaces at the end",
+			}
+		case db.Name() == "postgres":
+			wantNil(t, db.Exec("CREATE EXTENSION citext").Error)
+			wantNil(t, db.Exec("CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level1', deterministic = false)").Error)
+			columns = map[string]string{
+				"varchar(16)": exact, "integer": exact, "uuid": exact,
+				"citext": "case", "char(16)": "spaces at the end", `text COLLATE "folded"`: "case or accents",
+			}
+		case strings.Contains(server, "MariaDB"):
+			columns = map[string]string{
+				"varchar(16) COLLATE utf8mb4_nopad_bin": exact, "varbinary(16)": exact, "int": exact,
+				"varchar(16) COLLATE utf8mb4_general_ci":       "case or accents or spaces at the end",
+				"varchar(16) COLLATE utf8mb4_unicode_nopad_ci": "case or accents",
+				"varchar(16) COLLATE utf8mb4_bin":              "spaces at the end",
+				"char(16) COLLATE utf8mb4_nopad_bin":           "spaces at the end",
+				"varchar(16) COLLATE latin1_swedish_ci":        "case or accents or spaces at the end",
+			}
+		default:
+			columns = map[string]string{
+				"varchar(16) COLLATE utf8mb4_0900_bin": exact, "varbinary(16)": exact, "int": exact,
+				"varchar(16) COLLATE utf8mb4_0900_ai_ci": "case or accents",
+				"varchar(16) COLLATE utf8mb4_0900_as_ci": "case",
+				"varchar(16) COLLATE utf8mb4_bin":        "spaces at the end",
+				"char(16) COLLATE utf8mb4_0900_bin":      "spaces at the end",
+			}
+		}
+		for column, ignored := range columns {
+			wantNil(t, db.Exec("DROP TABLE IF EXISTS badges").Error)
+			wantNil(t, db.Exec(fmt.Sprintf("CREATE TABLE badges (id int PRIMARY KEY, code %s NOT NULL UNIQUE, note varchar(16))", column)).Error)
+			heard := &warnings{Interface: logger.Discard}
+			wantNil(t, dbguard.Check(bg, db.Session(&gorm.Session{Logger: heard}), &Badge{}))
+			got := strings.Join(heard.lines, "\n")
+			if ignored == exact && got != "" {
+				t.Errorf("%s: warned of %s", column, got)
+			}
+			for _, want := range []string{"model Badge, table badges: column code", "differ in " + ignored + " only"} {
+				if ignored != exact && (!strings.Contains(got, want) || len(heard.lines) != 1) {
+					t.Errorf("%s: warned of %q, want %q in one line", column, got, want)
+				}
+			}
+		}
+	})
+}
+
+func version(t *testing.T, db *gorm.DB) (version string) {
+	t.Helper()
+	if db.Name() == "mysql" {
+		wantNil(t, db.Raw("SELECT VERSION()").Scan(&version).Error)
+	}
+	return version
+}
