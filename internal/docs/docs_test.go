@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 )
 
@@ -135,6 +136,49 @@ func TestCode(t *testing.T) {
 		}
 		if blocks == 0 {
 			t.Errorf("%s has no Go code", path)
+		}
+	}
+}
+
+// Each DSN in the documentation and the examples has time limits: without them a
+// statement that gets no answer keeps its key locked.
+func TestDSNsHaveTimeouts(t *testing.T) {
+	dsn := regexp.MustCompile(`\w@(?:tcp|unix)\([^)\s]*\)/[^\s"'` + "`" + `]*`)
+	texts := pages(t)
+	for _, pattern := range []string{"*.yml", "deploy/*/*.yml", "deploy/*.yaml", "*/*.go", "*/*/*.go", "examples/*/*/*.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			path := strings.TrimPrefix(file, root+"/")
+			if strings.HasPrefix(path, "internal/") || strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, "example_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[path] = string(text)
+		}
+	}
+	for _, page := range []string{"README.md", "README.zh-CN.md", "docs/operations.md"} {
+		if !dsn.MatchString(texts[page]) {
+			t.Errorf("%s shows no DSN", page)
+		}
+	}
+	for path, text := range texts {
+		for _, found := range dsn.FindAllString(text, -1) {
+			_, query, _ := strings.Cut(found, "?")
+			params, err := url.ParseQuery(query)
+			if err != nil {
+				t.Errorf("%s: DSN %s: %v", path, found, err)
+			}
+			for _, name := range []string{"timeout", "readTimeout", "writeTimeout"} {
+				if d, err := time.ParseDuration(params.Get(name)); err != nil || d <= 0 {
+					t.Errorf("%s: DSN %s has no %s", path, found, name)
+				}
+			}
 		}
 	}
 }

@@ -50,6 +50,14 @@ func (k *Link) Hold() (reached <-chan struct{}, pass func()) {
 	return h.reached, sync.OnceFunc(func() { close(h.pass) })
 }
 
+// A line is one connection through a link.
+type line struct {
+	in, out net.Conn
+	cut     atomic.Bool   // instead of passing the next answer on
+	muted   atomic.Bool   // no answer is passed on
+	down    chan struct{} // closed when the server sends no more
+}
+
 // NewLink returns a link to target, host:port, that closes when the test ends.
 func NewLink(tb testing.TB, target string) *Link {
 	tb.Helper()
@@ -65,19 +73,7 @@ func NewLink(tb testing.TB, target string) *Link {
 			if err != nil {
 				return
 			}
-			out, err := net.Dial("tcp", target)
-			if err != nil {
-				in.Close()
-				return
-			}
-			answered := new(atomic.Bool) // the next answer is not passed on
-			mute := new(atomic.Bool)     // nor is any answer, and the connection stays open
-			wg.Go(func() { k.up(in, out, answered, mute) })
-			wg.Go(func() { k.down(in, out, answered, mute) })
-			wg.Go(func() {
-				<-k.ended
-				in.Close()
-			})
+			wg.Go(func() { k.serve(in, target) })
 		}
 	})
 	tb.Cleanup(func() {
@@ -88,17 +84,39 @@ func NewLink(tb testing.TB, target string) *Link {
 	return k
 }
 
-func (k *Link) up(in, out net.Conn, answered, mute *atomic.Bool) {
+// serve connects in with target until one of the two, or the test, ends.
+func (k *Link) serve(in net.Conn, target string) {
 	defer in.Close()
-	defer out.Close()
+	out, err := net.Dial("tcp", target)
+	if err != nil {
+		return
+	}
+	l := &line{in: in, out: out, down: make(chan struct{})}
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-k.ended:
+			in.Close()
+		case <-over:
+		}
+	}()
+	go l.pump()
+	k.up(l)
+	<-l.down
+	close(over)
+}
+
+func (k *Link) up(l *line) {
+	defer l.in.Close()
+	defer l.out.Close()
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := in.Read(buf)
+		n, err := l.in.Read(buf)
 		if err != nil {
 			return
 		}
 		if s := k.swallow.Load(); s != nil && bytes.Contains(buf[:n], []byte(s.text)) && k.swallow.CompareAndSwap(s, nil) {
-			mute.Store(true)
+			l.muted.Store(true)
 			close(s.done)
 		}
 		if commits(buf[:n]) {
@@ -110,38 +128,43 @@ func (k *Link) up(in, out net.Conn, answered, mute *atomic.Bool) {
 			case k.Before.Load():
 				return
 			case k.Stall.Load():
-				in.Close()
+				l.in.Close()
 				<-k.ended
 				return
 			case k.After.Load():
-				answered.Store(true)
+				l.cut.Store(true)
 			}
 		}
-		if _, err := out.Write(buf[:n]); err != nil {
+		if _, err := l.out.Write(buf[:n]); err != nil {
 			return
 		}
 	}
 }
 
-func (k *Link) down(in, out net.Conn, answered, mute *atomic.Bool) {
-	defer in.Close()
+// pump passes answers on.
+func (l *line) pump() {
+	defer close(l.down)
+	defer l.in.Close()
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := out.Read(buf)
-		if err != nil || answered.Load() {
+		n, err := l.out.Read(buf)
+		if err != nil || l.cut.Load() {
 			return
 		}
-		if mute.Load() {
+		if l.muted.Load() {
 			continue
 		}
-		if _, err := in.Write(buf[:n]); err != nil {
+		if _, err := l.in.Write(buf[:n]); err != nil {
 			return
 		}
 	}
 }
 
-// commits reports whether a packet, as MySQL and PostgreSQL have it, is a COMMIT.
-func commits(packet []byte) bool { return bytes.Contains(packet, []byte("COMMIT")) }
+// commits reports whether a packet is a COMMIT, as MySQL and PostgreSQL have it; READ
+// COMMITTED is none.
+func commits(packet []byte) bool {
+	return bytes.Contains(packet, []byte("COMMIT")) && !bytes.Contains(packet, []byte("COMMITTED"))
+}
 
 // Through returns dsn, which leads to k's target, by way of k.
 func (k *Link) Through(tb testing.TB, dsn string) string {
