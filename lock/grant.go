@@ -94,8 +94,12 @@ const maxTerms = 1023
 // now returns the time on the Locker's clock, which is monotonic.
 func (l *Locker) now() int64 { return int64(time.Since(l.epoch)) }
 
-// at returns a time on the Locker's clock as a time.Time.
-func (l *Locker) at(t int64) time.Time { return l.epoch.Add(time.Duration(t)) }
+// at returns a time on the Locker's clock as a time.Time. It starts from the wall
+// clock as it is now, which may have been set since the Locker was made.
+func (l *Locker) at(t int64) time.Time {
+	now := time.Now()
+	return now.Add(l.step + time.Duration(t) - now.Sub(l.epoch))
+}
 
 // grantHeap orders grants by when the watchdog must look at them next.
 type grantHeap []*grant

@@ -38,13 +38,15 @@ func (l *Lease) FirstToken() int64 { return l.grant.token }
 func (l *Lease) Place() Place { return l.grant.place }
 
 // AcquiredAt returns when this caller got the lock, not before the request for
-// it was sent.
+// it was sent. The wall clock is read when AcquiredAt is called, so the result
+// follows a clock that was set meanwhile.
 func (l *Lease) AcquiredAt() time.Time { return l.grant.locker.at(l.acquired) }
 
 // TTL returns how long the lock outlives its holder.
 func (l *Lease) TTL() time.Duration { return l.grant.locker.cfg.TTL }
 
 // Deadline returns until when the lease may be believed in. Renewals move it.
+// Like AcquiredAt it follows the wall clock.
 func (l *Lease) Deadline() time.Time { return l.grant.locker.at(l.grant.deadline.Load()) }
 
 // Context returns a context that ends with the lease. context.Cause tells why:

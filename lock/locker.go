@@ -18,8 +18,9 @@ import (
 type Locker struct {
 	engine  Engine
 	cfg     Config
-	epoch   time.Time // when the Locker was made
-	id      string    // first part of the owner ids of this Locker
+	epoch   time.Time     // when the Locker was made
+	step    time.Duration // by how much a test has set the wall clock
+	id      string        // first part of the owner ids of this Locker
 	seq     atomic.Uint64
 	gates   *gates
 	metrics *metrics
