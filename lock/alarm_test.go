@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,5 +132,23 @@ func TestWatchErrorIsNotReturned(t *testing.T) {
 		if errors.Is(err, errDown) {
 			t.Errorf("error is %v", err)
 		}
+	})
+}
+
+// A holder without an end is polled no faster than any other.
+func TestWaitForHolderWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		engine.onAcquire(func(_ context.Context, h lock.Hold, _ time.Duration) (lock.Grant, error) {
+			return lock.Grant{}, &lock.HeldError{Key: h.Key, Holder: lock.Holder{Owner: "java:1", TTL: math.MaxInt64}}
+		})
+		l := newLocker(t, engine, lock.Config{})
+		w := wait(t, l, "k")
+		pass(10 * time.Second)
+		w.wantWaiting(t)
+		if n := engine.sent().acquire; n > 25 {
+			t.Errorf("%d acquires were sent in 10 s, want about one a second", n)
+		}
+		w.cancel()
 	})
 }

@@ -9,7 +9,7 @@ import (
 // Config adjusts a Locker. The zero value is useful.
 type Config struct {
 	// TTL is how long a lock outlives its holder. It is renewed at a third of
-	// it. Default 30 s, at least 50 ms.
+	// it. Default 30 s, at least 50 ms, at most a year.
 	TTL time.Duration
 	// RequestTimeout bounds a renewal or a release, which do not run under a
 	// caller's context. Default 1 s, or a third of TTL if that is less; at most
@@ -32,14 +32,17 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-const minTTL = 50 * time.Millisecond
+const (
+	minTTL = 50 * time.Millisecond
+	maxTTL = 365 * 24 * time.Hour
+)
 
 func (c Config) withDefaults() (Config, error) {
 	if c.TTL == 0 {
 		c.TTL = 30 * time.Second
 	}
-	if c.TTL < minTTL {
-		return c, fmt.Errorf("lock: Config.TTL is %v, want at least %v", c.TTL, minTTL)
+	if c.TTL < minTTL || c.TTL > maxTTL {
+		return c, fmt.Errorf("lock: Config.TTL is %v, want at least %v and at most %v", c.TTL, minTTL, maxTTL)
 	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = min(time.Second, c.TTL/3)

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ func TestConfig(t *testing.T) {
 		{"shortest", lock.Config{TTL: 50 * time.Millisecond}, ""},
 		{"too short", lock.Config{TTL: 50*time.Millisecond - 1}, "Config.TTL"},
 		{"negative", lock.Config{TTL: -time.Second}, "Config.TTL"},
+		{"too long", lock.Config{TTL: math.MaxInt64}, "Config.TTL"},
+		{"longest", lock.Config{TTL: 365 * 24 * time.Hour}, ""},
 		{"negative limit", lock.Config{RequestTimeout: -1}, "Config.RequestTimeout"},
 		{"limit over ttl", lock.Config{TTL: time.Second, RequestTimeout: time.Second + 1}, "Config.RequestTimeout"},
 		{"limit as long as ttl", lock.Config{TTL: time.Second, RequestTimeout: time.Second}, ""},

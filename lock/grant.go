@@ -72,8 +72,8 @@ func (g *grant) takeBy(ctx context.Context, now int64) *Lease {
 	g.state = held
 	g.holds = 1
 	g.limit = never
-	if limit := g.locker.cfg.MaxHold; limit > 0 {
-		g.limit = now + int64(limit)
+	if limit := int64(g.locker.cfg.MaxHold); limit > 0 && limit < never-now {
+		g.limit = now + limit
 	}
 	l := &Lease{grant: g, term: g.term, acquired: now}
 	l.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,5 +121,18 @@ func TestHandOverAtMaxHold(t *testing.T) {
 			wantAlive(t, second, true)
 			release(t, second)
 		}
+	})
+}
+
+// A limit that no clock reaches is none.
+func TestGreatestMaxHoldIsNoLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{TTL: ttl, HandOver: math.MaxInt64, MaxHold: math.MaxInt64})
+		lease := acquire(t, l, "k")
+		w := wait(t, l, "k")
+		pass(time.Hour)
+		wantAlive(t, lease, true)
+		release(t, lease)
+		wantAlive(t, w.got(t), true)
 	})
 }

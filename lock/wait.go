@@ -121,7 +121,7 @@ func nap(a *alarm, answered bool, ttl time.Duration) time.Duration {
 		return pollFrom + rand.N(pollTo-pollFrom)
 	}
 	d := floorFrom + rand.N(floorTo-floorFrom)
-	if ttl > 0 {
+	if ttl > 0 && ttl < d {
 		d = min(d, ttl+rand.N(5*time.Millisecond))
 	}
 	return d
