@@ -92,11 +92,22 @@ func (l *Locker) halt() {
 			l.expire(g, 0)
 			continue
 		}
-		l.lose(g, errors.Join(g.lost(ErrLost, "the locker was closed"), ErrClosed), lostClosed)
+		l.giveUp(g)
 	}
 	for _, r := range l.retired {
 		r.next, r.answered = 0, false
 	}
 	l.halted = true
 	close(l.stop)
+}
+
+// giveUp ends the lease of a holder that Close does not wait for any longer. The
+// lock is not released: its holder may be at work. The caller holds l.mu and
+// calls l.unlock.
+func (l *Locker) giveUp(g *grant) {
+	reason := "the engine keeps it until it expires"
+	if g.local() {
+		reason = "the engine never had it"
+	}
+	l.lose(g, g.lost(errGivenUp, reason), lostClosed)
 }

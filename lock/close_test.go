@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -77,6 +78,49 @@ func TestCloseGivesUp(t *testing.T) {
 		wantIs(t, lease.Release(t.Context()), lock.ErrLost, lock.ErrClosed)
 		if err := l.Close(t.Context()); err != nil {
 			t.Errorf("second Close: %v", err)
+		}
+	})
+}
+
+// A lease that Close gave up is not a lock that failed: callers can tell, the log
+// has no warning, and nobody else gets the lock before it expires.
+func TestLeaseGivenUpByCloseIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine, log := newFaults(), new(logbook)
+		l := newLocker(t, engine, lock.Config{TTL: ttl, Logger: slog.New(log)})
+		lease := acquire(t, l, "k")
+		local, err := l.TryAcquireLocal(t.Context(), "local")
+		wantIs(t, err, nil)
+		wantIs(t, l.Close(endedContext()), context.Canceled)
+		for _, given := range []*lock.Lease{lease, local} {
+			wantAlive(t, given, false)
+			wantIs(t, context.Cause(given.Context()), lock.ErrClosed)
+			wantIs(t, given.Release(t.Context()), lock.ErrClosed)
+		}
+		if n, most := log.levels("lock lost"); n != 2 || most > slog.LevelInfo {
+			t.Errorf("%d lines about lost locks, at most at level %v, want 2 at level INFO", n, most)
+		}
+		other := newLocker(t, engine, lock.Config{TTL: ttl})
+		pass(ttl - time.Millisecond)
+		_, err = other.TryAcquire(t.Context(), "k")
+		wantHeld(t, err, "k", lease.Owner())
+		pass(time.Millisecond)
+		release(t, acquire(t, other, "k"))
+	})
+}
+
+// A lock that has failed is none that Close gave up.
+func TestLossIsNotTakenForClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		lease := acquire(t, l, "k")
+		engine.Forget("k")
+		pass(ttl)
+		wantIs(t, l.Close(endedContext()), nil)
+		wantAlive(t, lease, false)
+		if err := lease.Err(); errors.Is(err, lock.ErrClosed) {
+			t.Errorf("the lease ended with %v", err)
 		}
 	})
 }

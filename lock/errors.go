@@ -7,7 +7,8 @@ import (
 
 var (
 	// ErrLost: the lock went away, or can no longer be believed in, while its
-	// holder was at work.
+	// holder was at work. An error that matches ErrClosed, too, is no failure of
+	// the lock: see there.
 	ErrLost = errors.New("lock: lost")
 	// ErrMaxHold: the lock was held for longer than Config.MaxHold. It matches
 	// ErrLost.
@@ -33,8 +34,14 @@ var (
 	ErrUnusable = errors.New("lock: unusable key")
 	// ErrInvalidKey: the key is empty, too long, not UTF-8, or has a brace.
 	ErrInvalidKey = errors.New("lock: invalid key")
-	// ErrClosed: the Locker has been closed.
+	// ErrClosed: the Locker has been closed. A lease that ends with an error that
+	// matches ErrLost and ErrClosed was given up by Close, whose context ended
+	// before the holder was done. The engine keeps that lock until its ttl has
+	// passed since the last renewal: nobody else gets it before.
 	ErrClosed = errors.New("lock: closed")
+
+	// errGivenUp is how a lease ends that Close did not wait for any longer.
+	errGivenUp = fmt.Errorf("%w: %w before it was released", ErrLost, ErrClosed)
 )
 
 // A HeldError says that another caller has the key.

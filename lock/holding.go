@@ -3,7 +3,6 @@ package lock
 import (
 	"container/heap"
 	"context"
-	"errors"
 )
 
 // keep puts a new grant under the watchdog's care.
@@ -13,7 +12,7 @@ func (l *Locker) keep(g *grant) {
 	heap.Push(&l.grants, g)
 	switch {
 	case l.halted:
-		l.lose(g, errors.Join(g.lost(ErrLost, "the locker was closed"), ErrClosed), lostClosed)
+		l.giveUp(g)
 	case g.next() < l.wakesAt: // seldom: leases of one ttl are due one after the other
 		l.prod()
 	}

@@ -1,6 +1,10 @@
 package lock
 
-import "context"
+import (
+	"context"
+	"errors"
+	"log/slog"
+)
 
 // news is what happened under Locker.mu and is told when it is free again:
 // loggers are not ours, and a context may have any number of children.
@@ -49,12 +53,19 @@ func (l *Locker) unlock() {
 		l.finish()
 	}
 	for _, x := range n.lost {
-		g := x.grant
-		l.cfg.Logger.Warn("lock lost", "key", g.hold.Key, "owner", g.hold.Owner,
-			"node", g.place.Node, "slot", g.place.Slot, "error", x.cause)
+		l.logLoss(x)
 	}
 	if s := n.stalled; s.locks > 0 {
 		l.cfg.Logger.Warn("renew locks", "failed", s.locks, "key", s.first.hold.Key,
 			"node", s.first.place.Node, "error", s.err)
 	}
+}
+
+func (l *Locker) logLoss(x lossOf) {
+	level, g := slog.LevelWarn, x.grant
+	if errors.Is(x.cause, ErrClosed) { // the program ends; no lock has failed
+		level = slog.LevelInfo
+	}
+	l.cfg.Logger.Log(context.Background(), level, "lock lost", "key", g.hold.Key, "owner", g.hold.Owner,
+		"node", g.place.Node, "slot", g.place.Slot, "error", x.cause)
 }

@@ -54,6 +54,20 @@ func (j *logbook) told(msg, attr string) (n int, value string) {
 	return n, value
 }
 
+// levels returns how often msg was logged, and the highest level.
+func (j *logbook) levels(msg string) (n int, most slog.Level) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	most = slog.LevelDebug
+	for _, r := range j.records {
+		if r.Message == msg {
+			n++
+			most = max(most, r.Level)
+		}
+	}
+	return n, most
+}
+
 // A node that is away for a moment is one line in the log, whatever the number
 // of locks there.
 func TestFailedRenewalsAreLoggedTogether(t *testing.T) {
