@@ -19,13 +19,16 @@ type Engine interface {
 
 	// Renew lets each hold live for another ttl from now and returns one
 	// verdict per hold, in order: nil, an error that matches ErrNotHeld when
-	// the owner does not have the key, or what kept the engine from knowing.
+	// the owner does not have the key, one that matches ErrUnusable when
+	// something else is under the key, so that the lock is gone, or what kept
+	// the engine from knowing.
 	// The holds of a batch were granted by one node; if the engine has a method
 	// Node(key string) string, which must not block, it is told the same by it.
 	Renew(ctx context.Context, hs []Hold, ttl time.Duration) []error
 
 	// Release frees h.Key. It returns an error that matches ErrNotHeld when
-	// h.Owner does not have it.
+	// h.Owner does not have it, or ErrUnusable as Renew does. After any other
+	// error the Locker releases it again.
 	Release(ctx context.Context, h Hold) error
 
 	// Inspect tells who holds key now. The zero Owner means nobody.

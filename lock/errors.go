@@ -30,7 +30,8 @@ var (
 	// ErrNoAnswer: the engine did not answer. What was asked may have happened.
 	ErrNoAnswer = errors.New("lock: no answer")
 	// ErrUnusable: the engine can't keep a lock under this key: something else is
-	// there, or it may not be touched. Other keys are no worse for that.
+	// there, or it may not be touched. Other keys are no worse for that. No lock
+	// was taken, and one that was held under the key is gone.
 	ErrUnusable = errors.New("lock: unusable key")
 	// ErrInvalidKey: the key is empty, too long, not UTF-8, or has a brace.
 	ErrInvalidKey = errors.New("lock: invalid key")
@@ -70,6 +71,18 @@ func (e *HeldError) Error() string {
 
 // Unwrap returns what ended the wait.
 func (e *HeldError) Unwrap() error { return e.Err }
+
+// notOurs reports whether a verdict on a hold says that the lock is not its owner's
+// any more.
+func notOurs(err error) bool { return errors.Is(err, ErrNotHeld) || errors.Is(err, ErrUnusable) }
+
+// reason is text, with what the engine said if that is more than "not held".
+func reason(text string, err error) string {
+	if errors.Is(err, ErrUnusable) {
+		return text + ": " + err.Error()
+	}
+	return text
+}
 
 // lost is cause, which matches ErrLost, with the circumstances.
 func lost(cause error, h Hold, p Place, reason string) error {

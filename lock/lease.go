@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -149,9 +148,9 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrNotHeld):
+	case notOurs(err):
 		k.metrics.lost.add(lostReleased)
-		return g.lost(ErrLost, "gone when it was released")
+		return g.lost(ErrLost, reason("gone when it was released", err))
 	}
 	k.retire(g.hold, sent, false)
 	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)

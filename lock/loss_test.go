@@ -3,6 +3,8 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,4 +70,50 @@ func TestRenewedAgain(t *testing.T) {
 func renewLate(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
 	<-time.After(2 * ttl)
 	return sameVerdict(hs, errDown)
+}
+
+var errWrongType = fmt.Errorf("%w: WRONGTYPE", lock.ErrUnusable)
+
+// overwritten is what an engine says of a lock that something else was written over.
+func overwritten(engine *faults) {
+	engine.onRenew(func(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+		return sameVerdict(hs, errWrongType)
+	})
+	engine.onRelease(func(context.Context, lock.Hold) error { return errWrongType })
+}
+
+// A key that was overwritten is a lock that is gone: its holder learns it at the
+// next renewal, not at the deadline, and with the right cause.
+func TestOverwrittenLockIsLostAtRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		lease := acquire(t, l, "k")
+		overwritten(engine)
+		pass(renewed)
+		wantAlive(t, lease, false)
+		err := lease.Err()
+		if errors.Is(err, lock.ErrExpired) || !strings.Contains(fmt.Sprint(err), "WRONGTYPE") {
+			t.Errorf("the lease ended with %v, want the engine's answer", err)
+		}
+		wantIs(t, lease.Release(t.Context()), lock.ErrLost)
+	})
+}
+
+// The release is answered, so there is nothing to release again, or for Close to
+// wait for.
+func TestOverwrittenLockIsLostAtRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		lease := acquire(t, l, "k")
+		overwritten(engine)
+		wantIs(t, lease.Release(t.Context()), lock.ErrLost)
+		start := time.Now()
+		wantIs(t, l.Close(t.Context()), nil)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("Close took %v", took)
+		}
+		engine.wantSent(t, requests{acquire: 1, release: 1})
+	})
 }

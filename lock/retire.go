@@ -88,7 +88,7 @@ func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
 	l.releasing--
 	r.sending--
 	r.next = l.now() + int64(l.retryAfter(err))
-	answered := err == nil || errors.Is(err, ErrNotHeld)
+	answered := err == nil || notOurs(err)
 	r.answered = r.answered || answered
 	i := slices.Index(l.retired, r)
 	if i < 0 { // it has expired, or was released, meanwhile

@@ -3,7 +3,6 @@ package lock
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -125,8 +124,8 @@ func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 		g.renewed(sent)
 		g.silent = false
 		l.metrics.renewals.Add(1)
-	case errors.Is(err, ErrNotHeld):
-		l.lose(g, g.lost(ErrLost, "not ours when it was to be renewed"), lostNotOurs)
+	case notOurs(err):
+		l.lose(g, g.lost(ErrLost, reason("not ours when it was to be renewed", err)), lostNotOurs)
 		return
 	default:
 		g.faltered, g.silent = true, true
