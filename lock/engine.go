@@ -13,8 +13,13 @@ type Engine interface {
 	// Acquire takes h.Key for h.Owner until ttl has passed. Asking again for
 	// the same owner renews. It returns a *HeldError when another owner has
 	// the key. An error that matches ErrNotSent, ErrRefused or ErrNoAnswer may
-	// pass by itself; after any but the first two the lock may have been taken.
-	// One that matches ErrUnusable is of this key alone, any other of the engine.
+	// pass by itself. One that matches ErrUnusable is of this key alone, any other
+	// of the engine.
+	//
+	// An engine that was answered says so: after an error that matches
+	// ErrNotSent, ErrRefused or ErrUnusable, and not ErrNoAnswer, nothing was
+	// taken. After any other error the Locker assumes that the lock may have been
+	// taken, and releases it.
 	Acquire(ctx context.Context, h Hold, ttl time.Duration) (Grant, error)
 
 	// Renew lets each hold live for another ttl from now and returns one

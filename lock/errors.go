@@ -72,6 +72,13 @@ func (e *HeldError) Error() string {
 // Unwrap returns what ended the wait.
 func (e *HeldError) Unwrap() error { return e.Err }
 
+// mayHold reports whether an acquire that failed with err may have taken the lock
+// nevertheless: see Engine.
+func mayHold(err error) bool {
+	refused := errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrUnusable)
+	return !refused || errors.Is(err, ErrNoAnswer)
+}
+
 // notOurs reports whether a verdict on a hold says that the lock is not its owner's
 // any more.
 func notOurs(err error) bool { return errors.Is(err, ErrNotHeld) || errors.Is(err, ErrUnusable) }

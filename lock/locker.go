@@ -220,7 +220,7 @@ func (l *Locker) askOnce(ctx context.Context, c claim) (*Lease, error) {
 		return nil, fmt.Errorf("acquire lock %q: %w", key, ErrMarked)
 	}
 	if err != nil {
-		if !errors.Is(err, ErrNotSent) && !errors.Is(err, ErrRefused) {
+		if mayHold(err) {
 			l.retire(h, sent, true)
 		}
 		if end := endOf(ctx); end != nil && !errors.Is(err, end) {

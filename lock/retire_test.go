@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -51,6 +52,55 @@ func TestDelayedAcquire(t *testing.T) {
 		pass(time.Second)
 		release(t, acquire(t, other, "k"))
 	})
+}
+
+// An engine that answered with a refusal has taken nothing, so there is nothing
+// to release, and nothing that Close has to wait for.
+func TestAnsweredRefusalLeavesNothing(t *testing.T) {
+	for _, kind := range []error{lock.ErrNotSent, lock.ErrRefused, lock.ErrUnusable} {
+		t.Run(kind.Error(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				l := newLocker(t, engine, lock.Config{TTL: ttl})
+				engine.onAcquire(away(kind))
+				engine.onRelease(releaseDown)
+				for _, key := range manyKeys(100) {
+					_, err := l.TryAcquire(t.Context(), key)
+					wantIs(t, err, kind)
+				}
+				start := time.Now()
+				wantIs(t, l.Close(t.Context()), nil)
+				if took := time.Since(start); took != 0 {
+					t.Errorf("Close took %v", took)
+				}
+				engine.wantSent(t, requests{acquire: 100})
+			})
+		})
+	}
+}
+
+// A refusal may come with a request whose outcome is unknown.
+func TestRefusalThatMayHold(t *testing.T) {
+	for name, err := range map[string]error{
+		"unanswered":                      lock.ErrNoAnswer,
+		"unclassified":                    errDown,
+		"refused, and not released again": fmt.Errorf("%w: %w", lock.ErrRefused, lock.ErrNoAnswer),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				l := newLocker(t, engine, lock.Config{TTL: ttl})
+				engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+					_, _ = engine.Engine.Acquire(ctx, h, ttl)
+					return lock.Grant{}, err
+				})
+				_, got := l.TryAcquire(t.Context(), "k")
+				wantIs(t, got, err)
+				synctest.Wait()
+				engine.wantFree(t, "k")
+			})
+		})
+	}
 }
 
 // An acquire of which nothing is heard any more is forgotten after the ttl.
