@@ -66,12 +66,12 @@ func (l *Locker) ended(ctx context.Context) error {
 	return l.ctx.Err()
 }
 
-// leftBehind returns how many retired holds were never released with an answer.
+// leftBehind returns how many retired holds may still exist.
 func (l *Locker) leftBehind() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.retired {
-		if !r.answered {
+	for _, r := range l.retired.all {
+		if l.now() <= r.until {
 			n++
 		}
 	}
@@ -94,8 +94,8 @@ func (l *Locker) halt() {
 		}
 		l.giveUp(g)
 	}
-	for _, r := range l.retired {
-		r.next, r.answered = 0, false
+	for _, r := range l.retired.due {
+		r.next = atOnce
 	}
 	l.halted = true
 	close(l.stop)

@@ -36,15 +36,14 @@ type Locker struct {
 	ctx      context.Context // of the requests
 	cancel   context.CancelFunc
 
-	mu        sync.Mutex
-	closed    bool
-	halted    bool // the watchdog has ended, or is about to
-	active    int  // acquires that run and leases that are held
-	grants    grantHeap
-	wakesAt   int64      // when the watchdog wakes by itself
-	retired   []*retiree // the one that was tried last is the last
-	releasing int        // how many of them are being released
-	news      news       // told by unlock
+	mu      sync.Mutex
+	closed  bool
+	halted  bool // the watchdog has ended, or is about to
+	active  int  // acquires that run and leases that are held
+	grants  grantHeap
+	wakesAt int64 // when the watchdog wakes by itself
+	retired retired
+	news    news // told by unlock
 }
 
 // New returns a Locker on engine. It does not ask the engine for anything. The
@@ -70,6 +69,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		done:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 	}
+	l.retired.all = make(map[string]*retiree)
 	l.metrics = newMetrics(cfg.Name)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.watch()

@@ -109,7 +109,7 @@ func (l *Locker) Collect(ch chan<- prometheus.Metric) {
 	}
 
 	l.mu.Lock()
-	held, retired := len(l.grants), len(l.retired)
+	held, retired := len(l.grants), len(l.retired.all)
 	l.mu.Unlock()
 	ch <- prometheus.MustNewConstMetric(m.heldDesc, prometheus.GaugeValue, float64(held))
 	ch <- prometheus.MustNewConstMetric(m.retiredDesc, prometheus.GaugeValue, float64(retired))

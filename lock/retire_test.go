@@ -159,6 +159,100 @@ func TestManyRetiredHolds(t *testing.T) {
 	})
 }
 
+// Holds that can't be settled are released again at a rate that doesn't grow with
+// their number.
+func TestRepeatedReleasesAreFew(t *testing.T) {
+	const holds, perSecond = 1000, 100
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		engine.onAcquire(away(lock.ErrNoAnswer)) // it was not executed, but nobody knows
+		for _, key := range manyKeys(holds) {
+			_, err := l.TryAcquire(t.Context(), key)
+			wantIs(t, err, lock.ErrNoAnswer)
+		}
+		synctest.Wait()
+		if n := engine.sent().release; n != holds {
+			t.Errorf("%d releases at once, want one of each of %d holds", n, holds)
+		}
+		for range int(ttl / time.Second) {
+			before := engine.sent().release
+			pass(time.Second)
+			if n := engine.sent().release - before; n > 2*perSecond {
+				t.Errorf("%d releases in a second, want about %d", n, perSecond)
+			}
+		}
+		pass(time.Second)
+		if n := gather(t, l)["retired"]; n != 0 {
+			t.Errorf("%v holds are retired after the ttl", n)
+		}
+	})
+}
+
+// What piled up during an outage is free soon after it, for other processes, too.
+func TestRetiredHoldsAreFreeSoonAfterOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		engine.onAcquire(engine.answerLost)
+		engine.onRelease(releaseDown)
+		keys := manyKeys(1000)
+		for _, key := range keys {
+			_, err := l.TryAcquire(t.Context(), key)
+			wantIs(t, err, errDown)
+		}
+		pass(10 * time.Second)
+		engine.onRelease(nil)
+		pass(3 * time.Second)
+		for _, key := range keys {
+			engine.wantFree(t, key)
+		}
+	})
+}
+
+// An engine that answers nothing for long costs a bounded amount of memory, and
+// the last hold is retired as well as the first.
+func TestRetiredHoldsAreBounded(t *testing.T) {
+	const bound = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: time.Hour})
+		engine.onAcquire(engine.answerLost)
+		engine.onRelease(releaseDown)
+		keys := manyKeys(bound + bound/10)
+		for _, key := range keys {
+			_, err := l.TryAcquire(t.Context(), key)
+			wantIs(t, err, errDown)
+		}
+		pass(time.Minute)
+		if n := gather(t, l)["retired"]; n > bound+64 {
+			t.Errorf("%v holds are retired, want at most %d", n, bound)
+		}
+		engine.onAcquire(nil)
+		engine.onRelease(nil)
+		release(t, acquire(t, l, keys[len(keys)-1]))
+	})
+}
+
+// BenchmarkBesideRetiredHolds is what callers of a key pay for holds of others
+// that are retired.
+func BenchmarkBesideRetiredHolds(b *testing.B) {
+	for _, holds := range []int{0, 10_000} {
+		b.Run(strconv.Itoa(holds), func(b *testing.B) {
+			engine := newFaults()
+			l := newLocker(b, engine, lock.Config{TTL: time.Hour})
+			engine.onAcquire(away(lock.ErrNoAnswer))
+			for _, key := range manyKeys(holds) {
+				_, _ = l.TryAcquire(b.Context(), key)
+			}
+			engine.onAcquire(nil)
+			for b.Loop() {
+				release(b, acquire(b, l, "k"))
+			}
+		})
+	}
+}
+
 // A holder that learnt of its loss may still have the lock in the engine: its
 // Release frees it for others.
 func TestReleaseAfterLossFreesLock(t *testing.T) {

@@ -46,7 +46,7 @@ func (l *Locker) round(now int64) time.Duration {
 	if len(l.grants) > 0 {
 		next = l.grants[0].next()
 	}
-	l.wakesAt = min(next, l.nextRelease())
+	l.wakesAt = min(next, l.retired.next())
 	return time.Duration(max(0, l.wakesAt-l.now()))
 }
 
@@ -142,16 +142,4 @@ func (l *Locker) prod() {
 	case l.wake <- struct{}{}:
 	default:
 	}
-}
-
-// nextRelease is when a retired hold is to be released again. The caller holds
-// l.mu.
-func (l *Locker) nextRelease() int64 {
-	next := int64(never)
-	for _, r := range l.retired {
-		if l.releasing < maxReleasing && r.sending == 0 {
-			next = min(next, r.next)
-		}
-	}
-	return next
 }
