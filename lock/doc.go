@@ -32,7 +32,10 @@
 //     such a hold is retired, that is, released again and again until the ttl
 //     after its last send has passed, and at once when it is in the way. Close
 //     waits until the engine has answered about each. A Locker retires at most
-//     some 10,000 holds, and repeats at most some 100 releases a second.
+//     some 10,000 holds, and repeats at most some 100 releases a second. An
+//     engine that stood still may execute an acquire later than that. Such a lock
+//     is released when a caller of this Locker meets it; other processes wait
+//     until it expires.
 //
 // # What it does not promise
 //

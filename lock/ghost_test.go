@@ -136,6 +136,72 @@ func TestNoGhost(t *testing.T) {
 	}
 }
 
+// An engine that stood still for longer than the ttl executes an acquire when the
+// Locker has given up to release it. The Locker releases it when it meets it.
+func TestAcquireExecutedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		var late lock.Hold
+		engine.onAcquire(func(ctx context.Context, h lock.Hold, _ time.Duration) (lock.Grant, error) {
+			late = h
+			<-ctx.Done()
+			return lock.Grant{}, lock.ErrNoAnswer
+		})
+		engine.onRelease(releaseDown) // all of it stands still
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := l.TryAcquire(ctx, "k")
+		wantIs(t, err, lock.ErrNoAnswer)
+		pass(ttl + 2*time.Second)
+
+		// It goes on, and executes what is in its sockets.
+		engine.onAcquire(nil)
+		engine.onRelease(nil)
+		if _, err := engine.Engine.Acquire(t.Context(), late, ttl); err != nil {
+			t.Fatal(err)
+		}
+		lease := acquire(t, l, "k")
+		pass(ttl)
+		wantAlive(t, lease, true)
+	})
+}
+
+// A lock whose holder may be at work is left to expire. Once it must have, a
+// renewal that was executed late does not keep the key locked.
+func TestRenewalExecutedLate(t *testing.T) {
+	for name, tt := range map[string]struct {
+		leave  func(*lock.Lease)
+		spared time.Duration
+	}{
+		"abandoned": {func(l *lock.Lease) { l.Abandon() }, ttl},
+		"lost":      {func(*lock.Lease) {}, believed + ttl},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				l := newLocker(t, engine, lock.Config{TTL: ttl})
+				lease := acquire(t, l, "k")
+				engine.onRenew(renewDown)
+				tt.leave(lease)
+				const late = ttl - time.Millisecond
+				pass(late)
+				hold := lock.Hold{Key: "k", Owner: lease.Owner()}
+				if err := engine.Engine.Renew(t.Context(), []lock.Hold{hold}, ttl)[0]; err != nil {
+					t.Fatal(err)
+				}
+				if tt.spared > late {
+					pass(tt.spared - late - time.Microsecond)
+				}
+				_, err := l.TryAcquire(t.Context(), "k")
+				wantHeld(t, err, "k", lease.Owner())
+				pass(time.Microsecond)
+				release(t, acquire(t, l, "k"))
+			})
+		})
+	}
+}
+
 // What Close can still release, it does, however much it is.
 func TestCloseReleasesAllGhosts(t *testing.T) {
 	const holds = 200

@@ -100,6 +100,7 @@ func (l *Locker) abandon(lease *Lease) context.CancelCauseFunc {
 	}
 	g.state = abandoned
 	g.due, g.limit = never, never
+	l.spare(g)
 	if g.local() {
 		g.deadline.Store(l.now() + int64(l.cfg.TTL-l.cfg.margin()))
 	}
@@ -122,6 +123,7 @@ func (l *Locker) outlived(lease *Lease) {
 // The caller holds l.mu and calls l.unlock.
 func (l *Locker) lose(g *grant, cause error, why lostReason) {
 	heap.Remove(&l.grants, g.index)
+	l.spare(g)
 	l.metrics.lost.add(why)
 	l.news.lost = append(l.news.lost, lossOf{g, cause})
 	passed := g.state == passing

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,7 +42,9 @@ type Locker struct {
 	grants  grantHeap
 	wakesAt int64 // when the watchdog wakes by itself
 	retired retired
-	news    news // told by unlock
+	spared  map[string]int64 // until when an owner is not released when met
+	sweeps  int64            // when to look at them
+	news    news             // told by unlock
 }
 
 // New returns a Locker on engine. It does not ask the engine for anything. The
@@ -70,6 +71,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		wake:    make(chan struct{}, 1),
 	}
 	l.retired.all = make(map[string]*retiree)
+	l.spared = make(map[string]int64)
 	l.metrics = newMetrics(cfg.Name)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.watch()
@@ -191,12 +193,12 @@ func (l *Locker) unlessOver(ctx context.Context, lease *Lease) (*Lease, error) {
 	return nil, &HeldError{Key: lease.Key(), Holder: lease.grant.holder(), Err: end}
 }
 
-// ask asks the engine once, and once more if a ghost of this Locker was in the
-// way.
+// ask asks the engine once, and once more if a lock of this Locker that nobody
+// uses was in the way.
 func (l *Locker) ask(ctx context.Context, c claim) (*Lease, error) {
 	lease, err := l.askOnce(ctx, c)
 	held, ok := errors.AsType[*HeldError](err)
-	if ok && strings.HasPrefix(held.Holder.Owner, l.id) && l.exorcise(ctx, held.Holder.Owner) {
+	if ok && l.exorcise(ctx, Hold{Key: c.key, Owner: held.Holder.Owner}) {
 		return l.askOnce(ctx, c)
 	}
 	return lease, err

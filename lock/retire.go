@@ -18,6 +18,7 @@ const (
 func (l *Locker) retire(h Hold, sent int64, acquire bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.spared, h.Owner)
 	if l.halted {
 		return // it expires by itself
 	}
@@ -90,13 +91,4 @@ func (l *Locker) unsettled(now int64) (next int64, left bool) {
 	defer l.mu.Unlock()
 	rs := &l.retired
 	return min(rs.next(), rs.last+1), len(rs.all) > 0 && now <= rs.last
-}
-
-// exorcise releases a retired hold that is in the way of an acquire, at once.
-// It reports whether the engine has answered.
-func (l *Locker) exorcise(ctx context.Context, owner string) bool {
-	l.mu.Lock()
-	r := l.retired.find(owner)
-	l.mu.Unlock()
-	return r != nil && l.releaseRetired(ctx, r)
 }

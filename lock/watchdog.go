@@ -42,6 +42,7 @@ func (l *Locker) round(now int64) time.Duration {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.sweep(now)
 	next := now + int64(time.Hour)
 	if len(l.grants) > 0 {
 		next = l.grants[0].next()
