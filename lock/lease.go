@@ -141,18 +141,23 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	}
 	defer k.gates.leave(g.hold.Key, true)
 
+	sent, settled := k.now(), false
+	defer func() {
+		if !settled { // not answered, or the engine panicked
+			k.retire(g.hold, sent, false)
+		}
+	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.cfg.RequestTimeout)
 	defer cancel()
-	sent := k.now()
 	err := k.giveBack(ctx, g.hold, mark)
+	settled = err == nil || notOurs(err)
 	switch {
 	case err == nil:
 		return nil
-	case notOurs(err):
+	case settled:
 		k.metrics.lost.add(lostReleased)
 		return g.lost(ErrLost, reason("gone when it was released", err))
 	}
-	k.retire(g.hold, sent, false)
 	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)
 }
 

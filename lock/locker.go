@@ -167,12 +167,15 @@ func (l *Locker) try(ctx context.Context, key string, opts []AcquireOption, get 
 }
 
 // inside runs get for the caller inside key's gate, who leaves it again unless
-// he gets a lease.
-func (l *Locker) inside(key string, get func() (*Lease, error)) (*Lease, error) {
-	lease, err := get()
-	if err != nil {
-		l.gates.leave(key, false)
-		l.finish()
+// he gets a lease, even if the engine panics.
+func (l *Locker) inside(key string, get func() (*Lease, error)) (lease *Lease, err error) {
+	defer func() {
+		if lease == nil {
+			l.gates.leave(key, false)
+			l.finish()
+		}
+	}()
+	if lease, err = get(); err != nil {
 		return nil, err
 	}
 	l.gates.settle(key, lease.grant)
@@ -211,7 +214,7 @@ func (l *Locker) askOnce(ctx context.Context, c claim) (*Lease, error) {
 	}
 	h := Hold{Key: key, Owner: l.newOwner()}
 	sent := l.now()
-	answer, err := l.request(ctx, c, h)
+	answer, err := l.request(ctx, c, h, sent)
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}

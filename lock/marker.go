@@ -63,12 +63,22 @@ func (l *Locker) claim(ctx context.Context, key string, opts []AcquireOption) (c
 	return c, nil
 }
 
-// request sends an acquire to the engine.
-func (l *Locker) request(ctx context.Context, c claim, h Hold) (Grant, error) {
+// request sends an acquire to the engine. If the engine panics, or ends the
+// goroutine, the lock may have been taken.
+func (l *Locker) request(ctx context.Context, c claim, h Hold, sent int64) (answer Grant, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			l.retire(h, sent, true)
+		}
+	}()
 	if c.unlessMarked {
-		return l.engine.(Marker).AcquireUnlessMarked(ctx, h, l.cfg.TTL)
+		answer, err = l.engine.(Marker).AcquireUnlessMarked(ctx, h, l.cfg.TTL)
+	} else {
+		answer, err = l.engine.Acquire(ctx, h, l.cfg.TTL)
 	}
-	return l.engine.Acquire(ctx, h, l.cfg.TTL)
+	returned = true
+	return answer, err
 }
 
 // giveBack sends a release to the engine, with a marker if keep is positive and

@@ -41,17 +41,21 @@ func (l *Locker) releaseDue(now int64) {
 func (l *Locker) releaseRetired(ctx context.Context, r *retiree) bool {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.RequestTimeout)
 	defer cancel()
-	err := l.engine.Release(ctx, r.hold)
-	answered := err == nil || notOurs(err)
+	err := ErrNoAnswer // if the engine panics
+	defer func() { l.afterRelease(r, err) }()
+	err = l.engine.Release(ctx, r.hold)
+	return err == nil || notOurs(err)
+}
 
+// afterRelease takes in the answer to a release of r.
+func (l *Locker) afterRelease(r *retiree, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// Not held says nothing about an acquire that may still be on its way: it
 	// can be executed after this release. Close does not wait for that.
-	settled := err == nil || answered && (!r.acquire || l.halted)
+	settled := err == nil || notOurs(err) && (!r.acquire || l.halted)
 	l.retired.released(r, settled, l.now(), l.retryAfter(err))
 	l.prod()
-	return answered
 }
 
 func (l *Locker) retryAfter(err error) time.Duration {

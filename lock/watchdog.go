@@ -100,12 +100,17 @@ func (l *Locker) renew(batch []*grant) {
 		holds[i] = g.hold
 	}
 	sent := l.now()
-	errs := l.engine.Renew(ctx, holds, l.cfg.TTL)
-	if len(errs) != len(holds) { // nobody can tell which verdict is whose
-		err := fmt.Errorf("%d verdicts on %d holds", len(errs), len(holds))
-		errs = slices.Repeat([]error{err}, len(holds))
-	}
+	var errs []error
+	defer func() { l.afterRenewals(batch, sent, errs) }() // even if the engine ends the goroutine
+	errs = l.engine.Renew(ctx, holds, l.cfg.TTL)
+}
 
+// afterRenewals takes in the verdicts on a batch.
+func (l *Locker) afterRenewals(batch []*grant, sent int64, errs []error) {
+	if len(errs) != len(batch) { // nobody can tell which verdict is whose
+		err := fmt.Errorf("%d verdicts on %d holds", len(errs), len(batch))
+		errs = slices.Repeat([]error{err}, len(batch))
+	}
 	l.mu.Lock()
 	defer l.unlock()
 	for i, g := range batch {

@@ -1,0 +1,126 @@
+package lock_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// leaves are the ways in which an engine can leave a method without a return, as
+// hooks of its client do.
+var leaves = map[string]func(){
+	"panic":  func() { panic("a hook") },
+	"Goexit": runtime.Goexit,
+}
+
+// survive runs do in a goroutine that it may end, and waits for it.
+func survive(do func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() { _ = recover() }() // as net/http does
+		do()
+	}()
+	<-ended
+}
+
+// An engine that panics in a request costs that request. It shuts no gate, what may
+// have been taken is released, and Close ends.
+func TestEngineThatDoesNotReturn(t *testing.T) {
+	for how, leave := range leaves {
+		for what, do := range map[string]func(*testing.T, *faults, *lock.Locker){
+			"TryAcquire": func(t *testing.T, engine *faults, l *lock.Locker) {
+				engine.onAcquire(takeAnd(engine, leave))
+				survive(func() { _, _ = l.TryAcquire(t.Context(), "k") })
+			},
+			"Acquire": func(t *testing.T, engine *faults, l *lock.Locker) {
+				engine.onAcquire(takeAnd(engine, leave))
+				survive(func() { _, _ = l.Acquire(t.Context(), "k") })
+			},
+			"Acquire of a caller who queued": func(t *testing.T, engine *faults, l *lock.Locker) {
+				first := acquire(t, l, "k")
+				engine.onAcquire(takeAnd(engine, leave))
+				go survive(func() { _, _ = l.Acquire(t.Context(), "k") })
+				synctest.Wait()
+				release(t, first)
+				pass(time.Second)
+			},
+			"Release": func(t *testing.T, engine *faults, l *lock.Locker) {
+				lease := acquire(t, l, "k")
+				engine.onRelease(func(context.Context, lock.Hold) error {
+					engine.onRelease(nil)
+					leave()
+					return nil
+				})
+				survive(func() { _ = lease.Release(t.Context()) })
+			},
+			"Release of a ghost": func(t *testing.T, engine *faults, l *lock.Locker) {
+				for range 100 { // more than are released at a time
+					leaveGhost(t, l, engine)
+					engine.onRelease(func(context.Context, lock.Hold) error {
+						leave()
+						return nil
+					})
+					survive(func() { _, _ = l.TryAcquire(t.Context(), "k") })
+					engine.onRelease(nil)
+					release(t, acquire(t, l, "k"))
+				}
+			},
+		} {
+			t.Run(what+", "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newFaults()
+					l := newLocker(t, engine, lock.Config{TTL: ttl, HandOver: -1})
+					do(t, engine, l)
+					engine.onAcquire(nil)
+					synctest.Wait()
+					engine.wantFree(t, "k")
+					release(t, acquire(t, l, "k"))
+					wantIs(t, l.Close(t.Context()), nil)
+				})
+			})
+		}
+	}
+}
+
+// takeAnd acquires, and then does not return.
+func takeAnd(engine *faults, leave func()) acquireFunc {
+	return func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+		_, _ = engine.Engine.Acquire(ctx, h, ttl)
+		leave()
+		return lock.Grant{}, nil
+	}
+}
+
+// A renewal that does not return is one that failed.
+func TestRenewalThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		lease := acquire(t, l, "k")
+		engine.onRenew(func(context.Context, []lock.Hold, time.Duration) []error {
+			engine.onRenew(nil)
+			runtime.Goexit()
+			return nil
+		})
+		pass(ttl)
+		wantAlive(t, lease, true)
+		release(t, lease)
+	})
+}
+
+// A program that releases with no context is wrong, but its lock is not lost.
+func TestReleaseWithoutContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		lease := acquire(t, l, "k")
+		survive(func() { _ = lease.Release(nil) }) //nolint:staticcheck // that is the point
+		synctest.Wait()
+		engine.wantFree(t, "k")
+	})
+}
