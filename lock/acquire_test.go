@@ -2,6 +2,8 @@ package lock_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -195,5 +197,74 @@ func TestContextEndsDuringRequest(t *testing.T) {
 		_, err := l.Acquire(ctx, "k")
 		wantHeld(t, err, "k", lease.Owner())
 		wantIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// An answer that comes after the ttl is useless. A caller with all the time in the
+// world does not wait for it.
+func TestRequestIsBoundedByTTL(t *testing.T) {
+	for name, ask := range map[string]func(*lock.Locker) (*lock.Lease, error){
+		"Acquire":    func(l *lock.Locker) (*lock.Lease, error) { return l.Acquire(context.Background(), "k") },
+		"TryAcquire": func(l *lock.Locker) (*lock.Lease, error) { return l.TryAcquire(context.Background(), "k") },
+		"Acquire with a distant deadline": func(l *lock.Locker) (*lock.Lease, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+			defer cancel()
+			return l.Acquire(ctx, "k")
+		},
+		"TryAcquire unless marked": func(l *lock.Locker) (*lock.Lease, error) {
+			return l.TryAcquire(context.Background(), "k", lock.UnlessMarked())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for _, kind := range []error{lock.ErrNoAnswer, lock.ErrNotSent} {
+					l := newLocker(t, silent{newFaults(), kind}, lock.Config{TTL: ttl})
+					start := time.Now()
+					_, err := ask(l)
+					wantIs(t, err, kind)
+					if errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%v: the caller's context has not ended", err)
+					}
+					if took := time.Since(start); took > 2*ttl {
+						t.Errorf("it took %v, want at most %v", took, 2*ttl)
+					}
+				}
+			})
+		})
+	}
+}
+
+// silent is an engine that answers no acquire before its context ends.
+type silent struct {
+	*faults
+	kind error
+}
+
+func (s silent) Acquire(ctx context.Context, _ lock.Hold, _ time.Duration) (lock.Grant, error) {
+	<-ctx.Done()
+	if s.kind == lock.ErrNoAnswer {
+		return lock.Grant{}, ctx.Err() // as it is, it says no more than that
+	}
+	return lock.Grant{}, fmt.Errorf("%w: %w", s.kind, ctx.Err())
+}
+
+func (s silent) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	return s.Acquire(ctx, h, ttl)
+}
+
+// An engine that does not set up its subscription has a waiter poll.
+func TestSubscriptionIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := acquire(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
+		engine.onWatch(func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		w := wait(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
+		pass(time.Second)
+		release(t, holder)
+		pass(ttl)
+		release(t, w.got(t))
 	})
 }

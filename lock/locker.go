@@ -83,8 +83,9 @@ func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
 
 // Acquire takes the lock on key, waiting for it until ctx ends. Then it returns
 // a *HeldError that also matches ctx.Err(). It also waits while the engine is
-// out of reach, in a failover for example, but for no more than a ttl in a row:
-// then it returns the engine's error.
+// out of reach, in a failover for example, but asks for no more than a ttl in a
+// row: then it returns the engine's error. Each request has less than a ttl to be
+// answered.
 //
 // The lease carries the values of ctx but not its end: it lasts until it is
 // released or lost. It may be lost when it comes, if a caller of this process
@@ -133,7 +134,8 @@ func (l *Locker) queue(ctx context.Context, key string, opts []AcquireOption, ge
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a
 // caller of this Locker has the key, or is about to ask for it, the engine is
-// not asked. As to leases in ctx see Acquire.
+// not asked. It returns within a ttl if the engine heeds its context. As to leases
+// in ctx see Acquire.
 func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	start := l.now()
 	lease, err := l.tryAcquire(ctx, key, opts)

@@ -63,7 +63,8 @@ func (l *Locker) claim(ctx context.Context, key string, opts []AcquireOption) (c
 	return c, nil
 }
 
-// request sends an acquire to the engine. If the engine panics, or ends the
+// request sends an acquire to the engine. An answer that comes when the lock can
+// have expired is useless, so the engine has until then. If it panics, or ends the
 // goroutine, the lock may have been taken.
 func (l *Locker) request(ctx context.Context, c claim, h Hold, sent int64) (answer Grant, err error) {
 	returned := false
@@ -72,13 +73,36 @@ func (l *Locker) request(ctx context.Context, c claim, h Hold, sent int64) (answ
 			l.retire(h, sent, true)
 		}
 	}()
+	bound := l.cfg.TTL - l.cfg.margin()
+	bounded, cancel := within(ctx, bound)
+	defer cancel()
 	if c.unlessMarked {
-		answer, err = l.engine.(Marker).AcquireUnlessMarked(ctx, h, l.cfg.TTL)
+		answer, err = l.engine.(Marker).AcquireUnlessMarked(bounded, h, l.cfg.TTL)
 	} else {
-		answer, err = l.engine.Acquire(ctx, h, l.cfg.TTL)
+		answer, err = l.engine.Acquire(bounded, h, l.cfg.TTL)
 	}
 	returned = true
+	if errors.Is(err, context.DeadlineExceeded) && endOf(ctx) == nil {
+		err = overdue(err, bound)
+	}
 	return answer, err
+}
+
+// overdue is err without the end of a context that is not the caller's.
+func overdue(err error, bound time.Duration) error {
+	kind := ErrNoAnswer
+	if errors.Is(err, ErrNotSent) && !mayHold(err) {
+		kind = ErrNotSent
+	}
+	return fmt.Errorf("%w within %v: %s", kind, bound, err.Error())
+}
+
+// within returns a context that ends with ctx, and d from now at the latest.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
 }
 
 // giveBack sends a release to the engine, with a marker if keep is positive and

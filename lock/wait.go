@@ -155,6 +155,8 @@ func (l *Locker) listen(ctx context.Context, key string) *alarm {
 		return nil
 	}
 	a := &alarm{c: make(chan struct{}, 1)}
+	ctx, cancel := within(ctx, l.cfg.TTL)
+	defer cancel()
 	stop, err := waker.Watch(ctx, key, a.ring)
 	if err != nil {
 		l.cfg.Logger.Debug("listen for the release of a lock", "key", key, "error", err)
