@@ -16,7 +16,7 @@ import (
 func TestCloseWaitsForLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memlock.New()
-		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		l := newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: -1})
 		lease := acquire(t, l, "k")
 		closed := make(chan error, 2)
 		for range 2 {

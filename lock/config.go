@@ -20,9 +20,14 @@ type Config struct {
 	// released, so that other processes get it, too. At least one hand-over
 	// takes place whenever somebody waits. Default 10 ms; negative = none.
 	HandOver time.Duration
-	// MaxHold is how long one caller may hold a lock. Then its lease is lost,
-	// with a cause that matches ErrMaxHold: a holder that hangs would be renewed
-	// for ever. Default: no limit.
+	// MaxHold is how long one caller may hold a lock, so that a holder that hangs
+	// is not renewed for ever. At this limit the context of its lease ends with a
+	// cause that matches ErrMaxHold, and Close waits for it no longer. The lock is
+	// renewed no more, but not released, as its holder may be at work: others get
+	// it when the holder calls Release, or when it has expired, up to TTL later.
+	// A lease of AcquireLocal ends likewise, and the next caller of this process
+	// gets the key at once. A caller who is handed a lock has a time of its own.
+	// Default DefaultMaxHold; negative = no limit.
 	MaxHold time.Duration
 	// Name tells several Lockers of one process apart in metrics. Default:
 	// "lock".
@@ -31,6 +36,11 @@ type Config struct {
 	// holder before he releases them. Default: silent.
 	Logger *slog.Logger
 }
+
+// DefaultMaxHold is how long one caller may hold a lock unless Config.MaxHold says
+// otherwise. It is above what an ordinary operation takes, and low enough that a
+// statement to a silent database does not keep its key locked for ever.
+const DefaultMaxHold = 5 * time.Minute
 
 const (
 	minTTL = 50 * time.Millisecond
@@ -53,8 +63,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.HandOver == 0 {
 		c.HandOver = 10 * time.Millisecond
 	}
-	if c.MaxHold < 0 {
-		return c, fmt.Errorf("lock: Config.MaxHold is %v", c.MaxHold)
+	if c.MaxHold == 0 {
+		c.MaxHold = DefaultMaxHold
 	}
 	if c.Name == "" {
 		c.Name = "lock"

@@ -21,8 +21,8 @@
 //   - A caller whose context carries a lease gets another one on the same lock
 //     at once.
 //   - A lease is renewed at a third of its ttl by one watchdog per Locker, for
-//     as long as its holder lives. Renewal goes on through errors and stops
-//     when the engine says that the lock is not ours.
+//     as long as its holder lives, up to Config.MaxHold. Renewal goes on through
+//     errors and stops when the engine says that the lock is not ours.
 //   - A lease is believed in until its local deadline: the start of the last
 //     successful request, plus the ttl, less a margin, on the monotonic clock.
 //     Then [Lease.Context] ends with a cause that matches [ErrLost], whether or

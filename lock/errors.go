@@ -10,8 +10,8 @@ var (
 	// holder was at work. An error that matches ErrClosed, too, is no failure of
 	// the lock: see there.
 	ErrLost = errors.New("lock: lost")
-	// ErrMaxHold: the lock was held for longer than Config.MaxHold. It matches
-	// ErrLost.
+	// ErrMaxHold: the lock was held for longer than Config.MaxHold, which has a
+	// default. It matches ErrLost.
 	ErrMaxHold = fmt.Errorf("%w: held for too long", ErrLost)
 	// ErrExpired: the lock was not renewed in time, so that it could no longer be
 	// believed in. It matches ErrLost.

@@ -5,3 +5,6 @@ import "time"
 // SetClock sets the wall clock that l reads forward by step, or back. The
 // monotonic clock goes on as it did.
 func (l *Locker) SetClock(step time.Duration) { l.step = step }
+
+// ID returns the first part of the owner ids of l.
+func (l *Locker) ID() string { return l.id }

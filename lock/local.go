@@ -9,7 +9,8 @@ import (
 // the engine is not asked. It is for work that must go on while the engine is
 // out of reach. It waits until ctx ends; as to leases in ctx see Acquire.
 //
-// The lease has no owner id and no token, is not renewed and does not expire.
+// The lease has no owner id and no token, and is not renewed: only Config.MaxHold
+// limits it.
 // Abandoned, it keeps the key for as long as an acquired one would. A caller who
 // is handed over a lock of the engine's, or has one already, gets a lease on that;
 // and an Acquire inside a lease without an owner id gets another such lease.

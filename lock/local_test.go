@@ -14,7 +14,7 @@ import (
 func TestLocal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		l := newLocker(t, engine, lock.Config{})
+		l := newLocker(t, engine, lock.Config{MaxHold: -1})
 		lease, err := l.TryAcquireLocal(t.Context(), "k")
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -134,5 +135,64 @@ func TestGreatestMaxHoldIsNoLimit(t *testing.T) {
 		wantAlive(t, lease, true)
 		release(t, lease)
 		wantAlive(t, w.got(t), true)
+	})
+}
+
+// A holder that hangs does not keep a key for ever, with or without the engine,
+// even if nobody thought of a limit.
+func TestMaxHoldHasADefault(t *testing.T) {
+	for name, get := range map[string]func(*lock.Locker, context.Context) (*lock.Lease, error){
+		"lock": func(l *lock.Locker, ctx context.Context) (*lock.Lease, error) { return l.Acquire(ctx, "k") },
+		"local": func(l *lock.Locker, ctx context.Context) (*lock.Lease, error) {
+			return l.AcquireLocal(ctx, "k")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLocker(t, newFaults(), lock.Config{TTL: ttl})
+				lease, err := get(l, t.Context())
+				wantIs(t, err, nil)
+				pass(lock.DefaultMaxHold - 1)
+				wantAlive(t, lease, true)
+				pass(1)
+				wantIs(t, lease.Err(), lock.ErrMaxHold)
+				ctx, cancel := context.WithTimeout(t.Context(), ttl)
+				defer cancel()
+				next, err := get(l, ctx)
+				if err != nil {
+					t.Fatalf("the next caller, a ttl later: %v", err)
+				}
+				release(t, next)
+				wantIs(t, l.Close(t.Context()), nil)
+			})
+		})
+	}
+}
+
+// A local lease leaves nothing that has to expire.
+func TestMaxHoldOfLocalLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: maxHold})
+		lease, err := l.TryAcquireLocal(t.Context(), "k")
+		wantIs(t, err, nil)
+		w := wait(t, l, "k")
+		pass(maxHold - 1)
+		w.wantWaiting(t)
+		pass(1)
+		release(t, w.got(t))
+		wantIs(t, context.Cause(lease.Context()), lock.ErrMaxHold)
+		wantIs(t, lease.Release(t.Context()), lock.ErrMaxHold)
+		engine.wantSent(t, requests{acquire: 1, release: 1})
+	})
+}
+
+func TestNoMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{TTL: ttl, MaxHold: -1})
+		lease := acquire(t, l, "k")
+		pass(24 * time.Hour)
+		wantAlive(t, lease, true)
+		release(t, lease)
 	})
 }

@@ -3,6 +3,8 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +28,7 @@ func TestModel(t *testing.T) {
 				"release": m.release,
 				"abandon": m.abandon,
 				"forget":  m.forget,
+				"orphan":  m.orphan,
 				"pass":    m.pass,
 				"":        m.check,
 			})
@@ -33,21 +36,25 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// modelHandOver is how long a grant of a modelled Locker is handed over.
-const modelHandOver = 2500 * time.Microsecond
+const (
+	modelHandOver = 2500 * time.Microsecond // how long a grant of a modelled Locker is handed over
+	modelMaxHold  = 3 * ttl
+)
 
 type model struct {
 	engine  *bells
 	lockers []*lock.Locker
 	leases  []*modelLease
 	waiters []*modelWaiter
-	tokens  map[string]int64 // the greatest of each key
+	tokens  map[string]int64        // the greatest of each key
+	orphans map[string]*lock.Locker // of which Locker an owner is that nobody knows
 }
 
 type modelLease struct {
 	*lock.Lease
 	locker    *lock.Locker
 	granted   time.Time // by the engine
+	limit     time.Time // of its holder
 	forgotten time.Time // when the engine lost it, zero = it has not
 	end       error     // what Release must say from now on
 	abandoned bool
@@ -60,9 +67,9 @@ type modelWaiter struct {
 }
 
 func newModel(t *testing.T) *model {
-	m := &model{engine: newBells(), tokens: make(map[string]int64)}
+	m := &model{engine: newBells(), tokens: make(map[string]int64), orphans: make(map[string]*lock.Locker)}
 	for range 2 {
-		l, err := lock.New(m.engine, lock.Config{TTL: ttl, HandOver: modelHandOver})
+		l, err := lock.New(m.engine, lock.Config{TTL: ttl, HandOver: modelHandOver, MaxHold: modelMaxHold})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,6 +122,10 @@ func (m *model) queued(locker *lock.Locker, key string) bool {
 	return false
 }
 
+func (m *model) wanted(key string) bool {
+	return slices.ContainsFunc(m.waiters, func(w *modelWaiter) bool { return w.key == key })
+}
+
 // handsOver reports whether the release of l is not the engine's business.
 func (m *model) handsOver(l *modelLease) bool {
 	return m.queued(l.locker, l.Key()) &&
@@ -129,7 +140,11 @@ func (m *model) drawLocker(t *rapid.T) *lock.Locker {
 
 func (m *model) acquire(t *rapid.T) {
 	locker, key := m.drawLocker(t), drawKey(t)
-	free := m.owner(key) == "" && !m.queued(locker, key)
+	owner := m.owner(key)
+	if m.orphans[owner] == locker && m.wanted(key) {
+		t.Skip("a waiter of the other Locker may get it first")
+	}
+	free := (owner == "" || m.orphans[owner] == locker) && !m.queued(locker, key)
 	for _, l := range m.leases {
 		if l.locker == locker && l.Key() == key && l.inside() {
 			free = false
@@ -146,7 +161,7 @@ func (m *model) acquire(t *rapid.T) {
 
 // add takes in a new holder.
 func (m *model) add(t *rapid.T, locker *lock.Locker, lease *lock.Lease) {
-	added := &modelLease{Lease: lease, locker: locker, granted: lease.AcquiredAt()}
+	added := &modelLease{Lease: lease, locker: locker, granted: lease.AcquiredAt(), limit: lease.AcquiredAt().Add(modelMaxHold)}
 	for _, l := range m.leases {
 		if l.Owner() == lease.Owner() {
 			added.granted, added.forgotten = l.granted, l.forgotten
@@ -196,7 +211,7 @@ func (m *model) nest(t *rapid.T) {
 	if err != nil {
 		t.Fatalf("nested TryAcquire: %v", err)
 	}
-	inner := &modelLease{Lease: lease, locker: outer.locker, granted: outer.granted, forgotten: outer.forgotten}
+	inner := &modelLease{Lease: lease, locker: outer.locker, granted: outer.granted, limit: outer.limit, forgotten: outer.forgotten}
 	if !inner.shares(outer) {
 		t.Fatalf("owner %s, token %d in %s, %d", inner.Owner(), inner.Token(), outer.Owner(), outer.Token())
 	}
@@ -256,6 +271,19 @@ func (m *model) forget(t *rapid.T) {
 	m.engine.Forget(key)
 }
 
+// orphan has the engine execute an acquire that its Locker has given up.
+func (m *model) orphan(t *rapid.T) {
+	locker, key := m.drawLocker(t), drawKey(t)
+	if m.owner(key) != "" {
+		t.Skip("the key is held")
+	}
+	h := lock.Hold{Key: key, Owner: fmt.Sprintf("%s:0%d", locker.ID(), len(m.orphans))}
+	m.orphans[h.Owner] = locker
+	if _, err := m.engine.Engine.Acquire(context.Background(), h, ttl); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (m *model) pass(t *rapid.T) {
 	pass(time.Duration(rapid.IntRange(1, int(2*ttl)).Draw(t, "time")))
 }
@@ -263,11 +291,17 @@ func (m *model) pass(t *rapid.T) {
 func (m *model) check(t *rapid.T) {
 	m.collect(t)
 	for _, l := range m.leases {
-		alive := l.Err() == nil
+		alive, late := l.Err() == nil, !time.Now().Before(l.limit)
 		switch {
 		case alive && (l.end != nil || l.abandoned):
 			t.Fatalf("%s came back to life", l.Owner())
 		case l.end != nil:
+		case late && alive:
+			t.Fatalf("%s is held beyond its limit", l.Owner())
+		case l.forgotten.IsZero() && late:
+			if !errors.Is(l.Err(), lock.ErrMaxHold) {
+				t.Fatalf("%s ended with %v, want ErrMaxHold", l.Owner(), l.Err())
+			}
 		case l.forgotten.IsZero() && (!alive || m.owner(l.Key()) != l.Owner()):
 			t.Fatalf("%s was lost, and nobody took it: %v", l.Owner(), l.Err())
 		case !l.forgotten.IsZero() && alive && time.Since(l.forgotten) > renewed:

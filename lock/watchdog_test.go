@@ -20,7 +20,7 @@ const (
 func TestRenewalOutlivesTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := memlock.New()
-		lease := acquire(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
+		lease := acquire(t, newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: -1}), "k")
 		pass(10*ttl + time.Millisecond)
 		wantAlive(t, lease, true)
 		if left := time.Until(lease.Deadline()); left <= believed-renewed-time.Second || left > believed {
@@ -54,7 +54,7 @@ func TestLeasesAreRenewedInOneBatch(t *testing.T) {
 func TestRenewalGoesOnThroughErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		lease := acquire(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
+		lease := acquire(t, newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: -1}), "k")
 		for _, fault := range []renewFunc{renewDown, renewHangs} {
 			engine.onRenew(fault)
 			pass(believed - renewed - time.Second)
