@@ -24,6 +24,10 @@ var (
 	// ErrNotSent: the engine was not reached, or refused without executing
 	// anything. It may do so later.
 	ErrNotSent = errors.New("lock: engine not reached")
+	// ErrDenied is returned when the engine rejects its client whatever the key:
+	// the password is wrong, a right is missing, or the client was closed. Nothing
+	// was executed, and a retry would fail alike. It matches ErrNotSent.
+	ErrDenied = fmt.Errorf("%w: client rejected", ErrNotSent)
 	// ErrRefused: the engine does not grant the lock for now, though nobody has
 	// it, and has left nothing behind.
 	ErrRefused = errors.New("lock: refused for now")

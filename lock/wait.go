@@ -102,7 +102,7 @@ func (l *Locker) over(ctx context.Context) error {
 // passing reports whether an engine's failure may pass by itself soon.
 func (l *Locker) passing(ctx context.Context, err error, reached int64) bool {
 	return (errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNoAnswer)) &&
-		endOf(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
+		!errors.Is(err, ErrDenied) && endOf(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
 }
 
 // endedBy is the end of a wait that err cut short.

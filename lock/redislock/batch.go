@@ -100,17 +100,13 @@ func (b *batcher) next() []*parcel {
 }
 
 func (b *batcher) exchange(batch []*parcel) error {
-	pipe := b.client.Pipeline()
+	var cmds []*command
 	for _, p := range batch {
 		if p.state.CompareAndSwap(waiting, sent) {
-			p.cmd.enqueue(context.Background(), pipe)
+			cmds = append(cmds, p.cmd)
 		}
 	}
-	if pipe.Len() == 0 {
-		return nil
-	}
-	_, err := pipe.Exec(context.Background()) // the client's timeouts bound it
-	return err
+	return pipeline(context.Background(), b.client.Pipeline(), cmds) // the client's timeouts bound it
 }
 
 // giveUp does not send what is queued: the node has just let a batch run into

@@ -84,10 +84,13 @@ func (b *bus) master(ctx context.Context, name string) (*redis.Client, error) {
 	switch c := b.client.(type) {
 	case *redis.ClusterClient:
 		node, err := b.find(ctx, name)
-		if err != nil { // the cluster is not known yet
-			return nil, fmt.Errorf("%w: find the node: %w", lock.ErrNotSent, err)
+		switch {
+		case err == nil:
+			return node, nil
+		case denied(err):
+			return nil, fmt.Errorf("%w: find the node: %w", lock.ErrDenied, err)
 		}
-		return node, nil
+		return nil, fmt.Errorf("%w: find the node: %w", lock.ErrNotSent, err) // the cluster is not known yet
 	case *redis.Client:
 		return c, nil
 	}

@@ -13,6 +13,13 @@
 // asking for up to a second while the answer is CLUSTERDOWN, TRYAGAIN, LOADING or
 // MASTERDOWN, or no connection can be made.
 //
+// Other answers are returned at once. A server that is out of memory, can't save or
+// has too few replicas rejects a script before its first write: OOM, MISCONF and
+// NOREPLICAS match [lock.ErrRefused], BUSY matches [lock.ErrNotSent]. A client that
+// can't log in, may not run scripts or was closed gets an error that matches
+// [lock.ErrDenied]. WRONGTYPE matches [lock.ErrUnusable]; so does a key that the
+// user may not touch, unless the request is about a lock that is held already.
+//
 // # The engine's own client
 //
 // [Open] makes a cluster client of its own. It gets through a failover quickly:

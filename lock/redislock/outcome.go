@@ -12,44 +12,83 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// refusals are the answers of a server that has not executed a command and may
-// do so later: a failover, a migration or a restart is under way.
-var refusals = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "MOVED", "ASK", "READONLY"}
+// What the answer of a server begins with that has executed nothing of a script,
+// or no more than its reads: this is checked before the script runs, or at its
+// first write.
+var (
+	// A failover, a migration or a restart is under way, or all connections are in use.
+	passing = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "MOVED", "ASK", "READONLY",
+		"max number of clients reached"}
+	// The server is busy with somebody's script.
+	busy = []string{"BUSY"}
+	// The server is out of memory, can't save, or has too few replicas.
+	writeless = []string{"OOM", "MISCONF", "NOREPLICAS"}
+	// The client can't log in or may not run scripts, or the server is no cluster.
+	denials = []string{"NOAUTH", "WRONGPASS", "AUTH <password> called without", "NOPERM",
+		"This instance has cluster support disabled"}
+)
 
-// outcome adds to the error of a command whether it may have been executed.
-func outcome(err error) error {
+// outcome adds to the error of s whether s may have been executed.
+func (s *script) outcome(err error) error {
 	_, answered := errors.AsType[redis.Error](err)
 	switch {
 	case errors.Is(err, lock.ErrNotSent):
 		return err
-	case refused(err):
+	case refused(err), answered && says(err, busy):
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
-	case answered && unusable(err):
+	case answered && s.unusable(err):
 		return fmt.Errorf("%w: %w", lock.ErrUnusable, err)
-	case answered, errors.Is(err, redis.ErrClosed), errors.Is(err, context.Canceled):
+	case denied(err):
+		return fmt.Errorf("%w: %w", lock.ErrDenied, err)
+	case answered && says(err, writeless):
+		return fmt.Errorf("%w: %w", lock.ErrRefused, err)
+	case answered, errors.Is(err, context.Canceled):
 		return err
 	}
 	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
 }
 
+// refused reports whether nothing was executed because of a fault that often
+// passes within moments.
 func refused(err error) bool {
 	if undialled(err) || errors.Is(err, errSilent) || errors.Is(err, redis.ErrPoolTimeout) {
 		return true
 	}
-	for _, prefix := range refusals {
-		if redis.HasErrorPrefix(err, prefix) {
+	_, answered := errors.AsType[redis.Error](err)
+	return answered && says(err, passing)
+}
+
+// denied reports whether nothing was executed because of the client. A right that
+// a script misses in its middle is another matter: it may have written before.
+func denied(err error) bool {
+	if errors.Is(err, redis.ErrClosed) {
+		return true
+	}
+	_, answered := errors.AsType[redis.Error](err)
+	return answered && says(err, denials) && !strings.Contains(err.Error(), "script")
+}
+
+// says reports whether an answer begins with one of these texts. Before version
+// 7, Redis puts an error in a script into a text of its own.
+func says(answer error, texts []string) bool {
+	for _, text := range texts {
+		if redis.HasErrorPrefix(answer, text) || strings.Contains(answer.Error(), ": -"+text+" ") {
 			return true
 		}
 	}
 	return false
 }
 
-// unusable reports whether an answer to a script says that its key has another
-// type, or is kept from the user: a command that is kept from him fails for all
-// keys. Redis 6 has these words within a text of its own.
-func unusable(err error) bool {
-	_, denied, _ := strings.Cut(err.Error(), "NOPERM ")
-	return strings.Contains(err.Error(), "WRONGTYPE ") || strings.Contains(denied, " key")
+// unusable reports whether an answer to s says that the key has another type, or,
+// to a caller who does not hold it, that it is kept from the user. A command that
+// is kept from the user fails for all keys.
+func (s *script) unusable(answer error) bool {
+	if strings.Contains(answer.Error(), "WRONGTYPE ") {
+		return true
+	}
+	_, denied, _ := strings.Cut(answer.Error(), "NOPERM ")
+	ofHolder := s == renew || s == release
+	return !ofHolder && strings.Contains(denied, " to access ") && strings.Contains(denied, " key")
 }
 
 // undialled reports whether there was no connection to send anything on.
@@ -64,5 +103,5 @@ func broken(err error) bool {
 		return false
 	}
 	network, ok := errors.AsType[net.Error](err)
-	return errors.Is(outcome(err), lock.ErrNoAnswer) && (!ok || !network.Timeout())
+	return errors.Is(inspect.outcome(err), lock.ErrNoAnswer) && (!ok || !network.Timeout())
 }

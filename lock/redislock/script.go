@@ -44,7 +44,7 @@ func (s *script) question() *script {
 }
 
 func (s *script) failed(err error) error {
-	return fmt.Errorf("redislock: %s: %w", s.name, outcome(err))
+	return fmt.Errorf("redislock: %s: %w", s.name, s.outcome(err))
 }
 
 // A call is one use of a script.

@@ -21,6 +21,7 @@ import (
 type server struct {
 	tb   testing.TB
 	addr string
+	dir  string // what it saves, and its configuration
 	cmd  *exec.Cmd
 }
 
@@ -40,7 +41,7 @@ func startServer(tb testing.TB, config string, args ...string) *server {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	s := &server{tb: tb, addr: l.Addr().String(), cmd: exec.Command("redis-server", append([]string{file}, args...)...)}
+	s := &server{tb: tb, addr: l.Addr().String(), dir: dir, cmd: exec.Command("redis-server", append([]string{file}, args...)...)}
 	l.Close()
 	if err := s.cmd.Start(); err != nil {
 		tb.Fatal(err)

@@ -57,6 +57,9 @@ func TestSingleServer(t *testing.T) {
 	}
 }
 
+// errOther matches none of the errors that speak of the engine or of the key.
+var errOther = errors.New("another error")
+
 func TestSingleServerErrors(t *testing.T) {
 	e, server := single(t)
 	if err := server.Set("k", "not a lock"); err != nil {
@@ -65,18 +68,31 @@ func TestSingleServerErrors(t *testing.T) {
 	for _, request := range requests {
 		wantUnclear(t, request(t.Context(), e), "WRONGTYPE")
 	}
-	for text, own := range map[string]bool{
-		"NOPERM No permissions to access a key":                                    true,
-		"NOPERM this user has no permissions to run the 'evalsha' command":         false,
-		"OOM command not allowed when used memory > 'maxmemory'.":                  false,
-		"ERR Error running script: @user_script: 1: WRONGTYPE Operation against a": true,
+	// What Redis 6 says, which has errors in scripts within a text of its own.
+	const within = "ERR Error running script (call to f_5): @user_script:10: @user_script: 10: -"
+	for text, want := range map[string]error{
+		"NOPERM this user has no permissions to run the 'evalsha' command":                        lock.ErrDenied,
+		"NOPERM User keys has no permissions to run the 'evalsha' command":                        lock.ErrDenied,
+		"ERR AUTH <password> called without any password configured for the default user":         lock.ErrDenied,
+		"ERR max number of clients reached":                                                       lock.ErrNotSent,
+		within + "OOM command not allowed when used memory > 'maxmemory'.":                        lock.ErrRefused,
+		within + "READONLY You can't write against a read only replica.":                          lock.ErrNotSent,
+		"ERR Error running script: @user_script: 1: WRONGTYPE Operation against a key":            lock.ErrUnusable,
+		"NOPERM ACL failure in script: User u has no permissions to run the 'pexpire' command":    errOther,
+		"ERR Error running script: @user_script: 1: The user executing the script can't run this": errOther,
 	} {
 		server.SetError(text)
-		for _, request := range requests {
-			if err := request(t.Context(), e); errors.Is(err, lock.ErrUnusable) != own {
-				t.Errorf("%v: of the key alone: %t, want %t", err, !own, own)
-			}
+		for name, request := range requests {
+			wantVerdict(t, name, request(t.Context(), e), want, text)
 		}
+	}
+	server.SetError("NOPERM No permissions to access a key")
+	for name, request := range requests {
+		want := lock.ErrUnusable
+		if name == "renew" || name == "release" { // there is a lock, held by the caller
+			want = lock.ErrDenied
+		}
+		wantVerdict(t, name, request(t.Context(), e), want, "NOPERM")
 	}
 	server.SetError("LOADING Redis is loading the dataset in memory")
 	for _, request := range requests {

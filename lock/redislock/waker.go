@@ -2,12 +2,13 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
 )
 
 const (
@@ -16,7 +17,8 @@ const (
 	againTime   = 100 * time.Millisecond // before a subscription that failed is tried again
 )
 
-var errClosed = errors.New("redislock: closed")
+// errClosed is returned when the engine has been closed.
+var errClosed = fmt.Errorf("%w: redislock: closed", lock.ErrDenied)
 
 // A waker listens for the release of locks and wakes those who wait for them.
 // It has one connection to each node with a lock that somebody waits for, and

@@ -1,0 +1,273 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// must has the server execute a command.
+func (s *server) must(args ...any) {
+	s.tb.Helper()
+	if err := s.do(args...).Err(); err != nil {
+		s.tb.Fatalf("%v: %v", args, err)
+	}
+}
+
+// A refusal is a state in which a server rejects requests. Its errors are those of an
+// acquire of a free key, and of a renewal and a release of a held one.
+type refusal struct {
+	begin, end              func(*server)
+	acquire, renew, release error
+	text                    string
+}
+
+func set(name string, value any) func(*server) {
+	return func(s *server) { s.must("config", "set", name, value) }
+}
+
+func user(rules ...any) func(*server) {
+	return func(s *server) { s.must(append([]any{"acl", "setuser", "default"}, rules...)...) }
+}
+
+func failingSave(s *server) {
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.must("config", "set", "save", "3600 1000000")
+	s.must("bgsave")
+	testwait.Until(s.tb, "the save fails", func() bool {
+		return strings.Contains(s.do("info", "persistence").String(), "rdb_last_bgsave_status:err")
+	})
+}
+
+func endlessScript(s *server) {
+	s.must("config", "set", "lua-time-limit", 1)
+	client := redis.NewClient(&redis.Options{Addr: s.addr, ReadTimeout: -1})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		client.Eval(context.Background(), "while true do end", nil)
+	}()
+	s.tb.Cleanup(func() {
+		<-ended
+		client.Close()
+	})
+	testwait.Until(s.tb, "the server is busy", func() bool {
+		return redis.HasErrorPrefix(s.do("ping").Err(), "BUSY")
+	})
+}
+
+var refusals = map[string]refusal{
+	"out of memory": {
+		begin: set("maxmemory", 1), end: set("maxmemory", 0),
+		acquire: lock.ErrRefused, text: "OOM", // what takes no memory is done
+	},
+	"too few replicas": {
+		begin: set("min-replicas-to-write", 1), end: set("min-replicas-to-write", 0),
+		acquire: lock.ErrRefused, renew: lock.ErrRefused, release: lock.ErrRefused, text: "NOREPLICAS",
+	},
+	"can't save": {
+		begin: failingSave, end: set("stop-writes-on-bgsave-error", "no"),
+		acquire: lock.ErrRefused, renew: lock.ErrRefused, release: lock.ErrRefused, text: "MISCONF",
+	},
+	"busy": {
+		begin: endlessScript, end: func(s *server) { s.must("script", "kill") },
+		acquire: lock.ErrNotSent, renew: lock.ErrNotSent, release: lock.ErrNotSent, text: "BUSY",
+	},
+	"a replica": {
+		begin: func(s *server) { s.must("replicaof", "127.0.0.1", 1) }, end: func(s *server) { s.must("replicaof", "no", "one") },
+		acquire: lock.ErrNotSent, renew: lock.ErrNotSent, release: lock.ErrNotSent, text: "READONLY",
+	},
+	"no right to scripts": {
+		begin: user("-eval", "-evalsha"), end: user("+@all"),
+		acquire: lock.ErrDenied, renew: lock.ErrDenied, release: lock.ErrDenied, text: "NOPERM",
+	},
+	"no right to the key": {
+		begin: user("resetkeys", "~app:*"), end: user("~*"),
+		acquire: lock.ErrUnusable, renew: lock.ErrDenied, release: lock.ErrDenied, text: "NOPERM",
+	},
+}
+
+// A server that refuses a request has executed nothing of it, and the error says so.
+func TestAnsweredRefusals(t *testing.T) {
+	for name, f := range refusals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t, volatile)
+			client := redis.NewClient(&redis.Options{Addr: s.addr})
+			defer client.Close()
+			e := openOn(t, client)
+			acquire(t, e, hold)
+			free := lock.Hold{Key: "free", Owner: "me:2"}
+
+			f.begin(s)
+			_, err := e.Acquire(t.Context(), free, ttl)
+			wantVerdict(t, "Acquire", err, f.acquire, f.text)
+			wantVerdict(t, "Renew", e.Renew(t.Context(), []lock.Hold{hold}, 2*ttl)[0], f.renew, f.text)
+			wantVerdict(t, "Release", e.Release(t.Context(), hold), f.release, f.text)
+			f.end(s)
+
+			if n := s.do("exists", free.Key).Val(); n != int64(0) {
+				t.Error("the refused acquire was executed")
+			}
+			if left := time.Duration(s.do("pttl", hold.Key).Val().(int64)) * time.Millisecond; f.renew != nil && left > ttl {
+				t.Errorf("the refused renewal was executed: %v left", left)
+			}
+			if n := s.do("exists", hold.Key).Val(); (n == int64(1)) != (f.release != nil) {
+				t.Errorf("%v locks are left, though the release ended with %v", n, f.release)
+			}
+		})
+	}
+}
+
+// wantVerdict checks that err matches want, none if that is nil, and no other
+// error that speaks of the engine or of the key.
+func wantVerdict(t *testing.T, what string, err, want error, text string) {
+	t.Helper()
+	if want == nil {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		return
+	}
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%s: error is %v, want it to contain %q", what, err, text)
+	}
+	for _, is := range []error{lock.ErrNotSent, lock.ErrRefused, lock.ErrNoAnswer, lock.ErrUnusable} {
+		if errors.Is(err, is) != errors.Is(want, is) {
+			t.Errorf("%s: error %v matches %q: %t", what, err, is, errors.Is(err, is))
+		}
+	}
+	if errors.Is(err, lock.ErrDenied) != errors.Is(want, lock.ErrDenied) {
+		t.Errorf("%s: error is %v, want %v", what, err, want)
+	}
+}
+
+// A right that is missing in the middle of a script is found after its first write:
+// nobody may conclude that nothing was executed.
+func TestFailureWithinScriptIsNoRefusal(t *testing.T) {
+	s := startServer(t, volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer client.Close()
+	user("-pexpire")(s)
+	_, err := openOn(t, client).Acquire(t.Context(), hold, ttl)
+	wantUnclear(t, err, "can't run this command")
+	for _, is := range []error{lock.ErrNotSent, lock.ErrRefused, lock.ErrUnusable} {
+		if errors.Is(err, is) {
+			t.Errorf("error %v matches %q", err, is)
+		}
+	}
+	if n := s.do("exists", hold.Key).Val(); n != int64(1) {
+		t.Error("the script has written nothing")
+	}
+}
+
+// Something else in the place of a lock means that nobody has the lock.
+func TestWrongType(t *testing.T) {
+	s := startServer(t, volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer client.Close()
+	e := openOn(t, client)
+	acquire(t, e, hold)
+	s.must("set", hold.Key, "x")
+	for name, request := range requests {
+		wantVerdict(t, name, request(t.Context(), e), lock.ErrUnusable, "WRONGTYPE")
+	}
+}
+
+// clients can do nothing, whatever the key, on a server with a password.
+func clients(s *server) map[string]redis.UniversalClient {
+	s.must("config", "set", "requirepass", "secret")
+	wrong := &redis.Options{Addr: s.addr, Password: "guess"}
+	closed := redis.NewClient(&redis.Options{Addr: s.addr, Password: "secret"})
+	_ = closed.Close()
+	return map[string]redis.UniversalClient{
+		"WRONGPASS": redis.NewClient(wrong),
+		"NOAUTH":    redis.NewClient(&redis.Options{Addr: s.addr}),
+		"closed":    closed,
+		"WRONGPASS invalid": redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: []string{s.addr}, Password: wrong.Password,
+		}),
+		"cluster support disabled": redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: []string{s.addr}, Password: "secret",
+		}),
+	}
+}
+
+// What no retry would mend is told at once, also to those who wait, and leaves
+// nothing to be released.
+func TestDeniedClient(t *testing.T) {
+	s := startServer(t, volatile)
+	for text, client := range clients(s) {
+		t.Run(text, func(t *testing.T) {
+			defer client.Close()
+			e := openOn(t, client)
+			for name, request := range requests {
+				wantVerdict(t, name, request(t.Context(), e), lock.ErrDenied, text)
+			}
+			_, err := e.AcquireUnlessMarked(t.Context(), hold, ttl)
+			wantVerdict(t, "AcquireUnlessMarked", err, lock.ErrDenied, text)
+			_, err = openOn(t, client, redislock.WithReplicas(1)).Acquire(t.Context(), hold, ttl)
+			wantVerdict(t, "Acquire with replicas", err, lock.ErrDenied, text)
+			wantNothingLeft(t, e, lock.ErrDenied)
+		})
+	}
+	t.Run("closed engine", func(t *testing.T) {
+		e := open(t)
+		if err := e.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for name, request := range requests {
+			wantVerdict(t, name, request(t.Context(), e), lock.ErrDenied, "closed")
+		}
+		wantNothingLeft(t, e, lock.ErrDenied)
+	})
+}
+
+// wantNothingLeft checks that a Locker on e gets an error that matches want at once,
+// and has nothing left to do then.
+func wantNothingLeft(t *testing.T, e *redislock.Engine, want error) {
+	t.Helper()
+	l, err := lock.New(e, lock.Config{TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	_, err = l.TryAcquire(ctx, "k")
+	wantIs(t, err, want)
+	if !errors.Is(want, lock.ErrRefused) { // that may pass
+		_, err = l.Acquire(ctx, "k")
+		wantIs(t, err, want)
+		if ctx.Err() != nil {
+			t.Fatal("Acquire has waited")
+		}
+	}
+	if err := l.Close(ctx); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// A refused acquire leaves the Locker nothing to release.
+func TestRefusedLeavesNothing(t *testing.T) {
+	s := startServer(t, volatile+"maxmemory 1\n")
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer client.Close()
+	wantNothingLeft(t, openOn(t, client), lock.ErrRefused)
+	if stats := s.do("info", "commandstats").String(); strings.Contains(stats, "cmdstat_hdel") {
+		t.Errorf("a release was sent: %s", stats)
+	}
+}
