@@ -118,11 +118,15 @@ func TestReplicasOnTheWire(t *testing.T) {
 	defer e.Close()
 	_, err = e.Acquire(t.Context(), hold, ttl) // the node answers OK, which is no number
 	wantUnclear(t, err, "wait for replicas")
+	wantIs(t, err, lock.ErrRefused)
 	if notSent(err) {
 		t.Errorf("error %v says that nothing was sent", err)
 	}
 	if n := n.count("wait"); n != 1 {
 		t.Errorf("%d WAITs with an acquire, want 1", n)
+	}
+	if n := n.count("evalsha"); n != 2 {
+		t.Errorf("%d scripts with an acquire that is withdrawn, want it and a release", n)
 	}
 	_ = e.Release(context.Background(), hold)
 	if n := n.count("wait"); n != 1 {

@@ -21,10 +21,14 @@ func (e *Engine) runReplicated(ctx context.Context, s *script, c call) (cmd *com
 		cmd, err = e.run(ctx, s, c)
 		return cmd, nil, err
 	}
-	cmd, acks, err := e.runAndWait(ctx, s, c)
-	switch {
-	case err != nil:
+	cmd, wait, err := e.runAndWait(ctx, s, c)
+	if err != nil {
 		return cmd, nil, s.failed(err)
+	}
+	acks, err := wait.Int64()
+	switch {
+	case err != nil: // its text only: s was executed, whatever became of WAIT
+		few = fmt.Errorf("redislock: %s: wait for replicas: %s", s.name, err.Error())
 	case acks < int64(e.replicas):
 		few = fmt.Errorf("redislock: %s: %d of %d replicas have it", s.name, acks, e.replicas)
 	}
@@ -40,15 +44,15 @@ func (e *Engine) withdraw(ctx context.Context, h lock.Hold, few error) error {
 }
 
 // runAndWait runs s and then WAIT on the same connection: it speaks only of
-// what came before it there. It returns how many replicas have what s wrote.
-func (e *Engine) runAndWait(ctx context.Context, s *script, c call) (*command, int64, error) {
-	var acks int64
+// what came before it there. The error is that of s.
+func (e *Engine) runAndWait(ctx context.Context, s *script, c call) (*command, *redis.Cmd, error) {
+	var wait *redis.Cmd
 	cmd := s.evalsha(ctx, c)
 	err := e.sender.on(ctx, c.name, func(node *redis.Client) (err error) {
-		acks, err = e.exchange(ctx, node, cmd, false)
+		wait, err = e.exchange(ctx, node, cmd, false)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			cmd = s.eval(ctx, c)
-			acks, err = e.exchange(ctx, node, cmd, false)
+			wait, err = e.exchange(ctx, node, cmd, false)
 		}
 		return err
 	})
@@ -56,34 +60,30 @@ func (e *Engine) runAndWait(ctx context.Context, s *script, c call) (*command, i
 		cmd = s.eval(ctx, c)
 		node, lookup := e.bus.at(ctx, addr)
 		if lookup != nil {
-			return cmd, 0, lookup
+			return cmd, nil, lookup
 		}
-		acks, err = e.exchange(ctx, node, cmd, true)
+		wait, err = e.exchange(ctx, node, cmd, true)
 	}
 	if redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "READONLY") {
 		e.bus.reload(ctx)
 	}
-	return cmd, acks, err
+	return cmd, wait, err
 }
 
-// exchange sends cmd and WAIT to node, and returns the error of cmd.
-func (e *Engine) exchange(ctx context.Context, node *redis.Client, cmd *command, asking bool) (int64, error) {
+// exchange sends cmd and WAIT to node. It returns WAIT and the error of cmd.
+func (e *Engine) exchange(ctx context.Context, node *redis.Client, cmd *command, asking bool) (*redis.Cmd, error) {
 	pipe := node.Pipeline()
 	if asking {
 		pipe.Do(ctx, "asking")
 	}
 	cmd.enqueue(ctx, pipe)
 	wait := pipe.Do(ctx, "wait", e.replicas, waitTime(ctx, node).Milliseconds())
-	_, _ = pipe.Exec(ctx)
+	_ = exec(ctx, pipe, []*command{cmd})
 	if err := cmd.Err(); err != nil {
-		return 0, err
+		return nil, err
 	}
 	cmd.node = node.Options().Addr
-	acks, err := wait.Int64()
-	if err != nil {
-		return 0, fmt.Errorf("wait for replicas: %w", err)
-	}
-	return acks, nil
+	return wait, nil
 }
 
 // waitTime is replicaTime, or less if the client or ctx would end before. It is
