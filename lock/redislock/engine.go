@@ -120,7 +120,12 @@ func (e *Engine) node(name string) string {
 	return e.bus.known(name)
 }
 
+// holder is what a script returned about a lock. No time left means less than a
+// millisecond; a negative one, that the lock does not expire or is not there.
 func (e *Engine) holder(cmd *command, owner string, ms int64) lock.Holder {
+	if ms == 0 {
+		ms = 1
+	}
 	return lock.Holder{
 		Owner: owner,
 		TTL:   time.Duration(max(0, ms)) * time.Millisecond,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -36,12 +37,23 @@ func (e *Engine) persist(ctx context.Context, name string, ask func() error) err
 	}
 }
 
-// Acquire implements lock.Engine. It persists.
+// checkTTL refuses what Redis would take for no time at all: PEXPIRE 0 deletes.
+func checkTTL(ttl time.Duration) error {
+	if ttl < time.Millisecond {
+		return fmt.Errorf("redislock: ttl %v is below a millisecond", ttl)
+	}
+	return nil
+}
+
+// Acquire implements lock.Engine. It persists. The ttl is at least a millisecond.
 func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	return e.persistAcquire(ctx, h, ttl, false)
 }
 
 func (e *Engine) persistAcquire(ctx context.Context, h lock.Hold, ttl time.Duration, look bool) (grant lock.Grant, err error) {
+	if err := checkTTL(ttl); err != nil {
+		return lock.Grant{}, err
+	}
 	err = e.persist(ctx, e.lockName(h.Key), func() error {
 		grant, err = e.acquire(ctx, h, ttl, look)
 		return err
@@ -105,8 +117,11 @@ func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
 	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd.name, cmd.node)}, nil
 }
 
-// Renew implements lock.Engine.
+// Renew implements lock.Engine. The ttl is at least a millisecond.
 func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+	if err := checkTTL(ttl); err != nil {
+		return slices.Repeat([]error{err}, len(hs))
+	}
 	calls := make([]call, len(hs))
 	for i, h := range hs {
 		calls[i] = call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}}
