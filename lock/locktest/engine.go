@@ -207,3 +207,31 @@ func placesAreNamed(c *check) {
 		}
 	}
 }
+
+// A probe succeeds whoever holds the key, beside other probes of it, and changes
+// nothing of the lock.
+func probeTakesNothing(c *check) {
+	var wg sync.WaitGroup
+	for i := range 16 {
+		e := []lock.Engine{c.Engine, c.Other}[i%2]
+		p, ok := e.(lock.Prober)
+		if !ok {
+			c.Fatalf("a %T is no lock.Prober", e)
+		}
+		wg.Go(func() {
+			if err := p.Probe(c.ctx(), c.key); err != nil {
+				c.Errorf("Probe of a free key: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	c.wantHolder(c.key, "")
+	c.acquire(c.Other, c.mine, longTTL)
+	if err := c.Engine.(lock.Prober).Probe(c.ctx(), c.key); err != nil {
+		c.Errorf("Probe of a held key: %v", err)
+	}
+	c.wantHolder(c.key, c.mine.Owner)
+	ctx, cancel := context.WithCancel(c.Context())
+	cancel()
+	c.wantIs(c.Engine.(lock.Prober).Probe(ctx, c.key), context.Canceled)
+}

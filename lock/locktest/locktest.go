@@ -52,6 +52,8 @@ type Promises struct {
 	Nodes bool
 	// Slots: they name their hash slot, too.
 	Slots bool
+	// Probes: the engine is a lock.Prober.
+	Probes bool
 }
 
 // Test runs each check as a subtest, on a Setup of its own. What newSetup
@@ -87,6 +89,7 @@ var checks = []struct {
 	{"KeysAreTakenAsTheyAre", nil, keysAreTakenAsTheyAre},
 	{"EngineTokensGrow", tokens, engineTokensGrow},
 	{"PlacesAreNamed", nodes, placesAreNamed},
+	{"ProbeTakesNothing", probes, probeTakesNothing},
 	// wake.go
 	{"ReleaseWakes", wakes, releaseWakes},
 	{"WatchIsStopped", wakes, watchIsStopped},
@@ -121,3 +124,4 @@ func wakes(p Promises) bool  { return p.Wakes }
 func marks(p Promises) bool  { return p.Marks }
 func tokens(p Promises) bool { return p.Tokens }
 func nodes(p Promises) bool  { return p.Nodes }
+func probes(p Promises) bool { return p.Probes }

@@ -44,6 +44,14 @@
 // DialerRetries 1, ClusterStateReloadInterval of a second, no reads from
 // replicas.
 //
+// # Keys in Redis
+//
+// Besides its lock, the key k with the prefix p may have a marker,
+// belay_done:{pk}, and a probe, pbelay_probe:{pk}, which expires after a
+// millisecond: [Engine.Probe] writes it during an outage. A user with access to some
+// keys only needs access to the probes, too, or else a probe can't tell a server
+// that rejects locks from a healthy one.
+//
 // # Waking
 //
 // The release of a lock is published on the channel of the lock, with SPUBLISH

@@ -12,8 +12,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Engine is a lock.Engine on Redis, a lock.Waker, a lock.Marker and a prometheus.Collector. It
-// is safe for concurrent use.
+// Engine is a lock.Engine on Redis, a lock.Waker, a lock.Marker, a lock.Locator, a
+// lock.Prober and a prometheus.Collector. It is safe for concurrent use.
 type Engine struct {
 	client   redis.UniversalClient
 	owned    bool // Close closes client
@@ -32,6 +32,7 @@ var (
 	_ lock.Waker   = (*Engine)(nil)
 	_ lock.Marker  = (*Engine)(nil)
 	_ lock.Locator = (*Engine)(nil)
+	_ lock.Prober  = (*Engine)(nil)
 )
 
 // New returns an engine on the caller's own client: of a cluster, of a single

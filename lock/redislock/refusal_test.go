@@ -67,6 +67,11 @@ func endlessScript(s *server) {
 	})
 }
 
+func killScript(s *server) {
+	s.must("script", "kill")
+	testwait.Until(s.tb, "the script ends", func() bool { return s.do("ping").Err() == nil })
+}
+
 var refusals = map[string]refusal{
 	"out of memory": {
 		begin: set("maxmemory", 1), end: set("maxmemory", 0),
@@ -81,7 +86,7 @@ var refusals = map[string]refusal{
 		acquire: lock.ErrRefused, renew: lock.ErrRefused, release: lock.ErrRefused, text: "MISCONF",
 	},
 	"busy": {
-		begin: endlessScript, end: func(s *server) { s.must("script", "kill") },
+		begin: endlessScript, end: killScript,
 		acquire: lock.ErrNotSent, renew: lock.ErrNotSent, release: lock.ErrNotSent, text: "BUSY",
 	},
 	"a replica": {
@@ -113,10 +118,13 @@ func TestAnsweredRefusals(t *testing.T) {
 			f.begin(s)
 			_, err := e.Acquire(t.Context(), free, ttl)
 			wantVerdict(t, "Acquire", err, f.acquire, f.text)
+			wantVerdict(t, "Probe", e.Probe(t.Context(), free.Key), f.acquire, f.text)
 			wantVerdict(t, "Renew", e.Renew(t.Context(), []lock.Hold{hold}, 2*ttl)[0], f.renew, f.text)
 			wantVerdict(t, "Release", e.Release(t.Context(), hold), f.release, f.text)
 			f.end(s)
-
+			if err := e.Probe(t.Context(), free.Key); err != nil {
+				t.Errorf("Probe of a server that is well again: %v", err)
+			}
 			if n := s.do("exists", free.Key).Val(); n != int64(0) {
 				t.Error("the refused acquire was executed")
 			}

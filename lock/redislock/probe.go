@@ -1,0 +1,24 @@
+package redislock
+
+import (
+	"context"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// probeOwner holds all probes, of whatever process: asking again is no conflict.
+const probeOwner = "probe:0"
+
+// probeKey is the key that is locked to learn whether the lock at name could be. It
+// has the engine's prefix, for users who may not touch others, and is in the slot
+// of name.
+func probeKey(name string) string { return "belay_probe:{" + name + "}" }
+
+// Probe implements lock.Prober: it acquires a lock of a millisecond beside that on
+// key, on as many replicas.
+func (e *Engine) Probe(ctx context.Context, key string) error {
+	h := lock.Hold{Key: probeKey(e.lockName(key)), Owner: probeOwner}
+	_, err := e.Acquire(ctx, h, time.Millisecond)
+	return err
+}
