@@ -194,7 +194,7 @@ func (g *Guard) await(o *outage) {
 		case <-s.halt.Done():
 			return
 		}
-		if g.answers(o) {
+		if g.grants(o) {
 			break
 		}
 	}
@@ -229,10 +229,13 @@ func (o *outage) became() (notify.Outcome, int) {
 	return notify.Committed, int(committed)
 }
 
-func (g *Guard) answers(o *outage) bool {
-	ctx, cancel := context.WithTimeout(g.outages.halt, time.Second)
+// grants reports whether the lock can be acquired again. It is given no more time
+// than a caller who does not wait: what is too slow for callers would only be the
+// end of one outage and the begin of another.
+func (g *Guard) grants(o *outage) bool {
+	ctx, cancel := context.WithTimeout(g.outages.halt, hesitation)
 	defer cancel()
-	_, err := g.locker.Inspect(ctx, o.key)
+	err := g.locker.Probe(ctx, o.key)
 	return err == nil || errors.Is(err, lock.ErrUnusable)
 }
 
