@@ -42,7 +42,8 @@
 // request by itself. For a cluster, give it at least these options: DialTimeout,
 // ReadTimeout and WriteTimeout of a second or less, ContextTimeoutEnabled,
 // DialerRetries 1, ClusterStateReloadInterval of a second, no reads from
-// replicas.
+// replicas. Acquire and Inspect give up after five seconds; but without
+// ContextTimeoutEnabled, a node that says nothing holds them up for ReadTimeout.
 //
 // # Keys in Redis
 //

@@ -17,14 +17,38 @@ const (
 	shortPause, longPause = 10 * time.Millisecond, 100 * time.Millisecond
 )
 
+// requestTime bounds Acquire and Inspect in all, whatever the timeouts of a client
+// that was passed to New: its dials alone may go on for 25 s.
+const requestTime = 5 * time.Second
+
 // persist asks again for up to a second while Redis can't be reached or refuses
 // to execute anything, as it does for moments of a failover. That a node does not
 // answer is the last word only if the lock is still there.
-func (e *Engine) persist(ctx context.Context, name string, ask func() error) error {
+func (e *Engine) persist(ctx context.Context, name string, ask func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	err := e.askAgain(bounded, name, ask)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && bounded.Err() != nil {
+		return &limitError{err}
+	}
+	return err
+}
+
+// A limitError is what was met at the end of requestTime. It does not match the end
+// of the caller's context.
+type limitError struct{ err error }
+
+func (e *limitError) Error() string { return e.err.Error() }
+
+func (e *limitError) Is(target error) bool {
+	return target != context.DeadlineExceeded && errors.Is(e.err, target)
+}
+
+func (e *Engine) askAgain(ctx context.Context, name string, ask func(context.Context) error) error {
 	until := time.Now().Add(persistTime)
 	looked := false
 	for pause := shortPause; ; pause = min(2*pause, longPause) {
-		err := ask()
+		err := ask(ctx)
 		if silent, ok := errors.AsType[*silentNodeError](err); ok && !looked {
 			looked = true
 			if e.bus.refresh(ctx); e.node(name) != silent.addr {
@@ -54,7 +78,7 @@ func (e *Engine) persistAcquire(ctx context.Context, h lock.Hold, ttl time.Durat
 	if err := checkTTL(ttl); err != nil {
 		return lock.Grant{}, err
 	}
-	err = e.persist(ctx, e.lockName(h.Key), func() error {
+	err = e.persist(ctx, e.lockName(h.Key), func(ctx context.Context) error {
 		grant, err = e.acquire(ctx, h, ttl, look)
 		return err
 	})
@@ -153,7 +177,7 @@ func (e *Engine) release(ctx context.Context, h lock.Hold, mark time.Duration) e
 
 // Inspect implements lock.Engine. It persists.
 func (e *Engine) Inspect(ctx context.Context, key string) (holder lock.Holder, err error) {
-	err = e.persist(ctx, e.lockName(key), func() error {
+	err = e.persist(ctx, e.lockName(key), func(ctx context.Context) error {
 		holder, err = e.inspect(ctx, key)
 		return err
 	})
