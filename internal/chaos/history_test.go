@@ -75,7 +75,9 @@ func read(lines map[string][]line, faults []fault) *history {
 			case wrote:
 				c.wrote = cmp.Or(c.wrote, l.T)
 			case ended:
-				c.ended = l.T
+				if l.Result != unanswered { // else the server may still execute it
+					c.ended = l.T
+				}
 			case returned:
 				c.returned, c.result = l.T, l.Result
 			case event:
@@ -156,11 +158,12 @@ func (h *history) assign() {
 func (g *grant) expiry() int64 { return max(g.granted, g.renewed) + int64(ttl) }
 
 // hold returns from when to when a call had the lock, as far as that can be seen
-// from outside: from the grant, or from the begin of its operation if it was
-// handed the lock in memory, to the release, or to the end of its transaction if
-// it handed it on.
+// from outside. It begins with the grant, or with the operation if the lock was
+// handed over in memory. It ends with the release, or with the transaction if the
+// lock was handed over again. A transaction without an answer to its COMMIT or
+// ROLLBACK ends when Do returns.
 func (c *call) hold() (from, to int64) {
-	from, to = c.begun, cmp.Or(c.ended, c.returned) // a ROLLBACK on a connection that was cut is not sent
+	from, to = c.begun, cmp.Or(c.ended, c.returned)
 	if c.grant.calls[0] == c {
 		from = c.grant.granted
 	}
@@ -168,6 +171,20 @@ func (c *call) hold() (from, to int64) {
 		to = c.grant.release
 	}
 	return from, cmp.Or(to, c.died, math.MaxInt64)
+}
+
+// over returns when nothing of the call can take effect any more. A server goes on
+// with a COMMIT whose worker was killed or whose connection was cut. Do ends the
+// session before it returns, but only if it had the lock.
+func (c *call) over() int64 {
+	switch end := cmp.Or(c.ended, c.returned, c.died); {
+	case end == 0:
+		return math.MaxInt64
+	case c.ended > 0, c.grant != nil && c.returned > 0:
+		return end
+	default:
+		return end + int64(ttl)
+	}
 }
 
 // An overlap is two calls that had the lock on one key at a time, and both
@@ -277,9 +294,10 @@ func (c *call) mute() string {
 	return ""
 }
 
-// falseAlarm reports whether a call reported a failure though nothing had
-// happened to its lock, and nobody else had it or went on without; or a commit
-// without an answer though no connection had been cut and its worker was well.
+// falseAlarm reports whether a call reported a failure without a reason. A reason
+// is a fault of its lock, another call that had the lock at the same time or wrote
+// without it, and another COMMIT that had no answer. For a commit of unknown outcome
+// the reason is a connection that was cut, or a fault of the worker.
 func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	if c.count(notify.UnknownCommit) > 0 && !slices.ContainsFunc(h.faults, func(f fault) bool {
 		return (f.kind == cut || f.subject == c.worker) && f.from <= c.caught && f.to >= c.begun
@@ -295,8 +313,9 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	if c.grant == nil {
 		return true
 	}
-	if slices.ContainsFunc(h.without(), func(other *call) bool {
-		return other.key == c.key && other.wrote <= c.caught && cmp.Or(other.ended, other.died, math.MaxInt64) >= c.grant.asked
+	if slices.ContainsFunc(h.calls, func(other *call) bool {
+		return other.key == c.key && other.wrote > 0 && other.wrote <= c.caught && other.over() >= c.grant.asked &&
+			(other.grant == nil || other.ended == 0 && other.grant != c.grant)
 	}) {
 		return false
 	}

@@ -20,7 +20,7 @@ type line struct {
 
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted
-	Result string        `json:"result,omitempty"` // of returned, released and inspected
+	Result string        `json:"result,omitempty"` // of ended, returned, released and inspected
 	Event  *notify.Event `json:"event,omitempty"`
 }
 
@@ -31,7 +31,7 @@ const (
 	called   moment = "called"
 	begun    moment = "begun"    // the operation runs
 	wrote    moment = "wrote"    // the database answered a write, or refused it
-	ended    moment = "ended"    // it answered the COMMIT or the ROLLBACK
+	ended    moment = "ended"    // the database answered the COMMIT or the ROLLBACK, or the connection broke
 	returned moment = "returned" // from Do, with a result
 	asked    moment = "asked"    // the engine for the lock
 	granted  moment = "granted"  // by the engine

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/belaygo/belay/notify"
@@ -59,6 +60,7 @@ func late(do string, at int64) []line {
 // TestOracle checks what the chaos test rests on.
 func TestOracle(t *testing.T) {
 	lost := &notify.Event{Verdict: notify.Lost}
+	overlap := &notify.Event{Verdict: notify.Overlap, Outcome: notify.Refused}
 	handed := append(story("a.0", "A", 10, 12, 20, 0, ""),
 		line{T: 21, At: called, Do: "a.1", Key: "k"}, line{T: 22, At: begun, Do: "a.1", Key: "k"},
 		line{T: 23, At: wrote, Do: "a.1"}, line{T: 24, At: ended, Do: "a.1"},
@@ -177,6 +179,45 @@ func TestOracle(t *testing.T) {
 			},
 			faults:   []fault{{pause, "a", 22, int64(ttl) + 18}},
 			overlaps: 1, reported: 1,
+		},
+		{
+			name: "two at a time: the connection of the first was cut in its commit, which takes effect after the second's snapshot",
+			lines: map[string][]line{
+				"a": slices.Concat(story("a.0", "A", 10, 12, 0, 0, ""), []line{
+					{T: 14, At: ended, Do: "a.0", Result: unanswered},
+					{T: 30, At: inspected, Do: "a.0", Key: "k"}, {T: 31, At: returned, Do: "a.0", Key: "k", Result: unknown},
+				}),
+				"b": story("b.0", "B", 16, 18, 20, 21, "freed", overlap),
+			},
+			faults:   []fault{{wipe, "k", 11, 12}, {cut, "7", 13, 14}},
+			overlaps: 1, reported: 1,
+		},
+		{
+			name: "the same, and the first was killed before it could report",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 0, 0, ""), line{T: 14, At: ended, Do: "a.0", Result: unanswered}),
+				"b": story("b.0", "B", 16, 18, 20, 21, "freed", overlap),
+			},
+			faults:   []fault{{wipe, "k", 11, 12}, {cut, "7", 13, 14}, {kill, "a", 29, 30}},
+			overlaps: 1, reported: 1,
+		},
+		{
+			name: "a commit of a worker that was killed takes effect after the next one's snapshot",
+			lines: map[string][]line{
+				"a": story("a.0", "A", 10, 12, 0, 0, ""), "b": story("b.0", "B", 16, 18, 20, 21, "freed", overlap),
+			},
+			faults: []fault{{kill, "a", 12, 13}, {wipe, "k", 13, 13}},
+		},
+		{
+			name: "a commit without a lock and without an answer takes effect after the next one's snapshot",
+			lines: map[string][]line{
+				"a": {
+					{T: 4, At: called, Do: "a.0", Key: "k"}, {T: 5, At: begun, Do: "a.0", Key: "k"}, {T: 6, At: wrote, Do: "a.0"},
+					{T: 7, At: ended, Do: "a.0", Result: unanswered}, {T: 8, At: returned, Do: "a.0", Key: "k", Result: unknown},
+				},
+				"b": story("b.0", "B", 16, 18, 20, 21, "freed", overlap),
+			},
+			faults: []fault{{cut, "7", 6, 7}},
 		},
 		{
 			name:        "a false alarm",

@@ -72,7 +72,8 @@ func (e watchedEngine) Inspect(ctx context.Context, key string) (lock.Holder, er
 	return h, err
 }
 
-// unanswered is the result of a request to the engine that nobody answered.
+// unanswered is the result of a request to the engine, a COMMIT or a ROLLBACK that
+// got no answer.
 const unanswered = "unanswered"
 
 // watchedPublisher notes what is published.
@@ -131,18 +132,18 @@ type watchedConn struct {
 
 func (c watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	res, err := c.mysqlConn.ExecContext(ctx, query, args)
-	c.note(ctx, query)
+	c.note(ctx, query, err)
 	return res, err
 }
 
 // MariaDB's INSERT is a query: it returns the row.
 func (c watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	rows, err := c.mysqlConn.QueryContext(ctx, query, args)
-	c.note(ctx, query)
+	c.note(ctx, query, err)
 	return rows, err
 }
 
-func (c watchedConn) note(ctx context.Context, query string) {
+func (c watchedConn) note(ctx context.Context, query string, err error) {
 	do := doOf(ctx)
 	if do == "" {
 		return
@@ -152,6 +153,10 @@ func (c watchedConn) note(ctx context.Context, query string) {
 	case "INSERT", "UPDATE":
 		c.journal.write(line{At: wrote, Do: do})
 	case "COMMIT", "ROLLBACK":
-		c.journal.write(line{At: ended, Do: do})
+		l := line{At: ended, Do: do}
+		if err != nil { // a server may go on with the COMMIT of a session that was killed
+			l.Result = unanswered
+		}
+		c.journal.write(l)
 	}
 }
