@@ -23,6 +23,8 @@ type Link struct {
 
 	hold    atomic.Pointer[hold]
 	swallow atomic.Pointer[swallow]
+	delay   atomic.Pointer[Delay] // of the next COMMIT
+	gate    atomic.Pointer[Delay] // of new connections
 	ended   chan struct{}
 }
 
@@ -87,6 +89,9 @@ func NewLink(tb testing.TB, target string) *Link {
 // serve connects in with target until one of the two, or the test, ends.
 func (k *Link) serve(in net.Conn, target string) {
 	defer in.Close()
+	if d := k.gate.Load(); d != nil && !d.pass(k.ended) {
+		return
+	}
 	out, err := net.Dial("tcp", target)
 	if err != nil {
 		return
@@ -123,6 +128,13 @@ func (k *Link) up(l *line) {
 			if h := k.hold.Swap(nil); h != nil {
 				close(h.reached)
 				<-h.pass
+			}
+			if d := k.delay.Swap(nil); d != nil {
+				k.gate.Store(d)
+				l.cut.Store(true)
+				l.in.Close()
+				d.commit(k.ended, l.out, buf[:n], l.down)
+				return
 			}
 			switch {
 			case k.Before.Load():
