@@ -1,0 +1,118 @@
+package guard_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+// Coupon is a row whose primary key the program chooses.
+type Coupon struct {
+	Code   string `gorm:"primaryKey;size:64"`
+	Amount int
+}
+
+// lostWrites are the kinds of writes whose COMMIT gets lost. Each returns the
+// operation that makes write n, and a function that reports whether the database
+// has it.
+var lostWrites = map[string]func(db *gorm.DB, n int) (op guard.Op, there func() bool){
+	"insert, generated key": func(db *gorm.DB, n int) (guard.Op, func() bool) {
+		row := Order{No: strconv.Itoa(n)}
+		return guard.Insert(&row), counts(db, &Order{}, "no = ?", row.No)
+	},
+	"insert, natural key": func(db *gorm.DB, n int) (guard.Op, func() bool) {
+		row := Coupon{Code: strconv.Itoa(n), Amount: 5}
+		return guard.Insert(&row), counts(db, &Coupon{}, "code = ?", row.Code)
+	},
+	"versioned update": func(db *gorm.DB, n int) (guard.Op, func() bool) {
+		id := int64(n + 1)
+		return guard.Update(&Stock{ID: id}, take), counts(db, &Stock{}, "id = ? AND stocks.left = ?", id, stocked-1)
+	},
+}
+
+// stocked is how many are left of each stock at first.
+const stocked = 9
+
+// counts returns a function that reports whether there is one such row.
+func counts(db *gorm.DB, model any, where string, args ...any) func() bool {
+	return func() bool {
+		var n int64
+		return db.Model(model).Where(where, args...).Count(&n).Error == nil && n == 1
+	}
+}
+
+// TestLostCommits loses many COMMITs of each kind of write: half of them reach the
+// server, which executes them, and half do not. Do may return ErrUnknown, but no other
+// answer may be wrong. BELAY_LOST sets how many COMMITs are lost of each kind.
+func TestLostCommits(t *testing.T) {
+	lost := 40
+	if text := os.Getenv("BELAY_LOST"); text != "" {
+		var err error
+		lost, err = strconv.Atoi(text)
+		wantNil(t, err)
+	}
+	for name, server := range map[string]struct {
+		dsn  func(testing.TB) string
+		open func(testing.TB, string, ...gorm.Option) *gorm.DB
+	}{
+		"mysql":    {teststack.MySQL, testdb.OpenMySQL},
+		"mysql9":   {teststack.MySQL9, testdb.OpenMySQL},
+		"postgres": {teststack.Postgres, testdb.OpenPostgres},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dsn := server.dsn(t)
+			direct := server.open(t, dsn)
+			wantNil(t, direct.AutoMigrate(&Order{}, &Stock{}, &Coupon{}))
+			stocks := make([]Stock, lost)
+			for n := range stocks {
+				stocks[n] = Stock{ID: int64(n + 1), Left: stocked}
+			}
+			wantNil(t, direct.Create(&stocks).Error)
+			k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+			g := guardtest.New(t, server.open(t, k.Through(t, dsn)))
+			for kind, write := range lostWrites {
+				var done, failed, unknown, wrong int
+				for n := range lost {
+					executed := n%2 == 0
+					op, there := write(direct, n)
+					err := loseCommit(g, k, fmt.Sprintf("%s:%d", kind, n), op, executed)
+					if there() != executed {
+						t.Fatalf("%s: the database has the write: %t, want %t", kind, !executed, executed)
+					}
+					switch {
+					case errors.Is(err, guard.ErrUnknown):
+						unknown++
+					case (err == nil) != executed:
+						wrong++
+						t.Errorf("%s: Do returned %v, but the database has the write: %t", kind, err, executed)
+					case err == nil:
+						done++
+					default:
+						failed++
+					}
+				}
+				t.Logf("%-8s  %-21s  resolved %d (done %d, failed %d), unknown %d of %d, wrong %d",
+					name, kind, done+failed, done, failed, unknown, lost, wrong)
+			}
+		})
+	}
+}
+
+// loseCommit does op over k, which cuts the connection at the COMMIT: before the
+// server gets it, or when the server has executed it.
+func loseCommit(g *guardtest.Guard, k *testdb.Link, key string, op guard.Op, executed bool) error {
+	cut := map[bool]*atomic.Bool{true: &k.After, false: &k.Before}[executed]
+	cut.Store(true)
+	defer cut.Store(false)
+	return g.Do(bg, key, op)
+}
