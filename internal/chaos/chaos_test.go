@@ -10,14 +10,11 @@ package chaos_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
-
-	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
@@ -54,8 +51,19 @@ func duration(t *report) time.Duration {
 	return d
 }
 
+// TestChaos runs workers while everything fails. With BELAY_CHAOS_JUDGE, a folder in
+// which a failed run was kept, it judges that run again instead.
 func TestChaos(t *testing.T) {
-	chaos(newReport(t))
+	dir := os.Getenv("BELAY_CHAOS_JUDGE")
+	if dir == "" {
+		chaos(newReport(t))
+		return
+	}
+	r, err := loadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(&report{T: t}, r)
 }
 
 func chaos(t *report) {
@@ -71,7 +79,7 @@ func chaos(t *report) {
 	}
 	w := newWrecker(t, db)
 	lines := wreck(t, w, dsn)
-	check(t, db, read(lines, w.faults))
+	check(t, run{lines, w.faults, readRows(t, db)})
 }
 
 // wreck has workers work while everything breaks, and returns what they saw.
@@ -87,10 +95,10 @@ func wreck(t *report, w *wrecker, dsn string) map[string][]line {
 	}
 	kinds := []faultKind{kill, pause, failover, failover}
 	for until := time.Now().Add(duration(t)); time.Now().Before(until); {
-		rand.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+		w.rand.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 		for _, kind := range kinds {
 			wipes(w, time.Second)
-			i := rand.IntN(len(alive))
+			i := w.rand.IntN(len(alive))
 			p := alive[i]
 			switch kind {
 			case kill:
@@ -127,19 +135,20 @@ func wreck(t *report, w *wrecker, dsn string) map[string][]line {
 func wipes(w *wrecker, d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		w.wipe()
-		if rand.IntN(4) == 0 {
+		if w.rand.IntN(4) == 0 {
 			w.cut()
 		}
-		w.linger(time.Duration(rand.IntN(30)) * time.Millisecond)
+		w.linger(time.Duration(w.rand.IntN(30)) * time.Millisecond)
 	}
 }
 
 // check compares what was promised with what the database has and what was
 // reported.
-func check(t *report, db *gorm.DB, h *history) {
+func check(t *report, r run) {
 	t.Helper()
-	duplicates := checkOrders(t, db, h)
-	lostUpdates := checkCounters(t, db, h)
+	h := read(r.lines, r.faults)
+	duplicates := checkOrders(t, r.rows.Orders, h)
+	lostUpdates := checkCounters(t, r.rows.Counters, h)
 	overlaps := h.overlaps()
 	reported, blind := 0, make(map[string]int)
 	for _, o := range overlaps {
@@ -189,18 +198,14 @@ func check(t *report, db *gorm.DB, h *history) {
 func count(faults []fault) map[faultKind]int {
 	n := make(map[faultKind]int)
 	for _, f := range faults {
-		n[f.kind]++
+		n[f.Kind]++
 	}
 	return n
 }
 
 // checkOrders returns how many rows should not be there.
-func checkOrders(t *report, db *gorm.DB, h *history) (duplicates int) {
+func checkOrders(t *report, rows []Order, h *history) (duplicates int) {
 	t.Helper()
-	var rows []Order
-	if err := db.Find(&rows).Error; err != nil {
-		t.Fatal(err)
-	}
 	by := make(map[string]string)
 	for _, r := range rows {
 		if _, twice := by[r.No]; twice {
@@ -226,12 +231,8 @@ func checkOrders(t *report, db *gorm.DB, h *history) (duplicates int) {
 }
 
 // checkCounters returns how many updates are missing.
-func checkCounters(t *report, db *gorm.DB, h *history) (missing int64) {
+func checkCounters(t *report, rows []Counter, h *history) (missing int64) {
 	t.Helper()
-	var rows []Counter
-	if err := db.Find(&rows).Error; err != nil {
-		t.Fatal(err)
-	}
 	for _, r := range rows {
 		told, open := h.told(counterKey(r.ID), done), h.open(counterKey(r.ID))
 		if r.N < told || r.N > told+open {

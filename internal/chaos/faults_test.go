@@ -2,8 +2,11 @@ package chaos_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,32 +19,58 @@ import (
 // A wrecker breaks locks, nodes and workers.
 type wrecker struct {
 	t       *report
+	rand    *rand.Rand
 	cluster *teststack.Cluster
 	client  *redis.ClusterClient
 	db      *gorm.DB
 	faults  []fault
+	kept    *json.Encoder // writes the faults to a file
 }
 
 func newWrecker(t *report, db *gorm.DB) *wrecker {
 	c := teststack.StartCluster(t, "chaos")
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
-	return &wrecker{t: t, cluster: c, client: client, db: db}
+	file := t.file(faultsFile)
+	t.Cleanup(func() { _ = file.Close() })
+	return &wrecker{
+		t: t, rand: rand.New(rand.NewPCG(seed(t), 0)), cluster: c, client: client,
+		db: db, kept: json.NewEncoder(file),
+	}
+}
+
+// seed returns what the faults are drawn with. BELAY_CHAOS_SEED sets it, which repeats
+// the choice of faults, but not when they meet the workers.
+func seed(t *report) uint64 {
+	seed := rand.Uint64()
+	if text := os.Getenv("BELAY_CHAOS_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("BELAY_CHAOS_SEED: %v", err)
+		}
+	}
+	fmt.Printf("belay chaos: BELAY_CHAOS_SEED=%d\n", seed)
+	return seed
 }
 
 // hurt does something and notes it as a fault if it did.
 func (w *wrecker) hurt(kind faultKind, subject string, do func() bool) {
 	from := now()
-	if do() {
-		w.faults = append(w.faults, fault{kind, subject, from, now()})
+	if !do() {
+		return
+	}
+	f := fault{kind, subject, from, now()}
+	w.faults = append(w.faults, f)
+	if err := w.kept.Encode(f); err != nil {
+		w.t.Error(err)
 	}
 }
 
 // wipe takes a lock away, if somebody has it.
 func (w *wrecker) wipe() {
-	key := counterKey(rand.Int64N(counters) + 1)
-	if rand.IntN(2) == 0 {
-		key = orderKey(orderNo(now(), rand.IntN(3)))
+	key := counterKey(w.rand.Int64N(counters) + 1)
+	if w.rand.IntN(2) == 0 {
+		key = orderKey(orderNo(now(), w.rand.IntN(3)))
 	}
 	w.hurt(wipe, key, func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -90,11 +119,11 @@ func (w *wrecker) failOver() {
 // shard draws a shard that has a replica.
 func (w *wrecker) shard() (master, replica string) {
 	w.await("a shard has a replica", func() bool {
-		ranges, err := w.on(w.cluster.Addrs[rand.IntN(6)], "CLUSTER", "SLOTS").Slice()
+		ranges, err := w.on(w.cluster.Addrs[w.rand.IntN(6)], "CLUSTER", "SLOTS").Slice()
 		if err != nil || len(ranges) == 0 {
 			return false
 		}
-		r := ranges[rand.IntN(len(ranges))].([]any)
+		r := ranges[w.rand.IntN(len(ranges))].([]any)
 		if len(r) < 4 {
 			return false
 		}

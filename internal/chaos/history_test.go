@@ -43,9 +43,10 @@ type history struct {
 
 // A fault is what was done to a lock, a node or a worker, and when.
 type fault struct {
-	kind     faultKind
-	subject  string // a key, the address of a node, or the name of a worker
-	from, to int64
+	Kind    faultKind `json:"kind"`
+	Subject string    `json:"subject"` // a key, the address of a node, or the name of a worker
+	From    int64     `json:"from"`
+	To      int64     `json:"to"`
 }
 
 type faultKind string
@@ -113,8 +114,8 @@ func read(lines map[string][]line, faults []fault) *history {
 
 func (h *history) death(worker string) int64 {
 	for _, f := range h.faults {
-		if f.kind == kill && f.subject == worker {
-			return f.to
+		if f.Kind == kill && f.Subject == worker {
+			return f.To
 		}
 	}
 	return 0
@@ -300,7 +301,7 @@ func (c *call) mute() string {
 // the reason is a connection that was cut, or a fault of the worker.
 func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	if c.count(notify.UnknownCommit) > 0 && !slices.ContainsFunc(h.faults, func(f fault) bool {
-		return (f.kind == cut || f.subject == c.worker) && f.from <= c.caught && f.to >= c.begun
+		return (f.Kind == cut || f.Subject == c.worker) && f.From <= c.caught && f.To >= c.begun
 	}) {
 		return true
 	}
@@ -320,21 +321,21 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 		return false
 	}
 	return !slices.ContainsFunc(h.faults, func(f fault) bool {
-		return f.hit(c.grant) && f.from <= c.caught && f.to >= c.grant.asked
+		return f.hit(c.grant) && f.From <= c.caught && f.To >= c.grant.asked
 	})
 }
 
 func (f fault) hit(g *grant) bool {
-	switch f.kind {
+	switch f.Kind {
 	case wipe:
-		return f.subject == g.key
+		return f.Subject == g.key
 	case failover:
-		return f.subject == g.node
+		return f.Subject == g.node
 	case cut: // a connection is no lock
 		return false
 	case pause, kill:
 	}
-	return f.subject == g.worker
+	return f.Subject == g.worker
 }
 
 // cutWords are the driver's and the server's for a connection that was cut.

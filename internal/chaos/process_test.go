@@ -1,8 +1,6 @@
 package chaos_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -47,15 +45,10 @@ func startWorker(t *report, name, dsn string, addrs []string, policy guard.Polic
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	journal := t.file(name + ".journal")
+	journal := t.file(name + journalExt)
 	go func() {
 		defer journal.Close()
-		for scanner := bufio.NewScanner(io.TeeReader(stdout, journal)); scanner.Scan(); {
-			var l line
-			if json.Unmarshal(scanner.Bytes(), &l) == nil { // the last one of a killed worker may be cut
-				p.lines = append(p.lines, l)
-			}
-		}
+		p.lines = scan[line](io.TeeReader(stdout, journal))
 		p.err = p.cmd.Wait()
 		close(p.exited)
 	}()

@@ -69,7 +69,8 @@ func (r *report) end() {
 		_ = os.RemoveAll(r.logs)
 		return
 	}
-	fmt.Printf("belay chaos: failed; the workers' logs and journals are in %s\n", r.logs)
+	fmt.Printf("belay chaos: failed; the workers' logs, journals and the faults are in %s\n", r.logs)
+	fmt.Printf("belay chaos: to judge them again: BELAY_CHAOS_JUDGE=%s go test -v -run TestChaos ./internal/chaos\n", r.logs)
 	for _, what := range r.failed {
 		fmt.Println("belay chaos: failed:", what)
 	}

@@ -1,0 +1,139 @@
+package chaos_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+)
+
+// A run is all that the oracle needs. It is kept in a folder when the test fails, so
+// that it can be judged again.
+type run struct {
+	lines  map[string][]line // of each worker
+	faults []fault
+	rows   rows
+}
+
+// rows are what the workers left in the database.
+type rows struct {
+	Orders   []Order
+	Counters []Counter
+}
+
+// The files of a run: one journal of each worker beside the two others.
+const (
+	journalExt = ".journal"
+	faultsFile = "faults.json"
+	rowsFile   = "rows.json"
+)
+
+// readRows reads the rows and writes them to the folder of t.
+func readRows(t *report, db *gorm.DB) (r rows) {
+	t.Helper()
+	for _, found := range []any{&r.Orders, &r.Counters} {
+		if err := db.Find(found).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := t.file(rowsFile)
+	defer file.Close()
+	if err := json.NewEncoder(file).Encode(r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// loadRun reads a run that was kept in dir.
+func loadRun(dir string) (run, error) {
+	r := run{lines: make(map[string][]line)}
+	journals, err := filepath.Glob(filepath.Join(dir, "*"+journalExt))
+	if err != nil {
+		return run{}, err
+	}
+	for _, path := range journals {
+		worker := strings.TrimSuffix(filepath.Base(path), journalExt)
+		if r.lines[worker], err = scanFile[line](path); err != nil {
+			return run{}, err
+		}
+	}
+	if r.faults, err = scanFile[fault](filepath.Join(dir, faultsFile)); err != nil {
+		return run{}, err
+	}
+	found, err := scanFile[rows](filepath.Join(dir, rowsFile))
+	if err != nil {
+		return run{}, err
+	}
+	if len(found) > 0 {
+		r.rows = found[0]
+	}
+	return r, nil
+}
+
+func scanFile[T any](path string) ([]T, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return scan[T](f), nil
+}
+
+// scan reads values in JSON, one on each line. A line that was cut off, as the last
+// one of a worker that was killed may be, is skipped.
+func scan[T any](r io.Reader) (values []T) {
+	lines := bufio.NewReader(r)
+	for {
+		text, err := lines.ReadBytes('\n')
+		var v T
+		if json.Unmarshal(text, &v) == nil {
+			values = append(values, v)
+		}
+		if err != nil {
+			return values
+		}
+	}
+}
+
+// TestRunIsKept checks that a run is judged again by what it was.
+func TestRunIsKept(t *testing.T) {
+	want := run{
+		lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 30, 32, 40, 41, "gone")},
+		faults: []fault{{wipe, "k", 33, 34}, {kill, "a", 50, 51}},
+		rows:   rows{Orders: []Order{{ID: 1, No: "7", By: "a.0"}}, Counters: []Counter{{ID: 1, N: 2, Version: 3}}},
+	}
+	dir := t.TempDir()
+	for worker, lines := range want.lines {
+		keep(t, filepath.Join(dir, worker+journalExt), lines...)
+	}
+	keep(t, filepath.Join(dir, faultsFile), want.faults...)
+	keep(t, filepath.Join(dir, rowsFile), want.rows)
+	got, err := loadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// keep writes values as scan reads them, and the beginning of another one.
+func keep[T any](t *testing.T, path string, values ...T) {
+	t.Helper()
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	for _, v := range values {
+		if err := encoder.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(text.String()+`{"t":1`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
