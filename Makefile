@@ -66,8 +66,9 @@ test-monitor: ## guard-monitor, with real servers, Prometheus and Alertmanager
 	@scripts/test-monitor
 
 .PHONY: chaos
-chaos: ## both layers while locks, masters, processes and connections fail; BELAY_CHAOS=2m
-	@BELAY_CHAOS=$${BELAY_CHAOS:-2m} scripts/test -count=1 -v -timeout 30m -run TestChaos ./internal/chaos | $(e2e-lines)
+chaos: ## both layers while locks, masters, processes and connections fail; BELAY_CHAOS=5m ON=mysql or postgres
+	@BELAY_CHAOS=$${BELAY_CHAOS:-2m} BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
+		-count=1 -v -timeout 30m -run TestChaos ./internal/chaos | $(e2e-lines)
 
 .PHONY: test-web
 test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures

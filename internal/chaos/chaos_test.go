@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
 )
@@ -51,8 +52,9 @@ func duration(t *report) time.Duration {
 	return d
 }
 
-// TestChaos runs workers while everything fails. With BELAY_CHAOS_JUDGE, a folder in
-// which a failed run was kept, it judges that run again instead.
+// TestChaos runs on the database that BELAY_CHAOS_ON names: mariadb, mysql or
+// postgres. With BELAY_CHAOS_JUDGE, a folder in which a failed run was kept, it
+// judges that run again instead.
 func TestChaos(t *testing.T) {
 	dir := os.Getenv("BELAY_CHAOS_JUDGE")
 	if dir == "" {
@@ -67,8 +69,13 @@ func TestChaos(t *testing.T) {
 }
 
 func chaos(t *report) {
-	dsn := teststack.MySQL(t)
-	db := testdb.OpenMySQL(t, dsn)
+	kind, ok := databases[chosen()]
+	if !ok {
+		t.Fatalf("%s=%s is none of mariadb, mysql and postgres", databaseName, chosen())
+	}
+	dsn := kind.dsn(t)
+	db := kind.open(t, dsn)
+	oneConnection(t, db)
 	if err := db.AutoMigrate(&Order{}, &Counter{}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +84,19 @@ func chaos(t *report) {
 			t.Fatal(err)
 		}
 	}
-	w := newWrecker(t, db)
+	w := newWrecker(t, kind, db)
 	lines := wreck(t, w, dsn)
 	check(t, run{lines, w.faults, readRows(t, db)})
+}
+
+// oneConnection has the test itself use one connection, which it never cuts.
+func oneConnection(t *report, db *gorm.DB) {
+	t.Helper()
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.SetMaxOpenConns(1)
 }
 
 // wreck has workers work while everything breaks, and returns what they saw.

@@ -22,12 +22,13 @@ type wrecker struct {
 	rand    *rand.Rand
 	cluster *teststack.Cluster
 	client  *redis.ClusterClient
+	kind    database
 	db      *gorm.DB
 	faults  []fault
 	kept    *json.Encoder // writes the faults to a file
 }
 
-func newWrecker(t *report, db *gorm.DB) *wrecker {
+func newWrecker(t *report, kind database, db *gorm.DB) *wrecker {
 	c := teststack.StartCluster(t, "chaos")
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
@@ -35,7 +36,7 @@ func newWrecker(t *report, db *gorm.DB) *wrecker {
 	t.Cleanup(func() { _ = file.Close() })
 	return &wrecker{
 		t: t, rand: rand.New(rand.NewPCG(seed(t), 0)), cluster: c, client: client,
-		db: db, kept: json.NewEncoder(file),
+		kind: kind, db: db, kept: json.NewEncoder(file),
 	}
 }
 
@@ -49,7 +50,7 @@ func seed(t *report) uint64 {
 			t.Fatalf("BELAY_CHAOS_SEED: %v", err)
 		}
 	}
-	fmt.Printf("belay chaos: BELAY_CHAOS_SEED=%d\n", seed)
+	fmt.Printf("belay chaos: %s=%s BELAY_CHAOS_SEED=%d\n", databaseName, chosen(), seed)
 	return seed
 }
 
@@ -84,13 +85,11 @@ func (w *wrecker) wipe() {
 // if there is any.
 func (w *wrecker) cut() {
 	var id int64
-	err := w.db.Raw(`SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
-		ORDER BY command = 'Sleep', RAND() LIMIT 1`).Scan(&id).Error
-	if err != nil {
+	if err := w.db.Raw(w.kind.session).Scan(&id).Error; err != nil {
 		w.t.Error(err)
 	}
 	w.hurt(cut, fmt.Sprint(id), func() bool {
-		return id != 0 && w.db.Exec(fmt.Sprintf("KILL %d", id)).Error == nil // else it has ended by itself
+		return id != 0 && w.db.Exec(fmt.Sprintf(w.kind.kill, id)).Error == nil // else it has ended by itself
 	})
 }
 

@@ -188,14 +188,14 @@ func (c *call) over() int64 {
 	}
 }
 
-// An overlap is two calls that had the lock on one key at a time, and both
-// reached their write.
+// An overlap is two calls that had the lock on one key at a time, both of which
+// reached their write or found what the other wrote.
 type overlap struct{ first, second *call }
 
 func (h *history) overlaps() (found []overlap) {
 	byKey := make(map[string][]*call)
 	for _, c := range h.calls {
-		if c.grant != nil && c.wrote > 0 {
+		if c.grant != nil && (c.wrote > 0 || c.foundAnother()) {
 			byKey[c.key] = append(byKey[c.key], c)
 		}
 	}
@@ -208,7 +208,7 @@ func (h *history) overlaps() (found []overlap) {
 		for i, a := range calls {
 			_, end := a.hold()
 			for _, b := range calls[i+1:] {
-				if from, _ := b.hold(); from < end && a.grant != b.grant {
+				if from, _ := b.hold(); from < end && a.grant != b.grant && (a.wrote > 0 || b.wrote > 0) {
 					found = append(found, overlap{a, b})
 				}
 			}
@@ -237,6 +237,10 @@ func (c *call) alarms() (events []*notify.Event) {
 	}
 	return events
 }
+
+// foundAnother reports whether the call's write was refused because of another
+// one's. On PostgreSQL a read can find that, before the call has written.
+func (c *call) foundAnother() bool { return c.count(notify.Overlap) > 0 }
 
 func (c *call) count(v notify.Verdict) (n int) {
 	for _, e := range c.events {
@@ -338,8 +342,11 @@ func (f fault) hit(g *grant) bool {
 	return f.Subject == g.worker
 }
 
-// cutWords are the driver's and the server's for a connection that was cut.
-var cutWords = []string{"invalid connection", "bad connection", "Connection was killed", "interrupted"}
+// cutWords are the drivers' and the servers' for a connection that was cut.
+var cutWords = []string{
+	"invalid connection", "bad connection", "Connection was killed", "interrupted",
+	"terminating connection", "unexpected EOF", "conn closed", "connection reset", "broken pipe",
+}
 
 // failedUnexplained reports whether the call ended with an error that is not one
 // of Do's, nor of a connection that was cut.

@@ -181,6 +181,20 @@ func TestOracle(t *testing.T) {
 			overlaps: 1, reported: 1,
 		},
 		{
+			name: "two at a time, and the second reads what the first wrote before it writes itself",
+			lines: map[string][]line{
+				"a": story("a.0", "A", 10, 18, 20, 22, "gone", lost), "b": story("b.0", "B", 16, 0, 21, 22, "freed", overlap),
+			},
+			faults:   []fault{{wipe, "k", 11, 12}},
+			overlaps: 1, reported: 1,
+		},
+		{
+			name:        "the same, but nobody wrote",
+			lines:       map[string][]line{"a": story("a.0", "A", 10, 0, 20, 22, "gone"), "b": story("b.0", "B", 16, 0, 21, 22, "freed", overlap)},
+			faults:      []fault{{wipe, "k", 11, 12}},
+			falseAlarms: 1,
+		},
+		{
 			name: "two at a time: the connection of the first was cut in its commit, which takes effect after the second's snapshot",
 			lines: map[string][]line{
 				"a": slices.Concat(story("a.0", "A", 10, 12, 0, 0, ""), []line{

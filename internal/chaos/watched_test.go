@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -91,29 +89,16 @@ type watchedConnector struct {
 	journal *journal
 }
 
-func watchDatabase(dsn string, j *journal) (driver.Connector, error) {
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, err
-	}
-	config.Logger = &mysql.NopLogger{} // or it would report each connection that was cut
-	c, err := mysql.NewConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	return watchedConnector{c, j}, nil
-}
-
 func (c watchedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return watchedConn{conn.(mysqlConn), c.journal}, nil
+	return &watchedConn{conn.(driverConn), c.journal}, nil
 }
 
-// mysqlConn is what the driver's connection can do and database/sql uses.
-type mysqlConn interface {
+// driverConn is what the connections of all drivers can do and database/sql uses.
+type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -122,37 +107,42 @@ type mysqlConn interface {
 	driver.Pinger
 	driver.QueryerContext
 	driver.SessionResetter
-	driver.Validator
 }
 
 type watchedConn struct {
-	mysqlConn
+	driverConn
 	journal *journal
 }
 
-func (c watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	res, err := c.mysqlConn.ExecContext(ctx, query, args)
+// IsValid implements driver.Validator, as MySQL's connections do.
+func (c *watchedConn) IsValid() bool {
+	v, ok := c.driverConn.(driver.Validator)
+	return !ok || v.IsValid()
+}
+
+func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	res, err := c.driverConn.ExecContext(ctx, query, args)
 	c.note(ctx, query, err)
 	return res, err
 }
 
-// MariaDB's INSERT is a query: it returns the row.
-func (c watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := c.mysqlConn.QueryContext(ctx, query, args)
+// QueryContext runs the INSERT of MariaDB and of PostgreSQL: it returns the row.
+func (c *watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.driverConn.QueryContext(ctx, query, args)
 	c.note(ctx, query, err)
 	return rows, err
 }
 
-func (c watchedConn) note(ctx context.Context, query string, err error) {
+func (c *watchedConn) note(ctx context.Context, query string, err error) {
 	do := doOf(ctx)
 	if do == "" {
 		return
 	}
-	verb, _, _ := strings.Cut(query, " ")
-	switch verb {
-	case "INSERT", "UPDATE":
+	verb, rest, _ := strings.Cut(query, " ")
+	switch {
+	case verb == "INSERT", verb == "UPDATE":
 		c.journal.write(line{At: wrote, Do: do})
-	case "COMMIT", "ROLLBACK":
+	case rest == "" && (verb == "COMMIT" || verb == "ROLLBACK"): // ROLLBACK TO a savepoint ends nothing
 		l := line{At: ended, Do: do}
 		if err != nil { // a server may go on with the COMMIT of a session that was killed
 			l.Result = unanswered

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
@@ -41,15 +40,16 @@ type worker struct {
 
 func work(name string) error {
 	w := &worker{name: name, journal: new(journal)}
-	connector, err := watchDatabase(os.Getenv("BELAY_CHAOS_DSN"), w.journal)
+	kind := databases[chosen()]
+	connector, err := kind.connector(os.Getenv("BELAY_CHAOS_DSN"))
 	if err != nil {
 		return err
 	}
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(watchedConnector{connector, w.journal})
 	defer pool.Close()
 	pool.SetMaxOpenConns(2 * callers)
 	pool.SetMaxIdleConns(2 * callers)
-	db, err := gorm.Open(mysql.New(mysql.Config{Conn: pool}), &gorm.Config{Logger: logger.Discard})
+	db, err := gorm.Open(kind.dialector(pool), &gorm.Config{Logger: logger.Discard})
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
