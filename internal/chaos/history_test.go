@@ -295,6 +295,8 @@ func (c *call) mute() string {
 		return "the release after its commit met a dead node"
 	case strings.HasPrefix(c.result, failed) && c.grant.released == unanswered:
 		return "the release after its rollback met a dead node"
+	case (c.result == duplicate || c.result == stale) && !c.inspected && c.grant.released == unanswered:
+		return "it was a repeat, and both the question who has the lock and the release met a dead node"
 	}
 	return ""
 }

@@ -40,6 +40,12 @@ func broke(lines []line) []line {
 	return lines
 }
 
+// repeated gives a story another end.
+func repeated(lines []line) []line {
+	lines[len(lines)-1].Result = duplicate
+	return lines
+}
+
 // unsure ends a story with a commit of unknown outcome, after which holder was
 // found to have the lock, if anybody said so.
 func unsure(lines []line, holder string) []line {
@@ -193,6 +199,14 @@ func TestOracle(t *testing.T) {
 			lines:       map[string][]line{"a": story("a.0", "A", 10, 0, 20, 22, "gone"), "b": story("b.0", "B", 16, 0, 21, 22, "freed", overlap)},
 			faults:      []fault{{wipe, "k", 11, 12}},
 			falseAlarms: 1,
+		},
+		{
+			name: "two at a time, and the first finds a row of long ago, but no node that it could ask for its lock",
+			lines: map[string][]line{
+				"a": repeated(story("a.0", "A", 10, 17, 18, 20, unanswered)), "b": repeated(story("b.0", "B", 13, 14, 15, 16, "freed")),
+			},
+			faults:   []fault{{wipe, "k", 11, 12}, {failover, "n", 16, 17}},
+			overlaps: 1, blind: 1,
 		},
 		{
 			name: "two at a time: the connection of the first was cut in its commit, which takes effect after the second's snapshot",

@@ -139,9 +139,11 @@ func linger(ctx context.Context, d time.Duration) {
 
 // Results of Do.
 const (
-	done    = "done"
-	unknown = "unknown"
-	failed  = "error: " // and the error
+	done      = "done"
+	duplicate = "duplicate"
+	stale     = "stale"
+	unknown   = "unknown"
+	failed    = "error: " // and the error
 )
 
 func result(err error) string {
@@ -151,9 +153,9 @@ func result(err error) string {
 	case errors.Is(err, guard.ErrBusy):
 		return "busy"
 	case errors.Is(err, guard.ErrDuplicate):
-		return "duplicate"
+		return duplicate
 	case errors.Is(err, guard.ErrStale):
-		return "stale"
+		return stale
 	case errors.Is(err, guard.ErrIntercepted):
 		return "intercepted"
 	case errors.Is(err, guard.ErrLost):
