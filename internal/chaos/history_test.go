@@ -348,6 +348,7 @@ func (f fault) hit(g *grant) bool {
 var cutWords = []string{
 	"invalid connection", "bad connection", "Connection was killed", "interrupted",
 	"terminating connection", "unexpected EOF", "conn closed", "connection reset", "broken pipe",
+	"Deadlock found", "deadlock detected", // of two that waited for its insert
 }
 
 // failedUnexplained reports whether the call ended with an error that is not one

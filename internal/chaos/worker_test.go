@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,14 +46,11 @@ func work(name string) error {
 	if err != nil {
 		return err
 	}
-	pool := sql.OpenDB(watchedConnector{connector, w.journal})
-	defer pool.Close()
-	pool.SetMaxOpenConns(2 * callers)
-	pool.SetMaxIdleConns(2 * callers)
-	db, err := gorm.Open(kind.dialector(pool), &gorm.Config{Logger: logger.Discard})
+	pool, db, err := open(kind, watchedConnector{connector, w.journal})
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
+	defer pool.Close()
 	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_CHAOS_REDIS"), ",")})
 	if err != nil {
 		return err
@@ -85,6 +83,21 @@ func work(name string) error {
 	ctx, cancel = context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return errors.Join(w.guard.Close(ctx), locker.Close(ctx))
+}
+
+// open opens a pool, and another one if the connection is cut: gorm closes the pool
+// then.
+func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err error) {
+	for range 5 {
+		pool = sql.OpenDB(c)
+		pool.SetMaxOpenConns(2 * callers)
+		pool.SetMaxIdleConns(2 * callers)
+		if db, err = gorm.Open(kind.dialector(pool), &gorm.Config{Logger: logger.Discard}); err == nil {
+			return pool, db, nil
+		}
+		_ = pool.Close()
+	}
+	return nil, nil, err
 }
 
 // call does one operation after the other until ctx ends.
@@ -150,6 +163,8 @@ func result(err error) string {
 	switch {
 	case err == nil:
 		return done
+	case errors.Is(err, guard.ErrUnknown): // it may match what kept Do from finding out, too
+		return unknown
 	case errors.Is(err, guard.ErrBusy):
 		return "busy"
 	case errors.Is(err, guard.ErrDuplicate):
@@ -162,8 +177,6 @@ func result(err error) string {
 		return "lost"
 	case errors.Is(err, guard.ErrUnavailable):
 		return "unavailable"
-	case errors.Is(err, guard.ErrUnknown):
-		return unknown
 	}
 	return failed + err.Error()
 }
