@@ -101,11 +101,11 @@ func oneConnection(t *report, db *gorm.DB) {
 
 // wreck has workers work while everything breaks, and returns what they saw.
 func wreck(t *report, w *wrecker, dsn string) map[string][]line {
-	var all, alive []*process
+	var all []*process
 	start := func() {
 		policy := []guard.Policy{guard.Refuse, guard.DBOnly}[len(all)%2]
 		p := startWorker(t, fmt.Sprintf("w%d", len(all)), dsn, w.cluster.Addrs, policy)
-		all, alive = append(all, p), append(alive, p)
+		all, w.workers = append(all, p), append(w.workers, p)
 	}
 	for range workers {
 		start()
@@ -115,8 +115,8 @@ func wreck(t *report, w *wrecker, dsn string) map[string][]line {
 		w.rand.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 		for _, kind := range kinds {
 			wipes(w, time.Second)
-			i := w.rand.IntN(len(alive))
-			p := alive[i]
+			i := w.rand.IntN(len(w.workers))
+			p := w.workers[i]
 			switch kind {
 			case kill:
 				w.hurt(kill, p.name, func() bool {
@@ -124,7 +124,7 @@ func wreck(t *report, w *wrecker, dsn string) map[string][]line {
 					<-p.exited
 					return true
 				})
-				alive = append(alive[:i], alive[i+1:]...)
+				w.workers = slices.Delete(w.workers, i, i+1)
 				start()
 			case pause:
 				w.hurt(pause, p.name, func() bool {
@@ -138,7 +138,7 @@ func wreck(t *report, w *wrecker, dsn string) map[string][]line {
 			}
 		}
 	}
-	for _, p := range alive {
+	for _, p := range w.workers {
 		p.finish()
 	}
 	lines := make(map[string][]line)
@@ -201,7 +201,7 @@ func check(t *report, r run) {
 	}
 	results := h.results()
 	t.Logf("results: %v, without a lock: %d", results, len(h.without()))
-	t.Logf("faults: %v", count(h.faults))
+	t.Logf("faults: %v, COMMITs lost by workers: %d", count(h.faults), h.lost())
 	if results[done] < len(h.calls)/10 {
 		t.Errorf("%d of %d operations were done", results[done], len(h.calls))
 	}

@@ -24,6 +24,7 @@ type wrecker struct {
 	client  *redis.ClusterClient
 	kind    database
 	db      *gorm.DB
+	workers []*process // that are alive
 	faults  []fault
 	kept    *json.Encoder // writes the faults to a file
 }
@@ -77,7 +78,13 @@ func (w *wrecker) wipe() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		n, err := w.client.Del(ctx, key).Result()
-		return err != nil || n > 0
+		if err == nil && n == 0 {
+			return false
+		}
+		for _, p := range w.workers {
+			p.wiped(key)
+		}
+		return true
 	})
 }
 

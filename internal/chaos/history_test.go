@@ -15,6 +15,7 @@ type call struct {
 	name, worker, key string
 
 	begun, wrote, ended, returned int64
+	lost                          bool // its COMMIT got no answer
 	result                        string
 	events                        []*notify.Event
 	caught                        int64 // when the first event was published
@@ -75,6 +76,8 @@ func read(lines map[string][]line, faults []fault) *history {
 				c.begun = l.T
 			case wrote:
 				c.wrote = cmp.Or(c.wrote, l.T)
+			case lostCommit:
+				c.lost = true
 			case ended:
 				if l.Result != unanswered { // else the server may still execute it
 					c.ended = l.T
@@ -304,9 +307,9 @@ func (c *call) mute() string {
 // falseAlarm reports whether a call reported a failure without a reason. A reason
 // is a fault of its lock, another call that had the lock at the same time or wrote
 // without it, and another COMMIT that had no answer. For a commit of unknown outcome
-// the reason is a connection that was cut, or a fault of the worker.
+// the reason is a connection that was cut, by the worker too, or a fault of the worker.
 func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
-	if c.count(notify.UnknownCommit) > 0 && !slices.ContainsFunc(h.faults, func(f fault) bool {
+	if c.count(notify.UnknownCommit) > 0 && !c.lost && !slices.ContainsFunc(h.faults, func(f fault) bool {
 		return (f.Kind == cut || f.Subject == c.worker) && f.From <= c.caught && f.To >= c.begun
 	}) {
 		return true
@@ -373,6 +376,16 @@ func (h *history) told(key string, result string) (n int64) {
 func (h *history) open(key string) (n int64) {
 	for _, c := range h.calls {
 		if c.key == key && c.wrote > 0 && (c.returned == 0 || c.result == unknown) {
+			n++
+		}
+	}
+	return n
+}
+
+// lost counts the calls whose COMMIT was lost by their worker.
+func (h *history) lost() (n int) {
+	for _, c := range h.calls {
+		if c.lost {
 			n++
 		}
 	}

@@ -28,16 +28,17 @@ type line struct {
 type moment string
 
 const (
-	called   moment = "called"
-	begun    moment = "begun"    // the operation runs
-	wrote    moment = "wrote"    // the database answered a write, or refused it
-	ended    moment = "ended"    // the database answered the COMMIT or the ROLLBACK, or the connection broke
-	returned moment = "returned" // from Do, with a result
-	asked    moment = "asked"    // the engine for the lock
-	granted  moment = "granted"  // by the engine
-	renewed  moment = "renewed"  // by the engine
-	release  moment = "release"  // is about to be sent to the engine
-	released moment = "released" // the engine has answered, or not
+	called     moment = "called"
+	begun      moment = "begun"       // the operation runs
+	wrote      moment = "wrote"       // the database answered a write, or refused it
+	lostCommit moment = "lost commit" // the worker closes the connection at the COMMIT
+	ended      moment = "ended"       // the database answered the COMMIT or the ROLLBACK, or the connection broke
+	returned   moment = "returned"    // from Do, with a result
+	asked      moment = "asked"       // the engine for the lock
+	granted    moment = "granted"     // by the engine
+	renewed    moment = "renewed"     // by the engine
+	release    moment = "release"     // is about to be sent to the engine
+	released   moment = "released"    // the engine has answered, or not
 
 	inspected moment = "inspected" // the engine was asked who has the lock
 	event     moment = "event"     // was published

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -58,6 +59,9 @@ func startWorker(t *report, name, dsn string, addrs []string, policy guard.Polic
 	})
 	return p
 }
+
+// wiped notes in the worker that the lock on key was wiped.
+func (p *process) wiped(key string) { _, _ = fmt.Fprintln(p.stdin, key) }
 
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 

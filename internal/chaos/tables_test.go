@@ -22,7 +22,7 @@ type Counter struct {
 }
 
 const (
-	counters = 3
+	counters = 8
 	// orderEach is how long an order is the newest. Meanwhile all workers try
 	// to insert it, and some of those before.
 	orderEach = 40 * time.Millisecond

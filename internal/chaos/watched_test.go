@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"io"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -12,13 +14,17 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// doKey is where the context of a call of Do carries its name. What is sent to
-// the lock and to the database has it.
+// doKey is where the context of a call of Do carries its name and key. What is sent
+// to the lock and to the database has it.
 type doKey struct{}
 
-func doOf(ctx context.Context) string {
-	do, _ := ctx.Value(doKey{}).(string)
-	return do
+type doing struct{ do, key string }
+
+func doOf(ctx context.Context) string { return doingOf(ctx).do }
+
+func doingOf(ctx context.Context) doing {
+	d, _ := ctx.Value(doKey{}).(doing)
+	return d
 }
 
 // watchedEngine notes when the engine grants and releases.
@@ -87,6 +93,7 @@ func (p watchedPublisher) Publish(ctx context.Context, ev notify.Event) error {
 type watchedConnector struct {
 	driver.Connector
 	journal *journal
+	wiped   *wiped
 }
 
 func (c watchedConnector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -94,7 +101,7 @@ func (c watchedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watchedConn{conn.(driverConn), c.journal}, nil
+	return &watchedConn{conn.(driverConn), c.journal, c.wiped}, nil
 }
 
 // driverConn is what the connections of all drivers can do and database/sql uses.
@@ -112,6 +119,7 @@ type driverConn interface {
 type watchedConn struct {
 	driverConn
 	journal *journal
+	wiped   *wiped
 }
 
 // IsValid implements driver.Validator, as MySQL's connections do.
@@ -121,9 +129,24 @@ func (c *watchedConn) IsValid() bool {
 }
 
 func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	res, err := c.driverConn.ExecContext(ctx, query, args)
+	exec := c.driverConn.ExecContext
+	if query == "COMMIT" && c.wiped.lately(doingOf(ctx).key) && rand.IntN(8) == 0 {
+		exec = c.loseCommit
+	}
+	res, err := exec(ctx, query, args)
 	c.note(ctx, query, err)
 	return res, err
+}
+
+// loseCommit closes the connection before the COMMIT is sent or after its answer, and
+// does not tell which.
+func (c *watchedConn) loseCommit(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.journal.write(line{At: lostCommit, Do: doOf(ctx)})
+	if rand.IntN(2) == 0 {
+		_, _ = c.driverConn.ExecContext(ctx, query, args)
+	}
+	_ = c.Close()
+	return nil, io.ErrUnexpectedEOF
 }
 
 // QueryContext runs the INSERT of MariaDB and of PostgreSQL: it returns the row.

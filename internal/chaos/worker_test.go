@@ -32,7 +32,7 @@ const ttl = 5 * time.Second
 const callers = 8
 
 // A worker is one instance of a service, in a process of its own. It works until
-// its standard input ends.
+// its standard input ends, on which it reads the keys whose locks are wiped.
 type worker struct {
 	name    string
 	journal *journal
@@ -41,12 +41,12 @@ type worker struct {
 
 func work(name string) error {
 	w := &worker{name: name, journal: new(journal)}
-	kind := databases[chosen()]
+	kind, wiped := databases[chosen()], new(wiped)
 	connector, err := kind.connector(os.Getenv("BELAY_CHAOS_DSN"))
 	if err != nil {
 		return err
 	}
-	pool, db, err := open(kind, watchedConnector{connector, w.journal})
+	pool, db, err := open(kind, watchedConnector{connector, w.journal, wiped})
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
@@ -77,7 +77,9 @@ func work(name string) error {
 	for i := range callers {
 		running.Go(func() { w.call(ctx, fmt.Sprintf("%s.%d", name, i)) })
 	}
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	for keys := bufio.NewScanner(os.Stdin); keys.Scan(); {
+		wiped.note(keys.Text())
+	}
 	cancel()
 	running.Wait()
 	ctx, cancel = context.WithTimeout(context.Background(), 30*time.Second)
@@ -106,7 +108,7 @@ func (w *worker) call(ctx context.Context, caller string) {
 		do := fmt.Sprintf("%s.%d", caller, n)
 		key, op := w.operation(do)
 		w.journal.write(line{At: called, Do: do, Key: key})
-		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, do)
+		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do, key})
 		wait := time.Duration(rand.IntN(2)) * time.Second // or fail fast
 		err := w.guard.Do(doing, key, op, guard.Wait(wait))
 		w.journal.write(line{At: returned, Do: do, Key: key, Result: result(err)})
@@ -114,13 +116,21 @@ func (w *worker) call(ctx context.Context, caller string) {
 	}
 }
 
-// operation draws what to do next.
+// operation draws what to do next. It takes its time before the write, or after it,
+// with the row locked.
 func (w *worker) operation(do string) (key string, op guard.Op) {
 	key, takes, write := draw(do)
+	after := rand.IntN(2) == 0
 	return key, func(ctx context.Context, tx *gorm.DB) error {
 		w.journal.write(line{At: begun, Do: do, Key: key})
-		linger(ctx, takes)
-		return write(ctx, tx)
+		if !after {
+			linger(ctx, takes)
+		}
+		err := write(ctx, tx)
+		if after && err == nil {
+			linger(ctx, takes)
+		}
+		return err
 	}
 }
 
