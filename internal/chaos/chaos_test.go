@@ -183,11 +183,14 @@ func check(t *report, r run) {
 		t.Logf("%d overlaps not reported: %s", n, reason)
 		blinds += n
 	}
-	falseAlarms := 0
+	falseAlarms, lapsed := 0, 0
 	for _, c := range h.calls {
 		if h.falseAlarm(c, overlaps) {
 			falseAlarms++
 			t.Errorf("a false alarm:\n%s", c)
+		}
+		if c.lapsed() {
+			lapsed++
 		}
 		if n := len(c.alarms()) + c.count(notify.UnknownCommit); n > 1 {
 			t.Errorf("%d events of one call:\n%s", n, c)
@@ -200,7 +203,7 @@ func check(t *report, r run) {
 		}
 	}
 	results := h.results()
-	t.Logf("results: %v, without a lock: %d", results, len(h.without()))
+	t.Logf("results: %v, without a lock: %d, not renewed in time: %d", results, len(h.without()), lapsed)
 	t.Logf("faults: %v, COMMITs lost by workers: %d", count(h.faults), h.lost())
 	if results[done] < len(h.calls)/10 {
 		t.Errorf("%d of %d operations were done", results[done], len(h.calls))

@@ -323,6 +323,9 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	if c.grant == nil {
 		return true
 	}
+	if c.lapsed() {
+		return false
+	}
 	if slices.ContainsFunc(h.calls, func(other *call) bool {
 		return other.key == c.key && other.wrote > 0 && other.wrote <= c.caught && other.over() >= c.grant.asked &&
 			(other.grant == nil || other.ended == 0 && other.grant != c.grant)
@@ -332,6 +335,13 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	return !slices.ContainsFunc(h.faults, func(f fault) bool {
 		return f.hit(c.grant) && f.From <= c.caught && f.To >= c.grant.asked
 	})
+}
+
+// lapsed reports whether the call's lease ended because no renewal was answered in
+// time, as on a machine with too much to do. A lease ends a little before its grant.
+func (c *call) lapsed() bool {
+	return slices.ContainsFunc(c.alarms(), func(e *notify.Event) bool { return e.Loss == notify.LossUnrenewed }) &&
+		c.grant != nil && c.caught >= c.grant.expiry()-int64(ttl)/10
 }
 
 func (f fault) hit(g *grant) bool {

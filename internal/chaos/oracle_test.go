@@ -66,6 +66,7 @@ func late(do string, at int64) []line {
 // TestOracle checks what the chaos test rests on.
 func TestOracle(t *testing.T) {
 	lost := &notify.Event{Verdict: notify.Lost}
+	unrenewed := &notify.Event{Verdict: notify.Lost, Loss: notify.LossUnrenewed}
 	overlap := &notify.Event{Verdict: notify.Overlap, Outcome: notify.Refused}
 	handed := append(story("a.0", "A", 10, 12, 20, 0, ""),
 		line{T: 21, At: called, Do: "a.1", Key: "k"}, line{T: 22, At: begun, Do: "a.1", Key: "k"},
@@ -246,6 +247,15 @@ func TestOracle(t *testing.T) {
 				"b": story("b.0", "B", 16, 18, 20, 21, "freed", overlap),
 			},
 			faults: []fault{{cut, "7", 6, 7}},
+		},
+		{
+			name:  "a lease that was not renewed in time",
+			lines: map[string][]line{"a": story("a.0", "A", 10, 12, int64(ttl), int64(ttl)+10, "freed", unrenewed)},
+		},
+		{
+			name:        "the same, but it was renewed",
+			lines:       map[string][]line{"a": append(story("a.0", "A", 10, 12, int64(ttl), int64(ttl)+10, "freed", unrenewed), line{T: int64(ttl) / 2, At: renewed, Key: "k", Owner: "A"})},
+			falseAlarms: 1,
 		},
 		{
 			name:        "a false alarm",
