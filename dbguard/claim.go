@@ -70,7 +70,7 @@ func (t *Tx) claim(stmt *gorm.Statement, keys func(*template) ([][]string, error
 
 // rowOf names a row of a statement, nil if it lacks a value.
 func rowOf(stmt *gorm.Statement, columns []string, value func(column string) any) *protectedRow {
-	r := &protectedRow{table: tableOf(stmt), schema: stmt.Schema}
+	r := &protectedRow{table: tableOf(stmt), schema: stmt.Schema, tagged: true}
 	m := parsedModel{stmt: stmt}
 	for _, name := range columns {
 		f := m.field(name)

@@ -32,6 +32,7 @@ type Conflict struct {
 	Kind     Kind
 	Table    string
 	Columns  []string // that identify the row; empty if it is not a protected one
+	Key      string   // that protects the row; empty if none does
 	Evidence Evidence
 	err      error // the driver's, nil after an update that matched no row
 	inserted int   // how many rows were to be inserted
@@ -47,6 +48,7 @@ type Evidence struct {
 	Differ      bool // the reads differ: somebody wrote it since this transaction began
 	Contradicts bool // it is not what was seen of it under the lock, or the database itself said so (MariaDB's error 1020)
 	Own         bool // this transaction wrote the row itself
+	Several     bool // the key protects other rows, too, of which another key may be the right one
 	Expected    bool // the row is as the caller expected: something else did not match
 
 	Version, FoundVersion Version // after an update: expected, and committed now

@@ -20,6 +20,7 @@ type plugin struct {
 	templates  sync.Map // model type → *template
 	tables     sync.Map // lower-case names of the tables that a template is for
 	sessions   sessions
+	keys       rowKeys
 	noSnapshot sync.Once
 }
 

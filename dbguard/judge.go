@@ -38,6 +38,7 @@ func (t *Tx) keep(c *Conflict) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	c.Key, c.Evidence.Several = t.key, t.protected.several
 	if t.conflict == nil || c.Evidence.weight() > t.conflict.Evidence.weight() {
 		t.conflict = c
 	}

@@ -19,6 +19,7 @@ type protectedRows struct {
 	byModel map[any][]*protectedRow    // by the pointer to the struct that is to be inserted
 	shapes  []*protectedRow            // one for each table and list of columns
 	tables  map[string]bool            // of the rows that Protect has named
+	several bool                       // the key protects more than one row, apart from tagged ones
 }
 
 // add adds a row that knows its values.
@@ -29,6 +30,9 @@ func (p *protectedRows) add(r *protectedRow) {
 		p.byModel = make(map[any][]*protectedRow)
 		p.tables = make(map[string]bool)
 	}
+	p.several = p.several || !r.tagged && slices.ContainsFunc(p.all, func(k *protectedRow) bool {
+		return !k.tagged && k.identity() != r.identity()
+	})
 	p.all = append(p.all, r)
 	p.index(r)
 	if r.model != nil {

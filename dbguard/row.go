@@ -22,6 +22,8 @@ type protectedRow struct {
 	id     string   // identity, of these values
 	model  any      // pointer to the struct that is to be inserted, if ProtectNew named it
 	named  bool     // by Protect
+	tagged bool     // by its model's tag
+	key    string   // of the lock that guards it
 	before *reading // under the lock, where there is no snapshot to look at afterwards
 }
 
@@ -126,6 +128,7 @@ func (t *Tx) ProtectNew(model any) error {
 // protect adds a row, once. Where there is no snapshot that could be looked at
 // after a conflict, it looks at the row now.
 func (t *Tx) protect(r *protectedRow) error {
+	r.key = t.key
 	t.mu.Lock()
 	known := t.protected.has(r)
 	t.mu.Unlock()
@@ -134,6 +137,10 @@ func (t *Tx) protect(r *protectedRow) error {
 	}
 	if err := t.ready(r); err != nil {
 		return err
+	}
+	if other, ok := t.plugin.keys.another(r); ok {
+		t.logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
+			"table", r.table, "key", r.key, "other", other)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -52,6 +52,7 @@ type Tx struct {
 	pool    *sql.DB
 	key     string
 	memory  *Memory
+	logger  *slog.Logger
 	xid     string // on PostgreSQL, its number, known when it is about to be committed
 
 	mu         sync.Mutex
@@ -110,7 +111,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 
 	t := &Tx{
 		conn: c, dialect: d, plugin: p, pool: pool,
-		alive: o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory,
+		alive: o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory, logger: o.Logger,
 	}
 	c.tx = t
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))

@@ -150,6 +150,9 @@ func (c *call) repeated(f *finding, opErr error) error {
 	case stale:
 		repeat = ErrStale
 	default:
+		if conflict != nil && (conflict.Evidence.Differ || conflict.Evidence.Contradicts) {
+			c.guard.metrics.unjudged.Inc()
+		}
 		return opErr
 	}
 	if f.unverified() {

@@ -21,7 +21,7 @@ func (c *call) nest(ctx context.Context, t *dbguard.Tx) error {
 		return fmt.Errorf("%w: key %q of one Guard inside key %q of another", ErrNested, c.key, outer.key)
 	case outer.key != c.key:
 		return fmt.Errorf("%w: key %q inside key %q: two transactions would wait for each other. "+
-			"Call Do after Do, or protect all rows by one key, with Protects", ErrNested, c.key, outer.key)
+			"Call one Do after the other", ErrNested, c.key, outer.key)
 	}
 	for _, row := range c.protects {
 		if err := t.Protect(row); err != nil {

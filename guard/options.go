@@ -22,6 +22,10 @@ func Wait(d time.Duration) Option {
 // whose non-zero fields are the columns of a unique index or of the primary
 // key. A conflict on such a row is judged; one on any other row is a business
 // conflict, and comes back as a *dbguard.Conflict.
+//
+// Name a row only if all who write it use this key. If the key protects several rows,
+// a conflict on one of them is a lock failure only if the lock is found gone:
+// otherwise another caller may have written that row under a key of its own.
 func Protects(rows ...any) Option {
 	return func(o *options) { o.protects = append(o.protects, rows...) }
 }

@@ -31,16 +31,23 @@ func judge(e evidence) verdict {
 	switch {
 	case !e.Found && !e.Contradicts && !e.Unread:
 		return business // the row that is in the way is another one
-	case rival && e.locked:
+	case rival && e.locked && (!e.Several || e.gone()):
 		return overlap
+	case rival && e.locked: // perhaps under the key of the row itself
+		return business
 	case !rival && (e.Expected || e.Own):
 		return business
 	case !e.locked:
 		return repeat(e.kind)
-	case e.lapsed, e.holder == notify.HolderOther, e.holder == notify.HolderNone:
+	case e.gone():
 		return lost
 	}
 	return repeat(e.kind)
+}
+
+// gone reports whether the lock was found gone.
+func (e evidence) gone() bool {
+	return e.lapsed || e.holder == notify.HolderOther || e.holder == notify.HolderNone
 }
 
 func repeat(k dbguard.Kind) verdict {

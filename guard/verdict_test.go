@@ -21,6 +21,7 @@ func TestJudge(t *testing.T) {
 		unread     = dbguard.Evidence{Protected: true, Unread: true}
 
 		ownDiffers      = dbguard.Evidence{Protected: true, Found: true, Own: true, Differ: true}
+		oneOfSeveral    = dbguard.Evidence{Protected: true, Found: true, Differ: true, Several: true}
 		expectedDiffers = dbguard.Evidence{Protected: true, Found: true, Expected: true, Differ: true}
 	)
 	tests := []struct {
@@ -55,6 +56,11 @@ func TestJudge(t *testing.T) {
 		{"reads differ, nobody's lock", differ, dbguard.Stale, false, true, notify.HolderNone, overlap},
 		{"reads differ, unknown", differ, dbguard.Stale, false, false, notify.HolderUnknown, overlap},
 
+		{"reads differ, one row of several, lock ours", oneOfSeveral, dbguard.Duplicate, false, false, notify.HolderSelf, business},
+		{"reads differ, one row of several, lock not asked", oneOfSeveral, dbguard.Stale, false, false, notify.HolderUnknown, business},
+		{"reads differ, one row of several, lock another's", oneOfSeveral, dbguard.Stale, false, false, notify.HolderOther, overlap},
+		{"reads differ, one row of several, lock gone", oneOfSeveral, dbguard.Duplicate, false, false, notify.HolderNone, overlap},
+		{"reads differ, one row of several, lease lapsed", oneOfSeveral, dbguard.Duplicate, false, true, notify.HolderSelf, overlap},
 		{"as expected", expected, dbguard.Stale, false, false, notify.HolderSelf, business},
 		{"as expected, lock gone", expected, dbguard.Stale, false, true, notify.HolderNone, business},
 		{"own row", own, dbguard.Duplicate, false, false, notify.HolderSelf, business},
