@@ -81,7 +81,8 @@ func (g *Guard) Do(ctx context.Context, key string, op Op, opts ...Option) error
 	return c.do(ctx)
 }
 
-// Ping reports whether the database and the first layer answer.
+// Ping reports whether operations can go on: whether the database answers and, unless
+// OnUnavailable is DBOnly, the first layer, too. It is fit for a readiness probe.
 func (g *Guard) Ping(ctx context.Context) error {
 	pool, err := g.db.DB()
 	if err != nil {
@@ -89,6 +90,9 @@ func (g *Guard) Ping(ctx context.Context) error {
 	}
 	if err := pool.PingContext(ctx); err != nil {
 		return fmt.Errorf("ping database: %w", err)
+	}
+	if g.cfg.OnUnavailable == DBOnly {
+		return nil
 	}
 	return g.locker.Ping(ctx)
 }
