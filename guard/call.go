@@ -114,12 +114,14 @@ func (c *call) finish(e ending) error {
 		}
 		return nil
 	case errors.Is(lapse, lock.ErrLost):
-		c.publish(c.lostEvent(notify.RolledBack, lapse))
+		if !errors.Is(lapse, lock.ErrClosed) { // the program has ended it itself
+			c.publish(c.lostEvent(notify.RolledBack, lapse))
+		}
 		if e.err == nil || errors.Is(e.err, lock.ErrLost) {
 			return lapse
 		}
 		return fmt.Errorf("%w; the operation ended with: %w", lapse, e.err)
-	case gone != nil:
+	case gone != nil && !errors.Is(gone, lock.ErrClosed):
 		c.publish(c.lostEvent(notify.RolledBack, gone))
 	}
 	return e.err
@@ -176,6 +178,7 @@ func (c *call) release(done bool) (gone error) {
 	}
 	switch {
 	case err == nil:
+	case errors.Is(err, lock.ErrClosed) && time.Now().Before(c.lease.Deadline()): // nobody has it yet
 	case errors.Is(err, lock.ErrLost):
 		return err
 	default:

@@ -52,6 +52,9 @@ func (c *call) event(v notify.Verdict, o notify.Outcome) notify.Event {
 func (c *call) lostEvent(o notify.Outcome, gone error) notify.Event {
 	ev := c.event(notify.Lost, o)
 	ev.Loss = loss(gone)
+	if errors.Is(gone, lock.ErrClosed) { // and its time ran out before the COMMIT was answered
+		ev.Loss = notify.LossExpired
+	}
 	return ev
 }
 
@@ -72,9 +75,12 @@ func (c *call) unknownEvent(lapse error) notify.Event {
 	return ev
 }
 
-// loss puts into the event's words what the lease said of its end.
+// loss puts into the event's words what the lease said of its end. That Close gave it
+// up is no loss.
 func loss(err error) notify.Loss {
 	switch {
+	case errors.Is(err, lock.ErrClosed):
+		return ""
 	case errors.Is(err, lock.ErrUnrenewed):
 		return notify.LossUnrenewed
 	case errors.Is(err, lock.ErrExpired):

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -27,7 +28,7 @@ func (c *call) find(conflict *dbguard.Conflict) *finding {
 	f := &finding{
 		conflict: conflict,
 		locked:   c.without == nil,
-		lapsed:   gone != nil,
+		lapsed:   gone != nil && !errors.Is(gone, lock.ErrClosed),
 		loss:     loss(gone),
 	}
 	f.relation, f.holder = c.holder()
