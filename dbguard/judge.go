@@ -2,6 +2,8 @@ package dbguard
 
 import (
 	"context"
+	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -82,6 +84,9 @@ func (t *Tx) weigh(c *Conflict, r *protectedRow, plain, now reading) {
 	if !plain.found && !now.found && !now.locked && !contradicts {
 		return
 	}
+	if now.otherwise && !plain.found {
+		return // a row of another spelling, and so of another key, that only a collation takes for this one
+	}
 	e := &c.Evidence
 	c.Columns = r.columns()
 	e.Own = own && (e.Own || !e.Found) // of a batch all that were in the way
@@ -130,12 +135,17 @@ func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock stri
 	if versions && version != nil {
 		columns = append(columns, version.DBName)
 	}
+	for _, name := range r.columns() { // the index has them, too
+		if !slices.Contains(columns, name) {
+			columns = append(columns, name)
+		}
+	}
 	row, err := r.load(t.quiet(ctx, t.db).Select(columns), r.schema.ModelType, lock)
 	if err != nil || !row.IsValid() {
 		return reading{}, err
 	}
 
-	got := reading{found: true}
+	got := reading{found: true, otherwise: r.spelledOtherwise(ctx, row)}
 	for _, f := range fields {
 		got.key = append(got.key, fieldOf(ctx, f, row))
 	}
@@ -154,8 +164,21 @@ func (t *Tx) quiet(ctx context.Context, db *gorm.DB) *gorm.DB {
 // reading is what one read of a row saw.
 type reading struct {
 	found, locked bool
+	otherwise     bool  // the row's name is spelled in another way
 	key           []any // primary key
 	version       Version
+}
+
+// spelledOtherwise reports whether a text that names the row is another one in the
+// database: its collation takes the two for the same, but they make different keys.
+func (r *protectedRow) spelledOtherwise(ctx context.Context, row reflect.Value) bool {
+	for i, f := range r.fields {
+		now, was := reflect.ValueOf(indirect(fieldOf(ctx, f, row))), reflect.ValueOf(indirect(r.values[i]))
+		if now.Kind() == reflect.String && was.Kind() == reflect.String && now.String() != was.String() {
+			return true
+		}
+	}
+	return false
 }
 
 // lockingClause is the end of a SELECT, as the dialect spells it.
