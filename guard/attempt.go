@@ -145,5 +145,15 @@ func (c *call) resolve(err error) ending {
 	if c.outage != nil {
 		c.outage.unknown.Add(1)
 	}
-	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, cause), outcome: notify.Unknown}
+	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}), outcome: notify.Unknown}
 }
+
+// notLostError is an error behind which there may be the loss of the lock. ErrLost
+// says that all is rolled back, which nobody knows here.
+type notLostError struct{ err error }
+
+func (e notLostError) Error() string { return e.err.Error() }
+
+func (e notLostError) Is(target error) bool { return !errors.Is(target, ErrLost) && errors.Is(e.err, target) }
+
+func (e notLostError) As(target any) bool { return errors.As(e.err, target) }

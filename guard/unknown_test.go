@@ -164,8 +164,12 @@ func TestUnknownCommitWithoutTheLock(t *testing.T) {
 			e.Forget("k")
 			<-lost
 			pass()
-			if err := <-result; errors.Is(err, guard.ErrUnknown) != (tt.outcome == notify.Unknown) {
+			err := <-result
+			if errors.Is(err, guard.ErrUnknown) != (tt.outcome == notify.Unknown) {
 				t.Errorf("error is %v, outcome %s", err, tt.outcome)
+			}
+			if errors.Is(err, guard.ErrLost) {
+				t.Errorf("error is %v: it promises a rollback", err)
 			}
 			if ev := e.wantEvent(notify.Lost, tt.outcome, "k"); ev.Loss != notify.LossGone {
 				t.Errorf("loss is %q, want gone", ev.Loss)
