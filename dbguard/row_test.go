@@ -69,7 +69,7 @@ func TestConflictEvidence(t *testing.T) {
 		wantNil(t, tx.Protect(&Order{No: "other"}))
 		wantIs(t, tx.DB().Create(&Order{No: "old"}).Error, gorm.ErrDuplicatedKey)
 		c := tx.Conflict()
-		if c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true}) || c.Columns[0] != "no" {
+		if c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true, Several: true}) || c.Columns[0] != "no" {
 			t.Fatalf("conflict is %+v", c)
 		}
 		if tx.Poisoned() != nil {
@@ -83,7 +83,7 @@ func TestConflictEvidence(t *testing.T) {
 		wantNil(t, db.Create(&Order{ID: 50, No: "other"}).Error)
 		wantIs(t, tx.DB().Create(&[]Order{{No: "x"}, {No: "other"}}).Error, gorm.ErrDuplicatedKey)
 		c = tx.Conflict()
-		if c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true, Differ: true}) {
+		if c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true, Differ: true, Several: true}) {
 			t.Fatalf("conflict is %+v, want the weightier one", c)
 		}
 		wantIs(t, tx.DB().Create(&Order{No: "y"}).Error, dbguard.ErrPoisoned)
@@ -158,7 +158,7 @@ func TestRivalAtWork(t *testing.T) {
 		defer rival.Rollback()
 		wantNil(t, rival.Create(&Order{No: "k"}).Error)
 		wantIs(t, tx.DB().Create(&Order{ID: 1, No: "k"}).Error, gorm.ErrDuplicatedKey) // by the primary key, which is checked first
-		if c := tx.Conflict(); c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true, Differ: true}) {
+		if c := tx.Conflict(); c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true, Differ: true, Several: true}) {
 			t.Errorf("conflict is %+v, want reads that differ", c)
 		}
 	})
