@@ -154,6 +154,8 @@ type notLostError struct{ err error }
 
 func (e notLostError) Error() string { return e.err.Error() }
 
-func (e notLostError) Is(target error) bool { return !errors.Is(target, ErrLost) && errors.Is(e.err, target) }
+func (e notLostError) Is(target error) bool {
+	return !errors.Is(target, ErrLost) && errors.Is(e.err, target)
+}
 
 func (e notLostError) As(target any) bool { return errors.As(e.err, target) }
