@@ -73,6 +73,10 @@
 // that is not there then, and is in the way of the next attempt, was written
 // under this caller's lock.
 //
+// A duplicate whose row is spelled in another way, which a collation takes for the
+// same, is no overlap: its writer had another key. If the key protects several rows,
+// [Evidence].Several says so, for one of them may be another key's.
+//
 // Blind spots: a row that was written between the grant of the lock and the
 // snapshot; one whose writer won a deadlock against this insert and committed
 // before that read; one that was deleted and made again with the same primary key
@@ -82,6 +86,7 @@
 // # The end
 //
 // [Tx.Coverage] tells whether the database would refuse a second such
-// transaction by itself. After [ErrCommitUnknown], [Tx.Resolve] ends the old
-// session and reads the rows, on the server that had it.
+// transaction by itself. After [ErrCommitUnknown], [Tx.Resolve] ends the old session
+// and looks for a proof of what became of the transaction, on the server that had it.
+// PostgreSQL is asked; on MySQL and MariaDB a column of type [Stamp] gives one.
 package dbguard

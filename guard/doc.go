@@ -33,10 +33,11 @@
 //   - After a deadlock Insert and Update are run again, under the same lease; any
 //     other operation only with [Retries]. What an earlier attempt saw of the row
 //     still counts as evidence.
-//   - When the answer to the COMMIT does not come, the old session is ended and
-//     the rows are read, while the lock is held: Do returns nil or a clean error.
-//     What can't be found out is [ErrUnknown], and nobody in this process gets
-//     the key before the lease would have ended.
+//   - When the answer to the COMMIT does not come, Do looks for a proof of what became
+//     of it, while the lock is held, and returns nil or a clean error: see
+//     [dbguard.Tx.Resolve]. What is not proven is [ErrUnknown], and nobody in this
+//     process gets the key before the lease would have ended. On MySQL and MariaDB,
+//     give rows that are updated a [dbguard.Stamp].
 //   - While the lock can't be asked for, Do refuses, or goes on with the database
 //     alone: see [Policy]. An outage of a place is reported when it begins, with
 //     Outcome unknown, and when it ends, with the number of operations that were

@@ -189,7 +189,7 @@ func TestNamedTests(t *testing.T) {
 	where := map[string]string{
 		"lock": "lock", "redislock": "lock/redislock", "guard": "guard", "dbguard": "dbguard",
 		"e2e": "internal/e2e", "chaos": "internal/chaos", "alerts": "internal/alerts",
-		"incident": "internal/monitor/incident",
+		"incident": "internal/monitor/incident", "outbox": "notify/outbox", "rabbitmq": "notify/rabbitmq", "docs": "internal/docs",
 	}
 	named := name.FindAllStringSubmatch(pages(t)["docs/guarantees.md"], -1)
 	if len(named) < 30 {
