@@ -135,9 +135,9 @@ func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock stri
 	if versions && version != nil {
 		columns = append(columns, version.DBName)
 	}
-	for _, name := range r.columns() { // the index has them, too
-		if !slices.Contains(columns, name) {
-			columns = append(columns, name)
+	for i, f := range r.fields { // the index has them, too
+		if isText(r.values[i]) && !slices.Contains(columns, f.DBName) {
+			columns = append(columns, f.DBName)
 		}
 	}
 	row, err := r.load(t.quiet(ctx, t.db).Select(columns), r.schema.ModelType, lock)
@@ -173,13 +173,15 @@ type reading struct {
 // database: its collation takes the two for the same, but they make different keys.
 func (r *protectedRow) spelledOtherwise(ctx context.Context, row reflect.Value) bool {
 	for i, f := range r.fields {
-		now, was := reflect.ValueOf(indirect(fieldOf(ctx, f, row))), reflect.ValueOf(indirect(r.values[i]))
-		if now.Kind() == reflect.String && was.Kind() == reflect.String && now.String() != was.String() {
+		now, was := indirect(fieldOf(ctx, f, row)), indirect(r.values[i])
+		if isText(now) && isText(was) && reflect.ValueOf(now).String() != reflect.ValueOf(was).String() {
 			return true
 		}
 	}
 	return false
 }
+
+func isText(v any) bool { return reflect.ValueOf(indirect(v)).Kind() == reflect.String }
 
 // lockingClause is the end of a SELECT, as the dialect spells it.
 type lockingClause string
