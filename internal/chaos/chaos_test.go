@@ -203,6 +203,9 @@ func check(t *report, r run) {
 		}
 	}
 	results := h.results()
+	if lapsed > len(h.calls)/100+1 {
+		t.Errorf("%d of %d leases were not renewed in time", lapsed, len(h.calls))
+	}
 	t.Logf("results: %v, without a lock: %d, not renewed in time: %d", results, len(h.without()), lapsed)
 	t.Logf("faults: %v, COMMITs lost by workers: %d", count(h.faults), h.lost())
 	if results[done] < len(h.calls)/10 {

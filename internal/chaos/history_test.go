@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -187,9 +188,14 @@ func (c *call) over() int64 {
 	case c.ended > 0, c.grant != nil && c.returned > 0:
 		return end
 	default:
-		return end + int64(ttl)
+		return end + int64(lateCommit)
 	}
 }
+
+// lateCommit is how long a server may go on with a COMMIT whose client is gone. It is
+// far less than what is left of the lock of a worker that is killed: a lock that
+// expired by itself excuses no alarm.
+const lateCommit = 2 * time.Second
 
 // An overlap is two calls that had the lock on one key at a time, both of which
 // reached their write or found what the other wrote.
@@ -337,11 +343,15 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	})
 }
 
-// lapsed reports whether the call's lease ended because no renewal was answered in
-// time, as on a machine with too much to do. A lease ends a little before its grant.
+// lapsed reports whether the call's lease was lost because no renewal was answered in
+// time, as on a machine with too much to do: a little before its grant ends, or when an
+// answer had come that the Locker was not told of yet.
 func (c *call) lapsed() bool {
-	return slices.ContainsFunc(c.alarms(), func(e *notify.Event) bool { return e.Loss == notify.LossUnrenewed }) &&
-		c.grant != nil && c.caught >= c.grant.expiry()-int64(ttl)/10
+	const little = int64(ttl) / 10
+	return c.grant != nil && (c.caught >= c.grant.expiry()-little || c.grant.renewed > 0 && c.caught-c.grant.renewed < little) &&
+		slices.ContainsFunc(c.alarms(), func(e *notify.Event) bool {
+			return e.Verdict == notify.Lost && e.Loss == notify.LossUnrenewed
+		})
 }
 
 func (f fault) hit(g *grant) bool {
