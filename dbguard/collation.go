@@ -3,6 +3,8 @@ package dbguard
 import (
 	"fmt"
 	"strings"
+
+	"gorm.io/gorm"
 )
 
 // Each query lists the text columns of a table with what their texts are compared
@@ -42,7 +44,7 @@ func (c *checked) warnCollations(tmpl *template) {
 			protecting[strings.ToLower(name)] = true
 		}
 	}
-	collations, err := c.collations()
+	collations, err := collationsOf(c.db, c.stmt.Table)
 	if err != nil {
 		warn("read collations: %v", err)
 	}
@@ -61,15 +63,15 @@ func (c *checked) warnCollations(tmpl *template) {
 	}
 }
 
-func (c *checked) collations() (found []collation, err error) {
+func collationsOf(db *gorm.DB, table string) (found []collation, err error) {
 	query := mysqlCollations
-	switch c.db.Name() {
+	switch db.Name() {
 	case "sqlite":
 		query = sqliteCollations
 	case "postgres":
 		query = postgresCollations
 	}
-	err = c.db.Raw(query, nameOf(c.stmt.Table)).Scan(&found).Error
+	err = db.Raw(query, nameOf(table)).Scan(&found).Error
 	return found, err
 }
 

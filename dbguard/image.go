@@ -143,8 +143,9 @@ func imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion, rows []*prot
 func imagesOf(writes []write) (images []image) {
 	for _, w := range writes {
 		for i := range images {
-			if len(w.images) == 0 && w.mayHaveWritten(images[i].row, Stale) {
-				images[i].vague = true
+			img := &images[i]
+			if len(w.images) == 0 && w.mayHaveWritten(img.row, Stale) || img.inserted && w.mayHaveRenamed(img.row) {
+				img.vague = true
 			}
 		}
 		for _, img := range w.images {
@@ -152,6 +153,13 @@ func imagesOf(writes []write) (images []image) {
 		}
 	}
 	return slices.DeleteFunc(images, func(i image) bool { return i.vague })
+}
+
+// mayHaveRenamed reports whether the row may have another name since, or be gone: the
+// write altered rows of its table, and that one is not known to be among them still.
+func (w *write) mayHaveRenamed(r *protectedRow) bool {
+	return w.how != plain && (w.table == "" || sameTable(w.table, r.table)) &&
+		!slices.ContainsFunc(w.images, func(i image) bool { return i.row == r })
 }
 
 // latest adds an image in place of an earlier one of the same row.
@@ -217,10 +225,8 @@ func (i image) proof(ctx context.Context, row reflect.Value, generates bool) pro
 			p = i.absent()
 		}
 		return p
-	case i.from != 0 && version == i.from: // versions never fall
-		return proof{outcome: NotCommitted}
-	case another && !i.deleted:
-		return proof{outcome: NotCommitted}
+	case i.from != 0 && version == i.from, another && !i.deleted: // or it was deleted and made again
+		return proof{outcome: NotCommitted, held: true}
 	}
 	return proof{}
 }

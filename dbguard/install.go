@@ -19,6 +19,7 @@ type plugin struct {
 	digits     sync.Map // table name → map[string]int, the digits of its times by column
 	templates  sync.Map // model type → *template
 	tables     sync.Map // lower-case names of the tables that a template is for
+	texts      sync.Map // table name → map[string]bool, whether a column keeps its texts
 	sessions   sessions
 	keys       rowKeys
 	noSnapshot sync.Once

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -145,7 +146,7 @@ func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock stri
 		return reading{}, err
 	}
 
-	got := reading{found: true, otherwise: r.spelledOtherwise(ctx, row)}
+	got := reading{found: true, otherwise: t.spelledOtherwise(ctx, r, row)}
 	for _, f := range fields {
 		got.key = append(got.key, fieldOf(ctx, f, row))
 	}
@@ -171,14 +172,32 @@ type reading struct {
 
 // spelledOtherwise reports whether a text that names the row is another one in the
 // database: its collation takes the two for the same, but they make different keys.
-func (r *protectedRow) spelledOtherwise(ctx context.Context, row reflect.Value) bool {
+func (t *Tx) spelledOtherwise(ctx context.Context, r *protectedRow, row reflect.Value) bool {
 	for i, f := range r.fields {
 		now, was := indirect(fieldOf(ctx, f, row)), indirect(r.values[i])
 		if isText(now) && isText(was) && reflect.ValueOf(now).String() != reflect.ValueOf(was).String() {
-			return true
+			return t.keepsTexts(ctx, r.table, f.DBName)
 		}
 	}
 	return false
+}
+
+// keepsTexts reports whether a column gives texts back as it was given them, unlike
+// one of type uuid or char.
+func (t *Tx) keepsTexts(ctx context.Context, table, column string) bool {
+	known, ok := t.plugin.texts.Load(table)
+	if !ok {
+		found, err := collationsOf(t.quiet(ctx, t.db), table)
+		if err != nil {
+			return false
+		}
+		texts := make(map[string]bool)
+		for _, l := range found {
+			texts[l.Col] = !l.Padded && !strings.HasPrefix(l.Kind, "character(")
+		}
+		known, _ = t.plugin.texts.LoadOrStore(table, texts)
+	}
+	return known.(map[string]bool)[strings.ToLower(column)]
 }
 
 func isText(v any) bool { return reflect.ValueOf(indirect(v)).Kind() == reflect.String }
