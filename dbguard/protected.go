@@ -30,8 +30,9 @@ func (p *protectedRows) add(r *protectedRow) {
 		p.byModel = make(map[any][]*protectedRow)
 		p.tables = make(map[string]bool)
 	}
-	p.several = p.several || !r.tagged && slices.ContainsFunc(p.all, func(k *protectedRow) bool {
-		return !k.tagged && k.identity() != r.identity()
+	p.several = p.several || !r.tagged && slices.ContainsFunc(p.shapes, func(k *protectedRow) bool {
+		// A row of the same table that other columns name may be the same.
+		return !k.tagged && (!sameTable(k.table, r.table) || k.sameShape(r) && k.identity() != r.identity())
 	})
 	p.all = append(p.all, r)
 	p.index(r)
