@@ -21,12 +21,12 @@ func (d dialect) admissible(statements []statement) error {
 // setsIsolation reports whether a statement of MySQL sets the isolation level of its
 // session. Other sessions may be given any.
 func (st statement) setsIsolation() bool {
-	return st.words()[0] == "SET" && slices.ContainsFunc(st, token.isIsolation) && st.index("GLOBAL") != 1
+	return st.words()[0] == "SET" && slices.ContainsFunc(st, token.isIsolation) && st.index("GLOBAL") != 1 && st.index("@@GLOBAL") != 1
 }
 
 // isIsolation: a variable's name may be quoted, too.
 func (t token) isIsolation() bool {
-	switch strings.ToUpper(strings.TrimLeft(t.text, "@")) {
+	switch strings.ToUpper(strings.TrimPrefix(t.text, "@@")) {
 	case "ISOLATION", "TX_ISOLATION", "TRANSACTION_ISOLATION":
 		return true
 	}

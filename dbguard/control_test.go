@@ -16,7 +16,7 @@ var (
 		"CREATE TEMP TABLE t (a int)",
 		"SET @a = 1", "SET NAMES utf8mb4", "SELECT 1 /* unfinished", "SELECT 'unfinished; COMMIT",
 		"/*+ hint */ SELECT 1", "SELECT 1 /*/ ; COMMIT */", "REPLACE INTO t VALUES (1)", "CALL p()",
-		"SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED", "SELECT @@tx_isolation", "UPDATE t SET isolation = 1",
+		"SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED", "SELECT @@tx_isolation", "SET @isolation = 1", "SET @@GLOBAL.transaction_isolation = 'x'", "UPDATE t SET isolation = 1",
 		"SELECT * FROM pragma_index_list('t')", "WITH x AS (SELECT 1) SELECT * FROM x",
 	}
 	refused = []string{
