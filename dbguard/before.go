@@ -1,9 +1,6 @@
 package dbguard
 
-import (
-	"errors"
-	"slices"
-)
+import "errors"
 
 // compareBefore judges a duplicate where the transaction takes no reads after
 // it, by what the row was when this caller had the lock. The rest is found out
@@ -91,9 +88,7 @@ func (t *Tx) lookBefore(r *protectedRow) error {
 // was before. It proves nothing if the transaction had written the row earlier.
 func (t *Tx) seeBefore(r *protectedRow, was reading) {
 	t.mu.Lock()
-	earlier := slices.ContainsFunc(t.writes[:min(t.marked, len(t.writes))], func(w write) bool {
-		return w.mayHaveWritten(r, Stale) || w.mayHaveWritten(r, Duplicate)
-	})
+	earlier := t.wroteEarlier(r, Stale) || t.wroteEarlier(r, Duplicate)
 	t.mu.Unlock()
 	if !earlier {
 		t.memory.see(r, was)

@@ -55,8 +55,8 @@ func inserted(db *gorm.DB) {
 	}
 	if db.Error == nil {
 		w := t.writeTo(tableOf(db.Statement), how, rows)
-		if how == plain {
-			w.images = imagesOfInsert(db.Statement, rows)
+		if how == plain && len(rows) > 0 {
+			w.images = t.imagesOfInsert(db.Statement)
 			for _, r := range rows {
 				t.seeBefore(r, reading{})
 			}
@@ -147,11 +147,9 @@ func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protecte
 	w := t.writeTo(tableOf(db.Statement), blind, rows)
 	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n {
 		w.how = versioned
-		w.images = imagesOfUpdate(db.Statement, expected, rows)
-		for _, r := range rows {
-			if version, ok := expected.versionOf(db.Statement, r); ok {
-				t.seeBefore(r, reading{found: true, version: version})
-			}
+		w.images = t.imagesOfUpdate(db.Statement, expected)
+		for _, img := range w.images {
+			t.seeBefore(img.row, reading{found: true, version: img.from})
 		}
 	}
 	t.classify(w)

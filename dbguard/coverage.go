@@ -73,7 +73,45 @@ func (t *Tx) mayHaveHit(w write, covered map[*protectedRow]bool) bool {
 func (t *Tx) wrote(r *protectedRow, kind Kind) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.writes, func(w write) bool { return w.mayHaveWritten(r, kind) })
+	return t.wroteEarlier(r, kind) ||
+		slices.ContainsFunc(t.writes[t.written.n:], func(w write) bool { return w.mayHaveWritten(r, kind) })
+}
+
+// wroteEarlier reports that of the statements before the marked one. The caller holds
+// t.mu.
+func (t *Tx) wroteEarlier(r *protectedRow, kind Kind) bool {
+	t.written.extend(t.writes[:min(t.marked, len(t.writes))])
+	return t.written.mayHave(r, kind)
+}
+
+// writtenRows are the rows that the first n writes of a transaction have written, or
+// may have.
+type writtenRows struct {
+	n    int
+	rows map[*protectedRow]bool // false = only by upserts, which may have left it alone
+	wide []write                // that may have written any row of their tables
+}
+
+func (k *writtenRows) extend(writes []write) {
+	for ; k.n < len(writes); k.n++ {
+		w := writes[k.n]
+		for _, r := range w.rows {
+			if k.rows == nil {
+				k.rows = make(map[*protectedRow]bool)
+			}
+			k.rows[r] = k.rows[r] || w.how != upsert
+		}
+		if w.how == raw || (w.how == upsert || w.how == blind) && len(w.rows) == 0 {
+			k.wide = append(k.wide, w)
+		}
+	}
+}
+
+func (k *writtenRows) mayHave(r *protectedRow, kind Kind) bool {
+	if certain, ok := k.rows[r]; ok && (certain || kind == Stale) {
+		return true
+	}
+	return slices.ContainsFunc(k.wide, func(w write) bool { return w.mayHaveWritten(r, kind) })
 }
 
 // mayHaveWritten reports whether the write has changed a row, or may have, as to

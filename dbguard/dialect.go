@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -203,11 +204,15 @@ func refusedCommit(number uint16) bool {
 	return false
 }
 
+// pgUnsure are the classes of errors after which PostgreSQL may find the commit in its
+// log all the same: connection, resources, operator, system and internal.
+var pgUnsure = []string{"08", "53", "57", "58", "XX"}
+
 // notCommitted reports whether the error of a COMMIT proves that nothing was
 // committed: the server said so, or the statement was not sent.
 func notCommitted(err error) bool {
 	code := postgresCode(err)
 	return errors.Is(err, driver.ErrBadConn) || refusedCommit(mysqlNumber(err)) ||
-		code != "" && code[:2] != "57" && code[:2] != "08" ||
+		code != "" && !slices.Contains(pgUnsure, code[:2]) ||
 		sqliteCode(err) != 0 && sqliteCode(err)&0xff != 10 // IOERR
 }

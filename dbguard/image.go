@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"reflect"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -28,10 +29,7 @@ type image struct {
 }
 
 // imagesOfInsert returns what a plain INSERT has made of the rows.
-func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image) {
-	if len(rows) == 0 {
-		return nil
-	}
+func (t *Tx) imagesOfInsert(stmt *gorm.Statement) (images []image) {
 	named, restricted := stmt.SelectAndOmitColumns(true, false)
 	omitted := func(f *schema.Field) bool {
 		written, said := named[f.DBName]
@@ -40,10 +38,7 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 	guesses := guessesKeys(stmt, omitted)
 	generated := !guesses && generatesKey(stmt)
 	eachModel(stmt, func(model reflect.Value) {
-		for _, r := range rows {
-			if !r.in(stmt, model) {
-				continue
-			}
+		for _, r := range t.rowsWith(stmt, valuesOf(stmt, model)) {
 			img := image{row: r, schema: stmt.Schema, key: keyOf(stmt, model), guessed: guesses, generated: generated, inserted: true}
 			for _, f := range stmt.Schema.PrimaryFields {
 				if _, zero := f.ValueOf(stmt.Context, model); zero && f.HasDefaultValue {
@@ -63,10 +58,7 @@ func imagesOfInsert(stmt *gorm.Statement, rows []*protectedRow) (images []image)
 	// To several maps gorm adds others with the keys that are returned.
 	stray := maps.Kind() == reflect.Slice && slices.ContainsFunc(stmt.Schema.PrimaryFields, omitted)
 	eachMap(stmt.Schema, maps, func(value func(column string) any) {
-		for _, r := range rows {
-			if !r.is(value) {
-				continue
-			}
+		for _, r := range t.rowsWith(stmt, value) {
 			img := image{row: r, schema: stmt.Schema, guessed: guesses, generated: generated, inserted: true}
 			if !stray {
 				img.key = keyOfMap(stmt.Schema, value)
@@ -122,13 +114,10 @@ func returns(stmt *gorm.Statement, f *schema.Field) bool {
 }
 
 // imagesOfUpdate returns what a versioned UPDATE or DELETE has made of the rows.
-func imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion, rows []*protectedRow) (images []image) {
+func (t *Tx) imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion) (images []image) {
 	stamp := stampSet(stmt)
 	for _, loaded := range expected.rows {
-		for _, r := range rows {
-			if !r.in(stmt, loaded.model) {
-				continue
-			}
+		for _, r := range t.rowsWith(stmt, valuesOf(stmt, loaded.model)) {
 			images = append(images, image{
 				row: r, schema: stmt.Schema, key: keyOf(stmt, loaded.model), deleted: !updates(stmt),
 				from: loaded.version, version: loaded.version + 1, stamp: stamp,
@@ -185,14 +174,14 @@ func keyOf(stmt *gorm.Statement, model reflect.Value) (key []any) {
 	return key
 }
 
-// in reports whether a model is the row.
-func (r *protectedRow) in(stmt *gorm.Statement, model reflect.Value) bool {
-	return model.IsValid() && r.is(func(name string) any {
-		if f := stmt.Schema.LookUpField(name); f != nil {
+// valuesOf returns the values of a model by column.
+func valuesOf(stmt *gorm.Statement, model reflect.Value) func(column string) any {
+	return func(column string) any {
+		if f := stmt.Schema.LookUpField(column); f != nil {
 			return fieldOf(stmt.Context, f, model)
 		}
 		return nil
-	})
+	}
 }
 
 // A proof is what a row says of the commit that may have written it.
@@ -253,12 +242,25 @@ func (i image) sameKey(ctx context.Context, row reflect.Value, generates bool) p
 	return proof{}
 }
 
-// absent tells what it means that the row is not there.
+// absent tells what it means that the row is not there. By a name that the database
+// may keep in another form it may only not have been found.
 func (i image) absent() proof {
-	if i.inserted {
+	if i.inserted && !slices.ContainsFunc(i.row.values, mayChange) {
 		return proof{outcome: NotCommitted, held: true}
 	}
 	return proof{} // another may have deleted it
+}
+
+// mayChange reports whether a database may keep a value in another form: a fraction, or
+// a text without the spaces at its end.
+func mayChange(v any) bool {
+	switch rv := reflect.ValueOf(indirect(v)); rv.Kind() {
+	case reflect.Float32, reflect.Float64:
+		return true
+	case reflect.String:
+		return strings.HasSuffix(rv.String(), " ")
+	}
+	return false
 }
 
 // isNumber reports whether v is an integer, which has but one form. 0 may stand for

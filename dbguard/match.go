@@ -4,7 +4,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +13,10 @@ import (
 
 // protectedAmong returns the protected rows among the models of a statement.
 func (t *Tx) protectedAmong(stmt *gorm.Statement) (rows []*protectedRow) {
+	seen := make(map[*protectedRow]bool)
 	t.eachProtected(stmt, func(r *protectedRow, _ func(column string) any) {
-		if !slices.Contains(rows, r) {
+		if !seen[r] {
+			seen[r] = true
 			rows = append(rows, r)
 		}
 	})
@@ -28,25 +29,29 @@ func (t *Tx) eachProtected(stmt *gorm.Statement, f func(r *protectedRow, value f
 	if stmt.Schema == nil {
 		return
 	}
-	t.mu.Lock()
-	shapes := t.protected.shapes
-	t.mu.Unlock()
+	eachRow(stmt, func(value func(column string) any) {
+		for _, r := range t.rowsWith(stmt, value) {
+			f(r, value)
+		}
+	})
+}
+
+// rowsWith returns the protected rows of a statement's table that have the values.
+func (t *Tx) rowsWith(stmt *gorm.Statement, value func(column string) any) (rows []*protectedRow) {
 	table := tableOf(stmt)
-	for _, shape := range shapes {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, shape := range t.protected.shapes {
 		if !sameTable(shape.table, table) {
 			continue
 		}
-		eachRow(stmt, func(value func(column string) any) {
-			t.mu.Lock()
-			found := slices.Clone(t.protected.with(shape, value))
-			t.mu.Unlock()
-			for _, r := range found {
-				if r.is(value) {
-					f(r, value)
-				}
+		for _, r := range t.protected.with(shape, value) {
+			if r.is(value) {
+				rows = append(rows, r)
 			}
-		})
+		}
 	}
+	return rows
 }
 
 // tableOf returns the table of a statement, "" if it can't be told. gorm puts an

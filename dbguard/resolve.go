@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+	"gorm.io/gorm/schema"
 )
 
 // Outcome is what became of a transaction.
@@ -53,9 +54,9 @@ func (o Outcome) String() string {
 // the outcome is Unresolved, and the error says why. So it is if the database is
 // another server by then, as behind a balancer or after a failover.
 //
-// Only for an inserted row that is missing, or has another's key, must Alive and Held
-// hold until then: whoever has the lock may delete rows. The functions of OnRollback
-// are called unless the outcome is Committed.
+// Where a row proves that the transaction was not committed, Alive and Held must hold
+// until then: whoever has the lock may delete rows, and make them again. The functions
+// of OnRollback are called unless the outcome is Committed.
 func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Lock()
 	unknown, writes := t.unknown, t.writes
@@ -89,7 +90,7 @@ func (t *Tx) resolved(o Outcome) {
 }
 
 func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
-	if len(writes) == 0 {
+	if len(writes) == 0 || t.conn.session.numbers && t.xid == "" {
 		return Committed, nil // it has changed nothing
 	}
 	c, now, err := t.reconnect(ctx)
@@ -161,11 +162,10 @@ func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []image, generates b
 	db.Statement.ConnPool = primary{c}
 	var found proof
 	for _, img := range images {
-		row, err := t.readLocking(db, img)
+		p, err := t.proofOf(db, img, generates)
 		if err != nil {
 			return proof{}, err
 		}
-		p := img.proof(ctx, row, generates)
 		switch {
 		case p.outcome == Unresolved, found.outcome != Unresolved && p.held:
 		case found.outcome == Unresolved, found.held:
@@ -178,6 +178,24 @@ func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []image, generates b
 		return proof{}, errors.New("no row that was written proves whether it was by this transaction")
 	}
 	return found, nil
+}
+
+// proofOf reads the row of an image. An inserted one that is not found by its name may
+// be there under its primary key: the database may keep the name in another form.
+func (t *Tx) proofOf(db *gorm.DB, img image, generates bool) (proof, error) {
+	row, err := t.readLocking(db, img.row, img.schema)
+	if err != nil {
+		return proof{}, err
+	}
+	if row.IsValid() || !img.inserted || len(img.key) == 0 || img.guessed {
+		return img.proof(db.Statement.Context, row, generates), nil
+	}
+	byKey := &protectedRow{table: img.row.table, schema: img.schema, fields: img.schema.PrimaryFields, values: img.key}
+	row, err = t.readLocking(db, byKey, img.schema)
+	if err != nil {
+		return proof{}, err
+	}
+	return img.proof(db.Statement.Context, row, generates), nil
 }
 
 // outside is a context that belongs to no guarded transaction.
@@ -216,16 +234,15 @@ type primary struct{ *sql.Conn }
 func (primary) Commit() error   { return sql.ErrTxDone }
 func (primary) Rollback() error { return sql.ErrTxDone }
 
-// readLocking reads the row of an image by its key; the zero Value if it is not
-// there. NOWAIT, and again: a read that this side gives up would go on waiting at
-// the server.
-func (t *Tx) readLocking(db *gorm.DB, img image) (reflect.Value, error) {
+// readLocking reads a row by its name; the zero Value if it is not there. NOWAIT, and
+// again: a read that this side gives up would go on waiting at the server.
+func (t *Tx) readLocking(db *gorm.DB, r *protectedRow, model *schema.Schema) (reflect.Value, error) {
 	lock := "FOR UPDATE NOWAIT"
 	if t.dialect.name == "sqlite" {
 		lock = ""
 	}
 	for {
-		row, err := img.row.load(db.Unscoped(), img.schema.ModelType, lock)
+		row, err := r.load(db.Unscoped(), model.ModelType, lock)
 		switch {
 		case err == nil:
 			return row, nil

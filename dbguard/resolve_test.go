@@ -123,8 +123,8 @@ func TestKeyInAnotherForm(t *testing.T) {
 	}
 }
 
-// TestResolveWithoutTheLock: who had it since may have deleted the row. An old
-// version he could not have brought back.
+// TestResolveWithoutTheLock: whoever had it since may have deleted the row, or made it
+// again.
 func TestResolveWithoutTheLock(t *testing.T) {
 	errGone := errors.New("gone")
 	gone := dbguard.Options{Held: func() error { return errGone }}
@@ -144,9 +144,11 @@ func TestResolveWithoutTheLock(t *testing.T) {
 		wantNil(t, tx.Protect(&Stock{ID: 1}))
 		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
 		wantNil(t, tx.DB().Model(&Stock{ID: 1, Version: 1}).Update("left", 4).Error)
-		if o, err := resolve(t, tx, k, false); o != dbguard.NotCommitted {
-			t.Errorf("an update is resolved as %v, %v", o, err)
+		o, err = resolve(t, tx, k, false)
+		if o != dbguard.Unresolved {
+			t.Errorf("an update is resolved as %v", o)
 		}
+		wantIs(t, err, errGone)
 	})
 }
 

@@ -77,7 +77,7 @@ func (s *sessions) forget() {
 
 // askMySQL does not use SELECT @@..., as the names differ between versions.
 func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
-	asked := time.Now()
+	asked := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
 		'hostname', 'port', 'server_uuid')`)
@@ -109,6 +109,16 @@ func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 // the timeline: a copy of it that was promoted has another. A crash of one process
 // restarts the others but not the postmaster; the statistics begin anew then.
 func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {
+	s, err := askAllOfPostgres(ctx, c)
+	if code := postgresCode(err); strings.HasPrefix(code, "42") || code == "0A000" { // it only resembles PostgreSQL, or the rights are few
+		s = session{}
+		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
+			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).Scan(&s.id, &s.server, &s.started)
+	}
+	return s, err
+}
+
+func askAllOfPostgres(ctx context.Context, c *sql.Conn) (session, error) {
 	var s session
 	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(),
 		format('%s:%s %s %s', host(inet_server_addr()), inet_server_port(), (SELECT system_identifier FROM pg_control_system()),
@@ -123,7 +133,8 @@ func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {
 // killMySQL ends a session and waits until the server has none of its number: InnoDB
 // without a binary log shows a row and frees its lock before the log is flushed, but
 // the session stays until then. A session that waits for a replica is left alone: to
-// end that wait would commit what no replica has.
+// end that wait would commit what no replica has. A KILL that comes before that wait
+// still ends it.
 func killMySQL(ctx context.Context, c *sql.Conn, s session) error {
 	restarted, err := restartedMySQL(ctx, c, s, s)
 	for err == nil && !restarted {

@@ -16,8 +16,9 @@ type Options struct {
 	// Alive is asked before each statement and before COMMIT. When it returns
 	// an error, the statement is refused with it. Default: never an error.
 	Alive func() error
-	// Held is asked by Resolve where the outcome rests on a row that is missing: an
-	// error says that somebody else may have deleted it. Default: never an error.
+	// Held is asked by Resolve where a row proves that nothing was committed: an error
+	// says that somebody else may have deleted it, or made it again. Default: never
+	// an error.
 	Held func() error
 	// BeginTimeout bounds the wait for a connection and the BEGIN. Default: only
 	// the context does.
@@ -64,7 +65,8 @@ type Tx struct {
 	unread     []*protectedRow // of the conflict: they can be read after the end only
 	undo       []func()
 	writes     []write
-	marked     int // how many before the statement that gorm is about to send
+	written    writtenRows // by the writes before the marked statement
+	marked     int         // how many before the statement that gorm is about to send
 	savepoints []savepoint
 }
 

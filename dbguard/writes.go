@@ -85,7 +85,7 @@ func (t *Tx) rolledBackTo(name string) {
 	if i >= 0 {
 		p := t.savepoints[i]
 		t.savepoints = t.savepoints[:i+1]
-		t.writes = t.writes[:p.writes]
+		t.writes, t.written = t.writes[:p.writes], writtenRows{}
 		undo, t.undo = slices.Clone(t.undo[p.undo:]), t.undo[:p.undo]
 	} else { // unheard of: nobody knows what is left
 		t.writes = append(t.writes, write{})
