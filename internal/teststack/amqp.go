@@ -49,10 +49,21 @@ func AMQPUser(tb testing.TB, broker, write string) string {
 	api, name := AMQPAPI(tb), "test-"+randomName()
 	manage(tb, http.MethodPut, api+"/api/users/"+name, `{"password":"test","tags":""}`)
 	tb.Cleanup(func() { manage(tb, http.MethodDelete, api+"/api/users/"+name, "") })
-	manage(tb, http.MethodPut, api+"/api/permissions"+u.Path+"/"+name,
-		fmt.Sprintf(`{"configure":"^$","write":%q,"read":"^$"}`, write))
 	u.User = url.UserPassword(name, "test")
+	Grant(tb, u.String(), write)
 	return u.String()
+}
+
+// Grant replaces the permissions of a user, whose URL is from [AMQPUser], with
+// the one to write to what matches the regular expression.
+func Grant(tb testing.TB, user, write string) {
+	tb.Helper()
+	u, err := url.Parse(user)
+	if err != nil {
+		tb.Fatal("the user's URL is none")
+	}
+	manage(tb, http.MethodPut, AMQPAPI(tb)+"/api/permissions"+u.Path+"/"+u.User.Username(),
+		fmt.Sprintf(`{"configure":"^$","write":%q,"read":"^$"}`, write))
 }
 
 func newVirtualHost(tb testing.TB, address, api string) string {

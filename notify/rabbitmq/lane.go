@@ -14,17 +14,15 @@ import (
 type lane struct {
 	session   *session
 	timeout   time.Duration
-	trustful  bool // does not check that the queue exists
 	returns   chan amqp.Return
 	blockings chan amqp.Blocking
 	blocked   error // ErrBlocked with the broker's reason, or nil
 }
 
-func newLane(s *session, timeout time.Duration, trustful bool) *lane {
+func newLane(s *session, timeout time.Duration) *lane {
 	return &lane{
-		session:  s,
-		timeout:  timeout,
-		trustful: trustful,
+		session: s,
+		timeout: timeout,
 		// Buffers for more than can come between two looks at the channels: the
 		// library stops reading from the socket while one is full.
 		returns:   s.ch.NotifyReturn(make(chan amqp.Return, 16)),
@@ -88,7 +86,7 @@ func (l *lane) settle(confirm *amqp.DeferredConfirmation, id string) (outcome, s
 // if the queue does not exist. It does not wait for an answer: the broker sends
 // none if the queue is there, and takes the message only after it has looked.
 func (l *lane) require(queue string) error {
-	if queue == "" || l.trustful {
+	if queue == "" {
 		return nil
 	}
 	_, err := l.session.ch.QueueDeclarePassive(queue, true, false, false, true, nil)

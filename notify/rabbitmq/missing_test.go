@@ -3,6 +3,7 @@ package rabbitmq_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -136,20 +137,32 @@ func TestPublisherWithoutTheRightToCheckTheQueue(t *testing.T) {
 // The broker refuses the exchange, not the check of the queue: once the right is
 // granted, the queue is checked as ever.
 func TestRefusedExchangeKeepsTheCheck(t *testing.T) {
-	broker := teststack.AMQP(t)
-	bindDebug(t, broker)
-	declare(t, broker)
-	p := newPublisher(t, teststack.AMQPUser(t, broker, `^belay\.monitor$`), rabbitmq.PublisherConfig{})
-	for range 2 {
-		err := p.Publish(t.Context(), event(1))
-		var refusal *amqp.Error
-		if !errors.As(err, &refusal) || refusal.Code != amqp.AccessRefused {
-			t.Fatalf("err = %v, want the broker's 403", err)
-		}
-	}
-	deleteQueue(t, broker)
-	if err := p.Publish(t.Context(), event(1)); !errors.Is(err, rabbitmq.ErrUnroutable) {
-		t.Errorf("err = %v, want ErrUnroutable", err)
+	for _, refusals := range []int{1, 2} {
+		t.Run(fmt.Sprint(refusals), func(t *testing.T) {
+			broker := teststack.AMQP(t)
+			bindDebug(t, broker)
+			declare(t, broker)
+			user := teststack.AMQPUser(t, broker, `^belay\.monitor$`)
+			p := newPublisher(t, user, rabbitmq.PublisherConfig{})
+			for range refusals {
+				err := p.Publish(t.Context(), event(1))
+				var refusal *amqp.Error
+				if !errors.As(err, &refusal) || refusal.Code != amqp.AccessRefused {
+					t.Fatalf("err = %v, want the broker's 403", err)
+				}
+			}
+			teststack.Grant(t, user, writer)
+			if err := p.Publish(t.Context(), event(1)); err != nil {
+				t.Fatal(err)
+			}
+			deleteQueue(t, broker)
+			if err := p.Publish(t.Context(), event(2)); !errors.Is(err, rabbitmq.ErrUnroutable) {
+				t.Errorf("err = %v, want ErrUnroutable", err)
+			}
+			if n := depth(t, broker, "debug"); n != 1 {
+				t.Errorf("the debug queue has %d events, want 1", n)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -17,10 +18,10 @@ import (
 // then on keeps a connection by itself.
 type supervisor struct {
 	*Publisher
-	pause    backoff.Backoff
-	session  *session
-	waiting  []ping // to be answered once connected
-	trustful bool   // the broker refuses the check that the queue exists
+	pause     backoff.Backoff
+	session   *session
+	waiting   []ping // to be answered once connected
+	unchecked bool   // the broker refuses the check that the queue exists
 }
 
 func newSupervisor(p *Publisher) *supervisor {
@@ -149,7 +150,7 @@ func (s *supervisor) shut() {
 
 // serve publishes on the session until it fails or ctx ends.
 func (s *supervisor) serve(ctx context.Context, demand *request) error {
-	lane := newLane(s.session, s.cfg.Timeout, s.trustful)
+	lane := newLane(s.session, s.cfg.Timeout)
 	if demand != nil {
 		if err := s.carry(ctx, lane, demand); err != nil {
 			return err
@@ -175,9 +176,12 @@ func (s *supervisor) serve(ctx context.Context, demand *request) error {
 
 // carry publishes one request. It returns an error if the session is spoilt.
 func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
+	if s.unchecked {
+		r.queue = ""
+	}
 	outcome, spoilt := lane.publish(ctx, r)
 	if r.queue != "" {
-		s.judge(spoilt)
+		s.dropCheck(spoilt)
 	}
 	r.answer <- outcome
 	if outcome == nil {
@@ -186,17 +190,14 @@ func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 	return spoilt
 }
 
-// judge drops the check that the queue exists when the broker refuses access:
-// from 4.2.6 on RabbitMQ asks for a permission on the queue. If access is refused
-// without the check as well, the check was not the reason, and the next session
-// makes it again.
-func (s *supervisor) judge(spoilt error) {
+// dropCheck drops the check that the queue exists if the broker has refused it:
+// from 4.2.6 on RabbitMQ requires a permission on the queue. A refusal of the
+// exchange leaves the check as it is.
+func (s *supervisor) dropCheck(spoilt error) {
 	var reason *amqp.Error
-	if !errors.As(spoilt, &reason) || reason.Code != amqp.AccessRefused {
+	if !errors.As(spoilt, &reason) || reason.Code != amqp.AccessRefused || !strings.Contains(reason.Reason, "queue '"+Queue+"'") {
 		return
 	}
-	s.trustful = !s.trustful
-	if s.trustful {
-		s.common.logger.Warn("events will be published without a check that the monitor's queue exists", "queue", Queue, "error", spoilt)
-	}
+	s.unchecked = true
+	s.common.logger.Warn("events will be published without a check that the monitor's queue exists", "queue", Queue, "error", spoilt)
 }
