@@ -49,7 +49,9 @@
 //
 // A connection and its channel live and die together, as one generation: they
 // are opened, used and closed by a single goroutine, and whatever goes wrong
-// with one of them ends both. The next generation has new objects. The client
+// with one of them ends both. The next generation has new objects. There is one
+// exception: a Publisher whose channel the broker has closed, since the queue or
+// the exchange is missing, opens a new channel on the same connection. The client
 // library's own recovery is left off. It reopens the same channel object, whose
 // delivery tags start again at one: an acknowledgement that comes late then hits
 // another message, which nobody has processed. And it gives up for good after a

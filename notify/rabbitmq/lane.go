@@ -8,6 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+// notices is room for more than can come between two looks at a channel: the
+// library stops reading from the socket while one is full.
+const notices = 16
+
 // A lane publishes on one session, one message at a time. So a returned message
 // is known from a taken one: the broker returns it before it confirms it, and
 // the client library hands on the return before it reads the confirm.
@@ -21,13 +25,29 @@ type lane struct {
 
 func newLane(s *session, timeout time.Duration) *lane {
 	return &lane{
-		session: s,
-		timeout: timeout,
-		// Buffers for more than can come between two looks at the channels: the
-		// library stops reading from the socket while one is full.
-		returns:   s.ch.NotifyReturn(make(chan amqp.Return, 16)),
-		blockings: s.conn.NotifyBlocked(make(chan amqp.Blocking, 16)),
+		session:   s,
+		timeout:   timeout,
+		returns:   s.ch.NotifyReturn(make(chan amqp.Return, notices)),
+		blockings: s.conn.NotifyBlocked(make(chan amqp.Blocking, notices)),
 	}
+}
+
+// reopen replaces the channel, which the broker has closed. What is known of the
+// connection stays.
+func (l *lane) reopen() error {
+	if err := l.session.reopen(l.timeout, confirms); err != nil {
+		return err
+	}
+	l.returns = l.session.ch.NotifyReturn(make(chan amqp.Return, notices))
+	return nil
+}
+
+// confirms turns on publisher confirms.
+func confirms(ch *amqp.Channel) error {
+	if err := ch.Confirm(false); err != nil {
+		return fmt.Errorf("turn on confirms: %w", err)
+	}
+	return nil
 }
 
 // publish returns what became of the request, and an error if the session can

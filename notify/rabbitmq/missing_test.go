@@ -110,6 +110,66 @@ func TestPublisherNoticesADeletedQueue(t *testing.T) {
 	}
 }
 
+// The monitor's queue is missing, and many callers publish at once: each learns
+// it, on one connection, and the breaker stays closed.
+func TestMissingQueueCostsNoConnection(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	bindDebug(t, broker)
+	deleteQueue(t, broker)
+	net, through := newProxy(t, broker)
+	var log syncBuffer
+	p := newPublisher(t, through, rabbitmq.PublisherConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	const callers = 40
+	results := make(chan error, callers)
+	for n := range callers {
+		go func() { results <- p.Publish(t.Context(), event(n)) }()
+	}
+	for range callers {
+		if err := <-results; !errors.Is(err, rabbitmq.ErrUnroutable) {
+			t.Errorf("err = %v, want ErrUnroutable", err)
+		}
+	}
+	declare(t, broker)
+	if err := p.Publish(t.Context(), event(1)); err != nil {
+		t.Fatal(err)
+	}
+	if n := net.connections(); n != 1 {
+		t.Errorf("%d connections, want 1", n)
+	}
+	if strings.Contains(log.String(), "not connected") {
+		t.Errorf("logged:\n%s", log.String())
+	}
+	if n := depth(t, broker, "debug"); n != 1 {
+		t.Errorf("the debug queue has %d events, want 1", n)
+	}
+}
+
+// The broker has closed a channel for want of a queue. That it blocks the
+// connection is noticed all the same.
+func TestBlockedBrokerIsNoticedAfterAMissingQueue(t *testing.T) {
+	p, net, broker := newProxied(t, rabbitmq.PublisherConfig{})
+	deleteQueue(t, broker)
+	for range 20 {
+		if err := p.Publish(t.Context(), event(2)); !errors.Is(err, rabbitmq.ErrUnroutable) {
+			t.Fatalf("err = %v, want ErrUnroutable", err)
+		}
+	}
+	declare(t, broker)
+	for range 20 { // more than any buffer for them has room for
+		publish(t, p, 2)
+		net.inject(blockedFrame)
+		testwait.Until(t, "events are blocked", func() bool {
+			return errors.Is(p.Publish(t.Context(), event(2)), rabbitmq.ErrBlocked)
+		})
+		net.inject(unblockedFrame)
+	}
+	publish(t, p, 2)
+	if n := net.connections(); n != 1 {
+		t.Errorf("%d connections, want 1", n)
+	}
+}
+
 // A broker that does not let the service look for the queue: events are published
 // all the same, and the log says what is missing.
 func TestPublisherWithoutTheRightToCheckTheQueue(t *testing.T) {

@@ -41,7 +41,8 @@ func (c *dialConfig) node() amqpurl.Node { return c.nodes[c.turn%len(c.nodes)] }
 const defaultDialTimeout = 10 * time.Second
 
 // A session is one generation: a connection and its channel. One goroutine owns
-// it. Nothing survives it, and it is never repaired.
+// it. Nothing survives it. Its connection is never repaired; a publisher replaces
+// a channel that the broker has closed for want of a queue (reopen).
 type session struct {
 	conn   *amqp.Connection
 	ch     *amqp.Channel
@@ -59,7 +60,7 @@ func connect(ctx context.Context, c *dialConfig, setup func(*amqp.Channel) error
 	if c.failed {
 		c.turn++
 	}
-	s := &session{closed: make(chan *amqp.Error, 1)}
+	s := &session{}
 	err := s.open(limit, c, setup)
 	c.failed = err != nil
 	if err != nil {
@@ -108,14 +109,28 @@ func (s *session) open(ctx context.Context, c *dialConfig, setup func(*amqp.Chan
 		return err
 	}
 	s.conn = conn
-	if s.ch, err = conn.Channel(); err != nil {
-		return fmt.Errorf("open channel: %w", err)
-	}
-	s.ch.NotifyClose(s.closed)
-	if err := setup(s.ch); err != nil {
+	if err := s.openChannel(setup); err != nil {
 		return err
 	}
 	return ctx.Err()
+}
+
+func (s *session) openChannel(setup func(*amqp.Channel) error) error {
+	ch, err := s.conn.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	s.ch = ch
+	s.closed = ch.NotifyClose(make(chan *amqp.Error, 1))
+	return setup(ch)
+}
+
+// reopen opens a new channel in place of one that the broker has closed, within
+// timeout: it cuts the socket then. After an error the session is over.
+func (s *session) reopen(timeout time.Duration, setup func(*amqp.Channel) error) error {
+	cut := time.AfterFunc(timeout, func() { _ = s.socket.Close() })
+	defer cut.Stop()
+	return s.openChannel(setup)
 }
 
 // close ends the session, with the closing handshake if there is somebody to

@@ -122,12 +122,7 @@ func (s *supervisor) refuse(ctx context.Context, demand *request, err error) {
 }
 
 func (s *supervisor) open(ctx context.Context) error {
-	session, err := connect(ctx, s.dial, func(ch *amqp.Channel) error {
-		if err := ch.Confirm(false); err != nil {
-			return fmt.Errorf("turn on confirms: %w", err)
-		}
-		return nil
-	})
+	session, err := connect(ctx, s.dial, confirms)
 	if err != nil {
 		return err
 	}
@@ -174,7 +169,8 @@ func (s *supervisor) serve(ctx context.Context, demand *request) error {
 	}
 }
 
-// carry publishes one request. It returns an error if the session is spoilt.
+// carry publishes one request. It returns an error if the session is spoilt. A
+// missing queue or exchange costs the channel, not the connection.
 func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 	if s.unchecked {
 		r.queue = ""
@@ -186,6 +182,9 @@ func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 	r.answer <- outcome
 	if outcome == nil {
 		s.pause.Reset()
+	}
+	if spoilt != nil && errors.Is(outcome, ErrUnroutable) {
+		return lane.reopen()
 	}
 	return spoilt
 }
