@@ -176,8 +176,11 @@ func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 		r.queue = ""
 	}
 	outcome, spoilt := lane.publish(ctx, r)
-	if r.queue != "" {
-		s.dropCheck(spoilt)
+	if r.queue != "" && s.dropCheck(spoilt) { // the broker has dropped the event as well
+		r.queue = ""
+		if spoilt = lane.reopen(); spoilt == nil {
+			outcome, spoilt = lane.publish(ctx, r)
+		}
 	}
 	r.answer <- outcome
 	if outcome == nil {
@@ -190,13 +193,14 @@ func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 }
 
 // dropCheck drops the check that the queue exists if the broker has refused it:
-// from 4.2.6 on RabbitMQ requires a permission on the queue. A refusal of the
-// exchange leaves the check as it is.
-func (s *supervisor) dropCheck(spoilt error) {
+// from 4.2.6 on RabbitMQ requires a permission on the queue. It reports whether it
+// did. A refusal of the exchange leaves the check as it is.
+func (s *supervisor) dropCheck(spoilt error) bool {
 	var reason *amqp.Error
 	if !errors.As(spoilt, &reason) || reason.Code != amqp.AccessRefused || !strings.Contains(reason.Reason, "queue '"+Queue+"'") {
-		return
+		return false
 	}
 	s.unchecked = true
 	s.common.logger.Warn("events will be published without a check that the monitor's queue exists", "queue", Queue, "error", spoilt)
+	return true
 }
