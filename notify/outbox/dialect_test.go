@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -47,4 +49,49 @@ func TestServerWithoutSkipLocked(t *testing.T) {
 	if err != nil || len(rows) != 1 {
 		t.Errorf("%d rows, %v; want the one row", len(rows), err)
 	}
+}
+
+// With statistics as without, a server of MySQL's kind finds the rows to change
+// by the primary key, and so locks them in the order of a lease.
+func TestRowsAreChangedByPrimaryKey(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, connect func(opts ...gorm.Option) *gorm.DB) {
+		db := connect()
+		if db.Name() != "mysql" {
+			t.Skip("locks no rows")
+		}
+		if err := Migrate(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		table, err := openTable(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries := make([]*entry, 300)
+		for n := range entries {
+			entries[n] = &entry{body: []byte("{}")}
+			entries[n].event.ID = fmt.Sprintf("0199a1b2-0000-7000-8000-%012d", n)
+		}
+		if err := table.insert(t.Context(), entries...); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Exec("ANALYZE TABLE belay_outbox").Error; err != nil {
+			t.Fatal(err)
+		}
+		some, err := table.rows(t.Context(), table.pool, "SELECT id, event_id, body, attempts FROM belay_outbox ORDER BY id LIMIT 5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rows := range [][]row{some[:1], some} {
+			condition, args := these(rows)
+			for _, change := range []string{"DELETE FROM belay_outbox", "UPDATE belay_outbox SET leased_until = 0"} {
+				var plan struct{ Key string }
+				if err := db.Raw("EXPLAIN FORMAT=TRADITIONAL "+change+" WHERE "+condition, args...).Scan(&plan).Error; err != nil {
+					t.Fatal(err)
+				}
+				if plan.Key != "PRIMARY" {
+					t.Errorf("%s: %d rows are found by key %q, want PRIMARY", change, len(rows), plan.Key)
+				}
+			}
+		}
+	})
 }

@@ -183,10 +183,12 @@ func (t table) rows(ctx context.Context, q querier, query string, args ...any) (
 	return rows, found.Err()
 }
 
-// these returns the condition for the given rows, and its arguments. The ids
-// make the database lock the rows in the order of the primary key, as a lease
-// does. By event_id alone it could lock entries of that index first, and relays
-// could deadlock. The event ids exclude a row whose id was given out again.
+// these returns the condition for the given rows, and its arguments. The event
+// ids exclude a row whose id was given out again. The condition is a cross
+// product of the relay's own rows: at worst it matches one of their events under
+// the id of another. COALESCE keeps the database from using the index on
+// event_id, by which relays could deadlock: rows are locked in the order of the
+// primary key, as a lease does.
 func these(rows []row) (condition string, args []any) {
 	marks := list("?", len(rows))
 	for _, r := range rows {
@@ -195,7 +197,7 @@ func these(rows []row) (condition string, args []any) {
 	for _, r := range rows {
 		args = append(args, r.eventID)
 	}
-	return "id IN (" + marks + ") AND event_id IN (" + marks + ")", args
+	return "id IN (" + marks + ") AND COALESCE(event_id, '') IN (" + marks + ")", args
 }
 
 // release gives back rows that were leased and not tried.
