@@ -151,7 +151,7 @@ func (r *relay) pass(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("lease events: %w", err)
 	}
-	if r.failures == 0 { // the pause was the table's, which has recovered
+	if r.failures <= 1 { // the pause was the table's, which has recovered: one failed publish makes none
 		r.pause.Reset()
 	}
 	for i, row := range rows {
