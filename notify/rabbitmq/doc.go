@@ -3,9 +3,9 @@
 // A [Publisher] sends each event persistent, mandatory and with a publisher
 // confirm, one at a time: Publish returns nil only after the broker has found
 // the monitor's queue, routed the event and taken responsibility for it. A
-// message that no queue wants is confirmed as well, but returned first; with one
-// message in flight the return is certain to be seen before the confirm, and
-// matched by its id. Where the outcome is unknown (a timeout, a lost connection)
+// message that no queue is bound for is confirmed as well, but returned first;
+// with one message in flight the return is certain to be seen before the confirm,
+// and matched by its id. Where the outcome is unknown (a timeout, a lost connection)
 // Publish returns an error, and the event may be published again under the same
 // id.
 //
@@ -13,15 +13,20 @@
 // events, say: any of them satisfies it. So in front of each event the Publisher
 // declares the queue [Queue] passively, without waiting. The broker does one after
 // the other: if the queue does not exist, it closes the channel and drops the
-// event, and Publish returns [ErrUnroutable]. Nothing is published between a check
-// and a deletion that would not have been deleted with the queue a moment later.
+// event, and Publish returns [ErrUnroutable]. A window remains: if the
+// queue is deleted between the check and the event, and another queue takes the
+// event, the monitor never gets it. A plain deletion would have removed the event
+// with the queue a moment later; a deletion with if-empty would not.
+//
 // Two things are not checked: that the queue is still bound to the exchange, which
 // the monitor sees to whenever it connects, and the queue of the heartbeats, which
-// the monitor misses. Nor is anything checked where the broker refuses it: RabbitMQ
-// 4.2.6 and 4.3.0 ask for configure on the queue, later versions for any
-// permission. Write is the one to give; without read on an exchange it permits
-// nothing else. A Publisher that is refused logs it, and publishes without the
-// check.
+// the monitor misses. The check concerns the Publisher's own broker alone: where
+// federation or a shovel takes events on to another one, that broker's queue is not
+// checked, while one of the same name is required here. Nor is anything checked
+// where the broker refuses it: RabbitMQ 4.2.6 and 4.3.0 require configure on the
+// queue, later versions any permission. Write is the one to give; without read on
+// an exchange it permits nothing else. A Publisher that is refused logs it, and
+// publishes without the check.
 //
 // A [Consumer] acknowledges an event only after its handler has returned nil,
 // so that an event is handled at least once; handlers must be idempotent by
