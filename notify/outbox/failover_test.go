@@ -74,8 +74,8 @@ func TestReleaseSparesAnotherEventOfTheSameID(t *testing.T) {
 }
 
 // testSpared has a relay lease the events 1 to n and fail to publish the first.
-// Before it puts that down in the table, the row of event lost is gone and its id
-// is that of event 3, which another relay has leased.
+// Before it writes it to the table, the row of event lost is gone and its id is
+// that of event 3, which another relay has leased.
 func testSpared(t *testing.T, db *gorm.DB, n, lost int) {
 	t.Helper()
 	other := open(t, db, outbox.Config{})

@@ -111,7 +111,7 @@ func (o *Outbox) enter() bool {
 }
 
 // within runs f, and waits for it no longer than ctx lasts: not every driver
-// heeds its context, SQLite's waits for a lock regardless. What ends late does
+// ends with its context, SQLite's waits for a lock regardless. What ends late does
 // no harm, since the event has one id on all paths. Close waits for it.
 func (o *Outbox) within(ctx context.Context, f func() error) error {
 	result := make(chan error, 1)

@@ -77,7 +77,7 @@ func TestPauseStartsAnewAfterALease(t *testing.T) {
 	}
 }
 
-// A lease says nothing about a publisher that fails: it is left in peace.
+// A lease says nothing about a publisher that fails: the relay backs off.
 func TestPauseGrowsWhileThePublisherFails(t *testing.T) {
 	r := newRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error { return errors.New("down") }))
 	for n := range 4 {
@@ -130,7 +130,7 @@ func TestPublisherThatDoesNotReturnIsLogged(t *testing.T) {
 	})
 }
 
-// A publisher that heeds its context is not logged.
+// A publisher that ends with its context is not logged.
 func TestPublisherThatTimesOutIsNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -92,7 +92,7 @@ func (r *relay) close(ctx context.Context) error {
 	select {
 	case <-r.done:
 		return r.result(ctx)
-	case <-time.After(time.Second): // a publisher that does not heed its context
+	case <-time.After(time.Second): // a publisher that does not end with its context
 		return fmt.Errorf("%w: %w", ErrNotDrained, ctx.Err())
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // inTx runs f in a transaction at READ COMMITTED and commits it. After any error
 // it closes the connection, and the server rolls back. The COMMIT is a statement
-// that heeds ctx: the Commit and Rollback of database/sql would wait for an
+// that ends with ctx: the Commit and Rollback of database/sql would wait for an
 // answer that was lost for as long as the connection lasts.
 func (t table) inTx(ctx context.Context, f func(*sql.Conn) error) error {
 	c, err := t.begin(ctx)

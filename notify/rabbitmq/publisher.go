@@ -88,7 +88,7 @@ type request struct {
 	answer  chan error // buffered
 }
 
-// A ping wants a connection, and to know of it before its context ends.
+// A ping waits for a connection until its context ends.
 type ping struct {
 	ctx       context.Context
 	connected chan struct{} // closed then
