@@ -29,9 +29,9 @@
 //     not the engine could be asked, and the next caller may try.
 //   - Every request is executed at most once, so that the Locker knows what it
 //     sent. A request whose outcome is unknown leaves a hold that may exist:
-//     such a hold is retired, that is, released again and again until the ttl
-//     after its last send has passed, and at once when it is in the way. Close
-//     waits until the engine has answered about each. A Locker retires at most
+//     such a hold is retired, that is, released again and again until a ttl
+//     has passed since the Locker stopped using it, and at once when it is in the
+//     way. Close waits until the engine has answered about each. A Locker retires at most
 //     some 10,000 holds, and repeats at most some 100 releases a second. An
 //     engine that stood still may execute an acquire later than that. Such a lock
 //     is released when a caller of this Locker meets it; other processes wait

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -165,6 +166,34 @@ func TestAcquireExecutedLate(t *testing.T) {
 		pass(ttl)
 		wantAlive(t, lease, true)
 	})
+}
+
+// A grant that comes when its caller can't use it any more has only begun in the
+// engine: it is released.
+func TestLateGrantIsReleased(t *testing.T) {
+	for name, answer := range map[string]error{"granted": nil, "unanswered": lock.ErrNoAnswer} {
+		for end, settle := range map[string]func(*lock.Locker) error{
+			"soon":     func(*lock.Locker) error { pass(time.Second); return nil },
+			"by Close": func(l *lock.Locker) error { return l.Close(context.Background()) },
+		} {
+			t.Run(name+", "+end, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newFaults()
+					l := newLocker(t, engine, lock.Config{TTL: ttl})
+					engine.onAcquire(func(_ context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+						<-time.After(ttl + time.Second)
+						grant, err := engine.Engine.Acquire(context.Background(), h, ttl)
+						return grant, errors.Join(err, answer)
+					})
+					if _, err := l.TryAcquire(t.Context(), "k"); err == nil {
+						t.Fatal("a grant of long ago is believed in")
+					}
+					wantIs(t, settle(l), nil)
+					engine.wantFree(t, "k")
+				})
+			})
+		}
+	}
 }
 
 // A lock whose holder may be at work is left to expire. Once it must have, a

@@ -125,7 +125,7 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	case free:
 	case lostBefore: // it may be in the engine still, and its holder is done now
 		if !g.local() {
-			k.retire(g.hold, k.now(), false)
+			k.retire(g.hold, false)
 		}
 		return l.end()
 	default:
@@ -141,10 +141,10 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	}
 	defer k.gates.leave(g.hold.Key, true)
 
-	sent, settled := k.now(), false
+	settled := false
 	defer func() {
 		if !settled { // not answered, or the engine panicked
-			k.retire(g.hold, sent, false)
+			k.retire(g.hold, false)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.cfg.RequestTimeout)

@@ -216,19 +216,19 @@ func (l *Locker) askOnce(ctx context.Context, c claim) (*Lease, error) {
 	}
 	h := Hold{Key: key, Owner: l.newOwner()}
 	sent := l.now()
-	answer, err := l.request(ctx, c, h, sent)
+	answer, err := l.request(ctx, c, h)
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}
 	if errors.Is(err, ErrMarked) {
 		if errors.Is(err, ErrNoAnswer) {
-			l.retire(h, sent, false)
+			l.retire(h, false)
 		}
 		return nil, fmt.Errorf("acquire lock %q: %w", key, ErrMarked)
 	}
 	if err != nil {
 		if mayHold(err) {
-			l.retire(h, sent, true)
+			l.retire(h, true)
 		}
 		if end := endOf(ctx); end != nil && !errors.Is(err, end) {
 			err = fmt.Errorf("%w: %w", end, err)
@@ -239,7 +239,7 @@ func (l *Locker) askOnce(ctx context.Context, c claim) (*Lease, error) {
 	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now(), alone: c.unlessMarked}
 	g.renewed(sent)
 	if g.granted >= g.deadline.Load() {
-		l.retire(h, sent, false)
+		l.retire(h, false)
 		return nil, fmt.Errorf("acquire lock: %w", g.lost(ErrLost, "the answer took longer than the ttl"))
 	}
 	return g.takeBy(ctx, sent), nil

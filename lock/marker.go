@@ -66,11 +66,11 @@ func (l *Locker) claim(ctx context.Context, key string, opts []AcquireOption) (c
 // request sends an acquire to the engine. An answer that comes when the lock can
 // have expired is useless, so the engine has until then. If it panics, or ends the
 // goroutine, the lock may have been taken.
-func (l *Locker) request(ctx context.Context, c claim, h Hold, sent int64) (answer Grant, err error) {
+func (l *Locker) request(ctx context.Context, c claim, h Hold) (answer Grant, err error) {
 	returned := false
 	defer func() {
 		if !returned {
-			l.retire(h, sent, true)
+			l.retire(h, true)
 		}
 	}()
 	bound := l.cfg.TTL - l.cfg.margin()

@@ -13,16 +13,16 @@ const (
 	retryUnsent  = 200 * time.Millisecond
 )
 
-// retire has the watchdog release h until it is gone. The last request that
-// could have prolonged it was sent at the given time.
-func (l *Locker) retire(h Hold, sent int64, acquire bool) {
+// retire has the watchdog release h until it is gone. The engine may have executed
+// the last request for h just now, even if it was sent long ago.
+func (l *Locker) retire(h Hold, acquire bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.spared, h.Owner)
 	if l.halted {
 		return // it expires by itself
 	}
-	l.retired.add(&retiree{hold: h, acquire: acquire, until: sent + int64(l.cfg.TTL), next: atOnce})
+	l.retired.add(&retiree{hold: h, acquire: acquire, until: l.now() + int64(l.cfg.TTL), next: atOnce})
 	l.prod()
 }
 

@@ -48,6 +48,37 @@ func TestAcquireExecutedLate(t *testing.T) {
 	wantIs(t, lease.Release(t.Context()), nil)
 }
 
+// TestLateGrantIsReleased stops a Redis for longer than the ttl under a client that
+// waits for its answer nevertheless. The lock that is granted then is released.
+func TestLateGrantIsReleased(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	s := startServer(t, volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1, ReadTimeout: limit})
+	defer client.Close()
+	l, err := lock.New(openOn(t, client), lock.Config{TTL: ttl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := l.TryAcquire(t.Context(), "k") // the script is known, and the connection stands
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantIs(t, lease.Release(t.Context()), nil)
+
+	s.signal(syscall.SIGSTOP)
+	resume := time.AfterFunc(ttl+ttl/4, func() { s.signal(syscall.SIGCONT) })
+	defer resume.Stop()
+	_, err = l.TryAcquire(t.Context(), "k")
+	wantIs(t, err, lock.ErrLost)
+	if err := l.Close(t.Context()); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if n := s.do("exists", "k").Val(); n != int64(0) {
+		t.Error("nobody has the lock, but it exists")
+	}
+}
+
 func (s *server) signal(sig syscall.Signal) {
 	s.tb.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {
