@@ -189,6 +189,45 @@ func TestRepeatedReleasesAreFew(t *testing.T) {
 	})
 }
 
+// However many releases others cause on a node in trouble, a hold on a healthy one
+// is released again.
+func TestRepeatsAreNotStarved(t *testing.T) {
+	const perSecond = 150
+	for name, trouble := range map[string]func(int) string{
+		"by new holds":                    func(i int) string { return "new:" + strconv.Itoa(i) },
+		"by callers whom a hold holds up": func(int) string { return "ghost" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				l := newLocker(t, engine, lock.Config{TTL: ttl})
+				engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+					if h.Key == "k" {
+						time.AfterFunc(2500*time.Millisecond, func() {
+							_, _ = engine.Engine.Acquire(context.Background(), h, ttl)
+						})
+						return lock.Grant{}, lock.ErrNoAnswer
+					}
+					return engine.answerLost(ctx, h, ttl)
+				})
+				engine.onRelease(func(ctx context.Context, h lock.Hold) error {
+					if h.Key == "k" {
+						return engine.Engine.Release(ctx, h)
+					}
+					return errDown
+				})
+				_, err := l.TryAcquire(t.Context(), "k")
+				wantIs(t, err, lock.ErrNoAnswer)
+				for i := range 10 * perSecond {
+					_, _ = l.TryAcquire(t.Context(), trouble(i))
+					pass(time.Second / perSecond)
+				}
+				engine.wantFree(t, "k")
+			})
+		})
+	}
+}
+
 // What piled up during an outage is free soon after it, for other processes, too.
 func TestRetiredHoldsAreFreeSoonAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

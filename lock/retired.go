@@ -11,7 +11,7 @@ const (
 	// maxReleasing is how many retired holds are released at a time.
 	maxReleasing = 64
 	// releasePause is how much later retired holds are released again for each
-	// release that did not settle one: that is some 100 releases a second.
+	// repeated release that did not settle one: that is some 100 a second.
 	releasePause = 10 * time.Millisecond
 	// maxReleasePause bounds the sum of these pauses.
 	maxReleasePause = time.Second
@@ -41,7 +41,8 @@ type retiree struct {
 	index   int   // in retired.due
 }
 
-// atOnce is when to release a hold that was not released yet.
+// atOnce is when to release a hold that was not released yet, or that is in a
+// caller's way.
 const atOnce = 0
 
 // add adds r, which is due at once.
@@ -89,6 +90,7 @@ func (rs *retired) find(owner string) *retiree {
 	}
 	if r.sending == 0 {
 		heap.Remove(&rs.due, r.index)
+		r.next = atOnce
 	}
 	r.sending++
 	rs.releasing++
@@ -107,7 +109,9 @@ func (rs *retired) released(r *retiree, settled bool, now int64, again time.Dura
 		delete(rs.all, r.hold.Owner)
 		return
 	}
-	rs.pause = min(max(rs.pause, now)+int64(releasePause), now+int64(maxReleasePause))
+	if r.next != atOnce { // new holds, and callers, don't delay the repeats
+		rs.pause = min(max(rs.pause, now)+int64(releasePause), now+int64(maxReleasePause))
+	}
 	if r.sending == 0 {
 		r.next = min(now+int64(again), r.until+1)
 		heap.Push(&rs.due, r)
