@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,8 @@ import (
 // until every lease has been released or abandoned. Holds that may still exist,
 // because a release or an acquire was not answered, are released again and again
 // until an answer comes or they have expired: through a failover, give Close the
-// time that it takes. When ctx ends first, Close returns an error that matches
+// time that it takes. It returns an error if there were too many of them, so that
+// some are left to expire. When ctx ends first, Close returns an error that matches
 // ctx's, the leases that are left are lost, and the holds expire by themselves.
 // Either way no goroutine of the Locker is left, unless the engine does not
 // return. Close may be called again.
@@ -58,18 +60,21 @@ func (l *Locker) drain(ctx context.Context) error {
 	}
 }
 
-// ended returns the error of what ended settle: ctx, or that of another Close.
+// ended returns why holds were left behind: ctx ended, or that of another Close,
+// or there were too many.
 func (l *Locker) ended(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return l.ctx.Err()
+	return cmp.Or(ctx.Err(), l.ctx.Err(), errTooMany)
 }
 
-// leftBehind returns how many retired holds may still exist.
+var errTooMany = errors.New("too many to release")
+
+// leftBehind returns how many holds without a user may still exist.
 func (l *Locker) leftBehind() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.now() <= l.retired.droppedBy {
+		n = l.retired.dropped
+	}
 	for _, r := range l.retired.all {
 		if l.now() <= r.until {
 			n++

@@ -31,11 +31,11 @@
 //     sent. A request whose outcome is unknown leaves a hold that may exist:
 //     such a hold is retired, that is, released again and again until a ttl
 //     has passed since the Locker stopped using it, and at once when it is in the
-//     way. Close waits until the engine has answered about each. A Locker retires at most
-//     some 10,000 holds, and repeats at most some 100 releases a second. An
-//     engine that stood still may execute an acquire later than that. Such a lock
-//     is released when a caller of this Locker meets it; other processes wait
-//     until it expires.
+//     way. Close waits until the engine has answered about each. A Locker retires
+//     at most 10,000 holds at a time and leaves further ones to expire; it repeats
+//     some 100 releases a second at most. An engine that stood still may execute
+//     an acquire later than that. Such a lock is released when a caller of this
+//     Locker meets it; other processes wait until it expires.
 //
 // # What it does not promise
 //

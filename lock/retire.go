@@ -22,7 +22,8 @@ func (l *Locker) retire(h Hold, acquire bool) {
 	if l.halted {
 		return // it expires by itself
 	}
-	l.retired.add(&retiree{hold: h, acquire: acquire, until: l.now() + int64(l.cfg.TTL), next: atOnce})
+	now := l.now()
+	l.retired.add(&retiree{hold: h, acquire: acquire, until: now + int64(l.cfg.TTL), next: atOnce}, now)
 	l.prod()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -249,27 +250,40 @@ func TestRetiredHoldsAreFreeSoonAfterOutage(t *testing.T) {
 	})
 }
 
-// An engine that answers nothing for long costs a bounded amount of memory, and
-// the last hold is retired as well as the first.
+// An engine that answers nothing for long costs a bounded amount of memory. What was
+// retired is released when it answers again, and Close tells of the rest.
 func TestRetiredHoldsAreBounded(t *testing.T) {
-	const bound = 10_000
+	const bound, more = 10_000, 1000
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		l := newLocker(t, engine, lock.Config{TTL: time.Hour})
+		l := newLocker(t, engine, lock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		engine.onAcquire(engine.answerLost)
-		engine.onRelease(releaseDown)
-		keys := manyKeys(bound + bound/10)
+		engine.onRelease(func(ctx context.Context, _ lock.Hold) error {
+			<-ctx.Done()
+			return lock.ErrNoAnswer
+		})
+		keys := manyKeys(bound + more)
 		for _, key := range keys {
 			_, err := l.TryAcquire(t.Context(), key)
 			wantIs(t, err, errDown)
 		}
 		pass(time.Minute)
-		if n := gather(t, l)["retired"]; n > bound+64 {
-			t.Errorf("%v holds are retired, want at most %d", n, bound)
+		if n := gather(t, l)["retired"]; n != bound {
+			t.Errorf("%v holds are retired, want %d", n, bound)
 		}
+
 		engine.onAcquire(nil)
 		engine.onRelease(nil)
-		release(t, acquire(t, l, keys[len(keys)-1]))
+		pass(10 * time.Minute)
+		for _, key := range keys[:bound] {
+			engine.wantFree(t, key)
+		}
+		release(t, acquire(t, l, keys[bound])) // met by a caller of this Locker
+		if err := l.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "1000 locks") {
+			t.Errorf("Close: %v, want it to tell of %d locks", err, more)
+		}
+		pass(time.Hour)
+		wantIs(t, l.Close(t.Context()), nil)
 	})
 }
 

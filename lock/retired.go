@@ -15,8 +15,8 @@ const (
 	releasePause = 10 * time.Millisecond
 	// maxReleasePause bounds the sum of these pauses.
 	maxReleasePause = time.Second
-	// maxRetired is how many retired holds there are. Beyond it, one that was
-	// released in vain is left to expire.
+	// maxRetired is how many retired holds there are. Beyond it, further holds are
+	// left to expire.
 	maxRetired = 10_000
 )
 
@@ -28,6 +28,8 @@ type retired struct {
 	pause     int64               // until when none is released again
 	releasing int                 // how many releases are on their way
 	last      int64               // when the last of them expires
+	dropped   int                 // how many holds were left to expire
+	droppedBy int64               // when the last of those expires
 }
 
 // A retiree is a hold that nobody uses any more and that may exist in the
@@ -45,10 +47,15 @@ type retiree struct {
 // caller's way.
 const atOnce = 0
 
-// add adds r, which is due at once.
-func (rs *retired) add(r *retiree) {
-	if len(rs.due) >= maxRetired { // the last one is not the first that is due
-		delete(rs.all, rs.due.Pop().(*retiree).hold.Owner)
+// add adds r, which is due at once, unless there are too many.
+func (rs *retired) add(r *retiree, now int64) {
+	if now > rs.droppedBy {
+		rs.dropped = 0
+	}
+	if len(rs.all) >= maxRetired {
+		rs.dropped++
+		rs.droppedBy = r.until
+		return
 	}
 	rs.all[r.hold.Owner] = r
 	rs.last = max(rs.last, r.until)
