@@ -8,3 +8,11 @@ func (l *Locker) SetClock(step time.Duration) { l.step = step }
 
 // ID returns the first part of the owner ids of l.
 func (l *Locker) ID() string { return l.id }
+
+// Spared returns how many owners l would not release when it met their locks, as far
+// as it has not forgotten them.
+func (l *Locker) Spared() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.spared)
+}

@@ -231,6 +231,26 @@ func TestRenewalExecutedLate(t *testing.T) {
 	}
 }
 
+// Whom to spare is forgotten when the locks have expired.
+func TestSparedAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{TTL: ttl})
+		pass(time.Second)
+		for _, key := range manyKeys(100) {
+			acquire(t, l, key).Abandon()
+		}
+		if n := l.Spared(); n != 100 {
+			t.Errorf("%d owners are spared, want 100", n)
+		}
+		pass(2 * ttl)
+		release(t, acquire(t, l, "k")) // the watchdog wakes
+		pass(ttl)
+		if n := l.Spared(); n != 0 {
+			t.Errorf("%d owners are spared after their locks have expired", n)
+		}
+	})
+}
+
 // What Close can still release, it does, however much it is.
 func TestCloseReleasesAllGhosts(t *testing.T) {
 	const holds = 200

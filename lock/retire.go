@@ -18,7 +18,6 @@ const (
 func (l *Locker) retire(h Hold, acquire bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.spared, h.Owner)
 	if l.halted {
 		return // it expires by itself
 	}

@@ -112,7 +112,7 @@ func (rs *retired) released(r *retiree, settled bool, now int64, again time.Dura
 	switch {
 	case rs.all[r.hold.Owner] != r: // another release settled it meanwhile
 		return
-	case settled || now > r.until:
+	case settled:
 		delete(rs.all, r.hold.Owner)
 		return
 	}
