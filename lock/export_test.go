@@ -16,3 +16,6 @@ func (l *Locker) Spared() int {
 	defer l.mu.Unlock()
 	return len(l.spared)
 }
+
+// Outlived is what Err does when it has seen that the deadline of l has passed.
+func (l *Lease) Outlived() bool { return l.grant.locker.outlived(l) }

@@ -110,13 +110,20 @@ func (l *Locker) abandon(lease *Lease) context.CancelCauseFunc {
 	return g.cancel
 }
 
-// outlived ends a lease that is past its deadline, if nobody else has.
-func (l *Locker) outlived(lease *Lease) {
+// outlived ends a lease that is past its deadline, if nobody else has. It returns
+// false if the lease was renewed meanwhile.
+func (l *Locker) outlived(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.unlock()
-	if g := lease.grant; g.state == held && g.term == lease.term {
-		l.lose(g, g.expired(), lostDeadline)
+	g := lease.grant
+	switch {
+	case g.state != held || g.term != lease.term:
+		return true
+	case l.now() < g.deadline.Load():
+		return false
 	}
+	l.lose(g, g.expired(), lostDeadline)
+	return true
 }
 
 // lose ends a grant that is held, or passing, and can no longer be believed in.

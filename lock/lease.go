@@ -74,10 +74,9 @@ func (l *Lease) Err() error {
 		return ErrNotHeld
 	}
 	if l.ctx.Err() == nil {
-		if k.now() < l.grant.deadline.Load() {
+		if k.now() < l.grant.deadline.Load() || !k.outlived(l) {
 			return nil
 		}
-		k.outlived(l)
 	}
 	return l.end()
 }

@@ -217,3 +217,23 @@ func TestRenewalOvertaken(t *testing.T) {
 		})
 	}
 }
+
+// A renewal that succeeds after Err has looked at the deadline keeps the lease.
+func TestErrKeepsLeaseRenewedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		lease := acquire(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
+		pass(ttl / 2)
+		if lease.Outlived() {
+			t.Error("a lease that was renewed has outlived its deadline")
+		}
+		wantAlive(t, lease, true)
+
+		engine.onRenew(renewDown)
+		pass(ttl)
+		if !lease.Outlived() {
+			t.Error("a lease that was not renewed has not outlived its deadline")
+		}
+		wantAlive(t, lease, false)
+	})
+}
