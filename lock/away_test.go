@@ -18,7 +18,9 @@ func away(kind error) acquireFunc {
 	}
 }
 
-var passingFailures = map[string]error{"not sent": lock.ErrNotSent, "no answer": lock.ErrNoAnswer}
+var passingFailures = map[string]error{
+	"not sent": lock.ErrNotSent, "no answer": lock.ErrNoAnswer, "refused": lock.ErrRefused,
+}
 
 func TestWaitWhileEngineIsAway(t *testing.T) {
 	for name, kind := range passingFailures {
@@ -122,8 +124,9 @@ func TestContextEndsWhileEngineIsAway(t *testing.T) {
 	}
 }
 
-// Each request without an answer may have left a hold behind, so there are not
-// many of them. Those that were not sent cost nothing.
+// Each request without an answer may have left a hold behind, and an engine that
+// refuses is in trouble, so there are not many of them. Those that were not sent
+// cost nothing.
 func TestPaceWhileEngineIsAway(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -132,6 +135,7 @@ func TestPaceWhileEngineIsAway(t *testing.T) {
 	}{
 		{"not sent", lock.ErrNotSent, 400, 2000},
 		{"no answer", lock.ErrNoAnswer, 20, 130},
+		{"refused", lock.ErrRefused, 20, 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -14,9 +14,10 @@ const (
 	pollFrom, pollTo   = 10 * time.Millisecond, 50 * time.Millisecond
 	floorFrom, floorTo = 500 * time.Millisecond, time.Second
 
-	// maxSilent is how often the sleep is doubled when no answer comes: each
-	// such request may have left a hold that must be released.
-	maxSilent = 4
+	// maxBackoff is how often the sleep is doubled when no answer comes, as each
+	// such request may have left a hold that must be released, or when the engine
+	// refuses, as it is in trouble.
+	maxBackoff = 4
 
 	// yieldTime is how long it leaves the key to other processes after this one
 	// has freed it, if no alarm comes.
@@ -53,7 +54,7 @@ func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
 		}
 	}
 	heard := false     // the engine has answered
-	silent := 0        // requests in a row without an answer
+	backoff := 0       // how often the sleep is doubled
 	reached := l.now() // when it last did
 	for {
 		lease, err := l.ask(ctx, c)
@@ -64,10 +65,10 @@ func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
 		if answered {
 			last, heard, reached = held, true, l.now()
 		}
-		if errors.Is(err, ErrNoAnswer) {
-			silent = min(silent+1, maxSilent)
+		if errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrRefused) {
+			backoff = min(backoff+1, maxBackoff)
 		} else {
-			silent = 0
+			backoff = 0
 		}
 		if end := endOf(ctx); end != nil && heard {
 			return nil, last.endedBy(end)
@@ -80,7 +81,7 @@ func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
 		case !answered && !l.passing(ctx, err, reached):
 			return nil, err
 		}
-		switch end := l.sleep(ctx, a, nap(a, answered, last.Holder.TTL)<<silent); {
+		switch end := l.sleep(ctx, a, nap(a, answered, last.Holder.TTL)<<backoff); {
 		case end != nil && heard:
 			return nil, last.endedBy(end)
 		case end != nil:
