@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,8 @@ var (
 	// The client can't log in or may not run scripts, or the server is no cluster.
 	denials = []string{"NOAUTH", "WRONGPASS", "AUTH <password> called without", "NOPERM",
 		"This instance has cluster support disabled"}
+	// A command within a script failed: only these errors have such a text.
+	within = []string{"@user_script:", "ACL failure in script: "}
 )
 
 // outcome adds to the error of s whether s may have been executed.
@@ -65,7 +68,8 @@ func denied(err error) bool {
 		return true
 	}
 	_, answered := errors.AsType[redis.Error](err)
-	return answered && says(err, denials) && !strings.Contains(err.Error(), "script")
+	inScript := func(text string) bool { return strings.Contains(err.Error(), text) }
+	return answered && says(err, denials) && !slices.ContainsFunc(within, inScript)
 }
 
 // says reports whether an answer begins with one of these texts. Before version

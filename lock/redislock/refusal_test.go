@@ -180,6 +180,37 @@ func TestFailureWithinScriptIsNoRefusal(t *testing.T) {
 	}
 }
 
+// Servers of all versions have their own texts for a missing right, and some name the
+// user. Only a right that is missing within a script leaves open what was executed.
+func TestMissingRight(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer string
+		denied bool
+	}{
+		"to scripts": {"NOPERM this user has no permissions to run the 'evalsha' command", true},
+		"to scripts, of a user named so": {
+			"NOPERM User subscriptions has no permissions to run the 'evalsha' command", true},
+		"within a script": {"NOPERM ACL failure in script: User default has no permissions to run the " +
+			"'pexpire' command script: 1, on @user_script:5.", false},
+		"within a script, without a place": {
+			"NOPERM ACL failure in script: User default has no permissions to run the 'pexpire' command", false},
+		"within a script, before version 7": {"ERR Error running script (call to f_1): @user_script:5: " +
+			"@user_script: 5: -NOPERM The user executing the script can't run this command or subcommand", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := newNode(t)
+			node.reply = func([]string) string { return "-" + tt.answer + "\r\n" }
+			_, err := open(t, node.addr).Acquire(t.Context(), hold, ttl)
+			if err == nil || errors.Is(err, lock.ErrDenied) != tt.denied {
+				t.Errorf("error is %v, want one that matches %q: %t", err, lock.ErrDenied, tt.denied)
+			}
+			if errors.Is(err, lock.ErrNotSent) != tt.denied {
+				t.Errorf("error %v matches %q, want that: %t", err, lock.ErrNotSent, tt.denied)
+			}
+		})
+	}
+}
+
 // Something else in the place of a lock means that nobody has the lock.
 func TestWrongType(t *testing.T) {
 	s := startServer(t, volatile)
