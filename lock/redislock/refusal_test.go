@@ -105,6 +105,7 @@ var refusals = map[string]refusal{
 
 // A server that refuses a request has executed nothing of it, and the error says so.
 func TestAnsweredRefusals(t *testing.T) {
+	t.Parallel()
 	for name, f := range refusals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,8 +129,8 @@ func TestAnsweredRefusals(t *testing.T) {
 			if n := s.do("exists", free.Key).Val(); n != int64(0) {
 				t.Error("the refused acquire was executed")
 			}
-			if left := time.Duration(s.do("pttl", hold.Key).Val().(int64)) * time.Millisecond; f.renew != nil && left > ttl {
-				t.Errorf("the refused renewal was executed: %v left", left)
+			if left := s.do("pttl", hold.Key).Val().(int64); f.renew != nil && left > ttl.Milliseconds() {
+				t.Errorf("the refused renewal was executed: %d ms left", left)
 			}
 			if n := s.do("exists", hold.Key).Val(); (n == int64(1)) != (f.release != nil) {
 				t.Errorf("%v locks are left, though the release ended with %v", n, f.release)

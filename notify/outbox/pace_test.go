@@ -115,7 +115,7 @@ func TestPublisherThatDoesNotReturnIsLogged(t *testing.T) {
 		var log bytes.Buffer
 		r := &relay{cfg: Config{
 			Relay: notify.PublisherFunc(func(context.Context, notify.Event) error {
-				time.Sleep(time.Hour)
+				<-time.After(time.Hour)
 				return nil
 			}),
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
@@ -144,7 +144,7 @@ func TestPublisherThatTimesOutIsNotLogged(t *testing.T) {
 		if err := r.publish(t.Context(), notify.Event{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
 		if log.Len() > 0 {
 			t.Errorf("logged: %s", log.String())

@@ -23,6 +23,7 @@ const commit = "\x03COMMIT"
 // stays open, and nothing in the DSN limits a read. The relay logs it, goes on
 // with another connection, and loses none of the pool's.
 func TestRelaySurvivesALostAnswer(t *testing.T) {
+	t.Parallel()
 	inTx := []string{"SET TRANSACTION", "START TRANSACTION", "FOR UPDATE", "UPDATE belay_outbox", commit, "DELETE FROM belay_outbox"}
 	for name, server := range map[string]struct {
 		dsn        func(testing.TB) string
