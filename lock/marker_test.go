@@ -185,7 +185,7 @@ func TestRefusal(t *testing.T) {
 		w := wait(t, l, "k")
 		pass(time.Second)
 		engine.onAcquire(nil)
-		pass(100 * time.Millisecond)
+		pass(time.Second)
 		release(t, w.got(t))
 		if n := engine.sent().release; n != 1 {
 			t.Errorf("%d releases, want 1", n)
