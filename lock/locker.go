@@ -134,8 +134,9 @@ func (l *Locker) queue(ctx context.Context, key string, opts []AcquireOption, ge
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a
 // caller of this Locker has the key, or is about to ask for it, the engine is
-// not asked. It returns within a ttl if the engine heeds its context. As to leases
-// in ctx see Acquire.
+// not asked. Each request has less than a ttl to be answered, as in Acquire. There
+// is a second one if a lock that this Locker left behind had to be released first,
+// which takes up to Config.RequestTimeout. As to leases in ctx see Acquire.
 func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	start := l.now()
 	lease, err := l.tryAcquire(ctx, key, opts)
