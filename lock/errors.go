@@ -16,17 +16,18 @@ var (
 	// ErrExpired: the lock was not renewed in time, so that it could no longer be
 	// believed in. It matches ErrLost.
 	ErrExpired = fmt.Errorf("%w: not renewed in time", ErrLost)
-	// ErrUnrenewed: the renewals that were tried went without an answer until it
-	// was too late. It matches ErrExpired.
-	ErrUnrenewed = fmt.Errorf("%w: no answer to renewals", ErrExpired)
+	// ErrUnrenewed: every renewal that was tried since the last success failed:
+	// the engine did not answer, or rejected it. It matches ErrExpired.
+	ErrUnrenewed = fmt.Errorf("%w: renewals failed", ErrExpired)
 	// ErrNotHeld: the owner does not have the key.
 	ErrNotHeld = errors.New("lock: not held")
 	// ErrNotSent: the engine was not reached, or refused without executing
 	// anything. It may do so later.
 	ErrNotSent = errors.New("lock: engine not reached")
-	// ErrDenied is returned when the engine rejects its client whatever the key:
-	// the password is wrong, a right is missing, or the client was closed. Nothing
-	// was executed, and a retry would fail alike. It matches ErrNotSent.
+	// ErrDenied is returned when the engine rejects its client: the password is
+	// wrong, a right is missing, or the client was closed. Nothing was executed, and
+	// a retry would fail alike. Other keys fail, too, unless the right that is
+	// missing is one to the key of a lock that is held. It matches ErrNotSent.
 	ErrDenied = fmt.Errorf("%w: client rejected", ErrNotSent)
 	// ErrRefused: the engine does not grant the lock for now, though nobody has
 	// it, and has left nothing behind.
@@ -42,7 +43,8 @@ var (
 	// ErrClosed: the Locker has been closed. A lease that ends with an error that
 	// matches ErrLost and ErrClosed was given up by Close, whose context ended
 	// before the holder was done. The engine keeps that lock until its ttl has
-	// passed since the last renewal: nobody else gets it before.
+	// passed since the last renewal: nobody else gets it before. A lease of
+	// AcquireLocal has no lock in the engine.
 	ErrClosed = errors.New("lock: closed")
 
 	// errGivenUp is how a lease ends that Close did not wait for any longer.
