@@ -9,16 +9,18 @@
 // Every change is one Lua script with exactly one key, so that a slot may
 // migrate under it. A change that may have been executed is never sent again;
 // an error that matches [lock.ErrNotSent] proves that it was not. MOVED, ASK,
-// READONLY and NOSCRIPT are such proofs and are followed; Acquire and Inspect go on
-// asking for up to a second while the answer is CLUSTERDOWN, TRYAGAIN, LOADING or
-// MASTERDOWN, or no connection can be made.
+// READONLY and NOSCRIPT are such proofs and are followed. Acquire and Inspect are
+// sent again for up to a second while the answer is MOVED, ASK, READONLY,
+// CLUSTERDOWN, TRYAGAIN, LOADING, MASTERDOWN or that the server has its maximum of
+// clients, and while no connection can be made or the client's pool has none.
 //
-// Other answers are returned at once. A server that is out of memory, can't save or
-// has too few replicas rejects a script before its first write: OOM, MISCONF and
-// NOREPLICAS match [lock.ErrRefused], BUSY matches [lock.ErrNotSent]. A client that
-// can't log in, may not run scripts or was closed gets an error that matches
-// [lock.ErrDenied]. WRONGTYPE matches [lock.ErrUnusable]; so does a key that the
-// user may not touch, unless the request is about a lock that is held already.
+// After any other answer nothing is sent again. A server that is out of memory,
+// can't save or has too few replicas rejects a script before its first write: OOM,
+// MISCONF and NOREPLICAS match [lock.ErrRefused], BUSY matches [lock.ErrNotSent]. A
+// client that can't log in, may not run scripts or was closed gets an error that
+// matches [lock.ErrDenied]. WRONGTYPE matches [lock.ErrUnusable]; so does a key that
+// the user may not touch. A request about a lock that is held already gets
+// [lock.ErrDenied] then.
 //
 // # The engine's own client
 //
