@@ -139,7 +139,7 @@ func (h *history) assign() {
 	for _, c := range h.calls {
 		for _, g := range slices.Backward(at[place{c.worker, c.key}]) {
 			if c.begun > 0 && g.granted <= c.begun {
-				if (g.release == 0 || g.release >= c.begun) && c.begun < g.expiry() { // else it runs without a lock
+				if (g.release == 0 || g.release >= c.begun) && c.begun < g.expiry() && !g.abandoned(c.begun) { // else it runs without a lock
 					c.grant = g
 					g.calls = append(g.calls, c)
 				}
@@ -156,6 +156,12 @@ func (h *history) assign() {
 			c.grant.calls = append(c.grant.calls, c)
 		}
 	}
+}
+
+// abandoned reports whether a call had ended with an unknown outcome by then: nobody is
+// handed its lock, and once its lease would have ended others may go on without one.
+func (g *grant) abandoned(by int64) bool {
+	return slices.ContainsFunc(g.calls, func(c *call) bool { return c.result == unknown && c.returned < by })
 }
 
 // expiry is when a grant has ended at the latest. One that was abandoned, after a

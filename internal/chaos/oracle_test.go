@@ -148,6 +148,16 @@ func TestOracle(t *testing.T) {
 			overlaps: 1,
 		},
 		{
+			name: "one without a lock, after a lock that was abandoned and before it has expired",
+			lines: map[string][]line{
+				"a": append(unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), ""),
+					line{T: 26, At: called, Do: "a.1", Key: "k"}, line{T: 30, At: begun, Do: "a.1", Key: "k"}, line{T: 31, At: wrote, Do: "a.1"},
+					line{T: 32, At: ended, Do: "a.1"}, line{T: 33, At: returned, Do: "a.1", Key: "k", Result: stale}),
+				"b": story("b.0", "B", 28, 29, 34, 35, "freed"),
+			},
+			faults: []fault{{cut, "7", 19, 20}},
+		},
+		{
 			name: "handed over to one whose commit is unknown, and none said that it was lost",
 			lines: map[string][]line{
 				"a": append(story("a.0", "A", 10, 12, 20, 0, ""), line{T: 21, At: returned, Do: "a.0", Key: "k", Result: done},
