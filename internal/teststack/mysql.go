@@ -50,7 +50,7 @@ func execute(tb testing.TB, config *mysql.Config, statement string) {
 	tb.Helper()
 	config = config.Clone()
 	config.DBName = ""
-	config.Params = map[string]string{"lock_wait_timeout": "5"}
+	config.Params = map[string]string{"lock_wait_timeout": "30"} // a server may notice only after 5 s that a client is gone
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		tb.Fatalf("connect to %s: %v", config.Addr, err)
