@@ -40,10 +40,11 @@ start_database() {
 
 create_database() {
   local node=$1 password
-  rm -rf "${dir:?}/$node"
-  mkdir -p "$dir/$node"
-  "create_$node" >"$dir/log/$node-install.log" 2>&1 </dev/null ||
-    fail_with_log "$node-install" "the data of $node could not be created"
+  install_database "$node" || {
+    say "the data of $node could not be created, once more"
+    show_errors "$node-install"
+    install_database "$node" || fail_with_log "$node-install" "the data of $node could not be created"
+  }
   password=$(<"$dir/password")
   private_file "$dir/$node/init.sql" <<SQL
 CREATE DATABASE IF NOT EXISTS belay;
@@ -51,6 +52,12 @@ CREATE USER IF NOT EXISTS belay IDENTIFIED BY '$password';
 GRANT ALL PRIVILEGES ON *.* TO belay;
 $([[ $node != mysql ]] || echo 'DROP USER IF EXISTS root@localhost;')
 SQL
+}
+
+install_database() {
+  rm -rf "${dir:?}/$1"
+  mkdir -p "$dir/$1"
+  "create_$1" >"$dir/log/$1-install.log" 2>&1 </dev/null
 }
 
 # create_mariadb works from inside the folder, as mariadb-install-db does not

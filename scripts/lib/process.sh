@@ -115,8 +115,16 @@ wait_for() {
   done
 }
 
+# show_errors LOG prints the lines that say why, which advice may follow, and
+# how full the disk is.
+show_errors() {
+  grep -iE 'error|fatal|cannot|killed' "$dir/log/$1.log" | tail -n 12 >&2 || true
+  df -h "$dir" >&2 || true
+}
+
 fail_with_log() {
-  printf 'stack %s: %s; the end of %s:\n' "$stack" "$2" "$dir/log/$1.log" >&2
+  printf 'stack %s: %s: the errors and the end of %s:\n' "$stack" "$2" "$dir/log/$1.log" >&2
+  show_errors "$1"
   tail -n 12 "$dir/log/$1.log" >&2 || true
   exit 1
 }
