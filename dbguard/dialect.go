@@ -76,6 +76,7 @@ const (
 	erReadOnlyTx       = 1792
 	erReadOnlyMode     = 1836
 	erRolledBack       = 3101 // by group replication, at COMMIT
+	erTableDefChanged  = 1412 // since the snapshot
 	sqliteConstraintPK = 1555
 	sqliteConstraintUQ = 2067
 	sqliteBusySnapshot = 517
@@ -98,16 +99,27 @@ func mysqlNumber(err error) uint16 {
 
 // sqliteCode returns the extended result code of an SQLite error, or 0. No driver
 // can be imported, as two of them don't get along; and other errors have codes, too.
+// A pure Go driver has the code in a method, mattn's in a field.
 func sqliteCode(err error) int {
-	var e interface {
-		error
-		Code() int
-	}
-	for errors.As(err, &e) {
-		if strings.Contains(packageOf(e), "sqlite") {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range several.Unwrap() {
+				if code := sqliteCode(e); code != 0 {
+					return code
+				}
+			}
+		}
+		if !strings.Contains(packageOf(err), "sqlite") {
+			continue
+		}
+		if e, ok := err.(interface{ Code() int }); ok {
 			return e.Code()
 		}
-		err = errors.Unwrap(e)
+		if e := reflect.Indirect(reflect.ValueOf(err)); e.Kind() == reflect.Struct {
+			if code := e.FieldByName("ExtendedCode"); code.IsValid() && code.CanInt() {
+				return int(code.Int())
+			}
+		}
 	}
 	return 0
 }
@@ -172,7 +184,7 @@ func (d dialect) poisons(err error) bool {
 	switch d.name {
 	case "mysql":
 		switch mysqlNumber(err) {
-		case erLockDeadlock, erLockTableFull, erCheckRead:
+		case erLockDeadlock, erLockTableFull, erCheckRead, erTableDefChanged:
 			return true
 		}
 	case "postgres":
