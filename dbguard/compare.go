@@ -165,27 +165,48 @@ func (v nextVersion) increment(stmt *gorm.Statement) bool {
 			return false
 		}
 	}
-	stmt.AddClause(v.with(set, clause.Column{Name: v.field.DBName}))
+	stmt.AddClause(v.with(set, v.current(stmt)))
 	return true
+}
+
+// current is the version as a statement finds it. Of several tables each may have one,
+// but an alias is not known to all databases here.
+func (v nextVersion) current(stmt *gorm.Statement) clause.Column {
+	if from, ok := stmt.Clauses["FROM"].Expression.(clause.From); ok && len(from.Tables)+len(from.Joins) > 0 {
+		return ofRow(v.field)
+	}
+	return clause.Column{Name: v.field.DBName}
+}
+
+// ofRow is a column of the row that a statement writes.
+func ofRow(f *schema.Field) clause.Column {
+	return clause.Column{Table: clause.CurrentTable, Name: f.DBName}
 }
 
 // with returns set with the increment of the version in it, and a stamp if the model
 // has one.
 func (v nextVersion) with(set clause.Set, current clause.Column) clause.Set {
+	next := v.without(set)
+	if stamp := stampOf(v.field.Schema); stamp != nil {
+		next = append(next, assign(stamp, randomStamp()))
+	}
+	return append(next, assign(v.field, clause.Expr{SQL: "? + 1", Vars: []any{current}}))
+}
+
+// without returns set without the version and the stamp.
+func (v nextVersion) without(set clause.Set) clause.Set {
 	stamp := stampOf(v.field.Schema)
-	next := make(clause.Set, 0, len(set)+2)
+	rest := make(clause.Set, 0, len(set)+2)
 	for _, a := range set {
 		if !strings.EqualFold(a.Column.Name, v.field.DBName) && (stamp == nil || !strings.EqualFold(a.Column.Name, stamp.DBName)) {
-			next = append(next, a)
+			rest = append(rest, a)
 		}
 	}
-	if stamp != nil {
-		next = append(next, clause.Assignment{Column: clause.Column{Name: stamp.DBName}, Value: randomStamp()})
-	}
-	return append(next, clause.Assignment{
-		Column: clause.Column{Name: v.field.DBName},
-		Value:  clause.Expr{SQL: "? + 1", Vars: []any{current}},
-	})
+	return rest
+}
+
+func assign(f *schema.Field, value any) clause.Assignment {
+	return clause.Assignment{Column: clause.Column{Name: f.DBName}, Value: value}
 }
 
 // compare is a condition that where adds.

@@ -50,7 +50,7 @@ func (v lastVersion) rebuild(stmt *gorm.Statement, expected expectedVersion) {
 	if !ok {
 		return // not ours to touch
 	}
-	set = v.with(set, clause.Column{Name: v.field.DBName})
+	set = v.with(set, v.current(stmt))
 	stmt.Clauses["SET"] = clause.Clause{Name: "SET", Expression: set}
 	where(stmt, expected)
 	stmt.SQL.Reset()

@@ -83,8 +83,7 @@ func (v firstVersion) upsert(stmt *gorm.Statement) bool {
 		return false
 	}
 	if len(on.DoUpdates) > 0 {
-		current := clause.Column{Table: clause.CurrentTable, Name: v.field.DBName}
-		on.DoUpdates = nextVersion(v).with(on.DoUpdates, current)
+		on.DoUpdates = v.withNext(stmt, on.DoUpdates)
 		c.Expression = on
 		stmt.Clauses["ON CONFLICT"] = c
 	}

@@ -1,0 +1,76 @@
+package dbguard
+
+import (
+	"reflect"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+)
+
+// withNext returns what an upsert sets in a row that is there, with the next version
+// in it. An upsert that leaves the row as it is leaves its version, too: gorm's Save
+// of a parent upserts the foreign keys of all children that are loaded.
+//
+// The version comes first, as MySQL carries out assignments in their order.
+func (v firstVersion) withNext(stmt *gorm.Statement, set clause.Set) clause.Set {
+	next := nextVersion(v)
+	set = next.without(set)
+	same, ok := unchanged(stmt, set)
+	if !ok {
+		return next.with(set, ofRow(v.field))
+	}
+	ours := clause.Set{assign(v.field, clause.Expr{
+		SQL:  "? + CASE WHEN " + same.SQL + " THEN 0 ELSE 1 END",
+		Vars: append([]any{ofRow(v.field)}, same.Vars...),
+	})}
+	if stamp := stampOf(v.field.Schema); stamp != nil {
+		vars := append(append([]any{}, same.Vars...), ofRow(stamp), randomStamp())
+		ours = append(ours, assign(stamp, clause.Expr{SQL: "CASE WHEN " + same.SQL + " THEN ? ELSE ? END", Vars: vars}))
+	}
+	return append(ours, set...)
+}
+
+// unchanged is the condition that an upsert assigns nothing but what is there
+// already, byte by byte. It reports false if that can't be said in SQL: a column gets
+// something other than the value that was to be inserted.
+func unchanged(stmt *gorm.Statement, set clause.Set) (all clause.Expr, ok bool) {
+	for i, a := range set {
+		value, ok := a.Value.(clause.Column)
+		f := stmt.Schema.LookUpField(a.Column.Name)
+		if !ok || value.Table != "excluded" || value.Name != a.Column.Name || f == nil || !comparesAsBytes(f) {
+			return clause.Expr{}, false
+		}
+		if i > 0 {
+			all.SQL += " AND "
+		}
+		all.SQL += sameBytes[stmt.DB.Name()]
+		inserted := value
+		if stmt.DB.Name() == "mysql" {
+			inserted.Table = ""
+		}
+		all.Vars = append(all.Vars, ofRow(f), inserted)
+	}
+	return all, len(set) > 0
+}
+
+// sameBytes compares a column with the value that was to be inserted, NULLs too. A
+// collation may take texts for the same that differ.
+var sameBytes = map[string]string{
+	"mysql":    "CAST(? AS BINARY) <=> CAST(VALUES(?) AS BINARY)",
+	"postgres": `?::text COLLATE "C" IS NOT DISTINCT FROM ?::text COLLATE "C"`,
+	"sqlite":   "CAST(? AS BLOB) IS CAST(? AS BLOB)",
+}
+
+// comparesAsBytes reports whether a field is of a kind that keys have.
+func comparesAsBytes(f *schema.Field) bool {
+	switch t := f.IndirectFieldType; t.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.String:
+		return true
+	case reflect.Slice, reflect.Array:
+		return t.Elem().Kind() == reflect.Uint8 && !strings.EqualFold(string(f.DataType), "json")
+	}
+	return false
+}
