@@ -18,13 +18,21 @@ func beforeInsert(db *gorm.DB) {
 		if err := t.refresh(db.Statement); err != nil {
 			return err
 		}
+		if err := t.follow(db.Statement); err != nil {
+			return err
+		}
 		return t.claimNew(db.Statement)
 	})
 }
 
 // beforeWrite does so for an update or a delete.
 func beforeWrite(db *gorm.DB) {
-	before(db, func(t *Tx) error { return t.claimLoaded(db.Statement) })
+	before(db, func(t *Tx) error {
+		if err := t.follow(db.Statement); err != nil {
+			return err
+		}
+		return t.claimLoaded(db.Statement)
+	})
 }
 
 func before(db *gorm.DB, look func(*Tx) error) {
@@ -35,6 +43,9 @@ func before(db *gorm.DB, look func(*Tx) error) {
 	t.mark() // also for a statement that will not be sent: what comes after it asks
 	if db.Error != nil || db.DryRun {
 		return
+	}
+	if table := tableOf(db.Statement); table != "" {
+		t.factsOf(table) // while they can be read
 	}
 	if err := look(t); err != nil {
 		_ = db.AddError(err)
@@ -65,13 +76,13 @@ func inserted(db *gorm.DB) {
 		return
 	}
 	t.refused(db.Error)
-	duplicate, changed := isDuplicate(db.Error), isChanged(db.Error)
 	switch {
 	case how != plain:
-	case duplicate, changed && len(rows) > 0:
-		c := &Conflict{Kind: Duplicate, Table: tableOf(db.Statement), err: db.Error, inserted: rowsIn(db.Statement)}
-		c.Evidence.Contradicts = changed
-		t.judge(c, rows)
+	case isDuplicate(db.Error):
+		c := &Conflict{Kind: Duplicate, Table: tableOf(db.Statement), err: db.Error, suspects: t.suspectsOfInsert(db.Statement)}
+		c.ownIndex = t.firedOwnIndex(c, rowsIn(db.Statement))
+		t.judge(c)
+		t.abortedBy(c)
 		db.Error = c
 	case isDeadlock(db.Error):
 		t.lookAfterDeadlock(rows)
@@ -108,43 +119,39 @@ func written(db *gorm.DB) {
 	}
 	matched := db.Error == nil && db.RowsAffected >= int64(len(expected.rows))
 	if t != nil {
-		t.noteWritten(db, expected, rows, matched)
+		t.noteWritten(db, expected, rows)
 	}
 	switch {
 	case matched:
 		bump(db, expected, t)
 		return
-	case len(expected.rows) == 0 && (t == nil || len(rows) == 0), db.Error != nil && !isChanged(db.Error):
-		return
-	case len(expected.rows) == 0 && !isChanged(db.Error):
+	case len(expected.rows) == 0, db.Error != nil:
 		return
 	}
-	c := &Conflict{Kind: Stale, Table: tableOf(db.Statement), err: db.Error}
-	c.Evidence.Contradicts = isChanged(db.Error)
-	if len(expected.rows) > 0 {
-		c.Evidence.Version = expected.rows[0].version
-	}
+	c := &Conflict{Kind: Stale, Table: tableOf(db.Statement)}
+	c.Evidence.Version = expected.rows[0].version
 	if t != nil {
+		c.suspects = t.suspectsOfUpdate(db.Statement, expected)
+		t.judge(c)
 		if len(expected.rows) > 1 {
-			rows = t.culprits(db.Statement, expected, rows, c)
 			t.poisonWith(c) // the others have been written
 		}
-		t.judge(c, rows)
 	}
 	db.Error = c
 }
 
 // noteWritten notes how an UPDATE or DELETE wrote.
-func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protectedRow, matched bool) {
+func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protectedRow) {
 	switch {
 	case db.Error != nil:
 		t.refused(db.Error)
 		return
-	case db.RowsAffected == 0 || !matched: // if some matched, the transaction will not be committed
+	case db.RowsAffected == 0:
 		t.forget()
 		return
 	}
 	w := t.writeTo(tableOf(db.Statement), blind, rows)
+	w.deletes = !updates(db.Statement)
 	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n {
 		w.how = versioned
 		w.images = t.imagesOfUpdate(db.Statement, expected)
@@ -199,7 +206,7 @@ func loaded(db *gorm.DB) {
 		return
 	}
 	field := versionOf(s)
-	if field == nil || !selects(db.Statement, field) {
+	if field == nil || !t.selects(db.Statement, field) {
 		return
 	}
 	if err := t.claimLoaded(db.Statement); err != nil {
@@ -208,27 +215,51 @@ func loaded(db *gorm.DB) {
 	}
 	t.eachProtected(db.Statement, func(r *protectedRow, value func(column string) any) {
 		version, _ := indirect(value(field.DBName)).(Version)
-		if version == 0 || t.wrote(r, Stale) {
+		if version == 0 || db.Error != nil || !t.clean(r) {
 			return
 		}
 		now := reading{found: true, version: version}
 		for _, f := range s.PrimaryFields {
 			now.key = append(now.key, value(f.DBName))
 		}
-		first := t.memory.see(r, now)
-		if !first.contradicts(now) || db.Error != nil {
-			return
+		if first := t.memory.see(r, now); first.changedTo(now) {
+			if c := t.confirm(r, first); c != nil {
+				db.Error = c
+			}
 		}
-		c := &Conflict{Kind: Stale, Table: r.table, Columns: r.columns()}
-		c.Evidence = Evidence{Protected: true, Found: true, Contradicts: true, Version: first.version, FoundVersion: version}
-		t.keep(c)
-		db.Error = c
 	})
 }
 
-// selects reports whether a query is known to have read a column. What it has
-// not read may stand in the struct all the same, from before.
-func selects(stmt *gorm.Statement, f *schema.Field) bool {
+// confirm has dbguard read a row itself that a query shows to have changed.
+func (t *Tx) confirm(r *protectedRow, first reading) *Conflict {
+	ctx, cancel := t.judging()
+	defer cancel()
+	now, err := t.read(ctx, r, true, "")
+	if err == nil && t.readsNewest() {
+		now, err = t.readNow(ctx, r, true, now)
+	}
+	if err != nil || now.locked || !first.changedTo(now) {
+		return nil
+	}
+	c := &Conflict{Kind: Stale, Table: r.table, Columns: r.columns()}
+	c.Evidence = Evidence{Protected: true, Found: now.found, Changed: true, Version: first.version, FoundVersion: now.version}
+	t.keep(c)
+	return c
+}
+
+// selects reports whether a query is known to have read a column from the model's own
+// table. What it has not read may stand in the struct all the same, from before.
+func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
+	t.mu.Lock()
+	sent := t.sent > t.asked // a cache may have answered in the database's place
+	t.mu.Unlock()
+	from, _ := stmt.Clauses["FROM"].Expression.(clause.From)
+	if !sent || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {
+		return false
+	}
+	if table, ok := namedTable(stmt); !ok || !strings.EqualFold(table, stmt.Schema.Table) {
+		return false
+	}
 	what, ok := stmt.Clauses["SELECT"].Expression.(clause.Select)
 	if !ok || what.Expression != nil {
 		return false

@@ -35,8 +35,8 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 			faults = append(faults, fmt.Errorf("dbguard: check %T: %w", model, err))
 			continue
 		}
-		c := checked{plugin: p, db: db, stmt: stmt}
-		faults = append(faults, c.faults(model)...)
+		c := checked{plugin: p, db: db, stmt: stmt, table: tableOf(stmt)}
+		faults = append(faults, c.faults()...)
 	}
 	return errors.Join(faults...)
 }
@@ -46,21 +46,27 @@ type checked struct {
 	plugin  *plugin
 	db      *gorm.DB
 	stmt    *gorm.Statement
-	columns map[string]gorm.ColumnType // of the real table, by lower-case name
+	table   string
+	columns map[string]column // of the real table
 	indexes []uniqueIndex
 }
 
-func (c *checked) faults(model any) (faults []error) {
+func (c *checked) faults() (faults []error) {
 	say := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("dbguard: model %s, table %s: %w", c.stmt.Schema.Name, c.stmt.Table, fmt.Errorf(format, args...)))
+		faults = append(faults, fmt.Errorf("dbguard: model %s, table %s: %w", c.stmt.Schema.Name, c.table, fmt.Errorf(format, args...)))
 	}
-	if !c.db.Migrator().HasTable(c.stmt.Table) {
+	if err := c.read(); err != nil {
+		say("%w", err)
+		return faults
+	}
+	if len(c.columns) == 0 {
 		say("the table does not exist")
 		return faults
 	}
-	if err := c.read(model); err != nil {
+	if known, err := readFacts(c.db, c.table); err != nil {
 		say("%w", err)
-		return faults
+	} else if !known.Transactional {
+		say("its engine has no transactions: nothing can be rolled back")
 	}
 	version := versionOf(c.stmt.Schema)
 	if version != nil {
@@ -70,21 +76,22 @@ func (c *checked) faults(model any) (faults []error) {
 	if err != nil {
 		say("%w", err)
 	}
+	if stamp := stampOf(c.stmt.Schema); stamp != nil {
+		if _, ok := c.columns[strings.ToLower(stamp.DBName)]; !ok {
+			say("the stamp column %s is missing: run a migration", stamp.DBName)
+		}
+	}
 	c.checkIndexes(tmpl, version != nil, say)
 	c.warnCollations(tmpl)
 	return faults
 }
 
-func (c *checked) read(model any) (err error) {
-	types, err := c.db.Migrator().ColumnTypes(model)
-	if err != nil {
-		return fmt.Errorf("read columns: %w", err)
+// read does not count on what was once remembered.
+func (c *checked) read() (err error) {
+	if c.columns, err = columnsOf(c.db, c.table); err != nil {
+		return err
 	}
-	c.columns = make(map[string]gorm.ColumnType, len(types))
-	for _, t := range types {
-		c.columns[strings.ToLower(t.Name())] = t
-	}
-	c.indexes, err = readIndexes(c.db, c.stmt.Table) // not what was once remembered
+	c.indexes, err = readIndexes(c.db, c.table)
 	return err
 }
 
@@ -94,7 +101,7 @@ func (c *checked) checkVersion(f *schema.Field, say func(string, ...any)) {
 		say("the version column %s is missing: run a migration", f.DBName)
 		return
 	}
-	if null, known := column.Nullable(); known && null {
+	if column.Nullable {
 		say("the version column %s may be NULL, and is never compared then: make it NOT NULL DEFAULT 1", f.DBName)
 	}
 	if f.FieldType.Kind() != reflect.Pointer && len(c.stmt.Schema.PrimaryFields) == 0 {
@@ -125,7 +132,7 @@ func (c *checked) checkIndexes(tmpl *template, versioned bool, say func(string, 
 	case tmpl != nil:
 		say("no unique index of the table goes with the fields of the tag")
 	default:
-		say("it has no unique index on columns that the program sets, and no field of type dbguard.Version: nothing refuses a second writer")
+		say("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", nameless(c.indexes))
 	}
 	c.checkDeclared(say)
 }
@@ -135,7 +142,9 @@ func (c *checked) checkIndexes(tmpl *template, versioned bool, say func(string, 
 func (c *checked) candidates(tmpl *template) (found [][]string) {
 	var all [][]string
 	for _, i := range c.indexes {
-		all = append(all, i.columns)
+		if i.names() {
+			all = append(all, i.columns)
+		}
 	}
 	for _, columns := range withPrimary(all, c.stmt.Schema.PrimaryFieldDBNames) {
 		f := parsedModel{stmt: c.stmt}.field(columns[0])
@@ -154,7 +163,7 @@ func (c *checked) nullable(columns []string) (found []string) {
 		if !ok || primary { // SQLite says that a primary key may be NULL
 			continue
 		}
-		if null, known := column.Nullable(); known && null {
+		if column.Nullable {
 			found = append(found, name)
 		}
 	}
@@ -196,7 +205,7 @@ func plainColumns(index *schema.Index) (columns []string) {
 
 func (c *checked) has(columns []string) bool {
 	for _, i := range c.indexes {
-		if sameColumns(i.columns, columns) {
+		if i.names() && sameColumns(i.columns, columns) {
 			return true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func (t *Tx) claimNew(stmt *gorm.Statement) error {
 	return t.claim(stmt, func(tmpl *template) (keys [][]string, err error) {
 		table := tableOf(stmt)
-		indexes, err := t.uniqueIndexes(t.ctx, table)
+		indexes, err := t.uniqueIndexes(table)
 		if err != nil {
 			return nil, err
 		}

@@ -27,8 +27,10 @@ const (
 
 // A collation is what the texts of a column are compared by.
 type collation struct {
-	Col, Kind, Name string
-	Padded          bool // spaces at the end are cut off, whatever the collation
+	Col    string `gorm:"column:col"`
+	Kind   string `gorm:"column:kind"`
+	Name   string `gorm:"column:name"`
+	Padded bool   `gorm:"column:padded"` // spaces at the end are cut off, whatever the collation
 }
 
 // warnCollations logs of each column that can protect a row whether the database
@@ -36,7 +38,7 @@ type collation struct {
 func (c *checked) warnCollations(tmpl *template) {
 	warn := func(format string, args ...any) {
 		c.db.Logger.Warn(c.db.Statement.Context, "dbguard: model %s, table %s: %s",
-			c.stmt.Schema.Name, c.stmt.Table, fmt.Sprintf(format, args...))
+			c.stmt.Schema.Name, c.table, fmt.Sprintf(format, args...))
 	}
 	protecting := make(map[string]bool)
 	for _, columns := range c.candidates(tmpl) {
@@ -44,7 +46,7 @@ func (c *checked) warnCollations(tmpl *template) {
 			protecting[strings.ToLower(name)] = true
 		}
 	}
-	collations, err := collationsOf(c.db, c.stmt.Table)
+	collations, err := collationsOf(c.db, c.table)
 	if err != nil {
 		warn("read collations: %v", err)
 	}

@@ -76,11 +76,11 @@ func behaves(t *testing.T, db *gorm.DB) {
 	wantIs(t, db.WithContext(tx.Context()).Create(&Order{No: "outside"}).Error, dbguard.ErrOutside)
 	err = tx.DB().Create(&Order{No: "there"}).Error
 	wantIs(t, err, gorm.ErrDuplicatedKey)
+	tx.Rollback()
 	var c *dbguard.Conflict
 	if !errors.As(err, &c) || !repeat(c) || errors.Unwrap(c) == nil {
 		t.Errorf("error is %v with evidence %+v, want a repeat with the driver's error in it", err, evidence(c))
 	}
-	tx.Rollback()
 	if loaded.Version != 1 || count(t, db, &Order{}) != 1 {
 		t.Errorf("in memory %+v, and not everything was rolled back", loaded)
 	}
@@ -132,7 +132,7 @@ func TestResolver(t *testing.T) {
 			var n int
 			wantNil(t, tx.DB().Raw("SELECT COUNT(*) FROM orders").Scan(&n).Error)
 			wantIs(t, tx.DB().Create(&Order{No: "a"}).Error, gorm.ErrDuplicatedKey)
-			if c := tx.Conflict(); !repeat(c) {
+			if c := refused(tx); !repeat(c) {
 				t.Errorf("conflict is %+v with evidence %+v, want a repeat", c, evidence(c))
 			}
 			wantIs(t, db.WithContext(tx.Context()).Find(&[]Order{}).Error, dbguard.ErrOutside)

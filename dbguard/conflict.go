@@ -35,21 +35,23 @@ type Conflict struct {
 	Key      string   // that protects the row; empty if none does
 	Evidence Evidence
 	err      error // the driver's, nil after an update that matched no row
-	inserted int   // how many rows were to be inserted
+	suspects []*suspect
+	clean    bool // the transaction had written none of the suspects
+	open     bool // the evidence is complete only after the rollback
+	ownIndex bool // the index that refused an insert is that by which all its rows are protected
+	doubtful bool // nothing tells of which row it is, but that a row has changed
 }
 
-// Evidence is what was found out about the row of a conflict, before the
+// Evidence is what was found out about the row of a conflict. It is complete after the
 // transaction was rolled back.
 type Evidence struct {
 	Protected bool // the row is protected; otherwise nothing was read, and the rest is zero
-	Unread    bool // the reads failed: only the refusal itself is known
+	Unread    bool // the row can't be read: only the refusal itself is known
 
-	Found       bool // at least one of the reads found the row
-	Differ      bool // the reads differ: somebody wrote it since this transaction began
-	Contradicts bool // it is not what was seen of it under the lock, or the database itself said so (MariaDB's error 1020)
-	Own         bool // this transaction wrote the row itself
-	Several     bool // the key protects other rows, too, of which another key may be the right one
-	Expected    bool // the row is as the caller expected: something else did not match
+	Found    bool // the row is there
+	Changed  bool // somebody else wrote it while this caller had the lock
+	Shared   bool // another key may guard the row, too: the key protects several rows, or this one's name is spelled otherwise in the database
+	Expected bool // the row is as the caller expected: something else did not match
 
 	Version, FoundVersion Version // after an update: expected, and committed now
 }
@@ -77,16 +79,13 @@ func (c *Conflict) Is(target error) bool {
 // Unwrap returns the driver's error.
 func (c *Conflict) Unwrap() error { return c.err }
 
-// overlap reports whether the evidence alone proves another writer.
-func (e *Evidence) overlap() bool { return e.Differ || e.Contradicts }
-
 // weight orders the conflicts of a transaction: an overlap first, last what says
 // nothing about other callers.
 func (e *Evidence) weight() int {
 	switch {
-	case e.overlap():
+	case e.Changed:
 		return 2
-	case e.Unread, e.Found && !e.Own && !e.Expected:
+	case e.Unread, e.Found && !e.Expected:
 		return 1
 	}
 	return 0

@@ -19,6 +19,7 @@ type conn struct {
 	tx      *Tx
 	session session
 	results results
+	broken  bool // it has been discarded
 }
 
 var _ gorm.Tx = (*conn)(nil)
@@ -29,7 +30,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args ...any) (sql.
 		return nil, err
 	}
 	res, err := c.sql.ExecContext(ctx, query, args...)
-	c.tx.took(statements, err)
+	c.tx.took(query, args, statements, err)
 	return res, err
 }
 
@@ -39,7 +40,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 		return nil, err
 	}
 	rows, err := c.sql.QueryContext(ctx, query, args...)
-	c.tx.took(statements, err)
+	c.tx.took(query, args, statements, err)
 	if err == nil {
 		c.results.add(rows)
 	}
@@ -52,7 +53,7 @@ func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 		return refusedRow(ctx, err)
 	}
 	row := c.sql.QueryRowContext(ctx, query, args...)
-	c.tx.took(statements, row.Err())
+	c.tx.took(query, args, statements, row.Err())
 	if row.Err() == nil {
 		c.results.addRow(row)
 	}
@@ -94,7 +95,10 @@ func (c *conn) Rollback() error { return fmt.Errorf("%w: Rollback", ErrTxControl
 func (c *conn) free() { _ = c.sql.Close() }
 
 // discard closes the connection for good.
-func (c *conn) discard() { discard(c.sql) }
+func (c *conn) discard() {
+	c.broken = true
+	discard(c.sql)
+}
 
 func discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return driver.ErrBadConn })

@@ -27,7 +27,7 @@ func (st statement) setsIsolation() bool {
 // isIsolation: a variable's name may be quoted, too.
 func (t token) isIsolation() bool {
 	switch strings.ToUpper(strings.TrimPrefix(t.text, "@@")) {
-	case "ISOLATION", "TX_ISOLATION", "TRANSACTION_ISOLATION":
+	case "ISOLATION", "TX_ISOLATION", "TRANSACTION_ISOLATION", "INNODB_SNAPSHOT_ISOLATION":
 		return true
 	}
 	return false
@@ -77,6 +77,7 @@ type token struct {
 	text   string
 	quoted bool
 	dot    bool // a dot follows: a table's schema
+	call   bool // a parenthesis follows
 }
 
 // statement is the beginning of an SQL statement.
@@ -134,13 +135,15 @@ func (s *scanner) statement() (st statement) {
 			}
 			st = nil
 		case c == '\'' || c == '"' || c == '`':
-			if name := s.quoted(c); words < maxWords && c != '\'' {
-				st = append(st, token{text: name, quoted: true})
+			if name := s.quoted(c); c != '\'' && (words < maxWords || s.atCall()) {
+				st = append(st, token{text: name, quoted: true, call: s.atCall()})
 			}
 		case s.skipComment():
 		case isWordByte(c):
-			if word := strings.ToUpper(s.word()); words < maxWords || telling(word) {
-				st = append(st, token{text: word})
+			word := token{text: strings.ToUpper(s.word())}
+			word.call = s.atCall()
+			if words < maxWords || telling(word.text) || word.callsUnknown() {
+				st = append(st, word)
 				words++
 			}
 		default:
@@ -151,6 +154,11 @@ func (s *scanner) statement() (st statement) {
 		}
 	}
 	return st
+}
+
+// atCall reports whether a parenthesis is next.
+func (s *scanner) atCall() bool {
+	return strings.HasPrefix(strings.TrimLeft(s.src[s.pos:], " \t\r\n"), "(")
 }
 
 func (s *scanner) word() string {

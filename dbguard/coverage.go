@@ -64,68 +64,21 @@ func (t *Tx) mayHaveHit(w write, covered map[*protectedRow]bool) bool {
 		return true // which rows of the table are the key's is known of those only that gorm wrote
 	}
 	return slices.ContainsFunc(t.protected.all, func(r *protectedRow) bool {
-		return !covered[r] && (w.table == "" || sameTable(w.table, r.table))
+		return !covered[r] && (w.table == "" || mayBeTable(w.table, r.table))
 	})
 }
 
-// wrote reports whether the transaction has written a row itself, or may have,
-// so that a conflict of this kind on it says nothing about others.
-func (t *Tx) wrote(r *protectedRow, kind Kind) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.wroteEarlier(r, kind) ||
-		slices.ContainsFunc(t.writes[t.written.n:], func(w write) bool { return w.mayHaveWritten(r, kind) })
-}
-
-// wroteEarlier reports that of the statements before the marked one. The caller holds
-// t.mu.
-func (t *Tx) wroteEarlier(r *protectedRow, kind Kind) bool {
-	t.written.extend(t.writes[:min(t.marked, len(t.writes))])
-	return t.written.mayHave(r, kind)
-}
-
-// writtenRows are the rows that the first n writes of a transaction have written, or
-// may have.
-type writtenRows struct {
-	n    int
-	rows map[*protectedRow]bool // false = only by upserts, which may have left it alone
-	wide []write                // that may have written any row of their tables
-}
-
-func (k *writtenRows) extend(writes []write) {
-	for ; k.n < len(writes); k.n++ {
-		w := writes[k.n]
-		for _, r := range w.rows {
-			if k.rows == nil {
-				k.rows = make(map[*protectedRow]bool)
-			}
-			k.rows[r] = k.rows[r] || w.how != upsert
-		}
-		if w.how == raw || (w.how == upsert || w.how == blind) && len(w.rows) == 0 {
-			k.wide = append(k.wide, w)
-		}
-	}
-}
-
-func (k *writtenRows) mayHave(r *protectedRow, kind Kind) bool {
-	if certain, ok := k.rows[r]; ok && (certain || kind == Stale) {
+// mayHaveWritten reports whether the write has changed a row, or may have.
+func (w *write) mayHaveWritten(r *protectedRow) bool {
+	if slices.Contains(w.rows, r) {
 		return true
 	}
-	return slices.ContainsFunc(k.wide, func(w write) bool { return w.mayHaveWritten(r, kind) })
-}
-
-// mayHaveWritten reports whether the write has changed a row, or may have, as to
-// a conflict of this kind.
-func (w *write) mayHaveWritten(r *protectedRow, kind Kind) bool {
-	if slices.Contains(w.rows, r) {
-		return w.how != upsert || kind == Stale // an upsert may have left it alone
-	}
-	in := w.table == "" || sameTable(w.table, r.table)
+	in := w.table == "" || mayBeTable(w.table, r.table)
 	switch w.how {
 	case raw:
 		return in
 	case upsert, blind:
-		return in && kind == Stale && len(w.rows) == 0
+		return in && len(w.rows) == 0
 	case plain, versioned:
 	}
 	return false

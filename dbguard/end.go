@@ -53,7 +53,8 @@ func (e commitUnknownError) Error() string        { return ErrCommitUnknown.Erro
 func (e commitUnknownError) Is(target error) bool { return target == ErrCommitUnknown }
 func (e commitUnknownError) Unwrap() error        { return e.cause }
 
-// Rollback ends the transaction without effect. When the server does not
+// Rollback ends the transaction without effect, and completes the evidence of its
+// conflicts. When the server does not
 // acknowledge it, the connection is closed, which does the same. After the end
 // Rollback does nothing, but for the functions of OnRollback if the outcome of
 // the commit has remained unknown.
@@ -67,9 +68,8 @@ func (t *Tx) Rollback() {
 	defer t.undoAll()
 	if err := t.exec("ROLLBACK"); err != nil {
 		t.conn.discard()
-		return
 	}
-	t.readUnread()
+	t.complete()
 	t.conn.free()
 }
 

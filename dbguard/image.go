@@ -133,7 +133,7 @@ func imagesOf(writes []write) (images []image) {
 	for _, w := range writes {
 		for i := range images {
 			img := &images[i]
-			if len(w.images) == 0 && w.mayHaveWritten(img.row, Stale) || img.inserted && w.mayHaveRenamed(img.row) {
+			if len(w.images) == 0 && w.mayHaveWritten(img.row) || img.inserted && w.mayHaveRenamed(img.row) {
 				img.vague = true
 			}
 		}
@@ -147,7 +147,7 @@ func imagesOf(writes []write) (images []image) {
 // mayHaveRenamed reports whether the row may have another name since, or be gone: the
 // write altered rows of its table, and that one is not known to be among them still.
 func (w *write) mayHaveRenamed(r *protectedRow) bool {
-	return w.how != plain && (w.table == "" || sameTable(w.table, r.table)) &&
+	return w.how != plain && (w.table == "" || mayBeTable(w.table, r.table)) &&
 		!slices.ContainsFunc(w.images, func(i image) bool { return i.row == r })
 }
 

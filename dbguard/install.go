@@ -2,6 +2,7 @@ package dbguard
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,9 +17,10 @@ const pluginName = "belay:dbguard"
 // plugin is what Install adds to a gorm.DB.
 type plugin struct {
 	indexes    sync.Map // table name → []uniqueIndex
-	digits     sync.Map // table name → map[string]int, the digits of its times by column
+	columns    sync.Map // table name → map[string]column
 	templates  sync.Map // model type → *template
 	tables     sync.Map // lower-case names of the tables that a template is for
+	facts      sync.Map // table name → facts
 	texts      sync.Map // table name → map[string]bool, whether a column keeps its texts
 	sessions   sessions
 	keys       rowKeys
@@ -85,13 +87,22 @@ func (p *plugin) Initialize(db *gorm.DB) error {
 	)
 }
 
+// txSetting is where a statement keeps its guarded transaction: a plugin may put a
+// connection of its own around the transaction's.
+const txSetting = "belay:tx"
+
 // txOf returns the guarded transaction on whose connection a statement runs, or
 // nil. The context tells nothing: many statements come with an outer one.
 func txOf(stmt *gorm.Statement) *Tx {
 	if c, ok := stmt.ConnPool.(*conn); ok {
 		return c.tx
 	}
-	return nil
+	if _, ok := stmt.ConnPool.(*sql.DB); ok {
+		return nil
+	}
+	t, _ := stmt.Settings.Load(txSetting)
+	tx, _ := t.(*Tx)
+	return tx
 }
 
 // astray returns the guarded transaction that a statement would escape: it
@@ -110,10 +121,18 @@ func astray(stmt *gorm.Statement) *Tx {
 	return t
 }
 
-// inside refuses a statement that would escape.
+// inside refuses a statement that would escape. It comes before all other callbacks,
+// and notes the transaction of a statement.
 func inside(db *gorm.DB) {
 	if astray(db.Statement) != nil {
 		_ = db.AddError(ErrOutside)
+		return
+	}
+	if t := txOf(db.Statement); t != nil {
+		db.Statement.Settings.Store(txSetting, t)
+		t.mu.Lock()
+		t.asked = t.sent
+		t.mu.Unlock()
 	}
 }
 
@@ -134,9 +153,10 @@ func learn(db *gorm.DB) {
 		return
 	}
 	t.learn(db.Error)
-	if c := t.changed(db.Error); c != nil {
-		db.Error = c
+	if isChanged(db.Error) {
+		t.doubt(db.Error)
 	}
+	db.Error = t.translate(db.Error)
 }
 
 // isolation asks all sessions again when SQL outside of a guarded transaction has

@@ -1,210 +1,240 @@
 package dbguard
 
-import (
-	"context"
-	"reflect"
-	"slices"
-	"strings"
+import "context"
 
-	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
-	"gorm.io/gorm/logger"
-)
-
-// judge collects the evidence for a conflict in a statement on the given
-// protected rows, and keeps the conflict if it is the weightiest so far.
-func (t *Tx) judge(c *Conflict, rows []*protectedRow) {
-	if len(rows) == 0 {
-		c.Evidence = Evidence{Version: c.Evidence.Version}
+// judge collects the evidence for a conflict, and keeps it. What the transaction can't
+// tell is found out after its rollback: it may take no reads any more, or have written
+// what it would read.
+func (t *Tx) judge(c *Conflict) {
+	if len(c.suspects) == 0 {
 		return
 	}
-	switch {
-	case c.Evidence.Contradicts: // the transaction is gone: nothing can be read
-	case t.dialect.aborts && c.Kind == Duplicate:
-		t.compareBefore(c, rows)
-	default:
-		if err := t.examine(c, rows); err != nil {
-			c.Evidence.Unread = true
-		}
-	}
 	c.Evidence.Protected = true
-	if c.Columns == nil {
-		c.Columns = rows[0].columns()
+	c.Columns = c.suspects[0].row.columns()
+	c.clean = true
+	for _, s := range c.suspects {
+		s.clean = t.clean(s.row)
+		c.clean = c.clean && s.clean
+	}
+	c.open = c.err != nil && t.dialect.aborts
+	if !c.open {
+		if err := t.examine(c); err != nil {
+			c.open = true
+		}
 	}
 	t.keep(c)
 }
 
-// keep keeps the weightiest conflict.
+// doubt has the protected rows looked at after the rollback, once the database has
+// refused a statement because a row changed since the snapshot: any row of any table.
+func (t *Tx) doubt(err error) {
+	c := &Conflict{Kind: Stale, err: err, open: true, doubtful: true}
+	t.mu.Lock()
+	protected := t.protected.all
+	t.mu.Unlock()
+	for _, r := range protected {
+		if first, seen := t.memory.recall(r); seen {
+			c.suspects = append(c.suspects, &suspect{row: r, sure: true, loaded: []loadedKey{{version: first.version}}})
+		}
+	}
+	if len(c.suspects) > 0 {
+		c.Evidence.Protected = true
+		c.Table, c.Columns = c.suspects[0].row.table, c.suspects[0].row.columns()
+		t.keep(c)
+	}
+}
+
+// keep keeps a conflict.
 func (t *Tx) keep(c *Conflict) {
-	if c.Evidence.overlap() {
+	if c.Evidence.Changed {
 		t.poisonWith(c)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.Key, c.Evidence.Several = t.key, t.protected.several
-	if t.conflict == nil || c.Evidence.weight() > t.conflict.Evidence.weight() {
-		t.conflict = c
-	}
+	c.Key = t.key
+	c.Evidence.Shared = c.Evidence.Shared || t.protected.several
+	t.conflicts = append(t.conflicts, c)
 }
 
-// examine reads the rows of a conflict twice and notes what that says: first
-// plainly, all of them, and then as they are committed now. After a duplicate
-// among several it asks the second time for those only that the first read did
-// not find.
-func (t *Tx) examine(c *Conflict, rows []*protectedRow) error {
-	ctx, cancel := t.judging()
-	defer cancel()
-	plain := make([]reading, len(rows))
-	for i, r := range rows {
-		var err error
-		if plain[i], err = t.read(ctx, r, c.Kind == Stale, ""); err != nil {
-			return err
+// Conflict returns the weightiest conflict on a protected row so far, or nil. Its
+// evidence is complete after Rollback.
+func (t *Tx) Conflict() (weightiest *Conflict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.conflicts {
+		if c.doubtful && !c.Evidence.Changed {
+			continue
+		}
+		if weightiest == nil || c.Evidence.weight() > weightiest.Evidence.weight() {
+			weightiest = c
 		}
 	}
-	for i, r := range rows {
+	return weightiest
+}
+
+// examine reads the suspects twice: first plainly, all of them, and then as they are
+// committed now. After a duplicate among several it asks the second time for those
+// only that the first read did not find.
+func (t *Tx) examine(c *Conflict) error {
+	ctx, cancel := t.judging()
+	defer cancel()
+	plain := make([]reading, len(c.suspects))
+	for i, s := range c.suspects {
+		var err error
+		if plain[i], err = t.read(ctx, s.row, c.Kind == Stale, ""); err != nil {
+			return err
+		}
+		if s.clean && t.conn.session.snapshot {
+			t.memory.see(s.row, plain[i])
+		}
+	}
+	for i, s := range c.suspects {
 		now := plain[i]
-		if t.dialect.share != "" && (c.Kind == Stale || len(rows) == 1 || !now.found) {
+		if !s.sure && !now.found { // to hold what is not there would stop others
+			c.open = true
+			continue
+		}
+		if t.readsNewest() && (c.Kind == Stale || len(plain) == 1 || !now.found) {
 			var err error
-			if now, err = t.readNow(ctx, r, c.Kind == Stale, plain[i]); err != nil {
+			if now, err = t.readNow(ctx, s.row, c.Kind == Stale, plain[i]); err != nil {
 				return err
 			}
 		}
-		if t.weigh(c, r, plain[i], now); c.Evidence.overlap() {
-			return nil
+		changed := !now.locked && (plain[i].changedTo(now) || s.clean && t.changedSinceFirst(s.row, now))
+		s.expected = c.Kind == Stale && now.found && now.version == s.version(now)
+		if !changed && (now.locked || !s.clean || t.conn.session.refusesChanged) {
+			c.open = true
+			continue
 		}
+		if err := t.note(ctx, c, s, now, changed); err != nil || changed {
+			return err
+		}
+	}
+	c.countIndex()
+	return nil
+}
+
+// readsNewest reports whether the transaction can read a row as it is committed now,
+// beside its snapshot.
+func (t *Tx) readsNewest() bool { return t.dialect.share != "" && !t.conn.session.refusesChanged }
+
+// complete completes the evidence of the open conflicts. The transaction has ended
+// without effect, so that whatever it wrote, by a trigger even, is gone.
+func (t *Tx) complete() {
+	t.mu.Lock()
+	conflicts := t.conflicts
+	t.mu.Unlock()
+	for _, c := range conflicts {
+		if !c.open || c.Evidence.Changed {
+			continue
+		}
+		c.open = false
+		err := t.afresh(func(ctx context.Context) error { return t.reread(ctx, c) })
+		if err != nil && c.clean {
+			c.Evidence.Unread = true // nothing of its own was in the way
+		}
+	}
+}
+
+// reread looks at the suspects after the rollback.
+func (t *Tx) reread(ctx context.Context, c *Conflict) error {
+	for _, s := range c.suspects {
+		now, err := t.read(ctx, s.row, c.Kind == Stale, "")
+		if err != nil {
+			return err
+		}
+		changed := t.changedSinceFirst(s.row, now)
+		if err := t.note(ctx, c, s, now, changed); err != nil || changed {
+			return err
+		}
+	}
+	c.countIndex()
+	return nil
+}
+
+// resume looks at the rows of open conflicts as soon as a transaction takes reads
+// again, behind a savepoint: it may yet be committed.
+func (t *Tx) resume() {
+	t.mu.Lock()
+	conflicts := t.conflicts
+	t.mu.Unlock()
+	for _, c := range conflicts {
+		if !c.open || !c.clean || c.Evidence.Changed {
+			continue
+		}
+		ctx, cancel := t.judging()
+		err := t.reread(ctx, c)
+		cancel()
+		if err == nil && c.Evidence.Changed {
+			t.poisonWith(c)
+		}
+	}
+}
+
+// changedSinceFirst reports whether somebody has written a row since this operation had
+// the lock and saw it.
+func (t *Tx) changedSinceFirst(r *protectedRow, now reading) bool {
+	first, seen := t.memory.recall(r)
+	return seen && first.changedTo(now)
+}
+
+// note notes what a read says of a suspect.
+func (t *Tx) note(ctx context.Context, c *Conflict, s *suspect, now reading, changed bool) error {
+	if !changed {
+		met, err := t.met(ctx, c, s, now)
+		if !met || err != nil {
+			return err
+		}
+	}
+	version := s.version(now)
+	e := Evidence{
+		Protected:    true,
+		Found:        now.found,
+		Changed:      changed,
+		Shared:       c.Evidence.Shared || s.row.followed || t.otherwise(ctx, s.row, now, s.row.values),
+		Expected:     c.Kind == Stale && now.found && s.asExpected(now.version, version),
+		Version:      version,
+		FoundVersion: now.version,
+	}
+	if changed && !now.found && t.factsOf(s.row.table).Cascades {
+		e.Shared = true // the key of the row that it went with
+	}
+	if !c.Evidence.Found || e.weight() > c.Evidence.weight() {
+		c.Evidence, c.Columns = e, s.row.columns()
 	}
 	return nil
 }
 
-// weigh notes what two reads of a row say. A row that neither finds is not the
-// one that was in the way, unless it had been seen before.
-func (t *Tx) weigh(c *Conflict, r *protectedRow, plain, now reading) {
-	own := t.wrote(r, c.Kind)
-	first, seen := t.memory.recall(r)
-	contradicts := seen && !own && !now.locked && first.contradicts(now)
-	if !plain.found && !now.found && !now.locked && !contradicts {
-		return
-	}
-	if now.otherwise && !plain.found {
-		return // a row of another spelling, and so of another key, that only a collation takes for this one
-	}
-	e := &c.Evidence
-	c.Columns = r.columns()
-	e.Own = own && (e.Own || !e.Found) // of a batch all that were in the way
-	e.Found = plain.found || now.found || now.locked
-	e.FoundVersion = now.version
-	e.Differ = now.locked || plain.contradicts(now)
-	e.Contradicts = contradicts
-	e.Expected = c.Kind == Stale && now.found && now.version == e.Version
-}
-
-// judging returns a context for the reads that judge.
-func (t *Tx) judging() (context.Context, context.CancelFunc) {
-	ctx, cancel := t.detached()
-	return context.WithValue(ctx, judgingKey{}, true), cancel
-}
-
-// readNow reads a row as it is committed now. It does not wait for another
-// transaction that is writing it.
-func (t *Tx) readNow(ctx context.Context, r *protectedRow, versions bool, plain reading) (reading, error) {
-	lock := "FOR SHARE NOWAIT"
-	if t.conn.session.mariaDB {
-		lock = t.dialect.share + " NOWAIT"
-	}
-	now, err := t.read(ctx, r, versions, lock)
-	if mysqlNumber(err) == erParse { // an old server
-		now, err = t.read(ctx, r, versions, t.dialect.share)
-	}
-	if isLocked(err) {
-		if plain.found && !versions {
-			return plain, nil // it is there, whatever else is being done to it
+// met reports whether the row that was read is one of the statement's.
+func (t *Tx) met(ctx context.Context, c *Conflict, s *suspect, now reading) (bool, error) {
+	switch {
+	case c.doubtful, !now.found:
+		return false, nil
+	case !s.sure && s.loadedAs(now) == nil:
+		if s.ask == nil {
+			return false, nil
 		}
-		return reading{locked: true}, nil
-	}
-	return now, err
-}
-
-// read reads the primary key of a row through its key columns, which a unique
-// index covers, and its version if that is asked for.
-func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock string) (reading, error) {
-	columns := append([]string(nil), r.schema.PrimaryFieldDBNames...)
-	fields := r.schema.PrimaryFields
-	version := versionOf(r.schema)
-	if len(columns) == 0 {
-		columns, fields = r.columns(), r.fields
-	}
-	if versions && version != nil {
-		columns = append(columns, version.DBName)
-	}
-	for i, f := range r.fields { // the index has them, too
-		if isText(r.values[i]) && !slices.Contains(columns, f.DBName) {
-			columns = append(columns, f.DBName)
+		row, err := s.row.load(t.quiet(ctx, t.db).Select(s.row.columns()).Where(s.ask), s.row.schema.ModelType, "")
+		if err != nil || !row.IsValid() {
+			return false, err
 		}
 	}
-	row, err := r.load(t.quiet(ctx, t.db).Select(columns), r.schema.ModelType, lock)
-	if err != nil || !row.IsValid() {
-		return reading{}, err
-	}
-
-	got := reading{found: true, otherwise: t.spelledOtherwise(ctx, r, row)}
-	for _, f := range fields {
-		got.key = append(got.key, fieldOf(ctx, f, row))
-	}
-	if versions && version != nil {
-		got.version = versionIn(ctx, version, row)
-	}
-	return got, nil
-}
-
-// quiet returns a session for reads that are not the user's: a log would show
-// the values in them.
-func (t *Tx) quiet(ctx context.Context, db *gorm.DB) *gorm.DB {
-	return db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard}).Unscoped()
-}
-
-// reading is what one read of a row saw.
-type reading struct {
-	found, locked bool
-	otherwise     bool  // the row's name is spelled in another way
-	key           []any // primary key
-	version       Version
-}
-
-// spelledOtherwise reports whether a text that names the row is another one in the
-// database: its collation takes the two for the same, but they make different keys.
-func (t *Tx) spelledOtherwise(ctx context.Context, r *protectedRow, row reflect.Value) bool {
-	for i, f := range r.fields {
-		now, was := indirect(fieldOf(ctx, f, row)), indirect(r.values[i])
-		if isText(now) && isText(was) && reflect.ValueOf(now).String() != reflect.ValueOf(was).String() {
-			return t.keepsTexts(ctx, r.table, f.DBName)
+	for _, given := range s.given {
+		if !t.otherwise(ctx, s.row, now, given) {
+			return true, nil
 		}
 	}
-	return false
-}
-
-// keepsTexts reports whether a column gives texts back as it was given them, unlike
-// one of type uuid or char.
-func (t *Tx) keepsTexts(ctx context.Context, table, column string) bool {
-	known, ok := t.plugin.texts.Load(table)
-	if !ok {
-		found, err := collationsOf(t.quiet(ctx, t.db), table)
-		if err != nil {
-			return false
-		}
-		texts := make(map[string]bool)
-		for _, l := range found {
-			texts[l.Col] = !l.Padded && !strings.HasPrefix(l.Kind, "character(")
-		}
-		known, _ = t.plugin.texts.LoadOrStore(table, texts)
+	if len(s.given) > 0 {
+		c.ownIndex = false // it refused a row of another key
 	}
-	return known.(map[string]bool)[strings.ToLower(column)]
+	return len(s.given) == 0, nil
 }
 
-func isText(v any) bool { return reflect.ValueOf(indirect(v)).Kind() == reflect.String }
-
-// lockingClause is the end of a SELECT, as the dialect spells it.
-type lockingClause string
-
-func (lockingClause) Name() string                   { return "FOR" }
-func (l lockingClause) Build(b clause.Builder)       { _, _ = b.WriteString(string(l)) }
-func (l lockingClause) MergeClause(c *clause.Clause) { c.Name, c.Expression = "", l }
+// countIndex notes that a row is there which no read finds: the index that refused the
+// statement is its own, and that of all rows which were to be inserted. The database
+// keeps it in another form than it was given, or hides it.
+func (c *Conflict) countIndex() {
+	if c.ownIndex && c.clean && !c.open && !c.Evidence.Found && !c.Evidence.Changed {
+		c.Evidence.Unread = true
+	}
+}

@@ -54,7 +54,7 @@ func TestKeyProtectsTaggedRows(t *testing.T) {
 			if err := tt.write(tx.DB()); err == nil {
 				t.Errorf("%s: no error", tt.name)
 			}
-			c := tx.Conflict()
+			c := refused(tx)
 			if judged := c != nil && c.Evidence.Found; judged != tt.want {
 				t.Errorf("%s: conflict is %+v, judged must be %v", tt.name, c, tt.want)
 			}

@@ -26,7 +26,7 @@ func TestTimesInKeys(t *testing.T) {
 			tx := begin(t, db, dbguard.Options{})
 			wantNil(t, tx.Protect(&columns))
 			wantIs(t, tx.DB().Create(&Slot{Day: at, Hour: &at}).Error, gorm.ErrDuplicatedKey)
-			c := tx.Conflict()
+			c := refused(tx)
 			if tx.Rollback(); !repeat(c) {
 				t.Errorf("%s: conflict is %+v with evidence %+v, want a repeat", name, c, evidence(c))
 			}
@@ -63,7 +63,7 @@ func TestDatesInKeys(t *testing.T) {
 			tx = begin(t, db, dbguard.Options{})
 			wantNil(t, tx.Protect(&Booking{Day: at, Room: room}))
 			wantIs(t, tx.DB().Create(&Booking{Day: at, Room: room}).Error, gorm.ErrDuplicatedKey)
-			c := tx.Conflict()
+			c := refused(tx)
 			if tx.Rollback(); !repeat(c) {
 				t.Errorf("%v: conflict is %+v with evidence %+v, want a repeat", at, c, evidence(c))
 			}
@@ -153,7 +153,7 @@ func TestSoftDeletedRowIsInTheWay(t *testing.T) {
 		tx := begin(t, db, dbguard.Options{})
 		wantNil(t, tx.Protect(&Member{Name: "k"}))
 		wantIs(t, tx.DB().Create(&Member{Name: "k"}).Error, gorm.ErrDuplicatedKey)
-		if c := tx.Conflict(); !repeat(c) {
+		if c := refused(tx); !repeat(c) {
 			t.Errorf("conflict is %+v with evidence %+v, want a repeat", c, evidence(c))
 		}
 	})
@@ -221,7 +221,7 @@ func TestHookAltersTheKey(t *testing.T) {
 		m := &Trimmed{No: " a "}
 		wantNil(t, tx.ProtectNew(m))
 		wantIs(t, tx.DB().Create(m).Error, gorm.ErrDuplicatedKey)
-		if c := tx.Conflict(); c == nil || !c.Evidence.Found {
+		if c := refused(tx); c == nil || !c.Evidence.Found {
 			t.Errorf("conflict is %+v, want a judged one", c)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -40,51 +39,21 @@ func (t *Tx) eachProtected(stmt *gorm.Statement, f func(r *protectedRow, value f
 func (t *Tx) rowsWith(stmt *gorm.Statement, value func(column string) any) (rows []*protectedRow) {
 	table := tableOf(stmt)
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, shape := range t.protected.shapes {
-		if !sameTable(shape.table, table) {
+	shapes := t.protected.shapes
+	t.mu.Unlock()
+	for _, shape := range shapes {
+		if !t.sameTable(shape.table, table) {
 			continue
 		}
+		t.mu.Lock()
 		for _, r := range t.protected.with(shape, value) {
 			if r.is(value) {
 				rows = append(rows, r)
 			}
 		}
+		t.mu.Unlock()
 	}
 	return rows
-}
-
-// tableOf returns the table of a statement, "" if it can't be told. gorm puts an
-// alias in its place.
-func tableOf(stmt *gorm.Statement) string {
-	if stmt.TableExpr == nil {
-		return stmt.Table
-	}
-	words := strings.Fields(stmt.TableExpr.SQL)
-	if n := len(words); n == 1 || n == 2 || n == 3 && strings.EqualFold(words[1], "AS") {
-		name := strings.Trim(words[0][strings.LastIndexByte(words[0], '.')+1:], "`\"[]")
-		if name != "" && !strings.ContainsAny(name, "(?,`\"[]") && paired(words[0]) {
-			return name
-		}
-	}
-	if s := stmt.Schema; s != nil && s.Table == stmt.Table {
-		return s.Table
-	}
-	return ""
-}
-
-// paired reports whether a word ends the quotes that it begins: a name in quotes
-// may have spaces.
-func paired(word string) bool {
-	return strings.Count(word, "`")%2 == 0 && strings.Count(word, `"`)%2 == 0 && strings.Count(word, "[") == strings.Count(word, "]")
-}
-
-// sameTable compares names, of which one may have a schema.
-func sameTable(a, b string) bool {
-	if strings.EqualFold(a, b) {
-		return true
-	}
-	return (!strings.Contains(a, ".") || !strings.Contains(b, ".")) && bareName(a) == bareName(b)
 }
 
 // eachRow calls f for every row among the models and the values of a statement.

@@ -13,8 +13,19 @@ import (
 // somebody else wrote it. The zero value is ready; a Memory is safe for
 // concurrent use, and not to be used for another operation.
 type Memory struct {
-	mu   sync.Mutex
-	rows map[string]reading
+	mu     sync.Mutex
+	server string
+	rows   map[string]reading
+}
+
+// of has the memory be that of a server: of another one, which may be behind, nothing
+// is remembered.
+func (m *Memory) of(server string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.server != server {
+		m.server, m.rows = server, nil
+	}
 }
 
 // see notes what was read of a row, unless something was noted before, and
@@ -42,19 +53,6 @@ func (m *Memory) recall(r *protectedRow) (first reading, ok bool) {
 	}
 	first, ok = m.rows[r.identity()]
 	return first, ok
-}
-
-// contradicts reports whether a row can't be both. A version of 0 was not read.
-func (a reading) contradicts(b reading) bool {
-	switch {
-	case a.found != b.found:
-		return true
-	case !a.found:
-		return false
-	case len(a.key) == len(b.key) && !sameKey(a.key, b.key):
-		return true
-	}
-	return a.version != 0 && b.version != 0 && a.version != b.version
 }
 
 func sameKey(a, b []any) bool {

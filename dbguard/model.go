@@ -31,6 +31,8 @@ func (t *Tx) parse(model any) (parsedModel, error) {
 	return parsedModel{stmt, v}, nil
 }
 
+func (m parsedModel) table() string { return tableOf(m.stmt) }
+
 // set returns the columns whose fields are not zero. A version is no part of a
 // name.
 func (m parsedModel) set() (columns []string) {
@@ -43,18 +45,42 @@ func (m parsedModel) set() (columns []string) {
 	return columns
 }
 
-// covers reports whether the caller set all of columns.
-func (m parsedModel) covers(columns []string) bool {
-	for _, name := range columns {
-		f := m.field(name)
-		if f == nil || f.AutoIncrement {
-			return false
-		}
-		if _, zero := f.ValueOf(m.stmt.Context, m.value); zero {
-			return false
+// fitting returns the indexes whose columns are all set in the model. If there is none,
+// a column may be 0 that the program writes: of a row that is not deleted, say.
+func (m parsedModel) fitting(indexes [][]string) [][]string {
+	var set, written [][]string
+	for _, columns := range indexes {
+		switch zeros, ok := m.zeros(columns); {
+		case !ok:
+		case zeros == 0:
+			set = append(set, columns)
+		case zeros < len(columns):
+			written = append(written, columns)
 		}
 	}
-	return len(columns) > 0
+	if len(set) > 0 {
+		return set
+	}
+	return written
+}
+
+// zeros counts the columns that are zero. It reports false if the program does not
+// write all of them.
+func (m parsedModel) zeros(columns []string) (n int, ok bool) {
+	for _, name := range columns {
+		f := m.field(name)
+		if f == nil || f.AutoIncrement || !f.Creatable {
+			return 0, false
+		}
+		v, zero := f.ValueOf(m.stmt.Context, m.value)
+		if zero {
+			n++
+		}
+		if zero && (f.HasDefaultValue || isNull(v)) {
+			return 0, false
+		}
+	}
+	return n, len(columns) > 0
 }
 
 func (m parsedModel) field(column string) *schema.Field {
@@ -71,7 +97,7 @@ func (m parsedModel) field(column string) *schema.Field {
 
 // row names the row of a model by columns.
 func (m parsedModel) row(columns []string, r protectedRow) *protectedRow {
-	r.table, r.schema = m.stmt.Table, m.stmt.Schema
+	r.table, r.schema = m.table(), m.stmt.Schema
 	for _, name := range columns {
 		r.fields = append(r.fields, m.field(name))
 	}

@@ -137,7 +137,7 @@ func TestOtherFormIsNoSpelling(t *testing.T) {
 		wantNil(t, tx.Protect(&Parcel{UUID: id}))
 		wantNil(t, db.Create(&Parcel{UUID: id}).Error)
 		wantIs(t, tx.DB().Create(&Parcel{UUID: id}).Error, gorm.ErrDuplicatedKey)
-		if c := tx.Conflict(); !overlap(c) {
+		if c := refused(tx); !overlap(c) {
 			t.Errorf("conflict is %+v with evidence %+v, want an overlap", c, evidence(c))
 		}
 	})
@@ -156,7 +156,7 @@ func TestOneRowOfTwoNames(t *testing.T) {
 		rival := *c
 		wantNil(t, db.Model(&rival).Update("code", "a").Error)
 		wantStale(t, tx.DB().Model(c).Update("code", "a").Error)
-		if c := tx.Conflict(); c == nil || c.Evidence.Several {
+		if c := refused(tx); c == nil || c.Evidence.Shared {
 			t.Errorf("conflict is %+v with evidence %+v", c, evidence(c))
 		}
 	})

@@ -1,21 +1,11 @@
 package dbguard
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"time"
 
-	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 )
-
-const precisions = `SELECT column_name AS name, COALESCE(datetime_precision, 0) AS digits, data_type AS kind
-	FROM information_schema.columns WHERE table_name = @name AND (datetime_precision IS NOT NULL OR data_type = 'date')
-	AND table_schema = COALESCE(NULLIF(@schema, ''), `
-
-// wholeDay stands for the digits of a DATE.
-const wholeDay = -1
 
 // roundTimes finds out how the database stores the times in a row's key: with
 // the digits that their columns have, cut off on MariaDB and else rounded, or as
@@ -27,19 +17,16 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 		if !ok || t.dialect.name == "sqlite" {
 			continue
 		}
-		digits, err := t.digits(r.table, r.fields[i].DBName)
+		column, err := t.columnOf(r.table, r.fields[i].DBName)
 		if err != nil {
 			return err
 		}
 		if r.stored == nil {
 			r.stored = append([]any(nil), r.values...)
 		}
-		unit := time.Second
-		for range max(0, digits) {
-			unit /= 10
-		}
+		unit := column.unit()
 		switch {
-		case digits == wholeDay:
+		case strings.EqualFold(column.Kind, "date"):
 			r.stored[i] = day{at, t.dialect.name == "mysql"}
 		case t.conn.session.mariaDB:
 			r.stored[i] = at.Truncate(unit)
@@ -76,42 +63,15 @@ func (d day) is(t time.Time) bool {
 	return t.Format(time.DateOnly) == d.In(t.Location()).Format(time.DateOnly)
 }
 
-// digits returns how many digits of a second a column has, or wholeDay.
-func (t *Tx) digits(table, column string) (int, error) {
-	known, ok := t.plugin.digits.Load(table)
-	if !ok {
-		read, err := t.readDigits(t.ctx, table)
-		if err != nil {
-			return 0, fmt.Errorf("read columns of %s: %w", table, err)
-		}
-		known, _ = t.plugin.digits.LoadOrStore(table, read)
+// unit returns what a time is rounded to that is put into the column.
+func (c column) unit() time.Duration {
+	digits := 6
+	if c.Digits != nil {
+		digits = *c.Digits
 	}
-	if n, ok := known.(map[string]int)[strings.ToLower(column)]; ok {
-		return n, nil
+	unit := time.Second
+	for range digits {
+		unit /= 10
 	}
-	return 6, nil
-}
-
-func (t *Tx) readDigits(ctx context.Context, table string) (map[string]int, error) {
-	current := "DATABASE())"
-	if t.dialect.name == "postgres" {
-		current = "current_schema())"
-	}
-	var rows []struct {
-		Name   string
-		Digits int
-		Kind   string
-	}
-	s := t.db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true})
-	if err := s.Raw(precisions+current, nameOf(table)).Scan(&rows).Error; err != nil {
-		return nil, err
-	}
-	digits := make(map[string]int, len(rows))
-	for _, r := range rows {
-		if strings.EqualFold(r.Kind, "date") {
-			r.Digits = wholeDay
-		}
-		digits[strings.ToLower(r.Name)] = r.Digits
-	}
-	return digits, nil
+	return unit
 }

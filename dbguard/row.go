@@ -14,17 +14,17 @@ import (
 // A protectedRow is a row that the held key protects, named by the columns of a
 // unique index.
 type protectedRow struct {
-	table  string
-	schema *schema.Schema
-	fields []*schema.Field
-	values []any
-	stored []any    // as the database has them, if not just so
-	id     string   // identity, of these values
-	model  any      // pointer to the struct that is to be inserted, if ProtectNew named it
-	named  bool     // by Protect
-	tagged bool     // by its model's tag
-	key    string   // of the lock that guards it
-	before *reading // under the lock, where there is no snapshot to look at afterwards
+	table    string
+	schema   *schema.Schema
+	fields   []*schema.Field
+	values   []any
+	stored   []any  // as the database has them, if not just so
+	id       string // identity, of these values
+	model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
+	named    bool   // by Protect
+	tagged   bool   // by its model's tag
+	key      string // of the lock that guards it
+	followed bool   // to a table that was chosen at run time
 }
 
 func (r *protectedRow) columns() []string {
@@ -48,7 +48,7 @@ func (t *Tx) Protect(model any) error {
 	if len(set) > 0 && sameColumns(set, m.stmt.Schema.PrimaryFieldDBNames) {
 		return t.protect(m.row(set, protectedRow{named: true}))
 	}
-	indexes, err := t.uniqueIndexes(t.ctx, m.stmt.Table)
+	indexes, err := t.uniqueIndexes(m.table())
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,8 @@ func (t *Tx) Protect(model any) error {
 			return t.protect(m.row(set, protectedRow{named: true}))
 		}
 	}
-	return fmt.Errorf("%w: no unique index of %s has just the columns %s", ErrUnprotectable, m.stmt.Table, listing(set))
+	return fmt.Errorf("%w: no unique index of %s has just the columns %s%s: to name a row of which a column is 0, give its model a tag",
+		ErrUnprotectable, m.table(), listing(set), t.nameless(m.table()))
 }
 
 // ProtectPrimary names the row with model's primary key, whatever else is set in
@@ -71,11 +72,11 @@ func (t *Tx) ProtectPrimary(model any) error {
 	key := m.stmt.Schema.PrimaryFieldDBNames
 	for _, f := range m.stmt.Schema.PrimaryFields {
 		if _, zero := f.ValueOf(t.ctx, m.value); zero {
-			return fmt.Errorf("%w: %s.%s is not set", ErrUnprotectable, m.stmt.Table, f.DBName)
+			return fmt.Errorf("%w: %s.%s is not set", ErrUnprotectable, m.table(), f.DBName)
 		}
 	}
 	if len(key) == 0 {
-		return fmt.Errorf("%w: %s has no primary key", ErrUnprotectable, m.stmt.Table)
+		return fmt.Errorf("%w: %s has no primary key", ErrUnprotectable, m.table())
 	}
 	return t.protect(m.row(key, protectedRow{}))
 }
@@ -94,19 +95,14 @@ func (t *Tx) ProtectNew(model any) error {
 	if err := t.claimNew(m.stmt); err != nil {
 		return err
 	}
-	if t.named(m.stmt.Table) || len(t.protectedAmong(m.stmt)) > 0 {
+	if t.named(m.table()) || len(t.protectedAmong(m.stmt)) > 0 {
 		return nil
 	}
-	indexes, err := t.uniqueIndexes(t.ctx, m.stmt.Table)
+	indexes, err := t.uniqueIndexes(m.table())
 	if err != nil {
 		return err
 	}
-	var fit [][]string
-	for _, columns := range withPrimary(indexes, m.stmt.Schema.PrimaryFieldDBNames) {
-		if m.covers(columns) {
-			fit = append(fit, columns)
-		}
-	}
+	fit := m.fitting(withPrimary(indexes, m.stmt.Schema.PrimaryFieldDBNames))
 	switch len(fit) {
 	case 1:
 		var r protectedRow
@@ -115,14 +111,14 @@ func (t *Tx) ProtectNew(model any) error {
 		}
 		return t.protect(m.row(fit[0], r))
 	case 0:
-		return fmt.Errorf("%w: no unique index of %s has all its columns set", ErrUnprotectable, m.stmt.Table)
+		return fmt.Errorf("%w: no unique index of %s has all its columns set%s", ErrUnprotectable, m.table(), t.nameless(m.table()))
 	}
 	choices := make([]string, len(fit))
 	for i, columns := range fit {
 		choices[i] = listing(columns)
 	}
 	return fmt.Errorf("%w: several unique indexes of %s are set, name one with Protects: %s",
-		ErrUnprotectable, m.stmt.Table, strings.Join(choices, " or "))
+		ErrUnprotectable, m.table(), strings.Join(choices, " or "))
 }
 
 // protect adds a row, once. Where there is no snapshot that could be looked at
@@ -151,6 +147,12 @@ func (t *Tx) protect(r *protectedRow) error {
 // ready makes sure that a row with new values can be told from others, and found
 // again.
 func (t *Tx) ready(r *protectedRow) error {
+	if !t.factsOf(r.table).Transactional {
+		return fmt.Errorf("%w: the engine of table %s has no transactions", ErrUnprotectable, r.table)
+	}
+	if _, err := t.uniqueIndexes(r.table); err != nil {
+		return err
+	}
 	for i, v := range r.values {
 		if isNull(v) {
 			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", ErrUnprotectable, r.table, r.fields[i].DBName)

@@ -23,6 +23,8 @@ type session struct {
 	numbers          bool         // PostgreSQL 13 and newer tell the number of a transaction
 	mariaDB          bool
 	snapshot         bool // the transaction has one, which no other's commit changes
+	strict           bool // a value that does not fit is refused
+	refusesChanged   bool // a row that changed since the snapshot is not written, nor locked
 	timeoutRollsBack bool // a lock wait that takes too long undoes the transaction
 }
 
@@ -80,7 +82,7 @@ func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 	asked := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
-		'hostname', 'port', 'server_uuid')`)
+		'innodb_snapshot_isolation', 'sql_mode', 'hostname', 'port', 'server_uuid')`)
 	if err != nil {
 		return session{}, err
 	}
@@ -102,6 +104,8 @@ func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 		mariaDB:          strings.Contains(known["version"], "MariaDB"),
 		snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
 		timeoutRollsBack: rollback == "ON" || rollback == "1",
+		strict:           strings.Contains(known["sql_mode"], "STRICT_"),
+		refusesChanged:   known["innodb_snapshot_isolation"] == "ON",
 	}, rows.Err()
 }
 

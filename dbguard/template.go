@@ -50,11 +50,6 @@ func (p *plugin) tagged(table string) (found bool) {
 	return found
 }
 
-// bareName is a table's name without its schema, in lower case.
-func bareName(table string) string {
-	return strings.ToLower(table[strings.LastIndexByte(table, '.')+1:])
-}
-
 // parseTag reads a model's tag. It may stand on any field, a blank one too.
 func parseTag(s *schema.Schema) (*template, error) {
 	var found *template

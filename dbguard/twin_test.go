@@ -69,7 +69,7 @@ func TestWhichIndexFires(t *testing.T) {
 						}
 						first[db.Name()] = column
 					}
-					c := tx.Conflict()
+					c := refused(tx)
 					if tx.Rollback(); !tt.want(c) {
 						t.Errorf("conflict is %+v with evidence %+v", c, evidence(c))
 					}

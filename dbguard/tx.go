@@ -1,6 +1,7 @@
 package dbguard
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -47,26 +48,32 @@ type Tx struct {
 	cancel  context.CancelFunc
 	dialect dialect
 	plugin  *plugin
-	alive   func() error
-	held    func() error
-	limit   time.Duration
-	pool    *sql.DB
-	key     string
-	memory  *Memory
-	logger  *slog.Logger
-	xid     string // on PostgreSQL, its number, known when it is about to be committed
+
+	translates bool // the db's errors into gorm's
+	alive      func() error
+	held       func() error
+	limit      time.Duration
+	pool       *sql.DB
+	key        string
+	memory     *Memory
+	logger     *slog.Logger
+	xid        string // on PostgreSQL, its number, known when it is about to be committed
 
 	mu         sync.Mutex
 	ended      bool
 	unknown    bool // whether it was committed
 	poison     error
+	aborted    error // why it takes no statement but a ROLLBACK, to a savepoint perhaps
 	protected  protectedRows
-	conflict   *Conflict
-	unread     []*protectedRow // of the conflict: they can be read after the end only
+	conflicts  []*Conflict       // on protected rows
+	called     bool              // a function that may have written
+	settings   []sent            // by which the transaction changed what it sees
+	sent       int               // how many statements were
+	asked      int               // how many when the statement began that runs
+	schemas    map[string]string // of tables that are named without one
 	undo       []func()
 	writes     []write
-	written    writtenRows // by the writes before the marked statement
-	marked     int         // how many before the statement that gorm is about to send
+	marked     int // how many before the statement that gorm is about to send
 	savepoints []savepoint
 }
 
@@ -113,9 +120,11 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 
 	t := &Tx{
 		conn: c, dialect: d, plugin: p, pool: pool,
-		alive: o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory, logger: o.Logger,
+		translates: db.TranslateError,
+		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory, logger: o.Logger,
 	}
 	c.tx = t
+	t.memory.of(c.session.server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
 	return t, nil
@@ -146,7 +155,8 @@ func (o Options) withDefaults() Options {
 func (t *Tx) session(db *gorm.DB) *gorm.DB {
 	s := db.Session(&gorm.Session{NewDB: true, Context: t.ctx})
 	s.Statement.ConnPool = t.conn
-	s.TranslateError = false // a translated error has lost what it was
+	s.SkipDefaultTransaction = true // it is in one, which a plugin's connection may hide
+	s.TranslateError = false        // a translated error has lost what it was: learn translates it
 	return s
 }
 
@@ -156,18 +166,19 @@ func (t *Tx) DB() *gorm.DB { return t.db }
 // Context returns the context of the transaction.
 func (t *Tx) Context() context.Context { return t.ctx }
 
-// Conflict returns the weightiest conflict on a protected row so far, or nil.
-func (t *Tx) Conflict() *Conflict {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.conflict
-}
-
-// Poisoned returns what has made the transaction unfit, or nil.
+// Poisoned returns nil unless the transaction can't be committed: then an error that
+// matches ErrPoisoned and unwraps to the cause.
 func (t *Tx) Poisoned() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.poison
+	return poisoned(cmp.Or(t.poison, t.aborted))
+}
+
+func poisoned(cause error) error {
+	if cause == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrPoisoned, cause)
 }
 
 // OnRollback has f called unless the transaction is known to be committed: at
@@ -188,7 +199,7 @@ func (t *Tx) fit() error {
 	case ended:
 		return sql.ErrTxDone
 	case poison != nil:
-		return fmt.Errorf("%w: %w", ErrPoisoned, poison)
+		return poisoned(poison)
 	}
 	return t.alive()
 }
@@ -212,6 +223,20 @@ func (t *Tx) admit(ctx context.Context, query string) ([]statement, error) {
 func (t *Tx) learn(err error) {
 	if err != nil && t.poisons(err) {
 		t.poisonWith(err)
+	}
+	if t.dialect.aborts && fromServer(err) {
+		t.mu.Lock()
+		t.aborted = cmp.Or(t.aborted, err)
+		t.mu.Unlock()
+	}
+}
+
+// abortedBy has a conflict stand for the driver's error that it is about.
+func (t *Tx) abortedBy(c *Conflict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.aborted != nil {
+		t.aborted = c
 	}
 }
 

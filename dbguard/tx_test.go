@@ -300,7 +300,7 @@ func TestOuterContext(t *testing.T) {
 			tx := begin(t, db, dbguard.Options{})
 			wantNil(t, tx.Protect(&Order{No: "a"}))
 			wantIs(t, do(tx.DB()), gorm.ErrDuplicatedKey)
-			if c := tx.Conflict(); c == nil || !c.Evidence.Found {
+			if c := refused(tx); c == nil || !c.Evidence.Found {
 				t.Errorf("%s: conflict is %+v, want a judged one", name, c)
 			}
 			tx.Rollback()

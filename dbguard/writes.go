@@ -7,11 +7,12 @@ import (
 
 // A write is a statement of a transaction that wrote.
 type write struct {
-	how    how
-	table  string          // "" if it can't be told
-	tagged bool            // the table's model has a key of its own
-	rows   []*protectedRow // that it wrote, as far as is known
-	images []image         // of these rows
+	how     how
+	table   string          // "" if it can't be told
+	tagged  bool            // the table's model has a key of its own
+	deletes bool            // rows of its own table
+	rows    []*protectedRow // that it wrote, as far as is known
+	images  []image         // of these rows
 }
 
 // how tells how a statement wrote.
@@ -39,8 +40,14 @@ type savepoint struct {
 }
 
 // took notes statements that were sent, and how the last one ended.
-func (t *Tx) took(statements []statement, err error) {
+func (t *Tx) took(query string, args []any, statements []statement, err error) {
 	t.learn(err)
+	t.mu.Lock()
+	t.sent += len(statements)
+	t.mu.Unlock()
+	if err == nil {
+		t.adjusted(query, args, statements)
+	}
 	for _, st := range statements {
 		if err != nil && len(statements) == 1 {
 			if st.words()[0] == "ROLLBACK" { // what it should have undone may be committed
@@ -64,6 +71,10 @@ func (t *Tx) tookOne(st statement) {
 			t.mu.Lock()
 			t.writes = append(t.writes, w)
 			t.mu.Unlock()
+		} else if st.calls() {
+			t.mu.Lock()
+			t.called = true
+			t.mu.Unlock()
 		}
 	}
 }
@@ -78,6 +89,7 @@ func (t *Tx) saved(name string) {
 // was changed in memory.
 func (t *Tx) rolledBackTo(name string) {
 	t.mu.Lock()
+	t.aborted = nil
 	i := len(t.savepoints) - 1
 	for ; i >= 0 && !strings.EqualFold(t.savepoints[i].name, name); i-- {
 	}
@@ -85,13 +97,16 @@ func (t *Tx) rolledBackTo(name string) {
 	if i >= 0 {
 		p := t.savepoints[i]
 		t.savepoints = t.savepoints[:i+1]
-		t.writes, t.written = t.writes[:p.writes], writtenRows{}
+		t.writes = t.writes[:p.writes]
 		undo, t.undo = slices.Clone(t.undo[p.undo:]), t.undo[:p.undo]
 	} else { // unheard of: nobody knows what is left
 		t.writes = append(t.writes, write{})
 	}
 	t.mu.Unlock()
 	runAll(undo)
+	if t.dialect.aborts {
+		t.resume()
+	}
 }
 
 // writes reports whether a statement writes, and to which table. "" = it can't

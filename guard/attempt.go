@@ -65,21 +65,22 @@ func (c *call) begin(ctx context.Context) error {
 
 // conclude ends the transaction after op and finds out what happened.
 func (c *call) conclude(opErr error) ending {
-	conflict := c.tx.Conflict()
-	if conflict == nil {
-		if opErr != nil {
-			return c.rollback(opErr)
-		}
-		return c.commit()
+	if opErr == nil {
+		opErr = c.tx.Poisoned()
 	}
 	if opErr != nil {
 		c.tx.Rollback() // before the lock is asked: nobody waits for us longer than he must
 	}
+	conflict := c.tx.Conflict()
+	switch {
+	case conflict == nil && opErr == nil:
+		return c.commit()
+	case conflict == nil:
+		return c.rollback(opErr)
+	}
 	f := c.find(conflict)
 	if opErr == nil && !f.verdict.failure() {
-		if opErr = c.tx.Poisoned(); opErr == nil {
-			return c.commit() // to swallow a repeat is op's own decision
-		}
+		return c.commit() // to swallow a repeat is op's own decision
 	}
 	c.tx.Rollback()
 	return ending{err: opErr, outcome: notify.Refused, done: f.doneBefore(opErr), finding: f}

@@ -152,7 +152,7 @@ func (c *call) repeated(f *finding, opErr error) error {
 	case stale:
 		repeat = ErrStale
 	default:
-		if conflict != nil && (conflict.Evidence.Differ || conflict.Evidence.Contradicts) {
+		if conflict != nil && conflict.Evidence.Changed {
 			c.guard.metrics.unjudged.Inc()
 		}
 		return opErr

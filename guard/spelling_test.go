@@ -20,7 +20,8 @@ func TestSpellingsOfOneRow(t *testing.T) {
 			}
 			return guard.Insert(&Order{No: "case-1"})(ctx, tx)
 		}))
-		wantIs(e.t, e.Do(bg, "order:case-1", guard.Insert(&Order{No: "case-1"})), guard.ErrDuplicate)
+		e.wantConflict(e.Do(bg, "order:case-1", guard.Insert(&Order{No: "case-1"})))
+		wantIs(e.t, e.Do(bg, "order:CASE-1", guard.Insert(&Order{No: "CASE-1"})), guard.ErrDuplicate)
 		e.wantNoEvent()
 	})
 }

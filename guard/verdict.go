@@ -27,15 +27,14 @@ const (
 // judge decides what a conflict on a protected row means. The first rule that
 // fits decides.
 func judge(e evidence) verdict {
-	rival := e.Contradicts || e.Differ // somebody else wrote the row meanwhile
 	switch {
-	case !e.Found && !e.Contradicts && !e.Unread:
+	case !e.Found && !e.Changed && !e.Unread:
 		return business // the row that is in the way is another one
-	case rival && e.locked && (!e.Several || e.gone()):
+	case e.Changed && e.locked && (!e.Shared || e.gone()):
 		return overlap
-	case rival && e.locked: // perhaps under the key of the row itself
+	case e.Changed && e.locked: // perhaps under the row's other key
 		return business
-	case !rival && (e.Expected || e.Own):
+	case !e.Changed && e.Expected:
 		return business
 	case !e.locked:
 		return repeat(e.kind)

@@ -11,18 +11,15 @@ import (
 // outweighs those after it.
 func TestJudge(t *testing.T) {
 	var (
-		none       = dbguard.Evidence{Protected: true}
-		same       = dbguard.Evidence{Protected: true, Found: true}
-		differ     = dbguard.Evidence{Protected: true, Found: true, Differ: true}
-		contradict = dbguard.Evidence{Protected: true, Contradicts: true}
-		expected   = dbguard.Evidence{Protected: true, Found: true, Expected: true}
-		own        = dbguard.Evidence{Protected: true, Found: true, Own: true}
-		before     = dbguard.Evidence{Protected: true, Found: true, Contradicts: true}
-		unread     = dbguard.Evidence{Protected: true, Unread: true}
+		none     = dbguard.Evidence{Protected: true}
+		same     = dbguard.Evidence{Protected: true, Found: true}
+		changed  = dbguard.Evidence{Protected: true, Found: true, Changed: true}
+		missing  = dbguard.Evidence{Protected: true, Changed: true}
+		expected = dbguard.Evidence{Protected: true, Found: true, Expected: true}
+		unread   = dbguard.Evidence{Protected: true, Unread: true}
 
-		ownDiffers      = dbguard.Evidence{Protected: true, Found: true, Own: true, Differ: true}
-		oneOfSeveral    = dbguard.Evidence{Protected: true, Found: true, Differ: true, Several: true}
-		expectedDiffers = dbguard.Evidence{Protected: true, Found: true, Expected: true, Differ: true}
+		shared          = dbguard.Evidence{Protected: true, Found: true, Changed: true, Shared: true}
+		expectedDiffers = dbguard.Evidence{Protected: true, Found: true, Expected: true, Changed: true}
 	)
 	tests := []struct {
 		name   string
@@ -37,34 +34,28 @@ func TestJudge(t *testing.T) {
 		{"nothing found, lock gone", none, dbguard.Duplicate, false, true, notify.HolderNone, business},
 		{"row missing at an update", none, dbguard.Stale, false, false, notify.HolderSelf, business},
 
-		{"no lock, duplicate", differ, dbguard.Duplicate, true, false, notify.HolderOther, duplicate},
-		{"no lock, contradiction", contradict, dbguard.Stale, true, false, notify.HolderUnknown, stale},
-		{"no lock, own row", own, dbguard.Duplicate, true, false, notify.HolderUnknown, business},
+		{"no lock, duplicate", changed, dbguard.Duplicate, true, false, notify.HolderOther, duplicate},
+		{"no lock, row gone", missing, dbguard.Stale, true, false, notify.HolderUnknown, stale},
 		{"no lock, as expected", expected, dbguard.Stale, true, false, notify.HolderUnknown, business},
 		{"no lock, nothing found", none, dbguard.Stale, true, false, notify.HolderUnknown, business},
 		{"no lock, not read", unread, dbguard.Duplicate, true, false, notify.HolderUnknown, duplicate},
-		{"no lock, stale", differ, dbguard.Stale, true, false, notify.HolderOther, stale},
+		{"no lock, stale", changed, dbguard.Stale, true, false, notify.HolderOther, stale},
 
-		{"contradiction", contradict, dbguard.Stale, false, false, notify.HolderSelf, overlap},
-		{"contradiction of an earlier look, duplicate", before, dbguard.Duplicate, false, false, notify.HolderSelf, overlap},
-		{"contradiction of an earlier look, lock gone", before, dbguard.Stale, false, true, notify.HolderNone, overlap},
-		{"row gone that had been seen", contradict, dbguard.Duplicate, false, false, notify.HolderUnknown, overlap},
-		{"own row that another wrote", ownDiffers, dbguard.Stale, false, false, notify.HolderSelf, overlap},
+		{"row gone", missing, dbguard.Stale, false, false, notify.HolderSelf, overlap},
+		{"row gone that had been seen", missing, dbguard.Duplicate, false, false, notify.HolderUnknown, overlap},
 		{"as expected now, but not before", expectedDiffers, dbguard.Stale, false, false, notify.HolderSelf, overlap},
-		{"reads differ, lock ours", differ, dbguard.Duplicate, false, false, notify.HolderSelf, overlap},
-		{"reads differ, lock another's", differ, dbguard.Duplicate, false, false, notify.HolderOther, overlap},
-		{"reads differ, nobody's lock", differ, dbguard.Stale, false, true, notify.HolderNone, overlap},
-		{"reads differ, unknown", differ, dbguard.Stale, false, false, notify.HolderUnknown, overlap},
+		{"reads changed, lock ours", changed, dbguard.Duplicate, false, false, notify.HolderSelf, overlap},
+		{"reads changed, lock another's", changed, dbguard.Duplicate, false, false, notify.HolderOther, overlap},
+		{"reads changed, nobody's lock", changed, dbguard.Stale, false, true, notify.HolderNone, overlap},
+		{"reads changed, unknown", changed, dbguard.Stale, false, false, notify.HolderUnknown, overlap},
 
-		{"reads differ, one row of several, lock ours", oneOfSeveral, dbguard.Duplicate, false, false, notify.HolderSelf, business},
-		{"reads differ, one row of several, lock not asked", oneOfSeveral, dbguard.Stale, false, false, notify.HolderUnknown, business},
-		{"reads differ, one row of several, lock another's", oneOfSeveral, dbguard.Stale, false, false, notify.HolderOther, overlap},
-		{"reads differ, one row of several, lock gone", oneOfSeveral, dbguard.Duplicate, false, false, notify.HolderNone, overlap},
-		{"reads differ, one row of several, lease lapsed", oneOfSeveral, dbguard.Duplicate, false, true, notify.HolderSelf, overlap},
+		{"reads changed, another key, lock ours", shared, dbguard.Duplicate, false, false, notify.HolderSelf, business},
+		{"reads changed, another key, lock not asked", shared, dbguard.Stale, false, false, notify.HolderUnknown, business},
+		{"reads changed, another key, lock another's", shared, dbguard.Stale, false, false, notify.HolderOther, overlap},
+		{"reads changed, another key, lock gone", shared, dbguard.Duplicate, false, false, notify.HolderNone, overlap},
+		{"reads changed, another key, lease lapsed", shared, dbguard.Duplicate, false, true, notify.HolderSelf, overlap},
 		{"as expected", expected, dbguard.Stale, false, false, notify.HolderSelf, business},
 		{"as expected, lock gone", expected, dbguard.Stale, false, true, notify.HolderNone, business},
-		{"own row", own, dbguard.Duplicate, false, false, notify.HolderSelf, business},
-		{"own row, lock gone", own, dbguard.Duplicate, false, false, notify.HolderOther, business},
 
 		{"same row, lock another's", same, dbguard.Duplicate, false, false, notify.HolderOther, lost},
 		{"same row, nobody's lock", same, dbguard.Stale, false, false, notify.HolderNone, lost},

@@ -1,0 +1,88 @@
+package dbguard
+
+import (
+	"fmt"
+	"math"
+
+	"gorm.io/gorm"
+)
+
+// facts are what must be known of a table to judge by its rows.
+type facts struct {
+	// Transactional: what is rolled back is gone. Aria and MyISAM keep it.
+	Transactional bool `gorm:"column:transactional"`
+	Triggers      bool `gorm:"column:triggers"` // a write to it may write other rows
+	Alters        bool `gorm:"column:alters"`   // a trigger may alter a row that is inserted
+	Cascades      bool `gorm:"column:cascades"` // a row may go with another one that it refers to
+}
+
+// Each query reads the facts of a table.
+var factsQueries = map[string]string{
+	"mysql": `SELECT
+		COALESCE((SELECT e.transactions <> 'NO' FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine
+			WHERE t.table_schema = s.name AND t.table_name = @name), TRUE) AS transactional,
+		EXISTS (SELECT 1 FROM information_schema.triggers
+			WHERE event_object_schema = s.name AND event_object_table = @name) AS triggers,
+		EXISTS (SELECT 1 FROM information_schema.triggers
+			WHERE event_object_schema = s.name AND event_object_table = @name
+			AND action_timing = 'BEFORE' AND event_manipulation = 'INSERT') AS alters,
+		EXISTS (SELECT 1 FROM information_schema.referential_constraints
+			WHERE constraint_schema = s.name AND table_name = @name AND delete_rule = 'CASCADE') AS cascades
+		FROM (SELECT COALESCE(NULLIF(@schema, ''), DATABASE()) AS name) s`,
+	"postgres": `SELECT TRUE AS transactional,
+		EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = t.id AND NOT tgisinternal)
+			OR EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = t.id AND rulename <> '_RETURN') AS triggers,
+		EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = t.id AND NOT tgisinternal AND tgtype & 6 = 6) AS alters,
+		EXISTS (SELECT 1 FROM pg_constraint WHERE conrelid = t.id AND contype = 'f' AND confdeltype = 'c') AS cascades
+		FROM (SELECT to_regclass(CASE @schema WHEN '' THEN '' ELSE quote_ident(@schema) || '.' END || quote_ident(@name)) AS id) t`,
+	"sqlite": `SELECT TRUE AS transactional,
+		EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = @name COLLATE NOCASE) AS triggers,
+		FALSE AS alters,
+		EXISTS (SELECT 1 FROM pragma_foreign_key_list(@name) WHERE on_delete = 'CASCADE') AS cascades`,
+}
+
+// factsOf returns the facts of a table, which it remembers. Where they can't be read,
+// nothing is ruled out.
+func (t *Tx) factsOf(table string) facts {
+	if known, ok := t.plugin.facts.Load(table); ok {
+		return known.(facts)
+	}
+	ctx, cancel := t.judging()
+	defer cancel()
+	found, err := readFacts(t.quiet(ctx, t.db), table)
+	if err != nil {
+		return facts{Transactional: true, Triggers: true, Alters: true, Cascades: true}
+	}
+	t.plugin.facts.Store(table, found)
+	return found
+}
+
+func readFacts(db *gorm.DB, table string) (found facts, err error) {
+	if err := db.Raw(factsQueries[db.Name()], nameOf(table)).Scan(&found).Error; err != nil {
+		return facts{}, fmt.Errorf("read what is known of table %s: %w", table, err)
+	}
+	return found, nil
+}
+
+// touched reports whether the transaction may have written a row, by the first n of its
+// writes. Without triggers a write to another table leaves it alone.
+func (t *Tx) touched(r *protectedRow, n int) bool {
+	t.mu.Lock()
+	called, writes := t.called, t.writes[:min(n, len(t.writes))]
+	t.mu.Unlock()
+	if called {
+		return true
+	}
+	for i := range writes {
+		w := &writes[i]
+		if w.how == raw || w.table == "" || mayBeTable(w.table, r.table) || t.factsOf(w.table).Triggers ||
+			w.deletes && t.factsOf(r.table).Cascades {
+			return true
+		}
+	}
+	return false
+}
+
+// clean reports whether what the transaction reads of a row is what others have
+// committed.
+func (t *Tx) clean(r *protectedRow) bool { return !t.touched(r, math.MaxInt) }

@@ -1,0 +1,87 @@
+package dbguard
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// firedOwnIndex reports whether a duplicate met the index that names its suspects, one
+// for each of n rows that were to be inserted. It reports false if that is not known.
+func (t *Tx) firedOwnIndex(c *Conflict, n int) bool {
+	indexes, _ := t.plugin.knownIndexes(c.Table)
+	fired, ok := t.firedIndex(c.err)
+	if !ok || fired.table != "" && fired.table != bareName(c.Table) {
+		return false
+	}
+	i := slices.IndexFunc(indexes, func(i uniqueIndex) bool { return strings.EqualFold(i.name, fired.index) })
+	if i < 0 || fired.table == "" && t.factsOf(c.Table).Triggers && !t.onlyIndex(c.Table, fired.index) {
+		return false // a trigger may have met another table's
+	}
+	for _, s := range c.suspects {
+		if s.sure && sameColumns(indexes[i].columns, s.row.columns()) {
+			n--
+		}
+	}
+	return n == 0
+}
+
+// firedIndex is the index that a duplicate met, as the database tells it.
+type firedIndex struct {
+	table string // in lower case; "" is not told
+	index string
+}
+
+// firedIndex reads the name of an index from the error of a duplicate. MySQL and
+// MariaDB have it at the end of their text alone, MySQL behind the name of the table.
+// Where they cut off what does not fit, the row may be another one.
+func (t *Tx) firedIndex(err error) (fired firedIndex, ok bool) {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	if !ok {
+		fired = firedIndex{strings.ToLower(stringField(err, "TableName", "Table")), stringField(err, "ConstraintName", "Constraint")}
+		return fired, fired.table != "" && fired.index != ""
+	}
+	text, ok := strings.CutSuffix(e.Message, "'")
+	if !ok || !t.conn.session.strict {
+		return firedIndex{}, false
+	}
+	name := text[strings.LastIndexByte(text, '\'')+1:]
+	table, index, ok := strings.Cut(name, ".")
+	if !ok {
+		return firedIndex{index: name}, name != ""
+	}
+	return firedIndex{strings.ToLower(table), index}, index != ""
+}
+
+// onlyIndex reports whether no other table is known to have an index of the name.
+func (t *Tx) onlyIndex(table, index string) bool {
+	ctx, cancel := t.judging()
+	defer cancel()
+	var others int64
+	err := t.quiet(ctx, t.db).Raw(`SELECT COUNT(*) FROM information_schema.statistics
+		WHERE index_name = @index AND NOT (table_schema = COALESCE(NULLIF(@schema, ''), DATABASE()) AND table_name = @name)`,
+		nameOf(table), map[string]any{"index": index}).Scan(&others).Error
+	return err == nil && others == 0
+}
+
+// stringField returns the first of the fields that the error of a PostgreSQL driver
+// has: pgx and pq name them differently.
+func stringField(err error, names ...string) string {
+	var e interface{ SQLState() string }
+	if !errors.As(err, &e) {
+		return ""
+	}
+	v := reflect.Indirect(reflect.ValueOf(e))
+	if v.Kind() != reflect.Struct {
+		return ""
+	}
+	for _, name := range names {
+		if f := v.FieldByName(name); f.IsValid() && f.Kind() == reflect.String {
+			return f.String()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package dbguard
+
+import (
+	"context"
+	"slices"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/logger"
+)
+
+// reading is what one read of a row saw.
+type reading struct {
+	found   bool
+	locked  bool  // by another transaction: nothing more is known
+	key     []any // primary key
+	version Version
+	texts   map[string]string // that name the row, by column
+}
+
+// changedTo reports whether a row that was read has been written until it was read
+// again. A version of 0 was not read, and an older one comes from a server that is
+// behind.
+func (a reading) changedTo(b reading) bool {
+	switch {
+	case a.found != b.found:
+		return true
+	case !a.found:
+		return false
+	case len(a.key) == len(b.key) && !sameKey(a.key, b.key):
+		return true
+	}
+	return a.version != 0 && b.version > a.version
+}
+
+// judging returns a context for the reads that judge.
+func (t *Tx) judging() (context.Context, context.CancelFunc) {
+	ctx, cancel := t.detached()
+	return context.WithValue(ctx, judgingKey{}, true), cancel
+}
+
+// quiet returns a session for reads that are not the user's: a log would show
+// the values in them.
+func (t *Tx) quiet(ctx context.Context, db *gorm.DB) *gorm.DB {
+	return db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard}).Unscoped()
+}
+
+// readNow reads a row as it is committed now. It does not wait for another
+// transaction that is writing it.
+func (t *Tx) readNow(ctx context.Context, r *protectedRow, versions bool, plain reading) (reading, error) {
+	lock := "FOR SHARE NOWAIT"
+	if t.conn.session.mariaDB {
+		lock = t.dialect.share + " NOWAIT"
+	}
+	now, err := t.read(ctx, r, versions, lock)
+	if mysqlNumber(err) == erParse { // an old server
+		now, err = t.read(ctx, r, versions, t.dialect.share)
+	}
+	if isLocked(err) {
+		if plain.found && !versions {
+			return plain, nil // it is there, whatever else is being done to it
+		}
+		return reading{locked: true}, nil
+	}
+	return now, err
+}
+
+// read reads the primary key of a row through its key columns, which a unique
+// index covers, and its version if that is asked for.
+func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock string) (reading, error) {
+	columns := append([]string(nil), r.schema.PrimaryFieldDBNames...)
+	fields := r.schema.PrimaryFields
+	version := versionOf(r.schema)
+	if len(columns) == 0 {
+		columns, fields = r.columns(), r.fields
+	}
+	if versions && version != nil {
+		columns = append(columns, version.DBName)
+	}
+	for i, f := range r.fields { // the index has them, too
+		if _, ok := textIn(r.values[i]); ok && !slices.Contains(columns, f.DBName) {
+			columns = append(columns, f.DBName)
+		}
+	}
+	row, err := r.load(t.quiet(ctx, t.db).Select(columns), r.schema.ModelType, lock)
+	if err != nil || !row.IsValid() {
+		return reading{}, err
+	}
+	got := reading{found: true, texts: make(map[string]string)}
+	for _, f := range fields {
+		got.key = append(got.key, fieldOf(ctx, f, row))
+	}
+	for _, f := range r.fields {
+		if text, ok := textIn(fieldOf(ctx, f, row)); ok {
+			got.texts[f.DBName] = text
+		}
+	}
+	if versions && version != nil {
+		got.version = versionIn(ctx, version, row)
+	}
+	return got, nil
+}
+
+// lockingClause is the end of a SELECT, as the dialect spells it.
+type lockingClause string
+
+func (lockingClause) Name() string                   { return "FOR" }
+func (l lockingClause) Build(b clause.Builder)       { _, _ = b.WriteString(string(l)) }
+func (l lockingClause) MergeClause(c *clause.Clause) { c.Name, c.Expression = "", l }
