@@ -53,6 +53,10 @@ test-postgres: ## the same on PostgreSQL
 test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
 	@scripts/test --on mariadb11 -race -count=1 -timeout 20m ./dbguard/... ./guard/... ./notify/outbox/...
 
+.PHONY: test-gorm
+test-gorm: ## gorm's features with dbguard and without it, outside and in a transaction; ON=mysql or mariadb11
+	@scripts/test --with $(or $(ON),postgres) -count=1 -v ./internal/gormsuite | $(e2e-lines)
+
 .PHONY: test-rabbitmq4
 test-rabbitmq4: ## the path of the alerts, and its faults, on RabbitMQ 4 from Debian sid
 	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/... ./internal/alerts ./cmd/guard-monitor
