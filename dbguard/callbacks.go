@@ -79,7 +79,7 @@ func inserted(db *gorm.DB) {
 	switch {
 	case how != plain:
 	case isDuplicate(db.Error):
-		c := &Conflict{Kind: Duplicate, Table: tableOf(db.Statement), err: db.Error, suspects: t.suspectsOfInsert(db.Statement)}
+		c := &Conflict{Kind: Duplicate, Table: tableOf(db.Statement), err: t.translate(db.Error), suspects: t.suspectsOfInsert(db.Statement)}
 		c.ownIndex = t.firedOwnIndex(c, rowsIn(db.Statement))
 		t.judge(c)
 		t.abortedBy(c)

@@ -68,8 +68,14 @@ func (p *plugin) Initialize(db *gorm.DB) error {
 		cb.Row().Before("*").Register("belay:inside", insideRow),
 		cb.Raw().Before("*").Register("belay:inside", inside),
 
+		cb.Create().Before("gorm:begin_transaction").Register("belay:join", join),
+		cb.Update().Before("gorm:begin_transaction").Register("belay:join", join),
+		cb.Delete().Before("gorm:begin_transaction").Register("belay:join", join),
 		// Both are named: gorm puts what is only after something at the end, behind
 		// the COMMIT.
+		cb.Create().After("gorm:begin_transaction").Before("gorm:before_create").Register("belay:joined", joined),
+		cb.Update().After("gorm:begin_transaction").Before("gorm:before_update").Register("belay:joined", joined),
+		cb.Delete().After("gorm:begin_transaction").Before("gorm:before_delete").Register("belay:joined", joined),
 		cb.Create().Before("gorm:create").Register("belay:before", beforeInsert),
 		cb.Create().After("gorm:create").Before("gorm:save_after_associations").Register("belay:inserted", inserted),
 		cb.Query().After("gorm:query").Before("gorm:preload").Register("belay:loaded", loaded),
@@ -133,6 +139,28 @@ func inside(db *gorm.DB) {
 		t.mu.Lock()
 		t.asked = t.sent
 		t.mu.Unlock()
+	}
+}
+
+// configSetting is where a statement keeps its configuration between join and joined.
+const configSetting = "belay:config"
+
+// join has gorm begin no transaction around a statement of a guarded one, which a
+// plugin's connection would let it do, and commit.
+func join(db *gorm.DB) {
+	if txOf(db.Statement) == nil {
+		return
+	}
+	config := *db.Config
+	config.SkipDefaultTransaction = true
+	db.Statement.Settings.Store(configSetting, db.Config)
+	db.Config = &config
+}
+
+// joined gives the statement its configuration back.
+func joined(db *gorm.DB) {
+	if config, ok := db.Statement.Settings.LoadAndDelete(configSetting); ok {
+		db.Config = config.(*gorm.Config)
 	}
 }
 

@@ -155,8 +155,7 @@ func (o Options) withDefaults() Options {
 func (t *Tx) session(db *gorm.DB) *gorm.DB {
 	s := db.Session(&gorm.Session{NewDB: true, Context: t.ctx})
 	s.Statement.ConnPool = t.conn
-	s.SkipDefaultTransaction = true // it is in one, which a plugin's connection may hide
-	s.TranslateError = false        // a translated error has lost what it was: learn translates it
+	s.TranslateError = false // a translated error has lost what it was: learn translates it
 	return s
 }
 

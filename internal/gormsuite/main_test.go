@@ -46,8 +46,9 @@ func TestGuarded(t *testing.T) { compare(t, gorm.Config{}, begun, guarded) }
 // TestGuardedWithSettings is TestGuarded with other settings of gorm.
 func TestGuardedWithSettings(t *testing.T) {
 	for name, config := range map[string]gorm.Config{
-		"prepared": {PrepareStmt: true, QueryFields: true},
-		"bare":     {SkipDefaultTransaction: true, FullSaveAssociations: true},
+		"prepared":   {PrepareStmt: true, QueryFields: true},
+		"bare":       {SkipDefaultTransaction: true, FullSaveAssociations: true},
+		"translated": {TranslateError: true},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, config, begun, guarded) })
 	}
