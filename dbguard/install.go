@@ -131,7 +131,11 @@ func astray(stmt *gorm.Statement) *Tx {
 // and notes the transaction of a statement.
 func inside(db *gorm.DB) {
 	if astray(db.Statement) != nil {
-		_ = db.AddError(ErrOutside)
+		err := ErrOutside
+		if _, ok := db.Statement.ConnPool.(*gorm.PreparedStmtTX); ok {
+			err = fmt.Errorf("%w: its session has PrepareStmt, which only a db can have", err)
+		}
+		_ = db.AddError(err)
 		return
 	}
 	if t := txOf(db.Statement); t != nil {

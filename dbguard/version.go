@@ -27,6 +27,13 @@ import (
 // updated, and for deletes; a soft delete is an update. 0 in memory means not
 // loaded. After a successful update the version in memory is the new one.
 //
+// An upsert raises the version of a row that it changes: gorm's Save of a parent, which
+// upserts the foreign keys of its loaded children, leaves their versions alone. A child
+// that Association.Append gives another parent has another version than in memory.
+//
+// Outside of a guarded transaction, and with gorm's SkipDefaultTransaction, an update of
+// several structs writes those that match even if it returns a *Conflict.
+//
 // What would pass the versions by is refused with ErrVersion: an update of rows
 // of which only some were loaded or one is given twice, and an upsert of all
 // columns, as Save of a slice, or of a row that does not exist, would be.
