@@ -1,9 +1,13 @@
 package dbguard
 
-import "gorm.io/gorm"
+import (
+	"slices"
+
+	"gorm.io/gorm"
+)
 
 // follow protects the rows that are named by a statement's model in the statement's
-// table, too, which may have been chosen at run time.
+// table, too, which may have been chosen at run time, if they can be told there.
 func (t *Tx) follow(stmt *gorm.Statement) error {
 	table := tableOf(stmt)
 	if stmt.Schema == nil || table == "" {
@@ -12,11 +16,28 @@ func (t *Tx) follow(stmt *gorm.Statement) error {
 	for _, r := range t.notFollowed(stmt, table) {
 		there := &protectedRow{table: table, schema: r.schema, fields: r.fields, followed: true}
 		there.setValues(r.values)
-		if err := t.protect(there); err != nil {
+		names, err := t.namesRow(there)
+		if err == nil && names {
+			err = t.protect(there)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// namesRow reports whether the columns of r name one row of its table at most, which
+// may be no more than a log of the model's rows.
+func (t *Tx) namesRow(r *protectedRow) (bool, error) {
+	if !t.factsOf(r.table).Transactional {
+		return false, nil
+	}
+	indexes, err := t.uniqueIndexes(r.table)
+	if t.dialect.name == "sqlite" { // it lists no index for some primary keys
+		indexes = withPrimary(indexes, r.schema.PrimaryFieldDBNames)
+	}
+	return slices.ContainsFunc(indexes, func(c []string) bool { return sameColumns(c, r.columns()) }), err
 }
 
 // notFollowed returns the rows that are named by the statement's model and have not
