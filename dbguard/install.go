@@ -178,14 +178,16 @@ func insideRow(db *gorm.DB) {
 }
 
 // learn tells the transaction how a statement ended. The connection sees most
-// failures itself, but not those that come with the rows.
+// failures itself, but not those that come with the rows. An error may also be what a
+// hook has met in another database, or behind a savepoint.
 func learn(db *gorm.DB) {
 	t := txOf(db.Statement)
 	if t == nil || db.Error == nil {
 		return
 	}
-	t.learn(db.Error)
-	if isChanged(db.Error) {
+	t.conn.results.settle(t.learn)
+	t.doom(db.Error)
+	if isChanged(db.Error) && !errors.Is(db.Error, ErrPoisoned) { // or it was not sent
 		t.doubt(db.Error)
 	}
 	db.Error = t.translate(db.Error)

@@ -218,11 +218,9 @@ func (t *Tx) admit(ctx context.Context, query string) ([]statement, error) {
 	return statements, t.dialect.admissible(statements)
 }
 
-// learn takes in how a statement ended.
+// learn takes in how a statement ended, as the connection has it.
 func (t *Tx) learn(err error) {
-	if err != nil && t.poisons(err) {
-		t.poisonWith(err)
-	}
+	t.doom(err)
 	if t.dialect.aborts && fromServer(err) {
 		t.mu.Lock()
 		t.aborted = cmp.Or(t.aborted, err)
@@ -230,8 +228,16 @@ func (t *Tx) learn(err error) {
 	}
 }
 
+// doom poisons the transaction if an error says that it must not go on.
+func (t *Tx) doom(err error) {
+	if err != nil && t.poisons(err) {
+		t.poisonWith(err)
+	}
+}
+
 // abortedBy has a conflict stand for the driver's error that it is about.
 func (t *Tx) abortedBy(c *Conflict) {
+	t.conn.results.settle(t.learn) // the error may have come with the rows
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.aborted != nil {
