@@ -1,6 +1,9 @@
 package dbguard
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // judge collects the evidence for a conflict, and keeps it. What the transaction can't
 // tell is found out after its rollback: it may take no reads any more, or have written
@@ -122,16 +125,27 @@ func (t *Tx) readsNewest() bool { return t.dialect.share != "" && !t.conn.sessio
 // without effect, so that whatever it wrote, by a trigger even, is gone.
 func (t *Tx) complete() {
 	t.mu.Lock()
-	conflicts := t.conflicts
+	open := slices.Clone(t.conflicts)
 	t.mu.Unlock()
-	for _, c := range conflicts {
-		if !c.open || c.Evidence.Changed {
-			continue
+	open = slices.DeleteFunc(open, func(c *Conflict) bool { return !c.open || c.Evidence.Changed })
+	if len(open) == 0 {
+		return
+	}
+	unread := open
+	_ = t.afresh(func(ctx context.Context) error {
+		unread = nil
+		for _, c := range open {
+			c.open = false
+			if err := t.reread(ctx, c); err != nil {
+				unread = append(unread, c)
+			}
 		}
+		return nil
+	})
+	for _, c := range unread {
 		c.open = false
-		err := t.afresh(func(ctx context.Context) error { return t.reread(ctx, c) })
-		if err != nil && c.clean {
-			c.Evidence.Unread = true // nothing of its own was in the way
+		if c.clean && (c.ownIndex || c.Kind == Stale || !t.dialect.aborts) {
+			c.Evidence.Unread = true // nothing of its own was in the way, nor, as PostgreSQL tells, another row
 		}
 	}
 }
