@@ -2,6 +2,7 @@ package dbguard
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -46,6 +47,7 @@ func before(db *gorm.DB, look func(*Tx) error) {
 	}
 	if table := tableOf(db.Statement); table != "" {
 		t.factsOf(table) // while they can be read
+		t.protectedIn(table)
 	}
 	if err := look(t); err != nil {
 		_ = db.AddError(err)
@@ -77,7 +79,7 @@ func inserted(db *gorm.DB) {
 	}
 	t.refused(db.Error)
 	switch {
-	case how != plain:
+	case how != plain, errors.Is(db.Error, ErrPoisoned): // it was not sent
 	case isDuplicate(db.Error):
 		c := &Conflict{Kind: Duplicate, Table: tableOf(db.Statement), err: t.translate(db.Error), suspects: t.suspectsOfInsert(db.Statement)}
 		c.ownIndex = t.firedOwnIndex(c, rowsIn(db.Statement))
@@ -219,8 +221,10 @@ func loaded(db *gorm.DB) {
 			return
 		}
 		now := reading{found: true, version: version}
-		for _, f := range s.PrimaryFields {
-			now.key = append(now.key, value(f.DBName))
+		if s.ModelType == r.schema.ModelType { // another model may declare another key
+			for _, f := range s.PrimaryFields {
+				now.key = append(now.key, value(f.DBName))
+			}
 		}
 		if first := t.memory.see(r, now); first.changedTo(now) {
 			if c := t.confirm(r, first); c != nil {
