@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -88,7 +89,7 @@ func (c *checked) faults() (faults []error) {
 
 // read does not count on what was once remembered.
 func (c *checked) read() (err error) {
-	if c.columns, err = columnsOf(c.db, c.table); err != nil {
+	if c.columns, err = readColumns(c.db, c.table); err != nil {
 		return err
 	}
 	c.indexes, err = readIndexes(c.db, c.table)
@@ -140,13 +141,7 @@ func (c *checked) checkIndexes(tmpl *template, versioned bool, say func(string, 
 // candidates returns the columns of the unique indexes that a row may be told
 // by: those that go with the tag, or that are no generated key.
 func (c *checked) candidates(tmpl *template) (found [][]string) {
-	var all [][]string
-	for _, i := range c.indexes {
-		if i.names() {
-			all = append(all, i.columns)
-		}
-	}
-	for _, columns := range withPrimary(all, c.stmt.Schema.PrimaryFieldDBNames) {
+	for _, columns := range withPrimary(naming(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
 		f := parsedModel{stmt: c.stmt}.field(columns[0])
 		generated := len(columns) == 1 && f != nil && f.AutoIncrement
 		if tmpl == nil && !generated || tmpl != nil && (tmpl.within(columns) || tmpl.holds(columns)) {
@@ -204,10 +199,5 @@ func plainColumns(index *schema.Index) (columns []string) {
 }
 
 func (c *checked) has(columns []string) bool {
-	for _, i := range c.indexes {
-		if i.names() && sameColumns(i.columns, columns) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(naming(c.indexes), func(i []string) bool { return sameColumns(i, columns) })
 }

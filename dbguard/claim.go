@@ -15,7 +15,7 @@ func (t *Tx) claimNew(stmt *gorm.Statement) error {
 		if err != nil {
 			return nil, err
 		}
-		for _, columns := range withPrimary(indexes, stmt.Schema.PrimaryFieldDBNames) {
+		for _, columns := range withPrimary(naming(indexes), stmt.Schema.PrimaryFieldDBNames) {
 			if tmpl.within(columns) || tmpl.holds(columns) {
 				keys = append(keys, columns)
 			}

@@ -28,13 +28,13 @@ var factsQueries = map[string]string{
 			AND action_timing = 'BEFORE' AND event_manipulation = 'INSERT') AS alters,
 		EXISTS (SELECT 1 FROM information_schema.referential_constraints
 			WHERE constraint_schema = s.name AND table_name = @name AND delete_rule = 'CASCADE') AS cascades
-		FROM (SELECT COALESCE(NULLIF(@schema, ''), DATABASE()) AS name) s`,
+		FROM (SELECT ` + mysqlSchema + ` AS name) s`,
 	"postgres": `SELECT TRUE AS transactional,
 		EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = t.id AND NOT tgisinternal)
 			OR EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = t.id AND rulename <> '_RETURN') AS triggers,
 		EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = t.id AND NOT tgisinternal AND tgtype & 6 = 6) AS alters,
 		EXISTS (SELECT 1 FROM pg_constraint WHERE conrelid = t.id AND contype = 'f' AND confdeltype = 'c') AS cascades
-		FROM (SELECT to_regclass(CASE @schema WHEN '' THEN '' ELSE quote_ident(@schema) || '.' END || quote_ident(@name)) AS id) t`,
+		FROM (SELECT ` + postgresTable + ` AS id) t`,
 	"sqlite": `SELECT TRUE AS transactional,
 		EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = @name COLLATE NOCASE) AS triggers,
 		FALSE AS alters,
@@ -44,21 +44,15 @@ var factsQueries = map[string]string{
 // factsOf returns the facts of a table, which it remembers. Where they can't be read,
 // nothing is ruled out.
 func (t *Tx) factsOf(table string) facts {
-	if known, ok := t.plugin.facts.Load(table); ok {
-		return known.(facts)
-	}
-	ctx, cancel := t.judging()
-	defer cancel()
-	found, err := readFacts(t.quiet(ctx, t.db), table)
+	known, err := remembered(t, &t.plugin.facts, table, readFacts)
 	if err != nil {
 		return facts{Transactional: true, Triggers: true, Alters: true, Cascades: true}
 	}
-	t.plugin.facts.Store(table, found)
-	return found
+	return known
 }
 
 func readFacts(db *gorm.DB, table string) (found facts, err error) {
-	if err := db.Raw(factsQueries[db.Name()], nameOf(table)).Scan(&found).Error; err != nil {
+	if err := readCatalogue(db, factsQueries, table, &found); err != nil {
 		return facts{}, fmt.Errorf("read what is known of table %s: %w", table, err)
 	}
 	return found, nil

@@ -12,7 +12,10 @@ import (
 // firedOwnIndex reports whether a duplicate met the index that names its suspects, one
 // for each of n rows that were to be inserted. It reports false if that is not known.
 func (t *Tx) firedOwnIndex(c *Conflict, n int) bool {
-	indexes, _ := t.plugin.knownIndexes(c.Table)
+	if len(c.suspects) == 0 {
+		return false
+	}
+	indexes, _ := t.uniqueIndexes(c.suspects[0].row.table)
 	fired, ok := t.firedIndex(c.err)
 	if !ok || fired.table != "" && fired.table != bareName(c.Table) {
 		return false
@@ -62,7 +65,7 @@ func (t *Tx) onlyIndex(table, index string) bool {
 	defer cancel()
 	var others int64
 	err := t.quiet(ctx, t.db).Raw(`SELECT COUNT(*) FROM information_schema.statistics
-		WHERE index_name = @index AND NOT (table_schema = COALESCE(NULLIF(@schema, ''), DATABASE()) AND table_name = @name)`,
+		WHERE index_name = @index AND NOT (table_schema = `+mysqlSchema+` AND table_name = @name)`,
 		nameOf(table), map[string]any{"index": index}).Scan(&others).Error
 	return err == nil && others == 0
 }

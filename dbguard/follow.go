@@ -34,10 +34,11 @@ func (t *Tx) namesRow(r *protectedRow) (bool, error) {
 		return false, nil
 	}
 	indexes, err := t.uniqueIndexes(r.table)
+	columns := naming(indexes)
 	if t.dialect.name == "sqlite" { // it lists no index for some primary keys
-		indexes = withPrimary(indexes, r.schema.PrimaryFieldDBNames)
+		columns = withPrimary(columns, r.schema.PrimaryFieldDBNames)
 	}
-	return slices.ContainsFunc(indexes, func(c []string) bool { return sameColumns(c, r.columns()) }), err
+	return slices.ContainsFunc(columns, func(c []string) bool { return sameColumns(c, r.columns()) }), err
 }
 
 // notFollowed returns the rows that are named by the statement's model and have not

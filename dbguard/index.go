@@ -8,26 +8,26 @@ import (
 	"gorm.io/gorm"
 )
 
-// Each query lists the columns of a table's unique indexes: index, column,
-// ordered by index and position. A prefix or an expression shows as NULL.
-const (
-	mysqlUnique = `SELECT index_name AS name, IF(sub_part IS NULL, column_name, NULL) AS col, FALSE AS partial
+// Each query lists the columns of a table's unique indexes, ordered by index and
+// position. A prefix or an expression shows as NULL.
+var indexQueries = map[string]string{
+	"mysql": `SELECT index_name AS name, IF(sub_part IS NULL, column_name, NULL) AS col, FALSE AS partial
 		FROM information_schema.statistics
-		WHERE table_schema = COALESCE(NULLIF(@schema, ''), DATABASE()) AND table_name = @name AND non_unique = 0
-		ORDER BY index_name, seq_in_index`
-	sqliteUnique = `SELECT il.name AS name, ii.name AS col, il.partial AS partial
-		FROM pragma_index_list(@name) il, pragma_index_info(il.name) ii
-		WHERE il."unique" = 1
-		ORDER BY il.name, ii.seqno`
-	postgresUnique = `SELECT c.relname AS name, a.attname AS col, i.indpred IS NOT NULL AS partial
+		WHERE table_schema = ` + mysqlSchema + ` AND table_name = @name AND non_unique = 0
+		ORDER BY index_name, seq_in_index`,
+	"postgres": `SELECT c.relname AS name, a.attname AS col, i.indpred IS NOT NULL AS partial
 		FROM pg_index i
 		JOIN pg_class c ON c.oid = i.indexrelid
 		CROSS JOIN unnest(i.indkey) WITH ORDINALITY k(attnum, n)
 		LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
-		WHERE i.indrelid = to_regclass(CASE @schema WHEN '' THEN '' ELSE quote_ident(@schema) || '.' END || quote_ident(@name))
+		WHERE i.indrelid = ` + postgresTable + `
 		AND i.indisunique AND i.indisvalid AND i.indimmediate AND k.n <= i.indnkeyatts
-		ORDER BY c.relname, k.n`
-)
+		ORDER BY c.relname, k.n`,
+	"sqlite": `SELECT il.name AS name, ii.name AS col, il.partial AS partial
+		FROM pragma_index_list(@name) il, pragma_index_info(il.name) ii
+		WHERE il."unique" = 1
+		ORDER BY il.name, ii.seqno`,
+}
 
 // A uniqueIndex is an index of a table, its columns in lower case; "" is an expression
 // or a prefix.
@@ -57,86 +57,41 @@ func nameless(indexes []uniqueIndex) string {
 	return " (" + strings.Join(found, ", ") + ", so its columns name no row)"
 }
 
-// uniqueIndexes returns the columns of each unique index of table. It reads the
-// catalogue through the transaction, which creates no read view, and remembers
-// what it found.
-func (t *Tx) uniqueIndexes(table string) (columns [][]string, err error) {
-	indexes, known := t.plugin.knownIndexes(table)
-	if !known {
-		ctx, cancel := t.judging()
-		defer cancel()
-		indexes, err = t.plugin.indexesOf(t.quiet(ctx, t.db), table)
-	}
-	columns = make([][]string, 0, len(indexes))
+// naming returns the columns of each index that names a row.
+func naming(indexes []uniqueIndex) (columns [][]string) {
 	for _, i := range indexes {
 		if i.names() {
 			columns = append(columns, i.columns)
 		}
 	}
-	return columns, err
+	return columns
 }
 
-func (t *Tx) nameless(table string) string {
-	indexes, _ := t.plugin.knownIndexes(table)
-	return nameless(indexes)
-}
-
-func (p *plugin) knownIndexes(table string) (indexes []uniqueIndex, known bool) {
-	found, known := p.indexes.Load(table)
-	indexes, _ = found.([]uniqueIndex)
-	return indexes, known
-}
-
-func (p *plugin) indexesOf(db *gorm.DB, table string) ([]uniqueIndex, error) {
-	if known, ok := p.knownIndexes(table); ok {
-		return known, nil
+// uniqueIndexes returns the unique indexes of a table, and remembers them unless there
+// are none: the table may not have been made yet.
+func (t *Tx) uniqueIndexes(table string) ([]uniqueIndex, error) {
+	indexes, err := remembered(t, &t.plugin.indexes, table, readIndexes)
+	if len(indexes) == 0 {
+		t.plugin.indexes.Delete(table)
 	}
-	indexes, err := readIndexes(db, table)
-	if err != nil {
-		return nil, fmt.Errorf("read unique indexes of %s: %w", table, err)
-	}
-	if len(indexes) > 0 {
-		p.indexes.Store(table, indexes)
-	}
-	return indexes, nil
+	return indexes, err
 }
 
 func readIndexes(db *gorm.DB, table string) (indexes []uniqueIndex, err error) {
-	query := mysqlUnique
-	switch db.Name() {
-	case "sqlite":
-		query = sqliteUnique
-	case "postgres":
-		query = postgresUnique
-	}
 	var rows []struct {
-		Name string  `gorm:"column:name"`
-		Col  *string `gorm:"column:col"`
-
-		Partial bool `gorm:"column:partial"`
+		Name    string `gorm:"column:name"`
+		Col     string `gorm:"column:col"` // "" for NULL
+		Partial bool   `gorm:"column:partial"`
 	}
-	if err := db.Raw(query, nameOf(table)).Scan(&rows).Error; err != nil {
-		return nil, err
+	if err := readCatalogue(db, indexQueries, table, &rows); err != nil {
+		return nil, fmt.Errorf("read unique indexes of %s: %w", table, err)
 	}
 	for _, r := range rows {
 		if n := len(indexes); n == 0 || indexes[n-1].name != r.Name {
 			indexes = append(indexes, uniqueIndex{name: r.Name, partial: r.Partial})
 		}
-		col := ""
-		if r.Col != nil {
-			col = strings.ToLower(*r.Col)
-		}
 		last := &indexes[len(indexes)-1]
-		last.columns = append(last.columns, col)
+		last.columns = append(last.columns, strings.ToLower(r.Col))
 	}
 	return indexes, nil
-}
-
-// nameOf returns a table's name as the catalogues have it.
-func nameOf(table string) map[string]any {
-	schema, name, qualified := strings.Cut(table, ".")
-	if !qualified {
-		schema, name = "", table
-	}
-	return map[string]any{"schema": schema, "name": name}
 }

@@ -21,7 +21,6 @@ type plugin struct {
 	templates  sync.Map // model type → *template
 	tables     sync.Map // lower-case names of the tables that a template is for
 	facts      sync.Map // table name → facts
-	texts      sync.Map // table name → map[string]bool, whether a column keeps its texts
 	sessions   sessions
 	keys       rowKeys
 	noSnapshot sync.Once

@@ -205,7 +205,7 @@ func (t *Tx) note(ctx context.Context, c *Conflict, s *suspect, now reading, cha
 		Protected:    true,
 		Found:        now.found,
 		Changed:      changed,
-		Shared:       c.Evidence.Shared || s.row.followed || t.otherwise(ctx, s.row, now, s.row.values),
+		Shared:       c.Evidence.Shared || s.row.followed || t.otherwise(s.row, now, s.row.values),
 		Expected:     c.Kind == Stale && now.found && s.asExpected(now.version, version),
 		Version:      version,
 		FoundVersion: now.version,
@@ -234,7 +234,7 @@ func (t *Tx) met(ctx context.Context, c *Conflict, s *suspect, now reading) (boo
 		}
 	}
 	for _, given := range s.given {
-		if !t.otherwise(ctx, s.row, now, given) {
+		if !t.otherwise(s.row, now, given) {
 			return true, nil
 		}
 	}

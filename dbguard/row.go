@@ -52,13 +52,13 @@ func (t *Tx) Protect(model any) error {
 	if err != nil {
 		return err
 	}
-	for _, columns := range indexes {
+	for _, columns := range naming(indexes) {
 		if sameColumns(set, columns) {
 			return t.protect(m.row(set, protectedRow{named: true}))
 		}
 	}
 	return fmt.Errorf("%w: no unique index of %s has just the columns %s%s: to name a row of which a column is 0, give its model a tag",
-		ErrUnprotectable, m.table(), listing(set), t.nameless(m.table()))
+		ErrUnprotectable, m.table(), listing(set), nameless(indexes))
 }
 
 // ProtectPrimary names the row with model's primary key, whatever else is set in
@@ -102,7 +102,7 @@ func (t *Tx) ProtectNew(model any) error {
 	if err != nil {
 		return err
 	}
-	fit := m.fitting(withPrimary(indexes, m.stmt.Schema.PrimaryFieldDBNames))
+	fit := m.fitting(withPrimary(naming(indexes), m.stmt.Schema.PrimaryFieldDBNames))
 	switch len(fit) {
 	case 1:
 		var r protectedRow
@@ -111,7 +111,7 @@ func (t *Tx) ProtectNew(model any) error {
 		}
 		return t.protect(m.row(fit[0], r))
 	case 0:
-		return fmt.Errorf("%w: no unique index of %s has all its columns set%s", ErrUnprotectable, m.table(), t.nameless(m.table()))
+		return fmt.Errorf("%w: no unique index of %s has all its columns set%s", ErrUnprotectable, m.table(), nameless(indexes))
 	}
 	choices := make([]string, len(fit))
 	for i, columns := range fit {

@@ -94,7 +94,7 @@ func (t *Tx) schemaOf(table string) (string, error) {
 		query = "SELECT DATABASE()"
 	case "postgres":
 		query = `SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-			WHERE c.oid = to_regclass(quote_ident(@name))`
+			WHERE c.oid = ` + postgresTable
 	}
 	ctx, cancel := t.judging()
 	defer cancel()
