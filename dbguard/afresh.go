@@ -5,14 +5,14 @@ import (
 	"database/sql"
 )
 
-// A sent is a statement that was sent.
-type sent struct {
+// A setting is a statement that changed which rows the transaction sees.
+type setting struct {
 	query string
 	args  []any
 }
 
 // adjusts reports whether a statement of PostgreSQL may change which rows the
-// transaction sees: by a search path, a role, or what row-level security asks for.
+// transaction sees: by a search path, a role, or a variable of row-level security.
 func (st statement) adjusts() bool {
 	if st.words()[0] == "SET" {
 		return true
@@ -20,18 +20,19 @@ func (st statement) adjusts() bool {
 	return st.words()[0] == "SELECT" && st.index("SET_CONFIG") > 0 && !st.calls()
 }
 
+// adjusted keeps a statement that adjusts, for afresh.
 func (t *Tx) adjusted(query string, args []any, statements []statement) {
 	if t.dialect.name != "postgres" || len(statements) != 1 || !statements[0].adjusts() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.settings = append(t.settings, sent{query, args})
+	t.settings = append(t.settings, setting{query, args})
 }
 
-// afresh runs f after the end of the transaction, in one that sees the same rows but
-// what it wrote. It is a transaction, as a proxy may send what stands alone to a
-// replica that is behind.
+// afresh runs f in a new transaction after the end of this one, whose settings it
+// repeats and whose writes it does not see. A proxy may send a read outside of a
+// transaction to a replica that is behind.
 func (t *Tx) afresh(f func(context.Context) error) error {
 	if t.conn.broken {
 		return sql.ErrConnDone

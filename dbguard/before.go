@@ -19,17 +19,16 @@ func (t *Tx) lookBefore(r *protectedRow) error {
 	return nil
 }
 
-// seeBefore notes what the marked statement proves of a row by its success: how it
-// was before. It proves nothing if the transaction may have written the row earlier.
+// seeBefore notes how a row was before the marked statement, as the statement's success
+// proves. It proves nothing if the transaction may have written the row earlier.
 func (t *Tx) seeBefore(r *protectedRow, was reading) {
 	if !t.touched(r, t.marked) {
 		t.memory.see(r, was)
 	}
 }
 
-// lookAfterDeadlock notes which of the rows that were to be inserted are not
-// there: who makes them from now on does it while this caller has the lock. The
-// server has ended the transaction, so each read stands alone.
+// lookAfterDeadlock notes which of the rows that were to be inserted are not there.
+// A writer that inserts one from now on does so while this caller has the lock.
 func (t *Tx) lookAfterDeadlock(rows []*protectedRow) {
 	if t.dialect.aborts {
 		return

@@ -63,18 +63,8 @@ func inserted(db *gorm.DB) {
 	}
 	rows := t.protectedAmong(db.Statement)
 	how := insertKind(db.Statement)
-	if db.Error == nil && db.Statement.Schema == nil {
-		return // a map without a model: like SQL of the caller's own, it may have written any row
-	}
 	if db.Error == nil {
-		w := t.writeTo(tableOf(db.Statement), how, rows)
-		if how == plain && len(rows) > 0 {
-			w.images = t.imagesOfInsert(db.Statement)
-			for _, r := range rows {
-				t.seeBefore(r, reading{})
-			}
-		}
-		t.classify(w)
+		t.noteInserted(db.Statement, how, rows)
 		return
 	}
 	t.refused(db.Error)
@@ -91,17 +81,33 @@ func inserted(db *gorm.DB) {
 	}
 }
 
+// noteInserted notes how an INSERT wrote. One of a map without a model may have written
+// any row, like SQL of the caller's own.
+func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
+	if stmt.Schema == nil {
+		return
+	}
+	w := t.writeTo(tableOf(stmt), how, rows)
+	if how == plain && len(rows) > 0 {
+		w.images = t.imagesOfInsert(stmt)
+		for _, r := range rows {
+			t.seeBefore(r, reading{})
+		}
+	}
+	t.classify(w)
+}
+
 // insertKind tells a plain INSERT from what only looks like one.
 func insertKind(stmt *gorm.Statement) how {
 	if _, ok := stmt.Clauses["ON CONFLICT"]; ok {
-		return upsert
+		return blind
 	}
 	sql := dialect{name: stmt.DB.Name()}.statements(stmt.SQL.String())
 	if len(sql) != 1 {
 		return raw
 	}
 	if words := sql[0].words(); len(words) < 2 || words[0] != "INSERT" || words[1] != "INTO" {
-		return upsert // INSERT IGNORE, REPLACE
+		return blind // INSERT IGNORE, REPLACE
 	}
 	return plain
 }

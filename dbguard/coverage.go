@@ -64,22 +64,6 @@ func (t *Tx) mayHaveHit(w write, covered map[*protectedRow]bool) bool {
 		return true // which rows of the table are the key's is known of those only that gorm wrote
 	}
 	return slices.ContainsFunc(t.protected.all, func(r *protectedRow) bool {
-		return !covered[r] && (w.table == "" || mayBeTable(w.table, r.table))
+		return !covered[r] && w.mayBeTo(r.table)
 	})
-}
-
-// mayHaveWritten reports whether the write has changed a row, or may have.
-func (w *write) mayHaveWritten(r *protectedRow) bool {
-	if slices.Contains(w.rows, r) {
-		return true
-	}
-	in := w.table == "" || mayBeTable(w.table, r.table)
-	switch w.how {
-	case raw:
-		return in
-	case upsert, blind:
-		return in && len(w.rows) == 0
-	case plain, versioned:
-	}
-	return false
 }

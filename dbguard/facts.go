@@ -69,7 +69,7 @@ func (t *Tx) touched(r *protectedRow, n int) bool {
 	}
 	for i := range writes {
 		w := &writes[i]
-		if w.how == raw || w.table == "" || mayBeTable(w.table, r.table) || t.factsOf(w.table).Triggers ||
+		if w.how == raw || w.mayBeTo(r.table) || t.factsOf(w.table).Triggers ||
 			w.deletes && t.factsOf(r.table).Cascades {
 			return true
 		}

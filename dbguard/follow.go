@@ -2,20 +2,26 @@ package dbguard
 
 import (
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 )
 
 // follow protects the rows that are named by a statement's model in the statement's
-// table, too, which may have been chosen at run time, if they can be told there.
+// table, too, which may have been chosen at run time, if they can be identified there.
 func (t *Tx) follow(stmt *gorm.Statement) error {
 	table := tableOf(stmt)
-	if stmt.Schema == nil || table == "" {
+	if stmt.Schema == nil || table == "" || strings.EqualFold(table, stmt.Schema.Table) {
 		return nil
 	}
-	for _, r := range t.notFollowed(stmt, table) {
-		there := &protectedRow{table: table, schema: r.schema, fields: r.fields, followed: true}
-		there.setValues(r.values)
+	t.mu.Lock()
+	all := t.protected.all
+	t.mu.Unlock()
+	for _, r := range all {
+		if r.tagged || r.followed || r.schema.ModelType != stmt.Schema.ModelType || t.sameTable(r.table, table) {
+			continue
+		}
+		there := &protectedRow{table: table, schema: r.schema, fields: r.fields, values: r.values, followed: true}
 		names, err := t.namesRow(there)
 		if err == nil && names {
 			err = t.protect(there)
@@ -27,7 +33,7 @@ func (t *Tx) follow(stmt *gorm.Statement) error {
 	return nil
 }
 
-// namesRow reports whether the columns of r name one row of its table at most, which
+// namesRow reports whether the columns of r name at most one row of its table, which
 // may be no more than a log of the model's rows.
 func (t *Tx) namesRow(r *protectedRow) (bool, error) {
 	if !t.factsOf(r.table).Transactional {
@@ -39,24 +45,4 @@ func (t *Tx) namesRow(r *protectedRow) (bool, error) {
 		columns = withPrimary(columns, r.schema.PrimaryFieldDBNames)
 	}
 	return slices.ContainsFunc(columns, func(c []string) bool { return sameColumns(c, r.columns()) }), err
-}
-
-// notFollowed returns the rows that are named by the statement's model and have not
-// been followed to its table.
-func (t *Tx) notFollowed(stmt *gorm.Statement, table string) (rows []*protectedRow) {
-	t.mu.Lock()
-	all, from := t.protected.all, t.protected.followed[table]
-	t.mu.Unlock()
-	for _, r := range all[from:] {
-		if !r.tagged && !r.followed && r.schema.ModelType == stmt.Schema.ModelType && !t.sameTable(r.table, table) {
-			rows = append(rows, r)
-		}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.protected.followed == nil {
-		t.protected.followed = make(map[string]int)
-	}
-	t.protected.followed[table] = len(all)
-	return rows
 }

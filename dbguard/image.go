@@ -144,10 +144,15 @@ func imagesOf(writes []write) (images []image) {
 	return slices.DeleteFunc(images, func(i image) bool { return i.vague })
 }
 
+// mayHaveWritten reports whether the write has changed a row, or may have.
+func (w *write) mayHaveWritten(r *protectedRow) bool {
+	return slices.Contains(w.rows, r) || !w.covers() && w.mayBeTo(r.table) && (w.how == raw || len(w.rows) == 0)
+}
+
 // mayHaveRenamed reports whether the row may have another name since, or be gone: the
 // write altered rows of its table, and that one is not known to be among them still.
 func (w *write) mayHaveRenamed(r *protectedRow) bool {
-	return w.how != plain && (w.table == "" || mayBeTable(w.table, r.table)) &&
+	return w.how != plain && w.mayBeTo(r.table) &&
 		!slices.ContainsFunc(w.images, func(i image) bool { return i.row == r })
 }
 

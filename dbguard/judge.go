@@ -19,11 +19,8 @@ func (t *Tx) judge(c *Conflict) {
 		s.clean = t.clean(s.row)
 		c.clean = c.clean && s.clean
 	}
-	c.open = c.err != nil && t.dialect.aborts
-	if !c.open {
-		if err := t.examine(c); err != nil {
-			c.open = true
-		}
+	if c.err != nil && t.dialect.aborts || t.examine(c) != nil {
+		c.open = true
 	}
 	t.keep(c)
 }
@@ -76,8 +73,7 @@ func (t *Tx) Conflict() (weightiest *Conflict) {
 }
 
 // examine reads the suspects twice: first plainly, all of them, and then as they are
-// committed now. After a duplicate among several it asks the second time for those
-// only that the first read did not find.
+// committed now.
 func (t *Tx) examine(c *Conflict) error {
 	ctx, cancel := t.judging()
 	defer cancel()
@@ -92,29 +88,35 @@ func (t *Tx) examine(c *Conflict) error {
 		}
 	}
 	for i, s := range c.suspects {
-		now := plain[i]
-		if !s.sure && !now.found { // to hold what is not there would stop others
-			c.open = true
-			continue
-		}
-		if t.readsNewest() && (c.Kind == Stale || len(plain) == 1 || !now.found) {
-			var err error
-			if now, err = t.readNow(ctx, s.row, c.Kind == Stale, plain[i]); err != nil {
-				return err
-			}
-		}
-		changed := !now.locked && (plain[i].changedTo(now) || s.clean && t.changedSinceFirst(s.row, now))
-		s.expected = c.Kind == Stale && now.found && now.version == s.version(now)
-		if !changed && (now.locked || !s.clean || t.conn.session.refusesChanged) {
-			c.open = true
-			continue
-		}
-		if err := t.note(ctx, c, s, now, changed); err != nil || changed {
+		if err := t.examineOne(ctx, c, s, plain[i]); err != nil || c.Evidence.Changed {
 			return err
 		}
 	}
 	c.countIndex()
 	return nil
+}
+
+// examineOne compares a suspect as it was read plainly with what is committed now. After
+// a duplicate among several rows it reads anew only those that were not found.
+func (t *Tx) examineOne(ctx context.Context, c *Conflict, s *suspect, plain reading) error {
+	if !s.sure && !plain.found { // a lock on what is not there would stop others
+		c.open = true
+		return nil
+	}
+	now := plain
+	if t.readsNewest() && (c.Kind == Stale || len(c.suspects) == 1 || !plain.found) {
+		var err error
+		if now, err = t.readNow(ctx, s.row, c.Kind == Stale, plain); err != nil {
+			return err
+		}
+	}
+	changed := !now.locked && (plain.changedTo(now) || s.clean && t.changedSinceFirst(s.row, now))
+	s.expected = c.Kind == Stale && now.found && now.version == s.version(now)
+	if !changed && (now.locked || !s.clean || t.conn.session.refusesChanged) {
+		c.open = true
+		return nil
+	}
+	return t.note(ctx, c, s, now, changed)
 }
 
 // readsNewest reports whether the transaction can read a row as it is committed now,
@@ -157,8 +159,7 @@ func (t *Tx) reread(ctx context.Context, c *Conflict) error {
 		if err != nil {
 			return err
 		}
-		changed := t.changedSinceFirst(s.row, now)
-		if err := t.note(ctx, c, s, now, changed); err != nil || changed {
+		if err := t.note(ctx, c, s, now, t.changedSinceFirst(s.row, now)); err != nil || c.Evidence.Changed {
 			return err
 		}
 	}

@@ -58,16 +58,7 @@ func (t *Tx) rowsWith(stmt *gorm.Statement, value func(column string) any) (rows
 
 // eachRow calls f for every row among the models and the values of a statement.
 func eachRow(stmt *gorm.Statement, f func(value func(column string) any)) {
-	model := func(row reflect.Value) {
-		f(func(column string) any {
-			field := stmt.Schema.LookUpField(column)
-			if field == nil {
-				return nil
-			}
-			v, _ := field.ValueOf(stmt.Context, row)
-			return v
-		})
-	}
+	model := func(row reflect.Value) { f(valuesOf(stmt, row)) }
 	eachModel(stmt, model)
 	switch dest := indirectAll(stmt.Dest); {
 	case !dest.IsValid():

@@ -48,9 +48,6 @@ func (m *Memory) see(r *protectedRow, now reading) (first reading) {
 func (m *Memory) recall(r *protectedRow) (first reading, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.rows) == 0 {
-		return reading{}, false
-	}
 	first, ok = m.rows[r.identity()]
 	return first, ok
 }

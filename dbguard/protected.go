@@ -20,8 +20,6 @@ type protectedRows struct {
 	shapes  []*protectedRow            // one for each table and list of columns
 	tables  map[string]bool            // of the rows that Protect has named
 	several bool                       // the key protects more than one row, apart from tagged and followed ones
-
-	followed map[string]int // how many of all were looked at, by table
 }
 
 // add adds a row that knows its values.

@@ -23,7 +23,6 @@ type protectedRow struct {
 	model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
 	named    bool   // by Protect
 	tagged   bool   // by its model's tag
-	key      string // of the lock that guards it
 	followed bool   // to a table that was chosen at run time
 }
 
@@ -124,7 +123,6 @@ func (t *Tx) ProtectNew(model any) error {
 // protect adds a row, once. Where there is no snapshot that could be looked at
 // after a conflict, it looks at the row now.
 func (t *Tx) protect(r *protectedRow) error {
-	r.key = t.key
 	t.mu.Lock()
 	known := t.protected.has(r)
 	t.mu.Unlock()
@@ -134,9 +132,9 @@ func (t *Tx) protect(r *protectedRow) error {
 	if err := t.ready(r); err != nil {
 		return err
 	}
-	if other, ok := t.plugin.keys.another(r); ok {
+	if other, ok := t.plugin.keys.another(r, t.key); ok {
 		t.logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
-			"table", r.table, "key", r.key, "other", other)
+			"table", r.table, "key", t.key, "other", other)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

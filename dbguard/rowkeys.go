@@ -17,10 +17,10 @@ type rowKeys struct {
 // maxRowKeys is how many rows are remembered; then all are forgotten.
 const maxRowKeys = 1 << 14
 
-// another returns the other key under which the row was protected. It reports false
+// another returns the key under which a row was protected before it is now. It reports false
 // if there is none, or if another row of the table had one before.
-func (k *rowKeys) another(r *protectedRow) (key string, ok bool) {
-	if r.key == "" {
+func (k *rowKeys) another(r *protectedRow, now string) (key string, ok bool) {
+	if now == "" {
 		return "", false
 	}
 	k.mu.Lock()
@@ -30,8 +30,8 @@ func (k *rowKeys) another(r *protectedRow) (key string, ok bool) {
 	}
 	row := maphash.String(k.seed, r.identity())
 	key, known := k.known[row]
-	k.known[row] = r.key
-	if !known || key == r.key || k.warned[r.table] {
+	k.known[row] = now
+	if !known || key == now || k.warned[r.table] {
 		return "", false
 	}
 	if k.warned == nil {

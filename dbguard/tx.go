@@ -67,7 +67,7 @@ type Tx struct {
 	protected  protectedRows
 	conflicts  []*Conflict       // on protected rows
 	called     bool              // a function that may have written
-	settings   []sent            // by which the transaction changed what it sees
+	settings   []setting         // for afresh
 	sent       int               // how many statements were
 	asked      int               // how many when the statement began that runs
 	schemas    map[string]string // of tables that are named without one

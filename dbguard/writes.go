@@ -22,13 +22,15 @@ const (
 	raw       how = iota // SQL of the caller's own, or what gorm makes of it
 	plain                // INSERT
 	versioned            // UPDATE or DELETE with a compare, that matched all its rows
-	upsert               // INSERT ... ON DUPLICATE KEY UPDATE, IGNORE and the like
-	blind                // UPDATE or DELETE without a compare
+	blind                // UPDATE or DELETE without a compare, upsert, INSERT IGNORE and the like
 )
 
 func (t *Tx) writeTo(table string, how how, rows []*protectedRow) write {
 	return write{how: how, table: table, tagged: t.plugin.tagged(table), rows: rows}
 }
+
+// mayBeTo reports whether the write may be to a table.
+func (w *write) mayBeTo(table string) bool { return w.table == "" || mayBeTable(w.table, table) }
 
 // covers reports whether the database itself refuses the second such write.
 func (w *write) covers() bool { return w.how == plain || w.how == versioned }
