@@ -3,11 +3,8 @@ package dbguard
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 )
 
@@ -199,83 +196,4 @@ func bump(db *gorm.DB, expected expectedVersion, t *Tx) {
 func updates(stmt *gorm.Statement) bool {
 	_, ok := stmt.Clauses["SET"]
 	return ok
-}
-
-// loaded notes the versions of the protected rows that a query has returned. One
-// that is not what this operation saw before, in this attempt or in an earlier
-// one, was written by somebody else.
-func loaded(db *gorm.DB) {
-	t := txOf(db.Statement)
-	s := db.Statement.Schema
-	if t == nil || s == nil || db.DryRun || db.Statement.Context.Value(judgingKey{}) != nil {
-		return
-	}
-	if db.Error != nil || db.RowsAffected == 0 {
-		return
-	}
-	field := versionOf(s)
-	if field == nil || !t.selects(db.Statement, field) {
-		return
-	}
-	if err := t.claimLoaded(db.Statement); err != nil {
-		_ = db.AddError(err)
-		return
-	}
-	t.eachProtected(db.Statement, func(r *protectedRow, value func(column string) any) {
-		version, _ := indirect(value(field.DBName)).(Version)
-		if version == 0 || db.Error != nil || !t.clean(r) {
-			return
-		}
-		now := reading{found: true, version: version}
-		if s.ModelType == r.schema.ModelType { // another model may declare another key
-			for _, f := range s.PrimaryFields {
-				now.key = append(now.key, value(f.DBName))
-			}
-		}
-		if first := t.memory.see(r, now); first.changedTo(now) {
-			if c := t.confirm(r, first); c != nil {
-				db.Error = c
-			}
-		}
-	})
-}
-
-// confirm has dbguard read a row itself that a query shows to have changed.
-func (t *Tx) confirm(r *protectedRow, first reading) *Conflict {
-	ctx, cancel := t.judging()
-	defer cancel()
-	now, err := t.read(ctx, r, true, "")
-	if err == nil && t.readsNewest() {
-		now, err = t.readNow(ctx, r, true, now)
-	}
-	if err != nil || now.locked || !first.changedTo(now) {
-		return nil
-	}
-	c := &Conflict{Kind: Stale, Table: r.table, Columns: r.columns()}
-	c.Evidence = Evidence{Protected: true, Found: now.found, Changed: true, Version: first.version, FoundVersion: now.version}
-	t.keep(c)
-	return c
-}
-
-// selects reports whether a query is known to have read a column from the model's own
-// table. What it has not read may stand in the struct all the same, from before.
-func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
-	t.mu.Lock()
-	sent := t.sent > t.asked // a cache may have answered in the database's place
-	t.mu.Unlock()
-	from, _ := stmt.Clauses["FROM"].Expression.(clause.From)
-	if !sent || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {
-		return false
-	}
-	if table, ok := namedTable(stmt); !ok || !strings.EqualFold(table, stmt.Schema.Table) {
-		return false
-	}
-	what, ok := stmt.Clauses["SELECT"].Expression.(clause.Select)
-	if !ok || what.Expression != nil {
-		return false
-	}
-	return len(what.Columns) == 0 || slices.ContainsFunc(what.Columns, func(c clause.Column) bool {
-		name := bareName(c.Name)
-		return c.Alias == "" && (name == "*" || name == strings.ToLower(f.DBName))
-	})
 }
