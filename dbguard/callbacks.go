@@ -8,8 +8,7 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// beforeInsert looks at the rows that gorm is about to insert: which of them the
-// key protects.
+// beforeInsert protects the rows of the key among those that gorm is about to insert.
 func beforeInsert(db *gorm.DB) {
 	unscopedFirst(db)
 	before(db, func(t *Tx) error {
@@ -23,7 +22,7 @@ func beforeInsert(db *gorm.DB) {
 	})
 }
 
-// beforeWrite does so for an update or a delete.
+// beforeWrite does the same before an update or a delete.
 func beforeWrite(db *gorm.DB) {
 	before(db, func(t *Tx) error {
 		if err := t.follow(db.Statement); err != nil {
@@ -38,12 +37,12 @@ func before(db *gorm.DB, look func(*Tx) error) {
 	if t == nil {
 		return
 	}
-	t.mark() // also for a statement that will not be sent: what comes after it asks
+	t.mark() // also for a statement that will not be sent: inserted and written rely on it
 	if db.Error != nil || db.DryRun {
 		return
 	}
 	if table := tableOf(db.Statement); table != "" {
-		t.factsOf(table) // while they can be read
+		t.factsOf(table) // PostgreSQL reads nothing after an error
 		t.protectedIn(table)
 	}
 	if err := look(t); err != nil {
@@ -94,7 +93,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
 	t.classify(w)
 }
 
-// insertKind tells a plain INSERT from what only looks like one.
+// insertKind returns plain unless an INSERT does more than insert, or is not alone.
 func insertKind(stmt *gorm.Statement) how {
 	if _, ok := stmt.Clauses["ON CONFLICT"]; ok {
 		return blind
@@ -145,7 +144,7 @@ func written(db *gorm.DB) {
 	db.Error = c
 }
 
-// noteWritten notes how an UPDATE or DELETE wrote.
+// noteWritten notes how an UPDATE or DELETE wrote, and what it proves of its rows.
 func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protectedRow) {
 	switch {
 	case db.Error != nil:

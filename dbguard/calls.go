@@ -9,7 +9,7 @@ func (st statement) calls() bool { return slices.ContainsFunc(st, token.callsUnk
 func (t token) callsUnknown() bool { return t.call && (t.quoted || !harmless[t.text]) }
 
 // harmless are the words that may stand before a parenthesis in a statement that only
-// reads. A function that is missing here costs a read at a conflict.
+// reads. After a function that is missing here, a conflict is judged after the rollback.
 var harmless = func() map[string]bool {
 	known := make(map[string]bool)
 	for _, word := range []string{

@@ -7,7 +7,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// Kind tells how the database refused a write.
+// Kind is the way in which the database refused a write.
 type Kind int
 
 const (
@@ -38,19 +38,20 @@ type Conflict struct {
 	suspects []*suspect
 	clean    bool // the transaction had written none of the suspects
 	open     bool // the evidence is complete only after the rollback
-	ownIndex bool // the index that refused an insert is that by which all its rows are protected
-	doubtful bool // nothing tells of which row it is, but that a row has changed
+	ownIndex bool // the index that refused the insert protects all of its rows
+	doubtful bool // it is about some row of the database: it counts only if a suspect has changed
 }
 
-// Evidence is what was found out about the row of a conflict. It is complete after the
-// transaction was rolled back.
+// Evidence is what is known about the row of a conflict. It is complete after Rollback.
 type Evidence struct {
 	Protected bool // the row is protected; otherwise nothing was read, and the rest is zero
-	Unread    bool // the row can't be read: only the refusal itself is known
+	Unread    bool // the row is there, but no read finds it
 
-	Found    bool // the row is there
-	Changed  bool // somebody else wrote it while this caller had the lock
-	Shared   bool // another key may guard the row, too: the key protects several rows, or this one's name is spelled otherwise in the database
+	Found   bool // the row is there
+	Changed bool // another writer wrote it while this caller had the lock
+	// Shared: another key may protect the row, too. Either this key protects several
+	// rows, or the database spells the row's name in another way.
+	Shared   bool
 	Expected bool // the row is as the caller expected: something else did not match
 
 	Version, FoundVersion Version // after an update: expected, and committed now
@@ -79,8 +80,8 @@ func (c *Conflict) Is(target error) bool {
 // Unwrap returns the driver's error.
 func (c *Conflict) Unwrap() error { return c.err }
 
-// weight orders the conflicts of a transaction: an overlap first, last what says
-// nothing about other callers.
+// weight orders the conflicts of a transaction: the proof of another writer weighs
+// most, and a conflict that says nothing about other callers least.
 func (e *Evidence) weight() int {
 	switch {
 	case e.Changed:

@@ -7,13 +7,13 @@ import (
 	"gorm.io/gorm"
 )
 
-// facts are what must be known of a table to judge by its rows.
+// facts are the properties of a table that decide what its rows prove.
 type facts struct {
-	// Transactional: what is rolled back is gone. Aria and MyISAM keep it.
+	// Transactional: a rollback undoes writes. Those to Aria and MyISAM remain.
 	Transactional bool `gorm:"column:transactional"`
 	Triggers      bool `gorm:"column:triggers"` // a write to it may write other rows
 	Alters        bool `gorm:"column:alters"`   // a trigger may alter a row that is inserted
-	Cascades      bool `gorm:"column:cascades"` // a row may go with another one that it refers to
+	Cascades      bool `gorm:"column:cascades"` // a row may be deleted with one that it refers to
 }
 
 // Each query reads the facts of a table.
@@ -41,8 +41,8 @@ var factsQueries = map[string]string{
 		EXISTS (SELECT 1 FROM pragma_foreign_key_list(@name) WHERE on_delete = 'CASCADE') AS cascades`,
 }
 
-// factsOf returns the facts of a table, which it remembers. Where they can't be read,
-// nothing is ruled out.
+// factsOf returns the facts of a table, and remembers them. If they can't be read, it
+// returns those from which least follows.
 func (t *Tx) factsOf(table string) facts {
 	known, err := remembered(t, &t.plugin.facts, table, readFacts)
 	if err != nil {
@@ -58,8 +58,8 @@ func readFacts(db *gorm.DB, table string) (found facts, err error) {
 	return found, nil
 }
 
-// touched reports whether the transaction may have written a row, by the first n of its
-// writes. Without triggers a write to another table leaves it alone.
+// touched reports whether the first n writes of the transaction may have changed a row. A
+// write to another table may do so by a trigger or a cascade.
 func (t *Tx) touched(r *protectedRow, n int) bool {
 	t.mu.Lock()
 	called, writes := t.called, t.writes[:min(n, len(t.writes))]
@@ -77,6 +77,6 @@ func (t *Tx) touched(r *protectedRow, n int) bool {
 	return false
 }
 
-// clean reports whether what the transaction reads of a row is what others have
-// committed.
+// clean reports whether the transaction can't have written a row, so that it reads what
+// others have committed.
 func (t *Tx) clean(r *protectedRow) bool { return !t.touched(r, math.MaxInt) }

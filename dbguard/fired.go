@@ -9,8 +9,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// firedOwnIndex reports whether a duplicate met the index that names its suspects, one
-// for each of n rows that were to be inserted. It reports false if that is not known.
+// firedOwnIndex reports whether an insert of n rows was refused by an index that
+// protects each of them. It reports false if that is not known.
 func (t *Tx) firedOwnIndex(c *Conflict, n int) bool {
 	if len(c.suspects) == 0 {
 		return false
@@ -22,7 +22,7 @@ func (t *Tx) firedOwnIndex(c *Conflict, n int) bool {
 	}
 	i := slices.IndexFunc(indexes, func(i uniqueIndex) bool { return strings.EqualFold(i.name, fired.index) })
 	if i < 0 || fired.table == "" && t.factsOf(c.Table).Triggers && !t.onlyIndex(c.Table, fired.index) {
-		return false // a trigger may have met another table's
+		return false // a trigger may have met an index of another table
 	}
 	for _, s := range c.suspects {
 		if s.sure && sameColumns(indexes[i].columns, s.row.columns()) {
@@ -32,15 +32,15 @@ func (t *Tx) firedOwnIndex(c *Conflict, n int) bool {
 	return n == 0
 }
 
-// firedIndex is the index that a duplicate met, as the database tells it.
+// firedIndex is the index that refused an insert, as the error names it.
 type firedIndex struct {
-	table string // in lower case; "" is not told
+	table string // in lower case; "" if the error does not name it
 	index string
 }
 
-// firedIndex reads the name of an index from the error of a duplicate. MySQL and
-// MariaDB have it at the end of their text alone, MySQL behind the name of the table.
-// Where they cut off what does not fit, the row may be another one.
+// firedIndex returns the index that the error of a duplicate names. MySQL and MariaDB
+// name it at the end of the text only; MySQL puts the table before it. Without strict
+// mode a value is cut off that does not fit, so the row may be another one.
 func (t *Tx) firedIndex(err error) (fired firedIndex, ok bool) {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	if !ok {
@@ -70,8 +70,8 @@ func (t *Tx) onlyIndex(table, index string) bool {
 	return err == nil && others == 0
 }
 
-// stringField returns the first of the fields that the error of a PostgreSQL driver
-// has: pgx and pq name them differently.
+// stringField returns the first of the named fields that the error of a PostgreSQL
+// driver has: pgx and pq name them differently.
 func stringField(err error, names ...string) string {
 	var e interface{ SQLState() string }
 	if !errors.As(err, &e) {

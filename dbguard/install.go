@@ -97,7 +97,7 @@ func (p *plugin) Initialize(db *gorm.DB) error {
 const txSetting = "belay:tx"
 
 // txOf returns the guarded transaction on whose connection a statement runs, or
-// nil. The context tells nothing: many statements come with an outer one.
+// nil. It does not rely on the context: many statements come with an outer one.
 func txOf(stmt *gorm.Statement) *Tx {
 	if c, ok := stmt.ConnPool.(*conn); ok {
 		return c.tx
@@ -110,26 +110,21 @@ func txOf(stmt *gorm.Statement) *Tx {
 	return tx
 }
 
-// astray returns the guarded transaction that a statement would escape: it
-// carries its context but runs elsewhere, on the outer db for instance, or is to
-// be prepared. nil if all is well.
-func astray(stmt *gorm.Statement) *Tx {
+// escapes reports whether a statement would escape its guarded transaction: it carries
+// the context but runs elsewhere, on the outer db for instance, or is to be prepared.
+func escapes(stmt *gorm.Statement) bool {
 	t := FromContext(stmt.Context)
 	if p, ok := stmt.ConnPool.(*gorm.PreparedStmtTX); ok && t == nil {
-		if c, ok := p.Tx.(*conn); ok {
-			return c.tx
-		}
+		_, ours := p.Tx.(*conn)
+		return ours
 	}
-	if t == nil || t == txOf(stmt) {
-		return nil
-	}
-	return t
+	return t != nil && t != txOf(stmt)
 }
 
-// inside refuses a statement that would escape. It comes before all other callbacks,
-// and notes the transaction of a statement.
+// inside refuses a statement that would escape, and notes the transaction of any other.
+// It comes before all other callbacks.
 func inside(db *gorm.DB) {
-	if astray(db.Statement) != nil {
+	if escapes(db.Statement) {
 		err := ErrOutside
 		if _, ok := db.Statement.ConnPool.(*gorm.PreparedStmtTX); ok {
 			err = fmt.Errorf("%w: its session has PrepareStmt, which only a db can have", err)
@@ -140,7 +135,7 @@ func inside(db *gorm.DB) {
 	if t := txOf(db.Statement); t != nil {
 		db.Statement.Settings.Store(txSetting, t)
 		t.mu.Lock()
-		t.asked = t.sent
+		t.sentBefore = t.sent
 		t.mu.Unlock()
 	}
 }
@@ -148,8 +143,8 @@ func inside(db *gorm.DB) {
 // configSetting is where a statement keeps its configuration between join and joined.
 const configSetting = "belay:config"
 
-// join has gorm begin no transaction around a statement of a guarded one, which a
-// plugin's connection would let it do, and commit.
+// join keeps gorm from beginning a transaction around a statement of a guarded one. A
+// plugin's connection would let it begin, and commit.
 func join(db *gorm.DB) {
 	if txOf(db.Statement) == nil {
 		return
@@ -176,8 +171,8 @@ func insideRow(db *gorm.DB) {
 	}
 }
 
-// learn tells the transaction how a statement ended. The connection sees most
-// failures itself, but not those that come with the rows. An error may also be what a
+// learn passes the error of a statement to its transaction. The connection sees most
+// errors itself, but not those that come with the rows. An error may also be what a
 // hook has met in another database, or behind a savepoint.
 func learn(db *gorm.DB) {
 	t := txOf(db.Statement)
@@ -192,8 +187,8 @@ func learn(db *gorm.DB) {
 	db.Error = t.translate(db.Error)
 }
 
-// isolation asks all sessions again when SQL outside of a guarded transaction has
-// set the isolation level of one.
+// isolation forgets what is known of all sessions when SQL outside of a guarded
+// transaction has set the isolation level of one.
 func (p *plugin) isolation(db *gorm.DB) {
 	sql := db.Statement.SQL.String()
 	if db.Name() != "mysql" || !strings.Contains(strings.ToLower(sql), "isolation") {

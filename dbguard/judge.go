@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// judge collects the evidence for a conflict, and keeps it. What the transaction can't
-// tell is found out after its rollback: it may take no reads any more, or have written
-// what it would read.
+// judge collects the evidence for a conflict, and keeps it. The conflict remains open
+// until the rollback if the transaction takes no reads, or has written what it would
+// read.
 func (t *Tx) judge(c *Conflict) {
 	if len(c.suspects) == 0 {
 		return
@@ -25,8 +25,8 @@ func (t *Tx) judge(c *Conflict) {
 	t.keep(c)
 }
 
-// doubt has the protected rows looked at after the rollback, once the database has
-// refused a statement because a row changed since the snapshot: any row of any table.
+// doubt opens a conflict for a statement that was refused because a row has changed
+// since the snapshot. As that may be any row, all protected ones are suspects.
 func (t *Tx) doubt(err error) {
 	c := &Conflict{Kind: Stale, err: err, open: true, doubtful: true}
 	t.mu.Lock()
@@ -44,7 +44,7 @@ func (t *Tx) doubt(err error) {
 	}
 }
 
-// keep keeps a conflict.
+// keep adds a conflict to those of the transaction, which a proof poisons.
 func (t *Tx) keep(c *Conflict) {
 	if c.Evidence.Changed {
 		t.poisonWith(c)
@@ -123,8 +123,8 @@ func (t *Tx) examineOne(ctx context.Context, c *Conflict, s *suspect, plain read
 // beside its snapshot.
 func (t *Tx) readsNewest() bool { return t.dialect.share != "" && !t.conn.session.refusesChanged }
 
-// complete completes the evidence of the open conflicts. The transaction has ended
-// without effect, so that whatever it wrote, by a trigger even, is gone.
+// complete completes the evidence of the open conflicts after the rollback. All that the
+// transaction wrote is gone, even by triggers, so the rows are as others left them.
 func (t *Tx) complete() {
 	t.mu.Lock()
 	open := slices.Clone(t.conflicts)
@@ -147,12 +147,13 @@ func (t *Tx) complete() {
 	for _, c := range unread {
 		c.open = false
 		if c.clean && (c.ownIndex || c.Kind == Stale || !t.dialect.aborts) {
-			c.Evidence.Unread = true // nothing of its own was in the way, nor, as PostgreSQL tells, another row
+			// No write of its own was in the way, nor, as PostgreSQL names the index, another row.
+			c.Evidence.Unread = true
 		}
 	}
 }
 
-// reread looks at the suspects after the rollback.
+// reread compares the suspects with what this operation saw first.
 func (t *Tx) reread(ctx context.Context, c *Conflict) error {
 	for _, s := range c.suspects {
 		now, err := t.read(ctx, s.row, c.Kind == Stale, "")
@@ -167,8 +168,8 @@ func (t *Tx) reread(ctx context.Context, c *Conflict) error {
 	return nil
 }
 
-// resume looks at the rows of open conflicts as soon as a transaction takes reads
-// again, behind a savepoint: it may yet be committed.
+// resume rereads the suspects of open conflicts when a rollback to a savepoint has made
+// a transaction take reads again. It may yet be committed.
 func (t *Tx) resume() {
 	t.mu.Lock()
 	conflicts := t.conflicts
@@ -186,14 +187,13 @@ func (t *Tx) resume() {
 	}
 }
 
-// changedSinceFirst reports whether somebody has written a row since this operation had
-// the lock and saw it.
+// changedSinceFirst reports whether a row has changed since this operation saw it first.
 func (t *Tx) changedSinceFirst(r *protectedRow, now reading) bool {
 	first, seen := t.memory.recall(r)
 	return seen && first.changedTo(now)
 }
 
-// note notes what a read says of a suspect.
+// note makes evidence of a suspect as it was read, if it changed or the statement met it.
 func (t *Tx) note(ctx context.Context, c *Conflict, s *suspect, now reading, changed bool) error {
 	if !changed {
 		met, err := t.met(ctx, c, s, now)
@@ -206,13 +206,13 @@ func (t *Tx) note(ctx context.Context, c *Conflict, s *suspect, now reading, cha
 		Protected:    true,
 		Found:        now.found,
 		Changed:      changed,
-		Shared:       c.Evidence.Shared || s.row.followed || t.otherwise(s.row, now, s.row.values),
+		Shared:       c.Evidence.Shared || s.row.followed || t.spelledOtherwise(s.row, now, s.row.values),
 		Expected:     c.Kind == Stale && now.found && s.asExpected(now.version, version),
 		Version:      version,
 		FoundVersion: now.version,
 	}
 	if changed && !now.found && t.factsOf(s.row.table).Cascades {
-		e.Shared = true // the key of the row that it went with
+		e.Shared = true // with the key of the row that it was deleted with
 	}
 	if !c.Evidence.Found || e.weight() > c.Evidence.weight() {
 		c.Evidence, c.Columns = e, s.row.columns()
@@ -235,19 +235,18 @@ func (t *Tx) met(ctx context.Context, c *Conflict, s *suspect, now reading) (boo
 		}
 	}
 	for _, given := range s.given {
-		if !t.otherwise(s.row, now, given) {
+		if !t.spelledOtherwise(s.row, now, given) {
 			return true, nil
 		}
 	}
 	if len(s.given) > 0 {
-		c.ownIndex = false // it refused a row of another key
+		c.ownIndex = false // the index refused a row of another key
 	}
 	return len(s.given) == 0, nil
 }
 
-// countIndex notes that a row is there which no read finds: the index that refused the
-// statement is its own, and that of all rows which were to be inserted. The database
-// keeps it in another form than it was given, or hides it.
+// countIndex notes that a row is there which no read finds, if its own index refused the
+// insert. The database keeps the row in another form than it was given, or hides it.
 func (c *Conflict) countIndex() {
 	if c.ownIndex && c.clean && !c.open && !c.Evidence.Found && !c.Evidence.Changed {
 		c.Evidence.Unread = true

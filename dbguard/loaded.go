@@ -9,9 +9,8 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// loaded notes the versions of the protected rows that a query has returned. One
-// that is not what this operation saw before, in this attempt or in an earlier
-// one, was written by somebody else.
+// loaded notes the versions of the protected rows that a query has returned. If this
+// operation saw an older version before, another writer has written the row.
 func loaded(db *gorm.DB) {
 	t := txOf(db.Statement)
 	s := db.Statement.Schema
@@ -48,7 +47,8 @@ func loaded(db *gorm.DB) {
 	})
 }
 
-// confirm has dbguard read a row itself that a query shows to have changed.
+// confirm reads a row itself that has changed according to a query, which a plugin may
+// have sent elsewhere.
 func (t *Tx) confirm(r *protectedRow, first reading) *Conflict {
 	ctx, cancel := t.judging()
 	defer cancel()
@@ -66,10 +66,10 @@ func (t *Tx) confirm(r *protectedRow, first reading) *Conflict {
 }
 
 // selects reports whether a query is known to have read a column from the model's own
-// table. What it has not read may stand in the struct all the same, from before.
+// table. A column that it has not read may have an older value in the struct.
 func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
 	t.mu.Lock()
-	sent := t.sent > t.asked // a cache may have answered in the database's place
+	sent := t.sent > t.sentBefore // a cache may have answered in the database's place
 	t.mu.Unlock()
 	from, _ := stmt.Clauses["FROM"].Expression.(clause.From)
 	if !sent || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {

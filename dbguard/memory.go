@@ -8,18 +8,17 @@ import (
 	"time"
 )
 
-// A Memory is what the attempts of one operation saw of the rows that its key
-// protects while it had the lock. A row that is another one later proves that
-// somebody else wrote it. The zero value is ready; a Memory is safe for
-// concurrent use, and not to be used for another operation.
+// A Memory is what the attempts of one operation saw first of the rows that its key
+// protects, while it had the lock. If such a row has changed later, another writer wrote
+// it. The zero value is ready. A Memory is safe for concurrent use, and must not be used
+// for another operation.
 type Memory struct {
 	mu     sync.Mutex
 	server string
 	rows   map[string]reading
 }
 
-// of has the memory be that of a server: of another one, which may be behind, nothing
-// is remembered.
+// of forgets all if the memory is of another server, as that may be behind.
 func (m *Memory) of(server string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -46,7 +46,7 @@ func (m parsedModel) set() (columns []string) {
 }
 
 // fitting returns the indexes whose columns are all set in the model. If there is none,
-// a column may be 0 that the program writes: of a row that is not deleted, say.
+// it returns those of which some are set and the program writes the zeros of the others.
 func (m parsedModel) fitting(indexes [][]string) [][]string {
 	var set, written [][]string
 	for _, columns := range indexes {

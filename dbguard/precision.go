@@ -39,8 +39,8 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 	return nil
 }
 
-// day is a time in a DATE column. Which day it is the server tells: that depends
-// on the driver's time zone, and on how the server rounds.
+// day is a time in a DATE column. The server decides which day it is: that depends on
+// the driver's time zone, and on how the server rounds.
 type day struct {
 	time.Time
 	mysql bool

@@ -12,15 +12,14 @@ import (
 // reading is what one read of a row saw.
 type reading struct {
 	found   bool
-	locked  bool  // by another transaction: nothing more is known
+	locked  bool  // by another transaction; nothing more is known
 	key     []any // primary key
 	version Version
-	texts   map[string]string // that name the row, by column
+	texts   map[string]string // the row's name as the database spells it, by column
 }
 
-// changedTo reports whether a row that was read has been written until it was read
-// again. A version of 0 was not read, and an older one comes from a server that is
-// behind.
+// changedTo reports whether the row has been written between the readings a and b. A
+// version of 0 was not read, and an older one comes from a server that is behind.
 func (a reading) changedTo(b reading) bool {
 	switch {
 	case a.found != b.found:
@@ -39,14 +38,14 @@ func (t *Tx) judging() (context.Context, context.CancelFunc) {
 	return context.WithValue(ctx, judgingKey{}, true), cancel
 }
 
-// quiet returns a session for reads that are not the user's: a log would show
-// the values in them.
+// quiet returns a session for reads of dbguard's own. It has no logger, which would
+// show the values in them.
 func (t *Tx) quiet(ctx context.Context, db *gorm.DB) *gorm.DB {
 	return db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard}).Unscoped()
 }
 
-// readNow reads a row as it is committed now. It does not wait for another
-// transaction that is writing it.
+// readNow reads a row as it is committed now. It does not wait for a transaction that
+// is writing the row; plain is what a plain read has found.
 func (t *Tx) readNow(ctx context.Context, r *protectedRow, versions bool, plain reading) (reading, error) {
 	lock := "FOR SHARE NOWAIT"
 	if t.conn.session.mariaDB {
@@ -65,8 +64,8 @@ func (t *Tx) readNow(ctx context.Context, r *protectedRow, versions bool, plain 
 	return now, err
 }
 
-// read reads the primary key of a row through its key columns, which a unique
-// index covers, and its version if that is asked for.
+// read reads a row by the columns that name it: its primary key, its name as the
+// database spells it and, if versions is set, its version.
 func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock string) (reading, error) {
 	columns := append([]string(nil), r.schema.PrimaryFieldDBNames...)
 	fields := r.schema.PrimaryFields
@@ -77,7 +76,7 @@ func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock stri
 	if versions && version != nil {
 		columns = append(columns, version.DBName)
 	}
-	for i, f := range r.fields { // the index has them, too
+	for i, f := range r.fields { // the index covers them
 		if _, ok := textIn(r.values[i]); ok && !slices.Contains(columns, f.DBName) {
 			columns = append(columns, f.DBName)
 		}

@@ -18,12 +18,12 @@ type protectedRow struct {
 	schema   *schema.Schema
 	fields   []*schema.Field
 	values   []any
-	stored   []any  // as the database has them, if not just so
+	stored   []any  // values as the database has them, if otherwise
 	id       string // identity, of these values
 	model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
 	named    bool   // by Protect
 	tagged   bool   // by its model's tag
-	followed bool   // to a table that was chosen at run time
+	followed bool   // by follow, to another table
 }
 
 func (r *protectedRow) columns() []string {
@@ -142,8 +142,8 @@ func (t *Tx) protect(r *protectedRow) error {
 	return nil
 }
 
-// ready makes sure that a row with new values can be told from others, and found
-// again.
+// ready makes sure that a row with new values can be identified, and found again. It
+// reads the indexes now, as PostgreSQL reads nothing after an error.
 func (t *Tx) ready(r *protectedRow) error {
 	if !t.factsOf(r.table).Transactional {
 		return fmt.Errorf("%w: the engine of table %s has no transactions", ErrUnprotectable, r.table)

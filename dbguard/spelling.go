@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// otherwise reports whether a row has other texts in its name than were given: its
-// collation takes the two for the same, but the key that has the text in it is another.
-// What a column does not give back as it got it says nothing.
-func (t *Tx) otherwise(r *protectedRow, now reading, given []any) bool {
+// spelledOtherwise reports whether the database has other texts in a row's name than were
+// given. Its collation takes the two for the same, but each is in a key of its own. Only
+// columns count that return a text as it was given.
+func (t *Tx) spelledOtherwise(r *protectedRow, now reading, given []any) bool {
 	for i, f := range r.fields {
 		text, ok := textIn(given[i])
 		stored, read := now.texts[f.DBName]
@@ -21,7 +21,8 @@ func (t *Tx) otherwise(r *protectedRow, now reading, given []any) bool {
 	return false
 }
 
-// textIn returns the text that a value is in the database.
+// textIn returns the text that a value has in the database. It reports false if it is
+// no text.
 func textIn(v any) (string, bool) {
 	if valuer, ok := indirect(v).(driver.Valuer); ok {
 		v, _ = valuer.Value()

@@ -2,27 +2,28 @@ package dbguard
 
 import (
 	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 )
 
-// A suspect is a protected row that a refused statement may have met. Go knows that it
-// has if the values are equal, and that it has not if numbers differ. In all other
-// cases the database is asked: it may compare and keep values in its own way.
+// A suspect is a protected row that a refused statement may have met. If the values are
+// equal in Go, it has; if integers differ, it has not. In all other cases a query
+// decides: a database may compare and keep values in its own way.
 type suspect struct {
 	row    *protectedRow
-	sure   bool              // Go knows
-	ask    clause.Expression // asks whether row is the statement's; nil if its key tells
-	given  [][]any           // what an INSERT has for the columns of row, nil for what it leaves to the database
+	sure   bool              // the values are equal in Go
+	ask    clause.Expression // that row is the statement's; nil if the primary key decides
+	given  [][]any           // what an INSERT gives the columns of row; nil is left to the database
 	loaded []loadedKey       // the rows that an UPDATE expected
 
-	clean    bool // the transaction had not written row by then
-	expected bool // in the transaction it had the version that the statement expected
+	clean    bool // the transaction had not written row before the conflict
+	expected bool // the transaction read the version that the statement expected
 }
 
-// asExpected reports whether a row that was read is as the statement expected, or would
-// be but for what the transaction had written before, and undone since.
+// asExpected reports whether the row is as the statement expected, or was within the
+// transaction, which had written it before the conflict and was rolled back since.
 func (s *suspect) asExpected(now, expected Version) bool {
 	return s.expected || now == expected || !s.clean && now < expected
 }
@@ -33,7 +34,7 @@ type loadedKey struct {
 	version Version
 }
 
-// loadedAs returns the statement's row that has the primary key which was read, or nil.
+// loadedAs returns the row of the statement that has the primary key of now, or nil.
 func (s *suspect) loadedAs(now reading) *loadedKey {
 	for i, l := range s.loaded {
 		if now.found && len(l.key) > 0 && sameKey(l.key, now.key) {
@@ -84,8 +85,8 @@ func (t *Tx) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 	return suspects
 }
 
-// givenBy returns what an inserted row gives the columns of r, and the condition that
-// this is r; nil if it can't be.
+// givenBy returns what an inserted row gives the columns of r, and the condition under
+// which it is r. The condition is nil if it can't be.
 func (r *protectedRow) givenBy(stmt *gorm.Statement, value func(column string) any) (given []any, ask clause.Expression) {
 	var conds []clause.Expression
 	for i, f := range r.fields {
@@ -138,20 +139,18 @@ func (r *protectedRow) mayBeAmong(stmt *gorm.Statement, rows []loadedKey) bool {
 	if !sameColumns(r.columns(), stmt.Schema.PrimaryFieldDBNames) {
 		return true
 	}
-	for _, row := range rows {
-		differs := false
+	return slices.ContainsFunc(rows, func(row loadedKey) bool {
 		for i, f := range stmt.Schema.PrimaryFields {
-			differs = differs || differentNumbers(row.key[i], r.value(f.DBName))
+			if differentNumbers(row.key[i], r.value(f.DBName)) {
+				return false
+			}
 		}
-		if !differs {
-			return true
-		}
-	}
-	return false
+		return true
+	})
 }
 
-// keyCondition is the condition that a row has a primary key; nil if numbers make it
-// up, which Go compares as well.
+// keyCondition is the condition that a row has a primary key. It is nil for a key of
+// integers, which Go compares as the database does.
 func keyCondition(stmt *gorm.Statement, key []any) clause.Expression {
 	var conds []clause.Expression
 	numbers := true

@@ -6,8 +6,8 @@ import (
 	"gorm.io/gorm"
 )
 
-// tableOf returns the table of a statement, with its schema if it is named with one;
-// "" if it can't be told. gorm puts an alias in its place, and the schema aside.
+// tableOf returns the table of a statement, with its schema if it is named with one. It
+// returns "" if the table is not known: gorm may have an alias in its place.
 func tableOf(stmt *gorm.Statement) string {
 	if name, ok := namedTable(stmt); ok {
 		return name
@@ -32,7 +32,7 @@ func namedTable(stmt *gorm.Statement) (name string, ok bool) {
 }
 
 // unquoted returns a table's name, which may have a schema, without quotes. It reports
-// false if a part of it is no name: a name in quotes may have spaces, and so be cut.
+// false if a part of it is no name, such as one that was cut at a space.
 func unquoted(word string) (name string, ok bool) {
 	parts := strings.Split(word, ".")
 	for i, part := range parts {
@@ -55,8 +55,8 @@ func bareName(table string) string {
 	return strings.ToLower(table[strings.LastIndexByte(table, '.')+1:])
 }
 
-// mayBeTable reports whether two names can be those of one table, as they can if only
-// one has a schema.
+// mayBeTable reports whether two names may be those of one table: they are equal, or
+// differ only in that one has a schema.
 func mayBeTable(a, b string) bool {
 	if strings.EqualFold(a, b) {
 		return true
@@ -64,8 +64,8 @@ func mayBeTable(a, b string) bool {
 	return strings.Contains(a, ".") != strings.Contains(b, ".") && bareName(a) == bareName(b)
 }
 
-// sameTable reports whether two names are those of one table. The database knows in
-// which schema it looks for a name without one.
+// sameTable reports whether two names are those of one table. The schema of a name
+// without one is read from the database.
 func (t *Tx) sameTable(a, b string) bool {
 	switch {
 	case strings.EqualFold(a, b):
@@ -80,7 +80,7 @@ func (t *Tx) sameTable(a, b string) bool {
 }
 
 // schemaOf returns the schema of a table that is named without one, "" if there is no
-// such table. Another transaction may look for it elsewhere.
+// such table. Only the transaction remembers it: another one may have another.
 func (t *Tx) schemaOf(table string) (string, error) {
 	t.mu.Lock()
 	known, ok := t.schemas[table]

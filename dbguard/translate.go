@@ -6,8 +6,8 @@ import (
 	"gorm.io/gorm"
 )
 
-// translate returns err so that it matches gorm's error, too, if the db was opened
-// with gorm's option TranslateError.
+// translate makes err match gorm's error, too, if the db was opened with gorm's option
+// TranslateError.
 func (t *Tx) translate(err error) error {
 	translator, ok := t.db.Dialector.(gorm.ErrorTranslator)
 	if !t.translates || !ok || !fromServer(err) {

@@ -14,12 +14,12 @@ import (
 
 // Options adjust a guarded transaction. The zero value is useful.
 type Options struct {
-	// Alive is asked before each statement and before COMMIT. When it returns
+	// Alive is called before each statement and before COMMIT. When it returns
 	// an error, the statement is refused with it. Default: never an error.
 	Alive func() error
-	// Held is asked by Resolve where a row proves that nothing was committed: an error
-	// says that somebody else may have deleted it, or made it again. Default: never
-	// an error.
+	// Held is called by Resolve where a row proves that nothing was committed. An
+	// error says that another writer may have deleted the row, or made it again.
+	// Default: never an error.
 	Held func() error
 	// BeginTimeout bounds the wait for a connection and the BEGIN. Default: only
 	// the context does.
@@ -27,14 +27,14 @@ type Options struct {
 	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
 	// do not end with the context. Default 5 s.
 	EndTimeout time.Duration
-	// Key is the key of the lock: it protects the rows of every model whose tag
-	// renders to it, see the package documentation. Default: only the rows that
+	// Key is the key of the lock. It protects the rows of every model whose tag
+	// renders to it; see the package documentation. Default: only the rows that
 	// are named.
 	Key string
 	// Memory is shared by the attempts of one operation, so that a second one
 	// does not hide what the first one saw. Default: one of its own.
 	Memory *Memory
-	// Logger is told what is worth knowing about the database. Default: silent.
+	// Logger receives warnings about the database and the keys. Default: none.
 	Logger *slog.Logger
 }
 
@@ -49,7 +49,7 @@ type Tx struct {
 	dialect dialect
 	plugin  *plugin
 
-	translates bool // the db's errors into gorm's
+	translates bool // the db has gorm's option TranslateError
 	alive      func() error
 	held       func() error
 	limit      time.Duration
@@ -63,17 +63,17 @@ type Tx struct {
 	ended      bool
 	unknown    bool // whether it was committed
 	poison     error
-	aborted    error // why it takes no statement but a ROLLBACK, to a savepoint perhaps
+	aborted    error // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
 	protected  protectedRows
 	conflicts  []*Conflict       // on protected rows
-	called     bool              // a function that may have written
+	called     bool              // a function was called that may have written
 	settings   []setting         // for afresh
-	sent       int               // how many statements were
-	asked      int               // how many when the statement began that runs
+	sent       int               // statements so far
+	sentBefore int               // statements before the one that runs
 	schemas    map[string]string // of tables that are named without one
 	undo       []func()
 	writes     []write
-	marked     int // how many before the statement that gorm is about to send
+	marked     int // writes before the statement that gorm is about to send
 	savepoints []savepoint
 }
 
@@ -205,7 +205,7 @@ func (t *Tx) fit() error {
 
 type judgingKey struct{}
 
-// admit is asked before each statement. The reads that judge a conflict run
+// admit refuses a statement that may not run. The reads that judge a conflict run
 // whatever has become of the lease.
 func (t *Tx) admit(ctx context.Context, query string) ([]statement, error) {
 	if ctx.Value(judgingKey{}) != nil {
@@ -218,7 +218,8 @@ func (t *Tx) admit(ctx context.Context, query string) ([]statement, error) {
 	return statements, t.dialect.admissible(statements)
 }
 
-// learn takes in how a statement ended, as the connection has it.
+// learn notes what the error of a statement, as the connection has it, means for the
+// transaction.
 func (t *Tx) learn(err error) {
 	t.doom(err)
 	if t.dialect.aborts && fromServer(err) {
@@ -235,7 +236,7 @@ func (t *Tx) doom(err error) {
 	}
 }
 
-// abortedBy has a conflict stand for the driver's error that it is about.
+// abortedBy replaces the driver's error by the conflict that was made of it.
 func (t *Tx) abortedBy(c *Conflict) {
 	t.conn.results.settle(t.learn) // the error may have come with the rows
 	t.mu.Lock()

@@ -32,9 +32,8 @@ func (v firstVersion) withNext(stmt *gorm.Statement, set clause.Set) clause.Set 
 	return append(ours, set...)
 }
 
-// unchanged is the condition that an upsert assigns nothing but what is there
-// already, byte by byte. It reports false if that can't be said in SQL: a column gets
-// something other than the value that was to be inserted.
+// unchanged is the condition under which an upsert assigns the bytes that are there
+// already. It reports false if a column gets another value than the one to be inserted.
 func unchanged(stmt *gorm.Statement, set clause.Set) (all clause.Expr, ok bool) {
 	for i, a := range set {
 		value, ok := a.Value.(clause.Column)
@@ -55,15 +54,16 @@ func unchanged(stmt *gorm.Statement, set clause.Set) (all clause.Expr, ok bool) 
 	return all, len(set) > 0
 }
 
-// sameBytes compares a column with the value that was to be inserted, NULLs too. A
-// collation may take texts for the same that differ.
+// sameBytes compares a column with the value to be inserted, by dialect. NULLs are
+// equal; texts that only a collation takes for the same are not.
 var sameBytes = map[string]string{
 	"mysql":    "CAST(? AS BINARY) <=> CAST(VALUES(?) AS BINARY)",
 	"postgres": `?::text COLLATE "C" IS NOT DISTINCT FROM ?::text COLLATE "C"`,
 	"sqlite":   "CAST(? AS BLOB) IS CAST(? AS BLOB)",
 }
 
-// comparesAsBytes reports whether a field is of a kind that keys have.
+// comparesAsBytes reports whether equal values of a field are equal bytes. These are the
+// kinds that keys have.
 func comparesAsBytes(f *schema.Field) bool {
 	switch t := f.IndirectFieldType; t.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,

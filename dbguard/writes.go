@@ -8,14 +8,14 @@ import (
 // A write is a statement of a transaction that wrote.
 type write struct {
 	how     how
-	table   string          // "" if it can't be told
+	table   string          // "" if it is not known
 	tagged  bool            // the table's model has a key of its own
-	deletes bool            // rows of its own table
+	deletes bool            // it is a DELETE, which may cascade
 	rows    []*protectedRow // that it wrote, as far as is known
 	images  []image         // of these rows
 }
 
-// how tells how a statement wrote.
+// how is the way in which a statement wrote.
 type how int
 
 const (
@@ -111,8 +111,8 @@ func (t *Tx) rolledBackTo(name string) {
 	}
 }
 
-// writes reports whether a statement writes, and to which table. "" = it can't
-// be told.
+// writes reports whether a statement writes, and to which table. "" means that the table
+// is not known.
 func (st statement) writes() (table string, ok bool) {
 	words := st.words()
 	switch words[0] {
