@@ -144,7 +144,7 @@ func (c *checked) candidates(tmpl *template) (found [][]string) {
 	for _, columns := range withPrimary(naming(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
 		f := parsedModel{stmt: c.stmt}.field(columns[0])
 		generated := len(columns) == 1 && f != nil && f.AutoIncrement
-		if tmpl == nil && !generated || tmpl != nil && (tmpl.within(columns) || tmpl.holds(columns)) {
+		if tmpl == nil && !generated || tmpl != nil && tmpl.goesWith(columns) {
 			found = append(found, columns)
 		}
 	}

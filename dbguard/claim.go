@@ -16,7 +16,7 @@ func (t *Tx) claimNew(stmt *gorm.Statement) error {
 			return nil, err
 		}
 		for _, columns := range withPrimary(naming(indexes), stmt.Schema.PrimaryFieldDBNames) {
-			if tmpl.within(columns) || tmpl.holds(columns) {
+			if tmpl.goesWith(columns) {
 				keys = append(keys, columns)
 			}
 		}

@@ -22,7 +22,7 @@
 // The end runs on a context of its own, because the caller's may have ended. A
 // connection whose end was not acknowledged is discarded, never pooled. An error
 // that undoes the COMMIT, such as a deadlock or that of a read-only server, means that
-// nothing was committed. After any other error, or none, the outcome is unknown:
+// nothing was committed. After any other error, or no answer, the outcome is unknown:
 // [ErrCommitUnknown].
 //
 // Statements that end or commit a transaction (COMMIT, DDL, SET autocommit ...)

@@ -209,17 +209,7 @@ func (t *Tx) named(table string) bool {
 }
 
 // sameColumns compares two sets of column names, whose case databases ignore.
-func sameColumns(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for _, name := range a {
-		if !containsFold(b, name) {
-			return false
-		}
-	}
-	return true
-}
+func sameColumns(a, b []string) bool { return len(a) == len(b) && containsAll(b, a) }
 
 // withPrimary adds the primary key, for which SQLite may list no index.
 func withPrimary(indexes [][]string, primary []string) [][]string {
@@ -229,8 +219,10 @@ func withPrimary(indexes [][]string, primary []string) [][]string {
 	return append(slices.Clone(indexes), primary)
 }
 
-func containsFold(columns []string, name string) bool {
-	return slices.ContainsFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
+func containsAll(columns, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
+	})
 }
 
 func listing(columns []string) string { return "(" + strings.Join(columns, ", ") + ")" }

@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -146,24 +145,13 @@ func (t *template) render(value func(column string) any) (key string, ok bool) {
 	return b.String(), true
 }
 
-// within reports whether columns hold all fields of the template.
-func (t *template) within(columns []string) bool {
-	for _, f := range t.fields {
-		if !containsFold(columns, f.DBName) {
-			return false
-		}
+// goesWith reports whether an index has all fields of the template, or only such.
+func (t *template) goesWith(columns []string) bool {
+	names := make([]string, len(t.fields))
+	for i, f := range t.fields {
+		names[i] = f.DBName
 	}
-	return true
-}
-
-// holds reports whether all columns are fields of the template.
-func (t *template) holds(columns []string) bool {
-	for _, c := range columns {
-		if !slices.ContainsFunc(t.fields, func(f *schema.Field) bool { return strings.EqualFold(f.DBName, c) }) {
-			return false
-		}
-	}
-	return len(columns) > 0
+	return containsAll(columns, names) || len(columns) > 0 && containsAll(names, columns)
 }
 
 // fieldOf returns a field's value in a model.
