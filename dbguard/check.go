@@ -12,14 +12,14 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// Check looks at start-up whether the tables of the models can be the second
-// layer: that each has a unique index whose columns the program sets and that
-// takes no NULL, since any number of rows may have NULL there, or a version
-// column like the model's; and that a tag goes with such an index. It asks the
-// database. The error, which is nil if all is well, joins one line per fault.
+// Check reports at start-up whether the tables of the models can be the second layer. Each
+// needs a unique index whose columns the program sets, or a version column like the
+// model's. The index must not take NULL, as any number of rows may have NULL there. A
+// tag must go with such an index. Check queries the database. The error, which is nil if
+// all is well, joins one line per fault.
 //
-// Check only warns, by db's logger, of a column of such an index whose collation
-// ignores case, accents or spaces at the end, as the usual ones of MySQL do. Two keys
+// Check only warns, by db's logger, of a column of such an index whose collation is not
+// exact. The usual ones of MySQL ignore case, accents or spaces at the end. Two keys
 // that differ in these alone are two locks and one row: the second insert is refused
 // as a duplicate. Convert such keys to one form in the program, to lower case for
 // example, or give the column a binary collation.
@@ -124,7 +124,7 @@ func (c *checked) checkIndexes(tmpl *template, versioned bool, say func(string, 
 			listing(columns), strings.Join(nullable, ", ")))
 	}
 	switch {
-	case tmpl == nil && versioned: // told by its primary key
+	case tmpl == nil && versioned: // identified by its primary key
 	case len(reasons) > 0:
 		for _, reason := range reasons {
 			say("%s", reason)
@@ -138,8 +138,8 @@ func (c *checked) checkIndexes(tmpl *template, versioned bool, say func(string, 
 	c.checkDeclared(say)
 }
 
-// candidates returns the columns of the unique indexes that a row may be told
-// by: those that go with the tag, or that are no generated key.
+// candidates returns the columns of the unique indexes that a row may be
+// identified by: those that go with the tag, or that are no generated key.
 func (c *checked) candidates(tmpl *template) (found [][]string) {
 	for _, columns := range withPrimary(naming(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
 		f := parsedModel{stmt: c.stmt}.field(columns[0])

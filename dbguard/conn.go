@@ -60,7 +60,7 @@ func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 	return row
 }
 
-// admit is asked before each statement. MySQL and PostgreSQL take none while
+// admit refuses a statement that may not be sent. MySQL and PostgreSQL take none while
 // they send rows.
 func (c *conn) admit(ctx context.Context, query string) ([]statement, error) {
 	open := c.results.settle(c.tx.learn)

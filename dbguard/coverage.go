@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Coverage tells what stands between the writes of a transaction and another
-// writer when there is no lock.
+// Coverage is what stands between the writes of a transaction and another writer when
+// there is no lock.
 type Coverage struct {
 	// Wrote: a statement wrote something, whatever it was.
 	Wrote bool
-	// Covered: the transaction wrote at least one row that the key protects, and
-	// every such row by a plain insert, or by a versioned update or delete that
-	// matched it. Of two such transactions the database refuses one.
+	// Covered: the transaction wrote at least one row that the key protects. It wrote
+	// every such row by a plain insert, or by a versioned update or delete that matched
+	// it. Of two such transactions the database refuses one.
 	Covered bool
 	// Uncovered names the tables with writes that the database would not refuse:
 	// upserts (gorm saves associations by them), SQL of the caller's own, and
-	// updates and deletes without a loaded version. "?" is a table that could not
-	// be told.
+	// updates and deletes without a loaded version. "?" is a table that is not
+	// known.
 	Uncovered []string
 }
 
-// Coverage tells how far the writes so far are covered. What a savepoint's
-// rollback has undone does not count.
+// Coverage returns how far the writes so far are covered. Writes that a rollback to a
+// savepoint has undone do not count.
 func (t *Tx) Coverage() Coverage {
 	t.mu.Lock()
 	defer t.mu.Unlock()

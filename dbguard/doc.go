@@ -33,10 +33,10 @@
 //
 // # Protected rows
 //
-// A key protects the rows that are named ([Tx.Protect], [Tx.ProtectNew],
-// [Tx.ProtectPrimary]) and, with [Options].Key, those of every model with a tag
-// that renders to the key. The tag stands on any field, a blank one too, and
-// names fields in braces:
+// A key protects the rows that are named by [Tx.Protect], [Tx.ProtectNew] and
+// [Tx.ProtectPrimary]. With [Options].Key it protects also those of every model with a
+// tag that renders to the key. The tag stands on any field, a blank one too, and names
+// fields in braces:
 //
 //	type Order struct {
 //		_  struct{} `dbguard:"key=order:{No}"`
@@ -87,9 +87,9 @@
 // all rows of the insert, [Evidence].Unread says so. MySQL and MariaDB name the index
 // only in the text of their errors.
 //
-// A row whose texts are spelled in another way than the statement's is not the
-// statement's, even if a collation takes the two for the same: its writer had another
-// key. [Evidence].Shared says that another key may protect the row, too.
+// A row whose texts are spelled in another way is not the statement's, even if a
+// collation takes the two for the same: its writer had another key. [Evidence].Shared
+// says that another key may protect the row, too.
 //
 // An insert that the server ends with a deadlock is followed by one read. A row that is
 // missing then, and in the way of the next attempt, was written under this caller's lock.

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Commit asks Alive once more and commits. Any error but one that matches
+// Commit calls Alive once more and commits. Any error but one that matches
 // ErrCommitUnknown means that nothing was committed. After that one, Resolve
 // finds out; Rollback takes the transaction for not committed. Unwrap of that error
 // returns what the COMMIT ended with.
@@ -54,10 +54,9 @@ func (e commitUnknownError) Is(target error) bool { return target == ErrCommitUn
 func (e commitUnknownError) Unwrap() error        { return e.cause }
 
 // Rollback ends the transaction without effect, and completes the evidence of its
-// conflicts. When the server does not
-// acknowledge it, the connection is closed, which does the same. After the end
-// Rollback does nothing, but for the functions of OnRollback if the outcome of
-// the commit has remained unknown.
+// conflicts. If the server does not acknowledge it, the connection is closed, which has
+// the same effect. After the end Rollback does nothing, except that it calls the functions
+// of OnRollback if the outcome of the commit has remained unknown.
 func (t *Tx) Rollback() {
 	if !t.end() {
 		t.resolved(NotCommitted)
@@ -73,10 +72,9 @@ func (t *Tx) Rollback() {
 	t.conn.free()
 }
 
-// intact asks whether the transaction can be committed where the answer to a
-// COMMIT does not tell: PostgreSQL takes it for a ROLLBACK after any error, even
-// one that nobody has seen because it came behind rows that nobody read. It tells
-// the number of the transaction, by which Resolve can ask for its outcome.
+// intact returns an error if PostgreSQL would take a COMMIT for a ROLLBACK, as it does
+// after any error, even one that came behind rows which nobody read. It also notes the
+// number of the transaction, by which Resolve finds its outcome.
 func (t *Tx) intact() error {
 	if !t.dialect.aborts {
 		return nil

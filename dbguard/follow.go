@@ -7,8 +7,8 @@ import (
 	"gorm.io/gorm"
 )
 
-// follow protects the rows that are named by a statement's model in the statement's
-// table, too, which may have been chosen at run time, if they can be identified there.
+// follow protects the rows that a statement's model names in the statement's table, too,
+// if they can be identified there. The table may have been chosen at run time.
 func (t *Tx) follow(stmt *gorm.Statement) error {
 	table := tableOf(stmt)
 	if stmt.Schema == nil || table == "" || strings.EqualFold(table, stmt.Schema.Table) {
@@ -33,7 +33,7 @@ func (t *Tx) follow(stmt *gorm.Statement) error {
 	return nil
 }
 
-// namesRow reports whether the columns of r name at most one row of its table, which
+// namesRow reports whether the columns of r name at most one row of its table. The table
 // may be no more than a log of the model's rows.
 func (t *Tx) namesRow(r *protectedRow) (bool, error) {
 	if !t.factsOf(r.table).Transactional {

@@ -94,9 +94,9 @@ func generatesKey(stmt *gorm.Statement) bool {
 }
 
 // guessesKeys reports whether the primary keys in memory may not be those in the
-// database: gorm has to count on from the first one that the database made, as it
-// knows no other from MySQL, and on a cluster they have gaps; and it leaves a key
-// in memory alone that it has omitted.
+// database. From MySQL gorm knows only the first one that the database made, and counts
+// on from it; on a cluster the keys have gaps. And gorm does not set a key in memory that
+// it has omitted.
 func guessesKeys(stmt *gorm.Statement, omitted func(*schema.Field) bool) bool {
 	several := rowsIn(stmt) > 1
 	return slices.ContainsFunc(stmt.Schema.PrimaryFields, func(f *schema.Field) bool {

@@ -70,8 +70,7 @@ func (p *protectedRows) has(r *protectedRow) bool {
 	})
 }
 
-// with returns the rows that may have the given values, which is asked for those
-// of a shape.
+// with returns the rows of a shape that may have the given values.
 func (p *protectedRows) with(shape *protectedRow, value func(column string) any) []*protectedRow {
 	values := make([]any, len(shape.fields))
 	for i, f := range shape.fields {

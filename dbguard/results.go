@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// results are what queries have returned, to be read and closed by their
-// callers. Who reads rows is told the errors that come with them, neither the
-// connection nor, after gorm's Scan, its callbacks; so they are asked for
-// afterwards. And a connection can't be given back while rows are open.
+// results are what queries have returned, to be read and closed by their callers. An
+// error that comes with the rows reaches only their reader, neither the connection nor,
+// after gorm's Scan, its callbacks. So it is read again afterwards. A connection can't be
+// given back while rows are open.
 type results struct {
 	mu   sync.Mutex
 	rows []*sql.Rows

@@ -20,7 +20,7 @@ type session struct {
 	asked            time.Time    // on MySQL, when it had its number
 	run              string       // on PostgreSQL, of the server: another after a restart or a crash
 	started          sql.NullTime // on PostgreSQL, by the server's clock
-	numbers          bool         // PostgreSQL 13 and newer tell the number of a transaction
+	numbers          bool         // PostgreSQL 13 and newer know the number of a transaction
 	mariaDB          bool
 	snapshot         bool // the transaction has one, which no other's commit changes
 	strict           bool // a value that does not fit is refused
@@ -28,8 +28,8 @@ type session struct {
 	timeoutRollsBack bool // a lock wait that takes too long undoes the transaction
 }
 
-// sessions remembers the sessions of a pool by the driver's connections, so that
-// each is asked once in its life and not in each transaction.
+// sessions remembers the sessions of a pool by the driver's connections, so that each is
+// read once in its life and not in each transaction.
 type sessions struct {
 	mu    sync.Mutex
 	known map[any]session
@@ -59,8 +59,8 @@ func (s *sessions) of(ctx context.Context, pool *sql.DB, c *sql.Conn, d dialect)
 	return found, nil
 }
 
-// remember forgets all when there are more than the open ones: which of them
-// have been closed can't be told.
+// remember forgets all when there are more than the open ones, as it does not know which
+// of them have been closed.
 func (s *sessions) remember(key any, found session, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *sessions) remember(key any, found session, open int) {
 	s.known[key] = found
 }
 
-// forget has every session asked again.
+// forget forgets all sessions, so that each is read again.
 func (s *sessions) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func askMySQL(ctx context.Context, c *sql.Conn) (session, error) {
 	}, rows.Err()
 }
 
-// askPostgres tells a server by its address, the system identifier and, on a primary,
+// askPostgres identifies a server by its address, the system identifier and, on a primary,
 // the timeline: a copy of it that was promoted has another. A crash of one process
 // restarts the others but not the postmaster; the statistics begin anew then.
 func askPostgres(ctx context.Context, c *sql.Conn) (session, error) {

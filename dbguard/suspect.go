@@ -22,8 +22,8 @@ type suspect struct {
 	expected bool // the transaction read the version that the statement expected
 }
 
-// asExpected reports whether the row is as the statement expected, or was within the
-// transaction, which had written it before the conflict and was rolled back since.
+// asExpected reports whether the row is as the statement expected. After the rollback of
+// a transaction that had written the row, an older version is that, too.
 func (s *suspect) asExpected(now, expected Version) bool {
 	return s.expected || now == expected || !s.clean && now < expected
 }

@@ -14,7 +14,7 @@ import (
 // A template is a model's tag: the key of a lock, made of the row's values.
 type template struct {
 	text   []string        // around the fields: one more than they are
-	fields []*schema.Field // that the row is told by
+	fields []*schema.Field // that identify the row
 	err    error           // the tag is of no use
 }
 
