@@ -40,6 +40,7 @@ func (t *Tx) afresh(f func(context.Context) error) error {
 	ctx, cancel := t.judging()
 	defer cancel()
 	if _, err := t.conn.sql.ExecContext(ctx, "BEGIN"); err != nil {
+		t.conn.discard()
 		return err
 	}
 	t.mu.Lock()
@@ -54,8 +55,9 @@ func (t *Tx) afresh(f func(context.Context) error) error {
 	if err == nil {
 		err = f(ctx)
 	}
-	if rollback := t.exec("ROLLBACK"); err == nil {
-		err = rollback
+	if rollback := t.exec("ROLLBACK"); rollback != nil {
+		t.conn.discard()
+		return rollback
 	}
 	return err
 }

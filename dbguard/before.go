@@ -30,7 +30,9 @@ func (t *Tx) seeBefore(r *protectedRow, was reading) {
 // lookAfterDeadlock notes which of the rows that were to be inserted are not there.
 // A writer that inserts one from now on does so while this caller has the lock.
 func (t *Tx) lookAfterDeadlock(rows []*protectedRow) {
-	if t.dialect.aborts {
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	if t.dialect.aborts || t.hasEnded() {
 		return
 	}
 	_ = t.afresh(func(ctx context.Context) error {

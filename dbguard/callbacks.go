@@ -86,6 +86,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
 	w := t.writeTo(tableOf(stmt), how, rows)
 	if how == plain && len(rows) > 0 {
 		w.images = t.imagesOfInsert(stmt)
+		w.whole = len(rows) == rowsIn(stmt)
 		for _, r := range rows {
 			t.seeBefore(r, reading{})
 		}

@@ -36,6 +36,7 @@ type Conflict struct {
 	Evidence Evidence
 	err      error // the driver's, nil after an update that matched no row
 	suspects []*suspect
+	resumed  bool // it was looked at behind a savepoint
 	clean    bool // the transaction had written none of the suspects
 	open     bool // the evidence is complete only after the rollback
 	ownIndex bool // the index that refused the insert protects all of its rows

@@ -88,6 +88,7 @@ const (
 	pgSerialization = "40001"
 	pgDeadlock      = "40P01"
 	pgLocked        = "55P03"
+	pgAborted       = "25P02"
 )
 
 func mysqlNumber(err error) uint16 {

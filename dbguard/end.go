@@ -22,6 +22,8 @@ func (t *Tx) Commit() error {
 	if !t.end() {
 		return sql.ErrTxDone
 	}
+	t.ending.Lock()
+	defer t.ending.Unlock()
 	defer t.cancel()
 	if err := t.intact(); err != nil {
 		t.conn.discard()
@@ -63,6 +65,8 @@ func (t *Tx) Rollback() {
 		return
 	}
 	t.cancel() // cuts short what still runs or sends rows
+	t.ending.Lock()
+	defer t.ending.Unlock()
 	t.conn.results.close(t.learn)
 	defer t.undoAll()
 	if err := t.exec("ROLLBACK"); err != nil {
@@ -117,6 +121,12 @@ func (t *Tx) end() bool {
 	was := t.ended
 	t.ended = true
 	return !was
+}
+
+func (t *Tx) hasEnded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
 }
 
 func (t *Tx) undoAll() {

@@ -3,6 +3,7 @@ package dbguard
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gorm.io/gorm"
 )
@@ -45,8 +46,12 @@ var factsQueries = map[string]string{
 // returns those from which least follows.
 func (t *Tx) factsOf(table string) facts {
 	known, err := remembered(t, &t.plugin.facts, table, readFacts)
-	if err != nil {
-		return facts{Transactional: true, Triggers: true, Alters: true, Cascades: true}
+	if err == nil {
+		return known
+	}
+	known = facts{Transactional: true, Triggers: true, Alters: true, Cascades: true}
+	if fromServer(err) && postgresCode(err) != pgAborted { // it knows no such catalogue
+		t.plugin.facts.Store(table, known)
 	}
 	return known
 }
@@ -59,18 +64,19 @@ func readFacts(db *gorm.DB, table string) (found facts, err error) {
 }
 
 // touched reports whether the first n writes of the transaction may have changed a row. A
-// write to another table may do so by a trigger or a cascade.
+// write to another row may do so by a trigger or a cascade. MySQL and MariaDB do not
+// show all users the triggers.
 func (t *Tx) touched(r *protectedRow, n int) bool {
 	t.mu.Lock()
 	called, writes := t.called, t.writes[:min(n, len(t.writes))]
 	t.mu.Unlock()
-	if called {
+	if called || len(writes) > 0 && t.dialect.name == "mysql" {
 		return true
 	}
 	for i := range writes {
 		w := &writes[i]
-		if w.how == raw || w.mayBeTo(r.table) || t.factsOf(w.table).Triggers ||
-			w.deletes && t.factsOf(r.table).Cascades {
+		if w.how == raw || w.mayBeTo(r.table) && (!w.whole || slices.Contains(w.rows, r)) ||
+			t.factsOf(w.table).Triggers || w.deletes && t.factsOf(r.table).Cascades {
 			return true
 		}
 	}

@@ -59,13 +59,17 @@ func (t *Tx) firedIndex(err error) (fired firedIndex, ok bool) {
 	return firedIndex{strings.ToLower(table), index}, index != ""
 }
 
-// onlyIndex reports whether no other table is known to have an index of the name.
+// onlyIndex reports whether no other table of its schema is known to have an index of the
+// name.
 func (t *Tx) onlyIndex(table, index string) bool {
+	if strings.EqualFold(index, "PRIMARY") {
+		return false
+	}
 	ctx, cancel := t.judging()
 	defer cancel()
 	var others int64
 	err := t.quiet(ctx, t.db).Raw(`SELECT COUNT(*) FROM information_schema.statistics
-		WHERE index_name = @index AND NOT (table_schema = `+mysqlSchema+` AND table_name = @name)`,
+		WHERE index_name = @index AND table_schema = `+mysqlSchema+` AND table_name <> @name`,
 		nameOf(table), map[string]any{"index": index}).Scan(&others).Error
 	return err == nil && others == 0
 }

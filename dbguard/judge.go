@@ -92,7 +92,7 @@ func (t *Tx) examine(c *Conflict) error {
 			return err
 		}
 	}
-	c.countIndex()
+	t.countIndex(c)
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (t *Tx) complete() {
 		unread = nil
 		for _, c := range open {
 			c.open = false
-			if err := t.reread(ctx, c); err != nil {
+			if err := t.reread(ctx, c, c.suspects); err != nil {
 				unread = append(unread, c)
 			}
 		}
@@ -148,14 +148,14 @@ func (t *Tx) complete() {
 		c.open = false
 		if c.clean && (c.ownIndex || c.Kind == Stale || !t.dialect.aborts) {
 			// No write of its own was in the way, nor, as PostgreSQL names the index, another row.
-			c.Evidence.Unread = true
+			t.unread(c)
 		}
 	}
 }
 
-// reread compares the suspects with what this operation saw first.
-func (t *Tx) reread(ctx context.Context, c *Conflict) error {
-	for _, s := range c.suspects {
+// reread compares suspects with what this operation saw first.
+func (t *Tx) reread(ctx context.Context, c *Conflict, suspects []*suspect) error {
+	for _, s := range suspects {
 		now, err := t.read(ctx, s.row, c.Kind == Stale, "")
 		if err != nil {
 			return err
@@ -164,22 +164,24 @@ func (t *Tx) reread(ctx context.Context, c *Conflict) error {
 			return err
 		}
 	}
-	c.countIndex()
+	t.countIndex(c)
 	return nil
 }
 
-// resume rereads the suspects of open conflicts when a rollback to a savepoint has made
-// a transaction take reads again. It may yet be committed.
+// resume rereads suspects of open conflicts when a rollback to a savepoint has made a
+// transaction take reads again: those that it has not written. It may yet be committed.
 func (t *Tx) resume() {
 	t.mu.Lock()
 	conflicts := t.conflicts
 	t.mu.Unlock()
 	for _, c := range conflicts {
-		if !c.open || !c.clean || c.Evidence.Changed {
+		if !c.open || c.resumed || c.Evidence.Changed {
 			continue
 		}
+		c.resumed = true
+		clean := slices.DeleteFunc(slices.Clone(c.suspects), func(s *suspect) bool { return !s.clean })
 		ctx, cancel := t.judging()
-		err := t.reread(ctx, c)
+		err := t.reread(ctx, c, clean)
 		cancel()
 		if err == nil && c.Evidence.Changed {
 			t.poisonWith(c)
@@ -214,6 +216,8 @@ func (t *Tx) note(ctx context.Context, c *Conflict, s *suspect, now reading, cha
 	if changed && !now.found && t.factsOf(s.row.table).Cascades {
 		e.Shared = true // with the key of the row that it was deleted with
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if !c.Evidence.Found || e.weight() > c.Evidence.weight() {
 		c.Evidence, c.Columns = e, s.row.columns()
 	}
@@ -247,8 +251,14 @@ func (t *Tx) met(ctx context.Context, c *Conflict, s *suspect, now reading) (boo
 
 // countIndex notes that a row is there which no read finds, if its own index refused the
 // insert. The database keeps the row in another form than it was given, or hides it.
-func (c *Conflict) countIndex() {
+func (t *Tx) countIndex(c *Conflict) {
 	if c.ownIndex && c.clean && !c.open && !c.Evidence.Found && !c.Evidence.Changed {
-		c.Evidence.Unread = true
+		t.unread(c)
 	}
+}
+
+func (t *Tx) unread(c *Conflict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.Evidence.Unread = true
 }

@@ -168,3 +168,22 @@ func TestTwinWithSchema(t *testing.T) {
 		}
 	})
 }
+
+// TestSwallowedOverlapBehindAnInsert: the operation has inserted another protected row,
+// meets the rival's in a nested transaction, and goes on.
+func TestSwallowedOverlapBehindAnInsert(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		if db.Name() == "sqlite" {
+			return // one transaction writes at a time
+		}
+		tx := begin(t, db, dbguard.Options{})
+		wantNil(t, tx.Protect(&Order{No: "a"}))
+		wantNil(t, tx.Protect(&Order{No: "b"}))
+		wantNil(t, db.Create(&Order{No: "b"}).Error)
+		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+		wantIs(t, tx.DB().Transaction(func(tx *gorm.DB) error { return tx.Create(&Order{No: "b"}).Error }), gorm.ErrDuplicatedKey)
+		if c := tx.Conflict(); !overlap(c) || tx.Poisoned() == nil {
+			t.Errorf("conflict is %+v with evidence %+v, want an overlap before the commit", c, evidence(c))
+		}
+	})
+}

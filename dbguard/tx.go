@@ -59,6 +59,8 @@ type Tx struct {
 	logger     *slog.Logger
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
 
+	ending sync.Mutex // held while the connection is used beside the statements
+
 	mu         sync.Mutex
 	ended      bool
 	unknown    bool // whether it was committed

@@ -12,6 +12,7 @@ type write struct {
 	tagged  bool            // the table's model has a key of its own
 	deletes bool            // it is a DELETE, which may cascade
 	rows    []*protectedRow // that it wrote, as far as is known
+	whole   bool            // it wrote no others
 	images  []image         // of these rows
 }
 
