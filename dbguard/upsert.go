@@ -44,9 +44,9 @@ func unchanged(stmt *gorm.Statement, set clause.Set) (all clause.Expr, ok bool) 
 		if i > 0 {
 			all.SQL += " AND "
 		}
-		all.SQL += sameBytes[stmt.DB.Name()]
+		all.SQL += sameBytes[stmt.Name()]
 		inserted := value
-		if stmt.DB.Name() == "mysql" {
+		if stmt.Name() == "mysql" {
 			inserted.Table = ""
 		}
 		all.Vars = append(all.Vars, ofRow(f), inserted)
