@@ -112,7 +112,7 @@ func (t *Tx) examineOne(ctx context.Context, c *Conflict, s *suspect, plain read
 	}
 	changed := !now.locked && (plain.changedTo(now) || s.clean && t.changedSinceFirst(s.row, now))
 	s.expected = c.Kind == Stale && now.found && now.version == s.version(now)
-	if !changed && (now.locked || !s.clean || t.conn.session.refusesChanged) {
+	if !changed && (now.locked || !s.clean) {
 		c.open = true
 		return nil
 	}
@@ -121,7 +121,7 @@ func (t *Tx) examineOne(ctx context.Context, c *Conflict, s *suspect, plain read
 
 // readsNewest reports whether the transaction can read a row as it is committed now,
 // beside its snapshot.
-func (t *Tx) readsNewest() bool { return t.dialect.share != "" && !t.conn.session.refusesChanged }
+func (t *Tx) readsNewest() bool { return t.dialect.share != "" }
 
 // complete completes the evidence of the open conflicts after the rollback. All that the
 // transaction wrote is gone, even by triggers, so the rows are as others left them.

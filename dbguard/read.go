@@ -12,6 +12,7 @@ import (
 // reading is what one read of a row saw.
 type reading struct {
 	found   bool
+	changed bool // since the snapshot: nothing more is known
 	locked  bool  // by another transaction; nothing more is known
 	key     []any // primary key
 	version Version
@@ -22,7 +23,7 @@ type reading struct {
 // version of 0 was not read, and an older one comes from a server that is behind.
 func (a reading) changedTo(b reading) bool {
 	switch {
-	case a.found != b.found:
+	case b.changed, a.found != b.found:
 		return true
 	case !a.found:
 		return false
@@ -54,6 +55,9 @@ func (t *Tx) readNow(ctx context.Context, r *protectedRow, versions bool, plain 
 	now, err := t.read(ctx, r, versions, lock)
 	if mysqlNumber(err) == erParse { // an old server
 		now, err = t.read(ctx, r, versions, t.dialect.share)
+	}
+	if isChanged(err) { // since the snapshot, in which MariaDB locks nothing else then
+		return reading{changed: true}, nil
 	}
 	if isLocked(err) {
 		if plain.found && !versions {

@@ -22,10 +22,10 @@ func TestResolveAwaitsTheStandby(t *testing.T) {
 	wantNil(t, tx.DB().Delete(&Stock{ID: 1, Version: 1}).Error)
 	wantNil(t, db.Exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").Error)
 	wantNil(t, db.Exec("SELECT pg_reload_conf()").Error)
-	testwait.Until(t, "the server reads its settings", func() bool {
-		var names string
-		wantNil(t, db.Raw("SHOW synchronous_standby_names").Scan(&names).Error)
-		return names == "nobody"
+	testwait.Until(t, "commits wait for the standby", func() bool {
+		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
+		defer cancel()
+		return db.WithContext(ctx).Exec("SELECT pg_logical_emit_message(true, 'test', '')").Error != nil
 	})
 	wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
 	ctx, cancel := context.WithTimeout(bg, time.Second)
