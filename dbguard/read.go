@@ -42,7 +42,9 @@ func (t *Tx) judging() (context.Context, context.CancelFunc) {
 // quiet returns a session for reads of dbguard's own. It has no logger, which would
 // show the values in them.
 func (t *Tx) quiet(ctx context.Context, db *gorm.DB) *gorm.DB {
-	return db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard}).Unscoped()
+	s := db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard})
+	s.Error = nil // that of a ROLLBACK TO which was refused: gorm leaves it in the db
+	return s.Unscoped()
 }
 
 // readNow reads a row as it is committed now. It does not wait for a transaction that

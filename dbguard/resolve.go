@@ -159,6 +159,7 @@ func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 // were committed together or not at all, so one is enough.
 func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []image, generates bool) (proof, error) {
 	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
+	db.Error = nil // see quiet
 	db.Statement.ConnPool = primary{c}
 	var found proof
 	for _, img := range images {
