@@ -12,7 +12,7 @@ import (
 // reading is what one read of a row saw.
 type reading struct {
 	found   bool
-	changed bool // since the snapshot: nothing more is known
+	changed bool  // since the snapshot: nothing more is known
 	locked  bool  // by another transaction; nothing more is known
 	key     []any // primary key
 	version Version

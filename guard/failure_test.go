@@ -10,7 +10,6 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
@@ -92,11 +91,7 @@ func TestOverlapOfUpdates(t *testing.T) {
 		}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		ev := e.wantEvent(notify.Overlap, notify.Refused, key)
-		if testdb.SnapshotIsolation(e.t, e.db) {
-			if ev.Versions != nil { // error 1020 came in place of the row
-				e.t.Errorf("versions are %+v, want none", ev.Versions)
-			}
-		} else if ev.Versions == nil || *ev.Versions != (notify.Versions{Expected: 1, Found: 2}) {
+		if ev.Versions == nil || *ev.Versions != (notify.Versions{Expected: 1, Found: 2}) {
 			e.t.Errorf("versions are %+v, want 1 expected and 2 found", ev.Versions)
 		}
 		if got := e.stock(1); got.Left != 8 || got.Version != 2 {

@@ -60,6 +60,9 @@ func (f *finding) judge(c *dbguard.Conflict) verdict {
 // by itself: the operation may have swallowed the one that was found.
 func (f *finding) endedWith(opErr error) (*dbguard.Conflict, verdict) {
 	conflict, ok := errors.AsType[*dbguard.Conflict](opErr)
+	if cause := f.conflict.Unwrap(); !ok && f.conflict.Kind == dbguard.Stale && cause != nil && errors.Is(opErr, cause) {
+		conflict, ok = f.conflict, true // it was known for one after the rollback only
+	}
 	if !ok {
 		return nil, business
 	}

@@ -50,7 +50,7 @@ func TestRowOfAnotherKey(t *testing.T) {
 				}, tt.opts...)
 				e.wantNoEvent()
 				if err != nil { // at READ COMMITTED an update finds the new row
-					e.wantConflict(err)
+					e.wantChanged(err)
 				}
 			})
 		})
