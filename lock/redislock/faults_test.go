@@ -65,8 +65,10 @@ func load(t *testing.T, keys []string, cycle func(key string) error) (cycles *at
 	}
 }
 
-func cycle(e *redislock.Engine, h lock.Hold) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+func cycle(e *redislock.Engine, h lock.Hold) error { return cycleWithin(time.Second, e, h) }
+
+func cycleWithin(limit time.Duration, e *redislock.Engine, h lock.Hold) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if _, err := e.Acquire(ctx, h, ttl); err != nil {
 		return err
@@ -88,7 +90,7 @@ func testStill(t *testing.T, c *ownCluster) {
 		}
 	}
 	cycles, stop := load(t, there, func(key string) error {
-		return cycle(e, lock.Hold{Key: key, Owner: "me:1"})
+		return cycleWithin(20*time.Second, e, lock.Hold{Key: key, Owner: "me:1"}) // the machine may be busy
 	})
 	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
 	c.Stack(t, "pause", c.Node(t, s.master))
