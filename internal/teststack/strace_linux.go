@@ -29,7 +29,11 @@ func inject(tb testing.TB, pid int, path, fault string) (stop func()) {
 	says, _ := bufio.NewReader(stderr).ReadString('\n')
 	if !strings.Contains(says, "attached") {
 		_ = cmd.Wait()
-		tb.Skipf("strace can't attach to a process of the test's own, in a container without CAP_SYS_PTRACE, say: %s", says)
+		const how = "strace can't attach to a process of the test's own, in a container without CAP_SYS_PTRACE, say: %s"
+		if required() {
+			tb.Fatalf(how, says)
+		}
+		tb.Skipf(how, says)
 	}
 	var read sync.WaitGroup
 	read.Go(func() { _, _ = io.Copy(io.Discard, stderr) })
