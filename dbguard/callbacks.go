@@ -43,7 +43,12 @@ func before(db *gorm.DB, look func(*Tx) error) {
 	}
 	if table := tableOf(db.Statement); table != "" {
 		t.factsOf(table) // PostgreSQL reads nothing after an error
-		t.protectedIn(table)
+		t.mu.Lock()
+		shapes := t.protected.shapes
+		t.mu.Unlock()
+		for _, shape := range shapes {
+			t.sameTable(shape.table, table)
+		}
 	}
 	if err := look(t); err != nil {
 		_ = db.AddError(err)
