@@ -24,6 +24,7 @@ type fake struct {
 	epoch, offset     int
 	replid2           string
 	evicted           int
+	stats             string // more lines of INFO
 	doubts            string // addr of the node that it takes for failed
 	coverage          string
 	err               error
@@ -65,8 +66,8 @@ func (w *world) look(addr string, n *fake) *look {
 			}
 		}
 	}
-	info := fmt.Sprintf("# Server\r\nredis_mode:cluster\r\nrun_id:%s\r\nrole:%s\r\n%smaster_repl_offset:%d\r\nmaster_replid:h%s\r\nmaster_replid2:%s\r\nsecond_repl_offset:91\r\nevicted_keys:%d\r\ndb0:keys=3,expires=1\r\n",
-		n.runID, role, of, n.offset, n.id, n.replid2, n.evicted)
+	info := fmt.Sprintf("# Server\r\nredis_mode:cluster\r\nrun_id:%s\r\nrole:%s\r\n%smaster_repl_offset:%d\r\nmaster_replid:h%s\r\nmaster_replid2:%s\r\nsecond_repl_offset:91\r\nevicted_keys:%d\r\ndb0:keys=3,expires=1\r\n%s",
+		n.runID, role, of, n.offset, n.id, n.replid2, n.evicted, n.stats)
 	var view strings.Builder
 	for other, m := range w.nodes {
 		flags, master := "master", "-"

@@ -33,6 +33,18 @@ const (
 	Resharding Kind = "resharding"
 	// Eviction: Node evicted keys to stay below its memory limit.
 	Eviction Kind = "eviction"
+	// Flush: FLUSHALL or FLUSHDB emptied Node. Numbers: calls by command,
+	// keys_before and keys_after.
+	Flush Kind = "flush"
+	// Deletion: commands that remove keys were called on Node, a master. Numbers:
+	// calls by command; routine is 1 if such calls go on all the time.
+	Deletion Kind = "deletion"
+	// Expiry: keys of Node, a master on which that is rare, have expired. Numbers:
+	// expired.
+	Expiry Kind = "expiry"
+	// ClockSet: the clock of Node, by which its keys expire, was set. Numbers:
+	// forward_ms, below 0 if it was set back.
+	ClockSet Kind = "clock_set"
 	// Policy: the memory policy of Node may, or may no longer, evict locks.
 	Policy Kind = "policy"
 	// LinkDown and LinkUp: Node, a replica, lost and regained Peer, its master.
@@ -80,6 +92,9 @@ const (
 	KeysBefore  = "keys_before"   // Restart: last seen number of keys
 	KeysAfter   = "keys_after"    // Restart: number of keys of the new process
 	Evicted     = "evicted"       // Eviction: keys evicted since the last look
+	FlushAll    = "flushall"      // Flush: calls of FLUSHALL
+	Routine     = "routine"       // Deletion: 1 if such calls go on all the time
+	ForwardMS   = "forward_ms"    // ClockSet: by how much the clock was set forward
 )
 
 // InShard reports whether the slot belongs to the shard of that name.

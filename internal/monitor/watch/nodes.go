@@ -1,9 +1,6 @@
 package watch
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // node takes in what one node said.
 func (d *changes) node(addr string, l *look) {
@@ -28,7 +25,7 @@ func (d *changes) node(addr string, l *look) {
 	if was.RunID != "" && was.RunID != n.RunID {
 		d.restarted(n, &was)
 	}
-	d.evictions(n, &was)
+	d.removed(n, &was, l)
 	d.settings(n, &was)
 	d.link(n, &was)
 	d.service(n, &was)
@@ -109,32 +106,6 @@ func (d *changes) restarted(n, was *Node) {
 			n.Addr, was.Role, quantity(was.Keys, "key"), n.Role, quantity(n.Keys, "key")),
 		Numbers: map[string]int64{WasMaster: flag(was.Role == master), KeysBefore: was.Keys, KeysAfter: n.Keys},
 	})
-}
-
-// tellEvery is how often an eviction that goes on makes an entry.
-const tellEvery = 10 * time.Second
-
-func (d *changes) evictions(n, was *Node) {
-	if was.RunID != n.RunID {
-		n.evicted = 0
-		return
-	}
-	if n.Evicted > was.Evicted {
-		if n.evicted == 0 {
-			n.evictedFrom = was.SeenAt
-		}
-		n.evicted += n.Evicted - was.Evicted
-	}
-	if n.evicted == 0 || n.SeenAt.Sub(n.toldAt) < tellEvery {
-		return
-	}
-	d.about(n, Entry{
-		Kind: Eviction, Since: n.evictedFrom,
-		Text: fmt.Sprintf("%s evicted %s to stay below its memory limit of %s (policy %s)",
-			n.Addr, quantity(n.evicted, "key"), quantity(n.MaxBytes, "byte"), n.Policy),
-		Numbers: map[string]int64{Evicted: n.evicted, "maxmemory": n.MaxBytes, "used_memory": n.Memory},
-	})
-	n.evicted, n.toldAt = 0, n.SeenAt
 }
 
 // settings that will hurt are told when they are first seen.

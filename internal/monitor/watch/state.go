@@ -50,6 +50,7 @@ type Node struct {
 	Offset   int64         // of replication
 	Keys     int64
 	Evicted  int64 // keys, since the process started
+	Expired  int64 // keys, since the process started
 	Memory   int64 // bytes used
 	MaxBytes int64 // limit of Memory; 0 = none
 	Policy   string
@@ -67,9 +68,10 @@ type Node struct {
 	denied     bool   // the last answer was that guard-monitor may not ask
 	answers    int    // rounds with one, since the last without
 
-	evicted     int64     // keys that no entry tells of yet
-	evictedFrom time.Time // not before this
-	toldAt      time.Time // when the last entry told of evictions
+	calls map[string]int64 // of commands that remove keys, since the process started
+	clock time.Time        // of its host
+
+	evictions, flushes, deletions, expiries tally
 }
 
 const (
@@ -105,7 +107,9 @@ func (n *Node) update(l *look) {
 		n.history, n.reached = l.info["master_replid"], n.Offset
 	}
 	n.replID2, n.fork = l.info["master_replid2"], l.number("second_repl_offset")
-	n.Keys, n.Evicted = l.keys(), l.number("evicted_keys")
+	n.Keys, n.Evicted, n.Expired = l.keys(), l.number("evicted_keys"), l.number("expired_keys")
+	n.calls = l.calls()
+	n.clock = time.UnixMicro(l.number("server_time_usec"))
 	n.Memory, n.MaxBytes, n.Policy = l.number("used_memory"), l.number("maxmemory"), l.info["maxmemory_policy"]
 	n.Version = l.info["redis_version"]
 	n.Serves = l.serves

@@ -110,8 +110,8 @@ func (t *target) look(ctx context.Context) *round {
 	for _, addr := range t.roster {
 		c, l := t.client(addr), new(look)
 		r.looks[addr] = l
-		clustered := t.state.Mode == Clustered
-		wg.Go(func() { *l = ask(ctx, c, clustered) })
+		clustered, was := t.state.Mode == Clustered, t.state.nodes[addr]
+		wg.Go(func() { *l = ask(ctx, c, clustered, was) })
 	}
 	wg.Wait()
 	r.ended = time.Now()

@@ -1,0 +1,169 @@
+package watch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// flushing and deleting are the commands that remove keys. Belay's own scripts
+// call none of them: a release is HDEL, a renewal PEXPIRE. Redisson's release is
+// DEL. INFO counts the calls in scripts, too.
+var (
+	flushing = []string{"flushall", "flushdb"}
+	deleting = []string{
+		"del", "unlink", "getdel", "expire", "expireat", "pexpireat", "rename", "renamenx", "move", "swapdb",
+	}
+)
+
+// calls returns how often each command that removes keys was called, nil if the
+// server does not tell. INFO itself is among those that it counts.
+func (l *look) calls() map[string]int64 {
+	if l.info["cmdstat_info"] == "" {
+		return nil
+	}
+	calls := make(map[string]int64)
+	for _, list := range [][]string{flushing, deleting} {
+		for _, name := range list {
+			_, count, _ := strings.Cut(l.info["cmdstat_"+name], "calls=")
+			count, _, _ = strings.Cut(count, ",")
+			calls[name], _ = strconv.ParseInt(count, 10, 64)
+		}
+	}
+	return calls
+}
+
+// removals returns how often commands that remove keys were called on a master
+// since the last look. A replica repeats what its master does.
+func (l *look) removals(was *Node) map[string]int64 {
+	if l.info["role"] != "master" || was.Role != master || l.info["run_id"] != was.RunID || was.calls == nil {
+		return nil
+	}
+	calls := l.calls()
+	maps.DeleteFunc(calls, func(name string, n int64) bool { return n <= was.calls[name] }) // fewer: CONFIG RESETSTAT
+	for name := range calls {
+		calls[name] -= was.calls[name]
+	}
+	return calls
+}
+
+// removed takes in the ways in which keys, and so locks, can have gone from a
+// node whose process lives.
+func (d *changes) removed(n, was *Node, l *look) {
+	if was.RunID != n.RunID {
+		n.evictions, n.flushes, n.deletions, n.expiries = tally{}, tally{}, tally{}, tally{}
+		return
+	}
+	d.evicted(n, was)
+	calls := l.removals(was)
+	for _, name := range flushing {
+		n.flushes.add(name, calls[name], was.SeenAt, n.SeenAt)
+	}
+	for _, name := range deleting {
+		n.deletions.add(name, calls[name], was.SeenAt, n.SeenAt)
+	}
+	d.flushed(n, was, l)
+	d.deleted(n, l)
+	d.expired(n, was)
+	d.clockSet(n, was)
+}
+
+func (d *changes) evicted(n, was *Node) {
+	n.evictions.add(Evicted, n.Evicted-was.Evicted, was.SeenAt, n.SeenAt)
+	if !n.evictions.due(n.SeenAt, tellEvery) {
+		return
+	}
+	counts, from := n.evictions.take(n.SeenAt)
+	counts["maxmemory"], counts["used_memory"] = n.MaxBytes, n.Memory
+	d.about(n, Entry{
+		Kind: Eviction, Since: from, Numbers: counts,
+		Text: fmt.Sprintf("%s evicted %s to stay below its memory limit of %s (policy %s)",
+			n.Addr, quantity(counts[Evicted], "key"), quantity(n.MaxBytes, "byte"), n.Policy),
+	})
+}
+
+func (d *changes) flushed(n, was *Node, l *look) {
+	if !n.flushes.due(n.SeenAt, n.flushes.pause()) {
+		return
+	}
+	counts, from := n.flushes.take(n.SeenAt)
+	text := fmt.Sprintf("%s on %s, %s; it had %s before, and %d after",
+		called(counts), n.Addr, callers(l.clients, counts, n.SeenAt.Sub(was.SeenAt)), quantity(was.Keys, "key"), n.Keys)
+	counts[KeysBefore], counts[KeysAfter] = was.Keys, n.Keys
+	d.about(n, Entry{Kind: Flush, Since: from, Text: text, Numbers: counts})
+}
+
+func (d *changes) deleted(n *Node, l *look) {
+	routine := n.deletions.routine() || slices.ContainsFunc(l.clients, client.java)
+	if !n.deletions.due(n.SeenAt, n.deletions.pause()) {
+		return
+	}
+	counts, from := n.deletions.take(n.SeenAt)
+	text := fmt.Sprintf("%s on %s, %s", called(counts), n.Addr, callers(l.clients, counts, n.SeenAt.Sub(from)))
+	if routine {
+		text += "; such calls are routine there"
+		counts[Routine] = 1
+	}
+	d.about(n, Entry{Kind: Deletion, Since: from, Text: text, Numbers: counts})
+}
+
+// expired takes in that keys have expired. The entry of a lock that is held does
+// not, unless its time to live was shortened. Where keys expire all the time, as
+// markers do, that says nothing.
+func (d *changes) expired(n, was *Node) {
+	if n.Role != master || was.Role != master {
+		return
+	}
+	n.expiries.add("expired", n.Expired-was.Expired, was.SeenAt, n.SeenAt)
+	if n.expiries.routine() {
+		n.expiries.counts = nil
+	}
+	if !n.expiries.due(n.SeenAt, 0) {
+		return
+	}
+	counts, from := n.expiries.take(n.SeenAt)
+	d.about(n, Entry{Kind: Expiry, Since: from, Numbers: counts,
+		Text: fmt.Sprintf("%s expired on %s", quantity(counts["expired"], "key"), n.Addr)})
+}
+
+// setBy is the least by which a clock must have been set to be told of.
+const setBy = time.Second
+
+// clockSet takes in that the clock of a node's host was set. Both looks are timed
+// by this process' own steady clock, which nobody sets.
+func (d *changes) clockSet(n, was *Node) {
+	if n.clock.Unix() == 0 || was.clock.Unix() == 0 || d.round.blind {
+		return
+	}
+	forward := n.clock.Sub(was.clock) - n.SeenAt.Sub(was.SeenAt)
+	if forward.Abs() < setBy+n.Took+was.Took {
+		return
+	}
+	text := fmt.Sprintf("the clock of %s was set forward by %s: keys expire that much earlier", n.Addr, seconds(forward))
+	if forward < 0 {
+		text = fmt.Sprintf("the clock of %s was set back by %s: keys expire that much later", n.Addr, seconds(-forward))
+	}
+	d.about(n, Entry{Kind: ClockSet, Since: was.SeenAt, Text: text, Numbers: map[string]int64{ForwardMS: forward.Milliseconds()}})
+}
+
+// called says how often commands were called, as in "DEL was called 3 times,
+// UNLINK once".
+func called(counts map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		part := strings.ToUpper(name) + " "
+		if len(parts) == 0 {
+			part += "was called "
+		}
+		if n := counts[name]; n == 1 {
+			part += "once"
+		} else {
+			part += fmt.Sprintf("%d times", n)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
