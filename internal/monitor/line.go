@@ -27,9 +27,12 @@ func Line(ev notify.Event) string {
 
 // IncidentLine renders an incident in the same way.
 //
-//	2026-05-04T03:02:01.000Z WARNING incident orders failover new, confidence high: ...
+//	2026-05-04T03:02:01.000Z WARNING incident orders failover new, confidence high: 1 operation was rolled back ...
 func IncidentLine(i incident.Incident) string {
-	words := fmt.Sprintf("%d events, %d failures", i.Events, i.Failures)
+	words := fmt.Sprintf("%d events, %d failures", i.Events, i.Effect.Failures)
+	if effect := i.Effect.String(); effect != "" {
+		words = effect + "; " + words
+	}
 	if len(i.Evidence) > 0 {
 		words += "; " + i.Evidence[0].Text
 	}

@@ -40,7 +40,7 @@ var (
 )
 
 // counted are the kinds of changes whose counters begin at 0.
-var counted = []watch.Kind{watch.Failover, watch.Restart, watch.Split, watch.Eviction, watch.Down}
+var counted = []watch.Kind{watch.Failover, watch.Restart, watch.Split, watch.Eviction, watch.Flush, watch.Deletion, watch.Down}
 
 // NewState returns a State. clusters may be nil; names are its targets. A nil
 // logger is silent.

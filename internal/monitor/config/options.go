@@ -175,7 +175,7 @@ var redisOptions = []option[Redis]{
 	},
 	{
 		name: "username", value: "NAME", example: "monitor",
-		usage: []string{"User for all nodes. It needs INFO, CLUSTER and CONFIG GET only."},
+		usage: []string{"User for all nodes. It needs INFO, CLUSTER and CONFIG GET; with CLIENT LIST it names who removed keys."},
 		set:   text(func(r *Redis) *string { return &r.Username }),
 	},
 	{

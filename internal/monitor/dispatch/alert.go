@@ -27,17 +27,47 @@ func labelsOf(i *incident.Incident) map[string]string {
 	return labels
 }
 
-// becauseOf says what each cause means, behind "locks failed".
+// becauseOf says what each cause means.
 var becauseOf = map[incident.Cause]string{
-	incident.Failover:        "locks failed: a Redis failover lost them",
-	incident.Restart:         "locks failed: a Redis server restarted without them",
-	incident.Eviction:        "locks failed: Redis evicted keys",
-	incident.Partition:       "locks failed: a Redis node was cut off or stood still",
-	incident.Overrun:         "a lock failed: its holder did not renew it in time",
-	incident.DegradedPeer:    "a lock failed: another instance worked without it",
+	incident.Failover:        "a Redis failover lost locks",
+	incident.Restart:         "a Redis process ended, and its locks with it",
+	incident.Eviction:        "Redis evicted keys",
+	incident.Flushed:         "FLUSHALL or FLUSHDB emptied a Redis node",
+	incident.Deleted:         "locks were removed from Redis",
+	incident.Partition:       "a Redis node was cut off or stood still",
+	incident.Overrun:         "a holder did not renew its lock in time",
+	incident.DegradedPeer:    "an instance worked without locks",
 	incident.Bypass:          "somebody wrote without a valid lock",
+	incident.Unreachable:     "Redis could not be reached",
+	incident.UnknownCommit:   "the database did not answer the COMMIT",
 	incident.HeartbeatSilent: "the service no longer reports",
 	incident.Unknown:         "locks failed, cause unknown",
+}
+
+// summary says the effect on data first: it is what whoever is woken asks first.
+func summary(i *incident.Incident) string {
+	words := cmp.Or(becauseOf[i.Cause], string(i.Cause))
+	if effect := headline(i.Effect); effect != "" {
+		words = effect + "; " + words
+	}
+	return text.Line(text.Clip(i.Service, maxLabel)) + ": " + words
+}
+
+// headline is the worst of an effect in a few words, "" if there is none to speak of.
+func headline(e incident.Effect) string {
+	switch {
+	case e.Unknown == 1:
+		return "look at 1 operation"
+	case e.Unknown > 0:
+		return fmt.Sprintf("look at these %d operations", e.Unknown)
+	case e.Committed > 0:
+		return plural(e.Committed, "operation") + " committed without a valid lock"
+	case e.Undone+e.Refused > 0:
+		return "nothing was changed"
+	case e.Without > 0:
+		return "the database alone guarded " + plural(e.Without, "operation")
+	}
+	return ""
 }
 
 func (d *Dispatcher) alert(i *incident.Incident) receiver.Alert {
@@ -47,7 +77,7 @@ func (d *Dispatcher) alert(i *incident.Incident) receiver.Alert {
 		StartsAt: began(i),
 		EndsAt:   i.ResolvedAt,
 		Annotations: map[string]string{
-			receiver.AnnotationSummary:     labels["service"] + ": " + cmp.Or(becauseOf[i.Cause], string(i.Cause)),
+			receiver.AnnotationSummary:     summary(i),
 			receiver.AnnotationDescription: describe(i),
 		},
 	}
@@ -76,13 +106,13 @@ func began(i *incident.Incident) time.Time {
 }
 
 func describe(i *incident.Incident) string {
-	parts := []string{fmt.Sprintf("cause %s, confidence %s, state %s", i.Cause, i.Confidence, i.State)}
-	if i.Events > 0 {
-		parts = append(parts, fmt.Sprintf("%s in %s on %s",
-			plural(i.Failures, "failure"), plural(i.Events, "event"), plural(i.Keys, "key")))
+	var parts []string
+	if effect := i.Effect.String(); effect != "" {
+		parts = append(parts, text.Line(effect))
 	}
-	if i.Unknowns > 0 {
-		parts = append(parts, fmt.Sprintf("nobody knows what became of %s", plural(i.Unknowns, "operation")))
+	parts = append(parts, fmt.Sprintf("cause %s, confidence %s, state %s", i.Cause, i.Confidence, i.State))
+	if i.Events > 0 {
+		parts = append(parts, counts(i))
 	}
 	if i.Regressed > 0 {
 		parts = append(parts, fmt.Sprintf("came back %s", plural(int64(i.Regressed), "time")))
@@ -94,6 +124,16 @@ func describe(i *incident.Incident) string {
 		parts = append(parts, "now part of incident "+text.Line(i.MergedInto))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// counts says how many failures, events and keys there are. What did not fail is
+// no failure.
+func counts(i *incident.Incident) string {
+	words := fmt.Sprintf("%s on %s", plural(i.Events, "event"), plural(i.Keys, "key"))
+	if i.Effect.Failures > 0 {
+		words = plural(i.Effect.Failures, "failure") + " in " + words
+	}
+	return words
 }
 
 func plural(n int64, what string) string {

@@ -20,25 +20,33 @@ import (
 // TestCauses breaks real servers and has what guard.Do publishes explained.
 func TestCauses(t *testing.T) {
 	s := newStage(t)
-	for _, c := range []struct {
-		name string
-		test func(t *testing.T, s *stage, key string)
-	}{
+	cases := []cause{
 		{"bypass", bypass}, {"eviction", eviction}, {"restart", restarted},
 		{"overrun", overrun}, {"failover", failedOver}, {"partition", partition},
-	} {
+	}
+	for _, way := range removals {
+		cases = append(cases, cause{way.name, way.test})
+	}
+	for _, c := range append(cases, cause{"client", namedClient}) {
 		ok := t.Run(c.name, func(t *testing.T) {
 			outer := s.t
-			s.t = t
+			s.t, s.service = t, c.name
 			defer func() { s.t = outer }()
-			c.test(t, s, "order:"+c.name)
-			s.onlyOne("order:" + c.name)
+			key := "order:" + strings.ReplaceAll(c.name, " ", "-")
+			c.test(t, s, key)
+			s.onlyOne(key)
 		})
 		if !ok {
 			return
 		}
 		s.Stack(t, "heal")
 	}
+}
+
+// cause is a case of TestCauses.
+type cause struct {
+	name string
+	test func(t *testing.T, s *stage, key string)
 }
 
 func failedOver(_ *testing.T, s *stage, key string) {

@@ -25,6 +25,7 @@ type desk struct {
 	timelines map[string]timeline // by cluster
 	writers   map[related][]notify.Event
 	degraded  map[related][]notify.Event
+	staying   map[string]explained // by incident: the best explained event that is not moved
 }
 
 // related are the events that have a key or a service in common, of a time in
@@ -46,6 +47,7 @@ func (t *Tracker) desk(now time.Time) *desk {
 		incidents: make(map[string]*Incident), latest: make(map[string]*Incident),
 		changed: make(map[string]bool), timelines: make(map[string]timeline),
 		writers: make(map[related][]notify.Event), degraded: make(map[related][]notify.Event),
+		staying: make(map[string]explained),
 	}
 }
 
@@ -87,7 +89,7 @@ type explained struct {
 
 // explain gathers the facts on an event and has them judged.
 func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
-	f := Facts{Event: r.Event}
+	f := Facts{Event: d.clocks.correct(r.Event), Behind: d.clocks.behind(r.Event)}
 	x := explained{Received: r}
 	if d.cfg.Locator != nil {
 		if at, ok := d.cfg.Locator.Locate(r.Event.Place); ok {
@@ -95,7 +97,7 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 			x.cluster, x.shard = at.Cluster, at.Shard
 		}
 	}
-	from, to := reach(r.Event)
+	from, to := reach(f.Event)
 	var err error
 	if f.Watched {
 		t, err := d.timeline(ctx, f.Cluster, from)
@@ -111,6 +113,9 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 		return x, err
 	}
 	x.Explanation = Explain(f)
+	if x.Cause == UnknownCommit { // it is about the database, wherever the lock is
+		x.cluster, x.shard = "", ""
+	}
 	x.key = GroupKey(r.Event.Service, x.Cause, x.cluster, x.shard)
 	return x, nil
 }
@@ -157,9 +162,15 @@ func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) 
 	if !intrudedUpon(ev) {
 		return nil, nil
 	}
+	wide := d.clocks.widest()
+	from, to = from.Add(-wide), to.Add(wide)
 	same, err := relate(ctx, d.writers, d.cfg.Store.Writers, ev.Key, from, to)
 	degraded, err2 := relate(ctx, d.degraded, d.cfg.Store.DegradedEvents, ev.Service, from, to)
-	return slices.Concat(same, degraded), errors.Join(err, err2)
+	others := slices.Concat(same, degraded)
+	for i, other := range others {
+		others[i] = d.clocks.correct(other)
+	}
+	return others, errors.Join(err, err2)
 }
 
 // intrudedUpon reports whether somebody else may have written without the lock.
@@ -235,15 +246,23 @@ func (d *desk) place(ctx context.Context, x explained) (*Incident, error) {
 	switch {
 	case i == nil, !i.State.Open() && d.now.Sub(i.ResolvedAt) > d.cfg.Regress:
 		i = d.begin(x.Event.Service, x.Cause, x.key, x.Event.CaughtAt)
-		i.Cluster, i.Shard, i.Place = x.cluster, x.shard, x.Event.Place
+		i.locate(x)
 	case !i.State.Open():
 		d.reopen(i)
 	}
-	i.believe(x.Explanation)
+	i.believe(x.Explanation, x.Event.ID)
 	i.SeenAt = d.now
 	d.changed[i.ID] = true
 	d.moves = append(d.moves, Move{Seq: x.Seq, Incident: i.ID})
 	return i, nil
+}
+
+// locate says where an incident is, as its first event does.
+func (i *Incident) locate(x explained) {
+	i.Cluster, i.Shard, i.Place = x.cluster, x.shard, x.Event.Place
+	if x.Cause == UnknownCommit {
+		i.Place = notify.Place{Slot: -1}
+	}
 }
 
 func (d *desk) begin(service string, cause Cause, key string, at time.Time) *Incident {

@@ -11,8 +11,9 @@ import (
 // even the clock.
 type Facts struct {
 	Event   notify.Event
-	Watched bool   // the node of the event belongs to a Redis that is watched
-	Cluster string // its name
+	Behind  time.Duration // how much its instance's clock is behind, which its times here are not
+	Watched bool          // the node of the event belongs to a Redis that is watched
+	Cluster string        // its name
 	// SeenAt is when that Redis was last looked at, zero if it never answered:
 	// later nothing is known.
 	SeenAt time.Time
@@ -32,14 +33,18 @@ type Explanation struct {
 	NextStep   string
 }
 
-// Clocks of hosts differ by this much at most.
+// skew is by how much the clocks of hosts may differ without notice. What is more
+// is measured by heartbeats, and corrected.
 const skew = 500 * time.Millisecond
 
 // Explain finds the cause of an event. It claims no more than the rows that it
 // returns as evidence say: Unknown is an answer, too, and has its own.
 func Explain(f Facts) Explanation {
 	x := f.explain()
-	x.NextStep = nextStep(x.Cause, f.Event)
+	x.NextStep = nextStep(x.Cause)
+	if f.Behind != 0 {
+		x.Evidence = append(x.Evidence, corrected(f.Event, f.Behind))
+	}
 	for i := range x.Evidence {
 		x.Evidence[i].At = f.writable(x.Evidence[i].At)
 	}
@@ -49,7 +54,7 @@ func Explain(f Facts) Explanation {
 // notJudged is for an event that could not be explained.
 func notJudged(ev notify.Event, now time.Time) Explanation {
 	row := Evidence{At: now, Text: "guard-monitor could not explain this event: its log says why"}
-	return Explanation{Cause: Unknown, Confidence: Low, Evidence: []Evidence{row}, NextStep: nextStep(Unknown, ev)}
+	return Explanation{Cause: Unknown, Confidence: Low, Evidence: []Evidence{row}, NextStep: nextStep(Unknown)}
 }
 
 // writable is at, or the event's time instead of one that JSON cannot express: a
@@ -65,7 +70,7 @@ func (f Facts) explain() Explanation {
 	ev := f.Event
 	switch ev.Verdict {
 	case notify.UnknownCommit:
-		return f.unknown(f.itself())
+		return Explanation{Cause: UnknownCommit, Confidence: High, Evidence: []Evidence{f.itself()}}
 	case notify.Degraded:
 		return f.degraded()
 	}

@@ -48,6 +48,7 @@ func TestExplain(t *testing.T) {
 		cause      incident.Cause
 		confidence incident.Confidence
 		rows       []string // what the evidence must say
+		lacks      string   // what it must not say
 	}{
 		// failover
 		{name: "failover", event: overlap(nil), timeline: []watch.Entry{down(-4, 1), failover(-2)},
@@ -209,7 +210,69 @@ func TestExplain(t *testing.T) {
 			cause: incident.Unknown, confidence: incident.Low, rows: []string{"not among the nodes"}},
 		{name: "unknown commit", event: overlap(func(ev *notify.Event) {
 			ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.UnknownCommit, notify.Unknown, "", ""
-		}), timeline: []watch.Entry{failover(-2)}, cause: incident.Unknown, confidence: incident.Low, rows: []string{"COMMIT"}},
+		}), timeline: []watch.Entry{failover(-2)}, cause: incident.UnknownCommit, confidence: incident.High, rows: []string{"COMMIT"}},
+
+		// removed from a Redis that is well
+		{name: "flushed", event: overlap(nil), timeline: []watch.Entry{flushed(-2, watch.FlushAll)},
+			cause: incident.Flushed, confidence: incident.High, rows: []string{"flush at -2"}},
+		{name: "flushed, perhaps before the grant", event: overlap(nil), timeline: []watch.Entry{flushed(-4.5, watch.FlushAll)},
+			cause: incident.Flushed, confidence: incident.Medium, rows: []string{"just before the lock was granted"}},
+		{name: "flushed before the grant", event: overlap(nil), timeline: []watch.Entry{flushed(-9, watch.FlushAll)},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "another node flushed", event: overlap(nil), timeline: []watch.Entry{on(elsewhere, flushed(-2, watch.FlushAll))},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "FLUSHDB on a cluster", event: overlap(nil), timeline: []watch.Entry{flushed(-2, "flushdb")},
+			cause: incident.Flushed, confidence: incident.High},
+		{name: "FLUSHDB where there are many", event: overlap(func(ev *notify.Event) { ev.Place.Slot = -1 }),
+			timeline: []watch.Entry{flushed(-2, "flushdb")}, cause: incident.Flushed, confidence: incident.Medium, rows: []string{"one database"}},
+		{name: "deleted", event: overlap(nil), timeline: []watch.Entry{deleted(-2, 0)},
+			cause: incident.Deleted, confidence: incident.Medium, rows: []string{"deletion at -2", "does not tell which"}},
+		{name: "deleted, told at the conflict alone", event: overlap(func(ev *notify.Event) {
+			ev.Loss, ev.HolderAtConflict = "", notify.HolderOther
+		}), timeline: []watch.Entry{deleted(-2, 0)}, cause: incident.Deleted, confidence: incident.Medium},
+		{name: "deleted, beside Redisson", event: overlap(nil), timeline: []watch.Entry{deleted(-2, 1)},
+			cause: incident.Deleted, confidence: incident.Low},
+		{name: "deleted and flushed", event: overlap(nil), timeline: []watch.Entry{deleted(-2, 0), flushed(-2, watch.FlushAll)},
+			cause: incident.Flushed, confidence: incident.High},
+		{name: "deleted after a failover", event: overlap(nil), timeline: []watch.Entry{failover(-3), deleted(-2, 0)},
+			cause: incident.Failover, confidence: incident.High},
+		{name: "expired before its time", event: overlap(nil), timeline: []watch.Entry{entry(watch.Expiry, -2, nil)},
+			cause: incident.Deleted, confidence: incident.Low, rows: []string{"shortened its time to live"}},
+		{name: "the clock of Redis set forward", event: overlap(nil), timeline: []watch.Entry{clockSet(-2, 30_000)},
+			cause: incident.Deleted, confidence: incident.Medium},
+		{name: "the clock of Redis set by little", event: overlap(nil), timeline: []watch.Entry{clockSet(-2, 2000)},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "the clock of Redis set back", event: overlap(nil), timeline: []watch.Entry{clockSet(-2, -30_000)},
+			cause: incident.Unknown, confidence: incident.Low},
+		{name: "a deletion does not keep from renewing", event: overlap(unrenewed), timeline: []watch.Entry{deleted(-20, 0)},
+			cause: incident.Partition, confidence: incident.Medium},
+		{name: "a flush does not stop a holder", event: overlap(expired), timeline: []watch.Entry{flushed(-20, watch.FlushAll)},
+			cause: incident.Overrun, confidence: incident.High},
+		{name: "a flush may have let one through", event: overlap(intruded), timeline: []watch.Entry{flushed(-6, watch.FlushAll)},
+			cause: incident.Flushed, confidence: incident.Low, rows: []string{"nobody has reported"}},
+		{name: "routine deletions accuse nobody", event: overlap(intruded), timeline: []watch.Entry{deleted(-6, 1)},
+			cause: incident.Bypass, confidence: incident.Medium},
+
+		// one accident, one cause
+		{name: "not renewed before the takeover", event: overlap(unrenewed),
+			timeline: []watch.Entry{down(-20, 1), failover(5), restartOver(-21, 9)},
+			cause:    incident.Failover, confidence: incident.High, rows: []string{"failover at 5", "down at -20"}},
+		{name: "not renewed, taken over, not back", event: overlap(unrenewed), timeline: []watch.Entry{down(-20, 1), failover(5)},
+			cause: incident.Failover, confidence: incident.High, rows: []string{"failover at 5", "down at -20"}},
+		{name: "not renewed, and taken over much later", event: overlap(unrenewed), timeline: []watch.Entry{down(-20, 1), up(-21, -15, 0), failover(5)},
+			cause: incident.Restart, confidence: incident.Medium, rows: []string{"up at -15"}},
+		{name: "process gone and back", event: overlap(unrenewed), timeline: []watch.Entry{down(-20, 1), up(-21, 5, 0)},
+			cause: incident.Restart, confidence: incident.Medium, rows: []string{"up at 5"}, lacks: "not seen to come back"},
+		{name: "cut off, and answers again", event: overlap(unrenewed), timeline: []watch.Entry{down(-30, 0), up(-31, -10, 1)},
+			cause: incident.Partition, confidence: incident.High, lacks: "when it answers again"},
+		{name: "cut off, and answers soon", event: overlap(unrenewed), timeline: []watch.Entry{down(-14, 0), up(-17, -12, 1)},
+			cause: incident.Partition, confidence: incident.Medium, rows: []string{"up at -12"}, lacks: "when it answers again"},
+
+		// clocks
+		{name: "a holder whose clock was set back", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
+			expired(ev)
+			ev.Outcome, ev.AcquiredAt, ev.CaughtAt = notify.Committed, sec(29), sec(1)
+		})}, cause: incident.Overrun, confidence: incident.High},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -230,6 +293,9 @@ func TestExplain(t *testing.T) {
 				if !strings.Contains(text.String(), row) {
 					t.Errorf("the evidence lacks %q:\n%s", row, text.String())
 				}
+			}
+			if tt.lacks != "" && strings.Contains(text.String(), tt.lacks) {
+				t.Errorf("the evidence says %q:\n%s", tt.lacks, text.String())
 			}
 			if x.NextStep == "" || len(x.Evidence) == 0 {
 				t.Errorf("no next step or no evidence: %+v", x)

@@ -76,6 +76,25 @@ func evicted(at float64) watch.Entry {
 	return entry(watch.Eviction, at, func(e *watch.Entry) { e.Numbers[watch.Evicted] = 3 })
 }
 
+func flushed(at float64, command string) watch.Entry {
+	return entry(watch.Flush, at, func(e *watch.Entry) { e.Numbers[command] = 1 })
+}
+
+func deleted(at float64, routine int64) watch.Entry {
+	return entry(watch.Deletion, at, func(e *watch.Entry) { e.Numbers["del"], e.Numbers[watch.Routine] = 1, routine })
+}
+
+func clockSet(at float64, forward int64) watch.Entry {
+	return entry(watch.ClockSet, at, func(e *watch.Entry) { e.Numbers[watch.ForwardMS] = forward })
+}
+
+// restartOver is a restart of a node that was away from a time on.
+func restartOver(from, at float64) watch.Entry {
+	e := restart(at)
+	e.Since = sec(from)
+	return e
+}
+
 func on(node string, e watch.Entry) watch.Entry {
 	e.Node, e.Shard = node, "0-5460"
 	return e

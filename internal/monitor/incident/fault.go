@@ -17,7 +17,8 @@ type fault struct {
 }
 
 // fault returns what happened to the lock's node in the window: a takeover or a
-// restart, whichever was first, else that it is gone, cut off, or evicts keys.
+// restart, whichever was first, else that it is gone, cut off, or evicts keys. The
+// end of a process whose place another node took is that failover.
 func (f Facts) fault(w window) (fault, bool) {
 	takeover, failed := f.takeover(w)
 	restart, restarted := f.restart(w)
@@ -25,10 +26,10 @@ func (f Facts) fault(w window) (fault, bool) {
 	case failed && (!restarted || !restart.at.Before(takeover.at)):
 		return takeover, true
 	case restarted:
-		return restart, true
+		return f.succeeded(restart), true
 	}
 	if gone, ok := f.dead(w); ok {
-		return gone, true
+		return f.succeeded(gone), true
 	}
 	if cut, ok := f.cut(w); ok {
 		return cut, true
@@ -39,23 +40,48 @@ func (f Facts) fault(w window) (fault, bool) {
 // takeover finds another node in the place of the one that granted the lock. A
 // lock that the new master itself granted is not explained by it.
 func (f Facts) takeover(w window) (fault, bool) {
-	node := f.Event.Place.Node
 	for _, e := range f.find(w, watch.Failover) {
-		if e.Node == node {
-			continue
+		if e.Node != f.Event.Place.Node {
+			return f.failover(e), true
 		}
-		x := fault{cause: Failover, confidence: High, at: e.At, rows: []watch.Entry{e}}
-		if e.Peer != node {
-			x.confidence = Medium
-			x.notes = append(x.notes, fmt.Sprintf("the lock was granted by %s, which the timeline does not have as the master before", name(node)))
-		}
-		if lost, ok := e.Numbers[watch.LostBytes]; ok && lost == 0 {
-			x.notes = append(x.notes, "no lost replication was seen, which is a lower bound: the old master was last asked before it ended")
-		}
-		f.fate(&x, e)
-		return x, true
 	}
 	return fault{}, false
+}
+
+// failover is the fault that an entry tells of.
+func (f Facts) failover(e watch.Entry) fault {
+	x := fault{cause: Failover, confidence: High, at: e.At, rows: []watch.Entry{e}}
+	if node := f.Event.Place.Node; e.Peer != node {
+		x.confidence = Medium
+		x.notes = append(x.notes, fmt.Sprintf("the lock was granted by %s, which the timeline does not have as the master before", name(node)))
+	}
+	if lost, ok := e.Numbers[watch.LostBytes]; ok && lost == 0 {
+		x.notes = append(x.notes, "no lost replication was seen, which is a lower bound: the old master was last asked before it ended")
+	}
+	f.fate(&x, e)
+	return x
+}
+
+// succeeded returns the failover if another node took the place of one whose
+// process ended: a lock that was not renewed meanwhile is of the same accident.
+func (f Facts) succeeded(end fault) fault {
+	e := end.rows[0]
+	latest := e.At.Add(skew)
+	if e.Kind == watch.Down {
+		latest = e.At.Add(time.Minute)
+	}
+	for _, next := range f.Timeline {
+		switch {
+		case next.At.Before(e.Since):
+		case next.At.After(latest):
+			return end
+		case next.Kind == watch.Failover && next.Peer == e.Node:
+			return f.failover(next)
+		case e.Kind == watch.Down && next.At.After(e.At) && next.Kind == watch.Up && next.Node == e.Node:
+			return end
+		}
+	}
+	return end
 }
 
 // fate adds what became of the old master. If it lived on, it was cut off, and
@@ -114,11 +140,23 @@ func (f Facts) restart(w window) (fault, bool) {
 func (f Facts) dead(w window) (fault, bool) {
 	for _, e := range f.find(w, watch.Down) {
 		if e.Node == f.Event.Place.Node && e.Numbers[watch.Refused] == 1 {
-			return fault{cause: Restart, confidence: Medium, at: e.At, rows: []watch.Entry{e},
-				notes: []string{"the process is gone, and was not seen to come back yet"}}, true
+			return f.ended(e), true
 		}
 	}
 	return fault{}, false
+}
+
+// ended is a process that is gone, and, as far as is known by now, its return.
+func (f Facts) ended(down watch.Entry) fault {
+	x := fault{cause: Restart, confidence: Medium, at: down.At, rows: []watch.Entry{down}}
+	for _, e := range f.Timeline {
+		if e.Node == down.Node && e.At.After(down.At) && (e.Kind == watch.Up || e.Kind == watch.Restart) {
+			x.rows = append(x.rows, e)
+			return x
+		}
+	}
+	x.notes = []string{"the process is gone, and was not seen to come back yet"}
+	return x
 }
 
 // cut finds that the node lived, but was not heard by all.
@@ -129,17 +167,31 @@ func (f Facts) cut(w window) (fault, bool) {
 			return fault{cause: Partition, confidence: Medium, at: e.At, rows: []watch.Entry{e}}, true
 		}
 	}
-	for _, e := range f.find(w, watch.Up, watch.Down) {
-		switch {
-		case e.Node != node:
-		case e.Kind == watch.Up && e.Numbers[watch.SameProcess] == 1 && f.longEnough(e):
+	for _, e := range f.find(w, watch.Up) {
+		if e.Node == node && e.Numbers[watch.SameProcess] == 1 && f.longEnough(e) {
 			return fault{cause: Partition, confidence: High, at: e.At, rows: []watch.Entry{e}}, true
-		case e.Kind == watch.Down && e.Numbers[watch.Refused] == 0:
-			return fault{cause: Partition, confidence: Medium, at: e.At, rows: []watch.Entry{e},
-				notes: []string{"whether its process lives shows when it answers again"}}, true
+		}
+	}
+	for _, e := range f.find(w, watch.Down) {
+		if e.Node == node && e.Numbers[watch.Refused] == 0 {
+			return f.away(e), true
 		}
 	}
 	return fault{}, false
+}
+
+// away is a node that did not answer, and, as far as is known by now, how that
+// ended.
+func (f Facts) away(down watch.Entry) fault {
+	x := fault{cause: Partition, confidence: Medium, at: down.At, rows: []watch.Entry{down}}
+	for _, e := range f.Timeline {
+		if e.Kind == watch.Up && e.Node == down.Node && e.At.After(down.At) {
+			x.rows = append(x.rows, e)
+			return x
+		}
+	}
+	x.notes = []string{"whether its process lives shows when it answers again"}
+	return x
 }
 
 // tookOver reports whether the peer of a split has taken the node's place, so

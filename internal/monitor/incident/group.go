@@ -70,7 +70,7 @@ func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Receiv
 		if err != nil {
 			return err
 		}
-		i.count(now, t.cfg.Fresh, int64(r.Event.Count))
+		i.count(now, t.cfg.Fresh, EffectOf(r.Event.Verdict, r.Event.Outcome, int64(r.Event.Count)).Failures)
 	}
 	if err := d.save(ctx); err != nil {
 		return err

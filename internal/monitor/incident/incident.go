@@ -3,6 +3,7 @@ package incident
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,16 +21,23 @@ const (
 	Failover        Cause = "failover"         // another node took over, without the lock
 	Restart         Cause = "restart"          // a Redis process ended, and its memory with it
 	Eviction        Cause = "eviction"         // Redis evicted keys to stay below its memory limit
+	Flushed         Cause = "flushed"          // FLUSHALL or FLUSHDB emptied a Redis node
+	Deleted         Cause = "deleted"          // a command removed keys from a Redis node, or made them expire
 	Partition       Cause = "partition"        // a living Redis node was cut off, or stood still
 	Overrun         Cause = "overrun"          // the holder did not renew in time, with Redis healthy
 	DegradedPeer    Cause = "degraded_peer"    // another instance worked without the lock
 	Bypass          Cause = "bypass"           // somebody wrote without a valid lock, and nothing else explains it
+	Unreachable     Cause = "unreachable"      // a service could not reach a Redis that was well
+	UnknownCommit   Cause = "unknown_commit"   // the database did not say whether it committed
 	HeartbeatSilent Cause = "heartbeat_silent" // a service reports nothing, not even that it lives
 	Unknown         Cause = "unknown"          // the evidence does not suffice for any of these
 )
 
 // Causes are all causes.
-var Causes = []Cause{Failover, Restart, Eviction, Partition, Overrun, DegradedPeer, Bypass, HeartbeatSilent, Unknown}
+var Causes = []Cause{
+	Failover, Restart, Eviction, Flushed, Deleted, Partition, Overrun, DegradedPeer, Bypass, Unreachable, UnknownCommit,
+	HeartbeatSilent, Unknown,
+}
 
 // State says where an incident stands. The set is closed.
 type State string
@@ -84,12 +92,12 @@ type Incident struct {
 	OpenedAt   time.Time // when it began, or came back, by this host's clock
 	ResolvedAt time.Time // zero while open
 	Events     int64     // how many events
-	Failures   int64     // sum of the events' counts
 	Keys       int64     // how many different lock keys
-	Unknowns   int64     // events whose outcome nobody knows
+	Effect     Effect    // what became of the operations
 	Regressed  int       // how often it came back after it was resolved
 
 	Evidence []Evidence
+	Exemplar string // ID of the event that the evidence is about
 	NextStep string // what to do now
 	DocLink  string // a file of the repository, docs/alerts/<cause>.md
 
@@ -117,7 +125,7 @@ type Received struct {
 // Severity is how urgent an incident is: critical if nobody knows what became of
 // some operations or nobody reports any more, else warning.
 func (i Incident) Severity() string {
-	if i.Unknowns > 0 || i.Cause == HeartbeatSilent {
+	if i.Effect.Unknown > 0 || i.Cause == HeartbeatSilent {
 		return "critical"
 	}
 	return "warning"
@@ -151,6 +159,13 @@ type Heartbeat struct {
 	ReceivedAt time.Time     // by this host's clock
 }
 
+// Clock tells how the clock of an instance goes.
+type Clock struct {
+	Service  string
+	Instance string
+	Behind   time.Duration // this host's, above 0 if the instance's is late
+}
+
 // Move puts an event into an incident.
 type Move struct {
 	Seq      int64  // of the event
@@ -173,11 +188,34 @@ func (c Confidence) weight() int {
 // maxEvidence bounds the rows of an incident.
 const maxEvidence = 20
 
-// believe takes an explanation over if it has better evidence.
-func (i *Incident) believe(x Explanation) {
-	if x.Confidence.weight() <= i.Confidence.weight() {
-		return
+// believe takes over the explanation of an event if it has better evidence, or is
+// a newer one of the event that the evidence is about. It reports whether it did.
+func (i *Incident) believe(x Explanation, event string) bool {
+	evidence := x.Evidence
+	switch {
+	case x.Cause == UnknownCommit && i.Confidence != "": // each key has to be looked at
+		evidence = append(slices.Clone(i.Evidence), x.Evidence...)
+		if len(evidence) > maxEvidence || containsAll(i.Evidence, x.Evidence) {
+			return false
+		}
+	case x.Confidence.weight() > i.Confidence.weight():
+	case event != i.Exemplar, x.Confidence == i.Confidence && slices.EqualFunc(x.Evidence, i.Evidence, Evidence.same):
+		return false
 	}
-	i.Confidence, i.NextStep = x.Confidence, x.NextStep
-	i.Evidence = x.Evidence[:min(len(x.Evidence), maxEvidence)]
+	i.Confidence, i.NextStep, i.Exemplar = x.Confidence, x.NextStep, event
+	i.Evidence = evidence[:min(len(evidence), maxEvidence)]
+	return true
+}
+
+func containsAll(rows, others []Evidence) bool {
+	for _, o := range others {
+		if !slices.ContainsFunc(rows, o.same) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e Evidence) same(o Evidence) bool {
+	return e.At.Equal(o.At) && e.Node == o.Node && e.Text == o.Text
 }

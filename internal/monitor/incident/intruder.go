@@ -23,7 +23,11 @@ func (f Facts) intruder() Explanation {
 		return x
 	}
 	w := f.predecessor()
-	if x, found := f.fault(w); found {
+	x, found := f.fault(w)
+	if !found {
+		x, found = f.removal(w)
+	}
+	if found {
 		rows = append(rows, Evidence{At: f.Event.CaughtAt, Node: f.Event.Instance,
 			Text: "nobody has reported to have lost the lock on this key, but what follows may have taken it from an earlier holder"})
 		return Explanation{Cause: x.cause, Confidence: Low, Evidence: append(rows, f.rows(x)...)}
@@ -70,7 +74,16 @@ func (f Facts) lateHolder(rows []Evidence) (Explanation, bool) {
 // together reports whether two holders were at work at the same time.
 func (f Facts) together(other notify.Event) bool {
 	a, b := f.Event, other
-	return !a.AcquiredAt.After(b.CaughtAt.Add(skew)) && !b.AcquiredAt.After(a.CaughtAt.Add(skew))
+	return !began(a).After(b.CaughtAt.Add(skew)) && !began(b).After(a.CaughtAt.Add(skew))
+}
+
+// began is when an event's caller got the lock: at the latest a time to live before
+// the event, if its clock was set since.
+func began(ev notify.Event) time.Time {
+	if ev.AcquiredAt.After(ev.CaughtAt) {
+		return ev.CaughtAt.Add(-ev.TTL)
+	}
+	return ev.AcquiredAt
 }
 
 // peer finds an instance that said that it works without the lock.

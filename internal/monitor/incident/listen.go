@@ -98,7 +98,7 @@ func (d *desk) heard(ctx context.Context, h Heartbeat) error {
 		d.reopen(i)
 	}
 	i.SeenAt = d.now
-	i.believe(Explanation{Cause: HeartbeatSilent, Confidence: High, Evidence: d.silence(h), NextStep: silentStep})
+	i.believe(Explanation{Cause: HeartbeatSilent, Confidence: High, Evidence: d.silence(h), NextStep: silentStep}, "")
 	d.changed[i.ID] = true
 	return nil
 }

@@ -18,10 +18,17 @@ func (f Facts) loss() Explanation {
 	case notify.LossExpired:
 		return f.stoodStill(w, rows)
 	}
-	x, found := f.fault(w)
-	switch {
-	case found && f.fits(x):
+	if x, found := f.flush(w); found && vanished(ev) {
 		return f.because(x, rows)
+	}
+	x, found := f.fault(w)
+	if found && f.fits(x) {
+		return f.because(x, rows)
+	}
+	if x, found := f.deletion(w); found && vanished(ev) {
+		return f.because(x, rows)
+	}
+	switch {
 	case ev.Loss == notify.LossUnrenewed:
 		return f.unreachable(w, rows)
 	case found:

@@ -3,6 +3,7 @@ package incident
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/internal/monitor/watch"
@@ -49,7 +50,8 @@ func (t *Tracker) look(ctx context.Context, now time.Time) error {
 // explains reports whether entries of a kind bear on explanations.
 func explains(k watch.Kind) bool {
 	switch k {
-	case watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Eviction, watch.Watching:
+	case watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Eviction, watch.Flush, watch.Deletion,
+		watch.Expiry, watch.ClockSet, watch.Watching:
 		return true
 	case watch.Agreed, watch.Resharding, watch.Policy, watch.LinkDown, watch.LinkUp, watch.ClusterDown,
 		watch.ClusterOK, watch.Coverage, watch.Joined, watch.Left:
@@ -128,17 +130,17 @@ func (d *desk) judge(ctx context.Context, r Received, moved map[string]map[strin
 		return err
 	}
 	if x.key == i.Key {
-		if was := i.Confidence; i.State.Open() {
-			i.believe(x.Explanation)
-			d.changed[i.ID] = d.changed[i.ID] || i.Confidence != was
+		if i.State.Open() && i.believe(x.Explanation, r.Event.ID) {
+			d.changed[i.ID] = true
 		}
+		d.keep(i.ID, x)
 		return nil
 	}
 	if moved[i.ID] == nil {
 		moved[i.ID] = make(map[string][]explained)
 	}
 	x.Event = notify.Event{ // all that is needed below: there may be many
-		Service: x.Event.Service, CaughtAt: x.Event.CaughtAt, Place: x.Event.Place, Count: x.Event.Count,
+		ID: x.Event.ID, Service: x.Event.Service, CaughtAt: x.Event.CaughtAt, Place: x.Event.Place, Count: x.Event.Count,
 	}
 	if list := moved[i.ID][x.key]; len(list) > 0 && x.Confidence.weight() <= list[0].Confidence.weight() {
 		x.Evidence = nil
@@ -156,6 +158,9 @@ func (d *desk) relocate(ctx context.Context, id string, byKey map[string][]expla
 		total += len(list)
 	}
 	whole := int64(total) >= i.Events
+	if !whole && moves(byKey, i.Exemplar) {
+		d.explainAnew(i)
+	}
 	if whole && len(byKey) == 1 {
 		for key, list := range byKey {
 			target, err := d.last(ctx, key)
@@ -186,17 +191,43 @@ func (d *desk) relocate(ctx context.Context, id string, byKey map[string][]expla
 	return nil
 }
 
+// keep remembers the best explanation of the events that stay in an incident.
+func (d *desk) keep(id string, x explained) {
+	if best, ok := d.staying[id]; !ok || x.Confidence.weight() > best.Confidence.weight() {
+		d.staying[id] = x
+	}
+}
+
+// moves reports whether an event is among those that are moved.
+func moves(byKey map[string][]explained, event string) bool {
+	for _, list := range byKey {
+		if slices.ContainsFunc(list, func(x explained) bool { return x.Event.ID == event }) {
+			return true
+		}
+	}
+	return false
+}
+
+// explainAnew gives an incident the evidence of an event that stays in it.
+func (d *desk) explainAnew(i *Incident) {
+	if x, ok := d.staying[i.ID]; ok && i.State.Open() {
+		i.Confidence = ""
+		d.changed[i.ID] = i.believe(x.Explanation, x.Event.ID) || d.changed[i.ID]
+	}
+}
+
 // retitle gives an incident another cause.
 func (d *desk) retitle(i *Incident, key string, list []explained) {
 	if d.latest[i.Key] == i {
 		d.latest[i.Key] = nil
 	}
 	x := list[0]
-	i.Key, i.Cause, i.Cluster, i.Shard, i.DocLink = key, x.Cause, x.cluster, x.shard, DocLink(x.Cause)
+	i.Key, i.Cause, i.DocLink = key, x.Cause, DocLink(x.Cause)
+	i.locate(x)
 	i.Confidence = ""
 	for _, x := range list {
 		if x.Evidence != nil {
-			i.believe(x.Explanation)
+			i.believe(x.Explanation, x.Event.ID)
 		}
 	}
 	d.latest[key] = i

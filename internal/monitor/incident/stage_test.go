@@ -32,6 +32,7 @@ type stage struct {
 	db      *gorm.DB
 	store   *store.Store
 	watcher *watch.Watcher
+	service string // that reports, so that each case has incidents of its own
 }
 
 const lockTTL = 30 * time.Second
@@ -93,6 +94,7 @@ func run(t *testing.T, part func(context.Context) error) {
 
 // Publish brings an event to the store, by way of its JSON.
 func (s *stage) Publish(ctx context.Context, ev notify.Event) error {
+	ev.Service = s.service
 	raw, err := json.Marshal(ev)
 	if err != nil {
 		return err

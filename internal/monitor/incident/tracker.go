@@ -23,6 +23,7 @@ type Store interface {
 	Incident(ctx context.Context, id string) (Incident, error)
 	LastIncident(ctx context.Context, key string) (Incident, error)
 	Heartbeats(ctx context.Context) ([]Heartbeat, error)
+	Clocks(ctx context.Context, least time.Duration) ([]Clock, error)
 	Apply(ctx context.Context, saved []Incident, moves []Move) error
 }
 
@@ -101,6 +102,7 @@ type Tracker struct {
 	cfg      Config
 	entry    int64 // the last timeline entry that was looked at
 	news     news
+	clocks   clocks
 	revised  time.Time // when recent events were explained again
 	listened time.Time // when the last round was
 	reading  time.Time // since when events could arrive without a break; zero = they can't now
@@ -149,6 +151,7 @@ func (t *Tracker) Round(ctx context.Context, now time.Time) error {
 	now = now.Round(0) // what it is compared with, from the store, has the wall clock's time only
 	t.hear(now)
 	return errors.Join(
+		t.readClocks(ctx),
 		t.group(ctx, now),
 		t.revise(ctx, now),
 		t.age(ctx, now),

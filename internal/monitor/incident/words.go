@@ -118,7 +118,7 @@ func (f Facts) before(at time.Time) string {
 }
 
 // nextStep says what to do now.
-func nextStep(c Cause, ev notify.Event) string {
+func nextStep(c Cause) string {
 	switch c {
 	case Failover:
 		return "Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.WithReplicas."
@@ -126,6 +126,10 @@ func nextStep(c Cause, ev notify.Event) string {
 		return "Find out why Redis was restarted, and give it replicas: without persistence a restart forgets every lock."
 	case Eviction:
 		return "Set maxmemory-policy noeviction on the Redis that keeps locks, or keep locks on a Redis of their own."
+	case Flushed:
+		return "Find who ran FLUSHALL or FLUSHDB: the evidence names the client if it is known. Keep locks on a Redis of their own, and take these commands away from everybody (ACL: -@dangerous)."
+	case Deleted:
+		return "Find who removes keys on that node: scripts and consoles of that time, CLIENT LIST, MONITOR for a moment. Locks need no cleaning up: they expire by themselves."
 	case Partition:
 		return "Look for what cut the node off or made it stand still: network, a suspended virtual machine, swapping, a slow command (SLOWLOG, LATENCY DOCTOR)."
 	case Overrun:
@@ -134,12 +138,13 @@ func nextStep(c Cause, ev notify.Event) string {
 		return "Find out why that instance cannot reach Redis. Until then its operations are guarded by the database alone."
 	case Bypass:
 		return "Find who writes this table outside guard.Do, or under another key: scripts, consoles, other services, a job that was forgotten."
+	case Unreachable:
+		return "Look at the network between the service and Redis, its limits of connections, and passwords and certificates that were changed. guard-monitor reaches that Redis."
+	case UnknownCommit:
+		return "Check the rows of these keys by hand. Then look at the database and the network to it at that time: a restart, a failover, a proxy that cuts connections."
 	case HeartbeatSilent:
 		return silentStep
 	case Unknown:
-	}
-	if ev.Verdict == notify.UnknownCommit {
-		return "Look at the database and the network to it at that time, and check the row of this key by hand."
 	}
 	return "Read the evidence, the logs of the Redis node and of the instance at that time, and look who deletes keys (DEL, FLUSHALL, UNLINK)."
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/text"
+	"github.com/belaygo/belay/notify"
 )
 
 // Apply saves incidents and puts events into them, all or nothing. What an
@@ -43,13 +44,13 @@ func saveIncident(ctx context.Context, tx *sql.Tx, i incident.Incident) error {
 	_, err = tx.ExecContext(ctx, `
 		INSERT INTO incidents (id, group_key, service, cause, cluster, shard, node, slot, state, confidence,
 			first_at, last_at, seen_at, updated_at, opened_at, resolved_at, regressed,
-			evidence, next_step, doc_link, merged_into, rate)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			evidence, exemplar, next_step, doc_link, merged_into, rate)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET
 			group_key = excluded.group_key, cause = excluded.cause, cluster = excluded.cluster,
-			shard = excluded.shard, state = excluded.state, confidence = excluded.confidence,
+			shard = excluded.shard, node = excluded.node, slot = excluded.slot, state = excluded.state, confidence = excluded.confidence,
 			seen_at = excluded.seen_at, updated_at = excluded.updated_at, opened_at = excluded.opened_at, resolved_at = excluded.resolved_at,
-			regressed = excluded.regressed, evidence = excluded.evidence, next_step = excluded.next_step,
+			regressed = excluded.regressed, evidence = excluded.evidence, exemplar = excluded.exemplar, next_step = excluded.next_step,
 			doc_link = excluded.doc_link, merged_into = excluded.merged_into, rate = excluded.rate,
 			acked_by = CASE WHEN excluded.state = 'resolved' THEN '' ELSE acked_by END,
 			acked_at = CASE WHEN excluded.state = 'resolved' THEN 0 ELSE acked_at END`,
@@ -57,17 +58,19 @@ func saveIncident(ctx context.Context, tx *sql.Tx, i incident.Incident) error {
 		text.Clip(i.Place.Node, MaxText), i.Place.Slot, i.State, i.Confidence,
 		micros(i.FirstAt), micros(i.LastAt), micros(i.SeenAt), micros(i.UpdatedAt), micros(i.OpenedAt),
 		micros(i.ResolvedAt), i.Regressed,
-		evidence, text.Clip(i.NextStep, maxSentence), i.DocLink, i.MergedInto, rate)
+		evidence, i.Exemplar, text.Clip(i.NextStep, maxSentence), i.DocLink, i.MergedInto, rate)
 	return err
 }
 
 // move puts one event into an incident, out of the one that it was in.
 func move(ctx context.Context, tx *sql.Tx, m incident.Move) error {
 	var from sql.NullString
-	var key, outcome string
+	var key string
+	var verdict notify.Verdict
+	var outcome notify.Outcome
 	var count, caught int64
-	err := tx.QueryRowContext(ctx, `SELECT incident_id, key, outcome, count, caught_at FROM events WHERE seq = ?`, m.Seq).
-		Scan(&from, &key, &outcome, &count, &caught)
+	err := tx.QueryRowContext(ctx, `SELECT incident_id, key, verdict, outcome, count, caught_at FROM events WHERE seq = ?`, m.Seq).
+		Scan(&from, &key, &verdict, &outcome, &count, &caught)
 	switch {
 	case errors.Is(err, sql.ErrNoRows): // too old, and purged
 		return nil
@@ -79,12 +82,9 @@ func move(ctx context.Context, tx *sql.Tx, m incident.Move) error {
 	if _, err := tx.ExecContext(ctx, `UPDATE events SET incident_id = ? WHERE seq = ?`, m.Incident, m.Seq); err != nil {
 		return err
 	}
-	unknown := 0
-	if outcome == "unknown" {
-		unknown = 1
-	}
+	effect := incident.EffectOf(verdict, outcome, count)
 	if from.Valid {
-		if err := takeOut(ctx, tx, from.String, key, count, unknown); err != nil {
+		if err := takeOut(ctx, tx, from.String, key, effect); err != nil {
 			return err
 		}
 	}
@@ -95,14 +95,16 @@ func move(ctx context.Context, tx *sql.Tx, m incident.Move) error {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `
-		UPDATE incidents SET events = events + 1, failures = failures + ?, unknowns = unknowns + ?,
+		UPDATE incidents SET events = events + 1, failures = failures + ?, undone = undone + ?, committed = committed + ?,
+			unknowns = unknowns + ?, without = without + ?, refused = refused + ?,
 			keys = keys + changes(), first_at = min(first_at, ?), last_at = max(last_at, ?)
-		WHERE id = ?`, count, unknown, caught, caught, m.Incident)
+		WHERE id = ?`, effect.Failures, effect.Undone, effect.Committed, effect.Unknown, effect.Without, effect.Refused,
+		caught, caught, m.Incident)
 	return err
 }
 
 // takeOut undoes what an event added to an incident. Its times stay.
-func takeOut(ctx context.Context, tx *sql.Tx, id, key string, count int64, unknown int) error {
+func takeOut(ctx context.Context, tx *sql.Tx, id, key string, e incident.Effect) error {
 	_, err := tx.ExecContext(ctx, `
 		DELETE FROM incident_keys WHERE incident_id = ? AND key = ?
 			AND NOT EXISTS (SELECT 1 FROM events WHERE incident_id = ? AND key = ?)`, id, key, id, key)
@@ -111,7 +113,8 @@ func takeOut(ctx context.Context, tx *sql.Tx, id, key string, count int64, unkno
 	}
 	_, err = tx.ExecContext(ctx, `
 		UPDATE incidents SET events = max(events - 1, 0), failures = max(failures - ?, 0),
-			unknowns = max(unknowns - ?, 0), keys = max(keys - changes(), 0)
-		WHERE id = ?`, count, unknown, id)
+			undone = max(undone - ?, 0), committed = max(committed - ?, 0), unknowns = max(unknowns - ?, 0),
+			without = max(without - ?, 0), refused = max(refused - ?, 0), keys = max(keys - changes(), 0)
+		WHERE id = ?`, e.Failures, e.Undone, e.Committed, e.Unknown, e.Without, e.Refused, id)
 	return err
 }

@@ -27,7 +27,7 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 		_, err = tx.ExecContext(ctx, `
 			INSERT INTO heartbeats (service, instance, at, every, received_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (service, instance) DO UPDATE SET
-				at = excluded.at, every = excluded.every, received_at = excluded.received_at
+				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at
 			WHERE excluded.received_at >= received_at`,
 			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received)
 		return err
@@ -57,6 +57,31 @@ func scanHeartbeat(row scanner) (h incident.Heartbeat, err error) {
 	err = row.Scan(&h.Service, &h.Instance, &at, &every, &received)
 	h.At, h.ReceivedAt, h.Every = fromMicros(at), fromMicros(received), time.Duration(every)*time.Microsecond
 	return h, err
+}
+
+// sameLag is how far the lags of two heartbeats may differ, in microseconds, to
+// tell how a clock goes. Of those that were held up and come at once, each has
+// another.
+const sameLag = 500_000
+
+// Clocks returns the clocks of instances that are wrong by at least so much, as
+// their last two heartbeats agree, at most incident.MaxHeartbeats.
+func (s *Store) Clocks(ctx context.Context, least time.Duration) ([]incident.Clock, error) {
+	list, err := collect(ctx, s.read, scanClock, `
+		SELECT service, instance, received_at - at FROM heartbeats
+		WHERE abs(received_at - at) >= ? AND abs(received_at - at - lag_before) <= ? LIMIT ?`,
+		least.Microseconds(), sameLag, incident.MaxHeartbeats)
+	if err != nil {
+		return nil, fmt.Errorf("read clocks: %w", err)
+	}
+	return list, nil
+}
+
+func scanClock(row scanner) (c incident.Clock, err error) {
+	var behind int64
+	err = row.Scan(&c.Service, &c.Instance, &behind)
+	c.Behind = time.Duration(behind) * time.Microsecond
+	return c, err
 }
 
 // ForgetService deletes the heartbeats of a service that was taken out of

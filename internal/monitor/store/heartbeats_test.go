@@ -34,3 +34,33 @@ func TestHeartbeats(t *testing.T) {
 		t.Errorf("%+v is not forgotten", got)
 	}
 }
+
+func TestClocks(t *testing.T) {
+	s := temp(t)
+	beat := func(instance string, at, received time.Duration) {
+		t.Helper()
+		h := incident.Heartbeat{Service: "orders", Instance: instance, At: caught.Add(at), ReceivedAt: caught.Add(received), Every: 10 * time.Second}
+		if err := s.AddHeartbeat(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beat("right", 0, 10*time.Millisecond)
+	beat("right", 10*time.Second, 10*time.Second+20*time.Millisecond)
+	beat("late", 0, 30*time.Second)
+	beat("late", 10*time.Second, 40*time.Second+100*time.Millisecond)
+	beat("early", 30*time.Second, 0)
+	beat("early", 40*time.Second, 10*time.Second)
+	beat("once", 0, 30*time.Second)
+	beat("held up", 0, 60*time.Second) // by a broker, and then delivered together
+	beat("held up", 10*time.Second, 60*time.Second)
+	got, err := s.Clocks(t.Context(), time.Second)
+	want := map[string]time.Duration{"late": 30*time.Second + 100*time.Millisecond, "early": -30 * time.Second}
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("Clocks = %+v, %v, want %v", got, err, want)
+	}
+	for _, c := range got {
+		if c.Behind != want[c.Instance] || c.Service != "orders" {
+			t.Errorf("%+v, want %v", c, want[c.Instance])
+		}
+	}
+}

@@ -55,8 +55,8 @@ func (f IncidentFilter) order() string {
 }
 
 const incidentColumns = `id, group_key, service, cause, cluster, shard, node, slot, state, confidence,
-	first_at, last_at, seen_at, updated_at, opened_at, resolved_at, events, failures, keys, unknowns, regressed,
-	evidence, next_step, doc_link, acked_by, acked_at, merged_into, rate`
+	first_at, last_at, seen_at, updated_at, opened_at, resolved_at, events, keys, regressed,
+	failures, undone, committed, unknowns, without, refused, evidence, exemplar, next_step, doc_link, acked_by, acked_at, merged_into, rate`
 
 // Incidents returns incidents, the newest first.
 func (s *Store) Incidents(ctx context.Context, f IncidentFilter) ([]incident.Incident, error) {
@@ -67,7 +67,7 @@ func (s *Store) Incidents(ctx context.Context, f IncidentFilter) ([]incident.Inc
 	if err != nil {
 		return nil, fmt.Errorf("read incidents: %w", err)
 	}
-	return list, s.fillSilenced(ctx, list)
+	return list, s.fill(ctx, list)
 }
 
 // CountIncidents counts incidents up to maxCounted, and reports whether there
@@ -96,7 +96,39 @@ func (s *Store) incident(ctx context.Context, cond string, arg any) (incident.In
 	case len(list) == 0:
 		return incident.Incident{}, incident.ErrNotFound
 	}
-	return list[0], s.fillSilenced(ctx, list)
+	err = s.fill(ctx, list)
+	return list[0], err
+}
+
+// fill fills in what is not in the incidents' own rows.
+func (s *Store) fill(ctx context.Context, list []incident.Incident) error {
+	if err := s.fillDoubtful(ctx, list); err != nil {
+		return err
+	}
+	return s.fillSilenced(ctx, list)
+}
+
+const queryDoubtful = `SELECT DISTINCT key FROM events
+	WHERE incident_id = ? AND outcome = 'unknown' AND verdict <> 'degraded' ORDER BY key LIMIT ?`
+
+func (s *Store) fillDoubtful(ctx context.Context, list []incident.Incident) error {
+	for n := range list {
+		i := &list[n]
+		if i.Effect.Unknown == 0 {
+			continue
+		}
+		keys, err := collect(ctx, s.read, scanKey, queryDoubtful, i.ID, incident.MaxDoubtful)
+		if err != nil {
+			return fmt.Errorf("read keys in doubt: %w", err)
+		}
+		i.Effect.Doubtful = keys
+	}
+	return nil
+}
+
+func scanKey(row scanner) (key string, err error) {
+	err = row.Scan(&key)
+	return key, err
 }
 
 func (s *Store) fillSilenced(ctx context.Context, list []incident.Incident) error {
@@ -120,8 +152,8 @@ func scanIncident(row scanner) (i incident.Incident, err error) {
 	var evidence, rate []byte
 	err = row.Scan(&i.ID, &i.Key, &i.Service, &i.Cause, &i.Cluster, &i.Shard, &i.Place.Node, &i.Place.Slot,
 		&i.State, &i.Confidence, &first, &last, &seen, &updated, &opened, &resolved,
-		&i.Events, &i.Failures, &i.Keys, &i.Unknowns, &i.Regressed,
-		&evidence, &i.NextStep, &i.DocLink, &i.AckedBy, &acked, &i.MergedInto, &rate)
+		&i.Events, &i.Keys, &i.Regressed, &i.Effect.Failures, &i.Effect.Undone, &i.Effect.Committed, &i.Effect.Unknown,
+		&i.Effect.Without, &i.Effect.Refused, &evidence, &i.Exemplar, &i.NextStep, &i.DocLink, &i.AckedBy, &acked, &i.MergedInto, &rate)
 	if err != nil {
 		return i, err
 	}

@@ -88,12 +88,12 @@ func TestMoves(t *testing.T) {
 	check := func(id string, events, failures, keys, unknowns int64) {
 		t.Helper()
 		i := get(t, s, id)
-		if i.Events != events || i.Failures != failures || i.Keys != keys || i.Unknowns != unknowns {
+		if i.Events != events || i.Effect.Failures != failures || i.Keys != keys || i.Effect.Unknown != unknowns {
 			t.Errorf("%s: events %d, failures %d, keys %d, unknowns %d, want %d, %d, %d, %d",
-				id, i.Events, i.Failures, i.Keys, i.Unknowns, events, failures, keys, unknowns)
+				id, i.Events, i.Effect.Failures, i.Keys, i.Effect.Unknown, events, failures, keys, unknowns)
 		}
 	}
-	check("a", 4, 40, 2, 1)
+	check("a", 4, 40, 2, 10)
 	if i := get(t, s, "a"); !i.FirstAt.Equal(caught) || !i.LastAt.Equal(caught.Add(3*time.Second)) {
 		t.Errorf("from %v to %v", i.FirstAt, i.LastAt)
 	}
@@ -104,12 +104,12 @@ func TestMoves(t *testing.T) {
 	move := func(n int) { apply(t, s, nil, incident.Move{Seq: events[n].Seq, Incident: "b"}) }
 	move(3)
 	check("a", 3, 30, 2, 0)
-	check("b", 1, 10, 1, 1)
+	check("b", 1, 10, 1, 10)
 	move(1)
 	check("a", 2, 20, 1, 0)
-	check("b", 2, 20, 1, 1)
+	check("b", 2, 20, 1, 10)
 	apply(t, s, nil, incident.Move{Seq: 999, Incident: "b"}) // purged
-	check("b", 2, 20, 1, 1)
+	check("b", 2, 20, 1, 10)
 
 	got, err := s.Events(t.Context(), store.EventFilter{Incident: "b", Causes: []incident.Cause{incident.Failover}})
 	if err != nil || len(got) != 2 || got[0].Incident != "b" {

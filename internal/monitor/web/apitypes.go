@@ -13,7 +13,7 @@ import (
 // kinds are all kinds of timeline entries.
 var kinds = []watch.Kind{
 	watch.Watching, watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Agreed, watch.Resharding,
-	watch.Eviction, watch.Policy, watch.LinkDown, watch.LinkUp, watch.ClusterDown, watch.ClusterOK, watch.Coverage,
+	watch.Eviction, watch.Flush, watch.Deletion, watch.Expiry, watch.ClockSet, watch.Policy, watch.LinkDown, watch.LinkUp, watch.ClusterDown, watch.ClusterOK, watch.Coverage,
 	watch.Joined, watch.Left,
 }
 
@@ -95,6 +95,7 @@ type apiIncidentBody struct {
 	Failures   int64               `json:"failures"`
 	Keys       int64               `json:"keys"`
 	Unknowns   int64               `json:"unknowns"`
+	Effect     apiEffectBody       `json:"effect"`
 	Regressed  int                 `json:"regressed"`
 	Evidence   []incident.Evidence `json:"evidence"`
 	NextStep   string              `json:"next_step"`
@@ -109,11 +110,25 @@ func apiIncidentOf(i incident.Incident) apiIncidentBody {
 	return apiIncidentBody{
 		ID: i.ID, Service: i.Service, Cause: i.Cause, Severity: i.Severity(), State: i.State, Confidence: i.Confidence,
 		Cluster: i.Cluster, Shard: i.Shard, Place: i.Place, FirstAt: i.FirstAt, LastAt: i.LastAt, OpenedAt: i.OpenedAt,
-		UpdatedAt: i.UpdatedAt, ResolvedAt: i.ResolvedAt, Events: i.Events, Failures: i.Failures, Keys: i.Keys,
-		Unknowns: i.Unknowns, Regressed: i.Regressed, Evidence: append([]incident.Evidence{}, i.Evidence...),
+		UpdatedAt: i.UpdatedAt, ResolvedAt: i.ResolvedAt, Events: i.Events, Failures: i.Effect.Failures, Keys: i.Keys,
+		Unknowns: i.Effect.Unknown, Effect: apiEffectOf(i.Effect), Regressed: i.Regressed, Evidence: append([]incident.Evidence{}, i.Evidence...),
 		NextStep: i.NextStep, Runbook: i.DocLink, AckedBy: i.AckedBy, AckedAt: i.AckedAt, Silenced: i.Silenced,
 		MergedInto: i.MergedInto,
 	}
+}
+
+type apiEffectBody struct {
+	Text      string   `json:"text"`
+	Undone    int64    `json:"rolled_back"`
+	Committed int64    `json:"committed"`
+	Unknown   int64    `json:"unknown"`
+	Without   int64    `json:"without_lock"`
+	Refused   int64    `json:"refused"`
+	Doubtful  []string `json:"keys_in_doubt,omitempty"`
+}
+
+func apiEffectOf(e incident.Effect) apiEffectBody {
+	return apiEffectBody{e.String(), e.Undone, e.Committed, e.Unknown, e.Without, e.Refused, e.Doubtful}
 }
 
 type apiEventBody struct {

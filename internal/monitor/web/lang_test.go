@@ -66,8 +66,6 @@ func TestMessagesAreComplete(t *testing.T) {
 	set("action.", "acknowledge", "unacknowledge", "silence", "end silence", "replay", "forget service")
 	set("reason.", "first notification", "new alerts added", "some alerts resolved", "all alerts resolved", "repeat interval elapsed",
 		"escalated", "cause found", "not sent")
-	set("why.", "unknowns")
-	set("next.", "unknowns")
 	set("role.", "", "master", "replica")
 	set("confidence.", "", string(incident.Low), string(incident.Medium), string(incident.High))
 	set("severity.", "critical", "warning")

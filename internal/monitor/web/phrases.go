@@ -19,6 +19,7 @@ type phrase struct {
 // it in a phrase. Quoted text is taken as a whole, so none can pass for a phrase.
 var gaps = strings.NewReplacer(
 	`\{q\}`, `("(?:[^"\\]|\\.)*"(?:\.\.\.)?)`, // quoted
+	`\{k\}`, `("(?:[^"\\]|\\.)*"(?:, "(?:[^"\\]|\\.)*")*)`, // several, quoted
 	`\{n\}`, `("(?:[^"\\]|\\.)*"|[^\s;,()"]*)`, // a node or another name, quoted unless it is one word
 	`\{l\}`, `([^\s;,()"]+(?:, [^\s;,()"]+)*)`, // nodes
 	`\{x\}`, `([^;,"]+)`, // the name of a Redis

@@ -34,7 +34,13 @@ var sampleTexts = map[string]string{
 		"10.0.0.1:6379 有 12.5 秒拒绝了 guard-monitor（INFO: WRONGPASS invalid username-password pair or user is disabled.）",
 	"[::1]:7001 was restarted: it was a master with 1 key, the new process is a replica with 0 keys": "[::1]:7001 已重启：原为主节点，有 1 个键；新进程为副本，有 0 个键",
 	"10.0.0.1:6379, a master, refuses connections: no process listens there":                         "10.0.0.1:6379（主节点）拒绝连接：那里没有进程在监听",
-	"h:1 now serves the slots 1-2, some of which h:2, h:3 had":                                       "h:1 现在服务槽 1-2，其中一部分原属 h:2, h:3",
+	`look at these 7 operations, which may or may not have been committed, keys "order:1", "order:\"2\"" and others`: "" +
+		`请核对这 7 个操作，其是否已提交不得而知，键 "order:1", "order:\"2\"" 等`,
+	`DEL was called 2 times, UNLINK once on h:1, by h:2 named "job" as user "ops" and 2 more; such calls are routine there`: "" +
+		`DEL 被调用 2 次，UNLINK 1 次（在 h:1 上），由 h:2 调用，名为 "job"，用户 "ops"，另有 2 个；此类调用在那里很常见`,
+	"FLUSHALL was called once on h:1, by a script, or by a client that has left; it had 12 keys before, and 0 after": "" +
+		"FLUSHALL 被调用 1 次（在 h:1 上），由脚本或已断开的客户端调用；此前有 12 个键，此后有 0 个",
+	"h:1 now serves the slots 1-2, some of which h:2, h:3 had": "h:1 现在服务槽 1-2，其中一部分原属 h:2, h:3",
 }
 
 func TestSayChinese(t *testing.T) {
@@ -52,7 +58,8 @@ func TestSayChinese(t *testing.T) {
 
 // Each phrase stands alone for a sentence, with whatever is in its gaps.
 func TestPhrases(t *testing.T) {
-	sample := strings.NewReplacer(`("(?:[^"\\]|\\.)*"(?:\.\.\.)?)`, `"order:1"`, `("(?:[^"\\]|\\.)*"|[^\s;,()"]*)`, "10.0.0.1:1", `([^\s;,()"]+(?:, [^\s;,()"]+)*)`, "h:1, h:2",
+	sample := strings.NewReplacer(`("(?:[^"\\]|\\.)*"(?:\.\.\.)?)`, `"order:1"`, `("(?:[^"\\]|\\.)*"(?:, "(?:[^"\\]|\\.)*")*)`, `"order:1", "order:2"`,
+		`("(?:[^"\\]|\\.)*"|[^\s;,()"]*)`, "10.0.0.1:1", `([^\s;,()"]+(?:, [^\s;,()"]+)*)`, "h:1, h:2",
 		`([^;,"]+)`, "main", `([0-9,.-]*[0-9.])`, "0-5,7,...", `(\d\d:\d\d:\d\d\.\d\d\d UTC)`, "03:02:01.000 UTC", `(-?[0-9.hmnµs]+)`, "1.5", `(-?\d+)`, "7", "s?", "s")
 	gap := regexp.MustCompile(`\{\d\}`)
 	for _, p := range phrases {

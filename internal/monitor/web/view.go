@@ -269,16 +269,21 @@ func (v *view) Says(s string) said {
 	return said{line(s), true}
 }
 
+// Effect says what an incident did to data.
+func (v *view) Effect(i incident.Incident) (sentences []said) {
+	for _, s := range i.Effect.Sentences() {
+		sentences = append(sentences, v.Says(s))
+	}
+	return sentences
+}
+
 // Why is an incident's cause in a sentence.
 func (v *view) Why(i incident.Incident) string {
-	if i.Cause == incident.Unknown && i.Unknowns > 0 {
-		return v.T("why.unknowns", i.Unknowns)
-	}
 	return v.T("why." + string(i.Cause))
 }
 
 // flags are numbers that only repeat what their sentence says.
-var flags = []string{watch.Refused, watch.SameProcess, watch.WasMaster, "on"}
+var flags = []string{watch.Refused, watch.SameProcess, watch.WasMaster, watch.Routine, "on"}
 
 // Numbers are those of a row of evidence, without flags.
 func (v *view) Numbers(e incident.Evidence) map[string]int64 {
@@ -306,9 +311,6 @@ func (v *view) Telling(i incident.Incident) []incident.Evidence {
 func (v *view) Next(i incident.Incident) string {
 	if v.Lang == english && i.NextStep != "" {
 		return i.NextStep
-	}
-	if i.Cause == incident.Unknown && i.Unknowns > 0 {
-		return v.T("next.unknowns")
 	}
 	return v.T("next." + string(i.Cause))
 }
