@@ -190,6 +190,9 @@ func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 			headers[k] = v
 		}
 	}
+	if err := box.requireQueue(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
 	confirm, err := box.PublishWithDeferredConfirmWithContext(ctx, rabbitmq.Exchange, d.RoutingKey, true, false, amqp.Publishing{
@@ -212,4 +215,15 @@ func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 	default:
 		return nil
 	}
+}
+
+// requireQueue fails if the monitor's queue does not exist. Mandatory does not
+// tell where another queue is bound to the exchange: that one takes the letter.
+func (box *mailbox) requireQueue(ctx context.Context) error {
+	_, err := box.QueueDeclarePassive(rabbitmq.Queue, true, false, false, false, nil)
+	var reason *amqp.Error
+	if errors.As(err, &reason) && reason.Code == amqp.NotFound {
+		err = fmt.Errorf("no queue takes it (guard-monitor topology declares %s): %w", rabbitmq.Queue, err)
+	}
+	return said(ctx, "publish letter", err)
 }

@@ -89,6 +89,40 @@ func TestReplayUnroutable(t *testing.T) {
 	testwait.Until(t, "1 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 1 })
 }
 
+// The monitor's queue is missing, and another one is bound to the exchange, to
+// watch events, say. The letter stays where it is until the queue is back.
+func TestReplayKeepsALetterWhileTheQueueIsMissing(t *testing.T) {
+	broker, ch := withDead(t, event(t))
+	if _, err := ch.QueueDeclare("debug", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind("debug", "#", rabbitmq.Exchange, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	all := func(*deadletter.Letter) bool { return true }
+	n, err := deadletter.Replay(t.Context(), broker, all)
+	if n != 0 || err == nil || !strings.Contains(err.Error(), "no queue takes it") || !strings.Contains(err.Error(), rabbitmq.Queue) {
+		t.Errorf("Replay = %d, %v", n, err)
+	}
+	testwait.Until(t, "the letter is back", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 1 })
+	if n := count(t, ch, "debug"); n != 0 {
+		t.Errorf("the other queue has %d letters, want none", n)
+	}
+
+	if err := rabbitmq.Declare(t.Context(), broker); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := deadletter.Replay(t.Context(), broker, all); n != 1 || err != nil {
+		t.Errorf("Replay with the queue = %d, %v", n, err)
+	}
+	if n := count(t, ch, rabbitmq.Queue); n != 1 {
+		t.Errorf("the monitor's queue has %d events, want 1", n)
+	}
+}
+
 // Letters that die again are not replayed for ever.
 func TestReplayDiesAgain(t *testing.T) {
 	broker, ch := withDead(t, "no event", "no event")
