@@ -84,7 +84,9 @@ func (p *Publisher) Collect(metrics chan<- prometheus.Metric) {
 type consumerMetrics struct {
 	received, stored, failures, deadLettered, connections, heartbeats prometheus.Counter
 
-	connected, listening, deadLetters prometheus.Gauge
+	connected, listening prometheus.Gauge
+
+	deadLetters *prometheus.GaugeVec // without labels; empty while not known
 }
 
 func newConsumerMetrics(name string) *consumerMetrics {
@@ -104,7 +106,10 @@ func newConsumerMetrics(name string) *consumerMetrics {
 		heartbeats:   counter("heartbeats_total", "Heartbeats received."),
 		connected:    gauge("connected", "1 while the consumer reads the queue."),
 		listening:    gauge("listening", "1 while the consumer reads heartbeats."),
-		deadLetters:  gauge("dead_letters", "Messages in the queue of the dead letters, whoever sent them there, when the consumer last looked."),
+		deadLetters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "belay_consumer_dead_letters", ConstLabels: labels,
+			Help: "Messages in the queue of the dead letters, whoever sent them there. Absent while the consumer does not read its queue.",
+		}, nil),
 	}
 }
 

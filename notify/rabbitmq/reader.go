@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -47,21 +48,20 @@ func (r *reader) subscribe(ch *amqp.Channel) (err error) {
 
 // run returns why the session can no longer be used.
 func (r *reader) run(ctx context.Context) error {
-	look := time.NewTicker(deadInterval)
-	defer look.Stop()
-	if err := r.countDead(); err != nil {
-		return err
-	}
+	counting, stop := context.WithCancel(ctx)
+	uncounted := make(chan error, 1)
+	var counter sync.WaitGroup
+	counter.Go(func() { uncounted <- r.countDead(counting) })
+	defer counter.Wait()
+	defer stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case reason := <-r.session.closed:
 			return end(reason)
-		case <-look.C:
-			if err := r.countDead(); err != nil {
-				return err
-			}
+		case err := <-uncounted:
+			return err
 		case <-r.cancelled:
 			return r.session.over()
 		case d, ok := <-r.messages:
@@ -76,18 +76,35 @@ func (r *reader) run(ctx context.Context) error {
 	}
 }
 
-// countDead counts the dead letters. The broker adds some by itself, those that
-// have come to the DeliveryLimit. An error means that the session is over; the
-// next one declares the queue if it is gone.
-func (r *reader) countDead() error {
+// countDead counts the dead letters until ctx ends, also while the handler
+// fails. The broker adds some by itself, those that have come to the
+// DeliveryLimit. An error means that the session is over; the next one declares
+// the queue if it is gone.
+func (r *reader) countDead(ctx context.Context) error {
+	defer r.metrics.deadLetters.Reset() // an old number says nothing
+	look := time.NewTicker(deadInterval)
+	defer look.Stop()
+	for {
+		n, err := r.deadLetters()
+		if err != nil {
+			return fmt.Errorf("count dead letters: %w", err)
+		}
+		r.metrics.deadLetters.WithLabelValues().Set(float64(n))
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// deadLetters asks the broker how many dead letters there are. It cuts the socket
+// if there is no answer in time.
+func (r *reader) deadLetters() (int, error) {
 	cut := time.AfterFunc(r.common.timeout, func() { _ = r.session.socket.Close() })
 	defer cut.Stop()
 	queue, err := r.session.ch.QueueDeclarePassive(DeadQueue, true, false, false, false, nil)
-	if err != nil {
-		return fmt.Errorf("count dead letters: %w", err)
-	}
-	r.metrics.deadLetters.Set(float64(queue.Messages))
-	return nil
+	return queue.Messages, err
 }
 
 // take deals with one message to the end. An error means that the session is

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -193,39 +191,4 @@ func TestNothingIsLostOnABreakingNetwork(t *testing.T) {
 		}
 		return true
 	})
-}
-
-// The broker itself sends an event to the dead letters that came back too often.
-// No consumer has refused it, and yet the metrics show it.
-func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
-	t.Parallel()
-	broker := teststack.AMQP(t)
-	declare(t, broker)
-	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
-	onChannel(t, broker, func(ch *amqp.Channel) {
-		testwait.Until(t, "the event is dead", func() bool {
-			d, ok, err := ch.Get(rabbitmq.Queue, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if ok {
-				if err := d.Nack(false, true); err != nil {
-					t.Fatal(err)
-				}
-			}
-			return depth(t, broker, rabbitmq.DeadQueue) == 1
-		})
-	})
-	var s store
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
-	testwait.Until(t, "it is counted", func() bool { return testmetric.Sum(t, c, "belay_consumer_dead_letters") == 1 })
-	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != 0 {
-		t.Errorf("the consumer has sent %v there itself, want none", n)
-	}
-	onChannel(t, broker, func(ch *amqp.Channel) {
-		if _, err := ch.QueuePurge(rabbitmq.DeadQueue, false); err != nil {
-			t.Fatal(err)
-		}
-	})
-	testwait.Until(t, "it is seen that it is gone", func() bool { return testmetric.Sum(t, c, "belay_consumer_dead_letters") == 0 })
 }

@@ -1,0 +1,94 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/testmetric"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+const deadLetters = "belay_consumer_dead_letters"
+
+// A monitor crashes with an event in hand, until the broker itself sends the
+// event to the dead letters. No consumer has refused it, and yet the metrics of
+// the next one show it.
+func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	testwait.Until(t, "the event is dead", func() bool {
+		onChannel(t, broker, func(ch *amqp.Channel) {
+			if _, _, err := ch.Get(rabbitmq.Queue, false); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return depth(t, broker, rabbitmq.DeadQueue) == 1
+	})
+	var s store
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	testwait.Until(t, "it is counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 1 })
+	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != 0 {
+		t.Errorf("the consumer has sent %v there itself, want none", n)
+	}
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if _, err := ch.QueuePurge(rabbitmq.DeadQueue, false); err != nil {
+			t.Fatal(err)
+		}
+	})
+	testwait.Until(t, "it is seen that it is gone", func() bool { return testmetric.Sum(t, c, deadLetters) == 0 })
+}
+
+// The store is down: the consumer reads nothing more, and still sees what comes to
+// the dead letters.
+func TestDeadLettersAreCountedWhileTheHandlerFails(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, func(context.Context, notify.Event, []byte) error {
+		return errors.New("the store is down")
+	})
+	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	testwait.Until(t, "the handler fails, and no letter is there", func() bool {
+		return testmetric.Sum(t, c, "belay_consumer_handler_failures_total") > 0 && testmetric.Sum(t, c, deadLetters) == 0
+	})
+	onChannel(t, broker, func(ch *amqp.Channel) {
+		if err := ch.PublishWithContext(t.Context(), rabbitmq.DeadExchange, "", true, false, amqp.Publishing{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	testwait.Until(t, "the letter is counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 1 })
+}
+
+// While the broker cannot be asked there is no number, which would say that no
+// letter is there.
+func TestDeadLettersAreUnknownWithoutTheBroker(t *testing.T) {
+	broker := teststack.AMQP(t)
+	net, through := newProxy(t, broker)
+	net.refuse()
+	var s store
+	c, stop := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
+	unknown := func() bool { return math.IsNaN(testmetric.Sum(t, c, deadLetters)) }
+	if !unknown() {
+		t.Error("a number before the first connection")
+	}
+	for range 2 {
+		net.heal(t)
+		testwait.Until(t, "they are counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 0 })
+		net.refuse()
+		testwait.Until(t, "nothing is known", unknown)
+	}
+	net.heal(t)
+	testwait.Until(t, "they are counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 0 })
+	stop()
+	if !unknown() {
+		t.Error("a number after the end of Run")
+	}
+}
