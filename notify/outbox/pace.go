@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/internal/backoff"
 )
 
 // overtime is how long a call may outlast its context before it is logged.
@@ -34,13 +35,22 @@ func (r *relay) write(ctx context.Context, change func(context.Context) error) e
 	return change(ctx)
 }
 
+// pause returns the pauses of what the last pass failed at. The table and the
+// publisher fail and recover on their own.
+func (r *relay) pause() *backoff.Backoff {
+	if r.leased {
+		return &r.publisherPause
+	}
+	return &r.tablePause
+}
+
 // rest pauses after a failure. Events that are stored meanwhile, and Close, cut
 // the pause short.
 func (r *relay) rest(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	delay := r.pause.Next()
+	delay := r.pause().Next()
 	if r.isDraining() {
 		delay = min(delay, maxDrainPause)
 	}

@@ -22,13 +22,29 @@ import (
 	"github.com/belaygo/belay/notify/internal/backoff"
 )
 
-// newRelay returns a relay whose goroutine does not run, on an empty table.
-func newRelay(t *testing.T, to notify.Publisher) *relay {
+func newPool(t *testing.T) *sql.DB {
 	t.Helper()
 	pool, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "outbox.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return pool
+}
+
+// closedPool returns a pool whose every statement fails.
+func closedPool(t *testing.T) *sql.DB {
+	t.Helper()
+	pool := newPool(t)
+	if err := pool.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+// newRelay returns a relay whose goroutine does not run, on an empty table.
+func newRelay(t *testing.T, to notify.Publisher) *relay {
+	t.Helper()
+	pool := newPool(t)
 	t.Cleanup(func() { pool.Close() })
 	db, err := gorm.Open(sqlite.New(sqlite.Config{Conn: pool}), &gorm.Config{Logger: logger.Discard})
 	if err != nil {
@@ -43,7 +59,8 @@ func newRelay(t *testing.T, to notify.Publisher) *relay {
 	}
 	return &relay{
 		cfg: Config{Relay: to}.withDefaults(), table: table, metrics: newMetrics("relay"),
-		pause: backoff.Backoff{Min: minPause, Max: maxPause},
+		tablePause:     backoff.Backoff{Min: minPause, Max: maxPause},
+		publisherPause: backoff.Backoff{Min: minPause, Max: maxPause},
 	}
 }
 
@@ -51,27 +68,37 @@ func newRelay(t *testing.T, to notify.Publisher) *relay {
 // backoff has come: a pause is anything up to its bound.
 func longestPause(r *relay) (longest time.Duration) {
 	for range 100 {
-		b := r.pause
+		b := *r.pause()
 		longest = max(longest, b.Next())
 	}
 	return longest
 }
 
-// Outages of the table that are over do not lengthen the pause of the next one.
-// Neither does one publish that failed before.
-func TestPauseStartsAnewAfterALease(t *testing.T) {
-	for _, failures := range []int{0, 1} {
+// The table fails for a while, three times, and is polled with success in between.
+// What is over does not lengthen the pauses of the next outage. Neither do publishes
+// that failed before and whose rows another relay has taken.
+func TestOutagesOfTheTableDoNotAddUp(t *testing.T) {
+	for _, failures := range []int{0, 1, 2} {
 		t.Run(fmt.Sprint(failures), func(t *testing.T) {
 			r := newRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error { return nil }))
 			r.failures = failures
-			for range 10 { // an outage
-				r.pause.Next()
-			}
-			if _, err := r.pass(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if d := longestPause(r); d > minPause {
-				t.Errorf("the next pause can be %v, want at most %v", d, minPause)
+			works, fails := r.table, r.table
+			fails.pool = closedPool(t)
+			for outage := range 3 {
+				r.table = fails
+				for poll := range 10 {
+					if _, err := r.pass(t.Context()); err == nil {
+						t.Fatal("no error of a table that fails")
+					}
+					if d := longestPause(r); poll == 0 && d > minPause || poll == 9 && d <= minPause {
+						t.Errorf("outage %d: the pause after poll %d can be %v; the shortest bound is %v", outage, poll, d, minPause)
+					}
+					r.pause().Next()
+				}
+				r.table = works
+				if _, err := r.pass(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
@@ -98,7 +125,7 @@ func TestPauseGrowsWhileThePublisherFails(t *testing.T) {
 		t.Fatal("no error of a publisher that fails twice")
 	}
 	for range 10 {
-		r.pause.Next()
+		r.pause().Next()
 	}
 	if _, err := r.pass(t.Context()); err == nil {
 		t.Fatal("no error of a publisher that goes on failing")

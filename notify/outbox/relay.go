@@ -39,11 +39,13 @@ type relay struct {
 	drained   bool // to be read after done
 
 	// Of the goroutine alone:
-	confirmed []row           // published, to be deleted before anything else
-	failures  int             // of the publisher, in a row
-	pause     backoff.Backoff // of the relay
-	sweep     sweep
-	unsure    time.Time // until when rows may be leased to this relay that it has not in hand
+	confirmed      []row           // published, to be deleted before anything else
+	failures       int             // of the publisher, in a row
+	leased         bool            // by the last pass: the table works
+	tablePause     backoff.Backoff // after the table failed
+	publisherPause backoff.Backoff // after the publisher failed
+	sweep          sweep
+	unsure         time.Time // until when rows may be leased to this relay that it has not in hand
 }
 
 // A sweep is one way through the table. The last one, before the relay stops,
@@ -67,7 +69,9 @@ func startRelay(cfg Config, t table, m *metrics) *relay {
 		draining: make(chan struct{}),
 		stop:     stop,
 		done:     make(chan struct{}),
-		pause:    backoff.Backoff{Min: minPause, Max: maxPause},
+
+		tablePause:     backoff.Backoff{Min: minPause, Max: maxPause},
+		publisherPause: backoff.Backoff{Min: minPause, Max: maxPause},
 	}
 	go r.run(ctx)
 	return r
@@ -143,6 +147,7 @@ func (r *relay) run(ctx context.Context) {
 // pass takes one batch to the publisher. It reports whether there may be more
 // rows, and returns an error when it is time to pause.
 func (r *relay) pass(ctx context.Context) (more bool, err error) {
+	r.leased = false
 	if err := r.settle(ctx); err != nil {
 		return false, err
 	}
@@ -151,8 +156,10 @@ func (r *relay) pass(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("lease events: %w", err)
 	}
-	if r.failures <= 1 { // the pause was the table's, which has recovered: one failed publish makes none
-		r.pause.Reset()
+	r.leased = true
+	r.tablePause.Reset()
+	if r.failures <= 1 { // one failed publish makes no pause
+		r.publisherPause.Reset()
 	}
 	for i, row := range rows {
 		if ctx.Err() != nil || time.Until(end) < r.cfg.RelayTimeout {
@@ -208,7 +215,7 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 		r.metrics.published.Inc()
 		r.confirmed = append(r.confirmed, stored)
 		r.failures = 0
-		r.pause.Reset()
+		r.publisherPause.Reset()
 		return nil
 	}
 	r.sweep.failed = true
