@@ -68,7 +68,7 @@ func writeTargets(b *strings.Builder, r *result.Run) {
 	if len(r.Targets) == 0 {
 		return
 	}
-	row(b, "ratio within the run", "measured", "to reach", "")
+	row(b, "ratio within a round, median of the rounds", "measured", "to reach", "")
 	row(b, "---", "---:", "---:", "---")
 	for _, t := range r.Targets {
 		row(b, t.Name, fmt.Sprintf("%.2f", t.Value), limit(t), verdict(t))
