@@ -13,7 +13,7 @@ import (
 func Describe(e Event) string {
 	var b strings.Builder
 	b.WriteString(what(e))
-	if e.Count > 1 && !endsOutage(e) {
+	if e.Count > 1 && !countsOperations(e) {
 		b.WriteString(" This happened " + strconv.Itoa(e.Count) + " times in a burst.")
 	}
 	if s := whose(e); s != "" {
@@ -37,6 +37,8 @@ func what(e Event) string {
 			" was committed: the database did not answer the COMMIT" + at + "."
 	case Degraded:
 		return degraded(e, who, at)
+	case Unavailable:
+		return refused(e, who, at)
 	}
 	return "An event of unknown verdict " + quote(string(e.Verdict)) + " came from " + who + " for " + key + at + "."
 }
@@ -59,6 +61,22 @@ func degraded(e Event, who, at string) string {
 	return who + " can ask the lock again, noticed" + at + "; without it" + first +
 		", operations rolled back: " + n + ", and none is known to be committed."
 }
+
+// refused tells of operations whose lock could not be acquired.
+func refused(e Event, who, at string) string {
+	operations, first := " operations, the first", ""
+	if e.Count == 1 {
+		operations = " operation"
+	}
+	if e.Key != "" {
+		first = " on key " + quote(e.Key)
+	}
+	return who + " refused " + strconv.Itoa(e.Count) + operations + at + first +
+		", because the lock could not be acquired; nothing was changed."
+}
+
+// countsOperations reports whether the first sentence says what the Count counts.
+func countsOperations(e Event) bool { return endsOutage(e) || e.Verdict == Unavailable }
 
 // endsOutage reports whether the event says that the lock can be asked again.
 func endsOutage(e Event) bool { return e.Verdict == Degraded && e.Outcome != Unknown }

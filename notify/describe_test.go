@@ -30,6 +30,8 @@ func TestDescribe(t *testing.T) {
 		"degraded": `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
 			`without it, guarded by the database alone, first on key "order:2026-0042", operations committed: 12. ` +
 			`The lock was kept on 10.0.0.11:6379 (slot 8461).`,
+		"unavailable": `orders (instance orders-7d9f/1) refused 12 operations, the first at 2026-11-21 09:30:07.250 UTC on key "order:2026-0042", ` +
+			`because the lock could not be acquired; nothing was changed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := notify.Describe(examples()[name]); got != want {
@@ -55,6 +57,16 @@ func TestDescribeOutage(t *testing.T) {
 	}
 }
 
+func TestDescribeOneRefusal(t *testing.T) {
+	event := examples()["unavailable"]
+	event.Count, event.Key, event.Place = 1, "", notify.Place{}
+	const want = `orders (instance orders-7d9f/1) refused 1 operation at 2026-11-21 09:30:07.250 UTC, ` +
+		`because the lock could not be acquired; nothing was changed.`
+	if got := notify.Describe(event); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestDescribeNamesTheHolder(t *testing.T) {
 	for relation, want := range map[notify.Relation]string{
 		notify.HolderSelf:    "still held by this owner",
@@ -77,7 +89,7 @@ func TestDescribeQuotesHostileText(t *testing.T) {
 		Key: hostile, Table: hostile, Index: []string{hostile}, Owner: hostile, Place: notify.Place{Node: hostile},
 		HolderAtConflict: notify.HolderOther, HolderOwner: hostile,
 	}
-	for _, verdict := range []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded, event.Verdict} {
+	for _, verdict := range []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded, notify.Unavailable, event.Verdict} {
 		event.Verdict = verdict
 		got := notify.Describe(event)
 		if i := strings.IndexFunc(got, unprintable); i >= 0 {

@@ -7,7 +7,7 @@
 // tracestate carry the trace of the operation. The field data has these
 // members, all optional but verdict, outcome, service, caught_at and count:
 //
-//	verdict             overlap, lost, unknown_commit, degraded
+//	verdict             overlap, lost, unknown_commit, degraded, unavailable
 //	outcome             committed, refused, rolled_back, unknown
 //	service, instance   who reports
 //	key                 the lock's key
@@ -26,7 +26,8 @@
 //	holder_owner        the owner id of another holder
 //	count               how many like failures the event stands for; at the end
 //	                    of an outage, of how many operations the outcome tells,
-//	                    of which committed may be 0
+//	                    of which committed may be 0; of unavailable, how many
+//	                    operations were refused
 //	trace_id            W3C trace id
 //	library             version of the library that built the event
 //

@@ -25,6 +25,12 @@ const (
 	// those that were rolled back if none was. Operations that still ran then, and
 	// those of unknown outcome, are in neither, so a Count of Committed may be 0.
 	Degraded Verdict = "degraded"
+	// Unavailable: operations were refused because their lock could not be acquired:
+	// the first layer could not be reached, did not answer, or rejected the request.
+	// The Outcome is RolledBack: nothing was changed. The Count is how many operations
+	// the instance has refused on this node since its last such event, and the Key and
+	// the trace are those of the first of them. There is no Owner, as there was no lock.
+	Unavailable Verdict = "unavailable"
 )
 
 // Outcome says what became of the operation. The set is closed.
@@ -93,7 +99,7 @@ type Event struct {
 	Deadline         time.Time     // until when it could be believed in, without another renewal
 	Loss             Loss          // empty if it was not found lost
 	CaughtAt         time.Time     // when the failure was noticed, by the caller's clock
-	Place            Place         // where the lock was kept
+	Place            Place         // where the lock was kept, or would have been
 	HolderAtConflict Relation      // empty where there was no conflict
 	HolderOwner      string        // the owner id then, when it is another's
 
@@ -171,7 +177,7 @@ func writable(t time.Time) bool {
 
 func (v Verdict) valid() bool {
 	switch v {
-	case Overlap, Lost, UnknownCommit, Degraded:
+	case Overlap, Lost, UnknownCommit, Degraded, Unavailable:
 		return true
 	}
 	return false

@@ -57,11 +57,15 @@ func examples() map[string]notify.Event {
 	degraded.AcquiredAt, degraded.Deadline = time.Time{}, time.Time{}
 	degraded.Count = 12
 
+	unavailable := degraded
+	unavailable.Verdict, unavailable.Outcome = notify.Unavailable, notify.RolledBack
+
 	return map[string]notify.Event{
 		"overlap":        overlap,
 		"lost":           lost,
 		"unknown_commit": unknown,
 		"degraded":       degraded,
+		"unavailable":    unavailable,
 	}
 }
 
@@ -94,6 +98,7 @@ func TestValidate(t *testing.T) {
 		"count":         {func(e *notify.Event) { e.Count = 0 }, "count"},
 		"no commits":    {func(e *notify.Event) { e.Outcome, e.Count = notify.Committed, 0 }, "count"},
 		"no rollbacks":  {func(e *notify.Event) { e.Verdict, e.Outcome, e.Count = notify.Degraded, notify.RolledBack, 0 }, "count"},
+		"none refused":  {func(e *notify.Event) { e.Verdict, e.Outcome, e.Count = notify.Unavailable, notify.RolledBack, 0 }, "count"},
 		"negative":      {func(e *notify.Event) { e.Verdict, e.Outcome, e.Count = notify.Degraded, notify.Committed, -1 }, "count"},
 		"long verdict":  {func(e *notify.Event) { e.Verdict = notify.Verdict(strings.Repeat("x", 1<<20)) }, "verdict"},
 	} {

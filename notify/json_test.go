@@ -59,7 +59,7 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			ID:               rapid.StringMatching(`[!-~]{1,255}`).Draw(t, "id"),
 			Service:          rapid.StringN(1, -1, -1).Draw(t, "service"),
 			Instance:         text.Draw(t, "instance"),
-			Verdict:          rapid.SampledFrom([]notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded}).Draw(t, "verdict"),
+			Verdict:          rapid.SampledFrom([]notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded, notify.Unavailable}).Draw(t, "verdict"),
 			Outcome:          rapid.SampledFrom([]notify.Outcome{notify.Committed, notify.Refused, notify.RolledBack, notify.Unknown}).Draw(t, "outcome"),
 			Key:              text.Draw(t, "key"),
 			Table:            text.Draw(t, "table"),
