@@ -25,6 +25,7 @@ func TestSeverity(t *testing.T) {
 		{notify.Lost, notify.Unknown, "CRITICAL"},
 		{notify.UnknownCommit, notify.Unknown, "CRITICAL"},
 		{notify.Degraded, notify.Unknown, "WARNING"},
+		{notify.Unavailable, notify.RolledBack, "WARNING"},
 	}
 	for _, tt := range tests {
 		ev := event("1")

@@ -28,6 +28,8 @@ func EffectOf(v notify.Verdict, o notify.Outcome, count int64) (e Effect) {
 	switch {
 	case v == notify.Degraded && o == notify.Committed:
 		e.Without = count
+	case v == notify.Unavailable:
+		e.Refused = count
 	case v == notify.Degraded: // its begin, or none that took effect
 	case o == notify.Unknown:
 		e.Failures, e.Unknown = count, count

@@ -21,6 +21,7 @@ func TestEffect(t *testing.T) {
 			"and no second writer got at rows that a unique index or a version covers", 3},
 		{notify.UnknownCommit, notify.Unknown, "look at these 3 operations, which may or may not have been committed", 3},
 		{notify.Lost, notify.Unknown, "look at these 3 operations, which may or may not have been committed", 3},
+		{notify.Unavailable, notify.RolledBack, "3 operations were refused and changed nothing", 0},
 		{notify.Degraded, notify.Unknown, "", 0},
 		{notify.Degraded, notify.RolledBack, "", 0},
 		{notify.Degraded, notify.Committed, "3 operations were committed without a lock, guarded by the database alone", 0},

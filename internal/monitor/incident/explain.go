@@ -72,7 +72,9 @@ func (f Facts) explain() Explanation {
 	case notify.UnknownCommit:
 		return Explanation{Cause: UnknownCommit, Confidence: High, Evidence: []Evidence{f.itself()}}
 	case notify.Degraded:
-		return f.degraded()
+		return f.outage(DegradedPeer, High)
+	case notify.Unavailable:
+		return f.outage(Unreachable, Medium)
 	}
 	self := ev.HolderAtConflict == notify.HolderSelf
 	doubtful := ev.HolderAtConflict == notify.HolderUnknown && ev.Loss == ""

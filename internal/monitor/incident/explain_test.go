@@ -203,6 +203,16 @@ func TestExplain(t *testing.T) {
 		{name: "degraded, evictions", event: degraded(0, oldMaster), timeline: []watch.Entry{evicted(-3)},
 			cause: incident.DegradedPeer, confidence: incident.High},
 
+		// refused
+		{name: "refused by a dead node", event: refused(), timeline: []watch.Entry{down(-3, 1)},
+			cause: incident.Restart, confidence: incident.Medium, rows: []string{"refused operations", "down at -3"}},
+		{name: "refused in a failover", event: refused(), timeline: []watch.Entry{down(-3, 1), failover(-1)},
+			cause: incident.Failover, confidence: incident.Medium},
+		{name: "refused, with Redis well", event: refused(), cause: incident.Unreachable, confidence: incident.Medium,
+			rows: []string{"answered guard-monitor"}},
+		{name: "refused, unwatched", event: refused(), unwatched: true, cause: incident.Unreachable, confidence: incident.Low,
+			rows: []string{"not among the nodes"}},
+
 		// unknown
 		{name: "gone with Redis healthy", event: overlap(nil), cause: incident.Unknown, confidence: incident.Low,
 			rows: []string{"before its time was up", "answered guard-monitor"}},

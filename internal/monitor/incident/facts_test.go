@@ -33,6 +33,12 @@ func expired(ev *notify.Event) {
 	ev.Loss, ev.AcquiredAt, ev.Deadline = notify.LossExpired, sec(-40), sec(-11)
 }
 
+// refused is an event of operations that were refused without a lock.
+func refused() notify.Event {
+	return notify.Event{ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.Unavailable, Outcome: notify.RolledBack,
+		Key: "order:1", CaughtAt: caught, Place: notify.Place{Node: oldMaster, Slot: slot}, Count: 7}
+}
+
 func unrenewed(ev *notify.Event) {
 	expired(ev)
 	ev.Loss = notify.LossUnrenewed

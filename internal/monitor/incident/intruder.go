@@ -141,13 +141,17 @@ func (f Facts) shardNodes() map[string]bool {
 	return nodes
 }
 
-// degraded explains why an instance works without the lock.
-func (f Facts) degraded() Explanation {
+// outage explains why an instance could not acquire locks: by what happened to
+// Redis, else by the instance's own trouble.
+func (f Facts) outage(own Cause, sure Confidence) Explanation {
 	rows := []Evidence{f.itself()}
 	w := window{f.Event.CaughtAt.Add(-degradedFor), f.Event.CaughtAt}
 	if x, found := f.fault(w); found && x.cause != Eviction {
 		return Explanation{Cause: x.cause, Confidence: Medium, Evidence: append(rows, f.rows(x)...)}
 	}
-	health, _ := f.health(w)
-	return Explanation{Cause: DegradedPeer, Confidence: High, Evidence: append(rows, health)}
+	health, healthy := f.health(w)
+	if !healthy && own == Unreachable {
+		sure = Low
+	}
+	return Explanation{Cause: own, Confidence: sure, Evidence: append(rows, health)}
 }

@@ -29,7 +29,7 @@ func (n news) hear(ev notify.Event) {
 		if ev.Outcome == notify.Committed || ev.Outcome == notify.Unknown {
 			n.keys[ev.Key] = true
 		}
-	case notify.Overlap:
+	case notify.Overlap, notify.Unavailable:
 	}
 }
 

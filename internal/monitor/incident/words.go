@@ -50,6 +50,9 @@ func describe(ev notify.Event) string {
 			fmt.Fprintf(&b, "%s can ask Redis for the lock again; it had worked without", quote(ev.Service))
 		}
 		return b.String()
+	case notify.Unavailable:
+		fmt.Fprintf(&b, "%s refused operations, since their lock could not be acquired", quote(ev.Service))
+		return b.String()
 	case notify.Overlap:
 		fmt.Fprintf(&b, "two callers wrote under key %s at once, and the database refused this one", quote(ev.Key))
 	default:

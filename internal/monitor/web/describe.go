@@ -27,7 +27,7 @@ func (l lang) describe(ev notify.Event) string {
 // describeChinese says what notify.Describe says.
 func describeChinese(ev notify.Event) string {
 	says := whatChinese(ev) + "。"
-	if ev.Count > 1 && !endsOutage(ev) {
+	if ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.Unavailable {
 		says += fmt.Sprintf("在一次突发中发生了 %d 次。", ev.Count)
 	}
 	if parts := lockChinese(ev); len(parts) > 0 {
@@ -50,6 +50,8 @@ func whatChinese(ev notify.Event) string {
 		return fmt.Sprintf("无人知道 %s以键 %s 所做的工作是否已提交：数据库于 %s 未应答 COMMIT%s", who, key, at, rowChinese(ev))
 	case notify.Degraded:
 		return degradedChinese(ev, who, at)
+	case notify.Unavailable:
+		return fmt.Sprintf("%s因无法获取锁而拒绝了 %d 个操作（首个于 %s，键 %s）；未作任何更改", who, ev.Count, at, key)
 	}
 	return fmt.Sprintf("%s于 %s 发来判定不明（%s）的事件，键 %s", who, at, quoted(string(ev.Verdict)), key)
 }

@@ -206,6 +206,7 @@ func TestDescribeChinese(t *testing.T) {
 		{notify.Degraded, notify.Unknown, "", "仅由数据库保护数据"},
 		{notify.Degraded, notify.Committed, notify.HolderUnknown, "提交了 3 个操作"},
 		{notify.Degraded, notify.Refused, "", "未发现已提交的操作"},
+		{notify.Unavailable, notify.RolledBack, "", `因无法获取锁而拒绝了 3 个操作（首个于 2026-05-04 03:02:01.000 UTC，键 "order:1"）；未作任何更改。持有者`},
 	} {
 		ev.Verdict, ev.Outcome, ev.HolderAtConflict = c.verdict, c.outcome, c.holder
 		if got := chinese.describe(ev); !strings.Contains(got, c.want) {

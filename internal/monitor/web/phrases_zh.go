@@ -9,6 +9,7 @@ var phrases = newPhrases(
 		"数据库未应答键 {1} 的 COMMIT，因此无人知道它是否生效；锁是否失效也不得而知"},
 	[2]string{"{q} began to work without the lock, since Redis could not be asked", "{1} 因无法询问 Redis 而开始在没有锁的情况下工作"},
 	[2]string{"{q} can ask Redis for the lock again; it had worked without", "{1} 又能向 Redis 请求锁；此前在没有锁的情况下工作"},
+	[2]string{"{q} refused operations, since their lock could not be acquired", "{1} 因无法获取锁而拒绝了操作"},
 	[2]string{"; granted at {t}", "；锁于 {1}"},
 	[2]string{" by {n}", " 由 {1}"},
 	[2]string{" (slot {i})", " 的槽 {1}"},
