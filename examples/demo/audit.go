@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/notify"
 )
 
 // told is what the shoppers were told, in numbers of requests.
@@ -46,7 +48,7 @@ type books struct {
 	orders     int64 // rows
 	numbers    int64 // different order numbers
 	left       int64 // items
-	events     int64 // stored by the monitor
+	events     int64 // of lock failures, stored by the monitor
 	failures   int64 // for which they stand
 	alertLines int
 }
@@ -63,11 +65,17 @@ func readBooks(ctx context.Context, s scene) (books, error) {
 		return b, fmt.Errorf("read books: %w", err)
 	}
 	counts, err := s.desk().store.Counts(ctx)
-	for _, c := range counts {
-		b.events += c.Events
-		b.failures += c.Failures
+	for verdict, c := range counts {
+		if verdict != notify.Unavailable { // those were asked again until Redis was back
+			b.events += c.Events
+			b.failures += c.Failures
+		}
 	}
-	b.alertLines = len(s.desk().lines.all())
+	for _, line := range s.desk().lines.all() {
+		if !strings.Contains(line, " "+string(notify.Unavailable)+" ") {
+			b.alertLines++
+		}
+	}
 	return b, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/receiver"
 	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/notify"
 )
 
 // desk is where guard-monitor's work can be seen.
@@ -39,14 +40,17 @@ func (d *desk) deliver(m message) {
 	}
 }
 
-// event waits for the first event that guard-monitor has stored.
+// event waits for the first lock failure that guard-monitor has stored.
 func (d *desk) event(ctx context.Context) (found store.Received, err error) {
 	err = until(ctx, "guard-monitor to have the event", func() (bool, error) {
-		list, err := d.store.Recent(ctx, 1)
-		if len(list) > 0 {
-			found = list[0]
+		list, err := d.store.Recent(ctx, mailbox)
+		for _, r := range list {
+			if r.Event.Verdict != notify.Unavailable { // who asks again while Redis is away
+				found = r
+				return true, err
+			}
 		}
-		return len(list) > 0, err
+		return false, err
 	})
 	return found, err
 }
