@@ -58,7 +58,10 @@ func (c *call) get(ctx, waited context.Context) error {
 	refusal := c.refusal(ctx, err)
 	unavailable := errors.Is(refusal, ErrUnavailable)
 	switch {
-	case g.cfg.OnUnavailable != DBOnly:
+	case g.cfg.OnUnavailable == Refuse:
+		if unavailable && !errors.Is(err, errNoLock) { // which is a mistake of the program
+			g.countRefusal(c, err)
+		}
 	case errors.Is(context.Cause(asked), errBegun) && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
 		return c.get(ctx, waited)
 	case unavailable:

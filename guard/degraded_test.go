@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -317,7 +318,9 @@ func TestDBOnlyWithoutRedis(t *testing.T) {
 			err = g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}))
 			if policy == guard.Refuse {
 				wantIs(e.t, err, guard.ErrUnavailable)
-				e.wantNoEvent()
+				wantNil(e.t, g.Close(bg))
+				e.wantEvent(notify.Unavailable, notify.RolledBack, "order:a")
+				e.Events = guardtest.Recorder{}
 			} else {
 				wantNil(e.t, err)
 				wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute)), guard.ErrDuplicate)

@@ -38,8 +38,9 @@
 //     [dbguard.Tx.Resolve]. What is not proven is [ErrUnknown], and nobody in this
 //     process gets the key before the lease would have ended. On MySQL and MariaDB,
 //     give rows that are updated a [dbguard.Stamp].
-//   - While the lock can't be asked for, Do refuses, or goes on with the database
-//     alone: see [Policy]. An outage of a place is reported when it begins, with
+//   - While the lock can't be acquired because its node does not answer or rejects
+//     requests, Do refuses, and events tell how many operations were refused; or it
+//     goes on with the database alone: see [Policy]. Then an outage of a place is reported when it begins, with
 //     Outcome unknown, and when it ends, with the number of operations that were
 //     committed without the lock; in between the lock is not asked for there. An
 //     operation that runs on for more than Config.EndTimeout is not counted.

@@ -26,9 +26,11 @@ var (
 	ErrIntercepted = errors.New("guard: lock failure intercepted")
 	// ErrLost: the lock went while the operation ran; rolled back.
 	ErrLost = lock.ErrLost
-	// ErrUnavailable: the lock could not be asked for, and Config.OnUnavailable,
-	// or a write that only the lock would guard, forbids going on without it. It
-	// matches a context's error only if the caller's context has ended.
+	// ErrUnavailable is returned when the lock could not be acquired, because its
+	// engine could not be reached, did not answer or rejected the request, and
+	// Config.OnUnavailable, or a write that only the lock would guard, forbids going
+	// on without it. It matches a context's error only if the caller's context has
+	// ended.
 	ErrUnavailable = errors.New("guard: lock unavailable")
 	// ErrUnknown: the outcome of the commit could not be found out. The key
 	// stays locked until its ttl has passed.

@@ -19,12 +19,13 @@ type Op func(ctx context.Context, tx *gorm.DB) error
 // Guard runs operations that must take effect once. It is safe for concurrent
 // use, and a prometheus.Collector.
 type Guard struct {
-	db      *gorm.DB
-	locker  *lock.Locker
-	cfg     Config
-	running running
-	outages *outages
-	metrics *metrics
+	db       *gorm.DB
+	locker   *lock.Locker
+	cfg      Config
+	running  running
+	outages  *outages
+	refusals *refusals
+	metrics  *metrics
 }
 
 // New returns a Guard for operations on db under the locks of locker. It
@@ -44,12 +45,13 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	return &Guard{
-		db:      db,
-		locker:  locker,
-		cfg:     cfg,
-		running: newRunning(),
-		outages: newOutages(cfg.DBOnlyLimit),
-		metrics: newMetrics(cfg.Name),
+		db:       db,
+		locker:   locker,
+		cfg:      cfg,
+		running:  newRunning(),
+		outages:  newOutages(cfg.DBOnlyLimit),
+		refusals: newRefusals(),
+		metrics:  newMetrics(cfg.Name),
 	}, nil
 }
 

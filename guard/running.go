@@ -25,6 +25,13 @@ func (r *running) enter() bool {
 	return true
 }
 
+// add counts what a call that runs has begun, though Close may have been called.
+func (r *running) add() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+}
+
 func (r *running) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

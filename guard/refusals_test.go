@@ -1,0 +1,290 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify"
+)
+
+// refuser is a guard with the policy Refuse in a bubble, whose operations never reach
+// the database.
+type refuser struct {
+	t      *testing.T
+	guard  *guard.Guard
+	locker *lock.Locker
+	engine *flaky
+	events guardtest.Recorder
+	seen   int // events
+}
+
+// inBubble runs test on a guard whose engine is well.
+func inBubble(t *testing.T, test func(r *refuser)) {
+	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "a.db"))
+	synctest.Test(t, func(t *testing.T) {
+		r := &refuser{t: t, engine: &flaky{Engine: memlock.New()}}
+		var err error
+		r.locker, err = lock.New(r.engine, lock.Config{TTL: time.Second})
+		wantNil(t, err)
+		r.guard, err = guard.New(db, r.locker, guard.Config{Service: "s", Publisher: &r.events})
+		wantNil(t, err)
+		defer func() {
+			wantNil(t, r.guard.Close(bg))
+			wantNil(t, r.locker.Close(bg))
+		}()
+		test(r)
+	})
+}
+
+// refuse has so many operations on a key refused.
+func (r *refuser) refuse(key string, times int) {
+	r.t.Helper()
+	for range times {
+		wantIs(r.t, r.guard.Do(bg, key, guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
+	}
+}
+
+// wantRefused checks that new events tell of so many operations each.
+func (r *refuser) wantRefused(node string, counts ...int) {
+	r.t.Helper()
+	synctest.Wait()
+	events := r.events.All()[r.seen:]
+	r.seen += len(events)
+	if len(events) != len(counts) {
+		r.t.Fatalf("%d events, want %d: %+v", len(events), len(counts), events)
+	}
+	for i, ev := range events {
+		if ev.Verdict != notify.Unavailable || ev.Outcome != notify.RolledBack || ev.Count != counts[i] || ev.Place.Node != node ||
+			ev.Owner != "" || !ev.AcquiredAt.IsZero() {
+			r.t.Errorf("event is %+v, want unavailable, rolled back, of %d operations on %s", ev, counts[i], node)
+		}
+		if err := ev.Validate(); err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+// TestRefusalsAreReported: soon after the first refusal, then every now and then, until
+// nobody is refused any more, and again in the next outage.
+func TestRefusalsAreReported(t *testing.T) {
+	inBubble(t, func(r *refuser) {
+		for range 2 {
+			r.engine.down[0].Store(true)
+			first := time.Now()
+			r.refuse("k1", 1)
+			r.refuse("k2", 2)
+			time.Sleep(2*time.Second - 1)
+			r.wantRefused("a")
+			time.Sleep(1)
+			synctest.Wait()
+			if ev := r.events.All()[r.seen]; ev.Key != "k1" || !ev.CaughtAt.Equal(first) {
+				r.t.Errorf("event tells of %q at %v, want of k1, the first, at %v", ev.Key, ev.CaughtAt, first)
+			}
+			r.wantRefused("a", 3)
+
+			for range 3 { // the outage goes on
+				r.refuse("k3", 4)
+				time.Sleep(10*time.Second - 1)
+				r.wantRefused("a")
+				time.Sleep(1)
+				r.wantRefused("a", 4)
+			}
+			r.engine.down[0].Store(false)
+			time.Sleep(time.Hour)
+			r.wantRefused("a")
+			wantMetrics(r.t, r.guard, map[string]float64{"degraded": 0, "without_lock_total": 0})
+		}
+		wantMetrics(r.t, r.guard, map[string]float64{"events_total unavailable": 8, "operations_total unavailable": 30})
+	})
+}
+
+// TestRefusalsByNode: each node has events of its own.
+func TestRefusalsByNode(t *testing.T) {
+	inBubble(t, func(r *refuser) {
+		r.engine.down[0].Store(true)
+		r.engine.down[1].Store(true)
+		r.refuse("a", 2)
+		time.Sleep(time.Second)
+		r.refuse("b", 3)
+		time.Sleep(time.Second)
+		r.wantRefused("a", 2)
+		time.Sleep(time.Second)
+		r.wantRefused("b", 3)
+	})
+}
+
+// manyNodes is an engine that is away, with a node for each key.
+type manyNodes struct{ lock.Engine }
+
+func (manyNodes) Locate(_ context.Context, key string) lock.Place {
+	return lock.Place{Node: key, Slot: -1}
+}
+
+func (manyNodes) Acquire(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+	return lock.Grant{}, errBroken
+}
+
+// TestRefusalsOfManyNodes: however many nodes there are, events are few and complete.
+func TestRefusalsOfManyNodes(t *testing.T) {
+	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "a.db"))
+	synctest.Test(t, func(t *testing.T) {
+		locker, err := lock.New(manyNodes{memlock.New()}, lock.Config{})
+		wantNil(t, err)
+		var events guardtest.Recorder
+		g, err := guard.New(db, locker, guard.Config{Service: "s", Publisher: &events})
+		wantNil(t, err)
+		const nodes = 1000
+		for i := range nodes {
+			wantIs(t, g.Do(bg, fmt.Sprint("node", i), guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
+		}
+		wantNil(t, g.Close(bg))
+		wantNil(t, locker.Close(bg))
+		all := events.All()
+		if n := refusalsIn(all); n != nodes || len(all) > 65 {
+			t.Errorf("%d events tell of %d refusals, want %d in 65 events at most", len(all), n, nodes)
+		}
+	})
+}
+
+// refusalsIn adds up the refusals that events tell of.
+func refusalsIn(events []notify.Event) (n int) {
+	for _, ev := range events {
+		if ev.Verdict == notify.Unavailable {
+			n += ev.Count
+		}
+	}
+	return n
+}
+
+// TestCloseReportsRefusals: Close publishes what is counted, and what is refused while
+// it waits.
+func TestCloseReportsRefusals(t *testing.T) {
+	inBubble(t, func(r *refuser) {
+		r.engine.slow = make(chan struct{})
+		r.engine.down[0].Store(true)
+		late := make(chan error, 1)
+		go func() { late <- r.guard.Do(bg, "slow", guard.Insert(&Order{No: "a"})) }()
+		synctest.Wait() // it asks for its lock
+		r.refuse("k", 5)
+		closed := make(chan error, 1)
+		go func() { closed <- r.guard.Close(bg) }()
+		r.wantRefused("a", 5)
+		close(r.engine.slow)
+		wantIs(r.t, <-late, guard.ErrUnavailable)
+		wantNil(r.t, <-closed)
+		r.wantRefused("a", 1)
+	})
+}
+
+// TestNoRefusalToReport: what is no failure of the lock is not reported as one.
+func TestNoRefusalToReport(t *testing.T) {
+	inBubble(t, func(r *refuser) {
+		op := guard.Insert(&Order{No: "a"})
+		lease, err := r.locker.Acquire(bg, "k")
+		wantNil(r.t, err)
+		wantIs(r.t, r.guard.Do(bg, "k", op), guard.ErrBusy)
+		wantIs(r.t, r.guard.Do(bg, "k", op, guard.Wait(time.Second)), guard.ErrBusy)
+		wantNil(r.t, lease.Release(bg))
+
+		wantIs(r.t, r.guard.Do(bg, "a{", op), lock.ErrInvalidKey)
+		r.engine.unusable = "bad"
+		wantIs(r.t, r.guard.Do(bg, "bad", op), lock.ErrUnusable)
+
+		local, err := r.locker.AcquireLocal(bg, "k")
+		wantNil(r.t, err)
+		wantIs(r.t, r.guard.Do(local.Context(), "k", op), guard.ErrUnavailable) // a mistake of the program
+		wantNil(r.t, local.Release(bg))
+
+		r.engine.mute.Store(true)
+		ctx, cancel := context.WithTimeout(bg, 100*time.Millisecond)
+		defer cancel()
+		err = r.guard.Do(ctx, "k", op)
+		wantIs(r.t, err, context.DeadlineExceeded)
+		if errors.Is(err, guard.ErrUnavailable) {
+			r.t.Errorf("error is %v, want that of the caller's context", err)
+		}
+		r.engine.mute.Store(false)
+
+		time.Sleep(time.Minute)
+		r.wantRefused("a")
+		wantNil(r.t, r.guard.Close(bg))
+		r.wantRefused("a")
+	})
+}
+
+// TestRedisKilledUnderLoad: while Redis is well nothing is published; when it is killed,
+// within seconds, and events tell of as many operations as were refused.
+func TestRedisKilledUnderLoad(t *testing.T) {
+	e, _ := linked(t)
+	client, kill := killableRedis(t, "maxmemory", "0")
+	engine, err := redislock.New(client)
+	wantNil(t, err)
+	defer engine.Close()
+	locker, err := lock.New(engine, lock.Config{TTL: time.Second})
+	wantNil(t, err)
+	defer locker.Close(bg)
+	g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events})
+	wantNil(t, err)
+
+	const callers = 8
+	var done, refused atomic.Int64
+	stop, ended := make(chan struct{}), make(chan error, callers)
+	for caller := range callers {
+		go func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					ended <- nil
+					return
+				default:
+				}
+				no := fmt.Sprint(caller, "-", n)
+				err := g.Do(bg, "order:"+no, guard.Insert(&Order{No: no}))
+				switch {
+				case err == nil:
+					done.Add(1)
+				case errors.Is(err, guard.ErrUnavailable):
+					refused.Add(1)
+				case !errors.Is(err, guard.ErrLost):
+					ended <- err
+					return
+				}
+			}
+		}()
+	}
+	testwait.Until(t, "operations are done", func() bool { return done.Load() >= 100 })
+	e.wantNoEvent()
+	kill()
+	killed := time.Now()
+	testwait.Until(t, "the first event is published", func() bool { return refusalsIn(e.Events.All()) > 0 })
+	if took := time.Since(killed); took > 10*time.Second {
+		t.Errorf("the first event came %v after the kill", took)
+	}
+	testwait.Until(t, "more are refused", func() bool { return refused.Load() > int64(refusalsIn(e.Events.All())) })
+	close(stop)
+	for range callers {
+		wantNil(t, <-ended)
+	}
+	wantNil(t, g.Close(bg))
+	if told := refusalsIn(e.Events.All()); int64(told) != refused.Load() {
+		t.Errorf("events tell of %d refusals, want %d", told, refused.Load())
+	}
+	for _, ev := range e.Events.All() {
+		if ev.Verdict == notify.Unavailable && ev.Place.Node != client.Options().Addr {
+			t.Errorf("event is of %+v, want of %s", ev.Place, client.Options().Addr)
+		}
+	}
+}
