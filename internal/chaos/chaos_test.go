@@ -103,8 +103,8 @@ func oneConnection(t *report, db *gorm.DB) {
 func wreck(t *report, w *wrecker, dsn string) map[string][]line {
 	var all []*process
 	start := func() {
-		policy := []guard.Policy{guard.Refuse, guard.DBOnly}[len(all)%2]
-		p := startWorker(t, fmt.Sprintf("w%d", len(all)), dsn, w.cluster.Addrs, policy)
+		name := fmt.Sprintf("w%d", len(all))
+		p := startWorker(t, name, dsn, w.cluster.Addrs, policyOf(name))
 		all, w.workers = append(all, p), append(w.workers, p)
 	}
 	for range workers {
@@ -146,6 +146,14 @@ func wreck(t *report, w *wrecker, dsn string) map[string][]line {
 		lines[p.name] = p.lines
 	}
 	return lines
+}
+
+// policyOf is what the worker of a name, which ends in its number, does without a lock.
+func policyOf(name string) guard.Policy {
+	if (name[len(name)-1]-'0')%2 == 0 {
+		return guard.Refuse
+	}
+	return guard.DBOnly
 }
 
 // wipes takes locks away and cuts connections for a while.
@@ -200,6 +208,11 @@ func check(t *report, r run) {
 		}
 		if (c.result == unknown) != (c.returned > 0 && slices.ContainsFunc(c.events, tellsUnknown)) {
 			t.Errorf("a commit of unknown outcome is told by the result or by an event only:\n%s", c)
+		}
+	}
+	for worker := range r.lines {
+		if n := h.unreported(worker); n != 0 && policyOf(worker) == guard.Refuse {
+			t.Errorf("%s refused %d operations more than its events say", worker, n)
 		}
 	}
 	results := h.results()

@@ -38,9 +38,10 @@ type grant struct {
 
 // A history is what all workers saw.
 type history struct {
-	calls  []*call
-	grants []*grant
-	faults []fault
+	calls   []*call
+	grants  []*grant
+	faults  []fault
+	refused map[string]int // by worker: operations, as its events say that no lock could be acquired for them
 }
 
 // A fault is what was done to a lock, a node or a worker, and when.
@@ -63,7 +64,7 @@ const (
 
 // read puts the lines of the workers together.
 func read(lines map[string][]line, faults []fault) *history {
-	h := &history{faults: faults}
+	h := &history{faults: faults, refused: make(map[string]int)}
 	for worker, ls := range lines {
 		calls, grants := make(map[string]*call), make(map[string]*grant)
 		for _, l := range ls {
@@ -86,6 +87,9 @@ func read(lines map[string][]line, faults []fault) *history {
 			case returned:
 				c.returned, c.result = l.T, l.Result
 			case event:
+				if l.Event.Verdict == notify.Unavailable {
+					h.refused[worker] += l.Event.Count
+				}
 				if c != nil { // the end of an outage belongs to no call
 					c.events = append(c.events, l.Event)
 					c.caught = cmp.Or(c.caught, l.T)
@@ -385,6 +389,21 @@ var cutWords = []string{
 func (c *call) failedUnexplained() bool {
 	return strings.HasPrefix(c.result, failed) &&
 		!slices.ContainsFunc(cutWords, func(s string) bool { return strings.Contains(c.result, s) })
+}
+
+// unreported returns how many more operations a worker refused without a lock than its
+// events say. One that was killed could not report all.
+func (h *history) unreported(worker string) int {
+	n := -h.refused[worker]
+	for _, c := range h.calls {
+		if c.worker == worker && c.result == unavailable {
+			n++
+		}
+	}
+	if h.death(worker) > 0 {
+		return min(n, 0)
+	}
+	return n
 }
 
 // told is what the calls' results add up to.

@@ -63,6 +63,27 @@ func late(do string, at int64) []line {
 	}
 }
 
+// TestUnreported checks that events must tell of all refusals, but for those of a worker
+// that was killed.
+func TestUnreported(t *testing.T) {
+	refusals := []line{
+		{T: 1, At: called, Do: "a.0", Key: "k"}, {T: 2, At: returned, Do: "a.0", Key: "k", Result: unavailable},
+		{T: 3, At: called, Do: "a.1", Key: "k"}, {T: 4, At: returned, Do: "a.1", Key: "k", Result: unavailable},
+	}
+	killed := []fault{{kill, "a", 5, 6}}
+	for _, tt := range []struct {
+		told   int
+		faults []fault
+		want   int
+	}{{2, nil, 0}, {1, nil, 1}, {3, nil, -1}, {1, killed, 0}, {3, killed, -1}} {
+		ev := &notify.Event{Verdict: notify.Unavailable, Outcome: notify.RolledBack, Count: tt.told}
+		h := read(map[string][]line{"a": append(slices.Clone(refusals), line{T: 5, At: event, Key: "k", Event: ev})}, tt.faults)
+		if n := h.unreported("a"); n != tt.want {
+			t.Errorf("%d of 2 refusals told, faults %v: %d unreported, want %d", tt.told, tt.faults, n, tt.want)
+		}
+	}
+}
+
 // TestOracle checks what the chaos test rests on.
 func TestOracle(t *testing.T) {
 	lost := &notify.Event{Verdict: notify.Lost}
@@ -331,6 +352,13 @@ func TestOracle(t *testing.T) {
 				"b": story("b.0", "B", int64(ttl), int64(ttl)+12, int64(ttl)+30, int64(ttl)+31, "freed"),
 			},
 			overlaps: 1,
+		},
+		{
+			name: "one that is refused without its lock, and the event of that, which belongs to no call",
+			lines: map[string][]line{"a": append(story("a.0", "A", 10, 12, 20, 21, "freed"),
+				line{T: 30, At: called, Do: "a.1", Key: "k"}, line{T: 31, At: returned, Do: "a.1", Key: "k", Result: unavailable},
+				line{T: 32, At: event, Key: "k", Event: &notify.Event{Verdict: notify.Unavailable, Outcome: notify.RolledBack, Count: 1}})},
+			faults: []fault{{failover, "n", 22, 40}},
 		},
 		{
 			name:        "an alarm of one who had no lock",

@@ -166,7 +166,9 @@ const (
 	duplicate = "duplicate"
 	stale     = "stale"
 	unknown   = "unknown"
-	failed    = "error: " // and the error
+
+	unavailable = "unavailable"
+	failed      = "error: " // and the error
 )
 
 func result(err error) string {
@@ -186,7 +188,7 @@ func result(err error) string {
 	case errors.Is(err, guard.ErrLost):
 		return "lost"
 	case errors.Is(err, guard.ErrUnavailable):
-		return "unavailable"
+		return unavailable
 	}
 	return failed + err.Error()
 }
