@@ -72,6 +72,9 @@ const (
 	erNoSuchThread     = 1094
 	erKillDenied       = 1095
 	erParse            = 1064
+	erConCount         = 1040 // too many connections
+	erServerShutdown   = 1053
+	erConnectionKilled = 1927 // MariaDB
 	erReadOnlyServer   = 1290
 	erReadOnlyTx       = 1792
 	erReadOnlyMode     = 1836
@@ -89,6 +92,7 @@ const (
 	pgDeadlock      = "40P01"
 	pgLocked        = "55P03"
 	pgAborted       = "25P02"
+	pgConnections   = "53300" // too many
 )
 
 func mysqlNumber(err error) uint16 {
@@ -148,6 +152,27 @@ func fromServer(err error) bool {
 	return mysqlNumber(err) != 0 || sqliteCode(err) != 0 || postgresCode(err) != ""
 }
 
+// unreachable reports whether no connection to the database could be made, or it broke,
+// or the server takes none for now: it may answer later.
+func unreachable(err error) bool {
+	switch mysqlNumber(err) {
+	case erConCount, erServerShutdown, erConnectionKilled:
+		return true
+	}
+	switch code := postgresCode(err); {
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), code == pgConnections:
+		return true
+	}
+	_, failed := errors.AsType[*net.OpError](err)
+	return failed || isBroken(err)
+}
+
+// isBroken reports whether err is a driver's for a connection that broke.
+func isBroken(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
 func isDuplicate(err error) bool {
 	switch mysqlNumber(err) {
 	case erDupEntry, erDupEntryWithKey, erDupUnknownInIdx:
@@ -201,9 +226,7 @@ func (d dialect) poisons(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return isBroken(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // refusedCommit reports whether an error of MySQL or MariaDB undoes a COMMIT. Most

@@ -37,6 +37,37 @@ func TestCommittedSurvivesACrash(t *testing.T) {
 	}
 }
 
+// TestResolveAwaitsARestart: a server that is killed with a transaction, and comes back in
+// time, tells what became of it.
+func TestResolveAwaitsARestart(t *testing.T) {
+	server := teststack.StartMariaDB(t)
+	db := testdb.OpenMySQL(t, server.DSN())
+	prepare(t, db)
+	wantNil(t, db.AutoMigrate(&Token{}))
+	tx := begin(t, db, dbguard.Options{EndTimeout: 300 * time.Millisecond})
+	wantNil(t, tx.Protect(&Token{Code: "a"}))
+	wantNil(t, tx.DB().Create(&Token{Code: "a"}).Error)
+	server.DelayLog(t, 2*time.Second)
+	wantIs(t, tx.Commit(), dbguard.ErrCommitUnknown)
+	server.Kill(t) // before its log is written, on a machine that is not too slow
+	ctx, cancel := context.WithTimeout(bg, time.Minute)
+	defer cancel()
+	done := make(chan resolved, 1)
+	go func() {
+		o, err := tx.Resolve(ctx)
+		done <- resolved{o, err}
+	}()
+	server.Start(t)
+	r, want := <-done, dbguard.NotCommitted
+	if count(t, db, &Token{}) == 1 {
+		want = dbguard.Committed
+	}
+	if r.outcome != want {
+		t.Errorf("resolved as %v, %v, want %v", r.outcome, r.err, want)
+	}
+	closePool(t, db)
+}
+
 // TestResolveLeavesReplicationAlone: a commit that waits for a replica would be
 // made without one if its session were killed.
 func TestResolveLeavesReplicationAlone(t *testing.T) {

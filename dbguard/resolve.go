@@ -50,6 +50,9 @@ func (o Outcome) String() string {
 //   - So it is on PostgreSQL if it crashed since, as it may have given the number to
 //     another transaction.
 //
+// While the database can't be reached, or starts or ends, it is tried again until ctx
+// ends.
+//
 // A row of equal values proves nothing: another may have written it. Without proof
 // the outcome is Unresolved, and the error says why. So it is if the database is
 // another server by then, as behind a balancer or after a failover.
@@ -65,6 +68,9 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 		return Unresolved, errors.New("dbguard: resolve commit: its outcome is not in doubt")
 	}
 	o, err := t.findOut(ctx, writes)
+	for unreachable(err) && sleep(ctx, reconnectPause) == nil {
+		o, err = t.findOut(ctx, writes)
+	}
 	t.resolved(o)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err) // a driver may only say that the connection is bad
@@ -259,12 +265,18 @@ func (t *Tx) readLocking(db *gorm.DB, r *protectedRow, model *schema.Schema) (re
 	}
 }
 
+// reconnectPause is how long to wait before the next try to reach a database that could
+// not be reached.
+const reconnectPause = 100 * time.Millisecond
+
 // pause lets a moment pass, unless ctx ends.
-func pause(ctx context.Context) error {
+func pause(ctx context.Context) error { return sleep(ctx, 20*time.Millisecond) }
+
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(20 * time.Millisecond):
+	case <-time.After(d):
 		return nil
 	}
 }

@@ -21,6 +21,9 @@ type Link struct {
 	After  atomic.Bool // pass it on, and cut instead of its answer
 	Stall  atomic.Bool // cut the client only: the server goes on waiting for it
 
+	Away   atomic.Bool  // new connections are reset, as if nobody listened
+	Resets atomic.Int64 // how many have been
+
 	hold    atomic.Pointer[hold]
 	swallow atomic.Pointer[swallow]
 	delay   atomic.Pointer[Delay] // of the next COMMIT
@@ -89,6 +92,11 @@ func NewLink(tb testing.TB, target string) *Link {
 // serve connects in with target until one of the two, or the test, ends.
 func (k *Link) serve(in net.Conn, target string) {
 	defer in.Close()
+	if k.Away.Load() {
+		_ = in.(*net.TCPConn).SetLinger(0)
+		k.Resets.Add(1)
+		return
+	}
 	if d := k.gate.Load(); d != nil && !d.pass(k.ended) {
 		return
 	}
