@@ -42,6 +42,9 @@ func (c *call) attempt(ctx context.Context) (e ending) {
 // lease.
 func (c *call) begin(ctx context.Context) error {
 	c.tx = nil
+	if c.without != nil {
+		c.memory = dbguard.Memory{} // a change since an earlier attempt proves nothing about a lock
+	}
 	tx, err := dbguard.Begin(ctx, c.guard.db, dbguard.Options{
 		Alive:        c.lease.Err,
 		Held:         c.held,

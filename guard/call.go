@@ -24,6 +24,7 @@ type call struct {
 	outage  *outage        // which it is without for
 	tx      *dbguard.Tx    // of the attempt that runs
 	tries   int            // attempts that were made again
+	brought bool           // the caller gave Update a row with a version, which no attempt changes
 	settled bool           // the lease has been given back
 }
 

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testwait"
@@ -271,16 +273,6 @@ func TestDBOnlyBesideHolders(t *testing.T) {
 		wantIs(e.t, err, guard.ErrIntercepted)
 		e.wantDegradedThen(notify.Overlap, notify.HolderSelf)
 
-		e.create(&Stock{ID: 1, Left: 9})
-		err = g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
-			wantNil(e.t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
-			return take(s)
-		}))
-		wantIs(e.t, err, guard.ErrStale)
-		if s := e.stock(1); s.Left != 8 {
-			e.t.Errorf("left %d, want 8", s.Left)
-		}
-
 		// What it swallows is not committed if it proves another writer.
 		err = g.Do(bg, "order:b", func(ctx context.Context, tx *gorm.DB) error {
 			wantNil(e.t, e.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
@@ -290,6 +282,58 @@ func TestDBOnlyBesideHolders(t *testing.T) {
 		wantIs(e.t, err, guard.ErrDuplicate)
 		if events := e.Events.All(); len(events) != 2 {
 			e.t.Errorf("%d events, want no more than 2: %+v", len(events), events)
+		}
+	})
+}
+
+// TestLostRaceIsRunAgain: without the lock another may update the row first. Who brought
+// no version has a new try, and not without end.
+func TestLostRaceIsRunAgain(t *testing.T) {
+	eachServer(t, func(e *env) {
+		g, _ := e.dbOnly(guard.Config{})
+		const left = 9
+		for id, tt := range []struct {
+			name    string
+			version dbguard.Version
+			custom  bool
+			opts    []guard.Option
+			lost    int // races, at most
+			tries   int
+			want    error
+		}{
+			{name: "once", lost: 1, tries: 2},
+			{name: "each time", lost: 100, tries: 4, want: guard.ErrStale},
+			{name: "with a version", version: 1, lost: 100, tries: 1, want: guard.ErrStale},
+			{name: "in another operation", custom: true, lost: 1, tries: 1, want: guard.ErrStale},
+			{name: "in another that may be run again", custom: true, opts: []guard.Option{guard.Retries(1)}, lost: 1, tries: 2},
+		} {
+			id, key := int64(id+1), fmt.Sprint("sku:", id)
+			e.create(&Stock{ID: id, Left: left})
+			tries := 0
+			update := guard.Update(&Stock{ID: id, Version: tt.version}, func(s *Stock) error {
+				if tries++; tries <= tt.lost {
+					wantNil(e.t, e.Do(bg, key, guard.Update(&Stock{ID: id}, take)))
+				}
+				return take(s)
+			})
+			op := update
+			if tt.custom {
+				op = func(ctx context.Context, tx *gorm.DB) error { return update(ctx, tx) }
+			}
+			err := g.Do(bg, key, op, tt.opts...)
+			if tries != tt.tries || tt.want != nil && !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				e.t.Errorf("%s: %v after %d tries, want %v after %d", tt.name, err, tries, tt.want, tt.tries)
+			}
+			taken := min(tries, tt.lost) // by the others
+			if err == nil {
+				taken++
+			}
+			if s := e.stock(id); s.Left != left-taken {
+				e.t.Errorf("%s: left %d, want %d", tt.name, s.Left, left-taken)
+			}
+		}
+		if events := e.Events.All(); len(events) != 1 {
+			e.t.Errorf("%d events, want one of the outage: %+v", len(events), events)
 		}
 	})
 }

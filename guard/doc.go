@@ -31,7 +31,8 @@
 // outcome, and what the release finds goes into the same event.
 //
 //   - After a deadlock Insert and Update are run again, under the same lease; any
-//     other operation only with [Retries]. What an earlier attempt saw of the row
+//     other operation only with [Retries]. So is an update that lost a race without
+//     the lock. What an earlier attempt saw of the row
 //     still counts as evidence.
 //   - When the answer to the COMMIT does not come, Do looks for a proof of what became
 //     of it, while the lock is held, and returns nil or a clean error: see

@@ -19,7 +19,9 @@ var (
 	ErrBusy = errors.New("guard: busy")
 	// ErrDuplicate: a repeat. The row was there before this caller had the lock.
 	ErrDuplicate = errors.New("guard: done before")
-	// ErrStale: the caller brought a version that was old before it had the lock.
+	// ErrStale is returned when the caller brought a version of a row that was old
+	// before it had the lock. Without the lock (see DBOnly) it is also returned when
+	// other callers were faster in each attempt: then the same call may succeed later.
 	ErrStale = errors.New("guard: stale version")
 	// ErrIntercepted is the second interception: a lock failed, and the database
 	// refused the write. It comes as an *Interception.

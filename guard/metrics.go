@@ -93,7 +93,7 @@ func newMetrics(name string) *metrics {
 		txTime:     seconds("transaction_seconds", "How long transactions took, from their begin to their end."),
 		unjudged:   prometheus.NewCounter(counter("unjudged_total", "Conflicts on rows that the key does not protect.")),
 		unverified: prometheus.NewCounter(counter("unverified_total", "Repeats at which the lock could not be asked.")),
-		retries:    prometheus.NewCounter(counter("retries_total", "Attempts made again after a deadlock.")),
+		retries:    prometheus.NewCounter(counter("retries_total", "Attempts made again after a deadlock, or after a race that was lost without the lock.")),
 		without:    prometheus.NewCounter(counter("without_lock_total", "Operations that ran without the lock.")),
 		outages:    prometheus.NewDesc("belay_guard_degraded", "Places where operations run without the lock now.", nil, labels),
 	}

@@ -43,7 +43,9 @@ func (w insertion[T]) do(ctx context.Context, tx *gorm.DB) error {
 // are not saved. After a failure row is as it was.
 //
 // change is called again, with the row loaded anew, when the database has rolled
-// the first attempt back for a deadlock: it must not alter anything but the row.
+// the first attempt back for a deadlock, or, in an operation without the lock (see
+// DBOnly), when another caller has updated a row that came without a version: it must
+// not alter anything but the row.
 //
 // Update prevents lost updates. It does not make a request harmless that comes
 // again: only a unique row for the request does.
@@ -79,6 +81,8 @@ func (w update[T]) do(ctx context.Context, tx *gorm.DB) error {
 	}
 	if expected == 0 {
 		expected = m.version(ctx, w.row)
+	} else if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.brought = true
 	}
 	if err := w.change(w.row); err != nil {
 		return err

@@ -40,7 +40,8 @@ func Remember(d time.Duration) Option {
 }
 
 // Retries says that the operation may be run again, up to n times, when the
-// database has rolled it back for a deadlock or the like. It must leave nothing
+// database has rolled it back for a deadlock or the like, or when, without the lock
+// (see DBOnly), another caller has updated a row first. It must leave nothing
 // behind in memory then: an operation that decrements a captured variable would
 // do so twice. Insert and Update are run again up to three times without being
 // told.

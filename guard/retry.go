@@ -39,7 +39,7 @@ func isReady(op Op) bool { return reflect.ValueOf(op).Pointer() == readyCode }
 
 // again reports whether to make another attempt, and rests before it.
 func (c *call) again(e ending) bool {
-	if e.outcome != notify.RolledBack || !dbguard.Retryable(e.err) {
+	if !c.lostRace(e) && (e.outcome != notify.RolledBack || !dbguard.Retryable(e.err)) {
 		return false
 	}
 	limit := c.retries
@@ -52,6 +52,16 @@ func (c *call) again(e ending) bool {
 	c.tries++
 	c.guard.metrics.retries.Inc()
 	return true
+}
+
+// lostRace reports whether an attempt without the lock was refused because another
+// writer changed a row after the attempt had read it.
+func (c *call) lostRace(e ending) bool {
+	if c.without == nil || c.brought || e.finding == nil || e.outcome != notify.Refused {
+		return false
+	}
+	conflict, v := e.finding.endedWith(e.err)
+	return v == stale && conflict.Evidence.Changed
 }
 
 // rest reports whether ctx lasted for d.
