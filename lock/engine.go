@@ -50,6 +50,10 @@ type Hold struct {
 type Place struct {
 	Node string // host:port, empty if unknown
 	Slot int    // hash slot of a Redis Cluster; -1 = none
+
+	// Entry is the lock's name there, with the engine's prefix; empty if it is the
+	// key itself.
+	Entry string
 }
 
 // A Grant is an engine's consent.

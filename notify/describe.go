@@ -100,6 +100,9 @@ func whose(e Event) string {
 	}
 	if e.Place != (Place{}) {
 		where := "kept on " + place(e.Place)
+		if e.Place.Entry != "" {
+			where += " as " + name(e.Place.Entry)
+		}
 		if len(parts) == 0 {
 			where = "The lock was " + where
 		}

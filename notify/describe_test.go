@@ -23,7 +23,7 @@ func TestDescribe(t *testing.T) {
 			`kept on 10.0.0.11:6379 (slot 8461), at the conflict the key was held by owner 5b0de1c2-7a34-4f7e-8a2c-1f2e3d4c5b6a:1.`,
 		"lost": `The lock on key "order:2026-0042" was lost while orders (instance orders-7d9f/1) worked under it, noticed at 2026-11-21 09:30:07.250 UTC; ` +
 			`it was rolled back and changed nothing. The lock of owner 9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1 (token 1838339483648000000) ` +
-			`was granted at 2026-11-21 09:30:02.000 UTC for 30s, kept on 10.0.0.11:6379 (slot 8461).`,
+			`was granted at 2026-11-21 09:30:02.000 UTC for 30s, kept on 10.0.0.11:6379 (slot 8461) as shop:order:2026-0042.`,
 		"unknown_commit": `Nobody knows whether the work of orders (instance orders-7d9f/1) under key "order:2026-0042" on table orders (shop_id, no) was committed: ` +
 			`the database did not answer the COMMIT at 2026-11-21 09:30:07.250 UTC. The lock of owner 9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1 (token 1838339483648000000) ` +
 			`was granted at 2026-11-21 09:30:02.000 UTC for 30s, kept on 10.0.0.11:6379 (slot 8461).`,

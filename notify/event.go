@@ -65,10 +65,12 @@ const (
 )
 
 // Place is where a lock is kept: a node (host:port) and, on a Redis Cluster,
-// a hash slot. Slot is -1 where there are no slots.
+// a hash slot. Slot is -1 where there are no slots. Entry is the lock's name there,
+// with the prefix of the service; empty if it is the key itself.
 type Place struct {
-	Node string `json:"node"`
-	Slot int    `json:"slot"`
+	Node  string `json:"node"`
+	Slot  int    `json:"slot"`
+	Entry string `json:"entry,omitempty"`
 }
 
 // Versions are the version a caller expected in a row and the one it found.

@@ -45,7 +45,7 @@ func examples() map[string]notify.Event {
 
 	lost := base
 	lost.Verdict, lost.Outcome = notify.Lost, notify.RolledBack
-	lost.Loss = notify.LossGone
+	lost.Loss, lost.Place.Entry = notify.LossGone, "shop:order:2026-0042"
 
 	unknown := base
 	unknown.Verdict, unknown.Outcome = notify.UnknownCommit, notify.Unknown

@@ -68,7 +68,7 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			FirstToken:       rapid.Int64().Draw(t, "first token"),
 			TTL:              time.Duration(rapid.Int64Range(0, math.MaxInt64/int64(time.Millisecond)).Draw(t, "ttl")) * time.Millisecond,
 			CaughtAt:         instant.Draw(t, "caught_at"),
-			Place:            notify.Place{Node: text.Draw(t, "node"), Slot: rapid.Int().Draw(t, "slot")},
+			Place:            notify.Place{Node: text.Draw(t, "node"), Slot: rapid.Int().Draw(t, "slot"), Entry: text.Draw(t, "entry")},
 			HolderAtConflict: rapid.SampledFrom([]notify.Relation{"", notify.HolderSelf, notify.HolderOther, notify.HolderNone, notify.HolderUnknown}).Draw(t, "holder"),
 			HolderOwner:      text.Draw(t, "holder_owner"),
 			Loss:             rapid.SampledFrom([]notify.Loss{"", notify.LossExpired, notify.LossUnrenewed, notify.LossGone, notify.LossMaxHold}).Draw(t, "loss"),

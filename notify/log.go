@@ -75,8 +75,11 @@ func (e Event) LogValue() slog.Value {
 	}
 	attrs = append(attrs, slog.Time("caught_at", e.CaughtAt.UTC()))
 	if e.Place != (Place{}) {
-		attrs = append(attrs, slog.Group("place",
-			slog.String("node", e.Place.Node), slog.Int("slot", e.Place.Slot)))
+		place := []any{slog.String("node", e.Place.Node), slog.Int("slot", e.Place.Slot)}
+		if e.Place.Entry != "" {
+			place = append(place, slog.String("entry", e.Place.Entry))
+		}
+		attrs = append(attrs, slog.Group("place", place...))
 	}
 	text("holder_at_conflict", string(e.HolderAtConflict))
 	text("holder_owner", e.HolderOwner)

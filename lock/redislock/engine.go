@@ -110,6 +110,9 @@ func (e *Engine) place(name, answered string) lock.Place {
 	if p.Node == "" {
 		p.Node = e.node(name)
 	}
+	if e.prefix != "" {
+		p.Entry = name
+	}
 	return p
 }
 

@@ -216,6 +216,8 @@ func TestExplain(t *testing.T) {
 		// unknown
 		{name: "gone with Redis healthy", event: overlap(nil), cause: incident.Unknown, confidence: incident.Low,
 			rows: []string{"before its time was up", "answered guard-monitor"}},
+		{name: "a lock with a prefix", event: overlap(func(ev *notify.Event) { ev.Place.Entry = "shop:order:1" }),
+			cause: incident.Unknown, confidence: incident.Low, rows: []string{`(slot 8461) as "shop:order:1" for 30s`}},
 		{name: "unwatched", event: overlap(nil), unwatched: true, timeline: []watch.Entry{failover(-2)},
 			cause: incident.Unknown, confidence: incident.Low, rows: []string{"not among the nodes"}},
 		{name: "unknown commit", event: overlap(func(ev *notify.Event) {

@@ -66,6 +66,9 @@ func describe(ev notify.Event) string {
 		if ev.Place.Slot >= 0 && ev.Place.Node != "" {
 			fmt.Fprintf(&b, " (slot %d)", ev.Place.Slot)
 		}
+		if ev.Place.Entry != "" {
+			fmt.Fprintf(&b, " as %s", quote(ev.Place.Entry))
+		}
 		fmt.Fprintf(&b, " for %v, %v before the event", ev.TTL, ev.CaughtAt.Sub(ev.AcquiredAt).Round(time.Millisecond))
 	}
 	b.WriteString(loss(ev))

@@ -13,6 +13,7 @@ var phrases = newPhrases(
 	[2]string{"; granted at {t}", "；锁于 {1}"},
 	[2]string{" by {n}", " 由 {1}"},
 	[2]string{" (slot {i})", " 的槽 {1}"},
+	[2]string{" as {q}", " 以 {1} 为名"},
 	[2]string{" for {d}, {d} before the event", " 授予，有效期 {1}，早于事件 {2}"},
 	[2]string{"; its holder did not renew it until {t}, when it could no longer be believed in, and went on {d} later",
 		"；持有者直到 {1} 锁不再可信时仍未续期，并在其后 {2} 继续工作"},
