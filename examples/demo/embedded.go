@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
 )
@@ -24,6 +26,8 @@ type embedded struct {
 	orm     *gorm.DB
 	monitor *localMonitor
 	relay   notify.Publisher // what the outboxes publish to: the monitor
+
+	removals int // of locks
 }
 
 // openEmbedded starts the servers, with their data in a folder that close
@@ -89,8 +93,8 @@ func (e *embedded) newInstance(name string) (_ *instance, err error) {
 	return i, i.start(engine, sales, events, e.relay)
 }
 
-// loseLock takes the lock away as a Redis master does that dies before its
-// replica has the key, and lets the double in meanwhile:
+// loseLock removes the lock, as somebody at a console does who wants to free it,
+// and lets the double in meanwhile:
 //
 //	the click's instance       Redis             the double's instance
 //	takes the lock             has the key
@@ -121,18 +125,34 @@ func (e *embedded) loseLock(ctx context.Context, scr *screen, click, double requ
 		return clicked, nil, errors.Join(click.early(clicked), conn.Close())
 	default:
 	}
-	if err == nil && !e.redis.Del(itemKey) {
-		err = errors.New("there was no lock to lose")
+	var command string
+	if err == nil {
+		command, err = e.removeLock(ctx)
 	}
 	if err == nil {
 		scr.say(ctx, click.to.name, "has the lock "+itemKey+" to sell order "+click.no)
-		scr.alarm(ctx, "Redis", "loses the lock, as when a master dies before its replica has it")
+		scr.alarm(ctx, "somebody", "removes the lock from Redis: "+command)
 		if doubled = double.to.buy(ctx, double.no); doubled == nil {
 			scr.say(ctx, double.to.name, "gets the lock, too, sells order "+double.no+" and commits")
 		}
 	}
 	err = errors.Join(err, conn.Close()) // the click goes on
 	return <-answer, doubled, err
+}
+
+// removeLock has somebody delete the lock, or, every second time, all that Redis
+// has, and returns the command.
+func (e *embedded) removeLock(ctx context.Context) (command string, err error) {
+	if !e.redis.Exists(itemKey) {
+		return "", errors.New("there is no lock to remove")
+	}
+	begun, monitor := time.Now(), watched{e.monitor.store}
+	client := redis.NewClient(&redis.Options{Addr: e.redis.Addr()})
+	defer client.Close()
+	if e.removals++; e.removals%2 == 0 {
+		return "FLUSHALL", errors.Join(client.FlushAll(ctx).Err(), monitor.saw(ctx, watch.Flush, watch.FlushAll, e.redis.Addr(), begun))
+	}
+	return "DEL " + itemKey, errors.Join(client.Del(ctx, itemKey).Err(), monitor.saw(ctx, watch.Deletion, "del", e.redis.Addr(), begun))
 }
 
 func (e *embedded) close() error {

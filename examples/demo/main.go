@@ -2,7 +2,7 @@
 //
 // 3 instances of a service sell 50 items to 1,000 requests that come at once;
 // every second request repeats an earlier order number. When half of the items
-// are sold, one lock vanishes from Redis while its holder works, and another
+// are sold, somebody deletes one lock in Redis while its holder works, and another
 // instance finishes the same order meanwhile. The database refuses the order
 // that comes second, and the monitor says what happened.
 //

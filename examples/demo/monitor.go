@@ -27,11 +27,10 @@ type localMonitor struct {
 	running sync.WaitGroup
 }
 
-// startMonitor starts a monitor that watches no Redis: it can tell that a lock
-// was lost, not why.
+// startMonitor starts a monitor with its store at path.
 func startMonitor(ctx context.Context, path string) (_ *localMonitor, err error) {
 	m := &localMonitor{metrics: prometheus.NewRegistry()}
-	m.mail, m.cause, m.patience = make(chan message, mailbox), incident.Unknown, alertTimeout
+	m.mail, m.cause, m.patience = make(chan message, mailbox), incident.Deleted, alertTimeout
 	if m.store, err = store.Open(ctx, path); err != nil {
 		return nil, err
 	}
@@ -43,7 +42,9 @@ func startMonitor(ctx context.Context, path string) (_ *localMonitor, err error)
 	if m.monitor, err = monitor.New(ctx, monitor.Config{Store: m.store, Out: &m.lines}); err != nil {
 		return nil, err
 	}
-	tracker, err := incident.NewTracker(incident.Config{Store: m.store, Every: 100 * time.Millisecond, Settle: -1})
+	tracker, err := incident.NewTracker(incident.Config{
+		Store: m.store, Locator: watched{m.store}, Every: 100 * time.Millisecond, Settle: -1,
+	})
 	if err != nil {
 		return nil, err
 	}

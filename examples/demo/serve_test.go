@@ -47,9 +47,9 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s lacks %q:\n%s", path, want, body)
 		}
 	}
-	// The next lock is lost after a while, and its event joins the incident.
-	err = until(t.Context(), "the second event", func() (bool, error) {
-		return strings.Contains(get(t.Context(), base+"/metrics"), `belay_monitor_events_total{verdict="lost"} 2`), nil
+	// The next lock is lost after a while, by another accident.
+	err = until(t.Context(), "the second incident", func() (bool, error) {
+		return strings.Contains(get(t.Context(), base+"/api/v1/incidents"), `"cause":"flushed"`), nil
 	})
 	if err != nil {
 		t.Error(err)

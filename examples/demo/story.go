@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/internal/monitor/incident"
 	"github.com/belaygo/belay/internal/monitor/receiver"
 )
 
@@ -56,8 +55,9 @@ func play(ctx context.Context, name string, s scene, scr *screen) error {
 	for _, c := range checks {
 		scr.check(ctx, c)
 	}
-	fmt.Fprintf(scr.out, "\n%s: %d requests, %d sold, %d oversold, %d duplicates, %d lock failures intercepted, %d alerts\n",
-		name, len(answers), books.orders, books.oversold(items), books.duplicates(), told.failures, books.failures)
+	fmt.Fprintf(scr.out, "\n%s: %d requests, %d sold, %d oversold, %s, %s intercepted, %s\n",
+		name, len(answers), books.orders, books.oversold(items), plural(books.duplicates(), "duplicate"),
+		plural(int64(told.failures), "lock failure"), plural(books.failures, "alert"))
 	return wrong(checks)
 }
 
@@ -114,9 +114,6 @@ func tellAlert(ctx context.Context, s scene, scr *screen) error {
 	for _, e := range found.Evidence {
 		scr.item(ctx, e.Text)
 	}
-	if found.Cause == incident.Unknown {
-		scr.say(ctx, "", "(Nobody watches the Redis in this process. make demo-stack has one whose end is seen.)")
-	}
 
 	m, err := s.desk().message(ctx)
 	if err != nil {
@@ -136,6 +133,13 @@ func outboxEmpty(ctx context.Context, s scene) error {
 		err := s.db().WithContext(ctx).Table("belay_outbox").Count(&left).Error
 		return err == nil && left == 0, err
 	})
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // thousands writes a number with its groups apart.
