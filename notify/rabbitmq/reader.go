@@ -85,26 +85,17 @@ func (r *reader) countDead(ctx context.Context) error {
 	look := time.NewTicker(deadInterval)
 	defer look.Stop()
 	for {
-		n, err := r.deadLetters()
+		queue, err := r.session.inspect(DeadQueue, r.common.timeout)
 		if err != nil {
 			return fmt.Errorf("count dead letters: %w", err)
 		}
-		r.metrics.deadLetters.WithLabelValues().Set(float64(n))
+		r.metrics.deadLetters.WithLabelValues().Set(float64(queue.Messages))
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-// deadLetters asks the broker how many dead letters there are. It cuts the socket
-// if there is no answer in time.
-func (r *reader) deadLetters() (int, error) {
-	cut := time.AfterFunc(r.common.timeout, func() { _ = r.session.socket.Close() })
-	defer cut.Stop()
-	queue, err := r.session.ch.QueueDeclarePassive(DeadQueue, true, false, false, false, nil)
-	return queue.Messages, err
 }
 
 // take deals with one message to the end. An error means that the session is

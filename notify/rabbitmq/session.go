@@ -133,6 +133,14 @@ func (s *session) reopen(timeout time.Duration, setup func(*amqp.Channel) error)
 	return s.openChannel(setup)
 }
 
+// inspect asks for the state of a queue, within timeout: it cuts the socket then. If
+// the queue does not exist, the broker closes the channel.
+func (s *session) inspect(queue string, timeout time.Duration) (amqp.Queue, error) {
+	cut := time.AfterFunc(timeout, func() { _ = s.socket.Close() })
+	defer cut.Stop()
+	return s.ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+}
+
 // close ends the session, with the closing handshake if there is somebody to
 // answer it within closeTimeout. What remains unacknowledged goes back to its
 // queue.
