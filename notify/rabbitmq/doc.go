@@ -13,10 +13,21 @@
 // events, say: any of them satisfies it. So in front of each event the Publisher
 // declares the queue [Queue] passively, without waiting. The broker does one after
 // the other: if the queue does not exist, it closes the channel and drops the
-// event, and Publish returns [ErrUnroutable]. A window remains: if the
-// queue is deleted between the check and the event, and another queue takes the
-// event, the monitor never gets it. A plain deletion would have removed the event
-// with the queue a moment later; a deletion with if-empty would not.
+// event, and Publish returns [ErrUnroutable].
+//
+// A queue that exists again may not be bound yet: a monitor declares it, binds it
+// and then reads it. So a Publisher that has seen it missing waits for an answer
+// before it publishes again. It goes on at once if the queue has a consumer, and
+// otherwise after the queue has existed for one second. Until then Publish returns
+// [ErrUnroutable].
+//
+// Two windows remain in which another queue takes the event and the monitor never
+// gets it. The first is between the declaration and the binding, for a Publisher
+// that has not seen the queue missing (it has just started, or had nothing to
+// publish meanwhile), or if the binding takes longer than that second. The second is
+// between the check and the event, if the queue is deleted there. A plain deletion
+// would have removed the event with the queue a moment later; a deletion with
+// if-empty would not.
 //
 // Two things are not checked: that the queue is still bound to the exchange, which
 // the monitor sees to whenever it connects, and the queue of the heartbeats, which
@@ -48,7 +59,7 @@
 //
 // Only the monitor declares the topology (see [Declare]), since the arguments of
 // a queue cannot be changed and must not be fought over. Until it has, Publish
-// answers [ErrUnroutable] and the events stay in the outbox.
+// returns [ErrUnroutable] and the events stay in the outbox.
 //
 // # Connections
 //

@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,12 +22,14 @@ type lane struct {
 	returns   chan amqp.Return
 	blockings chan amqp.Blocking
 	blocked   error // ErrBlocked with the broker's reason, or nil
+	absence   *absence
 }
 
-func newLane(s *session, timeout time.Duration) *lane {
+func newLane(s *session, timeout time.Duration, a *absence) *lane {
 	return &lane{
 		session:   s,
 		timeout:   timeout,
+		absence:   a,
 		returns:   s.ch.NotifyReturn(make(chan amqp.Return, notices)),
 		blockings: s.conn.NotifyBlocked(make(chan amqp.Blocking, notices)),
 	}
@@ -104,10 +107,20 @@ func (l *lane) settle(confirm *amqp.DeferredConfirmation, id string) (outcome, s
 
 // require has the broker close the channel, and with it drop the next message,
 // if the queue does not exist. It does not wait for an answer: the broker sends
-// none if the queue is there, and takes the message only after it has looked.
+// none if the queue is there, and takes the message only after it has looked. After
+// an absence of the queue it first waits for the answer that the absence has ended.
 func (l *lane) require(queue string) error {
 	if queue == "" {
 		return nil
+	}
+	if l.absence.noticed {
+		q, err := l.session.inspect(queue, l.timeout)
+		if err != nil {
+			return err
+		}
+		if !l.absence.ended(q.Consumers) {
+			return errUnbound
+		}
 	}
 	_, err := l.session.ch.QueueDeclarePassive(queue, true, false, false, true, nil)
 	return err
@@ -119,6 +132,9 @@ func (l *lane) unsent(err error) (outcome, spoilt error) {
 	if l.session.ch.IsClosed() {
 		return l.lost()
 	}
+	if errors.Is(err, ErrUnroutable) {
+		return err, nil
+	}
 	err = fmt.Errorf("rabbitmq: send: %w", err)
 	return err, err
 }
@@ -128,6 +144,7 @@ func (l *lane) lost() (outcome, spoilt error) {
 	reason := <-l.session.closed
 	spoilt = end(reason)
 	if reason != nil && reason.Code == amqp.NotFound {
+		*l.absence = absence{noticed: true} // a missing exchange takes the queue's binding with it
 		return fmt.Errorf("%w: %w", ErrUnroutable, spoilt), spoilt
 	}
 	return fmt.Errorf("rabbitmq: connection lost before the confirm: %w", spoilt), spoilt

@@ -72,9 +72,7 @@ func TestEventsWaitForTheMonitorsQueue(t *testing.T) {
 		t.Errorf("%v events are left in the outbox, want all 3", n)
 	}
 
-	var s store // the monitor comes back
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
-	testwait.Until(t, "the monitor is there", c.Connected)
+	s := runMonitor(t, broker)
 	if err := o.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +102,7 @@ func TestPublisherNoticesADeletedQueue(t *testing.T) {
 	if n := depth(t, broker, "debug"); n != 3 {
 		t.Errorf("the debug queue has %d events, want 3", n)
 	}
-	declare(t, broker)
+	runMonitor(t, broker)
 	if err := p.Publish(t.Context(), event(3)); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +128,7 @@ func TestMissingQueueCostsNoConnection(t *testing.T) {
 			t.Errorf("err = %v, want ErrUnroutable", err)
 		}
 	}
-	declare(t, broker)
+	runMonitor(t, broker)
 	if err := p.Publish(t.Context(), event(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +153,7 @@ func TestBlockedBrokerIsNoticedAfterAMissingQueue(t *testing.T) {
 			t.Fatalf("err = %v, want ErrUnroutable", err)
 		}
 	}
-	declare(t, broker)
+	runMonitor(t, broker)
 	for range 20 { // more than any buffer for them has room for
 		publish(t, p, 2)
 		net.inject(blockedFrame)

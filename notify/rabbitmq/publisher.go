@@ -20,8 +20,10 @@ var (
 	ErrClosed = errors.New("rabbitmq: closed")
 	// ErrUnroutable is returned when the monitor's queue does not exist, or no
 	// queue is bound to the exchange: no monitor has declared the topology, or
-	// somebody has deleted the queue.
-	ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared the queue")
+	// somebody has deleted the queue. A Publisher that has seen the queue missing
+	// also returns it for a second after it finds the queue again, unless a monitor
+	// reads the queue.
+	ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared and bound the queue")
 	// ErrBlocked means that the broker takes no messages, for lack of memory or
 	// disk.
 	ErrBlocked = errors.New("rabbitmq: blocked by the broker")

@@ -66,13 +66,11 @@ func TestUnroutableEventIsAnError(t *testing.T) {
 			t.Errorf("no queue: err = %v, want ErrUnroutable", err)
 		}
 	}
-	declare(t, broker)
+	s := runMonitor(t, broker)
 	if err := p.Publish(t.Context(), event(1)); err != nil {
-		t.Errorf("with the queue: %v", err)
+		t.Fatalf("with the queue: %v", err)
 	}
-	if n := depth(t, broker, rabbitmq.Queue); n != 1 {
-		t.Errorf("%d messages in the queue, want 1", n)
-	}
+	testwait.Until(t, "the event is stored", func() bool { return s.has(1) })
 }
 
 func TestFullQueueRefuses(t *testing.T) {

@@ -22,6 +22,7 @@ type supervisor struct {
 	session   *session
 	waiting   []ping // to be answered once connected
 	unchecked bool   // the broker refuses the check that the queue exists
+	absence   absence
 }
 
 func newSupervisor(p *Publisher) *supervisor {
@@ -145,7 +146,7 @@ func (s *supervisor) shut() {
 
 // serve publishes on the session until it fails or ctx ends.
 func (s *supervisor) serve(ctx context.Context, demand *request) error {
-	lane := newLane(s.session, s.cfg.Timeout)
+	lane := newLane(s.session, s.cfg.Timeout, &s.absence)
 	if demand != nil {
 		if err := s.carry(ctx, lane, demand); err != nil {
 			return err
