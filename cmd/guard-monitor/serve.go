@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/belaygo/belay/internal/monitor"
 	"github.com/belaygo/belay/internal/monitor/config"
 	"github.com/belaygo/belay/internal/monitor/dispatch"
@@ -30,6 +32,7 @@ const (
 // hands another anything that a kill could lose.
 func serve(ctx context.Context, c *call) (err error) {
 	logger := c.logger()
+	redis.SetLogger(redisLog{logger})
 	st, err := store.Open(ctx, c.cfg.DB)
 	if err != nil {
 		return fmt.Errorf("db: %w", err)

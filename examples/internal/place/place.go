@@ -47,6 +47,9 @@ type Place struct {
 
 // Open makes a place for a service. The caller closes it.
 func Open(ctx context.Context, service string) (_ *Place, err error) {
+	if err := routeDriverLogs(slog.Default()); err != nil {
+		return nil, err
+	}
 	p := new(Place)
 	defer func() {
 		if err != nil {
