@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,9 @@ func TestCommitWithoutAnswer(t *testing.T) {
 			for _, err := range errs {
 				if err == nil || errors.Is(err, guard.ErrUnknown) || errors.Is(err, dbguard.ErrCommitUnknown) {
 					t.Errorf("error is %v, want a clean failure", err)
+				}
+				if text := fmt.Sprint(err); !strings.HasPrefix(text, "guard: the commit did not take effect: ") || strings.Contains(text, "unknown") {
+					t.Errorf("error says %q, want that the commit did not take effect, and nothing else", text)
 				}
 			}
 			if *row != (Order{No: "a"}) || *w != (Ware{ID: 1}) || stored().Left != 9 || e.count(&Order{}) != 0 {
