@@ -13,22 +13,36 @@ import (
 	"github.com/belaygo/belay/lock/redislock"
 )
 
-// What faults of a cluster do to an engine. The cases share a cluster that is
-// healed after each.
-func TestFaults(t *testing.T) { //nolint:tparallel // its cases come one after the other
+// What it does to an engine that a node of a cluster fails.
+func TestFaultsOfNodes(t *testing.T) { //nolint:tparallel // its cases come one after the other
 	t.Parallel()
-	c := startCluster(t, "faults")
-	for name, test := range map[string]func(*testing.T, *ownCluster){
-		"a node that stands still":  testStill,
-		"a master dies":             testMasterDies,
-		"a slot migrates, markers":  testMigrationMarked,
-		"a process ends meanwhile":  testCloseMeanwhile,
+	playFaults(t, "nodes", map[string]faultCase{
+		"a node that stands still": testStill,
+		"a master dies":            testMasterDies,
+		"a process ends meanwhile": testCloseMeanwhile,
+		"a failover by hand":       testManualFailover,
+	})
+}
+
+// What it does to an engine that slots migrate, and that what nodes know is gone.
+func TestFaultsOfData(t *testing.T) { //nolint:tparallel // its cases come one after the other
+	t.Parallel()
+	playFaults(t, "data", map[string]faultCase{
 		"a slot migrates":           testMigration,
-		"a failover by hand":        testManualFailover,
+		"a slot migrates, markers":  testMigrationMarked,
+		"a slot migrates, replicas": testMigrationReplicated,
 		"scripts are flushed":       testScriptFlush,
 		"all keys are flushed":      testFlushAll,
-		"a slot migrates, replicas": testMigrationReplicated,
-	} {
+	})
+}
+
+type faultCase func(*testing.T, *ownCluster)
+
+// playFaults runs cases that share a cluster, which is healed after each.
+func playFaults(t *testing.T, name string, cases map[string]faultCase) {
+	t.Helper()
+	c := startCluster(t, name)
+	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			c.t = t
 			test(t, c)

@@ -16,6 +16,7 @@ import (
 // its socket, which it executes when it goes on. Nobody has that lock, and the
 // process that asked for it gets the key at once.
 func TestAcquireExecutedLate(t *testing.T) {
+	t.Parallel()
 	const ttl = 2 * time.Second
 	s := startServer(t, volatile)
 	client := redis.NewClient(&redis.Options{Addr: s.addr, PoolSize: 1, MinIdleConns: 1, ContextTimeoutEnabled: true})

@@ -96,11 +96,13 @@ func TestSingleRedis(t *testing.T) {
 }
 
 func TestSentinel(t *testing.T) {
+	t.Parallel()
 	for name, dial := range map[string]func(*redis.FailoverOptions) redis.UniversalClient{
 		"client":         func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClient(o) },
 		"cluster client": func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClusterClient(o) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			master := startServer(t, volatile)
 			_, port, _ := net.SplitHostPort(master.addr)
 			replica := startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")

@@ -61,6 +61,7 @@ func TestSingleServer(t *testing.T) {
 var errOther = errors.New("another error")
 
 func TestSingleServerErrors(t *testing.T) {
+	t.Parallel()
 	e, server := single(t)
 	if err := server.Set("k", "not a lock"); err != nil {
 		t.Fatal(err)
