@@ -66,11 +66,13 @@ func (h *hook) state() (tries int, told string) {
 // A kill between the store's commit and the alert does not lose the alert, and
 // a restart does not repeat one.
 func TestKilledBeforeTheAlert(t *testing.T) {
+	t.Parallel()
 	for name, killed := range map[string]func(*process, *hook) bool{
 		"stored":  func(p *process, _ *hook) bool { return p.metric(`belay_monitor_events_total{verdict="overlap"} 1`) },
 		"refused": func(_ *process, h *hook) bool { tries, _ := h.state(); return tries > 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			broker, h := teststack.AMQP(t), newHook(t)
 			dir := t.TempDir()
 			file := filepath.Join(dir, "m.yaml")
@@ -112,6 +114,7 @@ func TestKilledBeforeTheAlert(t *testing.T) {
 // tail shows what comes, beside the monitor that runs, and no key commands the
 // terminal.
 func TestTail(t *testing.T) {
+	t.Parallel()
 	broker := teststack.AMQP(t)
 	db := filepath.Join(t.TempDir(), "m.db")
 	p := start(t, nil, "serve", "-amqp-url", broker, "-db", db, "-listen", "127.0.0.1:0")

@@ -102,6 +102,7 @@ func TestUndecodableMessage(t *testing.T) {
 // A broker that does not answer is named, without its password, and asked
 // until it does.
 func TestBrokerComesLate(t *testing.T) {
+	t.Parallel()
 	broker, err := url.Parse(teststack.AMQP(t))
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 // A service that stops is missed, until it is back.
 func TestSilentService(t *testing.T) {
+	t.Parallel()
 	broker := teststack.AMQP(t)
 	p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0", "-incidents-silent-after", "1s")
 	p.eventually("healthy", p.healthy)

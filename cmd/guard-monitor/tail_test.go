@@ -15,6 +15,7 @@ import (
 
 // What has ended is told once, however often is looked after it.
 func TestTailTellsTheEndOnce(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "monitor.db")
 	st, err := store.Open(t.Context(), file)
 	if err != nil {
