@@ -198,8 +198,12 @@ func TestAudit(t *testing.T) {
 // demo runs the demo in a process of its own.
 func demo(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
+	return runDemo(t, demoCommand(t, args...))
+}
+
+func runDemo(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, status int) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := demoCommand(t, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {

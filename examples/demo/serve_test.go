@@ -11,6 +11,7 @@ import (
 )
 
 func TestServe(t *testing.T) {
+	t.Parallel()
 	cmd := demoCommand(t, "-serve", "-listen", "127.0.0.1:0")
 	var out, errs lines
 	cmd.Stdout, cmd.Stderr = &out, &errs
