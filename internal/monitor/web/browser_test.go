@@ -70,6 +70,7 @@ func (someClusters) Clusters() []watch.Cluster {
 // An event that is published to RabbitMQ appears on the open page, which is not
 // loaded again.
 func TestBrowserShowsWhatIsPublished(t *testing.T) {
+	t.Parallel()
 	broker := teststack.AMQP(t)
 	s := newSite(t, func(c *web.Config) { c.Every = 50 * time.Millisecond })
 	s.receive(t, broker, anything)
@@ -120,6 +121,7 @@ func TestBrowserShowsWhatIsPublished(t *testing.T) {
 }
 
 func TestBrowserActs(t *testing.T) {
+	t.Parallel()
 	s := busySite(t)
 	srv := s.server(t)
 	b := browse(t)
@@ -189,6 +191,7 @@ func TestBrowserAuthentication(t *testing.T) {
 }
 
 func TestBrowserSaysWhenItIsNotLive(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(c *web.Config) { c.Every = 50 * time.Millisecond })
 	srv := s.server(t)
 	b := browse(t)
@@ -205,6 +208,7 @@ func TestBrowserSaysWhenItIsNotLive(t *testing.T) {
 // A browser gives a live connection up that was answered with an error, as by a
 // proxy whose server starts again, or when there are too many.
 func TestBrowserIsLiveAgain(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(c *web.Config) { c.Every = 50 * time.Millisecond })
 	var full, failing atomic.Bool
 	full.Store(true)

@@ -80,6 +80,7 @@ func (order) TableName() string { return "orders" }
 // event, and its explanation: all of it comes to a page that was open and calm
 // before, and is not loaded again.
 func TestBrowserExplainsAFailover(t *testing.T) {
+	t.Parallel()
 	const key = "order:failover"
 	cluster, broker := teststack.StartCluster(t, "web"), teststack.AMQP(t)
 	db := testdb.OpenMySQL(t, teststack.MySQL(t))

@@ -49,6 +49,7 @@ func (s *site) trouble(tb testing.TB) {
 
 // Nothing is wider than the screen, and dark is dark.
 func TestBrowserScreens(t *testing.T) {
+	t.Parallel()
 	s := busySite(t, func(c *web.Config) { c.Letters = fewLetters{} })
 	s.trouble(t)
 	srv := s.server(t)

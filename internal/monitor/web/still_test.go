@@ -14,6 +14,7 @@ import (
 // Who looks at the dead letters takes them out of the queue for a moment: a page
 // that is left open does not, and does not say that it is live.
 func TestBrowserLooksAtDeadLettersOnce(t *testing.T) {
+	t.Parallel()
 	s := busySite(t, func(c *web.Config) { c.Letters = fewLetters{} })
 	srv, looks := s.counting(t, http.MethodGet, "/letters")
 	b := browse(t)
@@ -28,6 +29,7 @@ func TestBrowserLooksAtDeadLettersOnce(t *testing.T) {
 
 // To load the answer to a form again would send the form again.
 func TestBrowserSendsARefusedFormOnce(t *testing.T) {
+	t.Parallel()
 	s := busySite(t)
 	srv, sent := s.counting(t, http.MethodPost, "/silences")
 	b := browse(t)

@@ -111,6 +111,7 @@ func TestLoadTLSRefuses(t *testing.T) {
 
 // A browser has the page, its live connection and its forms by https.
 func TestBrowserTLS(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, withWrites, func(c *web.Config) { c.Every = 50 * time.Millisecond })
 	addr, _ := s.secureServer(t)
 	s.explain(t)
