@@ -38,19 +38,29 @@ var allFeatures = map[string][]feature{
 }
 
 // TestInstalled: dbguard changes nothing outside of a guarded transaction.
-func TestInstalled(t *testing.T) { compare(t, gorm.Config{}, plain, installed) }
+func TestInstalled(t *testing.T) {
+	t.Parallel()
+	compare(t, gorm.Config{}, plain, installed)
+}
 
 // TestGuarded: in a guarded transaction, gorm does what it does in one of its own.
-func TestGuarded(t *testing.T) { compare(t, gorm.Config{}, begun, guarded) }
+func TestGuarded(t *testing.T) {
+	t.Parallel()
+	compare(t, gorm.Config{}, begun, guarded)
+}
 
 // TestGuardedWithSettings is TestGuarded with other settings of gorm.
 func TestGuardedWithSettings(t *testing.T) {
+	t.Parallel()
 	for name, config := range map[string]gorm.Config{
 		"prepared":   {PrepareStmt: true, QueryFields: true},
 		"bare":       {SkipDefaultTransaction: true, FullSaveAssociations: true},
 		"translated": {TranslateError: true},
 	} {
-		t.Run(name, func(t *testing.T) { compare(t, config, begun, guarded) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compare(t, config, begun, guarded)
+		})
 	}
 }
 

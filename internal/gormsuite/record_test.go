@@ -122,11 +122,32 @@ func areas() (names []string) {
 	return names
 }
 
+// filled returns the tables that have rows, in the order of tableNames. Most have
+// none after most features: one question for all takes a fraction of the time.
+func filled(db *gorm.DB) (tables []string, err error) {
+	questions := make([]string, len(tableNames))
+	for i, table := range tableNames {
+		questions[i] = fmt.Sprintf("SELECT DISTINCT '%s' FROM %[1]s", table)
+	}
+	var found []string
+	err = db.Raw(strings.Join(questions, " UNION ALL ")).Scan(&found).Error
+	for _, table := range tableNames {
+		if slices.Contains(found, table) {
+			tables = append(tables, table)
+		}
+	}
+	return tables, err
+}
+
 // empty deletes the rows of all tables, those that refer to others first.
 func empty(db *gorm.DB) error {
+	tables, err := filled(db)
+	if err != nil || len(tables) == 0 {
+		return err
+	}
 	return db.Transaction(func(tx *gorm.DB) error {
 		errs := []error{tx.Exec("UPDATE people SET chief_id = NULL").Error}
-		for _, table := range tableNames {
+		for _, table := range tables {
 			errs = append(errs, tx.Exec("DELETE FROM "+table).Error)
 		}
 		return errors.Join(errs...)
@@ -135,7 +156,11 @@ func empty(db *gorm.DB) error {
 
 // contents adds to r what is committed.
 func contents(db *gorm.DB, r *record) error {
-	for _, table := range tableNames {
+	tables, err := filled(db)
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
 		var rows []map[string]any
 		if err := db.Table(table).Find(&rows).Error; err != nil {
 			return err
