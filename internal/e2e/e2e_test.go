@@ -31,7 +31,8 @@ type stage struct {
 	env      []string // of the instances
 	instance string   // path of the program
 	monitor  *process
-	events   *store.Store // the monitor's
+	people   *people      // whom it tells
+	events   *store.Store // its store
 	amqp     string
 	passed   int
 }
@@ -45,7 +46,9 @@ func TestPaper(t *testing.T) {
 		{"a: insert, lock lost in a failover", insertOverlaps},
 		{"b: update, lock lost in a failover", updateOverlaps},
 		{"c: insert, watchdog finds the loss first", watchdogFindsLoss},
-		{"d: the same request again", repeatIsNoFailure},
+		{"d: insert, somebody deletes the lock", lockDeleted},
+		{"e: insert, somebody flushes the node", nodeFlushed},
+		{"f: the same request again", repeatIsNoFailure},
 	}
 	for _, c := range cases {
 		t.Run(c.name[:1], func(t *testing.T) {
@@ -71,6 +74,7 @@ func setUp(t *testing.T) *stage {
 		cluster:  c,
 		db:       testdb.OpenMySQL(t, dsn),
 		instance: build(t, "github.com/belaygo/belay/internal/e2e/instance"),
+		people:   new(people),
 		amqp:     amqp,
 		env: []string{
 			"BELAY_REDIS_ADDRS=" + strings.Join(c.Addrs, ","),
@@ -87,7 +91,7 @@ func setUp(t *testing.T) *stage {
 
 	path := filepath.Join(t.TempDir(), "monitor.db")
 	s.monitor = start(t, "guard-monitor", s.env, build(t, "github.com/belaygo/belay/cmd/guard-monitor"),
-		"-db", path, "-listen", "127.0.0.1:0", "-redis-nodes", strings.Join(c.Addrs, ","))
+		"-db", path, "-config", s.people.reachable(t, c.Addrs))
 	testwait.Until(t, "the monitor has its queue", func() bool { return s.monitorIsReady(path) })
 	return s
 }
@@ -212,7 +216,7 @@ func watchdogFindsLoss(t *testing.T, s *stage) string {
 }
 
 func repeatIsNoFailure(t *testing.T, s *stage) string {
-	const key, no = "order:d", "d"
+	const key, no = "order:f", "f"
 	first := s.start("A", "-key", key, "-order", no)
 	s.want(first.await("ended"), "done")
 	first.finish()
