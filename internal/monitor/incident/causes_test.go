@@ -22,7 +22,7 @@ func TestCauses(t *testing.T) {
 	s := newStage(t)
 	cases := []cause{
 		{"bypass", bypass}, {"eviction", eviction}, {"restart", restarted},
-		{"overrun", overrun}, {"failover", failedOver}, {"partition", partition},
+		{"refused", refusedOperations}, {"overrun", overrun}, {"failover", failedOver}, {"partition", partition},
 	}
 	for _, way := range removals {
 		cases = append(cases, cause{way.name, way.test})
@@ -103,6 +103,26 @@ func restarted(_ *testing.T, s *stage, key string) {
 	if want := s.sure(key); i.Confidence != want {
 		s.t.Errorf("confidence %s, want %s", i.Confidence, want)
 	}
+}
+
+// refusedOperations: a dead Redis under the default policy is an incident, too.
+func refusedOperations(t *testing.T, s *stage, key string) {
+	sh := s.shard(key)
+	s.must(sh.Replicas[0], "CONFIG", "SET", "cluster-replica-no-failover", "yes")
+	defer s.must(sh.Replicas[0], "CONFIG", "SET", "cluster-replica-no-failover", "no")
+	in := s.instance("a", lockTTL)
+	s.looked()
+	s.Stack(t, "kill", s.Node(t, sh.Master))
+	refused := time.Now()
+	if err := in.guard.Do(t.Context(), key, guard.Insert(&order{No: key})); !errors.Is(err, guard.ErrUnavailable) {
+		t.Errorf("Do: %v, want ErrUnavailable", err)
+	}
+	i := s.explained(key, incident.Restart, "refused operations", "refuses connections")
+	t.Logf("the incident was there %v after the operation began", time.Since(refused).Round(time.Millisecond))
+	if want := (incident.Effect{Refused: 1}); fmt.Sprint(i.Effect) != fmt.Sprint(want) {
+		t.Errorf("effect %+v, want %+v", i.Effect, want)
+	}
+	s.Stack(t, "start", s.Node(t, sh.Master))
 }
 
 func eviction(_ *testing.T, s *stage, key string) {

@@ -129,7 +129,7 @@ func nextStep(c Cause) string {
 	case Failover:
 		return "Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.WithReplicas."
 	case Restart:
-		return "Find out why Redis was restarted, and give it replicas: without persistence a restart forgets every lock."
+		return "Find out why the Redis process ended, and give it replicas: without persistence a restart forgets every lock."
 	case Eviction:
 		return "Set maxmemory-policy noeviction on the Redis that keeps locks, or keep locks on a Redis of their own."
 	case Flushed:

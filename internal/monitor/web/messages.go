@@ -122,7 +122,7 @@ var messages = map[string]message{
 	"why.heartbeat_silent":   {"The service reports nothing, not even that it lives.", "服务没有任何上报，连存活也不上报。"},
 	"why.unknown":            {"The evidence does not suffice for any known cause.", "证据不足以断定任何已知原因。"},
 	"next.failover":          {"Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.WithReplicas.", "查明旧主节点为何结束（其日志、内核日志），以及新主节点是否又有了副本。如果锁必须在故障转移后存活，请使用 redislock.WithReplicas。"},
-	"next.restart":           {"Find out why Redis was restarted, and give it replicas: without persistence a restart forgets every lock.", "查明 Redis 为何重启，并为其配置副本：没有持久化时，重启会丢失所有锁。"},
+	"next.restart":           {"Find out why the Redis process ended, and give it replicas: without persistence a restart forgets every lock.", "查明 Redis 进程为何结束，并为其配置副本：没有持久化时，重启会丢失所有锁。"},
 	"next.eviction":          {"Set maxmemory-policy noeviction on the Redis that keeps locks, or keep locks on a Redis of their own.", "在存放锁的 Redis 上设置 maxmemory-policy noeviction，或让锁使用单独的 Redis。"},
 	"next.flushed":           {"Find who ran FLUSHALL or FLUSHDB: the evidence names the client if it is known. Keep locks on a Redis of their own, and take these commands away from everybody (ACL: -@dangerous).", "查明是谁执行了 FLUSHALL 或 FLUSHDB：证据中若知道客户端会指明。让锁使用单独的 Redis，并对所有人禁用这些命令（ACL：-@dangerous）。"},
 	"next.deleted":           {"Find who removes keys on that node: scripts and consoles of that time, CLIENT LIST, MONITOR for a moment. Locks need no cleaning up: they expire by themselves.", "查明是谁在该节点上删除键：当时的脚本和控制台、CLIENT LIST、短时间的 MONITOR。锁不需要清理：它们会自行过期。"},
