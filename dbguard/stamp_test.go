@@ -34,6 +34,7 @@ type Lot struct {
 // TestStampProves: a stamp tells the own write from another's of the same values,
 // before it or after.
 func TestStampProves(t *testing.T) {
+	t.Parallel()
 	insert := func(tx *gorm.DB) error { return tx.Create(&Token{Code: "a", Amount: 5}).Error }
 	label := func(tx *gorm.DB) error { return tx.Create(&Label{Code: "a", Amount: 5}).Error }
 	unscoped := func(tx *gorm.DB) error { return tx.Unscoped().Create(&Token{Code: "a", Amount: 5}).Error }
@@ -94,6 +95,7 @@ func TestStampProves(t *testing.T) {
 // TestRivalOfTheSameValues: another writes the very same instead of this one, or the
 // same row again. A stamp tells them apart, and without one nobody knows.
 func TestRivalOfTheSameValues(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		write func(*gorm.DB) error

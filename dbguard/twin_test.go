@@ -21,6 +21,7 @@ type Twin struct {
 // TestWhichIndexFires: it does not matter whether the protected row is told by the
 // index that the server checks first or by the last one.
 func TestWhichIndexFires(t *testing.T) {
+	t.Parallel()
 	type writes func(db *gorm.DB) error
 	rows := func(twins ...Twin) writes {
 		return func(db *gorm.DB) error {

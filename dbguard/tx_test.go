@@ -193,6 +193,7 @@ func TestEndAfterTheContext(t *testing.T) {
 // TestCancelledStatement cuts a statement short: nothing of the transaction may
 // stay, and nothing may be sent behind it.
 func TestCancelledStatement(t *testing.T) {
+	t.Parallel()
 	db := testdb.OpenMySQL(t, teststack.MySQL(t))
 	prepare(t, db)
 	pool, err := db.DB()

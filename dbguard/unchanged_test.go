@@ -74,6 +74,7 @@ var random = regexp.MustCompile(`\b(sp|belay_)[0-9a-z]{8,}`)
 // TestGormIsUnchanged runs gorm's features with dbguard and without it: the SQL,
 // the rows and the errors are the same.
 func TestGormIsUnchanged(t *testing.T) {
+	t.Parallel()
 	for name, config := range map[string]gorm.Config{
 		"default":   {},
 		"translate": {TranslateError: true},

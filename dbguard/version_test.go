@@ -178,6 +178,7 @@ func TestVersionAssigned(t *testing.T) {
 }
 
 func TestNothingToUpdate(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, db *gorm.DB) {
 		wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
 		s := stock(t, db, 1)
