@@ -225,6 +225,7 @@ func TestDBOnlyQueue(t *testing.T) {
 
 // TestDBOnlyLimit: no more than so many run without the lock, whatever the keys.
 func TestDBOnlyLimit(t *testing.T) {
+	t.Parallel()
 	each(t, func(e *env) {
 		g, _ := e.dbOnly(guard.Config{DBOnlyLimit: 1})
 		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
@@ -349,6 +350,7 @@ func (e *env) wantDegradedThen(v notify.Verdict, r notify.Relation) {
 
 // TestDBOnlyWithoutRedis has no Redis at all, under either policy.
 func TestDBOnlyWithoutRedis(t *testing.T) {
+	t.Parallel()
 	each(t, func(e *env) {
 		engine, err := redislock.Open(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 		wantNil(e.t, err)

@@ -21,6 +21,7 @@ import (
 // TestDBOnlyWithMasterKilled: while a shard has no master, its operations go on
 // by the database alone, and the others as ever.
 func TestDBOnlyWithMasterKilled(t *testing.T) {
+	t.Parallel()
 	cluster := teststack.StartCluster(t, "dbonly")
 	db := testdb.OpenMySQL(t, teststack.MySQL(t))
 	wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))

@@ -57,6 +57,7 @@ func counts(db *gorm.DB, model any, where string, args ...any) func() bool {
 // server, which executes them, and half do not. Do may return ErrUnknown, but no other
 // answer may be wrong. BELAY_LOST sets how many COMMITs are lost of each kind.
 func TestLostCommits(t *testing.T) {
+	t.Parallel()
 	lost := 40
 	if text := os.Getenv("BELAY_LOST"); text != "" {
 		var err error

@@ -98,6 +98,7 @@ func onRefusingRedis(t *testing.T, test func(e *env, l *lock.Locker, n *counter,
 // TestOutageLastsWhileLocksAreRefused: a Redis that answers questions and refuses
 // locks is in one outage, which ends when it grants locks again.
 func TestOutageLastsWhileLocksAreRefused(t *testing.T) {
+	t.Parallel()
 	onRefusingRedis(t, func(e *env, l *lock.Locker, n *counter, end func()) {
 		g, err := guard.New(e.db, l, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: guard.DBOnly})
 		wantNil(e.t, err)
@@ -131,6 +132,7 @@ func TestOutageLastsWhileLocksAreRefused(t *testing.T) {
 // TestRefusedLockIsNotReleased: operations whose lock Redis has refused cost it one
 // script each, and Close finds nothing left to be released.
 func TestRefusedLockIsNotReleased(t *testing.T) {
+	t.Parallel()
 	onRefusingRedis(t, func(e *env, l *lock.Locker, n *counter, _ func()) {
 		g, err := guard.New(e.db, l, guard.Config{Service: "s", Publisher: &e.Events}) // the policy Refuse
 		wantNil(e.t, err)

@@ -225,6 +225,7 @@ func TestUnknownCommitLikeAnother(t *testing.T) {
 // TestUnknownCommitDBOnly: also without a lock the callers of this process keep away
 // until the ttl has passed.
 func TestUnknownCommitDBOnly(t *testing.T) {
+	t.Parallel()
 	e, k := linked(t)
 	direct := e.db
 	e.db = e.open()
