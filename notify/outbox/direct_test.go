@@ -42,6 +42,7 @@ func drop(t *testing.T, db *gorm.DB) {
 // The table is locked by somebody else, so that the insert hangs until its
 // share of the limit is over; what is left is enough to publish.
 func TestHangingTableLeavesTimeToPublishDirectly(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, db *gorm.DB) {
 		pool, err := db.DB()
 		if err != nil {

@@ -46,6 +46,7 @@ func TestSeveralRelaysShareTheRows(t *testing.T) {
 // A process dies with rows in its hands: another takes them when the lease has
 // ended.
 func TestRowsOfADeadRelayAreTakenOver(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, db *gorm.DB) {
 		var inHand atomic.Int32
 		dead := notify.PublisherFunc(func(ctx context.Context, _ notify.Event) error {
@@ -213,6 +214,7 @@ func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
 // A relay that could not give its rows back, or does not know whether it has
 // any, does not call the table drained before their lease has ended.
 func TestCloseWaitsForTheLeasesOfItsOwn(t *testing.T) {
+	t.Parallel()
 	db := openSQLite(t)
 	if err := db.Exec(`CREATE TRIGGER keep BEFORE UPDATE ON belay_outbox WHEN NEW.leased_until = 0
 		BEGIN SELECT RAISE(ABORT, 'read only'); END`).Error; err != nil {

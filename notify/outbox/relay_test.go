@@ -34,6 +34,7 @@ func TestStoredEventsAreRelayed(t *testing.T) {
 }
 
 func TestRelayGoesOnWhenTheBrokerIsBack(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, db *gorm.DB) {
 		var relay recorder
 		relay.failWith(down)
