@@ -2,6 +2,7 @@ package alerts_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,49 +22,69 @@ type fault struct {
 	play func(*stage) account
 }
 
-var faults = []fault{
+// ofBroker are the faults that all virtual hosts of the broker notice.
+var ofBroker = []fault{
 	{"broker killed and restarted under load", brokerKilled},
+	{"memory alarm, connection.blocked", memoryAlarm},
+	{"broker away for the whole run, then back", brokerAway},
+}
+
+// ofOne are the faults that only their own stage notices.
+var ofOne = []fault{
 	{"endpoint accepts and drops", acceptThenDrop},
 	{"link half open", linkHalfOpen},
-	{"memory alarm, connection.blocked", memoryAlarm},
 	{"queue deleted", queueDeleted},
 	{"unroutable until the monitor comes", unroutable},
 	{"monitor killed between store and ack", monitorKilled},
 	{"two relays on one table", twoRelays},
-	{"broker away for the whole run, then back", brokerAway},
 	{"database away when events are stored", databaseAway},
 	{"process killed after the outbox commit", processKilled},
 }
 
 func TestFaults(t *testing.T) {
 	broker := teststack.StartBroker(t, "alerts")
-	var total account
-	played := 0
+	all := new(accounts)
 	fmt.Printf("%-42s %7s %7s %9s %8s %11s %5s\n", "fault", "taken", "stored", "published", "received", "stored once", "lost")
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			a := f.play(newStage(t, broker))
-			fmt.Printf("%-42s %s\n", f.name, a)
-			total.taken += a.taken
-			total.once += a.once
-			total.lost += a.lost
-			played++
-		})
+	for _, f := range ofBroker {
+		t.Run(f.name, func(t *testing.T) { all.add(f.name, f.play(newStage(t, broker))) })
 	}
-	t.Run("callers", func(t *testing.T) {
-		a := slowness(t, newStage(t, broker))
-		fmt.Printf("%-42s %s\n", "intercepted calls, broker there and away", a)
-		total.taken += a.taken
-		total.once += a.once
-		total.lost += a.lost
+	t.Run("beside each other", func(t *testing.T) {
+		for _, f := range ofOne {
+			t.Run(f.name, func(t *testing.T) {
+				t.Parallel()
+				all.add(f.name, f.play(newStage(t, broker)))
+			})
+		}
 	})
-	if played != len(faults) {
-		t.Errorf("%d of %d faults were played to their end", played, len(faults))
+	played, faults := all.n, len(ofBroker)+len(ofOne)
+	t.Run("callers", func(t *testing.T) {
+		all.add("intercepted calls, broker there and away", slowness(t, newStage(t, broker)))
+	})
+	if played != faults {
+		t.Errorf("%d of %d faults were played to their end", played, faults)
 	}
+	total := all.total
 	if total.once != total.taken || total.lost != 0 {
 		t.Error("events are not stored once")
 	}
 	fmt.Printf("belay alerts: %d events, %d stored once, %d lost, %d faults\n", total.taken, total.once, total.lost, played)
+}
+
+// accounts adds up the accounts of the faults that were played to their end.
+type accounts struct {
+	mu    sync.Mutex
+	n     int
+	total account
+}
+
+func (all *accounts) add(name string, a account) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	fmt.Printf("%-42s %s\n", name, a)
+	all.n++
+	all.total.taken += a.taken
+	all.total.once += a.once
+	all.total.lost += a.lost
 }
 
 func brokerKilled(s *stage) account {
