@@ -34,6 +34,25 @@ test-compose: ## docker-compose.yml: does it load, is it as scripts/stack; needs
 	@go -C deploy/check vet ./...
 	@go -C deploy/check test -count=1 ./... # what it reads is outside of its module
 
+.PHONY: test-all
+test-all: ## make test, and the parts that need another server: some 25 minutes
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-postgres
+	@$(MAKE) --no-print-directory test-mysql
+	@$(MAKE) --no-print-directory test-mariadb11
+	@$(MAKE) --no-print-directory test-rabbitmq4
+	@$(MAKE) --no-print-directory test-gorm
+	@$(MAKE) --no-print-directory test-gorm ON=mysql
+
+.PHONY: nightly
+nightly: ## make test-all, and the long forms: 10 minutes of chaos, then 5 on each other database
+	@$(MAKE) --no-print-directory test-all
+	@BELAY_CHAOS=10m $(MAKE) --no-print-directory chaos
+	@BELAY_CHAOS=5m $(MAKE) --no-print-directory chaos ON=mysql
+	@BELAY_CHAOS=5m $(MAKE) --no-print-directory chaos ON=postgres
+	@$(MAKE) --no-print-directory test-monitor
+	@$(MAKE) --no-print-directory interop
+
 .PHONY: cover
 cover: ## all tests, and how much of each package they reach; cover.out for go tool cover
 	@scripts/test -timeout 30m -covermode=atomic -coverprofile=cover.out \
