@@ -38,6 +38,16 @@ var removals = []removal{
 		incident.Flushed, incident.High, "FLUSHDB was called once on "},
 }
 
+// TestRemovedLocks takes locks away and has what guard.Do publishes explained.
+func TestRemovedLocks(t *testing.T) {
+	t.Parallel()
+	cases := []cause{{"a client that stays", namedClient}}
+	for _, way := range removals {
+		cases = append(cases, cause{way.name, way.test})
+	}
+	play(t, newStage(t, "removals"), cases)
+}
+
 func command(name string) func(s *stage, node, key string) {
 	return func(s *stage, node, key string) { s.must(node, name, key) }
 }

@@ -37,9 +37,9 @@ type stage struct {
 
 const lockTTL = 30 * time.Second
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, name string) *stage {
 	t.Helper()
-	s := &stage{Cluster: teststack.StartCluster(t, "causes"), t: t, dsn: teststack.MySQL(t), store: newStore(t)}
+	s := &stage{Cluster: teststack.StartCluster(t, name), t: t, dsn: teststack.MySQL(t), store: newStore(t)}
 	s.db = testdb.OpenMySQL(t, s.dsn)
 	if err := s.db.AutoMigrate(&order{}); err != nil {
 		t.Fatal(err)
