@@ -262,6 +262,13 @@ func TestExplain(t *testing.T) {
 			cause: incident.Overrun, confidence: incident.High},
 		{name: "a flush may have let one through", event: overlap(intruded), timeline: []watch.Entry{flushed(-6, watch.FlushAll)},
 			cause: incident.Flushed, confidence: incident.Low, rows: []string{"nobody has reported"}},
+		{name: "a deletion since the grant let nobody through", event: overlap(intruded), timeline: []watch.Entry{deleted(-2, 0)},
+			cause: incident.Bypass, confidence: incident.Medium},
+		{name: "a flush since the grant, of another database", event: overlap(intruded), timeline: []watch.Entry{flushed(-2, "flushdb")},
+			cause: incident.Bypass, confidence: incident.Medium},
+		{name: "a deletion, and nobody can be asked", event: overlap(func(ev *notify.Event) {
+			ev.HolderAtConflict, ev.Loss = notify.HolderUnknown, ""
+		}), timeline: []watch.Entry{deleted(-2, 0)}, cause: incident.Deleted, confidence: incident.Low},
 		{name: "routine deletions accuse nobody", event: overlap(intruded), timeline: []watch.Entry{deleted(-6, 1)},
 			cause: incident.Bypass, confidence: incident.Medium},
 

@@ -25,7 +25,7 @@ func (f Facts) intruder() Explanation {
 	w := f.predecessor()
 	x, found := f.fault(w)
 	if !found {
-		x, found = f.removal(w)
+		x, found = f.removal(f.beforeGrant(w))
 	}
 	if found {
 		rows = append(rows, Evidence{At: f.Event.CaughtAt, Node: f.Event.Instance,
@@ -51,6 +51,15 @@ func (f Facts) predecessor() window {
 		from = ev.CaughtAt
 	}
 	return window{from.Add(-ev.TTL), ev.CaughtAt}
+}
+
+// beforeGrant is the part of a window in which a removed key can have been an
+// earlier holder's. Since the grant the lock was there, if Redis says that it was.
+func (f Facts) beforeGrant(w window) window {
+	if at := f.Event.AcquiredAt; f.Event.HolderAtConflict == notify.HolderSelf && at.After(w.from) && at.Before(w.to) {
+		w.to = at
+	}
+	return w
 }
 
 // lateHolder finds another holder of the key who reports to have lost the lock
