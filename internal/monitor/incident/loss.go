@@ -18,10 +18,10 @@ func (f Facts) loss() Explanation {
 	case notify.LossExpired:
 		return f.stoodStill(w, rows)
 	}
-	if x, found := f.flush(w); found && vanished(ev) {
-		return f.because(x, rows)
-	}
 	x, found := f.fault(w)
+	if flush, flushed := f.flush(w); flushed && vanished(ev) && !(found && x.cause == Restart && x.at.Before(flush.at)) {
+		return f.because(flush, rows)
+	}
 	if found && f.fits(x) {
 		return f.because(x, rows)
 	}
