@@ -210,6 +210,13 @@ func TestExplain(t *testing.T) {
 			cause: incident.Failover, confidence: incident.Medium},
 		{name: "refused, with Redis well", event: refused(), cause: incident.Unreachable, confidence: incident.Medium,
 			rows: []string{"answered guard-monitor"}},
+		{name: "refused by a cluster that is down", event: refused(), timeline: []watch.Entry{entry(watch.ClusterDown, -3, nil)},
+			cause: incident.Unreachable, confidence: incident.Low, rows: []string{"cluster_down at -3"}, lacks: "answered guard-monitor"},
+		{name: "refused by a cluster that is down for long", event: refused(), timeline: []watch.Entry{entry(watch.ClusterDown, -300, nil)},
+			cause: incident.Unreachable, confidence: incident.Low, rows: []string{"cluster_down at -300"}},
+		{name: "refused by a cluster that was down", event: refused(),
+			timeline: []watch.Entry{entry(watch.ClusterDown, -300, nil), entry(watch.ClusterOK, -200, nil)},
+			cause:    incident.Unreachable, confidence: incident.Medium, rows: []string{"answered guard-monitor"}},
 		{name: "refused, unwatched", event: refused(), unwatched: true, cause: incident.Unreachable, confidence: incident.Low,
 			rows: []string{"not among the nodes"}},
 

@@ -180,6 +180,24 @@ func (f Facts) cut(w window) (fault, bool) {
 	return fault{}, false
 }
 
+// stopped finds that the node answered, but did not serve its slots: another shard
+// of its cluster may have had no master.
+func (f Facts) stopped(w window) (down watch.Entry, stopped bool) {
+	if !f.Watched {
+		return down, false
+	}
+	for _, e := range f.Timeline {
+		switch {
+		case e.Node != f.Event.Place.Node || e.Since.After(w.to.Add(skew)):
+		case e.Kind == watch.ClusterDown:
+			down, stopped = e, true
+		case e.Kind == watch.ClusterOK && e.At.Before(w.from.Add(-skew)):
+			stopped = false
+		}
+	}
+	return down, stopped
+}
+
 // away is a node that did not answer, and, as far as is known by now, how that
 // ended.
 func (f Facts) away(down watch.Entry) fault {

@@ -158,6 +158,13 @@ func (f Facts) outage(own Cause, sure Confidence) Explanation {
 	if x, found := f.fault(w); found && x.cause != Eviction {
 		return Explanation{Cause: x.cause, Confidence: Medium, Evidence: append(rows, f.rows(x)...)}
 	}
+	if e, ok := f.stopped(w); ok {
+		if own == Unreachable {
+			sure = Low
+		}
+		x := fault{at: e.At, rows: []watch.Entry{e}}
+		return Explanation{Cause: own, Confidence: sure, Evidence: append(rows, f.rows(x)...)}
+	}
 	health, healthy := f.health(w)
 	if !healthy && own == Unreachable {
 		sure = Low

@@ -51,9 +51,9 @@ func (t *Tracker) look(ctx context.Context, now time.Time) error {
 func explains(k watch.Kind) bool {
 	switch k {
 	case watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Eviction, watch.Flush, watch.Deletion,
-		watch.Expiry, watch.ClockSet, watch.Watching:
+		watch.Expiry, watch.ClockSet, watch.ClusterDown, watch.Watching:
 		return true
-	case watch.Agreed, watch.Resharding, watch.Policy, watch.LinkDown, watch.LinkUp, watch.ClusterDown,
+	case watch.Agreed, watch.Resharding, watch.Policy, watch.LinkDown, watch.LinkUp,
 		watch.ClusterOK, watch.Coverage, watch.Joined, watch.Left:
 	}
 	return false
