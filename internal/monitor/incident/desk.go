@@ -131,11 +131,18 @@ func (d *desk) unexplained(_ context.Context, r Received) (explained, error) {
 // after its arrival news can still change its explanation.
 const lookBack = 15 * time.Minute
 
+// longOutage bounds how long before an event that is about an outage its begin is
+// looked for.
+const longOutage = 6 * time.Hour
+
 // reach is the time whose facts can bear on an event.
 func reach(ev notify.Event) (from, to time.Time) {
 	from, to = held(ev).from.Add(-ev.TTL).Add(-2*degradedFor), ev.CaughtAt.Add(time.Minute)
 	if earliest := ev.CaughtAt.Add(-lookBack); from.Before(earliest) {
 		from = earliest
+	}
+	if ev.Verdict == notify.Degraded || ev.Verdict == notify.Unavailable {
+		from = ev.CaughtAt.Add(-longOutage)
 	}
 	return from, to
 }

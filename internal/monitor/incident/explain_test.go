@@ -217,6 +217,12 @@ func TestExplain(t *testing.T) {
 		{name: "refused by a cluster that was down", event: refused(),
 			timeline: []watch.Entry{entry(watch.ClusterDown, -300, nil), entry(watch.ClusterOK, -200, nil)},
 			cause:    incident.Unreachable, confidence: incident.Medium, rows: []string{"answered guard-monitor"}},
+		{name: "refused for long by a dead node", event: refused(), timeline: []watch.Entry{down(-3000, 1)},
+			cause: incident.Restart, confidence: incident.Medium, rows: []string{"down at -3000", "not seen to come back"}},
+		{name: "refused for long by a silent node", event: refused(), timeline: []watch.Entry{down(-3000, 0)},
+			cause: incident.Partition, confidence: incident.Medium, rows: []string{"down at -3000"}},
+		{name: "refused long after a node came back", event: refused(), timeline: []watch.Entry{down(-3000, 1), up(-3001, -2000, 0)},
+			cause: incident.Unreachable, confidence: incident.Medium},
 		{name: "refused, unwatched", event: refused(), unwatched: true, cause: incident.Unreachable, confidence: incident.Low,
 			rows: []string{"not among the nodes"}},
 

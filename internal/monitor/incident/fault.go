@@ -180,6 +180,23 @@ func (f Facts) cut(w window) (fault, bool) {
 	return fault{}, false
 }
 
+// still finds that the node has not answered since before the window.
+func (f Facts) still(w window) (fault, bool) {
+	var last watch.Entry
+	for _, e := range f.Timeline {
+		if e.Node == f.Event.Place.Node && (e.Kind == watch.Down || e.Kind == watch.Up) && !e.At.After(w.to.Add(skew)) {
+			last = e
+		}
+	}
+	switch {
+	case !f.Watched || last.Kind != watch.Down:
+		return fault{}, false
+	case last.Numbers[watch.Refused] == 1:
+		return f.succeeded(f.ended(last)), true
+	}
+	return f.away(last), true
+}
+
 // stopped finds that the node answered, but did not serve its slots: another shard
 // of its cluster may have had no master.
 func (f Facts) stopped(w window) (down watch.Entry, stopped bool) {

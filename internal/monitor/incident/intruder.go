@@ -155,7 +155,11 @@ func (f Facts) shardNodes() map[string]bool {
 func (f Facts) outage(own Cause, sure Confidence) Explanation {
 	rows := []Evidence{f.itself()}
 	w := window{f.Event.CaughtAt.Add(-degradedFor), f.Event.CaughtAt}
-	if x, found := f.fault(w); found && x.cause != Eviction {
+	x, found := f.fault(w)
+	if !found || x.cause == Eviction {
+		x, found = f.still(w)
+	}
+	if found {
 		return Explanation{Cause: x.cause, Confidence: Medium, Evidence: append(rows, f.rows(x)...)}
 	}
 	if e, ok := f.stopped(w); ok {
