@@ -98,3 +98,39 @@ func TestClockThatIsOff(t *testing.T) {
 		}
 	}
 }
+
+// One heartbeat that is held up says nothing against a clock that is known.
+func TestHeartbeatHeldUp(t *testing.T) {
+	b := newBench(t)
+	const off = 30 * time.Second
+	beat := func(late time.Duration) {
+		b.t.Helper()
+		h := incident.Heartbeat{Service: "orders", Instance: "orders-1", At: b.now.Add(-late - off), Every: 10 * time.Second, ReceivedAt: b.now}
+		if err := b.store.AddHeartbeat(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+		b.round(10 * time.Second)
+	}
+	beat(0)
+	beat(0)
+	b.send("k", func(ev *notify.Event) {
+		intruded(ev)
+		ev.AcquiredAt, ev.Deadline, ev.CaughtAt = ev.AcquiredAt.Add(-off), ev.Deadline.Add(-off), ev.CaughtAt.Add(-off)
+	})
+	b.round(0)
+	before := b.incidents(1)[0]
+	if got := evidence(before); !strings.Contains(got, "corrected") {
+		t.Fatalf("evidence\n%s", got)
+	}
+	for _, late := range []time.Duration{2 * time.Second, 0, 0} {
+		beat(late)
+		if i := b.incidents(1)[0]; !i.UpdatedAt.Equal(before.UpdatedAt) {
+			t.Fatalf("after a heartbeat %v late: updated, %s", late, evidence(i))
+		}
+	}
+	beat(-off) // the clock is set right
+	beat(-off)
+	if i := b.incidents(1)[0]; strings.Contains(evidence(i), "corrected") {
+		t.Errorf("the clock goes right\n%s", evidence(i))
+	}
+}

@@ -27,9 +27,9 @@ func (t *Tracker) readClocks(ctx context.Context) error {
 		key := instance{c.Service, c.Instance}
 		was, known := t.clocks[key]
 		switch {
-		case known && (c.Behind-was).Abs() < skew: // no news
+		case known && (!c.Agreed || (c.Behind-was).Abs() < skew): // no news
 			read[key] = was
-		case known || c.Behind.Abs() >= 2*skew:
+		case c.Agreed && (known && c.Behind.Abs() >= skew || c.Behind.Abs() >= 2*skew):
 			read[key] = c.Behind.Round(time.Millisecond)
 		}
 	}

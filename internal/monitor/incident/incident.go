@@ -164,6 +164,7 @@ type Clock struct {
 	Service  string
 	Instance string
 	Behind   time.Duration // this host's, above 0 if the instance's is late
+	Agreed   bool          // its last two heartbeats say the same
 }
 
 // Move puts an event into an incident.

@@ -64,13 +64,13 @@ func scanHeartbeat(row scanner) (h incident.Heartbeat, err error) {
 // another.
 const sameLag = 500_000
 
-// Clocks returns the clocks of instances that are wrong by at least so much, as
-// their last two heartbeats agree, at most incident.MaxHeartbeats.
+// Clocks returns the clocks of instances that are wrong by at least so much, as one
+// of their last two heartbeats says, at most incident.MaxHeartbeats.
 func (s *Store) Clocks(ctx context.Context, least time.Duration) ([]incident.Clock, error) {
 	list, err := collect(ctx, s.read, scanClock, `
-		SELECT service, instance, received_at - at FROM heartbeats
-		WHERE abs(received_at - at) >= ? AND abs(received_at - at - lag_before) <= ? LIMIT ?`,
-		least.Microseconds(), sameLag, incident.MaxHeartbeats)
+		SELECT service, instance, received_at - at, abs(received_at - at - lag_before) <= ?1 FROM heartbeats
+		WHERE lag_before IS NOT NULL AND (abs(received_at - at) >= ?2 OR abs(lag_before) >= ?2) LIMIT ?3`,
+		sameLag, least.Microseconds(), incident.MaxHeartbeats)
 	if err != nil {
 		return nil, fmt.Errorf("read clocks: %w", err)
 	}
@@ -79,7 +79,7 @@ func (s *Store) Clocks(ctx context.Context, least time.Duration) ([]incident.Clo
 
 func scanClock(row scanner) (c incident.Clock, err error) {
 	var behind int64
-	err = row.Scan(&c.Service, &c.Instance, &behind)
+	err = row.Scan(&c.Service, &c.Instance, &behind, &c.Agreed)
 	c.Behind = time.Duration(behind) * time.Microsecond
 	return c, err
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -53,7 +54,24 @@ func TestClocks(t *testing.T) {
 	beat("once", 0, 30*time.Second)
 	beat("held up", 0, 60*time.Second) // by a broker, and then delivered together
 	beat("held up", 10*time.Second, 60*time.Second)
-	got, err := s.Clocks(t.Context(), time.Second)
+	beat("set right", 0, 30*time.Second)
+	beat("set right", 40*time.Second, 40*time.Second)
+	beat("right again", 0, 30*time.Second)
+	beat("right again", 40*time.Second, 40*time.Second)
+	beat("right again", 50*time.Second, 50*time.Second)
+	list, err := s.Clocks(t.Context(), time.Second)
+	var got []incident.Clock
+	var unsure []string
+	for _, c := range list {
+		if c.Agreed {
+			got = append(got, c)
+		} else {
+			unsure = append(unsure, c.Instance)
+		}
+	}
+	if fmt.Sprint(unsure) != "[held up set right]" {
+		t.Errorf("heartbeats of %q disagree", unsure)
+	}
 	want := map[string]time.Duration{"late": 30*time.Second + 100*time.Millisecond, "early": -30 * time.Second}
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("Clocks = %+v, %v, want %v", got, err, want)
