@@ -19,7 +19,7 @@ var (
 	}
 )
 
-// calls returns how often each command that removes keys was called, nil if the
+// calls returns how often each command that removes keys succeeded, nil if the
 // server does not tell. INFO itself is among those that it counts.
 func (l *look) calls() map[string]int64 {
 	if l.info["cmdstat_info"] == "" {
@@ -28,12 +28,22 @@ func (l *look) calls() map[string]int64 {
 	calls := make(map[string]int64)
 	for _, list := range [][]string{flushing, deleting} {
 		for _, name := range list {
-			_, count, _ := strings.Cut(l.info["cmdstat_"+name], "calls=")
-			count, _, _ = strings.Cut(count, ",")
-			calls[name], _ = strconv.ParseInt(count, 10, 64)
+			line := l.info["cmdstat_"+name]
+			calls[name] = stat(line, "calls") - stat(line, "failed_calls")
 		}
 	}
 	return calls
+}
+
+// stat reads one number of a line such as "calls=3,usec=9,failed_calls=1".
+func stat(line, name string) int64 {
+	for field := range strings.SplitSeq(line, ",") {
+		if value, ok := strings.CutPrefix(field, name+"="); ok {
+			n, _ := strconv.ParseInt(value, 10, 64)
+			return n
+		}
+	}
+	return 0
 }
 
 // removals returns how often commands that remove keys were called on a master

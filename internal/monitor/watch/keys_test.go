@@ -163,3 +163,14 @@ func TestRemovals(t *testing.T) {
 		t.Errorf("removals %v, want 2 of del", got)
 	}
 }
+
+// TestFailedCalls: a command that failed removed nothing.
+func TestFailedCalls(t *testing.T) {
+	was := &Node{Role: master, RunID: "r", calls: map[string]int64{}}
+	info := map[string]string{"role": "master", "run_id": "r", "cmdstat_info": "calls=1",
+		"cmdstat_flushall": "calls=1,usec=9,usec_per_call=9.00,rejected_calls=0,failed_calls=1",
+		"cmdstat_rename":   "calls=3,usec=9,usec_per_call=3.00,rejected_calls=4,failed_calls=1"}
+	if got := (&look{info: info}).removals(was); len(got) != 1 || got["rename"] != 2 {
+		t.Errorf("removals %v, want 2 of rename", got)
+	}
+}
