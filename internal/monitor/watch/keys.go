@@ -60,6 +60,21 @@ func (l *look) removals(was *Node) map[string]int64 {
 	return calls
 }
 
+// tells reports whether there will be an entry on commands that removed keys. Where
+// they are routine, there is one now and then.
+func (l *look) tells(was *Node) bool {
+	for name := range l.removals(was) {
+		told := &was.deletions
+		if slices.Contains(flushing, name) {
+			told = &was.flushes
+		}
+		if l.at.Sub(told.told) >= told.pause() {
+			return true
+		}
+	}
+	return false
+}
+
 // removed takes in the ways in which keys, and so locks, can have gone from a
 // node whose process lives.
 func (d *changes) removed(n, was *Node, l *look) {

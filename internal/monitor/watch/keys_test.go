@@ -174,3 +174,30 @@ func TestFailedCalls(t *testing.T) {
 		t.Errorf("removals %v, want 2 of rename", got)
 	}
 }
+
+// TestRoutineAsksSeldom: CLIENT LIST, for which a node stands still, is not asked
+// for at each look, unless somebody flushed.
+func TestRoutineAsksSeldom(t *testing.T) {
+	w, a, calls := calling(t)
+	look := func(name string) bool {
+		calls[name]++
+		a.called(calls)
+		next := w.look("a:1", a)
+		next.at = w.now.Add(time.Second)
+		tells := next.tells(w.state.nodes["a:1"])
+		w.round()
+		return tells
+	}
+	asked := 0
+	for range 120 {
+		if look("del") {
+			asked++
+		}
+	}
+	if asked < 5 || asked > 7 {
+		t.Errorf("asked %d times in 120 looks, want about 6", asked)
+	}
+	if !look("flushall") {
+		t.Error("not asked who flushed")
+	}
+}

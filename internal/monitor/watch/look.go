@@ -21,7 +21,7 @@ type look struct {
 	denied  bool // it answers, but forbids a question
 
 	info     map[string]string
-	clients  []client // asked for only if keys were removed
+	clients  []client // asked for only if an entry will tell that keys were removed
 	view     []member // of a Redis Cluster
 	serves   bool
 	coverage string // cluster-require-full-coverage; empty = not told
@@ -34,7 +34,7 @@ func ask(ctx context.Context, c *redis.Client, clustered bool, was *Node) look {
 	l := questions(ctx, c, clustered)
 	l.at = time.Now()
 	l.took = l.at.Sub(began)
-	if l.err == nil && was != nil && len(l.removals(was)) > 0 {
+	if l.err == nil && was != nil && l.tells(was) {
 		l.clients = askClients(ctx, c, l.number("connected_clients"))
 	}
 	l.refused, l.denied = errors.Is(l.err, syscall.ECONNREFUSED), denied(l.err)
