@@ -13,3 +13,17 @@ CREATE INDEX events_doubtful ON events (incident_id, key) WHERE outcome = 'unkno
 -- received_at - at of the heartbeat before: two that agree tell how an instance's
 -- clock goes.
 ALTER TABLE heartbeats ADD COLUMN lag_before INTEGER;
+
+-- What incidents count is counted anew, where all of their events are still there:
+-- so far unknowns were events, also those that an outage begins with.
+UPDATE incidents SET undone = e.undone, committed = e.committed, unknowns = e.unknowns, without = e.without,
+    failures = e.undone + e.committed + e.unknowns
+FROM (
+    SELECT incident_id, count(*) AS events,
+        sum(count * (verdict <> 'degraded' AND outcome NOT IN ('committed', 'unknown'))) AS undone,
+        sum(count * (verdict <> 'degraded' AND outcome = 'committed')) AS committed,
+        sum(count * (verdict <> 'degraded' AND outcome = 'unknown')) AS unknowns,
+        sum(count * (verdict = 'degraded' AND outcome = 'committed')) AS without
+    FROM events WHERE incident_id IS NOT NULL GROUP BY incident_id
+) e
+WHERE e.incident_id = incidents.id AND e.events = incidents.events;
