@@ -65,7 +65,7 @@ func (c *call) get(ctx, waited context.Context) error {
 	case errors.Is(context.Cause(asked), errBegun) && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
 		return c.get(ctx, waited)
 	case unavailable:
-		return c.goWithout(ctx, waited, past, ownLimitError{err})
+		return c.goWithout(ctx, waited, past, notRunError(err))
 	}
 	return refusal
 }
@@ -101,8 +101,13 @@ func (c *call) refusal(ctx context.Context, err error) error {
 	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lock.ErrUnusable), errors.Is(err, lock.ErrNoMarker), ended(ctx):
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, ownLimitError{err})
+	return fmt.Errorf("%w: %w", ErrUnavailable, notRunError(err))
 }
+
+// notRunError is the lock's error for an operation that has not run, so that neither
+// the caller's context has ended nor a lock was lost under it: a grant that came too
+// late matches ErrLost.
+func notRunError(err error) error { return ownLimitError{notLostError{err}} }
 
 // ownLimitError is an error behind which there may be the end of a context of ours.
 // That must not be taken for the end of the caller's, which lives.

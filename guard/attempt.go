@@ -153,7 +153,7 @@ func (c *call) resolve(err error) ending {
 }
 
 // notLostError is an error behind which there may be the loss of the lock. ErrLost
-// says that all is rolled back, which nobody knows here.
+// says that an operation has run and is rolled back, which is not so or not known here.
 type notLostError struct{ err error }
 
 func (e notLostError) Error() string { return e.err.Error() }

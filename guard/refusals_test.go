@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
@@ -124,6 +126,42 @@ func TestRefusalsByNode(t *testing.T) {
 		time.Sleep(time.Second)
 		r.wantRefused("b", 3)
 	})
+}
+
+// late is an engine whose grants come when their time is over.
+type late struct{ lock.Engine }
+
+func (e late) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	g, err := e.Engine.Acquire(ctx, h, ttl)
+	time.Sleep(ttl)
+	return g, err
+}
+
+// TestLateGrantIsARefusal: an operation that has not run has lost no lock. Its error says
+// the same as the event that counts it.
+func TestLateGrantIsARefusal(t *testing.T) {
+	for _, policy := range []guard.Policy{guard.Refuse, guard.DBOnly} {
+		db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "a.db"))
+		wantNil(t, db.AutoMigrate(&Stock{}))
+		wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
+		locker, err := lock.New(late{memlock.New()}, lock.Config{TTL: 100 * time.Millisecond})
+		wantNil(t, err)
+		var events guardtest.Recorder
+		g, err := guard.New(db, locker, guard.Config{Service: "s", Publisher: &events, OnUnavailable: policy})
+		wantNil(t, err)
+		err = g.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
+			return tx.Model(&Stock{}).Where("id = ?", 1).UpdateColumn("left", 1).Error // which only the lock would guard
+		})
+		wantIs(t, err, guard.ErrUnavailable)
+		if errors.Is(err, guard.ErrLost) {
+			t.Errorf("policy %d: error is %v, which matches ErrLost", policy, err)
+		}
+		wantNil(t, g.Close(bg))
+		wantNil(t, locker.Close(bg))
+		if n := refusalsIn(events.All()); policy == guard.Refuse && n != 1 {
+			t.Errorf("events tell of %d refusals, want 1", n)
+		}
+	}
 }
 
 // manyNodes is an engine that is away, with a node for each key.
