@@ -392,16 +392,21 @@ func (c *call) failedUnexplained() bool {
 }
 
 // unreported returns how many more operations a worker refused without a lock than its
-// events say. One that was killed could not report all.
+// events say. One that was killed could not report all, and may have reported calls
+// whose end it could not write down.
 func (h *history) unreported(worker string) int {
-	n := -h.refused[worker]
+	n, open := -h.refused[worker], 0
 	for _, c := range h.calls {
-		if c.worker == worker && c.result == unavailable {
+		switch {
+		case c.worker != worker:
+		case c.result == unavailable:
 			n++
+		case c.returned == 0:
+			open++
 		}
 	}
 	if h.death(worker) > 0 {
-		return min(n, 0)
+		return min(n+open, 0)
 	}
 	return n
 }

@@ -69,13 +69,14 @@ func TestUnreported(t *testing.T) {
 	refusals := []line{
 		{T: 1, At: called, Do: "a.0", Key: "k"}, {T: 2, At: returned, Do: "a.0", Key: "k", Result: unavailable},
 		{T: 3, At: called, Do: "a.1", Key: "k"}, {T: 4, At: returned, Do: "a.1", Key: "k", Result: unavailable},
+		{T: 4, At: called, Do: "a.2", Key: "k"}, // which may have been refused before the kill
 	}
 	killed := []fault{{kill, "a", 5, 6}}
 	for _, tt := range []struct {
 		told   int
 		faults []fault
 		want   int
-	}{{2, nil, 0}, {1, nil, 1}, {3, nil, -1}, {1, killed, 0}, {3, killed, -1}} {
+	}{{2, nil, 0}, {1, nil, 1}, {3, nil, -1}, {1, killed, 0}, {3, killed, 0}, {4, killed, -1}} {
 		ev := &notify.Event{Verdict: notify.Unavailable, Outcome: notify.RolledBack, Count: tt.told}
 		h := read(map[string][]line{"a": append(slices.Clone(refusals), line{T: 5, At: event, Key: "k", Event: ev})}, tt.faults)
 		if n := h.unreported("a"); n != tt.want {
