@@ -28,8 +28,9 @@ type refusals struct {
 func newRefusals() *refusals { return &refusals{at: make(map[string]*notify.Event)} }
 
 // count counts a refusal at a node. It returns the name under which it is counted, and
-// whether that has just begun. begin builds the event if this is its first refusal.
-func (r *refusals) count(node string, begin func() notify.Event) (counted string, begun bool) {
+// whether that has just begun. begin builds the event of that name if this is its first
+// refusal.
+func (r *refusals) count(node string, begin func(counted string) notify.Event) (counted string, begun bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ev, known := r.at[node]
@@ -41,7 +42,7 @@ func (r *refusals) count(node string, begin func() notify.Event) (counted string
 		ev.Count++
 		return node, false
 	}
-	first := begin()
+	first := begin(node)
 	r.at[node] = &first
 	return node, !known
 }
@@ -62,7 +63,12 @@ func (r *refusals) take(node string) *notify.Event {
 // countRefusal counts c, whose lock could not be acquired because of err.
 func (g *Guard) countRefusal(c *call, err error) {
 	at := g.locker.Locate(c.ctx, c.key)
-	node, begun := g.refusals.count(at.Node, func() notify.Event { return c.refusedEvent(at) })
+	node, begun := g.refusals.count(at.Node, func(counted string) notify.Event {
+		if counted != at.Node {
+			return c.refusedEvent(lock.Place{Slot: -1}) // of several nodes
+		}
+		return c.refusedEvent(at)
+	})
 	if !begun {
 		return
 	}

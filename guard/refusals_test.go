@@ -175,7 +175,8 @@ func (manyNodes) Acquire(context.Context, lock.Hold, time.Duration) (lock.Grant,
 	return lock.Grant{}, errBroken
 }
 
-// TestRefusalsOfManyNodes: however many nodes there are, events are few and complete.
+// TestRefusalsOfManyNodes: however many nodes there are, events are few and complete, and
+// none blames one node for the refusals of others.
 func TestRefusalsOfManyNodes(t *testing.T) {
 	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "a.db"))
 	synctest.Test(t, func(t *testing.T) {
@@ -193,6 +194,11 @@ func TestRefusalsOfManyNodes(t *testing.T) {
 		all := events.All()
 		if n := refusalsIn(all); n != nodes || len(all) > 65 {
 			t.Errorf("%d events tell of %d refusals, want %d in 65 events at most", len(all), n, nodes)
+		}
+		for _, ev := range all {
+			if err := ev.Validate(); ev.Place.Node != "" && ev.Count != 1 || err != nil {
+				t.Errorf("event tells of %d refusals on %q, want 1 on each node (%v)", ev.Count, ev.Place.Node, err)
+			}
 		}
 	})
 }
