@@ -31,9 +31,9 @@
 // outcome, and what the release finds goes into the same event.
 //
 //   - After a deadlock Insert and Update are run again, under the same lease; any
-//     other operation only with [Retries]. So is an update that lost a race without
-//     the lock. What an earlier attempt saw of the row
-//     still counts as evidence.
+//     other operation only with [Retries]. What an earlier attempt saw of the row
+//     still counts as evidence. Without the lock an update that lost a race to
+//     another caller is run again likewise.
 //   - When the answer to the COMMIT does not come, Do looks for a proof of what became
 //     of it, while the lock is held, and returns nil or a clean error: see
 //     [dbguard.Tx.Resolve]. What is not proven is [ErrUnknown], and nobody in this
@@ -41,10 +41,11 @@
 //     give rows that are updated a [dbguard.Stamp].
 //   - While the lock can't be acquired because its node does not answer or rejects
 //     requests, Do refuses, and events tell how many operations were refused; or it
-//     goes on with the database alone: see [Policy]. Then an outage of a place is reported when it begins, with
-//     Outcome unknown, and when it ends, with the number of operations that were
-//     committed without the lock; in between the lock is not asked for there. An
-//     operation that runs on for more than Config.EndTimeout is not counted.
+//     goes on with the database alone: see [Policy]. Then an outage of a place is
+//     reported when it begins, with Outcome unknown, and when it ends, with the
+//     number of operations that were committed without the lock; in between the lock
+//     is not asked for there. An operation that runs on for more than
+//     Config.EndTimeout is not counted.
 //
 // # Blind spots
 //
