@@ -93,7 +93,9 @@ func loss(err error) notify.Loss {
 	return ""
 }
 
-func place(p lock.Place) notify.Place { return notify.Place{Node: p.Node, Slot: p.Slot, Entry: p.Entry} }
+func place(p lock.Place) notify.Place {
+	return notify.Place{Node: p.Node, Slot: p.Slot, Entry: p.Entry}
+}
 
 func (c *call) publish(ev notify.Event) { c.guard.publish(c.ctx, ev) }
 

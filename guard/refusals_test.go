@@ -88,9 +88,9 @@ func TestRefusalsAreReported(t *testing.T) {
 			first := time.Now()
 			r.refuse("k1", 1)
 			r.refuse("k2", 2)
-			time.Sleep(2*time.Second - 1)
+			<-time.After(2*time.Second - 1)
 			r.wantRefused("a")
-			time.Sleep(1)
+			<-time.After(1)
 			synctest.Wait()
 			if ev := r.events.All()[r.seen]; ev.Key != "k1" || !ev.CaughtAt.Equal(first) {
 				r.t.Errorf("event tells of %q at %v, want of k1, the first, at %v", ev.Key, ev.CaughtAt, first)
@@ -99,13 +99,13 @@ func TestRefusalsAreReported(t *testing.T) {
 
 			for range 3 { // the outage goes on
 				r.refuse("k3", 4)
-				time.Sleep(10*time.Second - 1)
+				<-time.After(10*time.Second - 1)
 				r.wantRefused("a")
-				time.Sleep(1)
+				<-time.After(1)
 				r.wantRefused("a", 4)
 			}
 			r.engine.down[0].Store(false)
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			r.wantRefused("a")
 			wantMetrics(r.t, r.guard, map[string]float64{"degraded": 0, "without_lock_total": 0})
 		}
@@ -119,11 +119,11 @@ func TestRefusalsByNode(t *testing.T) {
 		r.engine.down[0].Store(true)
 		r.engine.down[1].Store(true)
 		r.refuse("a", 2)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		r.refuse("b", 3)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		r.wantRefused("a", 2)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		r.wantRefused("b", 3)
 	})
 }
@@ -133,7 +133,7 @@ type late struct{ lock.Engine }
 
 func (e late) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	g, err := e.Engine.Acquire(ctx, h, ttl)
-	time.Sleep(ttl)
+	<-time.After(ttl)
 	return g, err
 }
 
@@ -262,7 +262,7 @@ func TestNoRefusalToReport(t *testing.T) {
 		}
 		r.engine.mute.Store(false)
 
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		r.wantRefused("a")
 		wantNil(r.t, r.guard.Close(bg))
 		r.wantRefused("a")
