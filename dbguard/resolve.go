@@ -51,7 +51,7 @@ func (o Outcome) String() string {
 //     another transaction.
 //
 // While the database can't be reached, or starts or ends, it is tried again until ctx
-// ends.
+// ends; Options.EndTimeout bounds that if ctx has no deadline.
 //
 // A row of equal values proves nothing: another may have written it. Without proof
 // the outcome is Unresolved, and the error says why. So it is if the database is
@@ -66,6 +66,11 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Unlock()
 	if !unknown {
 		return Unresolved, errors.New("dbguard: resolve commit: its outcome is not in doubt")
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.limit)
+		defer cancel()
 	}
 	o, err := t.findOut(ctx, writes)
 	for unreachable(err) && sleep(ctx, reconnectPause) == nil {
