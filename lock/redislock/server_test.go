@@ -144,7 +144,7 @@ func sentinels(t *testing.T, port string) (addrs []string) {
 	t.Helper()
 	for range 3 {
 		s := startServer(t, "sentinel monitor locks 127.0.0.1 "+port+" 2\n"+
-			"sentinel down-after-milliseconds locks 1000\nsentinel failover-timeout locks 3000\n", "--sentinel")
+			"sentinel down-after-milliseconds locks 3000\nsentinel failover-timeout locks 3000\n", "--sentinel")
 		addrs = append(addrs, s.addr)
 	}
 	for _, addr := range addrs {
