@@ -46,6 +46,7 @@ func (c *call) get(ctx, waited context.Context) error {
 		}
 		defer cancel()
 	}
+	begun := time.Now()
 	lease, err := ask(asked, c.key, opts...)
 	switch {
 	case err == nil && lease.Owner() != "":
@@ -59,7 +60,8 @@ func (c *call) get(ctx, waited context.Context) error {
 	unavailable := errors.Is(refusal, ErrUnavailable)
 	switch {
 	case g.cfg.OnUnavailable == Refuse:
-		if unavailable && !errors.Is(err, errNoLock) { // which is a mistake of the program
+		mistaken := errors.Is(err, errNoLock) // of the program
+		if unavailable && !mistaken || unanswered(ctx, err, time.Since(begun)) {
 			g.countRefusal(c, err)
 		}
 	case errors.Is(context.Cause(asked), errBegun) && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
@@ -81,6 +83,14 @@ func (c *call) hurried(ctx, waited context.Context) bool {
 // refuses connections the engine knows within some 30 ms. It must be longer than
 // a busy machine takes to answer, or locks that are well are reported missing.
 const hesitation = 500 * time.Millisecond
+
+// unanswered reports whether the caller's deadline passed while Redis did not answer,
+// which took longer than it may. Callers with short deadlines would never tell of
+// an outage otherwise.
+func unanswered(ctx context.Context, err error, took time.Duration) bool {
+	late := ended(ctx) && !errors.Is(ctx.Err(), context.Canceled)
+	return late && errors.Is(err, lock.ErrNoAnswer) && took >= hesitation
+}
 
 // errNoLock: ctx carries a lease that is no more than a place in the local queue.
 var errNoLock = errors.New("the context's lease is not of a lock")

@@ -16,7 +16,8 @@ type Policy int
 const (
 	// Refuse has Do return ErrUnavailable. Events of the verdict notify.Unavailable
 	// tell how many operations were refused on a node: one 2 s after the first
-	// refusal, then one every 10 s, and one at Close.
+	// refusal, the next 10 s later, then ever more seldom, up to one a minute, and
+	// one at Close.
 	Refuse Policy = iota
 	// DBOnly lets operations go on without the lock, guarded by the database
 	// alone. Only a transaction that wrote nothing, or wrote each row that the

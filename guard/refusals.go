@@ -11,8 +11,10 @@ import (
 const (
 	// firstRefusals is how long refusals are counted before the first event of them.
 	firstRefusals = 2 * time.Second
-	// moreRefusals is how long they are counted before each further one.
+	// moreRefusals is how long they are counted before the next one, and twice as
+	// long before each further one, up to mostRefusals.
 	moreRefusals = 10 * time.Second
+	mostRefusals = time.Minute
 	// maxRefusing bounds the nodes whose refusals are counted apart.
 	maxRefusing = 64
 )
@@ -90,7 +92,7 @@ func (g *Guard) reportRefusals(node string) {
 	defer g.running.leave()
 	timer := time.NewTimer(firstRefusals)
 	defer timer.Stop()
-	for {
+	for pause := moreRefusals; ; pause = min(2*pause, mostRefusals) {
 		select {
 		case <-timer.C:
 		case <-g.outages.halt.Done():
@@ -100,6 +102,6 @@ func (g *Guard) reportRefusals(node string) {
 			return
 		}
 		g.publish(g.outages.halt, *ev)
-		timer.Reset(moreRefusals)
+		timer.Reset(pause)
 	}
 }

@@ -97,9 +97,9 @@ func TestRefusalsAreReported(t *testing.T) {
 			}
 			r.wantRefused("a", 3)
 
-			for range 3 { // the outage goes on
+			for _, pause := range []time.Duration{10, 20, 40, 60, 60} { // the outage goes on
 				r.refuse("k3", 4)
-				<-time.After(10*time.Second - 1)
+				<-time.After(pause*time.Second - 1)
 				r.wantRefused("a")
 				<-time.After(1)
 				r.wantRefused("a", 4)
@@ -109,7 +109,7 @@ func TestRefusalsAreReported(t *testing.T) {
 			r.wantRefused("a")
 			wantMetrics(r.t, r.guard, map[string]float64{"degraded": 0, "without_lock_total": 0})
 		}
-		wantMetrics(r.t, r.guard, map[string]float64{"events_total unavailable": 8, "operations_total unavailable": 30})
+		wantMetrics(r.t, r.guard, map[string]float64{"events_total unavailable": 12, "operations_total unavailable": 46})
 	})
 }
 
@@ -266,6 +266,27 @@ func TestNoRefusalToReport(t *testing.T) {
 		r.wantRefused("a")
 		wantNil(r.t, r.guard.Close(bg))
 		r.wantRefused("a")
+	})
+}
+
+// TestSilentRedisIsReported: that callers give up before Redis is given up does not
+// hide the outage.
+func TestSilentRedisIsReported(t *testing.T) {
+	inBubble(t, func(r *refuser) {
+		r.engine.mute.Store(true)
+		for range 2 {
+			ctx, cancel := context.WithTimeout(bg, 600*time.Millisecond)
+			err := r.guard.Do(ctx, "k", guard.Insert(&Order{No: "a"}))
+			cancel()
+			wantIs(r.t, err, context.DeadlineExceeded)
+		}
+		ctx, cancel := context.WithCancel(bg)
+		stop := time.AfterFunc(600*time.Millisecond, cancel)
+		defer stop.Stop()
+		wantIs(r.t, r.guard.Do(ctx, "k", guard.Insert(&Order{No: "a"})), context.Canceled)
+		r.engine.mute.Store(false)
+		<-time.After(time.Minute)
+		r.wantRefused("a", 2)
 	})
 }
 
