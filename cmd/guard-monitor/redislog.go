@@ -11,5 +11,5 @@ import (
 type redisLog struct{ *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
-	l.DebugContext(ctx, fmt.Sprintf(format, v...))
+	l.DebugContext(ctx, "redis client", "message", fmt.Sprintf(format, v...))
 }

@@ -13,7 +13,7 @@ import (
 type redisLog struct{ *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
-	l.WarnContext(ctx, fmt.Sprintf(format, v...))
+	l.WarnContext(ctx, "redis client", "message", fmt.Sprintf(format, v...))
 }
 
 // routeDriverLogs has the drivers log to logger instead of standard error. Call it

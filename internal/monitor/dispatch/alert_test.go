@@ -96,7 +96,7 @@ func TestAlertBeginsWithTheEffect(t *testing.T) {
 		"committed with a lost lock": {
 			incident.Deleted, incident.Effect{Failures: 1, Committed: 1},
 			"orders: 1 operation committed without a valid lock; locks were removed from Redis",
-			"1 operation was committed after the lock was lost, and no second writer got at rows that a unique index or a version covers; cause deleted, confidence high, state new; 1 failure in 7 events on 3 keys",
+			"1 operation was committed though its lock was lost, and no second writer got at rows that a unique index or a version covers; cause deleted, confidence high, state new; 1 failure in 7 events on 3 keys",
 		},
 		"without a lock, as is allowed": {
 			incident.Restart, incident.Effect{Without: 302},

@@ -55,7 +55,12 @@ func (e Effect) Sentences() []string {
 		parts = append(parts, fmt.Sprintf("%s rolled back and changed nothing", were(e.Undone)))
 	}
 	if e.Committed > 0 {
-		parts = append(parts, fmt.Sprintf("%s committed after the lock was lost, and no second writer got at rows that a unique index or a version covers", were(e.Committed)))
+		whose := "their"
+		if e.Committed == 1 {
+			whose = "its"
+		}
+		parts = append(parts, fmt.Sprintf(
+			"%s committed though %s lock was lost, and no second writer got at rows that a unique index or a version covers", were(e.Committed), whose))
 	}
 	if e.Refused > 0 {
 		parts = append(parts, fmt.Sprintf("%s refused and changed nothing", were(e.Refused)))

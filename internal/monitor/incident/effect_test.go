@@ -17,7 +17,7 @@ func TestEffect(t *testing.T) {
 	}{
 		{notify.Overlap, notify.Refused, "3 operations were rolled back and changed nothing", 3},
 		{notify.Lost, notify.RolledBack, "3 operations were rolled back and changed nothing", 3},
-		{notify.Lost, notify.Committed, "3 operations were committed after the lock was lost, " +
+		{notify.Lost, notify.Committed, "3 operations were committed though their lock was lost, " +
 			"and no second writer got at rows that a unique index or a version covers", 3},
 		{notify.UnknownCommit, notify.Unknown, "look at these 3 operations, which may or may not have been committed", 3},
 		{notify.Lost, notify.Unknown, "look at these 3 operations, which may or may not have been committed", 3},

@@ -210,13 +210,16 @@ func (i *Incident) believe(x Explanation, event string) bool {
 
 func containsAll(rows, others []Evidence) bool {
 	for _, o := range others {
-		if !slices.ContainsFunc(rows, o.same) {
+		if !slices.ContainsFunc(rows, o.alike) {
 			return false
 		}
 	}
 	return true
 }
 
+// alike reports whether two rows say the same, at whatever time.
+func (e Evidence) alike(o Evidence) bool { return e.Node == o.Node && e.Text == o.Text }
+
 func (e Evidence) same(o Evidence) bool {
-	return e.At.Equal(o.At) && e.Node == o.Node && e.Text == o.Text
+	return e.At.Equal(o.At) && e.alike(o)
 }

@@ -39,8 +39,12 @@ func (f Facts) flush(w window) (fault, bool) {
 // where that is routine, as with Redisson, it says little.
 func (f Facts) deletion(w window) (fault, bool) {
 	var best fault
-	for _, e := range f.find(w, watch.Deletion, watch.ClockSet, watch.Expiry) {
-		if e.Node != f.Event.Place.Node {
+	for _, e := range f.Timeline {
+		if e.Kind == watch.Deletion && e.Numbers[watch.Routine] == 1 { // and goes on, until the next entry
+			e.At = e.At.Add(watch.RoutineEvery)
+		}
+		removal := e.Kind == watch.Deletion || e.Kind == watch.ClockSet || e.Kind == watch.Expiry
+		if !f.Watched || !removal || e.Node != f.Event.Place.Node || !w.meets(e) {
 			continue
 		}
 		x := fault{cause: Deleted, confidence: Low, at: e.At, rows: []watch.Entry{e}}
@@ -55,7 +59,7 @@ func (f Facts) deletion(w window) (fault, bool) {
 		case e.Kind == watch.ClockSet:
 			x.confidence = Medium
 		case e.Kind == watch.Expiry:
-			x.notes = []string{"a lock that is renewed does not expire, unless EXPIRE or PEXPIRE shortened its time to live"}
+			x.notes = []string{"a lock that is renewed does not expire, unless EXPIRE or PEXPIRE shortened its time to live, or its holder's machine stood still"}
 		}
 		if x.confidence.weight() > best.confidence.weight() {
 			best = x

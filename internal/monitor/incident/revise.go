@@ -40,7 +40,8 @@ func (t *Tracker) look(ctx context.Context, now time.Time) error {
 		}
 		for _, e := range entries {
 			t.entry = e.ID
-			if explains(e.Kind) && now.Sub(e.At) < lookBack {
+			routine := e.Numbers[watch.Routine] == 1 // is no news
+			if explains(e.Kind) && !routine && now.Sub(e.At) < lookBack {
 				t.news.clusters[e.Cluster] = true
 			}
 		}

@@ -145,7 +145,7 @@ func nextStep(c Cause) string {
 	case Bypass:
 		return "Find who writes this table outside guard.Do, or under another key: scripts, consoles, other services, a job that was forgotten."
 	case Unreachable:
-		return "Look at the network between the service and Redis, its limits of connections, and passwords and certificates that were changed. guard-monitor reaches that Redis."
+		return "Look at the network between the service and Redis, its limits of connections, passwords and certificates, and whether Redis rejects requests (OOM, READONLY, CLUSTERDOWN). guard-monitor reaches that Redis."
 	case UnknownCommit:
 		return "Check the rows of these keys by hand. Then look at the database and the network to it at that time: a restart, a failover, a proxy that cuts connections."
 	case HeartbeatSilent:

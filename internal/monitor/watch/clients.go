@@ -93,7 +93,7 @@ func callers(clients []client, counts map[string]int64, within time.Duration) st
 	case len(named) == 0 && clients == nil:
 		return "by a client that is not known"
 	case len(named) == 0:
-		return "by a script, or by a client that has left"
+		return "by a script, or by a client that has left or gone on"
 	case len(named) > 1:
 		return fmt.Sprintf("by %s and %d more", named[0], len(named)-1)
 	}

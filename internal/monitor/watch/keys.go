@@ -78,7 +78,7 @@ func (l *look) tells(was *Node) bool {
 // removed takes in the ways in which keys, and so locks, can have gone from a
 // node whose process lives.
 func (d *changes) removed(n, was *Node, l *look) {
-	if was.RunID != n.RunID {
+	if was.SeenAt.IsZero() || was.RunID != n.RunID {
 		n.evictions, n.flushes, n.deletions, n.expiries = tally{}, tally{}, tally{}, tally{}
 		return
 	}
@@ -146,7 +146,7 @@ func (d *changes) expired(n, was *Node) {
 	if n.expiries.routine() {
 		n.expiries.counts = nil
 	}
-	if !n.expiries.due(n.SeenAt, 0) {
+	if !n.expiries.due(n.SeenAt, tellExpiry) {
 		return
 	}
 	counts, from := n.expiries.take(n.SeenAt)

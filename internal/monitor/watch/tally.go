@@ -3,10 +3,12 @@ package watch
 import "time"
 
 const (
-	// tellEvery is the least time between two entries that tell of evictions, and
-	// tellRoutine between two of what is routine and says little.
-	tellEvery   = 10 * time.Second
-	tellRoutine = time.Minute
+	// tellEvery is the least time between two entries that tell of evictions,
+	// RoutineEvery between two of what is routine, and tellExpiry between two of keys
+	// that have expired. Entries are kept, and read again for each explanation.
+	tellEvery    = 10 * time.Second
+	RoutineEvery = 5 * time.Minute
+	tellExpiry   = 10 * time.Minute
 	// What was seen in this many looks within this time is routine.
 	routineLooks = 5
 	routineTime  = 5 * time.Minute
@@ -48,7 +50,7 @@ func (t *tally) routine() bool {
 // unless it has become routine.
 func (t *tally) pause() time.Duration {
 	if t.routine() {
-		return tellRoutine
+		return RoutineEvery
 	}
 	return 0
 }

@@ -48,7 +48,10 @@ func (t *target) run(ctx context.Context, looked func()) {
 		}
 		// A round takes a Timeout at most, and comes after Every: what is far
 		// above that is this process' or this host's own delay.
-		r.blind = r.ended.Sub(last) > 2*t.watcher.cfg.Every+time.Second
+		// So is what only the wall clock shows: a steady clock may stand still while
+		// the host sleeps.
+		limit := 2*t.watcher.cfg.Every + time.Second
+		r.blind = r.ended.Sub(last) > limit || r.ended.Round(0).Sub(last.Round(0)) > limit
 		last = r.ended
 		t.take(ctx, r)
 		looked()

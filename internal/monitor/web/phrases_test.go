@@ -38,8 +38,8 @@ var sampleTexts = map[string]string{
 		`请核对这 7 个操作，其是否已提交不得而知，键 "order:1", "order:\"2\"" 等`,
 	`DEL was called 2 times, UNLINK once on h:1, by h:2 named "job" as user "ops" and 2 more; such calls are routine there`: "" +
 		`DEL 被调用 2 次，UNLINK 1 次（在 h:1 上），由 h:2 调用，名为 "job"，用户 "ops"，另有 2 个；此类调用在那里很常见`,
-	"FLUSHALL was called once on h:1, by a script, or by a client that has left; it had 12 keys before, and 0 after": "" +
-		"FLUSHALL 被调用 1 次（在 h:1 上），由脚本或已断开的客户端调用；此前有 12 个键，此后有 0 个",
+	"FLUSHALL was called once on h:1, by a script, or by a client that has left or gone on; it had 12 keys before, and 0 after": "" +
+		"FLUSHALL 被调用 1 次（在 h:1 上），由脚本或已断开、已执行其他命令的客户端调用；此前有 12 个键，此后有 0 个",
 	"h:1 now serves the slots 1-2, some of which h:2, h:3 had": "h:1 现在服务槽 1-2，其中一部分原属 h:2, h:3",
 }
 
