@@ -33,6 +33,7 @@ func TestRedisson(t *testing.T) {
 		{"Java waits for Go", goWakesJava},
 		{"Go waits for Java", javaWakesGo},
 		{"force unlock by Java", goIsToldOfForceUnlock},
+		{"deleted while Java works", deletionProvesLittle},
 		{"dead Go holder", javaTakesOverFromGo},
 		{"dead Java holder", goTakesOverFromJava},
 	}

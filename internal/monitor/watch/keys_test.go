@@ -78,6 +78,9 @@ func TestRoutineDeletions(t *testing.T) {
 			t.Errorf("entry %d is %+v, want routine %d", i, e, want)
 		}
 	}
+	if len(entries) > 4 && entries[4].At.Sub(entries[0].At) > 10*time.Second {
+		t.Error("that it is routine is told late")
+	}
 	if len(entries) < 5 || len(entries) > 7 || told < 3000 {
 		t.Errorf("%d entries tell of %d calls, want about 6 of most of 6000", len(entries), told)
 	}

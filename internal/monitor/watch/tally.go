@@ -20,6 +20,7 @@ type tally struct {
 	counts map[string]int64 // that no entry tells of yet
 	from   time.Time        // not before this
 	told   time.Time        // when the last entry was made
+	usual  bool             // that entry told of a routine
 	looks  []time.Time      // the last that saw something, at most routineLooks
 }
 
@@ -47,9 +48,9 @@ func (t *tally) routine() bool {
 }
 
 // pause is the least time between two entries of what is rare as a rule: none,
-// unless it has become routine.
+// unless it is routine and the last entry told so.
 func (t *tally) pause() time.Duration {
-	if t.routine() {
+	if t.usual && t.routine() {
 		return RoutineEvery
 	}
 	return 0
@@ -63,6 +64,6 @@ func (t *tally) due(now time.Time, pause time.Duration) bool {
 // take returns what an entry tells of, and since when.
 func (t *tally) take(now time.Time) (counts map[string]int64, from time.Time) {
 	counts, from = t.counts, t.from
-	t.counts, t.told = nil, now
+	t.counts, t.told, t.usual = nil, now, t.routine()
 	return counts, from
 }
