@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 		// A slot map that was being reloaded when its client was closed.
 		goleak.IgnoreAnyFunction(pkg+"(*clusterStateHolder).LazyReload.func1"),
 		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).queuedNewConn.func2"),
+		// A closed client that could not dial sleeps for a second before it looks.
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
 	)
 }
 
