@@ -44,7 +44,7 @@ var becauseOf = map[incident.Cause]string{
 	incident.Unknown:         "locks failed, cause unknown",
 }
 
-// summary says the effect on data first: it is what whoever is woken asks first.
+// summary begins with the effect on data, which people who are woken ask for first.
 func summary(i *incident.Incident) string {
 	words := cmp.Or(becauseOf[i.Cause], string(i.Cause))
 	if effect := headline(i.Effect); effect != "" {

@@ -40,11 +40,12 @@ func (f Facts) flush(w window) (fault, bool) {
 func (f Facts) deletion(w window) (fault, bool) {
 	var best fault
 	for _, e := range f.Timeline {
+		seen := e
 		if e.Kind == watch.Deletion && e.Numbers[watch.Routine] == 1 { // and goes on, until the next entry
-			e.At = e.At.Add(watch.RoutineEvery)
+			seen.At = e.At.Add(watch.RoutineEvery)
 		}
 		removal := e.Kind == watch.Deletion || e.Kind == watch.ClockSet || e.Kind == watch.Expiry
-		if !f.Watched || !removal || e.Node != f.Event.Place.Node || !w.meets(e) {
+		if !f.Watched || !removal || e.Node != f.Event.Place.Node || !w.meets(seen) {
 			continue
 		}
 		x := fault{cause: Deleted, confidence: Low, at: e.At, rows: []watch.Entry{e}}
