@@ -28,8 +28,9 @@ func TestMain(m *testing.M) {
 	const pkg = "github.com/redis/go-redis/v9."
 	goleak.VerifyTestMain(m,
 		// A closed client of NewFailoverClusterClient goes on listening to
-		// Sentinel.
+		// Sentinel, and waits for a Sentinel that it has asked.
 		goleak.IgnoreAnyFunction(pkg+"(*sentinelFailover).listen"),
+		goleak.IgnoreAnyFunction(pkg+"(*sentinelFailover).MasterAddr.func1"),
 		goleak.IgnoreAnyFunction(pkg+"(*channel).initHealthCheck.func1"),
 		goleak.IgnoreAnyFunction(pkg+"(*channel).initMsgChan.func1"),
 		// A slot map that was being reloaded when its client was closed.

@@ -257,6 +257,8 @@ func TestExplain(t *testing.T) {
 		}), timeline: []watch.Entry{deleted(-2, 0)}, cause: incident.Deleted, confidence: incident.Medium},
 		{name: "deleted, beside Redisson", event: overlap(nil), timeline: []watch.Entry{deleted(-2, 1)},
 			cause: incident.Deleted, confidence: incident.Low},
+		{name: "deleted where it becomes routine", event: overlap(nil), timeline: []watch.Entry{deleted(-2, 0), deleted(-1, 1)},
+			cause: incident.Deleted, confidence: incident.Low},
 		{name: "deleted where it goes on all the time", event: overlap(nil), timeline: []watch.Entry{deleted(-120, 1)},
 			cause: incident.Deleted, confidence: incident.Low, rows: []string{"seen 2m0s before the event"}},
 		{name: "deleted all the time, long ago", event: overlap(nil), timeline: []watch.Entry{deleted(-400, 1)},

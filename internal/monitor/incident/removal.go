@@ -39,22 +39,20 @@ func (f Facts) flush(w window) (fault, bool) {
 // where that is routine, as with Redisson, it says little.
 func (f Facts) deletion(w window) (fault, bool) {
 	var best fault
-	for _, e := range f.Timeline {
-		seen := e
-		if e.Kind == watch.Deletion && e.Numbers[watch.Routine] == 1 { // and goes on, until the next entry
-			seen.At = e.At.Add(watch.RoutineEvery)
-		}
-		removal := e.Kind == watch.Deletion || e.Kind == watch.ClockSet || e.Kind == watch.Expiry
-		if !f.Watched || !removal || e.Node != f.Event.Place.Node || !w.meets(seen) {
+	usual, routine := f.routine(w)
+	if routine {
+		best = fault{cause: Deleted, confidence: Low, at: usual.At, rows: []watch.Entry{usual},
+			notes: []string{"many keys are removed there, and Redis does not tell which"}}
+	}
+	for _, e := range f.find(w, watch.Deletion, watch.ClockSet, watch.Expiry) {
+		if e.Node != f.Event.Place.Node || e.Kind == watch.Deletion && routine {
 			continue
 		}
 		x := fault{cause: Deleted, confidence: Low, at: e.At, rows: []watch.Entry{e}}
 		switch {
-		case e.Kind == watch.Deletion && e.Numbers[watch.Routine] == 0:
+		case e.Kind == watch.Deletion:
 			x.confidence = Medium
 			x.notes = []string{"Redis does not tell which keys a command removed"}
-		case e.Kind == watch.Deletion:
-			x.notes = []string{"many keys are removed there, and Redis does not tell which"}
 		case e.Kind == watch.ClockSet && forward(e) < f.Event.TTL/2: // what is renewed lives on
 			continue
 		case e.Kind == watch.ClockSet:
@@ -67,6 +65,18 @@ func (f Facts) deletion(w window) (fault, bool) {
 		}
 	}
 	return best, best.cause != ""
+}
+
+// routine finds that keys are removed from the node all the time. One entry stands
+// for some minutes of it.
+func (f Facts) routine(w window) (watch.Entry, bool) {
+	around := window{w.from.Add(-watch.RoutineEvery), w.to.Add(watch.RoutineEvery)}
+	for _, e := range f.find(around, watch.Deletion) {
+		if e.Node == f.Event.Place.Node && e.Numbers[watch.Routine] == 1 {
+			return e, true
+		}
+	}
+	return watch.Entry{}, false
 }
 
 func forward(e watch.Entry) time.Duration {
