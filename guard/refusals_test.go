@@ -97,9 +97,9 @@ func TestRefusalsAreReported(t *testing.T) {
 			}
 			r.wantRefused("a", 3)
 
-			for _, pause := range []time.Duration{10, 20, 40, 60, 60} { // the outage goes on
+			for _, seconds := range []int{10, 20, 40, 60, 60} { // the outage goes on
 				r.refuse("k3", 4)
-				<-time.After(pause*time.Second - 1)
+				<-time.After(time.Duration(seconds)*time.Second - 1)
 				r.wantRefused("a")
 				<-time.After(1)
 				r.wantRefused("a", 4)

@@ -14,7 +14,7 @@ import (
 )
 
 // What it does to an engine that a node of a cluster fails.
-func TestFaultsOfNodes(t *testing.T) { //nolint:tparallel // its cases come one after the other
+func TestFaultsOfNodes(t *testing.T) {
 	t.Parallel()
 	playFaults(t, "nodes", map[string]faultCase{
 		"a node that stands still": testStill,
@@ -25,7 +25,7 @@ func TestFaultsOfNodes(t *testing.T) { //nolint:tparallel // its cases come one 
 }
 
 // What it does to an engine that slots migrate, and that what nodes know is gone.
-func TestFaultsOfData(t *testing.T) { //nolint:tparallel // its cases come one after the other
+func TestFaultsOfData(t *testing.T) {
 	t.Parallel()
 	playFaults(t, "data", map[string]faultCase{
 		"a slot migrates":           testMigration,

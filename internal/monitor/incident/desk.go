@@ -122,7 +122,7 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 
 // unexplained has nothing judged.
 func (d *desk) unexplained(_ context.Context, r Received) (explained, error) {
-	x := explained{Received: r, Explanation: notJudged(r.Event, d.now)}
+	x := explained{Received: r, Explanation: notJudged(d.now)}
 	x.key = GroupKey(r.Event.Service, Unknown, "", "")
 	return x, nil
 }

@@ -52,7 +52,7 @@ func Explain(f Facts) Explanation {
 }
 
 // notJudged is for an event that could not be explained.
-func notJudged(ev notify.Event, now time.Time) Explanation {
+func notJudged(now time.Time) Explanation {
 	row := Evidence{At: now, Text: "guard-monitor could not explain this event: its log says why"}
 	return Explanation{Cause: Unknown, Confidence: Low, Evidence: []Evidence{row}, NextStep: nextStep(Unknown)}
 }

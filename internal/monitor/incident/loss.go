@@ -19,7 +19,9 @@ func (f Facts) loss() Explanation {
 		return f.stoodStill(w, rows)
 	}
 	x, found := f.fault(w)
-	if flush, flushed := f.flush(w); flushed && vanished(ev) && !(found && x.cause == Restart && x.at.Before(flush.at)) {
+	flush, flushed := f.flush(w)
+	restarted := found && x.cause == Restart && x.at.Before(flush.at) // there was no lock left to flush
+	if flushed && !restarted && vanished(ev) {
 		return f.because(flush, rows)
 	}
 	if found && f.fits(x) {
