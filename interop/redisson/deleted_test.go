@@ -3,72 +3,40 @@ package interop_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/internal/monitor/incident"
-	"github.com/belaygo/belay/internal/monitor/watch"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/rabbitmq"
 )
-
-// timeline is what a watcher has seen.
-type timeline struct {
-	mu      sync.Mutex
-	entries []watch.Entry
-}
-
-func (l *timeline) record(_ context.Context, entries []watch.Entry) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.entries = append(l.entries, entries...)
-	return nil
-}
-
-func (l *timeline) all() []watch.Entry {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.entries)
-}
-
-// watched has a watcher look at the cluster until the test ends.
-func (s *stage) watched(t *testing.T) (*watch.Watcher, *timeline) {
-	t.Helper()
-	seen := new(timeline)
-	w, err := watch.New(watch.Config{
-		Targets: []watch.Target{{Name: "main", Addrs: s.addrs}}, Record: seen.record, Every: 250 * time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = w.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	<-w.Ready()
-	return w, seen
-}
 
 // deletionProvesLittle: Redisson's release is a DEL, so where it works, that somebody
 // deleted a lock of Go can be said with low confidence only.
 func deletionProvesLittle(t *testing.T, s *stage) string {
+	broker := teststack.AMQP(t)
+	monitor := startMonitor(t, broker, s.addrs)
+	publisher, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		if err := publisher.Close(ctx); err != nil {
+			t.Errorf("close the publisher: %v", err)
+		}
+	})
+
 	key := teststack.Key(t, "deleted")
-	w, seen := s.watched(t)
-	begun := time.Now()
 	a := s.thread(t, "a")
 	testwait.Until(t, "deletions are routine", func() bool {
 		a.do(t, "lock", key)
 		a.do(t, "unlock", key)
-		return slices.ContainsFunc(seen.all(), func(e watch.Entry) bool { return e.Kind == watch.Deletion && e.Numbers[watch.Routine] == 1 })
+		return slices.ContainsFunc(monitor.timeline(t, "deletion"), func(e entry) bool { return e.Numbers["routine"] == 1 })
 	})
 
 	held := acquire(t, s.locker, key)
@@ -81,20 +49,22 @@ func deletionProvesLittle(t *testing.T, s *stage) string {
 		t.Fatal("the lease does not end")
 	}
 	_ = held.Release(t.Context())
-	lost := notify.Event{
+	err = publisher.Publish(t.Context(), notify.Event{
 		ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.Lost, Outcome: notify.RolledBack, Loss: notify.LossGone, Key: key,
 		AcquiredAt: held.AcquiredAt(), TTL: held.TTL(), CaughtAt: time.Now(), Count: 1,
 		Place: notify.Place{Node: held.Place().Node, Slot: held.Place().Slot},
-	}
-	at, ok := w.Locate(lost.Place)
-	if !ok {
-		t.Fatalf("the watcher does not know %+v", lost.Place)
-	}
-	x := incident.Explain(incident.Facts{
-		Event: lost, Watched: true, Cluster: at.Cluster, SeenAt: time.Now(), From: begun, Timeline: seen.all(),
 	})
-	if x.Cause != incident.Deleted || x.Confidence != incident.Low {
-		t.Errorf("cause %s, confidence %s, want deleted, low: %+v", x.Cause, x.Confidence, x.Evidence)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return fmt.Sprintf("cause %s, confidence %s: %s", x.Cause, x.Confidence, x.Evidence[1].Text)
+
+	var found []explained
+	testwait.Until(t, "the event is explained", func() bool {
+		found = monitor.incidents(t, url.Values{"service": {"orders"}, "cause": {"deleted"}})
+		return len(found) > 0
+	})
+	if found[0].Confidence != "low" {
+		t.Errorf("confidence %s, want low: %+v", found[0].Confidence, found[0].Evidence)
+	}
+	return fmt.Sprintf("cause %s, confidence %s: %s", found[0].Cause, found[0].Confidence, found[0].Evidence[1].Text)
 }

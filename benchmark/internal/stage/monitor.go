@@ -3,6 +3,7 @@ package stage
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,14 +16,14 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
 
 // openMonitor builds and starts guard-monitor, and waits until it takes events.
 func (s *Stage) openMonitor(ctx context.Context) error {
 	program := filepath.Join(s.dir, "guard-monitor")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/guard-monitor") //nolint:gosec // of this repository
+	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/guard-monitor", "-o", program, ".") //nolint:gosec // of this repository
 	build.Dir = s.root
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", errors.Join(err, ctx.Err()), bytes.TrimSpace(out))
@@ -49,10 +50,7 @@ func (s *Stage) openMonitor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.events, err = store.Open(ctx, path); err != nil {
-		return err
-	}
-	s.later(func(context.Context) error { return s.events.Close() })
+	s.monitor = address
 	return nil
 }
 
@@ -110,26 +108,32 @@ type Received struct {
 	Failures int            // lock failures that these events tell of: the sum of their counts
 }
 
-// Received reads from the monitor's own store.
+// Received asks the monitor for its newest events.
 func (s *Stage) Received(ctx context.Context, ids []string) (Received, error) {
-	recent, err := s.events.Recent(ctx, store.MaxRecent)
+	text, err := page(ctx, s.monitor+"/api/v1/events?limit=1000")
 	if err != nil {
 		return Received{}, err
 	}
-	got := make(map[string]store.Received, len(recent))
-	for _, r := range recent {
-		got[r.Event.ID] = r
+	var body struct {
+		Items []struct{ Event notify.Event }
+	}
+	if err := json.Unmarshal([]byte(text), &body); err != nil {
+		return Received{}, fmt.Errorf("events of guard-monitor: %w", err)
+	}
+	got := make(map[string]notify.Event, len(body.Items))
+	for _, item := range body.Items {
+		got[item.Event.ID] = item.Event
 	}
 	result := Received{Verdicts: make(map[string]int)}
 	for _, id := range ids {
-		r, ok := got[id]
+		ev, ok := got[id]
 		if !ok {
 			result.Missing = append(result.Missing, id)
 			continue
 		}
-		result.Verdicts[string(r.Event.Verdict)]++
-		if v := r.Event.Verdict; v == "overlap" || v == "lost" {
-			result.Failures += r.Event.Count
+		result.Verdicts[string(ev.Verdict)]++
+		if ev.Verdict == notify.Overlap || ev.Verdict == notify.Lost {
+			result.Failures += ev.Count
 		}
 	}
 	return result, nil
@@ -198,7 +202,7 @@ func page(ctx context.Context, url string) (string, error) {
 		return "", err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	body, err := io.ReadAll(io.LimitReader(response.Body, 16<<20))
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", url, response.Status)
 	}

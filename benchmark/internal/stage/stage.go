@@ -19,7 +19,6 @@ import (
 
 	"github.com/belaygo/belay/benchmark/internal/balance"
 	"github.com/belaygo/belay/benchmark/internal/service"
-	"github.com/belaygo/belay/internal/monitor/store"
 )
 
 // Config describes a Stage.
@@ -43,8 +42,8 @@ type Stage struct {
 	cfg     Config
 	root    string
 	dir     string
-	amqp    string       // URL with the virtual host
-	events  *store.Store // the monitor's
+	amqp    string // URL with the virtual host
+	monitor string // the address of guard-monitor
 	nginx   *balance.Nginx
 	started []*Process
 	closers []func(context.Context) error
