@@ -14,7 +14,7 @@ help: ## list the targets
 .PHONY: demo
 demo: ## a flash sale with a lock that gets lost; needs only Go; FLAGS=-serve
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; trap : INT; \
-	CGO_ENABLED=0 go build -o "$$dir" ./examples/demo; "$$dir/demo" $(FLAGS) # go run fails on Ctrl-C
+	CGO_ENABLED=0 go build -o "$$dir" ./cmd/guard-monitor/internal/demo; "$$dir/demo" $(FLAGS) # go run fails on Ctrl-C
 
 .PHONY: demo-stack
 demo-stack: ## the same on real servers, with a Redis master that is killed
@@ -56,7 +56,7 @@ nightly: ## make test-all, and the long forms: 10 minutes of chaos, then 5 on ea
 .PHONY: cover
 cover: ## all tests, and how much of each package they reach; cover.out for go tool cover
 	@scripts/test -timeout 30m -covermode=atomic -coverprofile=cover.out \
-		-coverpkg=./guard/...,./lock/...,./dbguard/...,./notify/...,./internal/monitor/...,./cmd/... ./... \
+		-coverpkg=./guard/...,./lock/...,./dbguard/...,./notify/...,./cmd/... ./... \
 		| sed -u '/no test files/d; s/\tcoverage: .*//'
 	@awk -f scripts/lib/cover.awk cover.out
 
@@ -78,15 +78,15 @@ test-gorm: ## gorm's features with dbguard and without it, outside and in a tran
 
 .PHONY: test-rabbitmq4
 test-rabbitmq4: ## the path of the alerts, and its faults, on RabbitMQ 4 from Debian sid
-	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/... ./internal/alerts ./cmd/guard-monitor
+	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/... ./cmd/guard-monitor/internal/alerts ./cmd/guard-monitor
 
 .PHONY: test-alerts
 test-alerts: ## the path of the alerts through all faults, with a broker of its own
-	@scripts/test -count=1 -v ./internal/alerts | $(e2e-lines)
+	@scripts/test -count=1 -v ./cmd/guard-monitor/internal/alerts | $(e2e-lines)
 
 .PHONY: e2e
 e2e: ## the end-to-end cases: real servers, real processes, real faults
-	@scripts/test -count=1 -v ./internal/e2e | $(e2e-lines)
+	@scripts/test -count=1 -v ./cmd/guard-monitor/internal/e2e | $(e2e-lines)
 
 .PHONY: test-monitor
 test-monitor: ## guard-monitor, with real servers, Prometheus and Alertmanager

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belaygo/belay/internal/monitor/config"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
 )
 
 // errUsage is matched by errors about settings and arguments.

@@ -16,10 +16,10 @@ import (
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/internal/monitor"
-	"github.com/belaygo/belay/internal/monitor/dispatch"
-	"github.com/belaygo/belay/internal/monitor/store"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/belaygo/belay/internal/monitor/deadletter"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
 )
 
 func listDead(ctx context.Context, c *call) error {

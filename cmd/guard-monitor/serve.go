@@ -10,14 +10,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/internal/monitor"
-	"github.com/belaygo/belay/internal/monitor/config"
-	"github.com/belaygo/belay/internal/monitor/dispatch"
-	"github.com/belaygo/belay/internal/monitor/incident"
-	"github.com/belaygo/belay/internal/monitor/receiver"
-	"github.com/belaygo/belay/internal/monitor/store"
-	"github.com/belaygo/belay/internal/monitor/watch"
-	"github.com/belaygo/belay/internal/monitor/web"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
 

@@ -9,9 +9,9 @@ import (
 	"net"
 	"os"
 
-	"github.com/belaygo/belay/internal/monitor/config"
-	"github.com/belaygo/belay/internal/monitor/deadletter"
-	"github.com/belaygo/belay/internal/monitor/web"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 )
 
 // site is the pages and where they are served.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belaygo/belay/internal/monitor"
-	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/internal/monitor/incident"
-	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/notify"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belaygo/belay/internal/monitor/config"
-	"github.com/belaygo/belay/internal/monitor/receiver"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 )
 
 func testNotify(ctx context.Context, c *call) error {

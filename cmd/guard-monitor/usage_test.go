@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belaygo/belay/internal/monitor/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
 const (

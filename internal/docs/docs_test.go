@@ -188,8 +188,8 @@ func TestNamedTests(t *testing.T) {
 	name := regexp.MustCompile("`([a-z0-9]+)\\.(Test[A-Za-z]+)`")
 	where := map[string]string{
 		"lock": "lock", "redislock": "lock/redislock", "guard": "guard", "dbguard": "dbguard",
-		"e2e": "internal/e2e", "chaos": "internal/chaos", "alerts": "internal/alerts",
-		"incident": "internal/monitor/incident", "outbox": "notify/outbox", "rabbitmq": "notify/rabbitmq", "docs": "internal/docs",
+		"e2e": "cmd/guard-monitor/internal/e2e", "chaos": "internal/chaos", "alerts": "cmd/guard-monitor/internal/alerts",
+		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "rabbitmq": "notify/rabbitmq", "docs": "internal/docs",
 	}
 	named := name.FindAllStringSubmatch(pages(t)["docs/guarantees.md"], -1)
 	if len(named) < 30 {

@@ -15,7 +15,7 @@ import (
 )
 
 // The file is what a test of the receivers has seen on the wire, byte by byte.
-const sent = "../../internal/monitor/receiver/testdata/webhook.json"
+const sent = "../../cmd/guard-monitor/internal/receiver/testdata/webhook.json"
 
 func TestWebhook(t *testing.T) {
 	raw, err := os.ReadFile(sent)

@@ -1,0 +1,128 @@
+package deadletter
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+	"github.com/belaygo/belay/notify"
+)
+
+// MaxShown bounds the bytes of a body that are kept and shown.
+const MaxShown = 64 << 10
+
+// Letter is a message that the monitor could not take.
+type Letter struct {
+	ID         string // of its content: messages that are alike have one ID
+	MessageID  string
+	Type       string
+	RoutingKey string
+	Died       time.Time // when it came here; zero if the broker does not say
+	Reason     string    // the broker's word, such as rejected or delivery_limit
+	Body       []byte    // cut at MaxShown
+	Size       int       // bytes as received
+	Event      notify.Event
+	Err        error // why it is no event; nil if it is one
+}
+
+const idLength = 12
+
+func letter(d *amqp.Delivery) Letter {
+	sum := sha256.Sum256(d.Body)
+	l := Letter{
+		ID: hex.EncodeToString(sum[:])[:idLength], MessageID: d.MessageId, Type: d.Type, RoutingKey: d.RoutingKey,
+		Body: bytes.Clone(d.Body[:min(len(d.Body), MaxShown)]), Size: len(d.Body),
+	}
+	l.Err = l.Event.UnmarshalJSON(d.Body)
+	l.Died, l.Reason = death(d.Headers)
+	return l
+}
+
+// death reads what the broker noted of the last death, in whatever shape.
+func death(headers amqp.Table) (at time.Time, reason string) {
+	deaths, _ := headers["x-death"].([]any)
+	if len(deaths) == 0 {
+		return at, ""
+	}
+	last, _ := deaths[0].(amqp.Table)
+	at, _ = last["time"].(time.Time)
+	reason, _ = last["reason"].(string)
+	return at, reason
+}
+
+// Line is one line of printable text.
+func (l *Letter) Line() string {
+	died := "-"
+	if !l.Died.IsZero() {
+		died = l.Died.UTC().Format(time.RFC3339)
+	}
+	what := "no event"
+	if l.Err == nil {
+		what = fmt.Sprintf("event %s of %s, key %s", l.Event.Verdict, l.Event.Service, l.Event.Key)
+	}
+	return text.Line(text.Clip(fmt.Sprintf("%s %s %s %d bytes: %s", l.ID, died, or(l.Reason, "-"), l.Size, what), maxLine))
+}
+
+const maxLine = 300 // bytes
+
+// Text is all that is known of the letter, as lines of printable text.
+func (l *Letter) Text() string {
+	var b strings.Builder
+	field := func(name, value string) {
+		fmt.Fprintf(&b, "%-12s %s\n", name+":", text.Line(text.Clip(or(value, "-"), maxLine)))
+	}
+	field("id", l.ID)
+	field("message id", l.MessageID)
+	field("type", l.Type)
+	field("routing key", l.RoutingKey)
+	field("reason", l.Reason)
+	died := ""
+	if !l.Died.IsZero() {
+		died = l.Died.UTC().Format(time.RFC3339)
+	}
+	field("died", died)
+	problem := "none: this is an event, and can be replayed"
+	if l.Err != nil {
+		problem = l.Err.Error()
+	}
+	field("problem", problem)
+	field("size", fmt.Sprintf("%d bytes", l.Size))
+	b.WriteByte('\n')
+	for line := range strings.SplitSeq(l.body(), "\n") {
+		b.WriteString(text.Line(line) + "\n")
+	}
+	if l.Size > len(l.Body) {
+		fmt.Fprintf(&b, "... and %d more bytes\n", l.Size-len(l.Body))
+	}
+	return b.String()
+}
+
+// maxOpened bounds the brackets of a body that is indented: each may add a
+// level, and a hostile body would have ten thousand.
+const maxOpened = 64
+
+// body is indented if it is JSON.
+func (l *Letter) body() string {
+	var indented bytes.Buffer
+	if bytes.Count(l.Body, []byte("["))+bytes.Count(l.Body, []byte("{")) > maxOpened {
+		return string(l.Body)
+	}
+	if json.Indent(&indented, l.Body, "", "  ") != nil || indented.Len() > 8*MaxShown {
+		return string(l.Body)
+	}
+	return indented.String()
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

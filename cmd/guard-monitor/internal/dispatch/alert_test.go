@@ -1,0 +1,122 @@
+package dispatch_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+)
+
+func TestAlert(t *testing.T) {
+	inBubble(t, func(r *dispatch.Route) { r.MaxAlerts = 1 }, func(n *night) {
+		at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+		n.save("1", "orders\x1b[2J", incident.New, func(i *incident.Incident) {
+			i.Shard, i.NextStep = "0-5460", "Look at 127.0.0.1:7001.\nThen at the rest."
+			i.Evidence = []incident.Evidence{
+				{At: at, Node: "127.0.0.1:7002", Text: "became master"}, {At: at, Text: "epoch 6\nto 7"},
+			}
+		})
+		n.save("2", "orders\x1b[2J", incident.New, func(i *incident.Incident) { i.FirstAt = i.FirstAt.Add(-time.Hour) })
+		<-time.After(15 * time.Second) // on the bubble's clock
+		n.inbox.mu.Lock()
+		defer n.inbox.mu.Unlock()
+		if len(n.inbox.got) != 1 {
+			t.Fatalf("told %v", n.inbox.got)
+		}
+		got := n.inbox.got[0]
+		if got.More != 1 || len(got.Alerts) != 1 || got.GroupKey != `{cause="failover", service="orders\\x1b[2J"}` {
+			t.Errorf("notification %+v", got)
+		}
+		a := got.Alerts[0]
+		for name, want := range map[string]string{
+			receiver.AnnotationSummary:     `orders\x1b[2J: a Redis failover lost locks`,
+			receiver.AnnotationDescription: "cause failover, confidence high, state new",
+			receiver.AnnotationEvidence:    "03:02:01.000 UTC became master (127.0.0.1:7002)\n03:02:01.000 UTC epoch 6\\nto 7",
+			receiver.AnnotationNext:        `Look at 127.0.0.1:7001.\nThen at the rest.`,
+			receiver.AnnotationRunbook:     "http://d/docs/alerts/failover.md",
+		} {
+			if a.Annotations[name] != want {
+				t.Errorf("%s = %q, want %q", name, a.Annotations[name], want)
+			}
+		}
+		if a.URL != "http://m/incidents/1" || a.Labels["shard"] != "0-5460" || a.Labels["severity"] != "warning" || strings.Contains(a.Labels["service"], "\x1b") {
+			t.Errorf("alert %+v", a)
+		}
+	})
+}
+
+// A host whose clock is ahead has not seen an incident before it began.
+func TestAlertStart(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		now := time.Now()
+		n.save("1", "orders", incident.New, func(i *incident.Incident) { i.OpenedAt, i.FirstAt = now, now.Add(time.Hour) })
+		n.save("2", "stock", incident.New, func(i *incident.Incident) { i.OpenedAt, i.FirstAt = now, now.Add(-time.Hour) })
+		<-time.After(15 * time.Second) // on the bubble's clock
+		n.inbox.mu.Lock()
+		defer n.inbox.mu.Unlock()
+		for _, m := range n.inbox.got {
+			a := m.Alerts[0]
+			want := map[string]time.Time{"orders": now, "stock": now.Add(-time.Hour)}[a.Labels["service"]]
+			if !a.StartsAt.Equal(want) {
+				t.Errorf("%s begins at %v, want %v", a.Labels["service"], a.StartsAt, want)
+			}
+		}
+		if len(n.inbox.got) != 2 {
+			t.Errorf("told %v", n.inbox.got)
+		}
+	})
+}
+
+// An alert begins with what became of the data, and takes nothing that went well
+// for a failure.
+func TestAlertBeginsWithTheEffect(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cause                incident.Cause
+		effect               incident.Effect
+		summary, description string
+	}{
+		"refused by the database": {
+			incident.Flushed, incident.Effect{Failures: 5, Undone: 5},
+			"orders: nothing was changed; FLUSHALL or FLUSHDB emptied a Redis node",
+			"5 operations were rolled back and changed nothing; cause flushed, confidence high, state new; 5 failures in 7 events on 3 keys",
+		},
+		"commits in doubt": {
+			incident.UnknownCommit, incident.Effect{Failures: 2, Unknown: 2, Doubtful: []string{"order:1", "order:2\n"}},
+			"orders: look at these 2 operations; the database did not answer the COMMIT",
+			`look at these 2 operations, which may or may not have been committed, keys "order:1", "order:2\n"; cause unknown_commit, confidence high, state new; 2 failures in 7 events on 3 keys`,
+		},
+		"one commit in doubt": {
+			incident.UnknownCommit, incident.Effect{Failures: 1, Unknown: 1},
+			"orders: look at 1 operation; the database did not answer the COMMIT",
+			"look at 1 operation, which may or may not have been committed; cause unknown_commit, confidence high, state new; 1 failure in 7 events on 3 keys",
+		},
+		"committed with a lost lock": {
+			incident.Deleted, incident.Effect{Failures: 1, Committed: 1},
+			"orders: 1 operation committed without a valid lock; locks were removed from Redis",
+			"1 operation was committed though its lock was lost, and no second writer got at rows that a unique index or a version covers; cause deleted, confidence high, state new; 1 failure in 7 events on 3 keys",
+		},
+		"without a lock, as is allowed": {
+			incident.Restart, incident.Effect{Without: 302},
+			"orders: the database alone guarded 302 operations; a Redis process ended, and its locks with it",
+			"302 operations were committed without a lock, guarded by the database alone; cause restart, confidence high, state new; 7 events on 3 keys",
+		},
+		"an outage begins": {
+			incident.DegradedPeer, incident.Effect{},
+			"orders: an instance worked without locks",
+			"cause degraded_peer, confidence high, state new; 7 events on 3 keys",
+		},
+		"refused for want of a lock": {
+			incident.Restart, incident.Effect{Refused: 690},
+			"orders: nothing was changed; a Redis process ended, and its locks with it",
+			"690 operations were refused and changed nothing; cause restart, confidence high, state new; 7 events on 3 keys",
+		},
+	} {
+		i := incident.Incident{Service: "orders", Cause: tt.cause, Confidence: incident.High, State: incident.New, Events: 7, Keys: 3, Effect: tt.effect}
+		if summary, description := dispatch.Words(&i); summary != tt.summary || description != tt.description {
+			t.Errorf("%s:\n%s\n%s\nwant\n%s\n%s", name, summary, description, tt.summary, tt.description)
+		}
+	}
+}

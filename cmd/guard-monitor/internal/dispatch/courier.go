@@ -1,0 +1,232 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+)
+
+const (
+	minPause  = time.Second
+	maxPause  = 5 * time.Minute
+	stopGrace = 3 * time.Second // for the message that is on its way
+)
+
+// courier serves one route, in a goroutine of its own: a receiver that is slow
+// keeps no other waiting.
+type courier struct {
+	*Dispatcher
+	Route
+
+	seen     map[string]time.Time // when an incident was first found untold, by ID
+	sent     map[string]time.Time // when a group was sent, where the log does not say it
+	window   rate
+	failures map[string]int       // in a row, by group
+	notYet   map[string]time.Time // when to try a group again
+	pause    time.Time            // until when the receiver is left alone
+	fails    int                  // in a row, of the receiver
+	unlogged []store.Notification // told, but the store did not take it
+}
+
+func (d *Dispatcher) newCourier(r Route) *courier {
+	if r.MaxAlerts <= 0 {
+		r.MaxAlerts = math.MaxInt
+	}
+	return &courier{
+		Dispatcher: d, Route: r, window: rate{limit: r.RatePerMinute},
+		seen: map[string]time.Time{}, sent: map[string]time.Time{},
+		failures: map[string]int{}, notYet: map[string]time.Time{},
+	}
+}
+
+func (c *courier) run(ctx context.Context) {
+	tick := time.NewTicker(round)
+	defer tick.Stop()
+	for {
+		if err := c.round(ctx); err != nil && ctx.Err() == nil {
+			c.cfg.Logger.LogAttrs(ctx, slog.LevelError, "store does not answer", slog.String("receiver", c.To.Name()), slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// round sends what is due. Its errors are the store's.
+func (c *courier) round(ctx context.Context) error {
+	if err := c.write(ctx, nil); err != nil {
+		return err // whoever was told must not be told again
+	}
+	now := time.Now()
+	incidents, err := c.incidents(ctx, now)
+	if err != nil {
+		return err
+	}
+	told, err := c.cfg.Store.Told(ctx, c.To.Name(), now.Add(-horizon))
+	if err != nil {
+		return err
+	}
+	c.note(now, incidents, told)
+	due, silent := c.plan(now, incidents, told, c.seen, c.sent)
+	if err := c.log(ctx, &group{told: silent, reason: reasonSilent}, now, nil, 0); err != nil {
+		return err
+	}
+	c.metrics.pending.WithLabelValues(c.To.Name()).Set(float64(len(due)))
+	if now.Before(c.pause) {
+		return nil
+	}
+	return c.send(ctx, now, c.ready(now, due))
+}
+
+// note remembers since when incidents wait to be told.
+func (c *courier) note(now time.Time, incidents []incident.Incident, told map[string]store.Told) {
+	waiting := make(map[string]time.Time)
+	for i := range incidents {
+		id := incidents[i].ID
+		last, known := told[id]
+		if n := newsOf(now, &incidents[i], last, known); n != isNew && n != wasShort {
+			continue
+		}
+		waiting[id] = now
+		if since, ok := c.seen[id]; ok {
+			waiting[id] = since
+		}
+	}
+	c.seen = waiting
+}
+
+// ready leaves out the groups whose message was refused a while ago, and forgets
+// what is no longer of use.
+func (c *courier) ready(now time.Time, due []group) (ready []group) {
+	maps.DeleteFunc(c.notYet, func(_ string, until time.Time) bool { return !now.Before(until) })
+	maps.DeleteFunc(c.sent, func(_ string, at time.Time) bool { return now.Sub(at) > max(c.GroupInterval, c.RepeatInterval) })
+	maps.DeleteFunc(c.failures, func(key string, _ int) bool {
+		return key != reasonDigest && !slices.ContainsFunc(due, func(g group) bool { return g.key == key })
+	})
+	for _, g := range due {
+		if _, wait := c.notYet[g.key]; !wait {
+			ready = append(ready, g)
+		}
+	}
+	return ready
+}
+
+// send sends the groups, or one digest if the rate does not allow for all. After
+// a digest that was refused it sends as many of them as the rate allows for.
+func (c *courier) send(ctx context.Context, now time.Time, groups []group) error {
+	allowed := c.window.allowed(now)
+	_, refused := c.notYet[reasonDigest]
+	switch {
+	case len(groups) == 0 || allowed == 0:
+		return nil
+	case len(groups) > allowed && refused:
+		groups = groups[:allowed]
+	case len(groups) > allowed:
+		groups = []group{digest(groups)}
+	}
+	for i := range groups {
+		c.window.add(now)
+		delivered, err := c.deliver(ctx, &groups[i])
+		if err != nil || !delivered && time.Now().Before(c.pause) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver sends one group and logs it. An end of ctx does not cut a message off
+// that is on its way: nobody would know whether it arrived.
+func (c *courier) deliver(ctx context.Context, g *group) (delivered bool, err error) {
+	detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stopGrace, cancel) })
+	defer stop()
+
+	failed := c.To.Send(detached, c.notification(g, c.MaxAlerts))
+	now := time.Now()
+	c.metrics.count(c.To.Name(), now, failed)
+	attempts := c.failures[g.key] + 1
+	if failed != nil {
+		c.failures[g.key] = attempts
+		c.backOff(ctx, g, now, failed)
+		if attempts > 1 {
+			return false, nil // the log has the first of a row
+		}
+		return false, c.log(detached, g, now, failed, attempts)
+	}
+	delete(c.failures, g.key)
+	c.fails = 0
+	c.sent[g.key] = now
+	if c.Continuous && g.reason == reasonRepeat {
+		return true, nil
+	}
+	return true, c.log(detached, g, now, nil, attempts)
+}
+
+// backOff: a message that was refused waits by itself, since it may be the only
+// one; a receiver that does not answer is left alone.
+func (c *courier) backOff(ctx context.Context, g *group, now time.Time, failed error) {
+	longest := maxPause
+	if c.Continuous { // what it does not hear of it forgets
+		longest = min(longest, c.RepeatInterval)
+	}
+	pause := longest
+	var answer *receiver.Error
+	refused := errors.As(failed, &answer) && answer.Permanent
+	if !refused {
+		pause = min(minPause<<min(c.fails, 20), longest)
+		c.fails++
+	}
+	if answer != nil && answer.RetryAfter > pause {
+		pause = answer.RetryAfter
+	}
+	if refused {
+		c.notYet[g.key] = now.Add(pause)
+	} else {
+		c.pause = now.Add(pause)
+	}
+	c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "notification not delivered",
+		slog.String("receiver", c.To.Name()), slog.String("group", g.key), slog.Duration("retry_in", pause), slog.Any("error", failed))
+}
+
+// log writes down what was told, or that it could not be.
+func (c *courier) log(ctx context.Context, g *group, at time.Time, failed error, attempts int) error {
+	if len(g.told) == 0 {
+		return nil
+	}
+	list := make([]store.Notification, 0, len(g.told))
+	for i := range g.told {
+		n := store.Notification{
+			At: at, Receiver: c.To.Name(), Incident: g.told[i].ID, Reason: g.reason,
+			State: g.told[i].State, Cause: g.told[i].Cause, Attempts: attempts,
+		}
+		if failed != nil {
+			n.Error = failed.Error()
+		}
+		list = append(list, n)
+	}
+	return c.write(ctx, list)
+}
+
+// write stores the list and what could not be stored before.
+func (c *courier) write(ctx context.Context, list []store.Notification) error {
+	c.unlogged = append(c.unlogged, list...)
+	if len(c.unlogged) == 0 {
+		return nil
+	}
+	if err := c.cfg.Store.AddNotifications(ctx, c.unlogged); err != nil {
+		return err
+	}
+	c.unlogged = nil
+	return nil
+}

@@ -1,0 +1,129 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+)
+
+const (
+	round = time.Second // between two looks at the store
+	// horizon is how long after an incident ended its receivers are still told.
+	horizon  = 24 * time.Hour
+	maxPages = 20 // of incidents that are looked at in a round
+)
+
+// Store is what is told, and what was. *store.Store is one.
+type Store interface {
+	Incidents(ctx context.Context, f store.IncidentFilter) ([]incident.Incident, error)
+	Told(ctx context.Context, receiver string, since time.Time) (map[string]store.Told, error)
+	AddNotifications(ctx context.Context, list []store.Notification) error
+}
+
+// Sender sends one message. *receiver.Receiver is one.
+type Sender interface {
+	Name() string
+	Send(ctx context.Context, n *receiver.Notification) error
+}
+
+// Route says how a receiver wants to be told.
+type Route struct {
+	To             Sender
+	GroupBy        []string // labels: service, cause, cluster, shard, severity
+	GroupWait      time.Duration
+	GroupInterval  time.Duration
+	RepeatInterval time.Duration
+	Resolved       bool // whether to tell that an incident is over
+	RatePerMinute  int  // 0 = no limit
+	MaxAlerts      int  // in one message; 0 = no limit
+	// Continuous is for a receiver that wants to hear of what goes on all the
+	// time, and forgets what it does not hear of. Repeats are not logged.
+	Continuous bool
+}
+
+// Config configures a Dispatcher.
+type Config struct {
+	Store       Store // required
+	Routes      []Route
+	ExternalURL string       // of the page, without a slash at the end; empty = no links
+	DocsURL     string       // of the documentation, with a slash at the end
+	Logger      *slog.Logger // default: silent
+}
+
+// Dispatcher tells receivers of incidents. It is a prometheus.Collector.
+type Dispatcher struct {
+	cfg     Config
+	metrics *metrics
+}
+
+// New returns a Dispatcher, which does nothing before Run.
+func New(cfg Config) (*Dispatcher, error) {
+	if cfg.Store == nil {
+		return nil, errors.New("dispatch: Config.Store is nil")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	names := make(map[string]bool)
+	var list []string
+	for i, r := range cfg.Routes {
+		switch {
+		case r.To == nil:
+			return nil, fmt.Errorf("dispatch: Config.Routes[%d].To is nil", i)
+		case names[r.To.Name()]:
+			return nil, fmt.Errorf("dispatch: Config.Routes[%d]: the name %q is taken", i, r.To.Name())
+		case r.RepeatInterval <= 0:
+			return nil, fmt.Errorf("dispatch: Config.Routes[%d].RepeatInterval is %v", i, r.RepeatInterval)
+		}
+		names[r.To.Name()] = true
+		list = append(list, r.To.Name())
+	}
+	return &Dispatcher{cfg: cfg, metrics: newMetrics(list)}, nil
+}
+
+// Run tells receivers until ctx ends, and returns nil after the messages that
+// are on their way have arrived, or after three seconds.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, r := range d.cfg.Routes {
+		wg.Go(func() { d.newCourier(r).run(ctx) })
+	}
+	<-ctx.Done()
+	wg.Wait()
+	return nil
+}
+
+// incidents returns those that are open, and those that ended a while ago.
+func (d *Dispatcher) incidents(ctx context.Context, now time.Time) ([]incident.Incident, error) {
+	open, err := d.pages(ctx, store.IncidentFilter{Open: true})
+	if err != nil {
+		return nil, err
+	}
+	over, err := d.pages(ctx, store.IncidentFilter{
+		States: []incident.State{incident.Resolved}, UpdatedSince: now.Add(-horizon),
+	})
+	return append(open, over...), err
+}
+
+func (d *Dispatcher) pages(ctx context.Context, f store.IncidentFilter) (all []incident.Incident, err error) {
+	f.Limit = store.MaxRows
+	for range maxPages {
+		page, err := d.cfg.Store.Incidents(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < f.Limit {
+			break
+		}
+		f.Before = page[len(page)-1].ID
+	}
+	return all, nil
+}

@@ -1,0 +1,190 @@
+package dispatch
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+)
+
+// Reasons to send, in Alertmanager's words where it has any.
+const (
+	reasonFirst    = "first notification"
+	reasonNew      = "new alerts added"
+	reasonResolved = "some alerts resolved"
+	reasonOver     = "all alerts resolved"
+	reasonRepeat   = "repeat interval elapsed"
+	reasonWorse    = "escalated"
+	reasonCause    = "cause found"
+	reasonDigest   = "digest"
+	reasonSilent   = "not sent" // the end of an incident, silenced, or to a receiver that does not want to hear of it
+)
+
+// news is what there is to say of one incident.
+type news int
+
+const (
+	nothing  news = iota
+	goesOn        // told, and open still
+	isNew         // open, and not told since it began or came back
+	isWorse       // escalates
+	hasCause      // was told with another cause
+	isOver        // told as open, and resolved
+	wasShort      // over before it was told that it began or came back
+)
+
+func newsOf(now time.Time, i *incident.Incident, told store.Told, known bool) news {
+	wasOpen := known && told.State.Open()
+	switch {
+	case i.Silenced && i.State.Open():
+		return nothing
+	case i.State.Open() && !wasOpen:
+		return isNew
+	case i.State.Open() && i.State == incident.Escalating && told.State != incident.Escalating:
+		return isWorse
+	case i.State.Open() && told.Cause != i.Cause:
+		return hasCause
+	case i.State.Open():
+		return goesOn
+	case wasOpen:
+		return isOver
+	case i.MergedInto == "" && (!known || i.OpenedAt.After(told.At) && !i.OpenedAt.After(now)):
+		return wasShort
+	}
+	return nothing
+}
+
+// group is what one message tells.
+type group struct {
+	key    string
+	labels map[string]string
+	reason string
+	told   []incident.Incident // those that the message tells of
+	last   time.Time           // when something of the group was told last
+}
+
+// member is an incident with what there is to say of it.
+type member struct {
+	incident.Incident
+	news news
+	told store.Told
+}
+
+// plan returns the groups that are due now, and the incidents whose end is
+// noted without a message. seen holds when an incident was first found untold;
+// sent when a group was sent last, as far as the log does not say it.
+func (r *Route) plan(now time.Time, incidents []incident.Incident, told map[string]store.Told, seen, sent map[string]time.Time) (due []group, silent []incident.Incident) {
+	members := make(map[string][]member)
+	for _, i := range incidents {
+		last, known := told[i.ID]
+		m := member{i, newsOf(now, &i, last, known), last}
+		if m.news == isOver && !r.Resolved || i.Silenced && !i.State.Open() && m.news != nothing {
+			silent = append(silent, i)
+			continue
+		}
+		if m.news == nothing {
+			continue
+		}
+		key := groupKey(r.GroupBy, labelsOf(&i))
+		members[key] = append(members[key], m)
+	}
+	for key, all := range members {
+		if g, ok := r.judge(now, key, all, seen, sent[key]); ok {
+			due = append(due, g)
+		}
+	}
+	slices.SortFunc(due, func(a, b group) int { return cmp.Compare(a.key, b.key) })
+	return due, silent
+}
+
+// judge decides whether a group is due.
+func (r *Route) judge(now time.Time, key string, all []member, seen map[string]time.Time, sent time.Time) (group, bool) {
+	g := group{key: key, labels: pick(r.GroupBy, labelsOf(&all[0].Incident)), last: sent}
+	count := make(map[news]int)
+	open, unattended := 0, 0
+	waited := now
+	for i := range all {
+		m := &all[i]
+		count[m.news]++
+		g.told = append(g.told, m.Incident)
+		if m.told.At.After(g.last) && !m.told.At.After(now) { // a clock that was set back leaves later ones
+			g.last = m.told.At
+		}
+		if m.State.Open() {
+			open++
+		}
+		if m.news == goesOn && (m.AckedBy == "" || r.Continuous) {
+			unattended++
+		}
+		if at, ok := seen[m.ID]; ok && at.Before(waited) {
+			waited = at
+		}
+	}
+	g.reason = reason(count, open)
+	if g.reason == "" {
+		g.reason = reasonRepeat
+		return g, unattended > 0 && now.Sub(g.last) >= r.RepeatInterval
+	}
+	switch known := count[goesOn] + count[isOver]; {
+	case count[isWorse]+count[hasCause] > 0: // what people wait for, and at most once each
+		return g, true
+	case known > 0:
+		return g, now.Sub(g.last) >= r.GroupInterval
+	}
+	return g, now.Sub(waited) >= r.GroupWait
+}
+
+// reason returns why a group with these news is told, "" if it only goes on.
+func reason(count map[news]int, open int) string {
+	fresh := count[isNew] + count[wasShort]
+	known := count[goesOn] + count[isWorse] + count[hasCause] + count[isOver]
+	switch {
+	case fresh > 0 && known == 0:
+		return reasonFirst
+	case fresh > 0:
+		return reasonNew
+	case count[isWorse] > 0:
+		return reasonWorse
+	case count[hasCause] > 0:
+		return reasonCause
+	case count[isOver] > 0 && open == 0:
+		return reasonOver
+	case count[isOver] > 0:
+		return reasonResolved
+	}
+	return ""
+}
+
+// digest makes one group of several.
+func digest(groups []group) group {
+	all := group{key: reasonDigest, labels: map[string]string{}, reason: reasonDigest + " of " + strconv.Itoa(len(groups)) + " groups"}
+	for _, g := range groups {
+		all.told = append(all.told, g.told...)
+	}
+	return all
+}
+
+// groupKey is written as Alertmanager writes labels.
+func groupKey(by []string, labels map[string]string) string {
+	var parts []string
+	for _, name := range slices.Sorted(slices.Values(by)) {
+		if labels[name] != "" {
+			parts = append(parts, name+"="+strconv.Quote(labels[name]))
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func pick(by []string, labels map[string]string) map[string]string {
+	picked := make(map[string]string)
+	for _, name := range by {
+		if labels[name] != "" {
+			picked[name] = labels[name]
+		}
+	}
+	return picked
+}

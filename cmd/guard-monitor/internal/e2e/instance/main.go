@@ -1,0 +1,154 @@
+// Command instance is one service instance of the end-to-end tests: it does one
+// operation under guard.Do and says on standard output, a JSON object a line,
+// how far it is. With -hold it waits for a line on standard input between the
+// begin of its transaction and its first write.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/e2e/model"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+func main() {
+	var i instance
+	flag.StringVar(&i.name, "name", "", "name of the instance")
+	flag.StringVar(&i.do, "do", "insert", "insert or update")
+	flag.StringVar(&i.key, "key", "", "key to lock")
+	flag.StringVar(&i.order, "order", "", "number of the order to insert")
+	flag.Int64Var(&i.stock, "stock", 0, "id of the stock row to update")
+	flag.BoolVar(&i.hold, "hold", false, "wait for a line inside the transaction")
+	flag.DurationVar(&i.ttl, "ttl", 30*time.Second, "ttl of the lock")
+	flag.DurationVar(&i.wait, "wait", 0, "how long to wait for the lock")
+	flag.Parse()
+	if err := i.run(context.Background()); err != nil {
+		fmt.Fprintf(os.Stderr, "instance %s: %v\n", i.name, err)
+		os.Exit(1)
+	}
+}
+
+type instance struct {
+	name, do, key, order string
+	stock                int64
+	hold                 bool
+	ttl, wait            time.Duration
+}
+
+// run sets up what a service has, does the operation, and closes everything in
+// the order that guard.New names.
+func (i *instance) run(ctx context.Context) (err error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("instance", i.name)
+	db, err := gorm.Open(mysql.Open(os.Getenv("BELAY_MYSQL_DSN")), &gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")})
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	locker, err := lock.New(engine, lock.Config{TTL: i.ttl, Logger: log})
+	if err != nil {
+		return err
+	}
+	broker, err := rabbitmq.NewPublisher(os.Getenv("BELAY_AMQP_URL"), rabbitmq.PublisherConfig{Logger: log})
+	if err != nil {
+		return err
+	}
+	box, err := outbox.New(db, outbox.Config{Relay: broker, Logger: log})
+	if err != nil {
+		return err
+	}
+	g, err := guard.New(db, locker, guard.Config{Service: "e2e", Instance: i.name, Publisher: box, Logger: log})
+	if err != nil {
+		return err
+	}
+
+	say(report{State: "ended", Result: outcome(g.Do(ctx, i.key, i.op(), guard.Wait(i.wait)))})
+
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return errors.Join(g.Close(ctx), locker.Close(ctx), box.Close(ctx), broker.Close(ctx))
+}
+
+func (i *instance) op() guard.Op {
+	return func(ctx context.Context, tx *gorm.DB) error {
+		say(report{State: "begun"})
+		if i.do == "update" {
+			return guard.Update(&model.Stock{ID: i.stock}, func(s *model.Stock) error {
+				s.Left--
+				return i.stand(ctx)
+			})(ctx, tx)
+		}
+		if err := i.stand(ctx); err != nil {
+			return err
+		}
+		return guard.Insert(&model.Order{No: i.order, Instance: i.name})(ctx, tx)
+	}
+}
+
+// stand waits for a line, or for the end of ctx.
+func (i *instance) stand(ctx context.Context) error {
+	if !i.hold {
+		return nil
+	}
+	line := make(chan struct{})
+	go func() {
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		close(line)
+	}()
+	say(report{State: "stands"})
+	select {
+	case <-line:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// report is a line of output.
+type report struct {
+	State  string `json:"state"` // begun, stands, ended
+	Result string `json:"result,omitempty"`
+}
+
+func say(r report) {
+	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
+		panic(err)
+	}
+}
+
+// outcome is the result of Do in a word.
+func outcome(err error) string {
+	var i *guard.Interception
+	switch {
+	case err == nil:
+		return "done"
+	case errors.As(err, &i):
+		return "intercepted " + i.Event.ID
+	case errors.Is(err, guard.ErrDuplicate):
+		return "duplicate"
+	case errors.Is(err, guard.ErrLost):
+		return "lost"
+	}
+	return "error: " + err.Error()
+}

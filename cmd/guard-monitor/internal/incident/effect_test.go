@@ -1,0 +1,74 @@
+package incident_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/notify"
+)
+
+func TestEffect(t *testing.T) {
+	for _, tt := range []struct {
+		verdict  notify.Verdict
+		outcome  notify.Outcome
+		sentence string
+		failures int64
+	}{
+		{notify.Overlap, notify.Refused, "3 operations were rolled back and changed nothing", 3},
+		{notify.Lost, notify.RolledBack, "3 operations were rolled back and changed nothing", 3},
+		{notify.Lost, notify.Committed, "3 operations were committed though their lock was lost, " +
+			"and no second writer got at rows that a unique index or a version covers", 3},
+		{notify.UnknownCommit, notify.Unknown, "look at these 3 operations, which may or may not have been committed", 3},
+		{notify.Lost, notify.Unknown, "look at these 3 operations, which may or may not have been committed", 3},
+		{notify.Unavailable, notify.RolledBack, "3 operations were refused and changed nothing", 0},
+		{notify.Degraded, notify.Unknown, "", 0},
+		{notify.Degraded, notify.RolledBack, "", 0},
+		{notify.Degraded, notify.Committed, "3 operations were committed without a lock, guarded by the database alone", 0},
+	} {
+		e := incident.EffectOf(tt.verdict, tt.outcome, 3)
+		if e.String() != tt.sentence || e.Failures != tt.failures {
+			t.Errorf("%s, %s: %q, %d failures, want %q, %d", tt.verdict, tt.outcome, e.String(), e.Failures, tt.sentence, tt.failures)
+		}
+	}
+	e := incident.Effect{Unknown: 1, Undone: 1, Doubtful: []string{`order:"1"`}}
+	if got, want := e.String(), `look at 1 operation, which may or may not have been committed, keys "order:\"1\"". 1 operation was rolled back and changed nothing`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	e = incident.Effect{Unknown: 99, Doubtful: make([]string, incident.MaxDoubtful)}
+	if got := e.String(); !strings.HasSuffix(got, `"" and others`) {
+		t.Errorf("%s does not say that there are more keys", got)
+	}
+}
+
+func inDoubt(ev *notify.Event) {
+	ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.UnknownCommit, notify.Unknown, "", ""
+}
+
+// A crash of the database is one incident, wherever the locks are, and not of the
+// same cause as a lost lock.
+func TestUnknownCommits(t *testing.T) {
+	b := newBench(t)
+	for n, key := range []string{"order:1", "order:2", "sku:3"} {
+		b.send(key, func(ev *notify.Event) {
+			inDoubt(ev)
+			ev.Place.Slot = 100 * n
+		})
+	}
+	b.send("order:9", nil)
+	b.round(0)
+	list := b.incidents(2)
+	i := list[0]
+	if i.Cause != incident.UnknownCommit || i.Cluster != "" || i.Shard != "" || i.Place != (notify.Place{Slot: -1}) || i.Severity() != "critical" {
+		t.Errorf("incident %+v", i)
+	}
+	if got := strings.Join(i.Effect.Doubtful, " "); got != "order:1 order:2 sku:3" || i.Effect.Unknown != 3 {
+		t.Errorf("effect %+v", i.Effect)
+	}
+	if len(i.Evidence) != 3 || !strings.Contains(i.Evidence[2].Text, `"sku:3"`) {
+		t.Errorf("evidence %+v, want a row for each key", i.Evidence)
+	}
+	if lost := list[1]; lost.Cause != incident.Unknown || lost.Effect.Unknown != 0 || lost.Severity() != "warning" {
+		t.Errorf("the lost lock is %+v", lost)
+	}
+}

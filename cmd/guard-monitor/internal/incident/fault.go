@@ -1,0 +1,258 @@
+package incident
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+)
+
+// fault is something that happened to Redis and can take a lock away.
+type fault struct {
+	cause      Cause
+	confidence Confidence
+	at         time.Time // when it was seen
+	rows       []watch.Entry
+	notes      []string // what else is to be said of it
+}
+
+// fault returns what happened to the lock's node in the window: a takeover or a
+// restart, whichever was first, else that it is gone, cut off, or evicts keys. The
+// end of a process whose place another node took is that failover.
+func (f Facts) fault(w window) (fault, bool) {
+	takeover, failed := f.takeover(w)
+	restart, restarted := f.restart(w)
+	switch {
+	case failed && (!restarted || !restart.at.Before(takeover.at)):
+		return takeover, true
+	case restarted:
+		return f.succeeded(restart), true
+	}
+	if gone, ok := f.dead(w); ok {
+		return f.succeeded(gone), true
+	}
+	if cut, ok := f.cut(w); ok {
+		return cut, true
+	}
+	return f.eviction(w)
+}
+
+// takeover finds another node in the place of the one that granted the lock. A
+// lock that the new master itself granted is not explained by it.
+func (f Facts) takeover(w window) (fault, bool) {
+	for _, e := range f.find(w, watch.Failover) {
+		if e.Node != f.Event.Place.Node {
+			return f.failover(e), true
+		}
+	}
+	return fault{}, false
+}
+
+// failover is the fault that an entry tells of.
+func (f Facts) failover(e watch.Entry) fault {
+	x := fault{cause: Failover, confidence: High, at: e.At, rows: []watch.Entry{e}}
+	if node := f.Event.Place.Node; e.Peer != node {
+		x.confidence = Medium
+		x.notes = append(x.notes, fmt.Sprintf("the lock was granted by %s, which the timeline does not have as the master before", name(node)))
+	}
+	if lost, ok := e.Numbers[watch.LostBytes]; ok && lost == 0 {
+		x.notes = append(x.notes, "no lost replication was seen, which is a lower bound: the old master was last asked before it ended")
+	}
+	f.fate(&x, e)
+	return x
+}
+
+// succeeded returns the failover if another node took the place of one whose
+// process ended: a lock that was not renewed meanwhile is of the same accident.
+func (f Facts) succeeded(end fault) fault {
+	e := end.rows[0]
+	latest := e.At.Add(skew)
+	if e.Kind == watch.Down {
+		latest = e.At.Add(time.Minute)
+	}
+	for _, next := range f.Timeline {
+		switch {
+		case next.At.Before(e.Since):
+		case next.At.After(latest):
+			return end
+		case next.Kind == watch.Failover && next.Peer == e.Node:
+			return f.failover(next)
+		case e.Kind == watch.Down && next.At.After(e.At) && next.Kind == watch.Up && next.Node == e.Node:
+			return end
+		}
+	}
+	return end
+}
+
+// fate adds what became of the old master. If it lived on, it was cut off, and
+// the others went on without it.
+func (f Facts) fate(x *fault, failover watch.Entry) {
+	pending := false
+	kept := len(x.rows)
+	for _, e := range f.Timeline {
+		if e.Node != failover.Peer && e.Peer != failover.Peer {
+			continue
+		}
+		if e.Kind == watch.Up && e.Node == failover.Peer && e.At.Before(failover.Since) { // another time
+			x.rows, pending = x.rows[:kept], false
+			continue
+		}
+		around := !e.Since.After(failover.At.Add(skew)) && !e.At.Before(failover.Since.Add(-skew))
+		switch {
+		case e.Kind == watch.Down && e.Node == failover.Peer && !e.At.After(failover.At.Add(time.Minute)) && !e.At.Before(failover.Since.Add(-time.Minute)):
+			x.rows = append(x.rows, e)
+			pending = e.Numbers[watch.Refused] == 0 && x.cause != Partition // that it lived on was seen
+		case e.Kind == watch.Up && e.Node == failover.Peer && around && e.Numbers[watch.SameProcess] == 1,
+			e.Kind == watch.Split && around:
+			x.cause = Partition
+			x.rows = append(x.rows, e)
+			pending = false
+		case e.Kind == watch.Restart && e.Node == failover.Peer && around && x.cause == Failover:
+			x.rows = append(x.rows, e)
+			pending = false
+		}
+	}
+	if pending {
+		x.confidence = Medium
+		x.notes = append(x.notes, "whether the old master died or was cut off shows when it answers again")
+	}
+}
+
+// restart finds that the process that granted the lock was replaced.
+func (f Facts) restart(w window) (fault, bool) {
+	node := f.Event.Place.Node
+	for _, e := range f.find(w, watch.Restart) {
+		if e.Node != node || e.Numbers[watch.WasMaster] == 0 {
+			continue
+		}
+		x := fault{cause: Restart, confidence: High, at: e.At, rows: []watch.Entry{e}}
+		if e.Numbers[watch.KeysAfter] > 0 && e.Numbers[watch.KeysAfter] >= e.Numbers[watch.KeysBefore] {
+			x.confidence = Medium
+			x.notes = append(x.notes, "the new process has no fewer keys than the old one was last seen with")
+		}
+		return x, true
+	}
+	return fault{}, false
+}
+
+// dead finds that the process that granted the lock is gone, and nobody has
+// taken its place.
+func (f Facts) dead(w window) (fault, bool) {
+	for _, e := range f.find(w, watch.Down) {
+		if e.Node == f.Event.Place.Node && e.Numbers[watch.Refused] == 1 {
+			return f.ended(e), true
+		}
+	}
+	return fault{}, false
+}
+
+// ended is a process that is gone, and, as far as is known by now, its return.
+func (f Facts) ended(down watch.Entry) fault {
+	x := fault{cause: Restart, confidence: Medium, at: down.At, rows: []watch.Entry{down}}
+	for _, e := range f.Timeline {
+		if e.Node == down.Node && e.At.After(down.At) && (e.Kind == watch.Up || e.Kind == watch.Restart) {
+			x.rows = append(x.rows, e)
+			return x
+		}
+	}
+	x.notes = []string{"the process is gone, and was not seen to come back yet"}
+	return x
+}
+
+// cut finds that the node lived, but was not heard by all.
+func (f Facts) cut(w window) (fault, bool) {
+	node := f.Event.Place.Node
+	for _, e := range f.find(w, watch.Split) {
+		if e.Node == node || e.Peer == node && f.tookOver(e) {
+			return fault{cause: Partition, confidence: Medium, at: e.At, rows: []watch.Entry{e}}, true
+		}
+	}
+	for _, e := range f.find(w, watch.Up) {
+		if e.Node == node && e.Numbers[watch.SameProcess] == 1 && f.longEnough(e) {
+			return fault{cause: Partition, confidence: High, at: e.At, rows: []watch.Entry{e}}, true
+		}
+	}
+	for _, e := range f.find(w, watch.Down) {
+		if e.Node == node && e.Numbers[watch.Refused] == 0 {
+			return f.away(e), true
+		}
+	}
+	return fault{}, false
+}
+
+// still finds that the node has not answered since before the window.
+func (f Facts) still(w window) (fault, bool) {
+	var last watch.Entry
+	for _, e := range f.Timeline {
+		if e.Node == f.Event.Place.Node && (e.Kind == watch.Down || e.Kind == watch.Up) && !e.At.After(w.to.Add(skew)) {
+			last = e
+		}
+	}
+	switch {
+	case !f.Watched || last.Kind != watch.Down:
+		return fault{}, false
+	case last.Numbers[watch.Refused] == 1:
+		return f.succeeded(f.ended(last)), true
+	}
+	return f.away(last), true
+}
+
+// stopped finds that the node answered, but did not serve its slots: another shard
+// of its cluster may have had no master.
+func (f Facts) stopped(w window) (down watch.Entry, stopped bool) {
+	if !f.Watched {
+		return down, false
+	}
+	for _, e := range f.Timeline {
+		switch {
+		case e.Node != f.Event.Place.Node || e.Since.After(w.to.Add(skew)):
+		case e.Kind == watch.ClusterDown:
+			down, stopped = e, true
+		case e.Kind == watch.ClusterOK && e.At.Before(w.from.Add(-skew)):
+			stopped = false
+		}
+	}
+	return down, stopped
+}
+
+// away is a node that did not answer, and, as far as is known by now, how that
+// ended.
+func (f Facts) away(down watch.Entry) fault {
+	x := fault{cause: Partition, confidence: Medium, at: down.At, rows: []watch.Entry{down}}
+	for _, e := range f.Timeline {
+		if e.Kind == watch.Up && e.Node == down.Node && e.At.After(down.At) {
+			x.rows = append(x.rows, e)
+			return x
+		}
+	}
+	x.notes = []string{"whether its process lives shows when it answers again"}
+	return x
+}
+
+// tookOver reports whether the peer of a split has taken the node's place, so
+// that both act as the master. Another peer only says that it has no answer.
+func (f Facts) tookOver(split watch.Entry) bool {
+	for _, e := range f.Timeline {
+		if e.Kind == watch.Failover && e.Node == split.Peer && e.Peer == split.Node {
+			return true
+		}
+	}
+	return false
+}
+
+// longEnough reports whether a silence can have kept a lock from being renewed:
+// renewals are tried from a third of the time to live on.
+func (f Facts) longEnough(e watch.Entry) bool {
+	return time.Duration(e.Numbers[watch.SilentMS])*time.Millisecond >= f.Event.TTL/2
+}
+
+// eviction finds that keys went from the node.
+func (f Facts) eviction(w window) (fault, bool) {
+	for _, e := range f.find(w, watch.Eviction) {
+		if e.Node == f.Event.Place.Node && e.Numbers[watch.Evicted] > 0 {
+			return fault{cause: Eviction, confidence: Medium, at: e.At, rows: []watch.Entry{e},
+				notes: []string{"Redis does not tell which keys it evicted"}}, true
+		}
+	}
+	return fault{}, false
+}

@@ -1,0 +1,177 @@
+package incident
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+// degradedFor is how long an instance is taken to work without the lock after it
+// has said that it does no more, for what it began before.
+const degradedFor = time.Minute
+
+// intruder explains a row that was written while the reporting caller held the
+// lock, and Redis says that it did: by whom?
+func (f Facts) intruder() Explanation {
+	rows := []Evidence{f.itself()}
+	if x, ok := f.lateHolder(rows); ok {
+		return x
+	}
+	if x, ok := f.peer(rows); ok {
+		return x
+	}
+	w := f.predecessor()
+	x, found := f.fault(w)
+	if !found {
+		x, found = f.removal(f.beforeGrant(w))
+	}
+	if found {
+		rows = append(rows, Evidence{At: f.Event.CaughtAt, Node: f.Event.Instance,
+			Text: "nobody has reported to have lost the lock on this key, but what follows may have taken it from an earlier holder"})
+		return Explanation{Cause: x.cause, Confidence: Low, Evidence: append(rows, f.rows(x)...)}
+	}
+	health, healthy := f.health(w)
+	rows = append(rows, health)
+	if !healthy {
+		return f.unknown(rows...)
+	}
+	rows = append(rows, Evidence{At: f.Event.CaughtAt,
+		Text: "no other holder of this key has reported to have lost the lock, and no instance of " + quote(f.Event.Service) + " to work without it"})
+	return Explanation{Cause: Bypass, Confidence: Medium, Evidence: rows}
+}
+
+// predecessor is when an earlier holder may have lost the lock and still have
+// believed in it when the row was written.
+func (f Facts) predecessor() window {
+	ev := f.Event
+	from := ev.AcquiredAt
+	if from.IsZero() {
+		from = ev.CaughtAt
+	}
+	return window{from.Add(-ev.TTL), ev.CaughtAt}
+}
+
+// beforeGrant is the part of a window in which a removed key can have been an
+// earlier holder's. Since the grant the lock was there, if Redis says that it was.
+func (f Facts) beforeGrant(w window) window {
+	if at := f.Event.AcquiredAt; f.Event.HolderAtConflict == notify.HolderSelf && at.After(w.from) && at.Before(w.to) {
+		w.to = at
+	}
+	return w
+}
+
+// lateHolder finds another holder of the key who reports to have lost the lock
+// and yet to have written: whatever took the lock from him explains both.
+func (f Facts) lateHolder(rows []Evidence) (Explanation, bool) {
+	for _, other := range f.Others {
+		wrote := other.Outcome == notify.Committed || other.Outcome == notify.Unknown
+		if other.Key != f.Event.Key || other.ID == f.Event.ID || other.Verdict == notify.Degraded || !wrote ||
+			other.Owner == f.Event.Owner || !f.together(other) {
+			continue
+		}
+		his := f
+		his.Event, his.Others = other, nil
+		x := his.explain()
+		x.Evidence = append(rows, x.Evidence...)
+		return x, true
+	}
+	return Explanation{}, false
+}
+
+// together reports whether two holders were at work at the same time.
+func (f Facts) together(other notify.Event) bool {
+	a, b := f.Event, other
+	return !began(a).After(b.CaughtAt.Add(skew)) && !began(b).After(a.CaughtAt.Add(skew))
+}
+
+// began is when an event's caller got the lock: at the latest a time to live before
+// the event, if its clock was set since.
+func began(ev notify.Event) time.Time {
+	if ev.AcquiredAt.After(ev.CaughtAt) {
+		return ev.CaughtAt.Add(-ev.TTL)
+	}
+	return ev.AcquiredAt
+}
+
+// peer finds an instance that said that it works without the lock.
+func (f Facts) peer(rows []Evidence) (Explanation, bool) {
+	from, to := f.predecessor().from.Add(-degradedFor), f.Event.CaughtAt.Add(skew)
+	var shard map[string]bool
+	for i, d := range f.Others {
+		if d.Verdict != notify.Degraded || d.Service != f.Event.Service || d.CaughtAt.After(to) || f.degradedUntil(i).Before(from) {
+			continue
+		}
+		if shard == nil {
+			shard = f.shardNodes()
+		}
+		if !shard[d.Place.Node] && d.Key != f.Event.Key {
+			continue
+		}
+		rows = append(rows, Evidence{At: d.CaughtAt, Node: d.Instance, Text: fmt.Sprintf(
+			"instance %s began, or ceased, to work without the lock, %s: it could not ask %s",
+			quote(d.Instance), f.before(d.CaughtAt), name(d.Place.Node))})
+		return Explanation{Cause: DegradedPeer, Confidence: Medium, Evidence: rows}, true
+	}
+	return Explanation{}, false
+}
+
+// degradedUntil is when the outage ended that a degraded event of Others is
+// about, as far as is known: until then its instance worked without the lock.
+func (f Facts) degradedUntil(i int) time.Time {
+	d := f.Others[i]
+	if d.Outcome != notify.Unknown { // its end
+		return d.CaughtAt
+	}
+	for _, next := range f.Others[i+1:] {
+		if next.Verdict == notify.Degraded && next.Instance == d.Instance && next.Place.Node == d.Place.Node {
+			return next.CaughtAt
+		}
+	}
+	return f.Event.CaughtAt
+}
+
+// shardNodes are the nodes that keep, or kept, the locks of the event's shard, as
+// far as the timeline tells.
+func (f Facts) shardNodes() map[string]bool {
+	nodes := map[string]bool{f.Event.Place.Node: true}
+	for _, e := range f.Timeline {
+		if !f.concerns(e) {
+			continue
+		}
+		if e.Node != "" {
+			nodes[e.Node] = true
+		}
+		if e.Peer != "" && e.Kind != watch.Split { // it may be of any shard then
+			nodes[e.Peer] = true
+		}
+	}
+	return nodes
+}
+
+// outage explains why an instance could not acquire locks: by what happened to
+// Redis, else by the instance's own trouble.
+func (f Facts) outage(own Cause, sure Confidence) Explanation {
+	rows := []Evidence{f.itself()}
+	w := window{f.Event.CaughtAt.Add(-degradedFor), f.Event.CaughtAt}
+	x, found := f.fault(w)
+	if !found || x.cause == Eviction {
+		x, found = f.still(w)
+	}
+	if found {
+		return Explanation{Cause: x.cause, Confidence: Medium, Evidence: append(rows, f.rows(x)...)}
+	}
+	if e, ok := f.stopped(w); ok {
+		if own == Unreachable {
+			sure = Low
+		}
+		x := fault{at: e.At, rows: []watch.Entry{e}}
+		return Explanation{Cause: own, Confidence: sure, Evidence: append(rows, f.rows(x)...)}
+	}
+	health, healthy := f.health(w)
+	if !healthy && own == Unreachable {
+		sure = Low
+	}
+	return Explanation{Cause: own, Confidence: sure, Evidence: append(rows, health)}
+}

@@ -1,0 +1,123 @@
+package incident_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+)
+
+func TestSilentService(t *testing.T) {
+	b := newBench(t)
+	b.beat("orders")
+	b.round(0)
+	b.round(25 * time.Second)
+	b.incidents(0)
+	b.round(10 * time.Second)
+	i := b.incidents(1)[0]
+	if i.Cause != incident.HeartbeatSilent || i.Service != "orders" || i.Severity() != "critical" || len(i.Evidence) != 2 {
+		t.Errorf("incident %+v", i)
+	}
+	b.round(time.Hour)
+	wantState(t, b.incidents(1)[0], incident.New) // quiet is what it is about
+	b.beat("orders")
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
+	for range 4 {
+		b.round(20 * time.Second)
+	}
+	wantState(t, b.incidents(1)[0], incident.Regressed)
+	b.round(20 * time.Second)
+	wantState(t, b.incidents(1)[0], incident.Regressed)
+	if err := b.store.ForgetService(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
+}
+
+// Names come from whoever may publish. Many of them take no service out of
+// service.
+func TestSilenceAmongManyNames(t *testing.T) {
+	b := newBench(t)
+	b.beat("orders")
+	b.round(0)
+	b.round(20 * time.Second)
+	b.round(20 * time.Second)
+	b.incidents(1)
+	for i := range store.MaxRows {
+		b.beat(fmt.Sprintf("junk-%d", i))
+	}
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.New)
+
+	b.tracker = b.track(cutStore{b.store})
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.New)
+}
+
+// cutStore has so many heartbeats that those of orders are not read.
+type cutStore struct{ *store.Store }
+
+func (cutStore) Heartbeats(context.Context) ([]incident.Heartbeat, error) {
+	list := make([]incident.Heartbeat, incident.MaxHeartbeats)
+	for i := range list {
+		list[i] = incident.Heartbeat{Service: "junk", ReceivedAt: time.Now(), Every: time.Hour}
+	}
+	return list, nil
+}
+
+// TestSilenceOfTheBroker: when nobody can be heard, nobody is silent.
+func TestSilenceOfTheBroker(t *testing.T) {
+	b := newBench(t)
+	b.beat("orders")
+	b.round(0)
+	b.listening = false
+	b.round(time.Hour)
+	b.listening = true
+	b.round(time.Second)
+	b.round(20 * time.Second)
+	b.incidents(0)
+	b.round(20 * time.Second)
+	b.incidents(1)
+}
+
+// A monitor that stood still, as a suspended machine does, has heard nobody: it
+// is not the services that were silent.
+func TestSilenceWhileTheMonitorStoodStill(t *testing.T) {
+	b := newBench(t)
+	b.beat("orders")
+	b.round(0)
+	b.round(time.Hour)
+	b.incidents(0)
+	b.round(20 * time.Second)
+	b.incidents(0)
+	b.round(20 * time.Second)
+	b.incidents(1)
+}
+
+// A clock that is set back neither hides a silence nor keeps one from ending.
+func TestSilenceAfterTheClockWasSetBack(t *testing.T) {
+	b := newBench(t)
+	b.beat("orders")
+	b.beat("stock")
+	b.round(0)
+	b.round(-time.Hour)
+	for range 3 {
+		b.beat("stock")
+		b.round(20 * time.Second)
+	}
+	i := b.incidents(1)[0]
+	if i.Service != "orders" || i.State != incident.New {
+		t.Errorf("incident %+v", i)
+	}
+	b.round(-time.Hour)
+	b.beat("stock")
+	b.round(20 * time.Second)
+	b.beat("orders")
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
+}

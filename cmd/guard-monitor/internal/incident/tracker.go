@@ -1,0 +1,160 @@
+package incident
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+// Store is what a Tracker reads and writes. *store.Store is one.
+type Store interface {
+	Ungrouped(ctx context.Context, limit int) ([]Received, error)
+	GroupedSince(ctx context.Context, since time.Time, seq int64, limit int) ([]Received, error)
+	Writers(ctx context.Context, key string, from, to time.Time) ([]Received, error)
+	DegradedEvents(ctx context.Context, service string, from, to time.Time) ([]Received, error)
+	TimelineSince(ctx context.Context, cluster string, since time.Time) ([]watch.Entry, time.Time, error)
+	TimelineAfter(ctx context.Context, id int64) ([]watch.Entry, error)
+	OpenIncidents(ctx context.Context) ([]Incident, error)
+	Incident(ctx context.Context, id string) (Incident, error)
+	LastIncident(ctx context.Context, key string) (Incident, error)
+	Heartbeats(ctx context.Context) ([]Heartbeat, error)
+	Clocks(ctx context.Context, least time.Duration) ([]Clock, error)
+	Apply(ctx context.Context, saved []Incident, moves []Move) error
+}
+
+// Locator finds where a lock is kept. *watch.Watcher is one.
+type Locator interface {
+	Locate(notify.Place) (watch.Location, bool)
+}
+
+// Config configures a Tracker. Store is required.
+type Config struct {
+	Store   Store
+	Locator Locator         // default: no Redis is watched
+	Ready   <-chan struct{} // the Locator knows; default: at once
+	// Connected reports whether events can arrive, and Listening whether events and
+	// heartbeats can. Default: they always can.
+	Connected, Listening func() bool
+
+	// Every is how often the Tracker looks for something new. Default 1 s.
+	Every time.Duration
+	// Settle is how long after its arrival an event is explained: what the
+	// watcher sees takes a moment. Default 2 s; negative = at once.
+	Settle time.Duration
+	// Quiet is how long after its last event an incident is resolved. Default
+	// 10 m.
+	Quiet time.Duration
+	// Fresh is how long an incident is new. Default 1 m.
+	Fresh time.Duration
+	// Regress is how long after its end an incident can come back as the same.
+	// Default 7 days.
+	Regress time.Duration
+	// SilentAfter is the least time without a heartbeat that makes a service
+	// silent; it must have missed three besides. Default 30 s.
+	SilentAfter time.Duration
+	Logger      *slog.Logger // default: silent
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Store == nil {
+		return c, errors.New("incident: Config.Store is nil")
+	}
+	if c.Connected == nil {
+		c.Connected = func() bool { return true }
+	}
+	if c.Listening == nil {
+		c.Listening = func() bool { return true }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	for _, d := range []struct {
+		name  string
+		value *time.Duration
+		def   time.Duration
+	}{
+		{"Every", &c.Every, time.Second}, {"Quiet", &c.Quiet, 10 * time.Minute}, {"Fresh", &c.Fresh, time.Minute},
+		{"Regress", &c.Regress, 7 * 24 * time.Hour}, {"SilentAfter", &c.SilentAfter, 30 * time.Second},
+	} {
+		if *d.value == 0 {
+			*d.value = d.def
+		}
+		if *d.value < 0 {
+			return c, fmt.Errorf("incident: Config.%s is %v", d.name, *d.value)
+		}
+	}
+	if c.Settle == 0 {
+		c.Settle = 2 * time.Second
+	}
+	return c, nil
+}
+
+// Tracker makes incidents of what the store has. What it does not get to
+// because it is stopped, or because the store fails, it does later: the events
+// wait in the store, and it keeps nothing that is not there. What of it was news,
+// another Tracker does not know: to it, all that is recent is.
+type Tracker struct {
+	cfg      Config
+	entry    int64 // the last timeline entry that was looked at
+	news     news
+	clocks   clocks
+	revised  time.Time // when recent events were explained again
+	listened time.Time // when the last round was
+	reading  time.Time // since when events could arrive without a break; zero = they can't now
+	heardAll time.Time // the same of events and heartbeats
+}
+
+// NewTracker returns a Tracker. Run makes it work.
+func NewTracker(cfg Config) (*Tracker, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tracker{cfg: cfg, news: newNews()}
+	t.news.all = true
+	return t, nil
+}
+
+// Run works until ctx ends and returns ctx.Err(). It may run once at a time, and
+// only one Tracker may work on a store.
+func (t *Tracker) Run(ctx context.Context) error {
+	if t.cfg.Ready != nil {
+		select {
+		case <-t.cfg.Ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	tick := time.NewTicker(t.cfg.Every)
+	defer tick.Stop()
+	for {
+		if err := t.Round(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			t.cfg.Logger.Error("incidents not kept up", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Round does once what is due at the time: group new events, explain older ones
+// again if there is news, resolve what is quiet, notice who is silent. Run calls
+// it.
+func (t *Tracker) Round(ctx context.Context, now time.Time) error {
+	now = now.Round(0) // what it is compared with, from the store, has the wall clock's time only
+	t.hear(now)
+	return errors.Join(
+		t.readClocks(ctx),
+		t.group(ctx, now),
+		t.revise(ctx, now),
+		t.age(ctx, now),
+		t.listen(ctx, now),
+	)
+}

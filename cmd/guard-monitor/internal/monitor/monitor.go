@@ -1,0 +1,142 @@
+// Package monitor is what guard-monitor does with an event: store it, count
+// it, tell people. It knows neither RabbitMQ nor HTTP, so that a program can
+// also feed it in-process.
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/notify"
+)
+
+// addTimeout is longer than the store waits for another writer.
+const addTimeout = 7 * time.Second
+
+// Store keeps events. *store.Store is one.
+type Store interface {
+	Add(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error)
+	Recent(ctx context.Context, limit int) ([]store.Received, error)
+	AddHeartbeat(ctx context.Context, h incident.Heartbeat) error
+}
+
+// Config configures a Monitor.
+type Config struct {
+	Store  Store        // where events are kept; required
+	Out    io.Writer    // where alerts go, one line each; default: nowhere
+	Logger *slog.Logger // default: silent
+}
+
+// Monitor takes events. It is safe for concurrent use, and a
+// prometheus.Collector of the belay_monitor_* metrics.
+type Monitor struct {
+	store   Store
+	log     *slog.Logger
+	metrics metrics
+
+	mu  sync.Mutex // keeps lines whole
+	out io.Writer
+}
+
+var _ prometheus.Collector = (*Monitor)(nil)
+
+// New returns a Monitor on cfg.Store, which the caller closes after the last
+// Ingest. It reads the newest event for the metric of its time.
+func New(ctx context.Context, cfg Config) (*Monitor, error) {
+	if cfg.Store == nil {
+		return nil, errors.New("monitor: Config.Store is nil")
+	}
+	if cfg.Out == nil {
+		cfg.Out = io.Discard
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	newest, err := cfg.Store.Recent(ctx, 1)
+	if err != nil {
+		return nil, fmt.Errorf("find newest event: %w", err)
+	}
+	m := &Monitor{store: cfg.Store, log: cfg.Logger, out: cfg.Out, metrics: newMetrics()}
+	if len(newest) > 0 {
+		m.metrics.received(newest[0].At)
+	}
+	return m, nil
+}
+
+// Ingest stores ev with raw, the JSON it was decoded from (nil: made from ev),
+// and writes one alert line if the event is new. It returns nil once the event
+// is on disk, also when it was there before: the message that brought it may
+// then be acknowledged. A line that cannot be written is logged, not returned,
+// since the event would come back as a duplicate and still have no line; so
+// has an event whose process is killed between the store and the line.
+func (m *Monitor) Ingest(ctx context.Context, ev notify.Event, raw []byte) error {
+	if err := errors.Join(ctx.Err(), ev.Validate()); err != nil {
+		return err
+	}
+	added, err := m.add(ctx, ev, raw)
+	if err != nil {
+		m.metrics.storeErrors.Inc()
+		return fmt.Errorf("store event %q: %w", ev.ID, err)
+	}
+	if !added {
+		m.metrics.duplicates.Inc()
+		return nil
+	}
+	m.metrics.stored(ev)
+	if err := m.alert(ev); err != nil {
+		m.log.LogAttrs(ctx, slog.LevelError, "alert not written",
+			slog.String("event_id", ev.ID), slog.Any("error", err))
+	}
+	return nil
+}
+
+// add is not stopped half-way with ctx: the store might have the event then,
+// which would come back as a duplicate that nobody was alerted of.
+func (m *Monitor) add(ctx context.Context, ev notify.Event, raw []byte) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), addTimeout)
+	defer cancel()
+	return m.store.Add(ctx, ev, raw)
+}
+
+func (m *Monitor) alert(ev notify.Event) error {
+	line := Line(ev)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := io.WriteString(m.out, line)
+	return err
+}
+
+// Heard stores a heartbeat. One that cannot be stored is logged: the next will
+// come soon.
+func (m *Monitor) Heard(ctx context.Context, h notify.Heartbeat) {
+	m.metrics.heartbeats.Inc()
+	err := m.store.AddHeartbeat(ctx, incident.Heartbeat{
+		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),
+	})
+	if err != nil {
+		m.log.LogAttrs(ctx, slog.LevelError, "heartbeat not stored", slog.String("service", h.Service), slog.Any("error", err))
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Monitor) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range m.metrics.all() {
+		c.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Monitor) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range m.metrics.all() {
+		c.Collect(ch)
+	}
+}

@@ -1,0 +1,189 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+	"github.com/belaygo/belay/notify"
+)
+
+// Bounds of what is kept of one event. Longer text is cut, a larger count is
+// lowered: an event that is too large is still an event.
+const (
+	MaxText  = 512           // bytes of a column; a valid lock key fits
+	MaxBody  = 64 << 10      // bytes of the JSON body
+	MaxCount = math.MaxInt32 // so that no sum of counts overflows
+)
+
+// MaxRecent bounds the events that one call of Recent returns.
+const MaxRecent = MaxRows
+
+// Received is an event as the store has it.
+type Received = incident.Received
+
+// Count sums up the events of one verdict.
+type Count struct {
+	Events   int64
+	Failures int64 // sum of the events' counts
+}
+
+// Add stores ev with raw, the JSON it was decoded from; a nil raw is made from
+// ev. It reports false for an event whose ID is stored already, and returns
+// after the event is on disk.
+func (s *Store) Add(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error) {
+	if err := ev.Validate(); err != nil {
+		return false, err
+	}
+	if raw == nil {
+		if raw, err = json.Marshal(&ev); err != nil {
+			return false, fmt.Errorf("encode event: %w", err)
+		}
+	}
+	res, err := s.write.ExecContext(ctx, `
+		INSERT INTO events (event_id, received_at, caught_at, service, instance, verdict, outcome,
+			key, table_name, node, slot, count, body, body_size)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (event_id) DO NOTHING`,
+		ev.ID, time.Now().UnixMicro(), ev.CaughtAt.UnixMicro(),
+		text.Clip(ev.Service, MaxText), text.Clip(ev.Instance, MaxText), ev.Verdict, ev.Outcome,
+		text.Clip(ev.Key, MaxText), text.Clip(ev.Table, MaxText), text.Clip(ev.Place.Node, MaxText),
+		ev.Place.Slot, min(ev.Count, MaxCount), raw[:min(len(raw), MaxBody)], len(raw))
+	if err != nil {
+		return false, fmt.Errorf("insert event: %w", err)
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
+}
+
+// EventFilter chooses events. Zero fields choose all.
+type EventFilter struct {
+	Service  string
+	Key      string
+	Table    string
+	Incident string // ID
+	Verdicts []notify.Verdict
+	Causes   []incident.Cause
+	From, To time.Time // when they were caught: From ≤ CaughtAt < To
+	Before   int64     // those with a smaller Seq: the last of the page before
+	Limit    int       // default DefaultRows, at most MaxRows
+}
+
+func (f EventFilter) where() where {
+	var w where
+	w.text("service = ?", f.Service)
+	w.text("key = ?", text.Clip(f.Key, MaxText))
+	w.text("table_name = ?", f.Table)
+	w.text("incident_id = ?", f.Incident)
+	in(&w, "verdict", f.Verdicts)
+	w.time("caught_at >= ?", f.From)
+	w.time("caught_at < ?", f.To)
+	if f.Before > 0 {
+		w.add("seq < ?", f.Before)
+	}
+	if len(f.Causes) > 0 {
+		var causes where
+		in(&causes, "cause", f.Causes)
+		w.add("incident_id IN (SELECT id FROM incidents"+causes.String()+")", causes.args...)
+	}
+	return w
+}
+
+const eventColumns = `seq, coalesce(incident_id, ''), event_id, received_at, caught_at, service, instance,
+	verdict, outcome, key, table_name, node, slot, count, body`
+
+// Events returns events, the last that arrived first.
+func (s *Store) Events(ctx context.Context, f EventFilter) ([]Received, error) {
+	w := f.where()
+	return s.events(ctx, w.String()+` ORDER BY seq DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
+}
+
+// CountEvents counts events up to maxCounted, and reports whether there are
+// more.
+func (s *Store) CountEvents(ctx context.Context, f EventFilter) (n int, more bool, err error) {
+	return s.count(ctx, "events", f.where())
+}
+
+// Recent returns the events that arrived last, the newest first, at most limit
+// (and at most MaxRecent).
+func (s *Store) Recent(ctx context.Context, limit int) ([]Received, error) {
+	return s.events(ctx, ` ORDER BY seq DESC LIMIT ?`, min(max(limit, 0), MaxRecent))
+}
+
+// Ungrouped returns the events that are in no incident yet, the oldest first.
+func (s *Store) Ungrouped(ctx context.Context, limit int) ([]Received, error) {
+	return s.events(ctx, ` WHERE incident_id IS NULL ORDER BY seq LIMIT ?`, min(max(limit, 0), MaxRows))
+}
+
+// Event returns an event and its JSON as it was received, which may have been
+// cut, or incident.ErrNotFound.
+func (s *Store) Event(ctx context.Context, id string) (Received, []byte, error) {
+	list, err := s.events(ctx, ` WHERE event_id = ?`, id)
+	switch {
+	case err != nil:
+		return Received{}, nil, err
+	case len(list) == 0:
+		return Received{}, nil, incident.ErrNotFound
+	}
+	var body []byte
+	err = s.read.QueryRowContext(ctx, `SELECT body FROM events WHERE seq = ?`, list[0].Seq).Scan(&body)
+	if err != nil {
+		return Received{}, nil, fmt.Errorf("read event: %w", err)
+	}
+	return list[0], body, nil
+}
+
+func (s *Store) events(ctx context.Context, clause string, args ...any) ([]Received, error) {
+	list, err := collect(ctx, s.read, scanEvent, `SELECT `+eventColumns+` FROM events`+clause, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	return list, nil
+}
+
+func scanEvent(row scanner) (Received, error) {
+	var (
+		r                incident.Received
+		ev               notify.Event
+		received, caught int64
+		body             []byte
+	)
+	err := row.Scan(&r.Seq, &r.Incident, &ev.ID, &received, &caught, &ev.Service, &ev.Instance, &ev.Verdict, &ev.Outcome,
+		&ev.Key, &ev.Table, &ev.Place.Node, &ev.Place.Slot, &ev.Count, &body)
+	if err != nil {
+		return Received{}, err
+	}
+	ev.CaughtAt = time.UnixMicro(caught).UTC()
+	r.At, r.Event = time.UnixMicro(received).UTC(), ev
+	var whole notify.Event
+	if json.Unmarshal(body, &whole) == nil && whole.ID == ev.ID {
+		r.Event = whole
+	}
+	return r, nil
+}
+
+// Counts sums up all events that are stored. A verdict without events is absent.
+func (s *Store) Counts(ctx context.Context) (map[notify.Verdict]Count, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT verdict, count(*), sum(count) FROM events GROUP BY verdict`)
+	if err != nil {
+		return nil, fmt.Errorf("count events: %w", err)
+	}
+	defer rows.Close()
+	counts := make(map[notify.Verdict]Count)
+	for rows.Next() {
+		var verdict notify.Verdict
+		var c Count
+		if err := rows.Scan(&verdict, &c.Events, &c.Failures); err != nil {
+			return nil, fmt.Errorf("count events: %w", err)
+		}
+		counts[verdict] = c
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("count events: %w", err)
+	}
+	return counts, nil
+}

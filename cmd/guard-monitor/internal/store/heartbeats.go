@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+)
+
+// clockSet is more than what one heartbeat is stored later than the next.
+const clockSet = time.Minute
+
+// AddHeartbeat stores the last heartbeat of an instance. A late one does not
+// overwrite a newer one. Where those of the service are from a time to come, the
+// clock was set back since, and they are taken to be of now: none hides another.
+func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
+	service, received := text.Clip(h.Service, MaxText), micros(h.ReceivedAt)
+	err := s.in(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE heartbeats SET received_at = ?1 WHERE service = ?2 AND received_at > ?1 + ?3`,
+			received, service, clockSet.Microseconds())
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `
+			INSERT INTO heartbeats (service, instance, at, every, received_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (service, instance) DO UPDATE SET
+				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at
+			WHERE excluded.received_at >= received_at`,
+			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("insert heartbeat: %w", err)
+	}
+	return nil
+}
+
+// Heartbeats returns the last heartbeat of each service, of whichever instance
+// it came, in order of service, at most incident.MaxHeartbeats. The names come
+// from whoever may publish: those of some must not hide others.
+func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
+	// With a lone max(), SQLite takes the other columns from the row that has it.
+	list, err := collect(ctx, s.read, scanHeartbeat, `
+		SELECT service, instance, at, every, max(received_at) FROM heartbeats
+		GROUP BY service ORDER BY service LIMIT ?`, incident.MaxHeartbeats)
+	if err != nil {
+		return nil, fmt.Errorf("read heartbeats: %w", err)
+	}
+	return list, nil
+}
+
+func scanHeartbeat(row scanner) (h incident.Heartbeat, err error) {
+	var at, every, received int64
+	err = row.Scan(&h.Service, &h.Instance, &at, &every, &received)
+	h.At, h.ReceivedAt, h.Every = fromMicros(at), fromMicros(received), time.Duration(every)*time.Microsecond
+	return h, err
+}
+
+// sameLag is how far the lags of two heartbeats may differ, in microseconds, to
+// tell how a clock goes. Of those that were held up and come at once, each has
+// another.
+const sameLag = 500_000
+
+// Clocks returns the clocks of instances that are wrong by at least so much, as one
+// of their last two heartbeats says, at most incident.MaxHeartbeats.
+func (s *Store) Clocks(ctx context.Context, least time.Duration) ([]incident.Clock, error) {
+	list, err := collect(ctx, s.read, scanClock, `
+		SELECT service, instance, received_at - at, abs(received_at - at - lag_before) <= ?1 FROM heartbeats
+		WHERE lag_before IS NOT NULL AND (abs(received_at - at) >= ?2 OR abs(lag_before) >= ?2) LIMIT ?3`,
+		sameLag, least.Microseconds(), incident.MaxHeartbeats)
+	if err != nil {
+		return nil, fmt.Errorf("read clocks: %w", err)
+	}
+	return list, nil
+}
+
+func scanClock(row scanner) (c incident.Clock, err error) {
+	var behind int64
+	err = row.Scan(&c.Service, &c.Instance, &behind, &c.Agreed)
+	c.Behind = time.Duration(behind) * time.Microsecond
+	return c, err
+}
+
+// ForgetService deletes the heartbeats of a service that was taken out of
+// service, so that its silence is no incident.
+func (s *Store) ForgetService(ctx context.Context, service string) error {
+	res, err := s.write.ExecContext(ctx, `DELETE FROM heartbeats WHERE service = ?`, service)
+	if err != nil {
+		return fmt.Errorf("forget service: %w", err)
+	}
+	return found(res)
+}

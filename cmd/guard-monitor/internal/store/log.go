@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+)
+
+// Notification is one attempt to tell people of an incident, or several that
+// failed in a row. Texts must hold no secrets.
+type Notification struct {
+	ID       int64
+	At       time.Time
+	Receiver string         // its name in the configuration
+	Incident string         // ID; empty for a test
+	Reason   string         // why it was sent, such as "firing", "repeat" or "resolved"
+	State    incident.State // of the incident then
+	Cause    incident.Cause // likewise
+	Attempts int
+	Error    string // empty = delivered
+}
+
+const notificationColumns = `id, at, receiver, incident_id, reason, state, attempts, error`
+
+// Notifications returns notifications of an incident (empty = of all), the
+// newest first.
+func (s *Store) Notifications(ctx context.Context, incidentID string, n int) ([]Notification, error) {
+	var w where
+	w.text("incident_id = ?", incidentID)
+	list, err := collect(ctx, s.read, scanNotification, `SELECT `+notificationColumns+` FROM notifications`+
+		w.String()+` ORDER BY id DESC LIMIT ?`, append(w.args, limit(n))...)
+	if err != nil {
+		return nil, fmt.Errorf("read notifications: %w", err)
+	}
+	return list, nil
+}
+
+func scanNotification(row scanner) (n Notification, err error) {
+	var at int64
+	err = row.Scan(&n.ID, &at, &n.Receiver, &n.Incident, &n.Reason, &n.State, &n.Attempts, &n.Error)
+	n.At = fromMicros(at)
+	return n, err
+}
+
+// AuditLine is something that a person did through the monitor.
+type AuditLine struct {
+	ID      int64
+	At      time.Time
+	Who     string // the name that they authenticated with
+	Remote  string // where the request came from
+	Action  string // such as "acknowledge", "silence", "replay", "forget service"
+	Subject string // what it was done to
+	Detail  string
+}
+
+// Audit stores a line.
+func (s *Store) Audit(ctx context.Context, l AuditLine) error {
+	_, err := s.write.ExecContext(ctx, `
+		INSERT INTO audit (at, who, remote, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)`,
+		micros(l.At), text.Clip(l.Who, MaxText), text.Clip(l.Remote, MaxText), text.Clip(l.Action, MaxText),
+		text.Clip(l.Subject, MaxText), text.Clip(l.Detail, maxSentence))
+	if err != nil {
+		return fmt.Errorf("insert audit line: %w", err)
+	}
+	return nil
+}
+
+// AuditLines returns lines, the newest first.
+func (s *Store) AuditLines(ctx context.Context, n int) ([]AuditLine, error) {
+	list, err := collect(ctx, s.read, func(row scanner) (l AuditLine, err error) {
+		var at int64
+		err = row.Scan(&l.ID, &at, &l.Who, &l.Remote, &l.Action, &l.Subject, &l.Detail)
+		l.At = fromMicros(at)
+		return l, err
+	}, `SELECT id, at, who, remote, action, subject, detail FROM audit ORDER BY id DESC LIMIT ?`, limit(n))
+	if err != nil {
+		return nil, fmt.Errorf("read audit lines: %w", err)
+	}
+	return list, nil
+}

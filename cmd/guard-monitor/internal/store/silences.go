@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+)
+
+const maxSilences = 1000 // active and to come
+
+// AddSilence stores a silence that is valid and returns its ID.
+func (s *Store) AddSilence(ctx context.Context, silence incident.Silence) (int64, error) {
+	if err := silence.Validate(); err != nil {
+		return 0, err
+	}
+	matchers, err := encode(silence.Matchers)
+	if err != nil {
+		return 0, err
+	}
+	now := time.Now()
+	res, err := s.write.ExecContext(ctx, `
+		INSERT INTO silences (matchers, starts_at, ends_at, author, comment, created_at)
+		SELECT ?, ?, ?, ?, ?, ? WHERE (SELECT count(*) FROM silences WHERE ends_at > ?) < ?`,
+		matchers, micros(silence.Start), micros(silence.End), silence.Author, silence.Comment, micros(now),
+		micros(now), maxSilences)
+	if err != nil {
+		return 0, fmt.Errorf("insert silence: %w", err)
+	}
+	if err := found(res); err != nil {
+		return 0, errors.New("store: too many silences")
+	}
+	return res.LastInsertId()
+}
+
+// EndSilence ends a silence at once.
+func (s *Store) EndSilence(ctx context.Context, id int64, by string, at time.Time) error {
+	res, err := s.write.ExecContext(ctx,
+		`UPDATE silences SET ends_at = ?, ended_by = ? WHERE id = ? AND ends_at > ?`, micros(at), by, id, micros(at))
+	if err != nil {
+		return fmt.Errorf("end silence: %w", err)
+	}
+	return found(res)
+}
+
+const silenceColumns = `id, matchers, starts_at, ends_at, author, comment, created_at, ended_by`
+
+// silences returns those that hold at the time.
+func (s *Store) silences(ctx context.Context, at time.Time) ([]incident.Silence, error) {
+	list, err := collect(ctx, s.read, scanSilence, `SELECT `+silenceColumns+
+		` FROM silences WHERE ends_at > ? AND starts_at <= ? ORDER BY id DESC LIMIT ?`, micros(at), micros(at), maxSilences)
+	if err != nil {
+		return nil, fmt.Errorf("read silences: %w", err)
+	}
+	return list, nil
+}
+
+// AllSilences returns the silences of any time, the newest first.
+func (s *Store) AllSilences(ctx context.Context, n int) ([]incident.Silence, error) {
+	list, err := collect(ctx, s.read, scanSilence,
+		`SELECT `+silenceColumns+` FROM silences ORDER BY id DESC LIMIT ?`, limit(n))
+	if err != nil {
+		return nil, fmt.Errorf("read silences: %w", err)
+	}
+	return list, nil
+}
+
+func scanSilence(row scanner) (s incident.Silence, err error) {
+	var start, end, created int64
+	var matchers []byte
+	if err := row.Scan(&s.ID, &matchers, &start, &end, &s.Author, &s.Comment, &created, &s.EndedBy); err != nil {
+		return s, err
+	}
+	s.Start, s.End, s.CreatedAt = fromMicros(start), fromMicros(end), fromMicros(created)
+	return s, json.Unmarshal(matchers, &s.Matchers)
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+)
+
+// Told is what a receiver was told of an incident last.
+type Told struct {
+	At    time.Time
+	State incident.State
+	Cause incident.Cause
+}
+
+// From the incidents, which are few (+id: not through all of them in order), to
+// the notifications.
+const queryTold = `
+	SELECT n.incident_id, n.at, n.state, n.cause
+	FROM (SELECT +id AS id FROM incidents WHERE state <> 'resolved'
+		UNION SELECT +id FROM incidents WHERE updated_at >= ?1) i
+	JOIN notifications n ON n.id = (
+		SELECT max(id) FROM notifications WHERE receiver = ?2 AND incident_id = i.id AND error = '')`
+
+// Told returns what a receiver was told, by incident: of those that are open,
+// or were changed since.
+func (s *Store) Told(ctx context.Context, receiver string, since time.Time) (map[string]Told, error) {
+	type row struct {
+		id string
+		Told
+	}
+	rows, err := collect(ctx, s.read, func(r scanner) (t row, err error) {
+		var at int64
+		err = r.Scan(&t.id, &at, &t.State, &t.Cause)
+		t.At = fromMicros(at)
+		return t, err
+	}, queryTold, micros(since), receiver)
+	if err != nil {
+		return nil, fmt.Errorf("read notifications: %w", err)
+	}
+	told := make(map[string]Told, len(rows))
+	for _, r := range rows {
+		told[r.id] = r.Told
+	}
+	return told, nil
+}
+
+// AddNotifications stores what one message told, all or nothing: after a crash
+// a message was told whole or not at all.
+func (s *Store) AddNotifications(ctx context.Context, list []Notification) error {
+	err := s.in(ctx, func(tx *sql.Tx) error {
+		for _, n := range list {
+			_, err := tx.ExecContext(ctx, `
+				INSERT INTO notifications (at, receiver, incident_id, reason, state, cause, attempts, error)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+				micros(n.At), text.Clip(n.Receiver, MaxText), n.Incident, text.Clip(n.Reason, MaxText), n.State, n.Cause,
+				n.Attempts, text.Clip(n.Error, maxSentence))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("insert notifications: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+const pageRows = 50
+
+// counted is a number that is not counted further than it makes sense.
+func counted[N int | int64](n N, more bool) string {
+	if more {
+		return fmt.Sprintf("> %d", n)
+	}
+	return fmt.Sprint(n)
+}
+
+// countTimeout is what a count at the head of a list may take.
+const countTimeout = time.Second
+
+// total is how many rows a filter chooses, as of a moment ago; empty if they
+// cannot be counted in time, since the list is of use without it.
+func (h *Handler) total(ctx context.Context, filter any, count func(context.Context) (int, bool, error)) string {
+	name := fmt.Sprintf("%T %+v", filter, filter)
+	text, _, _ := h.counted.get(ctx, name, 0, func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, countTimeout)
+		defer cancel()
+		n, more, err := count(ctx)
+		if err != nil {
+			return "", nil
+		}
+		return counted(n, more), nil
+	})
+	return text
+}
+
+type incidentsData struct {
+	Show   string
+	Causes []incident.Cause
+	List   []incident.Incident
+	Count  string
+	Older  string // where the next page begins; empty = there is none
+
+	Filtered bool
+}
+
+func (h *Handler) incidents(ctx context.Context, q *query, _ *http.Request) (any, error) {
+	f := q.incidents()
+	d := incidentsData{Causes: incident.Causes, Filtered: q.filtered("before", "show"), Show: one(q, "show", []string{showOpen, showResolved, showAll}, showOpen)}
+	if q.err != nil {
+		return nil, q.err
+	}
+	f.Limit = pageRows + 1
+	var err error
+	if d.List, err = h.cfg.Store.Incidents(ctx, f); err != nil {
+		return nil, err
+	}
+	if len(d.List) > pageRows {
+		d.List = d.List[:pageRows]
+		d.Older = d.List[pageRows-1].ID
+	}
+	f.Before, f.Limit = "", 0
+	d.Count = h.total(ctx, f, func(ctx context.Context) (int, bool, error) { return h.cfg.Store.CountIncidents(ctx, f) })
+	return d, nil
+}
+
+type incidentData struct {
+	incident.Incident
+	Latest []store.Received
+	Told   []store.Notification
+	Around string // query of the timeline
+}
+
+const shownTold = 20
+
+func (h *Handler) incident(ctx context.Context, _ *query, r *http.Request) (any, error) {
+	i, err := h.cfg.Store.Incident(ctx, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	d := incidentData{Incident: i}
+	if d.Latest, err = h.cfg.Store.Events(ctx, store.EventFilter{Incident: i.ID, Limit: shownLatest}); err != nil {
+		return nil, err
+	}
+	if d.Told, err = h.cfg.Store.Notifications(ctx, i.ID, shownTold); err != nil {
+		return nil, err
+	}
+	const stamp = "2006-01-02T15:04:05Z"
+	d.Around = "from=" + i.FirstAt.Add(-10*time.Minute).UTC().Format(stamp) + "&to=" + i.LastAt.Add(10*time.Minute).UTC().Format(stamp)
+	return d, nil
+}
+
+type eventsData struct {
+	Verdicts []notify.Verdict
+	Causes   []incident.Cause
+	List     []store.Received
+	Count    string
+	Older    int64
+	Filtered bool
+}
+
+func (h *Handler) events(ctx context.Context, q *query, _ *http.Request) (any, error) {
+	f := q.events()
+	if q.err != nil {
+		return nil, q.err
+	}
+	d := eventsData{Verdicts: verdicts, Causes: incident.Causes}
+	f.Limit = pageRows + 1
+	var err error
+	if d.List, err = h.cfg.Store.Events(ctx, f); err != nil {
+		return nil, err
+	}
+	if len(d.List) > pageRows {
+		d.List = d.List[:pageRows]
+		d.Older = d.List[pageRows-1].Seq
+	}
+	f.Before, f.Limit = 0, 0
+	d.Count = h.total(ctx, f, func(ctx context.Context) (int, bool, error) { return h.cfg.Store.CountEvents(ctx, f) })
+	d.Filtered = q.filtered("before")
+	return d, nil
+}
+
+type eventData struct {
+	store.Received
+	Raw  string
+	Says string // in words
+}
+
+func (h *Handler) event(ctx context.Context, _ *query, r *http.Request) (any, error) {
+	ev, raw, err := h.cfg.Store.Event(ctx, eventID(r))
+	if err != nil {
+		return nil, err
+	}
+	return eventData{ev, payload(raw), langOf(r).describe(ev.Event)}, nil
+}
+
+// eventPath is where an event is shown. Services choose the ids; browsers take the
+// segments . and .. for directions, however they are escaped, and ServeMux takes
+// an escaped slash alone for the end of a path.
+func eventPath(id string) string {
+	if id == "." || id == ".." || id == "/" {
+		return "/event?id=" + url.QueryEscape(id)
+	}
+	return "/events/" + url.PathEscape(id)
+}
+
+func eventID(r *http.Request) string { return cmp.Or(r.PathValue("id"), r.URL.Query().Get("id")) }
+
+// maxOpened bounds the brackets of a payload that is indented: each may add a
+// level, and a hostile one would have ten thousand.
+const maxOpened = 64
+
+// payload is a body as lines of printable text, indented if it is JSON.
+func payload(raw []byte) string {
+	var indented bytes.Buffer
+	if bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) <= maxOpened && json.Indent(&indented, raw, "", "  ") == nil {
+		raw = indented.Bytes()
+	}
+	var lines []string
+	for l := range strings.SplitSeq(string(raw), "\n") {
+		lines = append(lines, text.Line(l))
+	}
+	return strings.Join(lines, "\n")
+}
+
+type clustersData struct {
+	List []clusterPage
+}
+
+type clusterPage struct {
+	clusterHealth
+	Shards []shardStrip
+	Others []watch.Node // in no shard
+	Past   []watch.Entry
+}
+
+type shardStrip struct {
+	watch.Shard
+	Master   *watch.Node
+	Replicas []watch.Node
+	Last     *watch.Entry // the last failover
+}
+
+const shownPast = 15
+
+func (h *Handler) clusters(ctx context.Context, _ *query, _ *http.Request) (any, error) {
+	var d clustersData
+	for _, c := range h.health(time.Now()) {
+		past, err := h.cfg.Store.Timeline(ctx, store.TimelineFilter{Cluster: c.Name, Limit: shownPast})
+		if err != nil {
+			return nil, err
+		}
+		p := clusterPage{clusterHealth: c, Past: past}
+		p.strips()
+		d.List = append(d.List, p)
+	}
+	return d, nil
+}
+
+// strips puts the nodes where they belong.
+func (p *clusterPage) strips() {
+	placed := make(map[string]bool)
+	for _, s := range p.Cluster.Shards {
+		strip := shardStrip{Shard: s}
+		for _, n := range p.Nodes {
+			switch {
+			case n.Addr == s.Master:
+				strip.Master = &n
+			case n.Role == "replica" && n.Master == s.Master:
+				strip.Replicas = append(strip.Replicas, n)
+			default:
+				continue
+			}
+			placed[n.Addr] = true
+		}
+		for i, e := range p.Past {
+			if e.Kind == watch.Failover && e.Shard == s.Name {
+				strip.Last = &p.Past[i]
+				break
+			}
+		}
+		p.Shards = append(p.Shards, strip)
+	}
+	for _, n := range p.Nodes {
+		if !placed[n.Addr] {
+			p.Others = append(p.Others, n)
+		}
+	}
+}
+
+type silencesData struct {
+	List  []incident.Silence
+	Audit []store.AuditLine
+}
+
+func (h *Handler) silences(ctx context.Context, _ *query, _ *http.Request) (any, error) {
+	var d silencesData
+	var err error
+	if d.List, err = h.cfg.Store.AllSilences(ctx, pageRows); err != nil {
+		return nil, err
+	}
+	d.Audit, err = h.cfg.Store.AuditLines(ctx, pageRows)
+	return d, err
+}

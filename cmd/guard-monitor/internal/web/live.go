@@ -1,0 +1,167 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+)
+
+const (
+	beat       = 15 * time.Second // between two signs of life on a live connection
+	streamLife = 10 * time.Minute // then the browser connects again, and authenticates again
+	writeLimit = 10 * time.Second // for a client that does not read
+)
+
+// news is what a live connection carries: that there is something new, not what.
+type news struct {
+	Events    int64 `json:"events"`
+	Timeline  int64 `json:"timeline"`
+	Incidents int64 `json:"incidents"`
+	Audit     int64 `json:"audit"`
+	Letters   int   `json:"letters"`
+	Broker    bool  `json:"broker"`
+	Store     bool  `json:"store"`
+}
+
+// hub asks the store for news, once for all connections. A connection that is
+// slow gets the latest news only, so none has a queue.
+type hub struct {
+	cfg   Config
+	dead  *deadCount
+	slots chan struct{}
+	done  chan struct{} // closed when run ends
+	once  sync.Once
+
+	mu      sync.Mutex
+	latest  news
+	changed chan struct{} // closed at the next change
+}
+
+func newHub(cfg Config, dead *deadCount) *hub {
+	return &hub{
+		cfg: cfg, dead: dead, slots: make(chan struct{}, cfg.MaxLive),
+		done: make(chan struct{}), changed: make(chan struct{}),
+	}
+}
+
+func (b *hub) run(ctx context.Context) error {
+	defer b.once.Do(func() { close(b.done) })
+	tick := time.NewTicker(b.cfg.Every)
+	defer tick.Stop()
+	for {
+		if len(b.slots) > 0 {
+			b.dead.want()
+			b.look(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (b *hub) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	var marks store.Marks
+	marks, err := b.cfg.Store.Marks(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	seen := b.latest
+	if err == nil {
+		seen = news{Events: marks.Events, Timeline: marks.Timeline, Incidents: marks.Incidents, Audit: marks.Audit}
+	}
+	in := b.cfg.intake()
+	seen.Broker, seen.Store = in.Connected, in.Storing && err == nil
+	seen.Letters, _ = b.dead.last()
+	if seen != b.latest {
+		b.latest = seen
+		close(b.changed)
+		b.changed = make(chan struct{})
+	}
+}
+
+func (b *hub) now() (news, <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.latest, b.changed
+}
+
+// live is the connection of an open page.
+func (h *Handler) live(w http.ResponseWriter, r *http.Request) {
+	select {
+	case h.hub.slots <- struct{}{}:
+		defer func() { <-h.hub.slots }()
+	default:
+		w.Header().Set("Retry-After", "30")
+		http.Error(w, "too many live connections", http.StatusServiceUnavailable)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no")
+	s := stream{w: w, control: http.NewResponseController(w)}
+	if err := s.follow(r.Context(), h.hub); err != nil {
+		h.cfg.Logger.LogAttrs(r.Context(), slog.LevelDebug, "live connection ended", slog.Any("error", err))
+	}
+}
+
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (s stream) follow(ctx context.Context, b *hub) error {
+	sign := time.NewTicker(beat)
+	defer sign.Stop()
+	end := time.NewTimer(streamLife)
+	defer end.Stop()
+	if err := s.send("retry: 3000\n\n"); err != nil {
+		return err
+	}
+	told := news{Events: -1}
+	for {
+		latest, changed := b.now()
+		if latest != told && latest != (news{}) {
+			data, err := json.Marshal(latest)
+			if err != nil {
+				return err
+			}
+			if err := s.send(fmt.Sprintf("event: news\ndata: %s\n\n", data)); err != nil {
+				return err
+			}
+			told = latest
+		}
+		select {
+		case <-changed:
+		case <-sign.C:
+			if err := s.send(": alive\n\n"); err != nil {
+				return err
+			}
+		case <-end.C:
+			return nil
+		case <-b.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// send gives each message its own time, since the server's limit is for pages.
+func (s stream) send(text string) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}

@@ -1,0 +1,222 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+)
+
+const (
+	shownOpen    = 20
+	shownLatest  = 8
+	trendMinutes = 120
+	// A cluster that was not looked at for so long is not known.
+	staleCluster = 15 * time.Second
+	leastSilence = 30 * time.Second
+)
+
+// perStep are counts of events, which are dear to find out.
+type perStep struct {
+	from, to time.Time
+	counts   []store.Bounded
+}
+
+// overviewData answers: is it bad now, since when, whose, why.
+type overviewData struct {
+	Open     []incident.Incident // the most urgent first
+	Total    int                 // open incidents
+	More     bool                // there are more than Total
+	Critical int
+	Unacked  int
+	Since    time.Time // of the oldest open incident
+	Whose    []string
+	Why      []incident.Cause
+	LastOver *incident.Incident
+
+	Clusters  []clusterHealth
+	Failover  *watch.Entry
+	Newest    *store.Received
+	Latest    []store.Received
+	Beat      *incident.Heartbeat // the newest
+	Services  []serviceHealth
+	Silent    int
+	Letters   bool // dead letters can be read here
+	Dead      int  // letters
+	DeadKnown bool
+	Blind     bool // not everything can be seen
+
+	Counted      bool // events were, in time
+	Hour, Before store.Bounded
+	Chart        chart
+}
+
+type serviceHealth struct {
+	incident.Heartbeat
+	Silent bool
+}
+
+type clusterHealth struct {
+	watch.Cluster
+	Up    int
+	Stale bool
+}
+
+func (h *Handler) overview(ctx context.Context, _ *query, _ *http.Request) (any, error) {
+	return h.findOverview(ctx, time.Now())
+}
+
+func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewData, error) {
+	var d overviewData
+	if err := h.findOpen(ctx, &d); err != nil {
+		return nil, err
+	}
+	var err error
+	if d.Latest, err = h.cfg.Store.Recent(ctx, shownLatest); err != nil {
+		return nil, err
+	}
+	if len(d.Latest) > 0 {
+		d.Newest = &d.Latest[0]
+	}
+	failovers, err := h.cfg.Store.Timeline(ctx, store.TimelineFilter{Kinds: []watch.Kind{watch.Failover}, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(failovers) > 0 {
+		d.Failover = &failovers[0]
+	}
+	if err := h.findServices(ctx, &d, now); err != nil {
+		return nil, err
+	}
+	d.Clusters = h.health(now)
+	h.dead.want()
+	d.Letters = h.cfg.Letters != nil
+	d.Dead, d.DeadKnown = h.dead.last()
+	in := h.cfg.intake()
+	d.Blind = d.Silent > 0 || !in.Connected || !in.Storing ||
+		slices.ContainsFunc(d.Clusters, func(c clusterHealth) bool { return c.Stale || c.Up < len(c.Nodes) })
+	h.findTrend(ctx, &d)
+	return &d, nil
+}
+
+// findTrend counts the events. If they cannot be counted in time, the rest is of
+// use without.
+func (h *Handler) findTrend(ctx context.Context, d *overviewData) {
+	c, _, err := h.trend.get(ctx, 0, func(ctx context.Context) (perStep, error) {
+		now := time.Now()
+		return h.count(ctx, now.Add(-trendMinutes*time.Minute), now, trendMinutes)
+	})
+	if err != nil {
+		return
+	}
+	hour := c.counts[trendMinutes/2:]
+	d.Counted, d.Hour, d.Before = true, sum(hour), sum(c.counts[:trendMinutes/2])
+	d.Chart = bars(hour, nil)
+}
+
+// count counts the events of n steps of the same length.
+func (h *Handler) count(ctx context.Context, from, to time.Time, n int) (p perStep, err error) {
+	p.from, p.to = from, to
+	p.counts, err = h.cfg.Store.EventsPer(ctx, from, to.Sub(from)/time.Duration(n), n)
+	if err != nil {
+		h.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "events not counted", slog.Any("error", err))
+	}
+	return p, err
+}
+
+func sum(list []store.Bounded) (all store.Bounded) {
+	for _, c := range list {
+		all.N += c.N
+		all.More = all.More || c.More
+	}
+	return all
+}
+
+func (h *Handler) findOpen(ctx context.Context, d *overviewData) error {
+	open, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{Open: true, Limit: store.MaxRows})
+	if err != nil {
+		return err
+	}
+	d.Total, d.More = len(open), len(open) == store.MaxRows
+	for _, i := range open {
+		if i.Severity() == "critical" {
+			d.Critical++
+		}
+		if i.AckedBy == "" {
+			d.Unacked++
+		}
+		if d.Since.IsZero() || i.FirstAt.Before(d.Since) {
+			d.Since = i.FirstAt
+		}
+		if !slices.Contains(d.Whose, i.Service) && len(d.Whose) < 6 {
+			d.Whose = append(d.Whose, i.Service)
+		}
+		if !slices.Contains(d.Why, i.Cause) {
+			d.Why = append(d.Why, i.Cause)
+		}
+	}
+	slices.SortStableFunc(open, func(a, b incident.Incident) int { return urgency(b) - urgency(a) })
+	d.Open = open[:min(len(open), shownOpen)]
+	over, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{States: []incident.State{incident.Resolved}, Limit: 1})
+	if err == nil && len(over) > 0 {
+		d.LastOver = &over[0]
+	}
+	return err
+}
+
+// urgency orders open incidents: who nobody looks after comes first.
+func urgency(i incident.Incident) (n int) {
+	if i.AckedBy == "" && !i.Silenced {
+		n += 8
+	}
+	if i.Severity() == "critical" {
+		n += 4
+	}
+	if i.State == incident.Escalating {
+		n += 2
+	}
+	return n
+}
+
+func (h *Handler) findServices(ctx context.Context, d *overviewData, now time.Time) error {
+	beats, err := h.cfg.Store.Heartbeats(ctx)
+	if err != nil {
+		return err
+	}
+	for i, b := range beats {
+		s := serviceHealth{b, now.Sub(b.ReceivedAt) > max(3*b.Every, leastSilence)}
+		if s.Silent {
+			d.Silent++
+		}
+		if len(d.Services) < store.MaxRows {
+			d.Services = append(d.Services, s)
+		}
+		if d.Beat == nil || b.ReceivedAt.After(d.Beat.ReceivedAt) {
+			d.Beat = &beats[i]
+		}
+	}
+	return nil
+}
+
+// health tells of each watched Redis whether it answers, and whether that is
+// still true.
+func (h *Handler) health(now time.Time) (list []clusterHealth) {
+	if h.cfg.Clusters == nil {
+		return nil
+	}
+	for _, c := range h.cfg.Clusters.Clusters() {
+		up := 0
+		for _, n := range c.Nodes {
+			if n.Up {
+				up++
+			}
+		}
+		list = append(list, clusterHealth{c, up, now.Sub(c.SeenAt) > staleCluster})
+	}
+	return list
+}

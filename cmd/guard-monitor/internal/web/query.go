@@ -1,0 +1,168 @@
+package web
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/notify"
+)
+
+const maxParameter = store.MaxText // bytes
+
+// verdicts are all verdicts, as the filters offer them.
+var verdicts = []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded, notify.Unavailable}
+
+// queryError is a query parameter that cannot be right.
+type queryError struct{ name, problem string }
+
+func (e *queryError) Error() string { return e.name + ": " + e.problem }
+
+// query reads parameters and keeps the first that is wrong.
+type query struct {
+	values   url.Values
+	location *time.Location
+	err      error
+}
+
+func (q *query) fail(name, problem string) {
+	if q.err == nil {
+		q.err = &queryError{name, problem}
+	}
+}
+
+func (q *query) text(name string) string {
+	s := strings.TrimSpace(q.values.Get(name))
+	switch {
+	case len(s) > maxParameter:
+		q.fail(name, fmt.Sprintf("is longer than %d bytes", maxParameter))
+		return ""
+	case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
+		q.fail(name, "is no text")
+		return ""
+	}
+	return s
+}
+
+func (q *query) int(name string, least, most, otherwise int64) int64 {
+	s := q.text(name)
+	if s == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < least || n > most {
+		q.fail(name, fmt.Sprintf("want a whole number from %d to %d", least, most))
+		return otherwise
+	}
+	return n
+}
+
+// time takes RFC 3339, and what a browser's field for a time sends, in the
+// monitor's zone.
+func (q *query) time(name string) time.Time {
+	s := q.text(name)
+	if s == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if err == nil {
+			break
+		}
+		t, err = time.ParseInLocation(layout, s, q.location)
+	}
+	if err != nil || t.Year() < 1 || t.Year() > 9999 {
+		q.fail(name, "want a time such as 2026-05-04T03:02:01Z")
+		return time.Time{}
+	}
+	return t
+}
+
+// chosen reads a parameter that may be there several times, or have commas.
+func chosen[T ~string](q *query, name string, known []T) (list []T) {
+	for _, value := range q.values[name] {
+		for part := range strings.SplitSeq(value, ",") {
+			v := T(strings.TrimSpace(part))
+			switch {
+			case v == "" || slices.Contains(list, v):
+			case !slices.Contains(known, v):
+				q.fail(name, fmt.Sprintf("want some of %v", known))
+			default:
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
+func one[T ~string](q *query, name string, known []T, otherwise T) T {
+	list := chosen(q, name, known)
+	if len(list) == 0 {
+		return otherwise
+	}
+	return list[0]
+}
+
+// filtered reports whether there is any parameter but the ones named.
+func (q *query) filtered(but ...string) bool {
+	for name := range q.values {
+		if q.values.Get(name) != "" && !slices.Contains(but, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Which incidents a list shows.
+const (
+	showOpen     = "open"
+	showResolved = "resolved"
+	showAll      = "all"
+)
+
+func (q *query) incidents() store.IncidentFilter {
+	f := store.IncidentFilter{
+		Service: q.text("service"), Cluster: q.text("cluster"), Shard: q.text("shard"),
+		Causes: chosen(q, "cause", incident.Causes), States: chosen(q, "state", incident.States),
+		From: q.time("from"), To: q.time("to"), Before: q.text("before"),
+	}
+	switch one(q, "show", []string{showOpen, showResolved, showAll}, showOpen) {
+	case showOpen:
+		f.Open = len(f.States) == 0
+	case showResolved:
+		f.States = []incident.State{incident.Resolved}
+	}
+	return f
+}
+
+func (q *query) events() store.EventFilter {
+	return store.EventFilter{
+		Service: q.text("service"), Key: q.text("key"), Table: q.text("table"), Incident: q.text("incident"),
+		Verdicts: chosen(q, "verdict", verdicts), Causes: chosen(q, "cause", incident.Causes),
+		From: q.time("from"), To: q.time("to"), Before: q.int("before", 0, 1<<62, 0),
+	}
+}
+
+// span is the time that the timeline shows.
+func (q *query) span(now time.Time) (from, to time.Time) {
+	to = q.time("to")
+	if to.IsZero() {
+		to = now
+	}
+	hours := q.int("hours", 1, 24*31, 6)
+	from = q.time("from")
+	if from.IsZero() {
+		from = to.Add(-time.Duration(hours) * time.Hour)
+	}
+	if !from.Before(to) || to.Sub(from) > 367*24*time.Hour {
+		q.fail("from", "want a time before to, and at most a year")
+		from = to.Add(-time.Hour)
+	}
+	return from, to
+}

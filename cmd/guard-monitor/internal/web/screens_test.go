@@ -1,0 +1,196 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
+	"github.com/belaygo/belay/notify"
+)
+
+// trouble adds to what a busySite has: an incident that somebody looks after, and
+// one whose outcome nobody knows.
+func (s *site) trouble(tb testing.TB) {
+	tb.Helper()
+	now := time.Now()
+	s.explain(tb, func(i *incident.Incident) {
+		i.Evidence = []incident.Evidence{
+			{At: now.Add(-12 * time.Minute), Node: "orders-1", Text: `two callers wrote under key "order:1" at once, and the database refused this one; granted at 02:49:55.402 UTC ` +
+				`by 127.0.0.1:7001 (slot 42) for 30s, 5.687s before the event; it was gone, or another's, before its time was up; at the conflict nobody had the key`},
+			{At: now.Add(-12 * time.Minute), Node: "127.0.0.1:7001", Numbers: map[string]int64{"refused": 1},
+				Text: "127.0.0.1:7001, a master, refuses connections: no process listens there, seen 4.15s before the event"},
+			{At: now.Add(-12 * time.Minute), Node: "127.0.0.1:7004", Numbers: map[string]int64{"lost_at_least": 120, "new_epoch": 7, "old_epoch": 1},
+				Text: "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1); the old master was last seen at replication offset 220, " +
+					"the new one's history begins at 100: at least 120 bytes lost, seen 142ms before the event"},
+		}
+	})
+	ev := event("0196f9c4-0000-7000-8000-000000000099")
+	ev.Verdict, ev.Outcome, ev.Service, ev.Key, ev.Count, ev.CaughtAt = notify.UnknownCommit, notify.Unknown, "payments", "pay:77120", 1, now.Add(-3*time.Minute)
+	s.add(tb, ev)
+	s.explain(tb, func(i *incident.Incident) {
+		i.ID, i.Key, i.Service, i.Cause, i.Confidence, i.State = incidentID[:35]+"b", "u", "payments", incident.Unknown, incident.Low, incident.New
+		i.Cluster, i.Shard, i.FirstAt, i.DocLink = "", "", now.Add(-3*time.Minute), incident.DocLink(incident.Unknown)
+		i.NextStep = "Look at the database and the network to it at that time, and check the row of this key by hand."
+		i.Evidence = []incident.Evidence{{At: now.Add(-3 * time.Minute), Node: "payments-2",
+			Text: `the database did not answer the COMMIT of key "pay:77120", so nobody knows whether it took effect; that the lock failed is not known`}}
+	})
+	if err := s.store.Acknowledge(tb.Context(), incidentID, "alice", now.Add(-2*time.Minute)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Nothing is wider than the screen, and dark is dark.
+func TestBrowserScreens(t *testing.T) {
+	t.Parallel()
+	s := busySite(t, func(c *web.Config) { c.Letters = fewLetters{} })
+	s.trouble(t)
+	srv := s.server(t)
+	empty := newSite(t, func(c *web.Config) { c.Clusters = well{} })
+	calm := empty.server(t)
+	b := browse(t)
+	for _, lang := range []string{"en", "zh"} {
+		for _, width := range []int64{390, 820, 1440} {
+			for _, dark := range []bool{false, true} {
+				b.width(width, dark)
+				look := fmt.Sprintf("%s-%d%s-", lang, width, map[bool]string{true: "-dark"}[dark])
+				b.run(chromedp.Navigate(calm.URL + "/language?to=" + lang))
+				b.until(fmt.Sprintf(`document.readyState === "complete" && document.documentElement.lang === %q && document.querySelector(".verdict.calm")`, lang))
+				b.shot(look + "calm")
+				for _, path := range append(pages, "/incidents/"+incidentID, "/events/0196f9c4-0000-7000-8000-000000000003") {
+					b.run(chromedp.Navigate(srv.URL + path))
+					b.until(fmt.Sprintf(`document.readyState === "complete" && document.documentElement.lang === %q`, lang))
+					over := eval[[]string](b, `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
+						.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, nav, pre, .hidden"))
+						.map(e => e.tagName + "." + e.className).slice(0, 5).concat(["wider"])`)
+					if len(over) > 0 {
+						t.Errorf("%s at %d in %s: %v", path, width, lang, over)
+					}
+					b.shot(look + nameOf(path))
+				}
+				light := eval[float64](b, `getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).reduce((a, n) => a + +n, 0)`)
+				if light < 380 != dark {
+					t.Errorf("background %v, dark %t", light, dark)
+				}
+			}
+		}
+	}
+	b.width(390, false)
+	b.run(chromedp.Navigate(srv.URL + "/events"))
+	b.until(`!document.querySelector("input[name=service]").checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})`)
+	b.run(chromedp.Click(".filters summary"))
+	b.until(`document.querySelector("input[name=service]").checkVisibility()`)
+	b.shot("zh-390-filters")
+	b.width(1440, false)
+	b.run(chromedp.Navigate(srv.URL + "/events"))
+	b.until(`document.querySelector("input[name=service]").checkVisibility() && !document.querySelector(".filters").open`)
+}
+
+func nameOf(path string) string {
+	name, id, _ := strings.Cut(strings.Trim(path, "/"), "/")
+	switch {
+	case id != "":
+		return "one-" + name
+	case name == "":
+		return "overview"
+	}
+	return name
+}
+
+// fewLetters are dead letters without a broker.
+type fewLetters struct{}
+
+func (fewLetters) Count(context.Context) (int, error) { return 2, nil }
+
+func (fewLetters) List(context.Context, int) ([]deadletter.Letter, int, error) {
+	dead := deadletter.Letter{ID: "d62cd2032d5d", Reason: "rejected", RoutingKey: "event.overlap", Died: time.Now().Add(-time.Hour), Size: 561, Body: []byte(`{"id":"1"}`), Event: event("1")}
+	bad := deadletter.Letter{ID: "5e7625ddc58b", Reason: "rejected", RoutingKey: "event.overlap", Died: time.Now().Add(-2 * time.Hour), Size: 21, Body: []byte(`{"no":"event"}`)}
+	bad.Err = bad.Event.UnmarshalJSON(bad.Body)
+	return []deadletter.Letter{dead, bad}, 2, nil
+}
+
+func (fewLetters) Replay(context.Context, func(*deadletter.Letter) bool) (int, error) { return 0, nil }
+
+// well is a Redis of which nothing is to be said.
+type well struct{}
+
+func (well) Clusters() []watch.Cluster {
+	list := someClusters{}.Clusters()
+	list[0].Nodes = list[0].Nodes[1:]
+	return list
+}
+
+// What people with a keyboard, a screen reader or weak eyes need.
+func TestBrowserAccessibility(t *testing.T) {
+	s := busySite(t)
+	srv := s.server(t)
+	b := browse(t)
+	for _, dark := range []bool{false, true} {
+		b.width(1280, dark)
+		for _, path := range append(pages, "/incidents/"+incidentID, "/events/0196f9c4-0000-7000-8000-000000000003") {
+			b.run(chromedp.Navigate(srv.URL + path))
+			b.until(`document.readyState === "complete"`)
+			for _, p := range eval[[]string](b, accessibility) {
+				t.Errorf("%s, dark %t: %s", path, dark, p)
+			}
+		}
+	}
+	b.run(chromedp.Navigate(srv.URL + "/events"))
+	var order []string
+	for range 12 {
+		b.run(chromedp.KeyEvent("\t"))
+		what := eval[string](b, `document.activeElement.className + "|" + (document.activeElement.getAttribute("href") || document.activeElement.name || "")`)
+		order = append(order, what)
+	}
+	got := strings.Join(order, " ")
+	if want := "skip|#main brand|/ |/ |/incidents |/events |/timeline |/clusters |/silences |/letters language|"; !strings.HasPrefix(got, want) {
+		t.Errorf("focus goes %s, want %s...", got, want)
+	}
+	if !strings.Contains(got, " |service |key") {
+		t.Errorf("focus goes %s, and does not reach the first filter", got)
+	}
+}
+
+// accessibility returns what is wrong with a page: labels, names, headings,
+// contrast (WCAG 2, AA).
+const accessibility = `(() => {
+  const bad = [];
+  const name = (e) => e.tagName + "." + e.getAttribute("class") + " " + e.textContent.trim().slice(0, 40);
+  if (!document.documentElement.lang) bad.push("no language");
+  if (!document.title) bad.push("no title");
+  if (document.querySelectorAll("h1").length !== 1 && !document.querySelector(".verdict h1")) bad.push("not one h1");
+  if (document.querySelectorAll("main").length !== 1) bad.push("not one main");
+  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+  if (new Set(ids).size !== ids.length) bad.push("an id is there twice");
+  for (const e of document.querySelectorAll("input:not([type=hidden]), select, textarea"))
+    if (!e.labels.length) bad.push("no label: " + e.name);
+  for (const e of document.querySelectorAll("a, button, summary"))
+    if (!e.textContent.trim() && !e.getAttribute("aria-label")) bad.push("no name: " + e.outerHTML.slice(0, 80));
+  for (const e of document.querySelectorAll("svg[role=img]")) if (!e.getAttribute("aria-label")) bad.push("a picture without words");
+  for (const e of document.querySelectorAll("th")) if (!e.scope) bad.push("th without scope");
+  for (const e of document.querySelectorAll("[role=region]"))
+    if (!e.getAttribute("aria-label") && !e.getAttribute("aria-labelledby")) bad.push("a region without a name");
+  const rgb = (s) => { const n = s.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+  const lum = ([r, g, b]) => [r, g, b].map((v) => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; })
+    .reduce((a, v, i) => a + v * [.2126, .7152, .0722][i], 0);
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c; } return [255, 255, 255]; };
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const seen = new Set();
+  for (let n; (n = texts.nextNode());) {
+    const e = n.parentElement;
+    if (!n.data.trim() || seen.has(e) || e.closest("noscript, script, title, .hidden") || !e.checkVisibility()) continue;
+    seen.add(e);
+    const a = lum(rgb(getComputedStyle(e).color)), b = lum(behind(e));
+    const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    if (ratio < 4.5) bad.push("contrast " + ratio.toFixed(2) + ": " + name(e));
+  }
+  if (seen.size < 10) bad.push("only " + seen.size + " texts looked at");
+  return bad;
+})()`

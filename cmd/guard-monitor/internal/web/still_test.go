@@ -1,0 +1,66 @@
+package web_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
+)
+
+// Who looks at the dead letters takes them out of the queue for a moment: a page
+// that is left open does not, and does not say that it is live.
+func TestBrowserLooksAtDeadLettersOnce(t *testing.T) {
+	t.Parallel()
+	s := busySite(t, func(c *web.Config) { c.Letters = fewLetters{} })
+	srv, looks := s.counting(t, http.MethodGet, "/letters")
+	b := browse(t)
+	b.hurry()
+	b.run(chromedp.Navigate(srv.URL + "/letters"))
+	b.shows("2 of 2 dead letters")
+	b.mustBeStill()
+	if n := looks.Load(); n != 1 {
+		t.Errorf("the page was fetched %d times", n)
+	}
+}
+
+// To load the answer to a form again would send the form again.
+func TestBrowserSendsARefusedFormOnce(t *testing.T) {
+	t.Parallel()
+	s := busySite(t)
+	srv, sent := s.counting(t, http.MethodPost, "/silences")
+	b := browse(t)
+	b.hurry()
+	b.run(chromedp.Navigate(srv.URL+"/incidents/"+incidentID), chromedp.Click("summary"),
+		chromedp.SendKeys(`input[name=comment]`, "deploy"), chromedp.SendKeys(`#silence input[name=by]`, " "),
+		chromedp.Click("#silence button"))
+	b.shows("the name is empty")
+	b.mustBeStill()
+	if n := sent.Load(); n != 1 {
+		t.Errorf("the form was sent %d times", n)
+	}
+}
+
+// mustBeStill gives the page, in a hurry, the time to fetch itself.
+func (t *tab) mustBeStill() {
+	t.tb.Helper()
+	t.until(`window.ticks > 20`)
+	if badge := eval[string](t, `document.getElementById("live").textContent`); badge != "" {
+		t.tb.Errorf("a page that is not fetched again says %q", badge)
+	}
+}
+
+// counting is server that counts some requests.
+func (s *site) counting(tb testing.TB, method, path string) (*httptest.Server, *atomic.Int32) {
+	tb.Helper()
+	n := new(atomic.Int32)
+	return s.behind(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == method && r.URL.Path == path {
+			n.Add(1)
+		}
+		s.ServeHTTP(w, r)
+	})), n
+}

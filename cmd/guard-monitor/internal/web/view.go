@@ -1,0 +1,357 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+)
+
+//go:embed pages/*.html
+var pageFiles embed.FS
+
+//go:embed assets
+var assetFiles embed.FS
+
+var templates = parsePages()
+
+func parsePages() map[string]*template.Template {
+	base := template.Must(template.New("layout.html").Funcs(template.FuncMap{
+		"line": line, "escape": url.PathEscape, "query": url.QueryEscape, "dict": dict, "event": eventPath,
+		"list": func(s ...string) []string { return s },
+	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
+	all := make(map[string]*template.Template)
+	files, err := fs.Glob(pageFiles, "pages/*.html")
+	if err != nil {
+		panic(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "pages/"), ".html")
+		if name == "layout" || name == "parts" {
+			continue
+		}
+		page := template.Must(base.Clone())
+		all[name] = template.Must(page.ParseFS(pageFiles, file))
+	}
+	return all
+}
+
+// dict makes the argument of a part of a page.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, errors.New("dict: a name without a value")
+	}
+	d := make(map[string]any, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("dict: %v is no name", pairs[i])
+		}
+		d[name] = pairs[i+1]
+	}
+	return d, nil
+}
+
+// line is a foreign text as one line of printable characters.
+func line(s any) string {
+	return text.Line(text.Clip(fmt.Sprint(s), store.MaxText))
+}
+
+// asset serves a file whose address changes with its content.
+func asset(w http.ResponseWriter, r *http.Request) {
+	body, err := assetFiles.ReadFile("assets/" + r.PathValue("name"))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	kind := "text/css; charset=utf-8"
+	if strings.HasSuffix(r.PathValue("name"), ".js") {
+		kind = "text/javascript; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	_, _ = w.Write(body) //nolint:gosec // an embedded file; the client may have gone
+}
+
+var assetVersion = func() string {
+	sum := sha256.New()
+	for _, name := range []string{"style.css", "live.js"} {
+		body, err := assetFiles.ReadFile("assets/" + name)
+		if err != nil {
+			panic(err)
+		}
+		sum.Write(body)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}()
+
+// view is what every page has.
+type view struct {
+	Lang    lang
+	Name    string // of the page
+	Prefix  string
+	Here    string // path and query, without the prefix
+	Version string // of the assets
+	Now     time.Time
+	intake
+	Writes  bool
+	User    string
+	DocsURL string
+	Status  int
+	Problem string // of the query; empty = none
+	Answer  bool   // to a form
+	Body    any
+
+	location *time.Location
+	query    url.Values
+}
+
+func (h *Handler) view(r *http.Request, name string) *view {
+	return &view{
+		Lang: langOf(r), Name: name, Prefix: h.prefix, Version: assetVersion, Now: time.Now(),
+		Here:   (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}).String(),
+		intake: h.cfg.intake(), Writes: h.cfg.Writes, User: user(r.Context()), DocsURL: h.cfg.DocsURL,
+		Status: http.StatusOK, location: h.cfg.Location, query: r.URL.Query(),
+	}
+}
+
+// T is a message in the language of the page.
+func (v *view) T(key string, args ...any) string { return v.Lang.say(key, args...) }
+
+// Word is a word of another part of the monitor in the language of the page, or
+// as it is if it has no translation.
+func (v *view) Word(kind, word string) string {
+	if _, ok := messages[kind+word]; ok {
+		return v.T(kind + word)
+	}
+	return line(word)
+}
+
+// Failed reports whether the store could not be read.
+func (v *view) Failed() bool { return v.Status == http.StatusServiceUnavailable }
+
+// Still reports whether the page must not be fetched again by itself: where a
+// form was sent to, there may be no page, or another one, and each look at the dead
+// letters takes them out of the queue for a moment, away from who replays them.
+func (v *view) Still() bool { return v.Answer || v.Name == "letters" }
+
+// Q is a query parameter, to fill in a form.
+func (v *view) Q(name string) string { return v.query.Get(name) }
+
+// Is reports whether a query parameter has the value.
+func (v *view) Is(name, value string) bool { return v.query.Get(name) == value }
+
+// With is the address of this page with other query parameters, given as name,
+// value, name, value; an empty value takes one out.
+func (v *view) With(pairs ...string) string {
+	q := url.Values{}
+	maps.Copy(q, v.query)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			q.Del(pairs[i])
+		} else {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	path, _, _ := strings.Cut(v.Here, "?")
+	if len(q) == 0 {
+		return v.Prefix + path
+	}
+	return v.Prefix + path + "?" + q.Encode()
+}
+
+// OtherLanguage is the address that changes the language.
+func (v *view) OtherLanguage() string {
+	to := chinese
+	if v.Lang == chinese {
+		to = english
+	}
+	return v.Prefix + "/language?to=" + string(to) + "&back=" + url.QueryEscape(v.Here)
+}
+
+// Zone is the name of the zone of all times.
+func (v *view) Zone() string { return v.location.String() }
+
+// Clock is a time with its date and zone.
+func (v *view) Clock(t time.Time) string {
+	return t.In(v.location).Format("2006-01-02 15:04:05 MST")
+}
+
+// When is a time with its zone, and its date unless that is today's.
+func (v *view) When(t time.Time) string {
+	if v.Day(t) == "" {
+		return t.In(v.location).Format("15:04:05 MST")
+	}
+	return v.Clock(t)
+}
+
+// Day is a time's date, empty if that is today's.
+func (v *view) Day(t time.Time) string {
+	const date = "2006-01-02"
+	if day := t.In(v.location).Format(date); day != v.Now.In(v.location).Format(date) {
+		return day
+	}
+	return ""
+}
+
+// Hour is a time without its date, to the millisecond.
+func (v *view) Hour(t time.Time) string { return t.In(v.location).Format("15:04:05.000") }
+
+// Stamp is a time for machines.
+func (v *view) Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Ago is how long ago something was, in words as browsers use them.
+func (v *view) Ago(t time.Time) string {
+	d := v.Now.Sub(t)
+	future, span := d < 0, v.Span(d.Abs())
+	switch {
+	case v.Lang == chinese && future:
+		return span + "后"
+	case v.Lang == chinese:
+		return span + "前"
+	case future:
+		return "in " + span
+	}
+	return span + " ago"
+}
+
+// Span is a duration in its largest unit that is there twice.
+func (v *view) Span(d time.Duration) string {
+	n, unit, zh := int(d.Seconds()), "s", "秒"
+	switch {
+	case d >= 48*time.Hour:
+		n, unit, zh = int(d.Hours()/24), "d", "天"
+	case d >= 2*time.Hour:
+		n, unit, zh = int(d.Hours()), "h", "小时"
+	case d >= 2*time.Minute:
+		n, unit, zh = int(d.Minutes()), "min", "分钟"
+	}
+	if v.Lang == chinese {
+		unit = zh
+	}
+	return strconv.Itoa(n) + " " + unit
+}
+
+// Count is a number, or the least that it is.
+func (v *view) Count(c store.Bounded) string { return counted(c.N, c.More) }
+
+// said is a sentence and whether it is English on a page that is not.
+type said struct {
+	Text    string
+	English bool
+}
+
+// Says is a text of the timeline or of evidence.
+func (v *view) Says(s string) said {
+	if v.Lang == english {
+		return said{line(s), false}
+	}
+	if zh, ok := sayChinese(s); ok {
+		return said{line(zh), false}
+	}
+	return said{line(s), true}
+}
+
+// Effect says what an incident did to data.
+func (v *view) Effect(i incident.Incident) (sentences []said) {
+	for _, s := range i.Effect.Sentences() {
+		sentences = append(sentences, v.Says(s))
+	}
+	return sentences
+}
+
+// Why is an incident's cause in a sentence.
+func (v *view) Why(i incident.Incident) string {
+	return v.T("why." + string(i.Cause))
+}
+
+// flags are numbers that only repeat what their sentence says.
+var flags = []string{watch.Refused, watch.SameProcess, watch.WasMaster, watch.Routine, "on"}
+
+// Numbers are those of a row of evidence, without flags.
+func (v *view) Numbers(e incident.Evidence) map[string]int64 {
+	n := maps.Clone(e.Numbers)
+	for _, f := range flags {
+		delete(n, f)
+	}
+	return n
+}
+
+// maxTelling is how much evidence stands for all of it.
+const maxTelling = 2
+
+// Telling is the evidence that tells most at a glance: that for the cause. The
+// first row only repeats the event, unless there is none.
+func (v *view) Telling(i incident.Incident) []incident.Evidence {
+	rows := i.Evidence
+	if len(rows) > 1 && i.Cause != incident.HeartbeatSilent {
+		rows = rows[1:]
+	}
+	return rows[:min(len(rows), maxTelling)]
+}
+
+// Next is the next step of an incident.
+func (v *view) Next(i incident.Incident) string {
+	if v.Lang == english && i.NextStep != "" {
+		return i.NextStep
+	}
+	return v.T("next." + string(i.Cause))
+}
+
+// page makes a handler of what finds a page's content.
+func (h *Handler) page(name string, find func(context.Context, *query, *http.Request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+		defer cancel()
+		v := h.view(r, name)
+		q := &query{values: v.query, location: h.cfg.Location}
+		body, err := find(ctx, q, r)
+		var bad *queryError
+		switch {
+		case errors.As(err, &bad):
+			v.Status, v.Problem = http.StatusBadRequest, bad.Error()
+		case errors.Is(err, incident.ErrNotFound):
+			v.Status = http.StatusNotFound
+		case err != nil:
+			h.cfg.Logger.LogAttrs(ctx, slog.LevelError, "store does not answer", slog.Any("error", err))
+			v.Status = http.StatusServiceUnavailable
+		default:
+			v.Body = body
+		}
+		h.render(w, r, v)
+	})
+}
+
+func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *view) {
+	t := templates[v.Name]
+	if v.Status != http.StatusOK {
+		t = templates["problem"]
+	}
+	var page bytes.Buffer
+	if err := t.Execute(&page, v); err != nil {
+		h.cfg.Logger.LogAttrs(r.Context(), slog.LevelError, "page not rendered", slog.Any("error", err))
+		http.Error(w, "the page could not be rendered", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Vary", "Accept-Language, Cookie")
+	w.WriteHeader(v.Status)
+	_, _ = page.WriteTo(w) // the client may have gone
+}

@@ -1,0 +1,192 @@
+// Package web serves guard-monitor's pages, its JSON API, its health and its
+// metrics.
+//
+// # Who may see what
+//
+// Only requests that name a known host are answered, so that a web site in the
+// operator's browser cannot read the monitor through a name of its own that
+// resolves to this address (DNS rebinding). With Config.Auth every route but
+// /healthz wants a name and password, or the token; the live connections too.
+// Without it the caller of NewHandler must listen on a loopback address only.
+//
+// Nothing can be changed unless Config.Writes is set; then each change is a
+// POST or DELETE of this site's own pages (net/http's cross-origin protection),
+// and leaves an audit line.
+//
+// All text of events, keys and payloads is hostile: templates escape it, and
+// what would command a terminal or turn the direction of writing is shown as an
+// escape.
+//
+// # How a page stays up to date
+//
+// A page is whole without JavaScript. With it, the page keeps one connection
+// (server-sent events) that says only that something is new; the script then
+// fetches the same page again and replaces the parts that differ. One loop
+// (Handler.Run) asks the store for all connections, once a second. Some pages stay
+// as they are: see view.Still.
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+)
+
+// Store is what the pages read, and what people change. *store.Store is one.
+type Store interface {
+	Ping(ctx context.Context) error
+	Marks(ctx context.Context) (store.Marks, error)
+	Recent(ctx context.Context, limit int) ([]store.Received, error)
+	Events(ctx context.Context, f store.EventFilter) ([]store.Received, error)
+	CountEvents(ctx context.Context, f store.EventFilter) (n int, more bool, err error)
+	EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) ([]store.Bounded, error)
+	Event(ctx context.Context, id string) (store.Received, []byte, error)
+	Incidents(ctx context.Context, f store.IncidentFilter) ([]incident.Incident, error)
+	CountIncidents(ctx context.Context, f store.IncidentFilter) (n int, more bool, err error)
+	Incident(ctx context.Context, id string) (incident.Incident, error)
+	Notifications(ctx context.Context, incidentID string, n int) ([]store.Notification, error)
+	Timeline(ctx context.Context, f store.TimelineFilter) ([]watch.Entry, error)
+	Heartbeats(ctx context.Context) ([]incident.Heartbeat, error)
+	AllSilences(ctx context.Context, n int) ([]incident.Silence, error)
+	AuditLines(ctx context.Context, n int) ([]store.AuditLine, error)
+
+	Acknowledge(ctx context.Context, id, by string, at time.Time) error
+	Unacknowledge(ctx context.Context, id string, at time.Time) error
+	AddSilence(ctx context.Context, s incident.Silence) (int64, error)
+	EndSilence(ctx context.Context, id int64, by string, at time.Time) error
+	ForgetService(ctx context.Context, service string) error
+	Audit(ctx context.Context, l store.AuditLine) error
+}
+
+// Broker tells whether events arrive. *rabbitmq.Consumer is one.
+type Broker interface {
+	// Err is nil while they do, and matches rabbitmq.ErrHandler where the broker
+	// has them and the store does not take them.
+	Err() error
+}
+
+// Clusters tells how the watched Redis servers are. *watch.Watcher is one.
+type Clusters interface {
+	Clusters() []watch.Cluster
+}
+
+// Letters are the dead letters of the broker. Its methods are called one at a
+// time.
+type Letters interface {
+	Count(ctx context.Context) (int, error)
+	List(ctx context.Context, limit int) (letters []deadletter.Letter, total int, err error)
+	Replay(ctx context.Context, pick func(*deadletter.Letter) bool) (replayed int, err error)
+}
+
+// Config configures a Handler. Store, Broker and Metrics are required.
+type Config struct {
+	Store    Store
+	Broker   Broker
+	Metrics  prometheus.Gatherer
+	Clusters Clusters // default: no Redis is watched
+	Letters  Letters  // default: dead letters are not shown
+
+	Auth   *Auth // default: none is asked for
+	Writes bool  // whether people may acknowledge, silence, replay and have services forgotten; default false
+
+	// ExternalURL is where people reach the pages, without a slash at the end. Its
+	// host is answered, and all links begin with its path. Default: none.
+	ExternalURL string
+	// Hosts are further names that are answered, besides loopback addresses.
+	Hosts []string
+	// AnyAddress answers requests for IP addresses that are not loopback, too.
+	AnyAddress bool
+	DocsURL    string         // of docs/alerts, with a slash at the end; default: the file name without a link
+	Location   *time.Location // of times on pages; default UTC
+	MaxLive    int            // live connections; default 100
+	Every      time.Duration  // how often the store is asked for news; default 1 s
+	Logger     *slog.Logger   // default: silent
+}
+
+func (cfg Config) withDefaults() (Config, error) {
+	switch {
+	case cfg.Store == nil:
+		return cfg, errors.New("web: Config.Store is nil")
+	case cfg.Broker == nil:
+		return cfg, errors.New("web: Config.Broker is nil")
+	case cfg.Metrics == nil:
+		return cfg, errors.New("web: Config.Metrics is nil")
+	case cfg.MaxLive < 0:
+		return cfg, fmt.Errorf("web: Config.MaxLive is %d", cfg.MaxLive)
+	case cfg.Every < 0:
+		return cfg, fmt.Errorf("web: Config.Every is %v", cfg.Every)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Location == nil {
+		cfg.Location = time.UTC
+	}
+	if cfg.MaxLive == 0 {
+		cfg.MaxLive = 100
+	}
+	if cfg.Every == 0 {
+		cfg.Every = time.Second
+	}
+	if cfg.Letters != nil {
+		cfg.Letters = turns{cfg.Letters, make(chan struct{}, 1)}
+	}
+	return cfg, nil
+}
+
+// Handler answers all requests. It is safe for concurrent use.
+type Handler struct {
+	cfg     Config
+	prefix  string // path of ExternalURL, without a slash at the end
+	guarded http.Handler
+	hub     *hub
+	dead    *deadCount
+	trend   cache[perStep]
+	spans   caches[perStep]
+	counted caches[string]
+	letters cache[letterList]
+}
+
+// NewHandler returns the handler of all routes. Run keeps its pages live.
+func NewHandler(cfg Config) (*Handler, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{cfg: cfg, dead: newDeadCount(cfg)}
+	h.hub = newHub(cfg, h.dead)
+	external, err := url.Parse(cfg.ExternalURL)
+	if err != nil {
+		return nil, fmt.Errorf("web: Config.ExternalURL: %w", err)
+	}
+	h.prefix = strings.TrimRight(external.Path, "/")
+	h.guarded, err = h.guard(h.routes(), external)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.guarded.ServeHTTP(w, r) }
+
+// Run tells open pages what is new until ctx ends; then it ends their live
+// connections and returns ctx.Err(). It may run once.
+func (h *Handler) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { h.dead.run(ctx) })
+	return h.hub.run(ctx)
+}
