@@ -3,9 +3,10 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
-RUN go mod download
+COPY cmd/guard-monitor/go.mod cmd/guard-monitor/go.sum cmd/guard-monitor/
+RUN go -C cmd/guard-monitor mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /out/guard-monitor ./cmd/guard-monitor \
+RUN CGO_ENABLED=0 go -C cmd/guard-monitor build -trimpath -ldflags='-s -w' -o /out/guard-monitor . \
  && mkdir /out/data
 
 FROM busybox:1.37-musl

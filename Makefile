@@ -2,7 +2,10 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-golangci-lint := go tool -modfile=tools/go.mod golangci-lint
+# All modules, for what is done to each. A test keeps the list whole.
+MODULES := . cmd/guard-monitor examples guard/guardotel benchmark benchmark/peers deploy/check interop/alertmanager tools
+
+golangci-lint := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
 # Of the verbose output, what tests across processes say and what fails.
 e2e-lines := sed -uE '/^(=== |PASS$$|ok )/d; /^ *--- PASS/d; s/^ +[a-z0-9_]+_test\.go:[0-9]+: //'
@@ -14,7 +17,7 @@ help: ## list the targets
 .PHONY: demo
 demo: ## a flash sale with a lock that gets lost; needs only Go; FLAGS=-serve
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; trap : INT; \
-	CGO_ENABLED=0 go build -o "$$dir" ./cmd/guard-monitor/internal/demo; "$$dir/demo" $(FLAGS) # go run fails on Ctrl-C
+	CGO_ENABLED=0 go build -C cmd/guard-monitor -o "$$dir" ./internal/demo; "$$dir/demo" $(FLAGS) # go run fails on Ctrl-C
 
 .PHONY: demo-stack
 demo-stack: ## the same on real servers, with a Redis master that is killed
@@ -22,16 +25,14 @@ demo-stack: ## the same on real servers, with a Redis master that is killed
 
 .PHONY: build
 build: ## compile everything
-	go build ./...
+	@for module in $(filter-out tools,$(MODULES)); do go -C $$module build ./...; done
 
 .PHONY: test
 test: ## vet and all tests against real servers, which it starts and stops
 	@scripts/test
-	@$(MAKE) --no-print-directory test-compose
 
 .PHONY: test-compose
 test-compose: ## docker-compose.yml: does it load, is it as scripts/stack; needs no Docker
-	@go -C deploy/check vet ./...
 	@go -C deploy/check test -count=1 ./... # what it reads is outside of its module
 
 .PHONY: test-all
@@ -55,9 +56,7 @@ nightly: ## make test-all, and the long forms: 10 minutes of chaos, then 5 on ea
 
 .PHONY: cover
 cover: ## all tests, and how much of each package they reach; cover.out for go tool cover
-	@scripts/test -timeout 30m -covermode=atomic -coverprofile=cover.out \
-		-coverpkg=./guard/...,./lock/...,./dbguard/...,./notify/...,./cmd/... ./... \
-		| sed -u '/no test files/d; s/\tcoverage: .*//'
+	@rm -f cover.out; COVER=cover.out scripts/test | sed -u '/no test files/d; s/\tcoverage: .*//'
 	@awk -f scripts/lib/cover.awk cover.out
 
 .PHONY: test-mysql
@@ -78,15 +77,16 @@ test-gorm: ## gorm's features with dbguard and without it, outside and in a tran
 
 .PHONY: test-rabbitmq4
 test-rabbitmq4: ## the path of the alerts, and its faults, on RabbitMQ 4 from Debian sid
-	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/... ./cmd/guard-monitor/internal/alerts ./cmd/guard-monitor
+	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/...
+	@scripts/test --on rabbitmq4 -C cmd/guard-monitor -race -count=1 -timeout 20m ./internal/alerts .
 
 .PHONY: test-alerts
 test-alerts: ## the path of the alerts through all faults, with a broker of its own
-	@scripts/test -count=1 -v ./cmd/guard-monitor/internal/alerts | $(e2e-lines)
+	@scripts/test -C cmd/guard-monitor -count=1 -v ./internal/alerts | $(e2e-lines)
 
 .PHONY: e2e
 e2e: ## the end-to-end cases: real servers, real processes, real faults
-	@scripts/test -count=1 -v ./cmd/guard-monitor/internal/e2e | $(e2e-lines)
+	@scripts/test -C cmd/guard-monitor -count=1 -v ./internal/e2e | $(e2e-lines)
 
 .PHONY: test-monitor
 test-monitor: ## guard-monitor, with real servers, Prometheus and Alertmanager
@@ -135,8 +135,9 @@ bench-guard: ## guard.Do beside what does the same without it, some 3 minutes; J
 
 .PHONY: lint
 lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes the first time)
-	@for module in . deploy/check interop/alertmanager tools; do go -C $$module mod tidy -diff; done
-	@$(golangci-lint) run ./...
+	@for module in $(MODULES); do go -C $$module mod tidy -diff; done
+	@root=$$PWD; for module in $(filter-out tools interop/alertmanager,$(MODULES)); do \
+		(cd $$module && $(golangci-lint) run --config $$root/.golangci.yaml ./...); done
 	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/demo-stack .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
 .PHONY: stack-up

@@ -12,6 +12,7 @@ require (
 )
 
 require (
+	github.com/belaygo/belay/benchmark v0.0.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
@@ -28,3 +29,5 @@ require (
 )
 
 replace github.com/belaygo/belay => ../..
+
+replace github.com/belaygo/belay/benchmark => ../

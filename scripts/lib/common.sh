@@ -19,6 +19,9 @@ usual_servers=(redis mariadb rabbitmq)
 extra_servers=(mysql mariadb11 postgres rabbitmq4)
 servers=("${usual_servers[@]}" "${extra_servers[@]}")
 
+# modules prints the folders of all Go modules.
+modules() { sed -n 's/^MODULES := //p' "$root/Makefile"; }
+
 check_servers() {
   local server
   for server in "$@"; do

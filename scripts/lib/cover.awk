@@ -1,8 +1,11 @@
 # Reads a coverage profile and prints how much of each package is reached, by
 # the tests of all packages together. What a test starts as a process of its own
-# (guard-monitor, workers that are killed) does not count.
+# (guard-monitor, workers that are killed) does not count, nor does what serves tests
+# only.
 
-NR > 1 {
+/^mode: / || /\/(internal\/(test|e2e|demo)|benchmark|examples)/ { next }
+
+{
   statements[$1] = $2
   if ($3 > 0) reached[$1] = 1
 }
