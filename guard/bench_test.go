@@ -41,7 +41,7 @@ func BenchmarkDo(b *testing.B) {
 		}
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			if err := g.Do(bg, "k", guard.Insert(&Order{No: strconv.Itoa(i)})); err != nil {
+			if err := g.Apply(bg, "k", guard.Insert(&Order{No: strconv.Itoa(i)})); err != nil {
 				b.Fatal(err)
 			}
 		}

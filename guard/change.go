@@ -12,67 +12,110 @@ import (
 	"github.com/belaygo/belay/dbguard"
 )
 
-var errOutsideDo = errors.New("guard: Insert and Update must be run by Do, with the ctx and tx it gives")
+// A Change says what to do to rows, as data: Insert, Update, or several of them as
+// one. Apply runs it as an operation of its own, Run as a part of one. The zero Change
+// does nothing. A Change may be applied again, but not by two callers at a time, as it
+// fills the rows that it was made with.
+type Change struct{ steps []step }
 
-// Insert returns an operation that inserts row, a struct. The key protects the
-// row by the one unique index whose columns are set in row; if there are
-// several, name one with Protects. After a failure row is as it was; what it
-// points to is not copied.
-func Insert[T any](row *T) Op { return ready(insertion[T]{row}) }
+// step is what a Change does to one row. What it changes in memory it undoes when
+// the transaction is rolled back, so that it can run again.
+type step interface {
+	protect(t *dbguard.Tx) error
+	run(ctx context.Context, t *dbguard.Tx, tx *gorm.DB) error
+}
+
+// All returns a Change that makes changes in their order, in one transaction: all of
+// them or none.
+func All(changes ...Change) Change {
+	var all Change
+	for _, c := range changes {
+		all.steps = append(all.steps, c.steps...)
+	}
+	return all
+}
+
+// Run makes the change inside an operation, with the ctx and tx that the operation
+// got or what it derived from them. The key of the operation protects the rows.
+func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
+	t := dbguard.FromContext(ctx)
+	if t == nil {
+		return errOutsideDo
+	}
+	for _, s := range c.steps { // all of them before the first write
+		if err := s.protect(t); err != nil {
+			return err
+		}
+	}
+	if tx != t.DB() || ctx != t.Context() {
+		tx = tx.WithContext(ctx) // the operation has derived its own
+	}
+	for _, s := range c.steps {
+		if err := s.run(ctx, t, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Insert returns a Change that inserts row, a struct. The key protects the row by
+// the one unique index whose columns are set in row; if there are several, name one
+// with Protects. After a failure row is as it was; what it points to is not copied.
+func Insert[T any](row *T) Change { return Change{[]step{insertion[T]{row}}} }
 
 type insertion[T any] struct{ row *T }
 
-func (w insertion[T]) do(ctx context.Context, tx *gorm.DB) error {
-	t, err := inDo(ctx, w.row)
-	if err != nil {
+func (w insertion[T]) protect(t *dbguard.Tx) error {
+	if err := checkRow(w.row); err != nil {
 		return err
 	}
-	if err := t.ProtectNew(w.row); err != nil {
-		return err
-	}
-	before := *w.row
-	t.OnRollback(func() { *w.row = before })
-	return within(ctx, t, tx).Create(w.row).Error
+	return t.ProtectNew(w.row)
 }
 
-// Update returns an operation that loads the row with row's primary key into
-// row, lets change alter it, and saves it if nobody else has updated it since:
-// T needs a field of type dbguard.Version. The key protects the row. When row
-// comes with a version, it is that version that is expected, and ErrStale if it
-// is old; change can't alter it, nor may it alter the primary key. Associations
-// are not saved. After a failure row is as it was.
+func (w insertion[T]) run(_ context.Context, t *dbguard.Tx, tx *gorm.DB) error {
+	before := *w.row
+	t.OnRollback(func() { *w.row = before })
+	return tx.Create(w.row).Error
+}
+
+// Update returns a Change that loads the row with row's primary key into row, lets
+// change alter it, and saves it if nobody else has updated it since: T needs a field
+// of type dbguard.Version. The key protects the row. When row comes with a version,
+// that version is expected, and ErrStale is returned if it is old; change can't alter
+// it, nor may it alter the primary key. Associations are not saved. After a failure
+// row is as it was.
 //
-// change is called again, with the row loaded anew, when the database has rolled
-// the first attempt back for a deadlock, or, in an operation without the lock (see
-// DBOnly), when another caller has updated a row that came without a version: it must
+// change may be called several times, with the row loaded anew: when the database has
+// rolled an attempt back for a deadlock, or, in an operation without the lock (see
+// DBOnly), when another caller has updated a row that came without a version. It must
 // not alter anything but the row.
 //
-// Update prevents lost updates. It does not make a request harmless that comes
-// again: only a unique row for the request does.
-func Update[T any](row *T, change func(*T) error) Op { return ready(update[T]{row, change}) }
+// Update prevents lost updates. It does not make a repeated request harmless: only a
+// unique row for the request does.
+func Update[T any](row *T, change func(*T) error) Change {
+	return Change{[]step{update[T]{row, change}}}
+}
 
 type update[T any] struct {
 	row    *T
 	change func(*T) error
 }
 
-func (w update[T]) do(ctx context.Context, tx *gorm.DB) error {
-	t, err := inDo(ctx, w.row)
-	if err != nil {
+func (w update[T]) protect(t *dbguard.Tx) error {
+	if err := checkRow(w.row); err != nil {
 		return err
 	}
 	if w.change == nil {
 		return errors.New("guard: Update with a nil change")
 	}
-	tx = within(ctx, t, tx)
+	return t.ProtectPrimary(w.row)
+}
+
+func (w update[T]) run(ctx context.Context, t *dbguard.Tx, tx *gorm.DB) error {
 	m, err := parse(tx, w.row)
 	if err != nil {
 		return err
 	}
-	if err := t.ProtectPrimary(w.row); err != nil {
-		return err
-	}
-
 	before := *w.row
 	t.OnRollback(func() { *w.row = before })
 	expected := m.version(ctx, &before)
@@ -93,25 +136,14 @@ func (w update[T]) do(ctx context.Context, tx *gorm.DB) error {
 	return tx.Select("*").Omit(clause.Associations).Updates(w.row).Error
 }
 
-// within returns tx with ctx, which it has already unless the operation was
-// called by another.
-func within(ctx context.Context, t *dbguard.Tx, tx *gorm.DB) *gorm.DB {
-	if tx == t.DB() && ctx == t.Context() {
-		return tx
-	}
-	return tx.WithContext(ctx)
-}
+var errOutsideDo = errors.New("guard: a Change must be run by Apply, or inside an operation with its ctx and tx")
 
-// inDo returns the transaction of the operation that runs, and checks its row.
-func inDo[T any](ctx context.Context, row *T) (*dbguard.Tx, error) {
-	t := dbguard.FromContext(ctx)
+func checkRow[T any](row *T) error {
 	switch {
-	case t == nil:
-		return nil, errOutsideDo
 	case row == nil:
-		return nil, errors.New("guard: row is nil")
+		return errors.New("guard: row is nil")
 	case reflect.TypeFor[T]().Kind() != reflect.Struct:
-		return nil, fmt.Errorf("guard: row is a %T, not a pointer to a struct", row)
+		return fmt.Errorf("guard: row is a %T, not a pointer to a struct", row)
 	}
-	return t, nil
+	return nil
 }

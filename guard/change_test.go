@@ -18,7 +18,7 @@ import (
 func TestChangeReplacesTheRow(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 9})
-		wantNil(e.t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
+		wantNil(e.t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
 			*s = Stock{ID: s.ID, Left: s.Left - 1, Version: 70}
 			return nil
 		})))
@@ -28,8 +28,8 @@ func TestChangeReplacesTheRow(t *testing.T) {
 	})
 	eachServer(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 9})
-		wantIs(e.t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
-			e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take))
+		wantIs(e.t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
+			e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take).Run)
 			*s = Stock{ID: s.ID, Left: s.Left - 1}
 			return nil
 		})), guard.ErrIntercepted)
@@ -45,7 +45,7 @@ func TestChangeAltersTheKey(t *testing.T) {
 		e.create(&Stock{ID: 1, Left: 9}, &Stock{ID: 2, Left: 50})
 		for _, id := range []int64{0, 2} {
 			s := &Stock{ID: 1}
-			if err := e.Do(bg, "sku:1", guard.Update(s, func(s *Stock) error { s.ID = id; return nil })); err == nil {
+			if err := e.Apply(bg, "sku:1", guard.Update(s, func(s *Stock) error { s.ID = id; return nil })); err == nil {
 				e.t.Errorf("row 1 was saved as row %d", id)
 			}
 			if *s != (Stock{ID: 1}) {
@@ -64,7 +64,7 @@ func TestRowWithoutVersion(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 9})
 		wantNil(e.t, e.db.Exec("UPDATE stocks SET version = 0").Error)
-		wantIs(e.t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)), dbguard.ErrVersion)
+		wantIs(e.t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)), dbguard.ErrVersion)
 		if s := e.stock(1); s.Left != 9 {
 			e.t.Errorf("stock is %+v, want it unchanged", s)
 		}
@@ -83,12 +83,12 @@ func TestPointerToVersion(t *testing.T) {
 		e.create(&Parcel{ID: 1, Left: 9})
 		row := &Parcel{ID: 1}
 		change := func(p *Parcel) error { p.Left--; p.Version = nil; return nil }
-		wantNil(e.t, e.Do(bg, "parcel:1", guard.Update(row, change)))
+		wantNil(e.t, e.Apply(bg, "parcel:1", guard.Update(row, change)))
 		if row.Version == nil || *row.Version != 2 || row.Left != 8 {
 			e.t.Errorf("row is %+v, want left 8 and version 2", row)
 		}
 		old := dbguard.Version(1)
-		wantIs(e.t, e.Do(bg, "parcel:1", guard.Update(&Parcel{ID: 1, Version: &old}, change)), guard.ErrStale)
+		wantIs(e.t, e.Apply(bg, "parcel:1", guard.Update(&Parcel{ID: 1, Version: &old}, change)), guard.ErrStale)
 	})
 }
 
@@ -96,7 +96,7 @@ func TestNotAStruct(t *testing.T) {
 	each(t, func(e *env) {
 		stock, order := &Stock{ID: 1}, &Order{No: "a"}
 		var none *Stock
-		for name, op := range map[string]guard.Op{
+		for name, change := range map[string]guard.Change{
 			"update of a pointer":     guard.Update(&stock, func(**Stock) error { return nil }),
 			"update of a nil pointer": guard.Update(&none, func(**Stock) error { return nil }),
 			"update of nil":           guard.Update(none, take),
@@ -106,7 +106,7 @@ func TestNotAStruct(t *testing.T) {
 			"insert of nil":           guard.Insert[Order](nil),
 			"insert of a map":         guard.Insert(&map[string]any{"no": "a"}),
 		} {
-			if err := e.Do(bg, "k", op); err == nil {
+			if err := e.Apply(bg, "k", change); err == nil {
 				e.t.Errorf("%s: no error", name)
 			}
 		}
@@ -116,11 +116,11 @@ func TestNotAStruct(t *testing.T) {
 	})
 }
 
-// TestOuterDB: the ready-made operations notice a db that is not the tx.
+// TestOuterDB: a Change notices a db that is not the tx.
 func TestOuterDB(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 9})
-		for _, op := range []guard.Op{guard.Insert(&Order{No: "a"}), guard.Update(&Stock{ID: 1}, take)} {
+		for _, op := range []guard.Op{guard.Insert(&Order{No: "a"}).Run, guard.Update(&Stock{ID: 1}, take).Run} {
 			wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error { return op(ctx, e.db) }), dbguard.ErrOutside)
 		}
 		if n := e.count(&Order{}); n != 0 {
@@ -134,9 +134,62 @@ func TestTwoInserts(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Order{No: "b"})
 		wantIs(e.t, e.Do(bg, "orders:a,b", func(ctx context.Context, tx *gorm.DB) error {
-			return errors.Join(guard.Insert(&Order{No: "a"})(ctx, tx), guard.Insert(&Order{No: "b"})(ctx, tx))
+			return errors.Join(guard.Insert(&Order{No: "a"}).Run(ctx, tx), guard.Insert(&Order{No: "b"}).Run(ctx, tx))
 		}), guard.ErrDuplicate)
 		e.wantNoEvent()
+	})
+}
+
+// TestAll: several changes are one transaction, and are made again together.
+func TestAll(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 1})
+		e.prepareDeadlocks()
+		sell := func(no string) (guard.Change, *Order, *Stock) {
+			o, s := &Order{No: no}, &Stock{ID: 1}
+			return guard.All(guard.Insert(o), guard.Update(s, take)), o, s
+		}
+
+		change, o, s := sell("a")
+		e.deadlocks(3)
+		wantNil(e.t, e.Apply(bg, "sku:1", change))
+		if o.ID == 0 || s.Left != 0 || s.Version != 2 {
+			e.t.Errorf("order %+v, stock %+v, want both as they were saved", o, s)
+		}
+
+		change, o, s = sell("b")
+		wantIs(e.t, e.Apply(bg, "sku:1", change), errSoldOut)
+		if o.ID != 0 || *s != (Stock{ID: 1}) {
+			e.t.Errorf("order %+v, stock %+v, want both as they came", o, s)
+		}
+		change, _, _ = sell("a")
+		wantIs(e.t, e.Apply(bg, "sku:1", change), guard.ErrDuplicate)
+		wantNil(e.t, e.Apply(bg, "sku:1", guard.All()))
+		if n := e.count(&Order{}); n != 1 || e.stock(1).Left != 0 {
+			e.t.Errorf("%d orders, stock %+v, want one order and none left", n, e.stock(1))
+		}
+		e.wantNoEvent()
+	})
+}
+
+// TestAllProtectsAllRows: a row of a later change counts from the first write on, so
+// that a conflict on one of two rows is not taken for a lock failure while the key's lock
+// is held.
+func TestAllProtectsAllRows(t *testing.T) {
+	eachServer(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 9}, &Stock{ID: 2, Left: 9})
+		payer := e.Peer(e.t, e.open())
+		err := e.Apply(bg, "wallet:1", guard.All(
+			guard.Update(&Stock{ID: 2}, func(s *Stock) error {
+				wantNil(e.t, payer.Apply(bg, "wallet:2", guard.Update(&Stock{ID: 2}, take)))
+				return take(s)
+			}),
+			guard.Update(&Stock{ID: 1}, take),
+		))
+		e.wantNoEvent()
+		if err != nil {
+			e.wantChanged(err)
+		}
 	})
 }
 
@@ -153,9 +206,9 @@ func (m *Ticket) BeforeCreate(*gorm.DB) error {
 func TestInsertWithAHook(t *testing.T) {
 	each(t, func(e *env) {
 		wantNil(e.t, e.db.AutoMigrate(&Ticket{}))
-		wantNil(e.t, e.Do(bg, "ticket:a", guard.Insert(&Ticket{No: "A"})))
+		wantNil(e.t, e.Apply(bg, "ticket:a", guard.Insert(&Ticket{No: "A"})))
 		again := &Ticket{No: "A"}
-		wantIs(e.t, e.Do(bg, "ticket:a", guard.Insert(again)), guard.ErrDuplicate)
+		wantIs(e.t, e.Apply(bg, "ticket:a", guard.Insert(again)), guard.ErrDuplicate)
 		if *again != (Ticket{No: "A"}) {
 			e.t.Errorf("after a failure the row is %+v, want it as it was", *again)
 		}

@@ -99,10 +99,10 @@ func (t task) do() error {
 			return guard.Update(&Stock{ID: t.Stock}, func(s *Stock) error {
 				stand("begun")
 				return take(s)
-			})(ctx, tx)
+			}).Run(ctx, tx)
 		}
 		stand("begun")
-		if err := guard.Insert(&Order{No: t.No})(ctx, tx); err != nil {
+		if err := guard.Insert(&Order{No: t.No}).Run(ctx, tx); err != nil {
 			return err
 		}
 		stand("written")

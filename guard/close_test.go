@@ -40,8 +40,8 @@ func (b *syncBuffer) String() string {
 // gives up a lease while an operation runs. That is rolled back, and no lock failed.
 func TestShutdownIsNoLockFailure(t *testing.T) {
 	for name, op := range map[string]guard.Op{
-		"insert": guard.Insert(&Order{No: "a"}),
-		"repeat": guard.Insert(&Order{No: "there"}),
+		"insert": guard.Insert(&Order{No: "a"}).Run,
+		"repeat": guard.Insert(&Order{No: "there"}).Run,
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "a.db"))

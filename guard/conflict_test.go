@@ -52,7 +52,7 @@ func TestBatchWithADuplicate(t *testing.T) {
 		e.create(&Order{No: "a"})
 		op, protect := insertAll("c", "b", "a")
 		err := e.Do(bg, "batch", func(ctx context.Context, tx *gorm.DB) error {
-			e.loseTo("batch", guard.Insert(&Order{No: "b"}))
+			e.loseTo("batch", guard.Insert(&Order{No: "b"}).Run)
 			return op(ctx, tx)
 		}, protect)
 		wantIs(e.t, err, guard.ErrIntercepted)
@@ -116,7 +116,7 @@ func TestConditionBesideTheVersion(t *testing.T) {
 func TestDeletedByTheOther(t *testing.T) {
 	eachServer(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 9})
-		wantIs(e.t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
+		wantIs(e.t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
 			e.loseTo("sku:1", func(_ context.Context, tx *gorm.DB) error { return tx.Delete(&Stock{}, 1).Error })
 			return take(s)
 		})), guard.ErrIntercepted)
@@ -130,16 +130,16 @@ func TestDeletedByTheOther(t *testing.T) {
 // TestRepeatOfAnUpdatedRow: what has become of the row since does not matter.
 func TestRepeatOfAnUpdatedRow(t *testing.T) {
 	each(t, func(e *env) {
-		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a", Amount: 1})))
+		wantNil(e.t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a", Amount: 1})))
 		wantNil(e.t, e.db.Model(&Order{}).Where("no = ?", "a").Update("amount", 2).Error)
-		wantIs(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a", Amount: 1})), guard.ErrDuplicate)
+		wantIs(e.t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a", Amount: 1})), guard.ErrDuplicate)
 		e.wantNoEvent()
 	})
 	eachServer(t, func(e *env) { // and while it runs
 		e.create(&Order{No: "a", Amount: 1})
 		wantIs(e.t, e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			wantNil(e.t, e.db.Model(&Order{}).Where("no = ?", "a").Update("amount", 2).Error)
-			return guard.Insert(&Order{No: "a", Amount: 1})(ctx, tx)
+			return guard.Insert(&Order{No: "a", Amount: 1}).Run(ctx, tx)
 		}), guard.ErrDuplicate)
 		e.wantNoEvent()
 	})
@@ -155,14 +155,14 @@ func TestTwoRowsUnderOneKey(t *testing.T) {
 				if err := tx.Create(&Order{No: no}).Error; err != nil {
 					return err
 				}
-				return guard.Update(&Stock{ID: 1}, func(s *Stock) error { between(); return take(s) })(ctx, tx)
+				return guard.Update(&Stock{ID: 1}, func(s *Stock) error { between(); return take(s) }).Run(ctx, tx)
 			}, guard.Protects(&Order{No: "a"}, &Stock{ID: 1}))
 		}
 		e.wantConflict(run("b", func() {})) // the key does not protect this order
 		wantNil(e.t, run("a", func() {}))
 		wantIs(e.t, run("a", func() {}), guard.ErrDuplicate)
 		e.wantNoEvent()
-		wantIs(e.t, run("c", func() { e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take)) }), guard.ErrIntercepted)
+		wantIs(e.t, run("c", func() { e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take).Run) }), guard.ErrIntercepted)
 		e.wantEvent(notify.Overlap, notify.Refused, "sku:1")
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 var defaultGuard atomic.Pointer[Guard]
 
-// SetDefault sets the guard that the function Do uses. nil takes it away.
+// SetDefault sets the guard that the functions Do and Apply use. nil takes it away.
 func SetDefault(g *Guard) { defaultGuard.Store(g) }
 
 // Do calls Do of the default guard. It returns ErrNoDefault if there is none.
@@ -17,4 +17,13 @@ func Do(ctx context.Context, key string, op Op, opts ...Option) error {
 		return ErrNoDefault
 	}
 	return g.Do(ctx, key, op, opts...)
+}
+
+// Apply calls Apply of the default guard. It returns ErrNoDefault if there is none.
+func Apply(ctx context.Context, key string, change Change, opts ...Option) error {
+	g := defaultGuard.Load()
+	if g == nil {
+		return ErrNoDefault
+	}
+	return g.Apply(ctx, key, change, opts...)
 }

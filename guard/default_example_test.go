@@ -10,7 +10,7 @@ import (
 // A program with one Guard makes it the default once, and hands none around.
 func ExampleSetDefault() {
 	ctx := context.Background()
-	fmt.Println(guard.Do(ctx, "sale:1", guard.Insert(&Sale{No: "1"})))
+	fmt.Println(guard.Apply(ctx, "sale:1", guard.Insert(&Sale{No: "1"})))
 
 	db, done := exampleDB(&Sale{})
 	defer done()
@@ -19,7 +19,7 @@ func ExampleSetDefault() {
 	guard.SetDefault(g)
 	defer guard.SetDefault(nil)
 
-	fmt.Println(guard.Do(ctx, "sale:1", guard.Insert(&Sale{No: "1"})))
+	fmt.Println(guard.Apply(ctx, "sale:1", guard.Insert(&Sale{No: "1"})))
 	// Output:
 	// guard: no default guard, call SetDefault first
 	// <nil>

@@ -136,11 +136,11 @@ func TestDBOnly(t *testing.T) {
 	each(t, func(e *env) {
 		g, engine := e.dbOnly(guard.Config{})
 		e.create(&Stock{ID: 1, Left: 5})
-		wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		wantNil(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
 		e.wantDegraded(0, notify.Unknown, 1)
-		wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
-		wantNil(e.t, g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
-		wantIs(e.t, g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
+		wantIs(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		wantNil(e.t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
+		wantIs(e.t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
 		if n := engine.asked.Load(); n != 1 {
 			e.t.Errorf("the lock was asked for %d times, want once in an outage", n)
 		}
@@ -148,7 +148,7 @@ func TestDBOnly(t *testing.T) {
 		engine.down[0].Store(false)
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		e.wantDegraded(1, notify.Committed, 2)
-		wantNil(e.t, g.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
+		wantNil(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
 		if n := engine.asked.Load(); n != 2 {
 			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
 		}
@@ -206,17 +206,17 @@ func TestDBOnlyQueue(t *testing.T) {
 		g, _ := e.dbOnly(guard.Config{})
 		next := make(chan error, 1)
 		wantNil(e.t, g.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
-			wantIs(e.t, g.Do(bg, "k", guard.Insert(&Order{No: "a"})), guard.ErrBusy)
+			wantIs(e.t, g.Apply(bg, "k", guard.Insert(&Order{No: "a"})), guard.ErrBusy)
 			ended, cancel := context.WithTimeout(bg, 10*time.Millisecond)
 			defer cancel()
-			err := g.Do(ended, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute))
+			err := g.Apply(ended, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute))
 			wantIs(e.t, err, guard.ErrBusy)
 			wantIs(e.t, err, context.DeadlineExceeded)
-			go func() { next <- g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
-			return guard.Insert(&Order{No: "b"})(ctx, tx)
+			go func() { next <- g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+			return guard.Insert(&Order{No: "b"}).Run(ctx, tx)
 		}))
 		wantNil(e.t, <-next)
-		wantIs(e.t, g.Do(bg, "a{", guard.Insert(&Order{No: "c"})), lock.ErrInvalidKey)
+		wantIs(e.t, g.Do(bg, "a{", guard.Insert(&Order{No: "c"}).Run), lock.ErrInvalidKey)
 		if n := e.count(&Order{}); n != 2 {
 			e.t.Errorf("%d rows, want 2", n)
 		}
@@ -231,13 +231,13 @@ func TestDBOnlyLimit(t *testing.T) {
 		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
 			ended, cancel := context.WithTimeout(bg, 10*time.Millisecond)
 			defer cancel()
-			err := g.Do(ended, "k2", guard.Insert(&Order{No: "a"}))
+			err := g.Apply(ended, "k2", guard.Insert(&Order{No: "a"}))
 			wantIs(e.t, err, guard.ErrUnavailable)
 			wantIs(e.t, err, context.DeadlineExceeded)
-			wantIs(e.t, g.Do(bg, "k2", guard.Insert(&Order{No: "a"})), guard.ErrUnavailable) // after half a ttl
+			wantIs(e.t, g.Apply(bg, "k2", guard.Insert(&Order{No: "a"})), guard.ErrUnavailable) // after half a ttl
 			return nil
 		}))
-		wantNil(e.t, g.Do(bg, "k2", guard.Insert(&Order{No: "a"})))
+		wantNil(e.t, g.Apply(bg, "k2", guard.Insert(&Order{No: "a"})))
 	})
 }
 
@@ -245,17 +245,17 @@ func TestDBOnlyLimit(t *testing.T) {
 func TestDBOnlyByShard(t *testing.T) {
 	each(t, func(e *env) {
 		g, engine := e.dbOnly(guard.Config{})
-		wantNil(e.t, g.Do(bg, "a:1", guard.Insert(&Order{No: "1"})))
+		wantNil(e.t, g.Apply(bg, "a:1", guard.Insert(&Order{No: "1"})))
 		before := engine.asked.Load()
-		wantNil(e.t, g.Do(bg, "b:1", guard.Insert(&Order{No: "2"})))
-		wantNil(e.t, g.Do(bg, "a:2", guard.Insert(&Order{No: "3"})))
+		wantNil(e.t, g.Apply(bg, "b:1", guard.Insert(&Order{No: "2"})))
+		wantNil(e.t, g.Apply(bg, "a:2", guard.Insert(&Order{No: "3"})))
 		if n := engine.asked.Load() - before; n != 1 {
 			e.t.Errorf("the lock was asked for %d times, want once, on b", n)
 		}
 		e.wantDegraded(0, notify.Unknown, 1)
 
 		engine.down[1].Store(true)
-		wantNil(e.t, g.Do(bg, "b:2", guard.Insert(&Order{No: "4"})))
+		wantNil(e.t, g.Apply(bg, "b:2", guard.Insert(&Order{No: "4"})))
 		if events := e.Events.All(); len(events) != 2 || events[1].Place.Node != "b" {
 			e.t.Errorf("events are %+v, want another of b", events)
 		}
@@ -268,16 +268,16 @@ func TestDBOnlyBesideHolders(t *testing.T) {
 	eachServer(t, func(e *env) {
 		g, _ := e.dbOnly(guard.Config{})
 		err := e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
-			wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			wantNil(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		e.wantDegradedThen(notify.Overlap, notify.HolderSelf)
 
 		// What it swallows is not committed if it proves another writer.
 		err = g.Do(bg, "order:b", func(ctx context.Context, tx *gorm.DB) error {
-			wantNil(e.t, e.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
-			_ = guard.Insert(&Order{No: "b"})(ctx, tx)
+			wantNil(e.t, e.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
+			_ = guard.Insert(&Order{No: "b"}).Run(ctx, tx)
 			return nil
 		}, guard.Protects(&Order{No: "b"}))
 		wantIs(e.t, err, guard.ErrDuplicate)
@@ -313,15 +313,16 @@ func TestLostRaceIsRunAgain(t *testing.T) {
 			tries := 0
 			update := guard.Update(&Stock{ID: id, Version: tt.version}, func(s *Stock) error {
 				if tries++; tries <= tt.lost {
-					wantNil(e.t, e.Do(bg, key, guard.Update(&Stock{ID: id}, take)))
+					wantNil(e.t, e.Apply(bg, key, guard.Update(&Stock{ID: id}, take)))
 				}
 				return take(s)
 			})
-			op := update
+			var err error
 			if tt.custom {
-				op = func(ctx context.Context, tx *gorm.DB) error { return update(ctx, tx) }
+				err = g.Do(bg, key, update.Run, tt.opts...)
+			} else {
+				err = g.Apply(bg, key, update, tt.opts...)
 			}
-			err := g.Do(bg, key, op, tt.opts...)
 			if tries != tt.tries || tt.want != nil && !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 				e.t.Errorf("%s: %v after %d tries, want %v after %d", tt.name, err, tries, tt.want, tt.tries)
 			}
@@ -361,7 +362,7 @@ func TestDBOnlyWithoutRedis(t *testing.T) {
 		for _, policy := range []guard.Policy{guard.Refuse, guard.DBOnly} {
 			g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: policy})
 			wantNil(e.t, err)
-			err = g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}))
+			err = g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}))
 			if policy == guard.Refuse {
 				wantIs(e.t, err, guard.ErrUnavailable)
 				wantNil(e.t, g.Close(bg))
@@ -369,7 +370,7 @@ func TestDBOnlyWithoutRedis(t *testing.T) {
 				e.Events = guardtest.Recorder{}
 			} else {
 				wantNil(e.t, err)
-				wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute)), guard.ErrDuplicate)
+				wantIs(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute)), guard.ErrDuplicate)
 				e.wantEvent(notify.Degraded, notify.Unknown, "order:a")
 				wantMetrics(e.t, g, map[string]float64{"degraded": 1, "without_lock_total": 2})
 			}
@@ -408,8 +409,8 @@ func TestInsideALease(t *testing.T) {
 		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: guard.DBOnly})
 		wantNil(e.t, err)
 		engine.down[0].Store(true)
-		wantNil(e.t, g.Do(bg, "sku:2", guard.Insert(&Order{No: "a"}))) // there is an outage
-		wantNil(e.t, g.Do(lease.Context(), "sku:1", guard.Update(&Stock{ID: 1}, take)))
+		wantNil(e.t, g.Apply(bg, "sku:2", guard.Insert(&Order{No: "a"}))) // there is an outage
+		wantNil(e.t, g.Apply(lease.Context(), "sku:1", guard.Update(&Stock{ID: 1}, take)))
 		wantNil(e.t, g.Do(lease.Context(), "sku:1", blind)) // it has the lock
 		engine.down[0].Store(false)
 		wantNil(e.t, lease.Release(bg))

@@ -19,12 +19,12 @@ var bg = context.Background()
 func TestInsertOnce(t *testing.T) {
 	each(t, func(e *env) {
 		first := &Order{No: "a", Amount: 1}
-		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(first)))
+		wantNil(e.t, e.Apply(bg, "order:a", guard.Insert(first)))
 		if first.ID == 0 {
 			e.t.Error("the inserted row has no ID in memory")
 		}
 		again := &Order{No: "a", Amount: 2}
-		err := e.Do(bg, "order:a", guard.Insert(again))
+		err := e.Apply(bg, "order:a", guard.Insert(again))
 		wantIs(e.t, err, guard.ErrDuplicate)
 		wantIs(e.t, err, gorm.ErrDuplicatedKey)
 		if *again != (Order{No: "a", Amount: 2}) {
@@ -45,10 +45,10 @@ func TestInsertTranslated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(e *env) {
-				wantNil(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
-				wantIs(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+				wantNil(e.t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
+				wantIs(e.t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
 				e.create(&Stock{ID: 1, Left: 5})
-				wantNil(e.t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
+				wantNil(e.t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
 				if s := e.stock(1); s.Left != 4 || s.Version != 2 {
 					e.t.Errorf("stock is %+v", s)
 				}
@@ -72,16 +72,16 @@ func TestUpdate(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 1})
 		s := &Stock{ID: 1}
-		wantNil(e.t, e.Do(bg, "sku:1", guard.Update(s, take)))
+		wantNil(e.t, e.Apply(bg, "sku:1", guard.Update(s, take)))
 		if want := (Stock{ID: 1, Left: 0, Version: 2}); *s != want || e.stock(1) != want {
 			e.t.Errorf("in memory %+v, in the database %+v, want %+v", *s, e.stock(1), want)
 		}
 		s = &Stock{ID: 1}
-		wantIs(e.t, e.Do(bg, "sku:1", guard.Update(s, take)), errSoldOut)
+		wantIs(e.t, e.Apply(bg, "sku:1", guard.Update(s, take)), errSoldOut)
 		if *s != (Stock{ID: 1}) {
 			e.t.Errorf("after a failure the row is %+v, want it as it was", *s)
 		}
-		wantIs(e.t, e.Do(bg, "sku:2", guard.Update(&Stock{ID: 2}, take)), gorm.ErrRecordNotFound)
+		wantIs(e.t, e.Apply(bg, "sku:2", guard.Update(&Stock{ID: 2}, take)), gorm.ErrRecordNotFound)
 		e.wantNoEvent()
 	})
 }
@@ -89,8 +89,8 @@ func TestUpdate(t *testing.T) {
 func TestUpdateWithOldVersion(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 9})
-		wantNil(e.t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)))
-		err := e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take))
+		wantNil(e.t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)))
+		err := e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take))
 		wantIs(e.t, err, guard.ErrStale)
 		var c *dbguard.Conflict
 		if !errors.As(err, &c) || c.Evidence.Version != 1 || c.Evidence.FoundVersion != 2 {
@@ -117,7 +117,7 @@ func TestManySellers(t *testing.T) {
 				g = peer
 			}
 			wg.Go(func() {
-				err := g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute))
+				err := g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute))
 				mu.Lock()
 				defer mu.Unlock()
 				outcome[err]++
@@ -139,7 +139,7 @@ func TestOneTransaction(t *testing.T) {
 				if err := tx.Create(&Order{No: no}).Error; err != nil {
 					return err
 				}
-				return guard.Update(&Stock{ID: 7}, take)(ctx, tx)
+				return guard.Update(&Stock{ID: 7}, take).Run(ctx, tx)
 			}, guard.Protects(&Order{No: no}, &Stock{ID: 7}))
 		}
 		wantNil(e.t, sell("a"))
@@ -156,14 +156,14 @@ func TestBusy(t *testing.T) {
 	each(t, func(e *env) {
 		peer := e.Peer(e.t, e.db)
 		err := e.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
-			err := peer.Do(bg, "k", guard.Insert(&Order{No: "a"}))
+			err := peer.Apply(bg, "k", guard.Insert(&Order{No: "a"}))
 			wantIs(e.t, err, guard.ErrBusy)
 			var held *lock.HeldError
 			if !errors.As(err, &held) || held.Holder.Owner == "" || held.Holder.TTL <= 0 {
 				e.t.Errorf("error is %v, want a holder and the time left", err)
 			}
 
-			err = peer.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(20*time.Millisecond))
+			err = peer.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(20*time.Millisecond))
 			wantIs(e.t, err, guard.ErrBusy)
 			if errors.Is(err, context.DeadlineExceeded) {
 				e.t.Errorf("error is %v, but the caller's context has not ended", err)
@@ -171,7 +171,7 @@ func TestBusy(t *testing.T) {
 
 			ended, cancel := context.WithTimeout(bg, 20*time.Millisecond)
 			defer cancel()
-			err = peer.Do(ended, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute))
+			err = peer.Apply(ended, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute))
 			wantIs(e.t, err, guard.ErrBusy)
 			wantIs(e.t, err, context.DeadlineExceeded)
 			return nil
@@ -184,21 +184,23 @@ func TestBusy(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	each(t, func(e *env) {
 		nop := func(context.Context, *gorm.DB) error { return nil }
-		wantIs(e.t, e.Do(bg, "k", nil), guard.ErrNilOp)
+		if err := e.Do(bg, "k", nil); err == nil {
+			e.t.Error("Do without an operation returns nil")
+		}
 		wantIs(e.t, e.Do(bg, "a{b", nop), lock.ErrInvalidKey)
 		wantIs(e.t, guard.Do(bg, "k", nop), guard.ErrNoDefault)
 		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
 			return e.Do(ctx, "other", nop)
 		}), guard.ErrNested)
 		wantIs(e.t, e.Do(bg, "k", nop, guard.Protects(&Order{Amount: 1})), dbguard.ErrUnprotectable)
-		wantIs(e.t, e.Do(bg, "k", guard.Insert(&Order{Amount: 1})), dbguard.ErrUnprotectable)
+		wantIs(e.t, e.Apply(bg, "k", guard.Insert(&Order{Amount: 1})), dbguard.ErrUnprotectable)
 		mail := "m"
-		wantIs(e.t, e.Do(bg, "k", guard.Insert(&Order{No: "a", Email: &mail})), dbguard.ErrUnprotectable)
-		wantNil(e.t, e.Do(bg, "k", guard.Insert(&Order{No: "a", Email: &mail}), guard.Protects(&Order{No: "a"})))
-		if err := e.Do(bg, "k", guard.Update(&Order{ID: 1}, func(*Order) error { return nil })); err == nil {
+		wantIs(e.t, e.Apply(bg, "k", guard.Insert(&Order{No: "a", Email: &mail})), dbguard.ErrUnprotectable)
+		wantNil(e.t, e.Apply(bg, "k", guard.Insert(&Order{No: "a", Email: &mail}), guard.Protects(&Order{No: "a"})))
+		if err := e.Apply(bg, "k", guard.Update(&Order{ID: 1}, func(*Order) error { return nil })); err == nil {
 			e.t.Error("Update of a model without a version succeeded")
 		}
-		if err := guard.Insert(&Order{No: "b"})(bg, e.db); err == nil {
+		if err := guard.Insert(&Order{No: "b"}).Run(bg, e.db); err == nil {
 			e.t.Error("Insert outside Do succeeded")
 		}
 
@@ -229,7 +231,7 @@ func TestNew(t *testing.T) {
 		}
 		g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
 		wantNil(e.t, err)
-		err = g.Do(bg, "k", guard.Insert(&Order{No: "a"}))
+		err = g.Apply(bg, "k", guard.Insert(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrUnavailable)
 		wantIs(e.t, err, errBroken)
 		if n := e.count(&Order{}); n != 0 {
@@ -258,7 +260,7 @@ func TestBusinessConflict(t *testing.T) {
 	each(t, func(e *env) {
 		mail := "m"
 		e.create(&Order{No: "old", Email: &mail})
-		err := e.Do(bg, "order:a", guard.Insert(&Order{No: "a", Email: &mail}), guard.Protects(&Order{No: "a"}))
+		err := e.Apply(bg, "order:a", guard.Insert(&Order{No: "a", Email: &mail}), guard.Protects(&Order{No: "a"}))
 		var c *dbguard.Conflict
 		if !errors.As(err, &c) || errors.Is(err, guard.ErrDuplicate) {
 			e.t.Fatalf("error is %v, want a bare conflict: another row has the e-mail", err)
@@ -350,9 +352,9 @@ func TestDeadlineAtARowLock(t *testing.T) {
 		wantNil(e.t, other.Create(&Order{No: "a"}).Error)
 		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
 		defer cancel()
-		wantIs(e.t, e.Do(ctx, "order:a", guard.Insert(&Order{No: "a"})), context.DeadlineExceeded)
+		wantIs(e.t, e.Apply(ctx, "order:a", guard.Insert(&Order{No: "a"})), context.DeadlineExceeded)
 		wantNil(e.t, other.Rollback().Error)
-		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		wantNil(e.t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
 		e.wantNoEvent()
 	})
 }

@@ -41,14 +41,12 @@ var (
 	ErrTxControl = dbguard.ErrTxControl
 	// ErrNested: Do was called inside an operation, with another key.
 	ErrNested = errors.New("guard: Do inside an operation")
-	// ErrNilOp: there is no operation to do.
-	ErrNilOp = errors.New("guard: operation is nil")
 	// ErrClosed: the Guard, or its Locker, has been closed.
 	ErrClosed = errors.New("guard: closed")
 	// ErrNoDefault: SetDefault has not been called.
 	ErrNoDefault = errors.New("guard: no default guard, call SetDefault first")
 
-	errNilOption = errors.New("guard: an option is nil")
+	errNilOp = errors.New("guard: operation is nil")
 )
 
 // An Interception is a lock failure that the database caught. It matches

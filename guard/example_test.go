@@ -42,19 +42,16 @@ var ErrSoldOut = errors.New("sold out")
 // sell sells one item: the order row makes the request harmless when it is
 // repeated, the version of the item keeps the count right.
 func sell(ctx context.Context, g *guard.Guard, no, buyer string, item int64) error {
-	order := &Sale{No: no, Item: item, Buyer: buyer}
-	return g.Do(ctx, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx *gorm.DB) error {
-		if err := tx.Create(order).Error; err != nil {
-			return err
-		}
-		return guard.Update(&Item{ID: item}, func(i *Item) error {
+	return g.Apply(ctx, fmt.Sprintf("item:%d", item), guard.All(
+		guard.Insert(&Sale{No: no, Item: item, Buyer: buyer}),
+		guard.Update(&Item{ID: item}, func(i *Item) error {
 			if i.Left == 0 {
 				return ErrSoldOut
 			}
 			i.Left--
 			return nil
-		})(ctx, tx)
-	}, guard.Protects(&Sale{No: no}, &Item{ID: item}))
+		}),
+	))
 }
 
 func ExampleGuard_Do() {
@@ -97,9 +94,9 @@ func ExampleInsert() {
 		log.Fatal(err)
 	}
 
-	err = g.Do(context.Background(), "order:no-1", guard.Insert(&Sale{No: "no-1", Buyer: "ann"}))
+	err = g.Apply(context.Background(), "order:no-1", guard.Insert(&Sale{No: "no-1", Buyer: "ann"}))
 	fmt.Println(err)
-	err = g.Do(context.Background(), "order:no-1", guard.Insert(&Sale{No: "no-1", Buyer: "ann"}))
+	err = g.Apply(context.Background(), "order:no-1", guard.Insert(&Sale{No: "no-1", Buyer: "ann"}))
 	fmt.Println(err)
 	// Output:
 	// <nil>
@@ -116,7 +113,7 @@ func ExampleInsert_existing() {
 
 	place := func(buyer string) (sale Sale, again bool, err error) {
 		sale = Sale{No: "no-1", Buyer: buyer}
-		err = g.Do(ctx, "order:no-1", guard.Insert(&sale))
+		err = g.Apply(ctx, "order:no-1", guard.Insert(&sale))
 		if !errors.Is(err, guard.ErrDuplicate) {
 			return sale, false, err
 		}
@@ -143,7 +140,7 @@ func ExampleRemember() {
 	for range 3 {
 		err := g.Do(context.Background(), "order:no-1", func(ctx context.Context, tx *gorm.DB) error {
 			fmt.Println("in the database")
-			return guard.Insert(&Sale{No: "no-1"})(ctx, tx)
+			return guard.Insert(&Sale{No: "no-1"}).Run(ctx, tx)
 		}, guard.Remember(time.Hour))
 		fmt.Println(guard.Outcome(err))
 	}
@@ -163,7 +160,7 @@ func ExampleGuard_Do_nested() {
 	defer stop()
 
 	err := g.Do(context.Background(), "order:no-1", func(ctx context.Context, tx *gorm.DB) error {
-		if err := guard.Insert(&Sale{No: "no-1"})(ctx, tx); err != nil {
+		if err := guard.Insert(&Sale{No: "no-1"}).Run(ctx, tx); err != nil {
 			return err
 		}
 		err := g.Do(ctx, "order:no-1", func(_ context.Context, tx *gorm.DB) error {
@@ -196,7 +193,7 @@ func ExampleUpdate() {
 	}
 
 	item := &Item{ID: 7}
-	err = g.Do(context.Background(), "item:7", guard.Update(item, func(i *Item) error {
+	err = g.Apply(context.Background(), "item:7", guard.Update(item, func(i *Item) error {
 		i.Left--
 		return nil
 	}))

@@ -29,9 +29,9 @@ func (e *env) loseTo(key string, op guard.Op) {
 func TestOverlapOfInserts(t *testing.T) {
 	eachServer(t, func(e *env) {
 		const key = "order:a"
-		insert := guard.Insert(&Order{No: "a", Amount: 1})
+		insert := guard.Insert(&Order{No: "a", Amount: 1}).Run
 		err := e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
-			e.loseTo(key, guard.Insert(&Order{No: "a", Amount: 2}))
+			e.loseTo(key, guard.Insert(&Order{No: "a", Amount: 2}).Run)
 			return insert(ctx, tx)
 		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
@@ -60,7 +60,7 @@ func TestOverlapWithHolderAtWork(t *testing.T) {
 			e.Forget(key)
 			go func() {
 				done <- peer.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
-					written <- guard.Insert(&Order{No: "a"})(ctx, tx)
+					written <- guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 					<-finish
 					return nil
 				})
@@ -69,7 +69,7 @@ func TestOverlapWithHolderAtWork(t *testing.T) {
 				return err
 			}
 			close(finish) // the insert below waits for the peer's commit
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		wantNil(e.t, <-done)
@@ -85,8 +85,8 @@ func TestOverlapOfUpdates(t *testing.T) {
 		const key = "sku:1"
 		e.create(&Stock{ID: 1, Left: 9})
 		s := &Stock{ID: 1}
-		err := e.Do(bg, key, guard.Update(s, func(s *Stock) error {
-			e.loseTo(key, guard.Update(&Stock{ID: 1}, take))
+		err := e.Apply(bg, key, guard.Update(s, func(s *Stock) error {
+			e.loseTo(key, guard.Update(&Stock{ID: 1}, take).Run)
 			return take(s)
 		}))
 		wantIs(e.t, err, guard.ErrIntercepted)
@@ -110,7 +110,7 @@ func TestOverlapSwallowed(t *testing.T) {
 			if err := tx.Create(&Stock{ID: 1}).Error; err != nil {
 				return err
 			}
-			e.loseTo(key, guard.Insert(&Order{No: "a"}))
+			e.loseTo(key, guard.Insert(&Order{No: "a"}).Run)
 			wantIs(e.t, tx.Create(&Order{No: "a"}).Error, gorm.ErrDuplicatedKey)
 			return nil
 		}, guard.Protects(&Order{No: "a"}))
@@ -154,9 +154,9 @@ func TestLostBeforeBegin(t *testing.T) {
 
 		before := pool.Stats().WaitCount
 		result := make(chan error, 1)
-		go func() { result <- e.Do(bg, key, guard.Insert(&Order{No: "a"})) }()
+		go func() { result <- e.Apply(bg, key, guard.Insert(&Order{No: "a"})) }()
 		testwait.Until(e.t, "the first holder waits for a connection", func() bool { return pool.Stats().WaitCount > before })
-		e.loseTo(key, guard.Insert(&Order{No: "a"}))
+		e.loseTo(key, guard.Insert(&Order{No: "a"}).Run)
 		wantNil(e.t, taken.Close())
 
 		wantIs(e.t, <-result, guard.ErrIntercepted)
@@ -175,7 +175,7 @@ func TestLostAtRelease(t *testing.T) {
 		const key = "order:a"
 		wantNil(e.t, e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 			e.Forget(key)
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}))
 		if ev := e.wantEvent(notify.Lost, notify.Committed, key); ev.Loss != notify.LossGone {
 			e.t.Errorf("loss is %q, want %q", ev.Loss, notify.LossGone)
@@ -203,7 +203,7 @@ func (a asked) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 func TestLostAfterRepeat(t *testing.T) {
 	each(t, func(e *env) {
 		const key = "order:a"
-		wantNil(e.t, e.Do(bg, key, guard.Insert(&Order{No: "a"})))
+		wantNil(e.t, e.Apply(bg, key, guard.Insert(&Order{No: "a"})))
 		locker, err := lock.New(asked{e.Engine(), func(key string) { e.Forget(key) }}, lock.Config{})
 		wantNil(e.t, err)
 		g, err := guard.New(e.db, locker, guard.Config{Service: "asked", Publisher: &e.Events})
@@ -214,7 +214,7 @@ func TestLostAfterRepeat(t *testing.T) {
 			}
 		})
 
-		wantIs(e.t, g.Do(bg, key, guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		wantIs(e.t, g.Apply(bg, key, guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
 		if ev := e.wantEvent(notify.Lost, notify.Refused, key); ev.Loss != notify.LossGone {
 			e.t.Errorf("loss is %q, want %q", ev.Loss, notify.LossGone)
 		}
@@ -242,7 +242,7 @@ func TestLostWhileRunning(t *testing.T) {
 	each(t, func(e *env) {
 		const key = "order:a"
 		err := e.shortGuard().Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
-			if err := guard.Insert(&Order{No: "a"})(ctx, tx); err != nil {
+			if err := guard.Insert(&Order{No: "a"}).Run(ctx, tx); err != nil {
 				return err
 			}
 			e.Forget(key)
@@ -326,7 +326,7 @@ func TestCancelledCaller(t *testing.T) {
 			return ctx.Err()
 		})
 		wantIs(e.t, err, context.Canceled)
-		wantIs(e.t, e.Do(ctx, "k", guard.Insert(&Order{No: "a"})), context.Canceled)
+		wantIs(e.t, e.Apply(ctx, "k", guard.Insert(&Order{No: "a"})), context.Canceled)
 		if n := e.count(&Order{}); n != 0 {
 			e.t.Errorf("%d rows, want none", n)
 		}

@@ -64,13 +64,22 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 // waits for the end of the outer Do. Another key there is an error, ErrNested.
 func (g *Guard) Do(ctx context.Context, key string, op Op, opts ...Option) error {
 	if op == nil {
-		return ErrNilOp
+		return errNilOp
 	}
-	c := &call{guard: g, key: key, op: op}
+	return g.call(ctx, &call{guard: g, key: key, op: op}, opts)
+}
+
+// Apply makes change under the lock on key, as Do runs an operation. It runs the change
+// again, up to three times under the same lock, when the database has rolled it back for
+// a deadlock or the like.
+func (g *Guard) Apply(ctx context.Context, key string, change Change, opts ...Option) error {
+	c := &call{guard: g, key: key, op: change.Run}
+	c.retries = changeTries
+	return g.call(ctx, c, opts)
+}
+
+func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 	for _, opt := range opts {
-		if opt == nil {
-			return errNilOption
-		}
 		opt(&c.options)
 	}
 	if outer := dbguard.FromContext(ctx); outer != nil {

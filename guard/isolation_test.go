@@ -29,21 +29,21 @@ func TestIsolation(t *testing.T) {
 			e := &env{t: t, db: db, Guard: guardtest.New(t, db), open: open}
 			e.create(&Stock{ID: 1, Left: 9})
 
-			wantNil(t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
-			wantIs(t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
-			wantNil(t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
-			wantIs(t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
+			wantNil(t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
+			wantIs(t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+			wantNil(t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
+			wantIs(t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
 			e.wantNoEvent()
 
 			err := e.Do(bg, "order:b", func(ctx context.Context, tx *gorm.DB) error {
-				e.loseTo("order:b", guard.Insert(&Order{No: "b"}))
-				return guard.Insert(&Order{No: "b"})(ctx, tx)
+				e.loseTo("order:b", guard.Insert(&Order{No: "b"}).Run)
+				return guard.Insert(&Order{No: "b"}).Run(ctx, tx)
 			}, guard.Protects(&Order{No: "b"}))
 			wantIs(t, err, guard.ErrIntercepted)
 			e.wantEvent(notify.Overlap, notify.Refused, "order:b")
 
-			wantIs(t, e.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
-				e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take))
+			wantIs(t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
+				e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take).Run)
 				return take(s)
 			})), guard.ErrIntercepted)
 			if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.Overlap {
@@ -71,7 +71,7 @@ func TestIsolationOfASession(t *testing.T) {
 				if err := rival.Create(&Order{No: no}).Error; err != nil { // while this one has the lock
 					return err
 				}
-				return guard.Insert(&Order{No: no})(ctx, tx)
+				return guard.Insert(&Order{No: no}).Run(ctx, tx)
 			}, guard.Protects(&Order{No: no}))
 			wantIs(e.t, err, guard.ErrIntercepted)
 			e.wantOverlaps("order:"+no, 1)

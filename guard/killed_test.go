@@ -37,7 +37,7 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	wantNil(t, err)
 	defer g.Close(bg)
 
-	wantNil(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)))
+	wantNil(t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)))
 	master := locker.Locate(bg, "sku:1").Node
 	if locker.Locate(bg, "order:a").Node == master {
 		t.Fatalf("both keys are on %s", master)
@@ -48,8 +48,8 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	}
 	cluster.Stack(t, "kill", cluster.Node(t, master))
 
-	wantNil(t, g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
-	wantIs(t, g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
+	wantNil(t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
+	wantIs(t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
 	wantIs(t, g.Do(bg, "sku:1", func(_ context.Context, tx *gorm.DB) error {
 		return tx.Model(&Stock{}).Where("id = ?", 1).Update("left", 0).Error
 	}), guard.ErrUnavailable)
@@ -57,7 +57,7 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	if begin.Place.Node != master || begin.Count != 1 {
 		t.Errorf("event is %+v, want one of %s", begin, master)
 	}
-	wantIs(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+	wantIs(t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
 	wantMetrics(t, g, map[string]float64{"without_lock_total": 3, "degraded": 1})
 
 	for _, node := range replicas {
@@ -68,7 +68,7 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	if end.Verdict != notify.Degraded || end.Outcome != notify.Committed || end.Count != 1 || end.Place.Node != master {
 		t.Errorf("event is %+v, want the end of the outage of %s after one operation", end, master)
 	}
-	wantNil(t, g.Do(bg, "sku:1", guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute)))
+	wantNil(t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute)))
 	wantMetrics(t, g, map[string]float64{"without_lock_total": 3, "degraded": 0})
 	if s := e.stock(1); s.Left != 7 || s.Version != 3 {
 		t.Errorf("stock is %+v, want 7 left at version 3", s)

@@ -19,7 +19,7 @@ func TestLateCommit(t *testing.T) {
 	other := e.Peer(t, e.db)
 	commit := k.Delay()
 	result := make(chan error, 1)
-	go func() { result <- e.Do(bg, key, guard.Insert(&Order{No: "a", Amount: 1})) }()
+	go func() { result <- e.Apply(bg, key, guard.Insert(&Order{No: "a", Amount: 1})) }()
 	<-commit.Retried
 	e.Forget(key)
 
@@ -30,7 +30,7 @@ func TestLateCommit(t *testing.T) {
 			t.Errorf("%d rows before the commit, want none", n)
 		}
 		commit.Deliver()
-		return guard.Insert(&Order{No: "a", Amount: 2})(ctx, tx)
+		return guard.Insert(&Order{No: "a", Amount: 2}).Run(ctx, tx)
 	})
 	wantIs(t, err, guard.ErrIntercepted)
 	if ev := e.wantEvent(notify.Overlap, notify.Refused, key); ev.HolderAtConflict != notify.HolderSelf {

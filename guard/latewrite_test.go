@@ -26,13 +26,13 @@ func TestLateHolderWritesTheSame(t *testing.T) {
 	}{
 		"insert": {func(ctx context.Context, tx *gorm.DB, rest func()) error {
 			rest()
-			return guard.Insert(&Label{Code: "a", Amount: 5})(ctx, tx)
+			return guard.Insert(&Label{Code: "a", Amount: 5}).Run(ctx, tx)
 		}, true},
 		"update": {func(ctx context.Context, tx *gorm.DB, rest func()) error {
-			return guard.Update(&Stock{ID: 1}, func(s *Stock) error { rest(); return take(s) })(ctx, tx)
+			return guard.Update(&Stock{ID: 1}, func(s *Stock) error { rest(); return take(s) }).Run(ctx, tx)
 		}, true},
 		"stamped update": {func(ctx context.Context, tx *gorm.DB, rest func()) error {
-			return guard.Update(&Ware{ID: 1}, func(w *Ware) error { rest(); return takeWare(w) })(ctx, tx)
+			return guard.Update(&Ware{ID: 1}, func(w *Ware) error { rest(); return takeWare(w) }).Run(ctx, tx)
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,19 +26,19 @@ var lostWrites = []struct {
 }{
 	{"insert, generated key", true, func(db *gorm.DB, n int) (guard.Op, func() bool) {
 		row := Order{No: strconv.Itoa(n)}
-		return guard.Insert(&row), counts(db, &Order{}, "no = ?", row.No)
+		return guard.Insert(&row).Run, counts(db, &Order{}, "no = ?", row.No)
 	}},
 	{"insert, natural key", false, func(db *gorm.DB, n int) (guard.Op, func() bool) {
 		row := Label{Code: strconv.Itoa(n), Amount: 5}
-		return guard.Insert(&row), counts(db, &Label{}, "code = ?", row.Code)
+		return guard.Insert(&row).Run, counts(db, &Label{}, "code = ?", row.Code)
 	}},
 	{"versioned update", false, func(db *gorm.DB, n int) (guard.Op, func() bool) {
 		id := int64(n + 1)
-		return guard.Update(&Stock{ID: id}, take), counts(db, &Stock{}, "id = ? AND stocks.left = ?", id, stocked-1)
+		return guard.Update(&Stock{ID: id}, take).Run, counts(db, &Stock{}, "id = ? AND stocks.left = ?", id, stocked-1)
 	}},
 	{"stamped update", true, func(db *gorm.DB, n int) (guard.Op, func() bool) {
 		id := int64(n + 1)
-		return guard.Update(&Ware{ID: id}, takeWare), counts(db, &Ware{}, "id = ? AND wares.left = ?", id, stocked-1)
+		return guard.Update(&Ware{ID: id}, takeWare).Run, counts(db, &Ware{}, "id = ? AND wares.left = ?", id, stocked-1)
 	}},
 }
 

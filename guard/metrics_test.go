@@ -64,8 +64,8 @@ func TestMetrics(t *testing.T) {
 		})
 		wantNil(e.t, err)
 		mail := "secret"
-		wantNil(e.t, g.Do(bg, "k", guard.Insert(&Order{No: "secret", Email: &mail}), guard.Protects(&Order{No: "secret"})))
-		wantIs(e.t, g.Do(bg, "k", guard.Insert(&Order{No: "secret"})), guard.ErrDuplicate)
+		wantNil(e.t, g.Apply(bg, "k", guard.Insert(&Order{No: "secret", Email: &mail}), guard.Protects(&Order{No: "secret"})))
+		wantIs(e.t, g.Apply(bg, "k", guard.Insert(&Order{No: "secret"})), guard.ErrDuplicate)
 		e.wantConflict(g.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
 			return tx.Create(&Order{No: "secret"}).Error
 		}))

@@ -53,7 +53,7 @@ func withdrawAfter(ctx context.Context, g *guard.Guard, id, cents int64) error {
 
 // The same, said shorter.
 func withdraw(ctx context.Context, g *guard.Guard, id, cents int64) error {
-	return g.Do(ctx, fmt.Sprintf("wallet:%d", id), guard.Update(&Wallet{ID: id}, func(w *Wallet) error {
+	return g.Apply(ctx, fmt.Sprintf("wallet:%d", id), guard.Update(&Wallet{ID: id}, func(w *Wallet) error {
 		if w.Cents < cents {
 			return ErrTooLittle
 		}
@@ -70,18 +70,16 @@ type Withdrawal struct {
 
 // withdrawOnce is harmless when the request comes again, too.
 func withdrawOnce(ctx context.Context, g *guard.Guard, request string, id, cents int64) error {
-	err := g.Do(ctx, fmt.Sprintf("wallet:%d", id), func(ctx context.Context, tx *gorm.DB) error {
-		if err := tx.Create(&Withdrawal{request, id, cents}).Error; err != nil {
-			return err
-		}
-		return guard.Update(&Wallet{ID: id}, func(w *Wallet) error {
+	err := g.Apply(ctx, fmt.Sprintf("wallet:%d", id), guard.All(
+		guard.Insert(&Withdrawal{request, id, cents}),
+		guard.Update(&Wallet{ID: id}, func(w *Wallet) error {
 			if w.Cents < cents {
 				return ErrTooLittle
 			}
 			w.Cents -= cents
 			return nil
-		})(ctx, tx)
-	}, guard.Protects(&Withdrawal{RequestID: request}, &Wallet{ID: id}))
+		}),
+	))
 	if errors.Is(err, guard.ErrDuplicate) {
 		return nil // the first one has done it
 	}

@@ -21,13 +21,15 @@ func TestNestedDo(t *testing.T) {
 				const key = "orders"
 				lost := &Order{No: "lost"}
 				wantNil(e.t, e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
-					wantNil(e.t, guard.Insert(&Order{No: "outer"})(ctx, tx))
-					wantNil(e.t, e.Do(ctx, key, guard.Insert(&Order{No: "inner"})))
+					wantNil(e.t, guard.Insert(&Order{No: "outer"}).Run(ctx, tx))
+					wantNil(e.t, e.Apply(ctx, key, guard.Insert(&Order{No: "inner"})))
 					wantIs(e.t, e.Do(ctx, key, func(ctx context.Context, tx *gorm.DB) error {
-						wantNil(e.t, guard.Insert(lost)(ctx, tx))
+						wantNil(e.t, guard.Insert(lost).Run(ctx, tx))
 						return errSoldOut
 					}), errSoldOut)
-					wantIs(e.t, e.Do(ctx, key, nil), guard.ErrNilOp)
+					if err := e.Do(ctx, key, nil); err == nil {
+						e.t.Error("Do without an operation returns nil")
+					}
 					return nil
 				}))
 				if n := e.count(&Order{}); n != 2 {
@@ -35,7 +37,7 @@ func TestNestedDo(t *testing.T) {
 				}
 
 				wantIs(e.t, e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
-					wantNil(e.t, e.Do(ctx, key, guard.Insert(&Order{No: "undone"})))
+					wantNil(e.t, e.Apply(ctx, key, guard.Insert(&Order{No: "undone"})))
 					return errSoldOut
 				}), errSoldOut)
 				if n := e.count(&Order{}); n != 2 {
@@ -52,7 +54,7 @@ func TestNestedRepeat(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Order{No: "a"})
 		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
-			return e.Do(ctx, "k", guard.Insert(&Order{No: "a"}))
+			return e.Apply(ctx, "k", guard.Insert(&Order{No: "a"}))
 		}), guard.ErrDuplicate)
 		wantNil(e.t, e.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
 			err := e.Do(ctx, "k", func(_ context.Context, tx *gorm.DB) error {
@@ -68,8 +70,8 @@ func TestNestedRepeat(t *testing.T) {
 	})
 	eachServer(t, func(e *env) {
 		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
-			e.loseTo("k", guard.Insert(&Order{No: "a"}))
-			_ = e.Do(ctx, "k", guard.Insert(&Order{No: "a"}))
+			e.loseTo("k", guard.Insert(&Order{No: "a"}).Run)
+			_ = e.Apply(ctx, "k", guard.Insert(&Order{No: "a"}))
 			return nil
 		}, guard.Protects(&Order{No: "a"})), guard.ErrIntercepted)
 		e.wantEvent(notify.Overlap, notify.Refused, "k")
@@ -91,7 +93,7 @@ func TestNestedMisuse(t *testing.T) {
 			wantIs(e.t, peer.Do(ctx, "k", nop), guard.ErrNested)
 			return nil
 		}))
-		if err := e.Do(escaped, "k", guard.Insert(&Order{No: "late"})); err == nil {
+		if err := e.Apply(escaped, "k", guard.Insert(&Order{No: "late"})); err == nil {
 			e.t.Error("an operation ran in a transaction that has ended")
 		}
 

@@ -2,7 +2,7 @@ package guard
 
 import "time"
 
-// An Option adjusts one Do.
+// An Option adjusts one call of Do or Apply.
 type Option func(*options)
 
 type options struct {
@@ -39,12 +39,11 @@ func Remember(d time.Duration) Option {
 	return func(o *options) { o.remember = d }
 }
 
-// Retries says that the operation may be run again, up to n times, when the
-// database has rolled it back for a deadlock or the like, or when, without the lock
-// (see DBOnly), another caller has updated a row first. It must leave nothing
-// behind in memory then: an operation that decrements a captured variable would
-// do so twice. Insert and Update are run again up to three times without being
-// told.
+// Retries allows the operation to run again, up to n times, when the database has
+// rolled it back for a deadlock or the like, or when, without the lock (see DBOnly),
+// another caller has updated a row first. The operation must leave nothing behind in
+// memory then: one that decrements a captured variable would do so twice. The default
+// is 0 for Do and 3 for Apply, which a smaller n does not lower.
 func Retries(n int) Option {
-	return func(o *options) { o.retries = n }
+	return func(o *options) { o.retries = max(o.retries, n) }
 }

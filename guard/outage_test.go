@@ -40,9 +40,9 @@ func TestOutageEndsTheWait(t *testing.T) {
 			g, engine := e.deaf()
 			engine.mute.Store(true)
 			waiting := make(chan error, 1)
-			go func() { waiting <- g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Hour)) }()
+			go func() { waiting <- g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Hour)) }()
 			testwait.Until(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
-			wantNil(e.t, g.Do(bg, "order:b", guard.Insert(&Order{No: "b"})))
+			wantNil(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
 			wantNil(e.t, <-waiting)
 			e.wantEvent(notify.Degraded, notify.Unknown, "order:b")
 		})
@@ -52,10 +52,10 @@ func TestOutageEndsTheWait(t *testing.T) {
 			g, engine := e.deaf()
 			waiting := make(chan error, 1)
 			wantNil(e.t, e.Do(bg, "order:a", func(context.Context, *gorm.DB) error {
-				go func() { waiting <- g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Hour)) }()
+				go func() { waiting <- g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Hour)) }()
 				testwait.Until(e.t, "the lock is refused", func() bool { return engine.refused.Load() == 1 })
 				engine.mute.Store(true)
-				return g.Do(bg, "order:b", guard.Insert(&Order{No: "b"}))
+				return g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"}))
 			}))
 			wantNil(e.t, <-waiting)
 		})
@@ -67,12 +67,12 @@ func TestUnusableKey(t *testing.T) {
 	each(t, func(e *env) {
 		g, engine := e.deaf()
 		engine.unusable = "bad"
-		err := g.Do(bg, "bad", guard.Insert(&Order{No: "a"}))
+		err := g.Apply(bg, "bad", guard.Insert(&Order{No: "a"}))
 		wantIs(e.t, err, lock.ErrUnusable)
 		if errors.Is(err, guard.ErrUnavailable) {
 			e.t.Errorf("error is %v, want it of the key alone", err)
 		}
-		wantNil(e.t, g.Do(bg, "good", guard.Insert(&Order{No: "b"})))
+		wantNil(e.t, g.Apply(bg, "good", guard.Insert(&Order{No: "b"})))
 		wantMetrics(e.t, g, map[string]float64{"degraded": 0, "without_lock_total": 0})
 		e.wantNoEvent()
 	})
@@ -88,7 +88,7 @@ func TestOwnLimitIsNotTheCallers(t *testing.T) {
 		wantNil(e.t, err)
 		g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
 		wantNil(e.t, err)
-		err = g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(20*time.Millisecond))
+		err = g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(20*time.Millisecond))
 		wantIs(e.t, err, guard.ErrUnavailable)
 		wantIs(e.t, err, lock.ErrNoAnswer)
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -108,7 +108,7 @@ func TestDBOnlyCountsWhoRunsOn(t *testing.T) {
 		wantNil(e.t, g.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			engine.down[0].Store(false)
 			e.awaitEnd(g)
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}))
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		e.wantDegraded(1, notify.Committed, 1)
@@ -139,7 +139,7 @@ func TestDBOnlyEndIsTimely(t *testing.T) {
 			engine.down[0].Store(false)
 			e.awaitEnd(g)
 			engine.down[0].Store(true)
-			go func() { next <- g.Do(bg, "k2", guard.Insert(&Order{No: "a"})) }()
+			go func() { next <- g.Apply(bg, "k2", guard.Insert(&Order{No: "a"})) }()
 			testwait.Until(e.t, "the second outage is reported", func() bool { return len(e.Events.All()) == 2 })
 			return nil
 		}))
@@ -172,7 +172,7 @@ func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
 		next := make(chan error, 1)
 		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
 			before := engine.found.Load()
-			go func() { next <- g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+			go func() { next <- g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
 			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
 			engine.down[0].Store(false)
 			e.awaitEnd(g)
@@ -192,9 +192,9 @@ func TestDBOnlyFailedBeforeTheEnd(t *testing.T) {
 	each(t, func(e *env) {
 		g, engine := e.dbOnly(guard.Config{})
 		slow := make(chan error, 1)
-		go func() { slow <- g.Do(bg, "slow", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+		go func() { slow <- g.Apply(bg, "slow", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
 		testwait.Until(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
-		wantNil(e.t, g.Do(bg, "k", guard.Insert(&Order{No: "b"})))
+		wantNil(e.t, g.Apply(bg, "k", guard.Insert(&Order{No: "b"})))
 		engine.down[0].Store(false)
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		close(engine.slow)
@@ -213,7 +213,7 @@ func TestDBOnlyLimitOutlivesTheOutage(t *testing.T) {
 		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
 			before := engine.found.Load()
 			go func() {
-				next <- g.Do(bg, "k2", guard.Insert(&Order{No: "a"}), guard.Wait(10*time.Millisecond))
+				next <- g.Apply(bg, "k2", guard.Insert(&Order{No: "a"}), guard.Wait(10*time.Millisecond))
 			}()
 			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
 			engine.down[0].Store(false)
@@ -224,7 +224,7 @@ func TestDBOnlyLimitOutlivesTheOutage(t *testing.T) {
 		e.wantAskedAgain(g, engine, 2)
 		e.wantDegraded(1, notify.Committed, 1)
 		engine.down[0].Store(true)
-		wantNil(e.t, g.Do(bg, "k3", guard.Insert(&Order{No: "b"}))) // there is a place
+		wantNil(e.t, g.Apply(bg, "k3", guard.Insert(&Order{No: "b"}))) // there is a place
 	})
 }
 
@@ -234,12 +234,12 @@ func TestDegradedWithoutAnswer(t *testing.T) {
 	each(t, func(e *env) {
 		g, engine := e.dbOnly(guard.Config{})
 		engine.mute.Store(true)
-		wantNil(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
-		wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		wantNil(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		wantIs(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
 		wait := guard.Wait(50 * time.Millisecond)
 		wantNil(e.t, g.Do(bg, "b", func(ctx context.Context, tx *gorm.DB) error { // on the other node: it waits in vain, and still gets a place
-			wantIs(e.t, g.Do(bg, "b", guard.Insert(&Order{No: "b"}), wait), guard.ErrBusy)
-			return guard.Insert(&Order{No: "b"})(ctx, tx)
+			wantIs(e.t, g.Apply(bg, "b", guard.Insert(&Order{No: "b"}), wait), guard.ErrBusy)
+			return guard.Insert(&Order{No: "b"}).Run(ctx, tx)
 		}, wait))
 		engine.mute.Store(false)
 		if n := e.count(&Order{}); n != 2 {

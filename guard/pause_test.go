@@ -59,7 +59,7 @@ func TestPausedBeforeItsWrite(t *testing.T) {
 		c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
 		c.await("begun")
 		c.signal(syscall.SIGSTOP)
-		wantNil(t, s.g.Do(bg, key, guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)))
+		wantNil(t, s.g.Apply(bg, key, guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)))
 		c.signal(syscall.SIGCONT)
 		c.proceed()
 		c.wantResult("lost", notify.Lost, notify.RolledBack)
@@ -75,7 +75,7 @@ func TestPausedBeforeItsWrite(t *testing.T) {
 		c := startChild(t, task{DSN: s.dsn, Key: key, Stock: 1})
 		c.await("begun")
 		c.signal(syscall.SIGSTOP)
-		wantNil(t, s.g.Do(bg, key, guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute)))
+		wantNil(t, s.g.Apply(bg, key, guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute)))
 		c.signal(syscall.SIGCONT)
 		c.proceed()
 		c.wantResult("lost", notify.Lost, notify.RolledBack)
@@ -100,7 +100,7 @@ func TestPausedAfterItsWrite(t *testing.T) {
 	go func() {
 		result <- s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 			close(begun)
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}, guard.Wait(time.Minute))
 	}()
 	<-begun
@@ -132,7 +132,7 @@ func TestPausedInItsCommit(t *testing.T) {
 	err := s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 		pass()
 		testwait.Until(t, "the sleeper's commit arrives", func() bool { return s.count(&Order{}) == 1 })
-		return guard.Insert(&Order{No: "a"})(ctx, tx)
+		return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 	}, guard.Wait(time.Minute))
 	wantIs(t, err, guard.ErrIntercepted)
 	ev := s.wantEvent(notify.Overlap, notify.Refused, key)
@@ -167,7 +167,7 @@ func TestWipedWhileTwoWork(t *testing.T) {
 			c.await("written")
 			c.proceed()
 			c.await("ended")
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		})
 	}()
 	wantIs(t, err, guard.ErrIntercepted)
@@ -196,7 +196,7 @@ func TestLeaseEndsDuringCommit(t *testing.T) {
 	go func() {
 		result <- g.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			context.AfterFunc(ctx, func() { close(lost) })
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		})
 	}()
 	<-reached

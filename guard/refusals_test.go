@@ -55,7 +55,7 @@ func inBubble(t *testing.T, test func(r *refuser)) {
 func (r *refuser) refuse(key string, times int) {
 	r.t.Helper()
 	for range times {
-		wantIs(r.t, r.guard.Do(bg, key, guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
+		wantIs(r.t, r.guard.Apply(bg, key, guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestRefusalsOfManyNodes(t *testing.T) {
 		wantNil(t, err)
 		const nodes = 1000
 		for i := range nodes {
-			wantIs(t, g.Do(bg, fmt.Sprint("node", i), guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
+			wantIs(t, g.Apply(bg, fmt.Sprint("node", i), guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
 		}
 		wantNil(t, g.Close(bg))
 		wantNil(t, locker.Close(bg))
@@ -220,7 +220,7 @@ func TestCloseReportsRefusals(t *testing.T) {
 		r.engine.slow = make(chan struct{})
 		r.engine.down[0].Store(true)
 		late := make(chan error, 1)
-		go func() { late <- r.guard.Do(bg, "slow", guard.Insert(&Order{No: "a"})) }()
+		go func() { late <- r.guard.Apply(bg, "slow", guard.Insert(&Order{No: "a"})) }()
 		synctest.Wait() // it asks for its lock
 		r.refuse("k", 5)
 		closed := make(chan error, 1)
@@ -236,7 +236,7 @@ func TestCloseReportsRefusals(t *testing.T) {
 // TestNoRefusalToReport: what is no failure of the lock is not reported as one.
 func TestNoRefusalToReport(t *testing.T) {
 	inBubble(t, func(r *refuser) {
-		op := guard.Insert(&Order{No: "a"})
+		op := guard.Insert(&Order{No: "a"}).Run
 		lease, err := r.locker.Acquire(bg, "k")
 		wantNil(r.t, err)
 		wantIs(r.t, r.guard.Do(bg, "k", op), guard.ErrBusy)
@@ -276,14 +276,14 @@ func TestSilentRedisIsReported(t *testing.T) {
 		r.engine.mute.Store(true)
 		for range 2 {
 			ctx, cancel := context.WithTimeout(bg, 600*time.Millisecond)
-			err := r.guard.Do(ctx, "k", guard.Insert(&Order{No: "a"}))
+			err := r.guard.Apply(ctx, "k", guard.Insert(&Order{No: "a"}))
 			cancel()
 			wantIs(r.t, err, context.DeadlineExceeded)
 		}
 		ctx, cancel := context.WithCancel(bg)
 		stop := time.AfterFunc(600*time.Millisecond, cancel)
 		defer stop.Stop()
-		wantIs(r.t, r.guard.Do(ctx, "k", guard.Insert(&Order{No: "a"})), context.Canceled)
+		wantIs(r.t, r.guard.Apply(ctx, "k", guard.Insert(&Order{No: "a"})), context.Canceled)
 		r.engine.mute.Store(false)
 		<-time.After(time.Minute)
 		r.wantRefused("a", 2)
@@ -317,7 +317,7 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 				default:
 				}
 				no := fmt.Sprint(caller, "-", n)
-				err := g.Do(bg, "order:"+no, guard.Insert(&Order{No: no}))
+				err := g.Apply(bg, "order:"+no, guard.Insert(&Order{No: no}))
 				switch {
 				case err == nil:
 					done.Add(1)

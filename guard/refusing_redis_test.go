@@ -106,7 +106,7 @@ func TestOutageLastsWhileLocksAreRefused(t *testing.T) {
 		order := func() {
 			orders++
 			no := fmt.Sprint(orders)
-			wantNil(e.t, g.Do(bg, "order:"+no, guard.Insert(&Order{No: no})))
+			wantNil(e.t, g.Apply(bg, "order:"+no, guard.Insert(&Order{No: no})))
 		}
 		for n.scripts.Load() < 6 { // one asks for the lock, is loaded, and the others probe
 			order()
@@ -138,7 +138,7 @@ func TestRefusedLockIsNotReleased(t *testing.T) {
 		wantNil(e.t, err)
 		const refusals = 1000
 		for i := range refusals {
-			err := g.Do(bg, fmt.Sprint("order:", i), guard.Insert(&Order{No: fmt.Sprint(i)}))
+			err := g.Apply(bg, fmt.Sprint("order:", i), guard.Insert(&Order{No: fmt.Sprint(i)}))
 			wantIs(e.t, err, guard.ErrUnavailable)
 			wantIs(e.t, err, lock.ErrRefused)
 		}

@@ -21,7 +21,7 @@ func TestRemember(t *testing.T) {
 		insert := func(no string) guard.Op {
 			return func(ctx context.Context, tx *gorm.DB) error {
 				runs++
-				return guard.Insert(&Order{No: no})(ctx, tx)
+				return guard.Insert(&Order{No: no}).Run(ctx, tx)
 			}
 		}
 		wantIs(e.t, e.Do(bg, key, func(context.Context, *gorm.DB) error { return errSoldOut }, remember), errSoldOut)
@@ -50,7 +50,7 @@ func TestRemember(t *testing.T) {
 		for range 2 {
 			wantIs(e.t, e.Do(bg, "sku:1", func(ctx context.Context, tx *gorm.DB) error {
 				runs++
-				return guard.Update(&Stock{ID: 1, Version: 1}, take)(ctx, tx)
+				return guard.Update(&Stock{ID: 1, Version: 1}, take).Run(ctx, tx)
 			}, remember), guard.ErrStale)
 		}
 		if runs != 5 {
@@ -89,7 +89,7 @@ func TestRememberNoFailure(t *testing.T) {
 		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
 			s := e.stockIn(tx, 1)
 			repeat := tx.Create(&Order{No: "a"}).Error
-			e.loseTo("k", guard.Update(&Stock{ID: 1}, take))
+			e.loseTo("k", guard.Update(&Stock{ID: 1}, take).Run)
 			if err := tx.Model(&s).Update("left", 1).Error; err == nil {
 				e.t.Error("an overlap was not refused")
 			}
@@ -113,7 +113,7 @@ func TestRememberUnread(t *testing.T) {
 			}
 		}))
 		for range 2 {
-			err := e.Do(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute))
+			err := e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute))
 			wantIs(e.t, err, guard.ErrDuplicate)
 			if errors.Is(err, lock.ErrMarked) {
 				e.t.Errorf("error is %v: what nobody has seen is remembered", err)
@@ -132,7 +132,7 @@ func TestRememberWithoutMarkers(t *testing.T) {
 		defer locker.Close(bg)
 		g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
 		wantNil(e.t, err)
-		err = g.Do(bg, "k", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute))
+		err = g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute))
 		wantIs(e.t, err, lock.ErrNoMarker)
 		if errors.Is(err, guard.ErrUnavailable) {
 			e.t.Errorf("error is %v, but the lock was not asked", err)

@@ -69,7 +69,7 @@ func TestRetryRemembersItsWrites(t *testing.T) {
 		}
 
 		err := e.Do(bg, "insert", twice(
-			guard.Insert(&Order{No: "a"}),
+			guard.Insert(&Order{No: "a"}).Run,
 			func(db *gorm.DB) error { return db.Create(&Order{No: "a"}).Error },
 		), guard.Retries(1))
 		wantIs(e.t, err, guard.ErrIntercepted)
@@ -98,7 +98,7 @@ func TestRetryRemembersItsWrites(t *testing.T) {
 				rival.Do(func() { wantNil(e.t, other.Create(&Basket{No: "a"}).Error) })
 			})
 		}))
-		err = e.Do(bg, "associations", guard.Insert(&Basket{No: "a", Lines: []BasketLine{{Name: "x"}}}))
+		err = e.Apply(bg, "associations", guard.Insert(&Basket{No: "a", Lines: []BasketLine{{Name: "x"}}}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		e.wantOverlaps("associations", 1)
 		if attempts != 2 {
@@ -124,7 +124,7 @@ func TestDeadlockBehindAWrite(t *testing.T) {
 		wrote, calls := make(chan error, 1), 0
 		err := e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 			calls++
-			if err := guard.Insert(&Order{No: "a"})(ctx, tx); err != nil {
+			if err := guard.Insert(&Order{No: "a"}).Run(ctx, tx); err != nil {
 				return err
 			}
 			if calls == 1 {

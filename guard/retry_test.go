@@ -50,14 +50,14 @@ func TestReadyMadeIsRetried(t *testing.T) {
 		e.create(&Stock{ID: 1, Left: 9})
 		e.deadlocks(3)
 		row := &Order{No: "a"}
-		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(row)))
+		wantNil(e.t, e.Apply(bg, "order:a", guard.Insert(row)))
 		if row.ID == 0 {
 			e.t.Error("the inserted row has no ID")
 		}
 
 		e.deadlocks(3)
 		calls, s := 0, &Stock{ID: 1}
-		wantNil(e.t, e.Do(bg, "sku:1", guard.Update(s, func(s *Stock) error {
+		wantNil(e.t, e.Apply(bg, "sku:1", guard.Update(s, func(s *Stock) error {
 			calls++
 			if s.Left != 9 || s.Version != 1 {
 				e.t.Errorf("attempt %d begins with %+v", calls, s)
@@ -70,11 +70,11 @@ func TestReadyMadeIsRetried(t *testing.T) {
 
 		met := e.deadlocks(4)
 		row = &Order{No: "b"}
-		wantIs(e.t, e.Do(bg, "order:b", guard.Insert(row)), errDeadlock)
+		wantIs(e.t, e.Apply(bg, "order:b", guard.Insert(row)), errDeadlock)
 		if *met != 4 || *row != (Order{No: "b"}) {
 			e.t.Errorf("%d attempts, the row is %+v, want 4 and as it was", *met, *row)
 		}
-		wantNil(e.t, e.Do(bg, "order:b", guard.Insert(row)))
+		wantNil(e.t, e.Apply(bg, "order:b", guard.Insert(row)))
 		e.wantNoEvent()
 	})
 }
@@ -86,7 +86,7 @@ func TestCustomIsNotRetried(t *testing.T) {
 		calls := 0
 		op := func(ctx context.Context, tx *gorm.DB) error {
 			calls++
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}
 		e.deadlocks(1)
 		wantIs(e.t, e.Do(bg, "k", op), errDeadlock)
@@ -112,7 +112,7 @@ func TestRetryKeepsTheLease(t *testing.T) {
 		peer := e.Peer(e.t, e.db)
 		e.deadlocks(1)
 		wantNil(e.t, e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
-			wantIs(e.t, peer.Do(bg, "k", guard.Insert(&Order{No: "b"})), guard.ErrBusy)
+			wantIs(e.t, peer.Apply(bg, "k", guard.Insert(&Order{No: "b"})), guard.ErrBusy)
 			return tx.Create(&Order{No: "a"}).Error
 		}, guard.Retries(1)))
 		e.wantNoEvent()
@@ -207,7 +207,7 @@ func TestThreeInserts(t *testing.T) {
 			mu.Lock()
 			ids = append(ids, id)
 			mu.Unlock()
-			if err := guard.Insert(&Order{No: "a"})(ctx, tx); err != nil {
+			if err := guard.Insert(&Order{No: "a"}).Run(ctx, tx); err != nil {
 				return err
 			}
 			for deadline := time.Now().Add(30 * time.Second); begun() < 3; <-time.After(time.Millisecond) {
@@ -277,12 +277,12 @@ func TestRetryHidesNoOverlap(t *testing.T) {
 				return op(ctx, tx)
 			}, guard.Retries(1))
 		}
-		wantIs(e.t, run(guard.Insert(&Order{No: "a"}), func(db *gorm.DB) error {
+		wantIs(e.t, run(guard.Insert(&Order{No: "a"}).Run, func(db *gorm.DB) error {
 			return db.Create(&Order{No: "a"}).Error
 		}), guard.ErrIntercepted)
 		e.wantEvent(notify.Overlap, notify.Refused, "k")
 
-		wantIs(e.t, run(guard.Update(&Stock{ID: 1}, take), func(db *gorm.DB) error {
+		wantIs(e.t, run(guard.Update(&Stock{ID: 1}, take).Run, func(db *gorm.DB) error {
 			return db.Model(&Stock{ID: 1}).Update("left", 5).Error
 		}), guard.ErrIntercepted)
 		if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.Overlap {

@@ -15,13 +15,13 @@ func TestSpellingsOfOneRow(t *testing.T) {
 	mysqlOnly(t, func(e *env) {
 		other := e.Peer(e.t, e.open())
 		e.wantConflict(e.Do(bg, "order:case-1", func(ctx context.Context, tx *gorm.DB) error {
-			if err := other.Do(bg, "order:CASE-1", guard.Insert(&Order{No: "CASE-1"})); err != nil {
+			if err := other.Apply(bg, "order:CASE-1", guard.Insert(&Order{No: "CASE-1"})); err != nil {
 				return err
 			}
-			return guard.Insert(&Order{No: "case-1"})(ctx, tx)
+			return guard.Insert(&Order{No: "case-1"}).Run(ctx, tx)
 		}))
-		e.wantConflict(e.Do(bg, "order:case-1", guard.Insert(&Order{No: "case-1"})))
-		wantIs(e.t, e.Do(bg, "order:CASE-1", guard.Insert(&Order{No: "CASE-1"})), guard.ErrDuplicate)
+		e.wantConflict(e.Apply(bg, "order:case-1", guard.Insert(&Order{No: "case-1"})))
+		wantIs(e.t, e.Apply(bg, "order:CASE-1", guard.Insert(&Order{No: "CASE-1"})), guard.ErrDuplicate)
 		e.wantNoEvent()
 	})
 }

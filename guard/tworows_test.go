@@ -19,9 +19,9 @@ import (
 // somebody else writes the second one under its own key. Both have their locks from
 // the beginning to the end: no lock has failed.
 func TestRowOfAnotherKey(t *testing.T) {
-	takeOne := func(ctx context.Context, tx *gorm.DB) error { return guard.Update(&Stock{ID: 1}, take)(ctx, tx) }
-	takeTwo := func() guard.Op { return guard.Update(&Stock{ID: 2}, take) }
-	insert := func() guard.Op { return guard.Insert(&Order{No: "a"}) }
+	takeOne := func(ctx context.Context, tx *gorm.DB) error { return guard.Update(&Stock{ID: 1}, take).Run(ctx, tx) }
+	takeTwo := func() guard.Op { return guard.Update(&Stock{ID: 2}, take).Run }
+	insert := func() guard.Op { return guard.Insert(&Order{No: "a"}).Run }
 	both := guard.Protects(&Stock{ID: 1}, &Stock{ID: 2})
 	for name, tt := range map[string]struct {
 		other string // key of the second row
@@ -68,9 +68,9 @@ func TestRowUnderTwoKeys(t *testing.T) {
 		wantNil(e.t, err)
 		e.create(&Stock{ID: 1, Left: 9}, &Stock{ID: 2, Left: 9})
 		for _, key := range []string{"wallet:1", "wallet:1", "account:1", "wallet:1"} {
-			wantNil(e.t, g.Do(bg, key, guard.Update(&Stock{ID: 1}, take)))
+			wantNil(e.t, g.Apply(bg, key, guard.Update(&Stock{ID: 1}, take)))
 		}
-		wantNil(e.t, g.Do(bg, "wallet:2", guard.Update(&Stock{ID: 2}, take)))
+		wantNil(e.t, g.Apply(bg, "wallet:2", guard.Update(&Stock{ID: 2}, take)))
 		if n := strings.Count(log.String(), "several keys"); n != 1 || !strings.Contains(log.String(), "account:1") {
 			e.t.Errorf("%d warnings, want one: %s", n, log.String())
 		}

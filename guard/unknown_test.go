@@ -63,8 +63,8 @@ func TestCommitWithoutAnswer(t *testing.T) {
 			tc.set(k, true)
 			row, w := &Order{No: "a"}, &Ware{ID: 1}
 			errs := []error{
-				e.Do(bg, "order:a", guard.Insert(row)),
-				e.Do(bg, "sku:1", guard.Update(w, takeWare)),
+				e.Apply(bg, "order:a", guard.Insert(row)),
+				e.Apply(bg, "sku:1", guard.Update(w, takeWare)),
 			}
 			tc.set(k, false)
 			e.wantNoEvent()
@@ -73,7 +73,7 @@ func TestCommitWithoutAnswer(t *testing.T) {
 				if row.ID == 0 || *w != stored() || w.Left != 8 || e.count(&Order{}) != 1 {
 					t.Errorf("in memory %+v and %+v, in the database %+v", row, w, stored())
 				}
-				wantIs(t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+				wantIs(t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
 				return
 			}
 			for _, err := range errs {
@@ -87,8 +87,8 @@ func TestCommitWithoutAnswer(t *testing.T) {
 			if *row != (Order{No: "a"}) || *w != (Ware{ID: 1}) || stored().Left != 9 || e.count(&Order{}) != 0 {
 				t.Errorf("in memory %+v and %+v, in the database %+v", row, w, stored())
 			}
-			wantNil(t, e.Do(bg, "order:a", guard.Insert(row)))
-			wantNil(t, e.Do(bg, "sku:1", guard.Update(w, takeWare)))
+			wantNil(t, e.Apply(bg, "order:a", guard.Insert(row)))
+			wantNil(t, e.Apply(bg, "sku:1", guard.Update(w, takeWare)))
 		})
 	}
 }
@@ -101,7 +101,7 @@ func TestSessionKilled(t *testing.T) {
 			wantNil(e.t, e.db.Exec(fmt.Sprintf("KILL %d", id)).Error)
 		}
 		err := e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
-			err := guard.Insert(&Order{No: "a"})(ctx, tx)
+			err := guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 			kill(tx)
 			return err // the commit meets a dead session
 		})
@@ -110,7 +110,7 @@ func TestSessionKilled(t *testing.T) {
 		}
 		err = e.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			kill(tx)
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		})
 		if err == nil {
 			e.t.Error("an insert succeeded in a session that was killed")
@@ -118,7 +118,7 @@ func TestSessionKilled(t *testing.T) {
 		if n := e.count(&Order{}); n != 0 {
 			e.t.Errorf("%d rows, want none", n)
 		}
-		wantNil(e.t, e.Do(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		wantNil(e.t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
 		e.wantNoEvent()
 	})
 }
@@ -137,7 +137,7 @@ func TestUnknownCommit(t *testing.T) {
 	wantIs(t, err, guard.ErrUnknown)
 	wantIs(t, err, dbguard.ErrCommitUnknown)
 	e.wantEvent(notify.UnknownCommit, notify.Unknown, "order:a")
-	wantIs(t, g.Do(bg, "order:a", guard.Insert(row)), guard.ErrBusy)
+	wantIs(t, g.Apply(bg, "order:a", guard.Insert(row)), guard.ErrBusy)
 	wantNil(t, g.Do(bg, "order:a", func(context.Context, *gorm.DB) error { return nil }, guard.Wait(time.Minute)))
 }
 
@@ -148,8 +148,8 @@ func TestUnknownCommitWithoutTheLock(t *testing.T) {
 		op      guard.Op
 		outcome notify.Outcome
 	}{
-		"unknown":   {guard.Insert(&Label{Code: "a"}), notify.Unknown},
-		"committed": {guard.Insert(&Order{No: "a"}), notify.Committed},
+		"unknown":   {guard.Insert(&Label{Code: "a"}).Run, notify.Unknown},
+		"committed": {guard.Insert(&Order{No: "a"}).Run, notify.Committed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, k := linked(t)
@@ -193,7 +193,7 @@ func TestUnknownCommitLikeAnother(t *testing.T) {
 	k.Before.Store(true)
 	s := &Stock{ID: 1}
 	result := make(chan error, 1)
-	go func() { result <- e.Do(bg, key, guard.Update(s, take)) }()
+	go func() { result <- e.Apply(bg, key, guard.Update(s, take)) }()
 	<-reached
 	e.Forget(key)
 	next, other := make(chan error, 1), e.Peer(t, e.db)
@@ -206,7 +206,7 @@ func TestUnknownCommitLikeAnother(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return guard.Update(&Stock{ID: 1}, take)(ctx, tx)
+			return guard.Update(&Stock{ID: 1}, take).Run(ctx, tx)
 		})
 	}()
 	n := <-id
@@ -231,8 +231,8 @@ func TestUnknownCommitDBOnly(t *testing.T) {
 	e.db = e.open()
 	g, engine := e.dbOnly(guard.Config{})
 	k.After.Store(true)
-	wantNil(t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"}))) // its key proves it
-	err := g.Do(bg, "label:a", guard.Insert(&Label{Code: "a"}))
+	wantNil(t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}))) // its key proves it
+	err := g.Apply(bg, "label:a", guard.Insert(&Label{Code: "a"}))
 	k.After.Store(false)
 	e.db = direct
 	wantIs(t, err, guard.ErrUnknown)
@@ -240,8 +240,8 @@ func TestUnknownCommitDBOnly(t *testing.T) {
 	if ev := e.Events.All()[1]; ev.Place.Node != "a" || ev.Owner != "" || !ev.Deadline.IsZero() {
 		t.Errorf("event is %+v, want one without a lock", ev)
 	}
-	wantIs(t, g.Do(bg, "label:a", guard.Insert(&Label{Code: "a"})), guard.ErrBusy)
-	wantIs(t, g.Do(bg, "label:a", guard.Insert(&Label{Code: "a"}), guard.Wait(time.Minute)), guard.ErrDuplicate)
+	wantIs(t, g.Apply(bg, "label:a", guard.Insert(&Label{Code: "a"})), guard.ErrBusy)
+	wantIs(t, g.Apply(bg, "label:a", guard.Insert(&Label{Code: "a"}), guard.Wait(time.Minute)), guard.ErrDuplicate)
 
 	engine.down[0].Store(false)
 	testwait.Until(t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 3 })
@@ -273,13 +273,13 @@ func TestUnverified(t *testing.T) {
 		defer locker.Close(bg)
 		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events})
 		wantNil(e.t, err)
-		wantIs(e.t, g.Do(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
+		wantIs(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
 		wantMetrics(e.t, g, map[string]float64{"operations_total duplicate": 1, "unverified_total": 1})
 		e.wantNoEvent()
 
 		err = g.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			e.Forget("order:a")
-			return guard.Insert(&Order{No: "a"})(ctx, tx)
+			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		})
 		wantIs(e.t, err, guard.ErrIntercepted)
 		ev := e.wantEvent(notify.Lost, notify.Refused, "order:a")

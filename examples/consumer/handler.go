@@ -47,7 +47,7 @@ func (h *handler) handle(ctx context.Context, m Message) (ack bool, err error) {
 		return guard.Update(&Account{ID: m.Account}, func(a *Account) error {
 			a.Cents += m.Cents
 			return nil
-		})(ctx, tx)
+		}).Run(ctx, tx)
 	}, guard.Protects(&Handled{MessageID: m.ID}, &Account{ID: m.Account}), guard.Wait(5*time.Second))
 	switch {
 	case err == nil, errors.Is(err, guard.ErrDuplicate): // now, or before

@@ -1,7 +1,7 @@
 // Consumer reads messages that come more than once, as every queue delivers them
 // now and then, and books each of them once:
 //
-//	go run ./examples/consumer
+//	go -C examples run ./consumer
 //
 // By itself it keeps its locks in memory and its accounts in SQLite. After
 // eval "$(scripts/stack env)" it uses those servers.

@@ -1,7 +1,7 @@
 // Flashsale sells 20 items to 100 buyers who all come at once, and each of them
 // twice. Nobody gets two, and no more are sold than there are:
 //
-//	go run ./examples/flashsale
+//	go -C examples run ./flashsale
 //
 // By itself it keeps its locks in memory and its stock in SQLite. After
 // eval "$(scripts/stack env)" it uses those servers.
@@ -16,8 +16,6 @@ import (
 	"os/signal"
 	"sync"
 	"time"
-
-	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/examples/internal/place"
@@ -49,19 +47,16 @@ var errSoldOut = errors.New("sold out")
 // buy sells one item to a buyer, in one transaction under the item's lock. It
 // waits for its turn.
 func buy(ctx context.Context, g *guard.Guard, item int64, buyer string) error {
-	sale := &Sale{Item: item, Buyer: buyer}
-	return g.Do(ctx, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx *gorm.DB) error {
-		if err := tx.Create(sale).Error; err != nil {
-			return err
-		}
-		return guard.Update(&Item{ID: item}, func(i *Item) error {
+	return g.Apply(ctx, fmt.Sprintf("item:%d", item), guard.All(
+		guard.Insert(&Sale{Item: item, Buyer: buyer}),
+		guard.Update(&Item{ID: item}, func(i *Item) error {
 			if i.Left == 0 {
 				return errSoldOut
 			}
 			i.Left--
 			return nil
-		})(ctx, tx)
-	}, guard.Protects(&Sale{Item: item, Buyer: buyer}, &Item{ID: item}), guard.Wait(30*time.Second))
+		}),
+	), guard.Wait(30*time.Second))
 }
 
 func main() {

@@ -1,7 +1,7 @@
 // Orders is an HTTP service in which an order is created once and paid once,
 // whatever its clients repeat:
 //
-//	go run ./examples/orders
+//	go -C examples run ./orders
 //	curl -i 127.0.0.1:8080/orders -d '{"no": "A-1", "cents": 990}'
 //	curl -i 127.0.0.1:8080/orders -d '{"no": "A-1", "cents": 990}'
 //	curl -i -X POST 127.0.0.1:8080/orders/A-1/payment

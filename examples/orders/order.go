@@ -30,7 +30,7 @@ type shop struct {
 // again when an answer got lost. The unique index on the number is the second
 // layer.
 func (s *shop) create(ctx context.Context, o *Order) error {
-	return s.guard.Do(ctx, "order:"+o.No, guard.Insert(o))
+	return s.guard.Apply(ctx, "order:"+o.No, guard.Insert(o))
 }
 
 var errPaid = errors.New("order is paid")
@@ -42,7 +42,7 @@ func (s *shop) pay(ctx context.Context, no string) (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o, s.guard.Do(ctx, "order:"+no, guard.Update(o, func(o *Order) error {
+	return o, s.guard.Apply(ctx, "order:"+no, guard.Update(o, func(o *Order) error {
 		if o.PaidAt != nil {
 			return errPaid
 		}

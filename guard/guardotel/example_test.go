@@ -38,7 +38,7 @@ func Example() {
 	}
 	defer g.Close(ctx)
 
-	if err := g.Do(ctx, "order:7", guard.Insert(&Order{No: "7"})); err != nil {
+	if err := g.Apply(ctx, "order:7", guard.Insert(&Order{No: "7"})); err != nil {
 		log.Fatal(err)
 	}
 	for _, span := range spans.GetSpans() { // as they ended

@@ -34,12 +34,12 @@ func TestSpans(t *testing.T) {
 	err := g.Do(ctx, "order:1", func(ctx context.Context, tx *gorm.DB) error {
 		inside = trace.SpanContextFromContext(ctx).TraceID()
 		locks.Forget("order:1")
-		return guard.Insert(&Order{No: "secret"})(ctx, tx)
+		return guard.Insert(&Order{No: "secret"}).Run(ctx, tx)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = g.Do(ctx, "order:1", guard.Insert(&Order{No: "secret"}))
+	err = g.Apply(ctx, "order:1", guard.Insert(&Order{No: "secret"}))
 	if !errors.Is(err, guard.ErrDuplicate) {
 		t.Errorf("error is %v, want ErrDuplicate", err)
 	}

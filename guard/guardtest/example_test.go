@@ -30,7 +30,7 @@ func testLostLock(t *testing.T, db *gorm.DB) {
 		t.Errorf("reported %v, want the lost lock", events)
 	}
 
-	err = g.Do(t.Context(), "order:1", guard.Insert(&Order{No: "1"}))
+	err = g.Apply(t.Context(), "order:1", guard.Insert(&Order{No: "1"}))
 	if !errors.Is(err, guard.ErrDuplicate) {
 		t.Errorf("the second one returns %v, want ErrDuplicate", err)
 	}
@@ -53,7 +53,7 @@ func testWithoutLocks(t *testing.T, open func() *gorm.DB) {
 	for range 4 {
 		instance := g.Peer(t, open())
 		callers.Go(func() {
-			if instance.Do(t.Context(), "order:1", guard.Insert(&Order{No: "1"})) == nil {
+			if instance.Apply(t.Context(), "order:1", guard.Insert(&Order{No: "1"})) == nil {
 				placed.Add(1)
 			}
 		})

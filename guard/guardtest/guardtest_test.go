@@ -54,7 +54,7 @@ func TestForget(t *testing.T) {
 	ctx := context.Background()
 
 	err := g.Do(ctx, "order:1", func(context.Context, *gorm.DB) error {
-		err := other.Do(ctx, "order:1", guard.Insert(&Order{No: "1"}))
+		err := other.Apply(ctx, "order:1", guard.Insert(&Order{No: "1"}))
 		if !errors.Is(err, guard.ErrBusy) {
 			t.Errorf("error of the second caller is %v, want ErrBusy", err)
 		}
@@ -71,7 +71,7 @@ func TestForget(t *testing.T) {
 	if len(events) != 1 || events[0].Verdict != notify.Lost || events[0].Outcome != notify.Committed {
 		t.Errorf("events are %+v, want a lost lock found at the release", events)
 	}
-	if err := other.Do(ctx, "order:1", guard.Insert(&Order{No: "1"})); err != nil {
+	if err := other.Apply(ctx, "order:1", guard.Insert(&Order{No: "1"})); err != nil {
 		t.Errorf("the key is not free: %v", err)
 	}
 }
@@ -103,7 +103,7 @@ func TestLoseAll(t *testing.T) {
 			instance := g.Peer(t, open())
 			running.Go(func() {
 				ctx := t.Context()
-				err := instance.Do(ctx, "order:1", guard.Insert(&Order{No: "1"}), guard.Remember(time.Minute))
+				err := instance.Apply(ctx, "order:1", guard.Insert(&Order{No: "1"}), guard.Remember(time.Minute))
 				switch {
 				case err == nil:
 					placed.Add(1)
@@ -112,7 +112,7 @@ func TestLoseAll(t *testing.T) {
 				}
 				begun.Done()
 				begun.Wait()
-				if instance.Do(ctx, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error { s.Left++; return nil })) == nil {
+				if instance.Apply(ctx, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error { s.Left++; return nil })) == nil {
 					counted.Add(1)
 				}
 			})
@@ -132,7 +132,7 @@ func TestLoseAll(t *testing.T) {
 		g.LoseAll(false)
 		other := g.Peer(t, db)
 		if err := g.Do(t.Context(), "k", func(context.Context, *gorm.DB) error {
-			insert := guard.Insert(&Order{No: "2"})
+			insert := guard.Insert(&Order{No: "2"}).Run
 			if err := other.Do(t.Context(), "k", insert); !errors.Is(err, guard.ErrBusy) {
 				t.Errorf("error is %v, want ErrBusy: locks hold again", err)
 			}

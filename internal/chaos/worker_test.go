@@ -143,13 +143,13 @@ func draw(do string) (key string, takes time.Duration, write guard.Op) {
 			c.N++
 			linger(context.Background(), time.Duration(rand.IntN(3))*time.Millisecond)
 			return nil
-		})
+		}).Run
 	}
 	no := orderNo(now(), rand.IntN(3))
 	if rand.IntN(200) == 0 { // a slow one, which a failover may catch
 		takes = time.Duration(4+rand.IntN(3)) * time.Second
 	}
-	return orderKey(no), takes, guard.Insert(&Order{No: no, By: do})
+	return orderKey(no), takes, guard.Insert(&Order{No: no, By: do}).Run
 }
 
 // linger is the time that a business operation takes.

@@ -34,7 +34,7 @@ func rename(tx *gorm.DB, id uint) (*Parent, error) {
 func TestSaveOfAParentLeavesVersionsOfChildrenAlone(t *testing.T) {
 	on(t, "mysql postgres", func(e *env) {
 		p := e.family()
-		e.want(e.Do(bg, "child:1", guard.Update(&Child{ID: p.Children[0].ID}, func(c *Child) error {
+		e.want(e.Apply(bg, "child:1", guard.Update(&Child{ID: p.Children[0].ID}, func(c *Child) error {
 			e.must(e.peer.Do(bg, "parent:1", func(_ context.Context, tx *gorm.DB) error {
 				_, err := rename(tx, p.ID)
 				return err

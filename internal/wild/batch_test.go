@@ -58,7 +58,7 @@ func TestBatchWithARowOfAnotherKey(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			e.must(e.peer.Do(bg, "stock:2", guard.Update(&Stock{ID: 2}, func(s *Stock) error { s.Amount++; return nil })))
+			e.must(e.peer.Apply(bg, "stock:2", guard.Update(&Stock{ID: 2}, func(s *Stock) error { s.Amount++; return nil })))
 			return tx.Model(&rows).Update("name", "x").Error
 		}, guard.Protects(&Stock{ID: 1})), e.unless1020("conflict"), 0)
 	})

@@ -173,7 +173,7 @@ func (k kind[T]) inserting(row func(n int) *T, n int) guard.Op {
 		if k.insert != nil {
 			return k.insert(k.in(tx), row(n))
 		}
-		return guard.Insert(row(n))(ctx, k.in(tx))
+		return guard.Insert(row(n)).Run(ctx, k.in(tx))
 	}
 }
 
@@ -192,7 +192,7 @@ func (k kind[T]) saving(row *T) guard.Op {
 		if k.update != nil {
 			return k.update(k.in(tx), row)
 		}
-		return guard.Update(row, func(*T) error { return nil })(ctx, k.in(tx))
+		return guard.Update(row, func(*T) error { return nil }).Run(ctx, k.in(tx))
 	}
 }
 

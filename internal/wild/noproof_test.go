@@ -189,7 +189,7 @@ func TestOverlapBehindAnotherInsert(t *testing.T) {
 		const key = "booking:A1"
 		rival := sync.OnceFunc(func() {
 			e.Forget(key)
-			e.must(e.peer.Do(bg, key, guard.Insert(&Booking{No: "A1"})))
+			e.must(e.peer.Apply(bg, key, guard.Insert(&Booking{No: "A1"})))
 		})
 		e.must(e.db.Callback().Create().After("belay:before").Before("gorm:create").Register("test:rival", func(db *gorm.DB) {
 			if db.Statement.Table == "bookings" {

@@ -92,7 +92,7 @@ func TestRepeatThroughAProxy(t *testing.T) {
 	open(replica)
 	e := &env{t: t, db: open(split{primary, replica})}
 	e.Guard = guardtest.New(t, e.db)
-	insert := func() guard.Op { return guard.Insert(&Account{Email: "a"}) }
+	insert := func() guard.Op { return guard.Insert(&Account{Email: "a"}).Run }
 	e.want(e.Do(bg, "a", insert()), "done", 0)
 	e.want(e.Do(bg, "a", insert()), "duplicate", 0)
 }

@@ -18,7 +18,7 @@ func (e *env) wantOnce(key string, op func() guard.Op, opts ...guard.Option) {
 }
 
 func insert[T any](row T) func() guard.Op {
-	return func() guard.Op { r := row; return guard.Insert(&r) }
+	return func() guard.Op { r := row; return guard.Insert(&r).Run }
 }
 
 // TestRepeatOfAKeyThatATriggerAlters: e-mails are kept in lower case.
@@ -80,7 +80,7 @@ func TestRowNamedInAnotherCase(t *testing.T) {
 				return err
 			}
 			e.Forget("user")
-			e.must(e.peer.Do(bg, "user", guard.Update(&Account{ID: a.ID}, func(a *Account) error { a.Name = "r"; return nil })))
+			e.must(e.peer.Apply(bg, "user", guard.Update(&Account{ID: a.ID}, func(a *Account) error { a.Name = "r"; return nil })))
 			return tx.Model(&a).Update("name", "q").Error
 		}, protects), "intercepted", 1)
 	})

@@ -47,8 +47,8 @@ func TestTableOfAnotherSchema(t *testing.T) {
 				e.wantOnce("a", insert(Account{Email: "a"}))
 				e.create(&Account{ID: 9, Email: "b"})
 				rename := func(a *Account) error { a.Name += "x"; return nil }
-				e.want(e.Do(bg, "b", guard.Update(&Account{ID: 9}, rename)), "done", 0)
-				e.want(e.Do(bg, "b", guard.Update(&Account{ID: 9, Version: 1}, rename)), "stale", 0)
+				e.want(e.Apply(bg, "b", guard.Update(&Account{ID: 9}, rename)), "done", 0)
+				e.want(e.Apply(bg, "b", guard.Update(&Account{ID: 9, Version: 1}, rename)), "stale", 0)
 			})
 		})
 	}

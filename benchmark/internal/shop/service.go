@@ -180,7 +180,7 @@ func (s *Service) sell(ctx context.Context, m Method, item int64) error {
 	case Optimistic:
 		return sellOptimistic(ctx, s.plain, item)
 	}
-	return s.guard.Do(ctx, m.Key(strconv.FormatInt(item, 10)), SellGuarded(item), guard.Wait(waitLimit))
+	return s.guard.Apply(ctx, m.Key(strconv.FormatInt(item, 10)), SellGuarded(item), guard.Wait(waitLimit))
 }
 
 func (s *Service) order(ctx context.Context, m Method, no string, hold bool) error {
@@ -191,15 +191,14 @@ func (s *Service) order(ctx context.Context, m Method, no string, hold bool) err
 	case RedisLock:
 		return underRedisLock(ctx, s.redis, m.Key(no), func() error { return InsertOrder(ctx, s.plain, o) })
 	case BelayNoGate:
-		return s.gates.do(ctx, m.Key(no), guard.Insert(o))
+		return s.gates.do(ctx, m.Key(no), guard.Insert(o).Run)
 	case BelayMarked:
-		return s.guard.Do(ctx, m.Key(no), guard.Insert(o), guard.Remember(remembered))
+		return s.guard.Apply(ctx, m.Key(no), guard.Insert(o), guard.Remember(remembered))
 	}
-	op := guard.Insert(o)
 	if hold {
-		op = s.holds.before(no, op)
+		return s.guard.Do(ctx, m.Key(no), s.holds.before(no, guard.Insert(o).Run))
 	}
-	return s.guard.Do(ctx, m.Key(no), op)
+	return s.guard.Apply(ctx, m.Key(no), guard.Insert(o))
 }
 
 // Holds returns the operations that stand still.

@@ -64,7 +64,7 @@ func SellOptimisticOnce(ctx context.Context, db *gorm.DB, item int64) error {
 	})
 }
 
-// SellGuarded is the operation of belay-stock: it sells one of an item.
-func SellGuarded(item int64) guard.Op {
+// SellGuarded is the change of belay-stock: it sells one of an item.
+func SellGuarded(item int64) guard.Change {
 	return guard.Update(&Stock{ID: item}, func(s *Stock) error { return take(&s.Remaining) })
 }

@@ -84,7 +84,7 @@ func insertBare(ctx context.Context, h heat, n int64) (bool, error) {
 
 func insertGuarded(ctx context.Context, h heat, n int64) (bool, error) {
 	no := h.no(n)
-	return done(h.arena.guard.Do(ctx, "order:"+no, guard.Insert(shop.NewOrder(no))))
+	return done(h.arena.guard.Apply(ctx, "order:"+no, guard.Insert(shop.NewOrder(no))))
 }
 
 // half has every second request ask for what the one before it asked for, at
@@ -115,7 +115,7 @@ func sellCAS(ctx context.Context, h heat, _ int64) (bool, error) {
 
 func sellGuarded(ctx context.Context, h heat, _ int64) (bool, error) {
 	key := fmt.Sprintf("stock:%s:%d", h.arena.prefix, h.item)
-	return done(h.arena.guard.Do(ctx, key, shop.SellGuarded(h.item), guard.Wait(time.Minute)))
+	return done(h.arena.guard.Apply(ctx, key, shop.SellGuarded(h.item), guard.Wait(time.Minute)))
 }
 
 // Orders that are there when the heats begin, and for how long the first layer
@@ -128,7 +128,7 @@ const (
 func repeat(opts ...guard.Option) deed {
 	return func(ctx context.Context, h heat, n int64) (bool, error) {
 		no := h.arena.seeded(n % seeded)
-		err := h.arena.guard.Do(ctx, "order:"+no, guard.Insert(shop.NewOrder(no)), opts...)
+		err := h.arena.guard.Apply(ctx, "order:"+no, guard.Insert(shop.NewOrder(no)), opts...)
 		if refused(err) {
 			return false, nil
 		}
@@ -145,7 +145,7 @@ func (a *arena) seed(ctx context.Context, seeders int) error {
 		wg.Go(func() {
 			for n := int64(i); n < seeded && errs[i] == nil; n += int64(seeders) {
 				no := a.seeded(n)
-				errs[i] = a.guard.Do(ctx, "order:"+no, guard.Insert(shop.NewOrder(no)), guard.Remember(remembered))
+				errs[i] = a.guard.Apply(ctx, "order:"+no, guard.Insert(shop.NewOrder(no)), guard.Remember(remembered))
 			}
 		})
 	}

@@ -137,7 +137,7 @@ func (v *visits) count(ctx context.Context, err error) error {
 
 // restock puts new items on the shelf.
 func (i *instance) restock(ctx context.Context) error {
-	return i.guard.Do(ctx, itemKey, guard.Update(&Stock{ID: itemID}, func(s *Stock) error {
+	return i.guard.Apply(ctx, itemKey, guard.Update(&Stock{ID: itemID}, func(s *Stock) error {
 		s.Left = items
 		return nil
 	}))

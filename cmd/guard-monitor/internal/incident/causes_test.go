@@ -116,7 +116,7 @@ func refusedOperations(t *testing.T, s *stage, key string) {
 	s.looked()
 	s.Stack(t, "kill", s.Node(t, sh.Master))
 	refused := time.Now()
-	if err := in.guard.Do(t.Context(), key, guard.Insert(&order{No: key})); !errors.Is(err, guard.ErrUnavailable) {
+	if err := in.guard.Apply(t.Context(), key, guard.Insert(&order{No: key})); !errors.Is(err, guard.ErrUnavailable) {
 		t.Errorf("Do: %v, want ErrUnavailable", err)
 	}
 	i := s.explained(key, incident.Restart, "refused operations", "refuses connections")
@@ -163,7 +163,7 @@ func bypass(_ *testing.T, s *stage, key string) {
 		if err := s.db.Exec("INSERT INTO orders (no, instance) VALUES (?, 'console')", key).Error; err != nil {
 			return err
 		}
-		return guard.Insert(&order{No: key})(ctx, tx)
+		return guard.Insert(&order{No: key}).Run(ctx, tx)
 	})
 	if !errors.Is(err, guard.ErrIntercepted) {
 		s.t.Errorf("Do: %v, want an interception", err)
@@ -179,7 +179,7 @@ func overrun(_ *testing.T, s *stage, key string) {
 	}
 	h.signal(syscall.SIGSTOP)
 	b := s.instance("b", lockTTL)
-	err := b.guard.Do(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(time.Minute))
+	err := b.guard.Apply(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(time.Minute))
 	if err != nil {
 		s.t.Fatal(err)
 	}

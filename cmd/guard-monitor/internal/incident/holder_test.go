@@ -56,7 +56,7 @@ func hold() int {
 	err = in.guard.Do(context.Background(), c.Key, func(ctx context.Context, tx *gorm.DB) error {
 		fmt.Fprintln(os.Stdout, "stands")
 		<-line
-		return guard.Insert(&order{No: c.No})(ctx, tx)
+		return guard.Insert(&order{No: c.No}).Run(ctx, tx)
 	})
 	if err := errors.Join(in.close(), expect(err)); err != nil {
 		return failed(err)

@@ -199,14 +199,14 @@ func (s *stage) standing(key string, fail func()) {
 		done <- a.guard.Do(context.Background(), key, func(ctx context.Context, tx *gorm.DB) error {
 			close(stands)
 			<-goOn
-			return guard.Insert(&order{No: key})(ctx, tx)
+			return guard.Insert(&order{No: key}).Run(ctx, tx)
 		})
 	}()
 	<-stands
 	release := sync.OnceFunc(func() { close(goOn) })
 	defer release() // also when fail gives up
 	fail()
-	err := b.guard.Do(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(20*time.Second))
+	err := b.guard.Apply(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(20*time.Second))
 	if err != nil {
 		s.t.Errorf("the other instance: %v", err)
 	}

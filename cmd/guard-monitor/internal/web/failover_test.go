@@ -108,7 +108,7 @@ func TestBrowserExplainsAFailover(t *testing.T) {
 		done <- a.Do(context.Background(), key, func(ctx context.Context, tx *gorm.DB) error {
 			close(stands)
 			<-goOn
-			return guard.Insert(&order{No: key})(ctx, tx)
+			return guard.Insert(&order{No: key}).Run(ctx, tx)
 		})
 	}()
 	release := sync.OnceFunc(func() { close(goOn) })
@@ -116,7 +116,7 @@ func TestBrowserExplainsAFailover(t *testing.T) {
 	<-stands
 	cluster.Stack(t, "kill", cluster.Node(t, sh.Master))
 	cluster.Stack(t, "resume", cluster.Node(t, sh.Replicas[0]))
-	if err := b.Do(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(patience)); err != nil {
+	if err := b.Apply(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(patience)); err != nil {
 		t.Fatalf("the other instance: %v", err)
 	}
 	release()

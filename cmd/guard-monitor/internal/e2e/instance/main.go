@@ -97,12 +97,12 @@ func (i *instance) op() guard.Op {
 			return guard.Update(&model.Stock{ID: i.stock}, func(s *model.Stock) error {
 				s.Left--
 				return i.stand(ctx)
-			})(ctx, tx)
+			}).Run(ctx, tx)
 		}
 		if err := i.stand(ctx); err != nil {
 			return err
 		}
-		return guard.Insert(&model.Order{No: i.order, Instance: i.name})(ctx, tx)
+		return guard.Insert(&model.Order{No: i.order, Instance: i.name}).Run(ctx, tx)
 	}
 }
 
