@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
+	"github.com/belaygo/belay/internal/instance"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -77,11 +77,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.EndTimeout = 5 * time.Second
 	}
 	if c.Instance == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		c.Instance = fmt.Sprintf("%s-%d", host, os.Getpid())
+		c.Instance = instance.Name()
 	}
 	if c.Publisher == nil {
 		c.Publisher = notify.Log(c.Logger)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -19,9 +18,6 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
-	"github.com/belaygo/belay/lock/redislock"
-	"github.com/belaygo/belay/notify/outbox"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 type Sale struct {
@@ -239,51 +235,4 @@ func exampleDB(models ...any) (db *gorm.DB, done func()) {
 		_ = pool.Close()
 		_ = os.RemoveAll(dir)
 	}
-}
-
-// run makes a guard out of its parts, and closes them in the reverse order. ctx
-// bounds that, too, so let it last longer than serve.
-func run(ctx context.Context, db *gorm.DB, redisAddrs []string, amqpURL string) error {
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: redisAddrs})
-	if err != nil {
-		return err
-	}
-	defer engine.Close()
-	locker, err := lock.New(engine, lock.Config{})
-	if err != nil {
-		return err
-	}
-	defer locker.Close(ctx)
-	publisher, err := rabbitmq.NewPublisher(amqpURL, rabbitmq.PublisherConfig{})
-	if err != nil {
-		return err
-	}
-	defer publisher.Close(ctx)
-	if err := outbox.Migrate(ctx, db); err != nil { // or its SQL files
-		return err
-	}
-	box, err := outbox.New(db, outbox.Config{Relay: publisher})
-	if err != nil {
-		return err
-	}
-	defer box.Close(ctx)
-	g, err := guard.New(db, locker, guard.Config{Service: "shop", Publisher: box})
-	if err != nil {
-		return err
-	}
-	defer g.Close(ctx)
-	return serve(ctx, g)
-}
-
-// serve stands for the program.
-func serve(ctx context.Context, g *guard.Guard) error { return g.Ping(ctx) }
-
-// Example_whole runs without servers until run asks for them: nothing dials
-// before it must.
-func Example_whole() {
-	db, done := exampleDB()
-	defer done()
-	err := run(context.Background(), db, []string{"127.0.0.1:1"}, "amqp://127.0.0.1:1/")
-	fmt.Println(err != nil)
-	// Output: true
 }

@@ -108,7 +108,7 @@ func anchor(title string) string {
 func TestCode(t *testing.T) {
 	var tested strings.Builder
 	for _, pattern := range []string{
-		"guard/*_test.go", "guard/*/*_test.go", "lock/*_test.go", "lock/*/*_test.go",
+		"*_test.go", "guard/*_test.go", "guard/*/*_test.go", "lock/*_test.go", "lock/*/*_test.go",
 		"dbguard/*_test.go", "notify/*/*_test.go", "examples/*/*.go",
 	} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))

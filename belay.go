@@ -1,0 +1,185 @@
+package belay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/instance"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
+)
+
+// Config says what a Belay is made of. Service, DB, and Redis or Engine are required.
+type Config struct {
+	// Service is the name under which lock failures are reported.
+	Service string
+	// DB is the database of the operations. It stays the caller's, to be closed after
+	// the Belay.
+	DB *gorm.DB
+	// Redis names the Redis Cluster that keeps the locks: see redislock.Open.
+	Redis *redis.ClusterOptions
+	// Engine keeps the locks in place of Redis. It stays the caller's to close.
+	Engine lock.Engine
+	// AMQP is the URL of the RabbitMQ to which lock failures are published. They wait
+	// in the table belay_outbox of DB until it has them; Open creates the table if it
+	// is missing.
+	AMQP string
+	// Publisher takes the lock failures in place of AMQP. It stays the caller's to
+	// close. With neither, they are logged at the level error.
+	Publisher notify.Publisher
+	// Logger is for what can't be returned. Defaults to slog.Default().
+	Logger *slog.Logger
+	// Lock and Guard are settings beyond these. Their fields Service, Publisher and
+	// Logger are set by Open.
+	Lock  lock.Config
+	Guard guard.Config
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Service == "":
+		return errors.New("belay: Config.Service is empty")
+	case c.DB == nil:
+		return errors.New("belay: Config.DB is nil")
+	case (c.Redis == nil) == (c.Engine == nil):
+		return errors.New("belay: Config needs either Redis or an Engine")
+	case c.AMQP != "" && c.Publisher != nil:
+		return errors.New("belay: Config has both AMQP and a Publisher")
+	}
+	return nil
+}
+
+// A Belay is a Guard with the parts that it was made of. Parts that its Config did not
+// ask for are nil. It is safe for concurrent use.
+type Belay struct {
+	Guard  *guard.Guard
+	Locker *lock.Locker
+	Redis  *redislock.Engine
+	Outbox *outbox.Outbox
+	Relay  *rabbitmq.Publisher
+
+	closers []func(context.Context) error // in this order
+}
+
+// Open makes a Belay. It does not wait for Redis or RabbitMQ, but for the database if
+// it has to look for the outbox's table. ctx bounds Open only.
+func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	if cfg.Guard.Instance == "" { // events and heartbeats have the same
+		cfg.Guard.Instance = instance.Name()
+	}
+	b := new(Belay)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := b.openLocker(cfg); err != nil {
+		return nil, err
+	}
+	if err := b.openPublisher(ctx, &cfg); err != nil {
+		return nil, err
+	}
+	g := cfg.Guard
+	g.Service, g.Publisher, g.Logger = cfg.Service, cfg.Publisher, cfg.Logger
+	b.Guard, err = guard.New(cfg.DB, b.Locker, g)
+	if err != nil {
+		return nil, err
+	}
+	b.closeFirst(b.Guard.Close)
+	return b, nil
+}
+
+func (b *Belay) openLocker(cfg Config) (err error) {
+	engine := cfg.Engine
+	if engine == nil {
+		b.Redis, err = redislock.Open(cfg.Redis)
+		if err != nil {
+			return err
+		}
+		b.closeFirst(func(context.Context) error { return b.Redis.Close() })
+		engine = b.Redis
+	}
+	cfg.Lock.Logger = cfg.Logger
+	b.Locker, err = lock.New(engine, cfg.Lock)
+	if err != nil {
+		return err
+	}
+	b.closeFirst(b.Locker.Close)
+	return nil
+}
+
+// openPublisher puts an outbox before RabbitMQ if cfg has that.
+func (b *Belay) openPublisher(ctx context.Context, cfg *Config) (err error) {
+	if cfg.AMQP == "" {
+		return nil
+	}
+	b.Relay, err = rabbitmq.NewPublisher(cfg.AMQP, rabbitmq.PublisherConfig{Logger: cfg.Logger})
+	if err != nil {
+		return err
+	}
+	b.closeFirst(b.Relay.Close)
+	if !cfg.DB.WithContext(ctx).Migrator().HasTable("belay_outbox") { // to create needs rights that to use it does not
+		if err := outbox.Migrate(ctx, cfg.DB); err != nil {
+			return err
+		}
+	}
+	b.Outbox, err = outbox.New(cfg.DB, outbox.Config{
+		Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: b.Relay, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	b.closeFirst(b.Outbox.Close)
+	cfg.Publisher = b.Outbox
+	return nil
+}
+
+// closeFirst has part closed before those that were opened earlier.
+func (b *Belay) closeFirst(part func(context.Context) error) {
+	b.closers = slices.Insert(b.closers, 0, part)
+}
+
+// Close refuses new operations, waits for those that run, and closes what Open has
+// opened, each part before those that it uses. When ctx ends, it no longer waits: what
+// is then in the outbox stays there for the next relay. It may be called again.
+func (b *Belay) Close(ctx context.Context) error {
+	var errs []error
+	for _, close := range b.closers {
+		if err := close(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("belay: close: %w", err)
+	}
+	return nil
+}
+
+// Collectors returns the metrics of all parts, to be registered.
+func (b *Belay) Collectors() []prometheus.Collector {
+	all := []prometheus.Collector{b.Guard, b.Locker}
+	if b.Redis != nil {
+		all = append(all, b.Redis)
+	}
+	if b.Outbox != nil {
+		all = append(all, b.Outbox, b.Relay)
+	}
+	return all
+}

@@ -1,0 +1,207 @@
+package belay_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/notify"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// limit bounds every wait; it is reached only when something is broken.
+const limit = 30 * time.Second
+
+func open(t *testing.T, cfg belay.Config) *belay.Belay {
+	t.Helper()
+	b, err := belay.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { wantClosed(t, b) })
+	return b
+}
+
+func wantClosed(t *testing.T, b *belay.Belay) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := b.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// onStack is a Config for the servers of the stack, and a queue that gets the events.
+func onStack(t *testing.T) (cfg belay.Config, events <-chan amqp.Delivery) {
+	t.Helper()
+	broker := teststack.AMQP(t)
+	db := testdb.OpenMySQL(t, teststack.MySQL(t))
+	if err := db.AutoMigrate(&Order{}); err != nil {
+		t.Fatal(err)
+	}
+	return belay.Config{
+		Service: "shop", DB: db, Redis: &redis.ClusterOptions{Addrs: teststack.Redis(t)}, AMQP: broker,
+	}, consume(t, broker)
+}
+
+// consume declares what guard-monitor would, and reads it.
+func consume(t *testing.T, broker string) <-chan amqp.Delivery {
+	t.Helper()
+	conn, err := amqp.Dial(broker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue, err := ch.QueueDeclare("belay.monitor", true, false, false, false, amqp.Table{"x-queue-type": "quorum"})
+	err = errors.Join(err, ch.ExchangeDeclare("belay.events", "topic", true, false, false, false, nil),
+		ch.QueueBind(queue.Name, "#", "belay.events", false, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := ch.Consume(queue.Name, "", true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// TestOpen: an operation whose lock is lost is reported to RabbitMQ, also if the
+// program ends meanwhile.
+func TestOpen(t *testing.T) {
+	cfg, events := onStack(t)
+	b := open(t, cfg)
+	key := teststack.Key(t, "order:1")
+	closed := make(chan error, 1)
+	err := b.Guard.Do(t.Context(), key, func(ctx context.Context, tx *gorm.DB) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		go func() {
+			defer cancel()
+			closed <- b.Close(ctx)
+		}()
+		testwait.Until(t, "the guard closes", func() bool {
+			return errors.Is(b.Guard.Apply(context.Background(), key+"b", guard.Insert(&Order{No: "2"})), guard.ErrClosed)
+		})
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis.Addrs})
+		defer client.Close()
+		if n, err := client.Del(ctx, key).Result(); n != 1 || err != nil {
+			t.Errorf("DEL: %d, %v", n, err)
+		}
+		return guard.Insert(&Order{No: "1"}).Run(ctx, tx)
+	})
+	if err != nil && !errors.Is(err, guard.ErrLost) {
+		t.Errorf("error is %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("close: %v", err)
+	}
+	for late := time.After(limit); ; {
+		select {
+		case d := <-events: // a heartbeat comes, too
+			if strings.Contains(string(d.Body), key) {
+				return
+			}
+		case <-late:
+			t.Fatal("no event")
+		}
+	}
+}
+
+// TestCollectors: the metrics of all parts can be registered together.
+func TestCollectors(t *testing.T) {
+	cfg, _ := onStack(t)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(open(t, cfg).Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefixes := map[string]bool{}
+	for _, f := range families {
+		prefixes[strings.Join(strings.SplitN(f.GetName(), "_", 3)[:2], "_")] = true
+	}
+	for _, want := range []string{"belay_guard", "belay_lock", "belay_redis", "belay_outbox", "belay_rabbitmq"} {
+		if !prefixes[want] {
+			t.Errorf("no metrics of %s: %v", want, prefixes)
+		}
+	}
+}
+
+// TestOpenWithParts: an engine and a publisher of the program's own stay open.
+func TestOpenWithParts(t *testing.T) {
+	var published []notify.Event
+	publisher := notify.PublisherFunc(func(_ context.Context, ev notify.Event) error {
+		published = append(published, ev)
+		return nil
+	})
+	engine := memlock.New()
+	cfg := belay.Config{
+		Service: "shop", DB: testdb.OpenSQLite(t, t.TempDir()+"/shop.db"), Engine: engine, Publisher: publisher,
+		Logger: slog.New(slog.DiscardHandler), Guard: guard.Config{Instance: "a"},
+	}
+	b := open(t, cfg)
+	err := b.Guard.Do(t.Context(), "k", func(context.Context, *gorm.DB) error {
+		engine.Forget("k")
+		return nil
+	})
+	if err != nil || len(published) != 1 || published[0].Service != "shop" || published[0].Instance != "a" {
+		t.Errorf("error %v, events %+v", err, published)
+	}
+	if b.Redis != nil || b.Outbox != nil || b.Relay != nil {
+		t.Errorf("parts that nobody asked for: %+v", b)
+	}
+	wantClosed(t, b)
+	open(t, cfg) // on the same parts
+}
+
+func TestOpenRefuses(t *testing.T) {
+	db := testdb.OpenSQLite(t, t.TempDir()+"/shop.db")
+	cluster := &redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}
+	for name, tt := range map[string]struct {
+		cfg  belay.Config
+		want string
+	}{
+		"no service":         {belay.Config{DB: db, Redis: cluster}, "Service"},
+		"no database":        {belay.Config{Service: "shop", Redis: cluster}, "DB"},
+		"no locks":           {belay.Config{Service: "shop", DB: db}, "either Redis or an Engine"},
+		"two places":         {belay.Config{Service: "shop", DB: db, Redis: cluster, Engine: memlock.New()}, "either Redis or an Engine"},
+		"two ways of events": {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "amqp://127.0.0.1", Publisher: notify.Log(nil)}, "both"},
+		"no address":         {belay.Config{Service: "shop", DB: db, Redis: &redis.ClusterOptions{}}, "Addrs"},
+		"a wrong URL":        {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "http://user:secret@h"}, "amqp"},
+		"a wrong policy":     {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "amqp://127.0.0.1:1", Guard: guard.Config{OnUnavailable: 7}}, "OnUnavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := belay.Open(t.Context(), tt.cfg) // what it has opened is closed: goleak
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("error is %v, want one about %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestRun runs what the README shows.
+func TestRun(t *testing.T) {
+	cfg, _ := onStack(t)
+	if err := run(t.Context(), cfg.DB, cfg.Redis.Addrs, cfg.AMQP); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,82 @@
+package belay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+	_ "modernc.org/sqlite" // SQLite without cgo
+
+	"github.com/belaygo/belay"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock/memlock"
+)
+
+// run serves under the locks of a Redis Cluster, with RabbitMQ for what goes wrong.
+func run(ctx context.Context, db *gorm.DB, redisAddrs []string, amqpURL string) (err error) {
+	b, err := belay.Open(ctx, belay.Config{
+		Service: "shop",
+		DB:      db,
+		Redis:   &redis.ClusterOptions{Addrs: redisAddrs},
+		AMQP:    amqpURL,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { // ctx ends when the program is told to stop; operations that run may end then
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, b.Close(ctx))
+	}()
+	return serve(ctx, b.Guard)
+}
+
+type Order struct {
+	ID uint
+	No string `gorm:"size:64;uniqueIndex"`
+}
+
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "belay")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := gorm.Open(sqlite.New(sqlite.Config{DriverName: "sqlite", DSN: filepath.Join(dir, "shop.db")}),
+		&gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if pool, err := db.DB(); err == nil {
+		defer pool.Close()
+	}
+	if err := db.AutoMigrate(&Order{}); err != nil {
+		log.Fatal(err)
+	}
+
+	ctx := context.Background()
+	b, err := belay.Open(ctx, belay.Config{Service: "shop", DB: db, Engine: memlock.New()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close(ctx)
+	fmt.Println(b.Guard.Apply(ctx, "order:7", guard.Insert(&Order{No: "7"})))
+	err = b.Guard.Apply(ctx, "order:7", guard.Insert(&Order{No: "7"}))
+	fmt.Println(errors.Is(err, guard.ErrDuplicate))
+	// Output:
+	// <nil>
+	// true
+}
+
+// serve stands for the program.
+func serve(ctx context.Context, g *guard.Guard) error {
+	return g.Apply(ctx, "order:7", guard.Insert(&Order{No: "7"}))
+}
