@@ -14,8 +14,20 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
 
-	"github.com/belaygo/belay/examples/internal/place"
+	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/mysql"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+	_ "modernc.org/sqlite" // SQLite without cgo
+
+	"github.com/belaygo/belay"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock/memlock"
 )
 
 func main() {
@@ -35,12 +47,12 @@ const (
 )
 
 func run(ctx context.Context, out io.Writer) (err error) {
-	p, err := place.Open(ctx, "consumer")
+	db, g, done, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	db := p.DB.WithContext(ctx)
+	defer func() { err = errors.Join(err, done()) }()
+	db = db.WithContext(ctx)
 	if err := db.AutoMigrate(&Handled{}, &Account{}); err != nil {
 		return fmt.Errorf("create tables: %w", err)
 	}
@@ -50,7 +62,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 
 	q := newQueue(opened)
-	h := &handler{guard: p.Guard}
+	h := &handler{guard: g}
 	if err := q.serve(ctx, h); err != nil {
 		return err
 	}
@@ -62,9 +74,40 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		}
 		cents += opened[i].Cents
 	}
-	fmt.Fprintf(out, "%s: %d payments of 100 cents delivered %d times: %d cents booked\n", p.Kind, payments, q.delivered.Load(), cents)
+	fmt.Fprintf(out, "%d payments of 100 cents delivered %d times: %d cents booked\n", payments, q.delivered.Load(), cents)
 	if cents != payments*100 {
 		return fmt.Errorf("%d cents were booked, want %d", cents, payments*100)
 	}
 	return nil
+}
+
+// open makes the guard: on the servers that scripts/stack env names, or on locks in
+// memory and an SQLite file that goes away with the program.
+func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, err error) {
+	cfg := belay.Config{Service: "consumer", Engine: memlock.New(), AMQP: os.Getenv("BELAY_AMQP_URL")}
+	if addrs := os.Getenv("BELAY_REDIS_ADDRS"); addrs != "" {
+		cfg.Engine, cfg.Redis = nil, &redis.ClusterOptions{Addrs: strings.Split(addrs, ",")}
+	}
+	dir, err := os.MkdirTemp("", "belay-consumer-")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	file := filepath.Join(dir, "consumer.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
+	dialect := sqlite.New(sqlite.Config{DriverName: "sqlite", DSN: file})
+	if dsn := os.Getenv("BELAY_MYSQL_DSN"); dsn != "" {
+		dialect = mysql.Open(dsn)
+	}
+	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // what goes wrong is returned
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	b, err := belay.Open(ctx, cfg)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return cfg.DB, b.Guard, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return errors.Join(b.Close(ctx), os.RemoveAll(dir))
+	}, nil
 }

@@ -14,12 +14,22 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/mysql"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+	_ "modernc.org/sqlite" // SQLite without cgo
+
+	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/dbguard"
-	"github.com/belaygo/belay/examples/internal/place"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock/memlock"
 )
 
 // Sale is one item in the hands of one buyer. The unique index on both makes the
@@ -70,12 +80,12 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) (err error) {
-	p, err := place.Open(ctx, "flashsale")
+	db, g, done, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	db := p.DB.WithContext(ctx)
+	defer func() { err = errors.Join(err, done()) }()
+	db = db.WithContext(ctx)
 	if err := db.AutoMigrate(&Sale{}, &Item{}); err != nil {
 		return fmt.Errorf("create tables: %w", err)
 	}
@@ -83,7 +93,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err := db.Create(item).Error; err != nil {
 		return fmt.Errorf("stock up: %w", err)
 	}
-	answers := rush(ctx, p.Guard, item.ID)
+	answers := rush(ctx, g, item.ID)
 
 	var sold int64
 	if err := db.Model(&Sale{}).Where("item = ?", item.ID).Count(&sold).Error; err != nil {
@@ -92,7 +102,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err := db.Take(item, item.ID).Error; err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %d requests for %d items: %d sold, %d left\n", p.Kind, 2*buyers, items, sold, item.Left)
+	fmt.Fprintf(out, "%d requests for %d items: %d sold, %d left\n", 2*buyers, items, sold, item.Left)
 	for _, answer := range []string{"bought", "sold out", "has one already", "other"} {
 		fmt.Fprintf(out, "%5d  %s\n", answers[answer], answer)
 	}
@@ -100,6 +110,37 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return fmt.Errorf("%d items were bought, %d are in the books, %d are left", answers["bought"], sold, item.Left)
 	}
 	return nil
+}
+
+// open makes the guard: on the servers that scripts/stack env names, or on locks in
+// memory and an SQLite file that goes away with the program.
+func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, err error) {
+	cfg := belay.Config{Service: "flashsale", Engine: memlock.New(), AMQP: os.Getenv("BELAY_AMQP_URL")}
+	if addrs := os.Getenv("BELAY_REDIS_ADDRS"); addrs != "" {
+		cfg.Engine, cfg.Redis = nil, &redis.ClusterOptions{Addrs: strings.Split(addrs, ",")}
+	}
+	dir, err := os.MkdirTemp("", "belay-flashsale-")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	file := filepath.Join(dir, "flashsale.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
+	dialect := sqlite.New(sqlite.Config{DriverName: "sqlite", DSN: file})
+	if dsn := os.Getenv("BELAY_MYSQL_DSN"); dsn != "" {
+		dialect = mysql.Open(dsn)
+	}
+	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // what goes wrong is returned
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	b, err := belay.Open(ctx, cfg)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return cfg.DB, b.Guard, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return errors.Join(b.Close(ctx), os.RemoveAll(dir))
+	}, nil
 }
 
 // rush has every buyer ask twice, all at once, and counts the answers.

@@ -19,10 +19,21 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/belaygo/belay/examples/internal/place"
+	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/mysql"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+	_ "modernc.org/sqlite" // SQLite without cgo
+
+	"github.com/belaygo/belay"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock/memlock"
 )
 
 func main() {
@@ -38,20 +49,51 @@ func main() {
 }
 
 func run(ctx context.Context, listen string) (err error) {
-	p, err := place.Open(ctx, "orders")
+	db, g, done, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := p.DB.WithContext(ctx).AutoMigrate(&Order{}); err != nil {
+	defer func() { err = errors.Join(err, done()) }()
+	if err := db.WithContext(ctx).AutoMigrate(&Order{}); err != nil {
 		return fmt.Errorf("create table: %w", err)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("orders: on http://%s (%s)\n", l.Addr(), p.Kind)
-	return serve(ctx, l, &shop{db: p.DB, guard: p.Guard})
+	fmt.Printf("orders: on http://%s (%s)\n", l.Addr(), db.Name())
+	return serve(ctx, l, &shop{db: db, guard: g})
+}
+
+// open makes the guard: on the servers that scripts/stack env names, or on locks in
+// memory and an SQLite file that goes away with the program.
+func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, err error) {
+	cfg := belay.Config{Service: "orders", Engine: memlock.New(), AMQP: os.Getenv("BELAY_AMQP_URL")}
+	if addrs := os.Getenv("BELAY_REDIS_ADDRS"); addrs != "" {
+		cfg.Engine, cfg.Redis = nil, &redis.ClusterOptions{Addrs: strings.Split(addrs, ",")}
+	}
+	dir, err := os.MkdirTemp("", "belay-orders-")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	file := filepath.Join(dir, "orders.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
+	dialect := sqlite.New(sqlite.Config{DriverName: "sqlite", DSN: file})
+	if dsn := os.Getenv("BELAY_MYSQL_DSN"); dsn != "" {
+		dialect = mysql.Open(dsn)
+	}
+	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // what goes wrong is returned
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	b, err := belay.Open(ctx, cfg)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return cfg.DB, b.Guard, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return errors.Join(b.Close(ctx), os.RemoveAll(dir))
+	}, nil
 }
 
 // serve answers requests until ctx ends, and those that run then.

@@ -9,27 +9,38 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/belaygo/belay/examples/internal/place"
-	"github.com/belaygo/belay/examples/internal/placetest"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-func TestOrders(t *testing.T) { placetest.Each(t, testOrders) }
+func TestOrders(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) {
+		for _, server := range []string{"BELAY_REDIS_ADDRS", "BELAY_MYSQL_DSN", "BELAY_AMQP_URL"} {
+			t.Setenv(server, "")
+		}
+		testOrders(t)
+	})
+	t.Run("stack", func(t *testing.T) {
+		teststack.Redis(t)
+		t.Setenv("BELAY_MYSQL_DSN", teststack.MySQL(t))
+		t.Setenv("BELAY_AMQP_URL", teststack.AMQP(t))
+		testOrders(t)
+	})
+}
 
 func testOrders(t *testing.T) {
-	p, err := place.Open(t.Context(), "orders")
+	db, g, done, err := open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := p.Close(); err != nil {
+		if err := done(); err != nil {
 			t.Error(err)
 		}
 	}()
-	if err := p.DB.AutoMigrate(&Order{}); err != nil {
+	if err := db.AutoMigrate(&Order{}); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer((&shop{db: p.DB, guard: p.Guard}).handler())
+	server := httptest.NewServer((&shop{db: db, guard: g}).handler())
 	defer server.Close()
 	no := strings.ReplaceAll(teststack.Key(t, "A"), ":", "-") // its lock is on a shared cluster
 	order := fmt.Sprintf(`{"no": %q, "cents": 990}`, no)
@@ -52,7 +63,7 @@ func testOrders(t *testing.T) {
 		t.Errorf("paid again: %s, before: %s", again, first)
 	}
 	var n int64
-	if err := p.DB.Model(&Order{}).Count(&n).Error; err != nil || n != 1 {
+	if err := db.Model(&Order{}).Count(&n).Error; err != nil || n != 1 {
 		t.Errorf("%d orders, error %v", n, err)
 	}
 }
