@@ -53,6 +53,7 @@ nightly: ## make test-all, and the long forms: 10 minutes of chaos, then 5 on ea
 	@BELAY_CHAOS=5m $(MAKE) --no-print-directory chaos ON=postgres
 	@$(MAKE) --no-print-directory test-monitor
 	@$(MAKE) --no-print-directory interop
+	@$(MAKE) --no-print-directory release-check
 
 .PHONY: cover
 cover: ## all tests, and how much of each package they reach; cover.out for go tool cover
@@ -138,7 +139,11 @@ lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes t
 	@for module in $(MODULES); do go -C $$module mod tidy -diff; done
 	@root=$$PWD; for module in $(filter-out tools interop/alertmanager,$(MODULES)); do \
 		(cd $$module && $(golangci-lint) run --config $$root/.golangci.yaml ./...); done
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/demo-stack .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/demo-stack scripts/release-check .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
+
+.PHONY: release-check
+release-check: ## can the modules be released: in a copy, from a module proxy in a folder, offline
+	@scripts/release-check
 
 .PHONY: stack-up
 stack-up: ## start Redis Cluster, MariaDB and RabbitMQ on 127.0.0.1
