@@ -105,14 +105,3 @@ func (l *Locker) halt() {
 	l.halted = true
 	close(l.stop)
 }
-
-// giveUp ends the lease of a holder that Close does not wait for any longer. The
-// lock is not released: its holder may be at work. The caller holds l.mu and
-// calls l.unlock.
-func (l *Locker) giveUp(g *grant) {
-	reason := "the engine keeps it until it expires"
-	if g.local() {
-		reason = "the engine never had it"
-	}
-	l.lose(g, g.lost(errGivenUp, reason), lostClosed)
-}

@@ -84,3 +84,29 @@ type Waker interface {
 type Locator interface {
 	Locate(ctx context.Context, key string) Place
 }
+
+// A Marker is an engine that can note beside a key that the work which the key
+// names is done. A marker is a hint: it is kept for a while, it may get lost, and
+// it says nothing about who holds the key.
+type Marker interface {
+	// AcquireUnlessMarked is Acquire, but for a key with a marker it returns an
+	// error that matches ErrMarked, whoever holds the key, and leaves the key as
+	// it was. If the error matches ErrNoAnswer, too, it may have been taken.
+	// A grant has seen the markers that holders before it set.
+	AcquireUnlessMarked(ctx context.Context, h Hold, ttl time.Duration) (Grant, error)
+
+	// ReleaseMarked sets the marker of h.Key until keep has passed, whoever
+	// holds the key, and then is Release. It does not tell when the marker could
+	// not be set.
+	ReleaseMarked(ctx context.Context, h Hold, keep time.Duration) error
+}
+
+// A Prober is an engine that can check whether it grants locks. One that may answer
+// Inspect while it rejects Acquire, as a server does that is out of memory, should
+// be a Prober: under guard.DBOnly an outage ends when the probe succeeds.
+type Prober interface {
+	// Probe returns nil if a lock could be acquired now in the place where the lock
+	// on key is kept. It neither takes nor awaits that lock, whoever holds it, and
+	// what it writes expires at once. Like Acquire, it is one attempt.
+	Probe(ctx context.Context, key string) error
+}

@@ -51,6 +51,13 @@ var (
 	errGivenUp = fmt.Errorf("%w: %w before it was released", ErrLost, ErrClosed)
 )
 
+var (
+	// ErrMarked: the work that the key names is done, and was marked so.
+	ErrMarked = errors.New("lock: marked as done")
+	// ErrNoMarker: the engine is no Marker, so UnlessMarked means nothing to it.
+	ErrNoMarker = errors.New("lock: engine keeps no markers")
+)
+
 // A HeldError says that another caller has the key.
 type HeldError struct {
 	Key    string
@@ -77,6 +84,14 @@ func (e *HeldError) Error() string {
 
 // Unwrap returns what ended the wait.
 func (e *HeldError) Unwrap() error { return e.Err }
+
+// endedBy is the end of a wait that err cut short.
+func (e *HeldError) endedBy(err error) error {
+	if errors.Is(err, ErrClosed) {
+		return err
+	}
+	return &HeldError{Key: e.Key, Holder: e.Holder, Err: err}
+}
 
 // mayHold reports whether an acquire that failed with err may have taken the lock
 // nevertheless: see Engine.

@@ -46,6 +46,9 @@ const (
 	ended           // released, or abandoned and past its deadline
 )
 
+// local reports whether the engine does not know of the grant.
+func (g *grant) local() bool { return g.hold.Owner == "" }
+
 // renewed notes a successful request that was sent at the given time.
 func (g *grant) renewed(sent int64) {
 	cfg := &g.locker.cfg
@@ -67,17 +70,13 @@ func (g *grant) expired() error {
 	return g.lost(ErrExpired, "its time is up")
 }
 
-// takeBy makes a caller the present holder.
-func (g *grant) takeBy(ctx context.Context, now int64) *Lease {
-	g.state = held
-	g.holds = 1
-	g.limit = never
-	if limit := int64(g.locker.cfg.MaxHold); limit > 0 && limit < never-now {
-		g.limit = now + limit
+// holder tells what is known about the holder of a grant, which may be nil.
+func (g *grant) holder() Holder {
+	if g == nil || g.local() {
+		return Holder{Place: Place{Slot: -1}}
 	}
-	l := &Lease{grant: g, term: g.term, acquired: now}
-	l.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	return l
+	left := time.Duration(g.deadline.Load() - g.locker.now())
+	return Holder{Owner: g.hold.Owner, TTL: max(0, left), Place: g.place}
 }
 
 // mayPass reports whether the grant may be handed over in memory: always once,
@@ -91,33 +90,27 @@ func (g *grant) mayPass(now int64) bool {
 // maxTerms is how many tokens there are between two of the engine's.
 const maxTerms = 1023
 
-// now returns the time on the Locker's clock, which is monotonic.
-func (l *Locker) now() int64 { return int64(time.Since(l.epoch)) }
-
-// at returns a time on the Locker's clock as a time.Time. It starts from the wall
-// clock as it is now, which may have been set since the Locker was made.
-func (l *Locker) at(t int64) time.Time {
-	now := time.Now()
-	return now.Add(l.step + time.Duration(t) - now.Sub(l.epoch))
-}
-
 // grantHeap orders grants by when the watchdog must look at them next.
 type grantHeap []*grant
 
 // next is when the watchdog must look at the grant: to renew it, or to end it.
 func (g *grant) next() int64 { return min(g.deadline.Load(), g.limit, g.due) }
 
-func (h grantHeap) Len() int           { return len(h) }
+func (h grantHeap) Len() int { return len(h) }
+
 func (h grantHeap) Less(i, j int) bool { return h[i].next() < h[j].next() }
+
 func (h grantHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
+
 func (h *grantHeap) Push(x any) {
 	g := x.(*grant)
 	g.index = len(*h)
 	*h = append(*h, g)
 }
+
 func (h *grantHeap) Pop() any {
 	old := *h
 	last := len(old) - 1

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -15,6 +14,19 @@ type Lease struct {
 	term     int16
 	done     bool        // Release was called; guarded by Locker.mu
 	released atomic.Bool // it was called while the lease lived
+}
+
+// takeBy makes a caller the present holder.
+func (g *grant) takeBy(ctx context.Context, now int64) *Lease {
+	g.state = held
+	g.holds = 1
+	g.limit = never
+	if limit := int64(g.locker.cfg.MaxHold); limit > 0 && limit < never-now {
+		g.limit = now + limit
+	}
+	l := &Lease{grant: g, term: g.term, acquired: now}
+	l.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	return l
 }
 
 // Key returns the locked key.
@@ -48,6 +60,11 @@ func (l *Lease) TTL() time.Duration { return l.grant.locker.cfg.TTL }
 // Like AcquiredAt it follows the wall clock.
 func (l *Lease) Deadline() time.Time { return l.grant.locker.at(l.grant.deadline.Load()) }
 
+// Inspect asks the engine who holds the key now.
+func (l *Lease) Inspect(ctx context.Context) (Holder, error) {
+	return l.grant.locker.Inspect(ctx, l.grant.hold.Key)
+}
+
 // Context returns a context that ends with the lease. context.Cause tells why:
 // an error that matches ErrLost, or ErrNotHeld after the last Release. An
 // Acquire of the same key by the same Locker with this context, or one derived
@@ -65,115 +82,22 @@ func (l *Lease) Within(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// Err returns nil while the lease may be believed in, ErrNotHeld when it has
-// been released, and otherwise the cause with which its context ended. It looks
-// at the clock, so it is right even before the watchdog has noticed.
-func (l *Lease) Err() error {
-	k := l.grant.locker
-	if l.released.Load() { // the context may live on, if another is nested
-		return ErrNotHeld
-	}
-	if l.ctx.Err() == nil {
-		if k.now() < l.grant.deadline.Load() || !k.outlived(l) {
-			return nil
-		}
-	}
-	return l.end()
+// leaseContext is a context that carries a lease. It wraps instead of adding a
+// value, because every lease has one.
+type leaseContext struct {
+	context.Context
+	lease *Lease
 }
 
-// end returns why the lease has ended. Who ended it may be about to say so.
-func (l *Lease) end() error {
-	<-l.ctx.Done()
-	return context.Cause(l.ctx)
+// leaseKey asks a context for the lease of one key of one Locker.
+type leaseKey struct {
+	locker *Locker
+	key    string
 }
 
-// Inspect asks the engine who holds the key now.
-func (l *Lease) Inspect(ctx context.Context) (Holder, error) {
-	return l.grant.locker.Inspect(ctx, l.grant.hold.Key)
-}
-
-// Release frees the lock, or hands it to a caller of this process who waits for
-// it. It is not cut short by ctx, only by the Locker's request timeout. It
-// returns
-//
-//   - nil when the lock was freed or handed over, or an outer lease keeps it;
-//   - an error that matches ErrLost when the lock had gone before;
-//   - ErrNotHeld when the lease has been released or abandoned already;
-//   - another error when the engine did not answer. The Locker then goes on
-//     releasing the lock in the background.
-func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
-
-// ReleaseMarked is Release for a holder whose work is done for good: it marks
-// the key as done until keep has passed, so that acquires with UnlessMarked fail
-// with ErrMarked. It goes with the release in one round trip, before it.
-//
-// A marker only saves work, so ReleaseMarked does not tell whether it was set.
-// It is not when the engine is no Marker, when keep is not positive, when an
-// outer lease keeps the lock, when the lock had gone before, and when the engine
-// is out of reach.
-func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
-	return l.release(ctx, keep)
-}
-
-func (l *Lease) release(ctx context.Context, mark time.Duration) error {
-	g := l.grant
-	k := g.locker
-	switch k.end(l, mark > 0) {
-	case keep, handOver:
-		return nil
-	case free:
-	case lostBefore: // it may be in the engine still, and its holder is done now
-		if !g.local() {
-			k.retire(g.hold, false)
-		}
-		return l.end()
-	default:
-		if l.released.Load() {
-			return ErrNotHeld
-		}
-		return l.end()
+func (c leaseContext) Value(key any) any {
+	if k, ok := key.(leaseKey); ok && k.locker == c.lease.grant.locker && k.key == c.lease.grant.hold.Key {
+		return c.lease
 	}
-	defer k.finish()
-	if g.local() {
-		k.gates.leave(g.hold.Key, false)
-		return nil
-	}
-	defer k.gates.leave(g.hold.Key, true)
-
-	settled := false
-	defer func() {
-		if !settled { // not answered, or the engine panicked
-			k.retire(g.hold, false)
-		}
-	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.cfg.RequestTimeout)
-	defer cancel()
-	err := k.giveBack(ctx, g.hold, mark)
-	settled = err == nil || notOurs(err)
-	switch {
-	case err == nil:
-		return nil
-	case settled:
-		k.metrics.lost.add(lostReleased)
-		return g.lost(ErrLost, reason("gone when it was released", err))
-	}
-	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)
-}
-
-// Abandon stops renewing the lock without releasing it, for a holder that does
-// not know whether its work took effect. No caller of this Locker gets the key
-// before the lease's deadline.
-func (l *Lease) Abandon() {
-	if cancel := l.grant.locker.abandon(l); cancel != nil {
-		cancel(ErrNotHeld)
-	}
-}
-
-// holder tells what is known about the holder of a grant, which may be nil.
-func (g *grant) holder() Holder {
-	if g == nil || g.local() {
-		return Holder{Place: Place{Slot: -1}}
-	}
-	left := time.Duration(g.deadline.Load() - g.locker.now())
-	return Holder{Owner: g.hold.Owner, TTL: max(0, left), Place: g.place}
+	return c.Context.Value(key)
 }

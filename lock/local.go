@@ -1,9 +1,6 @@
 package lock
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // AcquireLocal keeps the callers of this Locker away from key, and nobody else:
 // the engine is not asked. It is for work that must go on while the engine is
@@ -30,16 +27,6 @@ func (l *Locker) TryAcquireLocal(ctx context.Context, key string) (*Lease, error
 	return l.try(ctx, key, nil, func(claim) (*Lease, error) { return l.local(ctx, key), nil })
 }
 
-// turnedAway is the end of an acquire whose turn did not come.
-func (l *Locker) turnedAway(ctx context.Context, key string) error {
-	inside := l.gates.inside(key)
-	l.finish()
-	if err := endOf(ctx); err != nil {
-		return &HeldError{Key: key, Holder: inside.holder(), Err: err}
-	}
-	return ErrClosed
-}
-
 // local makes the caller inside key's gate a holder without a grant.
 func (l *Locker) local(ctx context.Context, key string) *Lease {
 	now := l.now()
@@ -49,25 +36,4 @@ func (l *Locker) local(ctx context.Context, key string) *Lease {
 	l.gates.settle(key, g)
 	l.keep(g)
 	return lease
-}
-
-// local reports whether the engine does not know of the grant.
-func (g *grant) local() bool { return g.hold.Owner == "" }
-
-// Inspect asks the engine who holds key now.
-func (l *Locker) Inspect(ctx context.Context, key string) (Holder, error) {
-	h, err := l.engine.Inspect(ctx, key)
-	if err != nil {
-		return Holder{}, fmt.Errorf("inspect lock %q: %w", key, err)
-	}
-	return h, nil
-}
-
-// Locate tells where the engine keeps the lock on key, as far as it knows
-// without being asked: see Locator.
-func (l *Locker) Locate(ctx context.Context, key string) Place {
-	if e, ok := l.engine.(Locator); ok {
-		return e.Locate(ctx, key)
-	}
-	return Place{Slot: -1}
 }

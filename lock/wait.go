@@ -24,19 +24,6 @@ const (
 	yieldTime = 5 * time.Millisecond
 )
 
-// An alarm goes off when a key may have become free.
-type alarm struct {
-	c    chan struct{}
-	stop func()
-}
-
-func (a *alarm) ring() {
-	select {
-	case a.c <- struct{}{}:
-	default:
-	}
-}
-
 // wait asks until it gets the lock, ctx ends, or the engine fails for good. The
 // caller is inside the key's gate, since turn t.
 func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
@@ -106,14 +93,6 @@ func (l *Locker) passing(ctx context.Context, err error, reached int64) bool {
 		!errors.Is(err, ErrDenied) && endOf(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
 }
 
-// endedBy is the end of a wait that err cut short.
-func (e *HeldError) endedBy(err error) error {
-	if errors.Is(err, ErrClosed) {
-		return err
-	}
-	return &HeldError{Key: e.Key, Holder: e.Holder, Err: err}
-}
-
 // nap is how long to sleep before asking again. A holder that has died is
 // noticed when its lock expires; an engine that is out of reach, soon after it
 // is back.
@@ -166,16 +145,4 @@ func (l *Locker) listen(ctx context.Context, key string) *alarm {
 	a.stop = stop
 	l.gates.setAlarm(key, a)
 	return a
-}
-
-func (g *gates) alarm(key string) *alarm {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.m[key].alarm
-}
-
-func (g *gates) setAlarm(key string, a *alarm) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.m[key].alarm = a
 }

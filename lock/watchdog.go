@@ -141,11 +141,3 @@ func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 	}
 	heap.Fix(&l.grants, g.index)
 }
-
-// prod makes the watchdog look at its lists.
-func (l *Locker) prod() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}

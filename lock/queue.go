@@ -35,18 +35,6 @@ type turn struct {
 
 func newGates() *gates { return &gates{m: make(map[string]*gate)} }
 
-// tryEnter goes inside if nobody is. Otherwise it returns the grant of the one
-// who is, or nil.
-func (g *gates) tryEnter(key string) (inside *grant, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if gt, busy := g.m[key]; busy {
-		return gt.grant, false
-	}
-	g.m[key] = new(gate)
-	return nil, true
-}
-
 // enter waits for its turn. It returns false if ctx or stop ends first.
 func (g *gates) enter(ctx context.Context, c claim, stop <-chan struct{}) (t turn, ok bool) {
 	g.mu.Lock()
@@ -79,6 +67,18 @@ func (g *gates) enter(ctx context.Context, c claim, stop <-chan struct{}) (t tur
 		gt.queue.Remove(place)
 		return turn{}, false
 	}
+}
+
+// tryEnter goes inside if nobody is. Otherwise it returns the grant of the one
+// who is, or nil.
+func (g *gates) tryEnter(key string) (inside *grant, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if gt, busy := g.m[key]; busy {
+		return gt.grant, false
+	}
+	g.m[key] = new(gate)
+	return nil, true
 }
 
 // settle records the grant of the one inside.
@@ -133,4 +133,29 @@ func (gt *gate) next(t turn) bool {
 	}
 	gt.queue.Remove(gt.queue.Front()).(seat).turns <- t
 	return true
+}
+
+// An alarm goes off when a key may have become free.
+type alarm struct {
+	c    chan struct{}
+	stop func()
+}
+
+func (a *alarm) ring() {
+	select {
+	case a.c <- struct{}{}:
+	default:
+	}
+}
+
+func (g *gates) alarm(key string) *alarm {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.m[key].alarm
+}
+
+func (g *gates) setAlarm(key string, a *alarm) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.m[key].alarm = a
 }

@@ -1,0 +1,115 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A claim is what an acquire asks for.
+type claim struct {
+	key          string
+	unlessMarked bool
+}
+
+// ask asks the engine once, and once more if a lock of this Locker that nobody
+// uses was in the way.
+func (l *Locker) ask(ctx context.Context, c claim) (*Lease, error) {
+	lease, err := l.askOnce(ctx, c)
+	held, ok := errors.AsType[*HeldError](err)
+	if ok && l.exorcise(ctx, Hold{Key: c.key, Owner: held.Holder.Owner}) {
+		return l.askOnce(ctx, c)
+	}
+	return lease, err
+}
+
+func (l *Locker) askOnce(ctx context.Context, c claim) (*Lease, error) {
+	key := c.key
+	if err := endOf(ctx); err != nil { // nothing is sent that would have to be retired
+		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
+	}
+	h := Hold{Key: key, Owner: l.newOwner()}
+	sent := l.now()
+	answer, err := l.request(ctx, c, h)
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		return nil, held
+	}
+	if errors.Is(err, ErrMarked) {
+		if errors.Is(err, ErrNoAnswer) {
+			l.retire(h, false)
+		}
+		return nil, fmt.Errorf("acquire lock %q: %w", key, ErrMarked)
+	}
+	if err != nil {
+		if mayHold(err) {
+			l.retire(h, true)
+		}
+		if end := endOf(ctx); end != nil && !errors.Is(err, end) {
+			err = fmt.Errorf("%w: %w", end, err)
+		}
+		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
+	}
+
+	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now(), alone: c.unlessMarked}
+	g.renewed(sent)
+	if g.granted >= g.deadline.Load() {
+		l.retire(h, false)
+		return nil, fmt.Errorf("acquire lock: %w", g.lost(ErrLost, "the answer took longer than the ttl"))
+	}
+	return g.takeBy(ctx, sent), nil
+}
+
+// request sends an acquire to the engine. An answer that comes when the lock can
+// have expired is useless, so the engine has until then. If it panics, or ends the
+// goroutine, the lock may have been taken.
+func (l *Locker) request(ctx context.Context, c claim, h Hold) (answer Grant, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			l.retire(h, true)
+		}
+	}()
+	bound := l.cfg.TTL - l.cfg.margin()
+	bounded, cancel := within(ctx, bound)
+	defer cancel()
+	if c.unlessMarked {
+		answer, err = l.engine.(Marker).AcquireUnlessMarked(bounded, h, l.cfg.TTL)
+	} else {
+		answer, err = l.engine.Acquire(bounded, h, l.cfg.TTL)
+	}
+	returned = true
+	if errors.Is(err, context.DeadlineExceeded) && endOf(ctx) == nil {
+		err = overdue(err, bound)
+	}
+	return answer, err
+}
+
+// overdue is err without the end of a context that is not the caller's.
+func overdue(err error, bound time.Duration) error {
+	kind := ErrNoAnswer
+	if errors.Is(err, ErrNotSent) && !mayHold(err) {
+		kind = ErrNotSent
+	}
+	return fmt.Errorf("%w within %v: %s", kind, bound, err.Error())
+}
+
+// within returns a context that ends with ctx, and d from now at the latest.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// endOf is ctx.Err, but does not miss a deadline that has passed while ctx does
+// not know it yet: a socket with the same deadline may be the first to notice.
+func endOf(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package lock
+
+import (
+	"container/heap"
+	"context"
+)
+
+// Err returns nil while the lease may be believed in, ErrNotHeld when it has
+// been released, and otherwise the cause with which its context ended. It looks
+// at the clock, so it is right even before the watchdog has noticed.
+func (l *Lease) Err() error {
+	k := l.grant.locker
+	if l.released.Load() { // the context may live on, if another is nested
+		return ErrNotHeld
+	}
+	if l.ctx.Err() == nil {
+		if k.now() < l.grant.deadline.Load() || !k.outlived(l) {
+			return nil
+		}
+	}
+	return l.end()
+}
+
+// end returns why the lease has ended. Who ended it may be about to say so.
+func (l *Lease) end() error {
+	<-l.ctx.Done()
+	return context.Cause(l.ctx)
+}
+
+// outlived ends a lease that is past its deadline, if nobody else has. It returns
+// false if the lease was renewed meanwhile.
+func (l *Locker) outlived(lease *Lease) bool {
+	l.mu.Lock()
+	defer l.unlock()
+	g := lease.grant
+	switch {
+	case g.state != held || g.term != lease.term:
+		return true
+	case l.now() < g.deadline.Load():
+		return false
+	}
+	l.lose(g, g.expired(), lostDeadline)
+	return true
+}
+
+// expire ends a grant that is past its deadline or its limit. The caller holds
+// l.mu and calls l.unlock.
+func (l *Locker) expire(g *grant, now int64) {
+	switch {
+	case g.state == abandoned:
+		g.state = ended
+		heap.Remove(&l.grants, g.index)
+		l.gates.leave(g.hold.Key, false)
+	case now >= g.deadline.Load():
+		l.lose(g, g.expired(), lostDeadline)
+	default:
+		l.lose(g, g.lost(ErrMaxHold, l.cfg.MaxHold.String()), lostMaxHold)
+	}
+}
+
+// lose ends a grant that is held, or passing, and can no longer be believed in.
+// The caller holds l.mu and calls l.unlock.
+func (l *Locker) lose(g *grant, cause error, why lostReason) {
+	heap.Remove(&l.grants, g.index)
+	l.spare(g)
+	l.metrics.lost.add(why)
+	l.news.lost = append(l.news.lost, lossOf{g, cause})
+	passed := g.state == passing
+	g.state = gone
+	if passed { // who takes it is inside the gate already, and will see
+		g.cause = cause
+		return
+	}
+	l.news.ended = append(l.news.ended, ending{g.cancel, cause, g.hold.Key})
+}
+
+// giveUp ends the lease of a holder that Close does not wait for any longer. The
+// lock is not released: its holder may be at work. The caller holds l.mu and
+// calls l.unlock.
+func (l *Locker) giveUp(g *grant) {
+	reason := "the engine keeps it until it expires"
+	if g.local() {
+		reason = "the engine never had it"
+	}
+	l.lose(g, g.lost(errGivenUp, reason), lostClosed)
+}

@@ -1,0 +1,93 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Release frees the lock, or hands it to a caller of this process who waits for
+// it. It is not cut short by ctx, only by the Locker's request timeout. It
+// returns
+//
+//   - nil when the lock was freed or handed over, or an outer lease keeps it;
+//   - an error that matches ErrLost when the lock had gone before;
+//   - ErrNotHeld when the lease has been released or abandoned already;
+//   - another error when the engine did not answer. The Locker then goes on
+//     releasing the lock in the background.
+func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
+
+// ReleaseMarked is Release for a holder whose work is done for good: it marks
+// the key as done until keep has passed, so that acquires with UnlessMarked fail
+// with ErrMarked. It goes with the release in one round trip, before it.
+//
+// A marker only saves work, so ReleaseMarked does not tell whether it was set.
+// It is not when the engine is no Marker, when keep is not positive, when an
+// outer lease keeps the lock, when the lock had gone before, and when the engine
+// is out of reach.
+func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
+	return l.release(ctx, keep)
+}
+
+func (l *Lease) release(ctx context.Context, mark time.Duration) error {
+	g := l.grant
+	k := g.locker
+	switch k.end(l, mark > 0) {
+	case keep, handOver:
+		return nil
+	case free:
+	case lostBefore: // it may be in the engine still, and its holder is done now
+		if !g.local() {
+			k.retire(g.hold, false)
+		}
+		return l.end()
+	default:
+		if l.released.Load() {
+			return ErrNotHeld
+		}
+		return l.end()
+	}
+	defer k.finish()
+	if g.local() {
+		k.gates.leave(g.hold.Key, false)
+		return nil
+	}
+	defer k.gates.leave(g.hold.Key, true)
+
+	settled := false
+	defer func() {
+		if !settled { // not answered, or the engine panicked
+			k.retire(g.hold, false)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.cfg.RequestTimeout)
+	defer cancel()
+	err := k.giveBack(ctx, g.hold, mark)
+	settled = err == nil || notOurs(err)
+	switch {
+	case err == nil:
+		return nil
+	case settled:
+		k.metrics.lost.add(lostReleased)
+		return g.lost(ErrLost, reason("gone when it was released", err))
+	}
+	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)
+}
+
+// giveBack sends a release to the engine, with a marker if keep is positive and
+// the engine can keep one.
+func (l *Locker) giveBack(ctx context.Context, h Hold, keep time.Duration) error {
+	if m, ok := l.engine.(Marker); ok && keep > 0 {
+		return m.ReleaseMarked(ctx, h, keep)
+	}
+	return l.engine.Release(ctx, h)
+}
+
+// Abandon stops renewing the lock without releasing it, for a holder that does
+// not know whether its work took effect. No caller of this Locker gets the key
+// before the lease's deadline.
+func (l *Lease) Abandon() {
+	if cancel := l.grant.locker.abandon(l); cancel != nil {
+		cancel(ErrNotHeld)
+	}
+}
