@@ -23,15 +23,8 @@ const (
 	patience = 300 * time.Millisecond
 )
 
-var (
-	errSilent    = errors.New("no answer")  // the node can't be reached or says nothing
-	errUndecided = errors.New("no verdict") // nobody waited long enough, or the connection broke
-)
-
-// silentNodeError is the error of a request that was kept away from a node.
-type silentNodeError struct{ addr string }
-
-func (e *silentNodeError) Error() string { return "redislock: node " + e.addr + " is not answering" }
+// epoch is what times are counted from, by the monotonic clock.
+var epoch = time.Now()
 
 // A breaker keeps requests away from a node that does not answer, so that they
 // fail at once instead of after a timeout. Whatever a node answers, it answers.

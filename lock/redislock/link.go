@@ -15,31 +15,6 @@ const (
 	maxChannels = 256             // in one command
 )
 
-// A link is one connection that subscribes, to one node. It lives until the
-// connection breaks or nobody needs it any more.
-type link struct {
-	waker   *waker
-	node    *redis.Client // nil = the only one
-	sharded bool
-	sub     *redis.PubSub
-	ctx     context.Context
-	cancel  context.CancelFunc
-	more    chan struct{} // there are orders
-
-	// Guarded by waker.mu.
-	topics  map[*topic]struct{}
-	orders  []order
-	leaving map[string]int // how many of our unsubscribes are not answered yet, by channel
-	refused bool           // the node has refused a subscription
-}
-
-// An order is to subscribe to a channel or to unsubscribe from it.
-type order struct {
-	channel   string
-	slot      int
-	subscribe bool
-}
-
 // newLink starts a link. The caller holds w.mu.
 func (w *waker) newLink(node *redis.Client) *link {
 	l := &link{
@@ -56,23 +31,6 @@ func (w *waker) newLink(node *redis.Client) *link {
 	w.wg.Go(l.read)
 	w.wg.Go(l.write)
 	return l
-}
-
-// end has the link end, which then has no topics. The caller holds w.mu.
-func (l *link) end() {
-	if l.waker.links[l.node] == l {
-		delete(l.waker.links, l.node)
-	}
-	l.cancel()
-}
-
-// queue adds an order. The caller holds waker.mu.
-func (l *link) queue(o order) {
-	l.orders = append(l.orders, o)
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
 }
 
 // write carries out the orders, and closes the connection at the end, which ends

@@ -23,9 +23,6 @@ type node struct {
 	used     atomic.Int64 // when it was used last, in ns since epoch
 }
 
-// epoch is what times are counted from, by the monotonic clock.
-var epoch = time.Now()
-
 func newNode(client *redis.Client, reload func(context.Context)) *node {
 	addr := client.Options().Addr
 	return &node{client: client, addr: addr, breaker: newBreaker(addr, reload), batches: newBatcher(client)}

@@ -3,13 +3,40 @@ package redislock
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/belaygo/belay/lock"
 )
+
+// New returns an engine on the caller's own client: of a cluster, of a single
+// server, or of a set of servers under Sentinel. The client stays the caller's
+// to close, after the engine. One that was not made by Open needs care to get
+// through a failover; see the package documentation.
+func New(client redis.UniversalClient, opts ...Option) (*Engine, error) {
+	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("redislock: client is nil")
+	}
+	bus := newBus(client)
+	e := &Engine{client: client, sender: through{bus}, bus: bus, name: "redis"}
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("redislock: an option is nil")
+		}
+		if err := opt(e); err != nil {
+			return nil, err
+		}
+	}
+	e.waker = newWaker(bus)
+	e.sentinel = watchSentinel(client)
+	e.metrics = newMetrics(e.name)
+	return e, nil
+}
 
 // Open returns an engine on a cluster client of its own, which Close closes. It
 // does not dial. Of opts it takes addresses, credentials, TLS and pool sizes;
@@ -62,45 +89,48 @@ func atMostSecond(d time.Duration) time.Duration {
 	return d
 }
 
-// nodeHook sits on the client of one node. It notes which node answers, and has
-// the slot map reloaded when the node can't be reached: go-redis by itself goes
-// on asking a dead master. Nor does it give up asking a silent one for the map.
-type nodeHook struct {
-	addr string
-	bus  *bus
+var (
+	_ lock.Engine  = (*Engine)(nil)
+	_ lock.Waker   = (*Engine)(nil)
+	_ lock.Marker  = (*Engine)(nil)
+	_ lock.Locator = (*Engine)(nil)
+	_ lock.Prober  = (*Engine)(nil)
+)
+
+// Ping reports whether Redis answers.
+func (e *Engine) Ping(ctx context.Context) error {
+	if err := e.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("ping redis: %w", err)
+	}
+	return nil
 }
 
-func (h nodeHook) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := next(ctx, network, addr)
-		if err != nil {
-			h.bus.reload(ctx)
-		}
-		return conn, err
-	}
+// Watch implements lock.Waker. It returns when the subscription stands, after a
+// second at most.
+func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+	return e.waker.watch(ctx, e.lockName(key), wake)
 }
 
-func (h nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "cluster" {
-			return h.bus.looks.ask(ctx, h.addr, func(ctx context.Context) error { return next(ctx, cmd) })
-		}
-		h.note(cmd)
-		return next(ctx, cmd)
-	}
+// Node returns the address of the node that has the lock on key now, as far as
+// is known, and "" otherwise. It asks nobody.
+func (e *Engine) Node(key string) string { return e.node(e.lockName(key)) }
+
+// Locate implements lock.Locator. The node is not known before the client has
+// its first slot map, which the first request loads.
+func (e *Engine) Locate(_ context.Context, key string) lock.Place {
+	return e.place(e.lockName(key), "")
 }
 
-func (h nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			h.note(cmd)
-		}
-		return next(ctx, cmds)
+// Close ends what the engine runs by itself: its subscriptions, also those on a
+// client that was passed to New, and, if Open made the client, the client.
+// Close the Locker first. Close takes no longer than the client's timeouts.
+func (e *Engine) Close() error {
+	e.waker.stop()
+	if !e.owned {
+		return nil
 	}
-}
-
-func (h nodeHook) note(cmd redis.Cmder) {
-	if c, ok := cmd.(*command); ok {
-		c.node = h.addr
-	}
+	err := e.client.Close()
+	e.bus.close()
+	e.sender.close()
+	return err
 }

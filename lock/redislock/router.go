@@ -46,39 +46,6 @@ func (r *router) sendOnce(ctx context.Context, cmd *command) error {
 	return cmd.via(ctx, r.cluster) // which follows
 }
 
-func (r *router) on(ctx context.Context, name string, request func(*redis.Client) error) error {
-	n, err := r.node(ctx, name)
-	if err != nil {
-		return err
-	}
-	return n.ask(ctx, func() error { return request(n.client) })
-}
-
-func (r *router) sendAll(ctx context.Context, cmds []*command) {
-	parts := make(map[*node][]*command)
-	for _, cmd := range cmds {
-		n, err := r.node(ctx, cmd.name)
-		if err != nil {
-			cmd.SetErr(err)
-			continue
-		}
-		parts[n] = append(parts[n], cmd)
-	}
-	var wg sync.WaitGroup
-	for n, part := range parts {
-		wg.Go(func() { n.sendAll(ctx, part) })
-	}
-	wg.Wait()
-
-	var moved []*command
-	for _, cmd := range cmds {
-		if r.elsewhere(ctx, cmd.Err()) {
-			moved = append(moved, cmd)
-		}
-	}
-	_ = pipeline(ctx, r.cluster.Pipeline(), moved)
-}
-
 // elsewhere reports whether err is a node's word that another one has to
 // execute the command.
 func (r *router) elsewhere(ctx context.Context, err error) bool {
@@ -130,6 +97,39 @@ func (r *router) meet(client *redis.Client) (*node, error) {
 	fresh.use(now)
 	r.nodes[client] = fresh
 	return fresh, nil
+}
+
+func (r *router) on(ctx context.Context, name string, request func(*redis.Client) error) error {
+	n, err := r.node(ctx, name)
+	if err != nil {
+		return err
+	}
+	return n.ask(ctx, func() error { return request(n.client) })
+}
+
+func (r *router) sendAll(ctx context.Context, cmds []*command) {
+	parts := make(map[*node][]*command)
+	for _, cmd := range cmds {
+		n, err := r.node(ctx, cmd.name)
+		if err != nil {
+			cmd.SetErr(err)
+			continue
+		}
+		parts[n] = append(parts[n], cmd)
+	}
+	var wg sync.WaitGroup
+	for n, part := range parts {
+		wg.Go(func() { n.sendAll(ctx, part) })
+	}
+	wg.Wait()
+
+	var moved []*command
+	for _, cmd := range cmds {
+		if r.elsewhere(ctx, cmd.Err()) {
+			moved = append(moved, cmd)
+		}
+	}
+	_ = pipeline(ctx, r.cluster.Pipeline(), moved)
 }
 
 // all returns the nodes in use.

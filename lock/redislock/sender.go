@@ -53,27 +53,3 @@ func (t through) on(ctx context.Context, name string, request func(*redis.Client
 }
 
 func (t through) close() {}
-
-// pipeline sends cmds together and returns the first error.
-func pipeline(ctx context.Context, pipe redis.Pipeliner, cmds []*command) error {
-	if len(cmds) == 0 {
-		return nil
-	}
-	for _, cmd := range cmds {
-		cmd.enqueue(ctx, pipe)
-	}
-	return exec(ctx, pipe, cmds)
-}
-
-// exec sends pipe, which has cmds in it, and returns the first error. When a login
-// is rejected, go-redis leaves the commands without an error, and without the
-// value that each script returns.
-func exec(ctx context.Context, pipe redis.Pipeliner, cmds []*command) error {
-	_, err := pipe.Exec(ctx)
-	for _, cmd := range cmds {
-		if err != nil && cmd.Err() == nil && cmd.Val() == nil {
-			cmd.SetErr(err)
-		}
-	}
-	return err
-}

@@ -3,53 +3,15 @@ package redislock
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/belaygo/belay/lock"
 )
 
 const (
-	confirmTime = time.Second            // how long Watch waits for its subscription
-	checkTime   = time.Second            // how often subscriptions are compared with the masters
-	againTime   = 100 * time.Millisecond // before a subscription that failed is tried again
+	confirmTime = time.Second // how long Watch waits for its subscription
+	checkTime   = time.Second // how often subscriptions are compared with the masters
 )
-
-// errClosed is returned when the engine has been closed.
-var errClosed = fmt.Errorf("%w: redislock: closed", lock.ErrDenied)
-
-// A waker listens for the release of locks and wakes those who wait for them.
-// It has one connection to each node with a lock that somebody waits for, and
-// two goroutines per connection, whatever the number of locks.
-type waker struct {
-	bus   *bus
-	kick  chan struct{} // makes run look for topics without a link
-	again *time.Timer   // sends a kick later
-	ctx   context.Context
-	close context.CancelFunc
-	wg    sync.WaitGroup
-
-	mu      sync.Mutex
-	running bool
-	topics  map[string]*topic       // by channel
-	links   map[*redis.Client]*link // by node
-	adrift  map[*topic]struct{}     // topics without a link
-}
-
-// A topic is the channel of one lock.
-type topic struct {
-	name, channel string
-	watchers      map[*watcher]struct{}
-	link          *link         // nil = none yet
-	ready         chan struct{} // closed while the subscription stands
-	confirmed     bool
-	missed        bool // it stood before: messages may have been missed
-	idle          bool // nobody watched at the last check
-}
-
-type watcher struct{ wake func() }
 
 func newWaker(b *bus) *waker {
 	w := &waker{
@@ -125,14 +87,6 @@ func (w *waker) join(name string, wake func()) (*topic, *watcher, <-chan struct{
 	t.watchers[x] = struct{}{}
 	t.idle = false
 	return t, x, t.ready
-}
-
-// prod makes run look for topics without a link.
-func (w *waker) prod() {
-	select {
-	case w.kick <- struct{}{}:
-	default:
-	}
 }
 
 // run gives topics a link, and another one when their lock moves.
@@ -225,26 +179,6 @@ func (w *waker) settle() {
 		t.link = l
 		l.topics[t] = struct{}{}
 		l.queue(order{t.channel, slot(t.name), true})
-	}
-}
-
-// detach takes a topic from its link. The caller holds w.mu.
-func (w *waker) detach(t *topic) {
-	if l := t.link; l != nil {
-		delete(l.topics, t)
-		l.leaving[t.channel]++
-		l.queue(order{t.channel, slot(t.name), false})
-	}
-	w.unsettle(t)
-}
-
-// unsettle notes that t has no subscription any more. The caller holds w.mu.
-func (w *waker) unsettle(t *topic) {
-	t.link = nil
-	w.adrift[t] = struct{}{}
-	if t.confirmed {
-		t.confirmed, t.missed = false, true
-		t.ready = make(chan struct{})
 	}
 }
 

@@ -2,11 +2,15 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/belaygo/belay/lock"
 )
@@ -50,6 +54,9 @@ func (b *bus) publish() string {
 }
 
 func (b *bus) sharded() bool { return b.shards && !b.old.Load() }
+
+// channel is where Redisson clients listen for the release of a lock.
+func channel(name string) string { return "redisson_lock__channel:{" + name + "}" }
 
 // prepare makes sure that node does not block.
 func (b *bus) prepare(ctx context.Context) error {
@@ -145,4 +152,41 @@ func (b *bus) reload(ctx context.Context) {
 	if b.cluster != nil {
 		b.cluster.ReloadState(ctx)
 	}
+}
+
+const (
+	askTime  = 100 * time.Millisecond // for one node to tell the slot map
+	askSlack = 8                      // after so many that did not, as long again
+)
+
+// looks are the looks at the slot map of a cluster, by a client of our own.
+type looks struct {
+	flight singleflight.Group
+	ended  time.Time // the last one; guarded by flight, as is loaded
+	loaded bool      // there was an answer
+
+	answers atomic.Int64 // of nodes
+	silent  atomic.Int64 // how many nodes in a row gave none
+}
+
+// ask asks the node at addr for the slot map. It does not wait for long, as the
+// client then asks the next one; unless many said nothing: the network may be
+// slow.
+func (l *looks) ask(ctx context.Context, addr string, question func(context.Context) error) error {
+	short, cancel := context.WithTimeout(ctx, askTime*time.Duration(1+l.silent.Load()/askSlack))
+	defer cancel()
+	start := time.Now()
+	err := question(short)
+	network, ok := errors.AsType[net.Error](err)
+	switch {
+	case err == nil:
+		l.answers.Add(1)
+		if time.Since(start) < askTime { // else the next one needs as long
+			l.silent.Store(0)
+		}
+	case ok && network.Timeout() && ctx.Err() == nil:
+		l.silent.Add(1)
+		return fmt.Errorf("node %s: %w", addr, errSilent)
+	}
+	return err
 }

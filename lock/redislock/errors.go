@@ -31,6 +31,23 @@ var (
 	within = []string{"@user_script:", "ACL failure in script: "}
 )
 
+// errClosed is returned when the engine has been closed.
+var errClosed = fmt.Errorf("%w: redislock: closed", lock.ErrDenied)
+
+var (
+	errSilent    = errors.New("no answer")  // the node can't be reached or says nothing
+	errUndecided = errors.New("no verdict") // nobody waited long enough, or the connection broke
+)
+
+// silentNodeError is the error of a request that was kept away from a node.
+type silentNodeError struct{ addr string }
+
+func (e *silentNodeError) Error() string { return "redislock: node " + e.addr + " is not answering" }
+
+func (s *script) failed(err error) error {
+	return fmt.Errorf("redislock: %s: %w", s.name, s.outcome(err))
+}
+
 // outcome adds to the error of s whether s may have been executed.
 func (s *script) outcome(err error) error {
 	_, answered := errors.AsType[redis.Error](err)

@@ -1,0 +1,115 @@
+package redislock
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A call is one use of a script.
+type call struct {
+	name string // of the lock
+	args []any
+	look bool          // whether the lock is marked as done
+	mark time.Duration // mark it for so long; 0 = no
+}
+
+// command is a command that is executed at most once, unless it is a question.
+// go-redis follows MOVED, ASK and READONLY with it, after which the server has not
+// executed anything. After other errors it sends nothing again but questions, and
+// only by a client of the user's that is set to; for an own one see router.send.
+// A command remembers which node answered.
+type command struct {
+	*redis.Cmd
+	name   string // of the lock
+	resend bool
+	node   string
+
+	// What goes with it on the same connection: nil = nothing.
+	mark *redis.StatusCmd // before it
+	look *redis.StringCmd // after it
+}
+
+// NoRetry is asked by go-redis before it sends a command again.
+func (c *command) NoRetry() bool { return !c.resend }
+
+func (s *script) evalsha(ctx context.Context, c call) *command {
+	return s.command(ctx, "evalsha", s.sha, c)
+}
+
+func (s *script) eval(ctx context.Context, c call) *command {
+	return s.command(ctx, "eval", s.src, c)
+}
+
+func (s *script) command(ctx context.Context, verb, code string, c call) *command {
+	args := append([]any{verb, code, 1, c.name}, c.args...)
+	cmd := &command{Cmd: redis.NewCmd(ctx, args...), name: c.name, resend: s.resend}
+	cmd.SetFirstKeyPos(3)
+	cmd.attend(ctx, c)
+	return cmd
+}
+
+// attend adds what call c wants to know or set.
+func (c *command) attend(ctx context.Context, call call) {
+	key := markName(call.name)
+	if call.mark > 0 {
+		c.mark = redis.NewStatusCmd(ctx, "set", key, "1", "px", call.mark.Milliseconds())
+	}
+	if call.look {
+		c.look = redis.NewStringCmd(ctx, "get", key)
+	}
+}
+
+// markName is the key of a lock's marker, in the slot of the lock.
+func markName(name string) string { return "belay_done:{" + name + "}" }
+
+// marked reports whether the lock is known to be marked.
+func (c *command) marked() bool { return c.look != nil && c.look.Err() == nil }
+
+// via sends the command through client. Only its own error counts.
+func (c *command) via(ctx context.Context, client interface {
+	Process(context.Context, redis.Cmder) error
+	Pipeline() redis.Pipeliner
+}) error {
+	if c.mark == nil && c.look == nil {
+		return client.Process(ctx, c)
+	}
+	_ = pipeline(ctx, client.Pipeline(), []*command{c})
+	return c.Err()
+}
+
+// pipeline sends cmds together and returns the first error.
+func pipeline(ctx context.Context, pipe redis.Pipeliner, cmds []*command) error {
+	if len(cmds) == 0 {
+		return nil
+	}
+	for _, cmd := range cmds {
+		cmd.enqueue(ctx, pipe)
+	}
+	return exec(ctx, pipe, cmds)
+}
+
+// enqueue adds the command to pipe, with what goes with it.
+func (c *command) enqueue(ctx context.Context, pipe redis.Pipeliner) {
+	if c.mark != nil {
+		_ = pipe.Process(ctx, c.mark)
+	}
+	_ = pipe.Process(ctx, c)
+	if c.look != nil {
+		_ = pipe.Process(ctx, c.look)
+	}
+}
+
+// exec sends pipe, which has cmds in it, and returns the first error. When a login
+// is rejected, go-redis leaves the commands without an error, and without the
+// value that each script returns.
+func exec(ctx context.Context, pipe redis.Pipeliner, cmds []*command) error {
+	_, err := pipe.Exec(ctx)
+	for _, cmd := range cmds {
+		if err != nil && cmd.Err() == nil && cmd.Val() == nil {
+			cmd.SetErr(err)
+		}
+	}
+	return err
+}

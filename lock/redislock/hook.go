@@ -1,0 +1,51 @@
+package redislock
+
+import (
+	"context"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// nodeHook sits on the client of one node. It notes which node answers, and has
+// the slot map reloaded when the node can't be reached: go-redis by itself goes
+// on asking a dead master. Nor does it give up asking a silent one for the map.
+type nodeHook struct {
+	addr string
+	bus  *bus
+}
+
+func (h nodeHook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if err != nil {
+			h.bus.reload(ctx)
+		}
+		return conn, err
+	}
+}
+
+func (h nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "cluster" {
+			return h.bus.looks.ask(ctx, h.addr, func(ctx context.Context) error { return next(ctx, cmd) })
+		}
+		h.note(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (h nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			h.note(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (h nodeHook) note(cmd redis.Cmder) {
+	if c, ok := cmd.(*command); ok {
+		c.node = h.addr
+	}
+}

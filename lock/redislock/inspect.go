@@ -1,0 +1,34 @@
+package redislock
+
+import (
+	"context"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Inspect implements lock.Engine. It persists.
+func (e *Engine) Inspect(ctx context.Context, key string) (holder lock.Holder, err error) {
+	err = e.persist(ctx, e.lockName(key), func(ctx context.Context) error {
+		holder, err = e.inspect(ctx, key)
+		return err
+	})
+	e.metrics.count(inspect, err)
+	return holder, err
+}
+
+func (e *Engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
+	cmd, err := e.run(ctx, inspect, call{name: e.lockName(key)})
+	if err != nil {
+		return lock.Holder{}, err
+	}
+	reply, err := cmd.Slice()
+	if err != nil || len(reply) != 2 {
+		return lock.Holder{}, badReply(inspect, cmd)
+	}
+	owner, _ := reply[0].(string) // nil when nobody holds it
+	ms, ok := reply[1].(int64)
+	if !ok {
+		return lock.Holder{}, badReply(inspect, cmd)
+	}
+	return e.holder(cmd, owner, ms), nil
+}

@@ -1,0 +1,45 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Release implements lock.Engine.
+func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
+	err := e.release(ctx, h, 0)
+	e.metrics.count(release, err)
+	return err
+}
+
+// ReleaseMarked implements lock.Marker.
+func (e *Engine) ReleaseMarked(ctx context.Context, h lock.Hold, keep time.Duration) error {
+	err := e.release(ctx, h, max(keep, time.Millisecond))
+	e.metrics.count(release, err)
+	return err
+}
+
+func (e *Engine) release(ctx context.Context, h lock.Hold, mark time.Duration) error {
+	name := e.lockName(h.Key)
+	c := call{name: name, args: []any{h.Owner, channel(name), e.bus.publish()}, mark: mark}
+	cmd, err := e.run(ctx, release, c)
+	if err != nil {
+		return err
+	}
+	return verdict(release, cmd)
+}
+
+// undo releases a lock that was granted, but must not be used.
+func (e *Engine) undo(ctx context.Context, h lock.Hold) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := e.release(ctx, h, 0); err != nil && !errors.Is(err, lock.ErrNotHeld) {
+		// Its text only: whatever became of the release, the acquire was executed.
+		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// How long Acquire and Inspect go on asking when nothing was executed, and how
+// often.
+const (
+	persistTime           = time.Second
+	shortPause, longPause = 10 * time.Millisecond, 100 * time.Millisecond
+)
+
+// requestTime bounds Acquire and Inspect in all, whatever the timeouts of a client
+// that was passed to New: its dials alone may go on for 25 s.
+const requestTime = 5 * time.Second
+
+// persist asks again for up to a second while Redis can't be reached or refuses
+// to execute anything, as it does for moments of a failover. That a node does not
+// answer is the last word only if the lock is still there.
+func (e *Engine) persist(ctx context.Context, name string, ask func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	err := e.askAgain(bounded, name, ask)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && bounded.Err() != nil {
+		return &limitError{err}
+	}
+	return err
+}
+
+func (e *Engine) askAgain(ctx context.Context, name string, ask func(context.Context) error) error {
+	until := time.Now().Add(persistTime)
+	looked := false
+	for pause := shortPause; ; pause = min(2*pause, longPause) {
+		err := ask(ctx)
+		if silent, ok := errors.AsType[*silentNodeError](err); ok && !looked {
+			looked = true
+			if e.bus.refresh(ctx); e.node(name) != silent.addr {
+				continue
+			}
+		}
+		if err == nil || !refused(err) || time.Now().Add(pause).After(until) || !rest(ctx, pause) {
+			return err
+		}
+	}
+}
+
+// A limitError is what was met at the end of requestTime. It does not match the end
+// of the caller's context.
+type limitError struct{ err error }
+
+func (e *limitError) Error() string { return e.err.Error() }
+
+func (e *limitError) Is(target error) bool {
+	return target != context.DeadlineExceeded && errors.Is(e.err, target)
+}
+
+// rest reports whether ctx lasted for d.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// checkTTL refuses what Redis would take for no time at all: PEXPIRE 0 deletes.
+func checkTTL(ttl time.Duration) error {
+	if ttl < time.Millisecond {
+		return fmt.Errorf("redislock: ttl %v is below a millisecond", ttl)
+	}
+	return nil
+}
