@@ -29,7 +29,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption)
 }
 
 func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
-	return l.queue(ctx, key, opts, func(c claim, t turn) (*Lease, error) {
+	return l.queue(ctx, key, opts, func(c request, t admission) (*Lease, error) {
 		return l.inside(key, func() (*Lease, error) { return l.wait(ctx, c, t) })
 	})
 }
@@ -47,47 +47,47 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOpti
 }
 
 func (l *Locker) tryAcquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
-	return l.try(ctx, key, opts, func(c claim) (*Lease, error) {
-		return l.inside(key, func() (*Lease, error) { return l.ask(ctx, c) })
+	return l.try(ctx, key, opts, func(c request) (*Lease, error) {
+		return l.inside(key, func() (*Lease, error) { return l.attempt(ctx, c) })
 	})
 }
 
-// queue waits for the caller's turn. Unless a lease comes with it, or he has one
-// already, he is then inside key's gate, and get has to get it.
-func (l *Locker) queue(ctx context.Context, key string, opts []AcquireOption, get func(claim, turn) (*Lease, error)) (*Lease, error) {
-	c, err := l.claim(ctx, key, opts)
+// queue waits until the caller is the head of key's queue. Unless it has a lease
+// already, or one is handed over to it, get has to acquire one.
+func (l *Locker) queue(ctx context.Context, key string, opts []AcquireOption, get func(request, admission) (*Lease, error)) (*Lease, error) {
+	c, err := l.newRequest(ctx, key, opts)
 	if err != nil {
 		return nil, err
 	}
-	if lease := l.nested(ctx, key); lease != nil {
+	if lease := l.reenter(ctx, key); lease != nil {
 		return lease, nil
 	}
 	if !l.begin() {
 		return nil, ErrClosed
 	}
-	t, ok := l.gates.enter(ctx, c, l.closing)
+	t, ok := l.queues.enter(ctx, c, l.closing)
 	if !ok {
-		return nil, l.turnedAway(ctx, key)
+		return nil, l.notAdmitted(ctx, key)
 	}
 	if t.grant != nil {
-		return l.unlessOver(ctx, l.adopt(ctx, t.grant))
+		return l.releaseIfEnded(ctx, l.acceptHandOver(ctx, t.grant))
 	}
 	return get(c, t)
 }
 
-// try is queue for a caller who does not wait for his turn.
-func (l *Locker) try(ctx context.Context, key string, opts []AcquireOption, get func(claim) (*Lease, error)) (*Lease, error) {
-	c, err := l.claim(ctx, key, opts)
+// try is queue for a caller that does not wait.
+func (l *Locker) try(ctx context.Context, key string, opts []AcquireOption, get func(request) (*Lease, error)) (*Lease, error) {
+	c, err := l.newRequest(ctx, key, opts)
 	if err != nil {
 		return nil, err
 	}
-	if lease := l.nested(ctx, key); lease != nil {
+	if lease := l.reenter(ctx, key); lease != nil {
 		return lease, nil
 	}
 	if !l.begin() {
 		return nil, ErrClosed
 	}
-	if inside, ok := l.gates.tryEnter(key); !ok {
+	if inside, ok := l.queues.tryEnter(key); !ok {
 		l.finish()
 		return nil, &HeldError{Key: key, Holder: inside.holder()}
 	}
@@ -104,8 +104,8 @@ type AcquireOption struct{ unlessMarked bool }
 // engine that is no Marker the acquire fails with ErrNoMarker.
 func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
 
-func (l *Locker) claim(ctx context.Context, key string, opts []AcquireOption) (claim, error) {
-	c := claim{key: key}
+func (l *Locker) newRequest(ctx context.Context, key string, opts []AcquireOption) (request, error) {
+	c := request{key: key}
 	for _, o := range opts {
 		c.unlessMarked = c.unlessMarked || o.unlessMarked
 	}
@@ -121,26 +121,26 @@ func (l *Locker) claim(ctx context.Context, key string, opts []AcquireOption) (c
 	return c, nil
 }
 
-// inside runs get for the caller inside key's gate, who leaves it again unless
-// he gets a lease, even if the engine panics.
+// inside runs get for the head of key's queue, which leaves it unless it gets a
+// lease, even if the engine panics.
 func (l *Locker) inside(key string, get func() (*Lease, error)) (lease *Lease, err error) {
 	defer func() {
 		if lease == nil {
-			l.gates.leave(key, false)
+			l.queues.leave(key, false)
 			l.finish()
 		}
 	}()
 	if lease, err = get(); err != nil {
 		return nil, err
 	}
-	l.gates.settle(key, lease.grant)
-	l.keep(lease.grant)
+	l.queues.setGrant(key, lease.grant)
+	l.track(lease.grant)
 	return lease, nil
 }
 
-// unlessOver gives a lease that was handed over on if its caller's ctx ended
+// releaseIfEnded releases a lease that was handed over if its caller's ctx ended
 // while it waited.
-func (l *Locker) unlessOver(ctx context.Context, lease *Lease) (*Lease, error) {
+func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, error) {
 	end, alive := endOf(ctx), lease.Err() == nil
 	if end == nil || !alive { // of a loss the caller is told
 		return lease, nil
@@ -151,9 +151,9 @@ func (l *Locker) unlessOver(ctx context.Context, lease *Lease) (*Lease, error) {
 	return nil, &HeldError{Key: lease.Key(), Holder: lease.grant.holder(), Err: end}
 }
 
-// turnedAway is the end of an acquire whose turn did not come.
-func (l *Locker) turnedAway(ctx context.Context, key string) error {
-	inside := l.gates.inside(key)
+// notAdmitted is the end of an acquire that did not become the head.
+func (l *Locker) notAdmitted(ctx context.Context, key string) error {
+	inside := l.queues.grantOf(key)
 	l.finish()
 	if err := endOf(ctx); err != nil {
 		return &HeldError{Key: key, Holder: inside.holder(), Err: err}

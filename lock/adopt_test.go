@@ -43,7 +43,7 @@ func TestLostWhilePassed(t *testing.T) {
 			t.Fatal("closed")
 		}
 		go func() { // a caller that stands still when its turn has come
-			turn, _ := l.gates.enter(t.Context(), claim{key: "k"}, nil)
+			turn, _ := l.queues.enter(t.Context(), request{key: "k"}, nil)
 			passed <- turn.grant
 		}()
 		synctest.Wait()
@@ -54,7 +54,7 @@ func TestLostWhilePassed(t *testing.T) {
 		<-time.After(l.cfg.TTL) // the watchdog finds that it is not ours
 		synctest.Wait()
 
-		second := l.adopt(t.Context(), g)
+		second := l.acceptHandOver(t.Context(), g)
 		if err := second.Err(); !errors.Is(err, ErrLost) {
 			t.Errorf("the lease says %v, want %v", err, ErrLost)
 		}

@@ -7,43 +7,43 @@ import (
 	"time"
 )
 
-// A claim is what an acquire asks for.
-type claim struct {
+// A request is what an acquire asks for.
+type request struct {
 	key          string
 	unlessMarked bool
 }
 
-// ask asks the engine once, and once more if a lock of this Locker that nobody
+// attempt asks the engine once, and once more if a lock of this Locker that nobody
 // uses was in the way.
-func (l *Locker) ask(ctx context.Context, c claim) (*Lease, error) {
-	lease, err := l.askOnce(ctx, c)
+func (l *Locker) attempt(ctx context.Context, c request) (*Lease, error) {
+	lease, err := l.attemptOnce(ctx, c)
 	held, ok := errors.AsType[*HeldError](err)
-	if ok && l.exorcise(ctx, Hold{Key: c.key, Owner: held.Holder.Owner}) {
-		return l.askOnce(ctx, c)
+	if ok && l.reclaim(ctx, Hold{Key: c.key, Owner: held.Holder.Owner}) {
+		return l.attemptOnce(ctx, c)
 	}
 	return lease, err
 }
 
-func (l *Locker) askOnce(ctx context.Context, c claim) (*Lease, error) {
+func (l *Locker) attemptOnce(ctx context.Context, c request) (*Lease, error) {
 	key := c.key
-	if err := endOf(ctx); err != nil { // nothing is sent that would have to be retired
+	if err := endOf(ctx); err != nil { // nothing is sent that may leave an orphan
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 	h := Hold{Key: key, Owner: l.newOwner()}
 	sent := l.now()
-	answer, err := l.request(ctx, c, h)
+	answer, err := l.callEngine(ctx, c, h)
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}
 	if errors.Is(err, ErrMarked) {
 		if errors.Is(err, ErrNoAnswer) {
-			l.retire(h, false)
+			l.addOrphan(h, false)
 		}
 		return nil, fmt.Errorf("acquire lock %q: %w", key, ErrMarked)
 	}
 	if err != nil {
-		if mayHold(err) {
-			l.retire(h, true)
+		if mayBeHeld(err) {
+			l.addOrphan(h, true)
 		}
 		if end := endOf(ctx); end != nil && !errors.Is(err, end) {
 			err = fmt.Errorf("%w: %w", end, err)
@@ -51,23 +51,23 @@ func (l *Locker) askOnce(ctx context.Context, c claim) (*Lease, error) {
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 
-	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now(), alone: c.unlessMarked}
+	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now(), noHandOver: c.unlessMarked}
 	g.renewed(sent)
 	if g.granted >= g.deadline.Load() {
-		l.retire(h, false)
-		return nil, fmt.Errorf("acquire lock: %w", g.lost(ErrLost, "the answer took longer than the ttl"))
+		l.addOrphan(h, false)
+		return nil, fmt.Errorf("acquire lock: %w", g.lossError(ErrLost, "the answer took longer than the ttl"))
 	}
-	return g.takeBy(ctx, sent), nil
+	return g.newLease(ctx, sent), nil
 }
 
-// request sends an acquire to the engine. An answer that comes when the lock can
+// callEngine sends an acquire to the engine. An answer that comes when the lock can
 // have expired is useless, so the engine has until then. If it panics, or ends the
 // goroutine, the lock may have been taken.
-func (l *Locker) request(ctx context.Context, c claim, h Hold) (answer Grant, err error) {
+func (l *Locker) callEngine(ctx context.Context, c request, h Hold) (answer Grant, err error) {
 	returned := false
 	defer func() {
 		if !returned {
-			l.retire(h, true)
+			l.addOrphan(h, true)
 		}
 	}()
 	bound := l.cfg.TTL - l.cfg.margin()
@@ -88,7 +88,7 @@ func (l *Locker) request(ctx context.Context, c claim, h Hold) (answer Grant, er
 // overdue is err without the end of a context that is not the caller's.
 func overdue(err error, bound time.Duration) error {
 	kind := ErrNoAnswer
-	if errors.Is(err, ErrNotSent) && !mayHold(err) {
+	if errors.Is(err, ErrNotSent) && !mayBeHeld(err) {
 		kind = ErrNotSent
 	}
 	return fmt.Errorf("%w within %v: %s", kind, bound, err.Error())

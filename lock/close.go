@@ -31,7 +31,7 @@ func (l *Locker) Close(ctx context.Context) error {
 
 	err := l.drain(ctx)
 	l.halt()
-	defer context.AfterFunc(ctx, l.cancel)() // so settle and the requests end with ctx
+	defer context.AfterFunc(ctx, l.cancel)() // so releaseRemaining and the requests end with ctx
 	<-l.settled
 	if n := l.leftBehind(); n > 0 && err == nil {
 		err = fmt.Errorf("lock: %d locks may be held until they expire: %w", n, l.ended(ctx))
@@ -60,22 +60,22 @@ func (l *Locker) drain(ctx context.Context) error {
 	}
 }
 
-// ended returns why holds were left behind: ctx ended, or that of another Close,
-// or there were too many.
+// ended returns why orphans were left behind: ctx ended, or that of another Close, or
+// there were too many.
 func (l *Locker) ended(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), l.ctx.Err(), errTooMany)
 }
 
 var errTooMany = errors.New("too many to release")
 
-// leftBehind returns how many holds without a user may still exist.
+// leftBehind returns how many orphans may still exist.
 func (l *Locker) leftBehind() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.now() <= l.retired.droppedBy {
-		n = l.retired.dropped
+	if l.now() <= l.orphans.droppedBy {
+		n = l.orphans.dropped
 	}
-	for _, r := range l.retired.all {
+	for _, r := range l.orphans.all {
 		if l.now() <= r.until {
 			n++
 		}
@@ -83,8 +83,8 @@ func (l *Locker) leftBehind() (n int) {
 	return n
 }
 
-// halt stops the watchdog; the leases that are left are lost, and the retired
-// holds are due at once, even those whose last release was answered.
+// halt stops the watchdog; the leases that are left are lost, and the orphans are due
+// at once, even those whose last release was answered.
 func (l *Locker) halt() {
 	l.mu.Lock()
 	defer l.unlock()
@@ -93,14 +93,14 @@ func (l *Locker) halt() {
 	}
 	for len(l.grants) > 0 {
 		g := l.grants[0]
-		if g.state == abandoned {
+		if g.state == stateAbandoned {
 			l.expire(g, 0)
 			continue
 		}
-		l.giveUp(g)
+		l.loseAtClose(g)
 	}
-	for _, r := range l.retired.due {
-		r.next = atOnce
+	for _, r := range l.orphans.due {
+		r.next = dueNow
 	}
 	l.halted = true
 	close(l.stop)

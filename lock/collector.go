@@ -28,7 +28,7 @@ func (l *Locker) Collect(ch chan<- prometheus.Metric) {
 	}
 
 	l.mu.Lock()
-	held, retired := len(l.grants), len(l.retired.all)
+	held, retired := len(l.grants), len(l.orphans.all)
 	l.mu.Unlock()
 	ch <- prometheus.MustNewConstMetric(m.heldDesc, prometheus.GaugeValue, float64(held))
 	ch <- prometheus.MustNewConstMetric(m.retiredDesc, prometheus.GaugeValue, float64(retired))

@@ -2,34 +2,35 @@ package lock
 
 import "context"
 
-// news is what happened under Locker.mu and is told when it is free again:
-// loggers are not ours, and a context may have any number of children.
-type news struct {
-	ended   []ending
-	lost    []lossOf
-	stalled stall
+// deferred is what Locker.unlock does after Locker.mu is unlocked: a logger may be
+// slow, and a context may have any number of children.
+type deferred struct {
+	ended          []leaseEnd
+	lost           []loss
+	failedRenewals failedRenewals
 }
 
-// An ending is the end of a lease whose holder has not released it.
-type ending struct {
+// A leaseEnd is the end of a lease that its holder has not released.
+type leaseEnd struct {
 	cancel context.CancelCauseFunc
 	cause  error
 	key    string
 }
 
-type lossOf struct {
+// A loss is the loss of a grant, which is logged.
+type loss struct {
 	grant *grant
 	cause error
 }
 
-// A stall is the failure of renewals in one batch.
-type stall struct {
+// failedRenewals are the renewals of one batch that failed.
+type failedRenewals struct {
 	locks int
 	first *grant
 	err   error // of the first
 }
 
-func (s *stall) add(g *grant, err error) {
+func (s *failedRenewals) add(g *grant, err error) {
 	if s.locks++; s.locks == 1 {
 		s.first, s.err = g, err
 	}

@@ -85,7 +85,7 @@ func (e *HeldError) Error() string {
 // Unwrap returns what ended the wait.
 func (e *HeldError) Unwrap() error { return e.Err }
 
-// endedBy is the end of a wait that err cut short.
+// endedBy is the error of a wait that err cut short.
 func (e *HeldError) endedBy(err error) error {
 	if errors.Is(err, ErrClosed) {
 		return err
@@ -93,9 +93,9 @@ func (e *HeldError) endedBy(err error) error {
 	return &HeldError{Key: e.Key, Holder: e.Holder, Err: err}
 }
 
-// mayHold reports whether an acquire that failed with err may have taken the lock
+// mayBeHeld reports whether an acquire that failed with err may have taken the lock
 // nevertheless: see Engine.
-func mayHold(err error) bool {
+func mayBeHeld(err error) bool {
 	refused := errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrUnusable)
 	return !refused || errors.Is(err, ErrNoAnswer)
 }
@@ -112,8 +112,8 @@ func reason(text string, err error) string {
 	return text
 }
 
-// lost is cause, which matches ErrLost, with the circumstances.
-func lost(cause error, h Hold, p Place, reason string) error {
+// lossError is cause, which matches ErrLost, with the circumstances.
+func lossError(cause error, h Hold, p Place, reason string) error {
 	if p.Node == "" {
 		return fmt.Errorf("%w: %q: %s", cause, h.Key, reason)
 	}

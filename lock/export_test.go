@@ -14,8 +14,8 @@ func (l *Locker) ID() string { return l.id }
 func (l *Locker) Spared() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.spared)
+	return len(l.protected)
 }
 
 // Outlived is what Err does when it has seen that the deadline of l has passed.
-func (l *Lease) Outlived() bool { return l.grant.locker.outlived(l) }
+func (l *Lease) Outlived() bool { return l.grant.locker.expireLease(l) }

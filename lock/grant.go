@@ -19,18 +19,18 @@ type grant struct {
 	deadline atomic.Int64 // until when it may be believed in
 
 	// Guarded by locker.mu.
-	cancel   context.CancelCauseFunc // ends the context of the present holder
-	due      int64                   // of the next renewal; never while one is on its way
-	limit    int64                   // of the present holder
-	index    int                     // in locker.grants
-	holds    int32                   // of the present holder: 1 and the nested ones
-	term     int16                   // hand-overs so far
-	state    state
-	faltered bool  // a renewal has failed: it is not handed over any more
-	silent   bool  // so has the last one
-	cause    error // of a loss while it was passed
+	cancel            context.CancelCauseFunc // ends the context of the present holder
+	due               int64                   // of the next renewal; never while one is on its way
+	limit             int64                   // of the present holder
+	index             int                     // in locker.grants
+	holds             int32                   // leases of the present holder: 1 and the nested ones
+	generation        int16                   // hand-overs so far
+	state             state
+	renewalFailed     bool  // a renewal has failed: it is not handed over any more
+	lastRenewalFailed bool  // so has the last one
+	cause             error // of a loss while it was passed
 
-	alone bool // it is never handed over in memory
+	noHandOver bool // it is never handed over in memory
 }
 
 // never is a time that does not come.
@@ -39,15 +39,15 @@ const never = math.MaxInt64
 type state int8
 
 const (
-	held      state = iota
-	passing         // handed over to a caller who has not taken it yet
-	abandoned       // not renewed, but nobody else of this Locker gets the key yet
-	gone            // lost; the holder has not released it yet
-	ended           // released, or abandoned and past its deadline
+	stateHeld       state = iota
+	stateHandedOver       // handed over to a caller who has not taken it yet
+	stateAbandoned        // not renewed, but nobody else of this Locker gets the key yet
+	stateLost             // lost; the holder has not released it yet
+	stateEnded            // released, or abandoned and past its deadline
 )
 
 // local reports whether the engine does not know of the grant.
-func (g *grant) local() bool { return g.hold.Owner == "" }
+func (g *grant) isLocal() bool { return g.hold.Owner == "" }
 
 // renewed notes a successful request that was sent at the given time.
 func (g *grant) renewed(sent int64) {
@@ -57,38 +57,38 @@ func (g *grant) renewed(sent int64) {
 }
 
 // lost is ErrLost, or another cause that matches it, with the circumstances.
-func (g *grant) lost(cause error, reason string) error {
-	return lost(cause, g.hold, g.place, reason)
+func (g *grant) lossError(cause error, reason string) error {
+	return lossError(cause, g.hold, g.place, reason)
 }
 
 // expired is the loss of a grant that was not renewed in time. The caller holds
 // locker.mu.
 func (g *grant) expired() error {
-	if g.silent {
-		return g.lost(ErrUnrenewed, "its time is up")
+	if g.lastRenewalFailed {
+		return g.lossError(ErrUnrenewed, "its time is up")
 	}
-	return g.lost(ErrExpired, "its time is up")
+	return g.lossError(ErrExpired, "its time is up")
 }
 
 // holder tells what is known about the holder of a grant, which may be nil.
 func (g *grant) holder() Holder {
-	if g == nil || g.local() {
+	if g == nil || g.isLocal() {
 		return Holder{Place: Place{Slot: -1}}
 	}
 	left := time.Duration(g.deadline.Load() - g.locker.now())
 	return Holder{Owner: g.hold.Owner, TTL: max(0, left), Place: g.place}
 }
 
-// mayPass reports whether the grant may be handed over in memory: always once,
-// and again for a short while, so that other processes get their turn, too.
-func (g *grant) mayPass(now int64) bool {
+// mayHandOver reports whether the grant may be handed over in memory: always once,
+// and again for a short while, so that other processes get the lock, too.
+func (g *grant) mayHandOver(now int64) bool {
 	window := int64(g.locker.cfg.HandOver)
-	return window > 0 && !g.alone && !g.faltered && g.term < maxTerms && now < g.deadline.Load() &&
-		(g.term == 0 || now-g.granted < window)
+	return window > 0 && !g.noHandOver && !g.renewalFailed && g.generation < maxHandOvers && now < g.deadline.Load() &&
+		(g.generation == 0 || now-g.granted < window)
 }
 
 // maxTerms is how many tokens there are between two of the engine's.
-const maxTerms = 1023
+const maxHandOvers = 1023
 
 // grantHeap orders grants by when the watchdog must look at them next.
 type grantHeap []*grant

@@ -5,30 +5,31 @@ import (
 	"context"
 )
 
-// keep puts a new grant under the watchdog's care.
-func (l *Locker) keep(g *grant) {
+// track puts a new grant under the watchdog's care.
+func (l *Locker) track(g *grant) {
 	l.mu.Lock()
 	defer l.unlock()
 	heap.Push(&l.grants, g)
 	switch {
 	case l.halted:
-		l.giveUp(g)
+		l.loseAtClose(g)
 	case g.next() < l.wakesAt: // seldom: leases of one ttl are due one after the other
-		l.prod()
+		l.wakeWatchdog()
 	}
 }
 
-// adopt takes a grant that was handed over. If it was lost on the way, so is the
-// lease: somebody must be told, for those who had it before may have shared it.
-func (l *Locker) adopt(ctx context.Context, g *grant) *Lease {
+// acceptHandOver returns a lease on a grant that was handed over. If the grant was
+// lost on the way, so is the lease: one caller must learn of the loss, as those who
+// had the lock before may have shared it.
+func (l *Locker) acceptHandOver(ctx context.Context, g *grant) *Lease {
 	l.mu.Lock()
 	defer l.unlock()
-	g.term++
-	lost := g.state == gone
-	lease := g.takeBy(ctx, l.now())
+	g.generation++
+	lost := g.state == stateLost
+	lease := g.newLease(ctx, l.now())
 	if lost {
-		g.state = gone
-		l.news.ended = append(l.news.ended, ending{g.cancel, g.cause, g.hold.Key})
+		g.state = stateLost
+		l.deferred.ended = append(l.deferred.ended, leaseEnd{g.cancel, g.cause, g.hold.Key})
 		return lease
 	}
 	heap.Fix(&l.grants, g.index)
@@ -36,58 +37,58 @@ func (l *Locker) adopt(ctx context.Context, g *grant) *Lease {
 	return lease
 }
 
-// duty is what a release has to do.
-type duty int
+// A releaseAction is what a release has to do.
+type releaseAction int
 
 const (
-	nothing    duty = iota // the lease has been released or abandoned
-	keep                   // an outer or a nested lease keeps the hold
-	handOver               // done in memory
-	free                   // ask the engine, then leave the gate and call finish
-	lostBefore             // the lock was lost, and its last holder is done now
+	actionNone     releaseAction = iota // the lease has been released or abandoned
+	actionKeep                          // an outer or a nested lease keeps the grant
+	actionHandOver                      // done in memory
+	actionFree                          // release it in the engine, then leave the queue and call finish
+	actionLost                          // the lock was lost, and its last holder is done now
 )
 
-// end is the first half of a release, which is not done in memory if the key is
-// to be marked.
-func (l *Locker) end(lease *Lease, marked bool) duty {
-	d, cancel := l.endLocked(lease, marked)
+// endLease is the first half of a release. A key that is to be marked is not handed
+// over.
+func (l *Locker) endLease(lease *Lease, marked bool) releaseAction {
+	d, cancel := l.endLeaseLocked(lease, marked)
 	if cancel != nil {
 		cancel(ErrNotHeld)
 	}
 	return d
 }
 
-func (l *Locker) endLocked(lease *Lease, marked bool) (duty, context.CancelCauseFunc) {
+func (l *Locker) endLeaseLocked(lease *Lease, marked bool) (releaseAction, context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := lease.grant
-	if lease.done || g.term != lease.term {
-		return nothing, nil
+	if lease.done || g.generation != lease.generation {
+		return actionNone, nil
 	}
 	lease.done = true
-	lease.released.Store(g.state == held)
+	lease.released.Store(g.state == stateHeld)
 	g.holds--
-	cancel := g.cancel // whom the lock is passed to has another
+	cancel := g.cancel // the next caller has another
 	switch {
-	case g.state != held && g.state != gone:
-		return nothing, nil
-	case g.holds > 0 && g.state == held:
-		return keep, nil
+	case g.state != stateHeld && g.state != stateLost:
+		return actionNone, nil
+	case g.holds > 0 && g.state == stateHeld:
+		return actionKeep, nil
 	case g.holds > 0:
-		return nothing, nil // lost, with holders who are not done
-	case g.state == gone:
-		g.state = ended
-		return lostBefore, nil
-	case !marked && g.mayPass(l.now()) && l.gates.pass(g.hold.Key, g):
-		g.state = passing
+		return actionNone, nil // lost, with holders who are not done
+	case g.state == stateLost:
+		g.state = stateEnded
+		return actionLost, nil
+	case !marked && g.mayHandOver(l.now()) && l.queues.handOver(g.hold.Key, g):
+		g.state = stateHandedOver
 		g.limit = never // it was the last holder's
 		heap.Fix(&l.grants, g.index)
 		l.finishLocked()
-		return handOver, cancel
+		return actionHandOver, cancel
 	}
-	g.state = ended
+	g.state = stateEnded
 	heap.Remove(&l.grants, g.index)
-	return free, cancel
+	return actionFree, cancel
 }
 
 // abandon returns what ends the context of the lease, or nil.
@@ -95,17 +96,17 @@ func (l *Locker) abandon(lease *Lease) context.CancelCauseFunc {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := lease.grant
-	if g.state != held || g.term != lease.term || lease.done {
+	if g.state != stateHeld || g.generation != lease.generation || lease.done {
 		return nil
 	}
-	g.state = abandoned
+	g.state = stateAbandoned
 	g.due, g.limit = never, never
-	l.spare(g)
-	if g.local() {
+	l.protect(g)
+	if g.isLocal() {
 		g.deadline.Store(l.now() + int64(l.cfg.TTL-l.cfg.margin()))
 	}
 	heap.Fix(&l.grants, g.index)
 	l.finishLocked()
-	l.prod()
+	l.wakeWatchdog()
 	return g.cancel
 }

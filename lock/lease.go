@@ -8,23 +8,23 @@ import (
 
 // A Lease is a lock in the hands of one caller. It is safe for concurrent use.
 type Lease struct {
-	grant    *grant
-	ctx      context.Context
-	acquired int64
-	term     int16
-	done     bool        // Release was called; guarded by Locker.mu
-	released atomic.Bool // it was called while the lease lived
+	grant      *grant
+	ctx        context.Context
+	acquired   int64
+	generation int16
+	done       bool        // Release was called; guarded by Locker.mu
+	released   atomic.Bool // it was called while the lease lived
 }
 
-// takeBy makes a caller the present holder.
-func (g *grant) takeBy(ctx context.Context, now int64) *Lease {
-	g.state = held
+// newLease makes a caller the present holder.
+func (g *grant) newLease(ctx context.Context, now int64) *Lease {
+	g.state = stateHeld
 	g.holds = 1
 	g.limit = never
 	if limit := int64(g.locker.cfg.MaxHold); limit > 0 && limit < never-now {
 		g.limit = now + limit
 	}
-	l := &Lease{grant: g, term: g.term, acquired: now}
+	l := &Lease{grant: g, generation: g.generation, acquired: now}
 	l.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return l
 }
@@ -38,7 +38,7 @@ func (l *Lease) Owner() string { return l.grant.hold.Owner }
 
 // Token returns a number that grows from holder to holder of a key, as long as
 // the clocks of the engine's servers agree.
-func (l *Lease) Token() int64 { return l.grant.token + int64(l.term) }
+func (l *Lease) Token() int64 { return l.grant.token + int64(l.generation) }
 
 // FirstToken returns the token of the first caller of this process who had the
 // lock since the engine granted it. If the lock is found lost, it may have gone
@@ -89,7 +89,7 @@ type leaseContext struct {
 	lease *Lease
 }
 
-// leaseKey asks a context for the lease of one key of one Locker.
+// A leaseKey is the key of a context's value: the lease on one key of one Locker.
 type leaseKey struct {
 	locker *Locker
 	key    string

@@ -12,10 +12,10 @@ import "context"
 // is handed over a lock of the engine's, or has one already, gets a lease on that;
 // and an Acquire inside a lease without an owner id gets another such lease.
 func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
-	return l.queue(ctx, key, nil, func(_ claim, t turn) (*Lease, error) {
-		if t.queued && l.over(ctx) != nil { // the turn met the end of the wait
-			l.gates.leave(key, false)
-			return nil, l.turnedAway(ctx, key)
+	return l.queue(ctx, key, nil, func(_ request, t admission) (*Lease, error) {
+		if t.waited && l.waitEnd(ctx) != nil { // the admission met the end of the wait
+			l.queues.leave(key, false)
+			return nil, l.notAdmitted(ctx, key)
 		}
 		return l.local(ctx, key), nil
 	})
@@ -24,16 +24,16 @@ func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
 // TryAcquireLocal is AcquireLocal without waiting: it returns a *HeldError when
 // a caller of this Locker has the key, or is about to ask for it.
 func (l *Locker) TryAcquireLocal(ctx context.Context, key string) (*Lease, error) {
-	return l.try(ctx, key, nil, func(claim) (*Lease, error) { return l.local(ctx, key), nil })
+	return l.try(ctx, key, nil, func(request) (*Lease, error) { return l.local(ctx, key), nil })
 }
 
-// local makes the caller inside key's gate a holder without a grant.
+// local makes the head of key's queue a holder that the engine does not know of.
 func (l *Locker) local(ctx context.Context, key string) *Lease {
 	now := l.now()
-	g := &grant{locker: l, hold: Hold{Key: key}, place: Place{Slot: -1}, granted: now, due: never, alone: true}
+	g := &grant{locker: l, hold: Hold{Key: key}, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
 	g.deadline.Store(never)
-	lease := g.takeBy(ctx, now)
-	l.gates.settle(key, g)
-	l.keep(g)
+	lease := g.newLease(ctx, now)
+	l.queues.setGrant(key, g)
+	l.track(g)
 	return lease
 }

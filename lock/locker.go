@@ -19,7 +19,7 @@ type Locker struct {
 	step    time.Duration // by how much a test has set the wall clock
 	id      string        // first part of the owner ids of this Locker
 	seq     atomic.Uint64
-	gates   *gates
+	queues  *queues
 	metrics *metrics
 
 	closing chan struct{} // closed when Close is called
@@ -33,16 +33,16 @@ type Locker struct {
 	ctx      context.Context // of the requests
 	cancel   context.CancelFunc
 
-	mu      sync.Mutex
-	closed  bool
-	halted  bool // the watchdog has ended, or is about to
-	active  int  // acquires that run and leases that are held
-	grants  grantHeap
-	wakesAt int64 // when the watchdog wakes by itself
-	retired retired
-	spared  map[string]int64 // until when an owner is not released when met
-	sweeps  int64            // when to look at them
-	news    news             // told by unlock
+	mu        sync.Mutex
+	closed    bool
+	halted    bool // the watchdog has ended, or is about to
+	active    int  // acquires that run and leases that are held
+	grants    grantHeap
+	wakesAt   int64 // when the watchdog wakes by itself
+	orphans   orphans
+	protected map[string]int64 // until when an owner is not released when met
+	sweepAt   int64            // when to look at them
+	deferred  deferred         // told by unlock
 }
 
 // TTL returns how long a lock outlives its holder.
@@ -88,29 +88,29 @@ func (l *Locker) finishLocked() {
 	}
 }
 
-// unlock unlocks mu and tells the news. The context of a lost lease ends before
-// the next caller may try.
+// unlock unlocks mu and does what was deferred. The context of a lost lease ends
+// before the next caller becomes the head.
 func (l *Locker) unlock() {
-	n := l.news
-	l.news = news{}
+	n := l.deferred
+	l.deferred = deferred{}
 	l.mu.Unlock()
 	for _, e := range n.ended {
 		e.cancel(e.cause)
 	}
 	for _, e := range n.ended {
-		l.gates.leave(e.key, false)
+		l.queues.leave(e.key, false)
 		l.finish()
 	}
 	for _, x := range n.lost {
 		l.logLoss(x)
 	}
-	if s := n.stalled; s.locks > 0 {
+	if s := n.failedRenewals; s.locks > 0 {
 		l.cfg.Logger.Warn("renew locks", "failed", s.locks, "key", s.first.hold.Key,
 			"node", s.first.place.Node, "error", s.err)
 	}
 }
 
-func (l *Locker) logLoss(x lossOf) {
+func (l *Locker) logLoss(x loss) {
 	level, g := slog.LevelWarn, x.grant
 	if errors.Is(x.cause, ErrClosed) { // the program ends; no lock has failed
 		level = slog.LevelInfo
@@ -119,8 +119,8 @@ func (l *Locker) logLoss(x lossOf) {
 		"node", g.place.Node, "slot", g.place.Slot, "error", x.cause)
 }
 
-// prod makes the watchdog look at its lists.
-func (l *Locker) prod() {
+// wakeWatchdog has the watchdog look at its lists.
+func (l *Locker) wakeWatchdog() {
 	select {
 	case l.wake <- struct{}{}:
 	default:

@@ -14,7 +14,7 @@ func (l *Lease) Err() error {
 		return ErrNotHeld
 	}
 	if l.ctx.Err() == nil {
-		if k.now() < l.grant.deadline.Load() || !k.outlived(l) {
+		if k.now() < l.grant.deadline.Load() || !k.expireLease(l) {
 			return nil
 		}
 	}
@@ -27,14 +27,14 @@ func (l *Lease) end() error {
 	return context.Cause(l.ctx)
 }
 
-// outlived ends a lease that is past its deadline, if nobody else has. It returns
+// expireLease ends a lease that is past its deadline, if nobody else has. It returns
 // false if the lease was renewed meanwhile.
-func (l *Locker) outlived(lease *Lease) bool {
+func (l *Locker) expireLease(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.unlock()
 	g := lease.grant
 	switch {
-	case g.state != held || g.term != lease.term:
+	case g.state != stateHeld || g.generation != lease.generation:
 		return true
 	case l.now() < g.deadline.Load():
 		return false
@@ -47,40 +47,40 @@ func (l *Locker) outlived(lease *Lease) bool {
 // l.mu and calls l.unlock.
 func (l *Locker) expire(g *grant, now int64) {
 	switch {
-	case g.state == abandoned:
-		g.state = ended
+	case g.state == stateAbandoned:
+		g.state = stateEnded
 		heap.Remove(&l.grants, g.index)
-		l.gates.leave(g.hold.Key, false)
+		l.queues.leave(g.hold.Key, false)
 	case now >= g.deadline.Load():
 		l.lose(g, g.expired(), lostDeadline)
 	default:
-		l.lose(g, g.lost(ErrMaxHold, l.cfg.MaxHold.String()), lostMaxHold)
+		l.lose(g, g.lossError(ErrMaxHold, l.cfg.MaxHold.String()), lostMaxHold)
 	}
 }
 
-// lose ends a grant that is held, or passing, and can no longer be believed in.
-// The caller holds l.mu and calls l.unlock.
+// lose ends a grant that is held, or being handed over, and can no longer be relied
+// on. The caller holds l.mu and calls l.unlock.
 func (l *Locker) lose(g *grant, cause error, why lostReason) {
 	heap.Remove(&l.grants, g.index)
-	l.spare(g)
+	l.protect(g)
 	l.metrics.lost.add(why)
-	l.news.lost = append(l.news.lost, lossOf{g, cause})
-	passed := g.state == passing
-	g.state = gone
-	if passed { // who takes it is inside the gate already, and will see
+	l.deferred.lost = append(l.deferred.lost, loss{g, cause})
+	handedOver := g.state == stateHandedOver
+	g.state = stateLost
+	if handedOver { // the caller that takes it is the head already, and will see
 		g.cause = cause
 		return
 	}
-	l.news.ended = append(l.news.ended, ending{g.cancel, cause, g.hold.Key})
+	l.deferred.ended = append(l.deferred.ended, leaseEnd{g.cancel, cause, g.hold.Key})
 }
 
-// giveUp ends the lease of a holder that Close does not wait for any longer. The
-// lock is not released: its holder may be at work. The caller holds l.mu and
-// calls l.unlock.
-func (l *Locker) giveUp(g *grant) {
+// loseAtClose ends the lease of a holder that Close waits for no longer. The lock is
+// not released, as its holder may be at work. The caller holds l.mu and calls
+// l.unlock.
+func (l *Locker) loseAtClose(g *grant) {
 	reason := "the engine keeps it until it expires"
-	if g.local() {
+	if g.isLocal() {
 		reason = "the engine never had it"
 	}
-	l.lose(g, g.lost(errGivenUp, reason), lostClosed)
+	l.lose(g, g.lossError(errGivenUp, reason), lostClosed)
 }

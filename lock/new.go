@@ -24,7 +24,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		cfg:     cfg,
 		epoch:   time.Now(),
 		id:      uuid.NewString(),
-		gates:   newGates(),
+		queues:  newQueues(),
 		closing: make(chan struct{}),
 		drained: make(chan struct{}),
 		stop:    make(chan struct{}),
@@ -32,8 +32,8 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		done:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 	}
-	l.retired.all = make(map[string]*retiree)
-	l.spared = make(map[string]int64)
+	l.orphans.all = make(map[string]*orphan)
+	l.protected = make(map[string]int64)
 	l.metrics = newMetrics(cfg.Name)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.watch()

@@ -8,51 +8,51 @@ import (
 // An engine that was away for a while must not be overrun when it comes back, nor
 // one that is in trouble be kept busy.
 const (
-	// maxReleasing is how many retired holds are released at a time.
+	// maxReleasing is how many orphans are released at a time.
 	maxReleasing = 64
-	// releasePause is how much later retired holds are released again for each
-	// repeated release that did not settle one: that is some 100 a second.
+	// releasePause is how much later orphans are released again for each repeated
+	// release that did not settle one: that is some 100 a second.
 	releasePause = 10 * time.Millisecond
 	// maxReleasePause bounds the sum of these pauses.
 	maxReleasePause = time.Second
-	// maxRetired is how many retired holds there are. Beyond it, further holds are
-	// left to expire.
-	maxRetired = 10_000
+	// maxOrphans is how many orphans there are. Beyond it, further ones are left to
+	// expire.
+	maxOrphans = 10_000
 )
 
-// retired are the holds that nobody uses any more and that may exist in the
+// orphans are the locks of this Locker that nobody uses and that may exist in the
 // engine. Locker.mu guards them.
-type retired struct {
-	all       map[string]*retiree // by owner
-	due       retireeHeap         // those that are not being released
-	pause     int64               // until when none is released again
-	releasing int                 // how many releases are on their way
-	last      int64               // when the last of them expires
-	dropped   int                 // how many holds were left to expire
-	droppedBy int64               // when the last of those expires
+type orphans struct {
+	all       map[string]*orphan // by owner
+	due       orphanHeap         // those that are not being released
+	pause     int64              // until when none is released again
+	releasing int                // how many releases are on their way
+	last      int64              // when the last of them expires
+	dropped   int                // how many orphans were left to expire
+	droppedBy int64              // when the last of those expires
 }
 
-// A retiree is a hold that nobody uses any more and that may exist in the
-// engine: the answer to its acquire or its release never came.
-type retiree struct {
+// An orphan is a lock that nobody uses and that may exist in the engine: the answer
+// to its acquire or its release never came.
+type orphan struct {
 	hold    Hold
 	acquire bool  // its acquire is what was not answered
 	until   int64 // by then it has expired
 	next    int64 // when to release it again, or to drop it
 	sending int   // releases on their way
-	index   int   // in retired.due
+	index   int   // in orphans.due
 }
 
-// atOnce is when to release a hold that was not released yet, or that is in a
+// dueNow is when to release an orphan that was not released yet, or that is in a
 // caller's way.
-const atOnce = 0
+const dueNow = 0
 
 // add adds r, which is due at once, unless there are too many.
-func (rs *retired) add(r *retiree, now int64) {
+func (rs *orphans) add(r *orphan, now int64) {
 	if now > rs.droppedBy {
 		rs.dropped = 0
 	}
-	if len(rs.all) >= maxRetired {
+	if len(rs.all) >= maxOrphans {
 		rs.dropped++
 		rs.droppedBy = r.until
 		return
@@ -62,22 +62,22 @@ func (rs *retired) add(r *retiree, now int64) {
 	heap.Push(&rs.due, r)
 }
 
-// next is when the watchdog must look at the retired holds.
-func (rs *retired) next() int64 {
+// next is when the watchdog must look at the orphans.
+func (rs *orphans) next() int64 {
 	switch {
 	case len(rs.due) == 0 || rs.releasing >= maxReleasing:
 		return never
-	case rs.due[0].next == atOnce:
-		return atOnce
+	case rs.due[0].next == dueNow:
+		return dueNow
 	}
 	return max(rs.due[0].next, rs.pause)
 }
 
-// collect drops the holds that have expired and returns those that are due, which
+// collect drops the orphans that have expired and returns those that are due, which
 // are about to be released.
-func (rs *retired) collect(now int64) (due []*retiree) {
+func (rs *orphans) collect(now int64) (due []*orphan) {
 	for rs.next() <= now {
-		r := heap.Pop(&rs.due).(*retiree)
+		r := heap.Pop(&rs.due).(*orphan)
 		if now > r.until {
 			delete(rs.all, r.hold.Owner)
 			continue
@@ -89,15 +89,15 @@ func (rs *retired) collect(now int64) (due []*retiree) {
 	return due
 }
 
-// find returns the retired hold of owner, which is about to be released, or nil.
-func (rs *retired) find(owner string) *retiree {
+// find returns the orphan of owner, which is about to be released, or nil.
+func (rs *orphans) find(owner string) *orphan {
 	r := rs.all[owner]
 	if r == nil {
 		return nil
 	}
 	if r.sending == 0 {
 		heap.Remove(&rs.due, r.index)
-		r.next = atOnce
+		r.next = dueNow
 	}
 	r.sending++
 	rs.releasing++
@@ -106,7 +106,7 @@ func (rs *retired) find(owner string) *retiree {
 
 // released takes in the end of a release: it settled r, or r is to be released
 // again.
-func (rs *retired) released(r *retiree, settled bool, now int64, again time.Duration) {
+func (rs *orphans) released(r *orphan, settled bool, now int64, again time.Duration) {
 	rs.releasing--
 	r.sending--
 	switch {
@@ -116,7 +116,7 @@ func (rs *retired) released(r *retiree, settled bool, now int64, again time.Dura
 		delete(rs.all, r.hold.Owner)
 		return
 	}
-	if r.next != atOnce { // new holds, and callers, don't delay the repeats
+	if r.next != dueNow { // new orphans, and callers, don't delay the repeats
 		rs.pause = min(max(rs.pause, now)+int64(releasePause), now+int64(maxReleasePause))
 	}
 	if r.sending == 0 {
@@ -125,21 +125,21 @@ func (rs *retired) released(r *retiree, settled bool, now int64, again time.Dura
 	}
 }
 
-// retireeHeap orders retired holds by when the watchdog must look at them next.
-type retireeHeap []*retiree
+// orphanHeap orders orphans by when the watchdog must look at them next.
+type orphanHeap []*orphan
 
-func (h retireeHeap) Len() int           { return len(h) }
-func (h retireeHeap) Less(i, j int) bool { return h[i].next < h[j].next }
-func (h retireeHeap) Swap(i, j int) {
+func (h orphanHeap) Len() int           { return len(h) }
+func (h orphanHeap) Less(i, j int) bool { return h[i].next < h[j].next }
+func (h orphanHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
-func (h *retireeHeap) Push(x any) {
-	r := x.(*retiree)
+func (h *orphanHeap) Push(x any) {
+	r := x.(*orphan)
 	r.index = len(*h)
 	*h = append(*h, r)
 }
-func (h *retireeHeap) Pop() any {
+func (h *orphanHeap) Pop() any {
 	old := *h
 	last := len(old) - 1
 	r := old[last]

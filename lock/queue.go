@@ -6,156 +6,157 @@ import (
 	"sync"
 )
 
-// gates keeps, for each key that somebody in this process wants, who is inside
-// and who waits, first in, first out. Being inside means being the one that may
-// ask the engine for the key, or has it.
-type gates struct {
-	mu sync.Mutex
-	m  map[string]*gate
+// queues has a queue for each key that callers of this process want. The head of a
+// queue acquires the lock from the engine, or holds it; the others wait, first in,
+// first out.
+type queues struct {
+	mu    sync.Mutex
+	byKey map[string]*queue
 }
 
-type gate struct {
-	grant *grant     // of the one inside, nil while it is still asking
-	queue *list.List // of seat; nil if nobody has waited yet
-	alarm *alarm     // tells when the key may have become free; nil if nobody has listened yet
+type queue struct {
+	grant   *grant        // of the head, nil until it has one
+	waiters *list.List    // of waiter; nil if nobody has waited yet
+	sub     *subscription // to releases of the key; nil if nobody has subscribed yet
 }
 
-// A seat is a place in a queue.
-type seat struct {
-	turns chan turn
-	alone bool // who waits does not take a grant that is handed over
+// A waiter is a caller behind the head.
+type waiter struct {
+	admitted   chan admission
+	noHandOver bool // it must ask the engine itself
 }
 
-// A turn lets a caller in.
-type turn struct {
-	queued bool   // it had to wait for it
+// An admission makes a caller the head of a queue.
+type admission struct {
+	waited bool   // it had to wait for it
 	grant  *grant // handed over in memory, nil if the engine must be asked
-	yield  bool   // the lock was just freed, and other processes may wait for it
+	yield  bool   // the lock was just released, and other processes may wait for it
 }
 
-func newGates() *gates { return &gates{m: make(map[string]*gate)} }
+func newQueues() *queues { return &queues{byKey: make(map[string]*queue)} }
 
-// enter waits for its turn. It returns false if ctx or stop ends first.
-func (g *gates) enter(ctx context.Context, c claim, stop <-chan struct{}) (t turn, ok bool) {
-	g.mu.Lock()
-	gt, busy := g.m[c.key]
+// enter waits until the caller is the head of its queue. It returns false if ctx or
+// stop ends first.
+func (qs *queues) enter(ctx context.Context, c request, stop <-chan struct{}) (t admission, ok bool) {
+	qs.mu.Lock()
+	q, busy := qs.byKey[c.key]
 	if !busy {
-		g.m[c.key] = new(gate)
-		g.mu.Unlock()
-		return turn{}, true
+		qs.byKey[c.key] = new(queue)
+		qs.mu.Unlock()
+		return admission{}, true
 	}
-	if gt.queue == nil {
-		gt.queue = list.New()
+	if q.waiters == nil {
+		q.waiters = list.New()
 	}
-	turns := make(chan turn, 1)
-	place := gt.queue.PushBack(seat{turns, c.unlessMarked})
-	g.mu.Unlock()
+	admitted := make(chan admission, 1)
+	place := q.waiters.PushBack(waiter{admitted, c.unlessMarked})
+	qs.mu.Unlock()
 
 	select {
-	case t := <-turns:
+	case t := <-admitted:
 		return t, true
 	case <-ctx.Done():
 	case <-stop:
 	}
 
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	select {
-	case t := <-turns: // it came while we turned away
+	case t := <-admitted: // it came while we turned away
 		return t, true
 	default:
-		gt.queue.Remove(place)
-		return turn{}, false
+		q.waiters.Remove(place)
+		return admission{}, false
 	}
 }
 
-// tryEnter goes inside if nobody is. Otherwise it returns the grant of the one
-// who is, or nil.
-func (g *gates) tryEnter(key string) (inside *grant, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if gt, busy := g.m[key]; busy {
-		return gt.grant, false
+// tryEnter makes the caller the head of key's queue if there is none. Otherwise it
+// returns the head's grant, or nil.
+func (qs *queues) tryEnter(key string) (head *grant, ok bool) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q, busy := qs.byKey[key]; busy {
+		return q.grant, false
 	}
-	g.m[key] = new(gate)
+	qs.byKey[key] = new(queue)
 	return nil, true
 }
 
-// settle records the grant of the one inside.
-func (g *gates) settle(key string, gr *grant) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.m[key].grant = gr
+// setGrant records the grant of the head.
+func (qs *queues) setGrant(key string, gr *grant) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	qs.byKey[key].grant = gr
 }
 
-// inside returns the grant of the one inside key's gate, or nil.
-func (g *gates) inside(key string) *grant {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if gt := g.m[key]; gt != nil {
-		return gt.grant
+// grantOf returns the grant of the head of key's queue, or nil.
+func (qs *queues) grantOf(key string) *grant {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := qs.byKey[key]; q != nil {
+		return q.grant
 	}
 	return nil
 }
 
-// pass lets the first in the queue in with a grant. It reports false if nobody
-// waits, or the first must ask the engine.
-func (g *gates) pass(key string, gr *grant) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	gt := g.m[key]
-	if gt.empty() || gt.queue.Front().Value.(seat).alone {
+// handOver makes the first waiter the head, with the grant of the head before it. It
+// reports false if nobody waits, or the first waiter must ask the engine.
+func (qs *queues) handOver(key string, gr *grant) bool {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.byKey[key]
+	if q.empty() || q.waiters.Front().Value.(waiter).noHandOver {
 		return false
 	}
-	return gt.next(turn{queued: true, grant: gr})
+	return q.admitNext(admission{waited: true, grant: gr})
 }
 
-// leave lets the next one in, to ask the engine.
-func (g *gates) leave(key string, yield bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	gt := g.m[key]
-	gt.grant = nil
-	if gt.next(turn{queued: true, yield: yield}) {
+// leave makes the first waiter the head, without a grant.
+func (qs *queues) leave(key string, yield bool) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.byKey[key]
+	q.grant = nil
+	if q.admitNext(admission{waited: true, yield: yield}) {
 		return
 	}
-	delete(g.m, key)
-	if gt.alarm != nil {
-		gt.alarm.stop()
+	delete(qs.byKey, key)
+	if q.sub != nil {
+		q.sub.stop()
 	}
 }
 
-func (gt *gate) empty() bool { return gt.queue == nil || gt.queue.Len() == 0 }
+func (q *queue) empty() bool { return q.waiters == nil || q.waiters.Len() == 0 }
 
-func (gt *gate) next(t turn) bool {
-	if gt.empty() {
+func (q *queue) admitNext(t admission) bool {
+	if q.empty() {
 		return false
 	}
-	gt.queue.Remove(gt.queue.Front()).(seat).turns <- t
+	q.waiters.Remove(q.waiters.Front()).(waiter).admitted <- t
 	return true
 }
 
-// An alarm goes off when a key may have become free.
-type alarm struct {
-	c    chan struct{}
-	stop func()
+// A subscription notifies the head of a queue when the key may have become free.
+type subscription struct {
+	notified chan struct{}
+	stop     func()
 }
 
-func (a *alarm) ring() {
+func (a *subscription) notify() {
 	select {
-	case a.c <- struct{}{}:
+	case a.notified <- struct{}{}:
 	default:
 	}
 }
 
-func (g *gates) alarm(key string) *alarm {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.m[key].alarm
+func (qs *queues) subscription(key string) *subscription {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	return qs.byKey[key].sub
 }
 
-func (g *gates) setAlarm(key string, a *alarm) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.m[key].alarm = a
+func (qs *queues) setSubscription(key string, a *subscription) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	qs.byKey[key].sub = a
 }

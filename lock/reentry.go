@@ -2,9 +2,9 @@ package lock
 
 import "context"
 
-// nested returns another lease on the lock that ctx carries, or nil if it
-// carries none that lives.
-func (l *Locker) nested(ctx context.Context, key string) *Lease {
+// reenter returns another lease on the lock that ctx carries a lease on, or nil if
+// ctx carries none that lives.
+func (l *Locker) reenter(ctx context.Context, key string) *Lease {
 	outer, _ := ctx.Value(leaseKey{l, key}).(*Lease)
 	if outer == nil {
 		return nil
@@ -12,9 +12,9 @@ func (l *Locker) nested(ctx context.Context, key string) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := outer.grant
-	if g.state != held || g.term != outer.term || l.now() >= g.deadline.Load() {
+	if g.state != stateHeld || g.generation != outer.generation || l.now() >= g.deadline.Load() {
 		return nil
 	}
 	g.holds++
-	return &Lease{grant: g, term: g.term, acquired: l.now(), ctx: outer.ctx}
+	return &Lease{grant: g, generation: g.generation, acquired: l.now(), ctx: outer.ctx}
 }

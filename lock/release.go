@@ -32,13 +32,13 @@ func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
 func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	g := l.grant
 	k := g.locker
-	switch k.end(l, mark > 0) {
-	case keep, handOver:
+	switch k.endLease(l, mark > 0) {
+	case actionKeep, actionHandOver:
 		return nil
-	case free:
-	case lostBefore: // it may be in the engine still, and its holder is done now
-		if !g.local() {
-			k.retire(g.hold, false)
+	case actionFree:
+	case actionLost: // it may be in the engine still, and its holder is done now
+		if !g.isLocal() {
+			k.addOrphan(g.hold, false)
 		}
 		return l.end()
 	default:
@@ -48,16 +48,16 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 		return l.end()
 	}
 	defer k.finish()
-	if g.local() {
-		k.gates.leave(g.hold.Key, false)
+	if g.isLocal() {
+		k.queues.leave(g.hold.Key, false)
 		return nil
 	}
-	defer k.gates.leave(g.hold.Key, true)
+	defer k.queues.leave(g.hold.Key, true)
 
 	settled := false
 	defer func() {
 		if !settled { // not answered, or the engine panicked
-			k.retire(g.hold, false)
+			k.addOrphan(g.hold, false)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.cfg.RequestTimeout)
@@ -69,7 +69,7 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 		return nil
 	case settled:
 		k.metrics.lost.add(lostReleased)
-		return g.lost(ErrLost, reason("gone when it was released", err))
+		return g.lossError(ErrLost, reason("gone when it was released", err))
 	}
 	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)
 }

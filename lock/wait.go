@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// How long the one inside a gate sleeps before it asks again: without an alarm,
-// and with one, which may be missed.
+// How long the head of a queue sleeps before its next attempt: without a
+// subscription, and with one, whose messages may be missed.
 const (
 	pollFrom, pollTo   = 10 * time.Millisecond, 50 * time.Millisecond
 	floorFrom, floorTo = 500 * time.Millisecond, time.Second
 
 	// maxBackoff is how often the sleep is doubled when no answer comes, as each
-	// such request may have left a hold that must be released, or when the engine
-	// refuses, as it is in trouble.
+	// such request may have left an orphan, or when the engine refuses, as it is in
+	// trouble.
 	maxBackoff = 4
 
 	// yieldTime is how long it leaves the key to other processes after this one
-	// has freed it, if no alarm comes.
+	// has released it, if no notification comes.
 	yieldTime = 5 * time.Millisecond
 )
 
-// wait asks until it gets the lock, ctx ends, or the engine fails for good. The
-// caller is inside the key's gate, since turn t.
-func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
+// wait makes attempts until it gets the lock, ctx ends, or the engine fails for good.
+// The caller is the head of the key's queue, since t.
+func (l *Locker) wait(ctx context.Context, c request, t admission) (*Lease, error) {
 	key := c.key
-	a := l.gates.alarm(key)
+	a := l.queues.subscription(key)
 	last := &HeldError{Key: key, Holder: Holder{Place: Place{Slot: -1}}}
-	if t.queued { // the turn may have met the end of the wait
-		if end := l.over(ctx); end != nil {
+	if t.waited { // the admission may have met the end of the wait
+		if end := l.waitEnd(ctx); end != nil {
 			return nil, last.endedBy(end)
 		}
 	}
@@ -44,7 +44,7 @@ func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
 	backoff := 0       // how often the sleep is doubled
 	reached := l.now() // when it last did
 	for {
-		lease, err := l.ask(ctx, c)
+		lease, err := l.attempt(ctx, c)
 		if err == nil || errors.Is(err, ErrMarked) {
 			return lease, err
 		}
@@ -62,13 +62,13 @@ func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
 		}
 		switch {
 		case answered && a == nil:
-			if a = l.listen(ctx, key); a != nil {
-				continue // it may have become free before we listened
+			if a = l.subscribe(ctx, key); a != nil {
+				continue // it may have become free before we subscribed
 			}
-		case !answered && !l.passing(ctx, err, reached):
+		case !answered && !l.mayRecover(ctx, err, reached):
 			return nil, err
 		}
-		switch end := l.sleep(ctx, a, nap(a, answered, last.Holder.TTL)<<backoff); {
+		switch end := l.sleep(ctx, a, pollDelay(a, answered, last.Holder.TTL)<<backoff); {
 		case end != nil && heard:
 			return nil, last.endedBy(end)
 		case end != nil:
@@ -77,8 +77,8 @@ func (l *Locker) wait(ctx context.Context, c claim, t turn) (*Lease, error) {
 	}
 }
 
-// over returns what has ended a wait: ctx's error, or ErrClosed.
-func (l *Locker) over(ctx context.Context) error {
+// waitEnd returns what has ended a wait: ctx's error, or ErrClosed.
+func (l *Locker) waitEnd(ctx context.Context) error {
 	select {
 	case <-l.closing:
 		return ErrClosed
@@ -87,16 +87,16 @@ func (l *Locker) over(ctx context.Context) error {
 	}
 }
 
-// passing reports whether an engine's failure may pass by itself soon.
-func (l *Locker) passing(ctx context.Context, err error, reached int64) bool {
+// mayRecover reports whether an engine's failure may pass by itself soon.
+func (l *Locker) mayRecover(ctx context.Context, err error, reached int64) bool {
 	return (errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNoAnswer)) &&
 		!errors.Is(err, ErrDenied) && endOf(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
 }
 
-// nap is how long to sleep before asking again. A holder that has died is
-// noticed when its lock expires; an engine that is out of reach, soon after it
-// is back.
-func nap(a *alarm, answered bool, ttl time.Duration) time.Duration {
+// pollDelay is how long to sleep before the next attempt. A holder that has died is
+// noticed when its lock expires; an engine that is out of reach, soon after it is
+// back.
+func pollDelay(a *subscription, answered bool, ttl time.Duration) time.Duration {
 	if a == nil || !answered {
 		return pollFrom + rand.N(pollTo-pollFrom)
 	}
@@ -107,17 +107,17 @@ func nap(a *alarm, answered bool, ttl time.Duration) time.Duration {
 	return d
 }
 
-// sleep sleeps for d, or until a goes off. It returns ctx's error or ErrClosed
-// if these come first.
-func (l *Locker) sleep(ctx context.Context, a *alarm, d time.Duration) error {
+// sleep sleeps for d, or until a notifies. It returns ctx's error or ErrClosed if
+// these come first.
+func (l *Locker) sleep(ctx context.Context, a *subscription, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	var rung <-chan struct{}
+	var notified <-chan struct{}
 	if a != nil {
-		rung = a.c
+		notified = a.notified
 	}
 	select {
-	case <-rung:
+	case <-notified:
 	case <-timer.C:
 	case <-ctx.Done():
 		return ctx.Err()
@@ -127,22 +127,22 @@ func (l *Locker) sleep(ctx context.Context, a *alarm, d time.Duration) error {
 	return nil
 }
 
-// listen has the engine tell when key may have become free. It returns nil if
-// the engine can't, now or ever.
-func (l *Locker) listen(ctx context.Context, key string) *alarm {
+// subscribe has the engine notify the head when key may have become free. It returns
+// nil if the engine can't, now or ever.
+func (l *Locker) subscribe(ctx context.Context, key string) *subscription {
 	waker, ok := l.engine.(Waker)
 	if !ok {
 		return nil
 	}
-	a := &alarm{c: make(chan struct{}, 1)}
+	a := &subscription{notified: make(chan struct{}, 1)}
 	ctx, cancel := within(ctx, l.cfg.TTL)
 	defer cancel()
-	stop, err := waker.Watch(ctx, key, a.ring)
+	stop, err := waker.Watch(ctx, key, a.notify)
 	if err != nil {
 		l.cfg.Logger.Debug("listen for the release of a lock", "key", key, "error", err)
 		return nil
 	}
 	a.stop = stop
-	l.gates.setAlarm(key, a)
+	l.queues.setSubscription(key, a)
 	return a
 }

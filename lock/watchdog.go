@@ -24,7 +24,7 @@ func (l *Locker) watch() {
 		case <-timer.C:
 		case <-l.wake:
 		case <-l.stop:
-			l.settle()
+			l.releaseRemaining()
 			close(l.settled)
 			return
 		}
@@ -38,16 +38,16 @@ func (l *Locker) round(now int64) time.Duration {
 			l.requests.Go(func() { l.renew(batch) })
 		}
 	}
-	l.releaseDue(now)
+	l.releaseDueOrphans(now)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sweep(now)
+	l.sweepProtected(now)
 	next := now + int64(time.Hour)
 	if len(l.grants) > 0 {
 		next = l.grants[0].next()
 	}
-	l.wakesAt = min(next, l.retired.next())
+	l.wakesAt = min(next, l.orphans.next())
 	return time.Duration(max(0, l.wakesAt-l.now()))
 }
 
@@ -116,28 +116,28 @@ func (l *Locker) afterRenewals(batch []*grant, sent int64, errs []error) {
 	for i, g := range batch {
 		l.afterRenewal(g, sent, errs[i])
 	}
-	l.prod()
+	l.wakeWatchdog()
 }
 
 // afterRenewal takes in the verdict on one grant. The caller holds l.mu and calls
 // l.unlock.
 func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
-	if g.state != held && g.state != passing {
+	if g.state != stateHeld && g.state != stateHandedOver {
 		return // it ended, or was abandoned, meanwhile
 	}
 	switch {
 	case err == nil:
 		g.renewed(sent)
-		g.silent = false
+		g.lastRenewalFailed = false
 		l.metrics.renewals.Add(1)
 	case notOurs(err):
-		l.lose(g, g.lost(ErrLost, reason("not ours when it was to be renewed", err)), lostNotOurs)
+		l.lose(g, g.lossError(ErrLost, reason("not ours when it was to be renewed", err)), lostNotOurs)
 		return
 	default:
-		g.faltered, g.silent = true, true
+		g.renewalFailed, g.lastRenewalFailed = true, true
 		g.due = l.now() + int64(l.cfg.TTL/20)
 		l.metrics.renewalsFailed.Add(1)
-		l.news.stalled.add(g, err)
+		l.deferred.failedRenewals.add(g, err)
 	}
 	heap.Fix(&l.grants, g.index)
 }

@@ -1,0 +1,51 @@
+package lock
+
+import (
+	"context"
+	"maps"
+	"strings"
+)
+
+// reclaim releases the lock that is in the way of an acquire, if this Locker took it
+// and nobody uses it: an orphan, or one that came into being after the Locker had
+// given it up. An engine that stood still for longer than the ttl executes an acquire
+// that late. reclaim reports whether the engine has answered. The caller is the head
+// of the key's queue.
+func (l *Locker) reclaim(ctx context.Context, h Hold) bool {
+	if !strings.HasPrefix(h.Owner, l.id) {
+		return false
+	}
+	l.mu.Lock()
+	r := l.orphans.find(h.Owner)
+	protected := l.now() < l.protected[h.Owner]
+	l.mu.Unlock()
+	switch {
+	case r != nil:
+		return l.releaseOrphan(ctx, r)
+	case protected:
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.RequestTimeout)
+	defer cancel()
+	err := l.engine.Release(ctx, h)
+	return err == nil || notOurs(err)
+}
+
+// protect keeps reclaim from releasing the lock of a grant until it has expired: its
+// lease has ended, but its holder may be at work, or may not know whether its work
+// took effect. The caller holds l.mu.
+func (l *Locker) protect(g *grant) {
+	if !g.isLocal() {
+		l.protected[g.hold.Owner] = l.now() + int64(l.cfg.TTL)
+	}
+}
+
+// sweepProtected forgets the protected owners whose locks have expired. It looks at
+// them once in a ttl. The caller holds l.mu.
+func (l *Locker) sweepProtected(now int64) {
+	if now < l.sweepAt {
+		return
+	}
+	l.sweepAt = now + int64(l.cfg.TTL)
+	maps.DeleteFunc(l.protected, func(_ string, until int64) bool { return now >= until })
+}
