@@ -8,33 +8,34 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Acquire implements lock.Engine. It persists. The ttl is at least a millisecond.
+// Acquire implements lock.Engine. It retries what was not executed for up to a
+// second. The ttl is at least a millisecond.
 func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	return e.persistAcquire(ctx, h, ttl, false)
+	return e.acquireWithRetry(ctx, h, ttl, false)
 }
 
 // AcquireUnlessMarked implements lock.Marker. The marker is looked at after the
 // acquire, on the same connection: it was set before the release that made way
 // for a grant, so no grant misses it. What was taken in vain is released again.
 func (e *Engine) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	return e.persistAcquire(ctx, h, ttl, true)
+	return e.acquireWithRetry(ctx, h, ttl, true)
 }
 
-func (e *Engine) persistAcquire(ctx context.Context, h lock.Hold, ttl time.Duration, look bool) (grant lock.Grant, err error) {
+func (e *Engine) acquireWithRetry(ctx context.Context, h lock.Hold, ttl time.Duration, readMarker bool) (grant lock.Grant, err error) {
 	if err := checkTTL(ttl); err != nil {
 		return lock.Grant{}, err
 	}
-	err = e.persist(ctx, e.lockName(h.Key), func(ctx context.Context) error {
-		grant, err = e.acquire(ctx, h, ttl, look)
+	err = e.withRetry(ctx, e.lockName(h.Key), func(ctx context.Context) error {
+		grant, err = e.acquire(ctx, h, ttl, readMarker)
 		return err
 	})
-	e.metrics.count(acquire, err)
+	e.metrics.count(acquireScript, err)
 	return grant, err
 }
 
-func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration, look bool) (lock.Grant, error) {
-	c := call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}, look: look}
-	cmd, few, err := e.runReplicated(ctx, acquire, c)
+func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration, readMarker bool) (lock.Grant, error) {
+	c := call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}, readMarker: readMarker}
+	cmd, few, err := e.runReplicated(ctx, acquireScript, c)
 	if err != nil {
 		return lock.Grant{}, err
 	}
@@ -46,9 +47,9 @@ func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration, lo
 	case cmd.marked() && held:
 		return lock.Grant{}, lock.ErrMarked
 	case cmd.marked():
-		return lock.Grant{}, errors.Join(lock.ErrMarked, e.undo(ctx, h))
+		return lock.Grant{}, errors.Join(lock.ErrMarked, e.undoAcquire(ctx, h))
 	case few != nil && !held:
-		return lock.Grant{}, e.withdraw(ctx, h, few)
+		return lock.Grant{}, e.undoUnreplicated(ctx, h, few)
 	}
 	return grant, err
 }
@@ -57,20 +58,20 @@ func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration, lo
 func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
 	reply, err := cmd.Slice()
 	if err != nil || len(reply) != 3 {
-		return lock.Grant{}, badReply(acquire, cmd)
+		return lock.Grant{}, badReply(acquireScript, cmd)
 	}
 	if reply[0] == int64(0) {
 		owner, okOwner := reply[1].(string)
 		ms, okMS := reply[2].(int64)
 		if !okOwner || !okMS {
-			return lock.Grant{}, badReply(acquire, cmd)
+			return lock.Grant{}, badReply(acquireScript, cmd)
 		}
 		return lock.Grant{}, &lock.HeldError{Key: key, Holder: e.holder(cmd, owner, ms)}
 	}
 	sec, okSec := reply[1].(int64)
 	usec, okUsec := reply[2].(int64)
 	if reply[0] != int64(1) || !okSec || !okUsec {
-		return lock.Grant{}, badReply(acquire, cmd)
+		return lock.Grant{}, badReply(acquireScript, cmd)
 	}
 	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd.name, cmd.node)}, nil
 }

@@ -23,13 +23,13 @@ type batcher struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   []*parcel
+	queue   []*queued
 	sending bool
 	closed  bool
 }
 
-// A parcel is a command in a batcher.
-type parcel struct {
+// A queued is a command in a batcher.
+type queued struct {
 	cmd   *command
 	state atomic.Int32 // waiting, sent or withdrawn
 	done  chan struct{}
@@ -37,9 +37,9 @@ type parcel struct {
 }
 
 const (
-	waiting = iota
-	sent
-	withdrawn
+	stateWaiting = iota
+	stateSent
+	stateWithdrawn
 )
 
 func newBatcher(client *redis.Client) *batcher { return &batcher{client: client} }
@@ -47,7 +47,7 @@ func newBatcher(client *redis.Client) *batcher { return &batcher{client: client}
 // send sends cmd with others. When ctx ends before it was sent it never will
 // be, and the error matches lock.ErrNotSent.
 func (b *batcher) send(ctx context.Context, cmd *command) error {
-	p := &parcel{cmd: cmd, done: make(chan struct{})}
+	p := &queued{cmd: cmd, done: make(chan struct{})}
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
@@ -66,7 +66,7 @@ func (b *batcher) send(ctx context.Context, cmd *command) error {
 		}
 		return cmd.Err()
 	case <-ctx.Done():
-		if p.state.CompareAndSwap(waiting, withdrawn) {
+		if p.state.CompareAndSwap(stateWaiting, stateWithdrawn) {
 			return fmt.Errorf("%w: %w", lock.ErrNotSent, ctx.Err())
 		}
 		return ctx.Err()
@@ -87,7 +87,7 @@ func (b *batcher) run() {
 }
 
 // next takes the next batch from the queue.
-func (b *batcher) next() []*parcel {
+func (b *batcher) next() []*queued {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := min(len(b.queue), maxBatch)
@@ -99,10 +99,10 @@ func (b *batcher) next() []*parcel {
 	return batch
 }
 
-func (b *batcher) exchange(batch []*parcel) error {
+func (b *batcher) exchange(batch []*queued) error {
 	var cmds []*command
 	for _, p := range batch {
-		if p.state.CompareAndSwap(waiting, sent) {
+		if p.state.CompareAndSwap(stateWaiting, stateSent) {
 			cmds = append(cmds, p.cmd)
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	goneAfter = 3                      // refused connections in a row: no process listens there
 	openTime  = 500 * time.Millisecond // until a request tries again whether the node is back
 	// A caller who goes away sooner has learnt nothing about the node.
-	patience = 300 * time.Millisecond
+	minPatience = 300 * time.Millisecond
 )
 
 // epoch is what times are counted from, by the monotonic clock.
@@ -51,19 +51,19 @@ func newBreaker(addr string, reload func(context.Context)) *breaker {
 }
 
 // guard runs request, which began at start, unless the node is not answering.
-func (b *breaker) guard(ctx context.Context, start time.Time, request func() error) error {
+func (b *breaker) run(ctx context.Context, start time.Time, request func() error) error {
 	var err error
-	_, verdict := b.cb.Execute(func() (struct{}, error) {
+	_, fault := b.cb.Execute(func() (struct{}, error) {
 		err = request()
-		verdict := judge(err, start)
-		b.note(err, verdict, start)
-		return struct{}{}, verdict
+		fault := nodeFault(err, start)
+		b.note(err, fault, start)
+		return struct{}{}, fault
 	})
 	switch {
-	case errors.Is(verdict, gobreaker.ErrOpenState), errors.Is(verdict, gobreaker.ErrTooManyRequests):
+	case errors.Is(fault, gobreaker.ErrOpenState), errors.Is(fault, gobreaker.ErrTooManyRequests):
 		b.reload(ctx)
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, &silentNodeError{b.addr})
-	case verdict != nil:
+	case fault != nil:
 		b.reload(ctx)
 	}
 	return err
@@ -71,15 +71,15 @@ func (b *breaker) guard(ctx context.Context, start time.Time, request func() err
 
 // note adds a request to the row. All that are on their way while a healthy node
 // pauses once fail together, and are no more than one failure.
-func (b *breaker) note(err, verdict error, start time.Time) {
+func (b *breaker) note(err, fault error, start time.Time) {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		b.gone.Add(1)
 	} else {
 		b.gone.Store(0)
 	}
-	first, silent := b.first.Load(), errors.Is(verdict, errSilent)
+	first, silent := b.first.Load(), errors.Is(fault, errSilent)
 	switch {
-	case verdict == nil && first != 0:
+	case fault == nil && first != 0:
 		b.first.Store(0)
 		b.again.Store(false)
 	case silent && first == 0:
@@ -89,8 +89,9 @@ func (b *breaker) note(err, verdict error, start time.Time) {
 	}
 }
 
-// judge tells what the end of a request says about the node.
-func judge(err error, start time.Time) error {
+// nodeFault returns what the end of a request says about the node: nil if the node
+// has answered.
+func nodeFault(err error, start time.Time) error {
 	if err == nil {
 		return nil
 	}
@@ -100,7 +101,7 @@ func judge(err error, start time.Time) error {
 	network, ok := errors.AsType[net.Error](err) // so are the errors of a context
 	gone := errors.Is(err, context.Canceled) || ok && network.Timeout()
 	switch {
-	case gone && time.Since(start) < patience:
+	case gone && time.Since(start) < minPatience:
 		return errUndecided
 	case gone, undialled(err):
 		return errSilent

@@ -27,7 +27,7 @@ func (e *Engine) Collect(ch chan<- prometheus.Metric) {
 			gauge(m.breakerDesc, n.breaker.open(), n.addr)
 		}
 	}
-	topics, links := e.waker.counts()
+	topics, conns := e.waker.counts()
 	gauge(m.watchedDesc, float64(topics))
-	gauge(m.connsDesc, float64(links))
+	gauge(m.connsDesc, float64(conns))
 }

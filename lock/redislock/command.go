@@ -9,10 +9,10 @@ import (
 
 // A call is one use of a script.
 type call struct {
-	name string // of the lock
-	args []any
-	look bool          // whether the lock is marked as done
-	mark time.Duration // mark it for so long; 0 = no
+	name       string // of the lock
+	args       []any
+	readMarker bool          // whether the lock is marked as done
+	setMarker  time.Duration // mark it for so long; 0 = no
 }
 
 // command is a command that is executed at most once, unless it is a question.
@@ -27,11 +27,11 @@ type command struct {
 	node   string
 
 	// What goes with it on the same connection: nil = nothing.
-	mark *redis.StatusCmd // before it
-	look *redis.StringCmd // after it
+	markerSet *redis.StatusCmd // before it
+	markerGet *redis.StringCmd // after it
 }
 
-// NoRetry is asked by go-redis before it sends a command again.
+// NoRetry is called by go-redis before it sends a command again.
 func (c *command) NoRetry() bool { return !c.resend }
 
 func (s *script) evalsha(ctx context.Context, c call) *command {
@@ -46,18 +46,18 @@ func (s *script) command(ctx context.Context, verb, code string, c call) *comman
 	args := append([]any{verb, code, 1, c.name}, c.args...)
 	cmd := &command{Cmd: redis.NewCmd(ctx, args...), name: c.name, resend: s.resend}
 	cmd.SetFirstKeyPos(3)
-	cmd.attend(ctx, c)
+	cmd.addMarker(ctx, c)
 	return cmd
 }
 
-// attend adds what call c wants to know or set.
-func (c *command) attend(ctx context.Context, call call) {
+// addMarker adds the command that reads or sets the marker, if the call wants it.
+func (c *command) addMarker(ctx context.Context, call call) {
 	key := markName(call.name)
-	if call.mark > 0 {
-		c.mark = redis.NewStatusCmd(ctx, "set", key, "1", "px", call.mark.Milliseconds())
+	if call.setMarker > 0 {
+		c.markerSet = redis.NewStatusCmd(ctx, "set", key, "1", "px", call.setMarker.Milliseconds())
 	}
-	if call.look {
-		c.look = redis.NewStringCmd(ctx, "get", key)
+	if call.readMarker {
+		c.markerGet = redis.NewStringCmd(ctx, "get", key)
 	}
 }
 
@@ -65,14 +65,14 @@ func (c *command) attend(ctx context.Context, call call) {
 func markName(name string) string { return "belay_done:{" + name + "}" }
 
 // marked reports whether the lock is known to be marked.
-func (c *command) marked() bool { return c.look != nil && c.look.Err() == nil }
+func (c *command) marked() bool { return c.markerGet != nil && c.markerGet.Err() == nil }
 
 // via sends the command through client. Only its own error counts.
 func (c *command) via(ctx context.Context, client interface {
 	Process(context.Context, redis.Cmder) error
 	Pipeline() redis.Pipeliner
 }) error {
-	if c.mark == nil && c.look == nil {
+	if c.markerSet == nil && c.markerGet == nil {
 		return client.Process(ctx, c)
 	}
 	_ = pipeline(ctx, client.Pipeline(), []*command{c})
@@ -92,12 +92,12 @@ func pipeline(ctx context.Context, pipe redis.Pipeliner, cmds []*command) error 
 
 // enqueue adds the command to pipe, with what goes with it.
 func (c *command) enqueue(ctx context.Context, pipe redis.Pipeliner) {
-	if c.mark != nil {
-		_ = pipe.Process(ctx, c.mark)
+	if c.markerSet != nil {
+		_ = pipe.Process(ctx, c.markerSet)
 	}
 	_ = pipe.Process(ctx, c)
-	if c.look != nil {
-		_ = pipe.Process(ctx, c.look)
+	if c.markerGet != nil {
+		_ = pipe.Process(ctx, c.markerGet)
 	}
 }
 

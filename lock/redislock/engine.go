@@ -15,7 +15,7 @@ type Engine struct {
 	replicas int
 	name     string
 	sender   sender
-	bus      *bus
+	topology *topology
 	waker    *waker
 	sentinel *sentinel // nil unless client is under Sentinel
 	metrics  *metrics
@@ -28,7 +28,7 @@ func (e *Engine) lockName(key string) string { return e.prefix + key }
 // say its name, at the one that should have.
 func (e *Engine) place(name, answered string) lock.Place {
 	p := lock.Place{Node: answered, Slot: -1}
-	if e.bus.shards {
+	if e.topology.shards {
 		p.Slot = slot(name)
 	}
 	if p.Node == "" {
@@ -45,5 +45,5 @@ func (e *Engine) node(name string) string {
 	if e.sentinel != nil {
 		return e.sentinel.node()
 	}
-	return e.bus.known(name)
+	return e.topology.known(name)
 }

@@ -18,25 +18,25 @@ import (
 // first write.
 var (
 	// A failover, a migration or a restart is under way, or all connections are in use.
-	passing = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "MOVED", "ASK", "READONLY",
+	prefixesPassing = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "MOVED", "ASK", "READONLY",
 		"max number of clients reached"}
 	// The server is busy with somebody's script.
-	busy = []string{"BUSY"}
+	prefixesBusy = []string{"BUSY"}
 	// The server is out of memory, can't save, or has too few replicas.
-	writeless = []string{"OOM", "MISCONF", "NOREPLICAS"}
+	prefixesWriteless = []string{"OOM", "MISCONF", "NOREPLICAS"}
 	// The client can't log in or may not run scripts, or the server is no cluster.
-	denials = []string{"NOAUTH", "WRONGPASS", "AUTH <password> called without", "NOPERM",
+	prefixesDenied = []string{"NOAUTH", "WRONGPASS", "AUTH <password> called without", "NOPERM",
 		"This instance has cluster support disabled"}
 	// A command within a script failed: only these errors have such a text.
-	within = []string{"@user_script:", "ACL failure in script: "}
+	prefixesInScript = []string{"@user_script:", "ACL failure in script: "}
 )
 
 // errClosed is returned when the engine has been closed.
 var errClosed = fmt.Errorf("%w: redislock: closed", lock.ErrDenied)
 
 var (
-	errSilent    = errors.New("no answer")  // the node can't be reached or says nothing
-	errUndecided = errors.New("no verdict") // nobody waited long enough, or the connection broke
+	errSilent    = errors.New("no answer") // the node can't be reached or says nothing
+	errUndecided = errors.New("undecided") // nobody waited long enough, or the connection broke
 )
 
 // silentNodeError is the error of a request that was kept away from a node.
@@ -44,23 +44,23 @@ type silentNodeError struct{ addr string }
 
 func (e *silentNodeError) Error() string { return "redislock: node " + e.addr + " is not answering" }
 
-func (s *script) failed(err error) error {
-	return fmt.Errorf("redislock: %s: %w", s.name, s.outcome(err))
+func (s *script) wrap(err error) error {
+	return fmt.Errorf("redislock: %s: %w", s.name, s.classify(err))
 }
 
 // outcome adds to the error of s whether s may have been executed.
-func (s *script) outcome(err error) error {
+func (s *script) classify(err error) error {
 	_, answered := errors.AsType[redis.Error](err)
 	switch {
 	case errors.Is(err, lock.ErrNotSent):
 		return err
-	case refused(err), answered && says(err, busy):
+	case refused(err), answered && says(err, prefixesBusy):
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 	case answered && s.unusable(err):
 		return fmt.Errorf("%w: %w", lock.ErrUnusable, err)
 	case denied(err):
 		return fmt.Errorf("%w: %w", lock.ErrDenied, err)
-	case answered && says(err, writeless):
+	case answered && says(err, prefixesWriteless):
 		return fmt.Errorf("%w: %w", lock.ErrRefused, err)
 	case answered, errors.Is(err, context.Canceled):
 		return err
@@ -75,7 +75,7 @@ func refused(err error) bool {
 		return true
 	}
 	_, answered := errors.AsType[redis.Error](err)
-	return answered && says(err, passing)
+	return answered && says(err, prefixesPassing)
 }
 
 // denied reports whether nothing was executed because of the client. A right that
@@ -86,7 +86,7 @@ func denied(err error) bool {
 	}
 	_, answered := errors.AsType[redis.Error](err)
 	inScript := func(text string) bool { return strings.Contains(err.Error(), text) }
-	return answered && says(err, denials) && !slices.ContainsFunc(within, inScript)
+	return answered && says(err, prefixesDenied) && !slices.ContainsFunc(prefixesInScript, inScript)
 }
 
 // says reports whether an answer begins with one of these texts. Before version
@@ -108,7 +108,7 @@ func (s *script) unusable(answer error) bool {
 		return true
 	}
 	_, denied, _ := strings.Cut(answer.Error(), "NOPERM ")
-	ofHolder := s == renew || s == release
+	ofHolder := s == renewScript || s == releaseScript
 	return !ofHolder && strings.Contains(denied, " to access ") && strings.Contains(denied, " key")
 }
 
@@ -124,5 +124,5 @@ func broken(err error) bool {
 		return false
 	}
 	network, ok := errors.AsType[net.Error](err)
-	return errors.Is(inspect.outcome(err), lock.ErrNoAnswer) && (!ok || !network.Timeout())
+	return errors.Is(inspectScript.classify(err), lock.ErrNoAnswer) && (!ok || !network.Timeout())
 }

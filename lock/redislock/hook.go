@@ -11,15 +11,15 @@ import (
 // the slot map reloaded when the node can't be reached: go-redis by itself goes
 // on asking a dead master. Nor does it give up asking a silent one for the map.
 type nodeHook struct {
-	addr string
-	bus  *bus
+	addr     string
+	topology *topology
 }
 
 func (h nodeHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		if err != nil {
-			h.bus.reload(ctx)
+			h.topology.reload(ctx)
 		}
 		return conn, err
 	}
@@ -28,7 +28,7 @@ func (h nodeHook) DialHook(next redis.DialHook) redis.DialHook {
 func (h nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if cmd.Name() == "cluster" {
-			return h.bus.looks.ask(ctx, h.addr, func(ctx context.Context) error { return next(ctx, cmd) })
+			return h.topology.reads.query(ctx, h.addr, func(ctx context.Context) error { return next(ctx, cmd) })
 		}
 		h.note(cmd)
 		return next(ctx, cmd)

@@ -6,29 +6,29 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Inspect implements lock.Engine. It persists.
+// Inspect implements lock.Engine. It retries as Acquire does.
 func (e *Engine) Inspect(ctx context.Context, key string) (holder lock.Holder, err error) {
-	err = e.persist(ctx, e.lockName(key), func(ctx context.Context) error {
+	err = e.withRetry(ctx, e.lockName(key), func(ctx context.Context) error {
 		holder, err = e.inspect(ctx, key)
 		return err
 	})
-	e.metrics.count(inspect, err)
+	e.metrics.count(inspectScript, err)
 	return holder, err
 }
 
 func (e *Engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
-	cmd, err := e.run(ctx, inspect, call{name: e.lockName(key)})
+	cmd, err := e.run(ctx, inspectScript, call{name: e.lockName(key)})
 	if err != nil {
 		return lock.Holder{}, err
 	}
 	reply, err := cmd.Slice()
 	if err != nil || len(reply) != 2 {
-		return lock.Holder{}, badReply(inspect, cmd)
+		return lock.Holder{}, badReply(inspectScript, cmd)
 	}
 	owner, _ := reply[0].(string) // nil when nobody holds it
 	ms, ok := reply[1].(int64)
 	if !ok {
-		return lock.Holder{}, badReply(inspect, cmd)
+		return lock.Holder{}, badReply(inspectScript, cmd)
 	}
 	return e.holder(cmd, owner, ms), nil
 }

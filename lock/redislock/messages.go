@@ -6,12 +6,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wake wakes all who watch a channel.
-func (w *waker) wake(channel string) {
+// onRelease wakes all watchers of a channel.
+func (w *waker) onRelease(channel string) {
 	w.mu.Lock()
 	watchers := w.topics[channel].list()
 	w.mu.Unlock()
-	ring(watchers)
+	wakeAll(watchers)
 }
 
 // list returns the watchers of t, which may be nil. The caller holds waker.mu.
@@ -26,18 +26,18 @@ func (t *topic) list() []*watcher {
 	return watchers
 }
 
-func ring(watchers []*watcher) {
+func wakeAll(watchers []*watcher) {
 	for _, x := range watchers {
 		x.wake()
 	}
 }
 
-// confirm notes that a subscription stands. If it stood before, messages may
-// have been missed in between.
-func (w *waker) confirm(l *link, channel string) {
+// onSubscribe notes that a subscription is confirmed. If it was confirmed before,
+// messages may have been missed in between.
+func (w *waker) onSubscribe(c *subConn, channel string) {
 	w.mu.Lock()
 	t := w.topics[channel]
-	if t == nil || t.link != l || t.confirmed {
+	if t == nil || t.conn != c || t.confirmed {
 		w.mu.Unlock()
 		return
 	}
@@ -49,72 +49,71 @@ func (w *waker) confirm(l *link, channel string) {
 		watchers = t.list()
 	}
 	w.mu.Unlock()
-	ring(watchers)
+	wakeAll(watchers)
 }
 
-// ended takes in the end of a subscription: what we asked for, or the node no
-// longer has the slot.
-func (w *waker) ended(l *link, channel string) {
+// onUnsubscribe handles the end of a subscription: we have unsubscribed, or the node
+// no longer has the slot.
+func (w *waker) onUnsubscribe(c *subConn, channel string) {
 	w.mu.Lock()
-	if n := l.leaving[channel]; n > 0 {
-		if l.leaving[channel]--; n == 1 {
-			delete(l.leaving, channel)
+	if n := c.leaving[channel]; n > 0 {
+		if c.leaving[channel]--; n == 1 {
+			delete(c.leaving, channel)
 		}
 		w.mu.Unlock()
 		return
 	}
 	t := w.topics[channel]
-	if t == nil || t.link != l {
+	if t == nil || t.conn != c {
 		w.mu.Unlock()
 		return
 	}
-	delete(l.topics, t)
-	w.unsettle(t)
+	delete(c.topics, t)
+	w.unassign(t)
 	w.again.Reset(againTime)
 	w.mu.Unlock()
-	w.bus.reload(w.ctx)
+	w.topology.reload(w.ctx)
 }
 
-// refuse takes in an error reply. Which subscription it answers it does not
-// say.
-func (w *waker) refuse(l *link, err redis.Error) {
+// onError handles an error reply, which does not say what subscription it answers.
+func (w *waker) onError(c *subConn, err redis.Error) {
 	text := err.Error()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case l.sharded && strings.HasPrefix(text, "ERR unknown command"):
-		w.bus.old.Store(true)
-		for _, l := range w.links {
-			if l.sharded {
-				l.end()
+	case c.sharded && strings.HasPrefix(text, "ERR unknown command"):
+		w.topology.before7.Store(true)
+		for _, c := range w.conns {
+			if c.sharded {
+				c.end()
 			}
 		}
 		return
 	case strings.HasPrefix(text, "MOVED"):
-		w.bus.reload(w.ctx)
+		w.topology.reload(w.ctx)
 		w.again.Reset(againTime)
 	}
-	l.refused = true
+	c.refused = true
 }
 
-// lost takes in the end of a link. Topics that are left need another one.
-func (w *waker) lost(l *link, connected bool) {
+// onConnLost handles the end of a connection. Topics that are left need another one.
+func (w *waker) onConnLost(c *subConn, connected bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l.end()
-	if len(l.topics) == 0 || w.ctx.Err() != nil {
+	c.end()
+	if len(c.topics) == 0 || w.ctx.Err() != nil {
 		return
 	}
-	w.bus.reload(w.ctx)
-	for t := range l.topics {
-		w.unsettle(t)
+	w.topology.reload(w.ctx)
+	for t := range c.topics {
+		w.unassign(t)
 	}
-	l.topics = nil
-	if !l.sharded {
-		w.bus.old.Store(false) // the node that comes back may be a newer one
+	c.topics = nil
+	if !c.sharded {
+		w.topology.before7.Store(false) // the node that comes back may be a newer one
 	}
 	if connected {
-		w.prod()
+		w.wakeRun()
 	} else {
 		w.again.Reset(againTime)
 	}

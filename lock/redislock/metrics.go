@@ -13,14 +13,14 @@ import (
 type result int
 
 const (
-	done result = iota
-	held
-	notHeld
-	marked
-	notSent
-	declined
-	noAnswer
-	failed
+	resultDone result = iota
+	resultHeld
+	resultNotHeld
+	resultMarked
+	resultNotSent
+	resultRefused
+	resultNoAnswer
+	resultFailed
 	results
 )
 
@@ -28,24 +28,24 @@ var resultNames = [results]string{"ok", "held", "not_held", "marked", "not_sent"
 
 func resultOf(err error) result {
 	if err == nil {
-		return done
+		return resultDone
 	}
 	if _, ok := errors.AsType[*lock.HeldError](err); ok {
-		return held
+		return resultHeld
 	}
 	switch {
 	case errors.Is(err, lock.ErrNotHeld):
-		return notHeld
+		return resultNotHeld
 	case errors.Is(err, lock.ErrMarked):
-		return marked
+		return resultMarked
 	case errors.Is(err, lock.ErrRefused):
-		return declined
+		return resultRefused
 	case errors.Is(err, lock.ErrNotSent):
-		return notSent
+		return resultNotSent
 	case errors.Is(err, lock.ErrNoAnswer):
-		return noAnswer
+		return resultNoAnswer
 	}
-	return failed
+	return resultFailed
 }
 
 // metrics are what an engine counts.
@@ -66,7 +66,7 @@ func newMetrics(name string) *metrics {
 		watchedDesc:  desc("watched", "Locks whose release is listened for."),
 		connsDesc:    desc("subscription_connections", "Connections that listen for releases."),
 	}
-	for _, s := range []*script{acquire, renew, release, inspect} {
+	for _, s := range []*script{acquireScript, renewScript, releaseScript, inspectScript} {
 		m.requests[s] = new([results]atomic.Int64)
 	}
 	return m

@@ -13,8 +13,8 @@ import (
 // time, and saves much of it for all.
 const directMax = 8
 
-// A node is one master of a cluster.
-type node struct {
+// A masterNode is one master of a cluster.
+type masterNode struct {
 	client   *redis.Client
 	addr     string
 	breaker  *breaker
@@ -23,12 +23,12 @@ type node struct {
 	used     atomic.Int64 // when it was used last, in ns since epoch
 }
 
-func newNode(client *redis.Client, reload func(context.Context)) *node {
+func newMasterNode(client *redis.Client, reload func(context.Context)) *masterNode {
 	addr := client.Options().Addr
-	return &node{client: client, addr: addr, breaker: newBreaker(addr, reload), batches: newBatcher(client)}
+	return &masterNode{client: client, addr: addr, breaker: newBreaker(addr, reload), batches: newBatcher(client)}
 }
 
-func (n *node) send(ctx context.Context, cmd *command) error {
+func (n *masterNode) send(ctx context.Context, cmd *command) error {
 	return n.ask(ctx, func() error {
 		if n.inFlight.Add(1) > directMax {
 			defer n.inFlight.Add(-1)
@@ -39,14 +39,14 @@ func (n *node) send(ctx context.Context, cmd *command) error {
 	})
 }
 
-// ask runs request unless the node is not answering.
-func (n *node) ask(ctx context.Context, request func() error) error {
+// ask runs request unless the breaker is open.
+func (n *masterNode) ask(ctx context.Context, request func() error) error {
 	start := time.Now()
 	n.use(start)
-	return n.breaker.guard(ctx, start, request)
+	return n.breaker.run(ctx, start, request)
 }
 
-func (n *node) sendAll(ctx context.Context, cmds []*command) {
+func (n *masterNode) sendAll(ctx context.Context, cmds []*command) {
 	sent := false
 	err := n.ask(ctx, func() error {
 		sent = true
@@ -59,8 +59,8 @@ func (n *node) sendAll(ctx context.Context, cmds []*command) {
 	}
 }
 
-func (n *node) use(now time.Time) { n.used.Store(int64(now.Sub(epoch))) }
+func (n *masterNode) use(now time.Time) { n.used.Store(int64(now.Sub(epoch))) }
 
-func (n *node) unusedFor(now time.Time) time.Duration {
+func (n *masterNode) unusedFor(now time.Time) time.Duration {
 	return now.Sub(epoch) - time.Duration(n.used.Load())
 }

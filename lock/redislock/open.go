@@ -22,8 +22,8 @@ func New(client redis.UniversalClient, opts ...Option) (*Engine, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("redislock: client is nil")
 	}
-	bus := newBus(client)
-	e := &Engine{client: client, sender: through{bus}, bus: bus, name: "redis"}
+	topology := newTopology(client)
+	e := &Engine{client: client, sender: passThrough{topology}, topology: topology, name: "redis"}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, errors.New("redislock: an option is nil")
@@ -32,7 +32,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Engine, error) {
 			return nil, err
 		}
 	}
-	e.waker = newWaker(bus)
+	e.waker = newWaker(topology)
 	e.sentinel = watchSentinel(client)
 	e.metrics = newMetrics(e.name)
 	return e, nil
@@ -58,10 +58,10 @@ func Open(opts *redis.ClusterOptions, options ...Option) (*Engine, error) {
 		return nil, err
 	}
 	client.OnNewNode(func(node *redis.Client) {
-		node.AddHook(nodeHook{addr: node.Options().Addr, bus: e.bus})
+		node.AddHook(nodeHook{addr: node.Options().Addr, topology: e.topology})
 	})
 	e.owned = true
-	e.sender = newRouter(e.bus)
+	e.sender = newRouter(e.topology)
 	return e, nil
 }
 
@@ -130,7 +130,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	err := e.client.Close()
-	e.bus.close()
+	e.topology.close()
 	e.sender.close()
 	return err
 }

@@ -8,40 +8,40 @@ import (
 )
 
 const (
-	lookTime = 300 * time.Millisecond // bounds a look at the slot map
-	lookPast = 100 * time.Millisecond // from its end to the next
+	reloadTime  = 300 * time.Millisecond // bounds a reload of the slot map
+	reloadPause = 100 * time.Millisecond // from its end to the next
 )
 
-// refresh has the slot map reloaded, once for all who ask meanwhile, and waits
-// for it until ctx ends.
-func (b *bus) refresh(ctx context.Context) {
+// refresh has the slot map reloaded, once for all callers that wait meanwhile, and
+// waits for it until ctx ends.
+func (t *topology) refresh(ctx context.Context) {
 	select {
-	case <-b.looks.flight.DoChan("", b.look):
+	case <-t.reads.flight.DoChan("", t.reloadOnce):
 	case <-ctx.Done():
 	}
 }
 
-// look has the slot map reloaded. What was learnt just now will do, and after a
-// look in vain it waits a little: while a node is away, the others are not asked
-// by each request.
-func (b *bus) look() (any, error) {
-	l := &b.looks
-	past := time.Since(l.ended)
-	if l.loaded && past < lookPast || !rest(b.ctx, lookPast-past) {
+// reloadOnce has the slot map reloaded. It does nothing soon after the last success,
+// and waits a little after a failure: while a node is away, requests do not make the
+// others answer for the map again and again.
+func (t *topology) reloadOnce() (any, error) {
+	r := &t.reads
+	past := time.Since(r.ended)
+	if r.loaded && past < reloadPause || !rest(t.ctx, reloadPause-past) {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, lookTime)
+	ctx, cancel := context.WithTimeout(t.ctx, reloadTime)
 	defer cancel()
-	answers := l.answers.Load()
+	answers := r.answers.Load()
 	// It reloads the map before it visits anybody, or else visits by the old one.
-	_ = b.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
-	l.ended, l.loaded = time.Now(), l.answers.Load() != answers
+	_ = t.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
+	r.ended, r.loaded = time.Now(), r.answers.Load() != answers
 	return nil, nil
 }
 
-// close ends looking and waits for the look that is under way. The client has
-// been closed, so that it waits for nobody.
-func (b *bus) close() {
-	b.stop()
-	_, _, _ = b.looks.flight.Do("", b.look)
+// close ends refreshing and waits for the reload that is under way. The client has
+// been closed, so that the reload waits for no node.
+func (t *topology) close() {
+	t.stop()
+	_, _, _ = t.reads.flight.Do("", t.reloadOnce)
 }

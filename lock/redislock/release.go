@@ -12,29 +12,29 @@ import (
 // Release implements lock.Engine.
 func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
 	err := e.release(ctx, h, 0)
-	e.metrics.count(release, err)
+	e.metrics.count(releaseScript, err)
 	return err
 }
 
 // ReleaseMarked implements lock.Marker.
 func (e *Engine) ReleaseMarked(ctx context.Context, h lock.Hold, keep time.Duration) error {
 	err := e.release(ctx, h, max(keep, time.Millisecond))
-	e.metrics.count(release, err)
+	e.metrics.count(releaseScript, err)
 	return err
 }
 
 func (e *Engine) release(ctx context.Context, h lock.Hold, mark time.Duration) error {
 	name := e.lockName(h.Key)
-	c := call{name: name, args: []any{h.Owner, channel(name), e.bus.publish()}, mark: mark}
-	cmd, err := e.run(ctx, release, c)
+	c := call{name: name, args: []any{h.Owner, channel(name), e.topology.publish()}, setMarker: mark}
+	cmd, err := e.run(ctx, releaseScript, c)
 	if err != nil {
 		return err
 	}
-	return verdict(release, cmd)
+	return replyOf(releaseScript, cmd)
 }
 
-// undo releases a lock that was granted, but must not be used.
-func (e *Engine) undo(ctx context.Context, h lock.Hold) error {
+// undoAcquire releases a lock that was granted, but must not be used.
+func (e *Engine) undoAcquire(ctx context.Context, h lock.Hold) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.release(ctx, h, 0); err != nil && !errors.Is(err, lock.ErrNotHeld) {

@@ -18,9 +18,9 @@ func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) [
 		calls[i] = call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}}
 	}
 	errs := make([]error, len(hs))
-	for i, cmd := range e.runAll(ctx, renew, calls) {
-		errs[i] = verdict(renew, cmd)
-		e.metrics.count(renew, errs[i])
+	for i, cmd := range e.runAll(ctx, renewScript, calls) {
+		errs[i] = replyOf(renewScript, cmd)
+		e.metrics.count(renewScript, errs[i])
 	}
 	return errs
 }

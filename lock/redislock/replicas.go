@@ -23,7 +23,7 @@ func (e *Engine) runReplicated(ctx context.Context, s *script, c call) (cmd *com
 	}
 	cmd, wait, err := e.runAndWait(ctx, s, c)
 	if err != nil {
-		return cmd, nil, s.failed(err)
+		return cmd, nil, s.wrap(err)
 	}
 	acks, err := wait.Int64()
 	switch {
@@ -35,9 +35,9 @@ func (e *Engine) runReplicated(ctx context.Context, s *script, c call) (cmd *com
 	return cmd, few, nil
 }
 
-// withdraw releases a lock that too few replicas have.
-func (e *Engine) withdraw(ctx context.Context, h lock.Hold, few error) error {
-	if err := e.undo(ctx, h); err != nil {
+// undoUnreplicated releases a lock that too few replicas have.
+func (e *Engine) undoUnreplicated(ctx context.Context, h lock.Hold, few error) error {
+	if err := e.undoAcquire(ctx, h); err != nil {
 		return fmt.Errorf("%w: %w", few, err)
 	}
 	return fmt.Errorf("%w: %w", lock.ErrRefused, few)
@@ -58,14 +58,14 @@ func (e *Engine) runAndWait(ctx context.Context, s *script, c call) (*command, *
 	})
 	if addr, ok := askedOf(err); ok { // the slot migrates
 		cmd = s.eval(ctx, c)
-		node, lookup := e.bus.at(ctx, addr)
+		node, lookup := e.topology.at(ctx, addr)
 		if lookup != nil {
 			return cmd, nil, lookup
 		}
 		wait, err = e.exchange(ctx, node, cmd, true)
 	}
 	if redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "READONLY") {
-		e.bus.reload(ctx)
+		e.topology.reload(ctx)
 	}
 	return cmd, wait, err
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// verdict reads the reply of a script that returns 1 for done and 0 for not
-// held.
-func verdict(s *script, cmd *command) error {
+// replyOf reads the reply of a script that returns 1 for done and 0 for not held.
+func replyOf(s *script, cmd *command) error {
 	if err := cmd.Err(); err != nil {
-		return s.failed(err)
+		return s.wrap(err)
 	}
 	switch cmd.Val() {
 	case int64(1):

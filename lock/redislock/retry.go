@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// How long Acquire and Inspect go on asking when nothing was executed, and how
-// often.
+// How long Acquire and Inspect retry what was not executed, and how often.
 const (
-	persistTime           = time.Second
+	retryTime             = time.Second
 	shortPause, longPause = 10 * time.Millisecond, 100 * time.Millisecond
 )
 
@@ -18,27 +17,27 @@ const (
 // that was passed to New: its dials alone may go on for 25 s.
 const requestTime = 5 * time.Second
 
-// persist asks again for up to a second while Redis can't be reached or refuses
-// to execute anything, as it does for moments of a failover. That a node does not
-// answer is the last word only if the lock is still there.
-func (e *Engine) persist(ctx context.Context, name string, ask func(context.Context) error) error {
+// withRetry makes attempts for up to a second while Redis can't be reached or refuses
+// to execute anything, as it does for moments of a failover. A node that does not
+// answer fails the request only if the lock is still there.
+func (e *Engine) withRetry(ctx context.Context, name string, attempt func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	err := e.askAgain(bounded, name, ask)
+	err := e.retry(bounded, name, attempt)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && bounded.Err() != nil {
 		return &limitError{err}
 	}
 	return err
 }
 
-func (e *Engine) askAgain(ctx context.Context, name string, ask func(context.Context) error) error {
-	until := time.Now().Add(persistTime)
-	looked := false
+func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Context) error) error {
+	until := time.Now().Add(retryTime)
+	refreshed := false
 	for pause := shortPause; ; pause = min(2*pause, longPause) {
-		err := ask(ctx)
-		if silent, ok := errors.AsType[*silentNodeError](err); ok && !looked {
-			looked = true
-			if e.bus.refresh(ctx); e.node(name) != silent.addr {
+		err := attempt(ctx)
+		if silent, ok := errors.AsType[*silentNodeError](err); ok && !refreshed {
+			refreshed = true
+			if e.topology.refresh(ctx); e.node(name) != silent.addr {
 				continue
 			}
 		}

@@ -11,16 +11,16 @@ import (
 // A router sends each script to the master that has its lock, past the cluster
 // client, so that nodes get in nobody's way but their own.
 type router struct {
-	bus     *bus
-	cluster *redis.ClusterClient
+	topology *topology
+	cluster  *redis.ClusterClient
 
 	mu     sync.RWMutex
 	closed bool
-	nodes  map[*redis.Client]*node
+	nodes  map[*redis.Client]*masterNode
 }
 
-func newRouter(b *bus) *router {
-	return &router{bus: b, cluster: b.cluster, nodes: make(map[*redis.Client]*node)}
+func newRouter(b *topology) *router {
+	return &router{topology: b, cluster: b.cluster, nodes: make(map[*redis.Client]*masterNode)}
 }
 
 // send sends a question again, once, when its connection broke before the answer
@@ -40,15 +40,14 @@ func (r *router) sendOnce(ctx context.Context, cmd *command) error {
 	if err != nil {
 		return err
 	}
-	if err := n.send(ctx, cmd); !r.elsewhere(ctx, err) {
+	if err := n.send(ctx, cmd); !r.redirected(ctx, err) {
 		return err
 	}
 	return cmd.via(ctx, r.cluster) // which follows
 }
 
-// elsewhere reports whether err is a node's word that another one has to
-// execute the command.
-func (r *router) elsewhere(ctx context.Context, err error) bool {
+// redirected reports whether err says that another node has to execute the command.
+func (r *router) redirected(ctx context.Context, err error) bool {
 	switch {
 	case err == nil:
 		return false
@@ -60,8 +59,8 @@ func (r *router) elsewhere(ctx context.Context, err error) bool {
 }
 
 // node returns the master for a lock.
-func (r *router) node(ctx context.Context, name string) (*node, error) {
-	client, err := r.bus.master(ctx, name)
+func (r *router) node(ctx context.Context, name string) (*masterNode, error) {
+	client, err := r.topology.master(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +70,14 @@ func (r *router) node(ctx context.Context, name string) (*node, error) {
 	if n != nil {
 		return n, nil
 	}
-	return r.meet(client)
+	return r.addNode(client)
 }
 
 // keepNode is how long a node that is not used any more is remembered.
 const keepNode = time.Minute
 
-// meet adds a node. It forgets nodes that have left the cluster.
-func (r *router) meet(client *redis.Client) (*node, error) {
+// addNode adds a node. It forgets nodes that have left the cluster.
+func (r *router) addNode(client *redis.Client) (*masterNode, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -88,7 +87,7 @@ func (r *router) meet(client *redis.Client) (*node, error) {
 		return n, nil
 	}
 	now := time.Now()
-	fresh := newNode(client, r.cluster.ReloadState)
+	fresh := newMasterNode(client, r.cluster.ReloadState)
 	for c, n := range r.nodes {
 		if n.addr == fresh.addr || n.unusedFor(now) > keepNode {
 			delete(r.nodes, c)
@@ -108,7 +107,7 @@ func (r *router) on(ctx context.Context, name string, request func(*redis.Client
 }
 
 func (r *router) sendAll(ctx context.Context, cmds []*command) {
-	parts := make(map[*node][]*command)
+	parts := make(map[*masterNode][]*command)
 	for _, cmd := range cmds {
 		n, err := r.node(ctx, cmd.name)
 		if err != nil {
@@ -125,7 +124,7 @@ func (r *router) sendAll(ctx context.Context, cmds []*command) {
 
 	var moved []*command
 	for _, cmd := range cmds {
-		if r.elsewhere(ctx, cmd.Err()) {
+		if r.redirected(ctx, cmd.Err()) {
 			moved = append(moved, cmd)
 		}
 	}
@@ -133,10 +132,10 @@ func (r *router) sendAll(ctx context.Context, cmds []*command) {
 }
 
 // all returns the nodes in use.
-func (r *router) all() []*node {
+func (r *router) all() []*masterNode {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	nodes := make([]*node, 0, len(r.nodes))
+	nodes := make([]*masterNode, 0, len(r.nodes))
 	for _, n := range r.nodes {
 		nodes = append(nodes, n)
 	}

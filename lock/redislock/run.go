@@ -15,7 +15,7 @@ func (e *Engine) run(ctx context.Context, s *script, c call) (*command, error) {
 		err = e.sender.send(ctx, cmd)
 	}
 	if err != nil {
-		return cmd, s.failed(err)
+		return cmd, s.wrap(err)
 	}
 	return cmd, nil
 }

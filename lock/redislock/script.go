@@ -16,10 +16,10 @@ var (
 	//go:embed inspect.lua
 	inspectSrc string
 
-	acquire = newScript("acquire", acquireSrc)
-	renew   = newScript("renew", renewSrc)
-	release = newScript("release", releaseSrc)
-	inspect = newScript("inspect", inspectSrc).question()
+	acquireScript = newScript("acquire", acquireSrc)
+	renewScript   = newScript("renew", renewSrc)
+	releaseScript = newScript("release", releaseSrc)
+	inspectScript = newScript("inspect", inspectSrc).question()
 )
 
 // A script is a Lua script with one key.

@@ -20,36 +20,36 @@ type sender interface {
 	close()
 }
 
-// through sends by a client as it is.
-type through struct{ bus *bus }
+// passThrough sends by a client as it is.
+type passThrough struct{ topology *topology }
 
-func (t through) send(ctx context.Context, cmd *command) error {
-	err := t.noted(ctx, cmd.via(ctx, t.bus.client))
+func (t passThrough) send(ctx context.Context, cmd *command) error {
+	err := t.reloadIfUndialled(ctx, cmd.via(ctx, t.topology.client))
 	if err == nil { // it was in a slot map that the command found its node
-		t.bus.mapped.Store(true)
+		t.topology.mapped.Store(true)
 	}
 	return err
 }
 
-func (t through) sendAll(ctx context.Context, cmds []*command) {
-	_ = t.noted(ctx, pipeline(ctx, t.bus.client.Pipeline(), cmds))
+func (t passThrough) sendAll(ctx context.Context, cmds []*command) {
+	_ = t.reloadIfUndialled(ctx, pipeline(ctx, t.topology.client.Pipeline(), cmds))
 }
 
-// noted has the slot map reloaded after a dial that failed: go-redis by itself
-// goes on asking a dead master.
-func (t through) noted(ctx context.Context, err error) error {
+// reloadIfUndialled has the slot map reloaded after a dial that failed: go-redis by
+// itself goes on dialling a dead master.
+func (t passThrough) reloadIfUndialled(ctx context.Context, err error) error {
 	if undialled(err) {
-		t.bus.reload(ctx)
+		t.topology.reload(ctx)
 	}
 	return err
 }
 
-func (t through) on(ctx context.Context, name string, request func(*redis.Client) error) error {
-	node, err := t.bus.master(ctx, name)
+func (t passThrough) on(ctx context.Context, name string, request func(*redis.Client) error) error {
+	node, err := t.topology.master(ctx, name)
 	if err != nil {
 		return err
 	}
 	return request(node)
 }
 
-func (t through) close() {}
+func (t passThrough) close() {}

@@ -15,25 +15,25 @@ const againTime = 100 * time.Millisecond
 // It has one connection to each node with a lock that somebody waits for, and
 // two goroutines per connection, whatever the number of locks.
 type waker struct {
-	bus   *bus
-	kick  chan struct{} // makes run look for topics without a link
-	again *time.Timer   // sends a kick later
-	ctx   context.Context
-	close context.CancelFunc
-	wg    sync.WaitGroup
+	topology *topology
+	wakeup   chan struct{} // makes run look for topics without a connection
+	again    *time.Timer   // wakes run later
+	ctx      context.Context
+	close    context.CancelFunc
+	wg       sync.WaitGroup
 
-	mu      sync.Mutex
-	running bool
-	topics  map[string]*topic       // by channel
-	links   map[*redis.Client]*link // by node
-	adrift  map[*topic]struct{}     // topics without a link
+	mu         sync.Mutex
+	running    bool
+	topics     map[string]*topic          // by channel
+	conns      map[*redis.Client]*subConn // by node
+	unassigned map[*topic]struct{}        // topics without a connection
 }
 
 // A topic is the channel of one lock.
 type topic struct {
 	name, channel string
 	watchers      map[*watcher]struct{}
-	link          *link         // nil = none yet
+	conn          *subConn      // nil = none yet
 	ready         chan struct{} // closed while the subscription stands
 	confirmed     bool
 	missed        bool // it stood before: messages may have been missed
@@ -42,72 +42,72 @@ type topic struct {
 
 type watcher struct{ wake func() }
 
-// A link is one connection that subscribes, to one node. It lives until the
+// A subConn is one connection that subscribes, to one node. It lives until the
 // connection breaks or nobody needs it any more.
-type link struct {
-	waker   *waker
-	node    *redis.Client // nil = the only one
-	sharded bool
-	sub     *redis.PubSub
-	ctx     context.Context
-	cancel  context.CancelFunc
-	more    chan struct{} // there are orders
+type subConn struct {
+	waker       *waker
+	node        *redis.Client // nil = the only one
+	sharded     bool
+	sub         *redis.PubSub
+	ctx         context.Context
+	cancel      context.CancelFunc
+	hasCommands chan struct{} // there are commands
 
 	// Guarded by waker.mu.
-	topics  map[*topic]struct{}
-	orders  []order
-	leaving map[string]int // how many of our unsubscribes are not answered yet, by channel
-	refused bool           // the node has refused a subscription
+	topics   map[*topic]struct{}
+	commands []subCommand
+	leaving  map[string]int // how many of our unsubscribes are not answered yet, by channel
+	refused  bool           // the node has refused a subscription
 }
 
-// An order is to subscribe to a channel or to unsubscribe from it.
-type order struct {
+// A subCommand subscribes to a channel or unsubscribes from it.
+type subCommand struct {
 	channel   string
 	slot      int
 	subscribe bool
 }
 
-// prod makes run look for topics without a link.
-func (w *waker) prod() {
+// wakeRun makes run look for topics without a connection.
+func (w *waker) wakeRun() {
 	select {
-	case w.kick <- struct{}{}:
+	case w.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-// detach takes a topic from its link. The caller holds w.mu.
+// detach takes a topic from its connection. The caller holds w.mu.
 func (w *waker) detach(t *topic) {
-	if l := t.link; l != nil {
-		delete(l.topics, t)
-		l.leaving[t.channel]++
-		l.queue(order{t.channel, slot(t.name), false})
+	if c := t.conn; c != nil {
+		delete(c.topics, t)
+		c.leaving[t.channel]++
+		c.queue(subCommand{t.channel, slot(t.name), false})
 	}
-	w.unsettle(t)
+	w.unassign(t)
 }
 
-// unsettle notes that t has no subscription any more. The caller holds w.mu.
-func (w *waker) unsettle(t *topic) {
-	t.link = nil
-	w.adrift[t] = struct{}{}
+// unassign notes that t has no subscription any more. The caller holds w.mu.
+func (w *waker) unassign(t *topic) {
+	t.conn = nil
+	w.unassigned[t] = struct{}{}
 	if t.confirmed {
 		t.confirmed, t.missed = false, true
 		t.ready = make(chan struct{})
 	}
 }
 
-// queue adds an order. The caller holds waker.mu.
-func (l *link) queue(o order) {
-	l.orders = append(l.orders, o)
+// queue adds a command. The caller holds waker.mu.
+func (c *subConn) queue(o subCommand) {
+	c.commands = append(c.commands, o)
 	select {
-	case l.more <- struct{}{}:
+	case c.hasCommands <- struct{}{}:
 	default:
 	}
 }
 
-// end has the link end, which then has no topics. The caller holds w.mu.
-func (l *link) end() {
-	if l.waker.links[l.node] == l {
-		delete(l.waker.links, l.node)
+// end ends the connection, which then has no topics. The caller holds w.mu.
+func (c *subConn) end() {
+	if c.waker.conns[c.node] == c {
+		delete(c.waker.conns, c.node)
 	}
-	l.cancel()
+	c.cancel()
 }

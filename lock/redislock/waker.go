@@ -13,16 +13,16 @@ const (
 	checkTime   = time.Second // how often subscriptions are compared with the masters
 )
 
-func newWaker(b *bus) *waker {
+func newWaker(b *topology) *waker {
 	w := &waker{
-		bus:    b,
-		kick:   make(chan struct{}, 1),
-		topics: make(map[string]*topic),
-		links:  make(map[*redis.Client]*link),
-		adrift: make(map[*topic]struct{}),
+		topology:   b,
+		wakeup:     make(chan struct{}, 1),
+		topics:     make(map[string]*topic),
+		conns:      make(map[*redis.Client]*subConn),
+		unassigned: make(map[*topic]struct{}),
 	}
 	w.ctx, w.close = context.WithCancel(context.Background())
-	w.again = time.AfterFunc(time.Hour, w.prod)
+	w.again = time.AfterFunc(time.Hour, w.wakeRun)
 	return w
 }
 
@@ -37,8 +37,8 @@ func (w *waker) stop() {
 
 // watch subscribes to the channel of a lock.
 func (w *waker) watch(ctx context.Context, name string, wake func()) (stop func(), err error) {
-	if w.bus.unable != nil {
-		return nil, w.bus.unable
+	if w.topology.cannotSubscribe != nil {
+		return nil, w.topology.cannotSubscribe
 	}
 	t, x, ready := w.join(name, wake)
 	if t == nil {
@@ -80,8 +80,8 @@ func (w *waker) join(name string, wake func()) (*topic, *watcher, <-chan struct{
 	if t == nil {
 		t = &topic{name: name, channel: channel(name), watchers: make(map[*watcher]struct{}), ready: make(chan struct{})}
 		w.topics[t.channel] = t
-		w.adrift[t] = struct{}{}
-		w.prod()
+		w.unassigned[t] = struct{}{}
+		w.wakeRun()
 	}
 	x := &watcher{wake}
 	t.watchers[x] = struct{}{}
@@ -89,34 +89,34 @@ func (w *waker) join(name string, wake func()) (*topic, *watcher, <-chan struct{
 	return t, x, t.ready
 }
 
-// run gives topics a link, and another one when their lock moves.
+// run assigns topics to connections, and to another one when their lock moves.
 func (w *waker) run() {
 	ticker := time.NewTicker(checkTime)
 	defer ticker.Stop()
 	for {
 		check := false
 		select {
-		case <-w.kick:
+		case <-w.wakeup:
 		case <-ticker.C:
 			check = true
 		case <-w.ctx.Done():
 			return
 		}
-		if err := w.bus.prepare(w.ctx); err != nil {
+		if err := w.topology.prepare(w.ctx); err != nil {
 			w.again.Reset(againTime)
 			continue
 		}
 		w.mu.Lock()
 		if check {
 			w.sweep()
-			w.follow()
+			w.followMasters()
 		}
-		w.settle()
+		w.assign()
 		w.mu.Unlock()
 	}
 }
 
-// sweep drops topics that nobody has watched for a while, and links without a
+// sweep drops topics that nobody has watched for a while, and connections without a
 // topic. Hot locks are waited for again and again, so it is not done at once.
 // The caller holds w.mu.
 func (w *waker) sweep() {
@@ -129,62 +129,62 @@ func (w *waker) sweep() {
 			continue
 		}
 		w.detach(t)
-		delete(w.adrift, t)
+		delete(w.unassigned, t)
 		delete(w.topics, t.channel)
 	}
-	for _, l := range w.links {
-		if len(l.topics) == 0 {
-			l.end()
+	for _, c := range w.conns {
+		if len(c.topics) == 0 {
+			c.end()
 		}
 	}
 }
 
-// follow detaches topics whose lock has another master now: go-redis by itself
+// followMasters detaches topics whose lock has another master now: go-redis by itself
 // does not. The caller holds w.mu.
-func (w *waker) follow() {
+func (w *waker) followMasters() {
 	for _, t := range w.topics {
-		if t.link == nil {
+		if t.conn == nil {
 			continue
 		}
-		if node, err := w.bus.node(w.ctx, t.name); err == nil && node != t.link.node {
+		if node, err := w.topology.node(w.ctx, t.name); err == nil && node != t.conn.node {
 			w.detach(t)
 		}
 	}
 }
 
-// settle gives each topic without a link one. Subscriptions that were refused
+// assign gives each topic without a connection one. Subscriptions that were refused
 // are tried again. The caller holds w.mu.
-func (w *waker) settle() {
-	for _, l := range w.links {
-		if l.refused {
-			l.refused = false
-			for t := range l.topics {
+func (w *waker) assign() {
+	for _, c := range w.conns {
+		if c.refused {
+			c.refused = false
+			for t := range c.topics {
 				if !t.confirmed {
 					w.detach(t)
 				}
 			}
 		}
 	}
-	for t := range w.adrift {
-		node, err := w.bus.node(w.ctx, t.name)
+	for t := range w.unassigned {
+		node, err := w.topology.node(w.ctx, t.name)
 		if err != nil {
 			w.again.Reset(againTime)
 			return
 		}
-		l := w.links[node]
-		if l == nil {
-			l = w.newLink(node)
+		c := w.conns[node]
+		if c == nil {
+			c = w.connect(node)
 		}
-		delete(w.adrift, t)
-		t.link = l
-		l.topics[t] = struct{}{}
-		l.queue(order{t.channel, slot(t.name), true})
+		delete(w.unassigned, t)
+		t.conn = c
+		c.topics[t] = struct{}{}
+		c.queue(subCommand{t.channel, slot(t.name), true})
 	}
 }
 
-// counts tells how many locks are watched through how many connections.
-func (w *waker) counts() (topics, links int) {
+// counts returns how many locks are watched through how many connections.
+func (w *waker) counts() (topics, conns int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.topics), len(w.links)
+	return len(w.topics), len(w.conns)
 }

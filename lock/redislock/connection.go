@@ -1,0 +1,143 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	quietTime   = 2 * time.Second // without a message: is anybody there?
+	maxChannels = 256             // in one command
+)
+
+// connect starts a connection to node. The caller holds w.mu.
+func (w *waker) connect(node *redis.Client) *subConn {
+	c := &subConn{
+		waker:       w,
+		node:        node,
+		sharded:     w.topology.sharded(),
+		sub:         w.topology.open(w.ctx, node),
+		hasCommands: make(chan struct{}, 1),
+		topics:      make(map[*topic]struct{}),
+		leaving:     make(map[string]int),
+	}
+	c.ctx, c.cancel = context.WithCancel(w.ctx)
+	w.conns[node] = c
+	w.wg.Go(c.read)
+	w.wg.Go(c.write)
+	return c
+}
+
+// write carries out the commands, and closes the connection at the end, which ends
+// read.
+func (c *subConn) write() {
+	defer c.sub.Close()
+	defer c.cancel()
+	for {
+		select {
+		case <-c.hasCommands:
+		case <-c.ctx.Done():
+			return
+		}
+		for commands := c.take(); len(commands) > 0; {
+			n := c.together(commands)
+			if err := c.send(commands[:n]); err != nil {
+				return
+			}
+			commands = commands[n:]
+		}
+	}
+}
+
+func (c *subConn) take() []subCommand {
+	c.waker.mu.Lock()
+	defer c.waker.mu.Unlock()
+	commands := c.commands
+	c.commands = nil
+	return commands
+}
+
+// together returns how many of the first commands one command may carry out: on a
+// cluster those of one slot.
+func (c *subConn) together(commands []subCommand) int {
+	n := 1
+	for n < min(len(commands), maxChannels) && commands[n].subscribe == commands[0].subscribe &&
+		(!c.sharded || commands[n].slot == commands[0].slot) {
+		n++
+	}
+	return n
+}
+
+func (c *subConn) send(commands []subCommand) error {
+	channels := make([]string, len(commands))
+	for i, o := range commands {
+		channels[i] = o.channel
+	}
+	switch subscribe := commands[0].subscribe; {
+	case c.sharded && subscribe:
+		return c.sub.SSubscribe(c.ctx, channels...)
+	case c.sharded:
+		return c.sub.SUnsubscribe(c.ctx, channels...)
+	case subscribe:
+		return c.sub.Subscribe(c.ctx, channels...)
+	}
+	return c.sub.Unsubscribe(c.ctx, channels...)
+}
+
+// read takes in what the node says until the connection breaks.
+func (c *subConn) read() {
+	defer c.cancel()
+	c.waker.onConnLost(c, c.listen())
+}
+
+// listen reports whether there was a connection at all.
+func (c *subConn) listen() (connected bool) {
+	defer func() {
+		_ = recover() // go-redis panics at malformed messages; here the connection ends
+	}()
+	if c.sub.Ping(c.ctx) != nil { // it connects
+		return false
+	}
+	for quiet := false; ; {
+		msg, err := c.sub.ReceiveTimeout(c.ctx, quietTime)
+		var refusal redis.Error
+		var network net.Error
+		switch {
+		case c.ctx.Err() != nil:
+			return true
+		case err == nil:
+			quiet = false
+			c.handle(msg)
+		case errors.As(err, &refusal):
+			quiet = false
+			c.waker.onError(c, refusal)
+		case errors.As(err, &network) && network.Timeout() && !quiet:
+			quiet = true
+			if c.sub.Ping(c.ctx) != nil {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+}
+
+func (c *subConn) handle(msg any) {
+	switch msg := msg.(type) {
+	case *redis.Message:
+		if msg.Payload == "0" { // the lock was released
+			c.waker.onRelease(msg.Channel)
+		}
+	case *redis.Subscription:
+		if strings.HasSuffix(msg.Kind, "unsubscribe") {
+			c.waker.onUnsubscribe(c, msg.Channel)
+		} else {
+			c.waker.onSubscribe(c, msg.Channel)
+		}
+	}
+}
