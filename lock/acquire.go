@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // Acquire takes the lock on key, waiting for it until ctx ends. Then it returns
@@ -22,16 +24,7 @@ import (
 // values of the first one's, and the last Release ends the hold. Goroutines that
 // share such a context get no exclusion from each other.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
-	start := l.now()
-	lease, err := l.acquire(ctx, key, opts)
-	l.metrics.acquired(err, time.Duration(l.now()-start))
-	return lease, err
-}
-
-func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
-	return l.queue(ctx, key, opts, func(c request, t admission) (*Lease, error) {
-		return l.inside(key, func() (*Lease, error) { return l.wait(ctx, c, t) })
-	})
+	return l.acquireCounted(ctx, newRequest(key, opts))
 }
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a
@@ -40,58 +33,9 @@ func (l *Locker) acquire(ctx context.Context, key string, opts []AcquireOption) 
 // is a second one if a lock that this Locker left behind had to be released first,
 // which takes up to Config.RequestTimeout. As to leases in ctx see Acquire.
 func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
-	start := l.now()
-	lease, err := l.tryAcquire(ctx, key, opts)
-	l.metrics.acquired(err, time.Duration(l.now()-start))
-	return lease, err
-}
-
-func (l *Locker) tryAcquire(ctx context.Context, key string, opts []AcquireOption) (*Lease, error) {
-	return l.try(ctx, key, opts, func(c request) (*Lease, error) {
-		return l.inside(key, func() (*Lease, error) { return l.attempt(ctx, c) })
-	})
-}
-
-// queue waits until the caller is the head of key's queue. Unless it has a lease
-// already, or one is handed over to it, get has to acquire one.
-func (l *Locker) queue(ctx context.Context, key string, opts []AcquireOption, get func(request, admission) (*Lease, error)) (*Lease, error) {
-	c, err := l.newRequest(ctx, key, opts)
-	if err != nil {
-		return nil, err
-	}
-	if lease := l.reenter(ctx, key); lease != nil {
-		return lease, nil
-	}
-	if !l.begin() {
-		return nil, ErrClosed
-	}
-	t, ok := l.queues.enter(ctx, c, l.closing)
-	if !ok {
-		return nil, l.notAdmitted(ctx, key)
-	}
-	if t.grant != nil {
-		return l.releaseIfEnded(ctx, l.acceptHandOver(ctx, t.grant))
-	}
-	return get(c, t)
-}
-
-// try is queue for a caller that does not wait.
-func (l *Locker) try(ctx context.Context, key string, opts []AcquireOption, get func(request) (*Lease, error)) (*Lease, error) {
-	c, err := l.newRequest(ctx, key, opts)
-	if err != nil {
-		return nil, err
-	}
-	if lease := l.reenter(ctx, key); lease != nil {
-		return lease, nil
-	}
-	if !l.begin() {
-		return nil, ErrClosed
-	}
-	if inside, ok := l.queues.tryEnter(key); !ok {
-		l.finish()
-		return nil, &HeldError{Key: key, Holder: inside.holder()}
-	}
-	return get(c)
+	r := newRequest(key, opts)
+	r.try = true
+	return l.acquireCounted(ctx, r)
 }
 
 // An AcquireOption adjusts one Acquire or TryAcquire.
@@ -104,59 +48,106 @@ type AcquireOption struct{ unlessMarked bool }
 // engine that is no Marker the acquire fails with ErrNoMarker.
 func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
 
-func (l *Locker) newRequest(ctx context.Context, key string, opts []AcquireOption) (request, error) {
-	c := request{key: key}
-	for _, o := range opts {
-		c.unlessMarked = c.unlessMarked || o.unlessMarked
-	}
-	if _, ok := l.engine.(Marker); c.unlessMarked && !ok {
-		return c, ErrNoMarker
-	}
-	if err := CheckKey(key); err != nil {
-		return c, err
-	}
-	if err := ctx.Err(); err != nil {
-		return c, fmt.Errorf("acquire lock %q: %w", key, err)
-	}
-	return c, nil
+// acquireCounted is acquire with metrics.
+func (l *Locker) acquireCounted(ctx context.Context, r request) (*Lease, error) {
+	start := l.now()
+	lease, err := l.acquire(ctx, r)
+	l.metrics.acquired(err, time.Duration(l.now()-start))
+	return lease, err
 }
 
-// inside runs get for the head of key's queue, which leaves it unless it gets a
-// lease, even if the engine panics.
-func (l *Locker) inside(key string, get func() (*Lease, error)) (lease *Lease, err error) {
-	defer func() {
-		if lease == nil {
-			l.queues.leave(key, false)
-			l.finish()
-		}
-	}()
-	if lease, err = get(); err != nil {
+func (l *Locker) acquire(ctx context.Context, r request) (*Lease, error) {
+	if err := l.check(ctx, r); err != nil {
 		return nil, err
 	}
-	l.queues.setGrant(key, lease.grant)
-	l.track(lease.grant)
-	return lease, nil
+	if lease := l.reenter(ctx, r.key); lease != nil {
+		return lease, nil
+	}
+	if !l.begin() {
+		return nil, ErrClosed
+	}
+	a, err := l.enter(ctx, r)
+	switch {
+	case err != nil:
+		l.finish()
+		return nil, err
+	case a.grant != nil:
+		return l.releaseIfEnded(ctx, l.acceptHandOver(ctx, a.grant))
+	case r.local:
+		return l.acquireLocal(ctx, r, a)
+	}
+	return l.acquireAsHead(ctx, r, a)
+}
+
+// check returns an error if r can't be granted, whoever holds the key.
+func (l *Locker) check(ctx context.Context, r request) error {
+	if _, ok := l.engine.(Marker); r.unlessMarked && !ok {
+		return ErrNoMarker
+	}
+	if err := CheckKey(r.key); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("acquire lock %q: %w", r.key, err)
+	}
+	return nil
+}
+
+// enter makes the caller the head of the key's queue, or returns why it is not.
+func (l *Locker) enter(ctx context.Context, r request) (admission, error) {
+	if r.try {
+		if head, ok := l.queues.tryEnter(r.key); !ok {
+			return admission{}, &HeldError{Key: r.key, Holder: head.holder(l.now())}
+		}
+		return admission{}, nil
+	}
+	a, ok := l.queues.enter(ctx, r.key, r.unlessMarked, l.closing)
+	if !ok {
+		return admission{}, l.notAdmitted(ctx, r.key)
+	}
+	return a, nil
+}
+
+// notAdmitted returns the error of a caller that did not become the head of key's
+// queue.
+func (l *Locker) notAdmitted(ctx context.Context, key string) error {
+	if err := wait.Err(ctx); err != nil {
+		return &HeldError{Key: key, Holder: l.queues.grantOf(key).holder(l.now()), Err: err}
+	}
+	return ErrClosed
 }
 
 // releaseIfEnded releases a lease that was handed over if its caller's ctx ended
 // while it waited.
 func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, error) {
-	end, alive := endOf(ctx), lease.Err() == nil
-	if end == nil || !alive { // of a loss the caller is told
+	end, alive := wait.Err(ctx), lease.Err() == nil
+	if end == nil || !alive { // the caller learns of a loss
 		return lease, nil
 	}
 	if err := lease.Release(ctx); err != nil {
 		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.Key(), "error", err)
 	}
-	return nil, &HeldError{Key: lease.Key(), Holder: lease.grant.holder(), Err: end}
+	return nil, &HeldError{Key: lease.Key(), Holder: lease.grant.holder(l.now()), Err: end}
 }
 
-// notAdmitted is the end of an acquire that did not become the head.
-func (l *Locker) notAdmitted(ctx context.Context, key string) error {
-	inside := l.queues.grantOf(key)
-	l.finish()
-	if err := endOf(ctx); err != nil {
-		return &HeldError{Key: key, Holder: inside.holder(), Err: err}
+// acquireAsHead acquires the lock from the engine, for the head of the key's queue.
+// The head leaves the queue unless it gets a lease, even if the engine panics.
+func (l *Locker) acquireAsHead(ctx context.Context, r request, a admission) (lease *Lease, err error) {
+	defer func() {
+		if lease == nil {
+			l.queues.leave(r.key, false)
+			l.finish()
+		}
+	}()
+	if r.try {
+		lease, err = l.attempt(ctx, r)
+	} else {
+		lease, err = l.wait(ctx, r, a)
 	}
-	return ErrClosed
+	if err != nil {
+		return nil, err
+	}
+	l.queues.setGrant(r.key, lease.grant)
+	l.track(lease.grant)
+	return lease, nil
 }

@@ -43,8 +43,8 @@ func TestLostWhilePassed(t *testing.T) {
 			t.Fatal("closed")
 		}
 		go func() { // a caller that stands still when its turn has come
-			turn, _ := l.queues.enter(t.Context(), request{key: "k"}, nil)
-			passed <- turn.grant
+			a, _ := l.queues.enter(t.Context(), "k", false, nil)
+			passed <- a.grant
 		}()
 		synctest.Wait()
 		if err := first.Release(t.Context()); err != nil {

@@ -5,33 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // A request is what an acquire asks for.
 type request struct {
 	key          string
 	unlessMarked bool
+	local        bool // the engine is not asked
+	try          bool // without waiting
+}
+
+func newRequest(key string, opts []AcquireOption) request {
+	r := request{key: key}
+	for _, o := range opts {
+		r.unlessMarked = r.unlessMarked || o.unlessMarked
+	}
+	return r
 }
 
 // attempt asks the engine once, and once more if a lock of this Locker that nobody
 // uses was in the way.
-func (l *Locker) attempt(ctx context.Context, c request) (*Lease, error) {
-	lease, err := l.attemptOnce(ctx, c)
+func (l *Locker) attempt(ctx context.Context, r request) (*Lease, error) {
+	lease, err := l.attemptOnce(ctx, r)
 	held, ok := errors.AsType[*HeldError](err)
-	if ok && l.reclaim(ctx, Hold{Key: c.key, Owner: held.Holder.Owner}) {
-		return l.attemptOnce(ctx, c)
+	if ok && l.reclaim(ctx, Hold{Key: r.key, Owner: held.Holder.Owner}) {
+		return l.attemptOnce(ctx, r)
 	}
 	return lease, err
 }
 
-func (l *Locker) attemptOnce(ctx context.Context, c request) (*Lease, error) {
-	key := c.key
-	if err := endOf(ctx); err != nil { // nothing is sent that may leave an orphan
+func (l *Locker) attemptOnce(ctx context.Context, r request) (*Lease, error) {
+	key := r.key
+	if err := wait.Err(ctx); err != nil { // nothing is sent that may leave an orphan
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 	h := Hold{Key: key, Owner: l.newOwner()}
 	sent := l.now()
-	answer, err := l.callEngine(ctx, c, h)
+	answer, err := l.callEngine(ctx, r, h)
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}
@@ -45,25 +57,25 @@ func (l *Locker) attemptOnce(ctx context.Context, c request) (*Lease, error) {
 		if mayBeHeld(err) {
 			l.addOrphan(h, true)
 		}
-		if end := endOf(ctx); end != nil && !errors.Is(err, end) {
+		if end := wait.Err(ctx); end != nil && !errors.Is(err, end) {
 			err = fmt.Errorf("%w: %w", end, err)
 		}
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 
-	g := &grant{locker: l, hold: h, place: answer.Place, token: answer.Token, granted: l.now(), noHandOver: c.unlessMarked}
-	g.renewed(sent)
+	g := &grant{hold: h, place: answer.Place, token: answer.Token, granted: l.now(), noHandOver: r.unlessMarked}
+	g.renewed(sent, &l.cfg)
 	if g.granted >= g.deadline.Load() {
 		l.addOrphan(h, false)
 		return nil, fmt.Errorf("acquire lock: %w", g.lossError(ErrLost, "the answer took longer than the ttl"))
 	}
-	return g.newLease(ctx, sent), nil
+	return l.newLease(ctx, g, sent), nil
 }
 
 // callEngine sends an acquire to the engine. An answer that comes when the lock can
 // have expired is useless, so the engine has until then. If it panics, or ends the
 // goroutine, the lock may have been taken.
-func (l *Locker) callEngine(ctx context.Context, c request, h Hold) (answer Grant, err error) {
+func (l *Locker) callEngine(ctx context.Context, r request, h Hold) (answer Grant, err error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -73,13 +85,13 @@ func (l *Locker) callEngine(ctx context.Context, c request, h Hold) (answer Gran
 	bound := l.cfg.TTL - l.cfg.margin()
 	bounded, cancel := within(ctx, bound)
 	defer cancel()
-	if c.unlessMarked {
+	if r.unlessMarked {
 		answer, err = l.engine.(Marker).AcquireUnlessMarked(bounded, h, l.cfg.TTL)
 	} else {
 		answer, err = l.engine.Acquire(bounded, h, l.cfg.TTL)
 	}
 	returned = true
-	if errors.Is(err, context.DeadlineExceeded) && endOf(ctx) == nil {
+	if errors.Is(err, context.DeadlineExceeded) && wait.Err(ctx) == nil {
 		err = overdue(err, bound)
 	}
 	return answer, err
@@ -100,16 +112,4 @@ func within(ctx context.Context, d time.Duration) (context.Context, context.Canc
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, d)
-}
-
-// endOf is ctx.Err, but does not miss a deadline that has passed while ctx does
-// not know it yet: a socket with the same deadline may be the first to notice.
-func endOf(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	return nil
 }

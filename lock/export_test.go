@@ -18,4 +18,4 @@ func (l *Locker) Spared() int {
 }
 
 // Outlived is what Err does when it has seen that the deadline of l has passed.
-func (l *Lease) Outlived() bool { return l.grant.locker.expireLease(l) }
+func (l *Lease) Outlived() bool { return l.locker.expireLease(l) }

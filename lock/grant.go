@@ -11,24 +11,23 @@ import (
 // Callers of this process may have it one after the other: it is handed over in
 // memory. Times are nanoseconds since the Locker was made, to keep it small.
 type grant struct {
-	locker   *Locker
 	hold     Hold
 	place    Place
 	token    int64        // of the first holder
 	granted  int64        // when the engine's answer came
 	deadline atomic.Int64 // until when it may be believed in
 
-	// Guarded by locker.mu.
+	// Guarded by Locker.mu.
 	cancel            context.CancelCauseFunc // ends the context of the present holder
 	due               int64                   // of the next renewal; never while one is on its way
 	limit             int64                   // of the present holder
-	index             int                     // in locker.grants
+	index             int                     // in Locker.grants
 	holds             int32                   // leases of the present holder: 1 and the nested ones
 	generation        int16                   // hand-overs so far
 	state             state
 	renewalFailed     bool  // a renewal has failed: it is not handed over any more
 	lastRenewalFailed bool  // so has the last one
-	cause             error // of a loss while it was passed
+	cause             error // of a loss while it was handed over
 
 	noHandOver bool // it is never handed over in memory
 }
@@ -46,23 +45,22 @@ const (
 	stateEnded            // released, or abandoned and past its deadline
 )
 
-// local reports whether the engine does not know of the grant.
+// isLocal reports whether the engine does not know of the grant.
 func (g *grant) isLocal() bool { return g.hold.Owner == "" }
 
 // renewed notes a successful request that was sent at the given time.
-func (g *grant) renewed(sent int64) {
-	cfg := &g.locker.cfg
+func (g *grant) renewed(sent int64, cfg *Config) {
 	g.deadline.Store(sent + int64(cfg.TTL-cfg.margin()))
 	g.due = sent + int64(cfg.TTL/3)
 }
 
-// lost is ErrLost, or another cause that matches it, with the circumstances.
+// lossError is ErrLost, or another cause that matches it, with the circumstances.
 func (g *grant) lossError(cause error, reason string) error {
 	return lossError(cause, g.hold, g.place, reason)
 }
 
 // expired is the loss of a grant that was not renewed in time. The caller holds
-// locker.mu.
+// Locker.mu.
 func (g *grant) expired() error {
 	if g.lastRenewalFailed {
 		return g.lossError(ErrUnrenewed, "its time is up")
@@ -70,24 +68,24 @@ func (g *grant) expired() error {
 	return g.lossError(ErrExpired, "its time is up")
 }
 
-// holder tells what is known about the holder of a grant, which may be nil.
-func (g *grant) holder() Holder {
+// holder returns what is known about the holder of a grant, which may be nil.
+func (g *grant) holder(now int64) Holder {
 	if g == nil || g.isLocal() {
 		return Holder{Place: Place{Slot: -1}}
 	}
-	left := time.Duration(g.deadline.Load() - g.locker.now())
+	left := time.Duration(g.deadline.Load() - now)
 	return Holder{Owner: g.hold.Owner, TTL: max(0, left), Place: g.place}
 }
 
 // mayHandOver reports whether the grant may be handed over in memory: always once,
 // and again for a short while, so that other processes get the lock, too.
-func (g *grant) mayHandOver(now int64) bool {
-	window := int64(g.locker.cfg.HandOver)
+func (g *grant) mayHandOver(now int64, cfg *Config) bool {
+	window := int64(cfg.HandOver)
 	return window > 0 && !g.noHandOver && !g.renewalFailed && g.generation < maxHandOvers && now < g.deadline.Load() &&
 		(g.generation == 0 || now-g.granted < window)
 }
 
-// maxTerms is how many tokens there are between two of the engine's.
+// maxHandOvers is how many tokens there are between two of the engine's.
 const maxHandOvers = 1023
 
 // grantHeap orders grants by when the watchdog must look at them next.

@@ -26,7 +26,7 @@ func (l *Locker) acceptHandOver(ctx context.Context, g *grant) *Lease {
 	defer l.unlock()
 	g.generation++
 	lost := g.state == stateLost
-	lease := g.newLease(ctx, l.now())
+	lease := l.newLease(ctx, g, l.now())
 	if lost {
 		g.state = stateLost
 		l.deferred.ended = append(l.deferred.ended, leaseEnd{g.cancel, g.cause, g.hold.Key})
@@ -79,7 +79,7 @@ func (l *Locker) endLeaseLocked(lease *Lease, marked bool) (releaseAction, conte
 	case g.state == stateLost:
 		g.state = stateEnded
 		return actionLost, nil
-	case !marked && g.mayHandOver(l.now()) && l.queues.handOver(g.hold.Key, g):
+	case !marked && g.mayHandOver(l.now(), &l.cfg) && l.queues.handOver(g.hold.Key, g):
 		g.state = stateHandedOver
 		g.limit = never // it was the last holder's
 		heap.Fix(&l.grants, g.index)

@@ -8,6 +8,7 @@ import (
 
 // A Lease is a lock in the hands of one caller. It is safe for concurrent use.
 type Lease struct {
+	locker     *Locker
 	grant      *grant
 	ctx        context.Context
 	acquired   int64
@@ -16,17 +17,17 @@ type Lease struct {
 	released   atomic.Bool // it was called while the lease lived
 }
 
-// newLease makes a caller the present holder.
-func (g *grant) newLease(ctx context.Context, now int64) *Lease {
+// newLease makes a caller the present holder of g.
+func (l *Locker) newLease(ctx context.Context, g *grant, now int64) *Lease {
 	g.state = stateHeld
 	g.holds = 1
 	g.limit = never
-	if limit := int64(g.locker.cfg.MaxHold); limit > 0 && limit < never-now {
+	if limit := int64(l.cfg.MaxHold); limit > 0 && limit < never-now {
 		g.limit = now + limit
 	}
-	l := &Lease{grant: g, generation: g.generation, acquired: now}
-	l.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	return l
+	lease := &Lease{locker: l, grant: g, generation: g.generation, acquired: now}
+	lease.ctx, g.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	return lease
 }
 
 // Key returns the locked key.
@@ -51,18 +52,18 @@ func (l *Lease) Place() Place { return l.grant.place }
 // AcquiredAt returns when this caller got the lock, not before the request for
 // it was sent. The wall clock is read when AcquiredAt is called, so the result
 // follows a clock that was set meanwhile.
-func (l *Lease) AcquiredAt() time.Time { return l.grant.locker.at(l.acquired) }
+func (l *Lease) AcquiredAt() time.Time { return l.locker.at(l.acquired) }
 
 // TTL returns how long the lock outlives its holder.
-func (l *Lease) TTL() time.Duration { return l.grant.locker.cfg.TTL }
+func (l *Lease) TTL() time.Duration { return l.locker.cfg.TTL }
 
 // Deadline returns until when the lease may be believed in. Renewals move it.
 // Like AcquiredAt it follows the wall clock.
-func (l *Lease) Deadline() time.Time { return l.grant.locker.at(l.grant.deadline.Load()) }
+func (l *Lease) Deadline() time.Time { return l.locker.at(l.grant.deadline.Load()) }
 
 // Inspect asks the engine who holds the key now.
 func (l *Lease) Inspect(ctx context.Context) (Holder, error) {
-	return l.grant.locker.Inspect(ctx, l.grant.hold.Key)
+	return l.locker.Inspect(ctx, l.grant.hold.Key)
 }
 
 // Context returns a context that ends with the lease. context.Cause tells why:
@@ -96,7 +97,7 @@ type leaseKey struct {
 }
 
 func (c leaseContext) Value(key any) any {
-	if k, ok := key.(leaseKey); ok && k.locker == c.lease.grant.locker && k.key == c.lease.grant.hold.Key {
+	if k, ok := key.(leaseKey); ok && k.locker == c.lease.locker && k.key == c.lease.grant.hold.Key {
 		return c.lease
 	}
 	return c.Context.Value(key)

@@ -12,28 +12,28 @@ import "context"
 // is handed over a lock of the engine's, or has one already, gets a lease on that;
 // and an Acquire inside a lease without an owner id gets another such lease.
 func (l *Locker) AcquireLocal(ctx context.Context, key string) (*Lease, error) {
-	return l.queue(ctx, key, nil, func(_ request, t admission) (*Lease, error) {
-		if t.waited && l.waitEnd(ctx) != nil { // the admission met the end of the wait
-			l.queues.leave(key, false)
-			return nil, l.notAdmitted(ctx, key)
-		}
-		return l.local(ctx, key), nil
-	})
+	return l.acquire(ctx, request{key: key, local: true})
 }
 
 // TryAcquireLocal is AcquireLocal without waiting: it returns a *HeldError when
 // a caller of this Locker has the key, or is about to ask for it.
 func (l *Locker) TryAcquireLocal(ctx context.Context, key string) (*Lease, error) {
-	return l.try(ctx, key, nil, func(request) (*Lease, error) { return l.local(ctx, key), nil })
+	return l.acquire(ctx, request{key: key, local: true, try: true})
 }
 
-// local makes the head of key's queue a holder that the engine does not know of.
-func (l *Locker) local(ctx context.Context, key string) *Lease {
+// acquireLocal makes the head of the key's queue a holder that the engine does not
+// know of.
+func (l *Locker) acquireLocal(ctx context.Context, r request, a admission) (*Lease, error) {
+	if a.waited && l.waitEnd(ctx) != nil { // the admission met the end of the wait
+		l.queues.leave(r.key, false)
+		l.finish()
+		return nil, l.notAdmitted(ctx, r.key)
+	}
 	now := l.now()
-	g := &grant{locker: l, hold: Hold{Key: key}, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
+	g := &grant{hold: Hold{Key: r.key}, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
 	g.deadline.Store(never)
-	lease := g.newLease(ctx, now)
-	l.queues.setGrant(key, g)
+	lease := l.newLease(ctx, g, now)
+	l.queues.setGrant(r.key, g)
 	l.track(g)
-	return lease
+	return lease, nil
 }

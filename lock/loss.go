@@ -9,7 +9,7 @@ import (
 // been released, and otherwise the cause with which its context ended. It looks
 // at the clock, so it is right even before the watchdog has noticed.
 func (l *Lease) Err() error {
-	k := l.grant.locker
+	k := l.locker
 	if l.released.Load() { // the context may live on, if another is nested
 		return ErrNotHeld
 	}

@@ -37,11 +37,11 @@ func newQueues() *queues { return &queues{byKey: make(map[string]*queue)} }
 
 // enter waits until the caller is the head of its queue. It returns false if ctx or
 // stop ends first.
-func (qs *queues) enter(ctx context.Context, c request, stop <-chan struct{}) (t admission, ok bool) {
+func (qs *queues) enter(ctx context.Context, key string, noHandOver bool, stop <-chan struct{}) (a admission, ok bool) {
 	qs.mu.Lock()
-	q, busy := qs.byKey[c.key]
+	q, busy := qs.byKey[key]
 	if !busy {
-		qs.byKey[c.key] = new(queue)
+		qs.byKey[key] = new(queue)
 		qs.mu.Unlock()
 		return admission{}, true
 	}
@@ -49,7 +49,7 @@ func (qs *queues) enter(ctx context.Context, c request, stop <-chan struct{}) (t
 		q.waiters = list.New()
 	}
 	admitted := make(chan admission, 1)
-	place := q.waiters.PushBack(waiter{admitted, c.unlessMarked})
+	place := q.waiters.PushBack(waiter{admitted, noHandOver})
 	qs.mu.Unlock()
 
 	select {

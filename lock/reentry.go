@@ -16,5 +16,5 @@ func (l *Locker) reenter(ctx context.Context, key string) *Lease {
 		return nil
 	}
 	g.holds++
-	return &Lease{grant: g, generation: g.generation, acquired: l.now(), ctx: outer.ctx}
+	return &Lease{locker: l, grant: g, generation: g.generation, acquired: l.now(), ctx: outer.ctx}
 }

@@ -31,44 +31,47 @@ func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
 
 func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	g := l.grant
-	k := g.locker
-	switch k.endLease(l, mark > 0) {
+	switch l.locker.endLease(l, mark > 0) {
 	case actionKeep, actionHandOver:
 		return nil
 	case actionFree:
+		return l.locker.free(ctx, g, mark)
 	case actionLost: // it may be in the engine still, and its holder is done now
 		if !g.isLocal() {
-			k.addOrphan(g.hold, false)
+			l.locker.addOrphan(g.hold, false)
 		}
-		return l.end()
-	default:
+	case actionNone:
 		if l.released.Load() {
 			return ErrNotHeld
 		}
-		return l.end()
 	}
-	defer k.finish()
+	return l.end()
+}
+
+// free releases the lock of a grant whose last lease has ended, and leaves the queue.
+func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
+	defer l.finish()
 	if g.isLocal() {
-		k.queues.leave(g.hold.Key, false)
+		l.queues.leave(g.hold.Key, false)
 		return nil
 	}
-	defer k.queues.leave(g.hold.Key, true)
+	defer l.queues.leave(g.hold.Key, true)
 
 	settled := false
 	defer func() {
 		if !settled { // not answered, or the engine panicked
-			k.addOrphan(g.hold, false)
+			l.addOrphan(g.hold, false)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.cfg.RequestTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.RequestTimeout)
 	defer cancel()
-	err := k.giveBack(ctx, g.hold, mark)
+	err := l.giveBack(ctx, g.hold, mark)
 	settled = err == nil || notOurs(err)
 	switch {
 	case err == nil:
 		return nil
 	case settled:
-		k.metrics.lost.add(lostReleased)
+		l.metrics.lost.add(lostReleased)
 		return g.lossError(ErrLost, reason("gone when it was released", err))
 	}
 	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)
@@ -87,7 +90,7 @@ func (l *Locker) giveBack(ctx context.Context, h Hold, keep time.Duration) error
 // not know whether its work took effect. No caller of this Locker gets the key
 // before the lease's deadline.
 func (l *Lease) Abandon() {
-	if cancel := l.grant.locker.abandon(l); cancel != nil {
+	if cancel := l.locker.abandon(l); cancel != nil {
 		cancel(ErrNotHeld)
 	}
 }

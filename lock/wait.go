@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // How long the head of a queue sleeps before its next attempt: without a
@@ -25,18 +26,17 @@ const (
 )
 
 // wait makes attempts until it gets the lock, ctx ends, or the engine fails for good.
-// The caller is the head of the key's queue, since t.
-func (l *Locker) wait(ctx context.Context, c request, t admission) (*Lease, error) {
-	key := c.key
-	a := l.queues.subscription(key)
-	last := &HeldError{Key: key, Holder: Holder{Place: Place{Slot: -1}}}
-	if t.waited { // the admission may have met the end of the wait
+// The caller is the head of the key's queue, since a.
+func (l *Locker) wait(ctx context.Context, r request, a admission) (*Lease, error) {
+	sub := l.queues.subscription(r.key)
+	last := &HeldError{Key: r.key, Holder: Holder{Place: Place{Slot: -1}}}
+	if a.waited { // the admission may have met the end of the wait
 		if end := l.waitEnd(ctx); end != nil {
 			return nil, last.endedBy(end)
 		}
 	}
-	if t.yield && a != nil {
-		if end := l.sleep(ctx, a, yieldTime); end != nil {
+	if a.yield && sub != nil {
+		if end := l.sleep(ctx, sub, yieldTime); end != nil {
 			return nil, last.endedBy(end)
 		}
 	}
@@ -44,7 +44,7 @@ func (l *Locker) wait(ctx context.Context, c request, t admission) (*Lease, erro
 	backoff := 0       // how often the sleep is doubled
 	reached := l.now() // when it last did
 	for {
-		lease, err := l.attempt(ctx, c)
+		lease, err := l.attempt(ctx, r)
 		if err == nil || errors.Is(err, ErrMarked) {
 			return lease, err
 		}
@@ -57,18 +57,18 @@ func (l *Locker) wait(ctx context.Context, c request, t admission) (*Lease, erro
 		} else {
 			backoff = 0
 		}
-		if end := endOf(ctx); end != nil && heard {
+		if end := wait.Err(ctx); end != nil && heard {
 			return nil, last.endedBy(end)
 		}
 		switch {
-		case answered && a == nil:
-			if a = l.subscribe(ctx, key); a != nil {
+		case answered && sub == nil:
+			if sub = l.subscribe(ctx, r.key); sub != nil {
 				continue // it may have become free before we subscribed
 			}
 		case !answered && !l.mayRecover(ctx, err, reached):
 			return nil, err
 		}
-		switch end := l.sleep(ctx, a, pollDelay(a, answered, last.Holder.TTL)<<backoff); {
+		switch end := l.sleep(ctx, sub, pollDelay(sub, answered, last.Holder.TTL)<<backoff); {
 		case end != nil && heard:
 			return nil, last.endedBy(end)
 		case end != nil:
@@ -83,38 +83,38 @@ func (l *Locker) waitEnd(ctx context.Context) error {
 	case <-l.closing:
 		return ErrClosed
 	default:
-		return endOf(ctx)
+		return wait.Err(ctx)
 	}
 }
 
 // mayRecover reports whether an engine's failure may pass by itself soon.
 func (l *Locker) mayRecover(ctx context.Context, err error, reached int64) bool {
 	return (errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNoAnswer)) &&
-		!errors.Is(err, ErrDenied) && endOf(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
+		!errors.Is(err, ErrDenied) && wait.Err(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
 }
 
 // pollDelay is how long to sleep before the next attempt. A holder that has died is
 // noticed when its lock expires; an engine that is out of reach, soon after it is
 // back.
-func pollDelay(a *subscription, answered bool, ttl time.Duration) time.Duration {
-	if a == nil || !answered {
-		return pollFrom + rand.N(pollTo-pollFrom)
+func pollDelay(sub *subscription, answered bool, ttl time.Duration) time.Duration {
+	if sub == nil || !answered {
+		return wait.Between(pollFrom, pollTo)
 	}
-	d := floorFrom + rand.N(floorTo-floorFrom)
+	d := wait.Between(floorFrom, floorTo)
 	if ttl > 0 && ttl < d {
-		d = min(d, ttl+rand.N(5*time.Millisecond))
+		d = min(d, wait.Between(ttl, ttl+5*time.Millisecond))
 	}
 	return d
 }
 
-// sleep sleeps for d, or until a notifies. It returns ctx's error or ErrClosed if
+// sleep sleeps for d, or until sub notifies. It returns ctx's error or ErrClosed if
 // these come first.
-func (l *Locker) sleep(ctx context.Context, a *subscription, d time.Duration) error {
+func (l *Locker) sleep(ctx context.Context, sub *subscription, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	var notified <-chan struct{}
-	if a != nil {
-		notified = a.notified
+	if sub != nil {
+		notified = sub.notified
 	}
 	select {
 	case <-notified:
@@ -134,15 +134,15 @@ func (l *Locker) subscribe(ctx context.Context, key string) *subscription {
 	if !ok {
 		return nil
 	}
-	a := &subscription{notified: make(chan struct{}, 1)}
+	sub := &subscription{notified: make(chan struct{}, 1)}
 	ctx, cancel := within(ctx, l.cfg.TTL)
 	defer cancel()
-	stop, err := waker.Watch(ctx, key, a.notify)
+	stop, err := waker.Watch(ctx, key, sub.notify)
 	if err != nil {
-		l.cfg.Logger.Debug("listen for the release of a lock", "key", key, "error", err)
+		l.cfg.Logger.Debug("subscribe to the release of a lock", "key", key, "error", err)
 		return nil
 	}
-	a.stop = stop
-	l.queues.setSubscription(key, a)
-	return a
+	sub.stop = stop
+	l.queues.setSubscription(key, sub)
+	return sub
 }

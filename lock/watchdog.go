@@ -127,7 +127,7 @@ func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 	}
 	switch {
 	case err == nil:
-		g.renewed(sent)
+		g.renewed(sent, &l.cfg)
 		g.lastRenewalFailed = false
 		l.metrics.renewals.Add(1)
 	case notOurs(err):
