@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 const (
@@ -27,7 +29,7 @@ func (t *topology) refresh(ctx context.Context) {
 func (t *topology) reloadOnce() (any, error) {
 	r := &t.reads
 	past := time.Since(r.ended)
-	if r.loaded && past < reloadPause || !rest(t.ctx, reloadPause-past) {
+	if r.loaded && past < reloadPause || wait.Sleep(t.ctx, reloadPause-past, nil) != nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, reloadTime)

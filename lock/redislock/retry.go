@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // How long Acquire and Inspect retry what was not executed, and how often.
@@ -33,7 +35,8 @@ func (e *Engine) withRetry(ctx context.Context, name string, attempt func(contex
 func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Context) error) error {
 	until := time.Now().Add(retryTime)
 	refreshed := false
-	for pause := shortPause; ; pause = min(2*pause, longPause) {
+	backoff := wait.Backoff{Min: shortPause, Max: longPause}
+	for {
 		err := attempt(ctx)
 		if silent, ok := errors.AsType[*silentNodeError](err); ok && !refreshed {
 			refreshed = true
@@ -41,7 +44,10 @@ func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Co
 				continue
 			}
 		}
-		if err == nil || !refused(err) || time.Now().Add(pause).After(until) || !rest(ctx, pause) {
+		if err == nil || !refused(err) {
+			return err
+		}
+		if pause := backoff.Step(); time.Now().Add(pause).After(until) || wait.Sleep(ctx, pause, nil) != nil {
 			return err
 		}
 	}
@@ -55,18 +61,6 @@ func (e *limitError) Error() string { return e.err.Error() }
 
 func (e *limitError) Is(target error) bool {
 	return target != context.DeadlineExceeded && errors.Is(e.err, target)
-}
-
-// rest reports whether ctx lasted for d.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // checkTTL refuses what Redis would take for no time at all: PEXPIRE 0 deletes.
