@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -131,12 +132,9 @@ func (e ownLimitError) Is(target error) bool {
 
 func (e ownLimitError) As(target any) bool { return errors.As(e.err, target) }
 
-// ended reports whether ctx has ended, or its deadline has passed and it does not
-// know yet: the lock, which looks at the clock, may be the first to notice.
-func ended(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
-}
+// ended reports whether ctx has ended, by the clock: the lock, which looks at it, may
+// be the first to notice.
+func ended(ctx context.Context) bool { return wait.Err(ctx) != nil }
 
 // goWithout gets a place in the local queue and one among those who may run
 // without the lock, in an outage that may begin here. If one has ended since the

@@ -1,11 +1,10 @@
 package guard
 
 import (
-	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -20,7 +19,7 @@ func (c *call) again(e ending) bool {
 	if !c.lostRace(e) && (e.outcome != notify.RolledBack || !dbguard.Retryable(e.err)) {
 		return false
 	}
-	if c.tries >= c.retries || c.lease.Err() != nil || !rest(c.ctx, rand.N(longestPause<<min(c.tries, 6))) {
+	if c.tries >= c.retries || c.lease.Err() != nil || wait.Sleep(c.ctx, wait.After(c.tries, longestPause, longestPause<<6), nil) != nil {
 		return false
 	}
 	c.tries++
@@ -36,16 +35,4 @@ func (c *call) lostRace(e ending) bool {
 	}
 	conflict, v := e.finding.endedWith(e.err)
 	return v == stale && conflict.Evidence.Changed
-}
-
-// rest reports whether ctx lasted for d.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
