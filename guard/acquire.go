@@ -109,7 +109,7 @@ func (c *call) refusal(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrDuplicate, err)
 	case errors.Is(err, lock.ErrClosed):
 		return fmt.Errorf("%w: %w", ErrClosed, err)
-	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lock.ErrUnusable), errors.Is(err, lock.ErrNoMarker), ended(ctx):
+	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lock.ErrUnusable), ended(ctx):
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, notRunError(err))

@@ -123,19 +123,3 @@ func TestRememberUnread(t *testing.T) {
 		e.wantNoEvent()
 	})
 }
-
-// TestRememberWithoutMarkers: an engine that can't remember says so.
-func TestRememberWithoutMarkers(t *testing.T) {
-	each(t, func(e *env) {
-		locker, err := lock.New(brokenEngine{}, lock.Config{})
-		wantNil(e.t, err)
-		defer locker.Close(bg)
-		g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
-		wantNil(e.t, err)
-		err = g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute))
-		wantIs(e.t, err, lock.ErrNoMarker)
-		if errors.Is(err, guard.ErrUnavailable) {
-			e.t.Errorf("error is %v, but the lock was not asked", err)
-		}
-	})
-}

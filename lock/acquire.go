@@ -44,8 +44,8 @@ type AcquireOption struct{ unlessMarked bool }
 // UnlessMarked has an acquire fail with an error that matches ErrMarked when a
 // holder of the key has marked it as done: see Lease.ReleaseMarked. It is for
 // keys that name a piece of work, such as one request. The engine is asked about
-// every such caller, so there is no hand-over in memory to it or from it. With an
-// engine that is no Marker the acquire fails with ErrNoMarker.
+// every such caller, so there is no hand-over in memory to it or from it. An
+// engine that keeps no markers grants the lock.
 func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
 
 // acquireCounted is acquire with metrics.
@@ -81,9 +81,6 @@ func (l *Locker) acquire(ctx context.Context, r request) (*Lease, error) {
 
 // check returns an error if r can't be granted, whoever holds the key.
 func (l *Locker) check(ctx context.Context, r request) error {
-	if _, ok := l.engine.(Marker); r.unlessMarked && !ok {
-		return ErrNoMarker
-	}
 	if err := CheckKey(r.key); err != nil {
 		return err
 	}

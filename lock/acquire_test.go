@@ -248,10 +248,6 @@ func (s silent) Acquire(ctx context.Context, _ lock.Hold, _ time.Duration) (lock
 	return lock.Grant{}, fmt.Errorf("%w: %w", s.kind, ctx.Err())
 }
 
-func (s silent) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	return s.Acquire(ctx, h, ttl)
-}
-
 // An engine that does not set up its subscription has a waiter poll.
 func TestSubscriptionIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

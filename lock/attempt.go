@@ -85,11 +85,9 @@ func (l *Locker) callEngine(ctx context.Context, r request, h Hold) (answer Gran
 	bound := l.cfg.TTL - l.cfg.margin()
 	bounded, cancel := within(ctx, bound)
 	defer cancel()
-	if r.unlessMarked {
-		answer, err = l.engine.(Marker).AcquireUnlessMarked(bounded, h, l.cfg.TTL)
-	} else {
-		answer, err = l.engine.Acquire(bounded, h, l.cfg.TTL)
-	}
+	marked := h
+	marked.UnlessMarked = r.unlessMarked
+	answer, err = l.engine.Acquire(bounded, marked, l.cfg.TTL)
 	returned = true
 	if errors.Is(err, context.DeadlineExceeded) && wait.Err(ctx) == nil {
 		err = overdue(err, bound)

@@ -40,10 +40,23 @@ type Engine interface {
 	Inspect(ctx context.Context, key string) (Holder, error)
 }
 
-// A Hold names one grant: a key and an owner that is new for every grant.
+// A Hold is what a request is about: a key and the owner of one grant.
 type Hold struct {
 	Key   string
-	Owner string
+	Owner string // new for every grant
+
+	// UnlessMarked has Acquire return an error that matches ErrMarked if the key is
+	// marked as done, whoever holds it, and leave the key as it was. If the error
+	// matches ErrNoAnswer, too, the lock may have been taken. A grant has seen the
+	// markers that holders before it set.
+	UnlessMarked bool
+	// Mark has Release mark the key as done until so long has passed, whoever holds
+	// it, before it releases the lock. It does not say when the marker could not be
+	// set. 0 = no marker.
+	//
+	// A marker is a hint beside the key: it may get lost, and says nothing about who
+	// holds the key. An engine that keeps none ignores UnlessMarked and Mark.
+	Mark time.Duration
 }
 
 // A Place is where a lock is kept.
@@ -83,22 +96,6 @@ type Waker interface {
 // asking a server, so that failures can be told apart by place.
 type Locator interface {
 	Locate(ctx context.Context, key string) Place
-}
-
-// A Marker is an engine that can note beside a key that the work which the key
-// names is done. A marker is a hint: it is kept for a while, it may get lost, and
-// it says nothing about who holds the key.
-type Marker interface {
-	// AcquireUnlessMarked is Acquire, but for a key with a marker it returns an
-	// error that matches ErrMarked, whoever holds the key, and leaves the key as
-	// it was. If the error matches ErrNoAnswer, too, it may have been taken.
-	// A grant has seen the markers that holders before it set.
-	AcquireUnlessMarked(ctx context.Context, h Hold, ttl time.Duration) (Grant, error)
-
-	// ReleaseMarked sets the marker of h.Key until keep has passed, whoever
-	// holds the key, and then is Release. It does not tell when the marker could
-	// not be set.
-	ReleaseMarked(ctx context.Context, h Hold, keep time.Duration) error
 }
 
 // A Prober is an engine that can check whether it grants locks. One that may answer

@@ -54,8 +54,6 @@ var (
 var (
 	// ErrMarked: the work that the key names is done, and was marked so.
 	ErrMarked = errors.New("lock: marked as done")
-	// ErrNoMarker: the engine is no Marker, so UnlessMarked means nothing to it.
-	ErrNoMarker = errors.New("lock: engine keeps no markers")
 )
 
 // A HeldError says that another caller has the key.

@@ -138,19 +138,17 @@ func TestMarkerAndNestedLeases(t *testing.T) {
 	release(t, mustAcquireUnlessMarked(t, l, "k")) // as documented: not marked
 }
 
+// An engine that keeps no markers grants the lock: a marker is a hint.
 func TestEngineWithoutMarkers(t *testing.T) {
 	l := newLocker(t, yes{}, lock.Config{})
-	_, err := l.Acquire(t.Context(), "k", lock.UnlessMarked())
-	wantIs(t, err, lock.ErrNoMarker)
-	_, err = l.TryAcquire(t.Context(), "k", lock.UnlessMarked())
-	wantIs(t, err, lock.ErrNoMarker)
-	releaseMarked(t, acquire(t, l, "k"))
+	releaseMarked(t, mustAcquireUnlessMarked(t, l, "k"))
+	releaseMarked(t, mustAcquireUnlessMarked(t, l, "k"))
 }
 
-// odd is a Marker that takes what is marked and can't free it again.
+// odd is an engine that takes what is marked and can't free it again.
 type odd struct{ *faults }
 
-func (o odd) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (o odd) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	if _, err := o.Engine.Acquire(ctx, h, ttl); err != nil {
 		return lock.Grant{}, err
 	}
@@ -193,19 +191,8 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// marking is an engine that says yes and forgets markers.
-type marking struct{ yes }
-
-func (m marking) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	return m.Acquire(ctx, h, ttl)
-}
-
-func (m marking) ReleaseMarked(ctx context.Context, h lock.Hold, _ time.Duration) error {
-	return m.Release(ctx, h)
-}
-
 func TestOptionsDoNotAllocate(t *testing.T) {
-	l := newLocker(t, marking{}, lock.Config{})
+	l := newLocker(t, yes{}, lock.Config{})
 	cycle := func(opts ...lock.AcquireOption) func() {
 		return func() {
 			lease, err := l.TryAcquire(t.Context(), "k", opts...)

@@ -22,7 +22,7 @@ func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
 // with ErrMarked. It goes with the release in one round trip, before it.
 //
 // A marker only saves work, so ReleaseMarked does not tell whether it was set.
-// It is not when the engine is no Marker, when keep is not positive, when an
+// It is not when the engine keeps no markers, when keep is not positive, when an
 // outer lease keeps the lock, when the lock had gone before, and when the engine
 // is out of reach.
 func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
@@ -65,7 +65,9 @@ func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.RequestTimeout)
 	defer cancel()
-	err := l.giveBack(ctx, g.hold, mark)
+	h := g.hold
+	h.Mark = mark
+	err := l.engine.Release(ctx, h)
 	settled = err == nil || notOurs(err)
 	switch {
 	case err == nil:
@@ -75,15 +77,6 @@ func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 		return g.lossError(ErrLost, reason("gone when it was released", err))
 	}
 	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)
-}
-
-// giveBack sends a release to the engine, with a marker if keep is positive and
-// the engine can keep one.
-func (l *Locker) giveBack(ctx context.Context, h Hold, keep time.Duration) error {
-	if m, ok := l.engine.(Marker); ok && keep > 0 {
-		return m.ReleaseMarked(ctx, h, keep)
-	}
-	return l.engine.Release(ctx, h)
 }
 
 // Abandon stops renewing the lock without releasing it, for a holder that does

@@ -23,22 +23,14 @@ func (e *engine) lose(all bool) {
 	e.loses = all
 }
 
-func (e *engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	return e.grant(h, func() (lock.Grant, error) { return e.Engine.Acquire(ctx, h, ttl) })
-}
-
-func (e *engine) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	return e.grant(h, func() (lock.Grant, error) { return e.Engine.AcquireUnlessMarked(ctx, h, ttl) })
-}
-
-// grant acquires h. If locks are to be lost, nobody's is in the way, and this one
+// Acquire acquires h. If locks are to be lost, nobody's is in the way, and this one
 // will not be in anybody's.
-func (e *engine) grant(h lock.Hold, acquire func() (lock.Grant, error)) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.loses {
 		e.Forget(h.Key)
 		defer e.Forget(h.Key)
 	}
-	return acquire()
+	return e.Engine.Acquire(ctx, h, ttl)
 }

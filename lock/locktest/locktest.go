@@ -43,7 +43,7 @@ type Promises struct {
 	// Wakes: the engine is a lock.Waker, and wakes for the releases of all
 	// processes.
 	Wakes bool
-	// Marks: the engine is a lock.Marker, and markers are not lost.
+	// Marks: the engine keeps markers, and loses none.
 	Marks bool
 	// Tokens: they grow from grant to grant of a key, by 1024 or more, so that
 	// there is room for hand-overs, whichever process asks.

@@ -10,14 +10,11 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// unlessMarked asks for h's key unless it is marked.
+// unlessMarked acquires h unless its key is marked.
 func (c *check) unlessMarked(e lock.Engine, h lock.Hold) error {
 	c.Helper()
-	m, ok := e.(lock.Marker)
-	if !ok {
-		c.Fatalf("a %T is no lock.Marker", e)
-	}
-	_, err := m.AcquireUnlessMarked(c.ctx(), h, longTTL)
+	h.UnlessMarked = true
+	_, err := e.Acquire(c.ctx(), h, longTTL)
 	if err == nil {
 		c.Cleanup(func() { _ = e.Release(context.Background(), h) })
 	}
@@ -26,20 +23,15 @@ func (c *check) unlessMarked(e lock.Engine, h lock.Hold) error {
 
 func (c *check) releaseMarked(e lock.Engine, h lock.Hold, keep time.Duration) {
 	c.Helper()
-	m, ok := e.(lock.Marker)
-	if !ok {
-		c.Fatalf("a %T is no lock.Marker", e)
-	}
-	if err := m.ReleaseMarked(c.ctx(), h, keep); err != nil {
-		c.Fatalf("ReleaseMarked %q for %s: %v", h.Key, h.Owner, err)
-	}
+	h.Mark = keep
+	c.release(e, h)
 }
 
 // Who asks learns of the marker, in all processes and without taking the key.
 // Who does not, does not.
 func markedKeyIsRefused(c *check) {
 	if err := c.unlessMarked(c.Engine, c.mine); err != nil {
-		c.Fatalf("AcquireUnlessMarked: %v", err)
+		c.Fatalf("Acquire: %v", err)
 	}
 	c.wantHeld(c.unlessMarked(c.Other, c.theirs), c.key, c.mine.Owner)
 	c.releaseMarked(c.Engine, c.mine, longTTL)
@@ -81,11 +73,9 @@ func markIsNoLock(c *check) {
 // The work is done, even if the lock had gone.
 func markWithoutLock(c *check) {
 	c.acquire(c.Other, c.theirs, longTTL)
-	m, ok := c.Engine.(lock.Marker)
-	if !ok {
-		c.Fatalf("a %T is no lock.Marker", c.Engine)
-	}
-	c.wantIs(m.ReleaseMarked(c.ctx(), c.mine, longTTL), lock.ErrNotHeld)
+	mine := c.mine
+	mine.Mark = longTTL
+	c.wantIs(c.Engine.Release(c.ctx(), mine), lock.ErrNotHeld)
 	c.wantHolder(c.key, c.theirs.Owner)
 	c.wantIs(c.unlessMarked(c.Engine, c.mine), lock.ErrMarked)
 }

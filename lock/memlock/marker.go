@@ -1,35 +1,21 @@
 package memlock
 
-import (
-	"context"
-	"time"
+import "time"
 
-	"github.com/belaygo/belay/lock"
-)
-
-// AcquireUnlessMarked implements lock.Marker.
-func (e *Engine) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	if err := ctx.Err(); err != nil {
-		return lock.Grant{}, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if until, ok := e.marks[h.Key]; ok {
-		if time.Now().Before(until) {
-			return lock.Grant{}, lock.ErrMarked
-		}
-		delete(e.marks, h.Key)
-	}
-	return e.acquire(h, ttl)
+// mark marks key as done for so long. The caller holds e.mu.
+func (e *Engine) mark(key string, keep time.Duration) {
+	e.marks[key] = time.Now().Add(keep)
+	e.sweep()
 }
 
-// ReleaseMarked implements lock.Marker.
-func (e *Engine) ReleaseMarked(ctx context.Context, h lock.Hold, keep time.Duration) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.marks[h.Key] = time.Now().Add(keep)
-	e.sweep()
-	return e.release(h)
+// marked reports whether key is marked as done. The caller holds e.mu.
+func (e *Engine) marked(key string, now time.Time) bool {
+	until, ok := e.marks[key]
+	if ok && !now.Before(until) {
+		delete(e.marks, key)
+		ok = false
+	}
+	return ok
 }
 
 // sweep looks at a few markers and drops those that have expired, so that there

@@ -10,7 +10,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Engine is a lock.Engine and a lock.Marker. It is safe for concurrent use.
+// Engine is a lock.Engine that keeps markers. It is safe for concurrent use.
 type Engine struct {
 	mu    sync.Mutex
 	m     map[string]entry
@@ -23,10 +23,7 @@ type entry struct {
 	expires time.Time
 }
 
-var (
-	_ lock.Engine = (*Engine)(nil)
-	_ lock.Marker = (*Engine)(nil)
-)
+var _ lock.Engine = (*Engine)(nil)
 
 // New returns an engine in which nothing is locked.
 func New() *Engine {
@@ -42,12 +39,10 @@ func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.acquire(h, ttl)
-}
-
-// acquire takes h. The caller holds e.mu.
-func (e *Engine) acquire(h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	now := time.Now()
+	if h.UnlessMarked && e.marked(h.Key, now) {
+		return lock.Grant{}, lock.ErrMarked
+	}
 	if cur, ok := e.live(h.Key, now); ok && cur.owner != h.Owner {
 		return lock.Grant{}, &lock.HeldError{Key: h.Key, Holder: holder(cur, now)}
 	}
@@ -76,11 +71,9 @@ func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) [
 func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.release(h)
-}
-
-// release frees h. The caller holds e.mu.
-func (e *Engine) release(h lock.Hold) error {
+	if h.Mark > 0 {
+		e.mark(h.Key, h.Mark)
+	}
 	if cur, ok := e.live(h.Key, time.Now()); !ok || cur.owner != h.Owner {
 		return lock.ErrNotHeld
 	}

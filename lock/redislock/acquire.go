@@ -10,31 +10,24 @@ import (
 
 // Acquire implements lock.Engine. It retries what was not executed for up to a
 // second. The ttl is at least a millisecond.
-func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	return e.acquireWithRetry(ctx, h, ttl, false)
-}
-
-// AcquireUnlessMarked implements lock.Marker. The marker is looked at after the
-// acquire, on the same connection: it was set before the release that made way
-// for a grant, so no grant misses it. What was taken in vain is released again.
-func (e *Engine) AcquireUnlessMarked(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	return e.acquireWithRetry(ctx, h, ttl, true)
-}
-
-func (e *Engine) acquireWithRetry(ctx context.Context, h lock.Hold, ttl time.Duration, readMarker bool) (grant lock.Grant, err error) {
+//
+// The marker is read after the acquire, on the same connection: it was set before
+// the release that made way for a grant, so no grant misses it. What was taken in
+// vain is released again.
+func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (grant lock.Grant, err error) {
 	if err := checkTTL(ttl); err != nil {
 		return lock.Grant{}, err
 	}
 	err = e.withRetry(ctx, e.lockName(h.Key), func(ctx context.Context) error {
-		grant, err = e.acquire(ctx, h, ttl, readMarker)
+		grant, err = e.acquire(ctx, h, ttl)
 		return err
 	})
 	e.metrics.count(acquireScript, err)
 	return grant, err
 }
 
-func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration, readMarker bool) (lock.Grant, error) {
-	c := call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}, readMarker: readMarker}
+func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	c := call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}, readMarker: h.UnlessMarked}
 	cmd, few, err := e.runReplicated(ctx, acquireScript, c)
 	if err != nil {
 		return lock.Grant{}, err

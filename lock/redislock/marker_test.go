@@ -19,16 +19,26 @@ func grantAll(args []string) string {
 	return granted["release"]
 }
 
+func unlessMarked(h lock.Hold) lock.Hold {
+	h.UnlessMarked = true
+	return h
+}
+
+func marked(h lock.Hold) lock.Hold {
+	h.Mark = time.Minute
+	return h
+}
+
 // A marker is a plain key in the slot of its lock, and is set before the release.
 func TestMarkerOnTheWire(t *testing.T) {
 	n := newNode(t)
 	n.other = map[string]string{"get": "$-1\r\n"}
 	n.reply = grantAll
 	e := open(t, n.addr)
-	if _, err := e.AcquireUnlessMarked(t.Context(), hold, ttl); err != nil {
+	if _, err := e.Acquire(t.Context(), unlessMarked(hold), ttl); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.ReleaseMarked(t.Context(), hold, time.Minute); err != nil {
+	if err := e.Release(t.Context(), marked(hold)); err != nil {
 		t.Fatal(err)
 	}
 	want := "evalsha get set evalsha"
@@ -46,7 +56,7 @@ func TestMarkerIsKept(t *testing.T) {
 	defer e.Close()
 	h := lock.Hold{Key: teststack.Key(t, "marked"), Owner: "me:1"}
 	acquire(t, e, h)
-	if err := e.ReleaseMarked(t.Context(), h, time.Minute); err != nil {
+	if err := e.Release(t.Context(), marked(h)); err != nil {
 		t.Fatal(err)
 	}
 	name := "belay_done:{p:" + h.Key + "}"
@@ -54,7 +64,7 @@ func TestMarkerIsKept(t *testing.T) {
 	if left, err := c.PTTL(t.Context(), name).Result(); err != nil || left <= 50*time.Second || left > time.Minute {
 		t.Errorf("the marker lives for %v (%v), want a minute", left, err)
 	}
-	_, err = e.AcquireUnlessMarked(t.Context(), h, ttl) // with replicas
+	_, err = e.Acquire(t.Context(), unlessMarked(h), ttl) // with replicas
 	wantIs(t, err, lock.ErrMarked)
 	if holder, err := e.Inspect(t.Context(), h.Key); err != nil || holder.Owner != "" {
 		t.Errorf("Inspect: %+v, %v", holder, err)
@@ -69,16 +79,16 @@ func TestMarkersInBatches(t *testing.T) {
 	key := teststack.Key(t, "marked")
 	together(callers, func(i int) {
 		h := lock.Hold{Key: fmt.Sprint(key, i), Owner: "me:1"}
-		if _, err := e.AcquireUnlessMarked(t.Context(), h, ttl); err != nil {
+		if _, err := e.Acquire(t.Context(), unlessMarked(h), ttl); err != nil {
 			t.Errorf("AcquireUnlessMarked: %v", err)
 			return
 		}
 		if i%2 == 0 {
 			release(t, e, h)
-		} else if err := e.ReleaseMarked(t.Context(), h, time.Minute); err != nil {
+		} else if err := e.Release(t.Context(), marked(h)); err != nil {
 			t.Errorf("ReleaseMarked: %v", err)
 		}
-		_, err := e.AcquireUnlessMarked(t.Context(), h, ttl)
+		_, err := e.Acquire(t.Context(), unlessMarked(h), ttl)
 		switch {
 		case i%2 == 0 && err != nil:
 			t.Errorf("AcquireUnlessMarked of a key without a marker: %v", err)
@@ -104,10 +114,10 @@ func TestMarkerIsAHint(t *testing.T) {
 			n.reply = grantAll
 			n.other = map[string]string{"get": reply, "set": reply}
 			e := open(t, n.addr)
-			if _, err := e.AcquireUnlessMarked(t.Context(), hold, ttl); err != nil {
+			if _, err := e.Acquire(t.Context(), unlessMarked(hold), ttl); err != nil {
 				t.Errorf("AcquireUnlessMarked: %v", err)
 			}
-			if err := e.ReleaseMarked(t.Context(), hold, time.Minute); err != nil {
+			if err := e.Release(t.Context(), marked(hold)); err != nil {
 				t.Errorf("ReleaseMarked: %v", err)
 			}
 		})
@@ -124,7 +134,7 @@ func TestMarkedButNotFreed(t *testing.T) {
 		}
 		return hangUp
 	}
-	_, err := open(t, n.addr).AcquireUnlessMarked(t.Context(), hold, ttl)
+	_, err := open(t, n.addr).Acquire(t.Context(), unlessMarked(hold), ttl)
 	wantIs(t, err, lock.ErrMarked)
 	wantIs(t, err, lock.ErrNoAnswer)
 	if notSent(err) {
@@ -139,13 +149,13 @@ func testMigrationMarked(t *testing.T, c *ownCluster) {
 	target := c.otherMaster(s)
 	h := lock.Hold{Key: "d", Owner: "me:1"}
 	acquire(t, e, h)
-	if err := e.ReleaseMarked(t.Context(), h, time.Minute); err != nil {
+	if err := e.Release(t.Context(), marked(h)); err != nil {
 		t.Fatal(err)
 	}
 	c.must(target, "CLUSTER", "SETSLOT", s.slot, "IMPORTING", c.id(s.master))
 	c.must(s.master, "CLUSTER", "SETSLOT", s.slot, "MIGRATING", c.id(target))
-	if _, err := e.AcquireUnlessMarked(t.Context(), h, ttl); err == nil { // at the new node, where no marker is yet
-		if err := e.ReleaseMarked(t.Context(), h, time.Minute); err != nil {
+	if _, err := e.Acquire(t.Context(), unlessMarked(h), ttl); err == nil { // at the new node, where no marker is yet
+		if err := e.Release(t.Context(), marked(h)); err != nil {
 			t.Errorf("ReleaseMarked while the slot migrates: %v", err)
 		}
 	} else {
@@ -156,7 +166,7 @@ func testMigrationMarked(t *testing.T, c *ownCluster) {
 	for _, addr := range []string{target, s.master} {
 		c.must(addr, "CLUSTER", "SETSLOT", s.slot, "NODE", c.id(target))
 	}
-	_, err := e.AcquireUnlessMarked(t.Context(), h, ttl)
+	_, err := e.Acquire(t.Context(), unlessMarked(h), ttl)
 	wantIs(t, err, lock.ErrMarked)
 	if holder, err := e.Inspect(t.Context(), h.Key); err != nil || holder.Owner != "" {
 		t.Errorf("Inspect: %+v, %v", holder, err)

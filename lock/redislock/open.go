@@ -92,7 +92,6 @@ func atMostSecond(d time.Duration) time.Duration {
 var (
 	_ lock.Engine  = (*Engine)(nil)
 	_ lock.Waker   = (*Engine)(nil)
-	_ lock.Marker  = (*Engine)(nil)
 	_ lock.Locator = (*Engine)(nil)
 	_ lock.Prober  = (*Engine)(nil)
 )

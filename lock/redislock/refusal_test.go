@@ -255,7 +255,7 @@ func TestDeniedClient(t *testing.T) {
 			for name, request := range requests {
 				wantVerdict(t, name, request(t.Context(), e), lock.ErrDenied, text)
 			}
-			_, err := e.AcquireUnlessMarked(t.Context(), hold, ttl)
+			_, err := e.Acquire(t.Context(), unlessMarked(hold), ttl)
 			wantVerdict(t, "AcquireUnlessMarked", err, lock.ErrDenied, text)
 			_, err = openOn(t, client, redislock.WithReplicas(1)).Acquire(t.Context(), hold, ttl)
 			wantVerdict(t, "Acquire with replicas", err, lock.ErrDenied, text)

@@ -9,23 +9,19 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Release implements lock.Engine.
+// Release implements lock.Engine. A marker lasts a millisecond at least.
 func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
-	err := e.release(ctx, h, 0)
+	if h.Mark > 0 {
+		h.Mark = max(h.Mark, time.Millisecond)
+	}
+	err := e.release(ctx, h)
 	e.metrics.count(releaseScript, err)
 	return err
 }
 
-// ReleaseMarked implements lock.Marker.
-func (e *Engine) ReleaseMarked(ctx context.Context, h lock.Hold, keep time.Duration) error {
-	err := e.release(ctx, h, max(keep, time.Millisecond))
-	e.metrics.count(releaseScript, err)
-	return err
-}
-
-func (e *Engine) release(ctx context.Context, h lock.Hold, mark time.Duration) error {
+func (e *Engine) release(ctx context.Context, h lock.Hold) error {
 	name := e.lockName(h.Key)
-	c := call{name: name, args: []any{h.Owner, channel(name), e.topology.publish()}, setMarker: mark}
+	c := call{name: name, args: []any{h.Owner, channel(name), e.topology.publish()}, setMarker: h.Mark}
 	cmd, err := e.run(ctx, releaseScript, c)
 	if err != nil {
 		return err
@@ -37,7 +33,7 @@ func (e *Engine) release(ctx context.Context, h lock.Hold, mark time.Duration) e
 func (e *Engine) undoAcquire(ctx context.Context, h lock.Hold) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := e.release(ctx, h, 0); err != nil && !errors.Is(err, lock.ErrNotHeld) {
+	if err := e.release(ctx, h); err != nil && !errors.Is(err, lock.ErrNotHeld) {
 		// Its text only: whatever became of the release, the acquire was executed.
 		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
 	}
