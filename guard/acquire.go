@@ -142,11 +142,11 @@ func ended(ctx context.Context) bool { return wait.Err(ctx) != nil }
 // lock after all. waited ends when the wait for the key does.
 func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) error {
 	g := c.guard
-	local, within := g.locker.AcquireLocal, waited
+	acquire, within := g.locker.Acquire, waited
 	if c.hurried(ctx, waited) {
-		local, within = g.locker.TryAcquireLocal, ctx
+		acquire, within = g.locker.TryAcquire, ctx
 	}
-	lease, err := local(within, c.key)
+	lease, err := acquire(within, c.key, lock.Local())
 	if err != nil {
 		return c.refusal(ctx, err)
 	}

@@ -393,7 +393,7 @@ func TestInsideALease(t *testing.T) {
 		for _, policy := range []guard.Policy{guard.Refuse, guard.DBOnly} {
 			g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: policy})
 			wantNil(e.t, err)
-			lease, err := locker.AcquireLocal(bg, "sku:1")
+			lease, err := locker.Acquire(bg, "sku:1", lock.Local())
 			wantNil(e.t, err)
 			wantIs(e.t, g.Do(lease.Context(), "sku:1", blind), guard.ErrUnavailable)
 			wantNil(e.t, lease.Release(bg))

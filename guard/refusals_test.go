@@ -247,7 +247,7 @@ func TestNoRefusalToReport(t *testing.T) {
 		r.engine.unusable = "bad"
 		wantIs(r.t, r.guard.Do(bg, "bad", op), lock.ErrUnusable)
 
-		local, err := r.locker.AcquireLocal(bg, "k")
+		local, err := r.locker.Acquire(bg, "k", lock.Local())
 		wantNil(r.t, err)
 		wantIs(r.t, r.guard.Do(local.Context(), "k", op), guard.ErrUnavailable) // a mistake of the program
 		wantNil(r.t, local.Release(bg))

@@ -38,21 +38,13 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOpti
 	return l.acquireCounted(ctx, r)
 }
 
-// An AcquireOption adjusts one Acquire or TryAcquire.
-type AcquireOption struct{ unlessMarked bool }
-
-// UnlessMarked has an acquire fail with an error that matches ErrMarked when a
-// holder of the key has marked it as done: see Lease.ReleaseMarked. It is for
-// keys that name a piece of work, such as one request. The engine is asked about
-// every such caller, so there is no hand-over in memory to it or from it. An
-// engine that keeps no markers grants the lock.
-func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
-
-// acquireCounted is acquire with metrics.
+// acquireCounted is acquire with metrics, in which a local one does not count.
 func (l *Locker) acquireCounted(ctx context.Context, r request) (*Lease, error) {
 	start := l.now()
 	lease, err := l.acquire(ctx, r)
-	l.metrics.acquired(err, time.Duration(l.now()-start))
+	if !r.local {
+		l.metrics.acquired(err, time.Duration(l.now()-start))
+	}
 	return lease, err
 }
 
@@ -146,5 +138,22 @@ func (l *Locker) acquireAsHead(ctx context.Context, r request, a admission) (lea
 	}
 	l.queues.setGrant(r.key, lease.grant)
 	l.track(lease.grant)
+	return lease, nil
+}
+
+// acquireLocal makes the head of the key's queue a holder that the engine does not
+// know of.
+func (l *Locker) acquireLocal(ctx context.Context, r request, a admission) (*Lease, error) {
+	if a.waited && l.waitEnd(ctx) != nil { // the admission met the end of the wait
+		l.queues.leave(r.key, false)
+		l.finish()
+		return nil, l.notAdmitted(ctx, r.key)
+	}
+	now := l.now()
+	g := &grant{hold: Hold{Key: r.key}, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
+	g.deadline.Store(never)
+	lease := l.newLease(ctx, g, now)
+	l.queues.setGrant(r.key, g)
+	l.track(g)
 	return lease, nil
 }

@@ -9,22 +9,6 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// A request is what an acquire asks for.
-type request struct {
-	key          string
-	unlessMarked bool
-	local        bool // the engine is not asked
-	try          bool // without waiting
-}
-
-func newRequest(key string, opts []AcquireOption) request {
-	r := request{key: key}
-	for _, o := range opts {
-		r.unlessMarked = r.unlessMarked || o.unlessMarked
-	}
-	return r
-}
-
 // attempt asks the engine once, and once more if a lock of this Locker that nobody
 // uses was in the way.
 func (l *Locker) attempt(ctx context.Context, r request) (*Lease, error) {

@@ -89,7 +89,7 @@ func TestLeaseGivenUpByCloseIsNoFailure(t *testing.T) {
 		engine, log := newFaults(), new(logbook)
 		l := newLocker(t, engine, lock.Config{TTL: ttl, Logger: slog.New(log)})
 		lease := acquire(t, l, "k")
-		local, err := l.TryAcquireLocal(t.Context(), "local")
+		local, err := l.TryAcquire(t.Context(), "local", lock.Local())
 		wantIs(t, err, nil)
 		wantIs(t, l.Close(endedContext()), context.Canceled)
 		for _, given := range []*lock.Lease{lease, local} {

@@ -25,7 +25,7 @@ type Config struct {
 	// cause that matches ErrMaxHold, and Close waits for it no longer. The lock is
 	// renewed no more, but not released, as its holder may be at work: others get
 	// it when the holder calls Release, or when it has expired, up to TTL later.
-	// A lease of AcquireLocal ends likewise, and the next caller of this process
+	// A lease of a Local acquire ends likewise, and the next caller of this process
 	// gets the key at once. A caller who is handed a lock has a time of its own.
 	// Default DefaultMaxHold; negative = no limit.
 	MaxHold time.Duration

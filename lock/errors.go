@@ -44,7 +44,7 @@ var (
 	// matches ErrLost and ErrClosed was given up by Close, whose context ended
 	// before the holder was done. The engine keeps that lock until its ttl has
 	// passed since the last renewal: nobody else gets it before. A lease of
-	// AcquireLocal has no lock in the engine.
+	// a Local acquire has no lock in the engine.
 	ErrClosed = errors.New("lock: closed")
 
 	// errGivenUp is how a lease ends that Close did not wait for any longer.

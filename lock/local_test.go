@@ -15,7 +15,7 @@ func TestLocal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{MaxHold: -1})
-		lease, err := l.TryAcquireLocal(t.Context(), "k")
+		lease, err := l.TryAcquire(t.Context(), "k", lock.Local())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,17 +24,17 @@ func TestLocal(t *testing.T) {
 		}
 		_, err = l.TryAcquire(t.Context(), "k")
 		wantHeld(t, err, "k", "")
-		_, err = l.TryAcquireLocal(t.Context(), "k")
+		_, err = l.TryAcquire(t.Context(), "k", lock.Local())
 		wantHeld(t, err, "k", "")
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = l.AcquireLocal(short, "k")
+		_, err = l.Acquire(short, "k", lock.Local())
 		wantHeld(t, err, "k", "")
 		wantIs(t, err, context.DeadlineExceeded)
 
 		got := make(chan *lock.Lease)
 		go func() {
-			next, _ := l.AcquireLocal(t.Context(), "k")
+			next, _ := l.Acquire(t.Context(), "k", lock.Local())
 			got <- next
 		}()
 		pass(time.Hour)
@@ -54,15 +54,13 @@ func TestLocal(t *testing.T) {
 func TestLocalNested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker(t, newFaults(), lock.Config{})
-		for _, outer := range []func(context.Context, string) (*lock.Lease, error){l.TryAcquireLocal,
-			func(ctx context.Context, key string) (*lock.Lease, error) { return l.TryAcquire(ctx, key) },
-		} {
-			lease, err := outer(t.Context(), "k")
+		for _, opts := range [][]lock.AcquireOption{{lock.Local()}, nil} {
+			lease, err := l.TryAcquire(t.Context(), "k", opts...)
 			wantIs(t, err, nil)
 			ctx, cancel := context.WithTimeout(lease.Context(), time.Second)
-			first, err := l.AcquireLocal(ctx, "k")
+			first, err := l.Acquire(ctx, "k", lock.Local())
 			wantIs(t, err, nil)
-			second, err := l.TryAcquireLocal(ctx, "k")
+			second, err := l.TryAcquire(ctx, "k", lock.Local())
 			wantIs(t, err, nil)
 			if first.Owner() != lease.Owner() || second.Owner() != lease.Owner() {
 				t.Errorf("owners %q and %q, want %q", first.Owner(), second.Owner(), lease.Owner())
@@ -80,7 +78,7 @@ func TestLocalIsNotHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{})
-		lease, err := l.AcquireLocal(t.Context(), "k")
+		lease, err := l.Acquire(t.Context(), "k", lock.Local())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +100,7 @@ func TestLocalIsNotHandedOver(t *testing.T) {
 func TestLocalAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker(t, newFaults(), lock.Config{TTL: 10 * time.Second})
-		lease, err := l.AcquireLocal(t.Context(), "k")
+		lease, err := l.Acquire(t.Context(), "k", lock.Local())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +118,7 @@ func TestLocalWhenClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{})
-		lease, err := l.AcquireLocal(t.Context(), "k")
+		lease, err := l.Acquire(t.Context(), "k", lock.Local())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +128,7 @@ func TestLocalWhenClosed(t *testing.T) {
 		if n := engine.sent().release; n != 0 {
 			t.Errorf("%d releases were sent for what the engine never gave", n)
 		}
-		_, err = l.AcquireLocal(t.Context(), "k")
+		_, err = l.Acquire(t.Context(), "k", lock.Local())
 		wantIs(t, err, lock.ErrClosed)
 	})
 }
@@ -151,13 +149,13 @@ func TestLocate(t *testing.T) {
 func TestLocalTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker(t, newFaults(), lock.Config{})
-		lease, err := l.AcquireLocal(t.Context(), "k")
+		lease, err := l.Acquire(t.Context(), "k", lock.Local())
 		if err != nil {
 			t.Fatal(err)
 		}
 		late := make(chan error, 1)
 		go func() {
-			_, err := l.AcquireLocal(lateContext{t.Context(), time.Now().Add(time.Millisecond)}, "k")
+			_, err := l.Acquire(lateContext{t.Context(), time.Now().Add(time.Millisecond)}, "k", lock.Local())
 			late <- err
 		}()
 		pass(time.Millisecond)

@@ -144,7 +144,7 @@ func TestMaxHoldHasADefault(t *testing.T) {
 	for name, get := range map[string]func(*lock.Locker, context.Context) (*lock.Lease, error){
 		"lock": func(l *lock.Locker, ctx context.Context) (*lock.Lease, error) { return l.Acquire(ctx, "k") },
 		"local": func(l *lock.Locker, ctx context.Context) (*lock.Lease, error) {
-			return l.AcquireLocal(ctx, "k")
+			return l.Acquire(ctx, "k", lock.Local())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestMaxHoldOfLocalLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: maxHold})
-		lease, err := l.TryAcquireLocal(t.Context(), "k")
+		lease, err := l.TryAcquire(t.Context(), "k", lock.Local())
 		wantIs(t, err, nil)
 		w := wait(t, l, "k")
 		pass(maxHold - 1)

@@ -1,0 +1,39 @@
+package lock
+
+// An AcquireOption adjusts one Acquire or TryAcquire.
+type AcquireOption struct{ unlessMarked, local bool }
+
+// UnlessMarked has an acquire fail with an error that matches ErrMarked when a
+// holder of the key has marked it as done: see Lease.ReleaseMarked. It is for keys
+// that name a piece of work, such as one request. The engine is asked for every such
+// caller, so there is no hand-over in memory to it or from it. An engine that keeps
+// no markers grants the lock.
+func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
+
+// Local has an acquire exclude the callers of this Locker from the key, and nobody
+// else: the engine is not asked. It is for work that must go on while the engine
+// can't be reached.
+//
+// The lease has no owner and no token, and is not renewed: only Config.MaxHold
+// limits it. Abandoned, it keeps the key for as long as an acquired one would. A
+// caller that is handed over a lock of the engine's, or has one already, gets a lease
+// on that. An Acquire inside a lease without an owner gets another such lease.
+// Metrics do not count local acquires.
+func Local() AcquireOption { return AcquireOption{local: true} }
+
+// A request is what an acquire asks for.
+type request struct {
+	key          string
+	unlessMarked bool
+	local        bool
+	try          bool // without waiting
+}
+
+func newRequest(key string, opts []AcquireOption) request {
+	r := request{key: key}
+	for _, o := range opts {
+		r.unlessMarked = r.unlessMarked || o.unlessMarked
+		r.local = r.local || o.local
+	}
+	return r
+}
