@@ -26,7 +26,7 @@ func (c *call) acquire(ctx context.Context) error {
 func (c *call) get(ctx, waited context.Context) error {
 	g := c.guard
 	past := g.outages.past.Load()
-	if o := g.outages.on(ctx, g.locker, c.key); o != nil { // it would only be waited for
+	if o := g.outages.on(g.locker, c.key); o != nil { // it would only be waited for
 		return c.goWithout(ctx, waited, past, o.cause)
 	}
 	var opts []lock.AcquireOption
@@ -154,7 +154,7 @@ func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) e
 	if lease.Owner() != "" { // a real one was handed over
 		return nil
 	}
-	if !g.overSince(ctx, c.key, past) {
+	if !g.overSince(c.key, past) {
 		if err := g.outages.admit(ctx, lease.TTL()/2); err != nil {
 			return fmt.Errorf("%w: %w", err, cause)
 		}

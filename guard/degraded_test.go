@@ -48,7 +48,7 @@ func (f *flaky) err(key string) error {
 	return nil
 }
 
-func (f *flaky) Locate(_ context.Context, key string) lock.Place {
+func (f *flaky) Locate(key string) lock.Place {
 	f.found.Add(1)
 	return lock.Place{Node: string("ab"[f.shard(key)]), Slot: -1}
 }

@@ -108,12 +108,12 @@ func (c *call) held() error {
 // holder asks the lock, if there is one, who has the key, and for his owner id if
 // it is another. Where nobody answers, the question would only hold up the caller.
 func (c *call) holder() (notify.Relation, string) {
-	if c.without != nil || c.guard.outages.on(c.ctx, c.guard.locker, c.key) != nil {
+	if c.without != nil || c.guard.outages.on(c.guard.locker, c.key) != nil {
 		return notify.HolderUnknown, ""
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.patience())
 	defer cancel()
-	h, err := c.lease.Inspect(ctx)
+	h, err := inspect(ctx, c.guard.locker.Engine(), c.key)
 	switch {
 	case err != nil:
 		c.guard.cfg.Logger.Warn("ask who holds the lock", "key", c.key, "error", err)

@@ -105,7 +105,7 @@ func (g *Guard) Ping(ctx context.Context) error {
 	if g.cfg.OnUnavailable == DBOnly {
 		return nil
 	}
-	return g.locker.Ping(ctx)
+	return ping(ctx, g.locker.Engine())
 }
 
 // Close refuses new calls of Do and waits until those that run have ended, or

@@ -38,8 +38,8 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	defer g.Close(bg)
 
 	wantNil(t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)))
-	master := locker.Locate(bg, "sku:1").Node
-	if locker.Locate(bg, "order:a").Node == master {
+	master := engine.Locate("sku:1").Node
+	if engine.Locate("order:a").Node == master {
 		t.Fatalf("both keys are on %s", master)
 	}
 	replicas := e.replicas(cluster)

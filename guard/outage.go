@@ -53,11 +53,11 @@ func newOutages(limit int) *outages {
 }
 
 // on returns the outage that key falls under, or nil.
-func (s *outages) on(ctx context.Context, l *lock.Locker, key string) *outage {
-	if s.n.Load() == 0 || lock.CheckKey(key) != nil {
+func (s *outages) on(l *lock.Locker, key string) *outage {
+	if s.n.Load() == 0 {
 		return nil
 	}
-	node := l.Locate(ctx, key).Node
+	node := locate(l.Engine(), key).Node
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at[node]
@@ -69,10 +69,7 @@ var errBegun = errors.New("an outage has begun")
 // until returns ctx for one who waits for the lock on key: it ends, with errBegun,
 // when an outage begins that key falls under. Nobody would wait for such a lock.
 func (s *outages) until(ctx context.Context, l *lock.Locker, key string) (context.Context, context.CancelFunc) {
-	if lock.CheckKey(key) != nil {
-		return ctx, func() {}
-	}
-	begun := s.beginning(l.Locate(ctx, key).Node)
+	begun := s.beginning(locate(l.Engine(), key).Node)
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(begun, func() { cancel(errBegun) })
 	return ctx, func() {
@@ -111,8 +108,8 @@ func (s *outages) askingAt(node string) *asking {
 
 // overSince reports whether an outage has ended since so many were past, and key
 // falls under none: then the lock can be asked for again.
-func (g *Guard) overSince(ctx context.Context, key string, past int64) bool {
-	return g.outages.past.Load() != past && g.outages.on(ctx, g.locker, key) == nil
+func (g *Guard) overSince(key string, past int64) bool {
+	return g.outages.past.Load() != past && g.outages.on(g.locker, key) == nil
 }
 
 // admit waits until one more may run without the lock.
@@ -148,7 +145,7 @@ func (s *outages) dismiss(o *outage) {
 // many were past.
 func (g *Guard) beginWithout(c *call, past int64, cause error) bool {
 	s := g.outages
-	at := g.locker.Locate(c.ctx, c.key)
+	at := locate(g.locker.Engine(), c.key)
 	s.mu.Lock()
 	o, open := s.at[at.Node]
 	if !open && s.past.Load() != past {
@@ -235,7 +232,7 @@ func (o *outage) became() (notify.Outcome, int) {
 func (g *Guard) grants(o *outage) bool {
 	ctx, cancel := context.WithTimeout(g.outages.halt, hesitation)
 	defer cancel()
-	err := g.locker.Probe(ctx, o.key)
+	err := probe(ctx, g.locker.Engine(), o.key)
 	return err == nil || errors.Is(err, lock.ErrUnusable)
 }
 

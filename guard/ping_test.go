@@ -16,6 +16,8 @@ type unreachable struct{ lock.Engine }
 
 func (unreachable) Ping(context.Context) error { return errBroken }
 
+func (unreachable) Probe(context.Context, string) error { return errBroken }
+
 // TestPingFollowsThePolicy: an instance that goes on without the lock is ready without
 // it, or a dead Redis would take all of them out of service.
 func TestPingFollowsThePolicy(t *testing.T) {

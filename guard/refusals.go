@@ -64,7 +64,7 @@ func (r *refusals) take(node string) *notify.Event {
 
 // countRefusal counts c, whose lock could not be acquired because of err.
 func (g *Guard) countRefusal(c *call, err error) {
-	at := g.locker.Locate(c.ctx, c.key)
+	at := locate(g.locker.Engine(), c.key)
 	node, begun := g.refusals.count(at.Node, func(counted string) notify.Event {
 		if counted != at.Node {
 			return c.refusedEvent(lock.Place{Slot: -1}) // of several nodes

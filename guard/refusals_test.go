@@ -167,7 +167,7 @@ func TestLateGrantIsARefusal(t *testing.T) {
 // manyNodes is an engine that is away, with a node for each key.
 type manyNodes struct{ lock.Engine }
 
-func (manyNodes) Locate(_ context.Context, key string) lock.Place {
+func (manyNodes) Locate(key string) lock.Place {
 	return lock.Place{Node: key, Slot: -1}
 }
 

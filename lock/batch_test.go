@@ -36,16 +36,16 @@ func (n *nodes) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lo
 	return grant, err
 }
 
-// heirs is nodes that can tell which node has a key now.
+// heirs is a Locator: it knows which node has a key now.
 type heirs struct{ *nodes }
 
-func (h heirs) Node(key string) string {
+func (h heirs) Locate(key string) lock.Place {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.heir != "" {
-		return h.heir
+		return lock.Place{Node: h.heir, Slot: -1}
 	}
-	return nodeOf(key)
+	return lock.Place{Node: nodeOf(key), Slot: -1}
 }
 
 func (n *nodes) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {

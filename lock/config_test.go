@@ -65,11 +65,3 @@ func TestHeldErrorSaysWhatIsKnown(t *testing.T) {
 		t.Errorf("text of an unknown holder is %s", text)
 	}
 }
-
-func TestPing(t *testing.T) {
-	if err := newLocker(t, memlock.New(), lock.Config{}).Ping(t.Context()); err != nil {
-		t.Errorf("an engine that can't tell: %v", err)
-	}
-	err := newLocker(t, deadEngine{newFaults()}, lock.Config{}).Ping(t.Context())
-	wantIs(t, err, errDown)
-}

@@ -27,8 +27,8 @@ type Engine interface {
 	// the owner does not have the key, one that matches ErrUnusable when
 	// something else is under the key, so that the lock is gone, or what kept
 	// the engine from knowing.
-	// The holds of a batch were granted by one node; if the engine has a method
-	// Node(key string) string, which must not block, it is told the same by it.
+	// The holds of a batch are of one node: of the one that granted them or, if the
+	// engine is a Locator, of the one that has them now.
 	Renew(ctx context.Context, hs []Hold, ttl time.Duration) []error
 
 	// Release frees h.Key. It returns an error that matches ErrNotHeld when
@@ -92,18 +92,21 @@ type Waker interface {
 	Watch(ctx context.Context, key string, wake func()) (stop func(), err error)
 }
 
-// A Locator is an engine that can tell where the lock on a key is kept, without
-// asking a server, so that failures can be told apart by place.
+// A Locator is an engine that knows where it keeps locks, so that failures can be
+// distinguished by place, and a slow node delays no renewals but its own.
 type Locator interface {
-	Locate(ctx context.Context, key string) Place
+	// Locate returns where the lock on key is kept now, as far as it is known
+	// without asking a server. It does not block.
+	Locate(key string) Place
 }
 
-// A Prober is an engine that can check whether it grants locks. One that may answer
-// Inspect while it rejects Acquire, as a server does that is out of memory, should
-// be a Prober: under guard.DBOnly an outage ends when the probe succeeds.
-type Prober interface {
+// A Pinger is an engine that can check whether it works.
+type Pinger interface {
+	// Ping returns nil if the engine answers.
+	Ping(ctx context.Context) error
 	// Probe returns nil if a lock could be acquired now in the place where the lock
-	// on key is kept. It neither takes nor awaits that lock, whoever holds it, and
-	// what it writes expires at once. Like Acquire, it is one attempt.
+	// on key is kept: a server that is out of memory may answer Ping and Inspect,
+	// and reject Acquire. It neither takes nor awaits that lock, whoever holds it,
+	// and what it writes expires at once. Like Acquire, it is one attempt.
 	Probe(ctx context.Context, key string) error
 }

@@ -136,12 +136,3 @@ func (f *faults) answerLost(ctx context.Context, h lock.Hold, ttl time.Duration)
 	}
 	return lock.Grant{}, errDown
 }
-
-// deadEngine knows that it is down.
-type deadEngine struct{ *faults }
-
-func (deadEngine) Ping(context.Context) error { return errDown }
-
-func (deadEngine) Inspect(context.Context, string) (lock.Holder, error) {
-	return lock.Holder{}, errDown
-}

@@ -61,11 +61,6 @@ func (l *Lease) TTL() time.Duration { return l.locker.cfg.TTL }
 // Like AcquiredAt it follows the wall clock.
 func (l *Lease) Deadline() time.Time { return l.locker.at(l.grant.deadline.Load()) }
 
-// Inspect asks the engine who holds the key now.
-func (l *Lease) Inspect(ctx context.Context) (Holder, error) {
-	return l.locker.Inspect(ctx, l.grant.hold.Key)
-}
-
 // Context returns a context that ends with the lease. context.Cause tells why:
 // an error that matches ErrLost, or ErrNotHeld after the last Release. An
 // Acquire of the same key by the same Locker with this context, or one derived

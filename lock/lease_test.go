@@ -33,7 +33,7 @@ func TestLeaseTellsAboutItself(t *testing.T) {
 		cancel()
 		wantAlive(t, lease, true) // the caller's context ends its wait, not its lease
 
-		holder, err := lease.Inspect(t.Context())
+		holder, err := l.Engine().Inspect(t.Context(), "k")
 		if err != nil || holder.Owner != lease.Owner() || holder.TTL != ttl {
 			t.Errorf("Inspect: %+v, %v", holder, err)
 		}
@@ -44,12 +44,6 @@ func TestLeaseTellsAboutItself(t *testing.T) {
 			t.Errorf("owner %s, token %d after %s, %d", next.Owner(), next.Token(), lease.Owner(), lease.Token())
 		}
 	})
-}
-
-func TestInspectFails(t *testing.T) {
-	lease := acquire(t, newLocker(t, deadEngine{newFaults()}, lock.Config{}), "k")
-	_, err := lease.Inspect(t.Context())
-	wantIs(t, err, errDown)
 }
 
 func TestRelease(t *testing.T) {

@@ -133,18 +133,6 @@ func TestLocalWhenClosed(t *testing.T) {
 	})
 }
 
-func TestLocate(t *testing.T) {
-	l := newLocker(t, newFaults(), lock.Config{})
-	if p := l.Locate(t.Context(), "k"); p != (lock.Place{Slot: -1}) {
-		t.Errorf("place is %+v of an engine that can't tell", p)
-	}
-	lease := acquire(t, l, "k")
-	if h, err := l.Inspect(t.Context(), "k"); err != nil || h.Owner != lease.Owner() {
-		t.Errorf("Inspect = %+v, %v", h, err)
-	}
-	release(t, lease)
-}
-
 // A turn that meets the end of the wait is not taken.
 func TestLocalTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

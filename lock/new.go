@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,44 +39,5 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 	return l, nil
 }
 
-// Ping reports whether the engine answers, if it can tell: engines may have a
-// method Ping(context.Context) error.
-func (l *Locker) Ping(ctx context.Context) error {
-	p, ok := l.engine.(interface{ Ping(context.Context) error })
-	if !ok {
-		return nil
-	}
-	return p.Ping(ctx)
-}
-
-// Inspect asks the engine who holds key now.
-func (l *Locker) Inspect(ctx context.Context, key string) (Holder, error) {
-	h, err := l.engine.Inspect(ctx, key)
-	if err != nil {
-		return Holder{}, fmt.Errorf("inspect lock %q: %w", key, err)
-	}
-	return h, nil
-}
-
-// Locate tells where the engine keeps the lock on key, as far as it knows
-// without being asked: see Locator.
-func (l *Locker) Locate(ctx context.Context, key string) Place {
-	if e, ok := l.engine.(Locator); ok {
-		return e.Locate(ctx, key)
-	}
-	return Place{Slot: -1}
-}
-
-// Probe checks whether the engine grants locks in the place of key: see Prober. An
-// engine that is no Prober is asked who holds key.
-func (l *Locker) Probe(ctx context.Context, key string) error {
-	p, ok := l.engine.(Prober)
-	if !ok {
-		_, err := l.Inspect(ctx, key)
-		return err
-	}
-	if err := p.Probe(ctx, key); err != nil {
-		return fmt.Errorf("probe lock %q: %w", key, err)
-	}
-	return nil
-}
+// Engine returns the engine that New was given.
+func (l *Locker) Engine() Engine { return l.engine }

@@ -75,17 +75,17 @@ func (l *Locker) collectDue(now int64) (due []*grant) {
 }
 
 // byNode sorts grants by the node that has them, so that a slow node delays none
-// but its own: if the engine can tell, by the one that has them now.
+// but its own: if the engine is a Locator, by the one that has them now.
 func (l *Locker) byNode(due []*grant) map[string][]*grant {
 	if len(due) == 0 {
 		return nil
 	}
-	finder, _ := l.engine.(interface{ Node(key string) string })
+	locator, _ := l.engine.(Locator)
 	nodes := make(map[string][]*grant)
 	for _, g := range due {
 		node := g.place.Node
-		if finder != nil {
-			node = finder.Node(g.hold.Key)
+		if locator != nil {
+			node = locator.Locate(g.hold.Key).Node
 		}
 		nodes[node] = append(nodes[node], g)
 	}

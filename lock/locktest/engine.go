@@ -214,9 +214,9 @@ func probeTakesNothing(c *check) {
 	var wg sync.WaitGroup
 	for i := range 16 {
 		e := []lock.Engine{c.Engine, c.Other}[i%2]
-		p, ok := e.(lock.Prober)
+		p, ok := e.(lock.Pinger)
 		if !ok {
-			c.Fatalf("a %T is no lock.Prober", e)
+			c.Fatalf("a %T is no lock.Pinger", e)
 		}
 		wg.Go(func() {
 			if err := p.Probe(c.ctx(), c.key); err != nil {
@@ -227,11 +227,11 @@ func probeTakesNothing(c *check) {
 	wg.Wait()
 	c.wantHolder(c.key, "")
 	c.acquire(c.Other, c.mine, longTTL)
-	if err := c.Engine.(lock.Prober).Probe(c.ctx(), c.key); err != nil {
+	if err := c.Engine.(lock.Pinger).Probe(c.ctx(), c.key); err != nil {
 		c.Errorf("Probe of a held key: %v", err)
 	}
 	c.wantHolder(c.key, c.mine.Owner)
 	ctx, cancel := context.WithCancel(c.Context())
 	cancel()
-	c.wantIs(c.Engine.(lock.Prober).Probe(ctx, c.key), context.Canceled)
+	c.wantIs(c.Engine.(lock.Pinger).Probe(ctx, c.key), context.Canceled)
 }

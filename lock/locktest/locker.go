@@ -87,7 +87,7 @@ func tryAcquireOfHeldLock(c *check) {
 		c.wantHeld(err, c.key, lease.Owner())
 	}
 	c.free(c.lease(here, newKey()))
-	holder, err := lease.Inspect(c.ctx())
+	holder, err := here.Engine().Inspect(c.ctx(), c.key)
 	if err != nil || holder.Owner != lease.Owner() {
 		c.Errorf("Inspect: %+v, %v", holder, err)
 	}

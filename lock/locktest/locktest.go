@@ -52,7 +52,7 @@ type Promises struct {
 	Nodes bool
 	// Slots: they name their hash slot, too.
 	Slots bool
-	// Probes: the engine is a lock.Prober.
+	// Probes: the engine is a lock.Pinger.
 	Probes bool
 }
 

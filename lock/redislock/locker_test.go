@@ -131,14 +131,15 @@ func lockAndRelease(tb testing.TB, l *lock.Locker, key string) {
 
 // TestLocate: where a lock is kept is known.
 func TestLocate(t *testing.T) {
-	l := newLocker(t, open(t), lock.Config{})
+	e := open(t)
+	l := newLocker(t, e, lock.Config{})
 	for _, name := range []string{"a", "b", "c", "d"} {
 		key := teststack.Key(t, name)
 		lease, err := l.TryAcquire(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := l.Locate(t.Context(), key); p != lease.Place() || p.Slot < 0 {
+		if p := e.Locate(key); p != lease.Place() || p.Slot < 0 {
 			t.Errorf("Locate(%q) = %+v, granted at %+v", key, p, lease.Place())
 		}
 		if err := lease.Release(t.Context()); err != nil {
@@ -167,9 +168,9 @@ func TestLocateAsksNobody(t *testing.T) {
 				return new(net.Dialer).DialContext(ctx, network, addr)
 			}
 			e := open(opts)
-			at := e.Locate(t.Context(), hold.Key)
-			if node := e.Node(hold.Key); at.Node != "" || at.Slot < 0 || node != "" {
-				t.Errorf("Locate = %+v, Node = %q, want the slot alone", at, node)
+			at := e.Locate(hold.Key)
+			if at.Node != "" || at.Slot < 0 {
+				t.Errorf("Locate = %+v, want the slot alone", at)
 			}
 			if n := dials.Load(); n != 0 {
 				t.Errorf("%d dials", n)
@@ -178,7 +179,7 @@ func TestLocateAsksNobody(t *testing.T) {
 			if grant := acquire(t, e, hold); grant.Place != at {
 				t.Errorf("granted at %+v, want %+v", grant.Place, at)
 			}
-			if p := e.Locate(t.Context(), hold.Key); p != at || e.Node(hold.Key) != at.Node {
+			if p := e.Locate(hold.Key); p != at {
 				t.Errorf("Locate = %+v, want %+v", p, at)
 			}
 		})

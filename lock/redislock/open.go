@@ -93,7 +93,7 @@ var (
 	_ lock.Engine  = (*Engine)(nil)
 	_ lock.Waker   = (*Engine)(nil)
 	_ lock.Locator = (*Engine)(nil)
-	_ lock.Prober  = (*Engine)(nil)
+	_ lock.Pinger  = (*Engine)(nil)
 )
 
 // Ping reports whether Redis answers.
@@ -110,13 +110,9 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 	return e.waker.watch(ctx, e.lockName(key), wake)
 }
 
-// Node returns the address of the node that has the lock on key now, as far as
-// is known, and "" otherwise. It asks nobody.
-func (e *Engine) Node(key string) string { return e.node(e.lockName(key)) }
-
 // Locate implements lock.Locator. The node is not known before the client has
 // its first slot map, which the first request loads.
-func (e *Engine) Locate(_ context.Context, key string) lock.Place {
+func (e *Engine) Locate(key string) lock.Place {
 	return e.place(e.lockName(key), "")
 }
 

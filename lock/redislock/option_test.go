@@ -48,7 +48,7 @@ func TestPrefix(t *testing.T) {
 	if owner := c.HKeys(t.Context(), prefix+"k").Val(); len(owner) != 1 || owner[0] != hold.Owner {
 		t.Errorf("owners at %q: %v", prefix+"k", owner)
 	}
-	if grant.Entry != prefix+"k" || e.Locate(t.Context(), "k").Entry != grant.Entry {
+	if grant.Entry != prefix+"k" || e.Locate("k").Entry != grant.Entry {
 		t.Errorf("the entry is %q, want the name in Redis", grant.Entry)
 	}
 	if slot := int(c.ClusterKeySlot(t.Context(), prefix+"k").Val()); grant.Slot != slot {

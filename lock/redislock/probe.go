@@ -15,7 +15,7 @@ const probeOwner = "probe:0"
 // of name.
 func probeKey(name string) string { return "belay_probe:{" + name + "}" }
 
-// Probe implements lock.Prober: it acquires a lock of a millisecond beside that on
+// Probe implements lock.Pinger: it acquires a lock of a millisecond beside that on
 // key, on as many replicas.
 func (e *Engine) Probe(ctx context.Context, key string) error {
 	h := lock.Hold{Key: probeKey(e.lockName(key)), Owner: probeOwner}
