@@ -50,7 +50,7 @@ func (c *call) get(ctx, waited context.Context) error {
 	begun := time.Now()
 	lease, err := ask(asked, c.key, opts...)
 	switch {
-	case err == nil && lease.Owner() != "":
+	case err == nil && lease.Grant().Owner != "":
 		c.lease = lease
 		return nil
 	case err == nil:
@@ -100,10 +100,9 @@ var errNoLock = errors.New("the context's lease is not of a lock")
 func (c *call) refusal(ctx context.Context, err error) error {
 	var held *lock.HeldError
 	switch {
-	case errors.As(err, &held):
-		if !ended(ctx) { // our own limit ended the wait, not the caller
-			held = &lock.HeldError{Key: held.Key, Holder: held.Holder}
-		}
+	case errors.As(err, &held) && ended(ctx):
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	case held != nil: // our own limit ended the wait, not the caller
 		return fmt.Errorf("%w: %w", ErrBusy, held)
 	case errors.Is(err, lock.ErrMarked):
 		return fmt.Errorf("%w: %w", ErrDuplicate, err)
@@ -151,11 +150,11 @@ func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) e
 		return c.refusal(ctx, err)
 	}
 	c.lease = lease
-	if lease.Owner() != "" { // a real one was handed over
+	if lease.Grant().Owner != "" { // a real one was handed over
 		return nil
 	}
 	if !g.overSince(c.key, past) {
-		if err := g.outages.admit(ctx, lease.TTL()/2); err != nil {
+		if err := g.outages.admit(ctx, lease.Grant().TTL/2); err != nil {
 			return fmt.Errorf("%w: %w", err, cause)
 		}
 		if g.beginWithout(c, past, cause) {

@@ -48,7 +48,7 @@ func (c *call) begin(ctx context.Context) error {
 	tx, err := dbguard.Begin(ctx, c.guard.db, dbguard.Options{
 		Alive:        c.lease.Err,
 		Held:         c.held,
-		BeginTimeout: c.lease.TTL() / 2,
+		BeginTimeout: c.lease.Grant().TTL / 2,
 		EndTimeout:   c.guard.cfg.EndTimeout,
 		Key:          c.key,
 		Memory:       &c.memory,

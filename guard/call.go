@@ -31,17 +31,22 @@ type call struct {
 // callKey asks a context for the call whose operation it belongs to.
 type callKey struct{}
 
-// callContext is the context of a call's operation.
+// callContext is the context of a call's operation. It carries the lease, too, in
+// which another acquire of the key is nested.
 type callContext struct {
 	context.Context
-	call *call
+	call  *call
+	lease context.Context
 }
 
 func (c callContext) Value(key any) any {
 	if key == (callKey{}) {
 		return c.call
 	}
-	return c.Context.Value(key)
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.lease.Value(key)
 }
 
 func (c *call) do(ctx context.Context) (err error) {
@@ -76,11 +81,15 @@ func (c *call) enter() (err error) {
 
 // run makes attempts, all under the same lease.
 func (c *call) run() error {
-	ctx, stop := c.lease.Within(c.ctx)
-	defer stop()
+	lease := c.lease.Context()
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(context.Canceled)
+	detach := context.AfterFunc(lease, func() { cancel(context.Cause(lease)) })
+	defer detach()
 	for {
-		if e := c.attempt(callContext{ctx, c}); !c.again(e) {
-			stop() // or the release would make a goroutine that ends ctx
+		if e := c.attempt(callContext{ctx, c, lease}); !c.again(e) {
+			detach() // or the release would make a goroutine that ends ctx
+			cancel(context.Canceled)
 			return c.finish(e)
 		}
 	}
@@ -179,7 +188,7 @@ func (c *call) release(done bool) (gone error) {
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, lock.ErrClosed) && time.Now().Before(c.lease.Deadline()): // nobody has it yet
+	case errors.Is(err, lock.ErrClosed) && time.Now().Before(c.lease.Grant().Deadline): // nobody has it yet
 	case errors.Is(err, lock.ErrLost):
 		return err
 	default:

@@ -36,15 +36,16 @@ func (c *call) event(v notify.Verdict, o notify.Outcome) notify.Event {
 		ev.Place = place(c.outage.place)
 		return ev
 	}
-	ev.Place = place(c.lease.Place())
-	ev.Owner = c.lease.Owner()
-	ev.Token = c.lease.Token()
-	if first := c.lease.FirstToken(); first != ev.Token {
-		ev.FirstToken = first
+	grant := c.lease.Grant()
+	ev.Place = place(grant.Place)
+	ev.Owner = grant.Owner
+	ev.Token = grant.Token
+	if grant.FirstToken != grant.Token {
+		ev.FirstToken = grant.FirstToken
 	}
-	ev.AcquiredAt = c.lease.AcquiredAt()
-	ev.TTL = c.lease.TTL()
-	ev.Deadline = c.lease.Deadline()
+	ev.AcquiredAt = grant.AcquiredAt
+	ev.TTL = grant.TTL
+	ev.Deadline = grant.Deadline
 	return ev
 }
 

@@ -120,7 +120,7 @@ func (c *call) holder() (notify.Relation, string) {
 		return notify.HolderUnknown, ""
 	case h.Owner == "":
 		return notify.HolderNone, ""
-	case h.Owner == c.lease.Owner():
+	case h.Owner == c.lease.Grant().Owner:
 		return notify.HolderSelf, ""
 	}
 	return notify.HolderOther, h.Owner

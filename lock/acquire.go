@@ -101,7 +101,8 @@ func (l *Locker) enter(ctx context.Context, r request) (admission, error) {
 // queue.
 func (l *Locker) notAdmitted(ctx context.Context, key string) error {
 	if err := wait.Err(ctx); err != nil {
-		return &HeldError{Key: key, Holder: l.queues.grantOf(key).holder(l.now()), Err: err}
+		held := &HeldError{Key: key, Holder: l.queues.grantOf(key).holder(l.now())}
+		return held.endedBy(err)
 	}
 	return ErrClosed
 }
@@ -114,9 +115,10 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 		return lease, nil
 	}
 	if err := lease.Release(ctx); err != nil {
-		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.Key(), "error", err)
+		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.grant.hold.Key, "error", err)
 	}
-	return nil, &HeldError{Key: lease.Key(), Holder: lease.grant.holder(l.now()), Err: end}
+	held := &HeldError{Key: lease.grant.hold.Key, Holder: lease.grant.holder(l.now())}
+	return nil, held.endedBy(end)
 }
 
 // acquireAsHead acquires the lock from the engine, for the head of the key's queue.

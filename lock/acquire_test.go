@@ -51,7 +51,7 @@ func TestTryAcquireOfKeyHeldHere(t *testing.T) {
 		l := newLocker(t, engine, lock.Config{})
 		lease := acquire(t, l, "k")
 		_, err := l.TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		if n := engine.sent().acquire; n != 1 {
 			t.Errorf("%d acquires were sent, want 1", n)
 		}
@@ -86,7 +86,7 @@ func TestTryAcquireOfKeyHeldElsewhere(t *testing.T) {
 	lease := acquire(t, newLocker(t, engine, lock.Config{}), "k")
 	other := newLocker(t, engine, lock.Config{})
 	_, err := other.TryAcquire(t.Context(), "k")
-	wantHeld(t, err, "k", lease.Owner())
+	wantHeld(t, err, "k", lease.Grant().Owner)
 	release(t, lease)
 	release(t, acquire(t, other, "k"))
 }
@@ -105,8 +105,8 @@ func TestAcquireWaitsForAnotherProcess(t *testing.T) {
 		if waited := time.Since(start); waited < time.Minute || waited > time.Minute+50*time.Millisecond {
 			t.Errorf("got the lock after %v, want within one poll of the release", waited)
 		}
-		if got.Token() <= lease.Token() {
-			t.Errorf("token %d after %d, want it to grow", got.Token(), lease.Token())
+		if got.Grant().Token <= lease.Grant().Token {
+			t.Errorf("token %d after %d, want it to grow", got.Grant().Token, lease.Grant().Token)
 		}
 	})
 }
@@ -126,13 +126,13 @@ func TestContextEndsWait(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				_, err := l.Acquire(ctx, "k")
-				wantHeld(t, err, "k", lease.Owner())
+				wantHeld(t, err, "k", lease.Grant().Owner)
 				wantIs(t, err, context.DeadlineExceeded)
 
 				ctx, cancel = context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
 				_, err = l.Acquire(ctx, "k")
-				wantHeld(t, err, "k", lease.Owner())
+				wantHeld(t, err, "k", lease.Grant().Owner)
 				wantIs(t, err, context.Canceled)
 
 				release(t, lease)
@@ -195,7 +195,7 @@ func TestContextEndsDuringRequest(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := l.Acquire(ctx, "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		wantIs(t, err, context.DeadlineExceeded)
 	})
 }

@@ -58,8 +58,8 @@ func TestLostWhilePassed(t *testing.T) {
 		if err := second.Err(); !errors.Is(err, ErrLost) {
 			t.Errorf("the lease says %v, want %v", err, ErrLost)
 		}
-		if second.FirstToken() != first.Token() || second.Token() != first.Token()+1 {
-			t.Errorf("tokens %d to %d, want %d and the next", second.FirstToken(), second.Token(), first.Token())
+		if second.Grant().FirstToken != first.Grant().Token || second.Grant().Token != first.Grant().Token+1 {
+			t.Errorf("tokens %d to %d, want %d and the next", second.Grant().FirstToken, second.Grant().Token, first.Grant().Token)
 		}
 		if err := second.Release(t.Context()); !errors.Is(err, ErrLost) {
 			t.Errorf("Release: %v, want %v", err, ErrLost)

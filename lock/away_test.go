@@ -92,7 +92,7 @@ func TestContextEndsWhileEngineIsAway(t *testing.T) {
 					engine := newFaults()
 					owner := ""
 					if answered {
-						owner = elsewhere(t, engine).Owner()
+						owner = elsewhere(t, engine).Grant().Owner
 					} else {
 						engine.onAcquire(away(lock.ErrNoAnswer))
 					}

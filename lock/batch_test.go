@@ -138,7 +138,7 @@ func TestHungNode(t *testing.T) {
 		engine.wantBatches(t, map[string][]int{"hung": {1}, "well": {1}})
 		pass(time.Second)
 		engine.wantBatches(t, map[string][]int{"well": {1}})
-		if left := time.Until(late.Deadline()); left != believed {
+		if left := time.Until(late.Grant().Deadline); left != believed {
 			t.Errorf("the deadline is %v away, want %v", left, believed)
 		}
 		pass(believed)

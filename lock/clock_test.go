@@ -25,10 +25,10 @@ func TestLeaseTimesFollowTheWallClock(t *testing.T) {
 					what      string
 					got, want time.Time
 				}{
-					{"a lock that was granted before", before.AcquiredAt(), now.Add(-time.Second)},
-					{"the deadline of it", before.Deadline(), now.Add(believed - time.Second)},
-					{"a lock that was granted after", after.AcquiredAt(), now},
-					{"the deadline of that", after.Deadline(), now.Add(believed)},
+					{"a lock that was granted before", before.Grant().AcquiredAt, now.Add(-time.Second)},
+					{"the deadline of it", before.Grant().Deadline, now.Add(believed - time.Second)},
+					{"a lock that was granted after", after.Grant().AcquiredAt, now},
+					{"the deadline of that", after.Grant().Deadline, now.Add(believed)},
 				} {
 					if got, want := tt.got.Round(0), tt.want.Round(0); !got.Equal(want) {
 						t.Errorf("%s: off by %v", tt.what, got.Sub(want))

@@ -103,7 +103,7 @@ func TestLeaseGivenUpByCloseIsNoFailure(t *testing.T) {
 		other := newLocker(t, engine, lock.Config{TTL: ttl})
 		pass(ttl - time.Millisecond)
 		_, err = other.TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		pass(time.Millisecond)
 		release(t, acquire(t, other, "k"))
 	})

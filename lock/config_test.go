@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -41,9 +40,9 @@ func TestConfig(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	l := newLocker(t, memlock.New(), lock.Config{})
-	if l.TTL() != 30*time.Second {
-		t.Errorf("TTL is %v, want 30s", l.TTL())
+	lease := acquire(t, newLocker(t, memlock.New(), lock.Config{}), "k")
+	if ttl := lease.Grant().TTL; ttl != 30*time.Second {
+		t.Errorf("TTL is %v, want 30s", ttl)
 	}
 }
 
@@ -56,8 +55,8 @@ func TestNewWithoutEngine(t *testing.T) {
 func TestHeldErrorSaysWhatIsKnown(t *testing.T) {
 	err := &lock.HeldError{Key: "k", Holder: lock.Holder{
 		Owner: "me:1", TTL: 2 * time.Second, Place: lock.Place{Node: "127.0.0.1:7000", Slot: 5},
-	}, Err: errors.New("too late")}
-	want := `lock: "k" is held by me:1 for another 2s on 127.0.0.1:7000: too late`
+	}}
+	want := `lock: "k" is held by me:1 for another 2s on 127.0.0.1:7000`
 	if err.Error() != want {
 		t.Errorf("text is %s\nwant    %s", err, want)
 	}

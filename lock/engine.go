@@ -69,10 +69,30 @@ type Place struct {
 	Entry string
 }
 
-// A Grant is an engine's consent.
+// A Grant is an engine's yes to one acquire. Lease.Grant returns it with all that the
+// Locker adds; an engine sets Token and Place only.
 type Grant struct {
-	Token int64 // grows from grant to grant
+	// Token grows from holder to holder of a key, as long as the clocks of the
+	// engine's servers agree. An engine leaves room for 1023 tokens behind each.
+	Token int64
+	// Place is where the lock was granted.
 	Place
+
+	Key string
+	// Owner is the id that the engine knows. It is new for every grant of the
+	// engine; callers that hand the lock over in memory share it.
+	Owner string
+	// FirstToken is the token of the first caller of this process that had the lock
+	// since the engine granted it. If the lock is found lost, any of the callers
+	// from FirstToken to Token may have had it without a lock.
+	FirstToken int64
+	// TTL is how long the lock outlives its holder.
+	TTL time.Duration
+	// AcquiredAt is when this caller got the lock, not before the request for it was
+	// sent. It and Deadline follow a wall clock that was set meanwhile.
+	AcquiredAt time.Time
+	// Deadline is until when the lease can be relied on. Renewals move it.
+	Deadline time.Time
 }
 
 // A Holder tells who has a key.

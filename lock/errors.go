@@ -56,11 +56,11 @@ var (
 	ErrMarked = errors.New("lock: marked as done")
 )
 
-// A HeldError says that another caller has the key.
+// A HeldError is returned when another caller has the key. If a context ended the wait
+// for it, the error matches the context's error, too.
 type HeldError struct {
 	Key    string
 	Holder Holder // as far as it is known
-	Err    error  // what ended the wait for it: the context's error, or nil
 }
 
 func (e *HeldError) Error() string {
@@ -74,21 +74,15 @@ func (e *HeldError) Error() string {
 	if e.Holder.Node != "" {
 		msg += " on " + e.Holder.Node
 	}
-	if e.Err != nil {
-		msg += ": " + e.Err.Error()
-	}
 	return msg
 }
-
-// Unwrap returns what ended the wait.
-func (e *HeldError) Unwrap() error { return e.Err }
 
 // endedBy is the error of a wait that err cut short.
 func (e *HeldError) endedBy(err error) error {
 	if errors.Is(err, ErrClosed) {
 		return err
 	}
-	return &HeldError{Key: e.Key, Holder: e.Holder, Err: err}
+	return fmt.Errorf("%w: %w", e, err)
 }
 
 // mayBeHeld reports whether an acquire that failed with err may have taken the lock

@@ -24,11 +24,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("locked", lease.Key())
+	fmt.Println("locked", lease.Grant().Key)
 
 	_, err = locker.TryAcquire(ctx, "order:7")
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
-		fmt.Println("held by the first caller:", held.Holder.Owner == lease.Owner())
+		fmt.Println("held by the first caller:", held.Holder.Owner == lease.Grant().Owner)
 	}
 
 	if err := lease.Release(ctx); err != nil {

@@ -89,7 +89,7 @@ func TestGhostThatStays(t *testing.T) {
 		engine.onRelease(releaseDown)
 		wantIs(t, lease.Release(t.Context()), errDown)
 		_, err := l.TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		if n := engine.sent().acquire; n != 2 {
 			t.Errorf("%d acquires were sent, want 2", n)
 		}
@@ -126,7 +126,7 @@ func TestNoGhost(t *testing.T) {
 				leave(engine, lease)
 				pass(believed)
 				_, err := l.TryAcquire(t.Context(), "k")
-				wantHeld(t, err, "k", lease.Owner())
+				wantHeld(t, err, "k", lease.Grant().Owner)
 				if sent := engine.sent(); sent.acquire != 2 || sent.release != 0 {
 					t.Errorf("requests = %+v, want 2 acquires, no release", sent)
 				}
@@ -215,7 +215,7 @@ func TestRenewalExecutedLate(t *testing.T) {
 				tt.leave(lease)
 				const late = ttl - time.Millisecond
 				pass(late)
-				hold := lock.Hold{Key: "k", Owner: lease.Owner()}
+				hold := lock.Hold{Key: "k", Owner: lease.Grant().Owner}
 				if err := engine.Engine.Renew(t.Context(), []lock.Hold{hold}, ttl)[0]; err != nil {
 					t.Fatal(err)
 				}
@@ -223,7 +223,7 @@ func TestRenewalExecutedLate(t *testing.T) {
 					pass(tt.spared - late - time.Microsecond)
 				}
 				_, err := l.TryAcquire(t.Context(), "k")
-				wantHeld(t, err, "k", lease.Owner())
+				wantHeld(t, err, "k", lease.Grant().Owner)
 				pass(time.Microsecond)
 				release(t, acquire(t, l, "k"))
 			})

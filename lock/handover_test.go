@@ -18,21 +18,21 @@ func TestHandOver(t *testing.T) {
 		release(t, first)
 		second := w.got(t)
 		engine.wantSent(t, requests{acquire: 1})
-		if second.Owner() != first.Owner() || second.Place() != first.Place() {
-			t.Errorf("owner %s on %+v, want %s on %+v", second.Owner(), second.Place(), first.Owner(), first.Place())
+		if second.Grant().Owner != first.Grant().Owner || second.Grant().Place != first.Grant().Place {
+			t.Errorf("owner %s on %+v, want %s on %+v", second.Grant().Owner, second.Grant().Place, first.Grant().Owner, first.Grant().Place)
 		}
-		if second.Token() != first.Token()+1 || second.FirstToken() != first.Token() {
-			t.Errorf("tokens %d to %d after %d", second.FirstToken(), second.Token(), first.Token())
+		if second.Grant().Token != first.Grant().Token+1 || second.Grant().FirstToken != first.Grant().Token {
+			t.Errorf("tokens %d to %d after %d", second.Grant().FirstToken, second.Grant().Token, first.Grant().Token)
 		}
 		wantAlive(t, second, true)
 		_, err := newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", first.Owner())
+		wantHeld(t, err, "k", first.Grant().Owner)
 
 		release(t, second)
 		engine.wantSent(t, requests{acquire: 2, release: 1})
 		third := acquire(t, l, "k")
-		if third.Token() <= first.Token()+1023 || third.FirstToken() != third.Token() {
-			t.Errorf("tokens %d to %d, want the engine's next", third.FirstToken(), third.Token())
+		if third.Grant().Token <= first.Grant().Token+1023 || third.Grant().FirstToken != third.Grant().Token {
+			t.Errorf("tokens %d to %d, want the engine's next", third.Grant().FirstToken, third.Grant().Token)
 		}
 	})
 }
@@ -48,13 +48,13 @@ func TestHandOverAfterWindow(t *testing.T) {
 		pass(time.Minute)
 		release(t, first)
 		second := w2.got(t)
-		if second.Owner() != first.Owner() {
+		if second.Grant().Owner != first.Grant().Owner {
 			t.Error("the lock was not handed over")
 		}
 		release(t, second)
 		third := w3.got(t)
-		if third.Owner() == first.Owner() || third.Token() <= second.Token() {
-			t.Errorf("owner %s, token %d after %s, %d: want a new grant", third.Owner(), third.Token(), second.Owner(), second.Token())
+		if third.Grant().Owner == first.Grant().Owner || third.Grant().Token <= second.Grant().Token {
+			t.Errorf("owner %s, token %d after %s, %d: want a new grant", third.Grant().Owner, third.Grant().Token, second.Grant().Owner, second.Grant().Token)
 		}
 		if sent := engine.sent(); sent.acquire != 2 || sent.release != 1 {
 			t.Errorf("requests = %+v, want 2 acquires, 1 release", sent)
@@ -119,10 +119,10 @@ func TestTokensOfHandOvers(t *testing.T) {
 			t.Error("the callers did not come first in, first out")
 		}
 		for i, next := range leases {
-			if next.Token() <= lease.Token() {
-				t.Fatalf("token %d of caller %d after %d", next.Token(), i, lease.Token())
+			if next.Grant().Token <= lease.Grant().Token {
+				t.Fatalf("token %d of caller %d after %d", next.Grant().Token, i, lease.Grant().Token)
 			}
-			if n := next.Token() - next.FirstToken(); n != int64(i+1)%1024 {
+			if n := next.Grant().Token - next.Grant().FirstToken; n != int64(i+1)%1024 {
 				t.Fatalf("caller %d has token %d after the first, want %d", i, n, (i+1)%1024)
 			}
 			lease = next

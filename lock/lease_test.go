@@ -21,11 +21,11 @@ func TestLeaseTellsAboutItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lease.Key() != "k" || lease.TTL() != ttl || !lease.AcquiredAt().Equal(time.Now()) {
-			t.Errorf("key %q, ttl %v, acquired at %v", lease.Key(), lease.TTL(), lease.AcquiredAt())
+		if lease.Grant().Key != "k" || lease.Grant().TTL != ttl || !lease.Grant().AcquiredAt.Equal(time.Now()) {
+			t.Errorf("key %q, ttl %v, acquired at %v", lease.Grant().Key, lease.Grant().TTL, lease.Grant().AcquiredAt)
 		}
-		if want := (lock.Place{Node: "memory", Slot: -1}); lease.Place() != want {
-			t.Errorf("place is %+v, want %+v", lease.Place(), want)
+		if want := (lock.Place{Node: "memory", Slot: -1}); lease.Grant().Place != want {
+			t.Errorf("place is %+v, want %+v", lease.Grant().Place, want)
 		}
 		if got := lease.Context().Value(name{}); got != "value" {
 			t.Errorf("the context's value is %v", got)
@@ -34,14 +34,14 @@ func TestLeaseTellsAboutItself(t *testing.T) {
 		wantAlive(t, lease, true) // the caller's context ends its wait, not its lease
 
 		holder, err := l.Engine().Inspect(t.Context(), "k")
-		if err != nil || holder.Owner != lease.Owner() || holder.TTL != ttl {
+		if err != nil || holder.Owner != lease.Grant().Owner || holder.TTL != ttl {
 			t.Errorf("Inspect: %+v, %v", holder, err)
 		}
 		release(t, lease)
 
 		next := acquire(t, l, "k")
-		if next.Owner() == lease.Owner() || next.Token() <= lease.Token() {
-			t.Errorf("owner %s, token %d after %s, %d", next.Owner(), next.Token(), lease.Owner(), lease.Token())
+		if next.Grant().Owner == lease.Grant().Owner || next.Grant().Token <= lease.Grant().Token {
+			t.Errorf("owner %s, token %d after %s, %d", next.Grant().Owner, next.Grant().Token, lease.Grant().Owner, lease.Grant().Token)
 		}
 	})
 }
@@ -110,7 +110,7 @@ func TestReleaseFails(t *testing.T) {
 		}
 		wantIs(t, lease.Release(t.Context()), lock.ErrNotHeld)
 		_, err = l.TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner()) // says the engine: the gate is open
+		wantHeld(t, err, "k", lease.Grant().Owner) // says the engine: the gate is open
 
 		pass(5 * time.Second)
 		engine.onRelease(nil)
@@ -149,13 +149,13 @@ func TestAbandon(t *testing.T) {
 
 		pass(believed - 1)
 		_, err := l.TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		if sent := engine.sent(); sent != (requests{acquire: 1, renew: 1}) {
 			t.Errorf("requests = %+v, want one acquire, one renewal before Abandon, nothing after", sent)
 		}
 		pass(1)
 		_, err = l.TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner()) // says the engine
+		wantHeld(t, err, "k", lease.Grant().Owner) // says the engine
 		if n := engine.sent().acquire; n != 2 {
 			t.Errorf("%d acquires were sent, want 2: the gate is open", n)
 		}
@@ -193,7 +193,7 @@ func TestRenewalOvertaken(t *testing.T) {
 				engine := newFaults()
 				l := newLocker(t, engine, lock.Config{TTL: ttl})
 				lease := acquire(t, l, "k")
-				deadline := lease.Deadline()
+				deadline := lease.Grant().Deadline
 				engine.onRenew(func(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
 					<-time.After(500 * time.Millisecond)
 					return sameVerdict(hs, nil)
@@ -202,7 +202,7 @@ func TestRenewalOvertaken(t *testing.T) {
 				leave(lease)
 				pass(time.Second)
 				wantIs(t, lease.Err(), lock.ErrNotHeld)
-				if !lease.Deadline().Equal(deadline) {
+				if !lease.Grant().Deadline.Equal(deadline) {
 					t.Error("the deadline was moved")
 				}
 				pass(ttl)

@@ -19,8 +19,8 @@ func TestLocal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lease.Owner() != "" || lease.Key() != "k" {
-			t.Errorf("lease of %q on %q, want nobody's on k", lease.Owner(), lease.Key())
+		if lease.Grant().Owner != "" || lease.Grant().Key != "k" {
+			t.Errorf("lease of %q on %q, want nobody's on k", lease.Grant().Owner, lease.Grant().Key)
 		}
 		_, err = l.TryAcquire(t.Context(), "k")
 		wantHeld(t, err, "k", "")
@@ -62,8 +62,8 @@ func TestLocalNested(t *testing.T) {
 			wantIs(t, err, nil)
 			second, err := l.TryAcquire(ctx, "k", lock.Local())
 			wantIs(t, err, nil)
-			if first.Owner() != lease.Owner() || second.Owner() != lease.Owner() {
-				t.Errorf("owners %q and %q, want %q", first.Owner(), second.Owner(), lease.Owner())
+			if first.Grant().Owner != lease.Grant().Owner || second.Grant().Owner != lease.Grant().Owner {
+				t.Errorf("owners %q and %q, want %q", first.Grant().Owner, second.Grant().Owner, lease.Grant().Owner)
 			}
 			cancel()
 			release(t, first)
@@ -90,8 +90,8 @@ func TestLocalIsNotHandedOver(t *testing.T) {
 		synctest.Wait()
 		release(t, lease)
 		next := <-got
-		if next.Owner() == "" || engine.sent().acquire != 1 {
-			t.Errorf("owner is %q after %d acquires, want one that the engine knows", next.Owner(), engine.sent().acquire)
+		if next.Grant().Owner == "" || engine.sent().acquire != 1 {
+			t.Errorf("owner is %q after %d acquires, want one that the engine knows", next.Grant().Owner, engine.sent().acquire)
 		}
 		release(t, next)
 	})

@@ -45,17 +45,14 @@ type Locker struct {
 	deferred  deferred         // told by unlock
 }
 
-// TTL returns how long a lock outlives its holder.
-func (l *Locker) TTL() time.Duration { return l.cfg.TTL }
-
 // now returns the time on the Locker's clock, which is monotonic.
 func (l *Locker) now() int64 { return int64(time.Since(l.epoch)) }
 
-// at returns a time on the Locker's clock as a time.Time. It starts from the wall
-// clock as it is now, which may have been set since the Locker was made.
-func (l *Locker) at(t int64) time.Time {
+// madeAt returns when the Locker was made, by the wall clock as it is now, which may
+// have been set since.
+func (l *Locker) madeAt() time.Time {
 	now := time.Now()
-	return now.Add(l.step + time.Duration(t) - now.Sub(l.epoch))
+	return now.Add(l.step - now.Sub(l.epoch))
 }
 
 // newOwner returns an owner id in Redisson's form, uuid:n.

@@ -35,7 +35,7 @@ func TestMarkedKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = other.TryAcquire(t.Context(), "k", lock.UnlessMarked())
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		releaseMarked(t, lease)
 		for _, l := range []*lock.Locker{l, other} {
 			_, err := l.Acquire(t.Context(), "k", lock.UnlessMarked())
@@ -115,7 +115,7 @@ func TestNoHandOverOfMarkers(t *testing.T) {
 					release(t, first)
 				}
 				second := w.got(t)
-				if same := second.Owner() == first.Owner(); same != tt.same {
+				if same := second.Grant().Owner == first.Grant().Owner; same != tt.same {
 					t.Errorf("handed over = %v, want %v", same, tt.same)
 				}
 				release(t, second)

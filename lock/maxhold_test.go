@@ -66,7 +66,7 @@ func TestMaxHoldIsPerHolder(t *testing.T) {
 		pass(maxHold - time.Second)
 		release(t, first)
 		second := w.got(t)
-		if second.Owner() != first.Owner() {
+		if second.Grant().Owner != first.Grant().Owner {
 			t.Fatal("the lock was not handed over")
 		}
 		pass(maxHold - 1)
@@ -100,7 +100,7 @@ func TestMaxHoldAndAbandon(t *testing.T) {
 		lease.Abandon()
 		pass(believed - 1)
 		_, err := l.TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		engine.wantSent(t, requests{acquire: 1})
 		wantIs(t, lease.Err(), lock.ErrNotHeld)
 	})

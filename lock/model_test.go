@@ -93,14 +93,14 @@ func (m *model) owner(key string) string {
 // inside reports whether a lease shuts the gate of its Locker.
 func (l *modelLease) inside() bool {
 	if l.abandoned {
-		return time.Now().Before(l.Deadline())
+		return time.Now().Before(l.Grant().Deadline)
 	}
 	return l.Err() == nil
 }
 
 // shares reports whether two leases are nested.
 func (l *modelLease) shares(other *modelLease) bool {
-	return l != other && l.Owner() == other.Owner() && l.Token() == other.Token()
+	return l != other && l.Grant().Owner == other.Grant().Owner && l.Grant().Token == other.Grant().Token
 }
 
 // shared reports whether a nested lease keeps the lock of l.
@@ -128,8 +128,8 @@ func (m *model) wanted(key string) bool {
 
 // handsOver reports whether the release of l is not the engine's business.
 func (m *model) handsOver(l *modelLease) bool {
-	return m.queued(l.locker, l.Key()) &&
-		(l.Token() == l.FirstToken() || time.Since(l.granted) < modelHandOver)
+	return m.queued(l.locker, l.Grant().Key) &&
+		(l.Grant().Token == l.Grant().FirstToken || time.Since(l.granted) < modelHandOver)
 }
 
 func drawKey(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key") }
@@ -146,7 +146,7 @@ func (m *model) acquire(t *rapid.T) {
 	}
 	free := (owner == "" || m.orphans[owner] == locker) && !m.queued(locker, key)
 	for _, l := range m.leases {
-		if l.locker == locker && l.Key() == key && l.inside() {
+		if l.locker == locker && l.Grant().Key == key && l.inside() {
 			free = false
 		}
 	}
@@ -161,9 +161,9 @@ func (m *model) acquire(t *rapid.T) {
 
 // add takes in a new holder.
 func (m *model) add(t *rapid.T, locker *lock.Locker, lease *lock.Lease) {
-	added := &modelLease{Lease: lease, locker: locker, granted: lease.AcquiredAt(), limit: lease.AcquiredAt().Add(modelMaxHold)}
+	added := &modelLease{Lease: lease, locker: locker, granted: lease.Grant().AcquiredAt, limit: lease.Grant().AcquiredAt.Add(modelMaxHold)}
 	for _, l := range m.leases {
-		if l.Owner() == lease.Owner() {
+		if l.Grant().Owner == lease.Grant().Owner {
 			added.granted, added.forgotten = l.granted, l.forgotten
 		}
 	}
@@ -171,10 +171,10 @@ func (m *model) add(t *rapid.T, locker *lock.Locker, lease *lock.Lease) {
 	if !added.forgotten.IsZero() {
 		return
 	}
-	if lease.Token() <= m.tokens[lease.Key()] {
-		t.Fatalf("token %d after %d", lease.Token(), m.tokens[lease.Key()])
+	if lease.Grant().Token <= m.tokens[lease.Grant().Key] {
+		t.Fatalf("token %d after %d", lease.Grant().Token, m.tokens[lease.Grant().Key])
 	}
-	m.tokens[lease.Key()] = lease.Token()
+	m.tokens[lease.Grant().Key] = lease.Grant().Token
 }
 
 func (m *model) queue(t *rapid.T) {
@@ -207,13 +207,13 @@ func (m *model) nest(t *rapid.T) {
 	if outer.Err() != nil {
 		t.Skip("the lease has ended")
 	}
-	lease, err := outer.locker.TryAcquire(outer.Context(), outer.Key())
+	lease, err := outer.locker.TryAcquire(outer.Context(), outer.Grant().Key)
 	if err != nil {
 		t.Fatalf("nested TryAcquire: %v", err)
 	}
 	inner := &modelLease{Lease: lease, locker: outer.locker, granted: outer.granted, limit: outer.limit, forgotten: outer.forgotten}
 	if !inner.shares(outer) {
-		t.Fatalf("owner %s, token %d in %s, %d", inner.Owner(), inner.Token(), outer.Owner(), outer.Token())
+		t.Fatalf("owner %s, token %d in %s, %d", inner.Grant().Owner, inner.Grant().Token, outer.Grant().Owner, outer.Grant().Token)
 	}
 	m.leases = append(m.leases, inner)
 }
@@ -233,7 +233,7 @@ func (m *model) release(t *rapid.T) {
 	case l.Err() != nil:
 		want = lock.ErrLost
 	case m.shared(l) || m.handsOver(l): // the engine is not asked
-	case m.owner(l.Key()) != l.Owner():
+	case m.owner(l.Grant().Key) != l.Grant().Owner:
 		want = lock.ErrLost
 	}
 	lost := l.Err() != nil
@@ -264,7 +264,7 @@ func (m *model) forget(t *rapid.T) {
 	key := drawKey(t)
 	owner := m.owner(key)
 	for _, l := range m.leases {
-		if l.Owner() == owner {
+		if l.Grant().Owner == owner {
 			l.forgotten = time.Now()
 		}
 	}
@@ -294,18 +294,18 @@ func (m *model) check(t *rapid.T) {
 		alive, late := l.Err() == nil, !time.Now().Before(l.limit)
 		switch {
 		case alive && (l.end != nil || l.abandoned):
-			t.Fatalf("%s came back to life", l.Owner())
+			t.Fatalf("%s came back to life", l.Grant().Owner)
 		case l.end != nil:
 		case late && alive:
-			t.Fatalf("%s is held beyond its limit", l.Owner())
+			t.Fatalf("%s is held beyond its limit", l.Grant().Owner)
 		case l.forgotten.IsZero() && late:
 			if !errors.Is(l.Err(), lock.ErrMaxHold) {
-				t.Fatalf("%s ended with %v, want ErrMaxHold", l.Owner(), l.Err())
+				t.Fatalf("%s ended with %v, want ErrMaxHold", l.Grant().Owner, l.Err())
 			}
-		case l.forgotten.IsZero() && (!alive || m.owner(l.Key()) != l.Owner()):
-			t.Fatalf("%s was lost, and nobody took it: %v", l.Owner(), l.Err())
+		case l.forgotten.IsZero() && (!alive || m.owner(l.Grant().Key) != l.Grant().Owner):
+			t.Fatalf("%s was lost, and nobody took it: %v", l.Grant().Owner, l.Err())
 		case !l.forgotten.IsZero() && alive && time.Since(l.forgotten) > renewed:
-			t.Fatalf("%s was lost %v ago and does not know it", l.Owner(), time.Since(l.forgotten))
+			t.Fatalf("%s was lost %v ago and does not know it", l.Grant().Owner, time.Since(l.forgotten))
 		}
 	}
 }

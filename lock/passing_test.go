@@ -74,8 +74,8 @@ func TestLostWhileHandedOver(t *testing.T) {
 			pass(time.Second)
 			second := w.got(t)
 			if second.Err() == nil {
-				if holder, _ := engine.Inspect(t.Context(), "k"); holder.Owner != second.Owner() {
-					t.Errorf("%s has the lock, the engine says %s", second.Owner(), holder.Owner)
+				if holder, _ := engine.Inspect(t.Context(), "k"); holder.Owner != second.Grant().Owner {
+					t.Errorf("%s has the lock, the engine says %s", second.Grant().Owner, holder.Owner)
 				}
 			}
 			if err := second.Release(t.Context()); err != nil {
@@ -101,7 +101,7 @@ func TestNoHandOverAfterFailedRenewal(t *testing.T) {
 		wantAlive(t, first, true)
 		w := wait(t, l, "k")
 		release(t, first)
-		if w.got(t).Owner() == first.Owner() {
+		if w.got(t).Grant().Owner == first.Grant().Owner {
 			t.Error("the lock was handed over")
 		}
 	})
@@ -126,7 +126,7 @@ func TestOldHolderHarmsNobody(t *testing.T) {
 		wantAlive(t, second, true)
 		engine.wantSent(t, requests{acquire: 1})
 		_, err = l.TryAcquire(context.WithoutCancel(first.Context()), "k")
-		wantHeld(t, err, "k", second.Owner()) // its context is no way in
+		wantHeld(t, err, "k", second.Grant().Owner) // its context is no way in
 		release(t, second)
 		engine.wantFree(t, "k")
 	})
@@ -166,8 +166,8 @@ func TestLossAfterHandOver(t *testing.T) {
 		second := w.got(t)
 		pass(renewed)
 		wantAlive(t, second, false)
-		if second.FirstToken() != first.Token() || second.Token() != first.Token()+1 {
-			t.Errorf("tokens %d to %d, want them from %d", second.FirstToken(), second.Token(), first.Token())
+		if second.Grant().FirstToken != first.Grant().Token || second.Grant().Token != first.Grant().Token+1 {
+			t.Errorf("tokens %d to %d, want them from %d", second.Grant().FirstToken, second.Grant().Token, first.Grant().Token)
 		}
 		if cause := context.Cause(first.Context()); !errors.Is(cause, lock.ErrNotHeld) || errors.Is(cause, lock.ErrLost) {
 			t.Errorf("the first holder's context ended with %v, want ErrNotHeld", cause)
@@ -246,7 +246,7 @@ func TestNotSharedAtDeadline(t *testing.T) {
 			lockers, leases = append(lockers, l), append(leases, acquire(t, l, "k"))
 			waiters = append(waiters, wait(t, l, "k"))
 		}
-		<-time.After(time.Until(leases[0].Deadline()))
+		<-time.After(time.Until(leases[0].Grant().Deadline))
 		for i, lease := range leases {
 			if i%2 == 0 {
 				if _, err := lockers[i].TryAcquire(context.WithoutCancel(lease.Context()), "k"); err == nil {
@@ -259,7 +259,7 @@ func TestNotSharedAtDeadline(t *testing.T) {
 		}
 		pass(time.Second)
 		for i, w := range waiters {
-			if w.got(t).Owner() == leases[i].Owner() {
+			if w.got(t).Grant().Owner == leases[i].Grant().Owner {
 				t.Fatal("a lock was handed over at its deadline")
 			}
 		}

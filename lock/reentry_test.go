@@ -13,7 +13,7 @@ import (
 // nest takes the lock of lease once more.
 func nest(tb testing.TB, l *lock.Locker, lease *lock.Lease) *lock.Lease {
 	tb.Helper()
-	inner, err := l.TryAcquire(lease.Context(), lease.Key())
+	inner, err := l.TryAcquire(lease.Context(), lease.Grant().Key)
 	if err != nil {
 		tb.Fatalf("nested TryAcquire: %v", err)
 	}
@@ -21,7 +21,6 @@ func nest(tb testing.TB, l *lock.Locker, lease *lock.Lease) *lock.Lease {
 }
 
 func TestNestedLease(t *testing.T) {
-	type name struct{}
 	for call, get := range map[string]func(*lock.Locker, context.Context) (*lock.Lease, error){
 		"Acquire":    func(l *lock.Locker, ctx context.Context) (*lock.Lease, error) { return l.Acquire(ctx, "k") },
 		"TryAcquire": func(l *lock.Locker, ctx context.Context) (*lock.Lease, error) { return l.TryAcquire(ctx, "k") },
@@ -31,18 +30,19 @@ func TestNestedLease(t *testing.T) {
 				engine := newFaults()
 				l := newLocker(t, engine, lock.Config{})
 				outer := acquire(t, l, "k")
-				other := acquire(t, l, "another key") // in the same context
 				pass(time.Second)
-				within, cancel := other.Within(context.WithValue(outer.Context(), name{}, "value"))
-				defer cancel()
-				inner, err := get(l, within)
+				other, err := l.TryAcquire(outer.Context(), "another key") // in the same context
 				if err != nil {
 					t.Fatal(err)
 				}
-				if inner.Key() != "k" || inner.Owner() != outer.Owner() || inner.Token() != outer.Token() {
-					t.Errorf("key %q, owner %s, token %d, want those of the outer lease", inner.Key(), inner.Owner(), inner.Token())
+				inner, err := get(l, other.Context())
+				if err != nil {
+					t.Fatal(err)
 				}
-				if age := inner.AcquiredAt().Sub(outer.AcquiredAt()); age != time.Second {
+				if inner.Grant().Key != "k" || inner.Grant().Owner != outer.Grant().Owner || inner.Grant().Token != outer.Grant().Token {
+					t.Errorf("key %q, owner %s, token %d, want those of the outer lease", inner.Grant().Key, inner.Grant().Owner, inner.Grant().Token)
+				}
+				if age := inner.Grant().AcquiredAt.Sub(outer.Grant().AcquiredAt); age != time.Second {
 					t.Errorf("acquired %v after the outer one", age)
 				}
 				deepest, err := get(l, inner.Context())
@@ -118,7 +118,7 @@ func TestNestedLeaseIsLost(t *testing.T) {
 		if err != nil {
 			t.Fatalf("TryAcquire with the context of a lost lease: %v", err)
 		}
-		if next.Owner() == outer.Owner() {
+		if next.Grant().Owner == outer.Grant().Owner {
 			t.Error("a lost lock was nested")
 		}
 		wantIs(t, inner.Release(t.Context()), lock.ErrLost)
@@ -138,13 +138,13 @@ func TestNestedOnlyInSameLockAndLocker(t *testing.T) {
 		l, other := newLocker(t, engine, lock.Config{}), newLocker(t, engine, lock.Config{})
 		lease := acquire(t, l, "k")
 		_, err := other.TryAcquire(lease.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 
 		second, err := l.TryAcquire(lease.Context(), "another key")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if second.Owner() == lease.Owner() {
+		if second.Grant().Owner == lease.Grant().Owner {
 			t.Error("two keys are one lock")
 		}
 		release(t, lease)
@@ -153,7 +153,7 @@ func TestNestedOnlyInSameLockAndLocker(t *testing.T) {
 		if err != nil {
 			t.Fatalf("TryAcquire of a lock that has been released: %v", err)
 		}
-		if again.Owner() == lease.Owner() {
+		if again.Grant().Owner == lease.Grant().Owner {
 			t.Error("a released lock was nested")
 		}
 	})
@@ -194,35 +194,7 @@ func TestAbandonNested(t *testing.T) {
 		wantIs(t, outer.Release(t.Context()), lock.ErrNotHeld)
 		pass(believed - 1)
 		_, err := l.TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", outer.Owner())
+		wantHeld(t, err, "k", outer.Grant().Owner)
 		engine.wantSent(t, requests{acquire: 1})
-	})
-}
-
-func TestWithin(t *testing.T) {
-	type name struct{}
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaults()
-		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		lease := acquire(t, l, "k")
-		outside, end := context.WithCancel(context.WithValue(t.Context(), name{}, "value"))
-		first, cancelFirst := lease.Within(outside)
-		second, cancelSecond := lease.Within(t.Context())
-		third, cancelThird := lease.Within(t.Context())
-		defer cancelFirst()
-		defer cancelThird()
-		if got := first.Value(name{}); got != "value" {
-			t.Errorf("value is %v", got)
-		}
-		end()
-		synctest.Wait()
-		wantIs(t, context.Cause(first), context.Canceled)
-		cancelSecond()
-		wantIs(t, context.Cause(second), context.Canceled)
-		wantAlive(t, lease, true)
-		engine.Forget("k")
-		pass(renewed)
-		wantIs(t, third.Err(), context.Canceled)
-		wantIs(t, context.Cause(third), lock.ErrLost)
 	})
 }

@@ -88,7 +88,7 @@ func (s *stress) visit(l *lock.Locker, key string, j *journal) {
 		release(s.t, inner)
 	}
 	runtime.Gosched()
-	j.tokens = append(tokens, lease.Token())
+	j.tokens = append(tokens, lease.Grant().Token)
 	release(s.t, lease)
 }
 

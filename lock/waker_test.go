@@ -45,7 +45,7 @@ func TestNoWaitNoWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		w := wait(t, l, "k") // in memory
 		release(t, lease)
 		release(t, w.got(t))
@@ -118,7 +118,7 @@ func TestContextEndsWatch(t *testing.T) {
 		w.wantWaiting(t)
 		w.cancel()
 		err := w.failed(t)
-		wantHeld(t, err, "k", holder.Owner())
+		wantHeld(t, err, "k", holder.Grant().Owner)
 		wantIs(t, err, context.Canceled)
 	})
 }

@@ -23,11 +23,11 @@ func TestRenewalOutlivesTTL(t *testing.T) {
 		lease := acquire(t, newLocker(t, engine, lock.Config{TTL: ttl, MaxHold: -1}), "k")
 		pass(10*ttl + time.Millisecond)
 		wantAlive(t, lease, true)
-		if left := time.Until(lease.Deadline()); left <= believed-renewed-time.Second || left > believed {
+		if left := time.Until(lease.Grant().Deadline); left <= believed-renewed-time.Second || left > believed {
 			t.Errorf("deadline is %v away, want it to move along", left)
 		}
 		_, err := newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k")
-		wantHeld(t, err, "k", lease.Owner())
+		wantHeld(t, err, "k", lease.Grant().Owner)
 		release(t, lease)
 	})
 }
@@ -110,7 +110,7 @@ func TestEngineUnreachable(t *testing.T) {
 				lease := acquire(t, l, "k")
 				sent := time.Now()
 				engine.onRenew(fault)
-				if deadline := lease.Deadline(); !deadline.Equal(sent.Add(believed)) {
+				if deadline := lease.Grant().Deadline; !deadline.Equal(sent.Add(believed)) {
 					t.Errorf("deadline is %v after the request, want %v", deadline.Sub(sent), believed)
 				}
 
@@ -120,7 +120,7 @@ func TestEngineUnreachable(t *testing.T) {
 				wantAlive(t, lease, false)
 
 				_, err := l.TryAcquire(t.Context(), "k")
-				wantHeld(t, err, "k", lease.Owner()) // says the engine: the gate is open
+				wantHeld(t, err, "k", lease.Grant().Owner) // says the engine: the gate is open
 				pass(ttl - believed)
 				engine.onRenew(nil)
 				close(stuck)
@@ -143,8 +143,8 @@ func TestSlowRenewal(t *testing.T) {
 		pass(renewed)
 		sent := time.Now()
 		pass(time.Second)
-		if want := sent.Add(believed); !lease.Deadline().Equal(want) {
-			t.Errorf("deadline is %v after the renewal was sent, want %v", lease.Deadline().Sub(sent), believed)
+		if want := sent.Add(believed); !lease.Grant().Deadline.Equal(want) {
+			t.Errorf("deadline is %v after the renewal was sent, want %v", lease.Grant().Deadline.Sub(sent), believed)
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestErrAtDeadline(t *testing.T) {
 			engine.onRenew(renewDown)
 			leases = append(leases, acquire(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k"))
 		}
-		<-time.After(time.Until(leases[0].Deadline()))
+		<-time.After(time.Until(leases[0].Grant().Deadline))
 		for _, lease := range leases {
 			wantAlive(t, lease, false)
 		}

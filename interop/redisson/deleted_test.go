@@ -51,8 +51,8 @@ func deletionProvesLittle(t *testing.T, s *stage) string {
 	_ = held.Release(t.Context())
 	err = publisher.Publish(t.Context(), notify.Event{
 		ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.Lost, Outcome: notify.RolledBack, Loss: notify.LossGone, Key: key,
-		AcquiredAt: held.AcquiredAt(), TTL: held.TTL(), CaughtAt: time.Now(), Count: 1,
-		Place: notify.Place{Node: held.Place().Node, Slot: held.Place().Slot},
+		AcquiredAt: held.Grant().AcquiredAt, TTL: held.Grant().TTL, CaughtAt: time.Now(), Count: 1,
+		Place: notify.Place{Node: held.Grant().Node, Slot: held.Grant().Slot},
 	})
 	if err != nil {
 		t.Fatal(err)

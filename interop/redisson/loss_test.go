@@ -28,7 +28,7 @@ func othersCannotRelease(t *testing.T, s *stage) string {
 	if answer := a.await(t); !strings.HasPrefix(answer, "failed java.lang.IllegalMonitorStateException") {
 		t.Errorf("Java's unlock of Go's lock: %s, want an IllegalMonitorStateException", answer)
 	}
-	s.wantStored(t, key, held.Owner())
+	s.wantStored(t, key, held.Grant().Owner)
 	release(t, held)
 	return "ErrNotHeld in Go, IllegalMonitorStateException in Java"
 }

@@ -30,9 +30,9 @@ func sameWireFormat(t *testing.T, s *stage) string {
 	a.do(t, "unlock", key)
 
 	mine := acquire(t, s.locker, key)
-	s.wantStored(t, key, mine.Owner())
+	s.wantStored(t, key, mine.Grant().Owner)
 	release(t, mine)
-	return fmt.Sprintf("hash {%s: 1} by Java, {%s: 1} by Go", owner, mine.Owner())
+	return fmt.Sprintf("hash {%s: 1} by Java, {%s: 1} by Go", owner, mine.Grant().Owner)
 }
 
 func (s *stage) wantStored(t *testing.T, key, owner string) {

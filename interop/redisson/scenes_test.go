@@ -96,7 +96,7 @@ func (s *stage) belayScenes(t *testing.T, key string) []scene {
 	c.scene("renewal", func() {}, func(calls []call) bool { return len(calls) > 0 })
 	c.scene("refusal", func() {
 		_, err := other.TryAcquire(t.Context(), key)
-		wantHeld(t, err, held.Owner())
+		wantHeld(t, err, held.Grant().Owner)
 	}, atOnce)
 	c.scene("unlock", func() { release(t, held) }, atOnce)
 	return c.scenes

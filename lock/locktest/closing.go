@@ -38,7 +38,7 @@ func closeWhileHolding(c *check) {
 	c.wantIs(l.Close(ctx), context.Canceled)
 	c.wantIs(lease.Err(), lock.ErrLost, lock.ErrClosed)
 	c.wantIs(lease.Release(c.ctx()), lock.ErrLost)
-	c.release(c.Other, lock.Hold{Key: c.key, Owner: lease.Owner()}) // would have expired
+	c.release(c.Other, lock.Hold{Key: c.key, Owner: lease.Grant().Owner}) // would have expired
 }
 
 func closeWhileWaiting(c *check) {
@@ -56,7 +56,7 @@ func closeWhileWaiting(c *check) {
 		<-w.done
 		c.wantIs(w.err, lock.ErrClosed)
 	}
-	c.wantHolder(c.key, lease.Owner())
+	c.wantHolder(c.key, lease.Grant().Owner)
 	c.free(lease)
 }
 

@@ -45,7 +45,7 @@ func (c *check) compete(cfg lock.Config, callers, rounds int) []int64 {
 					}
 					before := entries.read()
 					runtime.Gosched()
-					entries.write(append(before, lease.Token()))
+					entries.write(append(before, lease.Grant().Token))
 					c.free(lease)
 				}
 			})
@@ -84,11 +84,11 @@ func tryAcquireOfHeldLock(c *check) {
 	lease := c.lease(here, c.key)
 	for _, l := range []*lock.Locker{here, there} {
 		_, err := l.TryAcquire(c.ctx(), c.key)
-		c.wantHeld(err, c.key, lease.Owner())
+		c.wantHeld(err, c.key, lease.Grant().Owner)
 	}
 	c.free(c.lease(here, newKey()))
 	holder, err := here.Engine().Inspect(c.ctx(), c.key)
-	if err != nil || holder.Owner != lease.Owner() {
+	if err != nil || holder.Owner != lease.Grant().Owner {
 		c.Errorf("Inspect: %+v, %v", holder, err)
 	}
 	c.free(lease)
@@ -103,7 +103,7 @@ func releaseTwice(c *check) {
 	c.wantIs(lease.Release(c.ctx()), lock.ErrNotHeld)
 	c.wantIs(lease.Err(), lock.ErrNotHeld)
 	c.wantIs(context.Cause(lease.Context()), lock.ErrNotHeld)
-	c.wantHolder(c.key, next.Owner())
+	c.wantHolder(c.key, next.Grant().Owner)
 	c.free(next)
 }
 
@@ -114,7 +114,7 @@ func waitEndsWithContext(c *check) {
 		ctx, cancel := context.WithTimeout(c.Context(), 300*time.Millisecond)
 		defer cancel()
 		_, err := l.Acquire(ctx, c.key)
-		c.wantHeld(err, c.key, lease.Owner())
+		c.wantHeld(err, c.key, lease.Grant().Owner)
 		c.wantIs(err, context.DeadlineExceeded)
 	}
 	c.free(lease)
@@ -150,7 +150,7 @@ func deadHolderIsFollowed(c *check) {
 	w := c.wait(c.ctx(), c.locker(c.Engine, lock.Config{}), c.key)
 	c.age(brief)
 	lease := c.got(w)
-	c.wantHolder(c.key, lease.Owner())
+	c.wantHolder(c.key, lease.Grant().Owner)
 	c.free(lease)
 }
 
@@ -161,14 +161,14 @@ func nestedLeases(c *check) {
 	if err != nil {
 		c.Fatalf("nested Acquire: %v", err)
 	}
-	if inner.Owner() != outer.Owner() {
-		c.Errorf("owner of the nested lease is %s, want %s", inner.Owner(), outer.Owner())
+	if inner.Grant().Owner != outer.Grant().Owner {
+		c.Errorf("owner of the nested lease is %s, want %s", inner.Grant().Owner, outer.Grant().Owner)
 	}
 	_, err = there.TryAcquire(outer.Context(), c.key) // another process
-	c.wantHeld(err, c.key, outer.Owner())
+	c.wantHeld(err, c.key, outer.Grant().Owner)
 
 	c.free(outer)
-	c.wantHolder(c.key, outer.Owner())
+	c.wantHolder(c.key, outer.Grant().Owner)
 	if err := inner.Err(); err != nil {
 		c.Errorf("the nested lease has ended: %v", err)
 	}

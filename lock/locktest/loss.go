@@ -14,7 +14,7 @@ func leaseOutlivesTTL(c *check) {
 		c.Fatalf("the lease has ended: %v", err)
 	}
 	_, err := c.locker(c.Other, lock.Config{}).TryAcquire(c.ctx(), c.key)
-	c.wantHeld(err, c.key, lease.Owner())
+	c.wantHeld(err, c.key, lease.Grant().Owner)
 	c.free(lease)
 	c.wantHolder(c.key, "")
 }
@@ -22,7 +22,7 @@ func leaseOutlivesTTL(c *check) {
 // lose takes the lock away behind its holder's back.
 func (c *check) lose(lease *lock.Lease) {
 	c.Helper()
-	c.release(c.Other, lock.Hold{Key: lease.Key(), Owner: lease.Owner()})
+	c.release(c.Other, lock.Hold{Key: lease.Grant().Key, Owner: lease.Grant().Owner})
 }
 
 // wantEnd waits until the lease's context has ended.
@@ -39,7 +39,7 @@ func (c *check) wantEnd(lease *lock.Lease) {
 // more.
 func lossIsTold(c *check) {
 	lease := c.lease(c.locker(c.Engine, lock.Config{TTL: ttl}), c.key)
-	deadline := lease.Deadline()
+	deadline := lease.Grant().Deadline
 	c.lose(lease)
 	select {
 	case <-lease.Context().Done():
@@ -65,9 +65,9 @@ func lateReleaseHarmsNobody(c *check) {
 	c.lose(lease)
 	next := c.lease(c.locker(c.Other, lock.Config{}), c.key)
 	c.wantEnd(lease) // the renewal did not take it back
-	c.wantHolder(c.key, next.Owner())
+	c.wantHolder(c.key, next.Grant().Owner)
 	c.wantIs(lease.Release(c.ctx()), lock.ErrLost)
-	c.wantHolder(c.key, next.Owner())
+	c.wantHolder(c.key, next.Grant().Owner)
 	c.free(next)
 }
 
@@ -80,6 +80,6 @@ func maxHold(c *check) {
 	c.age(ttl) // it is renewed no more
 	next := c.got(w)
 	c.wantIs(lease.Release(c.ctx()), lock.ErrMaxHold)
-	c.wantHolder(c.key, next.Owner())
+	c.wantHolder(c.key, next.Grant().Owner)
 	_ = next.Release(c.ctx())
 }

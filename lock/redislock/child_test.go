@@ -105,7 +105,7 @@ func (j *job) span(ctx context.Context, l *lock.Locker, key string) span {
 		}
 		return s
 	}
-	s.Owner, s.Node, s.Token = lease.Owner(), lease.Place().Node, lease.Token()
+	s.Owner, s.Node, s.Token = lease.Grant().Owner, lease.Grant().Place.Node, lease.Grant().Token
 	for hold := j.Hold/2 + rand.N(j.Hold+1); ; {
 		now := mono()
 		if lease.Err() != nil {
@@ -114,7 +114,7 @@ func (j *job) span(ctx context.Context, l *lock.Locker, key string) span {
 		if j.Hold == 0 && s.Believed == 0 {
 			fmt.Fprintln(os.Stdout, `{"Key":"held"}`)
 		}
-		left := time.Until(lease.Deadline())
+		left := time.Until(lease.Grant().Deadline)
 		s.Believed, s.Deadline = now, mono()+int64(left)
 		if ctx.Err() != nil || j.Hold > 0 && now-s.Got > int64(hold) {
 			break

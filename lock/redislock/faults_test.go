@@ -168,8 +168,8 @@ func testCloseMeanwhile(t *testing.T, c *ownCluster) {
 		t.Errorf("Close: %v", err)
 	}
 	for _, lease := range leases {
-		if h, err := other.Inspect(t.Context(), lease.Key()); err != nil || h.Owner != "" {
-			t.Errorf("%s is held by %q (%v)", lease.Key(), h.Owner, err)
+		if h, err := other.Inspect(t.Context(), lease.Grant().Key); err != nil || h.Owner != "" {
+			t.Errorf("%s is held by %q (%v)", lease.Grant().Key, h.Owner, err)
 		}
 	}
 }

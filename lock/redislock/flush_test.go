@@ -53,8 +53,8 @@ func testManualFailover(t *testing.T, c *ownCluster) {
 	replica := c.replicaOf(s.master)
 	c.must(replica, "CLUSTER", "FAILOVER")
 	testwait.Until(t, "the replica is the master", func() bool { return c.shardOf("a").master == replica })
-	deadline := held.Deadline()
-	testwait.Until(t, "the lease is renewed there", func() bool { return held.Deadline().After(deadline) })
+	deadline := held.Grant().Deadline
+	testwait.Until(t, "the lease is renewed there", func() bool { return held.Grant().Deadline.After(deadline) })
 	wantNoErrors(t, stop())
 	if err := held.Release(t.Context()); err != nil {
 		t.Errorf("Release: %v", err)
@@ -66,12 +66,12 @@ func testScriptFlush(t *testing.T, c *ownCluster) {
 	l := newLocker(t, open(t, c.Addrs...), lock.Config{TTL: time.Second})
 	held := lease(t, l, "a")
 	stop := lockLoad(t, c, l)
-	deadline := held.Deadline()
+	deadline := held.Grant().Deadline
 	testwait.Until(t, "renewed three times", func() bool {
 		for _, master := range c.masters() {
 			c.must(master, "SCRIPT", "FLUSH")
 		}
-		return held.Deadline().Sub(deadline) > time.Second
+		return held.Grant().Deadline.Sub(deadline) > time.Second
 	})
 	// No server takes a second for want of a script: only a busy machine does.
 	wantNoErrors(t, slices.DeleteFunc(stop(), func(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }))
@@ -93,13 +93,13 @@ func testFlushAll(t *testing.T, c *ownCluster) {
 		t.Fatal(err)
 	}
 	<-held.Context().Done()
-	if late := time.Since(held.Deadline()); late > 0 {
+	if late := time.Since(held.Grant().Deadline); late > 0 {
 		t.Errorf("told of the loss %v after the deadline", late)
 	}
 	wantIs(t, context.Cause(held.Context()), lock.ErrLost)
 	wantIs(t, held.Release(t.Context()), lock.ErrLost)
-	if holder, err := e.Inspect(t.Context(), "a"); err != nil || holder.Owner != next.Owner() {
-		t.Errorf("held by %+v (%v), want %s", holder, err, next.Owner())
+	if holder, err := e.Inspect(t.Context(), "a"); err != nil || holder.Owner != next.Grant().Owner {
+		t.Errorf("held by %+v (%v), want %s", holder, err, next.Grant().Owner)
 	}
 	if err := next.Release(t.Context()); err != nil {
 		t.Errorf("Release: %v", err)

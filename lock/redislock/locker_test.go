@@ -62,9 +62,9 @@ func TestLeaseIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for lease.Err() == nil && time.Since(lease.AcquiredAt()) < 3*short {
+	for lease.Err() == nil && time.Since(lease.Grant().AcquiredAt) < 3*short {
 		_, err := other.TryAcquire(t.Context(), key)
-		wantHeld(t, err, lease.Owner())
+		wantHeld(t, err, lease.Grant().Owner)
 		<-time.After(short / 10)
 	}
 	if err := lease.Err(); err != nil {
@@ -139,8 +139,8 @@ func TestLocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := e.Locate(key); p != lease.Place() || p.Slot < 0 {
-			t.Errorf("Locate(%q) = %+v, granted at %+v", key, p, lease.Place())
+		if p := e.Locate(key); p != lease.Grant().Place || p.Slot < 0 {
+			t.Errorf("Locate(%q) = %+v, granted at %+v", key, p, lease.Grant().Place)
 		}
 		if err := lease.Release(t.Context()); err != nil {
 			t.Error(err)

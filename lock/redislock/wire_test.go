@@ -171,8 +171,8 @@ func TestCutInAcquire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if holder, err := other.Inspect(t.Context(), key); err != nil || holder.Owner != held.Owner() {
-				t.Errorf("held by %+v (%v), want %s", holder, err, held.Owner())
+			if holder, err := other.Inspect(t.Context(), key); err != nil || holder.Owner != held.Grant().Owner {
+				t.Errorf("held by %+v (%v), want %s", holder, err, held.Grant().Owner)
 			}
 			if err := held.Release(t.Context()); err != nil {
 				t.Errorf("Release: %v", err)
@@ -220,8 +220,8 @@ func TestCutInRelease(t *testing.T) {
 	}
 	r := <-w.caught
 	r.deliver(t, len(r.bytes))
-	if holder, err := other.Inspect(t.Context(), key); err != nil || holder.Owner != next.Owner() {
-		t.Errorf("held by %+v (%v), want %s", holder, err, next.Owner())
+	if holder, err := other.Inspect(t.Context(), key); err != nil || holder.Owner != next.Grant().Owner {
+		t.Errorf("held by %+v (%v), want %s", holder, err, next.Grant().Owner)
 	}
 	if err := next.Release(t.Context()); err != nil {
 		t.Errorf("Release: %v", err)
@@ -243,7 +243,7 @@ func TestBlackHole(t *testing.T) {
 	w.setHole(masterOf(t, c, here))
 	<-held.Context().Done()
 	wantIs(t, context.Cause(held.Context()), lock.ErrLost)
-	if over := time.Since(held.Deadline()); over < 0 {
+	if over := time.Since(held.Grant().Deadline); over < 0 {
 		t.Errorf("lost %v before its deadline, though nobody said so", -over)
 	}
 	_, err := l.TryAcquire(t.Context(), here)
