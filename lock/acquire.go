@@ -73,7 +73,7 @@ func (l *Locker) acquire(ctx context.Context, r request) (*Lease, error) {
 
 // check returns an error if r can't be granted, whoever holds the key.
 func (l *Locker) check(ctx context.Context, r request) error {
-	if err := CheckKey(r.key); err != nil {
+	if err := checkKey(r.key); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

@@ -27,7 +27,7 @@ type Config struct {
 	// it when the holder calls Release, or when it has expired, up to TTL later.
 	// A lease of a Local acquire ends likewise, and the next caller of this process
 	// gets the key at once. A caller who is handed a lock has a time of its own.
-	// Default DefaultMaxHold; negative = no limit.
+	// Defaults to 5 minutes; negative = no limit.
 	MaxHold time.Duration
 	// Name tells several Lockers of one process apart in metrics. Default:
 	// "lock".
@@ -37,10 +37,10 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// DefaultMaxHold is how long one caller may hold a lock unless Config.MaxHold says
+// defaultMaxHold is how long one caller may hold a lock unless Config.MaxHold says
 // otherwise. It is above what an ordinary operation takes, and low enough that a
 // statement to a silent database does not keep its key locked for ever.
-const DefaultMaxHold = 5 * time.Minute
+const defaultMaxHold = 5 * time.Minute
 
 const (
 	minTTL = 50 * time.Millisecond
@@ -64,7 +64,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.HandOver = 10 * time.Millisecond
 	}
 	if c.MaxHold == 0 {
-		c.MaxHold = DefaultMaxHold
+		c.MaxHold = defaultMaxHold
 	}
 	if c.Name == "" {
 		c.Name = "lock"

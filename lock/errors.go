@@ -38,7 +38,8 @@ var (
 	// there, or it may not be touched. Other keys are no worse for that. No lock
 	// was taken, and one that was held under the key is gone.
 	ErrUnusable = errors.New("lock: unusable key")
-	// ErrInvalidKey: the key is empty, too long, not UTF-8, or has a brace.
+	// ErrInvalidKey is returned when a key is not 1 to 512 bytes of valid UTF-8
+	// without braces.
 	ErrInvalidKey = errors.New("lock: invalid key")
 	// ErrClosed: the Locker has been closed. A lease that ends with an error that
 	// matches ErrLost and ErrClosed was given up by Close, whose context ended

@@ -2,6 +2,14 @@ package lock
 
 import "time"
 
+const (
+	MaxKeyLen      = maxKeyLen
+	DefaultMaxHold = defaultMaxHold
+)
+
+// CheckKey returns an error unless key can be locked.
+func CheckKey(key string) error { return checkKey(key) }
+
 // SetClock sets the wall clock that l reads forward by step, or back. The
 // monotonic clock goes on as it did.
 func (l *Locker) SetClock(step time.Duration) { l.step = step }

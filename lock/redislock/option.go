@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/belaygo/belay/lock"
 )
+
+// maxPrefix is the greatest length of a prefix, in bytes.
+const maxPrefix = 512
 
 // An Option adjusts an engine.
 type Option func(*Engine) error
@@ -18,8 +19,8 @@ type Option func(*Engine) error
 func WithPrefix(prefix string) Option {
 	return func(e *Engine) error {
 		switch {
-		case len(prefix) > lock.MaxKeyLen:
-			return fmt.Errorf("redislock: the prefix has %d bytes, at most %d are allowed", len(prefix), lock.MaxKeyLen)
+		case len(prefix) > maxPrefix:
+			return fmt.Errorf("redislock: the prefix has %d bytes, at most %d are allowed", len(prefix), maxPrefix)
 		case !utf8.ValidString(prefix):
 			return errors.New("redislock: the prefix is not UTF-8")
 		case strings.ContainsAny(prefix, "{}"):
