@@ -8,32 +8,32 @@ import (
 
 // Config adjusts a Locker. The zero value is useful.
 type Config struct {
-	// TTL is how long a lock outlives its holder. It is renewed at a third of
-	// it. Default 30 s, at least 50 ms, at most a year.
+	// TTL is how long a lock outlives its holder. It is renewed at a third of it.
+	// Defaults to 30 s; at least 50 ms, at most a year.
 	TTL time.Duration
 	// RequestTimeout bounds a renewal or a release, which do not run under a
-	// caller's context. Default 1 s, or a third of TTL if that is less; at most
-	// TTL.
+	// caller's context. Defaults to 1 s, or to a third of TTL if that is less; at
+	// most TTL.
 	RequestTimeout time.Duration
 	// HandOver is how long after the engine's grant callers of this process may
-	// go on to hand a lock from one to the next in memory. Then it is really
-	// released, so that other processes get it, too. At least one hand-over
-	// takes place whenever somebody waits. Default 10 ms; negative = none.
+	// hand a lock over in memory. Then it is released in the engine, so that other
+	// processes get it, too. At least one hand-over takes place whenever a caller
+	// waits. Defaults to 10 ms; negative = none.
 	HandOver time.Duration
 	// MaxHold is how long one caller may hold a lock, so that a holder that hangs
 	// is not renewed for ever. At this limit the context of its lease ends with a
 	// cause that matches ErrMaxHold, and Close waits for it no longer. The lock is
 	// renewed no more, but not released, as its holder may be at work: others get
 	// it when the holder calls Release, or when it has expired, up to TTL later.
-	// A lease of a Local acquire ends likewise, and the next caller of this process
-	// gets the key at once. A caller who is handed a lock has a time of its own.
-	// Defaults to 5 minutes; negative = no limit.
+	// The lease of a Local acquire ends likewise, and the next caller of this
+	// process gets the key at once. A caller that a lock is handed over to has a
+	// time of its own. Defaults to 5 minutes; negative = no limit.
 	MaxHold time.Duration
-	// Name tells several Lockers of one process apart in metrics. Default:
+	// Name distinguishes several Lockers of one process in metrics. Defaults to
 	// "lock".
 	Name string
-	// Logger is told of failed renewals, and of locks that are lost under their
-	// holder before he releases them. Default: silent.
+	// Logger gets failed renewals, and locks that are lost before their holder
+	// releases them. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -70,7 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Name = "lock"
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default() //nolint:forbidigo // a lost lock must not go unnoticed
 	}
 	return c, nil
 }

@@ -86,6 +86,23 @@ func TestFailedRenewalsAreLoggedTogether(t *testing.T) {
 	})
 }
 
+// A lost lock is logged even by a program that gave no Logger.
+func TestLossIsLoggedByDefault(t *testing.T) {
+	before, log := slog.Default(), new(logbook)
+	slog.SetDefault(slog.New(log))
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		acquire(t, l, "k")
+		engine.Forget("k")
+		pass(renewed)
+		if n, level := log.levels("lock lost"); n != 1 || level != slog.LevelWarn {
+			t.Errorf("%d lines at level %v, want 1 warning", n, level)
+		}
+	})
+}
+
 // A handler may take its time, and may use the Locker.
 func TestLoggerMayUseLocker(t *testing.T) {
 	for name, renew := range map[string]renewFunc{
