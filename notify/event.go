@@ -1,9 +1,9 @@
 package notify
 
 import (
-	"errors"
-	"fmt"
 	"time"
+
+	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
 // Verdict says what went wrong with the lock. The set is closed.
@@ -81,94 +81,83 @@ type Versions struct {
 
 // Event reports one failure of the first layer. It carries names and times of
 // the operation, never the values of a row.
+//
+// The tags are the members of its JSON. TTL is written in whole milliseconds, times
+// are in UTC.
 type Event struct {
-	ID       string // UUIDv7, fixed when the event is built and kept on every path; printable ASCII
-	Service  string // the service that reports
-	Instance string // the instance of that service
-	Verdict  Verdict
-	Outcome  Outcome
-	Key      string // the lock's key
+	ID string `json:"-"` // UUIDv7, fixed when the event is built and kept on every path; printable ASCII
 
-	Table    string    // the table whose row was refused; empty if none was
-	Index    []string  // the columns that identify the row
-	Versions *Versions // set when an update found another version
+	Verdict  Verdict   `json:"verdict"`
+	Outcome  Outcome   `json:"outcome"`
+	Service  string    `json:"service"`            // the service that reports
+	Instance string    `json:"instance,omitempty"` // the instance of that service
+	Key      string    `json:"key,omitempty"`      // the lock's key
+	Table    string    `json:"table,omitempty"`    // the table whose row was refused; empty if none was
+	Index    []string  `json:"index,omitempty"`    // the columns that identify the row
+	Versions *Versions `json:"versions,omitempty"` // set when an update found another version
 
-	Owner            string        // the owner id of the lock that failed
-	Token            int64         // its fencing token; 0 = none
-	FirstToken       int64         // of the first caller of the instance who had it since it was granted; 0 = none before
-	AcquiredAt       time.Time     // when the lock was granted, by the caller's clock
-	TTL              time.Duration // how long a grant lasts; carried in whole milliseconds
-	Deadline         time.Time     // until when it could be believed in, without another renewal
-	Loss             Loss          // empty if it was not found lost
-	CaughtAt         time.Time     // when the failure was noticed, by the caller's clock
-	Place            Place         // where the lock was kept, or would have been
-	HolderAtConflict Relation      // empty where there was no conflict
-	HolderOwner      string        // the owner id then, when it is another's
+	Owner      string        `json:"owner,omitempty"`              // the owner id of the lock that failed
+	Token      int64         `json:"token,omitempty,string"`       // its fencing token; 0 = none; a string, as JSON numbers lose digits above 2^53
+	FirstToken int64         `json:"first_token,omitempty,string"` // of the first caller of the instance who had it since it was granted; 0 = none before
+	AcquiredAt time.Time     `json:"acquired_at,omitzero"`         // when the lock was granted, by the caller's clock
+	TTL        time.Duration `json:"ttl_ms,omitempty"`             // how long a grant lasts
+	Deadline   time.Time     `json:"deadline,omitzero"`            // until when it could be believed in, without another renewal
+	Loss       Loss          `json:"loss,omitempty"`               // empty if it was not found lost
 
-	Count   int    // how many like failures this event stands for, at least 1, but see Degraded
-	TraceID string // W3C trace id; empty if none
-	Library string // version of the library that built the event
+	CaughtAt         time.Time `json:"caught_at"`                    // when the failure was noticed, by the caller's clock
+	Place            Place     `json:"place,omitzero"`               // where the lock was kept, or would have been
+	HolderAtConflict Relation  `json:"holder_at_conflict,omitempty"` // empty where there was no conflict
+	HolderOwner      string    `json:"holder_owner,omitempty"`       // the owner id then, when it is another's
 
-	Trace Trace // of the operation; what is no trace context is not carried
+	Count   int    `json:"count"`              // how many like failures this event stands for, at least 1, but see Degraded
+	TraceID string `json:"trace_id,omitempty"` // W3C trace id; empty if none
+	Library string `json:"library,omitempty"`  // version of the library that built the event
+
+	Trace Trace `json:"-"` // of the operation; what is no trace context is not carried
+}
+
+// Trace is a W3C trace context. In the JSON of an Event it is the CloudEvents
+// extension for distributed tracing.
+type Trace struct {
+	Parent string // traceparent: version, trace id, span id and flags, in hex
+	State  string // tracestate: what vendors add; may be empty
 }
 
 // ErrInvalidEvent is matched by every error that Validate, MarshalJSON and
 // UnmarshalJSON return.
-var ErrInvalidEvent = errors.New("notify: invalid event")
+var ErrInvalidEvent = cloudevent.ErrInvalid
 
 // Validate reports the first field that breaks the contract of an event.
 func (e *Event) Validate() error {
+	if err := cloudevent.CheckID(e.ID); err != nil {
+		return err
+	}
 	switch {
-	case checkID(e.ID) != nil:
-		return checkID(e.ID)
 	case e.Service == "":
-		return invalid("service is empty")
+		return cloudevent.Invalid("service is empty")
 	case !e.Verdict.valid():
-		return invalid("verdict %.40q is unknown", string(e.Verdict))
+		return cloudevent.Invalid("verdict %.40q is unknown", string(e.Verdict))
 	case !e.Outcome.valid():
-		return invalid("outcome %.40q is unknown", string(e.Outcome))
+		return cloudevent.Invalid("outcome %.40q is unknown", string(e.Outcome))
 	case e.HolderAtConflict != "" && !e.HolderAtConflict.valid():
-		return invalid("holder_at_conflict %.40q is unknown", string(e.HolderAtConflict))
+		return cloudevent.Invalid("holder_at_conflict %.40q is unknown", string(e.HolderAtConflict))
 	case e.CaughtAt.IsZero():
-		return invalid("caught_at is missing")
+		return cloudevent.Invalid("caught_at is missing")
 	case !writable(e.CaughtAt):
-		return invalid("caught_at is outside the years 0 to 9999")
+		return cloudevent.Invalid("caught_at is outside the years 0 to 9999")
 	case !writable(e.AcquiredAt):
-		return invalid("acquired_at is outside the years 0 to 9999")
+		return cloudevent.Invalid("acquired_at is outside the years 0 to 9999")
 	case !writable(e.Deadline):
-		return invalid("deadline is outside the years 0 to 9999")
+		return cloudevent.Invalid("deadline is outside the years 0 to 9999")
 	case e.Loss != "" && !e.Loss.valid():
-		return invalid("loss %.40q is unknown", string(e.Loss))
+		return cloudevent.Invalid("loss %.40q is unknown", string(e.Loss))
 	case e.TTL < 0:
-		return invalid("ttl %v is negative", e.TTL)
+		return cloudevent.Invalid("ttl %v is negative", e.TTL)
 	case e.Count == 0 && e.Verdict == Degraded && e.Outcome == Committed:
 	case e.Count < 1:
-		return invalid("count %d is below 1", e.Count)
+		return cloudevent.Invalid("count %d is below 1", e.Count)
 	}
 	return nil
-}
-
-func checkID(id string) error {
-	switch {
-	case id == "":
-		return invalid("id is empty")
-	case len(id) > 255:
-		return invalid("id is longer than 255 bytes")
-	case !printable(id):
-		return invalid("id holds a character outside printable ASCII")
-	}
-	return nil
-}
-
-// printable reports whether s is ASCII without spaces and control characters:
-// what every database column and message header keeps unchanged.
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // writable reports whether RFC 3339 can express t in UTC.
@@ -207,8 +196,4 @@ func (r Relation) valid() bool {
 		return true
 	}
 	return false
-}
-
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalidEvent, fmt.Sprintf(format, args...))
 }

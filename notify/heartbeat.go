@@ -4,26 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"time"
-)
 
-const (
-	// HeartbeatType is the CloudEvents type of a Heartbeat.
-	HeartbeatType = "io.github.belaygo.heartbeat.v1"
-	// HeartbeatSchema is the URL of the JSON Schema that the data of a
-	// Heartbeat adheres to. The file is schema/heartbeat.v1.json.
-	HeartbeatSchema = schemas + "heartbeat.v1.json#/$defs/data"
+	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
 // Heartbeat tells the monitor that the way from an instance to the monitor is
 // open, so that no news is good news. It is not stored on its way: a heartbeat
 // that is late is of no use.
 type Heartbeat struct {
-	ID       string // printable ASCII
-	Service  string // the service that reports
-	Instance string // the instance of that service
-	At       time.Time
-	Interval time.Duration // until the next one, above zero; carried in whole milliseconds
-	Backlog  int           // events that wait to be forwarded, at least
+	ID       string        `json:"-"`                  // printable ASCII
+	Service  string        `json:"service"`            // the service that reports
+	Instance string        `json:"instance,omitempty"` // the instance of that service
+	At       time.Time     `json:"-"`                  // when it was sent
+	Interval time.Duration `json:"interval_ms"`        // until the next one, above zero; carried in whole milliseconds
+	Backlog  int           `json:"backlog"`            // events that wait to be forwarded, at least
 }
 
 // A HeartbeatPublisher takes heartbeats. PublishHeartbeat returns nil once the
@@ -32,28 +26,24 @@ type HeartbeatPublisher interface {
 	PublishHeartbeat(ctx context.Context, h Heartbeat) error
 }
 
-// beat is Belay's part of a heartbeat's JSON.
-type beat struct {
-	Service  string `json:"service"`
-	Instance string `json:"instance,omitempty"`
-	Interval int64  `json:"interval_ms"`
-	Backlog  int    `json:"backlog"`
-}
+// heartbeat is a Heartbeat as its tags have it: without the methods of Heartbeat.
+type heartbeat Heartbeat
 
 // Validate reports the first field that breaks the contract of a heartbeat,
 // with an error that matches ErrInvalidEvent.
 func (h *Heartbeat) Validate() error {
+	if err := cloudevent.CheckID(h.ID); err != nil {
+		return err
+	}
 	switch {
-	case checkID(h.ID) != nil:
-		return checkID(h.ID)
 	case h.Service == "":
-		return invalid("service is empty")
+		return cloudevent.Invalid("service is empty")
 	case h.At.IsZero() || !writable(h.At):
-		return invalid("time is missing, or outside the years 0 to 9999")
+		return cloudevent.Invalid("time is missing, or outside the years 0 to 9999")
 	case h.Interval < time.Millisecond:
-		return invalid("interval %v is below 1ms", h.Interval)
+		return cloudevent.Invalid("interval %v is below 1ms", h.Interval)
 	case h.Backlog < 0:
-		return invalid("backlog %d is negative", h.Backlog)
+		return cloudevent.Invalid("backlog %d is negative", h.Backlog)
 	}
 	return nil
 }
@@ -63,39 +53,21 @@ func (h Heartbeat) MarshalJSON() ([]byte, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(envelope[beat]{
-		SpecVersion:     specVersion,
-		ID:              h.ID,
-		Source:          source(h.Service, h.Instance),
-		Type:            HeartbeatType,
-		Time:            h.At.UTC(),
-		DataContentType: dataType,
-		DataSchema:      HeartbeatSchema,
-		Data: beat{
-			Service:  h.Service,
-			Instance: h.Instance,
-			Interval: h.Interval.Milliseconds(),
-			Backlog:  h.Backlog,
-		},
-	})
+	data := heartbeat(h)
+	data.Interval /= time.Millisecond
+	return json.Marshal(cloudevent.New(cloudevent.Heartbeat, h.ID, h.Service, h.Instance, h.At, data))
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, as that of Event does.
 func (h *Heartbeat) UnmarshalJSON(b []byte) error {
-	env, err := open[beat](b, HeartbeatType)
+	env, err := cloudevent.Open[heartbeat](b, cloudevent.Heartbeat)
 	if err != nil {
 		return err
 	}
-	if err := checkMillis("interval_ms", env.Data.Interval); err != nil {
+	read := Heartbeat(env.Data)
+	read.ID, read.At = env.ID, env.Time
+	if read.Interval, err = millis("interval_ms", read.Interval); err != nil {
 		return err
-	}
-	read := Heartbeat{
-		ID:       env.ID,
-		Service:  env.Data.Service,
-		Instance: env.Data.Instance,
-		At:       env.Time.UTC(),
-		Interval: time.Duration(env.Data.Interval) * time.Millisecond,
-		Backlog:  env.Data.Backlog,
 	}
 	if err := read.Validate(); err != nil {
 		return err

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"strings"
 	"time"
+
+	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
 // Log returns a Publisher that writes each event whole to logger, at level
@@ -33,59 +37,46 @@ func Log(logger *slog.Logger) Publisher {
 // LogValue lets slog write an event, valid or not, as a group of attributes
 // with the names of its JSON. Empty ones are left out.
 func (e Event) LogValue() slog.Value {
-	attrs := []slog.Attr{
-		slog.String("id", e.ID),
-		slog.String("verdict", string(e.Verdict)),
-		slog.String("outcome", string(e.Outcome)),
-		slog.String("service", e.Service),
+	attrs := append([]slog.Attr{slog.String("id", e.ID)}, members(reflect.ValueOf(e))...)
+	if parent, _ := cloudevent.CheckTrace(e.Trace.Parent, e.Trace.State); parent != "" {
+		attrs = append(attrs, slog.String("traceparent", parent))
 	}
-	text := func(name, value string) {
-		if value != "" {
-			attrs = append(attrs, slog.String(name, value))
-		}
-	}
-	text("instance", e.Instance)
-	text("key", e.Key)
-	text("table", e.Table)
-	if len(e.Index) > 0 {
-		attrs = append(attrs, slog.Any("index", e.Index))
-	}
-	if v := e.Versions; v != nil {
-		attrs = append(attrs, slog.Group("versions",
-			slog.Int64("expected", v.Expected), slog.Int64("found", v.Found)))
-	}
-	text("owner", e.Owner)
-	if e.Token != 0 {
-		attrs = append(attrs, slog.Int64("token", e.Token))
-	}
-	if e.FirstToken != 0 {
-		attrs = append(attrs, slog.Int64("first_token", e.FirstToken))
-	}
-	if e.Loss != "" {
-		attrs = append(attrs, slog.String("loss", string(e.Loss)))
-	}
-	if !e.Deadline.IsZero() {
-		attrs = append(attrs, slog.Time("deadline", e.Deadline.UTC()))
-	}
-	if !e.AcquiredAt.IsZero() {
-		attrs = append(attrs, slog.Time("acquired_at", e.AcquiredAt.UTC()))
-	}
-	if e.TTL != 0 {
-		attrs = append(attrs, slog.Int64("ttl_ms", e.TTL.Milliseconds()))
-	}
-	attrs = append(attrs, slog.Time("caught_at", e.CaughtAt.UTC()))
-	if e.Place != (Place{}) {
-		place := []any{slog.String("node", e.Place.Node), slog.Int("slot", e.Place.Slot)}
-		if e.Place.Entry != "" {
-			place = append(place, slog.String("entry", e.Place.Entry))
-		}
-		attrs = append(attrs, slog.Group("place", place...))
-	}
-	text("holder_at_conflict", string(e.HolderAtConflict))
-	text("holder_owner", e.HolderOwner)
-	attrs = append(attrs, slog.Int("count", e.Count))
-	text("trace_id", e.TraceID)
-	text("library", e.Library)
-	text("traceparent", e.Trace.Checked().Parent)
 	return slog.GroupValue(attrs...)
+}
+
+// members returns the fields of a struct by the names of its JSON.
+func members(v reflect.Value) (attrs []slog.Attr) {
+	for i := range v.NumField() {
+		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name == "-" || strings.Contains(options, "omit") && isEmpty(v.Field(i)) {
+			continue
+		}
+		attrs = append(attrs, slog.Attr{Key: name, Value: logged(v.Field(i))})
+	}
+	return attrs
+}
+
+func isEmpty(v reflect.Value) bool {
+	if at, ok := v.Interface().(time.Time); ok {
+		return at.IsZero()
+	}
+	return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0
+}
+
+func logged(v reflect.Value) slog.Value {
+	switch value := v.Interface().(type) {
+	case time.Time:
+		return slog.TimeValue(value.UTC())
+	case time.Duration:
+		return slog.Int64Value(value.Milliseconds())
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return logged(v.Elem())
+	case reflect.Struct:
+		return slog.GroupValue(members(v)...)
+	case reflect.String:
+		return slog.StringValue(v.String())
+	}
+	return slog.AnyValue(v.Interface())
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -122,33 +124,90 @@ func TestSchemaToleratesUnknownMembers(t *testing.T) {
 	}
 }
 
-// The package comment, where people look first, names every member of data.
-func TestPackageCommentNamesAllMembers(t *testing.T) {
-	var schema struct {
-		Defs map[string]struct {
-			Properties map[string]any `json:"properties"`
-		} `json:"$defs"`
+// An object of a schema.
+type object struct {
+	Type       any               `json:"type"`
+	Enum       []string          `json:"enum"`
+	Ref        string            `json:"$ref"`
+	Properties map[string]object `json:"properties"`
+	Required   []string          `json:"required"`
+}
+
+// The schemas name the members that the structs have, as the structs write them.
+func TestSchemaIsThatOfTheStructs(t *testing.T) {
+	for name, v := range map[string]any{"interception.v1.json": notify.Event{}, "heartbeat.v1.json": notify.Heartbeat{}} {
+		var schema struct {
+			Defs map[string]object `json:"$defs"`
+		}
+		if err := json.Unmarshal(mustRead(t, "schema/"+name), &schema); err != nil {
+			t.Fatal(err)
+		}
+		compareMembers(t, name, schema.Defs["data"], reflect.TypeOf(v))
 	}
-	if err := json.Unmarshal(mustRead(t, "schema/interception.v1.json"), &schema); err != nil {
-		t.Fatal(err)
-	}
-	members := schema.Defs["data"].Properties
-	if len(members) == 0 {
-		t.Fatal("the schema describes no members of data")
-	}
-	var named []string
-	for line := range strings.Lines(string(mustRead(t, "doc.go"))) {
-		if row, ok := strings.CutPrefix(line, "//\t"); ok && !strings.HasPrefix(row, " ") {
-			// Two names may share a row: "owner, token".
-			first, rest, _ := strings.Cut(row, " ")
-			named = append(named, strings.Trim(first, ","))
-			if strings.HasSuffix(first, ",") {
-				named = append(named, strings.Fields(rest)[0])
-			}
+}
+
+// compareMembers compares an object of a schema with the tags of a struct.
+func compareMembers(t *testing.T, name string, described object, written reflect.Type) {
+	t.Helper()
+	var members, required []string
+	for i := range written.NumField() {
+		field := written.Field(i)
+		member, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if member == "-" {
+			continue
+		}
+		members = append(members, member)
+		if !strings.Contains(options, "omit") {
+			required = append(required, member)
+		}
+		if got, want := jsonType(described.Properties[member]), jsonTypeOf(field.Type, options); got != want {
+			t.Errorf("%s: %s is %s, the struct writes %s", name, member, got, want)
+		}
+		if inner := deref(field.Type); inner.Kind() == reflect.Struct && inner != reflect.TypeFor[time.Time]() {
+			compareMembers(t, name+": "+member, described.Properties[member], inner)
 		}
 	}
-	slices.Sort(named)
-	if want := slices.Sorted(maps.Keys(members)); !slices.Equal(named, want) {
-		t.Errorf("the package comment names %q, the schema %q", named, want)
+	slices.Sort(members)
+	if got := slices.Sorted(maps.Keys(described.Properties)); !slices.Equal(got, members) {
+		t.Errorf("%s: the schema has %q, the struct %q", name, got, members)
+	}
+	slices.Sort(required)
+	if got := slices.Sorted(slices.Values(described.Required)); !slices.Equal(got, required) {
+		t.Errorf("%s: the schema requires %q, the struct always writes %q", name, got, required)
+	}
+}
+
+func deref(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// jsonType is the first type of a member, as the schema has it.
+func jsonType(o object) string {
+	switch {
+	case o.Enum != nil, o.Ref == "#/$defs/token":
+		return "string"
+	case o.Ref == "#/$defs/int64":
+		return "integer"
+	}
+	if several, ok := o.Type.([]any); ok { // the other one is null
+		o.Type = several[0]
+	}
+	return fmt.Sprint(o.Type)
+}
+
+// jsonTypeOf is the type of a field in JSON.
+func jsonTypeOf(t reflect.Type, options string) string {
+	switch kind := deref(t).Kind(); {
+	case kind == reflect.String, deref(t) == reflect.TypeFor[time.Time](), strings.Contains(options, "string"):
+		return "string"
+	case kind == reflect.Slice:
+		return "array"
+	case kind == reflect.Struct:
+		return "object"
+	default:
+		return "integer"
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/internal/backoff"
+	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
 // PublishHeartbeat returns nil once the broker has routed h to a queue and
@@ -24,10 +25,10 @@ func (p *Publisher) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) er
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	err = p.guarded(newRequest(ctx, "", heartbeatKey, amqp.Publishing{
-		ContentType:  notify.ContentType,
+		ContentType:  cloudevent.ContentType,
 		DeliveryMode: amqp.Transient,
 		MessageId:    h.ID,
-		Type:         notify.HeartbeatType,
+		Type:         cloudevent.Heartbeat,
 		Timestamp:    h.At.UTC(),
 		AppId:        short(h.Service),
 		Body:         body,

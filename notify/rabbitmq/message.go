@@ -7,6 +7,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
 // maxShortString is the longest text, in bytes, of a message property.
@@ -20,11 +21,11 @@ func encode(ev notify.Event) (amqp.Publishing, error) {
 		return amqp.Publishing{}, fmt.Errorf("encode event: %w", err)
 	}
 	return amqp.Publishing{
-		Headers:      headers(ev.Trace.Checked()),
-		ContentType:  notify.ContentType,
+		Headers:      headers(cloudevent.CheckTrace(ev.Trace.Parent, ev.Trace.State)),
+		ContentType:  cloudevent.ContentType,
 		DeliveryMode: amqp.Persistent,
 		MessageId:    ev.ID,
-		Type:         notify.EventType,
+		Type:         cloudevent.Event,
 		Timestamp:    ev.CaughtAt.UTC(),
 		AppId:        short(ev.Service),
 		Body:         body,
@@ -32,13 +33,13 @@ func encode(ev notify.Event) (amqp.Publishing, error) {
 }
 
 // headers let a consumer continue the trace before it has read the body.
-func headers(trace notify.Trace) amqp.Table {
-	if trace.Parent == "" {
+func headers(traceParent, traceState string) amqp.Table {
+	if traceParent == "" {
 		return nil
 	}
-	table := amqp.Table{"traceparent": trace.Parent}
-	if trace.State != "" {
-		table["tracestate"] = trace.State
+	table := amqp.Table{"traceparent": traceParent}
+	if traceState != "" {
+		table["tracestate"] = traceState
 	}
 	return table
 }

@@ -40,7 +40,7 @@ func TestPublishedMessage(t *testing.T) {
 			t.Errorf("came through %s with %s", got.Exchange, got.RoutingKey)
 		}
 		if got.DeliveryMode != amqp.Persistent || got.MessageId != want.ID ||
-			got.ContentType != "application/cloudevents+json" || got.Type != notify.EventType ||
+			got.ContentType != "application/cloudevents+json" || got.Type != "io.github.belaygo.interception.v1" ||
 			!got.Timestamp.Equal(want.CaughtAt) || !strings.HasPrefix(want.Service, got.AppId) || got.AppId == "" {
 			t.Errorf("properties: %+v", got)
 		}

@@ -139,7 +139,7 @@ func (l *load) publish(t *testing.T, n int, every time.Duration) {
 			t.Fatal(err)
 		}
 		confirms[k], err = l.channel.PublishWithDeferredConfirm(rabbitmq.Exchange, "event.overlap", false, false,
-			amqp.Publishing{ContentType: notify.ContentType, DeliveryMode: amqp.Persistent, MessageId: ev.ID, Body: body})
+			amqp.Publishing{ContentType: "application/cloudevents+json", DeliveryMode: amqp.Persistent, MessageId: ev.ID, Body: body})
 		if err != nil {
 			t.Fatal(err)
 		}

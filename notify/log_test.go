@@ -1,0 +1,33 @@
+package notify_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// An event is logged by the names of its JSON, with numbers as numbers and times in
+// UTC. What is empty is left out.
+func TestEventIsLoggedWhole(t *testing.T) {
+	whole := examples()["overlap"]
+	whole.FirstToken, whole.Loss, whole.Place.Entry = 41, notify.LossMaxHold, "shop:order:2026-0042"
+	empty := notify.Event{Index: []string{}}
+	for want, ev := range map[string]notify.Event{
+		`{"id":"0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b","verdict":"overlap","outcome":"refused","service":"orders","instance":"orders-7d9f/1",` +
+			`"key":"order:2026-0042","table":"stocks","index":["id"],"versions":{"expected":7,"found":8},"owner":"9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1",` +
+			`"token":1838339483648000000,"first_token":41,"acquired_at":"2026-11-21T09:30:02Z","ttl_ms":30000,"deadline":"2026-11-21T09:30:31Z","loss":"max_hold",` +
+			`"caught_at":"2026-11-21T09:30:07.25Z","place":{"node":"10.0.0.11:6379","slot":8461,"entry":"shop:order:2026-0042"},"holder_at_conflict":"other",` +
+			`"holder_owner":"5b0de1c2-7a34-4f7e-8a2c-1f2e3d4c5b6a:1","count":1,"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","library":"v0.1.0",` +
+			`"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}`: whole,
+		`{"id":"","verdict":"","outcome":"","service":"","caught_at":"0001-01-01T00:00:00Z","count":0}`: empty,
+	} {
+		var log bytes.Buffer
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("", "event", ev)
+		if _, got, _ := strings.Cut(strings.TrimSpace(log.String()), `"event":`); got != want+"}" {
+			t.Errorf("logged\n%s\nwant\n%s", got, want+"}")
+		}
+	}
+}
