@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/internal/backoff"
 )
 
 // overtime is how long a call may outlast its context before it is logged.

@@ -18,8 +18,8 @@ import (
 	"gorm.io/gorm/logger"
 	_ "modernc.org/sqlite"
 
+	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/internal/backoff"
 )
 
 func newPool(t *testing.T) *sql.DB {

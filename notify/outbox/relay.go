@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/notify/internal/backoff"
+	"github.com/belaygo/belay/internal/backoff"
 )
 
 // Pauses after a failure.

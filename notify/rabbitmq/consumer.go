@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/internal/backoff"
 )
 
 // ErrReject is matched by the errors of a handler that will never take the

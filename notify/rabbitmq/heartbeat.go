@@ -8,8 +8,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/internal/backoff"
 	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/internal/backoff"
 )
 
 // errCancelled tells that the broker took the queue away while the connection

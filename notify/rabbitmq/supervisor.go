@@ -10,7 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/notify/internal/backoff"
+	"github.com/belaygo/belay/internal/backoff"
 )
 
 // A supervisor is the one goroutine of a Publisher. It owns the session, and it

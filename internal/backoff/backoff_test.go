@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/notify/internal/backoff"
+	"github.com/belaygo/belay/internal/backoff"
 )
 
 func TestDelaysGrowToTheirBound(t *testing.T) {
