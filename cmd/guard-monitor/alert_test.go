@@ -14,8 +14,9 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // hook is a webhook that may be out of order.
@@ -155,7 +156,7 @@ func TestReplayOfALetterThatIsNamedTwice(t *testing.T) {
 	check(t, err)
 	ch := channel(t, broker)
 	check(t, ch.Confirm(false))
-	dead, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), rabbitmq.DeadExchange, rabbitmq.RoutingKey(ev.Verdict), true, false,
+	dead, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), intake.DeadExchange, rabbit.EventKey(string(ev.Verdict)), true, false,
 		amqp.Publishing{Body: body})
 	check(t, err)
 	dead.Wait()

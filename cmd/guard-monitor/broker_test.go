@@ -10,6 +10,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -89,7 +91,7 @@ func TestUndecodableMessage(t *testing.T) {
 	})
 	p.eventually("they are counted", func() bool { return p.metric(`belay_consumer_dead_lettered_total{name="monitor"} 4`) })
 	p.eventually("they are in the queue of dead letters", func() bool {
-		q, err := ch.QueueDeclarePassive(rabbitmq.DeadQueue, true, false, false, false, nil)
+		q, err := ch.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +199,7 @@ func raw(t *testing.T, broker, body string) {
 
 func send(t *testing.T, ch *amqp.Channel, body string) {
 	t.Helper()
-	err := ch.PublishWithContext(t.Context(), rabbitmq.Exchange, rabbitmq.RoutingKey(notify.Overlap), true, false, amqp.Publishing{Body: []byte(body)})
+	err := ch.PublishWithContext(t.Context(), rabbit.Exchange, "event.overlap", true, false, amqp.Publishing{Body: []byte(body)})
 	if err != nil {
 		t.Fatal(err)
 	}

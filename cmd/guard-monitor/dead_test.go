@@ -11,9 +11,10 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // The broker sends an event to the dead letters since whoever had it in hand
@@ -21,12 +22,12 @@ import (
 // rule fires on these.
 func TestRuleFiresOnDeadLettersOfTheBroker(t *testing.T) {
 	broker := teststack.AMQP(t)
-	check(t, rabbitmq.Declare(t.Context(), broker))
+	check(t, intake.Declare(t.Context(), broker))
 	publish(t, broker, event("0196f9c4-0000-7000-8000-000000000001"))
 	dead := channel(t, broker)
 	testwait.Until(t, "the event is dead", func() bool {
 		crashWithAnEvent(t, broker)
-		q, err := dead.QueueDeclarePassive(rabbitmq.DeadQueue, true, false, false, false, nil)
+		q, err := dead.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
 		check(t, err)
 		return q.Messages == 1
 	})
@@ -50,7 +51,7 @@ func crashWithAnEvent(t *testing.T, broker string) {
 	defer conn.Close()
 	ch, err := conn.Channel()
 	check(t, err)
-	_, _, err = ch.Get(rabbitmq.Queue, false)
+	_, _, err = ch.Get(rabbit.Queue, false)
 	check(t, err)
 }
 

@@ -17,6 +17,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/guard"
@@ -85,7 +86,7 @@ func metricNames(t *testing.T) (names []string) {
 	publisher, err := rabbitmq.NewPublisher(deadURL, rabbitmq.PublisherConfig{})
 	check(t, err)
 	t.Cleanup(func() { check(t, publisher.Close(context.Background())) })
-	consumer, err := rabbitmq.NewConsumer(deadURL, rabbitmq.ConsumerConfig{})
+	consumer, err := intake.New(deadURL, intake.Config{})
 	check(t, err)
 	box, err := outbox.New(db, outbox.Config{})
 	check(t, err)

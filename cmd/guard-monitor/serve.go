@@ -13,12 +13,12 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 const (
@@ -42,7 +42,7 @@ func serve(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	consumer, err := rabbitmq.NewConsumer(c.cfg.AMQPURL, rabbitmq.ConsumerConfig{
+	consumer, err := intake.New(c.cfg.AMQPURL, intake.Config{
 		Prefetch:  prefetch,
 		Heartbeat: mon.Heard,
 		Logger:    logger.With("server", "rabbitmq"),

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/belaygo/belay/notify/rabbitmq"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
 )
 
 func topology(ctx context.Context, c *call) error {
-	if err := rabbitmq.Declare(ctx, c.cfg.AMQPURL); err != nil {
+	if err := intake.Declare(ctx, c.cfg.AMQPURL); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(c.stdout, "declared exchange %s with queue %s, and exchange %s with queue %s\n",
-		rabbitmq.Exchange, rabbitmq.Queue, rabbitmq.DeadExchange, rabbitmq.DeadQueue)
+		rabbit.Exchange, rabbit.Queue, intake.DeadExchange, intake.DeadQueue)
 	return err
 }
 

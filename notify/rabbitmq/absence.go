@@ -3,6 +3,8 @@ package rabbitmq
 import (
 	"fmt"
 	"time"
+
+	"github.com/belaygo/belay/internal/rabbit"
 )
 
 // bindingTime is how long a queue that was missing must exist before it counts as
@@ -12,7 +14,7 @@ const bindingTime = time.Second
 
 // errUnbound is returned while the binding of a queue that was missing may be
 // missing still.
-var errUnbound = fmt.Errorf("%w: %s was declared just now, and nobody reads it yet", ErrUnroutable, Queue)
+var errUnbound = fmt.Errorf("%w: %s was declared just now, and nobody reads it yet", ErrUnroutable, rabbit.Queue)
 
 // An absence remembers that the monitor's queue was missing, across sessions. A
 // monitor first declares the queue and then binds it. Meanwhile the queue exists,

@@ -9,6 +9,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -28,19 +30,10 @@ func declareUnbound(t *testing.T, broker string) {
 	t.Helper()
 	declare(t, broker)
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if err := ch.QueueUnbind(rabbitmq.Queue, "event.*", rabbitmq.Exchange, nil); err != nil {
+		if err := ch.QueueUnbind(rabbit.Queue, "event.*", rabbit.Exchange, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
-}
-
-// runMonitor reads the queue until the test ends, as a monitor does.
-func runMonitor(t *testing.T, broker string) *store {
-	t.Helper()
-	s := new(store)
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
-	testwait.Until(t, "the monitor is there", c.Connected)
-	return s
 }
 
 // The monitor comes back: its queue is declared, and not bound yet. An event that
@@ -95,7 +88,7 @@ func TestDeclaredQueueIsTrustedWithoutAMonitor(t *testing.T) {
 	if err := p.Publish(t.Context(), event(2)); err != nil {
 		t.Errorf("the second event: %v", err)
 	}
-	for _, queue := range []string{rabbitmq.Queue, "debug"} {
+	for _, queue := range []string{rabbit.Queue, "debug"} {
 		if n := depth(t, broker, queue); n != 2 {
 			t.Errorf("the queue %s has %d events, want each once", queue, n)
 		}
@@ -106,10 +99,10 @@ func TestDeclaredQueueIsTrustedWithoutAMonitor(t *testing.T) {
 func TestAbsenceOutlastsTheConnection(t *testing.T) {
 	broker := teststack.AMQP(t)
 	bindDebug(t, broker)
-	net, through := newProxy(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
 	noticeAbsence(t, p)
-	net.cut()
+	net.Cut()
 	declareUnbound(t, broker)
 	testwait.Until(t, "the event is unroutable", func() bool {
 		err := p.Publish(t.Context(), event(1))
@@ -118,7 +111,7 @@ func TestAbsenceOutlastsTheConnection(t *testing.T) {
 		}
 		return errors.Is(err, rabbitmq.ErrUnroutable)
 	})
-	if n := net.connections(); n < 2 {
+	if n := net.Connections(); n < 2 {
 		t.Errorf("%d connections, want a second one", n)
 	}
 }
@@ -129,7 +122,7 @@ func TestHalfOpenLinkAfterAnAbsence(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	bindDebug(t, broker)
-	net, through := newProxy(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
 	var log syncBuffer
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{
 		Timeout: 200 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
@@ -138,7 +131,7 @@ func TestHalfOpenLinkAfterAnAbsence(t *testing.T) {
 		return errors.Is(p.Publish(t.Context(), event(1)), rabbitmq.ErrUnroutable)
 	})
 	runMonitor(t, broker)
-	release := net.hold()
+	release := net.Hold()
 	defer release()
 	publish(t, p, 1)
 	if !strings.Contains(log.String(), "closed network connection") {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -16,12 +18,12 @@ import (
 func TestRefusedConnection(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	net, through := newProxy(t, broker)
-	net.refuse()
+	net, through := testamqp.NewProxy(t, broker)
+	net.Refuse()
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
 	err := p.Publish(t.Context(), event(1))
-	if err == nil || !strings.Contains(err.Error(), net.addr) || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("err = %v, want one that names %s and the reason", err, net.addr)
+	if err == nil || !strings.Contains(err.Error(), net.Addr) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("err = %v, want one that names %s and the reason", err, net.Addr)
 	}
 	withoutPassword(t, through, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -29,7 +31,7 @@ func TestRefusedConnection(t *testing.T) {
 	if err := p.Ping(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("ping: err = %v, want DeadlineExceeded with the reason", err)
 	}
-	net.heal(t)
+	net.Heal(t)
 	if err := p.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +73,8 @@ func TestWrongPassword(t *testing.T) {
 func TestSilentEndpoint(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
-	net, through := newProxy(t, broker)
-	net.beSilent()
+	net, through := testamqp.NewProxy(t, broker)
+	net.BeSilent()
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{DialTimeout: time.Hour, Timeout: time.Hour})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -81,9 +83,6 @@ func TestSilentEndpoint(t *testing.T) {
 	}
 	if err := p.Ping(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("ping: err = %v, want DeadlineExceeded", err)
-	}
-	if err := rabbitmq.Declare(ctx, through); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("declare: err = %v, want DeadlineExceeded", err)
 	}
 	if err := p.Close(t.Context()); err != nil {
 		t.Errorf("close: %v", err)
@@ -100,13 +99,13 @@ func TestSilentEndpoint(t *testing.T) {
 func TestHalfOpenLink(t *testing.T) {
 	t.Parallel()
 	p, net, _ := newProxied(t, rabbitmq.PublisherConfig{Timeout: 200 * time.Millisecond})
-	release := net.hold()
+	release := net.Hold()
 	defer release()
 	if err := p.Publish(t.Context(), event(2)); err == nil {
 		t.Error("published without a confirm")
 	}
 	publish(t, p, 2)
-	if n := net.connections(); n < 2 {
+	if n := net.Connections(); n < 2 {
 		t.Errorf("%d connections, want a second one", n)
 	}
 }
@@ -121,11 +120,11 @@ func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
 	p, net, broker := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
 
 	// The broker says so while a confirm is awaited.
-	release := net.hold()
+	release := net.Hold()
 	result := make(chan error, 1)
 	go func() { result <- p.Publish(t.Context(), event(2)) }()
-	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbitmq.Queue) == 2 })
-	net.inject(blockedFrame)
+	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbit.Queue) == 2 })
+	net.Inject(blockedFrame)
 	if err := <-result; !errors.Is(err, rabbitmq.ErrBlocked) || !strings.Contains(err.Error(), "low memory") {
 		t.Errorf("err = %v, want ErrBlocked with the reason", err)
 	}
@@ -133,12 +132,12 @@ func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
 	if err := p.Publish(t.Context(), event(3)); !errors.Is(err, rabbitmq.ErrBlocked) {
 		t.Errorf("err = %v, want ErrBlocked", err)
 	}
-	net.inject(unblockedFrame)
+	net.Inject(unblockedFrame)
 	publish(t, p, 2)
-	if n := net.connections(); n != 1 {
+	if n := net.Connections(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}
-	if n := depth(t, broker, rabbitmq.Queue); n != 3 {
+	if n := depth(t, broker, rabbit.Queue); n != 3 {
 		t.Errorf("%d messages in the queue, want events 1, 2 and 2", n)
 	}
 }
@@ -148,15 +147,27 @@ func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
 func TestHangingWriteFails(t *testing.T) {
 	t.Parallel()
 	p, net, _ := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
-	release := net.deafen()
+	release := net.Deafen()
 	defer release()
 	large := event(2)
 	large.Key = strings.Repeat("k", 24<<20)
 	if err := p.Publish(t.Context(), large); err == nil {
 		t.Error("published")
 	}
-	if n := net.hungUp.Load(); n != 0 {
+	if n := net.HungUp.Load(); n != 0 {
 		t.Error("the broker had to end the link")
 	}
 	publish(t, p, 3)
+}
+
+// newProxied returns a publisher that has reached its broker through a proxy,
+// with event 1, and the broker's URL past it.
+func newProxied(t *testing.T, cfg rabbitmq.PublisherConfig) (p *rabbitmq.Publisher, net *testamqp.Proxy, broker string) {
+	t.Helper()
+	broker = teststack.AMQP(t)
+	declare(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
+	p = newPublisher(t, through, cfg)
+	publish(t, p, 1)
+	return p, net, broker
 }

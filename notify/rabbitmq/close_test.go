@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -57,11 +58,11 @@ func TestCloseOfAPublisherNeverUsed(t *testing.T) {
 func TestCloseWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	p, net, broker := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
-	release := net.hold()
+	release := net.Hold()
 	defer release()
 	result := make(chan error, 1)
 	go func() { result <- p.Publish(t.Context(), event(2)) }()
-	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbitmq.Queue) == 2 })
+	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbit.Queue) == 2 })
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -75,14 +76,14 @@ func TestCloseWithoutAnswer(t *testing.T) {
 func TestCloseWhileAWriteHangs(t *testing.T) {
 	t.Parallel()
 	p, net, _ := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
-	release := net.deafen()
+	release := net.Deafen()
 	defer release()
-	said := net.said.Load()
+	said := net.Said.Load()
 	large := event(2)
 	large.Key = strings.Repeat("k", 24<<20)
 	result := make(chan error, 1)
 	go func() { result <- p.Publish(t.Context(), large) }()
-	testwait.Until(t, "the write has begun", func() bool { return net.said.Load() > said })
+	testwait.Until(t, "the write has begun", func() bool { return net.Said.Load() > said })
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -1,4 +1,15 @@
-// Package rabbitmq takes events to RabbitMQ and from there to the monitor.
+// Package rabbitmq publishes events to RabbitMQ, from where guard-monitor takes them.
+//
+//	publisher, err := rabbitmq.NewPublisher("amqp://user:password@rabbit-1,rabbit-2/", rabbitmq.PublisherConfig{})
+//	if err != nil {
+//		return err
+//	}
+//	defer publisher.Close(ctx)
+//	box, err := outbox.New(db, outbox.Config{Service: "orders", Relay: publisher})
+//	if err != nil {
+//		return err
+//	}
+//	defer box.Close(ctx) // before the publisher
 //
 // A [Publisher] sends each event persistent, mandatory and with a publisher
 // confirm, one at a time: Publish returns nil only after the broker has found
@@ -9,10 +20,16 @@
 // Publish returns an error, and the event may be published again under the same
 // id.
 //
+// Only the monitor declares the topology, since the arguments of a queue cannot be
+// changed and must not be fought over. Until it has, Publish returns [ErrUnroutable]
+// and the events stay in the outbox.
+//
+// # The check of the queue
+//
 // Mandatory is not enough where other queues are bound to the exchange, to watch
 // events, say: any of them satisfies it. So in front of each event the Publisher
-// declares the queue [Queue] passively, without waiting. The broker does one after
-// the other: if the queue does not exist, it closes the channel and drops the
+// declares the queue belay.monitor passively, without waiting. The broker does one
+// after the other: if the queue does not exist, it closes the channel and drops the
 // event, and Publish returns [ErrUnroutable].
 //
 // A queue that exists again may not be bound yet: a monitor declares it, binds it
@@ -39,51 +56,24 @@
 // an exchange it permits nothing else. A Publisher that is refused logs it, and
 // publishes without the check.
 //
-// A [Consumer] acknowledges an event only after its handler has returned nil,
-// so that an event is handled at least once; handlers must be idempotent by
-// Event.ID. What is no event goes to the dead letters. When a handler fails,
-// the consumer keeps the delivery and calls the handler again after a growing
-// pause, for as long as it takes. It does not give the message back: the broker
-// counts each return, and after [DeliveryLimit] of them takes the message for
-// poisonous, so that a store that is down for minutes would empty the queue into
-// the dead letters. An event that can never be stored is for the handler to tell
-// with [ErrReject]. Meanwhile at most Prefetch messages wait in memory, and the
-// broker keeps the rest. If the connection ends meanwhile, or RabbitMQ takes the
-// messages back since they are not acknowledged within its consumer_timeout, 30
-// minutes by default, that is one return of each; the consumer connects again only
-// when the handler has taken or rejected the event, which then comes once more.
-//
-// Heartbeats are read on a connection of their own, from a queue of their own:
-// where that cannot be had, events come all the same. Whether anybody's silence
-// means something is for Consumer.Listening to tell.
-//
-// Only the monitor declares the topology (see [Declare]), since the arguments of
-// a queue cannot be changed and must not be fought over. Until it has, Publish
-// returns [ErrUnroutable] and the events stay in the outbox.
-//
 // # Connections
 //
 // A connection and its channel live and die together, as one generation: they
-// are opened, used and closed by a single goroutine, and whatever goes wrong
-// with one of them ends both. The next generation has new objects. There is one
-// exception: a Publisher whose channel the broker has closed, since the queue or
-// the exchange is missing, opens a new channel on the same connection. The client
-// library's own recovery is left off. It reopens the same channel object, whose
-// delivery tags start again at one: an acknowledgement that comes late then hits
-// another message, which nobody has processed. And it gives up for good after a
-// few attempts. Here an acknowledgement can only reach the channel that brought
-// the message, which is closed for good when its connection is, and attempts go
-// on for ever, after pauses that grow from half a second to half a minute with
-// full jitter. A Publish or a Ping does not wait out such a pause: it makes the
-// Publisher try at once.
+// are opened, used and closed by a single goroutine, and a fault of one of them ends
+// both. The next generation has new objects. There is one exception: a Publisher
+// whose channel the broker has closed, since the queue or the exchange is missing,
+// opens a new channel on the same connection. The client library's own recovery is
+// left off: it gives up for good after a few attempts. Here attempts go on for ever,
+// after pauses that grow from half a second to half a minute with full jitter. A
+// Publish or a Ping does not wait out such a pause: it makes the Publisher try at
+// once.
 //
 // A URL may name several nodes of a cluster; after a failure the next one is
 // tried. After several failures in a row a circuit breaker has Publish fail at
 // once ([ErrOpen]) for a second, and then lets one try.
 //
-// Nothing waits without end for a broker: dialling, the handshake and the
-// declarations have one common limit, each write has a deadline, each confirm a
-// timeout, and a closing handshake that is not answered is cut off. A broker
-// that announces that it takes no messages for lack of memory or disk
-// ([ErrBlocked]) is not sent any.
+// Nothing waits without end for a broker: dialling and the handshake have one common
+// limit, each write has a deadline, each confirm a timeout, and a closing handshake
+// that is not answered is cut off. A broker that announces that it takes no messages
+// for lack of memory or disk ([ErrBlocked]) is not sent any.
 package rabbitmq

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -30,17 +32,32 @@ func ExamplePublisher_Ping() {
 	_ = run
 }
 
-// A reader of events of one's own. It has the queue of guard-monitor, so run one
-// of the two; an event is acknowledged when the handler has returned nil.
-func ExampleConsumer() {
-	run := func(ctx context.Context, amqpURL string, store func(context.Context, notify.Event) error) error {
-		consumer, err := rabbitmq.NewConsumer(amqpURL, rabbitmq.ConsumerConfig{Logger: slog.Default()})
+// A reader of events of one's own has a queue of its own, so that it takes none from
+// guard-monitor. An event may come twice: it is recognized by its ID.
+func Example_reader() {
+	run := func(ch *amqp.Channel, store func(notify.Event) error) error {
+		if _, err := ch.QueueDeclare("orders.alarms", true, false, false, false, nil); err != nil {
+			return err
+		}
+		if err := ch.QueueBind("orders.alarms", "event.*", "belay.events", false, nil); err != nil {
+			return err
+		}
+		messages, err := ch.Consume("orders.alarms", "", false, false, false, false, nil)
 		if err != nil {
 			return err
 		}
-		return consumer.Run(ctx, func(ctx context.Context, ev notify.Event, _ []byte) error {
-			return store(ctx, ev) // idempotent by ev.ID
-		})
+		for message := range messages {
+			var ev notify.Event
+			if err := ev.UnmarshalJSON(message.Body); err != nil {
+				slog.Warn("message is no event", "error", err)
+			} else if err := store(ev); err != nil {
+				return err
+			}
+			if err := message.Ack(false); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	_ = run
 }

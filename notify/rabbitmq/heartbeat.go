@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/internal/backoff"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
@@ -24,113 +23,17 @@ func (p *Publisher) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) er
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	err = p.guarded(newRequest(ctx, "", heartbeatKey, amqp.Publishing{
+	err = p.guarded(newRequest(ctx, "", rabbit.HeartbeatKey, amqp.Publishing{
 		ContentType:  cloudevent.ContentType,
 		DeliveryMode: amqp.Transient,
 		MessageId:    h.ID,
 		Type:         cloudevent.Heartbeat,
 		Timestamp:    h.At.UTC(),
-		AppId:        short(h.Service),
+		AppId:        rabbit.Short(h.Service),
 		Body:         body,
 	}))
 	if err != nil {
 		return fmt.Errorf("publish heartbeat: %w", err)
 	}
 	return nil
-}
-
-// listen reads heartbeats until ctx ends, on a connection of its own: whatever
-// keeps them from being read must not keep events from it.
-func (c *Consumer) listen(ctx context.Context) {
-	pause := backoff.Backoff{Min: minPause, Max: maxPause}
-	for ctx.Err() == nil {
-		began := time.Now()
-		err := c.hearAll(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(began) > maxPause {
-			pause.Reset()
-		}
-		delay := pause.Next()
-		c.common.logger.Warn("heartbeats are not read", "addr", c.heartbeatDial.node().Addr, "error", err, "retry_in", delay)
-		backoff.Sleep(ctx, delay, nil)
-	}
-}
-
-// hearAll reads heartbeats through one session. It returns why the session
-// ended.
-func (c *Consumer) hearAll(ctx context.Context) error {
-	var heartbeats <-chan amqp.Delivery
-	s, err := connect(ctx, c.heartbeatDial, func(ch *amqp.Channel) (err error) {
-		heartbeats, err = c.subscribeHeartbeats(ch)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	c.setListening(true)
-	defer c.setListening(false)
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case d, ok := <-heartbeats:
-			if !ok {
-				return s.over()
-			}
-			if err := c.hear(ctx, &d); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func (c *Consumer) subscribeHeartbeats(ch *amqp.Channel) (<-chan amqp.Delivery, error) {
-	if err := declareHeartbeats(ch); err != nil {
-		return nil, err
-	}
-	if err := ch.Qos(c.cfg.Prefetch, 0, false); err != nil {
-		return nil, fmt.Errorf("set prefetch: %w", err)
-	}
-	heartbeats, err := ch.Consume(HeartbeatQueue, "", false, false, false, false, nil)
-	if err != nil {
-		return nil, fmt.Errorf("consume %s: %w", HeartbeatQueue, err)
-	}
-	return heartbeats, nil
-}
-
-// hear takes one heartbeat. It is acknowledged only so that the broker sends no
-// more than Prefetch of them ahead, and forgets the rest by its own rules.
-func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery) error {
-	var h notify.Heartbeat
-	if err := h.UnmarshalJSON(d.Body); err != nil {
-		c.common.logger.Warn("message is no heartbeat", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", err)
-	} else {
-		c.metrics.heartbeats.Inc()
-		c.cfg.Heartbeat(ctx, h)
-	}
-	if err := d.Ack(false); err != nil {
-		return fmt.Errorf("acknowledge heartbeat: %w", err)
-	}
-	return nil
-}
-
-// Listening reports whether heartbeats are read, and events as well. Where it
-// does not, that nothing is heard of a service says nothing about the service.
-func (c *Consumer) Listening() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.listening && c.err == nil
-}
-
-func (c *Consumer) setListening(listening bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.listening = listening
-	c.metrics.listening.Set(0)
-	if listening {
-		c.metrics.listening.Set(1)
-	}
 }

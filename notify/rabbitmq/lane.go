@@ -7,6 +7,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/rabbit"
 )
 
 // notices is room for more than can come between two looks at a channel: the
@@ -17,7 +19,7 @@ const notices = 16
 // is known from a taken one: the broker returns it before it confirms it, and
 // the client library hands on the return before it reads the confirm.
 type lane struct {
-	session   *session
+	session   *rabbit.Session
 	timeout   time.Duration
 	returns   chan amqp.Return
 	blockings chan amqp.Blocking
@@ -25,23 +27,23 @@ type lane struct {
 	absence   *absence
 }
 
-func newLane(s *session, timeout time.Duration, a *absence) *lane {
+func newLane(s *rabbit.Session, timeout time.Duration, a *absence) *lane {
 	return &lane{
 		session:   s,
 		timeout:   timeout,
 		absence:   a,
-		returns:   s.ch.NotifyReturn(make(chan amqp.Return, notices)),
-		blockings: s.conn.NotifyBlocked(make(chan amqp.Blocking, notices)),
+		returns:   s.Channel.NotifyReturn(make(chan amqp.Return, notices)),
+		blockings: s.Conn.NotifyBlocked(make(chan amqp.Blocking, notices)),
 	}
 }
 
 // reopen replaces the channel, which the broker has closed. What is known of the
 // connection stays.
 func (l *lane) reopen() error {
-	if err := l.session.reopen(l.timeout, confirms); err != nil {
+	if err := l.session.Reopen(l.timeout, confirms); err != nil {
 		return err
 	}
-	l.returns = l.session.ch.NotifyReturn(make(chan amqp.Return, notices))
+	l.returns = l.session.Channel.NotifyReturn(make(chan amqp.Return, notices))
 	return nil
 }
 
@@ -67,7 +69,7 @@ func (l *lane) publish(ctx context.Context, r *request) (outcome, spoilt error) 
 	if err := l.require(r.queue); err != nil {
 		return l.unsent(err)
 	}
-	confirm, err := l.session.ch.PublishWithDeferredConfirm(Exchange, r.key, true, false, r.message)
+	confirm, err := l.session.Channel.PublishWithDeferredConfirm(rabbit.Exchange, r.key, true, false, r.message)
 	if err != nil {
 		return l.unsent(err)
 	}
@@ -99,7 +101,7 @@ func (l *lane) settle(confirm *amqp.DeferredConfirmation, id string) (outcome, s
 		}
 		return nil, nil
 	}
-	if !l.session.ch.IsClosed() {
+	if !l.session.Channel.IsClosed() {
 		return ErrRefused, nil
 	}
 	return l.lost()
@@ -114,7 +116,7 @@ func (l *lane) require(queue string) error {
 		return nil
 	}
 	if l.absence.noticed {
-		q, err := l.session.inspect(queue, l.timeout)
+		q, err := l.session.Inspect(queue, l.timeout)
 		if err != nil {
 			return err
 		}
@@ -122,14 +124,14 @@ func (l *lane) require(queue string) error {
 			return errUnbound
 		}
 	}
-	_, err := l.session.ch.QueueDeclarePassive(queue, true, false, false, true, nil)
+	_, err := l.session.Channel.QueueDeclarePassive(queue, true, false, false, true, nil)
 	return err
 }
 
 // unsent judges a message that could not be sent, for the given reason or since
 // the broker has closed the channel already.
 func (l *lane) unsent(err error) (outcome, spoilt error) {
-	if l.session.ch.IsClosed() {
+	if l.session.Channel.IsClosed() {
 		return l.lost()
 	}
 	if errors.Is(err, ErrUnroutable) {
@@ -141,8 +143,8 @@ func (l *lane) unsent(err error) (outcome, spoilt error) {
 
 // lost judges a message whose channel was closed.
 func (l *lane) lost() (outcome, spoilt error) {
-	reason := <-l.session.closed
-	spoilt = end(reason)
+	reason := <-l.session.Closed
+	spoilt = rabbit.Reason(reason)
 	if reason != nil && reason.Code == amqp.NotFound {
 		*l.absence = absence{noticed: true} // a missing exchange takes the queue's binding with it
 		return fmt.Errorf("%w: %w", ErrUnroutable, spoilt), spoilt

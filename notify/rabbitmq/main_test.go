@@ -2,7 +2,6 @@ package rabbitmq_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"go.uber.org/goleak"
 
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -53,60 +53,6 @@ func publish(t *testing.T, p *rabbitmq.Publisher, n int) {
 	})
 }
 
-// consume runs a consumer until stop is called or the test ends.
-func consume(t *testing.T, url string, cfg rabbitmq.ConsumerConfig, handle rabbitmq.Handler) (c *rabbitmq.Consumer, stop func()) {
-	t.Helper()
-	c, err := rabbitmq.NewConsumer(url, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx, handle) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run returned %v, want context.Canceled", err)
-		}
-	})
-	t.Cleanup(stop)
-	return c, stop
-}
-
-// A store counts how often it was given each event, and fails on demand.
-type store struct {
-	mu    sync.Mutex
-	given map[string]int // by key
-	fail  func(notify.Event) error
-}
-
-func (s *store) handle(_ context.Context, ev notify.Event, raw []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.given == nil {
-		s.given = map[string]int{}
-	}
-	s.given[ev.Key]++
-	var again notify.Event
-	if err := again.UnmarshalJSON(raw); err != nil || again.ID != ev.ID {
-		return fmt.Errorf("raw body is not that of the event: %w", err)
-	}
-	if s.fail != nil {
-		return s.fail(ev)
-	}
-	return nil
-}
-
-func (s *store) times(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.given[event(n).Key]
-}
-
-func (s *store) has(events ...int) bool {
-	return !slices.ContainsFunc(events, func(n int) bool { return s.times(n) == 0 })
-}
-
 // onChannel gives f a channel of the test's own, not through a proxy.
 func onChannel(t *testing.T, url string, f func(*amqp.Channel)) {
 	t.Helper()
@@ -135,9 +81,69 @@ func depth(t *testing.T, url, queue string) (n int) {
 	return n
 }
 
+// declare declares what a monitor needs of the topology.
 func declare(t *testing.T, url string) {
 	t.Helper()
-	if err := rabbitmq.Declare(t.Context(), url); err != nil {
+	onChannel(t, url, func(ch *amqp.Channel) {
+		if err := ch.ExchangeDeclare(rabbit.Exchange, "topic", true, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ch.QueueDeclare(rabbit.Queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := ch.QueueBind(rabbit.Queue, rabbit.EventPattern, rabbit.Exchange, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A monitor reads the queue as guard-monitor does.
+type monitor struct {
+	mu  sync.Mutex
+	ids map[string]bool // of the events it has acknowledged
+}
+
+// runMonitor declares the topology and reads the queue until the test ends.
+func runMonitor(t *testing.T, url string) *monitor {
+	t.Helper()
+	declare(t, url)
+	conn, err := amqp.Dial(url)
+	if err != nil {
 		t.Fatal(err)
 	}
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := ch.Consume(rabbit.Queue, "", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &monitor{ids: map[string]bool{}}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for d := range messages {
+			m.take(d)
+		}
+	})
+	t.Cleanup(func() {
+		conn.Close()
+		reading.Wait()
+	})
+	return m
+}
+
+func (m *monitor) take(d amqp.Delivery) {
+	var ev notify.Event
+	if ev.UnmarshalJSON(d.Body) == nil && d.Ack(false) == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.ids[ev.ID] = true
+	}
+}
+
+func (m *monitor) has(events ...int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !slices.ContainsFunc(events, func(n int) bool { return !m.ids[event(n).ID] })
 }

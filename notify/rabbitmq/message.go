@@ -2,16 +2,13 @@ package rabbitmq
 
 import (
 	"fmt"
-	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
-
-// maxShortString is the longest text, in bytes, of a message property.
-const maxShortString = 255
 
 // encode returns the message for an event: structured CloudEvents JSON, with
 // what a person looks for first copied to the properties.
@@ -27,7 +24,7 @@ func encode(ev notify.Event) (amqp.Publishing, error) {
 		MessageId:    ev.ID,
 		Type:         cloudevent.Event,
 		Timestamp:    ev.CaughtAt.UTC(),
-		AppId:        short(ev.Service),
+		AppId:        rabbit.Short(ev.Service),
 		Body:         body,
 	}, nil
 }
@@ -42,16 +39,4 @@ func headers(traceParent, traceState string) amqp.Table {
 		table["tracestate"] = traceState
 	}
 	return table
-}
-
-// short cuts s to what a property can hold.
-func short(s string) string {
-	return strings.ToValidUTF8(s[:min(len(s), maxShortString)], "")
-}
-
-// decode accepts whatever content type the message claims: its body decides.
-func decode(d *amqp.Delivery) (notify.Event, error) {
-	var ev notify.Event
-	err := ev.UnmarshalJSON(d.Body)
-	return ev, err
 }

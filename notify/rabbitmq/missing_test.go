@@ -12,6 +12,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -26,13 +28,13 @@ const writer = `^belay\.(events|monitor)$`
 func bindDebug(t *testing.T, broker string) {
 	t.Helper()
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if err := ch.ExchangeDeclare(rabbitmq.Exchange, "topic", true, false, false, false, nil); err != nil {
+		if err := ch.ExchangeDeclare(rabbit.Exchange, "topic", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ch.QueueDeclare("debug", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := ch.QueueBind("debug", "#", rabbitmq.Exchange, false, nil); err != nil {
+		if err := ch.QueueBind("debug", "#", rabbit.Exchange, false, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -41,7 +43,7 @@ func bindDebug(t *testing.T, broker string) {
 func deleteQueue(t *testing.T, broker string) {
 	t.Helper()
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
+		if _, err := ch.QueueDelete(rabbit.Queue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -115,7 +117,7 @@ func TestMissingQueueCostsNoConnection(t *testing.T) {
 	declare(t, broker)
 	bindDebug(t, broker)
 	deleteQueue(t, broker)
-	net, through := newProxy(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
 	var log syncBuffer
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	const callers = 40
@@ -132,7 +134,7 @@ func TestMissingQueueCostsNoConnection(t *testing.T) {
 	if err := p.Publish(t.Context(), event(1)); err != nil {
 		t.Fatal(err)
 	}
-	if n := net.connections(); n != 1 {
+	if n := net.Connections(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}
 	if strings.Contains(log.String(), "not connected") {
@@ -156,14 +158,14 @@ func TestBlockedBrokerIsNoticedAfterAMissingQueue(t *testing.T) {
 	runMonitor(t, broker)
 	for range 20 { // more than any buffer for them has room for
 		publish(t, p, 2)
-		net.inject(blockedFrame)
+		net.Inject(blockedFrame)
 		testwait.Until(t, "events are blocked", func() bool {
 			return errors.Is(p.Publish(t.Context(), event(2)), rabbitmq.ErrBlocked)
 		})
-		net.inject(unblockedFrame)
+		net.Inject(unblockedFrame)
 	}
 	publish(t, p, 2)
-	if n := net.connections(); n != 1 {
+	if n := net.Connections(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}
 }
@@ -173,8 +175,8 @@ func TestBlockedBrokerIsNoticedAfterAMissingQueue(t *testing.T) {
 func TestPublisherWithoutTheRightToCheckTheQueue(t *testing.T) {
 	broker := teststack.AMQP(t)
 	bindDebug(t, broker)
-	net, through := newProxy(t, broker)
-	net.forbid()
+	net, through := testamqp.NewProxy(t, broker)
+	net.Forbid()
 	var log syncBuffer
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for n := range 3 {
@@ -188,7 +190,7 @@ func TestPublisherWithoutTheRightToCheckTheQueue(t *testing.T) {
 	if n := depth(t, broker, "debug"); n != 3 {
 		t.Errorf("the debug queue has %d events, want each once", n)
 	}
-	if n := net.connections(); n != 1 {
+	if n := net.Connections(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}
 }

@@ -1,15 +1,14 @@
 package rabbitmq_test
 
 import (
-	"context"
 	"errors"
 	"net/url"
-	"sync"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -22,48 +21,28 @@ func TestSeveralNodes(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	one, through := newProxy(t, broker)
-	two, _ := newProxy(t, broker)
+	one, through := testamqp.NewProxy(t, broker)
+	two, _ := testamqp.NewProxy(t, broker)
 	u, err := url.Parse(through)
 	if err != nil {
 		t.Fatal("the broker's URL is none")
 	}
-	u.Host = one.addr + "," + two.addr
-	one.refuse()
+	u.Host = one.Addr + "," + two.Addr
+	one.Refuse()
 	p := newPublisher(t, u.String(), rabbitmq.PublisherConfig{})
 	publish(t, p, 1)
-	if two.connections() == 0 {
+	if two.Connections() == 0 {
 		t.Error("the second node was not asked")
 	}
-	one.heal(t)
-	two.refuse()
-	before := one.connections()
+	one.Heal(t)
+	two.Refuse()
+	before := one.Connections()
 	publish(t, p, 2)
-	if one.connections() == before {
+	if one.Connections() == before {
 		t.Error("the first node was not asked again")
 	}
-	if n := depth(t, broker, rabbitmq.Queue); n < 2 {
+	if n := depth(t, broker, rabbit.Queue); n < 2 {
 		t.Errorf("%d messages, want 2", n)
-	}
-}
-
-// The topology is declared through whichever node is there.
-func TestDeclareThroughSeveralNodes(t *testing.T) {
-	broker := teststack.AMQP(t)
-	one, through := newProxy(t, broker)
-	two, _ := newProxy(t, broker)
-	u, err := url.Parse(through)
-	if err != nil {
-		t.Fatal("the broker's URL is none")
-	}
-	u.Host = one.addr + "," + two.addr
-	one.refuse()
-	if err := rabbitmq.Declare(t.Context(), u.String()); err != nil {
-		t.Error(err)
-	}
-	two.refuse()
-	if err := rabbitmq.Declare(t.Context(), u.String()); err == nil {
-		t.Error("declared without a broker")
 	}
 }
 
@@ -72,8 +51,8 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	net, through := newProxy(t, broker)
-	net.refuse()
+	net, through := testamqp.NewProxy(t, broker)
+	net.Refuse()
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
 	testwait.Until(t, "the breaker is open", func() bool {
 		return errors.Is(p.Publish(t.Context(), event(1)), rabbitmq.ErrOpen)
@@ -81,12 +60,12 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	if testmetric.Sum(t, p, "belay_rabbitmq_breaker_state") == 0 {
 		t.Error("the metric says that it is closed")
 	}
-	net.heal(t)
+	net.Heal(t)
 	publish(t, p, 1)
 	if testmetric.Sum(t, p, "belay_rabbitmq_breaker_state") != 0 {
 		t.Error("still open")
 	}
-	if n := depth(t, broker, rabbitmq.Queue); n != 1 {
+	if n := depth(t, broker, rabbit.Queue); n != 1 {
 		t.Errorf("%d messages, want 1", n)
 	}
 }
@@ -101,67 +80,6 @@ func TestUnroutableDoesNotOpenTheBreaker(t *testing.T) {
 	}
 }
 
-// Of two monitors one gets all events; when it goes, the other takes over.
-func TestSingleActiveConsumer(t *testing.T) {
-	t.Parallel()
-	broker := teststack.AMQP(t)
-	var one, two store
-	cfg := rabbitmq.ConsumerConfig{SingleActive: true}
-	first, stopFirst := consume(t, broker, cfg, one.handle)
-	testwait.Until(t, "the first reads", first.Connected)
-	second, _ := consume(t, broker, cfg, two.handle)
-	testwait.Until(t, "the second stands by", second.Connected)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
-	for n := range 6 {
-		publish(t, p, n)
-	}
-	testwait.Until(t, "the first has all", func() bool { return one.has(0, 1, 2, 3, 4, 5) })
-	stopFirst()
-	publish(t, p, 6)
-	testwait.Until(t, "the second takes over", func() bool { return two.has(6) })
-	if two.has(0) || one.has(6) {
-		t.Error("both were active")
-	}
-}
-
-func TestHeartbeats(t *testing.T) {
-	broker := teststack.AMQP(t)
-	beat := notify.Heartbeat{ID: "b-1", Service: "orders", At: time.Now().UTC(), Interval: time.Minute}
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
-	if err := p.PublishHeartbeat(t.Context(), beat); !errors.Is(err, rabbitmq.ErrUnroutable) {
-		t.Errorf("no queue: err = %v, want ErrUnroutable", err)
-	}
-	if err := p.PublishHeartbeat(t.Context(), notify.Heartbeat{}); !errors.Is(err, notify.ErrInvalidEvent) {
-		t.Errorf("no heartbeat: err = %v, want ErrInvalidEvent", err)
-	}
-	var mu sync.Mutex
-	var heard []notify.Heartbeat
-	var s store
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{Heartbeat: func(_ context.Context, h notify.Heartbeat) {
-		mu.Lock()
-		defer mu.Unlock()
-		heard = append(heard, h)
-	}}, s.handle)
-	testwait.Until(t, "it listens", c.Listening)
-	onChannel(t, broker, func(ch *amqp.Channel) { // does no harm
-		if err := ch.Publish(rabbitmq.Exchange, "heartbeat", false, false, amqp.Publishing{Body: []byte("{")}); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if err := p.PublishHeartbeat(t.Context(), beat); err != nil {
-		t.Fatal(err)
-	}
-	publish(t, p, 1)
-	testwait.Until(t, "both are there", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return s.has(1) && len(heard) == 1 && heard[0] == beat
-	})
-	if n := testmetric.Sum(t, c, "belay_consumer_heartbeats_total"); n != 1 {
-		t.Errorf("heartbeats_total = %v, want 1", n)
-	}
-}
-
 func TestTraceIsInTheHeaders(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
@@ -172,7 +90,7 @@ func TestTraceIsInTheHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		got, ok, err := ch.Get(rabbitmq.Queue, true)
+		got, ok, err := ch.Get(rabbit.Queue, true)
 		if err != nil || !ok {
 			t.Fatalf("get: %v, %v", ok, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 	_ "modernc.org/sqlite"
 
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -21,8 +22,8 @@ import (
 // without a queue, then the monitor comes. Each event is stored.
 func TestOutboxToStore(t *testing.T) {
 	broker := teststack.AMQP(t)
-	net, through := newProxy(t, broker)
-	net.refuse()
+	net, through := testamqp.NewProxy(t, broker)
+	net.Refuse()
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
 	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p, PollInterval: 10 * time.Millisecond})
 	if err != nil {
@@ -33,12 +34,10 @@ func TestOutboxToStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	net.heal(t)
+	net.Heal(t)
 	testwait.Until(t, "an event is unroutable", func() bool { return testmetric.Sum(t, p, "belay_rabbitmq_connections_total") > 0 })
 
-	var s store
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
-	testwait.Until(t, "the monitor is there", c.Connected)
+	s := runMonitor(t, broker)
 	if err := o.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/sony/gobreaker/v2"
 
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -53,16 +54,24 @@ type PublisherConfig struct {
 	Logger *slog.Logger
 }
 
-func (c PublisherConfig) common() common {
-	return common{name: c.Name, timeout: c.DialTimeout, tls: c.TLS, logger: c.Logger}.withDefaults("publisher")
+func (c PublisherConfig) withDefaults() PublisherConfig {
+	if c.Name == "" {
+		c.Name = "publisher"
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 5 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
 }
 
 // A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
 // for concurrent use, and a prometheus.Collector.
 type Publisher struct {
 	cfg     PublisherConfig
-	common  common
-	dial    *dialConfig // of the supervisor alone
+	dialer  *rabbit.Dialer // of the supervisor alone
 	metrics *publisherMetrics
 	breaker *gobreaker.CircuitBreaker[struct{}]
 
@@ -105,32 +114,25 @@ func newRequest(ctx context.Context, queue, key string, message amqp.Publishing)
 // separated by commas (host1:5672,host2:5672) and tried in turn. It does not
 // connect: the first Publish or Ping does. The caller closes the Publisher.
 func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
-	common := cfg.common()
-	if err := common.validate(); err != nil {
-		return nil, err
-	}
-	switch {
-	case cfg.Timeout < 0:
+	cfg = cfg.withDefaults()
+	if cfg.Timeout < 0 {
 		return nil, fmt.Errorf("rabbitmq: Timeout %v is negative", cfg.Timeout)
-	case cfg.Timeout == 0:
-		cfg.Timeout = 5 * time.Second
 	}
-	dial, err := common.dialling(url)
+	dialer, err := rabbit.NewDialer(url, rabbit.Config{Name: cfg.Name, Timeout: cfg.DialTimeout, TLS: cfg.TLS})
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Publisher{
 		cfg:      cfg,
-		common:   common,
-		dial:     dial,
+		dialer:   dialer,
 		breaker:  newBreaker(),
 		requests: make(chan *request),
 		pings:    make(chan ping),
 		stop:     stop,
 		done:     make(chan struct{}),
 	}
-	p.metrics = newPublisherMetrics(common.name, p.breaker.State)
+	p.metrics = newPublisherMetrics(cfg.Name, p.breaker.State)
 	go newSupervisor(p).run(ctx)
 	return p, nil
 }
@@ -146,7 +148,7 @@ func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	err = p.guarded(newRequest(ctx, Queue, RoutingKey(ev.Verdict), message))
+	err = p.guarded(newRequest(ctx, rabbit.Queue, rabbit.EventKey(string(ev.Verdict)), message))
 	p.metrics.count(err)
 	if err != nil {
 		return fmt.Errorf("publish event: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -25,7 +26,7 @@ func TestPublishedMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		got, ok, err := ch.Get(rabbitmq.Queue, true)
+		got, ok, err := ch.Get(rabbit.Queue, true)
 		if err != nil || !ok {
 			t.Fatalf("get: %v, %v", ok, err)
 		}
@@ -57,7 +58,7 @@ func TestUnroutableEventIsAnError(t *testing.T) {
 		t.Errorf("no exchange: err = %v, want ErrUnroutable", err)
 	}
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if err := ch.ExchangeDeclare(rabbitmq.Exchange, "topic", true, false, false, false, nil); err != nil {
+		if err := ch.ExchangeDeclare(rabbit.Exchange, "topic", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -76,13 +77,13 @@ func TestUnroutableEventIsAnError(t *testing.T) {
 func TestFullQueueRefuses(t *testing.T) {
 	broker := teststack.AMQP(t)
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if err := ch.ExchangeDeclare(rabbitmq.Exchange, "topic", true, false, false, false, nil); err != nil {
+		if err := ch.ExchangeDeclare(rabbit.Exchange, "topic", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ch.QueueDeclare(rabbitmq.Queue, true, false, false, false, amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"}); err != nil {
+		if _, err := ch.QueueDeclare(rabbit.Queue, true, false, false, false, amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := ch.QueueBind(rabbitmq.Queue, "event.*", rabbitmq.Exchange, false, nil); err != nil {
+		if err := ch.QueueBind(rabbit.Queue, "event.*", rabbit.Exchange, false, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -94,31 +95,6 @@ func TestFullQueueRefuses(t *testing.T) {
 		}
 		return err != nil
 	})
-}
-
-// When the dead letters are full the rest stays in the queue, until that is full
-// as well and refuses events. Nothing is dropped.
-func TestFullDeadLetters(t *testing.T) {
-	t.Parallel()
-	broker := teststack.AMQP(t)
-	teststack.LimitQueue(t, broker, rabbitmq.Queue, 50)
-	teststack.LimitQueue(t, broker, rabbitmq.DeadQueue, 10)
-	declare(t, broker)
-	s := store{fail: func(notify.Event) error { return rabbitmq.ErrReject }}
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
-	testwait.Until(t, "it is connected", c.Connected)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
-	published := 0
-	testwait.Until(t, "events are refused", func() bool {
-		err := p.Publish(t.Context(), event(published))
-		if err == nil {
-			published++
-		}
-		return errors.Is(err, rabbitmq.ErrRefused) && depth(t, broker, rabbitmq.DeadQueue) >= 10
-	})
-	if dead := depth(t, broker, rabbitmq.DeadQueue); dead >= published {
-		t.Errorf("%d dead letters of %d events, want that some wait", dead, published)
-	}
 }
 
 func TestInvalidEventIsNotSent(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/backoff"
+	"github.com/belaygo/belay/internal/rabbit"
 )
 
 // A supervisor is the one goroutine of a Publisher. It owns the session, and it
@@ -19,14 +20,14 @@ import (
 type supervisor struct {
 	*Publisher
 	pause     backoff.Backoff
-	session   *session
+	session   *rabbit.Session
 	waiting   []ping // to be answered once connected
 	unchecked bool   // the broker refuses the check that the queue exists
 	absence   absence
 }
 
 func newSupervisor(p *Publisher) *supervisor {
-	return &supervisor{Publisher: p, pause: backoff.Backoff{Min: minPause, Max: maxPause}}
+	return &supervisor{Publisher: p, pause: backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}}
 }
 
 func (s *supervisor) run(ctx context.Context) {
@@ -39,7 +40,7 @@ func (s *supervisor) run(ctx context.Context) {
 		}
 		delay := s.pause.Next()
 		s.setLastErr(fmt.Errorf("rabbitmq: not connected: %w", err))
-		s.common.logger.Warn("not connected to rabbitmq", "addr", s.dial.node().Addr, "error", err, "retry_in", delay)
+		s.cfg.Logger.Warn("not connected to rabbitmq", "addr", s.dialer.Addr(), "error", err, "retry_in", delay)
 		demand = s.wait(ctx, delay)
 	}
 	s.refuse(ctx, demand, ErrClosed)
@@ -52,11 +53,11 @@ func (s *supervisor) attempt(ctx context.Context, demand *request) error {
 		s.refuse(ctx, demand, err)
 		return err
 	}
-	s.common.logger.Info("connected to rabbitmq", "addr", s.dial.node().Addr)
+	s.cfg.Logger.Info("connected to rabbitmq", "addr", s.dialer.Addr())
 	opened := time.Now()
 	err := s.serve(ctx, demand)
 	s.shut()
-	if time.Since(opened) > maxPause {
+	if time.Since(opened) > rabbit.MaxPause {
 		s.pause.Reset()
 	}
 	return err
@@ -83,7 +84,7 @@ func (s *supervisor) remember(p ping) {
 // wait pauses before the next attempt. A request or a ping cuts the pause short,
 // but for a moment that keeps a row of them from becoming a row of attempts.
 func (s *supervisor) wait(ctx context.Context, delay time.Duration) *request {
-	floor := time.Now().Add(min(delay, minPause))
+	floor := time.Now().Add(min(delay, rabbit.MinPause))
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -123,7 +124,7 @@ func (s *supervisor) refuse(ctx context.Context, demand *request, err error) {
 }
 
 func (s *supervisor) open(ctx context.Context) error {
-	session, err := connect(ctx, s.dial, confirms)
+	session, err := s.dialer.Dial(ctx, confirms)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (s *supervisor) open(ctx context.Context) error {
 
 func (s *supervisor) shut() {
 	s.metrics.connected.Set(0)
-	s.session.close()
+	s.session.Close()
 	s.session = nil
 }
 
@@ -156,8 +157,8 @@ func (s *supervisor) serve(ctx context.Context, demand *request) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case reason := <-s.session.closed:
-			return end(reason)
+		case reason := <-s.session.Closed:
+			return rabbit.Reason(reason)
 		case blocking := <-lane.blockings:
 			lane.setBlocked(blocking)
 		case p := <-s.pings:
@@ -198,10 +199,10 @@ func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 // did. A refusal of the exchange leaves the check as it is.
 func (s *supervisor) dropCheck(spoilt error) bool {
 	var reason *amqp.Error
-	if !errors.As(spoilt, &reason) || reason.Code != amqp.AccessRefused || !strings.Contains(reason.Reason, "queue '"+Queue+"'") {
+	if !errors.As(spoilt, &reason) || reason.Code != amqp.AccessRefused || !strings.Contains(reason.Reason, "queue '"+rabbit.Queue+"'") {
 		return false
 	}
 	s.unchecked = true
-	s.common.logger.Warn("events will be published without a check that the monitor's queue exists", "queue", Queue, "error", spoilt)
+	s.cfg.Logger.Warn("events will be published without a check that the monitor's queue exists", "queue", rabbit.Queue, "error", spoilt)
 	return true
 }

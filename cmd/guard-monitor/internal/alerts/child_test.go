@@ -15,6 +15,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -63,7 +64,7 @@ func childReporter(db *gorm.DB) error {
 
 // childMonitor stores one event, and stands before the acknowledgement.
 func childMonitor(db *gorm.DB) error {
-	c, err := rabbitmq.NewConsumer(os.Getenv("CHILD_AMQP"), rabbitmq.ConsumerConfig{})
+	c, err := intake.New(os.Getenv("CHILD_AMQP"), intake.Config{})
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,12 @@ import (
 	"github.com/go-sql-driver/mysql"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // A fault plays with a stage and returns the account of its events.
@@ -154,7 +155,7 @@ func queueDeleted(s *stage) account {
 		return lost == 0 && testmetric.Sum(s.t, r.Outbox, "belay_outbox_backlog") == 0
 	})
 	s.onChannel(func(ch *amqp.Channel) error {
-		_, err := ch.QueueDelete(rabbitmq.Queue, false, false, false)
+		_, err := ch.QueueDelete(rabbit.Queue, false, false, false)
 		return err
 	})
 	s.load(200, r)
@@ -174,7 +175,7 @@ func unroutable(s *stage) account {
 // monitorKilled kills the monitor's process when it has stored an event and not
 // acknowledged it: that event comes again.
 func monitorKilled(s *stage) account {
-	if err := rabbitmq.Declare(s.t.Context(), s.amqp); err != nil {
+	if err := intake.Declare(s.t.Context(), s.amqp); err != nil {
 		s.t.Fatal(err)
 	}
 	r := s.report(s.db)
@@ -201,7 +202,7 @@ func twoRelays(s *stage) account {
 // brokerAway has a whole run without a broker. Its process ends with events
 // stored; the next one sends them.
 func brokerAway(s *stage) account {
-	if err := rabbitmq.Declare(s.t.Context(), s.amqp); err != nil {
+	if err := intake.Declare(s.t.Context(), s.amqp); err != nil {
 		s.t.Fatal(err)
 	}
 	s.broker.Sync(s.t)

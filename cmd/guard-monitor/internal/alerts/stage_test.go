@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
@@ -163,9 +164,9 @@ func (s *stage) took(ids ...string) {
 }
 
 // monitor runs a consumer that stores into the ledger until stop is called.
-func (s *stage) monitor() (c *rabbitmq.Consumer, stop func()) {
+func (s *stage) monitor() (c *intake.Consumer, stop func()) {
 	s.t.Helper()
-	c, err := rabbitmq.NewConsumer(s.amqp, rabbitmq.ConsumerConfig{Heartbeat: func(context.Context, notify.Heartbeat) {}})
+	c, err := intake.New(s.amqp, intake.Config{Heartbeat: func(context.Context, notify.Heartbeat) {}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func (s *stage) monitor() (c *rabbitmq.Consumer, stop func()) {
 }
 
 // reading runs a monitor and waits until it reads the queue.
-func (s *stage) reading() *rabbitmq.Consumer {
+func (s *stage) reading() *intake.Consumer {
 	s.t.Helper()
 	c, _ := s.monitor()
 	testwait.Until(s.t, "the monitor reads", c.Connected)

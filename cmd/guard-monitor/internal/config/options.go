@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
-	"github.com/belaygo/belay/notify/rabbitmq"
+	"github.com/belaygo/belay/internal/rabbit"
 )
 
 // options are the settings that stand for themselves.
@@ -18,7 +18,7 @@ var options = []option[Config]{
 			"Other users of this host can read a command line: prefer the environment or a file.",
 		},
 		set: func(c *Config, s string) error {
-			if _, err := rabbitmq.NewConsumer(s, rabbitmq.ConsumerConfig{}); err != nil {
+			if _, err := rabbit.ParseURL(s); err != nil {
 				return errors.New(strings.TrimPrefix(err.Error(), "rabbitmq: "))
 			}
 			c.AMQPURL = s

@@ -10,8 +10,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/internal/amqpurl"
-	"github.com/belaygo/belay/notify/rabbitmq"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
 )
 
 // MaxLetters bounds how many letters one call looks at.
@@ -69,9 +69,9 @@ func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Deli
 	if err != nil {
 		return 0, said(ctx, "open channel", err)
 	}
-	queue, err := ch.QueueDeclarePassive(rabbitmq.DeadQueue, true, false, false, false, nil)
+	queue, err := ch.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
 	if err != nil {
-		return 0, said(ctx, "find the queue "+rabbitmq.DeadQueue+" (guard-monitor topology declares it)", err)
+		return 0, said(ctx, "find the queue "+intake.DeadQueue+" (guard-monitor topology declares it)", err)
 	}
 	if each == nil {
 		return queue.Messages, nil
@@ -82,7 +82,7 @@ func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Deli
 	box := &mailbox{Channel: ch, returned: ch.NotifyReturn(make(chan amqp.Return, 1))}
 	defer func() { box.giveBack(ctx, queue.Messages) }()
 	for range min(queue.Messages, MaxLetters) {
-		d, ok, err := ch.Get(rabbitmq.DeadQueue, false)
+		d, ok, err := ch.Get(intake.DeadQueue, false)
 		if err != nil {
 			return queue.Messages, said(ctx, "fetch letter", err)
 		}
@@ -112,7 +112,7 @@ func said(ctx context.Context, what string, err error) error {
 
 // dial connects to the first node that answers.
 func dial(ctx context.Context, brokerURL string) (*amqp.Connection, error) {
-	nodes, err := amqpurl.Parse(brokerURL)
+	nodes, err := rabbit.ParseURL(brokerURL)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (box *mailbox) giveBack(ctx context.Context, total int) {
 	tick := time.NewTicker(returnPause)
 	defer tick.Stop()
 	for {
-		queue, err := box.QueueDeclarePassive(rabbitmq.DeadQueue, true, false, false, false, nil)
+		queue, err := box.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
 		if err != nil || queue.Messages >= total-box.taken {
 			return
 		}
@@ -195,7 +195,7 @@ func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
-	confirm, err := box.PublishWithDeferredConfirmWithContext(ctx, rabbitmq.Exchange, d.RoutingKey, true, false, amqp.Publishing{
+	confirm, err := box.PublishWithDeferredConfirmWithContext(ctx, rabbit.Exchange, d.RoutingKey, true, false, amqp.Publishing{
 		Headers: headers, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: amqp.Persistent,
 		MessageId: d.MessageId, Timestamp: d.Timestamp, Type: d.Type, AppId: d.AppId, Body: d.Body,
 	})
@@ -220,10 +220,10 @@ func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 // requireQueue fails if the monitor's queue does not exist. Mandatory does not
 // tell where another queue is bound to the exchange: that one takes the letter.
 func (box *mailbox) requireQueue(ctx context.Context) error {
-	_, err := box.QueueDeclarePassive(rabbitmq.Queue, true, false, false, false, nil)
+	_, err := box.QueueDeclarePassive(rabbit.Queue, true, false, false, false, nil)
 	var reason *amqp.Error
 	if errors.As(err, &reason) && reason.Code == amqp.NotFound {
-		err = fmt.Errorf("no queue takes it (guard-monitor topology declares %s): %w", rabbitmq.Queue, err)
+		err = fmt.Errorf("no queue takes it (guard-monitor topology declares %s): %w", rabbit.Queue, err)
 	}
 	return said(ctx, "publish letter", err)
 }

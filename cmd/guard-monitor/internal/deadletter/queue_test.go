@@ -13,10 +13,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,14 +42,14 @@ func TestListAndReplay(t *testing.T) {
 	if first.Err == nil || first.Reason != "rejected" || first.RoutingKey != "event.overlap" || first.Died.IsZero() {
 		t.Errorf("letter %+v", first)
 	}
-	testwait.Until(t, "4 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 4 })
+	testwait.Until(t, "4 dead letters", func() bool { return count(t, ch, intake.DeadQueue) == 4 })
 	n, err := deadletter.Replay(t.Context(), broker, func(l *deadletter.Letter) bool { return l.Err == nil })
 	if err != nil || n != 2 {
 		t.Fatalf("Replay = %d, %v, want 2", n, err)
 	}
-	testwait.Until(t, "2 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 2 })
+	testwait.Until(t, "2 dead letters", func() bool { return count(t, ch, intake.DeadQueue) == 2 })
 	for range 2 {
-		d, ok, err := ch.Get(rabbitmq.Queue, true)
+		d, ok, err := ch.Get(rabbit.Queue, true)
 		if err != nil || !ok {
 			t.Fatalf("the replayed event is not there: %v", err)
 		}
@@ -79,14 +80,14 @@ func TestSeveralNodes(t *testing.T) {
 // A letter that nobody takes stays where it is.
 func TestReplayUnroutable(t *testing.T) {
 	broker, ch := withDead(t, event(t))
-	if err := ch.QueueUnbind(rabbitmq.Queue, "event.*", rabbitmq.Exchange, nil); err != nil {
+	if err := ch.QueueUnbind(rabbit.Queue, "event.*", rabbit.Exchange, nil); err != nil {
 		t.Fatal(err)
 	}
 	n, err := deadletter.Replay(t.Context(), broker, func(*deadletter.Letter) bool { return true })
 	if n != 0 || err == nil || !strings.Contains(err.Error(), "no queue takes it") {
 		t.Errorf("Replay = %d, %v", n, err)
 	}
-	testwait.Until(t, "1 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 1 })
+	testwait.Until(t, "1 dead letters", func() bool { return count(t, ch, intake.DeadQueue) == 1 })
 }
 
 // The monitor's queue is missing, and another one is bound to the exchange, to
@@ -96,29 +97,29 @@ func TestReplayKeepsALetterWhileTheQueueIsMissing(t *testing.T) {
 	if _, err := ch.QueueDeclare("debug", true, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.QueueBind("debug", "#", rabbitmq.Exchange, false, nil); err != nil {
+	if err := ch.QueueBind("debug", "#", rabbit.Exchange, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
+	if _, err := ch.QueueDelete(rabbit.Queue, false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	all := func(*deadletter.Letter) bool { return true }
 	n, err := deadletter.Replay(t.Context(), broker, all)
-	if n != 0 || err == nil || !strings.Contains(err.Error(), "no queue takes it") || !strings.Contains(err.Error(), rabbitmq.Queue) {
+	if n != 0 || err == nil || !strings.Contains(err.Error(), "no queue takes it") || !strings.Contains(err.Error(), rabbit.Queue) {
 		t.Errorf("Replay = %d, %v", n, err)
 	}
-	testwait.Until(t, "the letter is back", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 1 })
+	testwait.Until(t, "the letter is back", func() bool { return count(t, ch, intake.DeadQueue) == 1 })
 	if n := count(t, ch, "debug"); n != 0 {
 		t.Errorf("the other queue has %d letters, want none", n)
 	}
 
-	if err := rabbitmq.Declare(t.Context(), broker); err != nil {
+	if err := intake.Declare(t.Context(), broker); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := deadletter.Replay(t.Context(), broker, all); n != 1 || err != nil {
 		t.Errorf("Replay with the queue = %d, %v", n, err)
 	}
-	if n := count(t, ch, rabbitmq.Queue); n != 1 {
+	if n := count(t, ch, rabbit.Queue); n != 1 {
 		t.Errorf("the monitor's queue has %d events, want 1", n)
 	}
 }
@@ -126,7 +127,7 @@ func TestReplayKeepsALetterWhileTheQueueIsMissing(t *testing.T) {
 // Letters that die again are not replayed for ever.
 func TestReplayDiesAgain(t *testing.T) {
 	broker, ch := withDead(t, "no event", "no event")
-	reader, err := rabbitmq.NewConsumer(broker, rabbitmq.ConsumerConfig{})
+	reader, err := intake.New(broker, intake.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestReplayDiesAgain(t *testing.T) {
 	if n != 2 || err != nil {
 		t.Errorf("Replay = %d, %v", n, err)
 	}
-	testwait.Until(t, "2 dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == 2 })
+	testwait.Until(t, "2 dead letters", func() bool { return count(t, ch, intake.DeadQueue) == 2 })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Run: %v", err)
@@ -167,7 +168,7 @@ func TestNoBroker(t *testing.T) {
 func withDead(t *testing.T, bodies ...string) (string, *amqp.Channel) {
 	t.Helper()
 	broker := teststack.AMQP(t)
-	if err := rabbitmq.Declare(t.Context(), broker); err != nil {
+	if err := intake.Declare(t.Context(), broker); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := amqp.Dial(broker)
@@ -180,7 +181,7 @@ func withDead(t *testing.T, bodies ...string) (string, *amqp.Channel) {
 		t.Fatal(err)
 	}
 	for _, body := range bodies {
-		err := ch.PublishWithContext(t.Context(), rabbitmq.Exchange, rabbitmq.RoutingKey(notify.Overlap), true, false, amqp.Publishing{
+		err := ch.PublishWithContext(t.Context(), rabbit.Exchange, "event.overlap", true, false, amqp.Publishing{
 			MessageId: "m1", Headers: amqp.Table{"kept": "yes"}, Body: []byte(body),
 		})
 		if err != nil {
@@ -189,14 +190,14 @@ func withDead(t *testing.T, bodies ...string) (string, *amqp.Channel) {
 	}
 	for range bodies {
 		testwait.Until(t, "a message is there", func() bool {
-			d, ok, err := ch.Get(rabbitmq.Queue, false)
+			d, ok, err := ch.Get(rabbit.Queue, false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return ok && d.Reject(false) == nil
 		})
 	}
-	testwait.Until(t, "all are dead letters", func() bool { return count(t, ch, rabbitmq.DeadQueue) == len(bodies) })
+	testwait.Until(t, "all are dead letters", func() bool { return count(t, ch, intake.DeadQueue) == len(bodies) })
 	return broker, ch
 }
 

@@ -13,11 +13,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // maxMemory bounds what the whole process may need for events in any number:
@@ -68,7 +69,7 @@ func newLoad(t *testing.T) *load {
 		t.Fatal(err)
 	}
 	l := &load{store: st}
-	consumer, err := rabbitmq.NewConsumer(url, rabbitmq.ConsumerConfig{})
+	consumer, err := intake.New(url, intake.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func (l *load) publish(t *testing.T, n int, every time.Duration) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		confirms[k], err = l.channel.PublishWithDeferredConfirm(rabbitmq.Exchange, "event.overlap", false, false,
+		confirms[k], err = l.channel.PublishWithDeferredConfirm(rabbit.Exchange, "event.overlap", false, false,
 			amqp.Publishing{ContentType: "application/cloudevents+json", DeliveryMode: amqp.Persistent, MessageId: ev.ID, Body: body})
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
@@ -42,7 +43,7 @@ func (s *site) receive(tb testing.TB, broker string, taken func(notify.Event) er
 	if err != nil {
 		tb.Fatal(err)
 	}
-	consumer, err := rabbitmq.NewConsumer(broker, rabbitmq.ConsumerConfig{Prefetch: 10})
+	consumer, err := intake.New(broker, intake.Config{Prefetch: 10})
 	if err != nil {
 		tb.Fatal(err)
 	}

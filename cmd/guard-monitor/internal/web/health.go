@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belaygo/belay/notify/rabbitmq"
+	events "github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 )
 
 const storeTimeout = 5 * time.Second
@@ -21,7 +21,7 @@ type intake struct {
 
 func (cfg Config) intake() intake {
 	err := cfg.Broker.Err()
-	refused := errors.Is(err, rabbitmq.ErrHandler)
+	refused := errors.Is(err, events.ErrHandler)
 	return intake{Connected: err == nil || refused, Storing: !refused}
 }
 

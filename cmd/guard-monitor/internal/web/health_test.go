@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 func TestHealth(t *testing.T) {
@@ -22,8 +22,8 @@ func TestHealth(t *testing.T) {
 		{"all well", nil, nil, 200, map[string]string{"status": "ok", "broker": "ok", "store": "ok"}},
 		{"no broker", nil, errors.New("no connection"), 503, map[string]string{"status": "failing", "broker": "not connected", "store": "ok"}},
 		{"no store", errors.New("disk"), nil, 503, map[string]string{"status": "failing", "broker": "ok", "store": "not answering"}},
-		{"the store takes nothing", nil, fmt.Errorf("%w: disk full", rabbitmq.ErrHandler), 503, map[string]string{"status": "failing", "broker": "ok", "store": "not taking events"}},
-		{"the store answers nothing either", errors.New("disk"), rabbitmq.ErrHandler, 503, map[string]string{"status": "failing", "broker": "ok", "store": "not answering"}},
+		{"the store takes nothing", nil, fmt.Errorf("%w: disk full", intake.ErrHandler), 503, map[string]string{"status": "failing", "broker": "ok", "store": "not taking events"}},
+		{"the store answers nothing either", errors.New("disk"), intake.ErrHandler, 503, map[string]string{"status": "failing", "broker": "ok", "store": "not answering"}},
 		{"neither", errors.New("disk"), errors.New("no connection"), 503, map[string]string{"status": "failing", "broker": "not connected", "store": "not answering"}},
 	}
 	for _, tt := range tests {

@@ -10,11 +10,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 type lettersOf struct{ broker string }
@@ -37,7 +38,7 @@ func TestBrowserReplaysADeadLetter(t *testing.T) {
 	var well atomic.Bool
 	s.receive(t, broker, func(notify.Event) error {
 		if !well.Load() {
-			return rabbitmq.ErrReject
+			return intake.ErrReject
 		}
 		return nil
 	})
@@ -99,7 +100,7 @@ func send(tb testing.TB, broker, body string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := ch.PublishWithContext(tb.Context(), rabbitmq.Exchange, rabbitmq.RoutingKey(notify.Overlap), true, false,
+	if err := ch.PublishWithContext(tb.Context(), rabbit.Exchange, "event.overlap", true, false,
 		amqp.Publishing{Body: []byte(body)}); err != nil {
 		tb.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 var pages = []string{"/", "/incidents", "/events", "/timeline", "/clusters", "/silences", "/letters"}
@@ -113,7 +113,7 @@ func TestStrangeEventIDs(t *testing.T) {
 }
 
 func TestStoreThatTakesNothing(t *testing.T) {
-	s := newSite(t, func(c *web.Config) { c.Broker = broker{rabbitmq.ErrHandler} })
+	s := newSite(t, func(c *web.Config) { c.Broker = broker{intake.ErrHandler} })
 	body := s.page(t, "/")
 	mustContain(t, body, "The store takes no events", "Calm as far as is known")
 	mustNotContain(t, body, "The broker does not answer", "All is calm")

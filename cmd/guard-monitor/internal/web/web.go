@@ -71,9 +71,9 @@ type Store interface {
 	Audit(ctx context.Context, l store.AuditLine) error
 }
 
-// Broker tells whether events arrive. *rabbitmq.Consumer is one.
+// Broker tells whether events arrive. *intake.Consumer is one.
 type Broker interface {
-	// Err is nil while they do, and matches rabbitmq.ErrHandler where the broker
+	// Err is nil while they do, and matches intake.ErrHandler where the broker
 	// has them and the store does not take them.
 	Err() error
 }

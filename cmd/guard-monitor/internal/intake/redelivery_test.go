@@ -1,4 +1,4 @@
-package rabbitmq_test
+package intake_test
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -26,7 +29,7 @@ func TestFailingHandlerIsCalledAgain(t *testing.T) {
 		}
 		return nil
 	}
-	c, stop := consume(t, broker, rabbitmq.ConsumerConfig{Prefetch: 1}, s.handle)
+	c, stop := consume(t, broker, intake.Config{Prefetch: 1}, s.handle)
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
 	publish(t, p, 1)
 	publish(t, p, 2)
@@ -41,7 +44,7 @@ func TestFailingHandlerIsCalledAgain(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got, want)
 		}
 	}
-	for _, queue := range []string{rabbitmq.Queue, rabbitmq.DeadQueue} {
+	for _, queue := range []string{rabbit.Queue, intake.DeadQueue} {
 		if n := depth(t, broker, queue); n != 0 {
 			t.Errorf("%d messages are left in %s", n, queue)
 		}
@@ -54,20 +57,20 @@ func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
 	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
-	net, through := newProxy(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	var broken atomic.Bool
-	c, stop := consume(t, through, rabbitmq.ConsumerConfig{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
+	c, stop := consume(t, through, intake.Config{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
 		if broken.CompareAndSwap(false, true) {
-			net.cut()
-			testwait.Until(t, "the broker has the message back", func() bool { return depth(t, broker, rabbitmq.Queue) == 1 })
+			net.Cut()
+			testwait.Until(t, "the broker has the message back", func() bool { return depth(t, broker, rabbit.Queue) == 1 })
 		}
 		return s.handle(ctx, ev, raw)
 	})
 	testwait.Until(t, "the event came again", func() bool { return s.times(1) >= 2 })
 	testwait.Until(t, "the event is acknowledged", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
 	stop()
-	if n := depth(t, broker, rabbitmq.Queue); n != 0 {
+	if n := depth(t, broker, rabbit.Queue); n != 0 {
 		t.Errorf("%d messages are left", n)
 	}
 }
@@ -81,19 +84,19 @@ func TestLateAcknowledgementHitsNothing(t *testing.T) {
 	for n := range 3 {
 		publish(t, p, n)
 	}
-	net, through := newProxy(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	var broken atomic.Bool
-	_, stop := consume(t, through, rabbitmq.ConsumerConfig{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
+	_, stop := consume(t, through, intake.Config{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
 		if ev.ID == event(1).ID && broken.CompareAndSwap(false, true) {
-			net.cut()
+			net.Cut()
 			return nil // "stored", too late to be acknowledged
 		}
 		return s.handle(ctx, ev, raw)
 	})
 	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
 	stop()
-	if n := depth(t, broker, rabbitmq.Queue); n > 1 {
+	if n := depth(t, broker, rabbit.Queue); n > 1 {
 		t.Errorf("%d messages are left, want at most the last", n)
 	}
 }
@@ -103,16 +106,16 @@ func TestLinkBreaksWhileTheStoreIsDown(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
 	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
-	net, through := newProxy(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	s.fail = func(ev notify.Event) error {
 		if s.given[ev.Key] == 1 {
-			net.cut()
+			net.Cut()
 			return errors.New("the store is down")
 		}
 		return nil
 	}
-	c, _ := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
+	c, _ := consume(t, through, intake.Config{}, s.handle)
 	testwait.Until(t, "the event is stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
 }
 
@@ -127,25 +130,25 @@ func TestNoSessionWhileTheStoreIsDown(t *testing.T) {
 	for n := range 3 {
 		publish(t, p, n)
 	}
-	net, through := newProxy(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	s.fail = func(ev notify.Event) error {
 		call := s.given[ev.Key]
 		if ev.ID != event(0).ID || call > 3 {
 			return nil
 		}
-		if n := net.connections(); n != 1 {
+		if n := net.Connections(); n != 1 {
 			t.Errorf("%d connections in call %d, want 1", n, call)
 		}
 		if call == 1 {
-			net.cut()
+			net.Cut()
 		}
 		if call < 3 {
 			return errors.New("the store is down")
 		}
 		return nil
 	}
-	c, _ := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
+	c, _ := consume(t, through, intake.Config{}, s.handle)
 	testwait.Until(t, "all events are stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 3 })
 	if n := s.times(0); n != 4 {
 		t.Errorf("the first event came %d times, want 3 and its copy", n)
@@ -158,9 +161,9 @@ func TestNothingIsLostOnABreakingNetwork(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	net, through := newProxy(t, broker)
+	net, through := testamqp.NewProxy(t, broker)
 	var s store
-	consume(t, through, rabbitmq.ConsumerConfig{Prefetch: 5}, s.handle)
+	consume(t, through, intake.Config{Prefetch: 5}, s.handle)
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
 
 	const n = 60
@@ -176,12 +179,12 @@ func TestNothingIsLostOnABreakingNetwork(t *testing.T) {
 		})
 	}
 	testwait.Until(t, "some are published", func() bool { return published.Load() >= 10 })
-	net.cut()
+	net.Cut()
 	testwait.Until(t, "more are published", func() bool { return published.Load() >= 25 })
-	net.refuse()
-	net.heal(t)
+	net.Refuse()
+	net.Heal(t)
 	testwait.Until(t, "still more are published", func() bool { return published.Load() >= 40 })
-	net.cut()
+	net.Cut()
 	publishers.Wait()
 	testwait.Until(t, "all are stored", func() bool {
 		for i := range n {

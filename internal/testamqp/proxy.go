@@ -1,4 +1,9 @@
-package rabbitmq_test
+// Package testamqp stands between tests and a broker: it makes the faults of a
+// network, and speaks TLS.
+//
+//	net, through := testamqp.NewProxy(t, teststack.AMQP(t))
+//	net.Refuse() // until net.Heal(t)
+package testamqp
 
 import (
 	"bytes"
@@ -9,19 +14,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
-// A proxy stands between a client and the broker and makes the faults of a
+// A Proxy stands between a client and the broker and makes the faults of a
 // network.
-type proxy struct {
+type Proxy struct {
 	broker string // host:port
-	addr   string // its own
+	Addr   string // its own
 	wg     sync.WaitGroup
-	said   atomic.Int64 // how often the clients said something
-	hungUp atomic.Int64 // how many links the broker ended
+	Said   atomic.Int64 // how often the clients said something
+	HungUp atomic.Int64 // how many links the broker ended
 
 	mu       sync.Mutex
 	listener net.Listener // nil while connections are refused
@@ -31,7 +33,7 @@ type proxy struct {
 	accepted int
 }
 
-// A link is one connection through the proxy.
+// A link is one connection through the Proxy.
 type link struct {
 	client, broker net.Conn // broker is nil on a silent link
 
@@ -40,25 +42,25 @@ type link struct {
 	deaf sync.Mutex // while the broker is kept from hearing
 }
 
-// newProxy returns a proxy to the broker of an AMQP URL, and the URL through it.
-func newProxy(t *testing.T, brokerURL string) (*proxy, string) {
+// NewProxy returns a Proxy to the broker of an AMQP URL, and the URL through it.
+func NewProxy(t testing.TB, brokerURL string) (*Proxy, string) {
 	t.Helper()
 	u, err := url.Parse(brokerURL)
 	if err != nil {
 		t.Fatal("the broker's URL is none")
 	}
-	p := &proxy{broker: u.Host, addr: "127.0.0.1:0", links: map[*link]struct{}{}}
-	p.heal(t)
+	p := &Proxy{broker: u.Host, Addr: "127.0.0.1:0", links: map[*link]struct{}{}}
+	p.Heal(t)
 	t.Cleanup(func() {
-		p.refuse()
+		p.Refuse()
 		p.wg.Wait()
 	})
-	u.Host = p.addr
+	u.Host = p.Addr
 	return p, u.String()
 }
 
-// heal makes the network sound again.
-func (p *proxy) heal(t *testing.T) {
+// Heal makes the network sound again.
+func (p *Proxy) Heal(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,15 +68,15 @@ func (p *proxy) heal(t *testing.T) {
 	if p.listener != nil {
 		return
 	}
-	listener, err := net.Listen("tcp", p.addr)
+	listener, err := net.Listen("tcp", p.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.listener, p.addr = listener, listener.Addr().String()
+	p.listener, p.Addr = listener, listener.Addr().String()
 	p.wg.Go(func() { p.accept(listener) })
 }
 
-func (p *proxy) accept(listener net.Listener) {
+func (p *Proxy) accept(listener net.Listener) {
 	for {
 		client, err := listener.Accept()
 		if err != nil {
@@ -92,7 +94,7 @@ func (p *proxy) accept(listener net.Listener) {
 	}
 }
 
-func (p *proxy) join(l *link) {
+func (p *Proxy) join(l *link) {
 	broker, err := net.Dial("tcp", p.broker)
 	if err != nil {
 		l.client.Close()
@@ -107,7 +109,7 @@ func (p *proxy) join(l *link) {
 	})
 	p.wg.Go(func() {
 		if _, err := io.Copy(filter{p, l}, broker); !errors.Is(err, net.ErrClosed) {
-			p.hungUp.Add(1)
+			p.HungUp.Add(1)
 		}
 		p.drop(l)
 	})
@@ -124,7 +126,7 @@ func (l *link) Write(b []byte) (int, error) {
 
 // A filter passes on what the broker says, and may change it.
 type filter struct {
-	proxy *proxy
+	proxy *Proxy
 	link  *link
 }
 
@@ -140,8 +142,8 @@ func (f filter) Write(b []byte) (int, error) {
 	return f.link.Write(said)
 }
 
-// forbid makes the broker answer ACCESS_REFUSED where it would answer NOT_FOUND.
-func (p *proxy) forbid() {
+// Forbid makes the broker answer ACCESS_REFUSED where it would answer NOT_FOUND.
+func (p *Proxy) Forbid() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forbids = true
@@ -149,19 +151,19 @@ func (p *proxy) forbid() {
 
 // An ear passes on what the client says.
 type ear struct {
-	proxy  *proxy
+	proxy  *Proxy
 	link   *link
 	broker net.Conn
 }
 
 func (e ear) Write(b []byte) (int, error) {
-	e.proxy.said.Add(1)
+	e.proxy.Said.Add(1)
 	e.link.deaf.Lock()
 	defer e.link.deaf.Unlock()
 	return e.broker.Write(b)
 }
 
-func (p *proxy) drop(l *link) {
+func (p *Proxy) drop(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.client.Close()
@@ -171,7 +173,7 @@ func (p *proxy) drop(l *link) {
 	delete(p.links, l)
 }
 
-func (p *proxy) all() []*link {
+func (p *Proxy) all() []*link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var links []*link
@@ -181,39 +183,39 @@ func (p *proxy) all() []*link {
 	return links
 }
 
-// cut breaks all connections; new ones are welcome.
-func (p *proxy) cut() {
+// Cut breaks all connections; new ones are welcome.
+func (p *Proxy) Cut() {
 	for _, l := range p.all() {
 		p.drop(l)
 	}
 }
 
-// refuse breaks all connections and refuses new ones.
-func (p *proxy) refuse() {
+// Refuse breaks all connections and refuses new ones.
+func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	if p.listener != nil {
 		p.listener.Close()
 		p.listener = nil
 	}
 	p.mu.Unlock()
-	p.cut()
+	p.Cut()
 }
 
-// beSilent breaks all connections, accepts new ones and says nothing.
-func (p *proxy) beSilent() {
+// BeSilent breaks all connections, accepts new ones and says nothing.
+func (p *Proxy) BeSilent() {
 	p.mu.Lock()
 	p.silent = true
 	p.mu.Unlock()
-	p.cut()
+	p.Cut()
 }
 
-// hold keeps back what the broker says, until release is called.
-func (p *proxy) hold() (release func()) {
+// Hold keeps back what the broker says, until release is called.
+func (p *Proxy) Hold() (release func()) {
 	return lockAll(p.all(), func(l *link) *sync.Mutex { return &l.held })
 }
 
-// deafen keeps back what the clients say, until release is called.
-func (p *proxy) deafen() (release func()) {
+// Deafen keeps back what the clients say, until release is called.
+func (p *Proxy) Deafen() (release func()) {
 	return lockAll(p.all(), func(l *link) *sync.Mutex { return &l.deaf })
 }
 
@@ -228,9 +230,9 @@ func lockAll(links []*link, which func(*link) *sync.Mutex) (unlock func()) {
 	}
 }
 
-// inject says something to the clients in the broker's name. Nothing else may
+// Inject says something to the clients in the broker's name. Nothing else may
 // be on its way.
-func (p *proxy) inject(frame []byte) {
+func (p *Proxy) Inject(frame []byte) {
 	for _, l := range p.all() {
 		l.mu.Lock()
 		_, _ = l.client.Write(frame)
@@ -238,21 +240,9 @@ func (p *proxy) inject(frame []byte) {
 	}
 }
 
-// connections returns how many connections were accepted so far.
-func (p *proxy) connections() int {
+// Connections returns how many connections were accepted so far.
+func (p *Proxy) Connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted
-}
-
-// newProxied returns a publisher that has reached its broker through a proxy,
-// with event 1, and the broker's URL past it.
-func newProxied(t *testing.T, cfg rabbitmq.PublisherConfig) (p *rabbitmq.Publisher, net *proxy, broker string) {
-	t.Helper()
-	broker = teststack.AMQP(t)
-	declare(t, broker)
-	net, through := newProxy(t, broker)
-	p = newPublisher(t, through, cfg)
-	publish(t, p, 1)
-	return p, net, broker
 }

@@ -1,15 +1,18 @@
-package rabbitmq_test
+package intake_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -33,7 +36,7 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 	}}
 	var heard atomic.Int64
 	const prefetch, beats = 10, 100
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{
+	c, _ := consume(t, broker, intake.Config{
 		Prefetch:  prefetch,
 		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
 	}, s.handle)
@@ -50,7 +53,7 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 	}
 	away.Store(false)
 	testwait.Until(t, "it listens again", c.Listening)
-	testwait.Until(t, "none comes again", func() bool { return depth(t, broker, rabbitmq.HeartbeatQueue) == 0 })
+	testwait.Until(t, "none comes again", func() bool { return depth(t, broker, intake.HeartbeatQueue) == 0 })
 }
 
 // The queue of the heartbeats cannot be had, as when it is there with other
@@ -59,13 +62,13 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if _, err := ch.QueueDeclare(rabbitmq.HeartbeatQueue, true, false, false, false, nil); err != nil {
+		if _, err := ch.QueueDeclare(intake.HeartbeatQueue, true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
 	var heard atomic.Int64
 	var s store
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{
+	c, _ := consume(t, broker, intake.Config{
 		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
 	}, s.handle)
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
@@ -75,7 +78,7 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 		t.Errorf("connected %v, listening %v, want only the former", c.Connected(), c.Listening())
 	}
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if _, err := ch.QueueDelete(rabbitmq.HeartbeatQueue, false, false, false); err != nil {
+		if _, err := ch.QueueDelete(intake.HeartbeatQueue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -91,5 +94,43 @@ func beat(t *testing.T, p *rabbitmq.Publisher, n int) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestHeartbeats(t *testing.T) {
+	broker := teststack.AMQP(t)
+	beat := notify.Heartbeat{ID: "b-1", Service: "orders", At: time.Now().UTC(), Interval: time.Minute}
+	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	if err := p.PublishHeartbeat(t.Context(), beat); !errors.Is(err, rabbitmq.ErrUnroutable) {
+		t.Errorf("no queue: err = %v, want ErrUnroutable", err)
+	}
+	if err := p.PublishHeartbeat(t.Context(), notify.Heartbeat{}); !errors.Is(err, notify.ErrInvalidEvent) {
+		t.Errorf("no heartbeat: err = %v, want ErrInvalidEvent", err)
+	}
+	var mu sync.Mutex
+	var heard []notify.Heartbeat
+	var s store
+	c, _ := consume(t, broker, intake.Config{Heartbeat: func(_ context.Context, h notify.Heartbeat) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, h)
+	}}, s.handle)
+	testwait.Until(t, "it listens", c.Listening)
+	onChannel(t, broker, func(ch *amqp.Channel) { // does no harm
+		if err := ch.Publish(rabbit.Exchange, "heartbeat", false, false, amqp.Publishing{Body: []byte("{")}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := p.PublishHeartbeat(t.Context(), beat); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, p, 1)
+	testwait.Until(t, "both are there", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return s.has(1) && len(heard) == 1 && heard[0] == beat
+	})
+	if n := testmetric.Sum(t, c, "belay_consumer_heartbeats_total"); n != 1 {
+		t.Errorf("heartbeats_total = %v, want 1", n)
 	}
 }

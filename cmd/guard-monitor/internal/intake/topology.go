@@ -1,4 +1,4 @@
-package rabbitmq
+package intake
 
 import (
 	"context"
@@ -8,19 +8,15 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/internal/rabbit"
 )
 
-// The names that publishers and the monitor share.
+// The names that only the monitor uses.
 const (
-	Exchange       = "belay.events"       // topic, durable; events arrive here
-	Queue          = "belay.monitor"      // quorum; the monitor reads it
-	DeadExchange   = "belay.dead"         // fanout, durable
-	DeadQueue      = "belay.monitor.dead" // quorum; what the monitor could not take
-	bindingPattern = "event.*"
+	DeadExchange = "belay.dead"         // fanout, durable
+	DeadQueue    = "belay.monitor.dead" // quorum; what the monitor could not take
 
 	HeartbeatQueue = "belay.monitor.heartbeats" // quorum; the monitor reads it, too
-	heartbeatKey   = "heartbeat"
 )
 
 const (
@@ -37,24 +33,21 @@ const (
 	deadDeliveryLimit = 1_000_000_000
 )
 
-// RoutingKey returns the routing key of events with the given verdict.
-func RoutingKey(v notify.Verdict) string { return "event." + string(v) }
-
 // Declare declares the exchanges, queues and bindings on the broker at url. It
 // changes nothing that is there already, and fails if something of the same
 // name is there with other arguments. The monitor's Consumer does this by
 // itself, and knows whether the queue is to have a single active consumer, which
 // it has not here; publishers never do.
 func Declare(ctx context.Context, url string) error {
-	dial, err := common{}.withDefaults("declare").dialling(url)
+	dialer, err := rabbit.NewDialer(url, rabbit.Config{Name: "declare"})
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for range dial.nodes {
-		s, err := connect(ctx, dial, declareAll)
+	for range dialer.Nodes() {
+		s, err := dialer.Dial(ctx, declareAll)
 		if err == nil {
-			s.close()
+			s.Close()
 			return nil
 		}
 		errs = append(errs, err)
@@ -99,7 +92,7 @@ func declare(ch *amqp.Channel, singleActive bool) error {
 	if singleActive {
 		args[amqp.SingleActiveConsumerArg] = true
 	}
-	return declareQueue(ch, Queue, Exchange, bindingPattern, args)
+	return declareQueue(ch, rabbit.Queue, rabbit.Exchange, rabbit.EventPattern, args)
 }
 
 // declareHeartbeats declares what heartbeats need. Old ones are of no use: the
@@ -108,7 +101,7 @@ func declareHeartbeats(ch *amqp.Channel) error {
 	if err := declareExchange(ch); err != nil {
 		return err
 	}
-	return declareQueue(ch, HeartbeatQueue, Exchange, heartbeatKey, amqp.Table{
+	return declareQueue(ch, HeartbeatQueue, rabbit.Exchange, rabbit.HeartbeatKey, amqp.Table{
 		amqp.QueueTypeArg:       amqp.QueueTypeQuorum, // a classic one lives and dies with its node
 		amqp.QueueMaxLenArg:     1000,
 		amqp.QueueMessageTTLArg: 10 * time.Minute.Milliseconds(),
@@ -116,8 +109,8 @@ func declareHeartbeats(ch *amqp.Channel) error {
 }
 
 func declareExchange(ch *amqp.Channel) error {
-	if err := ch.ExchangeDeclare(Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare exchange %s: %w", Exchange, err)
+	if err := ch.ExchangeDeclare(rabbit.Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
+		return fmt.Errorf("declare exchange %s: %w", rabbit.Exchange, err)
 	}
 	return nil
 }

@@ -1,5 +1,4 @@
-// Package amqpurl reads AMQP URLs that may name several nodes of one cluster.
-package amqpurl
+package rabbit
 
 import (
 	"errors"
@@ -17,9 +16,9 @@ type Node struct {
 	Addr string // host:port, for logs
 }
 
-// Parse splits an AMQP URL with several hosts, separated by commas, into one for
+// ParseURL splits an AMQP URL with several hosts, separated by commas, into one for
 // each, and checks them.
-func Parse(raw string) ([]Node, error) {
+func ParseURL(raw string) ([]Node, error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	authority, behind := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {

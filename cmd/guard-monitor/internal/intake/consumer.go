@@ -1,4 +1,4 @@
-package rabbitmq
+package intake
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/backoff"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -29,8 +30,8 @@ var ErrRunning = errors.New("rabbitmq: consumer is running already")
 // may get an event several times, and recognizes it by its ID.
 type Handler func(ctx context.Context, ev notify.Event, raw []byte) error
 
-// ConsumerConfig sets up a Consumer. The zero value is valid.
-type ConsumerConfig struct {
+// Config sets up a Consumer. The zero value is valid.
+type Config struct {
 	// Name is shown by the broker and told apart in metrics. Default:
 	// "monitor".
 	Name string
@@ -59,19 +60,30 @@ type ConsumerConfig struct {
 // maxPrefetch is what a quorum queue allows.
 const maxPrefetch = 2000
 
-func (c ConsumerConfig) common() common {
-	return common{name: c.Name, timeout: c.DialTimeout, tls: c.TLS, logger: c.Logger}.withDefaults("monitor")
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name = "monitor"
+	}
+	if c.Prefetch == 0 {
+		c.Prefetch = 50
+	}
+	if c.DialTimeout == 0 {
+		c.DialTimeout = 10 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
 }
 
 // A Consumer reads events from the monitor's queue. Its methods are safe for
 // concurrent use; it is a prometheus.Collector.
 type Consumer struct {
-	cfg     ConsumerConfig
-	common  common
-	metrics *consumerMetrics
+	cfg     Config
+	metrics *metrics
 
-	dial          *dialConfig // of Run alone
-	heartbeatDial *dialConfig // of listen alone
+	dialer          *rabbit.Dialer // of Run alone
+	heartbeatDialer *rabbit.Dialer // of listen alone
 
 	mu        sync.Mutex
 	running   bool
@@ -79,31 +91,23 @@ type Consumer struct {
 	listening bool  // heartbeats are read
 }
 
-// NewConsumer returns a Consumer of the broker at url, as NewPublisher has it.
-// It does not connect: Run does.
-func NewConsumer(url string, cfg ConsumerConfig) (*Consumer, error) {
-	common := cfg.common()
-	if err := common.validate(); err != nil {
-		return nil, err
-	}
-	switch {
-	case cfg.Prefetch < 0 || cfg.Prefetch > maxPrefetch:
+// New returns a Consumer of the broker at url, an AMQP URL that may name several
+// nodes. It does not connect: Run does.
+func New(url string, cfg Config) (*Consumer, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Prefetch < 0 || cfg.Prefetch > maxPrefetch {
 		return nil, fmt.Errorf("rabbitmq: Prefetch %d is outside 1 to %d", cfg.Prefetch, maxPrefetch)
-	case cfg.Prefetch == 0:
-		cfg.Prefetch = 50
 	}
-	dial, err := common.dialling(url)
+	dialer, err := rabbit.NewDialer(url, rabbit.Config{Name: cfg.Name, Timeout: cfg.DialTimeout, TLS: cfg.TLS})
 	if err != nil {
 		return nil, err
 	}
-	heartbeatDial := *dial
 	return &Consumer{
-		cfg:           cfg,
-		common:        common,
-		metrics:       newConsumerMetrics(common.name),
-		dial:          dial,
-		heartbeatDial: &heartbeatDial,
-		err:           errNotRunning,
+		cfg:             cfg,
+		metrics:         newMetrics(cfg.Name),
+		dialer:          dialer,
+		heartbeatDialer: dialer.Clone(),
+		err:             errNotRunning,
 	}, nil
 }
 
@@ -154,19 +158,19 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	if c.cfg.Heartbeat != nil {
 		listener.Go(func() { c.listen(hearing) })
 	}
-	pause := backoff.Backoff{Min: minPause, Max: maxPause}
+	pause := backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
 	for {
 		began := time.Now()
 		handled, err := c.consume(ctx, handle)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if handled || time.Since(began) > maxPause {
+		if handled || time.Since(began) > rabbit.MaxPause {
 			pause.Reset()
 		}
 		delay := pause.Next()
 		c.setErr(fmt.Errorf("rabbitmq: %w", err))
-		c.common.logger.Warn("monitor queue is not read", "addr", c.dial.node().Addr, "error", err, "retry_in", delay)
+		c.cfg.Logger.Warn("monitor queue is not read", "addr", c.dialer.Addr(), "error", err, "retry_in", delay)
 		backoff.Sleep(ctx, delay, nil)
 	}
 }
@@ -192,15 +196,15 @@ func (c *Consumer) finish() {
 // dealt with, and why the session ended.
 func (c *Consumer) consume(ctx context.Context, handle Handler) (handled bool, err error) {
 	r := &reader{Consumer: c, handle: handle}
-	s, err := connect(ctx, c.dial, r.subscribe)
+	s, err := c.dialer.Dial(ctx, r.subscribe)
 	if err != nil {
 		return false, err
 	}
-	defer s.close()
+	defer s.Close()
 	r.session = s
 	c.metrics.connections.Inc()
 	c.setErr(nil)
-	c.common.logger.Info("reading the monitor queue", "addr", c.dial.node().Addr)
+	c.cfg.Logger.Info("reading the monitor queue", "addr", c.dialer.Addr())
 	err = r.run(ctx)
 	return r.handled, err
 }

@@ -1,4 +1,4 @@
-package rabbitmq_test
+package intake_test
 
 import (
 	"context"
@@ -10,6 +10,9 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -20,7 +23,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	broker := teststack.AMQP(t)
 	var s store
-	c, stop := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	c, stop := consume(t, broker, intake.Config{}, s.handle)
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
 	for n := range 5 {
 		publish(t, p, n)
@@ -29,7 +32,7 @@ func TestRoundTrip(t *testing.T) {
 	if !c.Connected() || c.Err() != nil || testmetric.Sum(t, c, "belay_consumer_connected") != 1 {
 		t.Errorf("not connected: %v", c.Err())
 	}
-	if err := c.Run(t.Context(), s.handle); !errors.Is(err, rabbitmq.ErrRunning) {
+	if err := c.Run(t.Context(), s.handle); !errors.Is(err, intake.ErrRunning) {
 		t.Errorf("a second Run: err = %v, want ErrRunning", err)
 	}
 	stop()
@@ -38,7 +41,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("event %d came %d times, want once", n, times)
 		}
 	}
-	if n := depth(t, broker, rabbitmq.Queue); n != 0 {
+	if n := depth(t, broker, rabbit.Queue); n != 0 {
 		t.Errorf("%d messages are left", n)
 	}
 	if c.Connected() || testmetric.Sum(t, c, "belay_consumer_connected") != 0 {
@@ -51,7 +54,7 @@ func TestRoundTrip(t *testing.T) {
 func TestHandlerEndsItsGoroutine(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	c, err := rabbitmq.NewConsumer(broker, rabbitmq.ConsumerConfig{Heartbeat: func(context.Context, notify.Heartbeat) {}})
+	c, err := intake.New(broker, intake.Config{Heartbeat: func(context.Context, notify.Heartbeat) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +74,7 @@ func TestHandlerEndsItsGoroutine(t *testing.T) {
 }
 
 func TestRunNeedsAHandler(t *testing.T) {
-	c, err := rabbitmq.NewConsumer("amqp://host", rabbitmq.ConsumerConfig{})
+	c, err := intake.New("amqp://host", intake.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,16 +91,16 @@ func TestWhatIsNoEventGoesToTheDeadLetters(t *testing.T) {
 		send(t, broker, amqp.Publishing{Body: []byte(body), MessageId: "odd\x1b[2J", DeliveryMode: amqp.Persistent})
 	}
 	var s store
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
 	testwait.Until(t, "the event behind is stored", func() bool { return s.has(1) })
-	testwait.Until(t, "the dead letters are there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == len(bodies) })
+	testwait.Until(t, "the dead letters are there", func() bool { return depth(t, broker, intake.DeadQueue) == len(bodies) })
 	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != float64(len(bodies)) {
 		t.Errorf("dead_lettered_total = %v, want %d", n, len(bodies))
 	}
 	onChannel(t, broker, func(ch *amqp.Channel) {
 		for _, want := range bodies {
-			got, ok, err := ch.Get(rabbitmq.DeadQueue, true)
+			got, ok, err := ch.Get(intake.DeadQueue, true)
 			if err != nil || !ok || string(got.Body) != want {
 				t.Errorf("dead letter %.40q, %v, %v; want %.40q", got.Body, ok, err, want)
 			}
@@ -113,13 +116,13 @@ func TestRejectedEventGoesToTheDeadLetters(t *testing.T) {
 	publish(t, p, 2)
 	s := store{fail: func(ev notify.Event) error {
 		if ev.ID == event(1).ID {
-			return errors.Join(errors.New("no such service"), rabbitmq.ErrReject)
+			return errors.Join(errors.New("no such service"), intake.ErrReject)
 		}
 		return nil
 	}}
-	consume(t, broker, rabbitmq.ConsumerConfig{Prefetch: 1}, s.handle)
+	consume(t, broker, intake.Config{Prefetch: 1}, s.handle)
 	testwait.Until(t, "the event behind is stored", func() bool { return s.has(2) })
-	testwait.Until(t, "the dead letter is there", func() bool { return depth(t, broker, rabbitmq.DeadQueue) == 1 })
+	testwait.Until(t, "the dead letter is there", func() bool { return depth(t, broker, intake.DeadQueue) == 1 })
 	if n := s.times(1); n != 1 {
 		t.Errorf("the handler got the rejected event %d times, want once", n)
 	}
@@ -128,20 +131,20 @@ func TestRejectedEventGoesToTheDeadLetters(t *testing.T) {
 func TestConsumerOnASilentEndpoint(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
-	net, through := newProxy(t, broker)
-	net.beSilent()
+	net, through := testamqp.NewProxy(t, broker)
+	net.BeSilent()
 	var s store
-	c, stop := consume(t, through, rabbitmq.ConsumerConfig{DialTimeout: time.Hour}, s.handle)
-	testwait.Until(t, "it tries", func() bool { return net.connections() > 0 })
+	c, stop := consume(t, through, intake.Config{DialTimeout: time.Hour}, s.handle)
+	testwait.Until(t, "it tries", func() bool { return net.Connections() > 0 })
 	if c.Connected() || c.Err() == nil {
 		t.Error("connected to nobody")
 	}
 	stop()
 
-	c, _ = consume(t, through, rabbitmq.ConsumerConfig{DialTimeout: 50 * time.Millisecond}, s.handle)
+	c, _ = consume(t, through, intake.Config{DialTimeout: 50 * time.Millisecond}, s.handle)
 	testwait.Until(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "no answer within 50ms") })
 	withoutPassword(t, through, c.Err())
-	net.heal(t)
+	net.Heal(t)
 	testwait.Until(t, "it is connected", c.Connected)
 }
 
@@ -149,10 +152,10 @@ func TestQueueDeletedUnderTheConsumer(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	var s store
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	testwait.Until(t, "it is connected", c.Connected)
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
+		if _, err := ch.QueueDelete(rabbit.Queue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -163,19 +166,19 @@ func TestQueueDeletedUnderTheConsumer(t *testing.T) {
 func TestQueueWithOtherArguments(t *testing.T) {
 	broker := teststack.AMQP(t)
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if _, err := ch.QueueDeclare(rabbitmq.Queue, true, false, false, false, nil); err != nil {
+		if _, err := ch.QueueDeclare(rabbit.Queue, true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
-	err := rabbitmq.Declare(t.Context(), broker)
-	if err == nil || !strings.Contains(err.Error(), rabbitmq.Queue) || !strings.Contains(err.Error(), "406") {
+	err := intake.Declare(t.Context(), broker)
+	if err == nil || !strings.Contains(err.Error(), rabbit.Queue) || !strings.Contains(err.Error(), "406") {
 		t.Errorf("err = %v, want a 406 that names the queue", err)
 	}
 	var s store
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	testwait.Until(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "406") })
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if _, err := ch.QueueDelete(rabbitmq.Queue, false, false, false); err != nil {
+		if _, err := ch.QueueDelete(rabbit.Queue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -191,7 +194,7 @@ func send(t *testing.T, broker string, message amqp.Publishing) {
 		if err := ch.Confirm(false); err != nil {
 			t.Fatal(err)
 		}
-		confirm, err := ch.PublishWithDeferredConfirm(rabbitmq.Exchange, "event.odd", true, false, message)
+		confirm, err := ch.PublishWithDeferredConfirm(rabbit.Exchange, "event.odd", true, false, message)
 		if err != nil {
 			t.Fatal(err)
 		}

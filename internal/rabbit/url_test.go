@@ -1,10 +1,10 @@
-package rabbitmq_test
+package rabbit_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/belaygo/belay/notify/rabbitmq"
+	"github.com/belaygo/belay/internal/rabbit"
 )
 
 func TestMalformedURLs(t *testing.T) {
@@ -33,17 +33,14 @@ func TestMalformedURLs(t *testing.T) {
 		"amqp://u:s3cr3t@one,two:port":        "malformed",
 		"http://u:s3cr3t@one,two":             "must begin with amqp://",
 	} {
-		_, publisherErr := rabbitmq.NewPublisher(url, rabbitmq.PublisherConfig{})
-		_, consumerErr := rabbitmq.NewConsumer(url, rabbitmq.ConsumerConfig{})
-		for _, err := range []error{publisherErr, consumerErr, rabbitmq.Declare(t.Context(), url)} {
-			switch {
-			case err == nil:
-				t.Errorf("%q is accepted", url)
-			case !strings.Contains(err.Error(), says):
-				t.Errorf("%q: err = %v, want one that says %q", url, err, says)
-			case strings.Contains(err.Error(), "s3"):
-				t.Errorf("%q: the error holds a part of the password: %v", url, err)
-			}
+		_, err := rabbit.ParseURL(url)
+		switch {
+		case err == nil:
+			t.Errorf("%q is accepted", url)
+		case !strings.Contains(err.Error(), says):
+			t.Errorf("%q: err = %v, want one that says %q", url, err, says)
+		case strings.Contains(err.Error(), "s3"):
+			t.Errorf("%q: the error holds a part of the password: %v", url, err)
 		}
 	}
 }
@@ -55,31 +52,8 @@ func TestGoodURLs(t *testing.T) {
 		"amqp://u:p@[::1]:5672/",
 		"amqp://u:p,q@one:5672,two:5672,[::1]:5672/vhost?heartbeat=5",
 	} {
-		if _, err := rabbitmq.NewConsumer(url, rabbitmq.ConsumerConfig{}); err != nil {
+		if _, err := rabbit.ParseURL(url); err != nil {
 			t.Errorf("%q: %v", url, err)
-		}
-	}
-}
-
-func TestConfigsAreChecked(t *testing.T) {
-	const url = "amqp://host"
-	for says, cfg := range map[string]rabbitmq.PublisherConfig{
-		"Timeout -1ns":     {Timeout: -1},
-		"DialTimeout -1ns": {DialTimeout: -1},
-		`Name "\xff"`:      {Name: "\xff"},
-	} {
-		if _, err := rabbitmq.NewPublisher(url, cfg); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("err = %v, want one that says %q", err, says)
-		}
-	}
-	for says, cfg := range map[string]rabbitmq.ConsumerConfig{
-		"Prefetch -1":      {Prefetch: -1},
-		"Prefetch 2001":    {Prefetch: 2001},
-		"DialTimeout -1ns": {DialTimeout: -1},
-		`Name "\xff"`:      {Name: "\xff"},
-	} {
-		if _, err := rabbitmq.NewConsumer(url, cfg); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("err = %v, want one that says %q", err, says)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package rabbitmq_test
+package intake_test
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -27,20 +30,20 @@ func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
 	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
 	testwait.Until(t, "the event is dead", func() bool {
 		onChannel(t, broker, func(ch *amqp.Channel) {
-			if _, _, err := ch.Get(rabbitmq.Queue, false); err != nil {
+			if _, _, err := ch.Get(rabbit.Queue, false); err != nil {
 				t.Fatal(err)
 			}
 		})
-		return depth(t, broker, rabbitmq.DeadQueue) == 1
+		return depth(t, broker, intake.DeadQueue) == 1
 	})
 	var s store
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, s.handle)
+	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	testwait.Until(t, "it is counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 1 })
 	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != 0 {
 		t.Errorf("the consumer has sent %v there itself, want none", n)
 	}
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if _, err := ch.QueuePurge(rabbitmq.DeadQueue, false); err != nil {
+		if _, err := ch.QueuePurge(intake.DeadQueue, false); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -52,7 +55,7 @@ func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
 func TestDeadLettersAreCountedWhileTheHandlerFails(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
-	c, _ := consume(t, broker, rabbitmq.ConsumerConfig{}, func(context.Context, notify.Event, []byte) error {
+	c, _ := consume(t, broker, intake.Config{}, func(context.Context, notify.Event, []byte) error {
 		return errors.New("the store is down")
 	})
 	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
@@ -60,7 +63,7 @@ func TestDeadLettersAreCountedWhileTheHandlerFails(t *testing.T) {
 		return testmetric.Sum(t, c, "belay_consumer_handler_failures_total") > 0 && testmetric.Sum(t, c, deadLetters) == 0
 	})
 	onChannel(t, broker, func(ch *amqp.Channel) {
-		if err := ch.PublishWithContext(t.Context(), rabbitmq.DeadExchange, "", true, false, amqp.Publishing{}); err != nil {
+		if err := ch.PublishWithContext(t.Context(), intake.DeadExchange, "", true, false, amqp.Publishing{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -71,21 +74,21 @@ func TestDeadLettersAreCountedWhileTheHandlerFails(t *testing.T) {
 // letter is there.
 func TestDeadLettersAreUnknownWithoutTheBroker(t *testing.T) {
 	broker := teststack.AMQP(t)
-	net, through := newProxy(t, broker)
-	net.refuse()
+	net, through := testamqp.NewProxy(t, broker)
+	net.Refuse()
 	var s store
-	c, stop := consume(t, through, rabbitmq.ConsumerConfig{}, s.handle)
+	c, stop := consume(t, through, intake.Config{}, s.handle)
 	unknown := func() bool { return math.IsNaN(testmetric.Sum(t, c, deadLetters)) }
 	if !unknown() {
 		t.Error("a number before the first connection")
 	}
 	for range 2 {
-		net.heal(t)
+		net.Heal(t)
 		testwait.Until(t, "they are counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 0 })
-		net.refuse()
+		net.Refuse()
 		testwait.Until(t, "nothing is known", unknown)
 	}
-	net.heal(t)
+	net.Heal(t)
 	testwait.Until(t, "they are counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 0 })
 	stop()
 	if !unknown() {

@@ -1,4 +1,4 @@
-package rabbitmq
+package intake
 
 import (
 	"context"
@@ -10,12 +10,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/backoff"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 )
-
-// errCancelled tells that the broker took the queue away while the connection
-// was fine: it was deleted, or its leader moved.
-var errCancelled = errors.New("the broker cancelled the consumer")
 
 // deadInterval is the time between two counts of the dead letters.
 const deadInterval = 15 * time.Second
@@ -23,7 +20,7 @@ const deadInterval = 15 * time.Second
 // A reader gives the messages of one session to the handler.
 type reader struct {
 	*Consumer
-	session   *session
+	session   *rabbit.Session
 	messages  <-chan amqp.Delivery
 	cancelled <-chan string // consumer tags
 	handle    Handler
@@ -39,9 +36,9 @@ func (r *reader) subscribe(ch *amqp.Channel) (err error) {
 		return fmt.Errorf("set prefetch: %w", err)
 	}
 	r.cancelled = ch.NotifyCancel(make(chan string, 1))
-	r.messages, err = ch.Consume(Queue, "", false, false, false, false, nil)
+	r.messages, err = ch.Consume(rabbit.Queue, "", false, false, false, false, nil)
 	if err != nil {
-		return fmt.Errorf("consume %s: %w", Queue, err)
+		return fmt.Errorf("consume %s: %w", rabbit.Queue, err)
 	}
 	return nil
 }
@@ -58,15 +55,15 @@ func (r *reader) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case reason := <-r.session.closed:
-			return end(reason)
+		case reason := <-r.session.Closed:
+			return rabbit.Reason(reason)
 		case err := <-uncounted:
 			return err
 		case <-r.cancelled:
-			return r.session.over()
+			return r.session.Over()
 		case d, ok := <-r.messages:
 			if !ok {
-				return r.session.over()
+				return r.session.Over()
 			}
 			if err := r.take(ctx, &d); err != nil {
 				return err
@@ -85,7 +82,7 @@ func (r *reader) countDead(ctx context.Context) error {
 	look := time.NewTicker(deadInterval)
 	defer look.Stop()
 	for {
-		queue, err := r.session.inspect(DeadQueue, r.common.timeout)
+		queue, err := r.session.Inspect(DeadQueue, r.cfg.DialTimeout)
 		if err != nil {
 			return fmt.Errorf("count dead letters: %w", err)
 		}
@@ -102,11 +99,11 @@ func (r *reader) countDead(ctx context.Context) error {
 // over; the broker then delivers the message again.
 func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 	r.metrics.received.Inc()
-	ev, err := decode(d)
-	if err != nil {
+	var ev notify.Event // whatever content type the message claims: its body decides
+	if err := ev.UnmarshalJSON(d.Body); err != nil {
 		return r.deadLetter(d, err)
 	}
-	err = r.store(ctx, ev, d.Body)
+	err := r.store(ctx, ev, d.Body)
 	switch {
 	case errors.Is(err, ErrReject):
 		return r.deadLetter(d, err)
@@ -126,7 +123,7 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 // would only take all messages again, and when it ends bring them nearer to their
 // limits.
 func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
-	pause := backoff.Backoff{Min: minPause, Max: maxPause}
+	pause := backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
 	for failed := false; ; failed = true {
 		err := r.handle(ctx, ev, raw)
 		if err == nil || errors.Is(err, ErrReject) {
@@ -138,7 +135,7 @@ func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 		r.setErr(fmt.Errorf("%w: %w", ErrHandler, err))
 		r.metrics.failures.Inc()
 		delay := pause.Next()
-		r.common.logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
+		r.cfg.Logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
 		backoff.Sleep(ctx, delay, nil)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -148,7 +145,7 @@ func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 
 // deadLetter lets the broker take the message to the dead letters.
 func (r *reader) deadLetter(d *amqp.Delivery, reason error) error {
-	r.common.logger.Error("message goes to the dead letters", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", reason)
+	r.cfg.Logger.Error("message goes to the dead letters", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", reason)
 	if err := d.Reject(false); err != nil {
 		return fmt.Errorf("reject message: %w", err)
 	}
