@@ -67,7 +67,7 @@ func serve(ctx context.Context, c *call) (err error) {
 	}
 	state = monitor.NewState(st, watcher, names(c.cfg.Redis), logger)
 	tracker, err := incident.NewTracker(incident.Config{
-		Store: st, Locator: watcher, Ready: watcher.Ready(), Connected: consumer.Connected, Listening: consumer.Listening,
+		Store: st, Locator: watcher, Ready: watcher.Ready(), Connected: func() bool { return consumer.Err() == nil }, Listening: consumer.Listening,
 		Quiet: c.cfg.Incidents.Quiet, SilentAfter: c.cfg.Incidents.SilentAfter, Logger: logger,
 	})
 	if err != nil {

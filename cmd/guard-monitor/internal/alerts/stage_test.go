@@ -188,7 +188,7 @@ func (s *stage) monitor() (c *intake.Consumer, stop func()) {
 func (s *stage) reading() *intake.Consumer {
 	s.t.Helper()
 	c, _ := s.monitor()
-	testwait.Until(s.t, "the monitor reads", c.Connected)
+	testwait.Until(s.t, "the monitor reads", func() bool { return c.Err() == nil })
 	return c
 }
 

@@ -37,11 +37,6 @@ type Config struct {
 	Name string
 	// Prefetch is how many messages may wait here, unacknowledged. Default: 50.
 	Prefetch int
-	// SingleActive lets the broker give events to one consumer at a time, the
-	// others stand by. It is an argument of the queue: all monitors must agree,
-	// and to change it the queue must be deleted. Default: false, all consumers
-	// share the events.
-	SingleActive bool
 	// Heartbeat gets the heartbeats of the instances; where several monitors
 	// read, each heartbeat goes to one. It must not block, and may be called
 	// while the handler runs. Nil means that they are not read.
@@ -115,9 +110,6 @@ var (
 	errNotRunning   = errors.New("rabbitmq: consumer is not running")
 	errNotConnected = errors.New("rabbitmq: not connected yet")
 )
-
-// Connected reports whether the queue is being read.
-func (c *Consumer) Connected() bool { return c.Err() == nil }
 
 // Err returns nil while the queue is being read, and else why it is not: the
 // handler fails, which matches ErrHandler, or there is no connection.

@@ -76,6 +76,8 @@ func consume(t *testing.T, url string, cfg intake.Config, handle intake.Handler)
 	return c, stop
 }
 
+func connected(c *intake.Consumer) func() bool { return func() bool { return c.Err() == nil } }
+
 // A store counts how often it was given each event, and fails on demand.
 type store struct {
 	mu    sync.Mutex

@@ -29,7 +29,7 @@ type reader struct {
 
 // subscribe declares the topology and begins to consume.
 func (r *reader) subscribe(ch *amqp.Channel) (err error) {
-	if err := declare(ch, r.cfg.SingleActive); err != nil {
+	if err := declareEvents(ch); err != nil {
 		return err
 	}
 	if err := ch.Qos(r.cfg.Prefetch, 0, false); err != nil {

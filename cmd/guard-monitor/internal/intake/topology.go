@@ -35,9 +35,8 @@ const (
 
 // Declare declares the exchanges, queues and bindings on the broker at url. It
 // changes nothing that is there already, and fails if something of the same
-// name is there with other arguments. The monitor's Consumer does this by
-// itself, and knows whether the queue is to have a single active consumer, which
-// it has not here; publishers never do.
+// name is there with other arguments. A Consumer does this by itself; publishers
+// never do.
 func Declare(ctx context.Context, url string) error {
 	dialer, err := rabbit.NewDialer(url, rabbit.Config{Name: "declare"})
 	if err != nil {
@@ -56,15 +55,15 @@ func Declare(ctx context.Context, url string) error {
 }
 
 func declareAll(ch *amqp.Channel) error {
-	if err := declare(ch, false); err != nil {
+	if err := declareEvents(ch); err != nil {
 		return err
 	}
 	return declareHeartbeats(ch)
 }
 
-// declare starts with the dead letters: with at-least-once dead-lettering the
+// declareEvents starts with the dead letters: with at-least-once dead-lettering the
 // queue must have somewhere to send them from its first message on.
-func declare(ch *amqp.Channel, singleActive bool) error {
+func declareEvents(ch *amqp.Channel) error {
 	if err := ch.ExchangeDeclare(DeadExchange, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
 		return fmt.Errorf("declare exchange %s: %w", DeadExchange, err)
 	}
@@ -79,7 +78,7 @@ func declare(ch *amqp.Channel, singleActive bool) error {
 	if err := declareExchange(ch); err != nil {
 		return err
 	}
-	args := amqp.Table{
+	return declareQueue(ch, rabbit.Queue, rabbit.Exchange, rabbit.EventPattern, amqp.Table{
 		amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
 		"x-delivery-limit":       DeliveryLimit,
 		"x-dead-letter-exchange": DeadExchange,
@@ -88,11 +87,7 @@ func declare(ch *amqp.Channel, singleActive bool) error {
 		// silently falls back to at-most-once.
 		amqp.QueueOverflowArg:    amqp.QueueOverflowRejectPublish,
 		amqp.QueueMaxLenBytesArg: MaxQueueBytes,
-	}
-	if singleActive {
-		args[amqp.SingleActiveConsumerArg] = true
-	}
-	return declareQueue(ch, rabbit.Queue, rabbit.Exchange, rabbit.EventPattern, args)
+	})
 }
 
 // declareHeartbeats declares what heartbeats need. Old ones are of no use: the

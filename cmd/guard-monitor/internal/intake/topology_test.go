@@ -44,7 +44,7 @@ func TestFullDeadLetters(t *testing.T) {
 	declare(t, broker)
 	s := store{fail: func(notify.Event) error { return intake.ErrReject }}
 	c, _ := consume(t, broker, intake.Config{}, s.handle)
-	testwait.Until(t, "it is connected", c.Connected)
+	testwait.Until(t, "it is connected", connected(c))
 	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
 	published := 0
 	testwait.Until(t, "events are refused", func() bool {
@@ -56,28 +56,5 @@ func TestFullDeadLetters(t *testing.T) {
 	})
 	if dead := depth(t, broker, intake.DeadQueue); dead >= published {
 		t.Errorf("%d dead letters of %d events, want that some wait", dead, published)
-	}
-}
-
-// Of two monitors one gets all events; when it goes, the other takes over.
-func TestSingleActiveConsumer(t *testing.T) {
-	t.Parallel()
-	broker := teststack.AMQP(t)
-	var one, two store
-	cfg := intake.Config{SingleActive: true}
-	first, stopFirst := consume(t, broker, cfg, one.handle)
-	testwait.Until(t, "the first reads", first.Connected)
-	second, _ := consume(t, broker, cfg, two.handle)
-	testwait.Until(t, "the second stands by", second.Connected)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
-	for n := range 6 {
-		publish(t, p, n)
-	}
-	testwait.Until(t, "the first has all", func() bool { return one.has(0, 1, 2, 3, 4, 5) })
-	stopFirst()
-	publish(t, p, 6)
-	testwait.Until(t, "the second takes over", func() bool { return two.has(6) })
-	if two.has(0) || one.has(6) {
-		t.Error("both were active")
 	}
 }

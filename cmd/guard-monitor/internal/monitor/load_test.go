@@ -103,7 +103,7 @@ func newLoad(t *testing.T) *load {
 			t.Error(err)
 		}
 	})
-	testwait.Until(t, "the consumer reads its queue", consumer.Connected)
+	testwait.Until(t, "the consumer reads its queue", func() bool { return consumer.Err() == nil })
 	return l
 }
 

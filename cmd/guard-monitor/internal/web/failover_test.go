@@ -55,7 +55,7 @@ func (s *site) receive(tb testing.TB, broker string, taken func(notify.Event) er
 			return mon.Ingest(ctx, ev, raw)
 		})
 	})
-	testwait.Until(tb, "the queue is read", consumer.Connected)
+	testwait.Until(tb, "the queue is read", func() bool { return consumer.Err() == nil })
 }
 
 func anything(notify.Event) error { return nil }
