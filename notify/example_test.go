@@ -2,7 +2,6 @@ package notify_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
 	"log/slog"
@@ -12,8 +11,8 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// What the monitor's queue brings is read, checked and told.
-func ExampleDescribe() {
+// A message from the broker is read and checked.
+func ExampleEvent_UnmarshalJSON() {
 	message := []byte(`{
 		"specversion": "1.0",
 		"id": "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b",
@@ -28,12 +27,11 @@ func ExampleDescribe() {
 		}
 	}`)
 	var ev notify.Event
-	if err := json.Unmarshal(message, &ev); err != nil {
+	if err := ev.UnmarshalJSON(message); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(notify.Describe(ev))
-	// Output:
-	// Two callers wrote under key "sku:7" at once: the database refused the write of orders on table stocks, which expected version 7 and found 8 at 2026-11-21 09:30:07.000 UTC; it was rolled back and changed nothing. At the conflict the key was held by another caller.
+	fmt.Println(ev.Verdict, ev.Key, ev.Versions.Expected, ev.Versions.Found)
+	// Output: overlap sku:7 7 8
 }
 
 // For a program without a broker: each event is a line of the log.

@@ -2,6 +2,9 @@ package notify_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -31,3 +34,57 @@ func TestEventIsLoggedWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestLogWritesTheWholeEvent(t *testing.T) {
+	var out bytes.Buffer
+	publisher := notify.Log(slog.New(slog.NewJSONHandler(&out, nil)))
+	event := examples()["overlap"]
+	if err := publisher.Publish(t.Context(), event); err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		Level string
+		Event map[string]any
+	}
+	if err := json.Unmarshal(out.Bytes(), &record); err != nil {
+		t.Fatal(err)
+	}
+	if record.Level != "WARN" {
+		t.Errorf("level = %s, want WARN", record.Level)
+	}
+	_, data := document(t)
+	for name := range data {
+		if _, ok := record.Event[name]; !ok {
+			t.Errorf("the log lacks %s: %s", name, out.String())
+		}
+	}
+	if record.Event["id"] != event.ID || record.Event["key"] != event.Key {
+		t.Errorf("id or key differ: %s", out.String())
+	}
+}
+
+func TestLogTellsWhenItCannot(t *testing.T) {
+	event := examples()["lost"]
+	deaf := notify.Log(slog.New(slog.NewTextHandler(&bytes.Buffer{}, &slog.HandlerOptions{Level: slog.LevelError})))
+	if err := deaf.Publish(t.Context(), event); err == nil {
+		t.Error("a logger that drops warnings: no error")
+	}
+	broken := errors.New("disk full")
+	if err := notify.Log(slog.New(failing{slog.DiscardHandler, broken})).Publish(t.Context(), event); !errors.Is(err, broken) {
+		t.Errorf("a failing handler: err = %v, want %v", err, broken)
+	}
+	var out bytes.Buffer
+	event.ID = ""
+	err := notify.Log(slog.New(slog.NewTextHandler(&out, nil))).Publish(t.Context(), event)
+	if !errors.Is(err, notify.ErrInvalidEvent) || !strings.Contains(out.String(), event.Key) {
+		t.Errorf("an invalid event: err = %v, log = %q", err, out.String())
+	}
+}
+
+type failing struct {
+	slog.Handler
+	err error
+}
+
+func (f failing) Enabled(context.Context, slog.Level) bool  { return true }
+func (f failing) Handle(context.Context, slog.Record) error { return f.err }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/describe"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
@@ -22,7 +23,7 @@ func Line(ev notify.Event) string {
 		ev.CaughtAt.UTC().Format("2006-01-02T15:04:05.000Z"),
 		severity(ev), ev.Verdict, token(ev.Service), token(ev.Instance),
 		strconv.Quote(text.Clip(ev.Key, store.MaxText)),
-		text.Line(text.Clip(notify.Describe(ev), maxDescription)))
+		text.Line(text.Clip(describe.Event(ev), maxDescription)))
 }
 
 // IncidentLine renders an incident in the same way.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/describe"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/notify"
 )
@@ -17,14 +18,14 @@ const (
 
 // describe tells what an event means.
 func (l lang) describe(ev notify.Event) string {
-	says := notify.Describe(ev)
+	says := describe.Event(ev)
 	if l == chinese {
 		says = describeChinese(ev)
 	}
 	return text.Line(text.Clip(says, maxDescription))
 }
 
-// describeChinese says what notify.Describe says.
+// describeChinese says what describe.Event says.
 func describeChinese(ev notify.Event) string {
 	says := whatChinese(ev) + "。"
 	if ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.Unavailable {

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/describe"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/notify"
@@ -212,7 +213,7 @@ func TestDescribeChinese(t *testing.T) {
 		if got := chinese.describe(ev); !strings.Contains(got, c.want) {
 			t.Errorf("%s %s is %s\nwant %s", c.verdict, c.outcome, got, c.want)
 		}
-		if got := english.describe(ev); got != notify.Describe(ev) {
+		if got := english.describe(ev); got != describe.Event(ev) {
 			t.Errorf("English is %s", got)
 		}
 	}

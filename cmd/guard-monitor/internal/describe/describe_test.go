@@ -1,17 +1,66 @@
-package notify_test
+package describe_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
-	"log/slog"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/describe"
 	"github.com/belaygo/belay/notify"
 )
+
+// examples has one event of each verdict, by its verdict.
+func examples() map[string]notify.Event {
+	at := time.Date(2026, 11, 21, 9, 30, 7, 250_000_000, time.UTC)
+	base := notify.Event{
+		ID:         "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b",
+		Service:    "orders",
+		Instance:   "orders-7d9f/1",
+		Key:        "order:2026-0042",
+		Owner:      "9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1",
+		Token:      1795253402000000 * 1024,
+		AcquiredAt: at.Add(-5250 * time.Millisecond),
+		TTL:        30 * time.Second,
+		Deadline:   at.Add(23750 * time.Millisecond),
+		CaughtAt:   at,
+		Place:      notify.Place{Node: "10.0.0.11:6379", Slot: 8461},
+		Count:      1,
+		TraceID:    "4bf92f3577b34da6a3ce929d0e0e4736",
+		Library:    "v0.1.0",
+	}
+	overlap := base
+	overlap.Verdict, overlap.Outcome = notify.Overlap, notify.Refused
+	overlap.Table, overlap.Index = "stocks", []string{"id"}
+	overlap.Versions = &notify.Versions{Expected: 7, Found: 8}
+	overlap.Trace = notify.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "vendor=00f067aa0ba902b7"}
+	overlap.HolderAtConflict, overlap.HolderOwner = notify.HolderOther, "5b0de1c2-7a34-4f7e-8a2c-1f2e3d4c5b6a:1"
+
+	lost := base
+	lost.Verdict, lost.Outcome = notify.Lost, notify.RolledBack
+	lost.Loss, lost.Place.Entry = notify.LossGone, "shop:order:2026-0042"
+
+	unknown := base
+	unknown.Verdict, unknown.Outcome = notify.UnknownCommit, notify.Unknown
+	unknown.Table, unknown.Index = "orders", []string{"shop_id", "no"}
+
+	degraded := base
+	degraded.Verdict, degraded.Outcome = notify.Degraded, notify.Committed
+	degraded.Owner, degraded.Token, degraded.TTL = "", 0, 0
+	degraded.AcquiredAt, degraded.Deadline = time.Time{}, time.Time{}
+	degraded.Count = 12
+
+	unavailable := degraded
+	unavailable.Verdict, unavailable.Outcome = notify.Unavailable, notify.RolledBack
+
+	return map[string]notify.Event{
+		"overlap":        overlap,
+		"lost":           lost,
+		"unknown_commit": unknown,
+		"degraded":       degraded,
+		"unavailable":    unavailable,
+	}
+}
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
@@ -34,7 +83,7 @@ func TestDescribe(t *testing.T) {
 			`because the lock could not be acquired; nothing was changed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := notify.Describe(examples()[name]); got != want {
+			if got := describe.Event(examples()[name]); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
@@ -51,7 +100,7 @@ func TestDescribeOutage(t *testing.T) {
 	} {
 		event := examples()["degraded"]
 		event.Outcome, event.Count = outcome, 1
-		if got := notify.Describe(event); got != want {
+		if got := describe.Event(event); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
@@ -62,7 +111,7 @@ func TestDescribeOneRefusal(t *testing.T) {
 	event.Count, event.Key, event.Place = 1, "", notify.Place{}
 	const want = `orders (instance orders-7d9f/1) refused 1 operation at 2026-11-21 09:30:07.250 UTC, ` +
 		`because the lock could not be acquired; nothing was changed.`
-	if got := notify.Describe(event); got != want {
+	if got := describe.Event(event); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -76,7 +125,7 @@ func TestDescribeNamesTheHolder(t *testing.T) {
 	} {
 		event := examples()["overlap"]
 		event.HolderAtConflict, event.HolderOwner = relation, ""
-		if got := notify.Describe(event); !strings.Contains(got, want) {
+		if got := describe.Event(event); !strings.Contains(got, want) {
 			t.Errorf("%s: %q lacks %q", relation, got, want)
 		}
 	}
@@ -91,7 +140,7 @@ func TestDescribeQuotesHostileText(t *testing.T) {
 	}
 	for _, verdict := range []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded, notify.Unavailable, event.Verdict} {
 		event.Verdict = verdict
-		got := notify.Describe(event)
+		got := describe.Event(event)
 		if i := strings.IndexFunc(got, unprintable); i >= 0 {
 			t.Errorf("verdict %q: unprintable character at %d of %q", verdict, i, got)
 		}
@@ -107,68 +156,33 @@ func TestDescribeShortensLongText(t *testing.T) {
 	for range 1000 {
 		event.Index = append(event.Index, "column")
 	}
-	got := notify.Describe(event)
+	got := describe.Event(event)
 	if len(got) > 4096 || !strings.Contains(got, `字"...`) {
 		t.Errorf("%d bytes: %.800s", len(got), got)
 	}
 }
 
 func TestDescribeZeroEvent(t *testing.T) {
-	if got := notify.Describe(notify.Event{}); !strings.Contains(got, "unknown verdict") {
+	if got := describe.Event(notify.Event{}); !strings.Contains(got, "unknown verdict") {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestLogWritesTheWholeEvent(t *testing.T) {
-	var out bytes.Buffer
-	publisher := notify.Log(slog.New(slog.NewJSONHandler(&out, nil)))
-	event := examples()["overlap"]
-	if err := publisher.Publish(t.Context(), event); err != nil {
-		t.Fatal(err)
-	}
-	var record struct {
-		Level string
-		Event map[string]any
-	}
-	if err := json.Unmarshal(out.Bytes(), &record); err != nil {
-		t.Fatal(err)
-	}
-	if record.Level != "WARN" {
-		t.Errorf("level = %s, want WARN", record.Level)
-	}
-	_, data := document(t)
-	for name := range data {
-		if _, ok := record.Event[name]; !ok {
-			t.Errorf("the log lacks %s: %s", name, out.String())
+func FuzzEvent(f *testing.F) {
+	for _, event := range examples() {
+		b, err := event.MarshalJSON()
+		if err != nil {
+			f.Fatal(err)
 		}
+		f.Add(b)
 	}
-	if record.Event["id"] != event.ID || record.Event["key"] != event.Key {
-		t.Errorf("id or key differ: %s", out.String())
-	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var event notify.Event
+		if err := event.UnmarshalJSON(b); err != nil {
+			return
+		}
+		if described := describe.Event(event); strings.ContainsFunc(described, unprintable) {
+			t.Fatalf("unprintable description %q", described)
+		}
+	})
 }
-
-func TestLogTellsWhenItCannot(t *testing.T) {
-	event := examples()["lost"]
-	deaf := notify.Log(slog.New(slog.NewTextHandler(&bytes.Buffer{}, &slog.HandlerOptions{Level: slog.LevelError})))
-	if err := deaf.Publish(t.Context(), event); err == nil {
-		t.Error("a logger that drops warnings: no error")
-	}
-	broken := errors.New("disk full")
-	if err := notify.Log(slog.New(failing{slog.DiscardHandler, broken})).Publish(t.Context(), event); !errors.Is(err, broken) {
-		t.Errorf("a failing handler: err = %v, want %v", err, broken)
-	}
-	var out bytes.Buffer
-	event.ID = ""
-	err := notify.Log(slog.New(slog.NewTextHandler(&out, nil))).Publish(t.Context(), event)
-	if !errors.Is(err, notify.ErrInvalidEvent) || !strings.Contains(out.String(), event.Key) {
-		t.Errorf("an invalid event: err = %v, log = %q", err, out.String())
-	}
-}
-
-type failing struct {
-	slog.Handler
-	err error
-}
-
-func (f failing) Enabled(context.Context, slog.Level) bool  { return true }
-func (f failing) Handle(context.Context, slog.Record) error { return f.err }

@@ -1,16 +1,21 @@
-package notify
+// Package describe renders an event in plain English, for people on call.
+//
+//	fmt.Println(describe.Event(ev))
+package describe
 
 import (
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/belaygo/belay/notify"
 )
 
-// Describe tells a person on call in plain English what an event means. Text
+// Event tells a person on call in plain English what an event means. Text
 // from outside, such as the key, is shortened, and quoted where it holds
 // anything but ordinary name characters, so that it cannot command a terminal.
-func Describe(e Event) string {
+func Event(e notify.Event) string {
 	var b strings.Builder
 	b.WriteString(what(e))
 	if e.Count > 1 && !countsOperations(e) {
@@ -23,28 +28,28 @@ func Describe(e Event) string {
 }
 
 // what is the first sentence: what happened, to whom, when.
-func what(e Event) string {
+func what(e notify.Event) string {
 	key, who, at := "key "+quote(e.Key), reporter(e), " at "+clock(e.CaughtAt)
 	switch e.Verdict {
-	case Overlap:
+	case notify.Overlap:
 		return "Two callers wrote under " + key + " at once: the database refused the write of " + who +
 			row(e) + at + became(e.Outcome) + "."
-	case Lost:
+	case notify.Lost:
 		return "The lock on " + key + " was lost while " + who + " worked under it, noticed" + at +
 			lostBecame(e) + "."
-	case UnknownCommit:
+	case notify.UnknownCommit:
 		return "Nobody knows whether the work of " + who + " under " + key + row(e) +
 			" was committed: the database did not answer the COMMIT" + at + "."
-	case Degraded:
+	case notify.Degraded:
 		return degraded(e, who, at)
-	case Unavailable:
+	case notify.Unavailable:
 		return refused(e, who, at)
 	}
 	return "An event of unknown verdict " + quote(string(e.Verdict)) + " came from " + who + " for " + key + at + "."
 }
 
 // degraded tells of the begin or the end of an outage.
-func degraded(e Event, who, at string) string {
+func degraded(e notify.Event, who, at string) string {
 	first := ""
 	if e.Key != "" {
 		first = ", first on key " + quote(e.Key)
@@ -54,7 +59,7 @@ func degraded(e Event, who, at string) string {
 	case !endsOutage(e):
 		return who + " began to work without the lock" + at + " because it could not be asked" + first +
 			"; until it can, only the database guards the data."
-	case e.Outcome == Committed:
+	case e.Outcome == notify.Committed:
 		return who + " can ask the lock again, noticed" + at + "; without it, guarded by the database alone" + first +
 			", operations committed: " + n + "."
 	}
@@ -63,7 +68,7 @@ func degraded(e Event, who, at string) string {
 }
 
 // refused tells of operations whose lock could not be acquired.
-func refused(e Event, who, at string) string {
+func refused(e notify.Event, who, at string) string {
 	operations, first := " operations, the first", ""
 	if e.Count == 1 {
 		operations = " operation"
@@ -76,14 +81,16 @@ func refused(e Event, who, at string) string {
 }
 
 // countsOperations reports whether the first sentence says what the Count counts.
-func countsOperations(e Event) bool { return endsOutage(e) || e.Verdict == Unavailable }
+func countsOperations(e notify.Event) bool { return endsOutage(e) || e.Verdict == notify.Unavailable }
 
 // endsOutage reports whether the event says that the lock can be asked again.
-func endsOutage(e Event) bool { return e.Verdict == Degraded && e.Outcome != Unknown }
+func endsOutage(e notify.Event) bool {
+	return e.Verdict == notify.Degraded && e.Outcome != notify.Unknown
+}
 
 // whose is the second sentence: whose lock it was, where it was kept, and who
 // had it at the conflict.
-func whose(e Event) string {
+func whose(e notify.Event) string {
 	var parts []string
 	if e.Owner != "" {
 		lock := "The lock of owner " + name(e.Owner)
@@ -98,7 +105,7 @@ func whose(e Event) string {
 		}
 		parts = append(parts, lock)
 	}
-	if e.Place != (Place{}) {
+	if e.Place != (notify.Place{}) {
 		where := "kept on " + place(e.Place)
 		if e.Place.Entry != "" {
 			where += " as " + name(e.Place.Entry)
@@ -120,14 +127,14 @@ func whose(e Event) string {
 	return strings.Join(parts, ", ") + "."
 }
 
-func reporter(e Event) string {
+func reporter(e notify.Event) string {
 	if e.Instance == "" {
 		return name(e.Service)
 	}
 	return name(e.Service) + " (instance " + name(e.Instance) + ")"
 }
 
-func row(e Event) string {
+func row(e notify.Event) string {
 	if e.Table == "" {
 		return ""
 	}
@@ -148,43 +155,43 @@ func row(e Event) string {
 
 // lostBecame tells what a lost lock led to: the database may have had to refuse
 // the write of somebody who no longer had it.
-func lostBecame(e Event) string {
-	if e.Outcome == Refused {
+func lostBecame(e notify.Event) string {
+	if e.Outcome == notify.Refused {
 		return " when the database refused its write" + row(e) + became(e.Outcome)
 	}
 	return row(e) + became(e.Outcome)
 }
 
-func became(o Outcome) string {
+func became(o notify.Outcome) string {
 	switch o {
-	case Committed:
+	case notify.Committed:
 		return "; its changes were committed"
-	case Refused, RolledBack:
+	case notify.Refused, notify.RolledBack:
 		return "; it was rolled back and changed nothing"
-	case Unknown:
+	case notify.Unknown:
 		return "; whether it changed anything is unknown"
 	}
 	return ""
 }
 
-func holder(e Event) string {
+func holder(e notify.Event) string {
 	switch e.HolderAtConflict {
-	case HolderSelf:
+	case notify.HolderSelf:
 		return "at the conflict the key was still held by this owner, so somebody wrote without a valid lock"
-	case HolderOther:
+	case notify.HolderOther:
 		if e.HolderOwner == "" {
 			return "at the conflict the key was held by another caller"
 		}
 		return "at the conflict the key was held by owner " + name(e.HolderOwner)
-	case HolderNone:
+	case notify.HolderNone:
 		return "at the conflict nobody held the key"
-	case HolderUnknown:
+	case notify.HolderUnknown:
 		return "who held the key at the conflict could not be asked"
 	}
 	return ""
 }
 
-func place(p Place) string {
+func place(p notify.Place) string {
 	node := "an unnamed node"
 	if p.Node != "" {
 		node = name(p.Node)
