@@ -34,8 +34,8 @@ type Config struct {
 	// Instance tells one instance of the service from another. Default:
 	// host name and process id.
 	Instance string
-	// Publisher takes the events; an outbox.Outbox loses none. Default: they are
-	// logged, without a Logger by slog's default one, for nobody may miss them.
+	// Publisher takes the events; an outbox.Outbox loses none. Default: the Logger
+	// gets them.
 	Publisher notify.Publisher
 	// OnUnavailable is what to do while the lock can't be asked for. Default
 	// Refuse.
@@ -55,7 +55,8 @@ type Config struct {
 	Name string
 	// Observer is told of each Do and its steps, for traces. Default: none.
 	Observer Observer
-	// Logger is told of what can't be returned. Default: silent.
+	// Logger gets what can't be returned, such as an event that the Publisher does
+	// not take. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -86,7 +87,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Name = "guard"
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	return c, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Log returns a Publisher that writes each event whole to logger, at level
-// warn: for programs without a broker. A nil logger means slog.Default.
+// warn: for programs without a broker. A nil logger means slog.Default().
 // Publish fails if the logger drops records of that level or its handler
 // fails, and for an invalid event, which it logs all the same.
 func Log(logger *slog.Logger) Publisher {

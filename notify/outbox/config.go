@@ -22,8 +22,8 @@ type Config struct {
 	// it is a notify.HeartbeatPublisher, it gets heartbeats as well. Nil means
 	// that this process only stores, and that another one relays.
 	Relay notify.Publisher
-	// Logger gets warnings about the relay, and events that would be lost. Nil
-	// means silent.
+	// Logger gets warnings about the relay, and events that would be lost. Default:
+	// slog.Default().
 	Logger *slog.Logger
 	// GatherDelay is how long an event waits for others that share its INSERT.
 	// Default: 2ms.
@@ -53,7 +53,7 @@ func (c Config) withDefaults() Config {
 		c.Name = "outbox"
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	if c.GatherDelay == 0 {
 		c.GatherDelay = 2 * time.Millisecond

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log"
 	"log/slog"
 	"strings"
 	"sync"
@@ -103,6 +104,27 @@ func TestEventThatWouldBeLostIsLoggedWhole(t *testing.T) {
 			})
 		}
 	})
+}
+
+// A lost event is logged, also if nobody gave a Logger.
+func TestLostEventIsLoggedWithoutALogger(t *testing.T) {
+	var buffer syncBuffer
+	before, out, flags := slog.Default(), log.Writer(), log.Flags()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&buffer, nil)))
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		log.SetOutput(out) // which SetDefault leaves as it is
+		log.SetFlags(flags)
+	})
+	db := openSQLite(t)
+	drop(t, db)
+	o := open(t, db, outbox.Config{})
+	if err := o.Publish(t.Context(), event(7)); err == nil {
+		t.Error("published without a table")
+	}
+	if !strings.Contains(buffer.String(), event(7).ID) || !strings.Contains(buffer.String(), "level=ERROR") {
+		t.Errorf("logged %q, want the event at level error", buffer.String())
+	}
 }
 
 func TestInvalidEventIsRefusedAndLogged(t *testing.T) {

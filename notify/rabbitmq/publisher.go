@@ -2,12 +2,9 @@ package rabbitmq
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/sony/gobreaker/v2"
@@ -35,37 +32,6 @@ var (
 	// tried: the circuit breaker is open, for a second at a time.
 	ErrOpen = errors.New("rabbitmq: circuit breaker is open")
 )
-
-// PublisherConfig sets up a Publisher. The zero value is valid.
-type PublisherConfig struct {
-	// Name is shown by the broker and told apart in metrics. Default:
-	// "publisher".
-	Name string
-	// Timeout limits one Publish: connecting if need be, sending, and the
-	// confirm. Default: 5s.
-	Timeout time.Duration
-	// DialTimeout limits one attempt to connect, handshakes included. Default:
-	// 10s.
-	DialTimeout time.Duration
-	// TLS is used with amqps URLs. Default: the system's authorities and the
-	// host's name, or what the URL's query says.
-	TLS *tls.Config
-	// Logger gets lost and regained connections. Nil means silent.
-	Logger *slog.Logger
-}
-
-func (c PublisherConfig) withDefaults() PublisherConfig {
-	if c.Name == "" {
-		c.Name = "publisher"
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 5 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
 
 // A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
 // for concurrent use, and a prometheus.Collector.
