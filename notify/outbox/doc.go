@@ -11,9 +11,7 @@
 //
 // Events that come within a few milliseconds share an INSERT, and only one
 // INSERT of a process runs at a time: a burst costs the database few statements
-// and one connection. The events of one key, verdict and outcome that come so
-// close together are one failure seen by many; they become one event whose count
-// is theirs and whose id is its own.
+// and one connection. Each event keeps its id and gets a row of its own.
 //
 // If the table cannot be written, the event goes to the relay's publisher at
 // once, under the same id and within the same limit. If that fails as well, the

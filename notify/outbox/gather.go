@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -28,40 +25,21 @@ type batch struct {
 	full    chan struct{} // closed when nothing more fits
 }
 
-// An entry becomes a row. It stands for one event, or for a burst: those that
-// one key got in one way, which become one event with an id of its own.
+// An entry is one event that becomes a row.
 type entry struct {
 	event notify.Event
 	body  []byte
-	ids   map[string]struct{} // of the events it stands for
 
 	done chan struct{}
 	err  error // why it is not stored, nor published; to be read after done
-}
-
-// A burst is what the events of a burst have in common.
-type burst struct {
-	service, instance, key, table string
-
-	verdict notify.Verdict
-	outcome notify.Outcome
-}
-
-func burstOf(ev notify.Event) burst {
-	return burst{ev.Service, ev.Instance, ev.Key, ev.Table, ev.Verdict, ev.Outcome}
 }
 
 // gather lets ev join the batch that is open, or a new one.
 func (o *Outbox) gather(ev notify.Event, body []byte) *entry {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.open != nil {
-		if e := o.open.join(ev); e != nil {
-			return e
-		}
-		if o.open.bytes+len(body) > maxBytes {
-			o.closeBatch()
-		}
+	if o.open != nil && o.open.bytes+len(body) > maxBytes {
+		o.closeBatch()
 	}
 	if o.open == nil {
 		b := &batch{full: make(chan struct{})}
@@ -81,25 +59,10 @@ func (o *Outbox) closeBatch() {
 }
 
 func (b *batch) add(ev notify.Event, body []byte) *entry {
-	e := &entry{event: ev, body: body, ids: map[string]struct{}{ev.ID: {}}, done: make(chan struct{})}
+	e := &entry{event: ev, body: body, done: make(chan struct{})}
 	b.entries = append(b.entries, e)
 	b.bytes += len(body)
 	return e
-}
-
-// join returns the entry that also stands for ev, if there is one.
-func (b *batch) join(ev notify.Event) *entry {
-	for _, e := range b.entries {
-		if _, again := e.ids[ev.ID]; again {
-			return e
-		}
-		if burstOf(e.event) == burstOf(ev) && ev.Count <= math.MaxInt32-e.event.Count {
-			e.event.Count += ev.Count
-			e.ids[ev.ID] = struct{}{}
-			return e
-		}
-	}
-	return nil
 }
 
 // flush stores a batch when its time has come, and publishes what it cannot
@@ -148,7 +111,6 @@ func (o *Outbox) store(ctx context.Context, limit time.Duration, b *batch) {
 		o.open = nil
 	}
 	o.mu.Unlock()
-	o.name(b)
 	if err == nil {
 		err = o.insert(ctx, b.entries...)
 	}
@@ -183,25 +145,6 @@ func (o *Outbox) insert(ctx context.Context, entries ...*entry) error {
 	return nil
 }
 
-// name gives each burst an id of its own: under the id of one of its events the
-// count of the others would be lost if that one is stored already.
-func (o *Outbox) name(b *batch) {
-	for _, e := range b.entries {
-		if len(e.ids) == 1 {
-			continue
-		}
-		first := e.event.ID
-		if id, err := uuid.NewV7(); err == nil {
-			e.event.ID = id.String()
-		}
-		if body, err := encode(e.event); err == nil { // it was valid, and is
-			e.body = body
-		}
-		o.metrics.gathered.Add(float64(len(e.ids) - 1))
-		o.cfg.Logger.Debug("events of a burst become one", "event_id", e.event.ID, "first", first, "events", len(e.ids), "count", e.event.Count)
-	}
-}
-
 // publishDirectly gives an entry that is not stored to the relay's publisher.
 func (o *Outbox) publishDirectly(ctx context.Context, e *entry) {
 	err := errors.New("publish directly: no relay is configured")
@@ -215,5 +158,5 @@ func (o *Outbox) publishDirectly(ctx context.Context, e *entry) {
 		return
 	}
 	e.err = errors.Join(e.err, fmt.Errorf("publish directly: %w", err))
-	o.lose(ctx, e.event, len(e.ids), e.err)
+	o.lose(ctx, e.event, e.err)
 }

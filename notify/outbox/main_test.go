@@ -144,7 +144,7 @@ func (r *recorder) tookAll(events ...int) bool { return !slices.Contains(r.took(
 func down(notify.Event) error { return errDown }
 
 // benchmarkDB is MariaDB where there is a stack, and else SQLite.
-func benchmarkDB(b *testing.B) *gorm.DB {
+func benchmarkDB(b testing.TB) *gorm.DB {
 	b.Helper()
 	if os.Getenv("BELAY_MYSQL_DSN") == "" {
 		return openSQLite(b)

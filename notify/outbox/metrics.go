@@ -13,7 +13,7 @@ const countTimeout = time.Second
 type metrics struct {
 	backlog, oldest *prometheus.Desc
 
-	stored, gathered, inserts, published, direct, lost, unreadable, heartbeats prometheus.Counter
+	stored, inserts, published, direct, lost, unreadable, heartbeats prometheus.Counter
 }
 
 func newMetrics(name string) *metrics {
@@ -26,8 +26,7 @@ func newMetrics(name string) *metrics {
 			"Events in the table, at most 100000; missing when the table cannot be read.", nil, labels),
 		oldest: prometheus.NewDesc("belay_outbox_oldest_event_timestamp_seconds",
 			"When the oldest event in the table was stored; missing when there is none, or the table cannot be read.", nil, labels),
-		stored:     counter("stored_total", "Events stored by this process; a burst is one."),
-		gathered:   counter("gathered_total", "Events that were counted into another one of the same burst."),
+		stored:     counter("stored_total", "Events stored by this process."),
 		inserts:    counter("inserts_total", "INSERT statements for the events of this process."),
 		published:  counter("published_total", "Stored events that the relay of this process published."),
 		direct:     counter("direct_total", "Events published without being stored, since the table could not be written."),
@@ -38,7 +37,7 @@ func newMetrics(name string) *metrics {
 }
 
 func (m *metrics) counters() []prometheus.Counter {
-	return []prometheus.Counter{m.stored, m.gathered, m.inserts, m.published, m.direct, m.lost, m.unreadable, m.heartbeats}
+	return []prometheus.Counter{m.stored, m.inserts, m.published, m.direct, m.lost, m.unreadable, m.heartbeats}
 }
 
 // Describe implements prometheus.Collector.

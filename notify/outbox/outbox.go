@@ -71,18 +71,16 @@ func (o *Outbox) Ping(ctx context.Context) error {
 // has ended; Config.WriteTimeout limits it instead. An error means that the
 // event may be lost, and that the log has the whole of it.
 //
-// Events that come at the same time share an INSERT. Those among them that one
-// key got in one way, in a burst, are stored as one: the first, with the counts
-// of all and an id of its own.
+// Events that come at the same time share an INSERT. Each keeps its id and its row.
 func (o *Outbox) Publish(ctx context.Context, ev notify.Event) error {
 	if !o.enter() {
-		o.lose(ctx, ev, 1, ErrClosed)
+		o.lose(ctx, ev, ErrClosed)
 		return ErrClosed
 	}
 	defer o.inflight.Done()
 	body, err := encode(ev)
 	if err != nil {
-		o.lose(ctx, ev, 1, err)
+		o.lose(ctx, ev, err)
 		return fmt.Errorf("outbox: publish event: %w", err)
 	}
 	e := o.gather(ev, body)
@@ -93,9 +91,9 @@ func (o *Outbox) Publish(ctx context.Context, ev notify.Event) error {
 	return nil
 }
 
-// lose leaves an event, which stands for so many given to Publish, to the log.
-func (o *Outbox) lose(ctx context.Context, ev notify.Event, events int, err error) {
-	o.metrics.lost.Add(float64(events))
+// lose leaves an event to the log.
+func (o *Outbox) lose(ctx context.Context, ev notify.Event, err error) {
+	o.metrics.lost.Inc()
 	o.cfg.Logger.ErrorContext(ctx, "event neither stored nor published", "event", ev, "error", err)
 }
 
