@@ -14,3 +14,11 @@ type PublisherFunc func(ctx context.Context, ev Event) error
 
 // Publish calls f.
 func (f PublisherFunc) Publish(ctx context.Context, ev Event) error { return f(ctx, ev) }
+
+// A RawPublisher takes events as JSON, as MarshalJSON of this or another version has
+// written it, and hands on every byte: also members that this version does not know.
+// PublishRaw returns nil when Publish would, and an error that matches ErrInvalidEvent
+// if body is not an event. It is safe for concurrent use.
+type RawPublisher interface {
+	PublishRaw(ctx context.Context, body []byte) error
+}

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"fmt"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -31,8 +32,16 @@ func encode(ev notify.Event) ([]byte, error) {
 	return ascii, nil
 }
 
-func decode(body []byte) (notify.Event, error) {
+// send gives a stored event to the publisher: as it is, if the publisher takes that,
+// so that members which another version has written are handed on. The error matches
+// notify.ErrInvalidEvent if body is no event.
+func send(ctx context.Context, to notify.Publisher, body []byte) error {
+	if raw, ok := to.(notify.RawPublisher); ok {
+		return raw.PublishRaw(ctx, body)
+	}
 	var ev notify.Event
-	err := ev.UnmarshalJSON(body)
-	return ev, err
+	if err := ev.UnmarshalJSON(body); err != nil {
+		return err
+	}
+	return to.Publish(ctx, ev)
 }

@@ -18,9 +18,11 @@ type Config struct {
 	// Service and Instance are who heartbeats speak for. Default: none are sent.
 	Service, Instance string
 	// Relay takes the stored events to their destination; it must return nil
-	// only when they are safe there, and must return when its context ends. If
-	// it is a notify.HeartbeatPublisher, it gets heartbeats as well. Nil means
-	// that this process only stores, and that another one relays.
+	// only when they are safe there, and must return when its context ends. An error
+	// that matches notify.ErrInvalidEvent sets the row aside for an hour. A
+	// notify.RawPublisher gets the stored bytes, a notify.HeartbeatPublisher gets
+	// heartbeats as well. Nil means that this process only stores, and that another
+	// one relays.
 	Relay notify.Publisher
 	// Logger gets warnings about the relay, and events that would be lost. Default:
 	// slog.Default().

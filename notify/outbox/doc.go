@@ -30,8 +30,9 @@
 // A row that cannot be read as an event is counted, logged the first time, and
 // left in the table for an hour, after which a relay looks at it again; UPDATE
 // belay_outbox SET retry_at = 0 makes it look at once. A newer version may be able
-// to read it: versions may share a table. An older one forwards of an event what it
-// knows, without members that have been added since.
+// to read it: versions may share a table. To a notify.RawPublisher, such as that of
+// notify/rabbitmq, the relay hands on the stored bytes, with members that a newer
+// version has added.
 //
 // After a failover that lost the last rows, MySQL and MariaDB give their ids to
 // other events. So a relay deletes, releases or postpones a row only if it still

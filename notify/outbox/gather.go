@@ -149,7 +149,7 @@ func (o *Outbox) insert(ctx context.Context, entries ...*entry) error {
 func (o *Outbox) publishDirectly(ctx context.Context, e *entry) {
 	err := errors.New("publish directly: no relay is configured")
 	if o.cfg.Relay != nil {
-		err = o.within(ctx, func() error { return o.cfg.Relay.Publish(ctx, e.event) })
+		err = o.within(ctx, func() error { return send(ctx, o.cfg.Relay, e.body) })
 	}
 	if err == nil {
 		o.metrics.direct.Inc()

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/backoff"
-	"github.com/belaygo/belay/notify"
 )
 
 // overtime is how long a call may outlast its context before it is logged.
@@ -20,11 +19,11 @@ func (c Config) watch(call string, limit time.Duration) (returned func() bool) {
 }
 
 // publish gives the publisher its share of time.
-func (r *relay) publish(ctx context.Context, ev notify.Event) error {
+func (r *relay) publish(ctx context.Context, body []byte) error {
 	defer r.cfg.watch("publish", r.cfg.RelayTimeout)()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.RelayTimeout)
 	defer cancel()
-	return r.cfg.Relay.Publish(ctx, ev)
+	return send(ctx, r.cfg.Relay, body)
 }
 
 // write changes the table, also when the relay is told to stop just now.

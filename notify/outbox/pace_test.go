@@ -64,6 +64,17 @@ func newRelay(t *testing.T, to notify.Publisher) *relay {
 	}
 }
 
+func anEvent(t *testing.T) []byte {
+	t.Helper()
+	body, err := encode(notify.Event{
+		ID: "a", Service: "s", Verdict: notify.Overlap, Outcome: notify.Refused, CaughtAt: time.Now(), Count: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
 // longestPause returns the longest of many pauses, which shows how far the
 // backoff has come: a pause is anything up to its bound.
 func longestPause(r *relay) (longest time.Duration) {
@@ -147,7 +158,7 @@ func TestPublisherThatDoesNotReturnIsLogged(t *testing.T) {
 			}),
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		}.withDefaults()}
-		if err := r.publish(t.Context(), notify.Event{}); err != nil {
+		if err := r.publish(t.Context(), anEvent(t)); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -168,7 +179,7 @@ func TestPublisherThatTimesOutIsNotLogged(t *testing.T) {
 			}),
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		}.withDefaults()}
-		if err := r.publish(t.Context(), notify.Event{}); !errors.Is(err, context.DeadlineExceeded) {
+		if err := r.publish(t.Context(), anEvent(t)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		<-time.After(time.Hour)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/backoff"
+	"github.com/belaygo/belay/notify"
 )
 
 // Pauses after a failure.
@@ -207,20 +208,20 @@ func (r *relay) mayHaveMore(ctx context.Context) bool {
 // forward publishes one row. It returns an error when more than this row seems
 // to be at fault.
 func (r *relay) forward(ctx context.Context, stored row) error {
-	ev, err := decode(stored.body)
-	if err != nil {
-		return r.setAside(ctx, stored, err)
-	}
-	if err = r.publish(ctx, ev); err == nil {
+	err := r.publish(ctx, stored.body)
+	switch {
+	case err == nil:
 		r.metrics.published.Inc()
 		r.confirmed = append(r.confirmed, stored)
 		r.failures = 0
 		r.publisherPause.Reset()
 		return nil
+	case errors.Is(err, notify.ErrInvalidEvent):
+		return r.setAside(ctx, stored, err)
 	}
 	r.sweep.failed = true
 	r.failures++
-	err = fmt.Errorf("publish event %s: %w", ev.ID, err)
+	err = fmt.Errorf("publish event %s: %w", stored.eventID, err)
 	if postponeErr := r.postpone(ctx, stored); postponeErr != nil || r.failures > 1 {
 		return errors.Join(err, postponeErr)
 	}

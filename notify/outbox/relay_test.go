@@ -2,9 +2,11 @@ package outbox_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,6 +118,59 @@ func TestUnreadableRowStaysAndBlocksNobody(t *testing.T) {
 		if n := strings.Count(log.String(), "stored row is no event"); n != 3 {
 			t.Errorf("told %d times, want once for each row:\n%s", n, log.String())
 		}
+	})
+}
+
+// A rawRecorder takes events as they are stored.
+type rawRecorder struct {
+	recorder
+
+	mu     sync.Mutex
+	bodies []string
+}
+
+func (r *rawRecorder) PublishRaw(_ context.Context, body []byte) error {
+	if !json.Valid(body) {
+		return notify.ErrInvalidEvent
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bodies = append(r.bodies, string(body))
+	return nil
+}
+
+func (r *rawRecorder) has(body string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.bodies, body)
+}
+
+// A newer version has stored an event with members that this one does not know. They
+// are handed on, byte by byte. What is no event stays.
+func TestRelayHandsOnTheStoredBytes(t *testing.T) {
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		const newer = `{"specversion":"1.0", "later":[1], "data":{"verdict":"unheard_of","later":{"a":"\u4e2d"}}}`
+		for id, body := range map[string]string{"newer": newer, "bad": "no event"} {
+			if err := db.Exec("INSERT INTO belay_outbox (event_id, body) VALUES (?, ?)", id, body).Error; err != nil {
+				t.Fatal(err)
+			}
+		}
+		var relay rawRecorder
+		o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.DiscardHandler)})
+		publish(t, o, 1)
+		testwait.Until(t, "the events are relayed", func() bool { return rows(t, db) == 1 })
+		if err := o.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !relay.has(newer) || len(relay.bodies) != 2 {
+			t.Errorf("relayed %q, want two, among them\n%s", relay.bodies, newer)
+		}
+		if n := relay.asked(); n != 0 {
+			t.Errorf("%d events were decoded and published, want none", n)
+		}
+		metrics(t, o, `
+			belay_outbox_unreadable_total{name="outbox"} 1
+			belay_outbox_published_total{name="outbox"} 2`)
 	})
 }
 

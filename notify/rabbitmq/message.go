@@ -1,32 +1,47 @@
 package rabbitmq
 
 import (
-	"fmt"
+	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/rabbit"
-	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
-// encode returns the message for an event: structured CloudEvents JSON, with
-// what a person looks for first copied to the properties.
-func encode(ev notify.Event) (amqp.Publishing, error) {
-	body, err := ev.MarshalJSON()
+// routed is what the publisher reads of an event's data.
+type routed struct {
+	Verdict string `json:"verdict"`
+	Service string `json:"service"`
+}
+
+// newMessage returns the message for an event, structured CloudEvents JSON, and its
+// routing key. What a person looks for first is copied to the properties.
+func newMessage(body []byte) (key string, message amqp.Publishing, err error) {
+	env, err := cloudevent.Open[routed](body, cloudevent.Event)
 	if err != nil {
-		return amqp.Publishing{}, fmt.Errorf("encode event: %w", err)
+		return "", message, err
 	}
-	return amqp.Publishing{
-		Headers:      headers(cloudevent.CheckTrace(ev.Trace.Parent, ev.Trace.State)),
+	if !isWord(env.Data.Verdict) {
+		return "", message, cloudevent.Invalid("verdict %.40q is not a word", env.Data.Verdict)
+	}
+	return rabbit.EventKey(env.Data.Verdict), amqp.Publishing{
+		Headers:      headers(env.TraceParent, env.TraceState),
 		ContentType:  cloudevent.ContentType,
 		DeliveryMode: amqp.Persistent,
-		MessageId:    ev.ID,
-		Type:         cloudevent.Event,
-		Timestamp:    ev.CaughtAt.UTC(),
-		AppId:        rabbit.Short(ev.Service),
+		MessageId:    env.ID,
+		Type:         env.Type,
+		Timestamp:    env.Time,
+		AppId:        rabbit.Short(env.Data.Service),
 		Body:         body,
 	}, nil
+}
+
+// isWord reports whether s can be one word of a routing key, which rabbit.EventPattern
+// matches.
+func isWord(s string) bool {
+	const longest = 100
+	return s != "" && len(s) <= longest && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
 // headers let a consumer continue the trace before it has read the body.

@@ -52,6 +52,7 @@ type Publisher struct {
 
 var (
 	_ notify.Publisher          = (*Publisher)(nil)
+	_ notify.RawPublisher       = (*Publisher)(nil)
 	_ notify.HeartbeatPublisher = (*Publisher)(nil)
 )
 
@@ -108,13 +109,23 @@ func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
 // not taken the event; after any other error it may have: ErrBlocked and
 // ErrClosed can come while the event is on its way.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
-	message, err := encode(ev)
+	body, err := ev.MarshalJSON()
 	if err != nil {
-		return fmt.Errorf("rabbitmq: %w", err)
+		return fmt.Errorf("rabbitmq: encode event: %w", err)
+	}
+	return p.PublishRaw(ctx, body)
+}
+
+// PublishRaw publishes an event as it is. Of its data it reads the verdict and the
+// service only. Errors are those of Publish.
+func (p *Publisher) PublishRaw(ctx context.Context, body []byte) error {
+	key, message, err := newMessage(body)
+	if err != nil {
+		return fmt.Errorf("rabbitmq: read event: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	err = p.guarded(newRequest(ctx, rabbit.Queue, rabbit.EventKey(string(ev.Verdict)), message))
+	err = p.guarded(newRequest(ctx, rabbit.Queue, key, message))
 	p.metrics.count(err)
 	if err != nil {
 		return fmt.Errorf("publish event: %w", err)

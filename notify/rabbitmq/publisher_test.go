@@ -103,3 +103,24 @@ func TestInvalidEventIsNotSent(t *testing.T) {
 		t.Errorf("err = %v, want ErrInvalidEvent", err)
 	}
 }
+
+func TestWhatIsNoEventIsNotSent(t *testing.T) {
+	p := newPublisher(t, "amqp://127.0.0.1:1", rabbitmq.PublisherConfig{})
+	good, err := event(1).MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string]string{
+		"nothing":      "",
+		"null":         "null",
+		"a heartbeat":  strings.Replace(string(good), "interception.v1", "heartbeat.v1", 1),
+		"no id":        strings.Replace(string(good), event(1).ID, "", 1),
+		"no verdict":   strings.Replace(string(good), `"overlap"`, `""`, 1),
+		"two words":    strings.Replace(string(good), `"overlap"`, `"over.lap"`, 1),
+		"long verdict": strings.Replace(string(good), `"overlap"`, `"`+strings.Repeat("x", 256)+`"`, 1),
+	} {
+		if err := p.PublishRaw(t.Context(), []byte(body)); !errors.Is(err, notify.ErrInvalidEvent) {
+			t.Errorf("%s: err = %v, want ErrInvalidEvent", name, err)
+		}
+	}
+}
