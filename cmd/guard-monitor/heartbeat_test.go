@@ -57,7 +57,7 @@ func startService(t *testing.T, broker string) (stop func()) {
 		t.Fatal(err)
 	}
 	box, err := outbox.New(db, outbox.Config{
-		Service: "orders", Relay: publisher, HeartbeatInterval: 100 * time.Millisecond, PollInterval: 20 * time.Millisecond,
+		Service: "orders", Relay: publisher, HeartbeatInterval: 100 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

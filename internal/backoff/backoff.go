@@ -42,14 +42,16 @@ func After(failures int, shortest, longest time.Duration) time.Duration {
 // Reset starts anew, after a success.
 func (b *Backoff) Reset() { b.bound = 0 }
 
-// Sleep waits for d, or until ctx ends or wake sends or is closed. A nil
-// wake never does.
-func Sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+// Sleep waits for d, or until ctx ends or wake sends or is closed. It reports whether
+// it has waited for d. A nil wake never wakes it.
+func Sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return ctx.Err() == nil
 	case <-wake:
 	case <-ctx.Done():
 	}
+	return false
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,28 +28,39 @@ type Config struct {
 	// Logger gets warnings about the relay, and events that would be lost. Default:
 	// slog.Default().
 	Logger *slog.Logger
-	// GatherDelay is how long an event waits for others that share its INSERT.
-	// Default: 2ms.
-	GatherDelay time.Duration
-	// WriteTimeout limits one Publish in all, but for the GatherDelay. With a
-	// Relay, two thirds of it are for the table, the rest for publishing
-	// directly. Default: 3s.
-	WriteTimeout time.Duration
-	// RelayTimeout limits the relay's publishing of one event. Default: 10s.
+	// RelayTimeout limits the relay's publishing of one event, at most 20 minutes. The
+	// rows that a relay has taken are left to it for three times as long; after a
+	// crash they wait that long. Default: 10s.
 	RelayTimeout time.Duration
-	// Lease is how long the rows that a relay has taken are left to it; after a
-	// crash they wait that long. At least twice the RelayTimeout, and at most an
-	// hour. Default: three times the RelayTimeout.
-	Lease time.Duration
-	// PollInterval is how often the relay looks for rows that this process did
-	// not store. Default: 1s.
-	PollInterval time.Duration
-	// BatchSize is how many rows the relay takes at once, at most 1000. Default:
-	// 100.
-	BatchSize int
 	// HeartbeatInterval is the time between heartbeats. Default: 1m.
 	HeartbeatInterval time.Duration
+
+	limits limits
 }
+
+// limits are bounds that no service has had to set.
+type limits struct {
+	// gatherDelay is how long an event waits for others that share its INSERT.
+	gatherDelay time.Duration
+	// writeTimeout limits one Publish in all, but for the gatherDelay. With a Relay,
+	// two thirds of it are for the table, the rest for publishing directly.
+	writeTimeout time.Duration
+	// lease is how long the rows that a relay has taken are left to it.
+	lease time.Duration
+	// pollInterval is how often the relay looks for rows that this process did not
+	// store.
+	pollInterval time.Duration
+	// batchSize is how many rows the relay takes at once.
+	batchSize int
+}
+
+const (
+	gatherDelay  = 2 * time.Millisecond
+	writeTimeout = 3 * time.Second
+	leases       = 3 // RelayTimeouts
+	pollInterval = time.Second
+	batchSize    = 100
+)
 
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
@@ -57,28 +69,24 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	if c.GatherDelay == 0 {
-		c.GatherDelay = 2 * time.Millisecond
-	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = 3 * time.Second
-	}
 	if c.RelayTimeout == 0 {
 		c.RelayTimeout = 10 * time.Second
-	}
-	if c.Lease == 0 {
-		c.Lease = 3 * c.RelayTimeout
-	}
-	if c.PollInterval == 0 {
-		c.PollInterval = time.Second
-	}
-	if c.BatchSize == 0 {
-		c.BatchSize = 100
 	}
 	if c.HeartbeatInterval == 0 {
 		c.HeartbeatInterval = time.Minute
 	}
+	c.limits = c.limits.withDefaults(c.RelayTimeout)
 	return c
+}
+
+func (l limits) withDefaults(relayTimeout time.Duration) limits {
+	return limits{
+		gatherDelay:  cmp.Or(l.gatherDelay, gatherDelay),
+		writeTimeout: cmp.Or(l.writeTimeout, writeTimeout),
+		lease:        cmp.Or(l.lease, leases*relayTimeout),
+		pollInterval: cmp.Or(l.pollInterval, pollInterval),
+		batchSize:    cmp.Or(l.batchSize, batchSize),
+	}
 }
 
 func (c Config) validate() error {
@@ -89,20 +97,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("outbox: Service %q or Instance %q is not UTF-8", c.Service, c.Instance)
 	case c.Service == "" && c.Instance != "":
 		return errors.New("outbox: Instance without a Service")
-	case c.GatherDelay < 0:
-		return fmt.Errorf("outbox: GatherDelay %v is negative", c.GatherDelay)
-	case c.WriteTimeout < 0:
-		return fmt.Errorf("outbox: WriteTimeout %v is negative", c.WriteTimeout)
-	case c.RelayTimeout < 0:
-		return fmt.Errorf("outbox: RelayTimeout %v is negative", c.RelayTimeout)
-	case c.Lease < 2*c.RelayTimeout:
-		return fmt.Errorf("outbox: Lease %v is shorter than twice the RelayTimeout of %v", c.Lease, c.RelayTimeout)
-	case c.Lease > longest:
-		return fmt.Errorf("outbox: Lease %v is longer than %v", c.Lease, longest)
-	case c.PollInterval < 0:
-		return fmt.Errorf("outbox: PollInterval %v is negative", c.PollInterval)
-	case c.BatchSize < 0 || c.BatchSize > 1000:
-		return fmt.Errorf("outbox: BatchSize %d is outside 1 to 1000", c.BatchSize)
+	case c.RelayTimeout < 0 || c.RelayTimeout > longest/leases:
+		return fmt.Errorf("outbox: RelayTimeout %v is outside 0 to %v", c.RelayTimeout, longest/leases)
 	case c.HeartbeatInterval < 0:
 		return fmt.Errorf("outbox: HeartbeatInterval %v is negative", c.HeartbeatInterval)
 	}

@@ -38,7 +38,7 @@ func TestServerWithoutSkipLocked(t *testing.T) {
 	}
 	defer table.pool.Close()
 	table.lock = "FOR UPDATE SKIP UNHEARDOF"
-	if err := table.insert(t.Context(), &entry{body: []byte("{}")}); err != nil {
+	if err := table.insert(t.Context(), row{body: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
 	c := claim{limit: 10, lease: time.Minute}
@@ -66,12 +66,11 @@ func TestRowsAreChangedByPrimaryKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries := make([]*entry, 300)
-		for n := range entries {
-			entries[n] = &entry{body: []byte("{}")}
-			entries[n].event.ID = fmt.Sprintf("0199a1b2-0000-7000-8000-%012d", n)
+		stored := make([]row, 300)
+		for n := range stored {
+			stored[n] = row{eventID: fmt.Sprintf("0199a1b2-0000-7000-8000-%012d", n), body: []byte("{}")}
 		}
-		if err := table.insert(t.Context(), entries...); err != nil {
+		if err := table.insert(t.Context(), stored...); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Exec("ANALYZE TABLE belay_outbox").Error; err != nil {

@@ -65,7 +65,7 @@ func TestHangingTableLeavesTimeToPublishDirectly(t *testing.T) {
 			t.Fatal(err)
 		}
 		var relay recorder
-		o := open(t, db, outbox.Config{Relay: &relay, WriteTimeout: 2 * time.Second})
+		o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{WriteTimeout: 2 * time.Second}))
 		publish(t, o, 1)
 		if got := relay.took(1); got[0] != 1 {
 			t.Errorf("taken %d times, want once", got[0])

@@ -47,10 +47,11 @@ func TestDeleteSparesAnotherEventOfTheSameID(t *testing.T) {
 		publish(t, other, 1)
 		var relay recorder
 		var once sync.Once
-		open(t, db, outbox.Config{PollInterval: 10 * time.Millisecond, Relay: notify.PublisherFunc(func(ctx context.Context, ev notify.Event) error {
+		open(t, db, outbox.Config{Relay: notify.PublisherFunc(func(ctx context.Context, ev notify.Event) error {
 			once.Do(func() { failOver(t, db, other, 1, 2) })
 			return relay.Publish(ctx, ev)
-		})})
+		}),
+		}.With(outbox.Limits{PollInterval: 10 * time.Millisecond}))
 		testwait.Until(t, "the table is empty", func() bool { return relay.tookAll(1) && rows(t, db) == 0 })
 		if !relay.tookAll(1, 2) {
 			t.Errorf("events 1 and 2 were published %v times", relay.took(1, 2))

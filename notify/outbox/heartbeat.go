@@ -27,13 +27,12 @@ func newHeart(cfg Config, t table, m *metrics) *heart {
 	return h
 }
 
-// due returns a channel that gets the time of the next heartbeat; nil if none are
-// sent.
-func (h *heart) due() <-chan time.Time {
+// rest returns how long it is to the next heartbeat, and an hour at most.
+func (h *heart) rest() time.Duration {
 	if h.to == nil {
-		return nil
+		return time.Hour
 	}
-	return time.After(time.Until(h.next))
+	return min(time.Until(h.next), time.Hour)
 }
 
 // beat sends a heartbeat if it is time for one. That it cannot is no more than a

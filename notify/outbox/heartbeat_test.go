@@ -41,8 +41,8 @@ func TestRelaySendsHeartbeats(t *testing.T) {
 		relay.failWith(down)
 		o := open(t, db, outbox.Config{
 			Relay: &relay, Service: "orders", Instance: "orders-1",
-			HeartbeatInterval: 20 * time.Millisecond, PollInterval: 5 * time.Millisecond,
-		})
+			HeartbeatInterval: 20 * time.Millisecond,
+		}.With(outbox.Limits{PollInterval: 5 * time.Millisecond}))
 		publish(t, o, 1)
 		testwait.Until(t, "one tells of the backlog", func() bool {
 			beats := relay.all()
@@ -65,14 +65,14 @@ func TestRelaySendsHeartbeats(t *testing.T) {
 func TestHeartbeatsOfAnIdleRelay(t *testing.T) {
 	db := openSQLite(t)
 	var relay beating
-	open(t, db, outbox.Config{Relay: &relay, Service: "orders", HeartbeatInterval: time.Millisecond, PollInterval: time.Hour})
+	open(t, db, outbox.Config{Relay: &relay, Service: "orders", HeartbeatInterval: time.Millisecond}.With(outbox.Limits{PollInterval: time.Hour}))
 	testwait.Until(t, "they go on", func() bool { return len(relay.all()) > 2 })
 }
 
 func TestHeartbeatsAreRare(t *testing.T) {
 	db := openSQLite(t)
 	var relay beating
-	o := open(t, db, outbox.Config{Relay: &relay, Service: "orders", HeartbeatInterval: time.Hour, PollInterval: time.Millisecond})
+	o := open(t, db, outbox.Config{Relay: &relay, Service: "orders", HeartbeatInterval: time.Hour}.With(outbox.Limits{PollInterval: time.Millisecond}))
 	publish(t, o, 1, 2, 3)
 	testwait.Until(t, "the events are relayed", func() bool { return relay.tookAll(1, 2, 3) })
 	if n := len(relay.all()); n != 1 {

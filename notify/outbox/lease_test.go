@@ -32,7 +32,7 @@ func TestSeveralRelaysShareTheRows(t *testing.T) {
 		}
 		var relay recorder
 		for range 4 {
-			open(t, db, outbox.Config{Relay: &relay, BatchSize: 7, PollInterval: 5 * time.Millisecond})
+			open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{BatchSize: 7, PollInterval: 5 * time.Millisecond}))
 		}
 		testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
 		for i, times := range relay.took(numbers...) {
@@ -54,11 +54,11 @@ func TestRowsOfADeadRelayAreTakenOver(t *testing.T) {
 			<-t.Context().Done() // it never comes back, as far as the table can tell
 			return errDown
 		})
-		first := open(t, db, outbox.Config{Relay: dead, RelayTimeout: time.Second, Lease: 2 * time.Second})
+		first := open(t, db, outbox.Config{Relay: dead, RelayTimeout: time.Second}.With(outbox.Limits{Lease: 2 * time.Second}))
 		publish(t, first, 1, 2)
 		testwait.Until(t, "the rows are in its hands", func() bool { return inHand.Load() == 1 })
 		var relay recorder
-		open(t, db, outbox.Config{Relay: &relay, PollInterval: 10 * time.Millisecond})
+		open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{PollInterval: 10 * time.Millisecond}))
 		testwait.Until(t, "the other has taken over", func() bool { return relay.tookAll(1, 2) && rows(t, db) == 0 })
 	})
 }
@@ -72,11 +72,11 @@ func TestLeasedRowsAreLeftAlone(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		first := open(t, db, outbox.Config{Relay: slow, RelayTimeout: 30 * time.Minute, Lease: time.Hour})
+		first := open(t, db, outbox.Config{Relay: slow, RelayTimeout: 20 * time.Minute})
 		publish(t, first, 1)
 		<-asked
 		var relay recorder
-		second := open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Millisecond})
+		second := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{PollInterval: time.Millisecond}))
 		if err := second.Close(t.Context()); err != nil { // it sweeps the table, and finds nothing
 			t.Error(err)
 		}
@@ -118,7 +118,7 @@ func TestUnreadableRowIsParked(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log syncBuffer
-		cfg := outbox.Config{Relay: &recorder{}, PollInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		cfg := outbox.Config{Relay: &recorder{}, Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{PollInterval: time.Millisecond})
 		first := open(t, db, cfg)
 		testwait.Until(t, "it is told", func() bool { return strings.Contains(log.String(), "no event") })
 		second := open(t, db, cfg)
@@ -159,7 +159,7 @@ func TestUnreadableRowIsReadLater(t *testing.T) {
 		}
 		change(`UPDATE belay_outbox SET body = REPLACE(body, '"overlap"', '"news"')`)
 		var relay recorder
-		o := open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Millisecond})
+		o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{PollInterval: time.Millisecond}))
 		testwait.Until(t, "it is set aside", func() bool {
 			return testmetric.Sum(t, o, "belay_outbox_unreadable_total") == 1
 		})
@@ -193,9 +193,9 @@ func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
 	var log syncBuffer
 	var relay recorder
 	o := open(t, db, outbox.Config{
-		Relay: &relay, RelayTimeout: 5 * time.Millisecond, PollInterval: time.Millisecond,
+		Relay: &relay, RelayTimeout: 5 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	})
+	}.With(outbox.Limits{PollInterval: time.Millisecond}))
 	publish(t, o, 1, 2)
 	testwait.Until(t, "deleting has failed again and again", func() bool {
 		return strings.Count(log.String(), "delete published events") >= 3
@@ -224,9 +224,9 @@ func TestCloseWaitsForTheLeasesOfItsOwn(t *testing.T) {
 	var relay recorder
 	relay.failWith(down)
 	o := open(t, db, outbox.Config{
-		Relay: &relay, RelayTimeout: time.Second, PollInterval: time.Millisecond,
+		Relay: &relay, RelayTimeout: time.Second,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	})
+	}.With(outbox.Limits{PollInterval: time.Millisecond}))
 	publish(t, o, 1)
 	testwait.Until(t, "giving back has failed", func() bool { return strings.Contains(log.String(), "postpone event") })
 	if err := db.Exec("DROP TRIGGER keep").Error; err != nil {

@@ -40,27 +40,25 @@ func (m *metrics) counters() []prometheus.Counter {
 	return []prometheus.Counter{m.stored, m.inserts, m.published, m.direct, m.lost, m.unreadable, m.heartbeats}
 }
 
-// Describe implements prometheus.Collector.
-func (o *Outbox) Describe(descs chan<- *prometheus.Desc) {
-	descs <- o.metrics.backlog
-	descs <- o.metrics.oldest
-	for _, c := range o.metrics.counters() {
+func (m *metrics) describe(descs chan<- *prometheus.Desc) {
+	descs <- m.backlog
+	descs <- m.oldest
+	for _, c := range m.counters() {
 		c.Describe(descs)
 	}
 }
 
-// Collect implements prometheus.Collector. It asks the database about the
-// backlog, for a second at most.
-func (o *Outbox) Collect(metrics chan<- prometheus.Metric) {
-	for _, c := range o.metrics.counters() {
-		c.Collect(metrics)
+// collect asks the database about the backlog, for countTimeout at most.
+func (m *metrics) collect(samples chan<- prometheus.Metric, t table) {
+	for _, c := range m.counters() {
+		c.Collect(samples)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
-	if n, err := o.table.count(ctx); err == nil {
-		metrics <- prometheus.MustNewConstMetric(o.metrics.backlog, prometheus.GaugeValue, float64(n))
+	if n, err := t.count(ctx); err == nil {
+		samples <- prometheus.MustNewConstMetric(m.backlog, prometheus.GaugeValue, float64(n))
 	}
-	if at, err := o.table.oldest(ctx); err == nil && at > 0 {
-		metrics <- prometheus.MustNewConstMetric(o.metrics.oldest, prometheus.GaugeValue, at)
+	if at, err := t.oldest(ctx); err == nil && at > 0 {
+		samples <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, at)
 	}
 }

@@ -7,92 +7,88 @@ import (
 	"github.com/belaygo/belay/internal/backoff"
 )
 
-// overtime is how long a call may outlast its context before it is logged.
-const overtime = 10 * time.Second
+// Pauses after a failure.
+const (
+	minPause      = 200 * time.Millisecond
+	maxPause      = 30 * time.Second
+	maxWakePause  = time.Second // events have been stored meanwhile
+	maxDrainPause = time.Second // Close waits
+)
 
-// watch logs a call that does not return when its limit is over: until it does,
-// the relay stands still. The returned function ends the watch.
-func (c Config) watch(call string, limit time.Duration) (returned func() bool) {
-	return time.AfterFunc(limit+overtime, func() {
-		c.Logger.Error("events are not relayed: a call does not return at the end of its context", "call", call, "limit", limit)
-	}).Stop
+// A pacer waits between the passes of a relay, while heartbeats go on, and backs off
+// after failures. It belongs to the relay's goroutine; wake, drain and isDraining may
+// be called by any.
+type pacer struct {
+	cfg   Config
+	heart *heart
+
+	woken    chan struct{}   // has a token when rows were stored
+	draining context.Context // ends when Close begins, and with the relay
+	drain    context.CancelFunc
+
+	last      bool            // of the sweeps: that Close has begun cuts no wait short
+	leased    bool            // by the last pass: the table works
+	table     backoff.Backoff // after the table failed
+	publisher backoff.Backoff // after the publisher failed
 }
 
-// publish gives the publisher its share of time.
-func (r *relay) publish(ctx context.Context, body []byte) error {
-	defer r.cfg.watch("publish", r.cfg.RelayTimeout)()
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.RelayTimeout)
-	defer cancel()
-	return send(ctx, r.cfg.Relay, body)
+// newPacer returns the pacer of a relay, which stops when ctx ends.
+func newPacer(ctx context.Context, cfg Config, h *heart) *pacer {
+	p := &pacer{
+		cfg: cfg, heart: h, woken: make(chan struct{}, 1),
+		table:     backoff.Backoff{Min: minPause, Max: maxPause},
+		publisher: backoff.Backoff{Min: minPause, Max: maxPause},
+	}
+	p.draining, p.drain = context.WithCancel(ctx)
+	return p
 }
 
-// write changes the table, also when the relay is told to stop just now.
-func (r *relay) write(ctx context.Context, change func(context.Context) error) error {
-	defer r.cfg.watch("write to the table", r.cfg.WriteTimeout)()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.WriteTimeout)
-	defer cancel()
-	return change(ctx)
+func (p *pacer) wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
 }
+
+func (p *pacer) isDraining() bool { return p.draining.Err() != nil }
 
 // pause returns the pauses of what the last pass failed at. The table and the
 // publisher fail and recover on their own.
-func (r *relay) pause() *backoff.Backoff {
-	if r.leased {
-		return &r.publisherPause
+func (p *pacer) pause() *backoff.Backoff {
+	if p.leased {
+		return &p.publisher
 	}
-	return &r.tablePause
+	return &p.table
 }
 
 // rest pauses after a failure. Events that are stored meanwhile, and Close, cut
 // the pause short.
-func (r *relay) rest(ctx context.Context, err error) {
+func (p *pacer) rest(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	delay := r.pause().Next()
-	if r.isDraining() {
+	delay := p.pause().Next()
+	if p.isDraining() {
 		delay = min(delay, maxDrainPause)
 	}
-	r.cfg.Logger.Warn("events are not relayed", "error", err, "retry_in", delay)
-	r.wait(ctx, min(delay, maxWakePause), nil)
+	p.cfg.Logger.Warn("events are not relayed", "error", err, "retry_in", delay)
+	p.wait(ctx, min(delay, maxWakePause), nil)
 	if rest := delay - maxWakePause; rest > 0 {
-		r.wait(ctx, rest, r.woken)
+		p.wait(ctx, rest, p.woken)
 	}
 }
 
-// idle waits until rows are stored, or may have been by others.
-func (r *relay) idle(ctx context.Context) { r.wait(ctx, r.cfg.PollInterval, r.woken) }
+// idle waits until rows are stored, or may have been by other processes.
+func (p *pacer) idle(ctx context.Context) { p.wait(ctx, p.cfg.limits.pollInterval, p.woken) }
 
 // wait waits for d, for a token in woken, for Close to begin or for the end of
 // ctx. The heart goes on beating.
-func (r *relay) wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
-	draining := r.draining
-	if r.sweep.last { // the news is old
-		draining = nil
+func (p *pacer) wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
+	limit := p.draining
+	if p.last {
+		limit = ctx
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			return
-		case <-woken:
-			return
-		case <-draining:
-			return
-		case <-ctx.Done():
-			return
-		case <-r.heart.due():
-			r.heart.beat(ctx)
-		}
-	}
-}
-
-func (r *relay) isDraining() bool {
-	select {
-	case <-r.draining:
-		return true
-	default:
-		return false
+	for end := time.Now().Add(d); backoff.Sleep(limit, min(time.Until(end), p.heart.rest()), woken) && time.Now().Before(end); {
+		p.heart.beat(ctx)
 	}
 }

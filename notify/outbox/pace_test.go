@@ -18,7 +18,6 @@ import (
 	"gorm.io/gorm/logger"
 	_ "modernc.org/sqlite"
 
-	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -41,8 +40,8 @@ func closedPool(t *testing.T) *sql.DB {
 	return pool
 }
 
-// newRelay returns a relay whose goroutine does not run, on an empty table.
-func newRelay(t *testing.T, to notify.Publisher) *relay {
+// stoppedRelay returns a relay whose goroutine does not run, on an empty table.
+func stoppedRelay(t *testing.T, to notify.Publisher) *relay {
 	t.Helper()
 	pool := newPool(t)
 	t.Cleanup(func() { pool.Close() })
@@ -57,17 +56,13 @@ func newRelay(t *testing.T, to notify.Publisher) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &relay{
-		cfg: Config{Relay: to}.withDefaults(), table: table, metrics: newMetrics("relay"),
-		tablePause:     backoff.Backoff{Min: minPause, Max: maxPause},
-		publisherPause: backoff.Backoff{Min: minPause, Max: maxPause},
-	}
+	return newRelay(t.Context(), Config{Relay: to}.withDefaults(), table, newMetrics("relay"))
 }
 
-func anEvent(t *testing.T) []byte {
+func anEvent(t *testing.T, id string) []byte {
 	t.Helper()
 	body, err := encode(notify.Event{
-		ID: "a", Service: "s", Verdict: notify.Overlap, Outcome: notify.Refused, CaughtAt: time.Now(), Count: 1,
+		ID: id, Service: "s", Verdict: notify.Overlap, Outcome: notify.Refused, CaughtAt: time.Now(), Count: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +74,7 @@ func anEvent(t *testing.T) []byte {
 // backoff has come: a pause is anything up to its bound.
 func longestPause(r *relay) (longest time.Duration) {
 	for range 100 {
-		b := *r.pause()
+		b := *r.pacer.pause()
 		longest = max(longest, b.Next())
 	}
 	return longest
@@ -91,7 +86,7 @@ func longestPause(r *relay) (longest time.Duration) {
 func TestOutagesOfTheTableDoNotAddUp(t *testing.T) {
 	for _, failures := range []int{0, 1, 2} {
 		t.Run(fmt.Sprint(failures), func(t *testing.T) {
-			r := newRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error { return nil }))
+			r := stoppedRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error { return nil }))
 			r.failures = failures
 			works, fails := r.table, r.table
 			fails.pool = closedPool(t)
@@ -104,7 +99,7 @@ func TestOutagesOfTheTableDoNotAddUp(t *testing.T) {
 					if d := longestPause(r); poll == 0 && d > minPause || poll == 9 && d <= minPause {
 						t.Errorf("outage %d: the pause after poll %d can be %v; the shortest bound is %v", outage, poll, d, minPause)
 					}
-					r.pause().Next()
+					r.pacer.pause().Next()
 				}
 				r.table = works
 				if _, err := r.pass(t.Context()); err != nil {
@@ -117,18 +112,10 @@ func TestOutagesOfTheTableDoNotAddUp(t *testing.T) {
 
 // A lease says nothing about a publisher that fails: the relay backs off.
 func TestPauseGrowsWhileThePublisherFails(t *testing.T) {
-	r := newRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error { return errors.New("down") }))
+	r := stoppedRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error { return errors.New("down") }))
 	for n := range 4 {
-		e := &entry{event: notify.Event{
-			ID: string(rune('a' + n)), Service: "s", Verdict: notify.Overlap, Outcome: notify.Refused,
-			Key: "k", CaughtAt: time.Now(), Count: 1,
-		}}
-		body, err := encode(e.event)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.body = body
-		if err := r.table.insert(t.Context(), e); err != nil {
+		id := string(rune('a' + n))
+		if err := r.table.insert(t.Context(), row{eventID: id, body: anEvent(t, id)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +123,7 @@ func TestPauseGrowsWhileThePublisherFails(t *testing.T) {
 		t.Fatal("no error of a publisher that fails twice")
 	}
 	for range 10 {
-		r.pause().Next()
+		r.pacer.pause().Next()
 	}
 	if _, err := r.pass(t.Context()); err == nil {
 		t.Fatal("no error of a publisher that goes on failing")
@@ -158,7 +145,7 @@ func TestPublisherThatDoesNotReturnIsLogged(t *testing.T) {
 			}),
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		}.withDefaults()}
-		if err := r.publish(t.Context(), anEvent(t)); err != nil {
+		if err := r.publish(t.Context(), anEvent(t, "a")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -179,7 +166,7 @@ func TestPublisherThatTimesOutIsNotLogged(t *testing.T) {
 			}),
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		}.withDefaults()}
-		if err := r.publish(t.Context(), anEvent(t)); !errors.Is(err, context.DeadlineExceeded) {
+		if err := r.publish(t.Context(), anEvent(t, "a")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		<-time.After(time.Hour)

@@ -5,19 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/notify"
-)
-
-// Pauses after a failure.
-const (
-	minPause      = 200 * time.Millisecond
-	maxPause      = 30 * time.Second
-	maxWakePause  = time.Second // events have been stored meanwhile
-	maxDrainPause = time.Second // somebody waits in Close
 )
 
 // A relay takes rows to the publisher. Its one goroutine sweeps the table from
@@ -31,22 +22,17 @@ type relay struct {
 	table   table
 	metrics *metrics
 	heart   *heart
+	pacer   *pacer
 
-	woken     chan struct{} // has a token when rows were stored
-	draining  chan struct{} // closed: stop after a sweep without failures
-	drainOnce sync.Once
-	stop      context.CancelFunc
-	done      chan struct{}
-	drained   bool // to be read after done
+	stop    context.CancelFunc
+	done    chan struct{}
+	drained bool // to be read after done
 
 	// Of the goroutine alone:
-	confirmed      []row           // published, to be deleted before anything else
-	failures       int             // of the publisher, in a row
-	leased         bool            // by the last pass: the table works
-	tablePause     backoff.Backoff // after the table failed
-	publisherPause backoff.Backoff // after the publisher failed
-	sweep          sweep
-	unsure         time.Time // until when rows may be leased to this relay that it has not in hand
+	confirmed []row // published, to be deleted before anything else
+	failures  int   // of the publisher, in a row
+	sweep     sweep
+	unsure    time.Time // until when rows may be leased to this relay that it has not in hand
 }
 
 // A sweep is one way through the table. The last one, before the relay stops,
@@ -61,33 +47,20 @@ type sweep struct {
 
 func startRelay(cfg Config, t table, m *metrics) *relay {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &relay{
-		cfg:      cfg,
-		table:    t,
-		metrics:  m,
-		heart:    newHeart(cfg, t, m),
-		woken:    make(chan struct{}, 1),
-		draining: make(chan struct{}),
-		stop:     stop,
-		done:     make(chan struct{}),
-
-		tablePause:     backoff.Backoff{Min: minPause, Max: maxPause},
-		publisherPause: backoff.Backoff{Min: minPause, Max: maxPause},
-	}
+	r := newRelay(ctx, cfg, t, m)
+	r.stop = stop
 	go r.run(ctx)
 	return r
 }
 
-func (r *relay) wake() {
-	select {
-	case r.woken <- struct{}{}:
-	default:
-	}
+func newRelay(ctx context.Context, cfg Config, t table, m *metrics) *relay {
+	h := newHeart(cfg, t, m)
+	return &relay{cfg: cfg, table: t, metrics: m, heart: h, pacer: newPacer(ctx, cfg, h), done: make(chan struct{})}
 }
 
 // close lets the relay drain the table until ctx ends, and waits for it.
 func (r *relay) close(ctx context.Context) error {
-	r.drainOnce.Do(func() { close(r.draining) })
+	r.pacer.drain()
 	select {
 	case <-r.done:
 		return r.result(ctx)
@@ -118,22 +91,22 @@ func (r *relay) run(ctx context.Context) {
 	defer r.stop()
 	for ctx.Err() == nil {
 		r.heart.beat(ctx)
-		if !r.sweep.last && r.isDraining() {
-			r.sweep = sweep{last: true}
+		if !r.sweep.last && r.pacer.isDraining() {
+			r.sweep, r.pacer.last = sweep{last: true}, true
 		}
 		more, err := r.pass(ctx)
 		switch {
 		case err != nil:
-			r.rest(ctx, err)
+			r.pacer.rest(ctx, err)
 		case more:
 		case !r.sweep.last:
-			r.idle(ctx)
+			r.pacer.idle(ctx)
 			r.sweep = sweep{}
 		case r.sweep.failed:
 			r.sweep = sweep{last: true}
 		case !r.unsure.IsZero():
 			if r.mayHaveMore(ctx) {
-				r.idle(ctx)
+				r.pacer.idle(ctx)
 			} else { // a lease that has just ended hid its row from this sweep, not from the next
 				r.unsure = time.Time{}
 			}
@@ -148,19 +121,19 @@ func (r *relay) run(ctx context.Context) {
 // pass takes one batch to the publisher. It reports whether there may be more
 // rows, and returns an error when it is time to pause.
 func (r *relay) pass(ctx context.Context) (more bool, err error) {
-	r.leased = false
+	r.pacer.leased = false
 	if err := r.settle(ctx); err != nil {
 		return false, err
 	}
-	end := time.Now().Add(r.cfg.Lease)
-	rows, err := r.lease(ctx)
+	end := time.Now().Add(r.cfg.limits.lease)
+	rows, err := r.take(ctx)
 	if err != nil {
 		return false, fmt.Errorf("lease events: %w", err)
 	}
-	r.leased = true
-	r.tablePause.Reset()
+	r.pacer.leased = true
+	r.pacer.table.Reset()
 	if r.failures <= 1 { // one failed publish makes no pause
-		r.publisherPause.Reset()
+		r.pacer.publisher.Reset()
 	}
 	for i, row := range rows {
 		if ctx.Err() != nil || time.Until(end) < r.cfg.RelayTimeout {
@@ -171,14 +144,18 @@ func (r *relay) pass(ctx context.Context) (more bool, err error) {
 			return false, errors.Join(err, r.settle(ctx), r.giveBack(ctx, rows[i+1:]))
 		}
 	}
-	return len(rows) >= r.cfg.BatchSize, r.settle(ctx)
+	return len(rows) >= r.cfg.limits.batchSize, r.settle(ctx)
 }
 
-func (r *relay) lease(ctx context.Context) ([]row, error) {
-	defer r.cfg.watch("lease", r.cfg.WriteTimeout)()
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.WriteTimeout)
+func (r *relay) take(ctx context.Context) ([]row, error) {
+	defer r.cfg.watch("lease", r.cfg.limits.writeTimeout)()
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.limits.writeTimeout)
 	defer cancel()
-	rows, err := r.table.lease(ctx, claim{after: r.sweep.after, all: r.sweep.last, limit: r.cfg.BatchSize, lease: r.cfg.Lease})
+	c := claim{after: r.sweep.after, limit: r.cfg.limits.batchSize, lease: r.cfg.limits.lease}
+	if r.sweep.last {
+		c.early = maxPause
+	}
+	rows, err := r.table.lease(ctx, c)
 	r.doubt(err)
 	return rows, err
 }
@@ -187,7 +164,7 @@ func (r *relay) lease(ctx context.Context) ([]row, error) {
 // can be lost.
 func (r *relay) doubt(err error) {
 	if err != nil {
-		r.unsure = time.Now().Add(r.cfg.Lease)
+		r.unsure = time.Now().Add(r.cfg.limits.lease)
 	}
 }
 
@@ -196,7 +173,7 @@ func (r *relay) mayHaveMore(ctx context.Context) bool {
 	if !time.Now().Before(r.unsure) {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.WriteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.limits.writeTimeout)
 	defer cancel()
 	leased, err := r.table.leased(ctx)
 	if err != nil {
@@ -214,7 +191,7 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 		r.metrics.published.Inc()
 		r.confirmed = append(r.confirmed, stored)
 		r.failures = 0
-		r.publisherPause.Reset()
+		r.pacer.publisher.Reset()
 		return nil
 	case errors.Is(err, notify.ErrInvalidEvent):
 		return r.setAside(ctx, stored, err)
@@ -227,6 +204,22 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 	}
 	r.cfg.Logger.Warn("event is not relayed", "error", err, "attempts", stored.attempts+1)
 	return nil
+}
+
+// publish gives the publisher its share of time.
+func (r *relay) publish(ctx context.Context, body []byte) error {
+	defer r.cfg.watch("publish", r.cfg.RelayTimeout)()
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.RelayTimeout)
+	defer cancel()
+	return send(ctx, r.cfg.Relay, body)
+}
+
+// write changes the table, also when the relay is told to stop just now.
+func (r *relay) write(ctx context.Context, change func(context.Context) error) error {
+	defer r.cfg.watch("write to the table", r.cfg.limits.writeTimeout)()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.limits.writeTimeout)
+	defer cancel()
+	return change(ctx)
 }
 
 // settle deletes what was published.

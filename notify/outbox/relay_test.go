@@ -22,7 +22,7 @@ import (
 func TestStoredEventsAreRelayed(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
 		var relay recorder
-		o := open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Hour, BatchSize: 2})
+		o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{PollInterval: time.Hour, BatchSize: 2}))
 		publish(t, o, 1, 2, 3, 4, 5)
 		testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
 		if !relay.tookAll(1, 2, 3, 4, 5) {
@@ -62,7 +62,7 @@ func TestRowsOfAnEarlierProcessAreRelayed(t *testing.T) {
 		publish(t, earlier, 1, 2)
 		closeNow(earlier)
 		var relay recorder
-		open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Hour})
+		open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{PollInterval: time.Hour}))
 		testwait.Until(t, "the rows are relayed", func() bool { return relay.tookAll(1, 2) })
 	})
 }
@@ -70,7 +70,7 @@ func TestRowsOfAnEarlierProcessAreRelayed(t *testing.T) {
 func TestRowsOfAnotherProcessAreFoundByPolling(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
 		var relay recorder
-		open(t, db, outbox.Config{Relay: &relay, PollInterval: 10 * time.Millisecond})
+		open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{PollInterval: 10 * time.Millisecond}))
 		other := open(t, db, outbox.Config{})
 		for n := range 3 {
 			publish(t, other, n)
@@ -83,7 +83,7 @@ func TestTableThatComesLater(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
 		drop(t, db)
 		var relay recorder
-		o := open(t, db, outbox.Config{Relay: &relay, PollInterval: 10 * time.Millisecond})
+		o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{PollInterval: 10 * time.Millisecond}))
 		migrated(t, db)
 		publish(t, o, 1)
 		testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
@@ -102,7 +102,7 @@ func TestUnreadableRowStaysAndBlocksNobody(t *testing.T) {
 		}
 		var relay recorder
 		var log syncBuffer
-		o := open(t, db, outbox.Config{Relay: &relay, BatchSize: 1, PollInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{BatchSize: 1, PollInterval: time.Millisecond}))
 		publish(t, o, 1, 2)
 		testwait.Until(t, "the events behind are relayed", func() bool { return relay.tookAll(1, 2) })
 		if err := o.Close(t.Context()); err != nil {
@@ -183,7 +183,7 @@ func TestRefusedEventBlocksNobody(t *testing.T) {
 			}
 			return nil
 		})
-		o := open(t, db, outbox.Config{Relay: &relay, BatchSize: 1})
+		o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{BatchSize: 1}))
 		publish(t, o, 1, 2, 3, 4)
 		testwait.Until(t, "the events behind are relayed", func() bool { return relay.tookAll(3, 4) })
 		testwait.Until(t, "only the refused are left", func() bool { return rows(t, db) == 2 })
@@ -202,7 +202,7 @@ func TestCloseDrains(t *testing.T) {
 		var relay recorder
 		relay.failWith(down)
 		var log syncBuffer
-		o := open(t, db, outbox.Config{Relay: &relay, PollInterval: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{PollInterval: time.Hour}))
 		publish(t, o, 1, 2, 3)
 		testwait.Until(t, "the relay has tried", func() bool { return relay.asked() > 0 })
 		relay.failWith(nil)
@@ -306,8 +306,8 @@ func TestNothingIsLostBetweenTwoUnreliableRelays(t *testing.T) {
 		})
 		var events []int
 		outboxes := []*outbox.Outbox{
-			open(t, db, outbox.Config{Relay: &relay, BatchSize: 3}),
-			open(t, db, outbox.Config{Relay: &relay, BatchSize: 4}),
+			open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{BatchSize: 3})),
+			open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{BatchSize: 4})),
 		}
 		var publishers sync.WaitGroup
 		for i := range 40 {

@@ -62,10 +62,9 @@ func testSurvival(t *testing.T, direct, db *gorm.DB, swallowed <-chan struct{}) 
 	var log syncBuffer
 	var relay recorder
 	o := open(t, db, outbox.Config{
-		Relay: &relay, PollInterval: 10 * time.Millisecond,
-		WriteTimeout: 500 * time.Millisecond, RelayTimeout: 500 * time.Millisecond,
+		Relay: &relay, RelayTimeout: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	})
+	}.With(outbox.Limits{PollInterval: 10 * time.Millisecond, WriteTimeout: 500 * time.Millisecond}))
 	<-swallowed
 	publish(t, open(t, direct, outbox.Config{}), 2)
 	testwait.Until(t, "the relay goes on", func() bool { return relay.tookAll(2) && rows(t, direct) == 0 })

@@ -93,18 +93,18 @@ func (t table) check(ctx context.Context) error {
 }
 
 // insert stores events, all or none. An id that is stored already is a success.
-func (t table) insert(ctx context.Context, entries ...*entry) error {
-	args := make([]any, 0, 2*len(entries))
-	for _, e := range entries {
-		args = append(args, e.event.ID, string(e.body))
+func (t table) insert(ctx context.Context, rows ...row) error {
+	args := make([]any, 0, 2*len(rows))
+	for _, r := range rows {
+		args = append(args, r.eventID, string(r.body))
 	}
-	return t.exec(ctx, "INSERT INTO belay_outbox (event_id, body) VALUES "+list("(?, ?)", len(entries))+" {ignore}", args...)
+	return t.exec(ctx, "INSERT INTO belay_outbox (event_id, body) VALUES "+list("(?, ?)", len(rows))+" {ignore}", args...)
 }
 
 // A claim says which rows a relay wants to have for itself.
 type claim struct {
-	after int64 // only rows with a higher id
-	all   bool  // also those that failed lately, but not those that are no events
+	after int64         // only rows with a higher id
+	early time.Duration // also those that are due so soon: they failed lately
 	limit int
 	lease time.Duration
 }
@@ -117,12 +117,8 @@ var (
 // lease returns rows that no other relay has, oldest first, and keeps others
 // from them for a while.
 func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
-	soon := int64(1) // ms
-	if c.all {
-		soon += maxPause.Milliseconds()
-	}
 	from := "FROM belay_outbox WHERE id > ? AND NOT (" + isLeased + ") AND NOT (" + isPaused + ") ORDER BY id LIMIT ? " + t.lock
-	args := []any{c.after, soon, c.limit}
+	args := []any{c.after, c.early.Milliseconds() + 1, c.limit}
 	if t.returning {
 		args = append(args, c.lease.Milliseconds())
 		// In a subquery the LIMIT would not be one: PostgreSQL may run it anew for
@@ -140,7 +136,7 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 // lockAndLease is lease in two statements. At READ COMMITTED the selection
 // locks the rows that it finds and no gaps, where others insert.
 func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection string, args ...any) (rows []row, err error) {
-	err = t.inTx(ctx, func(c *sql.Conn) error {
+	err = inTx(ctx, t.pool, func(c *sql.Conn) error {
 		rows, err = t.rows(ctx, c, selection, args...)
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1064 { // a syntax error

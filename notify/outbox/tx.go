@@ -11,8 +11,8 @@ import (
 // it closes the connection, and the server rolls back. The COMMIT is a statement
 // that ends with ctx: the Commit and Rollback of database/sql would wait for an
 // answer that was lost for as long as the connection lasts.
-func (t table) inTx(ctx context.Context, f func(*sql.Conn) error) error {
-	c, err := t.begin(ctx)
+func inTx(ctx context.Context, pool *sql.DB, f func(*sql.Conn) error) error {
+	c, err := begin(ctx, pool)
 	if err != nil {
 		return err
 	}
@@ -28,10 +28,10 @@ func (t table) inTx(ctx context.Context, f func(*sql.Conn) error) error {
 
 // begin begins a transaction on a connection of its own. Like database/sql it
 // replaces a connection that turns out to be dead.
-func (t table) begin(ctx context.Context) (*sql.Conn, error) {
+func begin(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	const tries = 3
 	for n := 1; ; n++ {
-		c, err := t.pool.Conn(ctx)
+		c, err := pool.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -58,7 +57,7 @@ func TestEventsWaitForTheMonitorsQueue(t *testing.T) {
 	bindDebug(t, broker)
 	deleteQueue(t, broker)
 	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.PublisherConfig{})
-	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p, PollInterval: 10 * time.Millisecond})
+	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p})
 	if err != nil {
 		t.Fatal(err)
 	}

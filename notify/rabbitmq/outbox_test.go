@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"gorm.io/driver/sqlite"
@@ -27,7 +26,7 @@ func TestOutboxToStore(t *testing.T) {
 	net, through := testamqp.NewProxy(t, broker)
 	net.Refuse()
 	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
-	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p, PollInterval: 10 * time.Millisecond})
+	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p})
 	if err != nil {
 		t.Fatal(err)
 	}

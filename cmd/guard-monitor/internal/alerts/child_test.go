@@ -43,7 +43,7 @@ func childReporter(db *gorm.DB) error {
 	if err != nil {
 		return err
 	}
-	o, err := outbox.New(db, outbox.Config{Relay: broker, RelayTimeout: time.Second, Lease: 2 * time.Second})
+	o, err := outbox.New(db, outbox.Config{Relay: broker, RelayTimeout: time.Second})
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (s *stage) report(db *gorm.DB) *reporter {
 		s.t.Fatal(err)
 	}
 	o, err := outbox.New(db, outbox.Config{
-		Relay: p, RelayTimeout: 2 * time.Second, PollInterval: 50 * time.Millisecond,
+		Relay: p, RelayTimeout: 2 * time.Second,
 		Service: "alerts", HeartbeatInterval: 200 * time.Millisecond,
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ func publishTogether(t *testing.T, o *outbox.Outbox, events ...notify.Event) (fa
 
 func TestEventsShareAnInsert(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
-		o := open(t, db, outbox.Config{GatherDelay: time.Hour})
+		o := open(t, db, outbox.Config{}.With(outbox.Limits{GatherDelay: time.Hour}))
 		var events []notify.Event
 		for n := range 100 {
 			events = append(events, event(n))
@@ -63,7 +63,7 @@ func TestEventsShareAnInsert(t *testing.T) {
 // their callers know. An event that comes twice has one row.
 func TestEventsOfABurstKeepTheirIDs(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
-		o := open(t, db, outbox.Config{GatherDelay: 200 * time.Millisecond})
+		o := open(t, db, outbox.Config{}.With(outbox.Limits{GatherDelay: 200 * time.Millisecond}))
 		const burst = 50
 		var events []notify.Event
 		for n := range burst {
@@ -96,7 +96,7 @@ func TestBurstOfOneKeyIsStoredWhole(t *testing.T) {
 	db := benchmarkDB(t)
 	var relay recorder
 	relay.failWith(down)
-	o := open(t, db, outbox.Config{Relay: &relay, WriteTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.DiscardHandler)}.With(outbox.Limits{WriteTimeout: time.Minute}))
 	const burst = 10_000
 	var publishers sync.WaitGroup
 	var failed atomic.Int64
@@ -158,7 +158,7 @@ func TestRefusedEventDoesNotTakeOthersWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log syncBuffer
-	o := open(t, db, outbox.Config{GatherDelay: 200 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	o := open(t, db, outbox.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{GatherDelay: 200 * time.Millisecond}))
 	var events []notify.Event
 	for n := range 20 {
 		events = append(events, event(n))
@@ -180,7 +180,7 @@ func TestRefusedEventDoesNotTakeOthersWithIt(t *testing.T) {
 // Large events do not end up in one statement that is too large for the server.
 func TestLargeEventsAreSpread(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
-		o := open(t, db, outbox.Config{GatherDelay: 300 * time.Millisecond, WriteTimeout: time.Minute})
+		o := open(t, db, outbox.Config{}.With(outbox.Limits{GatherDelay: 300 * time.Millisecond, WriteTimeout: time.Minute}))
 		var events []notify.Event
 		for n := range 30 {
 			ev := event(n)
@@ -209,7 +209,7 @@ func TestManyCallersDuringAnOutageShareTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var relay recorder
-	o := open(t, db, outbox.Config{Relay: &relay, WriteTimeout: 3 * time.Second, PollInterval: time.Hour})
+	o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{WriteTimeout: 3 * time.Second, PollInterval: time.Hour}))
 	var events []notify.Event
 	var numbers []int
 	for n := range 450 { // more than fit into four INSERTs
@@ -263,7 +263,7 @@ func BenchmarkPublish(b *testing.B) {
 
 func TestPublishWithoutTimeToWait(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
-		o := open(t, db, outbox.Config{WriteTimeout: time.Nanosecond})
+		o := open(t, db, outbox.Config{}.With(outbox.Limits{WriteTimeout: time.Nanosecond}))
 		if err := o.Publish(t.Context(), event(1)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("err = %v, want DeadlineExceeded", err)
 		}

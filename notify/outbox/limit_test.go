@@ -10,8 +10,6 @@ import (
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
-
-	"github.com/belaygo/belay/notify"
 )
 
 // A limit is over as soon as one event is stored.
@@ -48,12 +46,12 @@ func TestTimeIsOverBetweenTwoEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries := []*entry{
-		{event: notify.Event{ID: "1"}, body: []byte("{}")},
-		{event: notify.Event{ID: "2"}, body: []byte("{}")},
+		{row: row{eventID: "1", body: []byte("{}")}},
+		{row: row{eventID: "2", body: []byte("{}")}},
 	}
 	stored := prometheus.NewRegistry()
 	stored.MustRegister(o.metrics.stored)
-	o.storeEach(limit{t.Context(), stored}, entries, context.Canceled)
+	o.writer.storeEach(limit{t.Context(), stored}, entries, context.Canceled)
 	if err := entries[0].err; err != nil {
 		t.Errorf("the first event: %v", err)
 	}

@@ -1,0 +1,18 @@
+package outbox
+
+import "time"
+
+// Limits are bounds that only tests set. Zero means the default.
+type Limits struct {
+	GatherDelay, WriteTimeout, Lease, PollInterval time.Duration
+	BatchSize                                      int
+}
+
+// With returns c with other limits.
+func (c Config) With(l Limits) Config {
+	c.limits = limits{
+		gatherDelay: l.GatherDelay, writeTimeout: l.WriteTimeout, lease: l.Lease,
+		pollInterval: l.PollInterval, batchSize: l.BatchSize,
+	}
+	return c
+}
