@@ -3,7 +3,6 @@ package rabbitmq
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -30,16 +29,4 @@ func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
 			return errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed)
 		},
 	})
-}
-
-// guarded sends r unless the breaker is open.
-func (p *Publisher) guarded(r *request) error {
-	_, err := p.breaker.Execute(func() (struct{}, error) { return struct{}{}, p.send(r) })
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		if reason := p.reason(); reason != nil {
-			return fmt.Errorf("%w: %w", ErrOpen, reason)
-		}
-		return ErrOpen
-	}
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
@@ -33,6 +34,23 @@ func newMessage(body []byte) (key string, message amqp.Publishing, err error) {
 		Type:         env.Type,
 		Timestamp:    env.Time,
 		AppId:        rabbit.Short(env.Data.Service),
+		Body:         body,
+	}, nil
+}
+
+// newHeartbeat returns the message for a heartbeat.
+func newHeartbeat(h notify.Heartbeat) (message amqp.Publishing, err error) {
+	body, err := h.MarshalJSON()
+	if err != nil {
+		return message, err
+	}
+	return amqp.Publishing{
+		ContentType:  cloudevent.ContentType,
+		DeliveryMode: amqp.Transient,
+		MessageId:    h.ID,
+		Type:         cloudevent.Heartbeat,
+		Timestamp:    h.At.UTC(),
+		AppId:        rabbit.Short(h.Service),
 		Body:         body,
 	}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-type publisherMetrics struct {
+type metrics struct {
 	published   *prometheus.CounterVec
 	connections prometheus.Counter
 	connected   prometheus.Gauge
@@ -16,17 +16,17 @@ type publisherMetrics struct {
 
 // The results of a Publish.
 const (
-	confirmed  = "confirmed"
-	unroutable = "unroutable"
-	blocked    = "blocked"
-	refused    = "refused"
-	open       = "open"
-	failed     = "failed"
+	resultConfirmed  = "confirmed"
+	resultUnroutable = "unroutable"
+	resultBlocked    = "blocked"
+	resultRefused    = "refused"
+	resultOpen       = "open"
+	resultFailed     = "failed"
 )
 
-func newPublisherMetrics(name string, state func() gobreaker.State) *publisherMetrics {
+func newMetrics(name string, state func() gobreaker.State) *metrics {
 	labels := prometheus.Labels{"name": name}
-	m := &publisherMetrics{
+	m := &metrics{
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "belay_rabbitmq_published_total", Help: "Events given to Publish, by result.", ConstLabels: labels,
 		}, []string{"result"}),
@@ -40,43 +40,29 @@ func newPublisherMetrics(name string, state func() gobreaker.State) *publisherMe
 			Name: "belay_rabbitmq_breaker_state", Help: "Of the circuit breaker: 0 closed, 1 half open, 2 open.", ConstLabels: labels,
 		}, func() float64 { return float64(state()) }),
 	}
-	for _, result := range []string{confirmed, unroutable, blocked, refused, open, failed} {
+	for _, result := range []string{resultConfirmed, resultUnroutable, resultBlocked, resultRefused, resultOpen, resultFailed} {
 		m.published.WithLabelValues(result)
 	}
 	return m
 }
 
-func (m *publisherMetrics) count(err error) {
-	result := failed
+func (m *metrics) count(err error) {
+	result := resultFailed
 	switch {
 	case err == nil:
-		result = confirmed
+		result = resultConfirmed
 	case errors.Is(err, ErrUnroutable):
-		result = unroutable
+		result = resultUnroutable
 	case errors.Is(err, ErrBlocked):
-		result = blocked
+		result = resultBlocked
 	case errors.Is(err, ErrRefused):
-		result = refused
+		result = resultRefused
 	case errors.Is(err, ErrOpen):
-		result = open
+		result = resultOpen
 	}
 	m.published.WithLabelValues(result).Inc()
 }
 
-func (m *publisherMetrics) all() []prometheus.Collector {
+func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.published, m.connections, m.connected, m.breaker}
-}
-
-// Describe implements prometheus.Collector.
-func (p *Publisher) Describe(descs chan<- *prometheus.Desc) {
-	for _, c := range p.metrics.all() {
-		c.Describe(descs)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (p *Publisher) Collect(metrics chan<- prometheus.Metric) {
-	for _, c := range p.metrics.all() {
-		c.Collect(metrics)
-	}
 }

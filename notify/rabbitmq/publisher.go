@@ -4,50 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
-	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 )
 
-var (
-	// ErrClosed is returned by a Publisher after Close.
-	ErrClosed = errors.New("rabbitmq: closed")
-	// ErrUnroutable is returned when the monitor's queue does not exist, or no
-	// queue is bound to the exchange: no monitor has declared the topology, or
-	// somebody has deleted the queue. A Publisher that has seen the queue missing
-	// also returns it for a second after it finds the queue again, unless a monitor
-	// reads the queue.
-	ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared and bound the queue")
-	// ErrBlocked means that the broker takes no messages, for lack of memory or
-	// disk.
-	ErrBlocked = errors.New("rabbitmq: blocked by the broker")
-	// ErrRefused means that the broker, asked to take responsibility for the
-	// event, said no: its queue is full, or cannot reach a majority.
-	ErrRefused = errors.New("rabbitmq: refused by the broker")
-	// ErrOpen means that the last publishes failed and that this one was not
-	// tried: the circuit breaker is open, for a second at a time.
-	ErrOpen = errors.New("rabbitmq: circuit breaker is open")
-)
-
 // A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
 // for concurrent use, and a prometheus.Collector.
 type Publisher struct {
-	cfg     PublisherConfig
-	dialer  *rabbit.Dialer // of the supervisor alone
-	metrics *publisherMetrics
-	breaker *gobreaker.CircuitBreaker[struct{}]
-
-	requests chan *request // taken by the supervisor in every state but dialling
-	pings    chan ping     // the same
-	stop     context.CancelFunc
-	done     chan struct{}
-
-	mu      sync.Mutex
-	lastErr error // why there is no connection, if there is none
+	cfg        PublisherConfig
+	metrics    *metrics
+	breaker    *gobreaker.CircuitBreaker[struct{}]
+	supervisor *supervisor
+	stop       context.CancelFunc
 }
 
 var (
@@ -55,26 +27,6 @@ var (
 	_ notify.RawPublisher       = (*Publisher)(nil)
 	_ notify.HeartbeatPublisher = (*Publisher)(nil)
 )
-
-// A request is one message on its way through the supervisor, which answers
-// each request that it has taken.
-type request struct {
-	ctx     context.Context
-	queue   string // must exist, unless it is ""
-	key     string
-	message amqp.Publishing
-	answer  chan error // buffered
-}
-
-// A ping waits for a connection until its context ends.
-type ping struct {
-	ctx       context.Context
-	connected chan struct{} // closed then
-}
-
-func newRequest(ctx context.Context, queue, key string, message amqp.Publishing) *request {
-	return &request{ctx: ctx, queue: queue, key: key, message: message, answer: make(chan error, 1)}
-}
 
 // NewPublisher returns a Publisher to the broker at url, an AMQP URL such as
 // amqp://user:password@host:5672/vhost. Several nodes of one cluster are
@@ -90,17 +42,10 @@ func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Publisher{
-		cfg:      cfg,
-		dialer:   dialer,
-		breaker:  newBreaker(),
-		requests: make(chan *request),
-		pings:    make(chan ping),
-		stop:     stop,
-		done:     make(chan struct{}),
-	}
-	p.metrics = newPublisherMetrics(cfg.Name, p.breaker.State)
-	go newSupervisor(p).run(ctx)
+	breaker := newBreaker()
+	m := newMetrics(cfg.Name, breaker.State)
+	p := &Publisher{cfg: cfg, metrics: m, breaker: breaker, supervisor: newSupervisor(cfg, dialer, m), stop: stop}
+	go p.supervisor.run(ctx)
 	return p, nil
 }
 
@@ -133,62 +78,43 @@ func (p *Publisher) PublishRaw(ctx context.Context, body []byte) error {
 	return nil
 }
 
-func (p *Publisher) send(r *request) error {
-	select {
-	case p.requests <- r:
-	case <-r.ctx.Done():
-		return p.unanswered(r.ctx)
-	case <-p.done:
-		return ErrClosed
+// PublishHeartbeat returns nil once the broker has routed h to a queue and
+// confirmed it. That the queue is the monitor's is not checked, as it is for an
+// event: the monitor notices that heartbeats are missing. The errors are those of
+// Publish.
+func (p *Publisher) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) error {
+	message, err := newHeartbeat(h)
+	if err != nil {
+		return fmt.Errorf("rabbitmq: encode heartbeat: %w", err)
 	}
-	select {
-	case err := <-r.answer:
-		return err
-	case <-r.ctx.Done():
-		return p.unanswered(r.ctx)
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+	defer cancel()
+	err = p.guarded(newRequest(ctx, "", rabbit.HeartbeatKey, message))
+	if err != nil {
+		return fmt.Errorf("publish heartbeat: %w", err)
 	}
+	return nil
+}
+
+// guarded sends r unless the breaker is open.
+func (p *Publisher) guarded(r *request) error {
+	_, err := p.breaker.Execute(func() (struct{}, error) { return struct{}{}, p.supervisor.send(r) })
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		if reason := p.supervisor.reason(); reason != nil {
+			return fmt.Errorf("%w: %w", ErrOpen, reason)
+		}
+		return ErrOpen
+	}
+	return err
 }
 
 // Ping waits until there is a connection or ctx ends, which it makes an error
-// that tells what the last attempt to connect came to.
+// that says why the last attempt to connect failed.
 func (p *Publisher) Ping(ctx context.Context) error {
-	demand := ping{ctx: ctx, connected: make(chan struct{})}
-	select {
-	case p.pings <- demand:
-	case <-ctx.Done():
-		return fmt.Errorf("ping broker: %w", p.unanswered(ctx))
-	case <-p.done:
-		return fmt.Errorf("ping broker: %w", ErrClosed)
+	if err := p.supervisor.ping(ctx); err != nil {
+		return fmt.Errorf("ping broker: %w", err)
 	}
-	select {
-	case <-demand.connected:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("ping broker: %w", p.unanswered(ctx))
-	case <-p.done:
-		return fmt.Errorf("ping broker: %w", ErrClosed)
-	}
-}
-
-// unanswered is the error when ctx ended first.
-func (p *Publisher) unanswered(ctx context.Context) error {
-	if reason := p.reason(); reason != nil {
-		return fmt.Errorf("%w (%w)", reason, ctx.Err())
-	}
-	return fmt.Errorf("rabbitmq: %w", ctx.Err())
-}
-
-// reason tells why there is no connection, nil if there is one.
-func (p *Publisher) reason() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lastErr
-}
-
-func (p *Publisher) setLastErr(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lastErr = err
+	return nil
 }
 
 // Close disconnects. A Publish that is under way ends with ErrClosed, and its
@@ -197,9 +123,23 @@ func (p *Publisher) setLastErr(err error) {
 func (p *Publisher) Close(ctx context.Context) error {
 	p.stop()
 	select {
-	case <-p.done:
+	case <-p.supervisor.done:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("rabbitmq: close: %w", ctx.Err())
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (p *Publisher) Describe(descs chan<- *prometheus.Desc) {
+	for _, c := range p.metrics.all() {
+		c.Describe(descs)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p *Publisher) Collect(samples chan<- prometheus.Metric) {
+	for _, c := range p.metrics.all() {
+		c.Collect(samples)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -18,7 +20,19 @@ import (
 // answers each request that it takes. It waits for the first demand, and from
 // then on keeps a connection by itself.
 type supervisor struct {
-	*Publisher
+	dialer  *rabbit.Dialer
+	timeout time.Duration // of one message
+	logger  *slog.Logger
+	metrics *metrics
+
+	requests chan *request // taken in every state but dialling
+	pings    chan ping     // the same
+	done     chan struct{}
+
+	mu      sync.Mutex
+	lastErr error // why there is no connection, if there is none
+
+	// Of the goroutine alone:
 	pause     backoff.Backoff
 	session   *rabbit.Session
 	waiting   []ping // to be answered once connected
@@ -26,8 +40,75 @@ type supervisor struct {
 	absence   absence
 }
 
-func newSupervisor(p *Publisher) *supervisor {
-	return &supervisor{Publisher: p, pause: backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}}
+func newSupervisor(cfg PublisherConfig, dialer *rabbit.Dialer, m *metrics) *supervisor {
+	return &supervisor{
+		dialer:   dialer,
+		timeout:  cfg.Timeout,
+		logger:   cfg.Logger,
+		metrics:  m,
+		requests: make(chan *request),
+		pings:    make(chan ping),
+		done:     make(chan struct{}),
+		pause:    backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause},
+	}
+}
+
+// send hands r over and waits for the answer, or for the end of r's context.
+func (s *supervisor) send(r *request) error {
+	select {
+	case s.requests <- r:
+	case <-r.ctx.Done():
+		return s.unanswered(r.ctx)
+	case <-s.done:
+		return ErrClosed
+	}
+	select {
+	case err := <-r.answer:
+		return err
+	case <-r.ctx.Done():
+		return s.unanswered(r.ctx)
+	}
+}
+
+// ping waits until there is a connection or ctx ends.
+func (s *supervisor) ping(ctx context.Context) error {
+	demand := ping{ctx: ctx, connected: make(chan struct{})}
+	select {
+	case s.pings <- demand:
+	case <-ctx.Done():
+		return s.unanswered(ctx)
+	case <-s.done:
+		return ErrClosed
+	}
+	select {
+	case <-demand.connected:
+		return nil
+	case <-ctx.Done():
+		return s.unanswered(ctx)
+	case <-s.done:
+		return ErrClosed
+	}
+}
+
+// unanswered is the error when ctx ended first.
+func (s *supervisor) unanswered(ctx context.Context) error {
+	if reason := s.reason(); reason != nil {
+		return fmt.Errorf("%w (%w)", reason, ctx.Err())
+	}
+	return fmt.Errorf("rabbitmq: %w", ctx.Err())
+}
+
+// reason tells why there is no connection, nil if there is one.
+func (s *supervisor) reason() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastErr
+}
+
+func (s *supervisor) setLastErr(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastErr = err
 }
 
 func (s *supervisor) run(ctx context.Context) {
@@ -40,7 +121,7 @@ func (s *supervisor) run(ctx context.Context) {
 		}
 		delay := s.pause.Next()
 		s.setLastErr(fmt.Errorf("rabbitmq: not connected: %w", err))
-		s.cfg.Logger.Warn("not connected to rabbitmq", "addr", s.dialer.Addr(), "error", err, "retry_in", delay)
+		s.logger.Warn("not connected to rabbitmq", "addr", s.dialer.Addr(), "error", err, "retry_in", delay)
 		demand = s.wait(ctx, delay)
 	}
 	s.refuse(ctx, demand, ErrClosed)
@@ -53,7 +134,7 @@ func (s *supervisor) attempt(ctx context.Context, demand *request) error {
 		s.refuse(ctx, demand, err)
 		return err
 	}
-	s.cfg.Logger.Info("connected to rabbitmq", "addr", s.dialer.Addr())
+	s.logger.Info("connected to rabbitmq", "addr", s.dialer.Addr())
 	opened := time.Now()
 	err := s.serve(ctx, demand)
 	s.shut()
@@ -147,7 +228,7 @@ func (s *supervisor) shut() {
 
 // serve publishes on the session until it fails or ctx ends.
 func (s *supervisor) serve(ctx context.Context, demand *request) error {
-	lane := newLane(s.session, s.cfg.Timeout, &s.absence)
+	lane := newLane(s.session, s.timeout, &s.absence)
 	if demand != nil {
 		if err := s.carry(ctx, lane, demand); err != nil {
 			return err
@@ -203,6 +284,6 @@ func (s *supervisor) dropCheck(spoilt error) bool {
 		return false
 	}
 	s.unchecked = true
-	s.cfg.Logger.Warn("events will be published without a check that the monitor's queue exists", "queue", rabbit.Queue, "error", spoilt)
+	s.logger.Warn("events will be published without a check that the monitor's queue exists", "queue", rabbit.Queue, "error", spoilt)
 	return true
 }

@@ -1,0 +1,23 @@
+package rabbitmq
+
+import "errors"
+
+var (
+	// ErrClosed is returned by a Publisher after Close.
+	ErrClosed = errors.New("rabbitmq: closed")
+	// ErrUnroutable is returned when the monitor's queue does not exist, or no
+	// queue is bound to the exchange: no monitor has declared the topology, or
+	// somebody has deleted the queue. A Publisher that has seen the queue missing
+	// also returns it for a second after it finds the queue again, unless a monitor
+	// reads the queue.
+	ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared and bound the queue")
+	// ErrBlocked means that the broker takes no messages, for lack of memory or
+	// disk.
+	ErrBlocked = errors.New("rabbitmq: blocked by the broker")
+	// ErrRefused means that the broker, asked to take responsibility for the
+	// event, said no: its queue is full, or cannot reach a majority.
+	ErrRefused = errors.New("rabbitmq: refused by the broker")
+	// ErrOpen means that the last publishes failed and that this one was not
+	// tried: the circuit breaker is open, for a second at a time.
+	ErrOpen = errors.New("rabbitmq: circuit breaker is open")
+)
