@@ -86,7 +86,7 @@ func (c *call) conclude(opErr error) ending {
 		return c.commit() // to swallow a repeat is op's own decision
 	}
 	c.tx.Rollback()
-	return ending{err: opErr, outcome: notify.Refused, done: f.doneBefore(opErr), finding: f}
+	return ending{err: opErr, outcome: notify.OutcomeRefused, done: f.doneBefore(opErr), finding: f}
 }
 
 func (c *call) rollback(err error) ending {
@@ -96,7 +96,7 @@ func (c *call) rollback(err error) ending {
 	if conflict, ok := errors.AsType[*dbguard.Conflict](err); ok && !conflict.Evidence.Protected {
 		c.guard.metrics.unjudged.Inc()
 	}
-	return ending{err: err, outcome: notify.RolledBack}
+	return ending{err: err, outcome: notify.OutcomeRolledBack}
 }
 
 func (c *call) commit() ending {
@@ -117,7 +117,7 @@ func (c *call) committed() ending {
 	if c.outage != nil {
 		c.outage.committed.Add(1)
 	}
-	return ending{outcome: notify.Committed, done: true}
+	return ending{outcome: notify.OutcomeCommitted, done: true}
 }
 
 // covered refuses a transaction that nothing but a missing lock would guard, and
@@ -144,12 +144,12 @@ func (c *call) resolve(err error) ending {
 	case dbguard.Committed:
 		return c.committed()
 	case dbguard.NotCommitted:
-		return ending{err: fmt.Errorf("guard: the commit did not take effect: %w", ownLimitError{errors.Unwrap(err)}), outcome: notify.RolledBack}
+		return ending{err: fmt.Errorf("guard: the commit did not take effect: %w", ownLimitError{errors.Unwrap(err)}), outcome: notify.OutcomeRolledBack}
 	}
 	if c.outage != nil {
 		c.outage.unknown.Add(1)
 	}
-	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}), outcome: notify.Unknown}
+	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}), outcome: notify.OutcomeUnknown}
 }
 
 // notLostError is an error behind which there may be the loss of the lock. ErrLost

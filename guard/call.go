@@ -99,7 +99,7 @@ func (c *call) run() error {
 // with it: one event at most.
 func (c *call) finish(e ending) error {
 	lapse := c.lease.Err()
-	if e.outcome == notify.Unknown {
+	if e.outcome == notify.OutcomeUnknown {
 		ev := c.unknownEvent(lapse)
 		c.lease.Abandon()
 		c.settled = true
@@ -109,30 +109,30 @@ func (c *call) finish(e ending) error {
 
 	gone := c.release(e.done)
 	switch f := e.finding; {
-	case f != nil && e.outcome != notify.Committed:
+	case f != nil && e.outcome != notify.OutcomeCommitted:
 		if gone != nil && f.unverified() {
 			f.relation = notify.HolderNone // now it is known
 			f.verdict = f.judge(f.conflict)
 		}
 		if gone != nil && !f.verdict.failure() { // after a repeat: another may have held it, too
-			c.publish(c.lostEvent(notify.Refused, gone))
+			c.publish(c.lostEvent(notify.OutcomeRefused, gone))
 		}
 		return c.refused(f, e.err)
-	case e.outcome == notify.Committed:
+	case e.outcome == notify.OutcomeCommitted:
 		if gone != nil {
-			c.publish(c.lostEvent(notify.Committed, gone))
+			c.publish(c.lostEvent(notify.OutcomeCommitted, gone))
 		}
 		return nil
 	case errors.Is(lapse, lock.ErrLost):
 		if !errors.Is(lapse, lock.ErrClosed) { // the program has ended it itself
-			c.publish(c.lostEvent(notify.RolledBack, lapse))
+			c.publish(c.lostEvent(notify.OutcomeRolledBack, lapse))
 		}
 		if e.err == nil || errors.Is(e.err, lock.ErrLost) {
 			return lapse
 		}
 		return fmt.Errorf("%w; the operation ended with: %w", lapse, e.err)
 	case gone != nil && !errors.Is(gone, lock.ErrClosed):
-		c.publish(c.lostEvent(notify.RolledBack, gone))
+		c.publish(c.lostEvent(notify.OutcomeRolledBack, gone))
 	}
 	return e.err
 }
@@ -142,9 +142,9 @@ func (c *call) refused(f *finding, opErr error) error {
 	if !f.verdict.failure() {
 		return c.repeated(f, opErr)
 	}
-	ev := c.event(notify.Overlap, notify.Refused)
+	ev := c.event(notify.VerdictOverlap, notify.OutcomeRefused)
 	if f.verdict == lost {
-		ev.Verdict = notify.Lost
+		ev.Verdict = notify.VerdictLost
 	}
 	f.describe(&ev)
 	c.publish(ev)

@@ -36,7 +36,7 @@ func TestChangeReplacesTheRow(t *testing.T) {
 		if s := e.stock(1); s.Left != 8 || s.Version != 2 {
 			e.t.Errorf("stock is %+v, want the other's update only", s)
 		}
-		e.wantEvent(notify.Overlap, notify.Refused, "sku:1")
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1")
 	})
 }
 

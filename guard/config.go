@@ -14,7 +14,7 @@ import (
 type Policy int
 
 const (
-	// Refuse has Do return ErrUnavailable. Events of the verdict notify.Unavailable
+	// Refuse has Do return ErrUnavailable. Events of the verdict notify.VerdictUnavailable
 	// tell how many operations were refused on a node: one 2 s after the first
 	// refusal, the next 10 s later, then ever more seldom, up to one a minute, and
 	// one at Close.

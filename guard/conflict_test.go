@@ -56,7 +56,7 @@ func TestBatchWithADuplicate(t *testing.T) {
 			return op(ctx, tx)
 		}, protect)
 		wantIs(e.t, err, guard.ErrIntercepted)
-		e.wantEvent(notify.Overlap, notify.Refused, "batch")
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "batch")
 	})
 }
 
@@ -120,7 +120,7 @@ func TestDeletedByTheOther(t *testing.T) {
 			e.loseTo("sku:1", func(_ context.Context, tx *gorm.DB) error { return tx.Delete(&Stock{}, 1).Error })
 			return take(s)
 		})), guard.ErrIntercepted)
-		e.wantEvent(notify.Overlap, notify.Refused, "sku:1")
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1")
 		if n := e.count(&Stock{}); n != 0 {
 			e.t.Errorf("%d rows, want none", n)
 		}
@@ -163,7 +163,7 @@ func TestTwoRowsUnderOneKey(t *testing.T) {
 		wantIs(e.t, run("a", func() {}), guard.ErrDuplicate)
 		e.wantNoEvent()
 		wantIs(e.t, run("c", func() { e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take).Run) }), guard.ErrIntercepted)
-		e.wantEvent(notify.Overlap, notify.Refused, "sku:1")
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1")
 	})
 }
 

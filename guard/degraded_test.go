@@ -118,7 +118,7 @@ func (e *env) wantDegraded(i int, o notify.Outcome, count int) {
 		e.t.Fatalf("%d events, want %d: %+v", len(events), i+1, events)
 	}
 	ev := events[i]
-	if ev.Verdict != notify.Degraded || ev.Outcome != o || ev.Count != count || ev.Place.Node != "a" {
+	if ev.Verdict != notify.VerdictDegraded || ev.Outcome != o || ev.Count != count || ev.Place.Node != "a" {
 		e.t.Errorf("event is %+v, want degraded, %s, of %d operations on a", ev, o, count)
 	}
 	if err := ev.Validate(); err != nil {
@@ -137,7 +137,7 @@ func TestDBOnly(t *testing.T) {
 		g, engine := e.dbOnly(guard.Config{})
 		e.create(&Stock{ID: 1, Left: 5})
 		wantNil(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
-		e.wantDegraded(0, notify.Unknown, 1)
+		e.wantDegraded(0, notify.OutcomeUnknown, 1)
 		wantIs(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
 		wantNil(e.t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
 		wantIs(e.t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)), guard.ErrStale)
@@ -147,7 +147,7 @@ func TestDBOnly(t *testing.T) {
 
 		engine.down[0].Store(false)
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
-		e.wantDegraded(1, notify.Committed, 2)
+		e.wantDegraded(1, notify.OutcomeCommitted, 2)
 		wantNil(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
 		if n := engine.asked.Load(); n != 2 {
 			e.t.Errorf("the lock was asked for %d times, want again after the outage", n)
@@ -193,10 +193,10 @@ func TestDBOnlyUncovered(t *testing.T) {
 		wantNil(e.t, g.Do(bg, "sku:1", func(_ context.Context, tx *gorm.DB) error {
 			return tx.Take(&Stock{}, 1).Error
 		}))
-		e.wantDegraded(0, notify.Unknown, 1)
+		e.wantDegraded(0, notify.OutcomeUnknown, 1)
 		engine.down[0].Store(false)
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
-		e.wantDegraded(1, notify.Committed, 1)
+		e.wantDegraded(1, notify.OutcomeCommitted, 1)
 	})
 }
 
@@ -252,7 +252,7 @@ func TestDBOnlyByShard(t *testing.T) {
 		if n := engine.asked.Load() - before; n != 1 {
 			e.t.Errorf("the lock was asked for %d times, want once, on b", n)
 		}
-		e.wantDegraded(0, notify.Unknown, 1)
+		e.wantDegraded(0, notify.OutcomeUnknown, 1)
 
 		engine.down[1].Store(true)
 		wantNil(e.t, g.Apply(bg, "b:2", guard.Insert(&Order{No: "4"})))
@@ -272,7 +272,7 @@ func TestDBOnlyBesideHolders(t *testing.T) {
 			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
-		e.wantDegradedThen(notify.Overlap, notify.HolderSelf)
+		e.wantDegradedThen(notify.VerdictOverlap, notify.HolderSelf)
 
 		// What it swallows is not committed if it proves another writer.
 		err = g.Do(bg, "order:b", func(ctx context.Context, tx *gorm.DB) error {
@@ -341,10 +341,10 @@ func TestLostRaceIsRunAgain(t *testing.T) {
 }
 
 // wantDegradedThen checks the second of two events.
-func (e *env) wantDegradedThen(v notify.Verdict, r notify.Relation) {
+func (e *env) wantDegradedThen(v notify.Verdict, r notify.Holder) {
 	e.t.Helper()
 	events := e.Events.All()
-	if len(events) != 2 || events[0].Verdict != notify.Degraded || events[1].Verdict != v || events[1].HolderAtConflict != r {
+	if len(events) != 2 || events[0].Verdict != notify.VerdictDegraded || events[1].Verdict != v || events[1].HolderAtConflict != r {
 		e.t.Errorf("events are %+v, want degraded and %s, held by %s", events, v, r)
 	}
 }
@@ -366,12 +366,12 @@ func TestDBOnlyWithoutRedis(t *testing.T) {
 			if policy == guard.Refuse {
 				wantIs(e.t, err, guard.ErrUnavailable)
 				wantNil(e.t, g.Close(bg))
-				e.wantEvent(notify.Unavailable, notify.RolledBack, "order:a")
+				e.wantEvent(notify.VerdictUnavailable, notify.OutcomeRolledBack, "order:a")
 				e.Events = guardtest.Recorder{}
 			} else {
 				wantNil(e.t, err)
 				wantIs(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute)), guard.ErrDuplicate)
-				e.wantEvent(notify.Degraded, notify.Unknown, "order:a")
+				e.wantEvent(notify.VerdictDegraded, notify.OutcomeUnknown, "order:a")
 				wantMetrics(e.t, g, map[string]float64{"degraded": 1, "without_lock_total": 2})
 			}
 			wantNil(e.t, g.Close(bg))

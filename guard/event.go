@@ -51,7 +51,7 @@ func (c *call) event(v notify.Verdict, o notify.Outcome) notify.Event {
 
 // lostEvent is the report of a lock whose loss no conflict has shown.
 func (c *call) lostEvent(o notify.Outcome, gone error) notify.Event {
-	ev := c.event(notify.Lost, o)
+	ev := c.event(notify.VerdictLost, o)
 	ev.Loss = loss(gone)
 	if errors.Is(gone, lock.ErrClosed) { // and its time ran out before the COMMIT was answered
 		ev.Loss = notify.LossExpired
@@ -63,7 +63,7 @@ func (c *call) lostEvent(o notify.Outcome, gone error) notify.Event {
 // lock if that is known. No release of this lease will find it out, for those who
 // had the lock before either, so the lock is asked.
 func (c *call) unknownEvent(lapse error) notify.Event {
-	ev := c.event(notify.UnknownCommit, notify.Unknown)
+	ev := c.event(notify.VerdictUnknownCommit, notify.OutcomeUnknown)
 	ev.Loss = loss(lapse)
 	if ev.Loss == "" {
 		if who, _ := c.holder(); who == notify.HolderNone || who == notify.HolderOther {
@@ -71,7 +71,7 @@ func (c *call) unknownEvent(lapse error) notify.Event {
 		}
 	}
 	if ev.Loss != "" {
-		ev.Verdict = notify.Lost
+		ev.Verdict = notify.VerdictLost
 	}
 	return ev
 }

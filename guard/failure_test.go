@@ -36,7 +36,7 @@ func TestOverlapOfInserts(t *testing.T) {
 		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		wantIs(e.t, err, gorm.ErrDuplicatedKey)
-		ev := e.wantEvent(notify.Overlap, notify.Refused, key)
+		ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, key)
 		if ev.HolderAtConflict != notify.HolderNone || ev.Table != "orders" || len(ev.Index) != 1 || ev.Index[0] != "no" {
 			e.t.Errorf("event is %+v", ev)
 		}
@@ -73,7 +73,7 @@ func TestOverlapWithHolderAtWork(t *testing.T) {
 		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
 		wantNil(e.t, <-done)
-		e.wantEvent(notify.Overlap, notify.Refused, key)
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, key)
 		if n := e.count(&Order{}); n != 1 {
 			e.t.Errorf("%d rows, want 1", n)
 		}
@@ -90,7 +90,7 @@ func TestOverlapOfUpdates(t *testing.T) {
 			return take(s)
 		}))
 		wantIs(e.t, err, guard.ErrIntercepted)
-		ev := e.wantEvent(notify.Overlap, notify.Refused, key)
+		ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, key)
 		if ev.Versions == nil || *ev.Versions != (notify.Versions{Expected: 1, Found: 2}) {
 			e.t.Errorf("versions are %+v, want 1 expected and 2 found", ev.Versions)
 		}
@@ -115,7 +115,7 @@ func TestOverlapSwallowed(t *testing.T) {
 			return nil
 		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
-		e.wantEvent(notify.Overlap, notify.Refused, key)
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, key)
 		if n := e.count(&Stock{}); n != 0 {
 			e.t.Errorf("%d rows beside a swallowed lock failure, want none", n)
 		}
@@ -134,7 +134,7 @@ func TestLostSwallowed(t *testing.T) {
 			return tx.Create(&Stock{ID: 1}).Error
 		}, guard.Protects(&Order{No: "a"}))
 		wantIs(e.t, err, guard.ErrIntercepted)
-		e.wantEvent(notify.Lost, notify.Refused, key)
+		e.wantEvent(notify.VerdictLost, notify.OutcomeRefused, key)
 		if n := e.count(&Stock{}); n != 0 {
 			e.t.Errorf("%d rows beside a swallowed lock failure, want none", n)
 		}
@@ -160,7 +160,7 @@ func TestLostBeforeBegin(t *testing.T) {
 		wantNil(e.t, taken.Close())
 
 		wantIs(e.t, <-result, guard.ErrIntercepted)
-		ev := e.wantEvent(notify.Lost, notify.Refused, key)
+		ev := e.wantEvent(notify.VerdictLost, notify.OutcomeRefused, key)
 		if ev.HolderAtConflict != notify.HolderNone || ev.Loss != notify.LossGone {
 			e.t.Errorf("holder at the conflict is %q, loss %q, want none, gone", ev.HolderAtConflict, ev.Loss)
 		}
@@ -177,7 +177,7 @@ func TestLostAtRelease(t *testing.T) {
 			e.Forget(key)
 			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}))
-		if ev := e.wantEvent(notify.Lost, notify.Committed, key); ev.Loss != notify.LossGone {
+		if ev := e.wantEvent(notify.VerdictLost, notify.OutcomeCommitted, key); ev.Loss != notify.LossGone {
 			e.t.Errorf("loss is %q, want %q", ev.Loss, notify.LossGone)
 		}
 		if n := e.count(&Order{}); n != 1 {
@@ -215,7 +215,7 @@ func TestLostAfterRepeat(t *testing.T) {
 		})
 
 		wantIs(e.t, g.Apply(bg, key, guard.Insert(&Order{No: "a"})), guard.ErrDuplicate)
-		if ev := e.wantEvent(notify.Lost, notify.Refused, key); ev.Loss != notify.LossGone {
+		if ev := e.wantEvent(notify.VerdictLost, notify.OutcomeRefused, key); ev.Loss != notify.LossGone {
 			e.t.Errorf("loss is %q, want %q", ev.Loss, notify.LossGone)
 		}
 	})
@@ -252,7 +252,7 @@ func TestLostWhileRunning(t *testing.T) {
 			return nil // a lost lock is not op's to swallow
 		})
 		wantIs(e.t, err, guard.ErrLost)
-		e.wantEvent(notify.Lost, notify.RolledBack, key)
+		e.wantEvent(notify.VerdictLost, notify.OutcomeRolledBack, key)
 		if n := e.count(&Order{}); n != 0 {
 			e.t.Errorf("%d rows, want none", n)
 		}
@@ -269,7 +269,7 @@ func TestLostWithAnErrorOfTheOperation(t *testing.T) {
 		})
 		wantIs(e.t, err, guard.ErrLost)
 		wantIs(e.t, err, errSoldOut)
-		e.wantEvent(notify.Lost, notify.RolledBack, "k")
+		e.wantEvent(notify.VerdictLost, notify.OutcomeRolledBack, "k")
 	})
 }
 

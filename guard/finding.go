@@ -18,7 +18,7 @@ type finding struct {
 	locked   bool // there was a lock
 	lapsed   bool // but the lease was no longer believed in
 	loss     notify.Loss
-	relation notify.Relation
+	relation notify.Holder
 	holder   string // owner id of the other holder, if there is one
 }
 
@@ -107,7 +107,7 @@ func (c *call) held() error {
 
 // holder asks the lock, if there is one, who has the key, and for his owner id if
 // it is another. Where nobody answers, the question would only hold up the caller.
-func (c *call) holder() (notify.Relation, string) {
+func (c *call) holder() (notify.Holder, string) {
 	if c.without != nil || c.guard.outages.on(c.guard.locker, c.key) != nil {
 		return notify.HolderUnknown, ""
 	}

@@ -40,13 +40,13 @@ func TestIsolation(t *testing.T) {
 				return guard.Insert(&Order{No: "b"}).Run(ctx, tx)
 			}, guard.Protects(&Order{No: "b"}))
 			wantIs(t, err, guard.ErrIntercepted)
-			e.wantEvent(notify.Overlap, notify.Refused, "order:b")
+			e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "order:b")
 
 			wantIs(t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
 				e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take).Run)
 				return take(s)
 			})), guard.ErrIntercepted)
-			if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.Overlap {
+			if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.VerdictOverlap {
 				t.Errorf("events are %+v, want two overlaps", events)
 			}
 			if s := e.stock(1); s.Left != 7 {

@@ -53,7 +53,7 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	wantIs(t, g.Do(bg, "sku:1", func(_ context.Context, tx *gorm.DB) error {
 		return tx.Model(&Stock{}).Where("id = ?", 1).Update("left", 0).Error
 	}), guard.ErrUnavailable)
-	begin := e.wantEvent(notify.Degraded, notify.Unknown, "sku:1")
+	begin := e.wantEvent(notify.VerdictDegraded, notify.OutcomeUnknown, "sku:1")
 	if begin.Place.Node != master || begin.Count != 1 {
 		t.Errorf("event is %+v, want one of %s", begin, master)
 	}
@@ -65,7 +65,7 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	}
 	testwait.Until(t, "the replica takes over", func() bool { return len(e.Events.All()) == 2 })
 	end := e.Events.All()[1]
-	if end.Verdict != notify.Degraded || end.Outcome != notify.Committed || end.Count != 1 || end.Place.Node != master {
+	if end.Verdict != notify.VerdictDegraded || end.Outcome != notify.OutcomeCommitted || end.Count != 1 || end.Place.Node != master {
 		t.Errorf("event is %+v, want the end of the outage of %s after one operation", end, master)
 	}
 	wantNil(t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute)))

@@ -33,13 +33,13 @@ func TestLateCommit(t *testing.T) {
 		return guard.Insert(&Order{No: "a", Amount: 2}).Run(ctx, tx)
 	})
 	wantIs(t, err, guard.ErrIntercepted)
-	if ev := e.wantEvent(notify.Overlap, notify.Refused, key); ev.HolderAtConflict != notify.HolderSelf {
+	if ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, key); ev.HolderAtConflict != notify.HolderSelf {
 		t.Errorf("holder at the conflict is %q, want self", ev.HolderAtConflict)
 	}
 
 	commit.Open()
 	wantNil(t, <-result) // the key that the database made proves it
-	if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.Lost || events[1].Outcome != notify.Committed {
+	if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.VerdictLost || events[1].Outcome != notify.OutcomeCommitted {
 		t.Errorf("events are %+v, want one more, of a lost lock and a commit", events)
 	}
 	var row Order

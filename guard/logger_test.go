@@ -24,7 +24,7 @@ func TestLostEventIsLoggedWithoutALogger(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := &Guard{cfg: cfg, metrics: newMetrics("guard")}
-	g.publish(t.Context(), notify.Event{ID: "0199a1b2-lost", Verdict: notify.Lost})
+	g.publish(t.Context(), notify.Event{ID: "0199a1b2-lost", Verdict: notify.VerdictLost})
 	if !strings.Contains(buffer.String(), "0199a1b2-lost") || !strings.Contains(buffer.String(), "level=ERROR") {
 		t.Errorf("logged %q, want the event at level error", buffer.String())
 	}

@@ -102,7 +102,7 @@ func newMetrics(name string) *metrics {
 		outcomeUnavailable, outcomeUnknown, outcomeConflict, outcomePanic, outcomeFailed} {
 		m.outcomes.WithLabelValues(o)
 	}
-	for _, v := range []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded, notify.Unavailable} {
+	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable} {
 		m.events.WithLabelValues(string(v))
 	}
 	return m

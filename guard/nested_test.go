@@ -74,7 +74,7 @@ func TestNestedRepeat(t *testing.T) {
 			_ = e.Apply(ctx, "k", guard.Insert(&Order{No: "a"}))
 			return nil
 		}, guard.Protects(&Order{No: "a"})), guard.ErrIntercepted)
-		e.wantEvent(notify.Overlap, notify.Refused, "k")
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "k")
 	})
 }
 

@@ -169,7 +169,7 @@ func (g *Guard) beginWithout(c *call, past int64, cause error) bool {
 	}
 	g.cfg.Logger.Warn("lock unavailable, only the database guards", "node", at.Node, "key", c.key, "error", cause)
 	ev := o.event(g)
-	ev.Outcome = notify.Unknown
+	ev.Outcome = notify.OutcomeUnknown
 	g.trace(c.ctx, &ev)
 	g.publish(c.ctx, ev)
 	if g.running.enter() {
@@ -221,9 +221,9 @@ func (o *outage) became() (notify.Outcome, int) {
 	committed := o.committed.Load()
 	undone := o.ran.Load() - running - committed - o.unknown.Load()
 	if committed == 0 && undone > 0 {
-		return notify.RolledBack, int(undone)
+		return notify.OutcomeRolledBack, int(undone)
 	}
-	return notify.Committed, int(committed)
+	return notify.OutcomeCommitted, int(committed)
 }
 
 // grants reports whether the lock can be acquired again. It is given no more time
@@ -239,7 +239,7 @@ func (g *Guard) grants(o *outage) bool {
 // event is the report of an outage: Outcome Unknown when it begins, later what
 // became of the Count operations that ran meanwhile.
 func (o *outage) event(g *Guard) notify.Event {
-	ev := g.event(notify.Degraded, notify.Unknown, o.key)
+	ev := g.event(notify.VerdictDegraded, notify.OutcomeUnknown, o.key)
 	ev.Place = place(o.place)
 	return ev
 }

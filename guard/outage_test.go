@@ -44,7 +44,7 @@ func TestOutageEndsTheWait(t *testing.T) {
 			testwait.Until(e.t, "the lock is asked for", func() bool { return engine.asked.Load() == 1 })
 			wantNil(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
 			wantNil(e.t, <-waiting)
-			e.wantEvent(notify.Degraded, notify.Unknown, "order:b")
+			e.wantEvent(notify.VerdictDegraded, notify.OutcomeUnknown, "order:b")
 		})
 	})
 	t.Run("for another", func(t *testing.T) {
@@ -111,9 +111,9 @@ func TestDBOnlyCountsWhoRunsOn(t *testing.T) {
 			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		}))
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
-		e.wantDegraded(1, notify.Committed, 1)
+		e.wantDegraded(1, notify.OutcomeCommitted, 1)
 	})
-	for failed, o := range []notify.Outcome{notify.Committed, notify.RolledBack} {
+	for failed, o := range []notify.Outcome{notify.OutcomeCommitted, notify.OutcomeRolledBack} {
 		each(t, func(e *env) {
 			g, engine := e.dbOnly(guard.Config{EndTimeout: 50 * time.Millisecond})
 			for range failed {
@@ -145,9 +145,9 @@ func TestDBOnlyEndIsTimely(t *testing.T) {
 		}))
 		wantNil(e.t, <-next)
 		testwait.Until(e.t, "the end of the first is reported", func() bool { return len(e.Events.All()) == 3 })
-		e.wantDegraded(2, notify.Committed, 1)
+		e.wantDegraded(2, notify.OutcomeCommitted, 1)
 		begin, end := e.Events.All()[1], e.Events.All()[2]
-		if begin.Outcome != notify.Unknown || end.CaughtAt.After(begin.CaughtAt) || end.ID > begin.ID {
+		if begin.Outcome != notify.OutcomeUnknown || end.CaughtAt.After(begin.CaughtAt) || end.ID > begin.ID {
 			e.t.Errorf("an outage ends by %+v, after another begins by %+v", end, begin)
 		}
 	})
@@ -200,7 +200,7 @@ func TestDBOnlyFailedBeforeTheEnd(t *testing.T) {
 		close(engine.slow)
 		wantNil(e.t, <-slow)
 		e.wantAskedAgain(g, engine, 3)
-		e.wantDegraded(1, notify.Committed, 1)
+		e.wantDegraded(1, notify.OutcomeCommitted, 1)
 	})
 }
 
@@ -222,7 +222,7 @@ func TestDBOnlyLimitOutlivesTheOutage(t *testing.T) {
 		}))
 		wantNil(e.t, <-next)
 		e.wantAskedAgain(g, engine, 2)
-		e.wantDegraded(1, notify.Committed, 1)
+		e.wantDegraded(1, notify.OutcomeCommitted, 1)
 		engine.down[0].Store(true)
 		wantNil(e.t, g.Apply(bg, "k3", guard.Insert(&Order{No: "b"}))) // there is a place
 	})

@@ -62,7 +62,7 @@ func TestPausedBeforeItsWrite(t *testing.T) {
 		wantNil(t, s.g.Apply(bg, key, guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)))
 		c.signal(syscall.SIGCONT)
 		c.proceed()
-		c.wantResult("lost", notify.Lost, notify.RolledBack)
+		c.wantResult("lost", notify.VerdictLost, notify.OutcomeRolledBack)
 		s.wantNoEvent()
 		if n := s.count(&Order{}); n != 1 {
 			t.Errorf("%d rows, want 1", n)
@@ -78,7 +78,7 @@ func TestPausedBeforeItsWrite(t *testing.T) {
 		wantNil(t, s.g.Apply(bg, key, guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute)))
 		c.signal(syscall.SIGCONT)
 		c.proceed()
-		c.wantResult("lost", notify.Lost, notify.RolledBack)
+		c.wantResult("lost", notify.VerdictLost, notify.OutcomeRolledBack)
 		s.wantNoEvent()
 		if got := s.stock(1); got.Left != 8 {
 			t.Errorf("left %d, want 8", got.Left)
@@ -106,7 +106,7 @@ func TestPausedAfterItsWrite(t *testing.T) {
 	<-begun
 	c.signal(syscall.SIGCONT)
 	c.proceed()
-	c.wantResult("lost", notify.Lost, notify.RolledBack)
+	c.wantResult("lost", notify.VerdictLost, notify.OutcomeRolledBack)
 	wantNil(t, <-result)
 	s.wantNoEvent()
 	if n := s.count(&Order{}); n != 1 {
@@ -135,12 +135,12 @@ func TestPausedInItsCommit(t *testing.T) {
 		return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 	}, guard.Wait(time.Minute))
 	wantIs(t, err, guard.ErrIntercepted)
-	ev := s.wantEvent(notify.Overlap, notify.Refused, key)
+	ev := s.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, key)
 	if ev.HolderAtConflict != notify.HolderSelf {
 		t.Errorf("holder at the conflict is %q, want self", ev.HolderAtConflict)
 	}
 	c.signal(syscall.SIGCONT)
-	late := c.wantResult("done", notify.Lost, notify.Committed)
+	late := c.wantResult("done", notify.VerdictLost, notify.OutcomeCommitted)
 	if late.Token >= ev.Token {
 		t.Errorf("the sleeper's token %d is not below the next holder's, %d", late.Token, ev.Token)
 	}
@@ -171,8 +171,8 @@ func TestWipedWhileTwoWork(t *testing.T) {
 		})
 	}()
 	wantIs(t, err, guard.ErrIntercepted)
-	s.wantEvent(notify.Overlap, notify.Refused, key)
-	if ev := c.wantResult("done", notify.Lost, notify.Committed); ev.Loss != notify.LossGone {
+	s.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, key)
+	if ev := c.wantResult("done", notify.VerdictLost, notify.OutcomeCommitted); ev.Loss != notify.LossGone {
 		t.Errorf("loss is %q, want gone", ev.Loss)
 	}
 	if n := s.count(&Order{}); n != 1 {
@@ -204,7 +204,7 @@ func TestLeaseEndsDuringCommit(t *testing.T) {
 	<-lost
 	pass()
 	wantNil(t, <-result)
-	e.wantEvent(notify.Lost, notify.Committed, "order:a")
+	e.wantEvent(notify.VerdictLost, notify.OutcomeCommitted, "order:a")
 	if n := e.count(&Order{}); n != 1 {
 		t.Errorf("%d rows, want 1", n)
 	}

@@ -80,7 +80,7 @@ func (g *Guard) countRefusal(c *call, err error) {
 }
 
 func (c *call) refusedEvent(at lock.Place) notify.Event {
-	ev := c.guard.event(notify.Unavailable, notify.RolledBack, c.key)
+	ev := c.guard.event(notify.VerdictUnavailable, notify.OutcomeRolledBack, c.key)
 	ev.Place = place(at)
 	c.guard.trace(c.ctx, &ev)
 	return ev

@@ -69,7 +69,7 @@ func (r *refuser) wantRefused(node string, counts ...int) {
 		r.t.Fatalf("%d events, want %d: %+v", len(events), len(counts), events)
 	}
 	for i, ev := range events {
-		if ev.Verdict != notify.Unavailable || ev.Outcome != notify.RolledBack || ev.Count != counts[i] || ev.Place.Node != node ||
+		if ev.Verdict != notify.VerdictUnavailable || ev.Outcome != notify.OutcomeRolledBack || ev.Count != counts[i] || ev.Place.Node != node ||
 			ev.Owner != "" || !ev.AcquiredAt.IsZero() {
 			r.t.Errorf("event is %+v, want unavailable, rolled back, of %d operations on %s", ev, counts[i], node)
 		}
@@ -206,7 +206,7 @@ func TestRefusalsOfManyNodes(t *testing.T) {
 // refusalsIn adds up the refusals that events tell of.
 func refusalsIn(events []notify.Event) (n int) {
 	for _, ev := range events {
-		if ev.Verdict == notify.Unavailable {
+		if ev.Verdict == notify.VerdictUnavailable {
 			n += ev.Count
 		}
 	}
@@ -348,7 +348,7 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 		t.Errorf("events tell of %d refusals, want %d", told, refused.Load())
 	}
 	for _, ev := range e.Events.All() {
-		if ev.Verdict == notify.Unavailable && ev.Place.Node != client.Options().Addr {
+		if ev.Verdict == notify.VerdictUnavailable && ev.Place.Node != client.Options().Addr {
 			t.Errorf("event is of %+v, want of %s", ev.Place, client.Options().Addr)
 		}
 	}

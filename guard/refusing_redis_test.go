@@ -118,8 +118,8 @@ func TestOutageLastsWhileLocksAreRefused(t *testing.T) {
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
 		without := orders
 		order() // with a lock
-		for i, want := range []notify.Outcome{notify.Unknown, notify.Committed} {
-			if ev := e.Events.All()[i]; ev.Verdict != notify.Degraded || ev.Outcome != want {
+		for i, want := range []notify.Outcome{notify.OutcomeUnknown, notify.OutcomeCommitted} {
+			if ev := e.Events.All()[i]; ev.Verdict != notify.VerdictDegraded || ev.Outcome != want {
 				e.t.Errorf("event %d is %+v, want degraded, %s", i, ev, want)
 			}
 		}

@@ -30,7 +30,7 @@ func (e *env) wantOverlaps(key string, want int) {
 	e.t.Helper()
 	n := 0
 	for _, ev := range e.Events.All() {
-		if ev.Verdict == notify.Overlap && ev.Key == key {
+		if ev.Verdict == notify.VerdictOverlap && ev.Key == key {
 			n++
 		}
 	}

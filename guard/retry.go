@@ -16,7 +16,7 @@ const longestPause = 4 * time.Millisecond
 
 // again reports whether to make another attempt, and pauses before it.
 func (c *call) again(e ending) bool {
-	if !c.lostRace(e) && (e.outcome != notify.RolledBack || !dbguard.Retryable(e.err)) {
+	if !c.lostRace(e) && (e.outcome != notify.OutcomeRolledBack || !dbguard.Retryable(e.err)) {
 		return false
 	}
 	if c.tries >= c.retries || c.lease.Err() != nil || wait.Sleep(c.ctx, wait.After(c.tries, longestPause, longestPause<<6), nil) != nil {
@@ -30,7 +30,7 @@ func (c *call) again(e ending) bool {
 // lostRace reports whether an attempt without the lock was refused because another
 // writer changed a row after the attempt had read it.
 func (c *call) lostRace(e ending) bool {
-	if c.without == nil || c.brought || e.finding == nil || e.outcome != notify.Refused {
+	if c.without == nil || c.brought || e.finding == nil || e.outcome != notify.OutcomeRefused {
 		return false
 	}
 	conflict, v := e.finding.endedWith(e.err)

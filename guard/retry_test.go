@@ -131,7 +131,7 @@ func TestRetryKeepsTheLease(t *testing.T) {
 		if calls != 1 {
 			e.t.Errorf("%d attempts without a lease", calls)
 		}
-		e.wantEvent(notify.Lost, notify.RolledBack, "k")
+		e.wantEvent(notify.VerdictLost, notify.OutcomeRolledBack, "k")
 	})
 }
 
@@ -242,9 +242,9 @@ func TestThreeInserts(t *testing.T) {
 		wantIs(e.t, refused, guard.ErrIntercepted)
 		overlaps := 0
 		for _, ev := range e.Events.All() {
-			if ev.Verdict == notify.Overlap {
+			if ev.Verdict == notify.VerdictOverlap {
 				overlaps++
-			} else if ev.Verdict != notify.Lost || ev.Outcome != notify.Committed { // by the winner, if it was the first
+			} else if ev.Verdict != notify.VerdictLost || ev.Outcome != notify.OutcomeCommitted { // by the winner, if it was the first
 				e.t.Errorf("event is %+v", ev)
 			}
 		}
@@ -280,12 +280,12 @@ func TestRetryHidesNoOverlap(t *testing.T) {
 		wantIs(e.t, run(guard.Insert(&Order{No: "a"}).Run, func(db *gorm.DB) error {
 			return db.Create(&Order{No: "a"}).Error
 		}), guard.ErrIntercepted)
-		e.wantEvent(notify.Overlap, notify.Refused, "k")
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "k")
 
 		wantIs(e.t, run(guard.Update(&Stock{ID: 1}, take).Run, func(db *gorm.DB) error {
 			return db.Model(&Stock{ID: 1}).Update("left", 5).Error
 		}), guard.ErrIntercepted)
-		if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.Overlap {
+		if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.VerdictOverlap {
 			e.t.Errorf("events are %+v, want another overlap", events)
 		}
 	})

@@ -136,7 +136,7 @@ func TestUnknownCommit(t *testing.T) {
 	k.After.Store(false)
 	wantIs(t, err, guard.ErrUnknown)
 	wantIs(t, err, dbguard.ErrCommitUnknown)
-	e.wantEvent(notify.UnknownCommit, notify.Unknown, "order:a")
+	e.wantEvent(notify.VerdictUnknownCommit, notify.OutcomeUnknown, "order:a")
 	wantIs(t, g.Apply(bg, "order:a", guard.Insert(row)), guard.ErrBusy)
 	wantNil(t, g.Do(bg, "order:a", func(context.Context, *gorm.DB) error { return nil }, guard.Wait(time.Minute)))
 }
@@ -148,8 +148,8 @@ func TestUnknownCommitWithoutTheLock(t *testing.T) {
 		op      guard.Op
 		outcome notify.Outcome
 	}{
-		"unknown":   {guard.Insert(&Label{Code: "a"}).Run, notify.Unknown},
-		"committed": {guard.Insert(&Order{No: "a"}).Run, notify.Committed},
+		"unknown":   {guard.Insert(&Label{Code: "a"}).Run, notify.OutcomeUnknown},
+		"committed": {guard.Insert(&Order{No: "a"}).Run, notify.OutcomeCommitted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, k := linked(t)
@@ -169,13 +169,13 @@ func TestUnknownCommitWithoutTheLock(t *testing.T) {
 			<-lost
 			pass()
 			err := <-result
-			if errors.Is(err, guard.ErrUnknown) != (tt.outcome == notify.Unknown) {
+			if errors.Is(err, guard.ErrUnknown) != (tt.outcome == notify.OutcomeUnknown) {
 				t.Errorf("error is %v, outcome %s", err, tt.outcome)
 			}
 			if errors.Is(err, guard.ErrLost) {
 				t.Errorf("error is %v: it promises a rollback", err)
 			}
-			if ev := e.wantEvent(notify.Lost, tt.outcome, "k"); ev.Loss != notify.LossGone {
+			if ev := e.wantEvent(notify.VerdictLost, tt.outcome, "k"); ev.Loss != notify.LossGone {
 				t.Errorf("loss is %q, want gone", ev.Loss)
 			}
 		})
@@ -217,7 +217,7 @@ func TestUnknownCommitLikeAnother(t *testing.T) {
 	if got := e.stock(1); got.Left != 8 || *s != (Stock{ID: 1}) {
 		t.Errorf("row is %+v, in memory %+v, want what the next holder wrote, and nothing", got, *s)
 	}
-	if ev := e.wantEvent(notify.Lost, notify.Unknown, key); ev.Loss != notify.LossGone {
+	if ev := e.wantEvent(notify.VerdictLost, notify.OutcomeUnknown, key); ev.Loss != notify.LossGone {
 		t.Errorf("loss is %q, want gone", ev.Loss)
 	}
 }
@@ -236,7 +236,7 @@ func TestUnknownCommitDBOnly(t *testing.T) {
 	k.After.Store(false)
 	e.db = direct
 	wantIs(t, err, guard.ErrUnknown)
-	e.wantDegradedThen(notify.UnknownCommit, "")
+	e.wantDegradedThen(notify.VerdictUnknownCommit, "")
 	if ev := e.Events.All()[1]; ev.Place.Node != "a" || ev.Owner != "" || !ev.Deadline.IsZero() {
 		t.Errorf("event is %+v, want one without a lock", ev)
 	}
@@ -245,7 +245,7 @@ func TestUnknownCommitDBOnly(t *testing.T) {
 
 	engine.down[0].Store(false)
 	testwait.Until(t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 3 })
-	e.wantDegraded(2, notify.Committed, 1) // the order
+	e.wantDegraded(2, notify.OutcomeCommitted, 1) // the order
 }
 
 // TestReadDBOnly: what wrote nothing is done, whatever became of its COMMIT.
@@ -258,7 +258,7 @@ func TestReadDBOnly(t *testing.T) {
 		return tx.Find(&[]Order{}).Error
 	}))
 	k.After.Store(false)
-	e.wantEvent(notify.Degraded, notify.Unknown, "order:a")
+	e.wantEvent(notify.VerdictDegraded, notify.OutcomeUnknown, "order:a")
 	wantNil(t, g.Do(bg, "order:a", func(context.Context, *gorm.DB) error { return nil }))
 }
 
@@ -282,7 +282,7 @@ func TestUnverified(t *testing.T) {
 			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		})
 		wantIs(e.t, err, guard.ErrIntercepted)
-		ev := e.wantEvent(notify.Lost, notify.Refused, "order:a")
+		ev := e.wantEvent(notify.VerdictLost, notify.OutcomeRefused, "order:a")
 		if ev.HolderAtConflict != notify.HolderNone || ev.Loss != notify.LossGone {
 			e.t.Errorf("holder is %q, loss %q, want none, gone", ev.HolderAtConflict, ev.Loss)
 		}

@@ -9,9 +9,9 @@ import (
 type evidence struct {
 	dbguard.Evidence
 	kind   dbguard.Kind
-	locked bool            // a lock was held when the operation began
-	lapsed bool            // the lease was no longer believed in
-	holder notify.Relation // who had the key after the rollback
+	locked bool          // a lock was held when the operation began
+	lapsed bool          // the lease was no longer believed in
+	holder notify.Holder // who had the key after the rollback
 }
 
 type verdict int

@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		kind   dbguard.Kind
 		dbOnly bool
 		lapsed bool
-		holder notify.Relation
+		holder notify.Holder
 		want   verdict
 	}{
 		{"nothing found", none, dbguard.Duplicate, false, false, notify.HolderSelf, business},

@@ -10,48 +10,48 @@ import (
 type Verdict string
 
 const (
-	// Overlap: the database refused a write because another caller wrote the
+	// VerdictOverlap: the database refused a write because another caller wrote the
 	// same row while this one held the lock.
-	Overlap Verdict = "overlap"
-	// Lost: the lock was found gone, or was no longer believed in, while or
-	// after the operation ran.
-	Lost Verdict = "lost"
-	// UnknownCommit: the outcome of a COMMIT could not be found out.
-	UnknownCommit Verdict = "unknown_commit"
-	// Degraded: operations run without the lock because it can't be asked. Two
-	// events report an outage: its begin, with the Outcome Unknown and the Count
-	// 1, and its end. The end's Count is of operations: of those that were
-	// committed, with the Outcome Committed, or, with the Outcome RolledBack, of
-	// those that were rolled back if none was. Operations that still ran then, and
-	// those of unknown outcome, are in neither, so a Count of Committed may be 0.
-	Degraded Verdict = "degraded"
-	// Unavailable: operations were refused because their lock could not be acquired:
+	VerdictOverlap Verdict = "overlap"
+	// VerdictLost: the lock was gone or had expired while or after the operation ran.
+	VerdictLost Verdict = "lost"
+	// VerdictUnknownCommit: whether a COMMIT took effect is not known.
+	VerdictUnknownCommit Verdict = "unknown_commit"
+	// VerdictDegraded: operations run without the lock because its engine does not
+	// answer. Two events report an outage. The first reports its beginning, with
+	// OutcomeUnknown and the Count 1. The second reports its end: its Count is how many
+	// operations were committed, with OutcomeCommitted; or, if none was, how many were
+	// rolled back, with OutcomeRolledBack. Operations that still ran then, and those of
+	// unknown outcome, are not counted, so a Count of OutcomeCommitted may be 0.
+	VerdictDegraded Verdict = "degraded"
+	// VerdictUnavailable: operations were refused because their lock could not be acquired:
 	// the first layer could not be reached, did not answer, or rejected the request.
-	// The Outcome is RolledBack: nothing was changed. The Count is how many operations
-	// the instance has refused on this node since its last such event, and the Key and
-	// the trace are those of the first of them. There is no Owner, as there was no lock.
-	Unavailable Verdict = "unavailable"
+	// The Outcome is OutcomeRolledBack: nothing was changed. The Count is how many
+	// operations the instance has refused on this node since its last such event, and the
+	// Key and the trace are those of the first of them. There is no Owner, as there was no
+	// lock.
+	VerdictUnavailable Verdict = "unavailable"
 )
 
 // Outcome says what became of the operation. The set is closed.
 type Outcome string
 
 const (
-	Committed  Outcome = "committed"   // its changes are in the database
-	Refused    Outcome = "refused"     // the database refused a statement; rolled back
-	RolledBack Outcome = "rolled_back" // rolled back before the database had to refuse
-	Unknown    Outcome = "unknown"     // could not be found out
+	OutcomeCommitted  Outcome = "committed"   // its changes are in the database
+	OutcomeRefused    Outcome = "refused"     // the database refused a statement; rolled back
+	OutcomeRolledBack Outcome = "rolled_back" // rolled back before the database had to refuse
+	OutcomeUnknown    Outcome = "unknown"     // not known
 )
 
-// Relation says who held the key, as the first layer told it after the
-// conflict, seen from the caller that was refused. The set is closed.
-type Relation string
+// Holder says who held the key after the conflict, according to the first layer, seen
+// from the caller that was refused. The set is closed.
+type Holder string
 
 const (
-	HolderSelf    Relation = "self"    // this caller: somebody wrote without a valid lock
-	HolderOther   Relation = "other"   // another caller
-	HolderNone    Relation = "none"    // nobody
-	HolderUnknown Relation = "unknown" // the first layer could not be asked
+	HolderSelf    Holder = "self"    // this caller: somebody wrote without a valid lock
+	HolderOther   Holder = "other"   // another caller
+	HolderNone    Holder = "none"    // nobody
+	HolderUnknown Holder = "unknown" // the first layer did not answer
 )
 
 // Loss says how a lock was lost, as its holder found out. The set is closed.
@@ -59,8 +59,8 @@ type Loss string
 
 const (
 	LossExpired   Loss = "expired"   // it was not renewed in time
-	LossUnrenewed Loss = "unrenewed" // not either, though that was tried: renewals went without an answer
-	LossGone      Loss = "gone"      // it was not there, or another's, before its time was up
+	LossUnrenewed Loss = "unrenewed" // it expired while renewals went without an answer
+	LossGone      Loss = "gone"      // it was deleted, or another's, before its time was up
 	LossMaxHold   Loss = "max_hold"  // the limit for one holder ended it
 )
 
@@ -106,10 +106,10 @@ type Event struct {
 
 	CaughtAt         time.Time `json:"caught_at"`                    // when the failure was noticed, by the caller's clock
 	Place            Place     `json:"place,omitzero"`               // where the lock was kept, or would have been
-	HolderAtConflict Relation  `json:"holder_at_conflict,omitempty"` // empty where there was no conflict
+	HolderAtConflict Holder    `json:"holder_at_conflict,omitempty"` // empty where there was no conflict
 	HolderOwner      string    `json:"holder_owner,omitempty"`       // the owner id then, when it is another's
 
-	Count   int    `json:"count"`              // how many like failures this event stands for, at least 1, but see Degraded
+	Count   int    `json:"count"`              // how many like failures this event stands for, at least 1, but see VerdictDegraded
 	TraceID string `json:"trace_id,omitempty"` // W3C trace id; empty if none
 	Library string `json:"library,omitempty"`  // version of the library that built the event
 
@@ -153,7 +153,7 @@ func (e *Event) Validate() error {
 		return cloudevent.Invalid("loss %.40q is unknown", string(e.Loss))
 	case e.TTL < 0:
 		return cloudevent.Invalid("ttl %v is negative", e.TTL)
-	case e.Count == 0 && e.Verdict == Degraded && e.Outcome == Committed:
+	case e.Count == 0 && e.Verdict == VerdictDegraded && e.Outcome == OutcomeCommitted:
 	case e.Count < 1:
 		return cloudevent.Invalid("count %d is below 1", e.Count)
 	}
@@ -168,7 +168,7 @@ func writable(t time.Time) bool {
 
 func (v Verdict) valid() bool {
 	switch v {
-	case Overlap, Lost, UnknownCommit, Degraded, Unavailable:
+	case VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable:
 		return true
 	}
 	return false
@@ -176,7 +176,7 @@ func (v Verdict) valid() bool {
 
 func (o Outcome) valid() bool {
 	switch o {
-	case Committed, Refused, RolledBack, Unknown:
+	case OutcomeCommitted, OutcomeRefused, OutcomeRolledBack, OutcomeUnknown:
 		return true
 	}
 	return false
@@ -190,8 +190,8 @@ func (l Loss) valid() bool {
 	return false
 }
 
-func (r Relation) valid() bool {
-	switch r {
+func (h Holder) valid() bool {
+	switch h {
 	case HolderSelf, HolderOther, HolderNone, HolderUnknown:
 		return true
 	}

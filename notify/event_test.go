@@ -37,28 +37,28 @@ func examples() map[string]notify.Event {
 		Library:    "v0.1.0",
 	}
 	overlap := base
-	overlap.Verdict, overlap.Outcome = notify.Overlap, notify.Refused
+	overlap.Verdict, overlap.Outcome = notify.VerdictOverlap, notify.OutcomeRefused
 	overlap.Table, overlap.Index = "stocks", []string{"id"}
 	overlap.Versions = &notify.Versions{Expected: 7, Found: 8}
 	overlap.Trace = notify.Trace{Parent: aTraceParent, State: "vendor=00f067aa0ba902b7"}
 	overlap.HolderAtConflict, overlap.HolderOwner = notify.HolderOther, "5b0de1c2-7a34-4f7e-8a2c-1f2e3d4c5b6a:1"
 
 	lost := base
-	lost.Verdict, lost.Outcome = notify.Lost, notify.RolledBack
+	lost.Verdict, lost.Outcome = notify.VerdictLost, notify.OutcomeRolledBack
 	lost.Loss, lost.Place.Entry = notify.LossGone, "shop:order:2026-0042"
 
 	unknown := base
-	unknown.Verdict, unknown.Outcome = notify.UnknownCommit, notify.Unknown
+	unknown.Verdict, unknown.Outcome = notify.VerdictUnknownCommit, notify.OutcomeUnknown
 	unknown.Table, unknown.Index = "orders", []string{"shop_id", "no"}
 
 	degraded := base
-	degraded.Verdict, degraded.Outcome = notify.Degraded, notify.Committed
+	degraded.Verdict, degraded.Outcome = notify.VerdictDegraded, notify.OutcomeCommitted
 	degraded.Owner, degraded.Token, degraded.TTL = "", 0, 0
 	degraded.AcquiredAt, degraded.Deadline = time.Time{}, time.Time{}
 	degraded.Count = 12
 
 	unavailable := degraded
-	unavailable.Verdict, unavailable.Outcome = notify.Unavailable, notify.RolledBack
+	unavailable.Verdict, unavailable.Outcome = notify.VerdictUnavailable, notify.OutcomeRolledBack
 
 	return map[string]notify.Event{
 		"overlap":        overlap,
@@ -96,11 +96,17 @@ func TestValidate(t *testing.T) {
 		"far grant":     {func(e *notify.Event) { e.AcquiredAt = time.Unix(-1<<40, 0) }, "acquired_at is outside"},
 		"ttl":           {func(e *notify.Event) { e.TTL = -1 }, "ttl"},
 		"count":         {func(e *notify.Event) { e.Count = 0 }, "count"},
-		"no commits":    {func(e *notify.Event) { e.Outcome, e.Count = notify.Committed, 0 }, "count"},
-		"no rollbacks":  {func(e *notify.Event) { e.Verdict, e.Outcome, e.Count = notify.Degraded, notify.RolledBack, 0 }, "count"},
-		"none refused":  {func(e *notify.Event) { e.Verdict, e.Outcome, e.Count = notify.Unavailable, notify.RolledBack, 0 }, "count"},
-		"negative":      {func(e *notify.Event) { e.Verdict, e.Outcome, e.Count = notify.Degraded, notify.Committed, -1 }, "count"},
-		"long verdict":  {func(e *notify.Event) { e.Verdict = notify.Verdict(strings.Repeat("x", 1<<20)) }, "verdict"},
+		"no commits":    {func(e *notify.Event) { e.Outcome, e.Count = notify.OutcomeCommitted, 0 }, "count"},
+		"no rollbacks": {func(e *notify.Event) {
+			e.Verdict, e.Outcome, e.Count = notify.VerdictDegraded, notify.OutcomeRolledBack, 0
+		}, "count"},
+		"none refused": {func(e *notify.Event) {
+			e.Verdict, e.Outcome, e.Count = notify.VerdictUnavailable, notify.OutcomeRolledBack, 0
+		}, "count"},
+		"negative": {func(e *notify.Event) {
+			e.Verdict, e.Outcome, e.Count = notify.VerdictDegraded, notify.OutcomeCommitted, -1
+		}, "count"},
+		"long verdict": {func(e *notify.Event) { e.Verdict = notify.Verdict(strings.Repeat("x", 1<<20)) }, "verdict"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := examples()["overlap"]

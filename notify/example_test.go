@@ -47,7 +47,7 @@ func ExampleLog() {
 	publisher := notify.Log(logger) // for guard.Config.Publisher
 	err := publisher.Publish(context.Background(), notify.Event{
 		ID: "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b", Service: "orders", Key: "order:7",
-		Verdict: notify.Lost, Outcome: notify.RolledBack, Count: 1,
+		Verdict: notify.VerdictLost, Outcome: notify.OutcomeRolledBack, Count: 1,
 		CaughtAt: time.Date(2026, 11, 21, 9, 30, 7, 0, time.UTC),
 	})
 	fmt.Println(err)
@@ -67,7 +67,7 @@ func ExamplePublisherFunc() {
 	}
 	none := notify.PublisherFunc(func(context.Context, notify.Event) error { return nil })
 	publisher := counting(none, func(v notify.Verdict) { fmt.Println(v) })
-	fmt.Println(publisher.Publish(context.Background(), notify.Event{Verdict: notify.Overlap}))
+	fmt.Println(publisher.Publish(context.Background(), notify.Event{Verdict: notify.VerdictOverlap}))
 	// Output:
 	// overlap
 	// <nil>

@@ -44,7 +44,7 @@ func TestWireFormatStays(t *testing.T) {
 // values that are easily written another way.
 func wireExamples() []any {
 	least := notify.Event{
-		ID: "1", Service: "s", Verdict: notify.Lost, Outcome: notify.Unknown,
+		ID: "1", Service: "s", Verdict: notify.VerdictLost, Outcome: notify.OutcomeUnknown,
 		CaughtAt: time.Date(2026, 11, 21, 9, 30, 7, 0, time.UTC), Count: 1,
 	}
 	with := func(change func(*notify.Event)) notify.Event {

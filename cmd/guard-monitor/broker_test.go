@@ -237,7 +237,7 @@ func lineWith(s string, words ...string) bool {
 
 func event(id string) notify.Event {
 	return notify.Event{
-		ID: id, Service: "orders", Instance: "orders-1", Verdict: notify.Overlap, Outcome: notify.Refused,
+		ID: id, Service: "orders", Instance: "orders-1", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 		Key: "order:1", CaughtAt: time.Date(2026, 5, 4, 3, 2, 1, 5e8, time.UTC), Count: 1,
 	}
 }

@@ -26,7 +26,7 @@ func TestTailTellsTheEndOnce(t *testing.T) {
 	happen := func(n int) {
 		t.Helper()
 		ev := notify.Event{
-			ID: fmt.Sprintf("e-%d", n), Service: "orders", Verdict: notify.Overlap, Outcome: notify.Refused,
+			ID: fmt.Sprintf("e-%d", n), Service: "orders", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 			Key: fmt.Sprintf("order:%d", n), CaughtAt: time.Now(), Count: 1,
 		}
 		if _, err := st.Add(t.Context(), ev, nil); err != nil {

@@ -26,7 +26,7 @@ func testLostLock(t *testing.T, db *gorm.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if events := g.Events.All(); len(events) != 1 || events[0].Verdict != notify.Lost {
+	if events := g.Events.All(); len(events) != 1 || events[0].Verdict != notify.VerdictLost {
 		t.Errorf("reported %v, want the lost lock", events)
 	}
 

@@ -68,7 +68,7 @@ func TestForget(t *testing.T) {
 	}
 
 	events := g.Events.All()
-	if len(events) != 1 || events[0].Verdict != notify.Lost || events[0].Outcome != notify.Committed {
+	if len(events) != 1 || events[0].Verdict != notify.VerdictLost || events[0].Outcome != notify.OutcomeCommitted {
 		t.Errorf("events are %+v, want a lost lock found at the release", events)
 	}
 	if err := other.Apply(ctx, "order:1", guard.Insert(&Order{No: "1"})); err != nil {

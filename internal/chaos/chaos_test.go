@@ -200,7 +200,7 @@ func check(t *report, r run) {
 		if c.lapsed() {
 			lapsed++
 		}
-		if n := len(c.alarms()) + c.count(notify.UnknownCommit); n > 1 {
+		if n := len(c.alarms()) + c.count(notify.VerdictUnknownCommit); n > 1 {
 			t.Errorf("%d events of one call:\n%s", n, c)
 		}
 		if c.failedUnexplained() {

@@ -87,7 +87,7 @@ func read(lines map[string][]line, faults []fault) *history {
 			case returned:
 				c.returned, c.result = l.T, l.Result
 			case event:
-				if l.Event.Verdict == notify.Unavailable {
+				if l.Event.Verdict == notify.VerdictUnavailable {
 					h.refused[worker] += l.Event.Count
 				}
 				if c != nil { // the end of an outage belongs to no call
@@ -250,7 +250,7 @@ func (o overlap) reported() bool {
 // alarms are the events which say that the call's lock failed.
 func (c *call) alarms() (events []*notify.Event) {
 	for _, e := range c.events {
-		if e.Verdict == notify.Overlap || e.Verdict == notify.Lost {
+		if e.Verdict == notify.VerdictOverlap || e.Verdict == notify.VerdictLost {
 			events = append(events, e)
 		}
 	}
@@ -259,7 +259,7 @@ func (c *call) alarms() (events []*notify.Event) {
 
 // foundAnother reports whether the call's write was refused because of another
 // one's. On PostgreSQL a read can find that, before the call has written.
-func (c *call) foundAnother() bool { return c.count(notify.Overlap) > 0 }
+func (c *call) foundAnother() bool { return c.count(notify.VerdictOverlap) > 0 }
 
 func (c *call) count(v notify.Verdict) (n int) {
 	for _, e := range c.events {
@@ -272,7 +272,7 @@ func (c *call) count(v notify.Verdict) (n int) {
 
 // tellsUnknown reports whether an event is about a commit of unknown outcome.
 func tellsUnknown(e *notify.Event) bool {
-	return e.Outcome == notify.Unknown && e.Verdict != notify.Degraded
+	return e.Outcome == notify.OutcomeUnknown && e.Verdict != notify.VerdictDegraded
 }
 
 // without returns the calls that reached their write without a lock.
@@ -325,7 +325,7 @@ func (c *call) mute() string {
 // without it, and another COMMIT that had no answer. For a commit of unknown outcome
 // the reason is a connection that was cut, by the worker too, or a fault of the worker.
 func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
-	if c.count(notify.UnknownCommit) > 0 && !c.lost && !slices.ContainsFunc(h.faults, func(f fault) bool {
+	if c.count(notify.VerdictUnknownCommit) > 0 && !c.lost && !slices.ContainsFunc(h.faults, func(f fault) bool {
 		return (f.Kind == cut || f.Subject == c.worker) && f.From <= c.caught && f.To >= c.begun
 	}) {
 		return true
@@ -360,7 +360,7 @@ func (c *call) lapsed() bool {
 	const little = int64(ttl) / 10
 	return c.grant != nil && (c.caught >= c.grant.expiry()-little || c.grant.renewed > 0 && c.caught-c.grant.renewed < little) &&
 		slices.ContainsFunc(c.alarms(), func(e *notify.Event) bool {
-			return e.Verdict == notify.Lost && e.Loss == notify.LossUnrenewed
+			return e.Verdict == notify.VerdictLost && e.Loss == notify.LossUnrenewed
 		})
 }
 

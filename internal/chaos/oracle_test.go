@@ -77,7 +77,7 @@ func TestUnreported(t *testing.T) {
 		faults []fault
 		want   int
 	}{{2, nil, 0}, {1, nil, 1}, {3, nil, -1}, {1, killed, 0}, {3, killed, 0}, {4, killed, -1}} {
-		ev := &notify.Event{Verdict: notify.Unavailable, Outcome: notify.RolledBack, Count: tt.told}
+		ev := &notify.Event{Verdict: notify.VerdictUnavailable, Outcome: notify.OutcomeRolledBack, Count: tt.told}
 		h := read(map[string][]line{"a": append(slices.Clone(refusals), line{T: 5, At: event, Key: "k", Event: ev})}, tt.faults)
 		if n := h.unreported("a"); n != tt.want {
 			t.Errorf("%d of 2 refusals told, faults %v: %d unreported, want %d", tt.told, tt.faults, n, tt.want)
@@ -87,17 +87,17 @@ func TestUnreported(t *testing.T) {
 
 // TestOracle checks what the chaos test rests on.
 func TestOracle(t *testing.T) {
-	lost := &notify.Event{Verdict: notify.Lost}
-	unrenewed := &notify.Event{Verdict: notify.Lost, Loss: notify.LossUnrenewed}
-	overlap := &notify.Event{Verdict: notify.Overlap, Outcome: notify.Refused}
+	lost := &notify.Event{Verdict: notify.VerdictLost}
+	unrenewed := &notify.Event{Verdict: notify.VerdictLost, Loss: notify.LossUnrenewed}
+	overlap := &notify.Event{Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused}
 	handed := append(story("a.0", "A", 10, 12, 20, 0, ""),
 		line{T: 21, At: called, Do: "a.1", Key: "k"}, line{T: 22, At: begun, Do: "a.1", Key: "k"},
 		line{T: 23, At: wrote, Do: "a.1"}, line{T: 24, At: ended, Do: "a.1"},
 		line{T: 25, At: release, Do: "a.1", Key: "k", Owner: "A"}, line{T: 25, At: event, Do: "a.1", Key: "k", Event: lost})
 
-	mute := &notify.Event{Verdict: notify.UnknownCommit, Outcome: notify.Unknown}
+	mute := &notify.Event{Verdict: notify.VerdictUnknownCommit, Outcome: notify.OutcomeUnknown}
 	alone := []line{ // without a lock
-		{T: 12, At: called, Do: "b.0", Key: "k"}, {T: 13, At: event, Do: "b.0", Key: "k", Event: &notify.Event{Verdict: notify.Degraded}},
+		{T: 12, At: called, Do: "b.0", Key: "k"}, {T: 13, At: event, Do: "b.0", Key: "k", Event: &notify.Event{Verdict: notify.VerdictDegraded}},
 		{T: 14, At: begun, Do: "b.0", Key: "k"}, {T: 15, At: wrote, Do: "b.0"}, {T: 16, At: ended, Do: "b.0"},
 		{T: 17, At: returned, Do: "b.0", Key: "k", Result: done},
 	}
@@ -212,7 +212,7 @@ func TestOracle(t *testing.T) {
 				"a": append(story("a.0", "A", 10, 12, 20, 0, ""),
 					line{T: 21, At: returned, Do: "a.0", Key: "k", Result: done}, line{T: 20, At: called, Do: "a.1", Key: "k"},
 					line{T: int64(ttl) + 20, At: begun, Do: "a.1", Key: "k"},
-					line{T: int64(ttl) + 21, At: event, Do: "a.1", Key: "k", Event: &notify.Event{Verdict: notify.Lost, Owner: "A"}},
+					line{T: int64(ttl) + 21, At: event, Do: "a.1", Key: "k", Event: &notify.Event{Verdict: notify.VerdictLost, Owner: "A"}},
 					line{T: int64(ttl) + 22, At: release, Do: "a.1", Key: "k", Owner: "A"}),
 				"b": story("b.0", "B", 15, 27, 30, 31, "freed"),
 			},
@@ -358,7 +358,7 @@ func TestOracle(t *testing.T) {
 			name: "one that is refused without its lock, and the event of that, which belongs to no call",
 			lines: map[string][]line{"a": append(story("a.0", "A", 10, 12, 20, 21, "freed"),
 				line{T: 30, At: called, Do: "a.1", Key: "k"}, line{T: 31, At: returned, Do: "a.1", Key: "k", Result: unavailable},
-				line{T: 32, At: event, Key: "k", Event: &notify.Event{Verdict: notify.Unavailable, Outcome: notify.RolledBack, Count: 1}})},
+				line{T: 32, At: event, Key: "k", Event: &notify.Event{Verdict: notify.VerdictUnavailable, Outcome: notify.OutcomeRolledBack, Count: 1}})},
 			faults: []fault{{failover, "n", 22, 40}},
 		},
 		{

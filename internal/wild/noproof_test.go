@@ -202,7 +202,7 @@ func TestOverlapBehindAnotherInsert(t *testing.T) {
 			}
 			return tx.Create(&Booking{No: "A1"}).Error
 		}), "intercepted", 1)
-		if v := e.Events.All()[0].Verdict; v != notify.Overlap {
+		if v := e.Events.All()[0].Verdict; v != notify.VerdictOverlap {
 			e.t.Errorf("verdict is %s, want an overlap", v)
 		}
 	})

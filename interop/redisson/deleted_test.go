@@ -50,7 +50,7 @@ func deletionProvesLittle(t *testing.T, s *stage) string {
 	}
 	_ = held.Release(t.Context())
 	err = publisher.Publish(t.Context(), notify.Event{
-		ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.Lost, Outcome: notify.RolledBack, Loss: notify.LossGone, Key: key,
+		ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.VerdictLost, Outcome: notify.OutcomeRolledBack, Loss: notify.LossGone, Key: key,
 		AcquiredAt: held.Grant().AcquiredAt, TTL: held.Grant().TTL, CaughtAt: time.Now(), Count: 1,
 		Place: notify.Place{Node: held.Grant().Node, Slot: held.Grant().Slot},
 	})

@@ -38,7 +38,7 @@ func Example() {
 	// A guard.Guard does this: see guard.Config.Publisher.
 	err = events.Publish(ctx, notify.Event{
 		ID: "0199e0a2-7c51-7c3a-9d0e-3f1b5a6c7d8e", Service: "orders", Key: "order:7",
-		Verdict: notify.Lost, Outcome: notify.RolledBack, CaughtAt: time.Now(), Count: 1,
+		Verdict: notify.VerdictLost, Outcome: notify.OutcomeRolledBack, CaughtAt: time.Now(), Count: 1,
 	})
 	fmt.Println("stored:", err == nil)
 	fmt.Println("forwarded:", events.Close(ctx) == nil) // it waits until nothing is left

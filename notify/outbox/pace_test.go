@@ -62,7 +62,7 @@ func stoppedRelay(t *testing.T, to notify.Publisher) *relay {
 func anEvent(t *testing.T, id string) []byte {
 	t.Helper()
 	body, err := encode(notify.Event{
-		ID: id, Service: "s", Verdict: notify.Overlap, Outcome: notify.Refused, CaughtAt: time.Now(), Count: 1,
+		ID: id, Service: "s", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused, CaughtAt: time.Now(), Count: 1,
 	})
 	if err != nil {
 		t.Fatal(err)

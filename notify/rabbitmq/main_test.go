@@ -23,8 +23,8 @@ func event(n int) notify.Event {
 	return notify.Event{
 		ID:       fmt.Sprintf("0199a1b2-0000-7000-8000-%012d", n),
 		Service:  "orders",
-		Verdict:  notify.Overlap,
-		Outcome:  notify.Refused,
+		Verdict:  notify.VerdictOverlap,
+		Outcome:  notify.OutcomeRefused,
 		Key:      fmt.Sprintf("order:中国:%d", n),
 		CaughtAt: time.Date(2026, 11, 21, 9, 30, 7, 0, time.UTC),
 		Count:    1,

@@ -132,7 +132,7 @@ func (s *Stage) Received(ctx context.Context, ids []string) (Received, error) {
 			continue
 		}
 		result.Verdicts[string(ev.Verdict)]++
-		if ev.Verdict == notify.Overlap || ev.Verdict == notify.Lost {
+		if ev.Verdict == notify.VerdictOverlap || ev.Verdict == notify.VerdictLost {
 			result.Failures += ev.Count
 		}
 	}

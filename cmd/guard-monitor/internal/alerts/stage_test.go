@@ -70,7 +70,7 @@ func (s *stage) linked() string {
 func newEvent() notify.Event {
 	id := uuid.NewString()
 	return notify.Event{
-		ID: id, Service: "alerts", Instance: "test", Verdict: notify.Overlap, Outcome: notify.Refused,
+		ID: id, Service: "alerts", Instance: "test", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 		Key: "order:" + id, CaughtAt: time.Now(), Count: 1,
 	}
 }

@@ -213,7 +213,7 @@ func count(t *testing.T, ch *amqp.Channel, queue string) int {
 func event(t *testing.T) string {
 	t.Helper()
 	raw, err := notify.Event{
-		ID: "1", Service: "orders", Verdict: notify.Overlap, Outcome: notify.Refused, Key: "order:1",
+		ID: "1", Service: "orders", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused, Key: "order:1",
 		CaughtAt: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Count: 1,
 	}.MarshalJSON()
 	if err != nil {

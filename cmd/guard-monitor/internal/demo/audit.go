@@ -66,13 +66,13 @@ func readBooks(ctx context.Context, s scene) (books, error) {
 	}
 	counts, err := s.desk().store.Counts(ctx)
 	for verdict, c := range counts {
-		if verdict != notify.Unavailable { // those were asked again until Redis was back
+		if verdict != notify.VerdictUnavailable { // those were asked again until Redis was back
 			b.events += c.Events
 			b.failures += c.Failures
 		}
 	}
 	for _, line := range s.desk().lines.all() {
-		if !strings.Contains(line, " "+string(notify.Unavailable)+" ") {
+		if !strings.Contains(line, " "+string(notify.VerdictUnavailable)+" ") {
 			b.alertLines++
 		}
 	}

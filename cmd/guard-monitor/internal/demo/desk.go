@@ -45,7 +45,7 @@ func (d *desk) event(ctx context.Context) (found store.Received, err error) {
 	err = until(ctx, "guard-monitor to have the event", func() (bool, error) {
 		list, err := d.store.Recent(ctx, mailbox)
 		for _, r := range list {
-			if r.Event.Verdict != notify.Unavailable { // who asks again while Redis is away
+			if r.Event.Verdict != notify.VerdictUnavailable { // who asks again while Redis is away
 				found = r
 				return true, err
 			}

@@ -31,18 +31,18 @@ func Event(e notify.Event) string {
 func what(e notify.Event) string {
 	key, who, at := "key "+quote(e.Key), reporter(e), " at "+clock(e.CaughtAt)
 	switch e.Verdict {
-	case notify.Overlap:
+	case notify.VerdictOverlap:
 		return "Two callers wrote under " + key + " at once: the database refused the write of " + who +
 			row(e) + at + became(e.Outcome) + "."
-	case notify.Lost:
+	case notify.VerdictLost:
 		return "The lock on " + key + " was lost while " + who + " worked under it, noticed" + at +
 			lostBecame(e) + "."
-	case notify.UnknownCommit:
+	case notify.VerdictUnknownCommit:
 		return "Nobody knows whether the work of " + who + " under " + key + row(e) +
 			" was committed: the database did not answer the COMMIT" + at + "."
-	case notify.Degraded:
+	case notify.VerdictDegraded:
 		return degraded(e, who, at)
-	case notify.Unavailable:
+	case notify.VerdictUnavailable:
 		return refused(e, who, at)
 	}
 	return "An event of unknown verdict " + quote(string(e.Verdict)) + " came from " + who + " for " + key + at + "."
@@ -59,7 +59,7 @@ func degraded(e notify.Event, who, at string) string {
 	case !endsOutage(e):
 		return who + " began to work without the lock" + at + " because it could not be asked" + first +
 			"; until it can, only the database guards the data."
-	case e.Outcome == notify.Committed:
+	case e.Outcome == notify.OutcomeCommitted:
 		return who + " can ask the lock again, noticed" + at + "; without it, guarded by the database alone" + first +
 			", operations committed: " + n + "."
 	}
@@ -81,11 +81,13 @@ func refused(e notify.Event, who, at string) string {
 }
 
 // countsOperations reports whether the first sentence says what the Count counts.
-func countsOperations(e notify.Event) bool { return endsOutage(e) || e.Verdict == notify.Unavailable }
+func countsOperations(e notify.Event) bool {
+	return endsOutage(e) || e.Verdict == notify.VerdictUnavailable
+}
 
 // endsOutage reports whether the event says that the lock can be asked again.
 func endsOutage(e notify.Event) bool {
-	return e.Verdict == notify.Degraded && e.Outcome != notify.Unknown
+	return e.Verdict == notify.VerdictDegraded && e.Outcome != notify.OutcomeUnknown
 }
 
 // whose is the second sentence: whose lock it was, where it was kept, and who
@@ -156,7 +158,7 @@ func row(e notify.Event) string {
 // lostBecame tells what a lost lock led to: the database may have had to refuse
 // the write of somebody who no longer had it.
 func lostBecame(e notify.Event) string {
-	if e.Outcome == notify.Refused {
+	if e.Outcome == notify.OutcomeRefused {
 		return " when the database refused its write" + row(e) + became(e.Outcome)
 	}
 	return row(e) + became(e.Outcome)
@@ -164,11 +166,11 @@ func lostBecame(e notify.Event) string {
 
 func became(o notify.Outcome) string {
 	switch o {
-	case notify.Committed:
+	case notify.OutcomeCommitted:
 		return "; its changes were committed"
-	case notify.Refused, notify.RolledBack:
+	case notify.OutcomeRefused, notify.OutcomeRolledBack:
 		return "; it was rolled back and changed nothing"
-	case notify.Unknown:
+	case notify.OutcomeUnknown:
 		return "; whether it changed anything is unknown"
 	}
 	return ""

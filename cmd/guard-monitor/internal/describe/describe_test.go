@@ -30,28 +30,28 @@ func examples() map[string]notify.Event {
 		Library:    "v0.1.0",
 	}
 	overlap := base
-	overlap.Verdict, overlap.Outcome = notify.Overlap, notify.Refused
+	overlap.Verdict, overlap.Outcome = notify.VerdictOverlap, notify.OutcomeRefused
 	overlap.Table, overlap.Index = "stocks", []string{"id"}
 	overlap.Versions = &notify.Versions{Expected: 7, Found: 8}
 	overlap.Trace = notify.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "vendor=00f067aa0ba902b7"}
 	overlap.HolderAtConflict, overlap.HolderOwner = notify.HolderOther, "5b0de1c2-7a34-4f7e-8a2c-1f2e3d4c5b6a:1"
 
 	lost := base
-	lost.Verdict, lost.Outcome = notify.Lost, notify.RolledBack
+	lost.Verdict, lost.Outcome = notify.VerdictLost, notify.OutcomeRolledBack
 	lost.Loss, lost.Place.Entry = notify.LossGone, "shop:order:2026-0042"
 
 	unknown := base
-	unknown.Verdict, unknown.Outcome = notify.UnknownCommit, notify.Unknown
+	unknown.Verdict, unknown.Outcome = notify.VerdictUnknownCommit, notify.OutcomeUnknown
 	unknown.Table, unknown.Index = "orders", []string{"shop_id", "no"}
 
 	degraded := base
-	degraded.Verdict, degraded.Outcome = notify.Degraded, notify.Committed
+	degraded.Verdict, degraded.Outcome = notify.VerdictDegraded, notify.OutcomeCommitted
 	degraded.Owner, degraded.Token, degraded.TTL = "", 0, 0
 	degraded.AcquiredAt, degraded.Deadline = time.Time{}, time.Time{}
 	degraded.Count = 12
 
 	unavailable := degraded
-	unavailable.Verdict, unavailable.Outcome = notify.Unavailable, notify.RolledBack
+	unavailable.Verdict, unavailable.Outcome = notify.VerdictUnavailable, notify.OutcomeRolledBack
 
 	return map[string]notify.Event{
 		"overlap":        overlap,
@@ -93,9 +93,9 @@ func TestDescribe(t *testing.T) {
 // TestDescribeOutage: its begin and its two ends are told apart.
 func TestDescribeOutage(t *testing.T) {
 	for outcome, want := range map[notify.Outcome]string{
-		notify.Unknown: `orders (instance orders-7d9f/1) began to work without the lock at 2026-11-21 09:30:07.250 UTC because it could not be asked, ` +
+		notify.OutcomeUnknown: `orders (instance orders-7d9f/1) began to work without the lock at 2026-11-21 09:30:07.250 UTC because it could not be asked, ` +
 			`first on key "order:2026-0042"; until it can, only the database guards the data. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
-		notify.RolledBack: `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
+		notify.OutcomeRolledBack: `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
 			`without it, first on key "order:2026-0042", operations rolled back: 1, and none is known to be committed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 	} {
 		event := examples()["degraded"]
@@ -117,7 +117,7 @@ func TestDescribeOneRefusal(t *testing.T) {
 }
 
 func TestDescribeNamesTheHolder(t *testing.T) {
-	for relation, want := range map[notify.Relation]string{
+	for relation, want := range map[notify.Holder]string{
 		notify.HolderSelf:    "still held by this owner",
 		notify.HolderOther:   "held by another caller",
 		notify.HolderNone:    "nobody held the key",
@@ -138,7 +138,7 @@ func TestDescribeQuotesHostileText(t *testing.T) {
 		Key: hostile, Table: hostile, Index: []string{hostile}, Owner: hostile, Place: notify.Place{Node: hostile},
 		HolderAtConflict: notify.HolderOther, HolderOwner: hostile,
 	}
-	for _, verdict := range []notify.Verdict{notify.Overlap, notify.Lost, notify.UnknownCommit, notify.Degraded, notify.Unavailable, event.Verdict} {
+	for _, verdict := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, event.Verdict} {
 		event.Verdict = verdict
 		got := describe.Event(event)
 		if i := strings.IndexFunc(got, unprintable); i >= 0 {

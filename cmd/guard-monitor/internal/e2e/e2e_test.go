@@ -123,7 +123,7 @@ func (s *stage) publish(service string) error {
 	defer cancel()
 	defer p.Close(ctx)
 	return p.Publish(ctx, notify.Event{
-		ID: uuid.NewString(), Service: service, Instance: "test", Verdict: notify.Degraded, Outcome: notify.Unknown,
+		ID: uuid.NewString(), Service: service, Instance: "test", Verdict: notify.VerdictDegraded, Outcome: notify.OutcomeUnknown,
 		CaughtAt: time.Now(), Count: 1,
 	})
 }
@@ -162,7 +162,7 @@ func insertOverlaps(t *testing.T, s *stage) string {
 	s.want(a.await("ended"), "intercepted")
 	a.finish()
 
-	ev := s.event(key, notify.Overlap, notify.Refused)
+	ev := s.event(key, notify.VerdictOverlap, notify.OutcomeRefused)
 	s.wantLock(ev, at, owner)
 	rows := s.orders(no, "B")
 	return s.summary(ev, rows) + s.explained(ev)
@@ -182,7 +182,7 @@ func updateOverlaps(t *testing.T, s *stage) string {
 	s.want(a.await("ended"), "intercepted")
 	a.finish()
 
-	ev := s.event(key, notify.Overlap, notify.Refused)
+	ev := s.event(key, notify.VerdictOverlap, notify.OutcomeRefused)
 	s.wantLock(ev, at, owner)
 	if ev.Versions == nil || *ev.Versions != (notify.Versions{Expected: 1, Found: 2}) {
 		t.Errorf("versions are %+v, want 1 expected and 2 found", ev.Versions)
@@ -208,7 +208,7 @@ func watchdogFindsLoss(t *testing.T, s *stage) string {
 	s.want(a.await("ended"), "lost") // without being told to proceed
 	a.finish()
 
-	ev := s.event(key, notify.Lost, notify.RolledBack)
+	ev := s.event(key, notify.VerdictLost, notify.OutcomeRolledBack)
 	if ev.Owner != owner || ev.Place != (notify.Place{Node: at.master, Slot: at.slot}) || ev.Token == 0 {
 		t.Errorf("event tells of owner %s, token %d, %+v; want %s on %s", ev.Owner, ev.Token, ev.Place, owner, at.master)
 	}

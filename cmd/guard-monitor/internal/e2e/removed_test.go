@@ -35,7 +35,7 @@ func (s *stage) removed(no string, cause incident.Cause, command func(key string
 	s.want(a.await("ended"), "intercepted")
 	a.finish()
 
-	ev := s.event(key, notify.Overlap, notify.Refused)
+	ev := s.event(key, notify.VerdictOverlap, notify.OutcomeRefused)
 	told := s.told(cause)
 	for _, part := range []string{"e2e: nothing was changed; ", "1 operation was rolled back and changed nothing", args[0].(string) + " was called once on " + at.master} {
 		if !strings.Contains(told, part) {

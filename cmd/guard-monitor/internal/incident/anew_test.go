@@ -23,7 +23,7 @@ func TestEvidenceIsBroughtUpToDate(t *testing.T) {
 	b := newBench(t)
 	b.saw(down(-1, 1))
 	b.send("k", func(ev *notify.Event) {
-		ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.Degraded, notify.Unknown, "", ""
+		ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.VerdictDegraded, notify.OutcomeUnknown, "", ""
 	})
 	b.round(0)
 	before := b.incidents(1)[0]
@@ -81,7 +81,7 @@ func TestClockThatIsOff(t *testing.T) {
 		b.send("k", intruded)
 		b.send("k", func(ev *notify.Event) {
 			expired(ev)
-			ev.Instance, ev.Owner, ev.Outcome = "off", "b:1", notify.Committed
+			ev.Instance, ev.Owner, ev.Outcome = "off", "b:1", notify.OutcomeCommitted
 			ev.AcquiredAt, ev.Deadline, ev.CaughtAt = sec(-8).Add(off), sec(-5).Add(off), sec(-4).Add(off)
 			ev.TTL = 3 * time.Second
 		})

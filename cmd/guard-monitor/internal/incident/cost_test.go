@@ -54,7 +54,7 @@ func TestCostOfManyEvents(t *testing.T) {
 	s.grouped = 0
 	for n := range 4 {
 		b.send("hot", func(ev *notify.Event) {
-			ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.Degraded, notify.Unknown, ""
+			ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.VerdictDegraded, notify.OutcomeUnknown, ""
 			ev.Instance = fmt.Sprint("orders-", n)
 		})
 		b.saw(failover(-100))

@@ -141,7 +141,7 @@ func reach(ev notify.Event) (from, to time.Time) {
 	if earliest := ev.CaughtAt.Add(-lookBack); from.Before(earliest) {
 		from = earliest
 	}
-	if ev.Verdict == notify.Degraded || ev.Verdict == notify.Unavailable {
+	if ev.Verdict == notify.VerdictDegraded || ev.Verdict == notify.VerdictUnavailable {
 		from = ev.CaughtAt.Add(-longOutage)
 	}
 	return from, to
@@ -182,7 +182,7 @@ func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) 
 
 // intrudedUpon reports whether somebody else may have written without the lock.
 func intrudedUpon(ev notify.Event) bool {
-	return ev.Verdict == notify.Overlap && (ev.HolderAtConflict == notify.HolderSelf || ev.HolderAtConflict == notify.HolderUnknown)
+	return ev.Verdict == notify.VerdictOverlap && (ev.HolderAtConflict == notify.HolderSelf || ev.HolderAtConflict == notify.HolderUnknown)
 }
 
 // relate reads events once for all that ask for them.

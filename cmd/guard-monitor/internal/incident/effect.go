@@ -26,14 +26,14 @@ const MaxDoubtful = 10
 // EffectOf counts what became of the operations of one event, without Doubtful.
 func EffectOf(v notify.Verdict, o notify.Outcome, count int64) (e Effect) {
 	switch {
-	case v == notify.Degraded && o == notify.Committed:
+	case v == notify.VerdictDegraded && o == notify.OutcomeCommitted:
 		e.Without = count
-	case v == notify.Unavailable:
+	case v == notify.VerdictUnavailable:
 		e.Refused = count
-	case v == notify.Degraded: // its begin, or none that took effect
-	case o == notify.Unknown:
+	case v == notify.VerdictDegraded: // its begin, or none that took effect
+	case o == notify.OutcomeUnknown:
 		e.Failures, e.Unknown = count, count
-	case o == notify.Committed:
+	case o == notify.OutcomeCommitted:
 		e.Failures, e.Committed = count, count
 	default:
 		e.Failures, e.Undone = count, count

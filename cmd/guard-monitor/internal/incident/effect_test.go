@@ -15,16 +15,16 @@ func TestEffect(t *testing.T) {
 		sentence string
 		failures int64
 	}{
-		{notify.Overlap, notify.Refused, "3 operations were rolled back and changed nothing", 3},
-		{notify.Lost, notify.RolledBack, "3 operations were rolled back and changed nothing", 3},
-		{notify.Lost, notify.Committed, "3 operations were committed though their lock was lost, " +
+		{notify.VerdictOverlap, notify.OutcomeRefused, "3 operations were rolled back and changed nothing", 3},
+		{notify.VerdictLost, notify.OutcomeRolledBack, "3 operations were rolled back and changed nothing", 3},
+		{notify.VerdictLost, notify.OutcomeCommitted, "3 operations were committed though their lock was lost, " +
 			"and no second writer got at rows that a unique index or a version covers", 3},
-		{notify.UnknownCommit, notify.Unknown, "look at these 3 operations, which may or may not have been committed", 3},
-		{notify.Lost, notify.Unknown, "look at these 3 operations, which may or may not have been committed", 3},
-		{notify.Unavailable, notify.RolledBack, "3 operations were refused and changed nothing", 0},
-		{notify.Degraded, notify.Unknown, "", 0},
-		{notify.Degraded, notify.RolledBack, "", 0},
-		{notify.Degraded, notify.Committed, "3 operations were committed without a lock, guarded by the database alone", 0},
+		{notify.VerdictUnknownCommit, notify.OutcomeUnknown, "look at these 3 operations, which may or may not have been committed", 3},
+		{notify.VerdictLost, notify.OutcomeUnknown, "look at these 3 operations, which may or may not have been committed", 3},
+		{notify.VerdictUnavailable, notify.OutcomeRolledBack, "3 operations were refused and changed nothing", 0},
+		{notify.VerdictDegraded, notify.OutcomeUnknown, "", 0},
+		{notify.VerdictDegraded, notify.OutcomeRolledBack, "", 0},
+		{notify.VerdictDegraded, notify.OutcomeCommitted, "3 operations were committed without a lock, guarded by the database alone", 0},
 	} {
 		e := incident.EffectOf(tt.verdict, tt.outcome, 3)
 		if e.String() != tt.sentence || e.Failures != tt.failures {
@@ -42,7 +42,7 @@ func TestEffect(t *testing.T) {
 }
 
 func inDoubt(ev *notify.Event) {
-	ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.UnknownCommit, notify.Unknown, "", ""
+	ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.VerdictUnknownCommit, notify.OutcomeUnknown, "", ""
 }
 
 // A crash of the database is one incident, wherever the locks are, and not of the

@@ -69,19 +69,19 @@ func (f Facts) writable(at time.Time) time.Time {
 func (f Facts) explain() Explanation {
 	ev := f.Event
 	switch ev.Verdict {
-	case notify.UnknownCommit:
+	case notify.VerdictUnknownCommit:
 		return Explanation{Cause: UnknownCommit, Confidence: High, Evidence: []Evidence{f.itself()}}
-	case notify.Degraded:
+	case notify.VerdictDegraded:
 		return f.outage(DegradedPeer, High)
-	case notify.Unavailable:
+	case notify.VerdictUnavailable:
 		return f.outage(Unreachable, Medium)
 	}
 	self := ev.HolderAtConflict == notify.HolderSelf
 	doubtful := ev.HolderAtConflict == notify.HolderUnknown && ev.Loss == ""
 	switch {
-	case ev.Verdict == notify.Overlap && self:
+	case ev.Verdict == notify.VerdictOverlap && self:
 		return f.intruder()
-	case ev.Verdict == notify.Overlap && doubtful:
+	case ev.Verdict == notify.VerdictOverlap && doubtful:
 		if x := f.loss(); x.Cause != Unknown {
 			return x
 		}

@@ -24,19 +24,19 @@ func TestExplain(t *testing.T) {
 	other := func(change func(*notify.Event)) notify.Event {
 		return overlap(func(ev *notify.Event) {
 			ev.ID, ev.Owner, ev.Instance, ev.HolderAtConflict = "2", "b:1", "orders-2", ""
-			ev.Verdict, ev.Outcome = notify.Lost, notify.Committed
+			ev.Verdict, ev.Outcome = notify.VerdictLost, notify.OutcomeCommitted
 			if change != nil {
 				change(ev)
 			}
 		})
 	}
 	degraded := func(at float64, node string) notify.Event {
-		return notify.Event{ID: "3", Service: "orders", Instance: "orders-3", Verdict: notify.Degraded, Outcome: notify.Committed,
+		return notify.Event{ID: "3", Service: "orders", Instance: "orders-3", Verdict: notify.VerdictDegraded, Outcome: notify.OutcomeCommitted,
 			CaughtAt: sec(at), Place: notify.Place{Node: node, Slot: slot}, Count: 1}
 	}
 	begun := func(at float64, node string) notify.Event {
 		ev := degraded(at, node)
-		ev.ID, ev.Outcome = "4", notify.Unknown
+		ev.ID, ev.Outcome = "4", notify.OutcomeUnknown
 		return ev
 	}
 	tests := []struct {
@@ -73,10 +73,10 @@ func TestExplain(t *testing.T) {
 			ev.AcquiredAt, ev.Deadline = sec(-60), sec(26)
 		}), timeline: []watch.Entry{failover(-30)}, cause: incident.Unknown, confidence: incident.Low},
 		{name: "lost at the release", event: overlap(func(ev *notify.Event) {
-			ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.Lost, notify.Committed, ""
+			ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.VerdictLost, notify.OutcomeCommitted, ""
 		}), timeline: []watch.Entry{down(-4, 1), failover(-2)}, cause: incident.Failover, confidence: incident.High},
 		{name: "failover without a word of the holder", event: overlap(func(ev *notify.Event) {
-			ev.Verdict, ev.HolderAtConflict, ev.Loss = notify.Overlap, notify.HolderUnknown, ""
+			ev.Verdict, ev.HolderAtConflict, ev.Loss = notify.VerdictOverlap, notify.HolderUnknown, ""
 		}), timeline: []watch.Entry{down(-4, 1), failover(-2)}, cause: incident.Failover, confidence: incident.Medium},
 
 		// restart with loss
@@ -144,7 +144,7 @@ func TestExplain(t *testing.T) {
 			expired(ev)
 			ev.TTL, ev.AcquiredAt, ev.Deadline = time.Second, sec(-3), sec(-2.1)
 		}), cause: incident.Overrun, confidence: incident.Medium},
-		{name: "held for too long", event: overlap(func(ev *notify.Event) { ev.Verdict, ev.Loss = notify.Lost, notify.LossMaxHold }),
+		{name: "held for too long", event: overlap(func(ev *notify.Event) { ev.Verdict, ev.Loss = notify.VerdictLost, notify.LossMaxHold }),
 			cause: incident.Overrun, confidence: incident.High, rows: []string{"longer than its limit"}},
 		{name: "overrun told by an older library", event: overlap(func(ev *notify.Event) {
 			expired(ev)
@@ -170,7 +170,7 @@ func TestExplain(t *testing.T) {
 			cause:  incident.Failover, confidence: incident.High, rows: []string{"order:1", "failover at -5.5"}},
 		{name: "late holder that overran", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
 			expired(ev)
-			ev.Outcome = notify.Committed
+			ev.Outcome = notify.OutcomeCommitted
 		})}, cause: incident.Overrun, confidence: incident.High, rows: []string{"did not renew it until"}},
 		{name: "another holder that wrote nothing", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
 			expired(ev)
@@ -234,7 +234,7 @@ func TestExplain(t *testing.T) {
 		{name: "unwatched", event: overlap(nil), unwatched: true, timeline: []watch.Entry{failover(-2)},
 			cause: incident.Unknown, confidence: incident.Low, rows: []string{"not among the nodes"}},
 		{name: "unknown commit", event: overlap(func(ev *notify.Event) {
-			ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.UnknownCommit, notify.Unknown, "", ""
+			ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.VerdictUnknownCommit, notify.OutcomeUnknown, "", ""
 		}), timeline: []watch.Entry{failover(-2)}, cause: incident.UnknownCommit, confidence: incident.High, rows: []string{"COMMIT"}},
 
 		// removed from a Redis that is well
@@ -315,7 +315,7 @@ func TestExplain(t *testing.T) {
 		// clocks
 		{name: "a holder whose clock was set back", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
 			expired(ev)
-			ev.Outcome, ev.AcquiredAt, ev.CaughtAt = notify.Committed, sec(29), sec(1)
+			ev.Outcome, ev.AcquiredAt, ev.CaughtAt = notify.OutcomeCommitted, sec(29), sec(1)
 		})}, cause: incident.Overrun, confidence: incident.High},
 	}
 	for _, tt := range tests {
@@ -369,7 +369,7 @@ func TestExplainKnowsItsLimits(t *testing.T) {
 }
 
 func TestExplainAnything(t *testing.T) {
-	for _, ev := range []notify.Event{{}, {Verdict: notify.Overlap}, {Verdict: "new", CaughtAt: caught, TTL: 1 << 62},
+	for _, ev := range []notify.Event{{}, {Verdict: notify.VerdictOverlap}, {Verdict: "new", CaughtAt: caught, TTL: 1 << 62},
 		overlap(func(ev *notify.Event) { ev.AcquiredAt, ev.Deadline = sec(1e9), time.Time{} })} {
 		if x := incident.Explain(incident.Facts{Event: ev, Watched: true, Timeline: []watch.Entry{{}, failover(0)}}); x.Cause == "" {
 			t.Errorf("no cause for %+v", ev)

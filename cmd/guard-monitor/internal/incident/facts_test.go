@@ -16,7 +16,7 @@ func sec(s float64) time.Time { return caught.Add(time.Duration(s * float64(time
 // overlap is an event of a holder who had the lock for 5 s of its 30.
 func overlap(change func(*notify.Event)) notify.Event {
 	ev := notify.Event{
-		ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.Overlap, Outcome: notify.Refused,
+		ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 		Key: "order:1", Owner: "a:1", AcquiredAt: sec(-5), TTL: 30 * time.Second, Deadline: sec(24), CaughtAt: caught,
 		Place: notify.Place{Node: oldMaster, Slot: slot}, HolderAtConflict: notify.HolderNone, Loss: notify.LossGone, Count: 1,
 	}
@@ -29,13 +29,13 @@ func overlap(change func(*notify.Event)) notify.Event {
 func intruded(ev *notify.Event) { ev.HolderAtConflict, ev.Loss = notify.HolderSelf, "" }
 
 func expired(ev *notify.Event) {
-	ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.Lost, notify.RolledBack, ""
+	ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.VerdictLost, notify.OutcomeRolledBack, ""
 	ev.Loss, ev.AcquiredAt, ev.Deadline = notify.LossExpired, sec(-40), sec(-11)
 }
 
 // refused is an event of operations that were refused without a lock.
 func refused() notify.Event {
-	return notify.Event{ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.Unavailable, Outcome: notify.RolledBack,
+	return notify.Event{ID: "1", Service: "orders", Instance: "orders-1", Verdict: notify.VerdictUnavailable, Outcome: notify.OutcomeRolledBack,
 		Key: "order:1", CaughtAt: caught, Place: notify.Place{Node: oldMaster, Slot: slot}, Count: 7}
 }
 

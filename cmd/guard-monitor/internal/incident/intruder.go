@@ -66,8 +66,8 @@ func (f Facts) beforeGrant(w window) window {
 // and yet to have written: whatever took the lock from him explains both.
 func (f Facts) lateHolder(rows []Evidence) (Explanation, bool) {
 	for _, other := range f.Others {
-		wrote := other.Outcome == notify.Committed || other.Outcome == notify.Unknown
-		if other.Key != f.Event.Key || other.ID == f.Event.ID || other.Verdict == notify.Degraded || !wrote ||
+		wrote := other.Outcome == notify.OutcomeCommitted || other.Outcome == notify.OutcomeUnknown
+		if other.Key != f.Event.Key || other.ID == f.Event.ID || other.Verdict == notify.VerdictDegraded || !wrote ||
 			other.Owner == f.Event.Owner || !f.together(other) {
 			continue
 		}
@@ -100,7 +100,7 @@ func (f Facts) peer(rows []Evidence) (Explanation, bool) {
 	from, to := f.predecessor().from.Add(-degradedFor), f.Event.CaughtAt.Add(skew)
 	var shard map[string]bool
 	for i, d := range f.Others {
-		if d.Verdict != notify.Degraded || d.Service != f.Event.Service || d.CaughtAt.After(to) || f.degradedUntil(i).Before(from) {
+		if d.Verdict != notify.VerdictDegraded || d.Service != f.Event.Service || d.CaughtAt.After(to) || f.degradedUntil(i).Before(from) {
 			continue
 		}
 		if shard == nil {
@@ -121,11 +121,11 @@ func (f Facts) peer(rows []Evidence) (Explanation, bool) {
 // about, as far as is known: until then its instance worked without the lock.
 func (f Facts) degradedUntil(i int) time.Time {
 	d := f.Others[i]
-	if d.Outcome != notify.Unknown { // its end
+	if d.Outcome != notify.OutcomeUnknown { // its end
 		return d.CaughtAt
 	}
 	for _, next := range f.Others[i+1:] {
-		if next.Verdict == notify.Degraded && next.Instance == d.Instance && next.Place.Node == d.Place.Node {
+		if next.Verdict == notify.VerdictDegraded && next.Instance == d.Instance && next.Place.Node == d.Place.Node {
 			return next.CaughtAt
 		}
 	}

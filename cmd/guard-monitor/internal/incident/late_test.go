@@ -85,7 +85,7 @@ func TestLateHolder(t *testing.T) {
 	}
 	b.send("a", func(ev *notify.Event) {
 		expired(ev)
-		ev.Owner, ev.Outcome = "b:1", notify.Committed
+		ev.Owner, ev.Outcome = "b:1", notify.OutcomeCommitted
 	})
 	b.round(5 * time.Second)
 	list := b.incidents(2)

@@ -19,7 +19,7 @@ func TestNodeCannotSpeakForTheMonitor(t *testing.T) {
 		ev.Place.Node = hostile
 		return ev
 	}
-	peer := on(func(ev *notify.Event) { ev.ID, ev.Verdict, ev.CaughtAt = "2", notify.Degraded, sec(-1) })
+	peer := on(func(ev *notify.Event) { ev.ID, ev.Verdict, ev.CaughtAt = "2", notify.VerdictDegraded, sec(-1) })
 	for says, f := range map[string]incident.Facts{
 		"granted at 03:01:56.000 UTC by % (slot ": {Event: on(nil)},
 		"% is not among the nodes":                {Event: on(nil)},

@@ -21,15 +21,15 @@ func (n news) any() bool {
 // hear takes in an event.
 func (n news) hear(ev notify.Event) {
 	switch ev.Verdict {
-	case notify.Degraded:
+	case notify.VerdictDegraded:
 		n.services[ev.Service] = true
-	case notify.UnknownCommit:
+	case notify.VerdictUnknownCommit:
 		n.keys[ev.Key] = true
-	case notify.Lost:
-		if ev.Outcome == notify.Committed || ev.Outcome == notify.Unknown {
+	case notify.VerdictLost:
+		if ev.Outcome == notify.OutcomeCommitted || ev.Outcome == notify.OutcomeUnknown {
 			n.keys[ev.Key] = true
 		}
-	case notify.Overlap, notify.Unavailable:
+	case notify.VerdictOverlap, notify.VerdictUnavailable:
 	}
 }
 

@@ -33,7 +33,7 @@ func TestTooMuchToReadIsNotNothing(t *testing.T) {
 func TestLateHolderOfAHotKey(t *testing.T) {
 	b := newBench(t)
 	b.send("hot", func(ev *notify.Event) {
-		ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.Lost, notify.Committed, ""
+		ev.Verdict, ev.Outcome, ev.HolderAtConflict = notify.VerdictLost, notify.OutcomeCommitted, ""
 		ev.Owner, ev.Loss = "late", notify.LossMaxHold
 	})
 	for range 150 {

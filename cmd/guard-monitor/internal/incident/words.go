@@ -40,20 +40,20 @@ func (f Facts) itself() Evidence {
 func describe(ev notify.Event) string {
 	var b strings.Builder
 	switch ev.Verdict {
-	case notify.UnknownCommit:
+	case notify.VerdictUnknownCommit:
 		fmt.Fprintf(&b, "the database did not answer the COMMIT of key %s, so nobody knows whether it took effect; that the lock failed is not known", quote(ev.Key))
 		return b.String()
-	case notify.Degraded:
-		if ev.Outcome == notify.Unknown {
+	case notify.VerdictDegraded:
+		if ev.Outcome == notify.OutcomeUnknown {
 			fmt.Fprintf(&b, "%s began to work without the lock, since Redis could not be asked", quote(ev.Service))
 		} else {
 			fmt.Fprintf(&b, "%s can ask Redis for the lock again; it had worked without", quote(ev.Service))
 		}
 		return b.String()
-	case notify.Unavailable:
+	case notify.VerdictUnavailable:
 		fmt.Fprintf(&b, "%s refused operations, since their lock could not be acquired", quote(ev.Service))
 		return b.String()
-	case notify.Overlap:
+	case notify.VerdictOverlap:
 		fmt.Fprintf(&b, "two callers wrote under key %s at once, and the database refused this one", quote(ev.Key))
 	default:
 		fmt.Fprintf(&b, "the lock on key %s was lost while its holder worked (%s)", quote(ev.Key), ev.Outcome)

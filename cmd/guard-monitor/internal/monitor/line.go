@@ -45,7 +45,7 @@ func IncidentLine(i incident.Incident) string {
 // severity: what the database caught is a warning; what nobody knows the
 // outcome of needs a person now.
 func severity(ev notify.Event) string {
-	if ev.Outcome == notify.Unknown && ev.Verdict != notify.Degraded {
+	if ev.Outcome == notify.OutcomeUnknown && ev.Verdict != notify.VerdictDegraded {
 		return "CRITICAL"
 	}
 	return "WARNING"

@@ -19,13 +19,13 @@ func TestSeverity(t *testing.T) {
 		outcome notify.Outcome
 		want    string
 	}{
-		{notify.Overlap, notify.Refused, "WARNING"},
-		{notify.Lost, notify.RolledBack, "WARNING"},
-		{notify.Lost, notify.Committed, "WARNING"},
-		{notify.Lost, notify.Unknown, "CRITICAL"},
-		{notify.UnknownCommit, notify.Unknown, "CRITICAL"},
-		{notify.Degraded, notify.Unknown, "WARNING"},
-		{notify.Unavailable, notify.RolledBack, "WARNING"},
+		{notify.VerdictOverlap, notify.OutcomeRefused, "WARNING"},
+		{notify.VerdictLost, notify.OutcomeRolledBack, "WARNING"},
+		{notify.VerdictLost, notify.OutcomeCommitted, "WARNING"},
+		{notify.VerdictLost, notify.OutcomeUnknown, "CRITICAL"},
+		{notify.VerdictUnknownCommit, notify.OutcomeUnknown, "CRITICAL"},
+		{notify.VerdictDegraded, notify.OutcomeUnknown, "WARNING"},
+		{notify.VerdictUnavailable, notify.OutcomeRolledBack, "WARNING"},
 	}
 	for _, tt := range tests {
 		ev := event("1")

@@ -170,7 +170,7 @@ func (l *load) await(t *testing.T, n int) {
 func (l *load) check(t *testing.T, total int) {
 	t.Helper()
 	counts, err := l.store.Counts(context.Background())
-	if err != nil || counts[notify.Overlap].Events != int64(total) {
+	if err != nil || counts[notify.VerdictOverlap].Events != int64(total) {
 		t.Errorf("stored %+v, %v, want %d events", counts, err, total)
 	}
 	if left, err := l.store.Ungrouped(context.Background(), 10); err != nil || len(left) != 0 {

@@ -131,7 +131,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	counts, err := s.Counts(t.Context())
-	if want := (store.Count{Events: 2, Failures: 2 * store.MaxCount}); err != nil || counts[notify.Overlap] != want {
+	if want := (store.Count{Events: 2, Failures: 2 * store.MaxCount}); err != nil || counts[notify.VerdictOverlap] != want {
 		t.Errorf("Counts = %+v, %v, want %+v", counts, err, want)
 	}
 	var kept, size int
@@ -172,7 +172,7 @@ func TestCounts(t *testing.T) {
 		t.Fatalf("Counts of an empty store = %v, %v", counts, err)
 	}
 	for i, ev := range []notify.Event{
-		{Verdict: notify.Overlap, Count: 1}, {Verdict: notify.Overlap, Count: 4}, {Verdict: notify.Lost, Count: 1},
+		{Verdict: notify.VerdictOverlap, Count: 1}, {Verdict: notify.VerdictOverlap, Count: 4}, {Verdict: notify.VerdictLost, Count: 1},
 	} {
 		whole := event(fmt.Sprint(i))
 		whole.Verdict, whole.Count = ev.Verdict, ev.Count
@@ -183,8 +183,8 @@ func TestCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[notify.Verdict]store.Count{
-		notify.Overlap: {Events: 2, Failures: 5},
-		notify.Lost:    {Events: 1, Failures: 1},
+		notify.VerdictOverlap: {Events: 2, Failures: 5},
+		notify.VerdictLost:    {Events: 1, Failures: 1},
 	}
 	if !reflect.DeepEqual(counts, want) {
 		t.Errorf("Counts = %v, want %v", counts, want)
@@ -195,7 +195,7 @@ var caught = time.Date(2026, 5, 4, 3, 2, 1, 123456000, time.UTC)
 
 func event(id string) notify.Event {
 	return notify.Event{
-		ID: id, Service: "orders", Instance: "orders-1", Verdict: notify.Overlap, Outcome: notify.Refused,
+		ID: id, Service: "orders", Instance: "orders-1", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 		Key: "order:1", CaughtAt: caught, Place: notify.Place{Node: "127.0.0.1:7000", Slot: 42}, Count: 1,
 	}
 }
@@ -226,17 +226,17 @@ func TestDegradedEvents(t *testing.T) {
 	send := func(id, instance string, outcome notify.Outcome, at time.Duration) {
 		t.Helper()
 		ev := event(id)
-		ev.Verdict, ev.Outcome, ev.Instance, ev.CaughtAt = notify.Degraded, outcome, instance, caught.Add(at)
+		ev.Verdict, ev.Outcome, ev.Instance, ev.CaughtAt = notify.VerdictDegraded, outcome, instance, caught.Add(at)
 		add(t, s, ev, nil, true)
 	}
-	send("over", "a", notify.Unknown, -3*time.Hour)
-	send("end", "a", notify.Committed, -2*time.Hour)
-	send("long-ago", "e", notify.Unknown, -7*time.Hour) // it may have ended in the outage
-	send("goes-on", "b", notify.Unknown, -2*time.Hour)
-	send("silent", "c", notify.Unknown, -2*time.Hour)
-	send("lives", "d", notify.Unknown, -time.Hour)
-	send("now", "b", notify.Committed, time.Second)
-	send("later", "b", notify.Unknown, time.Hour)
+	send("over", "a", notify.OutcomeUnknown, -3*time.Hour)
+	send("end", "a", notify.OutcomeCommitted, -2*time.Hour)
+	send("long-ago", "e", notify.OutcomeUnknown, -7*time.Hour) // it may have ended in the outage
+	send("goes-on", "b", notify.OutcomeUnknown, -2*time.Hour)
+	send("silent", "c", notify.OutcomeUnknown, -2*time.Hour)
+	send("lives", "d", notify.OutcomeUnknown, -time.Hour)
+	send("now", "b", notify.OutcomeCommitted, time.Second)
+	send("later", "b", notify.OutcomeUnknown, time.Hour)
 	beat := func(instance string, at time.Duration) {
 		t.Helper()
 		h := incident.Heartbeat{Service: event("").Service, Instance: instance, Every: 10 * time.Second, ReceivedAt: caught.Add(at)}

@@ -69,7 +69,7 @@ func TestMoves(t *testing.T) {
 		ev.Key, ev.Count = fmt.Sprint("order:", n%2), 10
 		ev.CaughtAt = caught.Add(time.Duration(n) * time.Second)
 		if n == 3 {
-			ev.Verdict, ev.Outcome = notify.UnknownCommit, notify.Unknown
+			ev.Verdict, ev.Outcome = notify.VerdictUnknownCommit, notify.OutcomeUnknown
 		}
 		add(t, s, ev, nil, true)
 	}

@@ -27,7 +27,7 @@ func busySite(tb testing.TB, change ...func(*web.Config)) *site {
 		ev := event(fmt.Sprintf("0196f9c4-0000-7000-8000-0000000000%02d", i))
 		ev.Key, ev.CaughtAt = fmt.Sprintf("order:%d", i), time.Now().Add(-time.Duration(12-i)*time.Minute)
 		if i%4 == 3 {
-			ev.Verdict, ev.Service = notify.Lost, "payments"
+			ev.Verdict, ev.Service = notify.VerdictLost, "payments"
 		}
 		s.add(tb, ev)
 	}

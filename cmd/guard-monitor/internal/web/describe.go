@@ -28,7 +28,7 @@ func (l lang) describe(ev notify.Event) string {
 // describeChinese says what describe.Event says.
 func describeChinese(ev notify.Event) string {
 	says := whatChinese(ev) + "。"
-	if ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.Unavailable {
+	if ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.VerdictUnavailable {
 		says += fmt.Sprintf("在一次突发中发生了 %d 次。", ev.Count)
 	}
 	if parts := lockChinese(ev); len(parts) > 0 {
@@ -40,18 +40,18 @@ func describeChinese(ev notify.Event) string {
 func whatChinese(ev notify.Event) string {
 	key, who, at := quoted(ev.Key), reporterChinese(ev), clockChinese(ev.CaughtAt)
 	switch ev.Verdict {
-	case notify.Overlap:
+	case notify.VerdictOverlap:
 		return fmt.Sprintf("两个调用者同时以键 %s 写入：数据库于 %s 拒绝了 %s的写入%s%s", key, at, who, rowChinese(ev), becameChinese(ev.Outcome))
-	case notify.Lost:
-		if ev.Outcome == notify.Refused {
+	case notify.VerdictLost:
+		if ev.Outcome == notify.OutcomeRefused {
 			return fmt.Sprintf("%s以键 %s 工作期间锁丢失，于 %s 数据库拒绝其写入时发现%s%s", who, key, at, rowChinese(ev), becameChinese(ev.Outcome))
 		}
 		return fmt.Sprintf("%s以键 %s 工作期间锁丢失，于 %s 发现%s%s", who, key, at, rowChinese(ev), becameChinese(ev.Outcome))
-	case notify.UnknownCommit:
+	case notify.VerdictUnknownCommit:
 		return fmt.Sprintf("无人知道 %s以键 %s 所做的工作是否已提交：数据库于 %s 未应答 COMMIT%s", who, key, at, rowChinese(ev))
-	case notify.Degraded:
+	case notify.VerdictDegraded:
 		return degradedChinese(ev, who, at)
-	case notify.Unavailable:
+	case notify.VerdictUnavailable:
 		return fmt.Sprintf("%s因无法获取锁而拒绝了 %d 个操作（首个于 %s，键 %s）；未作任何更改", who, ev.Count, at, key)
 	}
 	return fmt.Sprintf("%s于 %s 发来判定不明（%s）的事件，键 %s", who, at, quoted(string(ev.Verdict)), key)
@@ -65,14 +65,14 @@ func degradedChinese(ev notify.Event, who, at string) string {
 	switch {
 	case !endsOutage(ev):
 		return fmt.Sprintf("%s于 %s 因无法询问锁而开始在没有锁的情况下工作%s；在恢复之前，仅由数据库保护数据", who, at, first)
-	case ev.Outcome == notify.Committed:
+	case ev.Outcome == notify.OutcomeCommitted:
 		return fmt.Sprintf("%s于 %s 发现又能询问锁；此前在没有锁、仅由数据库保护的情况下提交了 %d 个操作%s", who, at, ev.Count, first)
 	}
 	return fmt.Sprintf("%s于 %s 发现又能询问锁；此前在没有锁的情况下回滚了 %d 个操作%s，未发现已提交的操作", who, at, ev.Count, first)
 }
 
 func endsOutage(ev notify.Event) bool {
-	return ev.Verdict == notify.Degraded && ev.Outcome != notify.Unknown
+	return ev.Verdict == notify.VerdictDegraded && ev.Outcome != notify.OutcomeUnknown
 }
 
 // lockChinese is whose lock it was, where it was kept, and who had it at the
@@ -131,11 +131,11 @@ func rowChinese(ev notify.Event) string {
 
 func becameChinese(o notify.Outcome) string {
 	switch o {
-	case notify.Committed:
+	case notify.OutcomeCommitted:
 		return "；其更改已提交"
-	case notify.Refused, notify.RolledBack:
+	case notify.OutcomeRefused, notify.OutcomeRolledBack:
 		return "；已回滚，未作任何更改"
-	case notify.Unknown:
+	case notify.OutcomeUnknown:
 		return "；是否有所更改不得而知"
 	}
 	return ""

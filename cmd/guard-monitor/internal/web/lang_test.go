@@ -57,7 +57,7 @@ func TestMessagesAreComplete(t *testing.T) {
 		set("verdict.", string(v))
 		set("what.", string(v))
 	}
-	for _, o := range []notify.Outcome{notify.Committed, notify.Refused, notify.RolledBack, notify.Unknown} {
+	for _, o := range []notify.Outcome{notify.OutcomeCommitted, notify.OutcomeRefused, notify.OutcomeRolledBack, notify.OutcomeUnknown} {
 		set("outcome.", string(o))
 	}
 	for _, m := range []watch.Mode{watch.Undetermined, watch.Single, watch.Sentinel, watch.Clustered} {

@@ -286,7 +286,7 @@ func TestFilters(t *testing.T) {
 	for id, change := range map[string]func(*notify.Event){
 		"one":   func(*notify.Event) {},
 		"two":   func(ev *notify.Event) { ev.Service, ev.Key = "payments", "pay:2" },
-		"three": func(ev *notify.Event) { ev.Verdict, ev.CaughtAt = notify.Lost, time.Now().Add(-48*time.Hour) },
+		"three": func(ev *notify.Event) { ev.Verdict, ev.CaughtAt = notify.VerdictLost, time.Now().Add(-48*time.Hour) },
 	} {
 		ev := event(id)
 		change(&ev)

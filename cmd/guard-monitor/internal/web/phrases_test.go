@@ -155,12 +155,12 @@ func TestEvidenceInChinese(t *testing.T) {
 	const hostile = "h:1; its holder had it for longer than its limit allows"
 	found := 0
 	for _, verdict := range verdicts {
-		for _, holder := range []notify.Relation{"", notify.HolderSelf, notify.HolderOther, notify.HolderNone, notify.HolderUnknown} {
+		for _, holder := range []notify.Holder{"", notify.HolderSelf, notify.HolderOther, notify.HolderNone, notify.HolderUnknown} {
 			for _, loss := range []notify.Loss{"", notify.LossExpired, notify.LossUnrenewed, notify.LossGone, notify.LossMaxHold} {
 				for _, kind := range []watch.Kind{"", watch.Failover, watch.Down, watch.Watching} {
 					rows := func(node string) []incident.Evidence {
 						f := incident.Facts{Watched: kind != "", SeenAt: at, From: at.Add(-time.Hour), Event: notify.Event{
-							Verdict: verdict, Outcome: notify.Unknown, Service: "orders", Instance: "orders-1", Key: "order:1", HolderAtConflict: holder, Loss: loss,
+							Verdict: verdict, Outcome: notify.OutcomeUnknown, Service: "orders", Instance: "orders-1", Key: "order:1", HolderAtConflict: holder, Loss: loss,
 							AcquiredAt: at.Add(-5 * time.Second), CaughtAt: at, TTL: 30 * time.Second, Deadline: at.Add(25 * time.Second), Place: notify.Place{Node: node, Slot: 5},
 						}}
 						if kind != "" {
@@ -197,17 +197,17 @@ func TestDescribeChinese(t *testing.T) {
 	for _, c := range []struct {
 		verdict notify.Verdict
 		outcome notify.Outcome
-		holder  notify.Relation
+		holder  notify.Holder
 		want    string
 	}{
-		{notify.Overlap, notify.Refused, notify.HolderOther, `两个调用者同时以键 "order:1" 写入：数据库于 2026-05-04 03:02:01.000 UTC 拒绝了 "orders"（实例 "orders-1"）的写入，表 "orders"，期望版本 3，实际版本 4；已回滚，未作任何更改。在一次突发中发生了 3 次。持有者 "a:1" 的锁（令牌 7）于 2026-05-04 03:02:00.000 UTC 授予，有效期 10s，锁存放于 "h:1"（槽 5），冲突时该键由另一调用者持有。`},
-		{notify.Lost, notify.Committed, "", "期间锁丢失，于 2026-05-04 03:02:01.000 UTC 发现，表 \"orders\"，期望版本 3，实际版本 4；其更改已提交。"},
-		{notify.Lost, notify.Refused, notify.HolderSelf, "数据库拒绝其写入时发现"},
-		{notify.UnknownCommit, notify.Unknown, notify.HolderNone, "是否已提交"},
-		{notify.Degraded, notify.Unknown, "", "仅由数据库保护数据"},
-		{notify.Degraded, notify.Committed, notify.HolderUnknown, "提交了 3 个操作"},
-		{notify.Degraded, notify.Refused, "", "未发现已提交的操作"},
-		{notify.Unavailable, notify.RolledBack, "", `因无法获取锁而拒绝了 3 个操作（首个于 2026-05-04 03:02:01.000 UTC，键 "order:1"）；未作任何更改。持有者`},
+		{notify.VerdictOverlap, notify.OutcomeRefused, notify.HolderOther, `两个调用者同时以键 "order:1" 写入：数据库于 2026-05-04 03:02:01.000 UTC 拒绝了 "orders"（实例 "orders-1"）的写入，表 "orders"，期望版本 3，实际版本 4；已回滚，未作任何更改。在一次突发中发生了 3 次。持有者 "a:1" 的锁（令牌 7）于 2026-05-04 03:02:00.000 UTC 授予，有效期 10s，锁存放于 "h:1"（槽 5），冲突时该键由另一调用者持有。`},
+		{notify.VerdictLost, notify.OutcomeCommitted, "", "期间锁丢失，于 2026-05-04 03:02:01.000 UTC 发现，表 \"orders\"，期望版本 3，实际版本 4；其更改已提交。"},
+		{notify.VerdictLost, notify.OutcomeRefused, notify.HolderSelf, "数据库拒绝其写入时发现"},
+		{notify.VerdictUnknownCommit, notify.OutcomeUnknown, notify.HolderNone, "是否已提交"},
+		{notify.VerdictDegraded, notify.OutcomeUnknown, "", "仅由数据库保护数据"},
+		{notify.VerdictDegraded, notify.OutcomeCommitted, notify.HolderUnknown, "提交了 3 个操作"},
+		{notify.VerdictDegraded, notify.OutcomeRefused, "", "未发现已提交的操作"},
+		{notify.VerdictUnavailable, notify.OutcomeRolledBack, "", `因无法获取锁而拒绝了 3 个操作（首个于 2026-05-04 03:02:01.000 UTC，键 "order:1"）；未作任何更改。持有者`},
 	} {
 		ev.Verdict, ev.Outcome, ev.HolderAtConflict = c.verdict, c.outcome, c.holder
 		if got := chinese.describe(ev); !strings.Contains(got, c.want) {

@@ -33,7 +33,7 @@ func (s *site) trouble(tb testing.TB) {
 		}
 	})
 	ev := event("0196f9c4-0000-7000-8000-000000000099")
-	ev.Verdict, ev.Outcome, ev.Service, ev.Key, ev.Count, ev.CaughtAt = notify.UnknownCommit, notify.Unknown, "payments", "pay:77120", 1, now.Add(-3*time.Minute)
+	ev.Verdict, ev.Outcome, ev.Service, ev.Key, ev.Count, ev.CaughtAt = notify.VerdictUnknownCommit, notify.OutcomeUnknown, "payments", "pay:77120", 1, now.Add(-3*time.Minute)
 	s.add(tb, ev)
 	s.explain(tb, func(i *incident.Incident) {
 		i.ID, i.Key, i.Service, i.Cause, i.Confidence, i.State = incidentID[:35]+"b", "u", "payments", incident.Unknown, incident.Low, incident.New

@@ -69,7 +69,7 @@ func withWrites(c *web.Config) { c.Writes = true }
 
 func event(id string) notify.Event {
 	return notify.Event{
-		ID: id, Service: "orders", Instance: "orders-1", Verdict: notify.Overlap, Outcome: notify.Refused,
+		ID: id, Service: "orders", Instance: "orders-1", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 		Key: "order:1", Table: "orders", CaughtAt: time.Now().Add(-time.Minute).UTC().Truncate(time.Microsecond), Count: 7,
 		Place: notify.Place{Node: "127.0.0.1:7001", Slot: 42}, TTL: 10 * time.Second,
 	}
