@@ -130,7 +130,7 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) (err error) {
 	if cfg.AMQP == "" {
 		return nil
 	}
-	b.Relay, err = rabbitmq.NewPublisher(cfg.AMQP, rabbitmq.PublisherConfig{Logger: cfg.Logger})
+	b.Relay, err = rabbitmq.New(cfg.AMQP, rabbitmq.Config{Logger: cfg.Logger})
 	if err != nil {
 		return err
 	}

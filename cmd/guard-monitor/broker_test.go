@@ -145,7 +145,7 @@ func TestHeartbeat(t *testing.T) {
 	broker := teststack.AMQP(t)
 	p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0")
 	p.eventually("it listens", func() bool { return p.metric(`belay_consumer_listening{name="monitor"} 1`) })
-	publisher, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{Timeout: limit})
+	publisher, err := rabbitmq.New(broker, rabbitmq.Config{Timeout: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestStopWithoutBroker(t *testing.T) {
 
 func publish(t *testing.T, broker string, events ...notify.Event) {
 	t.Helper()
-	publisher, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{Timeout: limit})
+	publisher, err := rabbitmq.New(broker, rabbitmq.Config{Timeout: limit})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func metricNames(t *testing.T) (names []string) {
 	locker, err := lock.New(memlock.New(), lock.Config{})
 	check(t, err)
 	t.Cleanup(func() { check(t, locker.Close(context.Background())) })
-	publisher, err := rabbitmq.NewPublisher(deadURL, rabbitmq.PublisherConfig{})
+	publisher, err := rabbitmq.New(deadURL, rabbitmq.Config{})
 	check(t, err)
 	t.Cleanup(func() { check(t, publisher.Close(context.Background())) })
 	consumer, err := intake.New(deadURL, intake.Config{})

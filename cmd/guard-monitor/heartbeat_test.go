@@ -52,7 +52,7 @@ func startService(t *testing.T, broker string) (stop func()) {
 	if err := outbox.Migrate(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	publisher, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{})
+	publisher, err := rabbitmq.New(broker, rabbitmq.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 func deletionProvesLittle(t *testing.T, s *stage) string {
 	broker := teststack.AMQP(t)
 	monitor := startMonitor(t, broker, s.addrs)
-	publisher, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{})
+	publisher, err := rabbitmq.New(broker, rabbitmq.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

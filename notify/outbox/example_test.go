@@ -52,7 +52,7 @@ func Example() {
 // publisher.
 func ExampleNew_rabbitMQ() {
 	run := func(ctx context.Context, db *gorm.DB, amqpURL string) error {
-		broker, err := rabbitmq.NewPublisher(amqpURL, rabbitmq.PublisherConfig{Name: "orders"})
+		broker, err := rabbitmq.New(amqpURL, rabbitmq.Config{Name: "orders"})
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func declareUnbound(t *testing.T, broker string) {
 func TestDeclaredQueueIsNotTrustedBeforeItIsBound(t *testing.T) {
 	broker := teststack.AMQP(t)
 	bindDebug(t, broker)
-	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.PublisherConfig{})
+	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.Config{})
 	noticeAbsence(t, p)
 	declareUnbound(t, broker)
 	err := p.Publish(t.Context(), event(1))
@@ -68,7 +68,7 @@ func TestDeclaredQueueIsTrustedWithoutAMonitor(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	bindDebug(t, broker)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	noticeAbsence(t, p)
 	declare(t, broker)
 	refused := 0
@@ -100,7 +100,7 @@ func TestAbsenceOutlastsTheConnection(t *testing.T) {
 	broker := teststack.AMQP(t)
 	bindDebug(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, through, rabbitmq.Config{})
 	noticeAbsence(t, p)
 	net.Cut()
 	declareUnbound(t, broker)
@@ -124,7 +124,7 @@ func TestHalfOpenLinkAfterAnAbsence(t *testing.T) {
 	bindDebug(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
 	var log syncBuffer
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{
+	p := newPublisher(t, through, rabbitmq.Config{
 		Timeout: 200 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	testwait.Until(t, "the absence is noticed", func() bool {

@@ -20,7 +20,7 @@ func TestRefusedConnection(t *testing.T) {
 	declare(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
 	net.Refuse()
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, through, rabbitmq.Config{})
 	err := p.Publish(t.Context(), event(1))
 	if err == nil || !strings.Contains(err.Error(), net.Addr) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("err = %v, want one that names %s and the reason", err, net.Addr)
@@ -60,7 +60,7 @@ func TestWrongPassword(t *testing.T) {
 		t.Fatal("the broker's URL is none")
 	}
 	broker.User = url.UserPassword(broker.User.Username(), "s3cr3t%wrong")
-	p := newPublisher(t, broker.String(), rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker.String(), rabbitmq.Config{})
 	err = p.Publish(t.Context(), event(1))
 	if err == nil || !strings.Contains(err.Error(), "403") {
 		t.Errorf("err = %v, want the broker's 403", err)
@@ -75,7 +75,7 @@ func TestSilentEndpoint(t *testing.T) {
 	broker := teststack.AMQP(t)
 	net, through := testamqp.NewProxy(t, broker)
 	net.BeSilent()
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{DialTimeout: time.Hour, Timeout: time.Hour})
+	p := newPublisher(t, through, rabbitmq.Config{DialTimeout: time.Hour, Timeout: time.Hour})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := p.Publish(ctx, event(1)); !errors.Is(err, context.DeadlineExceeded) {
@@ -88,7 +88,7 @@ func TestSilentEndpoint(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 
-	impatient := newPublisher(t, through, rabbitmq.PublisherConfig{DialTimeout: 50 * time.Millisecond})
+	impatient := newPublisher(t, through, rabbitmq.Config{DialTimeout: 50 * time.Millisecond})
 	if err := impatient.Publish(t.Context(), event(1)); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
 		t.Errorf("err = %v, want one that names the limit", err)
 	}
@@ -98,7 +98,7 @@ func TestSilentEndpoint(t *testing.T) {
 // missing, the session is given up, and the next one is sound.
 func TestHalfOpenLink(t *testing.T) {
 	t.Parallel()
-	p, net, _ := newProxied(t, rabbitmq.PublisherConfig{Timeout: 200 * time.Millisecond})
+	p, net, _ := newProxied(t, rabbitmq.Config{Timeout: 200 * time.Millisecond})
 	release := net.Hold()
 	defer release()
 	if err := p.Publish(t.Context(), event(2)); err == nil {
@@ -117,7 +117,7 @@ var (
 )
 
 func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
-	p, net, broker := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
+	p, net, broker := newProxied(t, rabbitmq.Config{Timeout: time.Hour})
 
 	// The broker says so while a confirm is awaited.
 	release := net.Hold()
@@ -146,7 +146,7 @@ func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
 // session is sound.
 func TestHangingWriteFails(t *testing.T) {
 	t.Parallel()
-	p, net, _ := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
+	p, net, _ := newProxied(t, rabbitmq.Config{Timeout: time.Hour})
 	release := net.Deafen()
 	defer release()
 	large := event(2)
@@ -162,7 +162,7 @@ func TestHangingWriteFails(t *testing.T) {
 
 // newProxied returns a publisher that has reached its broker through a proxy,
 // with event 1, and the broker's URL past it.
-func newProxied(t *testing.T, cfg rabbitmq.PublisherConfig) (p *rabbitmq.Publisher, net *testamqp.Proxy, broker string) {
+func newProxied(t *testing.T, cfg rabbitmq.Config) (p *rabbitmq.Publisher, net *testamqp.Proxy, broker string) {
 	t.Helper()
 	broker = teststack.AMQP(t)
 	declare(t, broker)

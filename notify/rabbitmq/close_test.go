@@ -16,7 +16,7 @@ import (
 func TestCloseEndsEverything(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	publish(t, p, 0)
 	var publishers sync.WaitGroup
 	for i := range 20 {
@@ -45,7 +45,7 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 func TestCloseOfAPublisherNeverUsed(t *testing.T) {
-	p := newPublisher(t, "amqp://broker.invalid", rabbitmq.PublisherConfig{})
+	p := newPublisher(t, "amqp://broker.invalid", rabbitmq.Config{})
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -57,7 +57,7 @@ func TestCloseOfAPublisherNeverUsed(t *testing.T) {
 // The broker keeps its mouth shut when the publisher says good-bye.
 func TestCloseWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	p, net, broker := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
+	p, net, broker := newProxied(t, rabbitmq.Config{Timeout: time.Hour})
 	release := net.Hold()
 	defer release()
 	result := make(chan error, 1)
@@ -75,7 +75,7 @@ func TestCloseWithoutAnswer(t *testing.T) {
 // the write itself hangs.
 func TestCloseWhileAWriteHangs(t *testing.T) {
 	t.Parallel()
-	p, net, _ := newProxied(t, rabbitmq.PublisherConfig{Timeout: time.Hour})
+	p, net, _ := newProxied(t, rabbitmq.Config{Timeout: time.Hour})
 	release := net.Deafen()
 	defer release()
 	said := net.Said.Load()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// PublisherConfig sets up a Publisher. The zero value is valid.
-type PublisherConfig struct {
+// Config sets up a Publisher. The zero value is valid.
+type Config struct {
 	// Name is shown by the broker and told apart in metrics. Default:
 	// "publisher".
 	Name string
@@ -24,7 +24,7 @@ type PublisherConfig struct {
 	Logger *slog.Logger
 }
 
-func (c PublisherConfig) withDefaults() PublisherConfig {
+func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name = "publisher"
 	}

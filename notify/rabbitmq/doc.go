@@ -1,6 +1,6 @@
 // Package rabbitmq publishes events to RabbitMQ, from where guard-monitor takes them.
 //
-//	publisher, err := rabbitmq.NewPublisher("amqp://user:password@rabbit-1,rabbit-2/", rabbitmq.PublisherConfig{})
+//	publisher, err := rabbitmq.New("amqp://user:password@rabbit-1,rabbit-2/", rabbitmq.Config{})
 //	if err != nil {
 //		return err
 //	}

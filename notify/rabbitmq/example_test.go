@@ -16,7 +16,7 @@ import (
 func ExamplePublisher_Ping() {
 	// amqpURL is such as amqps://user:password@rabbit-1:5671,rabbit-2:5671/
 	run := func(ctx context.Context, amqpURL string) error {
-		broker, err := rabbitmq.NewPublisher(amqpURL, rabbitmq.PublisherConfig{Name: "orders"})
+		broker, err := rabbitmq.New(amqpURL, rabbitmq.Config{Name: "orders"})
 		if err != nil {
 			return err
 		}

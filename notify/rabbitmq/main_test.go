@@ -31,9 +31,9 @@ func event(n int) notify.Event {
 	}
 }
 
-func newPublisher(t *testing.T, url string, cfg rabbitmq.PublisherConfig) *rabbitmq.Publisher {
+func newPublisher(t *testing.T, url string, cfg rabbitmq.Config) *rabbitmq.Publisher {
 	t.Helper()
-	p, err := rabbitmq.NewPublisher(url, cfg)
+	p, err := rabbitmq.New(url, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

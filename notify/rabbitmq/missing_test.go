@@ -56,7 +56,7 @@ func TestEventsWaitForTheMonitorsQueue(t *testing.T) {
 	declare(t, broker)
 	bindDebug(t, broker)
 	deleteQueue(t, broker)
-	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.PublisherConfig{})
+	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.Config{})
 	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestPublisherNoticesADeletedQueue(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
 	bindDebug(t, broker)
-	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.PublisherConfig{})
+	p := newPublisher(t, teststack.AMQPUser(t, broker, writer), rabbitmq.Config{})
 	for n := range 3 {
 		if err := p.Publish(t.Context(), event(n)); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestMissingQueueCostsNoConnection(t *testing.T) {
 	deleteQueue(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
 	var log syncBuffer
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := newPublisher(t, through, rabbitmq.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	const callers = 40
 	results := make(chan error, callers)
 	for n := range callers {
@@ -147,7 +147,7 @@ func TestMissingQueueCostsNoConnection(t *testing.T) {
 // The broker has closed a channel for want of a queue. That it blocks the
 // connection is noticed all the same.
 func TestBlockedBrokerIsNoticedAfterAMissingQueue(t *testing.T) {
-	p, net, broker := newProxied(t, rabbitmq.PublisherConfig{})
+	p, net, broker := newProxied(t, rabbitmq.Config{})
 	deleteQueue(t, broker)
 	for range 20 {
 		if err := p.Publish(t.Context(), event(2)); !errors.Is(err, rabbitmq.ErrUnroutable) {
@@ -177,7 +177,7 @@ func TestPublisherWithoutTheRightToCheckTheQueue(t *testing.T) {
 	net, through := testamqp.NewProxy(t, broker)
 	net.Forbid()
 	var log syncBuffer
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := newPublisher(t, through, rabbitmq.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for n := range 3 {
 		if err := p.Publish(t.Context(), event(n)); err != nil {
 			t.Fatal(err)
@@ -203,7 +203,7 @@ func TestRefusedExchangeKeepsTheCheck(t *testing.T) {
 			bindDebug(t, broker)
 			declare(t, broker)
 			user := teststack.AMQPUser(t, broker, `^belay\.monitor$`)
-			p := newPublisher(t, user, rabbitmq.PublisherConfig{})
+			p := newPublisher(t, user, rabbitmq.Config{})
 			for range refusals {
 				err := p.Publish(t.Context(), event(1))
 				var refusal *amqp.Error

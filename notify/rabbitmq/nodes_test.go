@@ -29,7 +29,7 @@ func TestSeveralNodes(t *testing.T) {
 	}
 	u.Host = one.Addr + "," + two.Addr
 	one.Refuse()
-	p := newPublisher(t, u.String(), rabbitmq.PublisherConfig{})
+	p := newPublisher(t, u.String(), rabbitmq.Config{})
 	publish(t, p, 1)
 	if two.Connections() == 0 {
 		t.Error("the second node was not asked")
@@ -53,7 +53,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	declare(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
 	net.Refuse()
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, through, rabbitmq.Config{})
 	testwait.Until(t, "the breaker is open", func() bool {
 		return errors.Is(p.Publish(t.Context(), event(1)), rabbitmq.ErrOpen)
 	})
@@ -72,7 +72,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 
 // A broker without a queue is well: the breaker stays closed.
 func TestUnroutableDoesNotOpenTheBreaker(t *testing.T) {
-	p := newPublisher(t, teststack.AMQP(t), rabbitmq.PublisherConfig{})
+	p := newPublisher(t, teststack.AMQP(t), rabbitmq.Config{})
 	for range 20 {
 		if err := p.Publish(t.Context(), event(1)); !errors.Is(err, rabbitmq.ErrUnroutable) {
 			t.Fatalf("err = %v, want ErrUnroutable", err)
@@ -83,7 +83,7 @@ func TestUnroutableDoesNotOpenTheBreaker(t *testing.T) {
 func TestTraceIsInTheHeaders(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	ev := event(1)
 	ev.Trace = notify.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "a=1"}
 	if err := p.Publish(t.Context(), ev); err != nil {

@@ -25,7 +25,7 @@ func TestOutboxToStore(t *testing.T) {
 	broker := teststack.AMQP(t)
 	net, through := testamqp.NewProxy(t, broker)
 	net.Refuse()
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, through, rabbitmq.Config{})
 	o, err := outbox.New(openDatabase(t), outbox.Config{Relay: p})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestOlderRelayHandsOnANewerEvent(t *testing.T) {
 	if err := db.Exec("INSERT INTO belay_outbox (event_id, body) VALUES (?, ?)", "id-1", newer).Error; err != nil {
 		t.Fatal(err)
 	}
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	o, err := outbox.New(db, outbox.Config{Relay: p})
 	if err != nil {
 		t.Fatal(err)

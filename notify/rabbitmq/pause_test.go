@@ -11,7 +11,7 @@ import (
 // it, unless it was given up.
 func TestPingCutsThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSupervisor(PublisherConfig{}, nil, nil)
+		s := newSupervisor(Config{}, nil, nil)
 		over, giveUp := context.WithCancel(t.Context())
 		giveUp()
 		for _, ctx := range []context.Context{over, t.Context()} {

@@ -15,7 +15,7 @@ import (
 // A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
 // for concurrent use, and a prometheus.Collector.
 type Publisher struct {
-	cfg        PublisherConfig
+	cfg        Config
 	metrics    *metrics
 	breaker    *gobreaker.CircuitBreaker[struct{}]
 	supervisor *supervisor
@@ -28,11 +28,11 @@ var (
 	_ notify.HeartbeatPublisher = (*Publisher)(nil)
 )
 
-// NewPublisher returns a Publisher to the broker at url, an AMQP URL such as
+// New returns a Publisher to the broker at url, an AMQP URL such as
 // amqp://user:password@host:5672/vhost. Several nodes of one cluster are
 // separated by commas (host1:5672,host2:5672) and tried in turn. It does not
 // connect: the first Publish or Ping does. The caller closes the Publisher.
-func NewPublisher(url string, cfg PublisherConfig) (*Publisher, error) {
+func New(url string, cfg Config) (*Publisher, error) {
 	cfg = cfg.withDefaults()
 	if cfg.Timeout < 0 {
 		return nil, fmt.Errorf("rabbitmq: Timeout %v is negative", cfg.Timeout)

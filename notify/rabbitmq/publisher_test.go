@@ -19,7 +19,7 @@ import (
 func TestPublishedMessage(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	want := event(1)
 	want.Service = strings.Repeat("服", 200) // longer than a property can be
 	if err := p.Publish(t.Context(), want); err != nil {
@@ -53,7 +53,7 @@ func TestPublishedMessage(t *testing.T) {
 
 func TestUnroutableEventIsAnError(t *testing.T) {
 	broker := teststack.AMQP(t)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	if err := p.Publish(t.Context(), event(1)); !errors.Is(err, rabbitmq.ErrUnroutable) {
 		t.Errorf("no exchange: err = %v, want ErrUnroutable", err)
 	}
@@ -87,7 +87,7 @@ func TestFullQueueRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	testwait.Until(t, "the queue is full", func() bool {
 		err := p.Publish(t.Context(), event(1))
 		if err != nil && !errors.Is(err, rabbitmq.ErrRefused) {
@@ -98,14 +98,14 @@ func TestFullQueueRefuses(t *testing.T) {
 }
 
 func TestInvalidEventIsNotSent(t *testing.T) {
-	p := newPublisher(t, "amqp://127.0.0.1:1", rabbitmq.PublisherConfig{})
+	p := newPublisher(t, "amqp://127.0.0.1:1", rabbitmq.Config{})
 	if err := p.Publish(t.Context(), notify.Event{}); !errors.Is(err, notify.ErrInvalidEvent) {
 		t.Errorf("err = %v, want ErrInvalidEvent", err)
 	}
 }
 
 func TestWhatIsNoEventIsNotSent(t *testing.T) {
-	p := newPublisher(t, "amqp://127.0.0.1:1", rabbitmq.PublisherConfig{})
+	p := newPublisher(t, "amqp://127.0.0.1:1", rabbitmq.Config{})
 	good, err := event(1).MarshalJSON()
 	if err != nil {
 		t.Fatal(err)

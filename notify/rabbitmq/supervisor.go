@@ -40,7 +40,7 @@ type supervisor struct {
 	absence   absence
 }
 
-func newSupervisor(cfg PublisherConfig, dialer *rabbit.Dialer, m *metrics) *supervisor {
+func newSupervisor(cfg Config, dialer *rabbit.Dialer, m *metrics) *supervisor {
 	return &supervisor{
 		dialer:   dialer,
 		timeout:  cfg.Timeout,

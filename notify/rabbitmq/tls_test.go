@@ -26,14 +26,14 @@ func TestTLS(t *testing.T) {
 		t.Fatal("no certificate")
 	}
 	trust := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{TLS: trust})
+	p := newPublisher(t, through, rabbitmq.Config{TLS: trust})
 	publish(t, p, 1)
 
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(file, authority, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	byURL := newPublisher(t, through+"?cacertfile="+url.QueryEscape(file), rabbitmq.PublisherConfig{})
+	byURL := newPublisher(t, through+"?cacertfile="+url.QueryEscape(file), rabbitmq.Config{})
 	publish(t, byURL, 2)
 	if n := depth(t, broker, rabbit.Queue); n < 2 {
 		t.Errorf("%d messages, want 2", n)
@@ -52,7 +52,7 @@ func TestTLSOfAStranger(t *testing.T) {
 		"unknown authority": nil,
 		"another name":      {RootCAs: roots, ServerName: "other.example", MinVersion: tls.VersionTLS12},
 	} {
-		p := newPublisher(t, through, rabbitmq.PublisherConfig{TLS: trust})
+		p := newPublisher(t, through, rabbitmq.Config{TLS: trust})
 		if err := p.Publish(t.Context(), event(1)); err == nil || !strings.Contains(err.Error(), "x509") {
 			t.Errorf("%s: err = %v, want one about the certificate", name, err)
 		}

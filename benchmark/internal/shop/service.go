@@ -75,7 +75,7 @@ func Open(cfg Config) (s *Service, err error) {
 	if s.locker, err = lock.New(s.engine, lock.Config{Logger: cfg.Logger}); err != nil {
 		return s, err
 	}
-	if s.broker, err = rabbitmq.NewPublisher(cfg.AMQP, rabbitmq.PublisherConfig{Logger: cfg.Logger}); err != nil {
+	if s.broker, err = rabbitmq.New(cfg.AMQP, rabbitmq.Config{Logger: cfg.Logger}); err != nil {
 		return s, err
 	}
 	if s.box, err = outbox.New(db, outbox.Config{Relay: s.broker, Logger: cfg.Logger}); err != nil {

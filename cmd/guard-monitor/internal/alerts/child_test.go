@@ -39,7 +39,7 @@ func child(part string) int {
 
 // childReporter commits events to the outbox while the broker is away.
 func childReporter(db *gorm.DB) error {
-	broker, err := rabbitmq.NewPublisher(os.Getenv("CHILD_AMQP"), rabbitmq.PublisherConfig{})
+	broker, err := rabbitmq.New(os.Getenv("CHILD_AMQP"), rabbitmq.Config{})
 	if err != nil {
 		return err
 	}

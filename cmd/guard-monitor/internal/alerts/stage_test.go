@@ -89,7 +89,7 @@ type reporter struct {
 // the fault is over: see settle.
 func (s *stage) report(db *gorm.DB) *reporter {
 	s.t.Helper()
-	p, err := rabbitmq.NewPublisher(s.linked(), rabbitmq.PublisherConfig{Timeout: time.Second, DialTimeout: 2 * time.Second})
+	p, err := rabbitmq.New(s.linked(), rabbitmq.Config{Timeout: time.Second, DialTimeout: 2 * time.Second})
 	if err != nil {
 		s.t.Fatal(err)
 	}

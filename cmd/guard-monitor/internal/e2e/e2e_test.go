@@ -115,7 +115,7 @@ func (s *stage) monitorIsReady(path string) bool {
 
 // publish sends an event of the given service past everything but the broker.
 func (s *stage) publish(service string) error {
-	p, err := rabbitmq.NewPublisher(s.amqp, rabbitmq.PublisherConfig{})
+	p, err := rabbitmq.New(s.amqp, rabbitmq.Config{})
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func TestRoundTrip(t *testing.T) {
 	broker := teststack.AMQP(t)
 	var s store
 	c, stop := consume(t, broker, intake.Config{}, s.handle)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	for n := range 5 {
 		publish(t, p, n)
 	}
@@ -66,7 +66,7 @@ func TestHandlerEndsItsGoroutine(t *testing.T) {
 			return nil
 		})
 	}()
-	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 0)
+	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 0)
 	<-ended
 	if c.Err() == nil || c.Listening() {
 		t.Error("connected after the end of Run")
@@ -92,7 +92,7 @@ func TestWhatIsNoEventGoesToTheDeadLetters(t *testing.T) {
 	}
 	var s store
 	c, _ := consume(t, broker, intake.Config{}, s.handle)
-	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)
 	testwait.Until(t, "the event behind is stored", func() bool { return s.has(1) })
 	testwait.Until(t, "the dead letters are there", func() bool { return depth(t, broker, intake.DeadQueue) == len(bodies) })
 	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != float64(len(bodies)) {
@@ -111,7 +111,7 @@ func TestWhatIsNoEventGoesToTheDeadLetters(t *testing.T) {
 func TestRejectedEventGoesToTheDeadLetters(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	publish(t, p, 1)
 	publish(t, p, 2)
 	s := store{fail: func(ev notify.Event) error {
@@ -159,7 +159,7 @@ func TestQueueDeletedUnderTheConsumer(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)
 	testwait.Until(t, "the event is stored", func() bool { return s.has(1) })
 }
 

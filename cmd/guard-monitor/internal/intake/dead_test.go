@@ -27,7 +27,7 @@ func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)
 	testwait.Until(t, "the event is dead", func() bool {
 		onChannel(t, broker, func(ch *amqp.Channel) {
 			if _, _, err := ch.Get(rabbit.Queue, false); err != nil {
@@ -58,7 +58,7 @@ func TestDeadLettersAreCountedWhileTheHandlerFails(t *testing.T) {
 	c, _ := consume(t, broker, intake.Config{}, func(context.Context, notify.Event, []byte) error {
 		return errors.New("the store is down")
 	})
-	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)
 	testwait.Until(t, "the handler fails, and no letter is there", func() bool {
 		return testmetric.Sum(t, c, "belay_consumer_handler_failures_total") > 0 && testmetric.Sum(t, c, deadLetters) == 0
 	})

@@ -41,7 +41,7 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
 	}, s.handle)
 	testwait.Until(t, "it listens", c.Listening)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	publish(t, p, 1)
 	testwait.Until(t, "it says that it does not read", func() bool { return errors.Is(c.Err(), errAway) })
 	for n := range beats {
@@ -71,7 +71,7 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 	c, _ := consume(t, broker, intake.Config{
 		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
 	}, s.handle)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	publish(t, p, 1)
 	testwait.Until(t, "the event is stored", func() bool { return s.has(1) })
 	if c.Err() != nil || c.Listening() || testmetric.Sum(t, c, "belay_consumer_listening") != 0 {
@@ -100,7 +100,7 @@ func beat(t *testing.T, p *rabbitmq.Publisher, n int) {
 func TestHeartbeats(t *testing.T) {
 	broker := teststack.AMQP(t)
 	beat := notify.Heartbeat{ID: "b-1", Service: "orders", At: time.Now().UTC(), Interval: time.Minute}
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	if err := p.PublishHeartbeat(t.Context(), beat); !errors.Is(err, rabbitmq.ErrUnroutable) {
 		t.Errorf("no queue: err = %v, want ErrUnroutable", err)
 	}

@@ -30,7 +30,7 @@ func TestFailingHandlerIsCalledAgain(t *testing.T) {
 		return nil
 	}
 	c, stop := consume(t, broker, intake.Config{Prefetch: 1}, s.handle)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	publish(t, p, 1)
 	publish(t, p, 2)
 	testwait.Until(t, "both events are stored", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 2 })
@@ -56,7 +56,7 @@ func TestFailingHandlerIsCalledAgain(t *testing.T) {
 func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)
 	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	var broken atomic.Bool
@@ -80,7 +80,7 @@ func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
 func TestLateAcknowledgementHitsNothing(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	for n := range 3 {
 		publish(t, p, n)
 	}
@@ -105,7 +105,7 @@ func TestLinkBreaksWhileTheStoreIsDown(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	publish(t, newPublisher(t, broker, rabbitmq.PublisherConfig{}), 1)
+	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)
 	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	s.fail = func(ev notify.Event) error {
@@ -126,7 +126,7 @@ func TestNoSessionWhileTheStoreIsDown(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	for n := range 3 {
 		publish(t, p, n)
 	}
@@ -164,7 +164,7 @@ func TestNothingIsLostOnABreakingNetwork(t *testing.T) {
 	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	consume(t, through, intake.Config{Prefetch: 5}, s.handle)
-	p := newPublisher(t, through, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, through, rabbitmq.Config{})
 
 	const n = 60
 	var publishers sync.WaitGroup

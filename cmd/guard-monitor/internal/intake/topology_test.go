@@ -45,7 +45,7 @@ func TestFullDeadLetters(t *testing.T) {
 	s := store{fail: func(notify.Event) error { return intake.ErrReject }}
 	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	testwait.Until(t, "it is connected", connected(c))
-	p := newPublisher(t, broker, rabbitmq.PublisherConfig{})
+	p := newPublisher(t, broker, rabbitmq.Config{})
 	published := 0
 	testwait.Until(t, "events are refused", func() bool {
 		err := p.Publish(t.Context(), event(published))

@@ -62,7 +62,7 @@ func anything(notify.Event) error { return nil }
 
 func newPublisher(tb testing.TB, broker string) *rabbitmq.Publisher {
 	tb.Helper()
-	p, err := rabbitmq.NewPublisher(broker, rabbitmq.PublisherConfig{})
+	p, err := rabbitmq.New(broker, rabbitmq.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (i *instance) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	broker, err := rabbitmq.NewPublisher(os.Getenv("BELAY_AMQP_URL"), rabbitmq.PublisherConfig{Logger: log})
+	broker, err := rabbitmq.New(os.Getenv("BELAY_AMQP_URL"), rabbitmq.Config{Logger: log})
 	if err != nil {
 		return err
 	}
