@@ -109,11 +109,11 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 func (b *Belay) openLocker(cfg Config) (err error) {
 	engine := cfg.Engine
 	if engine == nil {
-		b.Redis, err = redislock.Open(cfg.Redis)
+		b.Redis, err = redislock.Open(cfg.Redis, redislock.Config{})
 		if err != nil {
 			return err
 		}
-		b.closeFirst(func(context.Context) error { return b.Redis.Close() })
+		b.closeFirst(b.Redis.Close)
 		engine = b.Redis
 	}
 	cfg.Lock.Logger = cfg.Logger

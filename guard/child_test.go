@@ -73,11 +73,11 @@ func (t task) do() error {
 	if err != nil {
 		return err
 	}
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: t.Redis})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: t.Redis}, redislock.Config{})
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
+	defer engine.Close(bg)
 	locker, err := lock.New(engine, lock.Config{TTL: realTTL})
 	if err != nil {
 		return err

@@ -295,9 +295,9 @@ func TestSilentRedisIsReported(t *testing.T) {
 func TestRedisKilledUnderLoad(t *testing.T) {
 	e, _ := linked(t)
 	client, kill := killableRedis(t, "maxmemory", "0")
-	engine, err := redislock.New(client)
+	engine, err := redislock.New(client, redislock.Config{})
 	wantNil(t, err)
-	defer engine.Close()
+	defer engine.Close(bg)
 	locker, err := lock.New(engine, lock.Config{TTL: time.Second})
 	wantNil(t, err)
 	defer locker.Close(bg)

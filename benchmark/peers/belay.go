@@ -38,13 +38,13 @@ type belayLocker struct {
 }
 
 func openBelay(addrs []string, cfg lock.Config) (locker, error) {
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		return nil, err
 	}
 	l, err := lock.New(engine, cfg)
 	if err != nil {
-		_ = engine.Close()
+		_ = engine.Close(context.Background())
 		return nil, err
 	}
 	return &belayLocker{engine, l}, nil
@@ -73,5 +73,5 @@ func (l *belayLocker) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = l.locker.Close(ctx)
-	_ = l.engine.Close()
+	_ = l.engine.Close(context.Background())
 }

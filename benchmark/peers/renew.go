@@ -76,11 +76,11 @@ lost             %8d
 const acquirers = 256
 
 func holdMany(ctx context.Context, addrs []string, n int, span time.Duration) (upkeep, error) {
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		return upkeep{}, err
 	}
-	defer engine.Close()
+	defer engine.Close(context.Background())
 	times := newRenewTimes(engine, n)
 	locker, err := lock.New(times, lock.Config{TTL: ttl})
 	if err != nil {

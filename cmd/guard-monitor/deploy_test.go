@@ -78,7 +78,7 @@ func metricNames(t *testing.T) (names []string) {
 	t.Cleanup(func() { sqlDB.Close() })
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { client.Close() })
-	engine, err := redislock.New(client)
+	engine, err := redislock.New(client, redislock.Config{})
 	check(t, err)
 	locker, err := lock.New(memlock.New(), lock.Config{})
 	check(t, err)

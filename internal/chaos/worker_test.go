@@ -51,11 +51,11 @@ func work(name string) error {
 		return fmt.Errorf("open database: %w", err)
 	}
 	defer pool.Close()
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_CHAOS_REDIS"), ",")})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_CHAOS_REDIS"), ",")}, redislock.Config{})
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
+	defer engine.Close(context.Background())
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	locker, err := lock.New(watchedEngine{engine, w.journal}, lock.Config{TTL: ttl, Logger: log})
 	if err != nil {

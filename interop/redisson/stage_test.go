@@ -44,12 +44,12 @@ func setUp(t *testing.T) *stage {
 
 func newEngine(t *testing.T, addrs []string) *redislock.Engine {
 	t.Helper()
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
+		if err := engine.Close(context.Background()); err != nil {
 			t.Errorf("close the engine: %v", err)
 		}
 	})

@@ -138,7 +138,7 @@ func TestWithdrawn(t *testing.T) {
 	cancel()
 	close(goOn)
 	wg.Wait()
-	e.Close()
+	e.Close(context.Background())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for owner, none := range withdrawn {
@@ -157,7 +157,7 @@ func TestCloseUnderLoad(t *testing.T) {
 		once.Do(func() { close(closing) })
 		return granted["acquire"]
 	}
-	e, err := redislock.Open(options(n.addr))
+	e, err := redislock.Open(options(n.addr), redislock.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestCloseUnderLoad(t *testing.T) {
 		})
 	}
 	<-closing
-	if err := e.Close(); err != nil {
+	if err := e.Close(context.Background()); err != nil {
 		t.Errorf("Close: %v", err)
 	}
 	wg.Wait()

@@ -66,11 +66,11 @@ func work(text string) error {
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
 	}
-	e, err := redislock.Open(options(j.Addrs...))
+	e, err := redislock.Open(options(j.Addrs...), redislock.Config{})
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer e.Close(context.Background())
 	l, err := lock.New(e, lock.Config{TTL: j.TTL})
 	if err != nil {
 		return err

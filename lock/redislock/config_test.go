@@ -12,17 +12,16 @@ import (
 	"github.com/belaygo/belay/lock/redislock"
 )
 
-func TestBadOptions(t *testing.T) {
-	for want, opt := range map[string]redislock.Option{
-		"has a brace":  redislock.WithPrefix("{app}:"),
-		"a}b":          redislock.WithPrefix("a}b"),
-		"not UTF-8":    redislock.WithPrefix("\xff"),
-		"513 bytes":    redislock.WithPrefix(strings.Repeat("p", 513)),
-		"-1 replicas":  redislock.WithReplicas(-1),
-		"as a name":    redislock.WithName(""),
-		"option is ni": nil,
+func TestBadConfig(t *testing.T) {
+	for want, cfg := range map[string]redislock.Config{
+		"has a brace":    {Prefix: "{app}:"},
+		"a}b":            {Prefix: "a}b"},
+		"not UTF-8":      {Prefix: "\xff"},
+		"513 bytes":      {Prefix: strings.Repeat("p", 513)},
+		"Replicas is -1": {Replicas: -1},
+		"Config.Name":    {Name: "\xff"},
 	} {
-		if _, err := redislock.Open(options("127.0.0.1:7000"), opt); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := redislock.Open(options("127.0.0.1:7000"), cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want it to contain %q", err, want)
 		}
 	}
@@ -30,7 +29,7 @@ func TestBadOptions(t *testing.T) {
 
 func TestTypedNilClient(t *testing.T) {
 	for _, client := range []redis.UniversalClient{(*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil)} {
-		if _, err := redislock.New(client); err == nil {
+		if _, err := redislock.New(client, redislock.Config{}); err == nil {
 			t.Errorf("New takes a nil %T", client)
 		}
 	}
@@ -38,11 +37,11 @@ func TestTypedNilClient(t *testing.T) {
 
 func TestPrefix(t *testing.T) {
 	prefix, c := teststack.Key(t, "app:"), cluster(t)
-	e, err := redislock.New(c, redislock.WithPrefix(prefix))
+	e, err := redislock.New(c, redislock.Config{Prefix: prefix})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer e.Close(context.Background())
 	b, _ := watch(t, e, "k")
 	grant := acquire(t, e, hold)
 	if owner := c.HKeys(t.Context(), prefix+"k").Val(); len(owner) != 1 || owner[0] != hold.Owner {
@@ -66,18 +65,18 @@ func TestPrefix(t *testing.T) {
 
 func TestReplicas(t *testing.T) {
 	addrs, shared := teststack.Redis(t), cluster(t)
-	for name, open := range map[string]func(opt redislock.Option) (*redislock.Engine, error){
-		"open": func(opt redislock.Option) (*redislock.Engine, error) {
-			return redislock.Open(options(addrs...), opt)
+	for name, open := range map[string]func(cfg redislock.Config) (*redislock.Engine, error){
+		"open": func(cfg redislock.Config) (*redislock.Engine, error) {
+			return redislock.Open(options(addrs...), cfg)
 		},
-		"new": func(opt redislock.Option) (*redislock.Engine, error) { return redislock.New(shared, opt) },
+		"new": func(cfg redislock.Config) (*redislock.Engine, error) { return redislock.New(shared, cfg) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := open(redislock.WithReplicas(1))
+			e, err := open(redislock.Config{Replicas: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer e.Close()
+			defer e.Close(context.Background())
 			h := lock.Hold{Key: teststack.Key(t, "replicated"), Owner: "me:1"}
 			if grant := acquire(t, e, h); grant.Node == "" || grant.Token == 0 {
 				t.Errorf("grant is %+v", grant)
@@ -86,11 +85,11 @@ func TestReplicas(t *testing.T) {
 			wantHeld(t, err, h.Owner)
 			release(t, e, h)
 
-			few, err := open(redislock.WithReplicas(5)) // each master has one
+			few, err := open(redislock.Config{Replicas: 5}) // each master has one
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer few.Close()
+			defer few.Close(context.Background())
 			_, err = few.Acquire(t.Context(), h, ttl)
 			wantUnclear(t, err, "1 of 5 replicas")
 			wantIs(t, err, lock.ErrRefused)
@@ -114,11 +113,11 @@ func TestReplicasOnTheWire(t *testing.T) {
 		}
 		return granted["release"]
 	}
-	e, err := redislock.Open(options(n.addr), redislock.WithReplicas(1))
+	e, err := redislock.Open(options(n.addr), redislock.Config{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer e.Close(context.Background())
 	_, err = e.Acquire(t.Context(), hold, ttl) // the node answers OK, which is no number
 	wantUnclear(t, err, "wait for replicas")
 	wantIs(t, err, lock.ErrRefused)
@@ -141,7 +140,7 @@ func TestReplicasOnTheWire(t *testing.T) {
 func TestReplicasOfUnknownNode(t *testing.T) {
 	n := newNode(t)
 	n.reply = func([]string) string { return "-ASK 7629 127.0.0.1:1\r\n" }
-	e := openWith(t, options(n.addr), redislock.WithReplicas(1))
+	e := openWith(t, options(n.addr), redislock.Config{Replicas: 1})
 	_, err := e.Acquire(t.Context(), hold, ttl)
 	wantIs(t, err, lock.ErrNotSent)
 	wantUnclear(t, err, "127.0.0.1:1")

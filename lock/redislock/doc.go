@@ -71,6 +71,6 @@
 // stops all shards for a moment; with a cluster-node-timeout of a few seconds,
 // which is how long a dead master is waited for; and with maxmemory-policy
 // noeviction, or locks may be evicted. A failover loses the locks that the
-// promoted replica does not have yet; WithReplicas makes that rarer. It also
+// promoted replica does not have yet; [Config].Replicas makes that rarer. It also
 // loses the last releases: such a lock stays until its ttl has passed.
 package redislock

@@ -10,9 +10,7 @@ import (
 type Engine struct {
 	client   redis.UniversalClient
 	owned    bool // Close closes client
-	prefix   string
-	replicas int
-	name     string
+	cfg      Config
 	sender   sender
 	topology *topology
 	waker    *waker
@@ -21,7 +19,7 @@ type Engine struct {
 }
 
 // lockName is the name of a key's lock in Redis.
-func (e *Engine) lockName(key string) string { return e.prefix + key }
+func (e *Engine) lockName(key string) string { return e.cfg.Prefix + key }
 
 // place is where a lock is kept: at the node that answered, or, when that did not
 // say its name, at the one that should have.
@@ -33,7 +31,7 @@ func (e *Engine) place(name, answered string) lock.Place {
 	if p.Node == "" {
 		p.Node = e.node(name)
 	}
-	if e.prefix != "" {
+	if e.cfg.Prefix != "" {
 		p.Entry = name
 	}
 	return p

@@ -15,11 +15,11 @@ import (
 func Example() {
 	engine, err := redislock.Open(&redis.ClusterOptions{
 		Addrs: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"},
-	})
+	}, redislock.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close() // after the Locker
+	defer engine.Close(context.Background()) // after the Locker
 
 	locker, err := lock.New(engine, lock.Config{})
 	if err != nil {
@@ -38,11 +38,11 @@ func ExampleNew() {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer client.Close()
 
-	engine, err := redislock.New(client, redislock.WithPrefix("orders:"))
+	engine, err := redislock.New(client, redislock.Config{Prefix: "orders:"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer engine.Close(context.Background())
 	locker, err := lock.New(engine, lock.Config{})
 	if err != nil {
 		log.Fatal(err)
@@ -65,13 +65,13 @@ func ExampleNew() {
 }
 
 // A lock that is granted only when a replica has it, too.
-func ExampleWithReplicas() {
+func ExampleConfig_replicas() {
 	engine, err := redislock.Open(
 		&redis.ClusterOptions{Addrs: []string{"10.0.0.1:6379"}},
-		redislock.WithReplicas(1),
+		redislock.Config{Replicas: 1},
 	)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer engine.Close(context.Background())
 }

@@ -207,16 +207,16 @@ func awaitWakeUps(t *testing.T, e *redislock.Engine, key string, b bell) {
 func testMigration(t *testing.T, c *ownCluster) { migrate(t, c, "b") }
 
 func testMigrationReplicated(t *testing.T, c *ownCluster) {
-	migrate(t, c, "c", redislock.WithReplicas(1))
+	migrate(t, c, "c", redislock.Config{Replicas: 1})
 }
 
 // migrate moves the slot of a lock to another master while it is used.
-func migrate(t *testing.T, c *ownCluster, key string, opts ...redislock.Option) {
-	e, err := redislock.Open(options(c.Addrs...), opts...)
+func migrate(t *testing.T, c *ownCluster, key string, cfg ...redislock.Config) {
+	e, err := redislock.Open(options(c.Addrs...), one(cfg))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer e.Close(context.Background())
 	s := c.shardOf(key)
 	target := c.otherMaster(s)
 	b, _ := watch(t, e, key)

@@ -55,14 +55,22 @@ func open(tb testing.TB, addrs ...string) *redislock.Engine {
 	return openWith(tb, &redis.ClusterOptions{Addrs: addrs})
 }
 
-func openWith(tb testing.TB, opts *redis.ClusterOptions, more ...redislock.Option) *redislock.Engine {
+func openWith(tb testing.TB, opts *redis.ClusterOptions, cfg ...redislock.Config) *redislock.Engine {
 	tb.Helper()
-	e, err := redislock.Open(opts, more...)
+	e, err := redislock.Open(opts, one(cfg))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = e.Close() })
+	tb.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
+}
+
+// one returns the only Config, or the zero one.
+func one(cfg []redislock.Config) redislock.Config {
+	if len(cfg) == 0 {
+		return redislock.Config{}
+	}
+	return cfg[0]
 }
 
 // cluster returns a client for a look at what is really there.

@@ -1,6 +1,7 @@
 package redislock_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,11 +50,11 @@ func TestMarkerOnTheWire(t *testing.T) {
 
 func TestMarkerIsKept(t *testing.T) {
 	c := cluster(t)
-	e, err := redislock.Open(options(teststack.Redis(t)...), redislock.WithPrefix("p:"), redislock.WithReplicas(1))
+	e, err := redislock.Open(options(teststack.Redis(t)...), redislock.Config{Prefix: "p:", Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer e.Close(context.Background())
 	h := lock.Hold{Key: teststack.Key(t, "marked"), Owner: "me:1"}
 	acquire(t, e, h)
 	if err := e.Release(t.Context(), marked(h)); err != nil {

@@ -1,6 +1,7 @@
 package redislock_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/belaygo/belay/internal/testmetric"
@@ -9,8 +10,8 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	e, server := single(t, redislock.WithName("locks"))
-	defer e.Close()
+	e, server := single(t, redislock.Config{Name: "locks"})
+	defer e.Close(context.Background())
 	acquire(t, e, hold)
 	_, err := e.Acquire(t.Context(), lock.Hold{Key: "k", Owner: "they:1"}, ttl)
 	wantHeld(t, err, hold.Owner)

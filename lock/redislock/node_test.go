@@ -210,11 +210,11 @@ func newProxy(tb testing.TB, first string) *proxy {
 // openThrough returns an engine all of whose connections go through p.
 func openThrough(tb testing.TB, p *proxy) *redislock.Engine {
 	tb.Helper()
-	e, err := redislock.Open(&redis.ClusterOptions{Addrs: []string{p.first}, Dialer: p.dial})
+	e, err := redislock.Open(&redis.ClusterOptions{Addrs: []string{p.first}, Dialer: p.dial}, redislock.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = e.Close() })
+	tb.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
 }
 

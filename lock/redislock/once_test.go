@@ -142,11 +142,11 @@ func TestMovedIsFollowed(t *testing.T) {
 			before.reply = func([]string) string { return "-MOVED 7629 " + after.addr + "\r\n" }
 			after.reply = func([]string) string { return granted[name] }
 			// Options that forbid redirects are not taken.
-			e, err := redislock.Open(&redis.ClusterOptions{Addrs: []string{before.addr}, MaxRedirects: -1})
+			e, err := redislock.Open(&redis.ClusterOptions{Addrs: []string{before.addr}, MaxRedirects: -1}, redislock.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = e.Close() })
+			t.Cleanup(func() { _ = e.Close(context.Background()) })
 			if err := request(t.Context(), e); err != nil {
 				t.Error(err)
 			}

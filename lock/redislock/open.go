@@ -18,24 +18,24 @@ import (
 // server, or of a set of servers under Sentinel. The client stays the caller's
 // to close, after the engine. One that was not made by Open needs care to get
 // through a failover; see the package documentation.
-func New(client redis.UniversalClient, opts ...Option) (*Engine, error) {
+func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("redislock: client is nil")
 	}
-	topology := newTopology(client)
-	e := &Engine{client: client, sender: passThrough{topology}, topology: topology, name: "redis"}
-	for _, opt := range opts {
-		if opt == nil {
-			return nil, errors.New("redislock: an option is nil")
-		}
-		if err := opt(e); err != nil {
-			return nil, err
-		}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
 	}
-	e.waker = newWaker(topology)
-	e.sentinel = watchSentinel(client)
-	e.metrics = newMetrics(e.name)
-	return e, nil
+	topology := newTopology(client)
+	return &Engine{
+		client:   client,
+		cfg:      cfg,
+		sender:   passThrough{topology},
+		topology: topology,
+		waker:    newWaker(topology),
+		sentinel: watchSentinel(client),
+		metrics:  newMetrics(cfg.Name),
+	}, nil
 }
 
 // Open returns an engine on a cluster client of its own, which Close closes. It
@@ -44,7 +44,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Engine, error) {
 // second that also end with the caller's context, one dial per attempt, a slot
 // map that is reloaded each second and whenever a dial fails, and no reads from
 // replicas.
-func Open(opts *redis.ClusterOptions, options ...Option) (*Engine, error) {
+func Open(opts *redis.ClusterOptions, cfg Config) (*Engine, error) {
 	switch {
 	case opts == nil || len(opts.Addrs) == 0:
 		return nil, errors.New("redislock: ClusterOptions.Addrs is empty")
@@ -52,7 +52,7 @@ func Open(opts *redis.ClusterOptions, options ...Option) (*Engine, error) {
 		return nil, errors.New("redislock: ClusterOptions.Addrs has an empty address")
 	}
 	client := redis.NewClusterClient(hardened(*opts))
-	e, err := New(client, options...)
+	e, err := New(client, cfg)
 	if err != nil {
 		_ = client.Close()
 		return nil, err
@@ -118,8 +118,20 @@ func (e *Engine) Locate(key string) lock.Place {
 
 // Close ends what the engine runs by itself: its subscriptions, also those on a
 // client that was passed to New, and, if Open made the client, the client.
-// Close the Locker first. Close takes no longer than the client's timeouts.
-func (e *Engine) Close() error {
+// Close the Locker first. Close takes no longer than the client's timeouts. When ctx
+// ends before that, Close returns ctx's error, and the rest ends in the background.
+func (e *Engine) Close(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- e.close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Engine) close() error {
 	e.waker.stop()
 	if !e.owned {
 		return nil

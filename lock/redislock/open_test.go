@@ -17,13 +17,13 @@ import (
 )
 
 // openOn returns an engine on a client of the test's own.
-func openOn(tb testing.TB, c redis.UniversalClient, opts ...redislock.Option) *redislock.Engine {
+func openOn(tb testing.TB, c redis.UniversalClient, cfg ...redislock.Config) *redislock.Engine {
 	tb.Helper()
-	e, err := redislock.New(c, opts...)
+	e, err := redislock.New(c, one(cfg))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = e.Close() })
+	tb.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
 }
 
@@ -31,14 +31,14 @@ func TestOpenWithoutAddresses(t *testing.T) {
 	for name, opts := range map[string]*redis.ClusterOptions{
 		"nil": nil, "empty": {}, "no addresses": {Addrs: []string{}}, "an empty address": {Addrs: []string{"127.0.0.1:7000", ""}},
 	} {
-		if _, err := redislock.Open(opts); err == nil || !strings.Contains(err.Error(), "ClusterOptions.Addrs") {
+		if _, err := redislock.Open(opts, redislock.Config{}); err == nil || !strings.Contains(err.Error(), "ClusterOptions.Addrs") {
 			t.Errorf("%s options: %v, want an error that names ClusterOptions.Addrs", name, err)
 		}
 	}
 }
 
 func TestNewWithoutClient(t *testing.T) {
-	if _, err := redislock.New(nil); err == nil {
+	if _, err := redislock.New(nil, redislock.Config{}); err == nil {
 		t.Error("New(nil) returns no error")
 	}
 }
@@ -48,11 +48,11 @@ func TestOpenLeavesOptionsAlone(t *testing.T) {
 	dials := 0
 	opts := &redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ReadTimeout: time.Minute}
 	before := *opts
-	e, err := redislock.Open(opts)
+	e, err := redislock.Open(opts, redislock.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer e.Close(context.Background())
 	if !reflect.DeepEqual(*opts, before) {
 		t.Errorf("options are %+v, were %+v", *opts, before)
 	}
@@ -60,11 +60,11 @@ func TestOpenLeavesOptionsAlone(t *testing.T) {
 		dials++
 		return nil, errors.New("no network")
 	}
-	e, err = redislock.Open(opts)
+	e, err = redislock.Open(opts, redislock.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer e.Close(context.Background())
 	if dials != 0 {
 		t.Errorf("Open dialled %d times", dials)
 	}
@@ -77,7 +77,7 @@ func TestClose(t *testing.T) {
 	acquire(t, e, h)
 	release(t, e, h)
 	for range 2 {
-		if err := e.Close(); err != nil {
+		if err := e.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestClose(t *testing.T) {
 // A client that was passed in stays its owner's to close.
 func TestCloseLeavesClientAlone(t *testing.T) {
 	c := cluster(t)
-	if err := openOn(t, c).Close(); err != nil {
+	if err := openOn(t, c).Close(context.Background()); err != nil {
 		t.Errorf("Close: %v", err)
 	}
 	if err := c.Ping(t.Context()).Err(); err != nil {

@@ -15,7 +15,7 @@ func TestProbeIsInTheSlotOfTheLock(t *testing.T) {
 		names = append(names, args[3])
 		return granted["acquire"]
 	}
-	e := openWith(t, options(node.addr), redislock.WithPrefix("app:"))
+	e := openWith(t, options(node.addr), redislock.Config{Prefix: "app:"})
 	if err := e.Probe(t.Context(), "order:7"); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestProbeExpires(t *testing.T) {
 
 // Locks that too few replicas would have can't be acquired.
 func TestProbeWaitsForReplicas(t *testing.T) {
-	e, server := single(t, redislock.WithReplicas(1))
+	e, server := single(t, redislock.Config{Replicas: 1})
 	wantUnclear(t, e.Probe(t.Context(), "k"), "replicas")
 	server.FastForward(time.Millisecond)
 	if keys := server.Keys(); len(keys) != 0 {

@@ -19,7 +19,7 @@ func TestWatchAfterReconnect(t *testing.T) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: teststack.Redis(t), ClientName: name})
 	defer client.Close()
 	e := openOn(t, client)
-	defer e.Close()
+	defer e.Close(context.Background())
 	key := teststack.Key(t, "cut")
 	b, _ := watch(t, e, key)
 	cutSubscriptions(t, cluster(t), name)
@@ -55,7 +55,7 @@ func cutSubscriptions(tb testing.TB, c *redis.ClusterClient, name string) {
 func TestWatchPlain(t *testing.T) {
 	onPlain(t, func(t *testing.T, server *miniredis.Miniredis, client redis.UniversalClient) {
 		e := openOn(t, client)
-		defer e.Close()
+		defer e.Close(context.Background())
 		b, _ := watch(t, e, "k")
 		acquire(t, e, hold)
 		release(t, e, hold)

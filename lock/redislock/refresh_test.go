@@ -114,7 +114,7 @@ func TestCloseEndsLook(t *testing.T) {
 	_, err := s.Inspect(ctx, hold.Key) // it does not wait
 	wantUnclear(t, err, "")
 	testwait.Until(t, "the map is asked for", func() bool { return s.next.count("cluster") > asked })
-	if err := s.Close(); err != nil {
+	if err := s.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 	stacks := make([]byte, 1<<20)

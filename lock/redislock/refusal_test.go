@@ -257,7 +257,7 @@ func TestDeniedClient(t *testing.T) {
 			}
 			_, err := e.Acquire(t.Context(), unlessMarked(hold), ttl)
 			wantVerdict(t, "AcquireUnlessMarked", err, lock.ErrDenied, text)
-			_, err = openOn(t, client, redislock.WithReplicas(1)).Acquire(t.Context(), hold, ttl)
+			_, err = openOn(t, client, redislock.Config{Replicas: 1}).Acquire(t.Context(), hold, ttl)
 			wantVerdict(t, "Acquire with replicas", err, lock.ErrDenied, text)
 			wantNothingLeft(t, e, lock.ErrDenied)
 		})
@@ -267,7 +267,7 @@ func TestDeniedClient(t *testing.T) {
 		if err := e.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Close(); err != nil {
+		if err := e.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		for name, request := range requests {

@@ -17,7 +17,7 @@ const replicaTime = 500 * time.Millisecond
 // runReplicated runs s and waits for replicas, if it is to. Few says that fewer
 // than that have what s wrote.
 func (e *Engine) runReplicated(ctx context.Context, s *script, c call) (cmd *command, few, err error) {
-	if e.replicas == 0 {
+	if e.cfg.Replicas == 0 {
 		cmd, err = e.run(ctx, s, c)
 		return cmd, nil, err
 	}
@@ -29,8 +29,8 @@ func (e *Engine) runReplicated(ctx context.Context, s *script, c call) (cmd *com
 	switch {
 	case err != nil: // its text only: s was executed, whatever became of WAIT
 		few = fmt.Errorf("redislock: %s: wait for replicas: %s", s.name, err.Error())
-	case acks < int64(e.replicas):
-		few = fmt.Errorf("redislock: %s: %d of %d replicas have it", s.name, acks, e.replicas)
+	case acks < int64(e.cfg.Replicas):
+		few = fmt.Errorf("redislock: %s: %d of %d replicas have it", s.name, acks, e.cfg.Replicas)
 	}
 	return cmd, few, nil
 }
@@ -77,7 +77,7 @@ func (e *Engine) exchange(ctx context.Context, node *redis.Client, cmd *command,
 		pipe.Do(ctx, "asking")
 	}
 	cmd.enqueue(ctx, pipe)
-	wait := pipe.Do(ctx, "wait", e.replicas, waitTime(ctx, node).Milliseconds())
+	wait := pipe.Do(ctx, "wait", e.cfg.Replicas, waitTime(ctx, node).Milliseconds())
 	_ = exec(ctx, pipe, []*command{cmd})
 	if err := cmd.Err(); err != nil {
 		return nil, err

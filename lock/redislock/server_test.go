@@ -91,7 +91,7 @@ func TestSingleRedis(t *testing.T) {
 		t.Errorf("granted at %+v, want %+v", place, want)
 	}
 
-	_, err := openOn(t, client, redislock.WithReplicas(1)).Acquire(t.Context(), hold, ttl)
+	_, err := openOn(t, client, redislock.Config{Replicas: 1}).Acquire(t.Context(), hold, ttl)
 	wantUnclear(t, err, "0 of 1 replicas")
 }
 
@@ -117,7 +117,7 @@ func TestSentinel(t *testing.T) {
 			if place.Slot != -1 || !strings.HasSuffix(place.Node, ":"+port) {
 				t.Errorf("granted at %+v, want it at %s", place, master.addr)
 			}
-			replicated := openOn(t, client, redislock.WithReplicas(1))
+			replicated := openOn(t, client, redislock.Config{Replicas: 1})
 			acquire(t, replicated, hold)
 			release(t, replicated, hold)
 

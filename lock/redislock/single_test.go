@@ -15,12 +15,12 @@ import (
 )
 
 // single returns an engine on a Redis that is no cluster.
-func single(t *testing.T, opts ...redislock.Option) (*redislock.Engine, *miniredis.Miniredis) {
+func single(t *testing.T, cfg ...redislock.Config) (*redislock.Engine, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	return openOn(t, client, opts...), server
+	return openOn(t, client, cfg...), server
 }
 
 func TestSingleServer(t *testing.T) {

@@ -145,11 +145,11 @@ func subscribers(tb testing.TB, c *redis.ClusterClient, key string) int64 {
 func TestWatchManyLocks(t *testing.T) {
 	const locks = 5000
 	name := "belay-" + strings.ToLower(t.Name()) + fmt.Sprint(time.Now().UnixNano())
-	e, err := redislock.Open(&redis.ClusterOptions{Addrs: teststack.Redis(t), ClientName: name})
+	e, err := redislock.Open(&redis.ClusterOptions{Addrs: teststack.Redis(t), ClientName: name}, redislock.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer e.Close(context.Background())
 	prefix := teststack.Key(t, "many")
 	before := runtime.NumGoroutine()
 	var wg sync.WaitGroup
@@ -200,7 +200,7 @@ func TestWatchFails(t *testing.T) {
 		})
 	}
 	e := open(t, mute.addr)
-	e.Close()
+	e.Close(context.Background())
 	if _, err := e.Watch(t.Context(), "k", func() {}); err == nil {
 		t.Error("Watch after Close returns no error")
 	}
@@ -212,7 +212,7 @@ func TestCloseEndsSubscriptions(t *testing.T) {
 	e := openOn(t, c)
 	key := teststack.Key(t, "close")
 	_, stop := watch(t, e, key)
-	if err := e.Close(); err != nil {
+	if err := e.Close(context.Background()); err != nil {
 		t.Errorf("Close: %v", err)
 	}
 	stop()

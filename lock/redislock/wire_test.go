@@ -39,11 +39,11 @@ func openWired(t *testing.T) (*redislock.Engine, *wire) {
 	w := &wire{caught: make(chan *request, 1)}
 	opts := options(teststack.Redis(t)...)
 	opts.Dialer = w.dial
-	e, err := redislock.Open(opts)
+	e, err := redislock.Open(opts, redislock.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close() })
+	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e, w
 }
 

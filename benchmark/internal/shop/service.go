@@ -69,7 +69,7 @@ func Open(cfg Config) (s *Service, err error) {
 		return s, err
 	}
 	s.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis})
-	if s.engine, err = redislock.Open(&redis.ClusterOptions{Addrs: cfg.Redis}); err != nil {
+	if s.engine, err = redislock.Open(&redis.ClusterOptions{Addrs: cfg.Redis}, redislock.Config{}); err != nil {
 		return s, err
 	}
 	if s.locker, err = lock.New(s.engine, lock.Config{Logger: cfg.Logger}); err != nil {
@@ -230,7 +230,7 @@ func (s *Service) Close(ctx context.Context) error {
 		add(s.broker.Close(ctx))
 	}
 	if s.engine != nil {
-		add(s.engine.Close())
+		add(s.engine.Close(ctx))
 	}
 	if s.redis != nil {
 		add(s.redis.Close())

@@ -76,7 +76,7 @@ func (a *arena) openGuard(cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.engine, err = redislock.Open(&redis.ClusterOptions{Addrs: cfg.Redis}); err != nil {
+	if a.engine, err = redislock.Open(&redis.ClusterOptions{Addrs: cfg.Redis}, redislock.Config{}); err != nil {
 		return err
 	}
 	if a.locker, err = lock.New(a.engine, lock.Config{}); err != nil {
@@ -116,7 +116,7 @@ func (a *arena) close() error {
 		errs = append(errs, a.locker.Close(ctx))
 	}
 	if a.engine != nil {
-		errs = append(errs, a.engine.Close())
+		errs = append(errs, a.engine.Close(ctx))
 	}
 	if a.redis != nil {
 		errs = append(errs, a.redis.Close())

@@ -75,7 +75,7 @@ func (e *embedded) newInstance(name string) (_ *instance, err error) {
 	}()
 	client := redis.NewClient(&redis.Options{Addr: e.redis.Addr()})
 	i.closes(func(context.Context) error { return client.Close() })
-	engine, err := redislock.New(client)
+	engine, err := redislock.New(client, redislock.Config{})
 	if err != nil {
 		return nil, err
 	}

@@ -122,11 +122,11 @@ func (s *stack) newInstance(name string) (_ *instance, err error) {
 			err = errors.Join(err, i.close(context.Background()))
 		}
 	}()
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: s.cluster.addrs})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: s.cluster.addrs}, redislock.Config{})
 	if err != nil {
 		return nil, err
 	}
-	i.closes(func(context.Context) error { return engine.Close() })
+	i.closes(engine.Close)
 	db, pool, err := openMySQL(s.dsn)
 	if err != nil {
 		return nil, err

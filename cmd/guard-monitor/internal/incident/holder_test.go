@@ -145,17 +145,17 @@ type instance struct {
 }
 
 func newInstance(name string, db *gorm.DB, addrs []string, ttl time.Duration, p notify.Publisher) (*instance, error) {
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		return nil, err
 	}
 	locker, err := lock.New(engine, lock.Config{TTL: ttl})
 	if err != nil {
-		return nil, errors.Join(err, engine.Close())
+		return nil, errors.Join(err, engine.Close(context.Background()))
 	}
 	g, err := guard.New(db, locker, guard.Config{Service: "orders", Instance: name, Publisher: p})
 	if err != nil {
-		return nil, errors.Join(err, locker.Close(context.Background()), engine.Close())
+		return nil, errors.Join(err, locker.Close(context.Background()), engine.Close(context.Background()))
 	}
 	return &instance{g, locker, engine}, nil
 }
@@ -163,7 +163,7 @@ func newInstance(name string, db *gorm.DB, addrs []string, ttl time.Duration, p 
 func (i *instance) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	return errors.Join(i.guard.Close(ctx), i.locker.Close(ctx), i.engine.Close())
+	return errors.Join(i.guard.Close(ctx), i.locker.Close(ctx), i.engine.Close(context.Background()))
 }
 
 // order is what the instances write.

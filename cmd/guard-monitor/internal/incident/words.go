@@ -127,7 +127,7 @@ func (f Facts) before(at time.Time) string {
 func nextStep(c Cause) string {
 	switch c {
 	case Failover:
-		return "Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.WithReplicas."
+		return "Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.Config.Replicas."
 	case Restart:
 		return "Find out why the Redis process ended, and give it replicas: without persistence a restart forgets every lock."
 	case Eviction:

@@ -220,7 +220,7 @@ func on(tb testing.TB, addr string, args ...any) *redis.Cmd {
 
 func newInstance(tb testing.TB, name string, db *gorm.DB, addrs []string, p notify.Publisher) *guard.Guard {
 	tb.Helper()
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func newInstance(tb testing.TB, name string, db *gorm.DB, addrs []string, p noti
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := errors.Join(g.Close(ctx), locker.Close(ctx), engine.Close()); err != nil {
+		if err := errors.Join(g.Close(ctx), locker.Close(ctx), engine.Close(context.Background())); err != nil {
 			tb.Error(err)
 		}
 	})

@@ -121,7 +121,7 @@ var messages = map[string]message{
 	"why.unknown_commit":     {"The database did not say whether it committed.", "数据库没有说明是否已提交。"},
 	"why.heartbeat_silent":   {"The service reports nothing, not even that it lives.", "服务没有任何上报，连存活也不上报。"},
 	"why.unknown":            {"The evidence does not suffice for any known cause.", "证据不足以断定任何已知原因。"},
-	"next.failover":          {"Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.WithReplicas.", "查明旧主节点为何结束（其日志、内核日志），以及新主节点是否又有了副本。如果锁必须在故障转移后存活，请使用 redislock.WithReplicas。"},
+	"next.failover":          {"Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.Config.Replicas.", "查明旧主节点为何结束（其日志、内核日志），以及新主节点是否又有了副本。如果锁必须在故障转移后存活，请使用 redislock.Config.Replicas。"},
 	"next.restart":           {"Find out why the Redis process ended, and give it replicas: without persistence a restart forgets every lock.", "查明 Redis 进程为何结束，并为其配置副本：没有持久化时，重启会丢失所有锁。"},
 	"next.eviction":          {"Set maxmemory-policy noeviction on the Redis that keeps locks, or keep locks on a Redis of their own.", "在存放锁的 Redis 上设置 maxmemory-policy noeviction，或让锁使用单独的 Redis。"},
 	"next.flushed":           {"Find who ran FLUSHALL or FLUSHDB: the evidence names the client if it is known. Keep locks on a Redis of their own, and take these commands away from everybody (ACL: -@dangerous).", "查明是谁执行了 FLUSHALL 或 FLUSHDB：证据中若知道客户端会指明。让锁使用单独的 Redis，并对所有人禁用这些命令（ACL：-@dangerous）。"},

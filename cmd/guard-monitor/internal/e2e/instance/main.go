@@ -61,11 +61,11 @@ func (i *instance) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")})
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")}, redislock.Config{})
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
+	defer engine.Close(context.Background())
 	locker, err := lock.New(engine, lock.Config{TTL: i.ttl, Logger: log})
 	if err != nil {
 		return err
