@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -75,10 +74,8 @@ func TestKilledBeforeTheAlert(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broker, h := teststack.AMQP(t), newHook(t)
-			dir := t.TempDir()
-			file := filepath.Join(dir, "m.yaml")
-			check(t, os.WriteFile(file, []byte("receivers:\n  - {name: night, type: webhook, url: \""+h.URL+"/\", group_wait: 0s}\n"), 0o600))
-			env := []string{"BELAY_AMQP_URL=" + broker, "BELAY_MONITOR_DB=" + filepath.Join(dir, "m.db"), "BELAY_MONITOR_LISTEN=127.0.0.1:0"}
+			file := settings(t, "listen: 127.0.0.1:0\nreceivers:\n  - {name: night, type: webhook, url: \"${HOOK}/\", group_wait: 0s}\n")
+			env := []string{"BELAY_AMQP_URL=" + broker, "BELAY_MONITOR_DB=" + filepath.Join(t.TempDir(), "m.db"), "HOOK=" + h.URL}
 
 			p := start(t, env, "serve", "-config", file)
 			p.eventually("healthy", p.healthy)

@@ -16,9 +16,7 @@ import (
 // errUsage is matched by errors about settings and arguments.
 var errUsage = config.ErrInvalid
 
-func usagef(format string, args ...any) error {
-	return &config.Error{Err: fmt.Errorf(format, args...)}
-}
+func usagef(format string, args ...any) error { return config.Errorf(format, args...) }
 
 // call is one run of the program.
 type call struct {
@@ -36,8 +34,10 @@ func (c *call) names() []string { return slices.Compact(slices.Sorted(slices.Val
 
 // logger writes to standard error as the settings say.
 func (c *call) logger() *slog.Logger {
-	options := &slog.HandlerOptions{Level: c.cfg.LogLevel}
-	if c.cfg.LogJSON {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.cfg.Log.Level)) // it is one of the allowed values
+	options := &slog.HandlerOptions{Level: level}
+	if c.cfg.Log.Format == "json" {
 		return slog.New(slog.NewJSONHandler(c.stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(c.stderr, options))
@@ -139,12 +139,9 @@ func printUsage(w io.Writer) error {
 		cmd := &commands[i]
 		fmt.Fprintf(&b, "  %s\n        %s\n", strings.TrimSpace(cmd.name+" "+cmd.args), cmd.usage)
 	}
-	b.WriteByte('\n')
-	if err := config.Usage(&b); err != nil {
-		return err
-	}
-	b.WriteString(`
-  -version
+	b.WriteString("\nFlags, which outweigh the environment, which outweighs the file:\n\n")
+	config.Usage(&b)
+	b.WriteString(`  -version
         Print the version and exit.
   -h    Print this and exit.
 

@@ -12,7 +12,7 @@ func listDead(ctx context.Context, c *call) error {
 	if c.limit < 1 || c.limit > deadletter.MaxLetters {
 		return usagef("-n %d is outside 1 to %d", c.limit, deadletter.MaxLetters)
 	}
-	letters, total, err := deadletter.List(ctx, c.cfg.AMQPURL, c.limit)
+	letters, total, err := deadletter.List(ctx, string(c.cfg.AMQPURL), c.limit)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func listDead(ctx context.Context, c *call) error {
 }
 
 func showDead(ctx context.Context, c *call) error {
-	letters, _, err := deadletter.List(ctx, c.cfg.AMQPURL, deadletter.MaxLetters)
+	letters, _, err := deadletter.List(ctx, string(c.cfg.AMQPURL), deadletter.MaxLetters)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func replayDead(ctx context.Context, c *call) error {
 	ids := c.names()
 	all := slices.Equal(ids, []string{"all"})
 	found, wrong := make(map[string]bool), 0
-	replayed, err := deadletter.Replay(ctx, c.cfg.AMQPURL, func(l *deadletter.Letter) bool {
+	replayed, err := deadletter.Replay(ctx, string(c.cfg.AMQPURL), func(l *deadletter.Letter) bool {
 		if !all && !slices.Contains(ids, l.ID) {
 			return false
 		}

@@ -22,7 +22,7 @@ import (
 func TestSilentService(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
-	p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0", "-incidents-silent-after", "1s")
+	p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0", "-config", settings(t, "incidents: {silent_after: 1s}\n"))
 	p.eventually("healthy", p.healthy)
 	stop := startService(t, broker)
 	p.eventually("the heartbeats are heard", func() bool { return !p.metric("belay_monitor_heartbeats_total 0") })

@@ -75,6 +75,16 @@ func start(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
+// settings returns the path of a file with the settings.
+func settings(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "guard-monitor.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // wait returns the exit code.
 func (p *process) wait() int {
 	p.t.Helper()

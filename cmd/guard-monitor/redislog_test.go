@@ -14,7 +14,8 @@ import (
 func TestRedisClientLogs(t *testing.T) {
 	broker := teststack.AMQP(t)
 	for level, want := range map[string]bool{"debug": true, "info": false} {
-		p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0", "-redis-nodes", "127.0.0.1:1", "-log-format", "json", "-log-level", level)
+		p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0", "-redis-nodes", "127.0.0.1:1",
+			"-config", settings(t, "log: {format: json, level: "+level+"}\n"))
 		const dials = "failed to dial"
 		p.eventually("the node is found dead", func() bool {
 			return strings.Contains(p.stderr.String(), `"node":"127.0.0.1:1"`) && (!want || strings.Contains(p.stderr.String(), dials))

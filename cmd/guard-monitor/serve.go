@@ -23,6 +23,7 @@ import (
 
 const (
 	prefetch    = 50              // messages taken ahead of the store
+	maxAlerts   = 50              // incidents in one message; the others are counted
 	stopTimeout = 9 * time.Second // for the parts; the store closes after them
 )
 
@@ -42,7 +43,7 @@ func serve(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	consumer, err := intake.New(c.cfg.AMQPURL, intake.Config{
+	consumer, err := intake.New(string(c.cfg.AMQPURL), intake.Config{
 		Prefetch:  prefetch,
 		Heartbeat: mon.Heard,
 		Logger:    logger.With("server", "rabbitmq"),
@@ -60,7 +61,7 @@ func serve(ctx context.Context, c *call) (err error) {
 			state.Count(entries)
 			return nil
 		},
-		Every: c.cfg.WatchInterval, Logger: logger.With("server", "redis"),
+		Logger: logger.With("server", "redis"),
 	})
 	if err != nil {
 		return usagef("redis: %w", err)
@@ -130,8 +131,8 @@ func targets(list []config.Redis) (all []watch.Target) {
 	for _, r := range list {
 		t := watch.Target{
 			Name: r.Name, Addrs: r.Nodes, Master: r.SentinelMaster,
-			Username: r.Username, Password: r.Password,
-			SentinelUsername: r.SentinelUsername, SentinelPassword: r.SentinelPassword,
+			Username: r.Username, Password: string(r.Password),
+			SentinelUsername: r.SentinelUsername, SentinelPassword: string(r.SentinelPassword),
 		}
 		if r.TLS {
 			t.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -151,15 +152,19 @@ func names(list []config.Redis) (all []string) {
 func newDispatcher(cfg *config.Config, st *store.Store, logger *slog.Logger) (*dispatch.Dispatcher, error) {
 	var routes []dispatch.Route
 	for _, r := range cfg.Receivers {
-		to, err := receiver.New(r.Config)
+		to, err := receiver.New(r.Config(cfg.Location()))
 		if err != nil {
 			return nil, usagef("receivers: %w", err)
 		}
-		routes = append(routes, dispatch.Route{
+		route := dispatch.Route{
 			To: to, GroupBy: r.GroupBy, GroupWait: r.GroupWait, GroupInterval: r.GroupInterval,
-			RepeatInterval: r.RepeatInterval, Resolved: r.Resolved, RatePerMinute: r.RatePerMinute,
-			MaxAlerts: r.MaxAlerts, Continuous: r.Kind == receiver.Alertmanager,
-		})
+			RepeatInterval: r.RepeatInterval, Resolved: r.SendResolved, RatePerMinute: int(r.RateLimit),
+			MaxAlerts: maxAlerts, Continuous: r.Type == receiver.Alertmanager,
+		}
+		if route.Continuous { // it groups by itself
+			route.MaxAlerts = 0
+		}
+		routes = append(routes, route)
 	}
 	return dispatch.New(dispatch.Config{
 		Store: st, Routes: routes, ExternalURL: cfg.ExternalURL, DocsURL: cfg.DocsURL, Logger: logger,

@@ -31,19 +31,18 @@ func newSite(cfg *config.Config, base web.Config) (*site, error) {
 			return nil, usagef("web.users_file: %w", err)
 		}
 	}
-	if base.Auth, err = web.NewAuth(users, cfg.Web.Token); err != nil {
+	if base.Auth, err = web.NewAuth(users, string(cfg.Web.Token)); err != nil {
 		return nil, usagef("web.users_file, web.token: %w", err)
 	}
 	if base.Auth == nil && (cfg.Web.UsersFile != "" || cfg.Web.Token != "") {
 		return nil, usagef("web.users_file: names nobody")
 	}
-	base.Letters = letters{cfg.AMQPURL}
-	base.Writes, base.Hosts, base.MaxLive = cfg.Web.Writes, cfg.Web.Hosts, cfg.Web.MaxLive
-	base.ExternalURL, base.DocsURL, base.Location = cfg.ExternalURL, cfg.DocsURL, cfg.Location
-	base.AnyAddress = !cfg.Loopback()
+	base.Letters = letters{string(cfg.AMQPURL)}
+	base.Writes, base.AnyAddress = cfg.Web.Writes, !cfg.Loopback()
+	base.ExternalURL, base.DocsURL, base.Location = cfg.ExternalURL, cfg.DocsURL, cfg.Location()
 	s := &site{logger: base.Logger}
-	if cfg.Web.CertFile != "" {
-		if s.secure, err = web.LoadTLS(cfg.Web.CertFile, cfg.Web.KeyFile); err != nil {
+	if cfg.Web.TLSCertFile != "" {
+		if s.secure, err = web.LoadTLS(cfg.Web.TLSCertFile, cfg.Web.TLSKeyFile); err != nil {
 			return nil, usagef("web.tls_cert_file: %w", err)
 		}
 	}

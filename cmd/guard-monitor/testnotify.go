@@ -25,11 +25,11 @@ func testNotify(ctx context.Context, c *call) error {
 	failed := 0
 	for _, r := range chosen {
 		result := "sent"
-		if err := sendTest(ctx, r, c.cfg.ExternalURL); err != nil {
+		if err := sendTest(ctx, r.Config(c.cfg.Location()), c.cfg.ExternalURL); err != nil {
 			failed++
 			result = err.Error()
 		}
-		fmt.Fprintf(c.stdout, "%s (%s): %s\n", r.Name, r.Kind, result)
+		fmt.Fprintf(c.stdout, "%s (%s): %s\n", r.Name, r.Type, result)
 	}
 	if failed > 0 {
 		return errors.Join(ctx.Err(), fmt.Errorf("%d of %d receivers did not take the test message", failed, len(chosen)))
@@ -37,8 +37,8 @@ func testNotify(ctx context.Context, c *call) error {
 	return nil
 }
 
-func sendTest(ctx context.Context, r config.Receiver, externalURL string) error {
-	to, err := receiver.New(r.Config)
+func sendTest(ctx context.Context, r receiver.Config, externalURL string) error {
+	to, err := receiver.New(r)
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/internal/rabbit"
 )
 
 func topology(ctx context.Context, c *call) error {
-	if err := intake.Declare(ctx, c.cfg.AMQPURL); err != nil {
+	if err := intake.Declare(ctx, string(c.cfg.AMQPURL)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(c.stdout, "declared exchange %s with queue %s, and exchange %s with queue %s\n",
@@ -18,15 +21,11 @@ func topology(ctx context.Context, c *call) error {
 }
 
 func checkConfig(_ context.Context, c *call) error {
-	if err := c.cfg.Show(c.stdout); err != nil {
+	out := yaml.NewEncoder(c.stdout)
+	out.SetIndent(2)
+	if err := errors.Join(out.Encode(c.cfg), out.Close()); err != nil {
 		return err
 	}
-	for _, r := range c.cfg.Redis {
-		fmt.Fprintf(c.stdout, "redis %s: %d nodes named\n", r.Name, len(r.Nodes))
-	}
-	for _, r := range c.cfg.Receivers {
-		fmt.Fprintf(c.stdout, "receiver %s: %s\n", r.Name, r.Kind)
-	}
-	_, err := fmt.Fprintln(c.stdout, "the settings are right")
+	_, err := fmt.Fprintln(c.stdout, "# The settings are right.")
 	return err
 }

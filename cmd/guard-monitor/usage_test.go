@@ -35,7 +35,7 @@ func TestWrongUsage(t *testing.T) {
 		{"host name", nil, []string{"-amqp-url", deadURL, "-listen", "example.com:9440"}, "-listen"},
 		{"no port", nil, []string{"-amqp-url", deadURL, "-listen", "127.0.0.1"}, "-listen"},
 		{"port out of range", nil, []string{"-amqp-url", deadURL, "-listen", "127.0.0.1:65536"}, "-listen"},
-		{"address from the environment", []string{"BELAY_MONITOR_LISTEN=0.0.0.0:9440"}, []string{"-amqp-url", deadURL}, "BELAY_MONITOR_LISTEN"},
+		{"setting of the file as a flag", nil, []string{"-amqp-url", deadURL, "-log-level", "debug"}, "-log-level"},
 		{"empty file", nil, []string{"-amqp-url", deadURL, "-db", ""}, "-db"},
 		{"unknown flag", nil, []string{"-amqp-uri=" + deadURL}, "-amqp-uri"},
 		{"broker as a flag", nil, []string{"-" + deadURL}, "flag"},
@@ -105,8 +105,8 @@ func TestHelp(t *testing.T) {
 		}
 		got := p.stdout.String()
 		for _, want := range []string{
-			"-amqp-url URL", "BELAY_AMQP_URL", "-db FILE", "BELAY_MONITOR_DB. Default: guard-monitor.db.",
-			"-listen ADDR", "BELAY_MONITOR_LISTEN. Default: 127.0.0.1:9440.", "-version", "Exit codes:",
+			"-amqp-url URL", "BELAY_AMQP_URL", "-db FILE", "BELAY_MONITOR_DB", "default guard-monitor.db",
+			"-listen ADDR", "default 127.0.0.1:9440", "-config FILE", "BELAY_MONITOR_CONFIG", "-redis-nodes HOST:PORT,...", "-version", "Exit codes:",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is not in %q", arg, want, got)

@@ -1,19 +1,23 @@
 // Package config reads the settings of guard-monitor.
 //
-// Every setting is one entry of a table (options.go): its name in the file,
-// what it takes, its default and what it means. Flag, environment variable,
-// help and the sample file all follow from that entry, so that none can be
-// forgotten. The file weighs least, then the environment, then flags.
+//	cfg, rest, err := config.Load(config.Source{Args: os.Args[1:], Getenv: os.Getenv})
 //
-// A setting that nobody knows and a value that cannot be right are errors that
-// say where they stand: file and line, variable or flag. Values that hold a
-// password are never quoted.
+// The struct Config is the list of all settings: its tags hold the name in the
+// YAML file, the default, the bounds and the allowed values. A few settings can
+// also be given by a flag or an environment variable. The file weighs least,
+// then the environment, then flags.
+//
+// In a value of the file, ${NAME} stands for an environment variable, and
+// $${NAME} for the text ${NAME}. A secret can be read from a file: add _file to
+// its name. A setting that does not exist is refused. An error names the place
+// and the setting, and never a secret.
 package config
 
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"net"
+	"net/netip"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
@@ -23,106 +27,118 @@ import (
 var ErrInvalid = errors.New("invalid settings")
 
 // Config is all settings, complete and checked.
+//
+// The tag default is the value of a setting that is not given. range holds its
+// bounds, oneof its allowed values, and check names one of the checks. A setting with
+// required must be given.
 type Config struct {
-	File string // the file that was read; empty if none
+	AMQPURL     Secret `yaml:"amqp_url"`
+	DB          string `yaml:"db" default:"guard-monitor.db"`
+	Listen      string `yaml:"listen" default:"127.0.0.1:9440" check:"listen"`
+	ExternalURL string `yaml:"external_url" check:"url"`
+	DocsURL     string `yaml:"docs_url" default:"https://github.com/belaygo/belay/blob/main" check:"url"`
+	TimeZone    string `yaml:"time_zone" default:"UTC" check:"zone"`
 
-	AMQPURL     string
-	DB          string
-	Listen      string
-	Web         Web
-	ExternalURL string // without a slash at the end; empty if not set
-	DocsURL     string // ends with a slash
-	Location    *time.Location
-	LogLevel    slog.Level
-	LogJSON     bool
-
-	Retention Retention
-	Incidents Incidents
-	Redis     []Redis
-	Receivers []Receiver
-
-	WatchInterval time.Duration
-
-	shown [][3]string // see Show
+	Web       Web        `yaml:"web"`
+	Log       Log        `yaml:"log"`
+	Retention Retention  `yaml:"retention"`
+	Incidents Incidents  `yaml:"incidents"`
+	Redis     []Redis    `yaml:"redis"`
+	Receivers []Receiver `yaml:"receivers"`
 }
 
 // Web says who may see the pages, and what may be done there.
 type Web struct {
-	UsersFile string // of lines name:hash, as htpasswd -B writes them; empty = none
-	Token     string // that is asked for as a bearer; empty = none
-	CertFile  string // of TLS; empty = none
-	KeyFile   string
-	Writes    bool
-	Hosts     []string
-	MaxLive   int
-	// Anybody allows an address that is not loopback without authentication.
-	Anybody bool
+	UsersFile   string `yaml:"users_file"` // lines name:hash, as htpasswd -B writes them
+	Token       Secret `yaml:"token"`
+	TLSCertFile string `yaml:"tls_cert_file"`
+	TLSKeyFile  string `yaml:"tls_key_file"`
+	Writes      bool   `yaml:"writes" default:"false"`
+	// AllowAnybody allows an address that is not loopback without authentication.
+	AllowAnybody bool `yaml:"allow_anybody" default:"false"`
 }
 
-// Loopback reports whether only this host can reach the page.
-func (c *Config) Loopback() bool { return loopback(c.Listen) }
+// Log says what is logged, and how.
+type Log struct {
+	Level  string `yaml:"level" default:"info" oneof:"debug,info,warn,error"`
+	Format string `yaml:"format" default:"text" oneof:"text,json"`
+}
 
-// Retention says how long things are kept.
+// Retention is how long, and how much, is kept.
 type Retention struct {
-	Events    time.Duration
-	Incidents time.Duration
-	MaxEvents int64
-	MaxBytes  int64
+	Events    time.Duration `yaml:"events" default:"30d" range:"1h to 3650d"`
+	Incidents time.Duration `yaml:"incidents" default:"365d" range:"1h to 3650d"`
+	MaxEvents int64         `yaml:"max_events" default:"1000000" range:"1000 to 1000000000"`
+	MaxBytes  int64         `yaml:"max_bytes" default:"1GiB" range:"16MiB to 1024TiB"`
 }
 
-// Incidents says when an incident ends.
+// Incidents is when an incident begins and ends.
 type Incidents struct {
-	Quiet       time.Duration
-	SilentAfter time.Duration
+	Quiet       time.Duration `yaml:"quiet" default:"10m" range:"1s to 7d"`
+	SilentAfter time.Duration `yaml:"silent_after" default:"30s" range:"1s to 1d"`
 }
 
 // Redis is a watched Redis.
 type Redis struct {
-	Name           string
-	Nodes          []string
-	SentinelMaster string
-	TLS            bool
+	Name           string   `yaml:"name" required:"true" check:"name"`
+	Nodes          []string `yaml:"nodes" required:"true" check:"nodes"`
+	SentinelMaster string   `yaml:"sentinel_master"`
+	TLS            bool     `yaml:"tls" default:"false"`
 
-	Username, Password                 string
-	SentinelUsername, SentinelPassword string
+	Username         string `yaml:"username"`
+	Password         Secret `yaml:"password"`
+	SentinelUsername string `yaml:"sentinel_username"`
+	SentinelPassword Secret `yaml:"sentinel_password"`
 }
 
-// Receiver is somebody who is told.
+// Receiver is a place that notices of incidents are sent to.
 type Receiver struct {
-	receiver.Config
-	GroupBy        []string
-	GroupWait      time.Duration
-	GroupInterval  time.Duration
-	RepeatInterval time.Duration
-	Resolved       bool // whether to tell of the end
-	RatePerMinute  int  // 0 = no limit
-	MaxAlerts      int  // in one message; 0 = no limit
+	Name     string        `yaml:"name" required:"true" check:"name"`
+	Type     receiver.Kind `yaml:"type" required:"true" oneof:"webhook,alertmanager,slack,dingtalk,feishu,wecom"`
+	URL      Secret        `yaml:"url" required:"true"`
+	Secret   Secret        `yaml:"secret"`
+	Token    Secret        `yaml:"token"`
+	Mentions []string      `yaml:"mentions"`
+
+	GroupBy        []string      `yaml:"group_by" default:"service,cause" oneof:"service,cause,cluster,shard,severity"`
+	GroupWait      time.Duration `yaml:"group_wait" default:"5s" range:"0s to 1h"`
+	GroupInterval  time.Duration `yaml:"group_interval" default:"5m" range:"0s to 1d"`
+	RepeatInterval time.Duration `yaml:"repeat_interval" default:"4h" range:"1m to 30d"`
+	SendResolved   bool          `yaml:"send_resolved" default:"true"`
+	RateLimit      int64         `yaml:"rate_limit" default:"18" range:"0 to 100000"` // messages a minute; 0 = no limit
 }
 
-// Error is one thing that is wrong with the settings.
-type Error struct {
-	Where string // "file:line", "environment BELAY_..." or "flag -..."
-	Name  string // of the setting; empty if it is about more
-	Err   error
-}
-
-func (e *Error) Error() string {
-	s := e.Err.Error()
-	if e.Name != "" {
-		s = e.Name + ": " + s
+// Config returns what package receiver needs to send to the receiver. Times in
+// messages are of the location.
+func (r *Receiver) Config(location *time.Location) receiver.Config {
+	return receiver.Config{
+		Name: r.Name, Kind: r.Type, URL: string(r.URL), Secret: string(r.Secret), Token: string(r.Token),
+		Mentions: r.Mentions, Location: location,
 	}
-	if e.Where != "" {
-		s = e.Where + ": " + s
-	}
-	return s
 }
 
-// Unwrap returns the reason.
-func (e *Error) Unwrap() error { return e.Err }
+// Location is the location of TimeZone.
+func (c *Config) Location() *time.Location {
+	location, err := time.LoadLocation(c.TimeZone)
+	if err != nil { // it was there when the settings were read
+		return time.UTC
+	}
+	return location
+}
 
-// Is reports true for ErrInvalid.
+// Loopback reports whether only this host can reach the address to listen on.
+func (c *Config) Loopback() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	ip, noIP := netip.ParseAddr(host)
+	return err == nil && (host == "localhost" || noIP == nil && ip.IsLoopback())
+}
+
+// Error is one thing that is wrong with the settings. It matches ErrInvalid.
+type Error struct{ Err error }
+
+func (e *Error) Error() string        { return e.Err.Error() }
+func (e *Error) Unwrap() error        { return e.Err }
 func (e *Error) Is(target error) bool { return target == ErrInvalid }
 
-func wrong(where, name, format string, args ...any) error {
-	return &Error{where, name, fmt.Errorf(format, args...)}
-}
+// Errorf returns an Error.
+func Errorf(format string, args ...any) error { return &Error{fmt.Errorf(format, args...)} }

@@ -1,11 +1,9 @@
 package config_test
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -41,39 +39,22 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-func TestDefaults(t *testing.T) {
-	c, err := load(t, "", map[string]string{"BELAY_AMQP_URL": broker})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.AMQPURL != broker || c.DB != "guard-monitor.db" || c.Listen != "127.0.0.1:9440" || c.LogLevel != slog.LevelInfo ||
-		c.Location != time.UTC || c.Retention.Events != 30*24*time.Hour || c.Retention.MaxBytes != 1<<30 ||
-		c.Incidents.Quiet != 10*time.Minute || len(c.Redis)+len(c.Receivers) != 0 {
-		t.Errorf("defaults: %+v", c)
-	}
-}
-
 // The file weighs least, then the environment, then flags.
 func TestWeight(t *testing.T) {
-	const file = "db: file.db\nlisten: 127.0.0.1:1\nlog:\n  level: warn\n"
-	env := map[string]string{"BELAY_AMQP_URL": broker, "BELAY_MONITOR_DB": "env.db", "BELAY_MONITOR_LISTEN": "127.0.0.1:2"}
-	c, err := load(t, file, env, "-listen", "127.0.0.1:3")
-	if err != nil {
-		t.Fatal(err)
+	const file = "db: file.db\nlisten: 127.0.0.1:1\nredis: [{name: a, nodes: a:1}]\n"
+	env := map[string]string{"BELAY_AMQP_URL": broker, "BELAY_MONITOR_DB": "env.db"}
+	c, err := load(t, file, env, "-listen", "127.0.0.1:3", "-redis-nodes", "b:1,b:2")
+	want := []config.Redis{{Name: "redis", Nodes: []string{"b:1", "b:2"}}}
+	if err != nil || c.DB != "env.db" || c.Listen != "127.0.0.1:3" || !reflect.DeepEqual(c.Redis, want) {
+		t.Errorf("%+v, %v", c, err)
 	}
-	if c.DB != "env.db" || c.Listen != "127.0.0.1:3" || c.LogLevel != slog.LevelWarn {
-		t.Errorf("db %q, listen %q, level %v", c.DB, c.Listen, c.LogLevel)
-	}
-	// What is outweighed may be wrong.
-	if _, err := load(t, "listen: nowhere\n", env, "-listen", "127.0.0.1:3"); err != nil {
-		t.Errorf("an outweighed value: %v", err)
-	}
-	// An empty variable is none, as in most programs; an empty flag is one.
-	if c, err := load(t, "db: file.db\n", map[string]string{"BELAY_AMQP_URL": broker, "BELAY_MONITOR_DB": ""}); err != nil || c.DB != "file.db" {
+	// An empty variable is none, as in most programs.
+	if c, err := load(t, file, map[string]string{"BELAY_AMQP_URL": broker, "BELAY_MONITOR_DB": ""}); err != nil || c.DB != "file.db" {
 		t.Errorf("with an empty variable: %v, %v", c, err)
 	}
-	if _, err := load(t, "db: file.db\n", env, "-db", ""); err == nil || !strings.Contains(err.Error(), "flag -db") {
-		t.Errorf("with an empty flag: %v", err)
+	env["BELAY_MONITOR_CONFIG"] = write(t, "other.yaml", "time_zone: Asia/Shanghai\n")
+	if c, err := load(t, "", env); err != nil || c.Location().String() != "Asia/Shanghai" {
+		t.Errorf("the file of the environment: %v, %v", c, err)
 	}
 }
 
@@ -108,87 +89,74 @@ receivers:
 `
 
 func TestWhole(t *testing.T) {
-	c, err := load(t, whole, map[string]string{
-		"BELAY_MONITOR_RECEIVERS_NIGHT_SECRET": "SEC2", "BELAY_MONITOR_REDIS_OTHER_USERNAME": "monitor",
-	})
+	c, err := load(t, whole, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.ExternalURL != "https://monitor.example.com/belay" || !c.LogJSON || c.Retention.MaxBytes != 64<<20 {
+	if c.ExternalURL != "https://monitor.example.com/belay" || c.Log.Format != "json" || c.Retention.MaxBytes != 64<<20 {
 		t.Errorf("read %+v", c)
 	}
 	wantRedis := []config.Redis{
 		{Name: "main", Nodes: []string{"127.0.0.1:7001", "127.0.0.1:7002"}, Password: password},
-		{Name: "other", Nodes: []string{"127.0.0.1:26379"}, SentinelMaster: "mymaster", Username: "monitor", TLS: true},
+		{Name: "other", Nodes: []string{"127.0.0.1:26379"}, SentinelMaster: "mymaster", TLS: true},
 	}
 	if !reflect.DeepEqual(c.Redis, wantRedis) {
 		t.Errorf("redis %+v\nwant  %+v", c.Redis, wantRedis)
 	}
-	night, alerts := c.Receivers[0], c.Receivers[1]
-	if night.Kind != receiver.DingTalk || night.Secret != "SEC2" || night.Resolved || night.RepeatInterval != 24*time.Hour ||
-		night.GroupWait != 5*time.Second || night.Location.String() != "Asia/Shanghai" || !reflect.DeepEqual(night.Mentions, []string{"13800000000", "all"}) {
-		t.Errorf("receiver %+v", night)
+	wantReceivers := []config.Receiver{
+		{
+			Name: "night", Type: receiver.DingTalk, URL: "https://oapi.dingtalk.com/robot/send?access_token=t0ken", Secret: "SEC1",
+			Mentions: []string{"13800000000", "all"}, GroupBy: []string{"service"}, GroupWait: 5 * time.Second,
+			GroupInterval: 5 * time.Minute, RepeatInterval: 24 * time.Hour, RateLimit: 18,
+		},
+		{
+			Name: "alerts", Type: receiver.Alertmanager, URL: "http://127.0.0.1:9093",
+			RepeatInterval: receiver.AlertmanagerRepeat, SendResolved: true,
+		},
 	}
-	if len(alerts.GroupBy) > 0 || alerts.RepeatInterval != receiver.AlertmanagerRepeat || alerts.RatePerMinute != 0 || alerts.MaxAlerts != 0 || !alerts.Resolved {
-		t.Errorf("receiver %+v", alerts)
+	if !reflect.DeepEqual(c.Receivers, wantReceivers) {
+		t.Errorf("receivers %+v\nwant      %+v", c.Receivers, wantReceivers)
+	}
+	if cfg := c.Receivers[0].Config(c.Location()); cfg.Location.String() != "Asia/Shanghai" || cfg.Secret != "SEC1" {
+		t.Errorf("receiver.Config %+v", cfg)
 	}
 }
 
-func TestRedisFromTheCommandLine(t *testing.T) {
-	env := map[string]string{"BELAY_MONITOR_REDIS_REDIS_PASSWORD": password, "BELAY_MONITOR_REDIS_NODES": "127.0.0.1:1"}
-	c, err := load(t, whole, env, "-redis-nodes", "127.0.0.1:7001,127.0.0.1:7002")
-	want := []config.Redis{{
-		Name: "redis", Nodes: []string{"127.0.0.1:7001", "127.0.0.1:7002"}, Password: password,
-	}}
-	if err != nil || !reflect.DeepEqual(c.Redis, want) {
-		t.Errorf("redis %+v, %v, want %+v", c, err, want)
+// A variable becomes a part of a value and never of the file around it.
+func TestVariables(t *testing.T) {
+	env := map[string]string{
+		"HOST": "127.0.0.1", "NODES": "a:1, b:2", "SIZE": "2GiB", "ON": "true",
+		"PASSWORD": "*x\nlisten: 0.0.0.0:1 #${HOST}",
+	}
+	c, err := load(t, `
+amqp_url: amqp://user@${HOST}/
+retention: {max_bytes: "${SIZE}"}
+web: {writes: "${ON}"}
+redis:
+  - {name: main, nodes: "${NODES}", password: "${PASSWORD}", username: "$HOST $$ $${HOST}"}
+`, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.Redis[0]
+	if c.AMQPURL != "amqp://user@127.0.0.1/" || c.Retention.MaxBytes != 2<<30 || !c.Web.Writes || c.Listen != "127.0.0.1:9440" ||
+		!reflect.DeepEqual(r.Nodes, []string{"a:1", "b:2"}) || string(r.Password) != env["PASSWORD"] || r.Username != "$HOST $$ ${HOST}" {
+		t.Errorf("read %+v, redis %+v with %q", c, r, string(r.Password))
 	}
 }
 
 func TestSecretFromFile(t *testing.T) {
-	path := write(t, "secret", broker+"\n")
-	for name, load := range map[string]func() (*config.Config, error){
-		"file":        func() (*config.Config, error) { return load(t, "amqp_url_file: "+path+"\n", nil) },
-		"environment": func() (*config.Config, error) { return load(t, "", map[string]string{"BELAY_AMQP_URL_FILE": path}) },
-		"flag":        func() (*config.Config, error) { return load(t, "amqp_url: amqp://x:1/\n", nil, "-amqp-url-file", path) },
-	} {
-		if c, err := load(); err != nil || c.AMQPURL != broker {
-			t.Errorf("%s: %v, %v", name, c, err)
-		}
+	c, err := load(t, "amqp_url_file: "+write(t, "secret", broker+"\n")+"\n", nil)
+	if err != nil || c.AMQPURL != broker {
+		t.Errorf("%v, %v", c, err)
 	}
-	if _, err := load(t, "amqp_url_file: "+path+"\namqp_url: "+broker+"\n", nil); err == nil {
-		t.Error("a secret and its file together passed")
-	}
-	if c, err := load(t, "amqp_url_file: /missing\n", map[string]string{"BELAY_AMQP_URL": broker}); err != nil || c.AMQPURL != broker {
-		t.Errorf("an outweighed file: %v", err)
+	c, err = load(t, "web: {token_file: \"${FILE}\"}\n", map[string]string{"BELAY_AMQP_URL": broker, "FILE": write(t, "secret", "${HOME}")})
+	if err != nil || c.Web.Token != "${HOME}" {
+		t.Errorf("a variable in the file of a secret is replaced: %v", err)
 	}
 	for _, wrong := range []string{"/missing", t.TempDir(), "/dev/zero", write(t, "empty", "\n")} {
-		if _, err := load(t, "amqp_url_file: "+wrong+"\n", nil); err == nil || !strings.Contains(err.Error(), "m.yaml:1: amqp_url_file") {
+		if _, err := load(t, "amqp_url_file: "+wrong+"\n", nil); err == nil || !strings.Contains(err.Error(), "m.yaml:1: amqp_url_file: ") {
 			t.Errorf("%s: %v", wrong, err)
 		}
-	}
-}
-
-func nothing(string) string { return "" }
-
-func TestShow(t *testing.T) {
-	c, err := load(t, whole, map[string]string{"BELAY_MONITOR_DB": "env.db"}, "-listen", "127.0.0.1:3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	if err := c.Show(&b); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		`amqp_url +\[hidden\] +\S+m\.yaml:2\n`, `db +env\.db +environment BELAY_MONITOR_DB\n`,
-		`listen +127\.0\.0\.1:3 +flag -listen\n`, `log\.level +debug +\S+m\.yaml:5\n`, `docs_url +\S+ +default\n`,
-	} {
-		if !regexp.MustCompile(want).MatchString(b.String()) {
-			t.Errorf("%s\nlacks %s", b.String(), want)
-		}
-	}
-	if strings.Contains(b.String(), password) {
-		t.Errorf("shows a password: %s", b.String())
 	}
 }

@@ -1,22 +1,21 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"slices"
+	"os"
+	"reflect"
+	"regexp"
 	"strings"
-)
 
-// The file is named before it can be read.
-const (
-	fileFlag     = "config"
-	fileVariable = envPrefix + "CONFIG"
-)
+	"go.yaml.in/yaml/v3"
 
-// redisNodes names the one Redis to watch from the command line or environment.
-const redisNodes = "redis_nodes"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+	"github.com/belaygo/belay/internal/rabbit"
+)
 
 // Source is where settings come from.
 type Source struct {
@@ -27,131 +26,207 @@ type Source struct {
 	NoBroker bool
 }
 
-// Load reads the settings from arguments, the environment, and the file that
-// these name. It returns the arguments behind the flags. All that is wrong is
-// reported, in an error that matches ErrInvalid; flag.ErrHelp is returned as it
-// is.
+// outside are the settings that can be given outside the file. The empty name is
+// that of the file itself.
+var outside = []struct{ name, flag, env, usage string }{
+	{"", "config FILE", "BELAY_MONITOR_CONFIG", "YAML file with settings: deploy/guard-monitor.yaml has all of them."},
+	{"amqp_url", "amqp-url URL", "BELAY_AMQP_URL", "RabbitMQ. Others on this host can read a command line: prefer the variable or the file."},
+	{"db", "db FILE", "BELAY_MONITOR_DB", "SQLite file to keep events in; default guard-monitor.db."},
+	{"listen", "listen ADDR", "", "Address for the pages, /healthz and /metrics; default 127.0.0.1:9440. Port 0 takes a free one."},
+	{"redis", "redis-nodes HOST:PORT,...", "", "One Redis to watch, called redis, in place of those in the file."},
+}
+
+// Usage writes what the flags and variables mean.
+func Usage(w io.Writer) {
+	for _, o := range outside {
+		fmt.Fprintf(w, "  -%s\n        %s\n", o.flag, o.usage)
+		if o.env != "" {
+			fmt.Fprintf(w, "        Environment: %s.\n", o.env)
+		}
+	}
+}
+
+// given is the text of a setting outside the file, and where it stands.
+type given struct{ text, place string }
+
+// Load reads the settings from the file, the environment and the arguments. It
+// returns the arguments behind the flags. All that is wrong is reported, in an
+// error that matches ErrInvalid; flag.ErrHelp is returned as it is.
 func Load(from Source) (*Config, []string, error) {
-	given := settings{}
-	path, rest, err := parseFlags(from.Args, given, from.Flags)
+	all, rest, err := from.outside()
 	if err != nil {
 		return nil, nil, err
 	}
-	for name, variable := range rootVariables() {
-		if v := from.Getenv(variable); v != "" {
-			given.put(name, v, origin{"environment " + variable, byEnvironment})
+	c := new(Config)
+	setDefaults(reflect.ValueOf(c).Elem())
+	d := &decoder{file: all[""].text, getenv: from.Getenv, places: make(map[string]string)}
+	if d.file != "" {
+		n, err := readFile(d.file)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.section(n, "", reflect.ValueOf(c).Elem())
+	}
+	for _, o := range outside {
+		if g, ok := all[o.name]; ok && o.name != "" {
+			d.override(c, o.name, g)
 		}
 	}
-	if path == "" {
-		path = from.Getenv(fileVariable)
-	}
-	f := &file{settings: settings{}, lists: map[string][]entry{}}
-	if path != "" {
-		f = readFile(path)
-	}
-	if f.unreadable {
-		return nil, nil, errors.Join(f.problems...)
-	}
-	for name, s := range f.settings {
-		given.put(name, s.value, s.origin)
-	}
-	c, err := build(path, given, f, from)
-	return c, rest, err
+	d.check(c, from.NoBroker)
+	return c, rest, errors.Join(d.problems...)
 }
 
-func build(path string, given settings, f *file, from Source) (*Config, error) {
-	c := &Config{File: path}
-	c.show(given)
-	single := slices.Clone(options)
-	for i := range single {
-		single[i].required = single[i].required && !from.NoBroker
-	}
-	problems := append(f.problems, apply(c, single, given, path, "")...)
-	redis := f.lists[redisList]
-	if one, ok := given[redisNodes]; ok {
-		redis = []entry{{settings{"name": {"redis", one.origin}, "nodes": one}, one.where}}
-	}
-	for _, e := range redis {
-		variables(e, redisList, redisOptions, from.Getenv)
-	}
-	for _, e := range f.lists[receiverList] {
-		variables(e, receiverList, receiverOptions, from.Getenv)
-	}
-	problems = append(problems, c.applyRedis(redis)...)
-	problems = append(problems, c.applyReceivers(f.lists[receiverList])...)
-	if err := c.checkWeb(given); err != nil {
-		problems = append(problems, err)
-	}
-	return c, errors.Join(problems...)
-}
-
-// rootVariables are the environment variables of single settings, by name.
-func rootVariables() map[string]string {
-	variables := map[string]string{redisNodes: envName(redisNodes)}
-	for i := range options {
-		o := &options[i]
-		variables[o.name] = o.variable()
-		if o.secret {
-			variables[o.name+fileSuffix] = o.variable() + strings.ToUpper(fileSuffix)
-		}
-	}
-	return variables
-}
-
-// parseFlags puts the flags into given. No flag has a default here: flag would
-// print one, and it might be a password.
-func parseFlags(args []string, given settings, extra func(*flag.FlagSet)) (path string, rest []string, err error) {
+// outside returns what the environment and the flags say, and the arguments
+// behind the flags. No flag has a default here: flag would print one, and it might
+// be a password.
+func (from Source) outside() (all map[string]given, rest []string, err error) {
+	all = make(map[string]given)
 	fs := flag.NewFlagSet("guard-monitor", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
-	fs.StringVar(&path, fileFlag, "", "")
-	for _, name := range append(names(options), redisNodes) {
-		fs.Func(flagName(name), "", func(v string) error {
-			given.put(name, v, origin{"flag -" + flagName(name), byFlag})
+	for _, o := range outside {
+		if text := from.Getenv(o.env); o.env != "" && text != "" {
+			all[o.name] = given{text, "environment " + o.env}
+		}
+		name, _, _ := strings.Cut(o.flag, " ")
+		fs.Func(name, "", func(text string) error {
+			if text == "" {
+				return errors.New("has no value")
+			}
+			all[o.name] = given{text, "flag -" + name}
 			return nil
 		})
 	}
-	if extra != nil {
-		extra(fs)
+	if from.Flags != nil {
+		from.Flags(fs)
 	}
-	err = fs.Parse(args)
+	err = fs.Parse(from.Args)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return "", nil, err
-	case err != nil && strings.Contains(err.Error(), "@"):
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case strings.Contains(err.Error(), "@"):
 		// The error quotes the argument, which may be a URL with a password.
-		return "", nil, wrong("", "", "wrong flag: not shown, as it may hold a password")
-	case err != nil:
-		return "", nil, &Error{"", "", err}
+		err = Errorf("wrong flag: not shown, as it may hold a password")
+	default:
+		err = Errorf("%w; -h lists the flags, and other settings belong in the file", err)
 	}
-	return path, fs.Args(), nil
+	return all, fs.Args(), err
 }
 
-// show keeps what Show prints, without secrets.
-func (c *Config) show(given settings) {
-	for i := range options {
-		o := &options[i]
-		from, ok := given[o.name]
-		if byName, named := given[o.name+fileSuffix]; named && (!ok || byName.weight > from.weight) {
-			from, ok = byName, true
-		}
-		if !ok {
-			from = setting{o.def, origin{where: "default"}}
-		}
-		if o.secret && ok {
-			from.value = "[hidden]"
-		}
-		c.shown = append(c.shown, [3]string{o.name, from.value, from.where})
+// override takes what is given outside the file instead of what the file says.
+func (d *decoder) override(c *Config, name string, g given) {
+	owner, setting := reflect.ValueOf(c).Elem(), name
+	if name == "redis" {
+		c.Redis = []Redis{{Name: "redis"}}
+		owner, setting = reflect.ValueOf(&c.Redis[0]).Elem(), "nodes"
+	}
+	field, _, _ := fieldOf(owner.Type(), setting)
+	d.places[name] = g.place
+	if err := set(owner.FieldByIndex(field.Index), field.Tag, g.text); err != nil {
+		d.fail(g.place, name, err)
 	}
 }
 
-// Show writes one line for every single setting: name, value and where it comes
-// from. Secrets are hidden.
-func (c *Config) Show(w io.Writer) error {
-	for _, line := range c.shown {
-		if _, err := fmt.Fprintf(w, "%-22s %-44s %s\n", line[0], line[1], line[2]); err != nil {
-			return err
+// check finds what is wrong with settings that are right by themselves.
+func (d *decoder) check(c *Config, noBroker bool) {
+	place, ok := d.places["amqp_url"]
+	if _, err := rabbit.ParseURL(string(c.AMQPURL)); err != nil && c.AMQPURL != "" {
+		d.fail(place, "amqp_url", errors.New(strings.TrimPrefix(err.Error(), "rabbitmq: ")))
+	} else if !ok && !noBroker {
+		d.fail("", "amqp_url", errors.New("is not set (flag -amqp-url, environment BELAY_AMQP_URL)"))
+	}
+	if w := c.Web; !c.Loopback() && w.UsersFile == "" && w.Token == "" && !w.AllowAnybody {
+		d.fail(d.places["listen"], "listen", errors.New("not a loopback address; without authentication (web.users_file, web.token) "+
+			"guard-monitor listens on 127.0.0.1, [::1] or localhost only, unless web.allow_anybody says otherwise"))
+	}
+	if (c.Web.TLSCertFile == "") != (c.Web.TLSKeyFile == "") {
+		d.fail("", "web.tls_cert_file", errors.New("the certificate and its key, web.tls_key_file, come together"))
+	}
+	c.ExternalURL, c.DocsURL = strings.TrimRight(c.ExternalURL, "/"), strings.TrimRight(c.DocsURL, "/")+"/"
+	for i := range c.Receivers {
+		d.checkReceiver(&c.Receivers[i], fmt.Sprintf("receivers[%d]", i))
+	}
+}
+
+func (d *decoder) checkReceiver(r *Receiver, name string) {
+	if cfg := r.Config(nil); r.Name != "" && r.Type != "" && r.URL != "" {
+		if err := cfg.Validate(); err != nil {
+			d.fail(d.places[name], name, err)
 		}
 	}
-	return nil
+	if r.Type != receiver.Alertmanager {
+		return
+	}
+	// It groups and repeats by itself, and wants to hear of every alert all the time.
+	for _, own := range []string{"group_by", "group_wait", "group_interval", "repeat_interval", "rate_limit", "send_resolved"} {
+		if place, ok := d.places[join(name, own)]; ok {
+			d.fail(place, join(name, own), errors.New("is up to Alertmanager"))
+		}
+	}
+	r.GroupBy, r.GroupWait, r.GroupInterval, r.RateLimit = nil, 0, 0, 0
+	r.RepeatInterval = receiver.AlertmanagerRepeat
+}
+
+const (
+	maxFile   = 1 << 20 // bytes
+	maxSecret = 8 << 10 // bytes
+)
+
+// readAll returns the bytes of a file, which can be a pipe.
+func readAll(path string, most int64) ([]byte, error) {
+	in, err := os.Open(path) //nolint:gosec // the administrator names it
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	raw, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err == nil && int64(len(raw)) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return raw, err
+}
+
+// readSecret returns the text of a file without the line end behind it.
+func readSecret(path string) (string, error) {
+	raw, err := readAll(path, maxSecret)
+	secret := strings.TrimRight(string(raw), "\r\n")
+	if err == nil && secret == "" {
+		err = fmt.Errorf("%s is empty", path)
+	}
+	return secret, err
+}
+
+// readFile returns the root of the only document of a YAML file.
+func readFile(path string) (*yaml.Node, error) {
+	raw, err := readAll(path, maxFile)
+	if err != nil {
+		return nil, Errorf("config: %w", err)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(raw))
+	var doc, second yaml.Node
+	if err = dec.Decode(&doc); err == nil {
+		err = dec.Decode(&second)
+	}
+	switch {
+	case err == nil:
+		return nil, Errorf("%s:%d: only one document is read", path, second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, syntaxError(path, err)
+	case len(doc.Content) == 0 || doc.Content[0].Tag == "!!null": // only comments
+		return &yaml.Node{Kind: yaml.MappingNode}, nil
+	}
+	return doc.Content[0], nil
+}
+
+var (
+	yamlLine  = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	yamlQuote = regexp.MustCompile(`'.*'|".*"` + "|`.*`")
+)
+
+// syntaxError leaves out what the parser quotes: a password that begins with '*'
+// is an alias to it.
+func syntaxError(path string, err error) error {
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+		path += ":" + m[1]
+	}
+	return Errorf("%s: %s", path, yamlQuote.ReplaceAllString(yamlLine.ReplaceAllString(err.Error(), ""), "'...'"))
 }

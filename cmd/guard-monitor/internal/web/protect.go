@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -16,10 +15,6 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 // protect answers only requests for a known host and sets the headers that keep
 // a browser from running, framing or storing what it is shown.
 func (h *Handler) protect(next http.Handler, external string) http.Handler {
-	hosts := h.cfg.Hosts
-	if external != "" {
-		hosts = append(slices.Clone(hosts), external)
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", contentSecurityPolicy)
@@ -29,8 +24,8 @@ func (h *Handler) protect(next http.Handler, external string) http.Handler {
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
-		if !known(r.Host, hosts, h.cfg.AnyAddress) {
-			http.Error(w, "unknown host: ask for localhost, a loopback address, or a host of the settings external_url and web.hosts",
+		if !known(r.Host, external, h.cfg.AnyAddress) {
+			http.Error(w, "unknown host: ask for localhost, a loopback address, or the host of the setting external_url",
 				http.StatusMisdirectedRequest)
 			return
 		}
@@ -39,9 +34,9 @@ func (h *Handler) protect(next http.Handler, external string) http.Handler {
 }
 
 // known reports whether host, with or without a port, is localhost, a loopback
-// address or one of hosts. Any port passes: a tunnel may have another one. An
+// address or external, unless that is empty. Any port passes: a tunnel may have another one. An
 // address can be let in whole, since only a name can be pointed elsewhere.
-func known(host string, hosts []string, anyAddress bool) bool {
+func known(host, external string, anyAddress bool) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -52,7 +47,7 @@ func known(host string, hosts []string, anyAddress bool) bool {
 	if addr, err := netip.ParseAddr(name); err == nil && (addr.IsLoopback() || anyAddress) {
 		return true
 	}
-	return slices.ContainsFunc(hosts, func(h string) bool { return h != "" && strings.EqualFold(h, name) })
+	return external != "" && strings.EqualFold(external, name)
 }
 
 // strip takes the prefix off the path. Requests without it pass, too: some
@@ -80,7 +75,7 @@ func (h *Handler) readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !h.cfg.Writes {
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "read-only: this monitor was started without -web-writes", http.StatusMethodNotAllowed)
+			http.Error(w, "read-only: the setting web.writes is false", http.StatusMethodNotAllowed)
 			return
 		}
 		next.ServeHTTP(w, r)

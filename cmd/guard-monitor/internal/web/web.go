@@ -105,8 +105,6 @@ type Config struct {
 	// ExternalURL is where people reach the pages, without a slash at the end. Its
 	// host is answered, and all links begin with its path. Default: none.
 	ExternalURL string
-	// Hosts are further names that are answered, besides loopback addresses.
-	Hosts []string
 	// AnyAddress answers requests for IP addresses that are not loopback, too.
 	AnyAddress bool
 	DocsURL    string         // of docs/alerts, with a slash at the end; default: the file name without a link
