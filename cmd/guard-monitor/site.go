@@ -31,10 +31,10 @@ func newSite(cfg *config.Config, base web.Config) (*site, error) {
 			return nil, usagef("web.users_file: %w", err)
 		}
 	}
-	if base.Auth, err = web.NewAuth(users, string(cfg.Web.Token)); err != nil {
-		return nil, usagef("web.users_file, web.token: %w", err)
+	if base.Auth, err = web.NewAuth(users, string(cfg.Web.MetricsToken)); err != nil {
+		return nil, usagef("web.users_file, web.metrics_token: %w", err)
 	}
-	if base.Auth == nil && (cfg.Web.UsersFile != "" || cfg.Web.Token != "") {
+	if base.Auth == nil && (cfg.Web.UsersFile != "" || cfg.Web.MetricsToken != "") {
 		return nil, usagef("web.users_file: names nobody")
 	}
 	base.Letters = letters{string(cfg.AMQPURL)}

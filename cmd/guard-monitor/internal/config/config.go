@@ -49,11 +49,11 @@ type Config struct {
 
 // Web says who may see the pages, and what may be done there.
 type Web struct {
-	UsersFile   string `yaml:"users_file"` // lines name:hash, as htpasswd -B writes them
-	Token       Secret `yaml:"token"`
-	TLSCertFile string `yaml:"tls_cert_file"`
-	TLSKeyFile  string `yaml:"tls_key_file"`
-	Writes      bool   `yaml:"writes" default:"false"`
+	UsersFile    string `yaml:"users_file"` // lines name:hash, as htpasswd -B writes them
+	MetricsToken Secret `yaml:"metrics_token"`
+	TLSCertFile  string `yaml:"tls_cert_file"`
+	TLSKeyFile   string `yaml:"tls_key_file"`
+	Writes       bool   `yaml:"writes" default:"false"`
 	// AllowAnybody allows an address that is not loopback without authentication.
 	AllowAnybody bool `yaml:"allow_anybody" default:"false"`
 }

@@ -150,8 +150,8 @@ func TestSecretFromFile(t *testing.T) {
 	if err != nil || c.AMQPURL != broker {
 		t.Errorf("%v, %v", c, err)
 	}
-	c, err = load(t, "web: {token_file: \"${FILE}\"}\n", map[string]string{"BELAY_AMQP_URL": broker, "FILE": write(t, "secret", "${HOME}")})
-	if err != nil || c.Web.Token != "${HOME}" {
+	c, err = load(t, "web: {metrics_token_file: \"${FILE}\"}\n", map[string]string{"BELAY_AMQP_URL": broker, "FILE": write(t, "secret", "${HOME}")})
+	if err != nil || c.Web.MetricsToken != "${HOME}" {
 		t.Errorf("a variable in the file of a secret is replaced: %v", err)
 	}
 	for _, wrong := range []string{"/missing", t.TempDir(), "/dev/zero", write(t, "empty", "\n")} {

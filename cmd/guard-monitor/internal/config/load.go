@@ -134,8 +134,8 @@ func (d *decoder) check(c *Config, noBroker bool) {
 	} else if !ok && !noBroker {
 		d.fail("", "amqp_url", errors.New("is not set (flag -amqp-url, environment BELAY_AMQP_URL)"))
 	}
-	if w := c.Web; !c.Loopback() && w.UsersFile == "" && w.Token == "" && !w.AllowAnybody {
-		d.fail(d.places["listen"], "listen", errors.New("not a loopback address; without authentication (web.users_file, web.token) "+
+	if w := c.Web; !c.Loopback() && w.UsersFile == "" && w.MetricsToken == "" && !w.AllowAnybody {
+		d.fail(d.places["listen"], "listen", errors.New("not a loopback address; without authentication (web.users_file, web.metrics_token) "+
 			"guard-monitor listens on 127.0.0.1, [::1] or localhost only, unless web.allow_anybody says otherwise"))
 	}
 	if (c.Web.TLSCertFile == "") != (c.Web.TLSKeyFile == "") {

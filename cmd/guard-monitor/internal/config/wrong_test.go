@@ -178,7 +178,7 @@ func TestSecretDoesNotShow(t *testing.T) {
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(whole))
 	for _, text := range []string{
-		"a: &a [*a]\n", "a: &a {b: *a}\n<<: *a\n", "? - a\n: - b\n--- !!binary x\n...\n%YAML 1.1\n", "web: {token: hunter2, token: 1}\n",
+		"a: &a [*a]\n", "a: &a {b: *a}\n<<: *a\n", "? - a\n: - b\n--- !!binary x\n...\n%YAML 1.1\n", "web: {metrics_token: hunter2, metrics_token: 1}\n",
 		"amqp_url: [hunter2]\n", "amqp_url: {hunter2: 1}\n", "amqp_url: ${hunter2}\n", "amqp_url: 'hunter2\n", "redis: [{password: \"hunter2\\q\"}]\n",
 		"redis:\n  - {name: a, nodes: [a:1], password: |\n    hunter2}\n", "amqp_url_file: hunter2\n",
 	} {
@@ -213,7 +213,7 @@ func inSecrets(n *yaml.Node) bool {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		secret := slices.Contains([]string{"amqp_url", "token", "password", "sentinel_password", "url", "secret"}, key.Value)
+		secret := slices.Contains([]string{"amqp_url", "token", "metrics_token", "password", "sentinel_password", "url", "secret"}, key.Value)
 		if !inSecrets(key) || !inSecrets(value) && !(secret && value.Kind == yaml.ScalarNode && !strings.Contains(value.Value, "${")) {
 			return false
 		}
@@ -225,11 +225,11 @@ func inSecrets(n *yaml.Node) bool {
 func TestListenNeedsAuthentication(t *testing.T) {
 	for text, want := range map[string]bool{
 		"listen: 0.0.0.0:9440": false, "listen: :9440": false, "listen: '[::]:9440'\nweb: {writes: true}": false,
-		"listen: 0.0.0.0:9440\nweb: {users_file: users}":       true,
-		"listen: 0.0.0.0:9440\nweb: {token: 0123456789abcdef}": true,
-		"listen: 0.0.0.0:9440\nweb: {allow_anybody: true}":     true,
-		"web: {tls_cert_file: tls.crt, tls_key_file: tls.key}": true,
-		"listen: localhost:0":                                  true, "listen: '[::1]:9440'": true,
+		"listen: 0.0.0.0:9440\nweb: {users_file: users}":               true,
+		"listen: 0.0.0.0:9440\nweb: {metrics_token: 0123456789abcdef}": true,
+		"listen: 0.0.0.0:9440\nweb: {allow_anybody: true}":             true,
+		"web: {tls_cert_file: tls.crt, tls_key_file: tls.key}":         true,
+		"listen: localhost:0": true, "listen: '[::1]:9440'": true,
 	} {
 		if _, err := load(t, "amqp_url: amqp://u:p@127.0.0.1:5672/\n"+text+"\n", nil); (err == nil) != want {
 			t.Errorf("%s: %v", text, err)

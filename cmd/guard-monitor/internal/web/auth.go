@@ -20,16 +20,15 @@ const (
 	maxUsers    = 1000
 	maxVerified = 1000 // passwords that are remembered
 	comparing   = 2    // bcrypt comparisons at a time: each is slow by intent
-	tokenUser   = "token"
-	minToken    = 16 // bytes
+	minToken    = 16   // bytes
 )
 
-// Auth says who may come in: users with a password, and who has the token. A nil
-// Auth lets everybody in.
+// Auth says who may come in: users with a password, and with the token whoever
+// reads the metrics. A nil Auth lets everybody in.
 type Auth struct {
 	users map[string][]byte // bcrypt hashes
-	token [sha256.Size]byte
-	bears bool // whether there is a token
+	token [sha256.Size]byte // of /metrics
+	bears bool              // whether there is a token
 	dummy []byte
 
 	slots    chan struct{}
@@ -39,8 +38,8 @@ type Auth struct {
 
 // NewAuth returns an Auth, or nil if there is neither a user nor a token. users
 // has lines as htpasswd -B writes them, name:hash; blank lines and those that
-// begin with # are left out. A token has at least 16 bytes.
-func NewAuth(users []byte, token string) (*Auth, error) {
+// begin with # are left out. The token is for /metrics and has at least 16 bytes.
+func NewAuth(users []byte, metricsToken string) (*Auth, error) {
 	a := &Auth{
 		users: make(map[string][]byte), slots: make(chan struct{}, comparing),
 		verified: make(map[[sha256.Size]byte]bool),
@@ -58,11 +57,11 @@ func NewAuth(users []byte, token string) (*Auth, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	if token != "" {
-		if len(token) < minToken {
+	if metricsToken != "" {
+		if len(metricsToken) < minToken {
 			return nil, fmt.Errorf("the token is shorter than %d bytes", minToken)
 		}
-		a.token, a.bears = sha256.Sum256([]byte(token)), true
+		a.token, a.bears = sha256.Sum256([]byte(metricsToken)), true
 	}
 	if len(a.users) == 0 && !a.bears {
 		return nil, nil
@@ -96,13 +95,22 @@ func user(ctx context.Context) string {
 	return name
 }
 
-// require lets in who is known, and everybody to /healthz, by the exact path.
+// require lets users in, whoever has the token to /metrics, and everybody to
+// /healthz; the paths must be exact.
 func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
 	if a == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if a.hasToken(r) {
+			if r.URL.Path != "/metrics" {
+				http.Error(w, "the token is for /metrics only", http.StatusForbidden)
+				return
+			}
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -124,11 +132,14 @@ func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
 	})
 }
 
+func (a *Auth) hasToken(r *http.Request) bool {
+	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	return a.bears && strings.EqualFold(kind, "Bearer") && subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
+}
+
+// check returns the name of the user who sent the request.
 func (a *Auth) check(r *http.Request) (name string, ok bool) {
-	if kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(kind, "Bearer") {
-		sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
-		return tokenUser, a.bears && subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
-	}
 	name, password, ok := r.BasicAuth()
 	if !ok || len(a.users) == 0 {
 		return "", false

@@ -181,7 +181,7 @@ func TestBrowserAuthentication(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := chromedp.Call(b.ctx, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{
-		Headers: network.Headers{"Authorization": "Bearer " + token},
+		Headers: network.Headers{"Authorization": basicAlice},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@
 // Only requests that name a known host are answered, so that a web site in the
 // operator's browser cannot read the monitor through a name of its own that
 // resolves to this address (DNS rebinding). With Config.Auth every route but
-// /healthz wants a name and password, or the token; the live connections too.
+// /healthz wants a name and password; the live connections too. Prometheus reads
+// /metrics, and nothing else, with a token.
 // Without it the caller of NewHandler must listen on a loopback address only.
 //
 // Nothing can be changed unless Config.Writes is set; then each change is a
