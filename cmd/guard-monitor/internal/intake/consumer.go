@@ -84,6 +84,8 @@ type Consumer struct {
 	running   bool
 	err       error // why the queue is not read; nil while it is
 	listening bool  // heartbeats are read
+	dead      int   // messages in the queue of the dead letters
+	counted   bool  // dead is known
 }
 
 // New returns a Consumer of the broker at url, an AMQP URL that may name several
@@ -127,6 +129,26 @@ func (c *Consumer) setErr(err error) {
 	if err == nil {
 		c.metrics.connected.Set(1)
 	}
+}
+
+// DeadLetters returns how many messages were in the queue of the dead letters when
+// they were last counted, at most 15 seconds ago. known is false while the queue of
+// the events is not read.
+func (c *Consumer) DeadLetters() (n int, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dead, c.counted
+}
+
+func (c *Consumer) setDead(n int, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dead, c.counted = n, known
+	if !known {
+		c.metrics.deadLetters.Reset()
+		return
+	}
+	c.metrics.deadLetters.WithLabelValues().Set(float64(n))
 }
 
 // Run declares the topology and gives each event to handle, one at a time,

@@ -39,6 +39,9 @@ func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
 	var s store
 	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	testwait.Until(t, "it is counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 1 })
+	if n, known := c.DeadLetters(); n != 1 || !known {
+		t.Errorf("DeadLetters = %d, %t, want 1", n, known)
+	}
 	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != 0 {
 		t.Errorf("the consumer has sent %v there itself, want none", n)
 	}
@@ -93,5 +96,8 @@ func TestDeadLettersAreUnknownWithoutTheBroker(t *testing.T) {
 	stop()
 	if !unknown() {
 		t.Error("a number after the end of Run")
+	}
+	if n, known := c.DeadLetters(); n != 0 || known {
+		t.Errorf("DeadLetters after the end of Run = %d, %t, want none", n, known)
 	}
 }

@@ -78,7 +78,7 @@ func (r *reader) run(ctx context.Context) error {
 // DeliveryLimit. An error means that the session is over; the next one declares
 // the queue if it is gone.
 func (r *reader) countDead(ctx context.Context) error {
-	defer r.metrics.deadLetters.Reset() // an old number says nothing
+	defer r.setDead(0, false) // an old number says nothing
 	look := time.NewTicker(deadInterval)
 	defer look.Stop()
 	for {
@@ -86,7 +86,7 @@ func (r *reader) countDead(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("count dead letters: %w", err)
 		}
-		r.metrics.deadLetters.WithLabelValues().Set(float64(queue.Messages))
+		r.setDead(queue.Messages, true)
 		select {
 		case <-look.C:
 		case <-ctx.Done():
