@@ -142,22 +142,40 @@ func TestTail(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 }
 
-func TestReplayOfALetterThatIsNamedTwice(t *testing.T) {
+// withDead returns a broker that has a dead letter for each of the events.
+func withDead(t *testing.T, ids ...string) (env []string) {
+	t.Helper()
 	broker := teststack.AMQP(t)
-	env := []string{"BELAY_AMQP_URL=" + broker}
+	env = []string{"BELAY_AMQP_URL=" + broker}
 	if code := start(t, env, "topology").wait(); code != 0 {
 		t.Fatalf("topology: code %d", code)
 	}
-	ev := event("1")
-	body, err := ev.MarshalJSON()
-	check(t, err)
 	ch := channel(t, broker)
 	check(t, ch.Confirm(false))
-	dead, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), intake.DeadExchange, rabbit.EventKey(string(ev.Verdict)), true, false,
-		amqp.Publishing{Body: body})
-	check(t, err)
-	dead.Wait()
+	for _, id := range ids {
+		ev := event(id)
+		body, err := ev.MarshalJSON()
+		check(t, err)
+		dead, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), intake.DeadExchange, rabbit.EventKey(string(ev.Verdict)), true, false,
+			amqp.Publishing{Body: body})
+		check(t, err)
+		dead.Wait()
+	}
+	return env
+}
 
+func TestReplayIsBounded(t *testing.T) {
+	env := withDead(t, "1", "2", "3")
+	for _, want := range []string{"2", "1", "0"} {
+		replay := start(t, env, "dlq", "replay", "-n", "2", "all")
+		if code := replay.wait(); code != 0 || replay.stdout.String() != want+" dead letters replayed\n" {
+			t.Errorf("code %d, %q, %q, want %s", code, replay.stdout, replay.stderr, want)
+		}
+	}
+}
+
+func TestReplayOfALetterThatIsNamedTwice(t *testing.T) {
+	env := withDead(t, "1")
 	list := start(t, env, "dlq", "list")
 	list.wait()
 	id, _, _ := strings.Cut(list.stdout.String(), " ")

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
 )
 
 // errUsage is matched by errors about settings and arguments.
@@ -57,7 +58,7 @@ var commands = []command{
 	{name: "topology", usage: "declare exchanges and queues, and exit", run: topology},
 	{name: "dlq list", usage: "list the dead letters: messages that serve could not take; -n 100 at most", flags: limitFlag(100), run: listDead},
 	{name: "dlq show", args: "ID...", usage: "show dead letters whole, as text", run: showDead},
-	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events", run: replayDead},
+	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events; -n 1000 at most", flags: limitFlag(deadletter.MaxLetters), run: replayDead},
 	{name: "test-notify", args: "[RECEIVER...]", usage: "send a test message to all receivers, or to those named", noBroker: true, run: testNotify},
 	{name: "check-config", usage: "read the settings, show them without secrets, and exit", run: checkConfig},
 	{name: "version", usage: "print the version and exit", noBroker: true, run: func(_ context.Context, c *call) error { return printVersion(c.stdout) }},
@@ -126,6 +127,13 @@ func choose(args []string) (*command, []string, error) {
 	}
 	// Not shown: it may be a URL with a password.
 	return nil, nil, usagef("unknown command or argument; commands are %s", strings.Join(known, ", "))
+}
+
+func (c *call) checkLimit(least, most int) error {
+	if c.limit < least || c.limit > most {
+		return usagef("-n %d is outside %d to %d", c.limit, least, most)
+	}
+	return nil
 }
 
 func limitFlag(def int) func(*call, *flag.FlagSet) {

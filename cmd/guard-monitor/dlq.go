@@ -9,8 +9,8 @@ import (
 )
 
 func listDead(ctx context.Context, c *call) error {
-	if c.limit < 1 || c.limit > deadletter.MaxLetters {
-		return usagef("-n %d is outside 1 to %d", c.limit, deadletter.MaxLetters)
+	if err := c.checkLimit(1, deadletter.MaxLetters); err != nil {
+		return err
 	}
 	letters, total, err := deadletter.List(ctx, string(c.cfg.AMQPURL), c.limit)
 	if err != nil {
@@ -44,9 +44,12 @@ func showDead(ctx context.Context, c *call) error {
 
 // replayDead refuses what is no event, even if it is named: it would come back.
 func replayDead(ctx context.Context, c *call) error {
+	if err := c.checkLimit(1, deadletter.MaxLetters); err != nil {
+		return err
+	}
 	ids := c.names()
 	all := slices.Equal(ids, []string{"all"})
-	found, wrong := make(map[string]bool), 0
+	found, chosen, wrong := make(map[string]bool), 0, 0
 	replayed, err := deadletter.Replay(ctx, string(c.cfg.AMQPURL), func(l *deadletter.Letter) bool {
 		if !all && !slices.Contains(ids, l.ID) {
 			return false
@@ -55,7 +58,11 @@ func replayDead(ctx context.Context, c *call) error {
 		if l.Err != nil {
 			wrong++
 		}
-		return l.Err == nil
+		if l.Err != nil || chosen == c.limit {
+			return false
+		}
+		chosen++
+		return true
 	})
 	fmt.Fprintf(c.stdout, "%d dead letters replayed\n", replayed)
 	switch {

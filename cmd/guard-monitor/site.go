@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 )
 
@@ -37,7 +36,6 @@ func newSite(cfg *config.Config, base web.Config) (*site, error) {
 	if base.Auth == nil && (cfg.Web.UsersFile != "" || cfg.Web.MetricsToken != "") {
 		return nil, usagef("web.users_file: names nobody")
 	}
-	base.Letters = letters{string(cfg.AMQPURL)}
 	base.Writes, base.AnyAddress = cfg.Web.Writes, !cfg.Loopback()
 	base.ExternalURL, base.DocsURL, base.Location = cfg.ExternalURL, cfg.DocsURL, cfg.Location()
 	s := &site{logger: base.Logger}
@@ -76,17 +74,4 @@ func (s *site) address() string {
 
 func (s *site) serve(ctx context.Context) error {
 	return web.Serve(ctx, s.ln, s.handler, s.secure, s.logger)
-}
-
-// letters are the dead letters of a broker.
-type letters struct{ brokerURL string }
-
-func (l letters) List(ctx context.Context, limit int) (list []deadletter.Letter, total int, err error) {
-	return deadletter.List(ctx, l.brokerURL, limit)
-}
-
-func (l letters) Count(ctx context.Context) (int, error) { return deadletter.Count(ctx, l.brokerURL) }
-
-func (l letters) Replay(ctx context.Context, pick func(*deadletter.Letter) bool) (replayed int, err error) {
-	return deadletter.Replay(ctx, l.brokerURL, pick)
 }

@@ -26,8 +26,8 @@ func tailFlags(c *call, fs *flag.FlagSet) {
 
 // tail reads the database beside the monitor that writes it.
 func tail(ctx context.Context, c *call) (err error) {
-	if c.limit < 0 || c.limit > maxTail {
-		return usagef("-n %d is outside 0 to %d", c.limit, maxTail)
+	if err := c.checkLimit(0, maxTail); err != nil {
+		return err
 	}
 	if _, err := os.Stat(c.cfg.DB); err != nil {
 		return fmt.Errorf("db: %w", err)

@@ -29,11 +29,6 @@ func List(ctx context.Context, brokerURL string, limit int) (letters []Letter, t
 	return letters, total, err
 }
 
-// Count returns how many letters are in the queue, and leaves them there.
-func Count(ctx context.Context, brokerURL string) (total int, err error) {
-	return visit(ctx, brokerURL, nil)
-}
-
 // Replay publishes the letters that pick chooses to where they were first
 // published, and takes them out of the queue. It returns how many.
 func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (replayed int, err error) {
@@ -54,9 +49,9 @@ func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (rep
 	return replayed, err
 }
 
-// visit calls each for the letters of the queue until it has had enough (nil has
-// at once); those that it did not acknowledge are back when it returns. It looks at each letter once: none that
-// came later, so that a replayed letter that dies again is not met again.
+// visit calls each for the letters of the queue until it returns false. Those that
+// it did not acknowledge are back in the queue when visit returns. Letters that come
+// later are left out, so that a replayed letter that dies again is not met again.
 func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Delivery) (bool, error)) (total int, err error) {
 	conn, err := dial(ctx, brokerURL)
 	if err != nil {
@@ -72,9 +67,6 @@ func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Deli
 	queue, err := ch.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
 	if err != nil {
 		return 0, said(ctx, "find the queue "+intake.DeadQueue+" (guard-monitor topology declares it)", err)
-	}
-	if each == nil {
-		return queue.Messages, nil
 	}
 	if err := ch.Confirm(false); err != nil {
 		return 0, said(ctx, "ask for confirms", err)

@@ -91,6 +91,9 @@ func (m *localMonitor) PublishHeartbeat(ctx context.Context, h notify.Heartbeat)
 // Err implements web.Broker: what is published here arrives.
 func (m *localMonitor) Err() error { return nil }
 
+// DeadLetters implements web.Broker: there are none.
+func (m *localMonitor) DeadLetters() (int, bool) { return 0, true }
+
 func (m *localMonitor) close() error {
 	m.stop()
 	m.running.Wait()

@@ -51,7 +51,7 @@ type AuditLine struct {
 	At      time.Time
 	Who     string // the name that they authenticated with
 	Remote  string // where the request came from
-	Action  string // such as "acknowledge", "silence", "replay", "forget service"
+	Action  string // such as "acknowledge", "silence", "forget service"
 	Subject string // what it was done to
 	Detail  string
 }

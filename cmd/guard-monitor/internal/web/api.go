@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
@@ -23,18 +22,16 @@ func (h *Handler) apiRoutes(mux *http.ServeMux) {
 		"clusters":       h.apiClusters,
 		"services":       h.apiServices,
 		"silences":       h.apiSilences,
-		"dead-letters":   h.apiLetters,
 		"audit":          h.apiAudit,
 	} {
 		mux.HandleFunc("GET /api/v1/"+path, h.answer(find))
 	}
 	for route, do := range map[string]func(context.Context, *http.Request) (any, error){
-		"POST /api/v1/incidents/{id}/ack":       h.apiAck,
-		"DELETE /api/v1/incidents/{id}/ack":     h.apiUnack,
-		"POST /api/v1/silences":                 h.apiSilence,
-		"DELETE /api/v1/silences/{id}":          h.apiEndSilence,
-		"POST /api/v1/dead-letters/{id}/replay": h.apiReplay,
-		"DELETE /api/v1/services/{service}":     h.apiForget,
+		"POST /api/v1/incidents/{id}/ack":   h.apiAck,
+		"DELETE /api/v1/incidents/{id}/ack": h.apiUnack,
+		"POST /api/v1/silences":             h.apiSilence,
+		"DELETE /api/v1/silences/{id}":      h.apiEndSilence,
+		"DELETE /api/v1/services/{service}": h.apiForget,
 	} {
 		mux.HandleFunc(route, h.change(do))
 	}
@@ -84,7 +81,7 @@ func (h *Handler) conclude(ctx context.Context, w http.ResponseWriter, v any, er
 	case http.StatusNotFound:
 		reply(w, code, apiError{"not found"})
 	case http.StatusServiceUnavailable: // its words may name files and servers
-		reply(w, code, apiError{"the store or the broker does not answer; the log says why"})
+		reply(w, code, apiError{"the store does not answer; the log says why"})
 	default:
 		reply(w, code, apiError{err.Error()})
 	}
@@ -161,17 +158,6 @@ func (h *Handler) apiSilences(ctx context.Context, q *query, _ *http.Request) (a
 	}
 	list, err := h.cfg.Store.AllSilences(ctx, n)
 	return apiList[apiSilenceBody]{convert(list, apiSilenceOf)}, err
-}
-
-func (h *Handler) apiLetters(ctx context.Context, _ *query, _ *http.Request) (any, error) {
-	d := h.findLetters(ctx)
-	switch {
-	case d.Off:
-		return nil, incident.ErrNotFound
-	case d.Failed:
-		return nil, errLetters
-	}
-	return apiLetterList{d.Total, convert(d.List, apiLetterOf)}, nil
 }
 
 func (h *Handler) apiAudit(ctx context.Context, q *query, _ *http.Request) (any, error) {

@@ -214,25 +214,6 @@ func apiSilenceOf(s incident.Silence) apiSilenceBody {
 	return apiSilenceBody{s.ID, s.Matchers, s.Start, s.End, s.Author, s.Comment, s.EndedBy, s.Active(time.Now())}
 }
 
-type apiLetterList struct {
-	Total int             `json:"total"`
-	Items []apiLetterBody `json:"items"`
-}
-
-type apiLetterBody struct {
-	ID         string    `json:"id"`
-	Died       time.Time `json:"died,omitzero"`
-	Reason     string    `json:"reason,omitempty"`
-	RoutingKey string    `json:"routing_key"`
-	Size       int       `json:"size"`
-	Problem    string    `json:"problem,omitempty"` // empty = it can be replayed
-	Body       string    `json:"body"`
-}
-
-func apiLetterOf(l letterView) apiLetterBody {
-	return apiLetterBody{l.ID, l.Died, l.Reason, l.RoutingKey, l.Size, l.Problem, string(l.Body)}
-}
-
 type apiAuditBody struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`

@@ -11,8 +11,6 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 )
 
-var errLetters = errors.New("dead letters not read")
-
 // body reads a JSON object; an empty body is an empty object.
 func body(r *http.Request, v any) error {
 	dec := json.NewDecoder(r.Body)
@@ -28,9 +26,8 @@ type apiBy struct {
 }
 
 type apiDone struct {
-	ID       int64 `json:"id,omitempty"`
-	Replayed int   `json:"replayed,omitempty"`
-	OK       bool  `json:"ok"`
+	ID int64 `json:"id,omitempty"`
+	OK bool  `json:"ok"`
 }
 
 func (h *Handler) apiAck(ctx context.Context, r *http.Request) (any, error) {
@@ -78,15 +75,6 @@ func (h *Handler) apiEndSilence(ctx context.Context, r *http.Request) (any, erro
 	}
 	_, err := h.endsSilence(ctx, r, by.By)
 	return apiDone{OK: true}, err
-}
-
-func (h *Handler) apiReplay(ctx context.Context, r *http.Request) (any, error) {
-	var by apiBy
-	if err := body(r, &by); err != nil {
-		return nil, err
-	}
-	n, err := h.replays(ctx, r, by.By)
-	return apiDone{Replayed: n, OK: true}, err
 }
 
 func (h *Handler) apiForget(ctx context.Context, r *http.Request) (any, error) {

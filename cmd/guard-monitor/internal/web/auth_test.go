@@ -109,9 +109,9 @@ func TestReadOnly(t *testing.T) {
 	s.explain(t)
 	for _, route := range []string{
 		"POST /incidents/" + incidentID + "/ack", "POST /incidents/" + incidentID + "/unack", "POST /silences",
-		"POST /silences/1/end", "POST /letters/x/replay", "POST /api/v1/incidents/" + incidentID + "/ack",
+		"POST /silences/1/end", "POST /api/v1/incidents/" + incidentID + "/ack",
 		"DELETE /api/v1/incidents/" + incidentID + "/ack", "POST /api/v1/silences", "DELETE /api/v1/silences/1",
-		"POST /api/v1/dead-letters/x/replay", "POST /services/forget", "DELETE /api/v1/services/x", "PUT /", "PATCH /events",
+		"POST /services/forget", "DELETE /api/v1/services/x", "PUT /", "PATCH /events",
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		if w := s.do(t, method, path, "by=me"); w.Code != http.StatusMethodNotAllowed {

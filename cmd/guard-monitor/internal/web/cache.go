@@ -67,9 +67,3 @@ func (c *caches[T]) of(name string) *cache[T] {
 	}
 	return one
 }
-
-func (c *cache[T]) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = time.Time{}
-}

@@ -36,6 +36,8 @@ type connected struct{}
 
 func (connected) Err() error { return nil }
 
+func (connected) DeadLetters() (int, bool) { return 0, true }
+
 // fuzzQuery expects a page or the words that the address is wrong: nothing that
 // somebody may write there is the store's or the template's fault.
 func fuzzQuery(t *testing.T, h *Handler, raw string) {

@@ -29,7 +29,7 @@ func TestHealth(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, func(c *web.Config) {
-				c.Broker = broker{tt.broker}
+				c.Broker = broker{err: tt.broker}
 				if tt.store != nil {
 					c.Store = failing{c.Store.(*store.Store)}
 				}

@@ -33,7 +33,6 @@ type news struct {
 // slow gets the latest news only, so none has a queue.
 type hub struct {
 	cfg   Config
-	dead  *deadCount
 	slots chan struct{}
 	done  chan struct{} // closed when run ends
 	once  sync.Once
@@ -43,9 +42,9 @@ type hub struct {
 	changed chan struct{} // closed at the next change
 }
 
-func newHub(cfg Config, dead *deadCount) *hub {
+func newHub(cfg Config) *hub {
 	return &hub{
-		cfg: cfg, dead: dead, slots: make(chan struct{}, cfg.MaxLive),
+		cfg: cfg, slots: make(chan struct{}, cfg.MaxLive),
 		done: make(chan struct{}), changed: make(chan struct{}),
 	}
 }
@@ -56,7 +55,6 @@ func (b *hub) run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if len(b.slots) > 0 {
-			b.dead.want()
 			b.look(ctx)
 		}
 		select {
@@ -80,7 +78,7 @@ func (b *hub) look(ctx context.Context) {
 	}
 	in := b.cfg.intake()
 	seen.Broker, seen.Store = in.Connected, in.Storing && err == nil
-	seen.Letters, _ = b.dead.last()
+	seen.Letters, _ = b.cfg.Broker.DeadLetters()
 	if seen != b.latest {
 		b.latest = seen
 		close(b.changed)

@@ -14,7 +14,6 @@ var messages = map[string]message{
 	"nav.timeline":   {"Timeline", "时间线"},
 	"nav.clusters":   {"Redis", "Redis"},
 	"nav.silences":   {"Silences", "静默"},
-	"nav.letters":    {"Dead letters", "死信"},
 	"language.other": {"中文", "English"},
 	"asof":           {"As of", "截至"},
 	"readonly":       {"read-only", "只读"},
@@ -198,7 +197,6 @@ var messages = map[string]message{
 	"action.unacknowledge":  {"give back", "取消确认"},
 	"action.silence":        {"silence", "静默"},
 	"action.end silence":    {"end silence", "结束静默"},
-	"action.replay":         {"replay", "重放"},
 	"action.forget service": {"forget service", "移除服务"},
 
 	"reason.first notification":      {"first notification", "首次通知"},
@@ -324,15 +322,6 @@ var messages = map[string]message{
 	"cluster.timeline": {"What happened to it", "发生了什么"},
 	"whole":            {"all keys", "所有键"},
 
+	"letters":         {"Dead letters", "死信"},
 	"letters.unknown": {"not known", "不清楚"},
-	"letters.none":    {"No dead letter: every message could be taken.", "没有死信：所有消息均已处理。"},
-	"letters.text":    {"Messages that the monitor could not take. Those that are events can be replayed. Reload the page to look again.", "监视器无法处理的消息。属于事件的可以重放。重新加载本页可再次查看。"},
-	"letters.off":     {"Dead letters cannot be read here.", "此处无法读取死信。"},
-	"letters.down":    {"The broker does not show its dead letters now; the log says why.", "消息代理目前无法显示死信；原因见日志。"},
-	"letters.count":   {"%d of %d dead letters", "%d/%d 封死信"},
-	"letter.problem":  {"No event", "不是事件"},
-	"letter.replay":   {"Replay", "重放"},
-	"letter.died":     {"Died", "成为死信于"},
-	"letter.bytes":    {"%d bytes", "%d 字节"},
-	"letter.more":     {"… and %d more bytes", "……另有 %d 字节"},
 }

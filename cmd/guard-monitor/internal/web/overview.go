@@ -46,8 +46,7 @@ type overviewData struct {
 	Beat      *incident.Heartbeat // the newest
 	Services  []serviceHealth
 	Silent    int
-	Letters   bool // dead letters can be read here
-	Dead      int  // letters
+	Dead      int // letters
 	DeadKnown bool
 	Blind     bool // not everything can be seen
 
@@ -94,9 +93,7 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 		return nil, err
 	}
 	d.Clusters = h.health(now)
-	h.dead.want()
-	d.Letters = h.cfg.Letters != nil
-	d.Dead, d.DeadKnown = h.dead.last()
+	d.Dead, d.DeadKnown = h.cfg.Broker.DeadLetters()
 	in := h.cfg.intake()
 	d.Blind = d.Silent > 0 || !in.Connected || !in.Storing ||
 		slices.ContainsFunc(d.Clusters, func(c clusterHealth) bool { return c.Stale || c.Up < len(c.Nodes) })

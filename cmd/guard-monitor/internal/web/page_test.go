@@ -18,7 +18,7 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-var pages = []string{"/", "/incidents", "/events", "/timeline", "/clusters", "/silences", "/letters"}
+var pages = []string{"/", "/incidents", "/events", "/timeline", "/clusters", "/silences"}
 
 func TestEmptyPages(t *testing.T) {
 	s := newSite(t)
@@ -113,7 +113,7 @@ func TestStrangeEventIDs(t *testing.T) {
 }
 
 func TestStoreThatTakesNothing(t *testing.T) {
-	s := newSite(t, func(c *web.Config) { c.Broker = broker{intake.ErrHandler} })
+	s := newSite(t, func(c *web.Config) { c.Broker = broker{err: intake.ErrHandler} })
 	body := s.page(t, "/")
 	mustContain(t, body, "The store takes no events", "Calm as far as is known")
 	mustNotContain(t, body, "The broker does not answer", "All is calm")
@@ -157,8 +157,27 @@ func TestTimelinePage(t *testing.T) {
 	mustContain(t, s.page(t, "/timeline?from=2020-01-01&to=2020-01-02"), "Nothing happened in this time")
 }
 
+// The pages say how many dead letters there are, and how to look at them.
+func TestDeadLettersAreCounted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		broker broker
+		want   string
+		json   any
+	}{
+		"none":    {broker{}, "0", 0.0},
+		"some":    {broker{dead: 2}, `<span class="poor">2</span> <code>guard-monitor dlq list</code>`, 2.0},
+		"unknown": {broker{err: errAway, dead: 2}, "not known", nil},
+	} {
+		s := newSite(t, func(c *web.Config) { c.Broker = tt.broker })
+		mustContain(t, s.page(t, "/"), "<dt>Dead letters</dt><dd>"+tt.want+"</dd>")
+		if n := s.json(t, "/api/v1/overview")["dead_letters"]; n != tt.json {
+			t.Errorf("%s: the API has %v dead letters, want %v", name, n, tt.json)
+		}
+	}
+}
+
 func TestStaleStatesAreSaid(t *testing.T) {
-	s := newSite(t, func(c *web.Config) { c.Broker = broker{errAway} })
+	s := newSite(t, func(c *web.Config) { c.Broker = broker{err: errAway} })
 	body := s.page(t, "/")
 	mustContain(t, body, "The broker does not answer", "Calm as far as is known", "not connected")
 	mustNotContain(t, body, "All is calm")

@@ -27,13 +27,11 @@ func (h *Handler) routes() http.Handler {
 	mux.Handle("GET /timeline", h.page("timeline", h.timeline))
 	mux.Handle("GET /clusters", h.page("clusters", h.clusters))
 	mux.Handle("GET /silences", h.page("silences", h.silences))
-	mux.Handle("GET /letters", h.page("letters", h.deadLetters))
 
 	mux.HandleFunc("POST /incidents/{id}/ack", h.form(h.acknowledge))
 	mux.HandleFunc("POST /incidents/{id}/unack", h.form(h.unacknowledge))
 	mux.HandleFunc("POST /silences", h.form(h.silence))
 	mux.HandleFunc("POST /silences/{id}/end", h.form(h.endSilence))
-	mux.HandleFunc("POST /letters/{id}/replay", h.form(h.replay))
 	mux.HandleFunc("POST /services/forget", h.form(h.forget))
 
 	h.apiRoutes(mux)

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
@@ -50,7 +48,7 @@ func (s *site) trouble(tb testing.TB) {
 // Nothing is wider than the screen, and dark is dark.
 func TestBrowserScreens(t *testing.T) {
 	t.Parallel()
-	s := busySite(t, func(c *web.Config) { c.Letters = fewLetters{} })
+	s := busySite(t, func(c *web.Config) { c.Broker = broker{dead: 2} })
 	s.trouble(t)
 	srv := s.server(t)
 	empty := newSite(t, func(c *web.Config) { c.Clusters = well{} })
@@ -104,20 +102,6 @@ func nameOf(path string) string {
 	return name
 }
 
-// fewLetters are dead letters without a broker.
-type fewLetters struct{}
-
-func (fewLetters) Count(context.Context) (int, error) { return 2, nil }
-
-func (fewLetters) List(context.Context, int) ([]deadletter.Letter, int, error) {
-	dead := deadletter.Letter{ID: "d62cd2032d5d", Reason: "rejected", RoutingKey: "event.overlap", Died: time.Now().Add(-time.Hour), Size: 561, Body: []byte(`{"id":"1"}`), Event: event("1")}
-	bad := deadletter.Letter{ID: "5e7625ddc58b", Reason: "rejected", RoutingKey: "event.overlap", Died: time.Now().Add(-2 * time.Hour), Size: 21, Body: []byte(`{"no":"event"}`)}
-	bad.Err = bad.Event.UnmarshalJSON(bad.Body)
-	return []deadletter.Letter{dead, bad}, 2, nil
-}
-
-func (fewLetters) Replay(context.Context, func(*deadletter.Letter) bool) (int, error) { return 0, nil }
-
 // well is a Redis of which nothing is to be said.
 type well struct{}
 
@@ -150,7 +134,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		order = append(order, what)
 	}
 	got := strings.Join(order, " ")
-	if want := "skip|#main brand|/ |/ |/incidents |/events |/timeline |/clusters |/silences |/letters language|"; !strings.HasPrefix(got, want) {
+	if want := "skip|#main brand|/ |/ |/incidents |/events |/timeline |/clusters |/silences language|"; !strings.HasPrefix(got, want) {
 		t.Errorf("focus goes %s, want %s...", got, want)
 	}
 	if !strings.Contains(got, " |service |key") {

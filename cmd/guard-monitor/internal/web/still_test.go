@@ -7,25 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 )
-
-// Who looks at the dead letters takes them out of the queue for a moment: a page
-// that is left open does not, and does not say that it is live.
-func TestBrowserLooksAtDeadLettersOnce(t *testing.T) {
-	t.Parallel()
-	s := busySite(t, func(c *web.Config) { c.Letters = fewLetters{} })
-	srv, looks := s.counting(t, http.MethodGet, "/letters")
-	b := browse(t)
-	b.hurry()
-	b.run(chromedp.Navigate(srv.URL + "/letters"))
-	b.shows("2 of 2 dead letters")
-	b.mustBeStill()
-	if n := looks.Load(); n != 1 {
-		t.Errorf("the page was fetched %d times", n)
-	}
-}
 
 // To load the answer to a form again would send the form again.
 func TestBrowserSendsARefusedFormOnce(t *testing.T) {

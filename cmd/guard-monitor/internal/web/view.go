@@ -148,9 +148,8 @@ func (v *view) Word(kind, word string) string {
 func (v *view) Failed() bool { return v.Status == http.StatusServiceUnavailable }
 
 // Still reports whether the page must not be fetched again by itself: where a
-// form was sent to, there may be no page, or another one, and each look at the dead
-// letters takes them out of the queue for a moment, away from who replays them.
-func (v *view) Still() bool { return v.Answer || v.Name == "letters" }
+// form was sent to, there may be no page, or another one.
+func (v *view) Still() bool { return v.Answer }
 
 // Q is a query parameter, to fill in a form.
 func (v *view) Q(name string) string { return v.query.Get(name) }

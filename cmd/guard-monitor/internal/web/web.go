@@ -35,12 +35,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
@@ -77,19 +75,13 @@ type Broker interface {
 	// Err is nil while they do, and matches intake.ErrHandler where the broker
 	// has them and the store does not take them.
 	Err() error
+	// DeadLetters is how many messages could not be taken, as last counted.
+	DeadLetters() (n int, known bool)
 }
 
 // Clusters tells how the watched Redis servers are. *watch.Watcher is one.
 type Clusters interface {
 	Clusters() []watch.Cluster
-}
-
-// Letters are the dead letters of the broker. Its methods are called one at a
-// time.
-type Letters interface {
-	Count(ctx context.Context) (int, error)
-	List(ctx context.Context, limit int) (letters []deadletter.Letter, total int, err error)
-	Replay(ctx context.Context, pick func(*deadletter.Letter) bool) (replayed int, err error)
 }
 
 // Config configures a Handler. Store, Broker and Metrics are required.
@@ -98,10 +90,9 @@ type Config struct {
 	Broker   Broker
 	Metrics  prometheus.Gatherer
 	Clusters Clusters // default: no Redis is watched
-	Letters  Letters  // default: dead letters are not shown
 
 	Auth   *Auth // default: none is asked for
-	Writes bool  // whether people may acknowledge, silence, replay and have services forgotten; default false
+	Writes bool  // whether people may acknowledge, silence and have services forgotten; default false
 
 	// ExternalURL is where people reach the pages, without a slash at the end. Its
 	// host is answered, and all links begin with its path. Default: none.
@@ -140,9 +131,6 @@ func (cfg Config) withDefaults() (Config, error) {
 	if cfg.Every == 0 {
 		cfg.Every = time.Second
 	}
-	if cfg.Letters != nil {
-		cfg.Letters = turns{cfg.Letters, make(chan struct{}, 1)}
-	}
 	return cfg, nil
 }
 
@@ -152,11 +140,9 @@ type Handler struct {
 	prefix  string // path of ExternalURL, without a slash at the end
 	guarded http.Handler
 	hub     *hub
-	dead    *deadCount
 	trend   cache[perStep]
 	spans   caches[perStep]
 	counted caches[string]
-	letters cache[letterList]
 }
 
 // NewHandler returns the handler of all routes. Run keeps its pages live.
@@ -165,8 +151,7 @@ func NewHandler(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{cfg: cfg, dead: newDeadCount(cfg)}
-	h.hub = newHub(cfg, h.dead)
+	h := &Handler{cfg: cfg, hub: newHub(cfg)}
 	external, err := url.Parse(cfg.ExternalURL)
 	if err != nil {
 		return nil, fmt.Errorf("web: Config.ExternalURL: %w", err)
@@ -183,9 +168,4 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.guarded.
 
 // Run tells open pages what is new until ctx ends; then it ends their live
 // connections and returns ctx.Err(). It may run once.
-func (h *Handler) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() { h.dead.run(ctx) })
-	return h.hub.run(ctx)
-}
+func (h *Handler) Run(ctx context.Context) error { return h.hub.run(ctx) }

@@ -32,9 +32,14 @@ type site struct {
 }
 
 // broker is a queue that is read, or why not.
-type broker struct{ err error }
+type broker struct {
+	err  error
+	dead int
+}
 
 func (b broker) Err() error { return b.err }
+
+func (b broker) DeadLetters() (int, bool) { return b.dead, b.err == nil }
 
 var errAway = errors.New("no connection")
 

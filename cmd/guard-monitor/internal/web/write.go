@@ -12,15 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
-const (
-	maxForm       = 64 << 10 // bytes
-	replayTimeout = 25 * time.Second
-)
+const maxForm = 64 << 10 // bytes
 
 // errNobody is returned where a name is needed and none was given.
 var errNobody = errors.New("say who you are: the name is empty")
@@ -58,7 +54,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func (h *Handler) statusOf(ctx context.Context, err error) int {
 	var bad *queryError
 	switch {
-	case errors.As(err, &bad), errors.Is(err, incident.ErrInvalidSilence), errors.Is(err, errNobody), errors.Is(err, errNoEvent):
+	case errors.As(err, &bad), errors.Is(err, incident.ErrInvalidSilence), errors.Is(err, errNobody):
 		return http.StatusBadRequest
 	case errors.Is(err, incident.ErrNotFound):
 		return http.StatusNotFound
@@ -202,44 +198,4 @@ func (h *Handler) forgets(ctx context.Context, r *http.Request, service, given s
 		return err
 	}
 	return h.audit(r, by, "forget service", service, "")
-}
-
-// errNoEvent is returned for a letter that would come back.
-var errNoEvent = errors.New("this dead letter is no event, and would come back")
-
-func (h *Handler) replay(ctx context.Context, r *http.Request) (string, error) {
-	_, err := h.replays(ctx, r, r.PostFormValue("by"))
-	return "/letters", err
-}
-
-// replays publishes the letters of one ID again.
-func (h *Handler) replays(ctx context.Context, r *http.Request, given string) (int, error) {
-	by, err := who(r, given)
-	if err != nil {
-		return 0, err
-	}
-	if h.cfg.Letters == nil {
-		return 0, incident.ErrNotFound
-	}
-	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
-	defer cancel()
-	id, wrong := r.PathValue("id"), false
-	n, err := h.cfg.Letters.Replay(ctx, func(l *deadletter.Letter) bool {
-		wrong = wrong || l.ID == id && l.Err != nil
-		return l.ID == id && l.Err == nil
-	})
-	h.letters.forget()
-	h.dead.renew()
-	if n > 0 {
-		err = errors.Join(err, h.audit(r, by, "replay", id, fmt.Sprintf("%d letters", n)))
-	}
-	switch {
-	case err != nil:
-		return n, err
-	case wrong:
-		return n, errNoEvent
-	case n == 0:
-		return n, incident.ErrNotFound
-	}
-	return n, nil
 }
