@@ -59,6 +59,7 @@ var commands = []command{
 	{name: "dlq list", usage: "list the dead letters: messages that serve could not take; -n 100 at most", flags: limitFlag(100), run: listDead},
 	{name: "dlq show", args: "ID...", usage: "show dead letters whole, as text", run: showDead},
 	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events; -n 1000 at most", flags: limitFlag(deadletter.MaxLetters), run: replayDead},
+	{name: "forget", args: "SERVICE...", usage: "forget services that are out of use, so that their silence is no incident", noBroker: true, run: forget},
 	{name: "test-notify", args: "[RECEIVER...]", usage: "send a test message to all receivers, or to those named", noBroker: true, run: testNotify},
 	{name: "check-config", usage: "read the settings, show them without secrets, and exit", run: checkConfig},
 	{name: "version", usage: "print the version and exit", noBroker: true, run: func(_ context.Context, c *call) error { return printVersion(c.stdout) }},

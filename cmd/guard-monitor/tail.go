@@ -29,12 +29,9 @@ func tail(ctx context.Context, c *call) (err error) {
 	if err := c.checkLimit(0, maxTail); err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.cfg.DB); err != nil {
-		return fmt.Errorf("db: %w", err)
-	}
-	st, err := store.Open(ctx, c.cfg.DB)
+	st, err := c.openStore(ctx)
 	if err != nil {
-		return fmt.Errorf("db: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	f := &follower{store: st, out: c.stdout}
@@ -53,6 +50,18 @@ func tail(ctx context.Context, c *call) (err error) {
 			return err
 		}
 	}
+}
+
+// openStore opens the database beside the monitor that writes it, and makes none.
+func (c *call) openStore(ctx context.Context) (*store.Store, error) {
+	if _, err := os.Stat(c.cfg.DB); err != nil {
+		return nil, fmt.Errorf("db: %w", err)
+	}
+	st, err := store.Open(ctx, c.cfg.DB)
+	if err != nil {
+		return nil, fmt.Errorf("db: %w", err)
+	}
+	return st, nil
 }
 
 // follower prints what is new in a store.

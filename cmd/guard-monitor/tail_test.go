@@ -13,6 +13,33 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
+// forget ends what is known of a service, and leaves an audit line.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "monitor.db")
+	st, err := store.Open(t.Context(), file)
+	check(t, err)
+	defer st.Close()
+	check(t, st.AddHeartbeat(t.Context(), incident.Heartbeat{
+		Service: "old\x1b[2J", Instance: "1", At: time.Now(), ReceivedAt: time.Now(), Every: 10 * time.Second,
+	}))
+	p := start(t, nil, "forget", "-db", file, "old\x1b[2J")
+	if code := p.wait(); code != 0 || p.stdout.String() != "forgot \"old\\x1b[2J\"\n" {
+		t.Errorf("code %d, %q, %q", code, p.stdout, p.stderr)
+	}
+	beats, err := st.Heartbeats(t.Context())
+	check(t, err)
+	lines, err := st.AuditLines(t.Context(), 10)
+	check(t, err)
+	if len(beats) != 0 || len(lines) != 1 || lines[0].Action != "forget service" || lines[0].Subject != "old\x1b[2J" || lines[0].Remote != "command line" {
+		t.Errorf("heartbeats %v, audit lines %+v", beats, lines)
+	}
+	p = start(t, nil, "forget", "-db", file, "old")
+	if code := p.wait(); code != 1 || !strings.Contains(p.stderr.String(), `no heartbeat of the service "old"`) {
+		t.Errorf("an unknown service: code %d, %q", code, p.stderr)
+	}
+}
+
 // What has ended is told once, however often is looked after it.
 func TestTailTellsTheEndOnce(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
@@ -11,29 +12,22 @@ import (
 
 // apiRoutes are described in docs/api.md.
 func (h *Handler) apiRoutes(mux *http.ServeMux) {
-	for path, find := range map[string]func(context.Context, *query, *http.Request) (any, error){
-		"overview":       h.apiOverview,
-		"incidents":      h.apiIncidents,
-		"incidents/{id}": h.apiIncident,
-		"events":         h.apiEvents,
-		"events/{id}":    h.apiEvent,
-		"event":          h.apiEvent, // ?id=, see eventPath
-		"timeline":       h.apiTimeline,
-		"clusters":       h.apiClusters,
-		"services":       h.apiServices,
-		"silences":       h.apiSilences,
-		"audit":          h.apiAudit,
+	for route, answer := range map[string]func(context.Context, *query, *http.Request) (any, error){
+		"GET overview":         h.apiOverview,
+		"GET incidents":        h.apiIncidents,
+		"GET incidents/{id}":   h.apiIncident,
+		"GET events":           h.apiEvents,
+		"GET events/{id}":      h.apiEvent,
+		"GET event":            h.apiEvent, // ?id=, see eventPath
+		"GET timeline":         h.apiTimeline,
+		"GET clusters":         h.apiClusters,
+		"GET services":         h.apiServices,
+		"GET silences":         h.apiSilences,
+		"GET audit":            h.apiAudit,
+		"POST silences":        h.apiSilence,
+		"DELETE silences/{id}": h.apiEndSilence,
 	} {
-		mux.HandleFunc("GET /api/v1/"+path, h.answer(find))
-	}
-	for route, do := range map[string]func(context.Context, *http.Request) (any, error){
-		"POST /api/v1/incidents/{id}/ack":   h.apiAck,
-		"DELETE /api/v1/incidents/{id}/ack": h.apiUnack,
-		"POST /api/v1/silences":             h.apiSilence,
-		"DELETE /api/v1/silences/{id}":      h.apiEndSilence,
-		"DELETE /api/v1/services/{service}": h.apiForget,
-	} {
-		mux.HandleFunc(route, h.change(do))
+		mux.HandleFunc(strings.Replace(route, " ", " /api/v1/", 1), h.answer(answer))
 	}
 	mux.HandleFunc("GET /api/v1/live", h.live)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, _ *http.Request) {
@@ -57,33 +51,20 @@ func (h *Handler) answer(find func(context.Context, *query, *http.Request) (any,
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 		defer cancel()
-		q := &query{values: r.URL.Query(), location: time.UTC}
-		v, err := find(ctx, q, r)
-		h.conclude(ctx, w, v, err)
-	}
-}
-
-func (h *Handler) change(do func(context.Context, *http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		v, err := do(r.Context(), r)
-		h.conclude(r.Context(), w, v, err)
-	}
-}
-
-func (h *Handler) conclude(ctx context.Context, w http.ResponseWriter, v any, err error) {
-	if err == nil {
-		reply(w, http.StatusOK, v)
-		return
-	}
-	code := h.statusOf(ctx, err)
-	switch code {
-	case http.StatusNotFound:
-		reply(w, code, apiError{"not found"})
-	case http.StatusServiceUnavailable: // its words may name files and servers
-		reply(w, code, apiError{"the store does not answer; the log says why"})
-	default:
-		reply(w, code, apiError{err.Error()})
+		v, err := find(ctx, &query{values: r.URL.Query(), location: time.UTC}, r)
+		if err == nil {
+			reply(w, http.StatusOK, v)
+			return
+		}
+		code := h.statusOf(ctx, err)
+		switch code {
+		case http.StatusNotFound:
+			reply(w, code, apiError{"not found"})
+		case http.StatusServiceUnavailable: // its words may name files and servers
+			reply(w, code, apiError{"the store does not answer; the log says why"})
+		default:
+			reply(w, code, apiError{err.Error()})
+		}
 	}
 }
 

@@ -21,42 +21,18 @@ func body(r *http.Request, v any) error {
 	return nil
 }
 
-type apiBy struct {
-	By string `json:"by"`
-}
-
 type apiDone struct {
 	ID int64 `json:"id,omitempty"`
 	OK bool  `json:"ok"`
 }
 
-func (h *Handler) apiAck(ctx context.Context, r *http.Request) (any, error) {
-	var by apiBy
-	if err := body(r, &by); err != nil {
-		return nil, err
+func (h *Handler) apiSilence(ctx context.Context, _ *query, r *http.Request) (any, error) {
+	var s struct {
+		Matchers []incident.Matcher `json:"matchers"`
+		Duration string             `json:"duration"`
+		Comment  string             `json:"comment"`
+		By       string             `json:"by"`
 	}
-	_, err := h.ack(ctx, r, by.By)
-	return apiDone{OK: true}, err
-}
-
-func (h *Handler) apiUnack(ctx context.Context, r *http.Request) (any, error) {
-	var by apiBy
-	if err := body(r, &by); err != nil {
-		return nil, err
-	}
-	_, err := h.unack(ctx, r, by.By)
-	return apiDone{OK: true}, err
-}
-
-type apiNewSilence struct {
-	Matchers []incident.Matcher `json:"matchers"`
-	Duration string             `json:"duration"`
-	Comment  string             `json:"comment"`
-	By       string             `json:"by"`
-}
-
-func (h *Handler) apiSilence(ctx context.Context, r *http.Request) (any, error) {
-	var s apiNewSilence
 	if err := body(r, &s); err != nil {
 		return nil, err
 	}
@@ -68,19 +44,12 @@ func (h *Handler) apiSilence(ctx context.Context, r *http.Request) (any, error) 
 	return apiDone{ID: id, OK: true}, err
 }
 
-func (h *Handler) apiEndSilence(ctx context.Context, r *http.Request) (any, error) {
-	var by apiBy
-	if err := body(r, &by); err != nil {
+func (h *Handler) apiEndSilence(_ context.Context, _ *query, r *http.Request) (any, error) {
+	var s struct {
+		By string `json:"by"`
+	}
+	if err := body(r, &s); err != nil {
 		return nil, err
 	}
-	_, err := h.endsSilence(ctx, r, by.By)
-	return apiDone{OK: true}, err
-}
-
-func (h *Handler) apiForget(ctx context.Context, r *http.Request) (any, error) {
-	var by apiBy
-	if err := body(r, &by); err != nil {
-		return nil, err
-	}
-	return apiDone{OK: true}, h.forgets(ctx, r, r.PathValue("service"), by.By)
+	return apiDone{OK: true}, h.endsSilence(r, s.By)
 }

@@ -76,7 +76,6 @@ var messages = map[string]message{
 	"latest.title":    {"Latest events", "最新事件"},
 	"latest.more":     {"All events", "全部事件"},
 	"services.title":  {"Services", "服务"},
-	"services.forget": {"It is out of service: forget it", "该服务已下线：移除"},
 
 	"incident":               {"Incident", "事故"},
 	"incidents.none":         {"No incident fits.", "没有符合条件的事故。"},

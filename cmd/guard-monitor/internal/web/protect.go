@@ -12,8 +12,10 @@ import (
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// protect answers only requests for a known host and sets the headers that keep
-// a browser from running, framing or storing what it is shown.
+const maxBody = 64 << 10 // bytes of a request
+
+// protect answers only requests for a known host, bounds their bodies, and sets
+// the headers that keep a browser from running, framing or storing what it is shown.
 func (h *Handler) protect(next http.Handler, external string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -24,6 +26,7 @@ func (h *Handler) protect(next http.Handler, external string) http.Handler {
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		if !known(r.Host, external, h.cfg.AnyAddress) {
 			http.Error(w, "unknown host: ask for localhost, a loopback address, or the host of the setting external_url",
 				http.StatusMisdirectedRequest)

@@ -32,7 +32,6 @@ func (h *Handler) routes() http.Handler {
 	mux.HandleFunc("POST /incidents/{id}/unack", h.form(h.unacknowledge))
 	mux.HandleFunc("POST /silences", h.form(h.silence))
 	mux.HandleFunc("POST /silences/{id}/end", h.form(h.endSilence))
-	mux.HandleFunc("POST /services/forget", h.form(h.forget))
 
 	h.apiRoutes(mux)
 	return mux

@@ -66,7 +66,6 @@ type Store interface {
 	Unacknowledge(ctx context.Context, id string, at time.Time) error
 	AddSilence(ctx context.Context, s incident.Silence) (int64, error)
 	EndSilence(ctx context.Context, id int64, by string, at time.Time) error
-	ForgetService(ctx context.Context, service string) error
 	Audit(ctx context.Context, l store.AuditLine) error
 }
 
@@ -92,7 +91,7 @@ type Config struct {
 	Clusters Clusters // default: no Redis is watched
 
 	Auth   *Auth // default: none is asked for
-	Writes bool  // whether people may acknowledge, silence and have services forgotten; default false
+	Writes bool  // whether people may acknowledge and silence; default false
 
 	// ExternalURL is where people reach the pages, without a slash at the end. Its
 	// host is answered, and all links begin with its path. Default: none.

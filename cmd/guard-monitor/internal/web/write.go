@@ -16,8 +16,6 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
-const maxForm = 64 << 10 // bytes
-
 // errNobody is returned where a name is needed and none was given.
 var errNobody = errors.New("say who you are: the name is empty")
 
@@ -27,7 +25,6 @@ type action func(ctx context.Context, r *http.Request) (next string, err error)
 // form makes a handler of an action that a page's form asks for.
 func (h *Handler) form(do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		if err := r.ParseForm(); err != nil {
 			http.Error(w, "the form cannot be read", http.StatusBadRequest)
 			return
@@ -93,11 +90,7 @@ func (h *Handler) audit(r *http.Request, by, what, subject, detail string) error
 }
 
 func (h *Handler) acknowledge(ctx context.Context, r *http.Request) (string, error) {
-	return h.ack(ctx, r, r.PostFormValue("by"))
-}
-
-func (h *Handler) ack(ctx context.Context, r *http.Request, given string) (string, error) {
-	by, err := who(r, given)
+	by, err := who(r, r.PostFormValue("by"))
 	if err != nil {
 		return "", err
 	}
@@ -109,11 +102,7 @@ func (h *Handler) ack(ctx context.Context, r *http.Request, given string) (strin
 }
 
 func (h *Handler) unacknowledge(ctx context.Context, r *http.Request) (string, error) {
-	return h.unack(ctx, r, r.PostFormValue("by"))
-}
-
-func (h *Handler) unack(ctx context.Context, r *http.Request, given string) (string, error) {
-	by, err := who(r, given)
+	by, err := who(r, r.PostFormValue("by"))
 	if err != nil {
 		return "", err
 	}
@@ -164,38 +153,22 @@ func (h *Handler) addSilence(ctx context.Context, r *http.Request, s incident.Si
 	return id, h.audit(r, by, "silence", strconv.FormatInt(id, 10), fmt.Sprintf("%v for %v: %s", s.Matchers, length, s.Comment))
 }
 
-func (h *Handler) endSilence(ctx context.Context, r *http.Request) (string, error) {
-	return h.endsSilence(ctx, r, r.PostFormValue("by"))
+func (h *Handler) endSilence(_ context.Context, r *http.Request) (string, error) {
+	return "/silences", h.endsSilence(r, r.PostFormValue("by"))
 }
 
-func (h *Handler) endsSilence(ctx context.Context, r *http.Request, given string) (string, error) {
+// endsSilence ends the silence that the path names.
+func (h *Handler) endsSilence(r *http.Request, given string) error {
 	by, err := who(r, given)
 	if err != nil {
-		return "", err
+		return err
 	}
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return "", incident.ErrNotFound
+		return incident.ErrNotFound
 	}
-	if err := h.cfg.Store.EndSilence(ctx, id, by, time.Now()); err != nil {
-		return "", err
-	}
-	return "/silences", h.audit(r, by, "end silence", strconv.FormatInt(id, 10), "")
-}
-
-func (h *Handler) forget(ctx context.Context, r *http.Request) (string, error) {
-	return "/", h.forgets(ctx, r, r.PostFormValue("service"), r.PostFormValue("by"))
-}
-
-// forgets takes note that a service is no more, so that its silence ends as an
-// incident. It is known again by its next heartbeat.
-func (h *Handler) forgets(ctx context.Context, r *http.Request, service, given string) error {
-	by, err := who(r, given)
-	if err != nil {
+	if err := h.cfg.Store.EndSilence(r.Context(), id, by, time.Now()); err != nil {
 		return err
 	}
-	if err := h.cfg.Store.ForgetService(ctx, service); err != nil {
-		return err
-	}
-	return h.audit(r, by, "forget service", service, "")
+	return h.audit(r, by, "end silence", strconv.FormatInt(id, 10), "")
 }
