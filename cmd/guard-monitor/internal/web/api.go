@@ -128,7 +128,7 @@ func (h *Handler) apiClusters(context.Context, *query, *http.Request) (any, erro
 
 func (h *Handler) apiServices(ctx context.Context, _ *query, _ *http.Request) (any, error) {
 	var d overviewData
-	err := h.findServices(ctx, &d, time.Now())
+	err := h.findServices(ctx, &d)
 	return apiList[apiServiceBody]{convert(d.Services, apiServiceOf)}, err
 }
 

@@ -18,7 +18,6 @@ const (
 	trendMinutes = 120
 	// A cluster that was not looked at for so long is not known.
 	staleCluster = 15 * time.Second
-	leastSilence = 30 * time.Second
 )
 
 // perStep are counts of events, which are dear to find out.
@@ -57,7 +56,7 @@ type overviewData struct {
 
 type serviceHealth struct {
 	incident.Heartbeat
-	Silent bool
+	Silent bool // as the tracker has found: an incident says so
 }
 
 type clusterHealth struct {
@@ -89,13 +88,13 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 	if len(failovers) > 0 {
 		d.Failover = &failovers[0]
 	}
-	if err := h.findServices(ctx, &d, now); err != nil {
+	if err := h.findServices(ctx, &d); err != nil {
 		return nil, err
 	}
 	d.Clusters = h.health(now)
 	d.Dead, d.DeadKnown = h.cfg.Broker.DeadLetters()
 	in := h.cfg.intake()
-	d.Blind = d.Silent > 0 || !in.Connected || !in.Storing ||
+	d.Blind = !in.Connected || !in.Storing ||
 		slices.ContainsFunc(d.Clusters, func(c clusterHealth) bool { return c.Stale || c.Up < len(c.Nodes) })
 	h.findTrend(ctx, &d)
 	return &d, nil
@@ -180,16 +179,24 @@ func urgency(i incident.Incident) (n int) {
 	return n
 }
 
-func (h *Handler) findServices(ctx context.Context, d *overviewData, now time.Time) error {
+func (h *Handler) findServices(ctx context.Context, d *overviewData) error {
 	beats, err := h.cfg.Store.Heartbeats(ctx)
 	if err != nil {
 		return err
 	}
+	incidents, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{
+		Open: true, Causes: []incident.Cause{incident.HeartbeatSilent}, Limit: store.MaxRows,
+	})
+	if err != nil {
+		return err
+	}
+	silent := make(map[string]bool, len(incidents))
+	for _, i := range incidents {
+		silent[i.Service] = true
+	}
+	d.Silent = len(silent)
 	for i, b := range beats {
-		s := serviceHealth{b, now.Sub(b.ReceivedAt) > max(3*b.Every, leastSilence)}
-		if s.Silent {
-			d.Silent++
-		}
+		s := serviceHealth{b, silent[b.Service]}
 		if len(d.Services) < store.MaxRows {
 			d.Services = append(d.Services, s)
 		}

@@ -182,16 +182,32 @@ func TestStaleStatesAreSaid(t *testing.T) {
 	mustContain(t, body, "The broker does not answer", "Calm as far as is known", "not connected")
 	mustNotContain(t, body, "All is calm")
 
-	s = newSite(t)
+}
+
+// Which service is silent is for the tracker to say: pages and API read its
+// incidents.
+func TestSilentServices(t *testing.T) {
+	s := newSite(t)
 	err := s.store.AddHeartbeat(t.Context(), incident.Heartbeat{
 		Service: "orders", Instance: "1", At: time.Now(), Every: time.Second, ReceivedAt: time.Now().Add(-time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	body = s.page(t, "/")
-	mustContain(t, body, "no data since", "Silent services")
-	mustNotContain(t, body, "All is calm")
+	silent := func() any {
+		return s.json(t, "/api/v1/services")["items"].([]any)[0].(map[string]any)["silent"]
+	}
+	mustNotContain(t, s.page(t, "/"), "no data since", "Silent services")
+	if silent() != false {
+		t.Error("the API has a service silent that no incident is about")
+	}
+	s.explain(t, func(i *incident.Incident) { i.Cause = incident.HeartbeatSilent })
+	mustContain(t, s.page(t, "/"), "no data since", "Silent services")
+	if silent() != true {
+		t.Error("the API has a service not silent whose silence is an incident")
+	}
+	s.explain(t, func(i *incident.Incident) { i.Cause, i.State = incident.HeartbeatSilent, incident.Resolved })
+	mustNotContain(t, s.page(t, "/"), "no data since", "Silent services")
 }
 
 func TestStoreThatDoesNotAnswer(t *testing.T) {
