@@ -2,9 +2,9 @@ package deadletter
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -67,7 +67,7 @@ func (l *Letter) Line() string {
 	if l.Err == nil {
 		what = fmt.Sprintf("event %s of %s, key %s", l.Event.Verdict, l.Event.Service, l.Event.Key)
 	}
-	return text.Line(text.Clip(fmt.Sprintf("%s %s %s %d bytes: %s", l.ID, died, or(l.Reason, "-"), l.Size, what), maxLine))
+	return text.Line(text.Clip(fmt.Sprintf("%s %s %s %d bytes: %s", l.ID, died, cmp.Or(l.Reason, "-"), l.Size, what), maxLine))
 }
 
 const maxLine = 300 // bytes
@@ -76,7 +76,7 @@ const maxLine = 300 // bytes
 func (l *Letter) Text() string {
 	var b strings.Builder
 	field := func(name, value string) {
-		fmt.Fprintf(&b, "%-12s %s\n", name+":", text.Line(text.Clip(or(value, "-"), maxLine)))
+		fmt.Fprintf(&b, "%-12s %s\n", name+":", text.Line(text.Clip(cmp.Or(value, "-"), maxLine)))
 	}
 	field("id", l.ID)
 	field("message id", l.MessageID)
@@ -95,34 +95,9 @@ func (l *Letter) Text() string {
 	field("problem", problem)
 	field("size", fmt.Sprintf("%d bytes", l.Size))
 	b.WriteByte('\n')
-	for line := range strings.SplitSeq(l.body(), "\n") {
-		b.WriteString(text.Line(line) + "\n")
-	}
+	b.WriteString(text.Lines(l.Body) + "\n")
 	if l.Size > len(l.Body) {
 		fmt.Fprintf(&b, "... and %d more bytes\n", l.Size-len(l.Body))
 	}
 	return b.String()
-}
-
-// maxOpened bounds the brackets of a body that is indented: each may add a
-// level, and a hostile body would have ten thousand.
-const maxOpened = 64
-
-// body is indented if it is JSON.
-func (l *Letter) body() string {
-	var indented bytes.Buffer
-	if bytes.Count(l.Body, []byte("["))+bytes.Count(l.Body, []byte("{")) > maxOpened {
-		return string(l.Body)
-	}
-	if json.Indent(&indented, l.Body, "", "  ") != nil || indented.Len() > 8*MaxShown {
-		return string(l.Body)
-	}
-	return indented.String()
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

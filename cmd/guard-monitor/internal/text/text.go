@@ -2,6 +2,8 @@
 package text
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -43,4 +45,26 @@ func Line(s string) string {
 		s = s[size:]
 	}
 	return b.String()
+}
+
+// Bounds of JSON that is indented. Each bracket may add a level, which indents all
+// that is inside, and hostile JSON may have ten thousand brackets.
+const (
+	maxBrackets = 64
+	maxIndented = 512 << 10 // bytes
+)
+
+// Lines returns raw as lines of printable text. JSON is indented if that does not
+// make it very large.
+func Lines(raw []byte) string {
+	var indented bytes.Buffer
+	if bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) <= maxBrackets &&
+		json.Indent(&indented, raw, "", "  ") == nil && indented.Len() <= maxIndented {
+		raw = indented.Bytes()
+	}
+	lines := strings.Split(string(raw), "\n")
+	for i, l := range lines {
+		lines[i] = Line(l)
+	}
+	return strings.Join(lines, "\n")
 }

@@ -51,6 +51,22 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestLines(t *testing.T) {
+	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
+	wide := strings.Repeat("[", 60) + strings.Repeat("1,", 8<<10) + "1" + strings.Repeat("]", 60)
+	for in, want := range map[string]string{
+		`{"a":[1,"\u001b"]}`: "{\n  \"a\": [\n    1,\n    \"\\u001b\"\n  ]\n}",
+		"a\n\x1b[2J\xff":     "a\n" + `\x1b[2J\xff`,
+		"":                   "",
+		deep:                 deep,
+		wide:                 wide,
+	} {
+		if got := text.Lines([]byte(in)); got != want {
+			t.Errorf("Lines(%.100q) = %.100q, want %.100q", in, got, want)
+		}
+	}
+}
+
 func FuzzLine(f *testing.F) {
 	f.Add("order:1")
 	f.Add("a\n\x1b[31m\u202e\xff")

@@ -1,14 +1,11 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -144,7 +141,7 @@ func (h *Handler) event(ctx context.Context, _ *query, r *http.Request) (any, er
 	if err != nil {
 		return nil, err
 	}
-	return eventData{ev, payload(raw), langOf(r).describe(ev.Event)}, nil
+	return eventData{ev, text.Lines(raw), langOf(r).describe(ev.Event)}, nil
 }
 
 // eventPath is where an event is shown. Services choose the ids; browsers take the
@@ -158,23 +155,6 @@ func eventPath(id string) string {
 }
 
 func eventID(r *http.Request) string { return cmp.Or(r.PathValue("id"), r.URL.Query().Get("id")) }
-
-// maxOpened bounds the brackets of a payload that is indented: each may add a
-// level, and a hostile one would have ten thousand.
-const maxOpened = 64
-
-// payload is a body as lines of printable text, indented if it is JSON.
-func payload(raw []byte) string {
-	var indented bytes.Buffer
-	if bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) <= maxOpened && json.Indent(&indented, raw, "", "  ") == nil {
-		raw = indented.Bytes()
-	}
-	var lines []string
-	for l := range strings.SplitSeq(string(raw), "\n") {
-		lines = append(lines, text.Line(l))
-	}
-	return strings.Join(lines, "\n")
-}
 
 type clustersData struct {
 	List []clusterPage
