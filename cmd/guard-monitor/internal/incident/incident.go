@@ -131,6 +131,11 @@ func (i Incident) Severity() string {
 	return "warning"
 }
 
+// SeverityOf is the severity that one event gives an incident.
+func SeverityOf(ev notify.Event) string {
+	return Incident{Effect: EffectOf(ev.Verdict, ev.Outcome, int64(ev.Count))}.Severity()
+}
+
 // keyVersion is raised when the grouping changes, so that old incidents keep
 // what they have.
 const keyVersion = "v1"

@@ -21,7 +21,7 @@ const maxDescription = 2 << 10 // bytes
 func Line(ev notify.Event) string {
 	return fmt.Sprintf("%s %s %s %s/%s %s %s\n",
 		ev.CaughtAt.UTC().Format("2006-01-02T15:04:05.000Z"),
-		severity(ev), ev.Verdict, token(ev.Service), token(ev.Instance),
+		strings.ToUpper(incident.SeverityOf(ev)), ev.Verdict, token(ev.Service), token(ev.Instance),
 		strconv.Quote(text.Clip(ev.Key, store.MaxText)),
 		text.Line(text.Clip(describe.Event(ev), maxDescription)))
 }
@@ -40,15 +40,6 @@ func IncidentLine(i incident.Incident) string {
 	return fmt.Sprintf("%s %s incident %s %s %s, confidence %s: %s\n",
 		i.UpdatedAt.UTC().Format("2006-01-02T15:04:05.000Z"), strings.ToUpper(i.Severity()),
 		token(i.Service), i.Cause, i.State, i.Confidence, text.Line(text.Clip(words, maxDescription)))
-}
-
-// severity: what the database caught is a warning; what nobody knows the
-// outcome of needs a person now.
-func severity(ev notify.Event) string {
-	if ev.Outcome == notify.OutcomeUnknown && ev.Verdict != notify.VerdictDegraded {
-		return "CRITICAL"
-	}
-	return "WARNING"
 }
 
 // token returns s as one word of the line.
