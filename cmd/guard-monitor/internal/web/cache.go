@@ -19,7 +19,8 @@ type cache[T any] struct {
 }
 
 const (
-	share        = 20 // one part in so many
+	storeTimeout = 5 * time.Second // for what a page or a route reads
+	share        = 20              // one part in so many
 	leastFailure = time.Second
 )
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
@@ -55,3 +56,17 @@ func bars(counts []store.Bounded, marks []mark) chart {
 }
 
 func unit(f float64) string { return fmt.Sprintf("%.1f", f) }
+
+// perStep are counts of events, which are dear to find out.
+type perStep struct {
+	from, to time.Time
+	counts   []store.Bounded
+}
+
+func sum(list []store.Bounded) (all store.Bounded) {
+	for _, c := range list {
+		all.N += c.N
+		all.More = all.More || c.More
+	}
+	return all
+}

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"time"
 
 	events "github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 )
-
-const storeTimeout = 5 * time.Second
 
 // intake is whether events come in, and if not, at what they stop.
 type intake struct {

@@ -75,3 +75,11 @@ func local(back string) string {
 	}
 	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
 }
+
+// counted is a number that is not counted further than it makes sense.
+func counted[N int | int64](n N, more bool) string {
+	if more {
+		return fmt.Sprintf("> %d", n)
+	}
+	return fmt.Sprint(n)
+}

@@ -1,11 +1,9 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -16,14 +14,6 @@ import (
 )
 
 const pageRows = 50
-
-// counted is a number that is not counted further than it makes sense.
-func counted[N int | int64](n N, more bool) string {
-	if more {
-		return fmt.Sprintf("> %d", n)
-	}
-	return fmt.Sprint(n)
-}
 
 // countTimeout is what a count at the head of a list may take.
 const countTimeout = time.Second
@@ -143,18 +133,6 @@ func (h *Handler) event(ctx context.Context, _ *query, r *http.Request) (any, er
 	}
 	return eventData{ev, text.Lines(raw), langOf(r).describe(ev.Event)}, nil
 }
-
-// eventPath is where an event is shown. Services choose the ids; browsers take the
-// segments . and .. for directions, however they are escaped, and ServeMux takes
-// an escaped slash alone for the end of a path.
-func eventPath(id string) string {
-	if id == "." || id == ".." || id == "/" {
-		return "/event?id=" + url.QueryEscape(id)
-	}
-	return "/events/" + url.PathEscape(id)
-}
-
-func eventID(r *http.Request) string { return cmp.Or(r.PathValue("id"), r.URL.Query().Get("id")) }
 
 type clustersData struct {
 	List []clusterPage

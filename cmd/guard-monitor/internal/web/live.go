@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
-
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
 const (
@@ -17,80 +14,6 @@ const (
 	streamLife = 10 * time.Minute // then the browser connects again, and authenticates again
 	writeLimit = 10 * time.Second // for a client that does not read
 )
-
-// news is what a live connection carries: that there is something new, not what.
-type news struct {
-	Events    int64 `json:"events"`
-	Timeline  int64 `json:"timeline"`
-	Incidents int64 `json:"incidents"`
-	Audit     int64 `json:"audit"`
-	Letters   int   `json:"letters"`
-	Broker    bool  `json:"broker"`
-	Store     bool  `json:"store"`
-}
-
-// hub asks the store for news, once for all connections. A connection that is
-// slow gets the latest news only, so none has a queue.
-type hub struct {
-	cfg   Config
-	slots chan struct{}
-	done  chan struct{} // closed when run ends
-	once  sync.Once
-
-	mu      sync.Mutex
-	latest  news
-	changed chan struct{} // closed at the next change
-}
-
-func newHub(cfg Config) *hub {
-	return &hub{
-		cfg: cfg, slots: make(chan struct{}, cfg.MaxLive),
-		done: make(chan struct{}), changed: make(chan struct{}),
-	}
-}
-
-func (b *hub) run(ctx context.Context) error {
-	defer b.once.Do(func() { close(b.done) })
-	tick := time.NewTicker(b.cfg.Every)
-	defer tick.Stop()
-	for {
-		if len(b.slots) > 0 {
-			b.look(ctx)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
-}
-
-func (b *hub) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	var marks store.Marks
-	marks, err := b.cfg.Store.Marks(ctx)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	seen := b.latest
-	if err == nil {
-		seen = news{Events: marks.Events, Timeline: marks.Timeline, Incidents: marks.Incidents, Audit: marks.Audit}
-	}
-	in := b.cfg.intake()
-	seen.Broker, seen.Store = in.Connected, in.Storing && err == nil
-	seen.Letters, _ = b.cfg.Broker.DeadLetters()
-	if seen != b.latest {
-		b.latest = seen
-		close(b.changed)
-		b.changed = make(chan struct{})
-	}
-}
-
-func (b *hub) now() (news, <-chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.latest, b.changed
-}
 
 // live is the connection of an open page.
 func (h *Handler) live(w http.ResponseWriter, r *http.Request) {

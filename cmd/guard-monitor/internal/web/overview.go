@@ -20,12 +20,6 @@ const (
 	staleCluster = 15 * time.Second
 )
 
-// perStep are counts of events, which are dear to find out.
-type perStep struct {
-	from, to time.Time
-	counts   []store.Bounded
-}
-
 // overviewData answers: is it bad now, since when, whose, why.
 type overviewData struct {
 	Open     []incident.Incident // the most urgent first
@@ -123,14 +117,6 @@ func (h *Handler) count(ctx context.Context, from, to time.Time, n int) (p perSt
 		h.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "events not counted", slog.Any("error", err))
 	}
 	return p, err
-}
-
-func sum(list []store.Bounded) (all store.Bounded) {
-	for _, c := range list {
-		all.N += c.N
-		all.More = all.More || c.More
-	}
-	return all
 }
 
 func (h *Handler) findOpen(ctx context.Context, d *overviewData) error {

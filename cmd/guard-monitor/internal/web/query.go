@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -166,3 +168,15 @@ func (q *query) span(now time.Time) (from, to time.Time) {
 	}
 	return from, to
 }
+
+// eventPath is where an event is shown. Services choose the ids; browsers take the
+// segments . and .. for directions, however they are escaped, and ServeMux takes
+// an escaped slash alone for the end of a path.
+func eventPath(id string) string {
+	if id == "." || id == ".." || id == "/" {
+		return "/event?id=" + url.QueryEscape(id)
+	}
+	return "/events/" + url.PathEscape(id)
+}
+
+func eventID(r *http.Request) string { return cmp.Or(r.PathValue("id"), r.URL.Query().Get("id")) }

@@ -33,8 +33,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -143,28 +141,3 @@ type Handler struct {
 	spans   caches[perStep]
 	counted caches[string]
 }
-
-// NewHandler returns the handler of all routes. Run keeps its pages live.
-func NewHandler(cfg Config) (*Handler, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	h := &Handler{cfg: cfg, hub: newHub(cfg)}
-	external, err := url.Parse(cfg.ExternalURL)
-	if err != nil {
-		return nil, fmt.Errorf("web: Config.ExternalURL: %w", err)
-	}
-	h.prefix = strings.TrimRight(external.Path, "/")
-	h.guarded, err = h.guard(h.routes(), external)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
-}
-
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.guarded.ServeHTTP(w, r) }
-
-// Run tells open pages what is new until ctx ends; then it ends their live
-// connections and returns ctx.Err(). It may run once.
-func (h *Handler) Run(ctx context.Context) error { return h.hub.run(ctx) }
