@@ -54,8 +54,7 @@ func explains(k watch.Kind) bool {
 	case watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Eviction, watch.Flush, watch.Deletion,
 		watch.Expiry, watch.ClockSet, watch.ClusterDown, watch.Watching:
 		return true
-	case watch.Agreed, watch.Resharding, watch.Policy, watch.LinkDown, watch.LinkUp,
-		watch.ClusterOK, watch.Coverage, watch.Joined, watch.Left:
+	case watch.Agreed, watch.Resharding, watch.ClusterOK: // they close others, or say why a shard has another name
 	}
 	return false
 }

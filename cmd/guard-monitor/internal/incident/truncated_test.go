@@ -17,7 +17,7 @@ func TestTooMuchToReadIsNotNothing(t *testing.T) {
 	b.saw(failover(-2))
 	noise := make([]watch.Entry, store.MaxRows)
 	for i := range noise {
-		noise[i] = watch.Entry{Kind: watch.Joined, Cluster: "main", Node: "other:1", At: b.now, Since: b.now}
+		noise[i] = watch.Entry{Kind: watch.Agreed, Cluster: "main", Node: "other:1", At: b.now, Since: b.now}
 	}
 	if err := b.store.AddEntries(t.Context(), noise); err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func TestPurgeKeepsTheNumbers(t *testing.T) {
 func TestPurgeByBytesKeepsTheTimeline(t *testing.T) {
 	s := temp(t)
 	now := time.Now()
-	list := []watch.Entry{{At: now.AddDate(0, 0, -2), Kind: watch.Joined, Cluster: "main"}}
+	list := []watch.Entry{{At: now.AddDate(0, 0, -2), Kind: watch.Resharding, Cluster: "main"}}
 	for range 30 {
 		list = append(list, watch.Entry{At: now.Add(-time.Minute), Kind: watch.Failover, Cluster: "main"})
 	}
@@ -114,7 +114,7 @@ func TestPurgeByBytesKeepsTheTimeline(t *testing.T) {
 	for range 10 { // 20 MB
 		list := make([]watch.Entry, store.MaxRows)
 		for i := range list {
-			list[i] = watch.Entry{At: now, Kind: watch.Joined, Cluster: "main", Text: strings.Repeat("x", 2000)}
+			list[i] = watch.Entry{At: now, Kind: watch.Resharding, Cluster: "main", Text: strings.Repeat("x", 2000)}
 		}
 		if err := s.AddEntries(t.Context(), list); err != nil {
 			t.Fatal(err)

@@ -56,9 +56,9 @@ func (c *cluster) note(n *Node) {
 
 // compare takes in a round and returns what has changed since the last.
 func (c *cluster) compare(r *round) []Entry {
-	d := &changes{cluster: c, round: r, first: c.Since.IsZero()}
+	d := &changes{cluster: c, round: r}
 	switch {
-	case d.first:
+	case c.Since.IsZero():
 		c.Since = r.ended
 		d.add(Entry{Kind: Watching, Text: "guard-monitor began to watch " + c.Name})
 	case r.blind:
@@ -89,7 +89,6 @@ func (c *cluster) compare(r *round) []Entry {
 type changes struct {
 	*cluster
 	round   *round
-	first   bool
 	entries []Entry
 }
 
@@ -106,9 +105,8 @@ func (d *changes) about(n *Node, e Entry) {
 
 // forget drops the nodes that nobody asks any more.
 func (d *changes) forget() {
-	for _, addr := range slices.Sorted(maps.Keys(d.nodes)) {
+	for addr := range d.nodes {
 		if d.round.looks[addr] == nil {
-			d.about(d.nodes[addr], Entry{Kind: Left, Since: d.nodes[addr].SeenAt, Text: addr + " is no longer a node of " + d.Name})
 			delete(d.nodes, addr)
 			delete(d.splits, addr)
 		}

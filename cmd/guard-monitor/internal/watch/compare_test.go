@@ -26,7 +26,6 @@ type fake struct {
 	evicted           int
 	stats             string // more lines of INFO
 	doubts            string // addr of the node that it takes for failed
-	coverage          string
 	err               error
 }
 
@@ -83,7 +82,7 @@ func (w *world) look(addr string, n *fake) *look {
 		}
 		fmt.Fprintf(&view, "%s %s@1 %s %s 0 0 %d connected %s\n", m.id, other, flags, master, m.epoch, m.slots)
 	}
-	return &look{at: w.now, info: parseInfo(info), view: parseNodes(view.String()), serves: true, coverage: n.coverage}
+	return &look{at: w.now, info: parseInfo(info), view: parseNodes(view.String()), serves: true}
 }
 
 // want expects entries of these kinds and returns the first.
@@ -252,17 +251,6 @@ func TestDoubt(t *testing.T) {
 	w.want(w.round(), Agreed)
 }
 
-// TestCoverage: who may no longer ask for a setting does not see it change.
-func TestCoverage(t *testing.T) {
-	w := newWorld(t)
-	w.nodes["a:1"].coverage = "yes"
-	w.want(w.round(), Coverage)
-	w.nodes["a:1"].coverage = ""
-	w.want(w.round())
-	w.nodes["a:1"].coverage = "no"
-	w.want(w.round(), Coverage)
-}
-
 func TestEvictionsAreGathered(t *testing.T) {
 	w := newWorld(t)
 	told := int64(0)
@@ -285,12 +273,14 @@ func TestEvictionsAreGathered(t *testing.T) {
 func TestNodesComeAndGo(t *testing.T) {
 	w := newWorld(t)
 	w.nodes["d:1"] = &fake{id: "D", runID: "rd", master: "B"}
-	if e := w.want(w.round(), Joined); e.Node != "d:1" {
-		t.Errorf("joined %+v", e)
+	w.want(w.round())
+	if n := len(w.state.Shards[1].Replicas); n != 1 {
+		t.Errorf("%d replicas, want the new one", n)
 	}
 	delete(w.nodes, "d:1")
-	if e := w.want(w.round(), Left); e.Node != "d:1" {
-		t.Errorf("left %+v", e)
+	w.want(w.round())
+	if n := len(w.state.Nodes); n != 3 {
+		t.Errorf("%d nodes, want 3", n)
 	}
 }
 

@@ -45,20 +45,9 @@ const (
 	// ClockSet: the clock of Node, by which its keys expire, was set. Numbers:
 	// forward_ms, below 0 if it was set back.
 	ClockSet Kind = "clock_set"
-	// Policy: the memory policy of Node may, or may no longer, evict locks.
-	Policy Kind = "policy"
-	// LinkDown and LinkUp: Node, a replica, lost and regained Peer, its master.
-	LinkDown Kind = "link_down"
-	LinkUp   Kind = "link_up"
 	// ClusterDown and ClusterOK: Node does not, or does again, serve its slots.
 	ClusterDown Kind = "cluster_down"
 	ClusterOK   Kind = "cluster_ok"
-	// Coverage: cluster-require-full-coverage is on at Node, so that one shard
-	// without a master stops all others.
-	Coverage Kind = "coverage"
-	// Joined and Left: Node is known, or no longer known, to its cluster.
-	Joined Kind = "joined"
-	Left   Kind = "left"
 )
 
 // Entry is one change of a watched Redis, as the watcher saw it. It looks from

@@ -20,11 +20,10 @@ type look struct {
 	refused bool // nobody listens at its address
 	denied  bool // it answers, but forbids a question
 
-	info     map[string]string
-	clients  []client // asked for only if an entry will tell that keys were removed
-	view     []member // of a Redis Cluster
-	serves   bool
-	coverage string // cluster-require-full-coverage; empty = not told
+	info    map[string]string
+	clients []client // asked for only if an entry will tell that keys were removed
+	view    []member // of a Redis Cluster
+	serves  bool
 }
 
 // ask puts all questions to one node, which is known to be in a Redis Cluster or
@@ -75,11 +74,9 @@ func askInfo(ctx context.Context, p redis.Pipeliner) (info, calls *redis.StringC
 // a history of his own in INFO.
 func askMember(ctx context.Context, c *redis.Client) look {
 	var nodes, state, info, calls *redis.StringCmd
-	var coverage *redis.MapStringStringCmd
 	_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		nodes = p.ClusterNodes(ctx)
 		state = p.ClusterInfo(ctx)
-		coverage = p.ConfigGet(ctx, "cluster-require-full-coverage") // may be forbidden
 		info, calls = askInfo(ctx, p)
 		return nil
 	})
@@ -91,10 +88,9 @@ func askMember(ctx context.Context, c *redis.Client) look {
 		return look{err: fmt.Errorf("INFO: %w", err)}
 	}
 	return look{
-		info:     parseInfo(info.Val() + calls.Val()),
-		view:     parseNodes(nodes.Val()),
-		serves:   state.Err() != nil || parseInfo(state.Val())["cluster_state"] == "ok",
-		coverage: coverage.Val()["cluster-require-full-coverage"],
+		info:   parseInfo(info.Val() + calls.Val()),
+		view:   parseNodes(nodes.Val()),
+		serves: state.Err() != nil || parseInfo(state.Val())["cluster_state"] == "ok",
 	}
 }
 

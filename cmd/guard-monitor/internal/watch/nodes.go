@@ -8,7 +8,7 @@ func (d *changes) node(addr string, l *look) {
 	if n == nil {
 		n = &Node{Addr: addr, Up: true}
 		d.nodes[addr] = n
-		d.meet(n)
+		d.note(n)
 	}
 	switch {
 	case l.denied:
@@ -26,20 +26,7 @@ func (d *changes) node(addr string, l *look) {
 		d.restarted(n, &was)
 	}
 	d.removed(n, &was, l)
-	d.settings(n, &was)
-	d.link(n, &was)
 	d.service(n, &was)
-}
-
-// meet takes in a node that was not there in the last round.
-func (d *changes) meet(n *Node) {
-	if _, known := d.seen[n.Addr]; known {
-		return
-	}
-	d.note(n)
-	if !d.first {
-		d.about(n, Entry{Kind: Joined, Text: n.Addr + " is a new node of " + d.Name})
-	}
 }
 
 // silent takes in that a node did not answer.
@@ -106,36 +93,6 @@ func (d *changes) restarted(n, was *Node) {
 			n.Addr, was.Role, quantity(was.Keys, "key"), n.Role, quantity(n.Keys, "key")),
 		Numbers: map[string]int64{WasMaster: flag(was.Role == master), KeysBefore: was.Keys, KeysAfter: n.Keys},
 	})
-}
-
-// settings that will hurt are told when they are first seen.
-func (d *changes) settings(n, was *Node) {
-	if risky := n.Policy != "" && n.Policy != "noeviction"; n.Policy != was.Policy && (risky || was.Policy != "") {
-		text := fmt.Sprintf("%s has the memory policy %s, which may evict locks", n.Addr, n.Policy)
-		if !risky {
-			text = fmt.Sprintf("%s has the memory policy %s, which evicts no locks", n.Addr, n.Policy)
-		}
-		d.about(n, Entry{Kind: Policy, Since: was.SeenAt, Text: text, Numbers: map[string]int64{"maxmemory": n.MaxBytes}})
-	}
-	if n.Coverage != was.Coverage {
-		text := n.Addr + " has cluster-require-full-coverage on: while one shard has no master, no lock of any shard can be taken"
-		if !n.Coverage {
-			text = n.Addr + " has cluster-require-full-coverage off: the other shards serve on when one has no master"
-		}
-		d.about(n, Entry{Kind: Coverage, Since: was.SeenAt, Text: text, Numbers: map[string]int64{"on": flag(n.Coverage)}})
-	}
-}
-
-// link takes in whether a replica has its master.
-func (d *changes) link(n, was *Node) {
-	if n.Role != replica || was.Role != replica || n.LinkUp == was.LinkUp {
-		return
-	}
-	e := Entry{Kind: LinkDown, Since: was.SeenAt, Peer: n.Master, Text: n.Addr + " has lost its master " + n.Master}
-	if n.LinkUp {
-		e.Kind, e.Text = LinkUp, n.Addr+" follows its master "+n.Master+" again"
-	}
-	d.about(n, e)
 }
 
 // service takes in whether a node of a Redis Cluster serves its slots.

@@ -96,7 +96,7 @@ func TestPromotedByHand(t *testing.T) {
 	master, replica := replicated(t)
 	_, r := start(t, watch.Target{Name: "pair", Addrs: []string{master.addr, replica.addr}})
 	master.kill()
-	r.await(t, watch.LinkDown, replica.addr)
+	r.await(t, watch.Down, master.addr)
 	if err := on(t, replica.addr, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,6 @@ type Node struct {
 	Policy   string
 	Version  string
 	Serves   bool // the cluster's state is ok in its view
-	Coverage bool // cluster-require-full-coverage
 
 	history    string // of replication, when it was last a master
 	reached    int64  // its offset then
@@ -113,9 +112,6 @@ func (n *Node) update(l *look) {
 	n.Memory, n.MaxBytes, n.Policy = l.number("used_memory"), l.number("maxmemory"), l.info["maxmemory_policy"]
 	n.Version = l.info["redis_version"]
 	n.Serves = l.serves
-	if l.coverage != "" {
-		n.Coverage = l.coverage == "yes"
-	}
 	if me, ok := l.me(); ok {
 		n.ID, n.Epoch, n.moving = me.id, me.epoch, me.moving
 	}

@@ -13,8 +13,7 @@ import (
 // kinds are all kinds of timeline entries.
 var kinds = []watch.Kind{
 	watch.Watching, watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Agreed, watch.Resharding,
-	watch.Eviction, watch.Flush, watch.Deletion, watch.Expiry, watch.ClockSet, watch.Policy, watch.LinkDown, watch.LinkUp, watch.ClusterDown, watch.ClusterOK, watch.Coverage,
-	watch.Joined, watch.Left,
+	watch.Eviction, watch.Flush, watch.Deletion, watch.Expiry, watch.ClockSet, watch.ClusterDown, watch.ClusterOK,
 }
 
 // The bodies of the API: names and meanings stay, see docs/api.md.

@@ -92,7 +92,7 @@ func marks(entries []watch.Entry, from, to time.Time) (list []mark) {
 		switch e.Kind {
 		case watch.Failover, watch.Restart:
 			m.Class = "failover"
-		case watch.Down, watch.Split, watch.Eviction, watch.Flush, watch.ClockSet, watch.ClusterDown, watch.LinkDown:
+		case watch.Down, watch.Split, watch.Eviction, watch.Flush, watch.ClockSet, watch.ClusterDown:
 		default:
 			continue
 		}

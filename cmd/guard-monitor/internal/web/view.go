@@ -282,7 +282,7 @@ func (v *view) Why(i incident.Incident) string {
 }
 
 // flags are numbers that only repeat what their sentence says.
-var flags = []string{watch.Refused, watch.SameProcess, watch.WasMaster, watch.Routine, "on"}
+var flags = []string{watch.Refused, watch.SameProcess, watch.WasMaster, watch.Routine}
 
 // Numbers are those of a row of evidence, without flags.
 func (v *view) Numbers(e incident.Evidence) map[string]int64 {
