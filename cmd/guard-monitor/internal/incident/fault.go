@@ -140,22 +140,28 @@ func (f Facts) restart(w window) (fault, bool) {
 func (f Facts) dead(w window) (fault, bool) {
 	for _, e := range f.find(w, watch.Down) {
 		if e.Node == f.Event.Place.Node && e.Numbers[watch.Refused] == 1 {
-			return f.ended(e), true
+			return f.away(e), true
 		}
 	}
 	return fault{}, false
 }
 
-// ended is a process that is gone, and, as far as is known by now, its return.
-func (f Facts) ended(down watch.Entry) fault {
-	x := fault{cause: Restart, confidence: Medium, at: down.At, rows: []watch.Entry{down}}
+// away is a node that went down, and its return as far as it was seen: the process
+// is gone if connections were refused, else the node was cut off or stood still.
+func (f Facts) away(down watch.Entry) fault {
+	x := fault{cause: Partition, confidence: Medium, at: down.At, rows: []watch.Entry{down}}
+	missing := "whether its process lives shows when it answers again"
+	gone := down.Numbers[watch.Refused] == 1
+	if gone {
+		x.cause, missing = Restart, "the process is gone, and was not seen to come back yet"
+	}
 	for _, e := range f.Timeline {
-		if e.Node == down.Node && e.At.After(down.At) && (e.Kind == watch.Up || e.Kind == watch.Restart) {
+		if e.Node == down.Node && e.At.After(down.At) && (e.Kind == watch.Up || gone && e.Kind == watch.Restart) {
 			x.rows = append(x.rows, e)
 			return x
 		}
 	}
-	x.notes = []string{"the process is gone, and was not seen to come back yet"}
+	x.notes = []string{missing}
 	return x
 }
 
@@ -192,7 +198,7 @@ func (f Facts) still(w window) (fault, bool) {
 	case !f.Watched || last.Kind != watch.Down:
 		return fault{}, false
 	case last.Numbers[watch.Refused] == 1:
-		return f.succeeded(f.ended(last)), true
+		return f.succeeded(f.away(last)), true
 	}
 	return f.away(last), true
 }
@@ -213,20 +219,6 @@ func (f Facts) stopped(w window) (down watch.Entry, stopped bool) {
 		}
 	}
 	return down, stopped
-}
-
-// away is a node that did not answer, and, as far as is known by now, how that
-// ended.
-func (f Facts) away(down watch.Entry) fault {
-	x := fault{cause: Partition, confidence: Medium, at: down.At, rows: []watch.Entry{down}}
-	for _, e := range f.Timeline {
-		if e.Kind == watch.Up && e.Node == down.Node && e.At.After(down.At) {
-			x.rows = append(x.rows, e)
-			return x
-		}
-	}
-	x.notes = []string{"whether its process lives shows when it answers again"}
-	return x
 }
 
 // tookOver reports whether the peer of a split has taken the node's place, so
