@@ -10,8 +10,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/describe"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
@@ -60,7 +60,7 @@ func checkAlert(t *testing.T, p *process, ev notify.Event) {
 	p.eventually("an alert line", func() bool { return strings.Contains(p.stdout.String(), "\n") })
 	got := p.stdout.String()
 	if !strings.HasPrefix(got, "2026-05-04T03:02:01.500Z WARNING overlap orders/orders-1 ") ||
-		!strings.HasSuffix(got, describe.Event(ev)+"\n") || strings.Count(got, "\n") != 1 {
+		!strings.HasSuffix(got, words.English.Event(ev)+"\n") || strings.Count(got, "\n") != 1 {
 		t.Errorf("standard output %q, want one alert line for %q", got, ev.Key)
 	}
 }

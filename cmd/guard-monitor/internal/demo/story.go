@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/guard"
 )
 
@@ -112,7 +113,7 @@ func tellAlert(ctx context.Context, s scene, scr *screen) error {
 	scr.step(ctx, "guard-monitor explains")
 	scr.say(ctx, "guard-monitor", fmt.Sprintf("cause: %s, confidence %s", found.Cause, found.Confidence))
 	for _, e := range found.Evidence {
-		scr.item(ctx, e.Text)
+		scr.item(ctx, words.English.Evidence(e))
 	}
 
 	m, err := s.desk().message(ctx)

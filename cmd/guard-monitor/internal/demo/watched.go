@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
@@ -28,7 +27,6 @@ func (watched) Locate(notify.Place) (watch.Location, bool) {
 func (w watched) saw(ctx context.Context, kind watch.Kind, command, node string, since time.Time) error {
 	return w.store.AddEntries(ctx, []watch.Entry{{
 		Kind: kind, Cluster: redisName, Node: node, Since: since, At: time.Now(),
-		Text:    strings.ToUpper(command) + " was called once on " + node + ", by a script, or by a client that has left or gone on",
-		Numbers: map[string]int64{command: 1},
+		Numbers: map[string]int64{command: 1, watch.Callers: 0},
 	}})
 }

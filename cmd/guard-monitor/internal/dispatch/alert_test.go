@@ -8,15 +8,16 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 )
 
 func TestAlert(t *testing.T) {
 	inBubble(t, func(r *dispatch.Route) { r.MaxAlerts = 1 }, func(n *night) {
 		at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 		n.save("1", "orders\x1b[2J", incident.New, func(i *incident.Incident) {
-			i.Shard, i.NextStep = "0-5460", "Look at 127.0.0.1:7001.\nThen at the rest."
+			i.Shard = "0-5460"
 			i.Evidence = []incident.Evidence{
-				{At: at, Node: "127.0.0.1:7002", Text: "became master"}, {At: at, Text: "epoch 6\nto 7"},
+				{At: at, Node: "127.0.0.1:7002", Kind: incident.Sentence, Text: "became master"}, {At: at, Kind: incident.Sentence, Text: "epoch 6\nto 7"},
 			}
 		})
 		n.save("2", "orders\x1b[2J", incident.New, func(i *incident.Incident) { i.FirstAt = i.FirstAt.Add(-time.Hour) })
@@ -35,7 +36,7 @@ func TestAlert(t *testing.T) {
 			receiver.AnnotationSummary:     `orders\x1b[2J: a Redis failover lost locks`,
 			receiver.AnnotationDescription: "cause failover, confidence high, state new",
 			receiver.AnnotationEvidence:    "03:02:01.000 UTC became master (127.0.0.1:7002)\n03:02:01.000 UTC epoch 6\\nto 7",
-			receiver.AnnotationNext:        `Look at 127.0.0.1:7001.\nThen at the rest.`,
+			receiver.AnnotationNext:        words.English.Next(incident.Failover),
 			receiver.AnnotationRunbook:     "http://d/docs/alerts/failover.md",
 		} {
 			if a.Annotations[name] != want {

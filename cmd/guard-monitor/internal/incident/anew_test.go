@@ -13,7 +13,7 @@ import (
 func evidence(i incident.Incident) string {
 	var b strings.Builder
 	for _, e := range i.Evidence {
-		fmt.Fprintln(&b, e.Node, e.Text)
+		fmt.Fprintln(&b, e.Node, said(e))
 	}
 	return b.String()
 }
@@ -33,7 +33,7 @@ func TestEvidenceIsBroughtUpToDate(t *testing.T) {
 	b.saw(up(-1, 0, 0))
 	b.round(6 * time.Second)
 	after := b.incidents(1)[0]
-	if got := evidence(after); strings.Contains(got, "not seen to come back") || !strings.Contains(got, "up at 0") || after.Confidence != before.Confidence {
+	if got := evidence(after); strings.Contains(got, "not seen to come back") || !strings.Contains(got, "answers again") || after.Confidence != before.Confidence {
 		t.Errorf("evidence\n%s", got)
 	}
 	b.saw(evicted(0)) // what changes nothing about it

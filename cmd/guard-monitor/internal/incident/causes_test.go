@@ -66,7 +66,9 @@ func failedOver(_ *testing.T, s *stage, key string) {
 	}
 	lost := int64(0)
 	for _, e := range i.Evidence {
-		lost = max(lost, e.Numbers[watch.LostBytes])
+		if e.Entry != nil {
+			lost = max(lost, e.Entry.Numbers[watch.LostBytes])
+		}
 	}
 	if lost <= 0 {
 		s.t.Errorf("no lower bound of lost replication in %+v", i.Evidence)

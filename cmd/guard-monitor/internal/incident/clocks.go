@@ -2,7 +2,6 @@ package incident
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"time"
 
@@ -68,10 +67,5 @@ func (c clocks) widest() (most time.Duration) {
 
 // corrected is the row that says that an event's times are not what it says.
 func corrected(ev notify.Event, by time.Duration) Evidence {
-	how := "behind"
-	if by < 0 {
-		how = "ahead of"
-	}
-	return Evidence{At: ev.CaughtAt, Node: ev.Instance, Text: fmt.Sprintf(
-		"the clock of instance %s is %v %s guard-monitor's: its times are corrected by that", quote(ev.Instance), by.Abs(), how)}
+	return Evidence{At: ev.CaughtAt, Node: ev.Instance, Kind: ClockOff, For: by}
 }

@@ -30,7 +30,6 @@ type Explanation struct {
 	Cause      Cause
 	Confidence Confidence
 	Evidence   []Evidence
-	NextStep   string
 }
 
 // skew is by how much the clocks of hosts may differ without notice. What is more
@@ -41,20 +40,19 @@ const skew = 500 * time.Millisecond
 // returns as evidence say: Unknown is an answer, too, and has its own.
 func Explain(f Facts) Explanation {
 	x := f.explain()
-	x.NextStep = nextStep(x.Cause)
 	if f.Behind != 0 {
 		x.Evidence = append(x.Evidence, corrected(f.Event, f.Behind))
 	}
 	for i := range x.Evidence {
-		x.Evidence[i].At = f.writable(x.Evidence[i].At)
+		e := &x.Evidence[i]
+		e.At, e.From, e.To = f.writable(e.At), f.writable(e.From), f.writable(e.To)
 	}
 	return x
 }
 
 // notJudged is for an event that could not be explained.
 func notJudged(now time.Time) Explanation {
-	row := Evidence{At: now, Text: "guard-monitor could not explain this event: its log says why"}
-	return Explanation{Cause: Unknown, Confidence: Low, Evidence: []Evidence{row}, NextStep: nextStep(Unknown)}
+	return Explanation{Cause: Unknown, Confidence: Low, Evidence: []Evidence{{At: now.UTC(), Kind: NotExplained}}}
 }
 
 // writable is at, or the event's time instead of one that JSON cannot express: a
@@ -117,21 +115,22 @@ func (w window) meets(e watch.Entry) bool {
 }
 
 // blind returns why nothing is known of a part of the window, if that is so.
-func (f Facts) blind(w window) (watch.Entry, bool) {
+func (f Facts) blind(w window) (Evidence, bool) {
+	node := f.Event.Place.Node
 	switch {
 	case w.from.Before(f.From):
-		return watch.Entry{At: w.from, Text: "it is too long ago"}, true
+		return Evidence{At: w.from, Node: node, Kind: TooLongAgo}, true
 	case f.SeenAt.IsZero():
-		return watch.Entry{At: w.to, Text: "this Redis has never answered guard-monitor"}, true
+		return Evidence{At: w.to, Node: node, Kind: NeverAnswered}, true
 	case w.to.After(f.SeenAt.Add(skew)):
-		return watch.Entry{At: f.SeenAt, Text: "guard-monitor has not looked at this Redis since"}, true
+		return Evidence{At: f.SeenAt, Node: node, Kind: NotLookedAt}, true
 	}
 	for _, e := range f.Timeline {
-		if e.Kind == watch.Watching && (e.Node == "" || e.Node == f.Event.Place.Node) && !e.At.Before(w.from) && !e.Since.After(w.to) {
-			return e, true
+		if e.Kind == watch.Watching && (e.Node == "" || e.Node == node) && !e.At.Before(w.from) && !e.Since.After(w.to) {
+			return Evidence{At: e.At, Node: node, Kind: NobodyLooked, Entry: &e}, true
 		}
 	}
-	return watch.Entry{}, false
+	return Evidence{}, false
 }
 
 // concerns reports whether an entry is about the place where the event's lock

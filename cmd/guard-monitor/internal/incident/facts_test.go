@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -45,12 +47,20 @@ func unrenewed(ev *notify.Event) {
 }
 
 func entry(kind watch.Kind, at float64, change func(*watch.Entry)) watch.Entry {
-	e := watch.Entry{At: sec(at), Since: sec(at - 1), Kind: kind, Cluster: "main", Shard: shard, Node: oldMaster,
-		Text: fmt.Sprintf("%s at %v", kind, at), Numbers: map[string]int64{}}
+	e := watch.Entry{At: sec(at), Since: sec(at - 1), Kind: kind, Cluster: "main", Shard: shard, Node: oldMaster, Numbers: map[string]int64{}}
 	if change != nil {
 		change(&e)
 	}
 	return e
+}
+
+// said is a row of evidence in English; an entry has its kind and second at its end.
+func said(e incident.Evidence) string {
+	s := words.English.Evidence(e)
+	if e.Entry != nil {
+		s += fmt.Sprintf(" (%s at %v)", e.Entry.Kind, e.Entry.At.Sub(caught).Seconds())
+	}
+	return s
 }
 
 func failover(at float64) watch.Entry {

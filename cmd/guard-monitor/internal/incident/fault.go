@@ -1,7 +1,6 @@
 package incident
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
@@ -13,7 +12,7 @@ type fault struct {
 	confidence Confidence
 	at         time.Time // when it was seen
 	rows       []watch.Entry
-	notes      []string // what else is to be said of it
+	notes      []Kind // what restricts it
 }
 
 // fault returns what happened to the lock's node in the window: a takeover or a
@@ -51,12 +50,12 @@ func (f Facts) takeover(w window) (fault, bool) {
 // failover is the fault that an entry tells of.
 func (f Facts) failover(e watch.Entry) fault {
 	x := fault{cause: Failover, confidence: High, at: e.At, rows: []watch.Entry{e}}
-	if node := f.Event.Place.Node; e.Peer != node {
+	if e.Peer != f.Event.Place.Node {
 		x.confidence = Medium
-		x.notes = append(x.notes, fmt.Sprintf("the lock was granted by %s, which the timeline does not have as the master before", name(node)))
+		x.notes = append(x.notes, NotTheMaster)
 	}
 	if lost, ok := e.Numbers[watch.LostBytes]; ok && lost == 0 {
-		x.notes = append(x.notes, "no lost replication was seen, which is a lower bound: the old master was last asked before it ended")
+		x.notes = append(x.notes, NothingLost)
 	}
 	f.fate(&x, e)
 	return x
@@ -114,7 +113,7 @@ func (f Facts) fate(x *fault, failover watch.Entry) {
 	}
 	if pending {
 		x.confidence = Medium
-		x.notes = append(x.notes, "whether the old master died or was cut off shows when it answers again")
+		x.notes = append(x.notes, MasterMissing)
 	}
 }
 
@@ -128,7 +127,7 @@ func (f Facts) restart(w window) (fault, bool) {
 		x := fault{cause: Restart, confidence: High, at: e.At, rows: []watch.Entry{e}}
 		if e.Numbers[watch.KeysAfter] > 0 && e.Numbers[watch.KeysAfter] >= e.Numbers[watch.KeysBefore] {
 			x.confidence = Medium
-			x.notes = append(x.notes, "the new process has no fewer keys than the old one was last seen with")
+			x.notes = append(x.notes, KeysKept)
 		}
 		return x, true
 	}
@@ -150,10 +149,10 @@ func (f Facts) dead(w window) (fault, bool) {
 // is gone if connections were refused, else the node was cut off or stood still.
 func (f Facts) away(down watch.Entry) fault {
 	x := fault{cause: Partition, confidence: Medium, at: down.At, rows: []watch.Entry{down}}
-	missing := "whether its process lives shows when it answers again"
+	missing := NodeMissing
 	gone := down.Numbers[watch.Refused] == 1
 	if gone {
-		x.cause, missing = Restart, "the process is gone, and was not seen to come back yet"
+		x.cause, missing = Restart, ProcessMissing
 	}
 	for _, e := range f.Timeline {
 		if e.Node == down.Node && e.At.After(down.At) && (e.Kind == watch.Up || gone && e.Kind == watch.Restart) {
@@ -161,7 +160,7 @@ func (f Facts) away(down watch.Entry) fault {
 			return x
 		}
 	}
-	x.notes = []string{missing}
+	x.notes = []Kind{missing}
 	return x
 }
 
@@ -243,7 +242,7 @@ func (f Facts) eviction(w window) (fault, bool) {
 	for _, e := range f.find(w, watch.Eviction) {
 		if e.Node == f.Event.Place.Node && e.Numbers[watch.Evicted] > 0 {
 			return fault{cause: Eviction, confidence: Medium, at: e.At, rows: []watch.Entry{e},
-				notes: []string{"Redis does not tell which keys it evicted"}}, true
+				notes: []Kind{EvictedUnknown}}, true
 		}
 	}
 	return fault{}, false

@@ -65,14 +65,6 @@ const (
 	High   Confidence = "high"   // the evidence leaves little else
 )
 
-// Evidence is one observation that an explanation rests on, in words.
-type Evidence struct {
-	At      time.Time        `json:"at"`             // when it was observed
-	Node    string           `json:"node,omitempty"` // the Redis node or the instance that it is about
-	Text    string           `json:"text"`
-	Numbers map[string]int64 `json:"numbers,omitempty"` // epochs, offsets and so on, as in the text
-}
-
 // Incident is a group of like lock failures.
 type Incident struct {
 	ID         string // UUIDv7
@@ -98,7 +90,6 @@ type Incident struct {
 
 	Evidence []Evidence
 	Exemplar string // ID of the event that the evidence is about
-	NextStep string // what to do now
 	DocLink  string // a file of the repository, docs/alerts/<cause>.md
 
 	AckedBy string // empty = not acknowledged; ends when the incident ends
@@ -208,7 +199,7 @@ func (i *Incident) believe(x Explanation, event string) bool {
 	case event != i.Exemplar, x.Confidence == i.Confidence && slices.EqualFunc(x.Evidence, i.Evidence, Evidence.same):
 		return false
 	}
-	i.Confidence, i.NextStep, i.Exemplar = x.Confidence, x.NextStep, event
+	i.Confidence, i.Exemplar = x.Confidence, event
 	i.Evidence = evidence[:min(len(evidence), maxEvidence)]
 	return true
 }
@@ -220,11 +211,4 @@ func containsAll(rows, others []Evidence) bool {
 		}
 	}
 	return true
-}
-
-// alike reports whether two rows say the same, at whatever time.
-func (e Evidence) alike(o Evidence) bool { return e.Node == o.Node && e.Text == o.Text }
-
-func (e Evidence) same(o Evidence) bool {
-	return e.At.Equal(o.At) && e.alike(o)
 }

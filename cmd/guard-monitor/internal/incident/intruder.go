@@ -1,9 +1,9 @@
 package incident
 
 import (
-	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/notify"
 )
@@ -28,8 +28,7 @@ func (f Facts) intruder() Explanation {
 		x, found = f.removal(f.beforeGrant(w))
 	}
 	if found {
-		rows = append(rows, Evidence{At: f.Event.CaughtAt, Node: f.Event.Instance,
-			Text: "nobody has reported to have lost the lock on this key, but what follows may have taken it from an earlier holder"})
+		rows = append(rows, Evidence{At: f.Event.CaughtAt, Node: f.Event.Instance, Kind: EarlierHolder})
 		return Explanation{Cause: x.cause, Confidence: Low, Evidence: append(rows, f.rows(x)...)}
 	}
 	health, healthy := f.health(w)
@@ -37,8 +36,7 @@ func (f Facts) intruder() Explanation {
 	if !healthy {
 		return f.unknown(rows...)
 	}
-	rows = append(rows, Evidence{At: f.Event.CaughtAt,
-		Text: "no other holder of this key has reported to have lost the lock, and no instance of " + quote(f.Event.Service) + " to work without it"})
+	rows = append(rows, Evidence{At: f.Event.CaughtAt, Kind: NoOtherHolder, Service: text.Clip(f.Event.Service, maxName)})
 	return Explanation{Cause: Bypass, Confidence: Medium, Evidence: rows}
 }
 
@@ -109,9 +107,8 @@ func (f Facts) peer(rows []Evidence) (Explanation, bool) {
 		if !shard[d.Place.Node] && d.Key != f.Event.Key {
 			continue
 		}
-		rows = append(rows, Evidence{At: d.CaughtAt, Node: d.Instance, Text: fmt.Sprintf(
-			"instance %s began, or ceased, to work without the lock, %s: it could not ask %s",
-			quote(d.Instance), f.before(d.CaughtAt), name(d.Place.Node))})
+		rows = append(rows, Evidence{At: d.CaughtAt, Node: d.Instance, Kind: PeerWithout, For: f.before(d.CaughtAt),
+			Redis: text.Clip(d.Place.Node, maxName)})
 		return Explanation{Cause: DegradedPeer, Confidence: Medium, Evidence: rows}, true
 	}
 	return Explanation{}, false

@@ -2,8 +2,9 @@ package incident
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 )
 
 // hear notes since when events, and events and heartbeats, could arrive without a
@@ -98,16 +99,14 @@ func (d *desk) heard(ctx context.Context, h Heartbeat) error {
 		d.reopen(i)
 	}
 	i.SeenAt = d.now
-	i.believe(Explanation{Cause: HeartbeatSilent, Confidence: High, Evidence: d.silence(h), NextStep: silentStep}, "")
+	i.believe(Explanation{Cause: HeartbeatSilent, Confidence: High, Evidence: d.silence(h)}, "")
 	d.changed[i.ID] = true
 	return nil
 }
 
 func (d *desk) silence(h Heartbeat) []Evidence {
 	return []Evidence{
-		{At: h.ReceivedAt, Node: h.Instance, Text: fmt.Sprintf(
-			"the last heartbeat of %s came at %s from instance %s, which beats every %v",
-			quote(h.Service), clock(h.ReceivedAt), quote(h.Instance), h.Every)},
-		{At: d.now, Text: fmt.Sprintf("guard-monitor has read its queue without a break since %s, and heard no other instance of it", clock(d.heardAll))},
+		{At: h.ReceivedAt.UTC(), Node: h.Instance, Kind: LastHeartbeat, Service: text.Clip(h.Service, maxName), For: h.Every},
+		{At: d.now.UTC(), Kind: NoHeartbeat, From: d.heardAll.UTC()},
 	}
 }

@@ -1,7 +1,6 @@
 package incident
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/belaygo/belay/notify"
@@ -101,19 +100,17 @@ func (f Facts) health(w window) (Evidence, bool) {
 	fault, found := f.fault(w)
 	switch {
 	case !f.Watched && node == "":
-		e.Text = "the event names no Redis node"
+		e.Kind = NoNode
 	case !f.Watched:
-		e.Text = fmt.Sprintf("%s is not among the nodes that guard-monitor watches", name(node))
+		e.Kind = NotWatched
 	case blind:
-		e.At, e.Text = gap.At, "nothing is known of a part of that time: "+gap.Text
+		return gap, false
 	case found:
-		e.At, e.Text = fault.at, "Redis was not well at that time"
+		e.At, e.Kind = fault.at, Unwell
 	default:
-		e.Text = fmt.Sprintf("%s answered guard-monitor from %s to %s, and no failover, restart, eviction or partition of it was seen",
-			name(node), clock(w.from), clock(w.to))
-		return e, true
+		e.Kind, e.From, e.To = Healthy, w.from, w.to
 	}
-	return e, false
+	return e, e.Kind == Healthy
 }
 
 // because is the explanation by a fault.

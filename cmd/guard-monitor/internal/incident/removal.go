@@ -24,10 +24,10 @@ func (f Facts) flush(w window) (fault, bool) {
 		switch {
 		case e.Since.Before(w.from):
 			x.confidence = Medium
-			x.notes = []string{"it may have been just before the lock was granted"}
+			x.notes = []Kind{FlushedBefore}
 		case e.Numbers[watch.FlushAll] == 0 && f.Event.Place.Slot < 0:
 			x.confidence = Medium
-			x.notes = []string{"FLUSHDB empties one database, and Redis does not tell which"}
+			x.notes = []Kind{FlushedOne}
 		}
 		return x, true
 	}
@@ -42,7 +42,7 @@ func (f Facts) deletion(w window) (fault, bool) {
 	usual, routine := f.routine(w)
 	if routine {
 		best = fault{cause: Deleted, confidence: Low, at: usual.At, rows: []watch.Entry{usual},
-			notes: []string{"many keys are removed there, and Redis does not tell which"}}
+			notes: []Kind{RoutineUnknown}}
 	}
 	for _, e := range f.find(w, watch.Deletion, watch.ClockSet, watch.Expiry) {
 		if e.Node != f.Event.Place.Node || e.Kind == watch.Deletion && routine {
@@ -52,13 +52,13 @@ func (f Facts) deletion(w window) (fault, bool) {
 		switch {
 		case e.Kind == watch.Deletion:
 			x.confidence = Medium
-			x.notes = []string{"Redis does not tell which keys a command removed"}
+			x.notes = []Kind{DeletedUnknown}
 		case e.Kind == watch.ClockSet && forward(e) < f.Event.TTL/2: // what is renewed lives on
 			continue
 		case e.Kind == watch.ClockSet:
 			x.confidence = Medium
 		case e.Kind == watch.Expiry:
-			x.notes = []string{"a lock that is renewed does not expire, unless EXPIRE or PEXPIRE shortened its time to live, or its holder's machine stood still"}
+			x.notes = []Kind{NotExpired}
 		}
 		if x.confidence.weight() > best.confidence.weight() {
 			best = x

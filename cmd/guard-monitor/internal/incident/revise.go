@@ -41,23 +41,16 @@ func (t *Tracker) look(ctx context.Context, now time.Time) error {
 		for _, e := range entries {
 			t.entry = e.ID
 			routine := e.Numbers[watch.Routine] == 1 // is no news
-			if explains(e.Kind) && !routine && now.Sub(e.At) < lookBack {
+			if !slices.Contains(bystanders, e.Kind) && !routine && now.Sub(e.At) < lookBack {
 				t.news.clusters[e.Cluster] = true
 			}
 		}
 	}
 }
 
-// explains reports whether entries of a kind bear on explanations.
-func explains(k watch.Kind) bool {
-	switch k {
-	case watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Eviction, watch.Flush, watch.Deletion,
-		watch.Expiry, watch.ClockSet, watch.ClusterDown, watch.Watching:
-		return true
-	case watch.Agreed, watch.Resharding, watch.ClusterOK: // they close others, or say why a shard has another name
-	}
-	return false
-}
+// bystanders are the kinds that bear on no explanation: they end others, or say why a
+// shard has another name.
+var bystanders = []watch.Kind{watch.Agreed, watch.Resharding, watch.ClusterOK}
 
 // maxAgain bounds the events that are explained again at once, the newest of
 // which are left as they are.

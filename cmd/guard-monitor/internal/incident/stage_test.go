@@ -225,9 +225,9 @@ func (s *stage) explained(key string, cause incident.Cause, rows ...string) inci
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s: cause %s (%s), state %s, %d event, shard %s\n", key, last.Cause, last.Confidence, last.State, last.Events, last.Shard)
 		for _, e := range last.Evidence {
-			fmt.Fprintf(&b, "  %s %s %s\n", e.At.Format("15:04:05.000"), e.Node, e.Text)
+			fmt.Fprintf(&b, "  %s %s %s\n", e.At.Format("15:04:05.000"), e.Node, said(e))
 		}
-		fmt.Fprintf(&b, "  next: %s (%s)", last.NextStep, last.DocLink)
+		fmt.Fprintf(&b, "  see %s", last.DocLink)
 		s.t.Log(b.String())
 	}()
 	testwait.Until(s.t, "the incident of "+key+" is explained by "+string(cause), func() bool {
@@ -240,7 +240,7 @@ func (s *stage) explained(key string, cause incident.Cause, rows ...string) inci
 	})
 	var text strings.Builder
 	for _, e := range last.Evidence {
-		text.WriteString(e.Node + " " + e.Text + "\n")
+		text.WriteString(e.Node + " " + said(e) + "\n")
 	}
 	for _, row := range rows {
 		if !strings.Contains(text.String(), row) {

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/describe"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -23,23 +23,23 @@ func Line(ev notify.Event) string {
 		ev.CaughtAt.UTC().Format("2006-01-02T15:04:05.000Z"),
 		strings.ToUpper(incident.SeverityOf(ev)), ev.Verdict, token(ev.Service), token(ev.Instance),
 		strconv.Quote(text.Clip(ev.Key, store.MaxText)),
-		text.Line(text.Clip(describe.Event(ev), maxDescription)))
+		text.Line(text.Clip(words.English.Event(ev), maxDescription)))
 }
 
 // IncidentLine renders an incident in the same way.
 //
 //	2026-05-04T03:02:01.000Z WARNING incident orders failover new, confidence high: 1 operation was rolled back ...
 func IncidentLine(i incident.Incident) string {
-	words := fmt.Sprintf("%d events, %d failures", i.Events, i.Effect.Failures)
-	if effect := i.Effect.String(); effect != "" {
-		words = effect + "; " + words
+	says := fmt.Sprintf("%d events, %d failures", i.Events, i.Effect.Failures)
+	if effect := words.EffectLine(i.Effect); effect != "" {
+		says = effect + "; " + says
 	}
 	if len(i.Evidence) > 0 {
-		words += "; " + i.Evidence[0].Text
+		says += "; " + words.English.Evidence(i.Evidence[0])
 	}
 	return fmt.Sprintf("%s %s incident %s %s %s, confidence %s: %s\n",
 		i.UpdatedAt.UTC().Format("2006-01-02T15:04:05.000Z"), strings.ToUpper(i.Severity()),
-		token(i.Service), i.Cause, i.State, i.Confidence, text.Line(text.Clip(words, maxDescription)))
+		token(i.Service), i.Cause, i.State, i.Confidence, text.Line(text.Clip(says, maxDescription)))
 }
 
 // token returns s as one word of the line.

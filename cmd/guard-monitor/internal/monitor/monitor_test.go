@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/describe"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -36,7 +36,7 @@ func TestIngest(t *testing.T) {
 		t.Fatalf("wrote %q, want two lines", out.String())
 	}
 	for _, line := range lines[:2] {
-		if !strings.HasPrefix(line, want) || !strings.Contains(line, describe.Event(event("1"))) {
+		if !strings.HasPrefix(line, want) || !strings.Contains(line, words.English.Event(event("1"))) {
 			t.Errorf("line %q, want %q and the description", line, want)
 		}
 	}

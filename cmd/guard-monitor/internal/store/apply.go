@@ -44,13 +44,13 @@ func saveIncident(ctx context.Context, tx *sql.Tx, i incident.Incident) error {
 	_, err = tx.ExecContext(ctx, `
 		INSERT INTO incidents (id, group_key, service, cause, cluster, shard, node, slot, state, confidence,
 			first_at, last_at, seen_at, updated_at, opened_at, resolved_at, regressed,
-			evidence, exemplar, next_step, doc_link, merged_into, rate)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			evidence, exemplar, doc_link, merged_into, rate)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET
 			group_key = excluded.group_key, cause = excluded.cause, cluster = excluded.cluster,
 			shard = excluded.shard, node = excluded.node, slot = excluded.slot, state = excluded.state, confidence = excluded.confidence,
 			seen_at = excluded.seen_at, updated_at = excluded.updated_at, opened_at = excluded.opened_at, resolved_at = excluded.resolved_at,
-			regressed = excluded.regressed, evidence = excluded.evidence, exemplar = excluded.exemplar, next_step = excluded.next_step,
+			regressed = excluded.regressed, evidence = excluded.evidence, exemplar = excluded.exemplar,
 			doc_link = excluded.doc_link, merged_into = excluded.merged_into, rate = excluded.rate,
 			acked_by = CASE WHEN excluded.state = 'resolved' THEN '' ELSE acked_by END,
 			acked_at = CASE WHEN excluded.state = 'resolved' THEN 0 ELSE acked_at END`,
@@ -58,7 +58,7 @@ func saveIncident(ctx context.Context, tx *sql.Tx, i incident.Incident) error {
 		text.Clip(i.Place.Node, MaxText), i.Place.Slot, i.State, i.Confidence,
 		micros(i.FirstAt), micros(i.LastAt), micros(i.SeenAt), micros(i.UpdatedAt), micros(i.OpenedAt),
 		micros(i.ResolvedAt), i.Regressed,
-		evidence, i.Exemplar, text.Clip(i.NextStep, maxSentence), i.DocLink, i.MergedInto, rate)
+		evidence, i.Exemplar, i.DocLink, i.MergedInto, rate)
 	return err
 }
 

@@ -56,7 +56,7 @@ func (f IncidentFilter) order() string {
 
 const incidentColumns = `id, group_key, service, cause, cluster, shard, node, slot, state, confidence,
 	first_at, last_at, seen_at, updated_at, opened_at, resolved_at, events, keys, regressed,
-	failures, undone, committed, unknowns, without, refused, evidence, exemplar, next_step, doc_link, acked_by, acked_at, merged_into, rate`
+	failures, undone, committed, unknowns, without, refused, evidence, exemplar, doc_link, acked_by, acked_at, merged_into, rate`
 
 // Incidents returns incidents, the newest first.
 func (s *Store) Incidents(ctx context.Context, f IncidentFilter) ([]incident.Incident, error) {
@@ -153,7 +153,7 @@ func scanIncident(row scanner) (i incident.Incident, err error) {
 	err = row.Scan(&i.ID, &i.Key, &i.Service, &i.Cause, &i.Cluster, &i.Shard, &i.Place.Node, &i.Place.Slot,
 		&i.State, &i.Confidence, &first, &last, &seen, &updated, &opened, &resolved,
 		&i.Events, &i.Keys, &i.Regressed, &i.Effect.Failures, &i.Effect.Undone, &i.Effect.Committed, &i.Effect.Unknown,
-		&i.Effect.Without, &i.Effect.Refused, &evidence, &i.Exemplar, &i.NextStep, &i.DocLink, &i.AckedBy, &acked, &i.MergedInto, &rate)
+		&i.Effect.Without, &i.Effect.Refused, &evidence, &i.Exemplar, &i.DocLink, &i.AckedBy, &acked, &i.MergedInto, &rate)
 	if err != nil {
 		return i, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -24,8 +25,12 @@ func anIncident(id string) incident.Incident {
 		ID: id, Key: incident.GroupKey("orders", incident.Failover, "main", "0-5460"), Service: "orders",
 		Cause: incident.Failover, Cluster: "main", Shard: "0-5460", Place: notify.Place{Node: "127.0.0.1:7000", Slot: 42},
 		State: incident.New, Confidence: incident.High, FirstAt: caught, LastAt: caught, SeenAt: caught, UpdatedAt: caught,
-		OpenedAt: caught, Evidence: []incident.Evidence{{At: caught, Node: "n", Text: "text", Numbers: map[string]int64{"new_epoch": 7}}},
-		NextStep: "look", DocLink: incident.DocLink(incident.Failover), Rate: incident.Rate{Start: caught, Now: 3, Peak: 9},
+		OpenedAt: caught, Evidence: []incident.Evidence{
+			{At: caught, Node: "i", Kind: incident.Reported, Report: &incident.Report{Key: "k", Granted: caught, TTL: time.Second}},
+			{At: caught, Node: "n", Kind: incident.Seen, Entry: &watch.Entry{Kind: watch.Failover, At: caught, Numbers: map[string]int64{"new_epoch": 7}}, For: time.Second},
+			{At: caught, Kind: incident.Healthy, From: caught, To: caught, Redis: "n", Service: "s"},
+		},
+		DocLink: incident.DocLink(incident.Failover), Rate: incident.Rate{Start: caught, Now: 3, Peak: 9},
 	}
 }
 

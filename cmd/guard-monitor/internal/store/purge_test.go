@@ -114,7 +114,7 @@ func TestPurgeByBytesKeepsTheTimeline(t *testing.T) {
 	for range 10 { // 20 MB
 		list := make([]watch.Entry, store.MaxRows)
 		for i := range list {
-			list[i] = watch.Entry{At: now, Kind: watch.Resharding, Cluster: "main", Text: strings.Repeat("x", 2000)}
+			list[i] = watch.Entry{At: now, Kind: watch.Resharding, Cluster: "main", Names: map[string]string{watch.Reason: strings.Repeat("x", 2000)}}
 		}
 		if err := s.AddEntries(t.Context(), list); err != nil {
 			t.Fatal(err)

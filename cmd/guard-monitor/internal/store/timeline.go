@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
@@ -41,22 +43,27 @@ func (s *Store) AddEntries(ctx context.Context, entries []watch.Entry) error {
 }
 
 func insertEntry(ctx context.Context, tx *sql.Tx, e watch.Entry) (int64, error) {
-	numbers, err := encode(e.Numbers)
-	if err != nil {
+	names := maps.Clone(e.Names)
+	for name, value := range names {
+		names[name] = text.Clip(value, maxSentence)
+	}
+	encodedNumbers, err := encode(e.Numbers)
+	encodedNames, err2 := encode(names)
+	if err := errors.Join(err, err2); err != nil {
 		return 0, err
 	}
 	res, err := tx.ExecContext(ctx, `
-		INSERT INTO timeline (at, since, kind, cluster, shard, node, peer, text, numbers)
+		INSERT INTO timeline (at, since, kind, cluster, shard, node, peer, names, numbers)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		micros(e.At), micros(e.Since), e.Kind, text.Clip(e.Cluster, MaxText), text.Clip(e.Shard, MaxText),
-		text.Clip(e.Node, MaxText), text.Clip(e.Peer, MaxText), text.Clip(e.Text, maxSentence), numbers)
+		text.Clip(e.Node, MaxText), text.Clip(e.Peer, MaxText), encodedNames, encodedNumbers)
 	if err != nil {
 		return 0, err
 	}
 	return res.LastInsertId()
 }
 
-// maxSentence bounds a text for people, in bytes.
+// maxSentence bounds a text for people, and each of an entry's Names, in bytes.
 const maxSentence = 2 << 10
 
 // Timeline returns entries, the newest first.
@@ -81,15 +88,15 @@ func (s *Store) Timeline(ctx context.Context, f TimelineFilter) ([]watch.Entry, 
 	return entries, nil
 }
 
-const entryColumns = `id, at, since, kind, cluster, shard, node, peer, text, numbers`
+const entryColumns = `id, at, since, kind, cluster, shard, node, peer, names, numbers`
 
 func scanEntry(row scanner) (e watch.Entry, err error) {
 	var at, since int64
-	var numbers []byte
-	err = row.Scan(&e.ID, &at, &since, &e.Kind, &e.Cluster, &e.Shard, &e.Node, &e.Peer, &e.Text, &numbers)
+	var names, numbers []byte
+	err = row.Scan(&e.ID, &at, &since, &e.Kind, &e.Cluster, &e.Shard, &e.Node, &e.Peer, &names, &numbers)
 	if err != nil {
 		return e, err
 	}
 	e.At, e.Since = fromMicros(at), fromMicros(since)
-	return e, json.Unmarshal(numbers, &e.Numbers)
+	return e, errors.Join(json.Unmarshal(numbers, &e.Numbers), json.Unmarshal(names, &e.Names))
 }

@@ -12,10 +12,10 @@ import (
 func TestTimeline(t *testing.T) {
 	s := temp(t)
 	entries := []watch.Entry{
-		{At: caught, Kind: watch.Watching, Cluster: "main", Text: "began"},
+		{At: caught, Kind: watch.Watching, Cluster: "main"},
 		{At: caught.Add(time.Second), Since: caught, Kind: watch.Failover, Cluster: "main", Shard: "0-5460", Node: "b:1", Peer: "a:1",
-			Text: "took over", Numbers: map[string]int64{watch.NewEpoch: 7}},
-		{At: caught.Add(2 * time.Second), Kind: watch.Down, Cluster: "other", Node: "c:1", Text: "down"},
+			Names: map[string]string{watch.Role: "master"}, Numbers: map[string]int64{watch.NewEpoch: 7}},
+		{At: caught.Add(2 * time.Second), Kind: watch.Down, Cluster: "other", Node: "c:1"},
 	}
 	if err := s.AddEntries(t.Context(), entries); err != nil {
 		t.Fatal(err)

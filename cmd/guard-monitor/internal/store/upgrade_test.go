@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 )
 
 // older makes a file as the version of guard-monitor with so many migrations did.
@@ -55,6 +57,40 @@ func TestUpgradeCountsEffects(t *testing.T) {
 		i, err := s.Incident(t.Context(), id)
 		if err != nil || !reflect.DeepEqual(i.Effect, want) {
 			t.Errorf("%s: effect %+v, %v, want %+v", id, i.Effect, err, want)
+		}
+	}
+}
+
+// Sentences that an older version stored are shown as they are, and what else was
+// known beside them is kept.
+func TestUpgradeKeepsSentences(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	older(t, path, 5)
+	exec(t, path, `INSERT INTO timeline (at, since, kind, cluster, shard, node, peer, text, numbers)
+		VALUES (7, 0, 'failover', 'main', '0-5460', 'b:1', 'a:1', 'b:1 took "over"', '{"new_epoch":7}'),
+			(8, 0, 'policy', 'main', '', 'b:1', '', 'a kind that is gone', 'null')`)
+	for id, evidence := range map[string]string{
+		"some": `[{"at":"2026-05-04T03:02:01Z","node":"b:1","text":"b:1 took \"over\"","numbers":{"new_epoch":7}},{"at":"2026-05-04T03:02:01Z","text":"two"}]`,
+		"none": `[]`, "null": `null`,
+	} {
+		exec(t, path, fmt.Sprintf(`INSERT INTO incidents (id, group_key, service, cause, cluster, shard, node, slot, state, confidence, first_at, last_at,
+			seen_at, updated_at, opened_at, resolved_at, regressed, evidence, next_step, doc_link, merged_into, rate)
+			VALUES ('%s', 'k', 'orders', 'failover', '', '', '', -1, 'ongoing', 'low', 0, 0, 0, 0, 0, 0, 0, '%s', 'look', '', '', '{}')`, id, evidence))
+	}
+
+	s := openStore(t, path)
+	entries, err := s.TimelineAfter(t.Context(), 0)
+	if err != nil || len(entries) != 2 || words.Chinese.Entry(entries[0]) != `b:1 took "over"` || entries[0].Kind != watch.Failover ||
+		entries[0].Numbers[watch.NewEpoch] != 7 || words.English.Entry(entries[1]) != "a kind that is gone" {
+		t.Errorf("timeline %+v, %v", entries, err)
+	}
+	if list := get(t, s, "some").Evidence; len(list) != 2 || list[0].Node != "b:1" || list[0].Kind != incident.Sentence ||
+		list[0].At.IsZero() || words.Chinese.Evidence(list[0]) != `b:1 took "over"` || words.English.Evidence(list[1]) != "two" {
+		t.Errorf("evidence %+v", list)
+	}
+	for _, id := range []string{"none", "null"} {
+		if list := get(t, s, id).Evidence; len(list) != 0 {
+			t.Errorf("%s: evidence %+v", id, list)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -68,34 +67,29 @@ func parseClient(line string) (c client) {
 // java reports whether it is Redisson, which releases its locks with DEL.
 func (c client) java() bool { return strings.Contains(strings.ToLower(c.lib), "redisson") }
 
-// String names a client for people. A name is text from anybody.
-func (c client) String() string {
-	s := text.Line(text.Clip(c.addr, maxName))
-	if c.name != "" {
-		s += " named " + strconv.Quote(text.Clip(c.name, maxName))
+// callers names one of the clients that called one of the commands last, within the
+// time before the look, and adds to the counts how many there are, unless nobody
+// knows.
+func callers(clients []client, counts map[string]int64, within time.Duration) map[string]string {
+	if clients == nil {
+		return nil
 	}
-	if c.user != "" && c.user != "default" {
-		s += " as user " + strconv.Quote(text.Clip(c.user, maxName))
-	}
-	return s
-}
-
-// callers says which of the clients called one of the commands last, within the
-// time before the look.
-func callers(clients []client, counts map[string]int64, within time.Duration) string {
-	var named []string
+	var names map[string]string
+	var found int64
 	for _, c := range clients {
-		if counts[c.command] > 0 && c.idle <= within+time.Second {
-			named = append(named, c.String())
+		if counts[c.command] == 0 || c.idle > within+time.Second {
+			continue
+		}
+		if found++; found == 1 {
+			names = map[string]string{Client: text.Clip(c.addr, maxName)}
+			if c.name != "" {
+				names[ClientName] = text.Clip(c.name, maxName)
+			}
+			if c.user != "" && c.user != "default" {
+				names[User] = text.Clip(c.user, maxName)
+			}
 		}
 	}
-	switch {
-	case len(named) == 0 && clients == nil:
-		return "by a client that is not known"
-	case len(named) == 0:
-		return "by a script, or by a client that has left or gone on"
-	case len(named) > 1:
-		return fmt.Sprintf("by %s and %d more", named[0], len(named)-1)
-	}
-	return "by " + named[0]
+	counts[Callers] = found
+	return names
 }

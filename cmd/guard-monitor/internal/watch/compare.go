@@ -1,11 +1,9 @@
 package watch
 
 import (
-	"fmt"
 	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -60,12 +58,10 @@ func (c *cluster) compare(r *round) []Entry {
 	switch {
 	case c.Since.IsZero():
 		c.Since = r.ended
-		d.add(Entry{Kind: Watching, Text: "guard-monitor began to watch " + c.Name})
+		d.add(Entry{Kind: Watching})
 	case r.blind:
-		gap := r.ended.Sub(c.SeenAt)
 		c.Since = r.ended
-		d.add(Entry{Kind: Watching, Since: c.SeenAt,
-			Text: "guard-monitor did not look at " + c.Name + " for " + seconds(gap)})
+		d.add(Entry{Kind: Watching, Since: c.SeenAt})
 	}
 	if r.mode != Undetermined {
 		c.Mode = r.mode
@@ -147,17 +143,6 @@ func join(host, port string) string {
 		return ""
 	}
 	return net.JoinHostPort(host, port)
-}
-
-func seconds(d time.Duration) string {
-	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
-}
-
-func quantity(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func flag(b bool) int64 {

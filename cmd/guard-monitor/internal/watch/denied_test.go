@@ -24,7 +24,7 @@ func TestDenied(t *testing.T) {
 	}
 	a.err = nil
 	e := w.want(w.round(), Watching)
-	if e.Node != "a:1" || !e.Since.Equal(answered) || !strings.Contains(e.Text, "WRONGPASS") {
+	if e.Node != "a:1" || !e.Since.Equal(answered) || !strings.Contains(e.Names[Reason], "WRONGPASS") {
 		t.Errorf("entry %+v, want since when nothing is known of the node, and why", e)
 	}
 	w.want(w.round())

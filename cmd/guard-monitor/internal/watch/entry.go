@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,24 +51,32 @@ const (
 	ClusterOK   Kind = "cluster_ok"
 )
 
-// Entry is one change of a watched Redis, as the watcher saw it. It looks from
-// time to time, so the change lies between Since and At. Numbers that begin
-// with "lost", "old" and "new" belong to the kinds that mention them; all are
-// optional.
-type Entry struct {
-	ID      int64     // given by the store
-	At      time.Time // when it was seen, by this host's clock
-	Since   time.Time // when it was last seen to be otherwise; zero = not known
-	Kind    Kind
-	Cluster string // name of the watched target
-	Shard   string // slot ranges, as in 0-5460; empty where there are none, or for all
-	Node    string // host:port
-	Peer    string // host:port of the other node involved
-	Text    string // what happened, in words
-	Numbers map[string]int64
+// Kinds are all kinds.
+var Kinds = []Kind{
+	Watching, Failover, Restart, Down, Up, Split, Agreed, Resharding, Eviction, Flush, Deletion, Expiry, ClockSet,
+	ClusterDown, ClusterOK,
 }
 
-// Number names that other packages read.
+// Entry is one change of a watched Redis, as the watcher saw it. It looks from
+// time to time, so the change lies between Since and At. Package words says it in
+// a sentence. All Numbers and Names are optional.
+type Entry struct {
+	ID      int64             `json:"id"`             // given by the store
+	At      time.Time         `json:"at"`             // when it was seen, by this host's clock
+	Since   time.Time         `json:"since,omitzero"` // when it was last seen to be otherwise; zero = not known
+	Kind    Kind              `json:"kind"`
+	Cluster string            `json:"cluster"`         // name of the watched target
+	Shard   string            `json:"shard,omitempty"` // slot ranges, as in 0-5460; empty where there are none, or for all
+	Node    string            `json:"node,omitempty"`  // host:port
+	Peer    string            `json:"peer,omitempty"`  // host:port of the other node involved
+	Numbers map[string]int64  `json:"numbers,omitzero"`
+	Names   map[string]string `json:"names,omitzero"`
+}
+
+// Commands are those that remove keys, whose calls Flush and Deletion count.
+var Commands = slices.Sorted(slices.Values(slices.Concat(flushing, deleting)))
+
+// Names of Entry.Numbers.
 const (
 	Refused     = "refused"       // Down: 1 if connections are refused
 	SilentMS    = "silent_ms"     // Up: how long there was no answer
@@ -84,6 +93,27 @@ const (
 	FlushAll    = "flushall"      // Flush: calls of FLUSHALL
 	Routine     = "routine"       // Deletion: 1 if such calls go on all the time
 	ForwardMS   = "forward_ms"    // ClockSet: by how much the clock was set forward
+	Expired     = "expired"       // Expiry: keys expired since the last look
+	MaxMemory   = "maxmemory"     // Eviction: the limit in bytes
+	Epoch       = "epoch"         // Split: config epoch of Node
+	PeerEpoch   = "peer_epoch"    // Split: config epoch of Peer
+	SeenBy      = "seen_by"       // Split: how many nodes see Node as failed
+	Moving      = "moving"        // Resharding: slots that begin to move
+	Callers     = "callers"       // Flush, Deletion: clients that called one of the commands last; none if Redis did not list them
+)
+
+// Names of Entry.Names. What they hold may be text from anybody.
+const (
+	Role       = "role"        // Down, Restart: master or replica; none if Node never answered
+	NewRole    = "new_role"    // Restart: of the new process
+	Reason     = "reason"      // Watching: what Node answered
+	Slots      = "slots"       // Split: of the shard that both serve
+	From       = "from"        // Resharding: the nodes that had some of the slots
+	Policy     = "policy"      // Eviction: the memory policy
+	Client     = "client"      // Flush, Deletion: address of a client
+	ClientName = "client_name" // Flush, Deletion: its name
+	User       = "user"        // Flush, Deletion: its user, unless that is the default one
+	Text       = "text"        // of any kind: the sentence in which an older version stored the entry
 )
 
 // InShard reports whether the slot belongs to the shard of that name.

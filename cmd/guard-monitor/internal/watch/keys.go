@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -102,12 +101,8 @@ func (d *changes) evicted(n, was *Node) {
 		return
 	}
 	counts, from := n.evictions.take(n.SeenAt)
-	counts["maxmemory"], counts["used_memory"] = n.MaxBytes, n.Memory
-	d.about(n, Entry{
-		Kind: Eviction, Since: from, Numbers: counts,
-		Text: fmt.Sprintf("%s evicted %s to stay below its memory limit of %s (policy %s)",
-			n.Addr, quantity(counts[Evicted], "key"), quantity(n.MaxBytes, "byte"), n.Policy),
-	})
+	counts[MaxMemory], counts["used_memory"] = n.MaxBytes, n.Memory
+	d.about(n, Entry{Kind: Eviction, Since: from, Numbers: counts, Names: map[string]string{Policy: n.Policy}})
 }
 
 func (d *changes) flushed(n, was *Node, l *look) {
@@ -115,10 +110,9 @@ func (d *changes) flushed(n, was *Node, l *look) {
 		return
 	}
 	counts, from := n.flushes.take(n.SeenAt)
-	text := fmt.Sprintf("%s on %s, %s; it had %s before, and %d after",
-		called(counts), n.Addr, callers(l.clients, counts, n.SeenAt.Sub(was.SeenAt)), quantity(was.Keys, "key"), n.Keys)
+	names := callers(l.clients, counts, n.SeenAt.Sub(was.SeenAt))
 	counts[KeysBefore], counts[KeysAfter] = was.Keys, n.Keys
-	d.about(n, Entry{Kind: Flush, Since: from, Text: text, Numbers: counts})
+	d.about(n, Entry{Kind: Flush, Since: from, Numbers: counts, Names: names})
 }
 
 func (d *changes) deleted(n *Node, l *look) {
@@ -127,12 +121,11 @@ func (d *changes) deleted(n *Node, l *look) {
 		return
 	}
 	counts, from := n.deletions.take(n.SeenAt)
-	text := fmt.Sprintf("%s on %s, %s", called(counts), n.Addr, callers(l.clients, counts, n.SeenAt.Sub(from)))
+	names := callers(l.clients, counts, n.SeenAt.Sub(from))
 	if routine {
-		text += "; such calls are routine there"
 		counts[Routine] = 1
 	}
-	d.about(n, Entry{Kind: Deletion, Since: from, Text: text, Numbers: counts})
+	d.about(n, Entry{Kind: Deletion, Since: from, Numbers: counts, Names: names})
 }
 
 // expired takes in that keys have expired. The entry of a lock that is held does
@@ -142,7 +135,7 @@ func (d *changes) expired(n, was *Node) {
 	if n.Role != master || was.Role != master {
 		return
 	}
-	n.expiries.add("expired", n.Expired-was.Expired, was.SeenAt, n.SeenAt)
+	n.expiries.add(Expired, n.Expired-was.Expired, was.SeenAt, n.SeenAt)
 	if n.expiries.routine() {
 		n.expiries.counts = nil
 	}
@@ -150,8 +143,7 @@ func (d *changes) expired(n, was *Node) {
 		return
 	}
 	counts, from := n.expiries.take(n.SeenAt)
-	d.about(n, Entry{Kind: Expiry, Since: from, Numbers: counts,
-		Text: fmt.Sprintf("%s expired on %s", quantity(counts["expired"], "key"), n.Addr)})
+	d.about(n, Entry{Kind: Expiry, Since: from, Numbers: counts})
 }
 
 // setBy is the least by which a clock must have been set to be told of.
@@ -167,28 +159,5 @@ func (d *changes) clockSet(n, was *Node) {
 	if forward.Abs() < setBy+n.Took+was.Took {
 		return
 	}
-	text := fmt.Sprintf("the clock of %s was set forward by %s: keys expire that much earlier", n.Addr, seconds(forward))
-	if forward < 0 {
-		text = fmt.Sprintf("the clock of %s was set back by %s: keys expire that much later", n.Addr, seconds(-forward))
-	}
-	d.about(n, Entry{Kind: ClockSet, Since: was.SeenAt, Text: text, Numbers: map[string]int64{ForwardMS: forward.Milliseconds()}})
-}
-
-// called says how often commands were called, as in "DEL was called 3 times,
-// UNLINK once".
-func called(counts map[string]int64) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		part := strings.ToUpper(name) + " "
-		if len(parts) == 0 {
-			part += "was called "
-		}
-		if n := counts[name]; n == 1 {
-			part += "once"
-		} else {
-			part += fmt.Sprintf("%d times", n)
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, ", ")
+	d.about(n, Entry{Kind: ClockSet, Since: was.SeenAt, Numbers: map[string]int64{ForwardMS: forward.Milliseconds()}})
 }

@@ -1,7 +1,5 @@
 package watch
 
-import "fmt"
-
 // node takes in what one node said.
 func (d *changes) node(addr string, l *look) {
 	n := d.nodes[addr]
@@ -43,18 +41,11 @@ func (d *changes) silent(n *Node, l *look) {
 		return
 	}
 	n.Up = false
-	text := fmt.Sprintf("%s, a %s, does not answer", n.Addr, n.kind())
-	if l.refused {
-		text = fmt.Sprintf("%s, a %s, refuses connections: no process listens there", n.Addr, n.kind())
+	e := Entry{Kind: Down, Since: n.SeenAt, Numbers: map[string]int64{Refused: flag(l.refused)}}
+	if n.Role != "" {
+		e.Names = map[string]string{Role: n.Role}
 	}
-	d.about(n, Entry{Kind: Down, Since: n.SeenAt, Text: text, Numbers: map[string]int64{Refused: flag(l.refused)}})
-}
-
-func (n *Node) kind() string {
-	if n.Role == "" {
-		return "node not heard of before"
-	}
-	return n.Role
+	d.about(n, e)
 }
 
 // returned takes in that a node answers, perhaps again.
@@ -67,13 +58,8 @@ func (d *changes) returned(n, was *Node) {
 	if was.SeenAt.IsZero() || was.Up && (was.failures == 0 || silence < stall) || d.round.blind {
 		return
 	}
-	same := was.RunID == n.RunID
-	text := fmt.Sprintf("%s answers again after %s", n.Addr, seconds(silence))
-	if same {
-		text += "; its process lived all the time"
-	}
-	d.about(n, Entry{Kind: Up, Since: was.SeenAt, Text: text,
-		Numbers: map[string]int64{SilentMS: silence.Milliseconds(), SameProcess: flag(same)}})
+	d.about(n, Entry{Kind: Up, Since: was.SeenAt,
+		Numbers: map[string]int64{SilentMS: silence.Milliseconds(), SameProcess: flag(was.RunID == n.RunID)}})
 }
 
 // admitted takes in that a node, which lived, answers guard-monitor at last.
@@ -82,15 +68,13 @@ func (d *changes) admitted(n, was *Node) {
 	if since.IsZero() {
 		since = d.Since
 	}
-	d.about(n, Entry{Kind: Watching, Since: since, Text: fmt.Sprintf(
-		"%s refused guard-monitor for %s (%s)", n.Addr, seconds(n.SeenAt.Sub(since)), was.Error)})
+	d.about(n, Entry{Kind: Watching, Since: since, Names: map[string]string{Reason: was.Error}})
 }
 
 func (d *changes) restarted(n, was *Node) {
 	d.about(n, Entry{
 		Kind: Restart, Since: was.SeenAt,
-		Text: fmt.Sprintf("%s was restarted: it was a %s with %s, the new process is a %s with %s",
-			n.Addr, was.Role, quantity(was.Keys, "key"), n.Role, quantity(n.Keys, "key")),
+		Names:   map[string]string{Role: was.Role, NewRole: n.Role},
 		Numbers: map[string]int64{WasMaster: flag(was.Role == master), KeysBefore: was.Keys, KeysAfter: n.Keys},
 	})
 }
@@ -100,9 +84,9 @@ func (d *changes) service(n, was *Node) {
 	if d.Mode != Clustered || n.Serves == was.Serves || was.RunID == "" && n.Serves {
 		return
 	}
-	e := Entry{Kind: ClusterDown, Since: was.SeenAt, Text: "the cluster is down as " + n.Addr + " sees it"}
+	kind := ClusterDown
 	if n.Serves {
-		e.Kind, e.Text = ClusterOK, "the cluster is up again as "+n.Addr+" sees it"
+		kind = ClusterOK
 	}
-	d.about(n, e)
+	d.about(n, Entry{Kind: kind, Since: was.SeenAt})
 }

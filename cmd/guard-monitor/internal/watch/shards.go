@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -19,8 +18,8 @@ func (d *changes) shards() {
 		d.owner(was, o)
 	}
 	d.ruled = d.round.ended
-	for addr, n := range d.nodes {
-		d.moving(addr, n)
+	for _, n := range d.nodes {
+		d.moving(n)
 	}
 }
 
@@ -63,7 +62,7 @@ func (d *changes) owner(was []owner, o owner) {
 	}
 	d.add(Entry{
 		Kind: Resharding, Since: d.ruled, Shard: shard, Node: o.addr, Peer: others[0],
-		Text: fmt.Sprintf("%s now serves the slots %s, some of which %s had", o.addr, shard, strings.Join(others, ", ")),
+		Names: map[string]string{From: strings.Join(others, ", ")},
 	})
 }
 
@@ -75,8 +74,6 @@ func (d *changes) serves(id string) bool {
 func (d *changes) failover(shard string, old, now owner) {
 	d.add(Entry{
 		Kind: Failover, Since: d.ruled, Shard: shard, Node: now.addr, Peer: old.addr,
-		Text: fmt.Sprintf("%s took over the slots %s from %s (config epoch %d, before %d)",
-			now.addr, shard, old.addr, now.epoch, old.epoch) + d.gap(old.addr, now.addr),
 		Numbers: d.numbers(old, now),
 	})
 }
@@ -101,26 +98,10 @@ func (d *changes) offsets(from, to string) map[string]int64 {
 	return numbers
 }
 
-// gap puts the offsets in words.
-func (d *changes) gap(from, to string) string {
-	n := d.offsets(from, to)
-	lost, ok := n[LostBytes]
-	if !ok {
-		return ""
-	}
-	text := fmt.Sprintf("; the old master was last seen at replication offset %d, the new one's history begins at %d",
-		n[OldOffset], n[NewOffset])
-	if lost == 0 {
-		return text
-	}
-	return text + fmt.Sprintf(": at least %s lost", quantity(lost, "byte"))
-}
-
 // moving takes in that slots begin to move.
-func (d *changes) moving(addr string, n *Node) {
+func (d *changes) moving(n *Node) {
 	if n.moving > 0 && n.movingTold == 0 {
-		d.about(n, Entry{Kind: Resharding, Since: d.SeenAt,
-			Text: fmt.Sprintf("%s of %s begin to move", quantity(int64(n.moving), "slot"), addr)})
+		d.about(n, Entry{Kind: Resharding, Since: d.SeenAt, Numbers: map[string]int64{Moving: int64(n.moving)}})
 	}
 	n.movingTold = n.moving
 }
@@ -143,9 +124,7 @@ func (d *changes) lead() {
 		return
 	}
 	d.add(Entry{
-		Kind: Failover, Since: since, Node: now, Peer: old,
-		Text:    fmt.Sprintf("%s took over from %s", now, old) + d.gap(old, now),
-		Numbers: d.offsets(old, now),
+		Kind: Failover, Since: since, Node: now, Peer: old, Numbers: d.offsets(old, now),
 	})
 }
 

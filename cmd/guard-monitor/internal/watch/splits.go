@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -9,11 +8,12 @@ import (
 
 // split is a disagreement between nodes.
 type split struct {
-	since  time.Time
-	rounds int
-	told   bool
-	peer   string
-	text   string
+	since   time.Time
+	rounds  int
+	told    bool
+	peer    string
+	numbers map[string]int64
+	names   map[string]string
 }
 
 // A node must have answered for this many rounds before others are taken to
@@ -32,7 +32,7 @@ func (d *changes) disagreements() {
 		}
 		delete(d.splits, addr)
 		if old.told {
-			d.tell(addr, Entry{Kind: Agreed, Since: old.since, Peer: old.peer, Text: "the nodes agree again on " + addr})
+			d.tell(addr, Entry{Kind: Agreed, Since: old.since, Peer: old.peer})
 		}
 	}
 	for _, addr := range slices.Sorted(maps.Keys(found)) {
@@ -49,7 +49,7 @@ func (d *changes) split(addr string, s split) {
 	s.since, s.told, s.rounds = old.since, old.told, s.rounds+old.rounds
 	if !s.told && s.rounds >= steady {
 		s.told = true
-		d.tell(addr, Entry{Kind: Split, Since: s.since, Peer: s.peer, Text: s.text})
+		d.tell(addr, Entry{Kind: Split, Since: s.since, Peer: s.peer, Numbers: s.numbers, Names: s.names})
 	}
 	d.splits[addr] = s
 }
@@ -66,8 +66,7 @@ func (d *changes) rivals(found map[string]split) {
 	if d.Mode != Clustered {
 		for addr := range d.nodes {
 			if addr != d.master && d.round.master != "" && d.leads(addr) && d.leads(d.master) {
-				found[addr] = split{rounds: steady, peer: d.master,
-					text: fmt.Sprintf("%s and %s both act as the master", addr, d.master)}
+				found[addr] = split{rounds: steady, peer: d.master}
 			}
 		}
 		return
@@ -79,8 +78,8 @@ func (d *changes) rivals(found map[string]split) {
 		}
 		for _, o := range before(d.owners, me.slots) {
 			if o.id != me.id && o.own {
-				found[addr] = split{rounds: steady, peer: o.addr, text: fmt.Sprintf(
-					"%s and %s both serve slots of %s (config epochs %d and %d)", addr, o.addr, shardName(o.slots), me.epoch, o.epoch)}
+				found[addr] = split{rounds: steady, peer: o.addr, names: map[string]string{Slots: shardName(o.slots)},
+					numbers: map[string]int64{Epoch: me.epoch, PeerEpoch: o.epoch}}
 			}
 		}
 	}
@@ -98,8 +97,7 @@ func (d *changes) doubted(found map[string]split) {
 	}
 	for addr, by := range doubts {
 		if _, ok := found[addr]; !ok {
-			found[addr] = split{rounds: 1, peer: by[0],
-				text: fmt.Sprintf("%s has no answer from %s, which answers guard-monitor (%s see it so)", by[0], addr, quantity(int64(len(by)), "node"))}
+			found[addr] = split{rounds: 1, peer: by[0], numbers: map[string]int64{SeenBy: int64(len(by))}}
 		}
 	}
 }

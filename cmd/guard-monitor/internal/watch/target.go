@@ -81,7 +81,8 @@ func (t *target) take(ctx context.Context, r *round) {
 		return
 	}
 	for _, e := range t.pending {
-		log.Info("redis changed", "redis", e.Cluster, "kind", string(e.Kind), "node", e.Node, "shard", e.Shard, "text", e.Text)
+		log.Info("redis changed", "redis", e.Cluster, "kind", string(e.Kind), "node", e.Node, "peer", e.Peer,
+			"shard", e.Shard, "numbers", e.Numbers, "names", e.Names)
 	}
 	t.pending = nil
 }

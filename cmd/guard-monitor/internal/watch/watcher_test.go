@@ -74,7 +74,7 @@ func start(t *testing.T, targets ...watch.Target) (*watch.Watcher, *recorder) {
 		}
 		if t.Failed() {
 			for _, e := range r.all() {
-				t.Logf("%s %s %s %s", e.At.Format("05.000"), e.Kind, e.Node, e.Text)
+				t.Logf("%s %s %s %v %v", e.At.Format("05.000"), e.Kind, e.Node, e.Numbers, e.Names)
 			}
 		}
 	})
@@ -205,7 +205,7 @@ func TestEviction(t *testing.T) {
 	for i := range 200 {
 		_ = on(t, node, "SET", "k"+strings.Repeat("x", i), value).Err() // some are another shard's
 	}
-	if e := r.await(t, watch.Eviction, node); e.Numbers[watch.Evicted] < 1 || !strings.Contains(e.Text, "allkeys-lru") {
+	if e := r.await(t, watch.Eviction, node); e.Numbers[watch.Evicted] < 1 || e.Names[watch.Policy] != "allkeys-lru" {
 		t.Errorf("eviction %+v, want keys and the policy", e)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 )
 
 // apiRoutes are described in docs/api.md.
@@ -112,7 +113,7 @@ func (h *Handler) apiEvent(ctx context.Context, _ *query, r *http.Request) (any,
 
 func (h *Handler) apiTimeline(ctx context.Context, q *query, _ *http.Request) (any, error) {
 	f := store.TimelineFilter{
-		Cluster: q.text("cluster"), Shard: q.text("shard"), Node: q.text("node"), Kinds: chosen(q, "kind", kinds),
+		Cluster: q.text("cluster"), Shard: q.text("shard"), Node: q.text("node"), Kinds: chosen(q, "kind", watch.Kinds),
 		From: q.time("from"), To: q.time("to"), Before: q.int("before", 0, 1<<62, 0), Limit: q.limit(),
 	}
 	if q.err != nil {

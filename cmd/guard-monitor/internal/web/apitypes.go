@@ -7,14 +7,9 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/notify"
 )
-
-// kinds are all kinds of timeline entries.
-var kinds = []watch.Kind{
-	watch.Watching, watch.Failover, watch.Restart, watch.Down, watch.Up, watch.Split, watch.Agreed, watch.Resharding,
-	watch.Eviction, watch.Flush, watch.Deletion, watch.Expiry, watch.ClockSet, watch.ClusterDown, watch.ClusterOK,
-}
 
 // The bodies of the API: names and meanings stay, see docs/api.md.
 
@@ -96,7 +91,7 @@ type apiIncidentBody struct {
 	Unknowns   int64               `json:"unknowns"`
 	Effect     apiEffectBody       `json:"effect"`
 	Regressed  int                 `json:"regressed"`
-	Evidence   []incident.Evidence `json:"evidence"`
+	Evidence   []apiEvidenceBody   `json:"evidence"`
 	NextStep   string              `json:"next_step"`
 	Runbook    string              `json:"runbook"`
 	AckedBy    string              `json:"acked_by,omitempty"`
@@ -110,10 +105,24 @@ func apiIncidentOf(i incident.Incident) apiIncidentBody {
 		ID: i.ID, Service: i.Service, Cause: i.Cause, Severity: i.Severity(), State: i.State, Confidence: i.Confidence,
 		Cluster: i.Cluster, Shard: i.Shard, Place: i.Place, FirstAt: i.FirstAt, LastAt: i.LastAt, OpenedAt: i.OpenedAt,
 		UpdatedAt: i.UpdatedAt, ResolvedAt: i.ResolvedAt, Events: i.Events, Failures: i.Effect.Failures, Keys: i.Keys,
-		Unknowns: i.Effect.Unknown, Effect: apiEffectOf(i.Effect), Regressed: i.Regressed, Evidence: append([]incident.Evidence{}, i.Evidence...),
-		NextStep: i.NextStep, Runbook: i.DocLink, AckedBy: i.AckedBy, AckedAt: i.AckedAt, Silenced: i.Silenced,
+		Unknowns: i.Effect.Unknown, Effect: apiEffectOf(i.Effect), Regressed: i.Regressed, Evidence: convert(i.Evidence, apiEvidenceOf),
+		NextStep: words.English.Next(i.Cause), Runbook: i.DocLink, AckedBy: i.AckedBy, AckedAt: i.AckedAt, Silenced: i.Silenced,
 		MergedInto: i.MergedInto,
 	}
+}
+
+type apiEvidenceBody struct {
+	incident.Evidence
+	Text    string           `json:"text"`
+	Numbers map[string]int64 `json:"numbers,omitempty"` // of the entry
+}
+
+func apiEvidenceOf(e incident.Evidence) apiEvidenceBody {
+	body := apiEvidenceBody{Evidence: e, Text: words.English.Evidence(e)}
+	if e.Entry != nil {
+		body.Numbers = e.Entry.Numbers
+	}
+	return body
 }
 
 type apiEffectBody struct {
@@ -127,7 +136,7 @@ type apiEffectBody struct {
 }
 
 func apiEffectOf(e incident.Effect) apiEffectBody {
-	return apiEffectBody{e.String(), e.Undone, e.Committed, e.Unknown, e.Without, e.Refused, e.Doubtful}
+	return apiEffectBody{words.EffectLine(e), e.Undone, e.Committed, e.Unknown, e.Without, e.Refused, e.Doubtful}
 }
 
 type apiEventBody struct {
@@ -146,21 +155,11 @@ func apiEventOf(r store.Received) apiEventBody {
 }
 
 type apiEntryBody struct {
-	ID      int64            `json:"id"`
-	At      time.Time        `json:"at"`
-	Since   time.Time        `json:"since,omitzero"`
-	Kind    watch.Kind       `json:"kind"`
-	Cluster string           `json:"cluster"`
-	Shard   string           `json:"shard,omitempty"`
-	Node    string           `json:"node,omitempty"`
-	Peer    string           `json:"peer,omitempty"`
-	Text    string           `json:"text"`
-	Numbers map[string]int64 `json:"numbers,omitempty"`
+	watch.Entry
+	Text string `json:"text"`
 }
 
-func apiEntryOf(e watch.Entry) apiEntryBody {
-	return apiEntryBody{e.ID, e.At, e.Since, e.Kind, e.Cluster, e.Shard, e.Node, e.Peer, e.Text, e.Numbers}
-}
+func apiEntryOf(e watch.Entry) apiEntryBody { return apiEntryBody{e, words.English.Entry(e)} }
 
 type apiClusterBody struct {
 	Name   string        `json:"name"`

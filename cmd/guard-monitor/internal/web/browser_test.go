@@ -158,7 +158,9 @@ func TestBrowserHostileText(t *testing.T) {
 	ev := event("hostile")
 	ev.Key, ev.Service, ev.Table = script, script, script
 	s.add(t, ev)
-	s.explain(t, func(i *incident.Incident) { i.Service, i.Evidence[0].Text = script, script })
+	s.explain(t, func(i *incident.Incident) {
+		i.Service, i.Evidence = script, []incident.Evidence{{Kind: incident.Sentence, Text: script}}
+	})
 	srv := s.server(t)
 	b := browse(t)
 	for _, path := range append(pages, "/incidents/"+incidentID, "/events/hostile") {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 )
 
 // A chart is drawn in a box of this size, which the page then stretches.
@@ -27,7 +28,7 @@ type bar struct{ X, Y, Width, Height string }
 type mark struct {
 	X     string
 	Class string // failover or fault
-	Title string
+	Entry watch.Entry
 }
 
 // bars draws counts side by side. A bar that is not 0 can be seen.

@@ -7,42 +7,36 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// lang is a language of the pages.
-type lang string
-
-const (
-	english lang = "en"
-	chinese lang = "zh"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 )
 
 const langCookie = "guard_monitor_language"
 
 // langOf is what somebody chose, else what their browser prefers of what there
 // is.
-func langOf(r *http.Request) lang {
-	if c, err := r.Cookie(langCookie); err == nil && (c.Value == string(english) || c.Value == string(chinese)) {
-		return lang(c.Value)
+func langOf(r *http.Request) words.Lang {
+	if c, err := r.Cookie(langCookie); err == nil && (c.Value == string(words.English) || c.Value == string(words.Chinese)) {
+		return words.Lang(c.Value)
 	}
 	for tag := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
 		tag, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(tag)), ";")
 		primary, _, _ := strings.Cut(tag, "-")
-		if primary == string(english) || primary == string(chinese) {
-			return lang(primary)
+		if primary == string(words.English) || primary == string(words.Chinese) {
+			return words.Lang(primary)
 		}
 	}
-	return english
+	return words.English
 }
 
-// say returns a message in the language, or its key if there is none.
-func (l lang) say(key string, args ...any) string {
+// say returns a message in a language, or its key if there is none.
+func say(l words.Lang, key string, args ...any) string {
 	m, ok := messages[key]
 	if !ok {
 		return key
 	}
 	text := m.en
-	if l == chinese {
+	if l == words.Chinese {
 		text = m.zh
 	}
 	if len(args) == 0 {
@@ -54,7 +48,7 @@ func (l lang) say(key string, args ...any) string {
 // language remembers a choice and leads back to the page.
 func (h *Handler) language(w http.ResponseWriter, r *http.Request) {
 	choice := r.URL.Query().Get("to")
-	if !slices.Contains([]string{string(english), string(chinese)}, choice) {
+	if !slices.Contains([]string{string(words.English), string(words.Chinese)}, choice) {
 		http.Error(w, "to: want en or zh", http.StatusBadRequest)
 		return
 	}

@@ -42,16 +42,8 @@ func TestMessagesAreComplete(t *testing.T) {
 		}
 		delete(prefixes, prefix)
 	}
-	for _, c := range incident.Causes {
-		set("cause.", string(c))
-		set("why.", string(c))
-		set("next.", string(c))
-	}
 	for _, s := range incident.States {
 		set("state.", string(s))
-	}
-	for _, k := range kinds {
-		set("kind.", string(k))
 	}
 	for _, v := range verdicts {
 		set("verdict.", string(v))
@@ -67,7 +59,6 @@ func TestMessagesAreComplete(t *testing.T) {
 	set("reason.", "first notification", "new alerts added", "some alerts resolved", "all alerts resolved", "repeat interval elapsed",
 		"escalated", "cause found", "not sent")
 	set("role.", "", "master", "replica")
-	set("confidence.", "", string(incident.Low), string(incident.Medium), string(incident.High))
 	set("severity.", "critical", "warning")
 	set("show.", showOpen, showResolved, showAll)
 	set("window.", "1", "6", "24", "168")

@@ -131,8 +131,11 @@ func (h *Handler) event(ctx context.Context, _ *query, r *http.Request) (any, er
 	if err != nil {
 		return nil, err
 	}
-	return eventData{ev, text.Lines(raw), langOf(r).describe(ev.Event)}, nil
+	return eventData{ev, text.Lines(raw), text.Line(text.Clip(langOf(r).Event(ev.Event), maxDescription))}, nil
 }
+
+// maxDescription bounds the sentence about an event, in bytes.
+const maxDescription = 2 << 10
 
 type clustersData struct {
 	List []clusterPage

@@ -123,10 +123,8 @@ func TestTextsInChinese(t *testing.T) {
 	s := newSite(t)
 	s.add(t, event("event-1"))
 	s.explain(t, func(i *incident.Incident) {
-		i.Evidence[0].Text = "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1), seen 1.2s before the event"
-		itself := incident.Evidence{At: time.Now(), Text: `the lock on key "order:1" was lost while its holder worked (refused)`}
-		i.Evidence = append([]incident.Evidence{itself}, i.Evidence...)
-		i.Evidence = append(i.Evidence, incident.Evidence{At: time.Now(), Text: "words of another version"})
+		itself := incident.Evidence{At: time.Now(), Kind: incident.Reported, Report: &incident.Report{Verdict: notify.VerdictLost, Outcome: notify.OutcomeRefused, Key: "order:1"}}
+		i.Evidence = []incident.Evidence{itself, i.Evidence[0], {At: time.Now(), Kind: incident.Sentence, Text: "words of another version"}}
 	})
 	s.failover(t, time.Now().Add(-2*time.Minute))
 	for _, path := range []string{"/", "/incidents", "/incidents/" + incidentID, "/timeline"} {
@@ -135,6 +133,22 @@ func TestTextsInChinese(t *testing.T) {
 		mustNotContain(t, body, "took over")
 	}
 	mustContain(t, s.page(t, "/incidents/"+incidentID, "Cookie", "guard_monitor_language=zh"), `<span lang="en">words of another version</span>`)
+}
+
+// The API has kind and arguments beside the English text.
+func TestAPIHasArguments(t *testing.T) {
+	s := newSite(t)
+	s.add(t, event("event-1"))
+	s.explain(t)
+	s.failover(t, time.Now())
+	const says = "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1)"
+	for path, want := range map[string][]string{
+		"/api/v1/incidents": {`"kind":"seen"`, `"for":1200000000`, `"peer":"127.0.0.1:7001"`, says + `, seen 1.2s before the event"`,
+			`"numbers":{"new_epoch":7,"old_epoch":1}`, `"next_step":"Find out why the old master ended`},
+		"/api/v1/timeline": {`"kind":"failover"`, `"peer":"127.0.0.1:7001"`, says, `"numbers":{"new_epoch":7,"old_epoch":1}`},
+	} {
+		mustContain(t, s.get(t, path).Body.String(), want...)
+	}
 }
 
 // The rows are those of the filter, the bars are not, and say so.
@@ -294,7 +308,8 @@ func TestHostileText(t *testing.T) {
 	ev.Place.Node = script
 	s.add(t, ev)
 	s.explain(t, func(i *incident.Incident) {
-		i.Service, i.Evidence[0].Text, i.NextStep, i.AckedBy = script, script+"\x1b", script, script
+		i.Service, i.AckedBy = script, script
+		i.Evidence = append(i.Evidence, incident.Evidence{Kind: incident.Sentence, Text: script + "\x1b"}, incident.Evidence{Kind: incident.NotWatched, Node: script})
 	})
 	err := s.store.Acknowledge(t.Context(), incidentID, script, time.Now())
 	if err != nil {

@@ -20,14 +20,16 @@ func (s *site) trouble(tb testing.TB) {
 	tb.Helper()
 	now := time.Now()
 	s.explain(tb, func(i *incident.Incident) {
+		down := watch.Entry{At: now.Add(-12 * time.Minute), Kind: watch.Down, Node: "127.0.0.1:7001",
+			Numbers: map[string]int64{watch.Refused: 1}, Names: map[string]string{watch.Role: "master"}}
+		failover := takeover(down.At)
+		failover.Numbers = map[string]int64{watch.LostBytes: 120, watch.OldOffset: 220, watch.NewOffset: 100, watch.NewEpoch: 7, watch.OldEpoch: 1}
 		i.Evidence = []incident.Evidence{
-			{At: now.Add(-12 * time.Minute), Node: "orders-1", Text: `two callers wrote under key "order:1" at once, and the database refused this one; granted at 02:49:55.402 UTC ` +
-				`by 127.0.0.1:7001 (slot 42) for 30s, 5.687s before the event; it was gone, or another's, before its time was up; at the conflict nobody had the key`},
-			{At: now.Add(-12 * time.Minute), Node: "127.0.0.1:7001", Numbers: map[string]int64{"refused": 1},
-				Text: "127.0.0.1:7001, a master, refuses connections: no process listens there, seen 4.15s before the event"},
-			{At: now.Add(-12 * time.Minute), Node: "127.0.0.1:7004", Numbers: map[string]int64{"lost_at_least": 120, "new_epoch": 7, "old_epoch": 1},
-				Text: "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1); the old master was last seen at replication offset 220, " +
-					"the new one's history begins at 100: at least 120 bytes lost, seen 142ms before the event"},
+			{At: down.At, Node: "orders-1", Kind: incident.Reported, Report: &incident.Report{
+				Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused, Key: "order:1", Granted: down.At.Add(-5687 * time.Millisecond), TTL: 30 * time.Second,
+				Place: notify.Place{Node: "127.0.0.1:7001", Slot: 42}, Loss: notify.LossGone, Holder: notify.HolderNone,
+			}},
+			seen(down, 4150*time.Millisecond), seen(failover, 142*time.Millisecond),
 		}
 	})
 	ev := event("0196f9c4-0000-7000-8000-000000000099")
@@ -36,9 +38,8 @@ func (s *site) trouble(tb testing.TB) {
 	s.explain(tb, func(i *incident.Incident) {
 		i.ID, i.Key, i.Service, i.Cause, i.Confidence, i.State = incidentID[:35]+"b", "u", "payments", incident.Unknown, incident.Low, incident.New
 		i.Cluster, i.Shard, i.FirstAt, i.DocLink = "", "", now.Add(-3*time.Minute), incident.DocLink(incident.Unknown)
-		i.NextStep = "Look at the database and the network to it at that time, and check the row of this key by hand."
-		i.Evidence = []incident.Evidence{{At: now.Add(-3 * time.Minute), Node: "payments-2",
-			Text: `the database did not answer the COMMIT of key "pay:77120", so nobody knows whether it took effect; that the lock failed is not known`}}
+		i.Evidence = []incident.Evidence{{At: now.Add(-3 * time.Minute), Node: "payments-2", Kind: incident.Reported,
+			Report: &incident.Report{Verdict: notify.VerdictUnknownCommit, Outcome: notify.OutcomeUnknown, Key: "pay:77120"}}}
 	})
 	if err := s.store.Acknowledge(tb.Context(), incidentID, "alice", now.Add(-2*time.Minute)); err != nil {
 		tb.Fatal(err)

@@ -88,7 +88,7 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 // marks are the faults of Redis.
 func marks(entries []watch.Entry, from, to time.Time) (list []mark) {
 	for _, e := range entries {
-		m := mark{Class: "fault", Title: e.Text}
+		m := mark{Class: "fault", Entry: e}
 		switch e.Kind {
 		case watch.Failover, watch.Restart:
 			m.Class = "failover"

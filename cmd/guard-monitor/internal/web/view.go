@@ -22,6 +22,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 )
 
 //go:embed pages/*.html
@@ -104,7 +105,7 @@ var assetVersion = func() string {
 
 // view is what every page has.
 type view struct {
-	Lang    lang
+	Lang    words.Lang
 	Name    string // of the page
 	Prefix  string
 	Here    string // path and query, without the prefix
@@ -133,7 +134,7 @@ func (h *Handler) view(r *http.Request, name string) *view {
 }
 
 // T is a message in the language of the page.
-func (v *view) T(key string, args ...any) string { return v.Lang.say(key, args...) }
+func (v *view) T(key string, args ...any) string { return say(v.Lang, key, args...) }
 
 // Word is a word of another part of the monitor in the language of the page, or
 // as it is if it has no translation.
@@ -178,9 +179,9 @@ func (v *view) With(pairs ...string) string {
 
 // OtherLanguage is the address that changes the language.
 func (v *view) OtherLanguage() string {
-	to := chinese
-	if v.Lang == chinese {
-		to = english
+	to := words.Chinese
+	if v.Lang == words.Chinese {
+		to = words.English
 	}
 	return v.Prefix + "/language?to=" + string(to) + "&back=" + url.QueryEscape(v.Here)
 }
@@ -221,9 +222,9 @@ func (v *view) Ago(t time.Time) string {
 	d := v.Now.Sub(t)
 	future, span := d < 0, v.Span(d.Abs())
 	switch {
-	case v.Lang == chinese && future:
+	case v.Lang == words.Chinese && future:
 		return span + "后"
-	case v.Lang == chinese:
+	case v.Lang == words.Chinese:
 		return span + "前"
 	case future:
 		return "in " + span
@@ -242,7 +243,7 @@ func (v *view) Span(d time.Duration) string {
 	case d >= 2*time.Minute:
 		n, unit, zh = int(d.Minutes()), "min", "分钟"
 	}
-	if v.Lang == chinese {
+	if v.Lang == words.Chinese {
 		unit = zh
 	}
 	return strconv.Itoa(n) + " " + unit
@@ -257,36 +258,25 @@ type said struct {
 	English bool
 }
 
-// Says is a text of the timeline or of evidence.
-func (v *view) Says(s string) said {
-	if v.Lang == english {
-		return said{line(s), false}
-	}
-	if zh, ok := sayChinese(s); ok {
-		return said{line(zh), false}
-	}
-	return said{line(s), true}
+// Entry says what the watcher saw.
+func (v *view) Entry(e watch.Entry) said {
+	return said{line(v.Lang.Entry(e)), v.Lang != words.English && e.Names[watch.Text] != ""}
 }
 
-// Effect says what an incident did to data.
-func (v *view) Effect(i incident.Incident) (sentences []said) {
-	for _, s := range i.Effect.Sentences() {
-		sentences = append(sentences, v.Says(s))
-	}
-	return sentences
-}
-
-// Why is an incident's cause in a sentence.
-func (v *view) Why(i incident.Incident) string {
-	return v.T("why." + string(i.Cause))
+// Evidence says what a row of evidence states.
+func (v *view) Evidence(e incident.Evidence) said {
+	return said{line(v.Lang.Evidence(e)), v.Lang != words.English && e.Kind == incident.Sentence}
 }
 
 // flags are numbers that only repeat what their sentence says.
-var flags = []string{watch.Refused, watch.SameProcess, watch.WasMaster, watch.Routine}
+var flags = []string{watch.Refused, watch.SameProcess, watch.WasMaster, watch.Routine, watch.Callers}
 
 // Numbers are those of a row of evidence, without flags.
 func (v *view) Numbers(e incident.Evidence) map[string]int64 {
-	n := maps.Clone(e.Numbers)
+	if e.Entry == nil {
+		return nil
+	}
+	n := maps.Clone(e.Entry.Numbers)
 	for _, f := range flags {
 		delete(n, f)
 	}
@@ -304,14 +294,6 @@ func (v *view) Telling(i incident.Incident) []incident.Evidence {
 		rows = rows[1:]
 	}
 	return rows[:min(len(rows), maxTelling)]
-}
-
-// Next is the next step of an incident.
-func (v *view) Next(i incident.Incident) string {
-	if v.Lang == english && i.NextStep != "" {
-		return i.NextStep
-	}
-	return v.T("next." + string(i.Cause))
 }
 
 // page makes a handler of what finds a page's content.

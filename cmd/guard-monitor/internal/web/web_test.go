@@ -97,12 +97,7 @@ func (s *site) explain(tb testing.TB, change ...func(*incident.Incident)) incide
 		ID: incidentID, Key: "k", Service: "orders", Cause: incident.Failover, Cluster: "main", Shard: "0-5460",
 		State: incident.Ongoing, Confidence: incident.High, FirstAt: now.Add(-12 * time.Minute), LastAt: now.Add(-time.Minute),
 		SeenAt: now, UpdatedAt: now, OpenedAt: now.Add(-12 * time.Minute), DocLink: incident.DocLink(incident.Failover),
-		NextStep: "Find out why the old master ended.",
-		Evidence: []incident.Evidence{{
-			At: now.Add(-12 * time.Minute), Node: "127.0.0.1:7004",
-			Text:    "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1), seen 1.2s before the event",
-			Numbers: map[string]int64{"new_epoch": 7, "old_epoch": 1},
-		}},
+		Evidence: []incident.Evidence{seen(takeover(now.Add(-12*time.Minute)), 1200*time.Millisecond)},
 	}
 	for _, c := range change {
 		c(&i)
@@ -121,13 +116,21 @@ func (s *site) explain(tb testing.TB, change ...func(*incident.Incident)) incide
 	return i
 }
 
+func takeover(at time.Time) watch.Entry {
+	return watch.Entry{
+		At: at, Since: at.Add(-time.Second), Kind: watch.Failover, Cluster: "main", Shard: "0-5460",
+		Node: "127.0.0.1:7004", Peer: "127.0.0.1:7001", Numbers: map[string]int64{"new_epoch": 7, "old_epoch": 1},
+	}
+}
+
+// seen is a row of evidence on an entry.
+func seen(e watch.Entry, before time.Duration) incident.Evidence {
+	return incident.Evidence{At: e.At, Node: e.Node, Kind: incident.Seen, Entry: &e, For: before}
+}
+
 func (s *site) failover(tb testing.TB, at time.Time) {
 	tb.Helper()
-	err := s.store.AddEntries(tb.Context(), []watch.Entry{{
-		At: at, Since: at.Add(-time.Second), Kind: watch.Failover, Cluster: "main", Shard: "0-5460",
-		Node: "127.0.0.1:7004", Peer: "127.0.0.1:7001", Text: "127.0.0.1:7004 took over the slots 0-5460 from 127.0.0.1:7001 (config epoch 7, before 1)",
-	}})
-	if err != nil {
+	if err := s.store.AddEntries(tb.Context(), []watch.Entry{takeover(at)}); err != nil {
 		tb.Fatal(err)
 	}
 }

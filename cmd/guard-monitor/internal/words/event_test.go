@@ -1,4 +1,4 @@
-package describe_test
+package words_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/describe"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -64,7 +64,7 @@ func examples() map[string]notify.Event {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-func TestDescribe(t *testing.T) {
+func TestEvent(t *testing.T) {
 	for name, want := range map[string]string{
 		"overlap": `Two callers wrote under key "order:2026-0042" at once: the database refused the write of orders (instance orders-7d9f/1) ` +
 			`on table stocks (id), which expected version 7 and found 8 at 2026-11-21 09:30:07.250 UTC; it was rolled back and changed nothing. ` +
@@ -83,15 +83,15 @@ func TestDescribe(t *testing.T) {
 			`because the lock could not be acquired; nothing was changed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := describe.Event(examples()[name]); got != want {
+			if got := words.English.Event(examples()[name]); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
 }
 
-// TestDescribeOutage: its begin and its two ends are told apart.
-func TestDescribeOutage(t *testing.T) {
+// TestEventOutage: its begin and its two ends are told apart.
+func TestEventOutage(t *testing.T) {
 	for outcome, want := range map[notify.Outcome]string{
 		notify.OutcomeUnknown: `orders (instance orders-7d9f/1) began to work without the lock at 2026-11-21 09:30:07.250 UTC because it could not be asked, ` +
 			`first on key "order:2026-0042"; until it can, only the database guards the data. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
@@ -100,23 +100,23 @@ func TestDescribeOutage(t *testing.T) {
 	} {
 		event := examples()["degraded"]
 		event.Outcome, event.Count = outcome, 1
-		if got := describe.Event(event); got != want {
+		if got := words.English.Event(event); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
 }
 
-func TestDescribeOneRefusal(t *testing.T) {
+func TestEventOneRefusal(t *testing.T) {
 	event := examples()["unavailable"]
 	event.Count, event.Key, event.Place = 1, "", notify.Place{}
 	const want = `orders (instance orders-7d9f/1) refused 1 operation at 2026-11-21 09:30:07.250 UTC, ` +
 		`because the lock could not be acquired; nothing was changed.`
-	if got := describe.Event(event); got != want {
+	if got := words.English.Event(event); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-func TestDescribeNamesTheHolder(t *testing.T) {
+func TestEventNamesTheHolder(t *testing.T) {
 	for relation, want := range map[notify.Holder]string{
 		notify.HolderSelf:    "still held by this owner",
 		notify.HolderOther:   "held by another caller",
@@ -125,13 +125,13 @@ func TestDescribeNamesTheHolder(t *testing.T) {
 	} {
 		event := examples()["overlap"]
 		event.HolderAtConflict, event.HolderOwner = relation, ""
-		if got := describe.Event(event); !strings.Contains(got, want) {
+		if got := words.English.Event(event); !strings.Contains(got, want) {
 			t.Errorf("%s: %q lacks %q", relation, got, want)
 		}
 	}
 }
 
-func TestDescribeQuotesHostileText(t *testing.T) {
+func TestEventQuotesHostileText(t *testing.T) {
 	hostile := "a\x1b[2J\r\n\u202eb\x00\u009b31m\xff \u2028"
 	event := notify.Event{
 		ID: hostile, Service: hostile, Instance: hostile, Verdict: notify.Verdict(hostile), Outcome: notify.Outcome(hostile),
@@ -140,7 +140,7 @@ func TestDescribeQuotesHostileText(t *testing.T) {
 	}
 	for _, verdict := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, event.Verdict} {
 		event.Verdict = verdict
-		got := describe.Event(event)
+		got := words.English.Event(event)
 		if i := strings.IndexFunc(got, unprintable); i >= 0 {
 			t.Errorf("verdict %q: unprintable character at %d of %q", verdict, i, got)
 		}
@@ -150,20 +150,20 @@ func TestDescribeQuotesHostileText(t *testing.T) {
 	}
 }
 
-func TestDescribeShortensLongText(t *testing.T) {
+func TestEventShortensLongText(t *testing.T) {
 	event := examples()["overlap"]
 	event.Key = strings.Repeat("字", 1<<20)
 	for range 1000 {
 		event.Index = append(event.Index, "column")
 	}
-	got := describe.Event(event)
-	if len(got) > 4096 || !strings.Contains(got, `字"...`) {
+	got := words.English.Event(event)
+	if len(got) > 4096 || !strings.Contains(got, `字…"`) {
 		t.Errorf("%d bytes: %.800s", len(got), got)
 	}
 }
 
-func TestDescribeZeroEvent(t *testing.T) {
-	if got := describe.Event(notify.Event{}); !strings.Contains(got, "unknown verdict") {
+func TestEventZeroEvent(t *testing.T) {
+	if got := words.English.Event(notify.Event{}); !strings.Contains(got, "unknown verdict") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -181,7 +181,7 @@ func FuzzEvent(f *testing.F) {
 		if err := event.UnmarshalJSON(b); err != nil {
 			return
 		}
-		if described := describe.Event(event); strings.ContainsFunc(described, unprintable) {
+		if described := words.English.Event(event); strings.ContainsFunc(described, unprintable) {
 			t.Fatalf("unprintable description %q", described)
 		}
 	})

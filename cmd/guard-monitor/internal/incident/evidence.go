@@ -1,0 +1,140 @@
+package incident
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+// Kind says what a row of evidence states. The set is closed.
+type Kind string
+
+const (
+	Reported Kind = "reported" // what the event says: Report
+	Seen     Kind = "seen"     // what the watcher saw of Redis: Entry, For before the event
+
+	// What restricts the rows before.
+	NotTheMaster   Kind = "not_the_master"  // Redis granted the lock, and another node is known as the master before
+	NothingLost    Kind = "nothing_lost"    // no lost replication was seen
+	MasterMissing  Kind = "master_missing"  // whether the old master died or was cut off is not known yet
+	KeysKept       Kind = "keys_kept"       // the new process has no fewer keys
+	ProcessMissing Kind = "process_missing" // the process is gone, and not back
+	NodeMissing    Kind = "node_missing"    // whether the node's process lives is not known yet
+	EvictedUnknown Kind = "evicted_unknown" // it is not known which keys were evicted
+	DeletedUnknown Kind = "deleted_unknown" // it is not known which keys a command removed
+	RoutineUnknown Kind = "routine_unknown" // the same, where many are removed all the time
+	FlushedBefore  Kind = "flushed_before"  // the flush may have come before the grant
+	FlushedOne     Kind = "flushed_one"     // FLUSHDB empties one database
+	NotExpired     Kind = "not_expired"     // a lock that is renewed does not expire
+
+	// What else was reported, or not.
+	EarlierHolder Kind = "earlier_holder"  // the next rows may have hit an earlier holder
+	NoOtherHolder Kind = "no_other_holder" // neither another holder nor a peer of Service reported anything
+	PeerWithout   Kind = "peer_without"    // instance Node worked without the lock, For before the event, as it could not reach Redis
+	ClockOff      Kind = "clock_off"       // the clock of instance Node is behind by For
+	NotExplained  Kind = "not_explained"   // guard-monitor failed
+	LastHeartbeat Kind = "last_heartbeat"  // of Service, from instance Node, which beats every For
+	NoHeartbeat   Kind = "no_heartbeat"    // since From
+
+	// How the lock's Redis was.
+	Healthy       Kind = "healthy"        // Redis answered from From to To, and nothing happened to it
+	Unwell        Kind = "unwell"         // Redis was not well
+	NoNode        Kind = "no_node"        // the event names no Redis node
+	NotWatched    Kind = "not_watched"    // Redis is not watched
+	TooLongAgo    Kind = "too_long_ago"   // the timeline does not reach back
+	NeverAnswered Kind = "never_answered" // Redis never answered guard-monitor
+	NotLookedAt   Kind = "not_looked_at"  // nobody looked since
+	NobodyLooked  Kind = "nobody_looked"  // nobody looked meanwhile: Entry
+
+	Sentence Kind = "text" // Text, as an older version stored it
+)
+
+// Kinds are all kinds.
+var Kinds = []Kind{
+	Reported, Seen, NotTheMaster, NothingLost, MasterMissing, KeysKept, ProcessMissing, NodeMissing, EvictedUnknown,
+	DeletedUnknown, RoutineUnknown, FlushedBefore, FlushedOne, NotExpired, EarlierHolder, NoOtherHolder, PeerWithout,
+	ClockOff, NotExplained, LastHeartbeat, NoHeartbeat, Healthy, Unwell, NoNode, NotWatched, TooLongAgo, NeverAnswered,
+	NotLookedAt, NobodyLooked, Sentence,
+}
+
+// Evidence is one observation that an explanation rests on: its kind and the
+// arguments of that kind. Package words says it in a sentence. Times are UTC.
+type Evidence struct {
+	At      time.Time     `json:"at"`             // when it was observed
+	Node    string        `json:"node,omitempty"` // the Redis node or the instance that it is about
+	Kind    Kind          `json:"kind"`
+	Report  *Report       `json:"report,omitempty"`
+	Entry   *watch.Entry  `json:"entry,omitempty"`
+	Service string        `json:"service,omitempty"`
+	Redis   string        `json:"redis,omitempty"` // the Redis node that an event names
+	From    time.Time     `json:"from,omitzero"`
+	To      time.Time     `json:"to,omitzero"`
+	For     time.Duration `json:"for,omitempty"`
+	Text    string        `json:"text,omitempty"`
+}
+
+// Report is what an event says of its lock. Names are shortened.
+type Report struct {
+	Verdict  notify.Verdict `json:"verdict"`
+	Outcome  notify.Outcome `json:"outcome"`
+	Service  string         `json:"service"`
+	Key      string         `json:"key"`
+	Granted  time.Time      `json:"granted,omitzero"`
+	Deadline time.Time      `json:"deadline,omitzero"`
+	TTL      time.Duration  `json:"ttl,omitempty"`
+	Place    notify.Place   `json:"place,omitzero"`
+	Loss     notify.Loss    `json:"loss,omitempty"`
+	Holder   notify.Holder  `json:"holder,omitempty"` // at the conflict
+}
+
+const maxName = 128 // bytes of a foreign name in a row
+
+// itself is the row that says what the event says.
+func (f Facts) itself() Evidence {
+	ev := f.Event
+	r := Report{Verdict: ev.Verdict, Outcome: ev.Outcome, Service: text.Clip(ev.Service, maxName), Key: text.Clip(ev.Key, maxName)}
+	switch ev.Verdict {
+	case notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable: // one row for a key, whenever its lock was granted
+	default:
+		r.Granted, r.Deadline, r.TTL = f.writable(ev.AcquiredAt), f.writable(ev.Deadline), ev.TTL
+		r.Place = notify.Place{Node: text.Clip(ev.Place.Node, maxName), Slot: ev.Place.Slot, Entry: text.Clip(ev.Place.Entry, maxName)}
+		r.Loss, r.Holder = ev.Loss, ev.HolderAtConflict
+	}
+	return Evidence{At: ev.CaughtAt, Node: text.Clip(ev.Instance, maxName), Kind: Reported, Report: &r}
+}
+
+// rows are the evidence for a fault: what was seen, and what restricts it.
+func (f Facts) rows(x fault) []Evidence {
+	var rows []Evidence
+	slices.SortStableFunc(x.rows, func(a, b watch.Entry) int { return a.At.Compare(b.At) })
+	for _, e := range x.rows {
+		rows = append(rows, Evidence{At: e.At, Node: e.Node, Kind: Seen, Entry: &e, For: f.before(e.At)})
+	}
+	for _, note := range x.notes {
+		row := Evidence{At: x.at, Node: x.rows[0].Node, Kind: note}
+		if note == NotTheMaster {
+			row.Redis = f.Event.Place.Node
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// before is how long before the event something was seen, below 0 if after it.
+func (f Facts) before(at time.Time) time.Duration {
+	return f.Event.CaughtAt.Sub(at).Round(time.Millisecond)
+}
+
+// alike reports whether two rows say the same, at whatever time.
+func (e Evidence) alike(o Evidence) bool {
+	e.At = o.At
+	return reflect.DeepEqual(e, o)
+}
+
+func (e Evidence) same(o Evidence) bool {
+	return e.At.Equal(o.At) && e.alike(o)
+}

@@ -1,0 +1,88 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
+)
+
+// Alerts are in English.
+
+// Summary is the first line of an alert. It begins with the effect on data, which
+// people who are woken look for first. Service is the name as it is shown.
+func Summary(service string, i *incident.Incident) string {
+	says := because(i.Cause)
+	if effect := headline(i.Effect); effect != "" {
+		says = effect + "; " + says
+	}
+	return service + ": " + says
+}
+
+// headline is the worst of an effect in a few words, "" if there is none to speak of.
+func headline(e incident.Effect) string {
+	switch {
+	case e.Unknown == 1:
+		return "look at 1 operation"
+	case e.Unknown > 0:
+		return fmt.Sprintf("look at these %d operations", e.Unknown)
+	case e.Committed > 0:
+		return English.count(e.Committed, "operation") + " committed without a valid lock"
+	case e.Undone+e.Refused > 0:
+		return "nothing was changed"
+	case e.Without > 0:
+		return "the database alone guarded " + English.count(e.Without, "operation")
+	}
+	return ""
+}
+
+// Description says in one line what is known of an incident.
+func Description(i *incident.Incident) string {
+	var parts []string
+	if effect := EffectLine(i.Effect); effect != "" {
+		parts = append(parts, text.Line(effect))
+	}
+	parts = append(parts, fmt.Sprintf("cause %s, confidence %s, state %s", i.Cause, i.Confidence, i.State))
+	if i.Events > 0 {
+		parts = append(parts, counts(i))
+	}
+	if i.Regressed > 0 {
+		parts = append(parts, "came back "+English.count(int64(i.Regressed), "time"))
+	}
+	if i.AckedBy != "" {
+		parts = append(parts, "acknowledged by "+text.Line(i.AckedBy))
+	}
+	if i.MergedInto != "" {
+		parts = append(parts, "now part of incident "+text.Line(i.MergedInto))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// counts says how many failures, events and keys there are. What did not fail is
+// no failure.
+func counts(i *incident.Incident) string {
+	says := English.count(i.Events, "event") + " on " + English.count(i.Keys, "key")
+	if i.Effect.Failures > 0 {
+		says = English.count(i.Effect.Failures, "failure") + " in " + says
+	}
+	return says
+}
+
+// EffectLine is what became of an incident's operations in one English text, "" if
+// there is nothing to say.
+func EffectLine(e incident.Effect) string { return strings.Join(English.Effect(e), ". ") }
+
+// EvidenceLines is the evidence of an incident, a line for each row.
+func EvidenceLines(i *incident.Incident) string {
+	lines := make([]string, 0, len(i.Evidence))
+	for _, e := range i.Evidence {
+		says := English.Evidence(e)
+		line := clock(e.At) + " " + text.Line(says)
+		if e.Node != "" && !strings.Contains(says, e.Node) {
+			line += " (" + text.Line(e.Node) + ")"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}

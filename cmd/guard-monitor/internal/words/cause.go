@@ -1,0 +1,77 @@
+package words
+
+import (
+	"cmp"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+)
+
+// cause is what there is to say of a cause.
+type cause struct {
+	because         string // as it ends the first line of an alert
+	name, why, next phrase
+}
+
+var causes = map[incident.Cause]cause{
+	incident.Failover: {"a Redis failover lost locks", phrase{"Failover", "故障转移"},
+		phrase{"Another Redis node took over, without the lock.", "另一个 Redis 节点接管，但没有该锁。"},
+		phrase{"Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.Config.Replicas.", "查明旧主节点为何结束（其日志、内核日志），以及新主节点是否又有了副本。如果锁必须在故障转移后存活，请使用 redislock.Config.Replicas。"}},
+	incident.Restart: {"a Redis process ended, and its locks with it", phrase{"Restart of Redis", "Redis 重启"},
+		phrase{"A Redis process ended, and its memory with it.", "Redis 进程结束，其内存随之丢失。"},
+		phrase{"Find out why the Redis process ended, and give it replicas: without persistence a restart forgets every lock.", "查明 Redis 进程为何结束，并为其配置副本：没有持久化时，重启会丢失所有锁。"}},
+	incident.Eviction: {"Redis evicted keys", phrase{"Eviction", "键被逐出"},
+		phrase{"Redis evicted keys to stay below its memory limit.", "Redis 为不超过内存上限而逐出了键。"},
+		phrase{"Set maxmemory-policy noeviction on the Redis that keeps locks, or keep locks on a Redis of their own.", "在存放锁的 Redis 上设置 maxmemory-policy noeviction，或让锁使用单独的 Redis。"}},
+	incident.Flushed: {"FLUSHALL or FLUSHDB emptied a Redis node", phrase{"Redis flushed", "Redis 被清空"},
+		phrase{"FLUSHALL or FLUSHDB emptied a Redis node.", "FLUSHALL 或 FLUSHDB 清空了 Redis 节点。"},
+		phrase{"Find who ran FLUSHALL or FLUSHDB: the evidence names the client if it is known. Keep locks on a Redis of their own, and take these commands away from everybody (ACL: -@dangerous).", "查明是谁执行了 FLUSHALL 或 FLUSHDB：证据中若知道客户端会指明。让锁使用单独的 Redis，并对所有人禁用这些命令（ACL：-@dangerous）。"}},
+	incident.Deleted: {"locks were removed from Redis", phrase{"Lock deleted", "锁被删除"},
+		phrase{"A command removed keys from a Redis node, or made them expire.", "有命令从 Redis 节点删除了键，或使其提前过期。"},
+		phrase{"Find who removes keys on that node: scripts and consoles of that time, CLIENT LIST, MONITOR for a moment. Locks need no cleaning up: they expire by themselves.", "查明是谁在该节点上删除键：当时的脚本和控制台、CLIENT LIST、短时间的 MONITOR。锁不需要清理：它们会自行过期。"}},
+	incident.Partition: {"a Redis node was cut off or stood still", phrase{"Partition", "网络分区"},
+		phrase{"A living Redis node was cut off, or stood still.", "存活的 Redis 节点被隔离或停顿。"},
+		phrase{"Look for what cut the node off or made it stand still: network, a suspended virtual machine, swapping, a slow command (SLOWLOG, LATENCY DOCTOR).", "查找节点被隔离或停顿的原因：网络、被挂起的虚拟机、内存交换、慢命令（SLOWLOG、LATENCY DOCTOR）。"}},
+	incident.Overrun: {"a holder did not renew its lock in time", phrase{"Overrun", "持锁超时"},
+		phrase{"The holder did not renew in time, with Redis healthy.", "Redis 正常，但持有者没有及时续期。"},
+		phrase{"Look at the instance, not at Redis: long garbage collection, CPU limits, a suspended machine. Compare with its metrics at that time.", "检查实例而非 Redis：长时间垃圾回收、CPU 限额、机器被挂起。与当时的指标对照。"}},
+	incident.DegradedPeer: {"an instance worked without locks", phrase{"Degraded peer", "对端降级运行"},
+		phrase{"Another instance worked without the lock.", "另一个实例在没有锁的情况下工作。"},
+		phrase{"Find out why that instance cannot reach Redis. Until then its operations are guarded by the database alone.", "查明该实例为何连不上 Redis。在此之前，其操作仅由数据库保护。"}},
+	incident.Bypass: {"somebody wrote without a valid lock", phrase{"Bypass", "绕过锁写入"},
+		phrase{"Somebody wrote without a valid lock, and nothing else explains it.", "有人在没有有效锁的情况下写入，且没有其他解释。"},
+		phrase{"Find who writes this table outside guard.Do, or under another key: scripts, consoles, other services, a job that was forgotten.", "查找谁在 guard.Do 之外或以其他键写入此表：脚本、控制台、其他服务、被遗忘的任务。"}},
+	incident.Unreachable: {"Redis could not be reached", phrase{"Redis unreachable", "Redis 不可达"},
+		phrase{"The service could not reach a Redis that was well.", "Redis 正常，但服务无法连接到它。"},
+		phrase{"Look at the network between the service and Redis, its limits of connections, passwords and certificates, and whether Redis rejects requests (OOM, READONLY, CLUSTERDOWN). guard-monitor reaches that Redis.", "检查服务与 Redis 之间的网络、连接数限制、密码和证书，以及 Redis 是否拒绝请求（OOM、READONLY、CLUSTERDOWN）。guard-monitor 能够连上该 Redis。"}},
+	incident.UnknownCommit: {"the database did not answer the COMMIT", phrase{"Commit in doubt", "提交结果不明"},
+		phrase{"The database did not say whether it committed.", "数据库没有说明是否已提交。"},
+		phrase{"Check the rows of these keys by hand. Then look at the database and the network to it at that time: a restart, a failover, a proxy that cuts connections.", "手工核对这些键对应的行。然后检查当时的数据库及其网络：重启、故障转移、切断连接的代理。"}},
+	incident.HeartbeatSilent: {"the service no longer reports", phrase{"Heartbeat silent", "心跳中断"},
+		phrase{"The service reports nothing, not even that it lives.", "服务没有任何上报，连存活也不上报。"},
+		phrase{"Look whether the service runs and reaches its broker: as long as it is silent, its lock failures may go unseen.", "检查服务是否在运行并能连上消息代理：在其静默期间，锁故障可能不被察觉。"}},
+	incident.Unknown: {"locks failed, cause unknown", phrase{"Cause not known", "原因不明"},
+		phrase{"The evidence does not suffice for any known cause.", "证据不足以断定任何已知原因。"},
+		phrase{"Read the evidence, the logs of the Redis node and of the instance at that time, and look who deletes keys (DEL, FLUSHALL, UNLINK).", "阅读证据以及当时 Redis 节点和实例的日志，查看谁在删除键（DEL、FLUSHALL、UNLINK）。"}},
+}
+
+// Cause is what a cause is called.
+func (l Lang) Cause(c incident.Cause) string { return l.say(causes[c].name, string(c)) }
+
+// Why says what a cause means.
+func (l Lang) Why(c incident.Cause) string { return l.say(causes[c].why, string(c)) }
+
+// Next says what to do now.
+func (l Lang) Next(c incident.Cause) string {
+	return l.say(causes[c].next, l.say(causes[incident.Unknown].next, ""))
+}
+
+func because(c incident.Cause) string { return cmp.Or(causes[c].because, string(c)) }
+
+// Confidence is how sure an explanation is, in a word.
+func (l Lang) Confidence(c incident.Confidence) string {
+	return l.say(confidences[c], l.of("not judged", "未评定"))
+}
+
+var confidences = map[incident.Confidence]phrase{
+	incident.Low: {"low", "低"}, incident.Medium: {"medium", "中"}, incident.High: {"high", "高"},
+}
