@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"slices"
 
 	"gorm.io/gorm"
@@ -13,6 +14,9 @@ import (
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
+
+// quiet keeps what the parts log off the screen.
+var quiet = slog.New(slog.DiscardHandler)
 
 // instance is one of the processes that a service consists of. It shares
 // nothing with the others but the servers.
@@ -36,12 +40,13 @@ func (i *instance) start(engine lock.Engine, sales, events *gorm.DB, relay notif
 	i.closes(locker.Close)
 	box, err := outbox.New(events, outbox.Config{
 		Name: i.name, Service: service, Instance: i.name, Relay: relay, HeartbeatInterval: heartbeat,
+		Logger: quiet,
 	})
 	if err != nil {
 		return err
 	}
 	i.closes(box.Close)
-	i.guard, err = guard.New(sales, locker, guard.Config{Service: service, Instance: i.name, Publisher: box})
+	i.guard, err = guard.New(sales, locker, guard.Config{Service: service, Instance: i.name, Publisher: box, Logger: quiet})
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (s *stack) newInstance(name string) (_ *instance, err error) {
 	}
 	i.pool = pool
 	i.closes(func(context.Context) error { return pool.Close() })
-	broker, err := rabbitmq.New(s.amqp, rabbitmq.Config{})
+	broker, err := rabbitmq.New(s.amqp, rabbitmq.Config{Logger: quiet})
 	if err != nil {
 		return nil, err
 	}
