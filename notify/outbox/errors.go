@@ -2,10 +2,9 @@ package outbox
 
 import "errors"
 
-var (
-	// ErrClosed is returned by Publish after Close.
-	ErrClosed = errors.New("outbox: closed")
-	// ErrNotDrained is matched by the errors of Close when events stay stored
-	// for the next process.
-	ErrNotDrained = errors.New("outbox: events stay stored")
-)
+// ErrNotDrained is matched by the errors of Close when events stay stored
+// for the next process.
+var ErrNotDrained = errors.New("outbox: events stay stored")
+
+// errClosed is returned by Publish after Close.
+var errClosed = errors.New("outbox: closed")

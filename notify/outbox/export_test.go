@@ -2,6 +2,9 @@ package outbox
 
 import "time"
 
+// ErrClosed is returned by Publish after Close.
+var ErrClosed = errClosed
+
 // Limits are bounds that only tests set. Zero means the default.
 type Limits struct {
 	GatherDelay, WriteTimeout, Lease, PollInterval time.Duration

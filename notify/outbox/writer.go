@@ -32,8 +32,8 @@ func newWriter(cfg Config, t table, m *metrics, wake func()) *writer {
 
 func (w *writer) publish(ctx context.Context, ev notify.Event) error {
 	if !w.enter() {
-		w.lose(ctx, ev, ErrClosed)
-		return ErrClosed
+		w.lose(ctx, ev, errClosed)
+		return errClosed
 	}
 	defer w.inflight.Done()
 	body, err := encode(ev)
