@@ -1,19 +1,28 @@
-// Package notify carries the news that a lock failed from the process that
-// noticed to the people who must know.
+// Package notify defines the event that reports a lock failure, and who takes it.
 //
-// An [Event] reports one failure of the first layer, the lock. On the wire it
-// is a CloudEvents 1.0 event in structured JSON; schema has its JSON Schema and
-// testdata one example for each [Verdict]. The attributes traceparent and
-// tracestate carry the trace of the operation; the members of data are the fields
-// of Event.
+// A guard gives its events to a [Publisher]. A Publisher of one's own counts them,
+// filters them, or takes them elsewhere:
 //
-// Members that a reader does not know are ignored, so that members can be
-// added without a new type. An event never carries the values of a row.
+//	publisher := notify.PublisherFunc(func(ctx context.Context, ev notify.Event) error {
+//		failures.WithLabelValues(string(ev.Verdict)).Inc()
+//		return box.Publish(ctx, ev) // an outbox.Outbox
+//	})
+//	g, err := guard.New(db, locker, guard.Config{Service: "orders", Publisher: publisher})
+//	if err != nil {
+//		return err
+//	}
+//	defer g.Close(ctx)
+//
+// [Log] is the plainest Publisher. notify/outbox stores events in the business database
+// and forwards them, and notify/rabbitmq publishes them to a broker.
+//
+// An [Event] reports one failure of the first layer, the lock. Its JSON is a
+// CloudEvents 1.0 event in structured mode. The folder schema has its JSON Schema, and
+// testdata one example for each [Verdict]. The attributes traceparent and tracestate
+// carry the trace of the operation; the members of data are the fields of Event. A
+// reader ignores members that it does not know, so that members can be added without
+// a new type. An event never carries the values of a row.
 //
 // A [Heartbeat] is a type of its own: it says that its sender lives and that
 // the way to the monitor is open.
-//
-// A [Publisher] takes events. This package has the plainest one, [Log];
-// notify/outbox stores events in the business database and forwards them, and
-// notify/rabbitmq publishes to a broker.
 package notify

@@ -80,10 +80,8 @@ type Versions struct {
 }
 
 // Event reports one failure of the first layer. It carries names and times of
-// the operation, never the values of a row.
-//
-// The tags are the members of its JSON. TTL is written in whole milliseconds, times
-// are in UTC.
+// the operation, never the values of a row. The tags name the members of its JSON, which
+// has TTL in whole milliseconds and times in UTC.
 type Event struct {
 	ID string `json:"-"` // UUIDv7, fixed when the event is built and kept on every path; printable ASCII
 
@@ -100,8 +98,8 @@ type Event struct {
 	Token      int64         `json:"token,omitempty,string"`       // its fencing token; 0 = none; a string, as JSON numbers lose digits above 2^53
 	FirstToken int64         `json:"first_token,omitempty,string"` // of the first caller of the instance who had it since it was granted; 0 = none before
 	AcquiredAt time.Time     `json:"acquired_at,omitzero"`         // when the lock was granted, by the caller's clock
-	TTL        time.Duration `json:"ttl_ms,omitempty"`             // how long a grant lasts
-	Deadline   time.Time     `json:"deadline,omitzero"`            // until when it could be believed in, without another renewal
+	TTL        time.Duration `json:"ttl_ms,omitempty"`             // how long a grant lasts without renewal
+	Deadline   time.Time     `json:"deadline,omitzero"`            // when the lease ends without another renewal
 	Loss       Loss          `json:"loss,omitempty"`               // empty if it was not found lost
 
 	CaughtAt         time.Time `json:"caught_at"`                    // when the failure was noticed, by the caller's clock

@@ -8,8 +8,8 @@ import (
 	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
-// Heartbeat tells the monitor that the way from an instance to the monitor is
-// open, so that no news is good news. It is not stored on its way: a heartbeat
+// Heartbeat reports that an instance lives and that its way to the monitor is open, so
+// that silence means that nothing has failed. It is not stored on its way: a heartbeat
 // that is late is of no use.
 type Heartbeat struct {
 	ID       string        `json:"-"`                  // printable ASCII

@@ -13,26 +13,27 @@ import (
 
 // Config sets up an Outbox. The zero value is valid.
 type Config struct {
-	// Name tells several outboxes of one process apart in metrics. Default:
+	// Name identifies the outbox in metrics, if a process has several. Defaults to
 	// "outbox".
 	Name string
-	// Service and Instance are who heartbeats speak for. Default: none are sent.
+	// Service and Instance are the sender of heartbeats. Without a Service none are
+	// sent.
 	Service, Instance string
-	// Relay takes the stored events to their destination; it must return nil
-	// only when they are safe there, and must return when its context ends. An error
-	// that matches notify.ErrInvalidEvent sets the row aside for an hour. A
+	// Relay takes the stored events to their destination. It must return nil only
+	// when they are safe there, and must return when its context ends. An error that
+	// matches notify.ErrInvalidEvent sets the row aside for an hour. A
 	// notify.RawPublisher gets the stored bytes, a notify.HeartbeatPublisher gets
-	// heartbeats as well. Nil means that this process only stores, and that another
-	// one relays.
+	// heartbeats as well. Defaults to nil: this process only stores, and another one
+	// relays.
 	Relay notify.Publisher
-	// Logger gets warnings about the relay, and events that would be lost. Default:
+	// Logger gets warnings about the relay, and events that would be lost. Defaults to
 	// slog.Default().
 	Logger *slog.Logger
-	// RelayTimeout limits the relay's publishing of one event, at most 20 minutes. The
-	// rows that a relay has taken are left to it for three times as long; after a
-	// crash they wait that long. Default: 10s.
+	// RelayTimeout limits the publishing of one stored event, and is at most 20 minutes.
+	// A relay leases rows for three times as long; after a crash they wait that long.
+	// Defaults to 10 seconds.
 	RelayTimeout time.Duration
-	// HeartbeatInterval is the time between heartbeats. Default: 1m.
+	// HeartbeatInterval is the time between heartbeats. Defaults to 1 minute.
 	HeartbeatInterval time.Duration
 
 	limits limits

@@ -2,37 +2,50 @@
 // broker has confirmed them, so that none is lost while the broker is away or
 // the process restarts.
 //
+//	if err := outbox.Migrate(ctx, db); err != nil {
+//		return err
+//	}
+//	box, err := outbox.New(db, outbox.Config{Service: "orders", Relay: publisher})
+//	if err != nil {
+//		return err
+//	}
+//	defer box.Close(ctx) // after the guard, before the publisher
+//	g, err := guard.New(db, locker, guard.Config{Service: "orders", Publisher: box})
+//
 // [Outbox.Publish] returns once the event is in the table belay_outbox, in a
 // transaction of its own: call it after the business transaction has ended,
 // never within. A relay goroutine publishes the rows through Config.Relay and
-// deletes them. What an event says never changes once it is stored.
+// deletes them. What an event says never changes once it is stored, and its id never
+// changes at all.
 //
 // # Writing
 //
 // Events that come within a few milliseconds share an INSERT, and only one
 // INSERT of a process runs at a time: a burst costs the database few statements
-// and one connection. Each event keeps its id and gets a row of its own.
+// and one connection. Each event gets a row of its own.
 //
-// If the table cannot be written, the event goes to the relay's publisher at
-// once, under the same id and within the same limit. If that fails as well, the
-// event is logged whole, at level error, and Publish says so.
+// If the table cannot be written, the event goes to Config.Relay at once, under the
+// same id and within the same limit. If that fails as well, the event is logged whole,
+// at level error, and Publish returns an error.
 //
 // # Relaying
 //
 // Any number of processes may relay one table. A relay leases a batch of rows
 // (with SKIP LOCKED where the database has it), so that the others leave them
-// alone, and gives back what it does not come to. The rows of a process that
+// alone, and releases those that it has no time for. The rows of a process that
 // died are free when their lease has ended. Rows that fail wait longer with
 // every attempt; they never hold up those behind them. All times are those of
 // the database's clock. MySQL needs row-based or mixed binary logs, its default,
 // since rows are leased at READ COMMITTED.
 //
+// A [notify.RawPublisher], such as that of notify/rabbitmq, gets the bytes that are in
+// the table. So versions may share a table: an older relay hands on what a newer one
+// has added to an event.
+//
 // A row that cannot be read as an event is counted, logged the first time, and
-// left in the table for an hour, after which a relay looks at it again; UPDATE
-// belay_outbox SET retry_at = 0 makes it look at once. A newer version may be able
-// to read it: versions may share a table. To a notify.RawPublisher, such as that of
-// notify/rabbitmq, the relay hands on the stored bytes, with members that a newer
-// version has added.
+// left in the table for an hour, after which a relay tries it again; UPDATE
+// belay_outbox SET retry_at = 0 makes relays try it at once. A newer version may be
+// able to read it.
 //
 // After a failover that lost the last rows, MySQL and MariaDB give their ids to
 // other events. So a relay deletes, releases or postpones a row only if it still
@@ -42,9 +55,9 @@
 // clock has been set back.
 //
 // With Config.Service the relay sends a heartbeat every minute, past the table,
-// so that the monitor can tell silence from a broken path.
+// so that the monitor can distinguish silence from a broken path.
 //
-// # What is promised
+// # Guarantees
 //
 // From the commit of its row on, an event is published at least once. It may be
 // published more often, always under one id: when a process dies between publish

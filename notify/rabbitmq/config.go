@@ -8,19 +8,19 @@ import (
 
 // Config sets up a Publisher. The zero value is valid.
 type Config struct {
-	// Name is shown by the broker and told apart in metrics. Default:
+	// Name identifies the Publisher on the broker and in metrics. Defaults to
 	// "publisher".
 	Name string
 	// Timeout limits one Publish: connecting if need be, sending, and the
-	// confirm. Default: 5s.
+	// confirm. Defaults to 5 seconds.
 	Timeout time.Duration
-	// DialTimeout limits one attempt to connect, handshakes included. Default:
-	// 10s.
+	// DialTimeout limits one attempt to connect, handshakes included. Defaults
+	// to 10 seconds.
 	DialTimeout time.Duration
-	// TLS is used with amqps URLs. Default: the system's authorities and the
+	// TLS is used with amqps URLs. Defaults to the system's authorities and the
 	// host's name, or what the URL's query says.
 	TLS *tls.Config
-	// Logger gets lost and regained connections. Default: slog.Default().
+	// Logger gets lost and regained connections. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 

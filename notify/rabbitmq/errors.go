@@ -11,13 +11,13 @@ var (
 	// also returns it for a second after it finds the queue again, unless a monitor
 	// reads the queue.
 	ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared and bound the queue")
-	// ErrBlocked means that the broker takes no messages, for lack of memory or
-	// disk.
+	// ErrBlocked is returned while the broker takes no messages, for lack of memory
+	// or disk.
 	ErrBlocked = errors.New("rabbitmq: blocked by the broker")
-	// ErrRefused means that the broker, asked to take responsibility for the
-	// event, said no: its queue is full, or cannot reach a majority.
+	// ErrRefused is returned when the broker did not take responsibility for the
+	// event: its queue is full, or cannot reach a majority.
 	ErrRefused = errors.New("rabbitmq: refused by the broker")
-	// ErrOpen means that the last publishes failed and that this one was not
-	// tried: the circuit breaker is open, for a second at a time.
+	// ErrOpen is returned when the last publishes failed, for a second at a time: the
+	// circuit breaker is open, and this event was not sent.
 	ErrOpen = errors.New("rabbitmq: circuit breaker is open")
 )
