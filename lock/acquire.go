@@ -8,30 +8,29 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// Acquire takes the lock on key, waiting for it until ctx ends. Then it returns
-// a *HeldError that also matches ctx.Err(). It also waits while the engine is
-// out of reach, in a failover for example, but asks for no more than a ttl in a
-// row: then it returns the engine's error. Each request has less than a ttl to be
-// answered.
+// Acquire takes the lock on key and waits for it until ctx ends. Then it returns an
+// error that matches *HeldError and ctx.Err(). It also waits while the engine can't be
+// reached, in a failover for example, but for no more than a ttl in a row: then it
+// returns the engine's error. Each request has less than a ttl to be answered.
 //
-// The lease carries the values of ctx but not its end: it lasts until it is
-// released or lost. It may be lost when it comes, if a caller of this process
-// has handed it over: then the callers before may have worked without a lock.
+// The lease carries the values of ctx but not its end: it lasts until it is released
+// or lost. A lease that was handed over by a caller of this process may be lost
+// already: then the callers before may have worked without a lock.
 //
-// If ctx comes from a living lease of this Locker on key (Lease.Context,
-// Lease.Within), another lease on the same lock is returned at once, whatever
-// the options and even while Close waits for that lease; its context has the
-// values of the first one's, and the last Release ends the hold. Goroutines that
-// share such a context get no exclusion from each other.
+// If ctx is the context of a living lease of this Locker on key, or derived from it,
+// Acquire returns another lease on the same lock at once, whatever the options and
+// even while Close waits for that lease. Its context has the values of the first
+// one's, and the last Release releases the lock. Goroutines that share such a context
+// do not exclude each other.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	return l.acquireCounted(ctx, newRequest(key, opts))
 }
 
-// TryAcquire takes the lock on key, or returns a *HeldError at once. When a
-// caller of this Locker has the key, or is about to ask for it, the engine is
-// not asked. Each request has less than a ttl to be answered, as in Acquire. There
-// is a second one if a lock that this Locker left behind had to be released first,
-// which takes up to Config.RequestTimeout. As to leases in ctx see Acquire.
+// TryAcquire takes the lock on key, or returns a *HeldError at once. When a caller of
+// this Locker has the key, or is about to acquire it, the engine is not asked. Each
+// request has less than a ttl to be answered, as in Acquire. There is a second one if
+// an orphan of this Locker had to be released first, which takes up to
+// Config.RequestTimeout. Leases in ctx are as with Acquire.
 func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	r := newRequest(key, opts)
 	r.try = true

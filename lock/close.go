@@ -8,16 +8,14 @@ import (
 	"time"
 )
 
-// Close refuses new acquires, but not those that are nested in a lease that
-// lives, ends those that wait with ErrClosed, and waits
-// until every lease has been released or abandoned. Holds that may still exist,
-// because a release or an acquire was not answered, are released again and again
-// until an answer comes or they have expired: through a failover, give Close the
-// time that it takes. It returns an error if there were too many of them, so that
-// some are left to expire. When ctx ends first, Close returns an error that matches
-// ctx's, the leases that are left are lost, and the holds expire by themselves.
-// Either way no goroutine of the Locker is left, unless the engine does not
-// return. Close may be called again.
+// Close refuses new acquires, but not those that are nested in a lease that lives. It
+// ends those that wait with ErrClosed, and waits until every lease has been released
+// or abandoned. Orphans are released again and again until an answer comes or they
+// have expired: through a failover, give Close the time that it takes. Close returns
+// an error if there were too many of them, so that some are left to expire. When ctx
+// ends first, Close returns an error that matches ctx's, the leases that are left are
+// lost, and orphans expire by themselves. Either way no goroutine of the Locker is
+// left, unless the engine does not return. Close may be called again.
 func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {

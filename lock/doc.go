@@ -1,49 +1,67 @@
-// Package lock is the first layer: a distributed lock that saves work and may
-// be wrong.
+// Package lock acquires locks that several processes share, renews them while their
+// holders work, and says when one was lost.
 //
-// A [Locker] hands out leases on keys. Where locks are kept is the business of
-// an [Engine]: lock/redislock keeps them in Redis, as Redisson does, and
-// lock/memlock in the memory of one process. Everything else is here, once:
+//	locker, err := lock.New(engine, lock.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	defer locker.Close(ctx)
 //
-//   - Callers of one process that want the same key queue in memory, first in,
-//     first out. Only the head of the queue asks the engine. It is woken by
-//     engines that can ([Waker]) and polls in any case.
-//   - A lock that is released while somebody here waits for it is handed over in
-//     memory: always once, and again within Config.HandOver of the engine's
-//     grant. Then it is really released, and the other processes come first if
-//     the engine can wake them.
-//   - While the engine is out of reach, as in a failover, callers who wait go on
-//     asking for up to a ttl. What the engine has certainly not executed leaves
-//     nothing behind.
-//   - A holder whose work is done for good may leave a marker with the release,
-//     which callers who ask for it are told of ([UnlessMarked]), where the engine
-//     can keep it ([Marker]).
-//   - A caller whose context carries a lease gets another one on the same lock
-//     at once.
-//   - A lease is renewed at a third of its ttl by one watchdog per Locker, for
-//     as long as its holder lives, up to Config.MaxHold. Renewal goes on through
-//     errors and stops when the engine says that the lock is not ours.
-//   - A lease is believed in until its local deadline: the start of the last
-//     successful request, plus the ttl, less a margin, on the monotonic clock.
-//     Then [Lease.Context] ends with a cause that matches [ErrLost], whether or
-//     not the engine could be asked, and the next caller may try.
-//   - Every request is executed at most once, so that the Locker knows what it
-//     sent. A request whose outcome is unknown leaves a hold that may exist:
-//     such a hold is retired, that is, released again and again until a ttl
-//     has passed since the Locker stopped using it, and at once when it is in the
-//     way. Close waits until the engine has answered about each. A Locker retires
-//     at most 10,000 holds at a time and leaves further ones to expire; it repeats
-//     some 100 releases a second at most. An engine that stood still may execute
-//     an acquire later than that. Such a lock is released when a caller of this
-//     Locker meets it; other processes wait until it expires.
+//	lease, err := locker.Acquire(ctx, "order:7") // waits until ctx ends
+//	if err != nil {
+//		return err
+//	}
+//	defer lease.Release(ctx)
+//	return work(lease.Context()) // ends when the lock is lost
 //
-// # What it does not promise
+// A [Locker] makes leases on keys. An [Engine] keeps the locks: lock/redislock in
+// Redis, as Redisson does, lock/memlock in the memory of one process. It may also be a
+// [Waker], a [Locator] and a [Pinger].
 //
-// A lock kept in Redis can be held twice: a master may die before its replica
-// has the key, and a process may be paused between its last look at the lease
-// and its write. The monotonic clock does not run while a machine is suspended.
-// Let the database decide; package dbguard makes it.
+// # Waiting
 //
-// Tokens grow from grant to grant as long as the clocks of the servers that
-// issue them agree; no more is promised.
+// Callers of one process that want the same key queue in memory, first in, first out.
+// Only the head of the queue asks the engine. A Waker notifies it when the lock is
+// released; it polls in any case. While the engine can't be reached, as in a failover,
+// the head retries for up to a ttl.
+//
+// A lock that is released while a caller of this process waits is handed over in
+// memory: always once, and again within Config.HandOver of the engine's grant. Then it
+// is released in the engine, and other processes come first if the engine can wake
+// them.
+//
+// A caller whose context carries a lease on the key gets another one at once.
+//
+// # Holding
+//
+// One watchdog per Locker renews each grant at a third of its ttl for as long as its
+// holder has it, up to Config.MaxHold. It retries after errors, and stops when the
+// engine says that the lock has another owner or none.
+//
+// A lease can be relied on until its local deadline: the start of the last successful
+// request, plus the ttl, less a margin, on the monotonic clock. Then [Lease.Context]
+// ends with a cause that matches [ErrLost], and the next caller may try, whether or
+// not the engine answers.
+//
+// A holder whose work is done for good may mark the key with [Lease.ReleaseMarked].
+// Acquires with [UnlessMarked] then fail at once with [ErrMarked].
+//
+// # Requests without an answer
+//
+// A request is executed at most once, so the Locker knows what it sent. A request
+// whose outcome is unknown leaves an orphan: a lock that may exist and has no user.
+// The Locker releases an orphan again and again until a ttl has passed, and at once
+// when it is in a caller's way. Close waits until the engine has answered about each.
+// There are at most 10,000 orphans, of which some 100 a second are released again;
+// further ones are left to expire. An engine that stood still may execute an acquire
+// even later. Such a lock is released when a caller of this Locker meets it; other
+// processes wait until it expires.
+//
+// # Limits
+//
+// A lock in Redis can be held twice: a master may die before its replica has the key,
+// or a process may pause between its last look at the lease and its write. The
+// monotonic clock stands still while a machine is suspended. Let the database decide;
+// package dbguard makes it. Tokens grow from grant to grant only as long as the clocks
+// of the servers that issue them agree.
 package lock

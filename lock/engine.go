@@ -5,38 +5,35 @@ import (
 	"time"
 )
 
-// An Engine is a place where locks are kept. Each method is one attempt: it
-// sends its request at most once and does not wait for a lock to become free.
-// Implementations are safe for concurrent use and return when ctx ends, or a
-// bounded time later.
+// An Engine is a place where locks are kept. Each method is one attempt: it sends its
+// request at most once and does not wait for a lock to become free. Implementations
+// are safe for concurrent use and return when ctx ends, or a bounded time later.
 type Engine interface {
-	// Acquire takes h.Key for h.Owner until ttl has passed. Asking again for
-	// the same owner renews. It returns a *HeldError when another owner has
-	// the key. An error that matches ErrNotSent, ErrRefused or ErrNoAnswer may
-	// pass by itself. One that matches ErrUnusable is of this key alone, any other
-	// of the engine.
+	// Acquire takes h.Key for h.Owner until ttl has passed. A second Acquire for the
+	// same owner renews the lock. Acquire returns a *HeldError when another owner
+	// has the key. A failure that matches ErrNotSent, ErrRefused or ErrNoAnswer may
+	// pass by itself. One that matches ErrUnusable concerns this key alone, any
+	// other the whole engine.
 	//
-	// An engine that was answered says so: after an error that matches
-	// ErrNotSent, ErrRefused or ErrUnusable, and not ErrNoAnswer, nothing was
-	// taken. After any other error the Locker assumes that the lock may have been
-	// taken, and releases it.
+	// After an error that matches ErrNotSent, ErrRefused or ErrUnusable, and not
+	// ErrNoAnswer, nothing was taken. After any other error the Locker assumes that
+	// the lock may have been taken, and releases it.
 	Acquire(ctx context.Context, h Hold, ttl time.Duration) (Grant, error)
 
-	// Renew lets each hold live for another ttl from now and returns one
-	// verdict per hold, in order: nil, an error that matches ErrNotHeld when
-	// the owner does not have the key, one that matches ErrUnusable when
-	// something else is under the key, so that the lock is gone, or what kept
-	// the engine from knowing.
-	// The holds of a batch are of one node: of the one that granted them or, if the
-	// engine is a Locator, of the one that has them now.
+	// Renew prolongs each lock to another ttl from now and returns one error per
+	// hold, in order: nil, one that matches ErrNotHeld when the owner does not have
+	// the key, one that matches ErrUnusable when something else is under the key, so
+	// that the lock is gone, or what kept the engine from knowing. The holds of a
+	// batch are of one node: of the one that granted them or, if the engine is a
+	// Locator, of the one that has them now.
 	Renew(ctx context.Context, hs []Hold, ttl time.Duration) []error
 
-	// Release frees h.Key. It returns an error that matches ErrNotHeld when
-	// h.Owner does not have it, or ErrUnusable as Renew does. After any other
-	// error the Locker releases it again.
+	// Release releases h.Key. It returns an error that matches ErrNotHeld when
+	// h.Owner does not have it, or ErrUnusable as Renew does. After any other error
+	// the Locker releases it again.
 	Release(ctx context.Context, h Hold) error
 
-	// Inspect tells who holds key now. The zero Owner means nobody.
+	// Inspect returns who holds key now. The zero Owner means nobody.
 	Inspect(ctx context.Context, key string) (Holder, error)
 }
 
@@ -95,20 +92,20 @@ type Grant struct {
 	Deadline time.Time
 }
 
-// A Holder tells who has a key.
+// A Holder is who has a key.
 type Holder struct {
 	Owner string        // empty = nobody
 	TTL   time.Duration // until the lock expires; 0 = unknown
 	Place
 }
 
-// A Waker is an engine that can tell waiters when to ask again, so that they
-// need not poll.
+// A Waker is an engine that notifies waiters when a lock is released, so that they
+// poll less.
 type Waker interface {
-	// Watch has wake called whenever key may have become free, from its return
-	// until stop is called, and when a call may have been missed. wake does not
-	// block; stop does not wait. Messages may get lost: waiters poll as well,
-	// at least once a second.
+	// Watch has wake called whenever key may have become free, from the return of
+	// Watch until stop is called, and when a call may have been missed. wake does
+	// not block; stop does not wait. Messages may get lost: waiters poll as well, at
+	// least once a second.
 	Watch(ctx context.Context, key string, wake func()) (stop func(), err error)
 }
 

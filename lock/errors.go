@@ -6,55 +6,55 @@ import (
 )
 
 var (
-	// ErrLost: the lock went away, or can no longer be believed in, while its
-	// holder was at work. An error that matches ErrClosed, too, is no failure of
-	// the lock: see there.
+	// ErrLost is returned when the lock was lost, or could no longer be relied on,
+	// while its holder was at work. An error that matches ErrClosed, too, is no
+	// failure of the lock: see there.
 	ErrLost = errors.New("lock: lost")
-	// ErrMaxHold: the lock was held for longer than Config.MaxHold, which has a
-	// default. It matches ErrLost.
+	// ErrMaxHold is returned when the lock was held for longer than Config.MaxHold,
+	// which has a default. It matches ErrLost.
 	ErrMaxHold = fmt.Errorf("%w: held for too long", ErrLost)
-	// ErrExpired: the lock was not renewed in time, so that it could no longer be
-	// believed in. It matches ErrLost.
+	// ErrExpired is returned when the lock was not renewed in time, so that it could
+	// no longer be relied on. It matches ErrLost.
 	ErrExpired = fmt.Errorf("%w: not renewed in time", ErrLost)
-	// ErrUnrenewed: every renewal that was tried since the last success failed:
-	// the engine did not answer, or rejected it. It matches ErrExpired.
+	// ErrUnrenewed is returned when every renewal since the last success failed: the
+	// engine did not answer, or rejected it. It matches ErrExpired.
 	ErrUnrenewed = fmt.Errorf("%w: renewals failed", ErrExpired)
-	// ErrNotHeld: the owner does not have the key.
+	// ErrNotHeld is returned when the owner does not have the key, and by a lease
+	// that was released.
 	ErrNotHeld = errors.New("lock: not held")
-	// ErrNotSent: the engine was not reached, or refused without executing
-	// anything. It may do so later.
+	// ErrNotSent is returned when the engine was not reached, or rejected the
+	// request without executing any of it. A retry may succeed.
 	ErrNotSent = errors.New("lock: engine not reached")
 	// ErrDenied is returned when the engine rejects its client: the password is
 	// wrong, a right is missing, or the client was closed. Nothing was executed, and
 	// a retry would fail alike. Other keys fail, too, unless the right that is
 	// missing is one to the key of a lock that is held. It matches ErrNotSent.
 	ErrDenied = fmt.Errorf("%w: client rejected", ErrNotSent)
-	// ErrRefused: the engine does not grant the lock for now, though nobody has
-	// it, and has left nothing behind.
+	// ErrRefused is returned when the engine does not grant the lock for now, though
+	// no other owner has it, and has left nothing behind.
 	ErrRefused = errors.New("lock: refused for now")
-	// ErrNoAnswer: the engine did not answer. What was asked may have happened.
+	// ErrNoAnswer is returned when the engine did not answer. The request may have
+	// been executed.
 	ErrNoAnswer = errors.New("lock: no answer")
-	// ErrUnusable: the engine can't keep a lock under this key: something else is
-	// there, or it may not be touched. Other keys are no worse for that. No lock
-	// was taken, and one that was held under the key is gone.
+	// ErrUnusable is returned when the engine can't keep a lock under this key:
+	// something else is there, or the client may not touch it. Other keys are not
+	// affected. No lock was taken, and one that was held under the key is gone.
 	ErrUnusable = errors.New("lock: unusable key")
 	// ErrInvalidKey is returned when a key is not 1 to 512 bytes of valid UTF-8
 	// without braces.
 	ErrInvalidKey = errors.New("lock: invalid key")
-	// ErrClosed: the Locker has been closed. A lease that ends with an error that
-	// matches ErrLost and ErrClosed was given up by Close, whose context ended
-	// before the holder was done. The engine keeps that lock until its ttl has
-	// passed since the last renewal: nobody else gets it before. A lease of
-	// a Local acquire has no lock in the engine.
+	// ErrMarked is returned by an acquire with UnlessMarked when the key is marked:
+	// the work that it names is done.
+	ErrMarked = errors.New("lock: marked as done")
+	// ErrClosed is returned when the Locker has been closed. A lease that ends with
+	// an error that matches ErrLost and ErrClosed was ended by Close, whose context
+	// ended before the holder was done. The engine keeps that lock until its ttl has
+	// passed since the last renewal: no other caller gets it before. The lease of a
+	// Local acquire has no lock in the engine.
 	ErrClosed = errors.New("lock: closed")
 
 	// errGivenUp is how a lease ends that Close did not wait for any longer.
 	errGivenUp = fmt.Errorf("%w: %w before it was released", ErrLost, ErrClosed)
-)
-
-var (
-	// ErrMarked: the work that the key names is done, and was marked so.
-	ErrMarked = errors.New("lock: marked as done")
 )
 
 // A HeldError is returned when another caller has the key. If a context ended the wait

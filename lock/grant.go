@@ -15,7 +15,7 @@ type grant struct {
 	place    Place
 	token    int64        // of the first holder
 	granted  int64        // when the engine's answer came
-	deadline atomic.Int64 // until when it may be believed in
+	deadline atomic.Int64 // until when it can be relied on
 
 	// Guarded by Locker.mu.
 	cancel            context.CancelCauseFunc // ends the context of the present holder

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A Lease is a lock in the hands of one caller. It is safe for concurrent use.
+// A Lease is a grant as one caller has it: a context that ends with it, and a release.
+// It is safe for concurrent use.
 type Lease struct {
 	locker     *Locker
 	grant      *grant
@@ -45,10 +46,9 @@ func (l *Lease) Grant() Grant {
 	}
 }
 
-// Context returns a context that ends with the lease. context.Cause tells why:
-// an error that matches ErrLost, or ErrNotHeld after the last Release. An
-// Acquire of the same key by the same Locker with this context, or one derived
-// from it, is granted at once: see Locker.Acquire.
+// Context returns a context that ends with the lease. Its context.Cause is an error
+// that matches ErrLost, or ErrNotHeld after the last Release. An Acquire of the same
+// key by the same Locker with this context is granted at once: see Locker.Acquire.
 func (l *Lease) Context() context.Context { return leaseContext{l.ctx, l} }
 
 // leaseContext is a context that carries a lease. It wraps instead of adding a

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Locker acquires locks and keeps them. It is safe for concurrent use, and a
+// A Locker acquires locks and renews them. It is safe for concurrent use, and a
 // prometheus.Collector.
 type Locker struct {
 	engine  Engine

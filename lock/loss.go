@@ -5,9 +5,9 @@ import (
 	"context"
 )
 
-// Err returns nil while the lease may be believed in, ErrNotHeld when it has
-// been released, and otherwise the cause with which its context ended. It looks
-// at the clock, so it is right even before the watchdog has noticed.
+// Err returns nil while the lease can be relied on, ErrNotHeld when it has been
+// released, and otherwise the cause with which its context ended. It looks at the
+// clock, so it is right even before the watchdog has noticed.
 func (l *Lease) Err() error {
 	k := l.locker
 	if l.released.Load() { // the context may live on, if another is nested

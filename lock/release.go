@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Release frees the lock, or hands it to a caller of this process who waits for
-// it. It is not cut short by ctx, only by the Locker's request timeout. It
-// returns
+// Release releases the lock in the engine, or hands it over to a caller of this
+// process that waits for it. The end of ctx does not cut it short, only
+// Config.RequestTimeout does. It returns
 //
-//   - nil when the lock was freed or handed over, or an outer lease keeps it;
-//   - an error that matches ErrLost when the lock had gone before;
+//   - nil when the lock was released or handed over, or an outer lease keeps it;
+//   - an error that matches ErrLost when the lock was lost before;
 //   - ErrNotHeld when the lease has been released or abandoned already;
 //   - another error when the engine did not answer. The Locker then goes on
 //     releasing the lock in the background.
 func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
 
-// ReleaseMarked is Release for a holder whose work is done for good: it marks
-// the key as done until keep has passed, so that acquires with UnlessMarked fail
-// with ErrMarked. It goes with the release in one round trip, before it.
+// ReleaseMarked is Release for a holder whose work is done for good: it marks the key
+// as done until keep has passed, so that acquires with UnlessMarked fail with
+// ErrMarked. The marker is set before the release, in the same round trip.
 //
-// A marker only saves work, so ReleaseMarked does not tell whether it was set.
-// It is not when the engine keeps no markers, when keep is not positive, when an
-// outer lease keeps the lock, when the lock had gone before, and when the engine
-// is out of reach.
+// A marker only saves work, so ReleaseMarked does not report whether it was set. It
+// is not set when the engine keeps no markers, when keep is not positive, when an
+// outer lease keeps the lock, when the lock was lost before, or when the engine can't
+// be reached.
 func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
 	return l.release(ctx, keep)
 }
@@ -79,9 +79,9 @@ func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)
 }
 
-// Abandon stops renewing the lock without releasing it, for a holder that does
-// not know whether its work took effect. No caller of this Locker gets the key
-// before the lease's deadline.
+// Abandon stops renewing the lock without releasing it. It is for a holder that does
+// not know whether its work took effect. No caller of this Locker gets the key before
+// the lease's deadline.
 func (l *Lease) Abandon() {
 	if cancel := l.locker.abandon(l); cancel != nil {
 		cancel(ErrNotHeld)

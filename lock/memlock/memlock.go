@@ -1,5 +1,9 @@
-// Package memlock keeps locks in the memory of one process. It excludes callers
-// of the same Engine only: use it in tests and in programs that run once.
+// Package memlock keeps locks in the memory of one process, for tests and for programs
+// that run once.
+//
+//	locker, err := lock.New(memlock.New(), lock.Config{})
+//
+// It excludes callers of the same Engine only.
 package memlock
 
 import (
@@ -10,7 +14,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Engine is a lock.Engine that keeps markers. It is safe for concurrent use.
+// An Engine is a lock.Engine that keeps markers. It is safe for concurrent use.
 type Engine struct {
 	mu    sync.Mutex
 	m     map[string]entry
@@ -93,8 +97,8 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	return holder(cur, now), nil
 }
 
-// Forget loses the lock on key, as a Redis master does that dies before its
-// replica has it: the holder is not told. It reports whether there was one.
+// Forget loses the lock on key, as a Redis master does that dies before its replica has
+// it: the holder is not notified. It reports whether there was a lock.
 func (e *Engine) Forget(key string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

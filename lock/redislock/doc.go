@@ -1,76 +1,85 @@
-// Package redislock keeps locks in Redis the way Redisson's RLock does: a hash
-// at the lock's name whose one field is the owner, with an expiry. Java
-// services with Redisson and Go services with Belay exclude and wake each other
-// on the same names. It works with a Redis Cluster, a single server, servers
-// under Sentinel, and miniredis.
+// Package redislock keeps locks in Redis, in the format of Redisson's RLock.
+//
+//	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	defer engine.Close(ctx)
+//
+//	locker, err := lock.New(engine, lock.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	defer locker.Close(ctx)
+//
+// A lock is a hash at the lock's name whose one field is the owner, with an expiry. Java
+// services with Redisson and Go services with Belay exclude and wake each other on the
+// same names. The engine works with a Redis Cluster, a single server, servers under
+// Sentinel, and miniredis.
 //
 // # Requests
 //
-// Every change is one Lua script with exactly one key, so that a slot may
-// migrate under it. A change that may have been executed is never sent again;
-// an error that matches [lock.ErrNotSent] proves that it was not. MOVED, ASK,
-// READONLY and NOSCRIPT are such proofs and are followed. Acquire and Inspect are
-// sent again for up to a second while the answer is MOVED, ASK, READONLY,
-// CLUSTERDOWN, TRYAGAIN, LOADING, MASTERDOWN or that the server has its maximum of
-// clients, and while no connection can be made or the client's pool has none.
+// Every change is one Lua script with exactly one key, so that a slot may migrate under
+// it. A change that may have been executed is never sent again; an error that matches
+// [lock.ErrNotSent] proves that it was not. MOVED, ASK, READONLY and NOSCRIPT are such
+// proofs and are followed. Acquire and Inspect retry for up to a second while the answer
+// is MOVED, ASK, READONLY, CLUSTERDOWN, TRYAGAIN, LOADING, MASTERDOWN or that the server
+// has its maximum of clients, and while no connection can be made or the client's pool
+// has none.
 //
-// After any other answer nothing is sent again. A server that is out of memory,
-// can't save or has too few replicas rejects a script before its first write: OOM,
-// MISCONF and NOREPLICAS match [lock.ErrRefused], BUSY matches [lock.ErrNotSent]. A
-// client that can't log in, may not run scripts or was closed gets an error that
-// matches [lock.ErrDenied]. WRONGTYPE matches [lock.ErrUnusable]; so does a key that
-// the user may not touch. A request about a lock that is held already gets
-// [lock.ErrDenied] then.
+// There is no retry after any other answer. A server that is out of memory, can't save
+// or has too few replicas rejects a script before its first write: OOM, MISCONF and
+// NOREPLICAS match [lock.ErrRefused], BUSY matches [lock.ErrNotSent]. A client that
+// can't log in, may not run scripts or was closed gets an error that matches
+// [lock.ErrDenied]. WRONGTYPE matches [lock.ErrUnusable]; so does a key that the user
+// may not touch. A request about a lock that is held already gets [lock.ErrDenied] then.
 //
 // # The engine's own client
 //
-// [Open] makes a cluster client of its own. It gets through a failover quickly:
-// it reloads the slot map as soon as a node refuses a connection or says
-// nothing, and no call hangs for longer than a second. It sends each script
-// straight to its node. A few requests at a time go each on a connection of its
-// own; when there are more, those that wait go together in one pipeline, while
-// the one before is on its way. So a node is never asked by more than a handful
-// of connections, and nodes get in nobody's way but their own.
+// [Open] makes a cluster client of its own. It gets through a failover quickly: it
+// reloads the slot map as soon as a node refuses a connection or does not answer, and no
+// call hangs for longer than a second. It sends each script straight to its node. A few
+// requests at a time go each on a connection of its own. When there are more, those that
+// wait go together in one pipeline, while the one before is on its way. So a node has no
+// more than a handful of connections, and a slow node delays no other.
 //
-// A node that refuses three connections in a row, or leaves five requests in a row
-// without an answer, is left alone for half a second, then one request tries it
-// again. Requests that a healthy node keeps waiting together, in one pause, are
-// not enough: one of the five has begun after another had failed. Meanwhile all
-// others fail at once, with an error that names the node and matches
-// [lock.ErrNotSent]; but Acquire and Inspect first have the cluster asked, which
-// takes up to 0.4 s, and go on if the lock is on another node by then.
+// A breaker opens for half a second when a node refuses three connections in a row, or
+// leaves five requests in a row without an answer; then one request tries the node
+// again. Requests that a healthy node delays together, in one pause, are not enough: one
+// of the five has begun after another had failed. While the breaker is open, all other
+// requests fail at once, with an error that names the node and matches [lock.ErrNotSent].
+// Acquire and Inspect first have the slot map reloaded, which takes up to 0.4 s, and go
+// on if the lock is on another node by then.
 //
-// [New] takes a client as it is, with its options and hooks, and sends each
-// request by itself. For a cluster, give it at least these options: DialTimeout,
-// ReadTimeout and WriteTimeout of a second or less, ContextTimeoutEnabled,
-// DialerRetries 1, ClusterStateReloadInterval of a second, no reads from
-// replicas. Acquire and Inspect give up after five seconds; but without
-// ContextTimeoutEnabled, a node that says nothing holds them up for ReadTimeout.
+// [New] takes a client as it is, with its options and hooks, and sends each request by
+// itself. For a cluster, give it at least these options: DialTimeout, ReadTimeout and
+// WriteTimeout of a second or less, ContextTimeoutEnabled, DialerRetries 1,
+// ClusterStateReloadInterval of a second, no reads from replicas. Acquire and Inspect
+// give up after five seconds; but without ContextTimeoutEnabled, a node that does not
+// answer delays them for ReadTimeout.
 //
 // # Keys in Redis
 //
-// Besides its lock, the key k with the prefix p may have a marker,
-// belay_done:{pk}, and a probe, pbelay_probe:{pk}, which expires after a
-// millisecond: [Engine.Probe] writes it during an outage. A user with access to some
-// keys only needs access to the probes, too, or else a probe can't tell a server
-// that rejects locks from a healthy one.
+// Besides its lock, the key k with the prefix p may have a marker, belay_done:{pk}, and a
+// probe, pbelay_probe:{pk}, which expires after a millisecond: [Engine.Probe] writes it
+// during an outage. A user with access to some keys only needs access to the probes, too.
+// Otherwise a probe can't distinguish a server that rejects locks from a healthy one.
 //
 // # Waking
 //
-// The release of a lock is published on the channel of the lock, with SPUBLISH
-// on a cluster of Redis 7 or later and PUBLISH otherwise. Who waits for a lock
-// subscribes to that channel: over one connection per master whatever the
-// number of locks, or over a single one where PUBLISH reaches all. A subscription
-// stays for a second or two after its last waiter, is made again when the
-// connection breaks, and follows a slot to its new master within about a second;
-// waiters are then woken, as a message may have been missed.
+// The release of a lock is published on the channel of the lock, with SPUBLISH on a
+// cluster of Redis 7 or later and PUBLISH otherwise. A waiter subscribes to that channel:
+// over one connection per master whatever the number of locks, or over a single one where
+// PUBLISH reaches all. A subscription stays for a second or two after its last waiter. It
+// is made again when the connection breaks, and follows a slot to its new master within
+// about a second; waiters are then woken, as a message may have been missed.
 //
 // # Settings of the servers
 //
-// Let a cluster run with cluster-require-full-coverage no, or every failover
-// stops all shards for a moment; with a cluster-node-timeout of a few seconds,
-// which is how long a dead master is waited for; and with maxmemory-policy
-// noeviction, or locks may be evicted. A failover loses the locks that the
-// promoted replica does not have yet; [Config].Replicas makes that rarer. It also
-// loses the last releases: such a lock stays until its ttl has passed.
+// Run a cluster with cluster-require-full-coverage no, or every failover stops all shards
+// for a moment; with a cluster-node-timeout of a few seconds, which is how long it waits
+// for a dead master; and with maxmemory-policy noeviction, or locks may be evicted. A
+// failover loses the locks that the promoted replica does not have yet; [Config].Replicas
+// makes that rarer. It also loses the last releases: such a lock stays until its ttl has
+// passed.
 package redislock

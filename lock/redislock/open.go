@@ -14,10 +14,10 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// New returns an engine on the caller's own client: of a cluster, of a single
-// server, or of a set of servers under Sentinel. The client stays the caller's
-// to close, after the engine. One that was not made by Open needs care to get
-// through a failover; see the package documentation.
+// New returns an engine on the caller's own client: of a cluster, of a single server, or
+// of a set of servers under Sentinel. The caller closes the client, after the engine.
+// Such a client needs the options that the package documentation names to get through a
+// failover.
 func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("redislock: client is nil")
@@ -38,12 +38,11 @@ func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 	}, nil
 }
 
-// Open returns an engine on a cluster client of its own, which Close closes. It
-// does not dial. Of opts it takes addresses, credentials, TLS and pool sizes;
-// what decides how a failover is survived is set by Open: timeouts of at most a
-// second that also end with the caller's context, one dial per attempt, a slot
-// map that is reloaded each second and whenever a dial fails, and no reads from
-// replicas.
+// Open returns an engine on a cluster client of its own, which Close closes. It does not
+// dial. From opts it takes addresses, credentials, TLS and pool sizes. It sets what
+// decides how a failover is survived: timeouts of at most a second that also end with the
+// caller's context, one dial per attempt, a slot map that is reloaded each second and
+// whenever a dial fails, and no reads from replicas.
 func Open(opts *redis.ClusterOptions, cfg Config) (*Engine, error) {
 	switch {
 	case opts == nil || len(opts.Addrs) == 0:
@@ -96,7 +95,7 @@ var (
 	_ lock.Pinger  = (*Engine)(nil)
 )
 
-// Ping reports whether Redis answers.
+// Ping implements lock.Pinger: it returns nil if Redis answers.
 func (e *Engine) Ping(ctx context.Context) error {
 	if err := e.client.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
@@ -104,22 +103,22 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Watch implements lock.Waker. It returns when the subscription stands, after a
-// second at most.
+// Watch implements lock.Waker. It returns when the server has confirmed the
+// subscription, or an error after a second.
 func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	return e.waker.watch(ctx, e.lockName(key), wake)
 }
 
-// Locate implements lock.Locator. The node is not known before the client has
-// its first slot map, which the first request loads.
+// Locate implements lock.Locator. The node is not known before the client has its first
+// slot map, which the first request loads.
 func (e *Engine) Locate(key string) lock.Place {
 	return e.place(e.lockName(key), "")
 }
 
-// Close ends what the engine runs by itself: its subscriptions, also those on a
-// client that was passed to New, and, if Open made the client, the client.
-// Close the Locker first. Close takes no longer than the client's timeouts. When ctx
-// ends before that, Close returns ctx's error, and the rest ends in the background.
+// Close ends the engine's subscriptions, also those on a client that was passed to New,
+// and closes the client that Open made. Close the Locker first. Close takes no longer
+// than the client's timeouts. When ctx ends before that, Close returns ctx's error, and
+// the rest ends in the background.
 func (e *Engine) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
 	go func() { closed <- e.close() }()
