@@ -143,7 +143,7 @@ func TestRefusedLockIsNotReleased(t *testing.T) {
 			wantIs(e.t, err, lock.ErrRefused)
 		}
 		wantNil(e.t, g.Close(bg))
-		ctx, cancel := context.WithTimeout(bg, time.Minute) // a retired hold would be kept for an hour
+		ctx, cancel := context.WithTimeout(bg, time.Minute) // an orphan would be kept for an hour
 		defer cancel()
 		wantNil(e.t, l.Close(ctx))
 		if n := n.scripts.Load(); n > refusals+1 { // one more to load the script

@@ -168,9 +168,9 @@ func TestCloseWhileEngineIsAway(t *testing.T) {
 // What was not sent need not be released.
 func TestRetiredUnlessNotSent(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		kind    error
-		retired bool
+		name   string
+		kind   error
+		orphan bool
 	}{
 		{"not sent", lock.ErrNotSent, false},
 		{"no answer", lock.ErrNoAnswer, true},
@@ -183,7 +183,7 @@ func TestRetiredUnlessNotSent(t *testing.T) {
 				_, err := newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k")
 				wantIs(t, err, errDown)
 				pass(10 * time.Second)
-				if n := engine.sent().release; (n > 0) != tt.retired {
+				if n := engine.sent().release; (n > 0) != tt.orphan {
 					t.Errorf("%d releases were sent", n)
 				}
 			})

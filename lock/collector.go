@@ -7,7 +7,7 @@ func (l *Locker) Describe(ch chan<- *prometheus.Desc) {
 	m := l.metrics
 	m.acquires.Describe(ch)
 	m.seconds.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.handOversDesc, m.renewalsDesc, m.lostDesc, m.heldDesc, m.retiredDesc} {
+	for _, d := range []*prometheus.Desc{m.handOversDesc, m.renewalsDesc, m.lostDesc, m.heldDesc, m.orphansDesc} {
 		ch <- d
 	}
 }
@@ -28,8 +28,8 @@ func (l *Locker) Collect(ch chan<- prometheus.Metric) {
 	}
 
 	l.mu.Lock()
-	held, retired := len(l.grants), len(l.orphans.all)
+	held, orphans := len(l.grants), len(l.orphans.all)
 	l.mu.Unlock()
 	ch <- prometheus.MustNewConstMetric(m.heldDesc, prometheus.GaugeValue, float64(held))
-	ch <- prometheus.MustNewConstMetric(m.retiredDesc, prometheus.GaugeValue, float64(retired))
+	ch <- prometheus.MustNewConstMetric(m.orphansDesc, prometheus.GaugeValue, float64(orphans))
 }

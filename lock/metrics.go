@@ -19,7 +19,7 @@ type metrics struct {
 
 	granted, held, marked, failed prometheus.Counter // of acquires
 
-	handOversDesc, renewalsDesc, lostDesc, heldDesc, retiredDesc *prometheus.Desc
+	handOversDesc, renewalsDesc, lostDesc, heldDesc, orphansDesc *prometheus.Desc
 }
 
 // lostReason says how a loss was noticed.
@@ -59,7 +59,7 @@ func newMetrics(name string) *metrics {
 		renewalsDesc:  desc("renewals_total", "Renewals of single locks, by result: ok, failed.", "result"),
 		lostDesc:      desc("lost_total", "Locks that went away under their holder, by how it was noticed.", "reason"),
 		heldDesc:      desc("held", "Locks held now."),
-		retiredDesc:   desc("retired", "Holds without a user that may still exist in the engine."),
+		orphansDesc:   desc("orphans", "Locks without a user that may still exist in the engine."),
 	}
 	m.granted = m.acquires.WithLabelValues("granted")
 	m.held = m.acquires.WithLabelValues("held")

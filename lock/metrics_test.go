@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 			"acquires_total granted": 2, "acquires_total held": 1, "acquires_total failed": 1,
 			"acquire_seconds": 2, "handovers_total": 1,
 			"renewals_total ok": 1, "renewals_total failed": 1,
-			"held": 1, "retired": 1,
+			"held": 1, "orphans": 1,
 		})
 		engine.onRelease(nil)
 		pass(time.Second)

@@ -184,8 +184,8 @@ func TestRepeatedReleasesAreFew(t *testing.T) {
 			}
 		}
 		pass(time.Second)
-		if n := gather(t, l)["retired"]; n != 0 {
-			t.Errorf("%v holds are retired after the ttl", n)
+		if n := gather(t, l)["orphans"]; n != 0 {
+			t.Errorf("%v orphans after the ttl", n)
 		}
 	})
 }
@@ -251,7 +251,7 @@ func TestRetiredHoldsAreFreeSoonAfterOutage(t *testing.T) {
 }
 
 // An engine that answers nothing for long costs a bounded amount of memory. What was
-// retired is released when it answers again, and Close tells of the rest.
+// orphaned is released when it answers again, and Close tells of the rest.
 func TestRetiredHoldsAreBounded(t *testing.T) {
 	const bound, more = 10_000, 1000
 	synctest.Test(t, func(t *testing.T) {
@@ -268,8 +268,8 @@ func TestRetiredHoldsAreBounded(t *testing.T) {
 			wantIs(t, err, errDown)
 		}
 		pass(time.Minute)
-		if n := gather(t, l)["retired"]; n != bound {
-			t.Errorf("%v holds are retired, want %d", n, bound)
+		if n := gather(t, l)["orphans"]; n != bound {
+			t.Errorf("%v orphans, want %d", n, bound)
 		}
 
 		engine.onAcquire(nil)
@@ -288,7 +288,7 @@ func TestRetiredHoldsAreBounded(t *testing.T) {
 }
 
 // BenchmarkBesideRetiredHolds is what callers of a key pay for holds of others
-// that are retired.
+// that are orphans.
 func BenchmarkBesideRetiredHolds(b *testing.B) {
 	for _, holds := range []int{0, 10_000} {
 		b.Run(strconv.Itoa(holds), func(b *testing.B) {

@@ -6,7 +6,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine on Redis, a lock.Waker, a lock.Locator, a lock.Pinger and a prometheus.Collector. It is safe for concurrent use.
+// An Engine is a lock.Engine on Redis, a lock.Waker, a lock.Locator, a lock.Pinger and a
+// prometheus.Collector. It is safe for concurrent use.
 type Engine struct {
 	client   redis.UniversalClient
 	owned    bool // Close closes client
