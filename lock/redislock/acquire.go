@@ -28,7 +28,16 @@ func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (g
 
 func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	c := call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}, readMarker: h.UnlessMarked}
-	cmd, few, err := e.runReplicated(ctx, acquireScript, c)
+	var (
+		cmd *command
+		few error // too few replicas have the lock
+		err error
+	)
+	if e.cfg.Replicas > 0 {
+		cmd, few, err = e.runReplicated(ctx, acquireScript, c)
+	} else {
+		cmd, err = e.run(ctx, acquireScript, c)
+	}
 	if err != nil {
 		return lock.Grant{}, err
 	}
@@ -59,7 +68,7 @@ func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
 		if !okOwner || !okMS {
 			return lock.Grant{}, badReply(acquireScript, cmd)
 		}
-		return lock.Grant{}, &lock.HeldError{Key: key, Holder: e.holder(cmd, owner, ms)}
+		return lock.Grant{}, &lock.HeldError{Key: key, Holder: e.holderOf(cmd, owner, ms)}
 	}
 	sec, okSec := reply[1].(int64)
 	usec, okUsec := reply[2].(int64)

@@ -67,8 +67,8 @@ func markName(name string) string { return "belay_done:{" + name + "}" }
 // marked reports whether the lock is known to be marked.
 func (c *command) marked() bool { return c.markerGet != nil && c.markerGet.Err() == nil }
 
-// via sends the command through client. Only its own error counts.
-func (c *command) via(ctx context.Context, client interface {
+// sendVia sends the command through client. Only its own error counts.
+func (c *command) sendVia(ctx context.Context, client interface {
 	Process(context.Context, redis.Cmder) error
 	Pipeline() redis.Pipeliner
 }) error {

@@ -30,5 +30,5 @@ func (e *Engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
 	if !ok {
 		return lock.Holder{}, badReply(inspectScript, cmd)
 	}
-	return e.holder(cmd, owner, ms), nil
+	return e.holderOf(cmd, owner, ms), nil
 }

@@ -29,18 +29,18 @@ func newMasterNode(client *redis.Client, reload func(context.Context)) *masterNo
 }
 
 func (n *masterNode) send(ctx context.Context, cmd *command) error {
-	return n.ask(ctx, func() error {
+	return n.underBreaker(ctx, func() error {
 		if n.inFlight.Add(1) > directMax {
 			defer n.inFlight.Add(-1)
 			return n.batches.send(ctx, cmd)
 		}
 		defer n.inFlight.Add(-1)
-		return cmd.via(ctx, n.client)
+		return cmd.sendVia(ctx, n.client)
 	})
 }
 
-// ask runs request unless the breaker is open.
-func (n *masterNode) ask(ctx context.Context, request func() error) error {
+// underBreaker runs request unless the breaker is open.
+func (n *masterNode) underBreaker(ctx context.Context, request func() error) error {
 	start := time.Now()
 	n.use(start)
 	return n.breaker.run(ctx, start, request)
@@ -48,7 +48,7 @@ func (n *masterNode) ask(ctx context.Context, request func() error) error {
 
 func (n *masterNode) sendAll(ctx context.Context, cmds []*command) {
 	sent := false
-	err := n.ask(ctx, func() error {
+	err := n.underBreaker(ctx, func() error {
 		sent = true
 		return pipeline(ctx, n.client.Pipeline(), cmds)
 	})

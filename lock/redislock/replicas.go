@@ -14,13 +14,9 @@ import (
 // replicaTime bounds the wait for replicas.
 const replicaTime = 500 * time.Millisecond
 
-// runReplicated runs s and waits for replicas, if it is to. Few says that fewer
-// than that have what s wrote.
+// runReplicated runs s and waits for replicas. Few says that fewer than
+// Config.Replicas have what s wrote.
 func (e *Engine) runReplicated(ctx context.Context, s *script, c call) (cmd *command, few, err error) {
-	if e.cfg.Replicas == 0 {
-		cmd, err = e.run(ctx, s, c)
-		return cmd, nil, err
-	}
 	cmd, wait, err := e.runAndWait(ctx, s, c)
 	if err != nil {
 		return cmd, nil, s.wrap(err)

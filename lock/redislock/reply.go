@@ -27,7 +27,7 @@ func badReply(s *script, cmd *command) error {
 
 // holder is what a script returned about a lock. No time left means less than a
 // millisecond; a negative one, that the lock does not expire or is not there.
-func (e *Engine) holder(cmd *command, owner string, ms int64) lock.Holder {
+func (e *Engine) holderOf(cmd *command, owner string, ms int64) lock.Holder {
 	if ms == 0 {
 		ms = 1
 	}

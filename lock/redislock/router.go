@@ -43,7 +43,7 @@ func (r *router) sendOnce(ctx context.Context, cmd *command) error {
 	if err := n.send(ctx, cmd); !r.redirected(ctx, err) {
 		return err
 	}
-	return cmd.via(ctx, r.cluster) // which follows
+	return cmd.sendVia(ctx, r.cluster) // which follows
 }
 
 // redirected reports whether err says that another node has to execute the command.
@@ -103,7 +103,7 @@ func (r *router) on(ctx context.Context, name string, request func(*redis.Client
 	if err != nil {
 		return err
 	}
-	return n.ask(ctx, func() error { return request(n.client) })
+	return n.underBreaker(ctx, func() error { return request(n.client) })
 }
 
 func (r *router) sendAll(ctx context.Context, cmds []*command) {

@@ -24,7 +24,7 @@ type sender interface {
 type passThrough struct{ topology *topology }
 
 func (t passThrough) send(ctx context.Context, cmd *command) error {
-	err := t.reloadIfUndialled(ctx, cmd.via(ctx, t.topology.client))
+	err := t.reloadIfUndialled(ctx, cmd.sendVia(ctx, t.topology.client))
 	if err == nil { // it was in a slot map that the command found its node
 		t.topology.mapped.Store(true)
 	}
