@@ -93,7 +93,11 @@ func TestLossIsLoggedByDefault(t *testing.T) {
 	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		l, err := lock.New(engine, lock.Config{TTL: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close(endedContext())
 		acquire(t, l, "k")
 		engine.Forget("k")
 		pass(renewed)

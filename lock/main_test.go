@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // still holds then.
 func newLocker(tb testing.TB, engine lock.Engine, cfg lock.Config) *lock.Locker {
 	tb.Helper()
+	if cfg.Logger == nil { // what is lost here is lost on purpose
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	l, err := lock.New(engine, cfg)
 	if err != nil {
 		tb.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -145,6 +146,9 @@ func (c *check) eventually(what string, done func() bool) {
 // locker returns a Locker that is closed when the check ends.
 func (c *check) locker(e lock.Engine, cfg lock.Config) *lock.Locker {
 	c.Helper()
+	if cfg.Logger == nil { // what is lost here is lost on purpose
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	l, err := lock.New(e, cfg)
 	if err != nil {
 		c.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -83,6 +84,9 @@ func cluster(tb testing.TB) *redis.ClusterClient {
 
 func newLocker(tb testing.TB, engine lock.Engine, cfg lock.Config) *lock.Locker {
 	tb.Helper()
+	if cfg.Logger == nil { // what is lost here is lost on purpose
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	l, err := lock.New(engine, cfg)
 	if err != nil {
 		tb.Fatal(err)
