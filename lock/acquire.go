@@ -114,9 +114,9 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 		return lease, nil
 	}
 	if err := lease.Release(ctx); err != nil {
-		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.grant.hold.Key, "error", err)
+		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.grant.key, "error", err)
 	}
-	held := &HeldError{Key: lease.grant.hold.Key, Holder: lease.grant.holder(l.now())}
+	held := &HeldError{Key: lease.grant.key, Holder: lease.grant.holder(l.now())}
 	return nil, held.endedBy(end)
 }
 
@@ -151,7 +151,7 @@ func (l *Locker) acquireLocal(ctx context.Context, r request, a admission) (*Lea
 		return nil, l.notAdmitted(ctx, r.key)
 	}
 	now := l.now()
-	g := &grant{hold: Hold{Key: r.key}, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
+	g := &grant{key: r.key, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
 	g.deadline.Store(never)
 	lease := l.newLease(ctx, g, now)
 	l.queues.setGrant(r.key, g)

@@ -47,7 +47,7 @@ func (l *Locker) attemptOnce(ctx context.Context, r request) (*Lease, error) {
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 
-	g := &grant{hold: h, place: answer.Place, token: answer.Token, granted: l.now(), noHandOver: r.unlessMarked}
+	g := &grant{key: h.Key, owner: h.Owner, place: answer.Place, token: answer.Token, granted: l.now(), noHandOver: r.unlessMarked}
 	g.renewed(sent, &l.cfg)
 	if g.granted >= g.deadline.Load() {
 		l.addOrphan(h, false)

@@ -11,7 +11,8 @@ import (
 // Callers of this process may have it one after the other: it is handed over in
 // memory. Times are nanoseconds since the Locker was made, to keep it small.
 type grant struct {
-	hold     Hold
+	key      string
+	owner    string // empty if the engine does not know of the grant
 	place    Place
 	token    int64        // of the first holder
 	granted  int64        // when the engine's answer came
@@ -45,8 +46,11 @@ const (
 	stateEnded            // released, or abandoned and past its deadline
 )
 
+// hold is what requests about the grant are about.
+func (g *grant) hold() Hold { return Hold{Key: g.key, Owner: g.owner} }
+
 // isLocal reports whether the engine does not know of the grant.
-func (g *grant) isLocal() bool { return g.hold.Owner == "" }
+func (g *grant) isLocal() bool { return g.owner == "" }
 
 // renewed notes a successful request that was sent at the given time.
 func (g *grant) renewed(sent int64, cfg *Config) {
@@ -56,7 +60,7 @@ func (g *grant) renewed(sent int64, cfg *Config) {
 
 // lossError is ErrLost, or another cause that matches it, with the circumstances.
 func (g *grant) lossError(cause error, reason string) error {
-	return lossError(cause, g.hold, g.place, reason)
+	return lossError(cause, g.hold(), g.place, reason)
 }
 
 // expired is the loss of a grant that was not renewed in time. The caller holds
@@ -74,7 +78,7 @@ func (g *grant) holder(now int64) Holder {
 		return Holder{Place: Place{Slot: -1}}
 	}
 	left := time.Duration(g.deadline.Load() - now)
-	return Holder{Owner: g.hold.Owner, TTL: max(0, left), Place: g.place}
+	return Holder{Owner: g.owner, TTL: max(0, left), Place: g.place}
 }
 
 // mayHandOver reports whether the grant may be handed over in memory: always once,

@@ -29,7 +29,7 @@ func (l *Locker) acceptHandOver(ctx context.Context, g *grant) *Lease {
 	lease := l.newLease(ctx, g, l.now())
 	if lost {
 		g.state = stateLost
-		l.deferred.ended = append(l.deferred.ended, leaseEnd{g.cancel, g.cause, g.hold.Key})
+		l.deferred.ended = append(l.deferred.ended, leaseEnd{g.cancel, g.cause, g.key})
 		return lease
 	}
 	heap.Fix(&l.grants, g.index)
@@ -79,7 +79,7 @@ func (l *Locker) endLeaseLocked(lease *Lease, marked bool) (releaseAction, conte
 	case g.state == stateLost:
 		g.state = stateEnded
 		return actionLost, nil
-	case !marked && g.mayHandOver(l.now(), &l.cfg) && l.queues.handOver(g.hold.Key, g):
+	case !marked && g.mayHandOver(l.now(), &l.cfg) && l.queues.handOver(g.key, g):
 		g.state = stateHandedOver
 		g.limit = never // it was the last holder's
 		heap.Fix(&l.grants, g.index)

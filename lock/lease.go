@@ -37,8 +37,8 @@ func (l *Lease) Grant() Grant {
 	return Grant{
 		Token:      g.token + int64(l.generation),
 		Place:      g.place,
-		Key:        g.hold.Key,
-		Owner:      g.hold.Owner,
+		Key:        g.key,
+		Owner:      g.owner,
 		FirstToken: g.token,
 		TTL:        l.locker.cfg.TTL,
 		AcquiredAt: made.Add(time.Duration(l.acquired)),
@@ -65,7 +65,7 @@ type leaseKey struct {
 }
 
 func (c leaseContext) Value(key any) any {
-	if k, ok := key.(leaseKey); ok && k.locker == c.lease.locker && k.key == c.lease.grant.hold.Key {
+	if k, ok := key.(leaseKey); ok && k.locker == c.lease.locker && k.key == c.lease.grant.key {
 		return c.lease
 	}
 	return c.Context.Value(key)

@@ -102,7 +102,7 @@ func (l *Locker) unlock() {
 		l.logLoss(x)
 	}
 	if s := n.failedRenewals; s.locks > 0 {
-		l.cfg.Logger.Warn("renew locks", "failed", s.locks, "key", s.first.hold.Key,
+		l.cfg.Logger.Warn("renew locks", "failed", s.locks, "key", s.first.key,
 			"node", s.first.place.Node, "error", s.err)
 	}
 }
@@ -112,7 +112,7 @@ func (l *Locker) logLoss(x loss) {
 	if errors.Is(x.cause, ErrClosed) { // the program ends; no lock has failed
 		level = slog.LevelInfo
 	}
-	l.cfg.Logger.Log(context.Background(), level, "lock lost", "key", g.hold.Key, "owner", g.hold.Owner,
+	l.cfg.Logger.Log(context.Background(), level, "lock lost", "key", g.key, "owner", g.owner,
 		"node", g.place.Node, "slot", g.place.Slot, "error", x.cause)
 }
 

@@ -50,7 +50,7 @@ func (l *Locker) expire(g *grant, now int64) {
 	case g.state == stateAbandoned:
 		g.state = stateEnded
 		heap.Remove(&l.grants, g.index)
-		l.queues.leave(g.hold.Key, false)
+		l.queues.leave(g.key, false)
 	case now >= g.deadline.Load():
 		l.lose(g, g.expired(), lostDeadline)
 	default:
@@ -71,7 +71,7 @@ func (l *Locker) lose(g *grant, cause error, why lostReason) {
 		g.cause = cause
 		return
 	}
-	l.deferred.ended = append(l.deferred.ended, leaseEnd{g.cancel, cause, g.hold.Key})
+	l.deferred.ended = append(l.deferred.ended, leaseEnd{g.cancel, cause, g.key})
 }
 
 // loseAtClose ends the lease of a holder that Close waits for no longer. The lock is

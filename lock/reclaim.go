@@ -36,7 +36,7 @@ func (l *Locker) reclaim(ctx context.Context, h Hold) bool {
 // took effect. The caller holds l.mu.
 func (l *Locker) protect(g *grant) {
 	if !g.isLocal() {
-		l.protected[g.hold.Owner] = l.now() + int64(l.cfg.TTL)
+		l.protected[g.owner] = l.now() + int64(l.cfg.TTL)
 	}
 }
 

@@ -38,7 +38,7 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 		return l.locker.free(ctx, g, mark)
 	case actionLost: // it may be in the engine still, and its holder is done now
 		if !g.isLocal() {
-			l.locker.addOrphan(g.hold, false)
+			l.locker.addOrphan(g.hold(), false)
 		}
 	case actionNone:
 		if l.released.Load() {
@@ -52,20 +52,20 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 	defer l.finish()
 	if g.isLocal() {
-		l.queues.leave(g.hold.Key, false)
+		l.queues.leave(g.key, false)
 		return nil
 	}
-	defer l.queues.leave(g.hold.Key, true)
+	defer l.queues.leave(g.key, true)
 
 	settled := false
 	defer func() {
 		if !settled { // not answered, or the engine panicked
-			l.addOrphan(g.hold, false)
+			l.addOrphan(g.hold(), false)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.RequestTimeout)
 	defer cancel()
-	h := g.hold
+	h := g.hold()
 	h.Mark = mark
 	err := l.engine.Release(ctx, h)
 	settled = err == nil || notOurs(err)
@@ -76,7 +76,7 @@ func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 		l.metrics.lost.add(lostReleased)
 		return g.lossError(ErrLost, reason("gone when it was released", err))
 	}
-	return fmt.Errorf("release lock %q: %w", g.hold.Key, err)
+	return fmt.Errorf("release lock %q: %w", g.key, err)
 }
 
 // Abandon stops renewing the lock without releasing it. It is for a holder that does

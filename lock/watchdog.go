@@ -85,7 +85,7 @@ func (l *Locker) byNode(due []*grant) map[string][]*grant {
 	for _, g := range due {
 		node := g.place.Node
 		if locator != nil {
-			node = locator.Locate(g.hold.Key).Node
+			node = locator.Locate(g.key).Node
 		}
 		nodes[node] = append(nodes[node], g)
 	}
@@ -97,7 +97,7 @@ func (l *Locker) renew(batch []*grant) {
 	defer cancel()
 	holds := make([]Hold, len(batch))
 	for i, g := range batch {
-		holds[i] = g.hold
+		holds[i] = g.hold()
 	}
 	sent := l.now()
 	var errs []error
