@@ -98,19 +98,3 @@ func TestAliasedOverlap(t *testing.T) {
 		}
 	})
 }
-
-// TestAliasedTag: a row that is loaded or written by an alias is told by its tag.
-func TestAliasedTag(t *testing.T) {
-	each(t, func(t *testing.T, db *gorm.DB) {
-		wantNil(t, db.AutoMigrate(&Account{}))
-		wantNil(t, db.Create(&Account{ID: 7}).Error)
-		tx := begin(t, db, dbguard.Options{Key: "account:7"})
-		var a Account
-		wantNil(t, tx.DB().Table("accounts AS a").Where("a.id = 7").Take(&a).Error)
-		wantNil(t, tx.DB().Table("(?) AS a", tx.DB().Model(&Account{})).Take(&Account{}).Error)
-		wantNil(t, tx.DB().Table("accounts AS a").Model(&a).Update("sum", 1).Error)
-		if c := tx.Coverage(); !c.Covered {
-			t.Errorf("coverage is %+v, want that of the account", c)
-		}
-	})
-}

@@ -8,28 +8,20 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// beforeInsert protects the rows of the key among those that gorm is about to insert.
+// beforeInsert prepares the protected rows for an INSERT that gorm is about to send.
 func beforeInsert(db *gorm.DB) {
 	unscopedFirst(db)
 	before(db, func(t *Tx) error {
 		if err := t.refresh(db.Statement); err != nil {
 			return err
 		}
-		if err := t.follow(db.Statement); err != nil {
-			return err
-		}
-		return t.claimNew(db.Statement)
+		return t.follow(db.Statement)
 	})
 }
 
 // beforeWrite does the same before an update or a delete.
 func beforeWrite(db *gorm.DB) {
-	before(db, func(t *Tx) error {
-		if err := t.follow(db.Statement); err != nil {
-			return err
-		}
-		return t.claimLoaded(db.Statement)
-	})
+	before(db, func(t *Tx) error { return t.follow(db.Statement) })
 }
 
 func before(db *gorm.DB, look func(*Tx) error) {
@@ -88,7 +80,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
 	if stmt.Schema == nil {
 		return
 	}
-	w := t.writeTo(tableOf(stmt), how, rows)
+	w := write{how: how, table: tableOf(stmt), rows: rows}
 	if how == plain && len(rows) > 0 {
 		w.images = t.imagesOfInsert(stmt)
 		w.whole = len(rows) == rowsIn(stmt)
@@ -160,7 +152,7 @@ func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protecte
 		t.forget()
 		return
 	}
-	w := t.writeTo(tableOf(db.Statement), blind, rows)
+	w := write{how: blind, table: tableOf(db.Statement), rows: rows}
 	w.deletes = !updates(db.Statement)
 	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n {
 		w.how = versioned

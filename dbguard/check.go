@@ -14,9 +14,9 @@ import (
 
 // Check reports at start-up whether the tables of the models can be the second layer. Each
 // needs a unique index whose columns the program sets, or a version column like the
-// model's. The index must not take NULL, as any number of rows may have NULL there. A
-// tag must go with such an index. Check queries the database. The error, which is nil if
-// all is well, joins one line per fault.
+// model's. The index must not take NULL, as any number of rows may have NULL there.
+// Check queries the database. The error, which is nil if all is well, joins one line per
+// fault.
 //
 // Check only warns, by db's logger, of a column of such an index whose collation is not
 // exact. The usual ones of MySQL ignore case, accents or spaces at the end. Two keys
@@ -24,8 +24,7 @@ import (
 // as a duplicate. Convert such keys to one form in the program, to lower case for
 // example, or give the column a binary collation.
 func Check(ctx context.Context, db *gorm.DB, models ...any) error {
-	p, err := pluginOf(db)
-	if err != nil {
+	if _, err := pluginOf(db); err != nil {
 		return err
 	}
 	db = db.Session(&gorm.Session{NewDB: true, Context: ctx})
@@ -36,7 +35,7 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 			faults = append(faults, fmt.Errorf("dbguard: check %T: %w", model, err))
 			continue
 		}
-		c := checked{plugin: p, db: db, stmt: stmt, table: tableOf(stmt)}
+		c := checked{db: db, stmt: stmt, table: tableOf(stmt)}
 		faults = append(faults, c.faults()...)
 	}
 	return errors.Join(faults...)
@@ -44,7 +43,6 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 
 // checked is a model that is looked at.
 type checked struct {
-	plugin  *plugin
 	db      *gorm.DB
 	stmt    *gorm.Statement
 	table   string
@@ -73,17 +71,13 @@ func (c *checked) faults() (faults []error) {
 	if version != nil {
 		c.checkVersion(version, say)
 	}
-	tmpl, err := c.plugin.templateOf(c.stmt.Schema)
-	if err != nil {
-		say("%w", err)
-	}
 	if stamp := stampOf(c.stmt.Schema); stamp != nil {
 		if _, ok := c.columns[strings.ToLower(stamp.DBName)]; !ok {
 			say("the stamp column %s is missing: run a migration", stamp.DBName)
 		}
 	}
-	c.checkIndexes(tmpl, version != nil, say)
-	c.warnCollations(tmpl)
+	c.checkIndexes(version != nil, say)
+	c.warnCollations()
 	return faults
 }
 
@@ -110,11 +104,11 @@ func (c *checked) checkVersion(f *schema.Field, say func(string, ...any)) {
 	}
 }
 
-// checkIndexes looks for an index that the program's own values fill: for the
-// fields of the tag, if there is one.
-func (c *checked) checkIndexes(tmpl *template, versioned bool, say func(string, ...any)) {
+// checkIndexes looks for an index that the program's own values fill.
+func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
 	var reasons []string
-	for _, columns := range c.candidates(tmpl) {
+	candidates := c.candidates()
+	for _, columns := range candidates {
 		nullable := c.nullable(columns)
 		if len(nullable) == 0 {
 			reasons = nil
@@ -124,27 +118,23 @@ func (c *checked) checkIndexes(tmpl *template, versioned bool, say func(string, 
 			listing(columns), strings.Join(nullable, ", ")))
 	}
 	switch {
-	case tmpl == nil && versioned: // identified by its primary key
+	case versioned: // identified by its primary key
 	case len(reasons) > 0:
 		for _, reason := range reasons {
 			say("%s", reason)
 		}
-	case len(c.candidates(tmpl)) > 0:
-	case tmpl != nil:
-		say("no unique index of the table goes with the fields of the tag")
-	default:
+	case len(candidates) == 0:
 		say("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", nameless(c.indexes))
 	}
 	c.checkDeclared(say)
 }
 
 // candidates returns the columns of the unique indexes that a row may be
-// identified by: those that go with the tag, or that are no generated key.
-func (c *checked) candidates(tmpl *template) (found [][]string) {
+// identified by: those that are no generated key.
+func (c *checked) candidates() (found [][]string) {
 	for _, columns := range withPrimary(naming(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
 		f := parsedModel{stmt: c.stmt}.field(columns[0])
-		generated := len(columns) == 1 && f != nil && f.AutoIncrement
-		if tmpl == nil && !generated || tmpl != nil && tmpl.goesWith(columns) {
+		if generated := len(columns) == 1 && f != nil && f.AutoIncrement; !generated {
 			found = append(found, columns)
 		}
 	}

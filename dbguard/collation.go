@@ -9,13 +9,13 @@ import (
 
 // warnCollations logs of each column that can protect a row whether the database
 // takes texts for the same that the lock does not: two keys then share one row.
-func (c *checked) warnCollations(tmpl *template) {
+func (c *checked) warnCollations() {
 	warn := func(format string, args ...any) {
 		c.db.Logger.Warn(c.db.Statement.Context, "dbguard: model %s, table %s: %s",
 			c.stmt.Schema.Name, c.table, fmt.Sprintf(format, args...))
 	}
 	protecting := make(map[string]column)
-	for _, columns := range c.candidates(tmpl) {
+	for _, columns := range c.candidates() {
 		for _, name := range columns {
 			if column := c.columns[strings.ToLower(name)]; column.Collation != "" {
 				protecting[column.Name] = column

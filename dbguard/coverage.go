@@ -60,9 +60,6 @@ func (t *Tx) Coverage() Coverage {
 // mayHaveHit reports whether a write that covers nothing may have written a row
 // that the key protects and nothing else covers.
 func (t *Tx) mayHaveHit(w write, covered map[*protectedRow]bool) bool {
-	if w.tagged && t.key != "" {
-		return true // which rows of the table are the key's is known of those only that gorm wrote
-	}
 	return slices.ContainsFunc(t.protected.all, func(r *protectedRow) bool {
 		return !covered[r] && w.mayBeTo(r.table)
 	})

@@ -34,20 +34,7 @@
 // # Protected rows
 //
 // A key protects the rows that are named by [Tx.Protect], [Tx.ProtectNew] and
-// [Tx.ProtectPrimary]. With [Options].Key it protects also those of every model with a
-// tag that renders to the key. The tag stands on any field, a blank one too, and names
-// fields in braces:
-//
-//	type Order struct {
-//		_  struct{} `dbguard:"key=order:{No}"`
-//		No string   `gorm:"size:64;uniqueIndex;not null"`
-//	}
-//
-// A row that is inserted is identified by the unique index that goes with these
-// fields, a loaded one by its primary key. A tag that can't be rendered fails the
-// statement with [ErrTag]. [Check] finds that, and what tables lack, at start-up. A tag
-// is known from the first use of its model on, or from Check. Before that, raw SQL on
-// its table is taken for raw SQL on a table without a tag.
+// [Tx.ProtectPrimary]. [Check] finds at start-up what tables lack.
 //
 // A table is known by its name with its schema. The database knows the schema of a name
 // without one. A row that is named by a model is protected in every table to which

@@ -21,8 +21,6 @@ var (
 	ErrVersion = errors.New("dbguard: versions would not be compared")
 	// ErrUnprotectable: no unique index fits a row that was to be protected.
 	ErrUnprotectable = errors.New("dbguard: row can't be protected")
-	// ErrTag: a model's tag does not say which key protects its rows.
-	ErrTag = errors.New("dbguard: bad tag")
 	// ErrDialect: the database is none of MySQL, MariaDB, PostgreSQL and SQLite.
 	ErrDialect = errors.New("dbguard: unsupported database")
 )

@@ -18,7 +18,7 @@ func (t *Tx) follow(stmt *gorm.Statement) error {
 	all := t.protected.all
 	t.mu.Unlock()
 	for _, r := range all {
-		if r.tagged || r.followed || r.schema.ModelType != stmt.Schema.ModelType || t.sameTable(r.table, table) {
+		if r.followed || r.schema.ModelType != stmt.Schema.ModelType || t.sameTable(r.table, table) {
 			continue
 		}
 		there := &protectedRow{table: table, schema: r.schema, fields: r.fields, values: r.values, followed: true}

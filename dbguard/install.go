@@ -18,8 +18,6 @@ const pluginName = "belay:dbguard"
 type plugin struct {
 	indexes    sync.Map // table name → []uniqueIndex
 	columns    sync.Map // table name → map[string]column
-	templates  sync.Map // model type → *template
-	tables     sync.Map // lower-case names of the tables that a template is for
 	facts      sync.Map // table name → facts
 	sessions   sessions
 	keys       rowKeys

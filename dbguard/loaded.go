@@ -24,10 +24,6 @@ func loaded(db *gorm.DB) {
 	if field == nil || !t.selects(db.Statement, field) {
 		return
 	}
-	if err := t.claimLoaded(db.Statement); err != nil {
-		_ = db.AddError(err)
-		return
-	}
 	t.eachProtected(db.Statement, func(r *protectedRow, value func(column string) any) {
 		version, _ := indirect(value(field.DBName)).(Version)
 		if version == 0 || db.Error != nil || !t.clean(r) {

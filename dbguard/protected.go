@@ -19,7 +19,7 @@ type protectedRows struct {
 	byModel map[any][]*protectedRow    // by the pointer to the struct that is to be inserted
 	shapes  []*protectedRow            // one for each table and list of columns
 	tables  map[string]bool            // of the rows that Protect has named
-	several bool                       // the key protects more than one row, apart from tagged and followed ones
+	several bool                       // the key protects more than one row, apart from followed ones
 }
 
 // add adds a row that knows its values.
@@ -30,9 +30,9 @@ func (p *protectedRows) add(r *protectedRow) {
 		p.byModel = make(map[any][]*protectedRow)
 		p.tables = make(map[string]bool)
 	}
-	p.several = p.several || !r.tagged && !r.followed && slices.ContainsFunc(p.shapes, func(k *protectedRow) bool {
+	p.several = p.several || !r.followed && slices.ContainsFunc(p.shapes, func(k *protectedRow) bool {
 		// A row of the same table that other columns name may be the same.
-		return !k.tagged && !k.followed && (!strings.EqualFold(k.table, r.table) || k.sameShape(r) && k.identity() != r.identity())
+		return !k.followed && (!strings.EqualFold(k.table, r.table) || k.sameShape(r) && k.identity() != r.identity())
 	})
 	p.all = append(p.all, r)
 	p.index(r)

@@ -22,7 +22,6 @@ type protectedRow struct {
 	id       string // identity, of these values
 	model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
 	named    bool   // by Protect
-	tagged   bool   // by its model's tag
 	followed bool   // by follow, to another table
 }
 
@@ -56,7 +55,7 @@ func (t *Tx) Protect(model any) error {
 			return t.protect(m.row(set, protectedRow{named: true}))
 		}
 	}
-	return fmt.Errorf("%w: no unique index of %s has just the columns %s%s: to name a row of which a column is 0, give its model a tag",
+	return fmt.Errorf("%w: no unique index of %s has just the columns %s%s: a column that is 0 counts as not set",
 		ErrUnprotectable, m.table(), listing(set), nameless(indexes))
 }
 
@@ -82,8 +81,8 @@ func (t *Tx) ProtectPrimary(model any) error {
 
 // ProtectNew names the row that inserting model makes, by the one unique index
 // whose columns are set in model. An auto-increment key is not one. It does
-// nothing if Protect has named a row of the table, or if model's tag renders to
-// the key. It returns an error that matches ErrUnprotectable, with the choices,
+// nothing if Protect has named a row of the table, or if the row is protected
+// already. It returns an error that matches ErrUnprotectable, with the choices,
 // unless exactly one index fits. Hooks of the model may still alter its values.
 func (t *Tx) ProtectNew(model any) error {
 	m, err := t.parse(model)
@@ -91,9 +90,6 @@ func (t *Tx) ProtectNew(model any) error {
 		return err
 	}
 	m.stmt.Dest = model
-	if err := t.claimNew(m.stmt); err != nil {
-		return err
-	}
 	if t.named(m.table()) || len(t.protectedAmong(m.stmt)) > 0 {
 		return nil
 	}

@@ -89,3 +89,9 @@ func stampSet(stmt *gorm.Statement) Stamp {
 	}
 	return 0
 }
+
+// fieldOf returns a field's value in a model.
+func fieldOf(ctx context.Context, f *schema.Field, model reflect.Value) any {
+	v, _ := f.ValueOf(ctx, model)
+	return v
+}

@@ -27,9 +27,7 @@ type Options struct {
 	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
 	// do not end with the context. Default 5 s.
 	EndTimeout time.Duration
-	// Key is the key of the lock. It protects the rows of every model whose tag
-	// renders to it; see the package documentation. Default: only the rows that
-	// are named.
+	// Key is the key of the lock. Conflicts and warnings name it. Default: none.
 	Key string
 	// Memory is shared by the attempts of one operation, so that a second one
 	// does not hide what the first one saw. Default: one of its own.

@@ -9,7 +9,6 @@ import (
 type write struct {
 	how     how
 	table   string          // "" if it is not known
-	tagged  bool            // the table's model has a key of its own
 	deletes bool            // it is a DELETE, which may cascade
 	rows    []*protectedRow // that it wrote, as far as is known
 	whole   bool            // it wrote no others
@@ -25,10 +24,6 @@ const (
 	versioned            // UPDATE or DELETE with a compare, that matched all its rows
 	blind                // UPDATE or DELETE without a compare, upsert, INSERT IGNORE and the like
 )
-
-func (t *Tx) writeTo(table string, how how, rows []*protectedRow) write {
-	return write{how: how, table: table, tagged: t.plugin.tagged(table), rows: rows}
-}
 
 // mayBeTo reports whether the write may be to a table.
 func (w *write) mayBeTo(table string) bool { return w.table == "" || mayBeTable(w.table, table) }
@@ -70,7 +65,7 @@ func (t *Tx) tookOne(st statement) {
 		t.rolledBackTo(last)
 	default:
 		if table, ok := st.writes(); ok {
-			w := t.writeTo(table, raw, nil)
+			w := write{how: raw, table: table}
 			t.mu.Lock()
 			t.writes = append(t.writes, w)
 			t.mu.Unlock()

@@ -19,8 +19,7 @@
 //
 // What is promised for the rows that a key protects, whatever happens to the
 // lock: an insert commits once, and an update once per version that it read.
-// Which rows those are is said by [Insert], [Update], [Protects], and by the tag
-// dbguard:"key=order:{No}" on a model: see package dbguard.
+// Which rows those are is said by [Insert], [Update] and [Protects].
 //
 // # How a Do ends
 //

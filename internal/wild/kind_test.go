@@ -25,7 +25,6 @@ type kind[T any] struct {
 	row    func(n int) *T                  // the n-th row, with its key
 	again  func(n int) *T                  // the same as a repeat has it
 	key    func(n int) any                 // what Protects is given: row by default
-	tagged bool                            // the model's tag names the row, not Protects
 	scope  func(tx *gorm.DB) *gorm.DB      // of every statement
 	insert func(tx *gorm.DB, row *T) error // guard.Insert by default
 	update func(tx *gorm.DB, row *T) error // of a loaded row: guard.Update by default
@@ -124,9 +123,6 @@ func (k kind[T]) do(g *guard.Guard, n int, op guard.Op, opts ...guard.Option) er
 
 // protects names the n-th row.
 func (k kind[T]) protects(n int) guard.Option {
-	if k.tagged {
-		return guard.Protects()
-	}
 	return guard.Protects(k.named(n))
 }
 

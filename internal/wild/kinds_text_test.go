@@ -26,7 +26,7 @@ var textKinds = []tried{
 	kind[Padded]{name: "char(n)", row: func(n int) *Padded { return &Padded{Code: no(n)} }, update: save[Padded]},
 }
 
-// create is the habit of those who name rows by Protects or by tag.
+// create is the habit of those who name rows by Protects.
 func create[T any](tx *gorm.DB, row *T) error { return tx.Create(row).Error }
 
 func mail(name string) func(n int) *Mail {

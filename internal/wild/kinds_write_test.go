@@ -66,8 +66,6 @@ var writeKinds = []tried{
 		}
 		return tx.Save(i).Error
 	}},
-	kind[TaggedItem]{name: "tag", row: func(n int) *TaggedItem { return &TaggedItem{No: strings.TrimPrefix(lockOf(n), "row:")} }, tagged: true,
-		insert: create[TaggedItem], update: save[TaggedItem]},
 	kind[Hooked]{name: "hook that alters the key", row: func(n int) *Hooked { return &Hooked{No: strings.ToUpper(no(n))} }},
 	kind[Shipment]{name: "soft delete", row: func(n int) *Shipment { return &Shipment{No: no(n)} },
 		update: func(tx *gorm.DB, s *Shipment) error { return tx.Delete(s).Error }},
@@ -114,12 +112,6 @@ func save[T any](tx *gorm.DB, row *T) error { return tx.Save(row).Error }
 
 // beside returns a new row to come with another one.
 func beside() *Item { return &Item{No: uuid.NewString()} }
-
-type TaggedItem struct {
-	Row
-	_  struct{} `dbguard:"key=row:{No}"`
-	No string   `gorm:"size:64;not null;uniqueIndex"`
-}
 
 type Hooked struct {
 	ID uint

@@ -17,7 +17,6 @@ import (
 )
 
 type Booking struct {
-	_       struct{} `dbguard:"key=booking:{No}"`
 	ID      int64
 	No      string `gorm:"size:64;uniqueIndex"`
 	Name    string `gorm:"size:64"`
@@ -94,7 +93,7 @@ func TestCacheProvesNothing(t *testing.T) {
 				return err
 			}
 			return tx.Model(&o).Update("name", "x").Error
-		})
+		}, guard.Protects(&Booking{No: "A1"}))
 		e.want(err, "stale", 0)
 	})
 }
@@ -114,7 +113,7 @@ func TestSecondWriteUnmet(t *testing.T) {
 				return err
 			}
 			return tx.Model(&o).Where("name = ?", "paid").Update("name", "y").Error
-		})
+		}, guard.Protects(&Booking{No: "A1"}))
 		e.want(err, "conflict", 0)
 	})
 }
@@ -196,11 +195,11 @@ func TestOverlapBehindAnotherInsert(t *testing.T) {
 				rival()
 			}
 		}))
-		e.want(e.Do(bg, key, func(_ context.Context, tx *gorm.DB) error {
+		e.want(e.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 			if err := tx.Create(&Memo{Text: "begun"}).Error; err != nil {
 				return err
 			}
-			return tx.Create(&Booking{No: "A1"}).Error
+			return guard.Insert(&Booking{No: "A1"}).Run(ctx, tx)
 		}), "intercepted", 1)
 		if v := e.Events.All()[0].Verdict; v != notify.VerdictOverlap {
 			e.t.Errorf("verdict is %s, want an overlap", v)

@@ -16,11 +16,11 @@ func TestSearchPathOfTransaction(t *testing.T) {
 		e.migrate(&Booking{}, &Memo{}, &History{})
 		e.must(e.db.Exec("CREATE SCHEMA t7").Error)
 		e.must(e.db.Exec("CREATE TABLE t7.bookings (LIKE public.bookings INCLUDING ALL)").Error)
-		op := func(_ context.Context, tx *gorm.DB) error {
+		op := func(ctx context.Context, tx *gorm.DB) error {
 			if err := tx.Exec("SET LOCAL search_path = t7").Error; err != nil {
 				return err
 			}
-			return tx.Create(&Booking{No: "A1"}).Error
+			return guard.Insert(&Booking{No: "A1"}).Run(ctx, tx)
 		}
 		e.want(e.Do(bg, "booking:A1", op), "done", 0)
 		e.want(e.Do(bg, "booking:A1", op), "duplicate", 0)
@@ -57,7 +57,7 @@ func TestJoinedVersionProvesNothing(t *testing.T) {
 				}
 				var rows []Booking
 				return q(tx).Find(&rows).Error
-			})
+			}, guard.Protects(&Booking{No: "A1"}))
 			if n := len(e.Events.All()) - before; n != 0 || err != nil {
 				e.t.Errorf("query %d: %s, %d events: %v", i, guard.Outcome(err), n, err)
 			}
@@ -73,7 +73,7 @@ func TestHistoryTableProvesNothing(t *testing.T) {
 		e.want(e.Do(bg, "booking:A1", func(_ context.Context, tx *gorm.DB) error {
 			var rows []Booking
 			return tx.Table("histories").Find(&rows).Error
-		}), "done", 0)
+		}, guard.Protects(&Booking{No: "A1"})), "done", 0)
 	})
 }
 
@@ -89,6 +89,6 @@ func TestSystemVersionedTableProvesNothing(t *testing.T) {
 		e.want(e.Do(bg, "booking:A1", func(_ context.Context, tx *gorm.DB) error {
 			var rows []Booking
 			return tx.Table("bookings FOR SYSTEM_TIME ALL").Find(&rows).Error
-		}), "done", 0)
+		}, guard.Protects(&Booking{No: "A1"})), "done", 0)
 	})
 }
