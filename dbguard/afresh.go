@@ -3,6 +3,8 @@ package dbguard
 import (
 	"context"
 	"database/sql"
+
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // A setting is a statement that changed which rows the transaction sees.
@@ -11,18 +13,9 @@ type setting struct {
 	args  []any
 }
 
-// adjusts reports whether a statement of PostgreSQL may change which rows the
-// transaction sees: by a search path, a role, or a variable of row-level security.
-func (st statement) adjusts() bool {
-	if st.words()[0] == "SET" {
-		return true
-	}
-	return st.words()[0] == "SELECT" && st.index("SET_CONFIG") > 0 && !st.calls()
-}
-
 // adjusted keeps a statement that adjusts, for afresh.
-func (t *Tx) adjusted(query string, args []any, statements []statement) {
-	if t.dialect.name != "postgres" || len(statements) != 1 || !statements[0].adjusts() {
+func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) {
+	if t.dialect.name != "postgres" || len(statements) != 1 || !statements[0].Adjusts() {
 		return
 	}
 	t.mu.Lock()

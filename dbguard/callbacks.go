@@ -100,7 +100,7 @@ func insertKind(stmt *gorm.Statement) how {
 	if len(sql) != 1 {
 		return raw
 	}
-	if words := sql[0].words(); len(words) < 2 || words[0] != "INSERT" || words[1] != "INTO" {
+	if words := sql[0].Words(); len(words) < 2 || words[0] != "INSERT" || words[1] != "INTO" {
 		return blind // INSERT IGNORE, REPLACE
 	}
 	return plain

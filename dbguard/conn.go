@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // conn is the pinned connection of a guarded transaction, as gorm sees it.
@@ -62,7 +64,7 @@ func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 
 // admit refuses a statement that may not be sent. MySQL and PostgreSQL take none while
 // they send rows.
-func (c *conn) admit(ctx context.Context, query string) ([]statement, error) {
+func (c *conn) admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
 	open := c.results.settle(c.tx.learn)
 	if c.tx.dialect.name != "sqlite" {
 		if c.results.settleRow(c.tx.learn) {

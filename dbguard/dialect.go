@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // A dialect is what the guarded transaction must know about a database.
@@ -251,4 +253,9 @@ func notCommitted(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || refusedCommit(mysqlNumber(err)) ||
 		code != "" && !slices.Contains(pgUnsure, code[:2]) ||
 		sqliteCode(err) != 0 && sqliteCode(err)&0xff != 10 // IOERR
+}
+
+// statements splits query into the statements that have any words.
+func (d dialect) statements(query string) []sqltext.Statement {
+	return sqltext.Split(query, d.name == "mysql")
 }

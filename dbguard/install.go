@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 const pluginName = "belay:dbguard"
@@ -192,7 +194,7 @@ func (p *plugin) isolation(db *gorm.DB) {
 	if db.Name() != "mysql" || !strings.Contains(strings.ToLower(sql), "isolation") {
 		return
 	}
-	if slices.ContainsFunc((dialect{name: "mysql"}).statements(sql), statement.setsIsolation) {
+	if slices.ContainsFunc((dialect{name: "mysql"}).statements(sql), sqltext.Statement.SetsIsolation) {
 		p.sessions.forget()
 	}
 }

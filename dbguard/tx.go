@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // Options adjust a guarded transaction. The zero value is useful.
@@ -207,7 +209,7 @@ type judgingKey struct{}
 
 // admit refuses a statement that may not run. The reads that judge a conflict run
 // whatever has become of the lease.
-func (t *Tx) admit(ctx context.Context, query string) ([]statement, error) {
+func (t *Tx) admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
 	if ctx.Value(judgingKey{}) != nil {
 		return nil, nil
 	}

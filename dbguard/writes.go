@@ -3,6 +3,8 @@ package dbguard
 import (
 	"slices"
 	"strings"
+
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // A write is a statement of a transaction that wrote.
@@ -38,7 +40,7 @@ type savepoint struct {
 }
 
 // took notes statements that were sent, and how the last one ended.
-func (t *Tx) took(query string, args []any, statements []statement, err error) {
+func (t *Tx) took(query string, args []any, statements []sqltext.Statement, err error) {
 	t.learn(err)
 	t.mu.Lock()
 	t.sent += len(statements)
@@ -48,7 +50,7 @@ func (t *Tx) took(query string, args []any, statements []statement, err error) {
 	}
 	for _, st := range statements {
 		if err != nil && len(statements) == 1 {
-			if st.words()[0] == "ROLLBACK" { // what it should have undone may be committed
+			if st.Words()[0] == "ROLLBACK" { // what it should have undone may be committed
 				t.poisonWith(err)
 			}
 			return
@@ -57,19 +59,19 @@ func (t *Tx) took(query string, args []any, statements []statement, err error) {
 	}
 }
 
-func (t *Tx) tookOne(st statement) {
-	switch last := st[len(st)-1].text; st.words()[0] {
+func (t *Tx) tookOne(st sqltext.Statement) {
+	switch last := st.Last(); st.Words()[0] {
 	case "SAVEPOINT":
 		t.saved(last)
 	case "ROLLBACK":
 		t.rolledBackTo(last)
 	default:
-		if table, ok := st.writes(); ok {
+		if table, ok := st.Writes(); ok {
 			w := write{how: raw, table: table}
 			t.mu.Lock()
 			t.writes = append(t.writes, w)
 			t.mu.Unlock()
-		} else if st.calls() {
+		} else if st.Calls() {
 			t.mu.Lock()
 			t.called = true
 			t.mu.Unlock()
@@ -105,49 +107,6 @@ func (t *Tx) rolledBackTo(name string) {
 	if t.dialect.aborts {
 		t.resume()
 	}
-}
-
-// writes reports whether a statement writes, and to which table. "" means that the table
-// is not known.
-func (st statement) writes() (table string, ok bool) {
-	words := st.words()
-	switch words[0] {
-	case "INSERT", "REPLACE":
-		return st.after("INTO"), true
-	case "UPDATE":
-		if set := st.index("SET"); set == 2 || set == 3 && st[1].dot {
-			return st.after("UPDATE"), true
-		}
-		return "", true
-	case "DELETE":
-		if words[1:] != nil && st.index("FROM") == 1 && st.index("USING") < 0 && st.index("JOIN") < 0 {
-			return st.after("FROM"), true
-		}
-		return "", true
-	case "LOAD", "CALL", "DO", "EXECUTE", "MERGE", "COPY", "HANDLER":
-		return "", true
-	case "WITH", "EXPLAIN":
-		return "", slices.ContainsFunc(words, modifies)
-	}
-	return "", false
-}
-
-// index returns the position of the first such word, or -1.
-func (st statement) index(word string) int {
-	return slices.IndexFunc(st, func(t token) bool { return !t.quoted && t.text == word })
-}
-
-// after returns the table named behind a word, in lower case.
-func (st statement) after(word string) string {
-	i := st.index(word) + 1
-	if i == 0 || i >= len(st) {
-		return ""
-	}
-	name := st[i].text
-	if st[i].dot && i+1 < len(st) {
-		name += "." + st[i+1].text
-	}
-	return strings.ToLower(name)
 }
 
 // mark is called right before gorm sends a statement, and classify right after

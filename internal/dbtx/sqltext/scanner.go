@@ -1,0 +1,118 @@
+package sqltext
+
+import "strings"
+
+// scanner splits SQL into statements and statements into tokens. It knows
+// quotes and comments, and reads MySQL's executable comments as SQL.
+type scanner struct {
+	src       string
+	pos       int
+	backslash bool // escapes inside strings
+}
+
+// maxWords is how many words of a statement are kept, and those behind that may
+// tell what it does.
+const maxWords = 64
+
+func telling(word string) bool {
+	return modifies(word) || token{text: word}.setsAutocommit() || token{text: word}.isIsolation()
+}
+
+// statement returns the first tokens of the next statement that has any words.
+func (s *scanner) statement() (st Statement) {
+	words := 0
+	for s.pos < len(s.src) {
+		switch c := s.src[s.pos]; {
+		case c == ';':
+			s.pos++
+			if words > 0 {
+				return st
+			}
+			st = nil
+		case c == '\'' || c == '"' || c == '`':
+			if name := s.quoted(c); c != '\'' && (words < maxWords || s.atCall()) {
+				st = append(st, token{text: name, quoted: true, call: s.atCall()})
+			}
+		case s.skipComment():
+		case isWordByte(c):
+			word := token{text: strings.ToUpper(s.word())}
+			word.call = s.atCall()
+			if words < maxWords || telling(word.text) || word.callsUnknown() {
+				st = append(st, word)
+				words++
+			}
+		default:
+			if c == '.' && len(st) > 0 {
+				st[len(st)-1].dot = true
+			}
+			s.pos++
+		}
+	}
+	return st
+}
+
+// atCall reports whether a parenthesis is next.
+func (s *scanner) atCall() bool {
+	return strings.HasPrefix(strings.TrimLeft(s.src[s.pos:], " \t\r\n"), "(")
+}
+
+func (s *scanner) word() string {
+	start := s.pos
+	for s.pos < len(s.src) && isWordByte(s.src[s.pos]) {
+		s.pos++
+	}
+	return s.src[start:s.pos]
+}
+
+// quoted skips a string or a quoted name, and returns what is in it.
+func (s *scanner) quoted(quote byte) string {
+	start := s.pos + 1
+	for s.pos++; s.pos < len(s.src); s.pos++ {
+		switch s.src[s.pos] {
+		case '\\':
+			if s.backslash && quote != '`' {
+				s.pos++
+			}
+		case quote:
+			s.pos++ // a doubled quote opens the next string at once: as good
+			return s.src[start : s.pos-1]
+		}
+	}
+	return ""
+}
+
+// skipComment skips a comment that begins here. Of an executable one, /*! ...
+// */, it skips only the mark: the server reads the rest.
+func (s *scanner) skipComment() bool {
+	rest := s.src[s.pos:]
+	switch {
+	case strings.HasPrefix(rest, "/*!"), strings.HasPrefix(rest, "/*M!"):
+		s.pos += strings.IndexByte(rest, '!') + 1
+		for s.pos < len(s.src) && s.src[s.pos] >= '0' && s.src[s.pos] <= '9' {
+			s.pos++
+		}
+	case strings.HasPrefix(rest, "/*"):
+		s.past("*/", 2)
+	case rest[0] == '#', rest == "--", len(rest) > 2 && rest[:2] == "--" && rest[2] <= ' ':
+		s.past("\n", 1)
+	default:
+		return false
+	}
+	return true
+}
+
+// past moves past the next mark that begins at least n bytes ahead, or to the
+// end.
+func (s *scanner) past(mark string, n int) {
+	i := strings.Index(s.src[s.pos+n:], mark)
+	if i < 0 {
+		s.pos = len(s.src)
+		return
+	}
+	s.pos += n + i + len(mark)
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c == '@' || c == '$' || c >= 0x80 ||
+		'0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

@@ -1,0 +1,46 @@
+package sqltext
+
+import "slices"
+
+// Writes reports whether a statement writes, and to which table. "" means that the table
+// is not known.
+func (st Statement) Writes() (table string, ok bool) {
+	words := st.Words()
+	switch words[0] {
+	case "INSERT", "REPLACE":
+		return st.after("INTO"), true
+	case "UPDATE":
+		if set := st.index("SET"); set == 2 || set == 3 && st[1].dot {
+			return st.after("UPDATE"), true
+		}
+		return "", true
+	case "DELETE":
+		if words[1:] != nil && st.index("FROM") == 1 && st.index("USING") < 0 && st.index("JOIN") < 0 {
+			return st.after("FROM"), true
+		}
+		return "", true
+	case "LOAD", "CALL", "DO", "EXECUTE", "MERGE", "COPY", "HANDLER":
+		return "", true
+	case "WITH", "EXPLAIN":
+		return "", slices.ContainsFunc(words, modifies)
+	}
+	return "", false
+}
+
+// modifies reports whether a word begins a statement that modifies rows.
+func modifies(word string) bool {
+	switch word {
+	case "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE":
+		return true
+	}
+	return false
+}
+
+// Adjusts reports whether a statement of PostgreSQL may change which rows the
+// transaction sees: by a search path, a role, or a variable of row-level security.
+func (st Statement) Adjusts() bool {
+	if st.Words()[0] == "SET" {
+		return true
+	}
+	return st.Words()[0] == "SELECT" && st.index("SET_CONFIG") > 0 && !st.Calls()
+}
