@@ -6,6 +6,8 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
 // beforeInsert prepares the protected rows for an INSERT that gorm is about to send.
@@ -65,7 +67,7 @@ func inserted(db *gorm.DB) {
 	case how != plain, errors.Is(db.Error, ErrPoisoned): // it was not sent
 	case isDuplicate(db.Error):
 		c := &Conflict{Kind: Duplicate, Table: tableOf(db.Statement), err: t.translate(db.Error), suspects: t.suspectsOfInsert(db.Statement)}
-		c.ownIndex = t.firedOwnIndex(c, rowsIn(db.Statement))
+		c.ownIndex = t.firedOwnIndex(c, models.Count(db.Statement))
 		t.judge(c)
 		t.abortedBy(c)
 		db.Error = c
@@ -83,7 +85,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
 	w := write{how: how, table: tableOf(stmt), rows: rows}
 	if how == plain && len(rows) > 0 {
 		w.images = t.imagesOfInsert(stmt)
-		w.whole = len(rows) == rowsIn(stmt)
+		w.whole = len(rows) == models.Count(stmt)
 		for _, r := range rows {
 			t.seeBefore(r, reading{})
 		}

@@ -9,6 +9,9 @@ import (
 	"gorm.io/gorm/callbacks"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // nextVersion adds the increment to an update, and the compare when the model
@@ -63,25 +66,25 @@ func (v nextVersion) ModifyStatement(stmt *gorm.Statement) {
 // loaded returns the versions that the updated structs carry: the models, or the
 // values if they are a whole row.
 func (v nextVersion) loaded(stmt *gorm.Statement) expectedVersion {
-	model := indirectAll(stmt.Model)
+	model := models.Indirect(stmt.Model)
 	expected := v.among(stmt, model)
 	if k := model.Kind(); len(expected.rows) == 0 && k != reflect.Slice && k != reflect.Array {
 		expected.values = true
-		expected.add(stmt, v, indirectAll(stmt.Dest))
+		expected.add(stmt, v, models.Indirect(stmt.Dest))
 	}
 	return expected
 }
 
 // among returns the versions in a struct or in several.
-func (v nextVersion) among(stmt *gorm.Statement, models reflect.Value) expectedVersion {
+func (v nextVersion) among(stmt *gorm.Statement, given reflect.Value) expectedVersion {
 	expected, n := expectedVersion{field: v.field}, 1
-	if k := models.Kind(); k == reflect.Slice || k == reflect.Array {
-		n = models.Len()
+	if k := given.Kind(); k == reflect.Slice || k == reflect.Array {
+		n = given.Len()
 		for i := range n {
-			expected.add(stmt, v, reflect.Indirect(models.Index(i)))
+			expected.add(stmt, v, reflect.Indirect(given.Index(i)))
 		}
 	} else {
-		expected.add(stmt, v, models)
+		expected.add(stmt, v, given)
 	}
 	switch loaded := len(expected.rows); {
 	case loaded == 0:
@@ -102,7 +105,7 @@ func (e *expectedVersion) twice(stmt *gorm.Statement) bool {
 	for _, r := range e.rows {
 		var key any
 		for _, f := range stmt.Schema.PrimaryFields {
-			v := indirect(fieldOf(stmt.Context, f, r.model))
+			v := sqlvalue.Indirect(models.Value(stmt.Context, f, r.model))
 			if !reflect.ValueOf(v).Comparable() {
 				v = fmt.Sprint(v)
 			}
@@ -141,7 +144,7 @@ func (v nextVersion) of(stmt *gorm.Statement, row reflect.Value) Version {
 // now.
 func (v nextVersion) remember(stmt *gorm.Statement) (restore func()) {
 	var undo []func()
-	eachModel(stmt, func(model reflect.Value) {
+	models.Each(stmt, func(model reflect.Value) {
 		was := versionIn(stmt.Context, v.field, model)
 		undo = append(undo, func() {
 			if versionIn(stmt.Context, v.field, model) != was {
@@ -272,7 +275,7 @@ func (e expectedVersion) row(stmt *gorm.Statement, r loadedRow, keys bool) (cond
 	}
 	if keys {
 		for _, f := range stmt.Schema.PrimaryFields {
-			eq(f.DBName, fieldOf(stmt.Context, f, r.model))
+			eq(f.DBName, models.Value(stmt.Context, f, r.model))
 		}
 	}
 	eq(e.field.DBName, r.version)

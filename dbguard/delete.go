@@ -3,6 +3,8 @@ package dbguard
 import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
 // lastVersion adds the compare to a delete, when the model carries a version,
@@ -14,9 +16,9 @@ func (v lastVersion) ModifyStatement(stmt *gorm.Statement) {
 	if stmt.Schema == nil || !only(v.field, stmt) {
 		return
 	}
-	expected := v.among(stmt, indirectAll(stmt.Dest))
+	expected := v.among(stmt, models.Indirect(stmt.Dest))
 	if len(expected.rows) == 0 {
-		expected = v.among(stmt, indirectAll(stmt.Model))
+		expected = v.among(stmt, models.Indirect(stmt.Model))
 	}
 	if stmt.Error != nil {
 		return

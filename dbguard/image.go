@@ -2,14 +2,15 @@ package dbguard
 
 import (
 	"context"
-	"database/sql/driver"
 	"reflect"
 	"slices"
-	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // An image is what a transaction has made of a protected row: enough to tell
@@ -37,9 +38,9 @@ func (t *Tx) imagesOfInsert(stmt *gorm.Statement) (images []image) {
 	}
 	guesses := guessesKeys(stmt, omitted)
 	generated := !guesses && generatesKey(stmt)
-	eachModel(stmt, func(model reflect.Value) {
-		for _, r := range t.rowsWith(stmt, valuesOf(stmt, model)) {
-			img := image{row: r, schema: stmt.Schema, key: keyOf(stmt, model), guessed: guesses, generated: generated, inserted: true}
+	models.Each(stmt, func(model reflect.Value) {
+		for _, r := range t.rowsWith(stmt, models.Values(stmt, model)) {
+			img := image{row: r, schema: stmt.Schema, key: models.Key(stmt, model), guessed: guesses, generated: generated, inserted: true}
 			for _, f := range stmt.Schema.PrimaryFields {
 				if _, zero := f.ValueOf(stmt.Context, model); zero && f.HasDefaultValue {
 					img.key = nil // the database made it, and has not told
@@ -54,32 +55,19 @@ func (t *Tx) imagesOfInsert(stmt *gorm.Statement) (images []image) {
 			images = append(images, img)
 		}
 	})
-	maps := indirectAll(stmt.Dest)
+	maps := models.Indirect(stmt.Dest)
 	// To several maps gorm adds others with the keys that are returned.
 	stray := maps.Kind() == reflect.Slice && slices.ContainsFunc(stmt.Schema.PrimaryFields, omitted)
-	eachMap(stmt.Schema, maps, func(value func(column string) any) {
+	models.EachMap(stmt.Schema, maps, func(value func(column string) any) {
 		for _, r := range t.rowsWith(stmt, value) {
 			img := image{row: r, schema: stmt.Schema, guessed: guesses, generated: generated, inserted: true}
 			if !stray {
-				img.key = keyOfMap(stmt.Schema, value)
+				img.key = models.KeyOfMap(stmt.Schema, value)
 			}
 			images = append(images, img)
 		}
 	})
 	return images
-}
-
-// keyOfMap returns the primary key of a row given as a map, into which gorm puts
-// it, and on some databases not even that.
-func keyOfMap(s *schema.Schema, value func(column string) any) (key []any) {
-	for _, f := range s.PrimaryFields {
-		v := value(f.DBName)
-		if isNull(v) {
-			return nil
-		}
-		key = append(key, v)
-	}
-	return key
 }
 
 // generatesKey reports whether an INSERT left it to the database to number its rows.
@@ -98,7 +86,7 @@ func generatesKey(stmt *gorm.Statement) bool {
 // on from it; on a cluster the keys have gaps. And gorm does not set a key in memory that
 // it has omitted.
 func guessesKeys(stmt *gorm.Statement, omitted func(*schema.Field) bool) bool {
-	several := rowsIn(stmt) > 1
+	several := models.Count(stmt) > 1
 	return slices.ContainsFunc(stmt.Schema.PrimaryFields, func(f *schema.Field) bool {
 		return (several && f.AutoIncrement || omitted(f)) && !returns(stmt, f)
 	})
@@ -117,9 +105,9 @@ func returns(stmt *gorm.Statement, f *schema.Field) bool {
 func (t *Tx) imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion) (images []image) {
 	stamp := stampSet(stmt)
 	for _, loaded := range expected.rows {
-		for _, r := range t.rowsWith(stmt, valuesOf(stmt, loaded.model)) {
+		for _, r := range t.rowsWith(stmt, models.Values(stmt, loaded.model)) {
 			images = append(images, image{
-				row: r, schema: stmt.Schema, key: keyOf(stmt, loaded.model), deleted: !updates(stmt),
+				row: r, schema: stmt.Schema, key: models.Key(stmt, loaded.model), deleted: !updates(stmt),
 				from: loaded.version, version: loaded.version + 1, stamp: stamp,
 			})
 		}
@@ -172,23 +160,6 @@ func latest(images []image, img image) []image {
 	return images
 }
 
-func keyOf(stmt *gorm.Statement, model reflect.Value) (key []any) {
-	for _, f := range stmt.Schema.PrimaryFields {
-		key = append(key, fieldOf(stmt.Context, f, model))
-	}
-	return key
-}
-
-// valuesOf returns the values of a model by column.
-func valuesOf(stmt *gorm.Statement, model reflect.Value) func(column string) any {
-	return func(column string) any {
-		if f := stmt.Schema.LookUpField(column); f != nil {
-			return fieldOf(stmt.Context, f, model)
-		}
-		return nil
-	}
-}
-
 // A proof is what a row says of the commit that may have written it.
 type proof struct {
 	outcome Outcome
@@ -232,10 +203,10 @@ func (i image) sameKey(ctx context.Context, row reflect.Value, generates bool) p
 	}
 	for n, v := range i.key {
 		f := i.schema.PrimaryFields[n]
-		now := fieldOf(ctx, f, row)
+		now := models.Value(ctx, f, row)
 		switch {
-		case equal(now, i.row.kept(f, v)):
-		case i.guessed || !isNumber(now) || !isNumber(v):
+		case sqlvalue.Equal(now, i.row.kept(f, v)):
+		case i.guessed || !sqlvalue.IsPlainInteger(now) || !sqlvalue.IsPlainInteger(v):
 			return proof{}
 		default:
 			return i.absent()
@@ -250,31 +221,8 @@ func (i image) sameKey(ctx context.Context, row reflect.Value, generates bool) p
 // absent tells what it means that the row is not there. By a name that the database
 // may keep in another form it may only not have been found.
 func (i image) absent() proof {
-	if i.inserted && !slices.ContainsFunc(i.row.values, mayChange) {
+	if i.inserted && !slices.ContainsFunc(i.row.values, sqlvalue.MayChange) {
 		return proof{outcome: NotCommitted, held: true}
 	}
 	return proof{} // another may have deleted it
-}
-
-// mayChange reports whether a database may keep a value in another form: a fraction, or
-// a text without the spaces at its end.
-func mayChange(v any) bool {
-	switch rv := reflect.ValueOf(indirect(v)); rv.Kind() {
-	case reflect.Float32, reflect.Float64:
-		return true
-	case reflect.String:
-		return strings.HasSuffix(rv.String(), " ")
-	}
-	return false
-}
-
-// isNumber reports whether v is an integer, which has but one form. 0 may stand for
-// one that the database makes.
-func isNumber(v any) bool {
-	v = indirect(v)
-	if _, ok := v.(driver.Valuer); ok {
-		return false
-	}
-	rv := reflect.ValueOf(v)
-	return (rv.CanInt() || rv.CanUint()) && !rv.IsZero()
 }

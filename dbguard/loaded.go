@@ -7,6 +7,8 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // loaded notes the versions of the protected rows that a query has returned. If this
@@ -25,7 +27,7 @@ func loaded(db *gorm.DB) {
 		return
 	}
 	t.eachProtected(db.Statement, func(r *protectedRow, value func(column string) any) {
-		version, _ := indirect(value(field.DBName)).(Version)
+		version, _ := sqlvalue.Indirect(value(field.DBName)).(Version)
 		if version == 0 || db.Error != nil || !t.clean(r) {
 			return
 		}

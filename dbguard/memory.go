@@ -2,10 +2,11 @@ package dbguard
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // A Memory is what the attempts of one operation saw first of the rows that its key
@@ -51,10 +52,6 @@ func (m *Memory) recall(r *protectedRow) (first reading, ok bool) {
 	return first, ok
 }
 
-func sameKey(a, b []any) bool {
-	return len(a) == len(b) && fmt.Sprint(a...) == fmt.Sprint(b...) || reflect.DeepEqual(a, b)
-}
-
 // identity names a row within one process.
 func (r *protectedRow) identity() string {
 	if r.id != "" {
@@ -63,7 +60,7 @@ func (r *protectedRow) identity() string {
 	var b strings.Builder
 	b.WriteString(strings.ToLower(r.table))
 	for i, f := range r.fields {
-		v := indirect(r.values[i])
+		v := sqlvalue.Indirect(r.values[i])
 		if at, ok := v.(time.Time); ok {
 			v = at.UTC().Format(time.RFC3339Nano)
 		}

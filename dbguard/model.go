@@ -8,6 +8,8 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // parsedModel is a model with its schema.
@@ -76,7 +78,7 @@ func (m parsedModel) zeros(columns []string) (n int, ok bool) {
 		if zero {
 			n++
 		}
-		if zero && (f.HasDefaultValue || isNull(v)) {
+		if zero && (f.HasDefaultValue || sqlvalue.IsNull(v)) {
 			return 0, false
 		}
 	}

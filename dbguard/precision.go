@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"gorm.io/gorm/clause"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // roundTimes finds out how the database stores the times in a row's key: with
@@ -13,7 +13,7 @@ import (
 func (t *Tx) roundTimes(r *protectedRow) error {
 	r.stored = nil
 	for i, v := range r.values {
-		at, ok := indirect(v).(time.Time)
+		at, ok := sqlvalue.Indirect(v).(time.Time)
 		if !ok || t.dialect.name == "sqlite" {
 			continue
 		}
@@ -27,7 +27,7 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 		unit := column.unit()
 		switch {
 		case strings.EqualFold(column.Kind, "date"):
-			r.stored[i] = day{at, t.dialect.name == "mysql"}
+			r.stored[i] = sqlvalue.Day{Time: at, MySQL: t.dialect.name == "mysql"}
 		case t.conn.session.mariaDB:
 			r.stored[i] = at.Truncate(unit)
 		case t.dialect.name == "postgres": // its driver sends no more than microseconds
@@ -37,30 +37,6 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 		}
 	}
 	return nil
-}
-
-// day is a time in a DATE column. The server decides which day it is: that depends on
-// the driver's time zone, and on how the server rounds.
-type day struct {
-	time.Time
-	mysql bool
-}
-
-// Build implements clause.Expression. MySQL rounds a time that it stores to the
-// second first, but not one that it casts.
-func (d day) Build(b clause.Builder) {
-	before, behind := "CAST(", " AS DATE)"
-	if d.mysql {
-		before, behind = "CAST(CAST(", " AS DATETIME) AS DATE)"
-	}
-	_, _ = b.WriteString(before)
-	b.AddVar(b, d.Time)
-	_, _ = b.WriteString(behind)
-}
-
-// is reports whether a time that was read from the column is that day.
-func (d day) is(t time.Time) bool {
-	return t.Format(time.DateOnly) == d.In(t.Location()).Format(time.DateOnly)
 }
 
 // unit returns what a time is rounded to that is put into the column.

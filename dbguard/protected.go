@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // protectedRows are the rows that a transaction's key protects. Finding one takes
@@ -91,7 +93,7 @@ func bucket(table string, fields []*schema.Field, values []any) string {
 	b.WriteString(table)
 	for i, f := range fields {
 		fmt.Fprintf(&b, "\x00%s=", f.DBName)
-		switch v := indirect(values[i]).(type) {
+		switch v := sqlvalue.Indirect(values[i]).(type) {
 		case time.Time: // equal to the same instant elsewhere, and to its day
 		case fmt.Stringer, []byte:
 			fmt.Fprint(&b, v)

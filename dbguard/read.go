@@ -7,6 +7,9 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // reading is what one read of a row saw.
@@ -27,7 +30,7 @@ func (a reading) changedTo(b reading) bool {
 		return true
 	case !a.found:
 		return false
-	case len(a.key) == len(b.key) && !sameKey(a.key, b.key):
+	case len(a.key) == len(b.key) && !sqlvalue.SameKey(a.key, b.key):
 		return true
 	}
 	return a.version != 0 && b.version > a.version
@@ -83,7 +86,7 @@ func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock stri
 		columns = append(columns, version.DBName)
 	}
 	for i, f := range r.fields { // the index covers them
-		if _, ok := textIn(r.values[i]); ok && !slices.Contains(columns, f.DBName) {
+		if _, ok := sqlvalue.Text(r.values[i]); ok && !slices.Contains(columns, f.DBName) {
 			columns = append(columns, f.DBName)
 		}
 	}
@@ -93,10 +96,10 @@ func (t *Tx) read(ctx context.Context, r *protectedRow, versions bool, lock stri
 	}
 	got := reading{found: true, texts: make(map[string]string)}
 	for _, f := range fields {
-		got.key = append(got.key, fieldOf(ctx, f, row))
+		got.key = append(got.key, models.Value(ctx, f, row))
 	}
 	for _, f := range r.fields {
-		if text, ok := textIn(fieldOf(ctx, f, row)); ok {
+		if text, ok := sqlvalue.Text(models.Value(ctx, f, row)); ok {
 			got.texts[f.DBName] = text
 		}
 	}

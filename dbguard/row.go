@@ -9,6 +9,9 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // A protectedRow is a row that the held key protects, named by the columns of a
@@ -148,7 +151,7 @@ func (t *Tx) ready(r *protectedRow) error {
 		return err
 	}
 	for i, v := range r.values {
-		if isNull(v) {
+		if sqlvalue.IsNull(v) {
 			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", ErrUnprotectable, r.table, r.fields[i].DBName)
 		}
 	}
@@ -177,11 +180,11 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 	}
 	var altered []*protectedRow
 	t.mu.Lock()
-	eachModel(stmt, func(model reflect.Value) {
+	models.Each(stmt, func(model reflect.Value) {
 		p := model.Addr().Interface()
 		for _, r := range t.protected.byModel[p] {
 			r.model = nil // once: the struct may be used for another row
-			if values := r.valuesIn(t.ctx, model); !slices.EqualFunc(r.values, values, equal) {
+			if values := r.valuesIn(t.ctx, model); !slices.EqualFunc(r.values, values, sqlvalue.Equal) {
 				t.protected.change(r, values)
 				altered = append(altered, r)
 			}

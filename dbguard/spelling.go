@@ -1,9 +1,9 @@
 package dbguard
 
 import (
-	"database/sql/driver"
-	"reflect"
 	"strings"
+
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // spelledOtherwise reports whether the database has other texts in a row's name than were
@@ -11,7 +11,7 @@ import (
 // columns count that return a text as it was given.
 func (t *Tx) spelledOtherwise(r *protectedRow, now reading, given []any) bool {
 	for i, f := range r.fields {
-		text, ok := textIn(given[i])
+		text, ok := sqlvalue.Text(given[i])
 		stored, read := now.texts[f.DBName]
 		if ok && read && text != stored && (t.key == "" || strings.Contains(t.key, text)) {
 			column, err := t.columnOf(r.table, f.DBName)
@@ -19,17 +19,4 @@ func (t *Tx) spelledOtherwise(r *protectedRow, now reading, given []any) bool {
 		}
 	}
 	return false
-}
-
-// textIn returns the text that a value has in the database. It reports false if it is
-// no text.
-func textIn(v any) (string, bool) {
-	if valuer, ok := indirect(v).(driver.Valuer); ok {
-		v, _ = valuer.Value()
-	}
-	rv := reflect.ValueOf(indirect(v))
-	if rv.Kind() != reflect.String {
-		return "", false
-	}
-	return rv.String(), true
 }

@@ -9,6 +9,8 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
 // Stamp is the type of an optional column that tells who wrote a row: each insert
@@ -45,28 +47,15 @@ func (newStamp) MergeClause(*clause.Clause) {}
 
 // ModifyStatement implements gorm.StatementModifier.
 func (n newStamp) ModifyStatement(stmt *gorm.Statement) {
-	eachModel(stmt, func(model reflect.Value) {
+	models.Each(stmt, func(model reflect.Value) {
 		_ = stmt.AddError(n.field.Set(stmt.Context, model, randomStamp()))
 	})
 }
 
 func randomStamp() Stamp { return Stamp(1 + rand.Int64N(math.MaxInt64)) }
 
-var stampType = reflect.TypeFor[Stamp]()
-
 // stampOf returns the stamp field of a schema, or nil.
-func stampOf(s *schema.Schema) *schema.Field { return fieldOfType(s, stampType) }
-
-// fieldOfType returns the column of a type, or nil. One that another hides, in an
-// embedded struct, is none.
-func fieldOfType(s *schema.Schema, t reflect.Type) *schema.Field {
-	for _, f := range s.Fields {
-		if f.IndirectFieldType == t && s.FieldsByDBName[f.DBName] == f {
-			return f
-		}
-	}
-	return nil
-}
+func stampOf(s *schema.Schema) *schema.Field { return models.FieldOf[Stamp](s) }
 
 // stampIn returns the stamp in a struct, 0 if it has none.
 func stampIn(ctx context.Context, s *schema.Schema, row reflect.Value) Stamp {
@@ -74,8 +63,7 @@ func stampIn(ctx context.Context, s *schema.Schema, row reflect.Value) Stamp {
 	if f == nil {
 		return 0
 	}
-	stamp, _ := indirect(fieldOf(ctx, f, row)).(Stamp)
-	return stamp
+	return models.In[Stamp](ctx, f, row)
 }
 
 // stampSet returns the stamp that an UPDATE sets, 0 if it sets none.
@@ -88,10 +76,4 @@ func stampSet(stmt *gorm.Statement) Stamp {
 		}
 	}
 	return 0
-}
-
-// fieldOf returns a field's value in a model.
-func fieldOf(ctx context.Context, f *schema.Field, model reflect.Value) any {
-	v, _ := f.ValueOf(ctx, model)
-	return v
 }

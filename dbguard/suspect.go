@@ -1,11 +1,13 @@
 package dbguard
 
 import (
-	"reflect"
 	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // A suspect is a protected row that a refused statement may have met. If the values are
@@ -37,7 +39,7 @@ type loadedKey struct {
 // loadedAs returns the row of the statement that has the primary key of now, or nil.
 func (s *suspect) loadedAs(now reading) *loadedKey {
 	for i, l := range s.loaded {
-		if now.found && len(l.key) > 0 && sameKey(l.key, now.key) {
+		if now.found && len(l.key) > 0 && sqlvalue.SameKey(l.key, now.key) {
 			return &s.loaded[i]
 		}
 	}
@@ -71,7 +73,7 @@ func (t *Tx) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 		}
 		s := &suspect{row: r}
 		var rows []clause.Expression
-		eachRow(stmt, func(value func(column string) any) {
+		models.EachRow(stmt, func(value func(column string) any) {
 			if given, ask := r.givenBy(stmt, value); ask != nil {
 				s.given = append(s.given, given)
 				rows = append(rows, ask)
@@ -92,11 +94,11 @@ func (r *protectedRow) givenBy(stmt *gorm.Statement, value func(column string) a
 	for i, f := range r.fields {
 		v := value(f.DBName)
 		own := stmt.Schema.LookUpField(f.DBName)
-		if own == nil || !own.Creatable || isNull(v) || isZero(v) && own.HasDefaultValue {
+		if own == nil || !own.Creatable || sqlvalue.IsNull(v) || sqlvalue.IsZero(v) && own.HasDefaultValue {
 			given = append(given, nil) // the database fills it
 			continue
 		}
-		if differentNumbers(v, r.values[i]) {
+		if sqlvalue.DifferentIntegers(v, r.values[i]) {
 			return nil, nil
 		}
 		given = append(given, v)
@@ -114,9 +116,9 @@ func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected expectedVersion) (s
 	sure := make(map[*protectedRow]bool)
 	var all []loadedKey
 	for _, l := range expected.rows {
-		loaded := loadedKey{keyOf(stmt, l.model), l.version}
+		loaded := loadedKey{models.Key(stmt, l.model), l.version}
 		all = append(all, loaded)
-		for _, r := range t.rowsWith(stmt, valuesOf(stmt, l.model)) {
+		for _, r := range t.rowsWith(stmt, models.Values(stmt, l.model)) {
 			sure[r] = true
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}
@@ -141,7 +143,7 @@ func (r *protectedRow) mayBeAmong(stmt *gorm.Statement, rows []loadedKey) bool {
 	}
 	return slices.ContainsFunc(rows, func(row loadedKey) bool {
 		for i, f := range stmt.Schema.PrimaryFields {
-			if differentNumbers(row.key[i], r.value(f.DBName)) {
+			if sqlvalue.DifferentIntegers(row.key[i], r.value(f.DBName)) {
 				return false
 			}
 		}
@@ -155,7 +157,7 @@ func keyCondition(stmt *gorm.Statement, key []any) clause.Expression {
 	var conds []clause.Expression
 	numbers := true
 	for i, f := range stmt.Schema.PrimaryFields {
-		numbers = numbers && isInteger(key[i])
+		numbers = numbers && sqlvalue.IsInteger(key[i])
 		conds = append(conds, clause.Eq{Column: clause.Column{Name: f.DBName}, Value: key[i]})
 	}
 	if numbers {
@@ -185,12 +187,4 @@ func (t *Tx) protectedIn(table string) (rows []*protectedRow) {
 		}
 	}
 	return rows
-}
-
-// differentNumbers reports whether two values are integers that differ.
-func differentNumbers(a, b any) bool { return isInteger(a) && isInteger(b) && !equal(a, b) }
-
-func isInteger(v any) bool {
-	rv := reflect.ValueOf(indirect(v))
-	return rv.CanInt() || rv.CanUint()
 }

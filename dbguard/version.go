@@ -8,6 +8,8 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
 // Version is the type of a version column: the second layer of updates. A model
@@ -73,7 +75,7 @@ func (v firstVersion) ModifyStatement(stmt *gorm.Statement) {
 		_ = stmt.AddError(fmt.Errorf("%w: Save or upsert of all columns of %s, use Create or an update", ErrVersion, stmt.Table))
 		return
 	}
-	eachModel(stmt, func(model reflect.Value) {
+	models.Each(stmt, func(model reflect.Value) {
 		if _, unset := v.field.ValueOf(stmt.Context, model); unset {
 			_ = stmt.AddError(v.field.Set(stmt.Context, model, Version(1)))
 		}
@@ -115,13 +117,11 @@ func unscopedFirst(db *gorm.DB) {
 var versionType = reflect.TypeFor[Version]()
 
 // versionOf returns the version field of a schema, or nil.
-func versionOf(s *schema.Schema) *schema.Field { return fieldOfType(s, versionType) }
+func versionOf(s *schema.Schema) *schema.Field { return models.FieldOf[Version](s) }
 
 // versionIn returns the version in a struct, 0 if it is not set.
 func versionIn(ctx context.Context, f *schema.Field, row reflect.Value) Version {
-	value, _ := f.ValueOf(ctx, row)
-	version, _ := indirect(value).(Version)
-	return version
+	return models.In[Version](ctx, f, row)
 }
 
 // only reports whether f is the version field of the model. It refuses a model
@@ -135,29 +135,4 @@ func only(f *schema.Field, stmt *gorm.Statement) bool {
 	}
 	_ = stmt.AddError(fmt.Errorf("%w: %s has two version fields", ErrVersion, stmt.Schema.Name))
 	return false
-}
-
-// indirectAll follows the pointers of v.
-func indirectAll(v any) reflect.Value {
-	rv := reflect.ValueOf(v)
-	for rv.Kind() == reflect.Pointer {
-		rv = rv.Elem()
-	}
-	return rv
-}
-
-// eachModel calls f for every addressable struct among the statement's values.
-func eachModel(stmt *gorm.Statement, f func(reflect.Value)) {
-	switch v := stmt.ReflectValue; v.Kind() {
-	case reflect.Struct:
-		if v.CanAddr() && v.Type() == stmt.Schema.ModelType {
-			f(v)
-		}
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			if e := reflect.Indirect(v.Index(i)); e.Kind() == reflect.Struct && e.CanAddr() && e.Type() == stmt.Schema.ModelType {
-				f(e)
-			}
-		}
-	}
 }

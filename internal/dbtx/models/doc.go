@@ -1,0 +1,3 @@
+// Package models reads the rows that a statement of gorm is given: structs, slices of
+// them, and maps.
+package models

@@ -1,0 +1,102 @@
+package models
+
+import (
+	"reflect"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+)
+
+// Each calls f for every addressable struct among the statement's values.
+func Each(stmt *gorm.Statement, f func(reflect.Value)) {
+	switch v := stmt.ReflectValue; v.Kind() {
+	case reflect.Struct:
+		if v.CanAddr() && v.Type() == stmt.Schema.ModelType {
+			f(v)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if e := reflect.Indirect(v.Index(i)); e.Kind() == reflect.Struct && e.CanAddr() && e.Type() == stmt.Schema.ModelType {
+				f(e)
+			}
+		}
+	}
+}
+
+// EachRow calls f for every row among the models and the values of a statement.
+func EachRow(stmt *gorm.Statement, f func(value func(column string) any)) {
+	model := func(row reflect.Value) { f(Values(stmt, row)) }
+	Each(stmt, model)
+	switch dest := Indirect(stmt.Dest); {
+	case !dest.IsValid():
+	case dest.Type() == stmt.Schema.ModelType:
+		model(dest)
+	default:
+		EachMap(stmt.Schema, dest, f)
+	}
+}
+
+// EachMap does so for maps, in which a row can be given, too.
+func EachMap(s *schema.Schema, dest reflect.Value, f func(value func(column string) any)) {
+	var rows []map[string]any
+	switch v := dest.Interface().(type) {
+	case map[string]any:
+		rows = append(rows, v)
+	case []map[string]any:
+		rows = v
+	}
+	for _, row := range rows {
+		f(func(column string) any {
+			if v, ok := row[column]; ok { // where gorm puts a key that the database made
+				return v
+			}
+			for name, v := range row {
+				if field := s.LookUpField(name); field != nil && field.DBName == column {
+					return v
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// Count returns how many rows an INSERT is given.
+func Count(stmt *gorm.Statement) int {
+	if k := stmt.ReflectValue.Kind(); k == reflect.Slice || k == reflect.Array {
+		return stmt.ReflectValue.Len()
+	}
+	return 1
+}
+
+// Values returns the values of a model by column.
+func Values(stmt *gorm.Statement, model reflect.Value) func(column string) any {
+	return func(column string) any {
+		if f := stmt.Schema.LookUpField(column); f != nil {
+			return Value(stmt.Context, f, model)
+		}
+		return nil
+	}
+}
+
+// Key returns the primary key of a model.
+func Key(stmt *gorm.Statement, model reflect.Value) (key []any) {
+	for _, f := range stmt.Schema.PrimaryFields {
+		key = append(key, Value(stmt.Context, f, model))
+	}
+	return key
+}
+
+// KeyOfMap returns the primary key of a row given as a map, into which gorm puts
+// it, and on some databases not even that.
+func KeyOfMap(s *schema.Schema, value func(column string) any) (key []any) {
+	for _, f := range s.PrimaryFields {
+		v := value(f.DBName)
+		if sqlvalue.IsNull(v) {
+			return nil
+		}
+		key = append(key, v)
+	}
+	return key
+}

@@ -1,0 +1,26 @@
+package sqlvalue
+
+import (
+	"database/sql/driver"
+	"reflect"
+)
+
+// IsInteger reports whether a value is an integer, or a pointer to one.
+func IsInteger(v any) bool {
+	rv := reflect.ValueOf(Indirect(v))
+	return rv.CanInt() || rv.CanUint()
+}
+
+// DifferentIntegers reports whether two values are integers that differ.
+func DifferentIntegers(a, b any) bool { return IsInteger(a) && IsInteger(b) && !Equal(a, b) }
+
+// IsPlainInteger reports whether v is an integer, which has but one form. 0 may stand for
+// one that the database makes.
+func IsPlainInteger(v any) bool {
+	v = Indirect(v)
+	if _, ok := v.(driver.Valuer); ok {
+		return false
+	}
+	rv := reflect.ValueOf(v)
+	return (rv.CanInt() || rv.CanUint()) && !rv.IsZero()
+}
