@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
@@ -35,7 +36,7 @@ func before(db *gorm.DB, look func(*Tx) error) {
 	if db.Error != nil || db.DryRun {
 		return
 	}
-	if table := tableOf(db.Statement); table != "" {
+	if table := catalogue.TableOf(db.Statement); table != "" {
 		t.factsOf(table) // PostgreSQL reads nothing after an error
 		t.mu.Lock()
 		shapes := t.protected.shapes
@@ -66,7 +67,7 @@ func inserted(db *gorm.DB) {
 	switch {
 	case how != plain, errors.Is(db.Error, ErrPoisoned): // it was not sent
 	case isDuplicate(db.Error):
-		c := &Conflict{Kind: Duplicate, Table: tableOf(db.Statement), err: t.translate(db.Error), suspects: t.suspectsOfInsert(db.Statement)}
+		c := &Conflict{Kind: Duplicate, Table: catalogue.TableOf(db.Statement), err: t.translate(db.Error), suspects: t.suspectsOfInsert(db.Statement)}
 		c.ownIndex = t.firedOwnIndex(c, models.Count(db.Statement))
 		t.judge(c)
 		t.abortedBy(c)
@@ -82,7 +83,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
 	if stmt.Schema == nil {
 		return
 	}
-	w := write{how: how, table: tableOf(stmt), rows: rows}
+	w := write{how: how, table: catalogue.TableOf(stmt), rows: rows}
 	if how == plain && len(rows) > 0 {
 		w.images = t.imagesOfInsert(stmt)
 		w.whole = len(rows) == models.Count(stmt)
@@ -132,7 +133,7 @@ func written(db *gorm.DB) {
 	case len(expected.rows) == 0, db.Error != nil:
 		return
 	}
-	c := &Conflict{Kind: Stale, Table: tableOf(db.Statement)}
+	c := &Conflict{Kind: Stale, Table: catalogue.TableOf(db.Statement)}
 	c.Evidence.Version = expected.rows[0].version
 	if t != nil {
 		c.suspects = t.suspectsOfUpdate(db.Statement, expected)
@@ -154,7 +155,7 @@ func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protecte
 		t.forget()
 		return
 	}
-	w := write{how: blind, table: tableOf(db.Statement), rows: rows}
+	w := write{how: blind, table: catalogue.TableOf(db.Statement), rows: rows}
 	w.deletes = !updates(db.Statement)
 	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n {
 		w.how = versioned

@@ -10,6 +10,8 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 )
 
 // Check reports at start-up whether the tables of the models can be the second layer. Each
@@ -35,7 +37,7 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 			faults = append(faults, fmt.Errorf("dbguard: check %T: %w", model, err))
 			continue
 		}
-		c := checked{db: db, stmt: stmt, table: tableOf(stmt)}
+		c := checked{db: db, stmt: stmt, table: catalogue.TableOf(stmt)}
 		faults = append(faults, c.faults()...)
 	}
 	return errors.Join(faults...)
@@ -46,8 +48,8 @@ type checked struct {
 	db      *gorm.DB
 	stmt    *gorm.Statement
 	table   string
-	columns map[string]column // of the real table
-	indexes []uniqueIndex
+	columns map[string]catalogue.Column // of the real table
+	indexes []catalogue.Index
 }
 
 func (c *checked) faults() (faults []error) {
@@ -62,7 +64,7 @@ func (c *checked) faults() (faults []error) {
 		say("the table does not exist")
 		return faults
 	}
-	if known, err := readFacts(c.db, c.table); err != nil {
+	if known, err := catalogue.FactsOf(c.db, c.table); err != nil {
 		say("%w", err)
 	} else if !known.Transactional {
 		say("its engine has no transactions: nothing can be rolled back")
@@ -83,10 +85,10 @@ func (c *checked) faults() (faults []error) {
 
 // read does not count on what was once remembered.
 func (c *checked) read() (err error) {
-	if c.columns, err = readColumns(c.db, c.table); err != nil {
+	if c.columns, err = catalogue.Columns(c.db, c.table); err != nil {
 		return err
 	}
-	c.indexes, err = readIndexes(c.db, c.table)
+	c.indexes, err = catalogue.Indexes(c.db, c.table)
 	return err
 }
 
@@ -115,7 +117,7 @@ func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
 			break
 		}
 		reasons = append(reasons, fmt.Sprintf("the unique index on %s does not keep rows apart that have NULL in %s: make it NOT NULL",
-			listing(columns), strings.Join(nullable, ", ")))
+			catalogue.Listing(columns), strings.Join(nullable, ", ")))
 	}
 	switch {
 	case versioned: // identified by its primary key
@@ -124,7 +126,7 @@ func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
 			say("%s", reason)
 		}
 	case len(candidates) == 0:
-		say("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", nameless(c.indexes))
+		say("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", catalogue.Nameless(c.indexes))
 	}
 	c.checkDeclared(say)
 }
@@ -132,7 +134,7 @@ func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
 // candidates returns the columns of the unique indexes that a row may be
 // identified by: those that are no generated key.
 func (c *checked) candidates() (found [][]string) {
-	for _, columns := range withPrimary(naming(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
+	for _, columns := range catalogue.WithPrimary(catalogue.Naming(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
 		f := parsedModel{stmt: c.stmt}.field(columns[0])
 		if generated := len(columns) == 1 && f != nil && f.AutoIncrement; !generated {
 			found = append(found, columns)
@@ -142,7 +144,7 @@ func (c *checked) candidates() (found [][]string) {
 }
 
 func (c *checked) nullable(columns []string) (found []string) {
-	primary := sameColumns(columns, c.stmt.Schema.PrimaryFieldDBNames)
+	primary := catalogue.SameColumns(columns, c.stmt.Schema.PrimaryFieldDBNames)
 	for _, name := range columns {
 		column, ok := c.columns[strings.ToLower(name)]
 		if !ok || primary { // SQLite says that a primary key may be NULL
@@ -171,7 +173,7 @@ func (c *checked) checkDeclared(say func(string, ...any)) {
 	}
 	for _, columns := range declared {
 		if len(columns) > 0 && !c.has(columns) {
-			say("the unique index on %s that the model declares is missing: run a migration", listing(columns))
+			say("the unique index on %s that the model declares is missing: run a migration", catalogue.Listing(columns))
 		}
 	}
 }
@@ -189,5 +191,5 @@ func plainColumns(index *schema.Index) (columns []string) {
 }
 
 func (c *checked) has(columns []string) bool {
-	return slices.ContainsFunc(naming(c.indexes), func(i []string) bool { return sameColumns(i, columns) })
+	return slices.ContainsFunc(catalogue.Naming(c.indexes), func(i []string) bool { return catalogue.SameColumns(i, columns) })
 }

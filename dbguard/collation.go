@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 )
 
 // warnCollations logs of each column that can protect a row whether the database
@@ -14,7 +16,7 @@ func (c *checked) warnCollations() {
 		c.db.Logger.Warn(c.db.Statement.Context, "dbguard: model %s, table %s: %s",
 			c.stmt.Schema.Name, c.table, fmt.Sprintf(format, args...))
 	}
-	protecting := make(map[string]column)
+	protecting := make(map[string]catalogue.Column)
 	for _, columns := range c.candidates() {
 		for _, name := range columns {
 			if column := c.columns[strings.ToLower(name)]; column.Collation != "" {
@@ -38,7 +40,7 @@ func (c *checked) warnCollations() {
 
 // alike has the database compare texts as the column does, and returns in what those
 // differ that it takes for the same.
-func (c *checked) alike(col column) (differences []string, err error) {
+func (c *checked) alike(col catalogue.Column) (differences []string, err error) {
 	for _, pair := range []struct{ difference, a, b string }{
 		{"case", "a", "A"},
 		{"accents", "e", "é"},
@@ -48,7 +50,7 @@ func (c *checked) alike(col column) (differences []string, err error) {
 		if err := c.db.Raw(fmt.Sprintf("SELECT %s = %s", c.literal(col, pair.a), c.literal(col, pair.b))).Scan(&same).Error; err != nil {
 			return differences, err
 		}
-		if same || col.padded() && pair.difference == "spaces at the end" {
+		if same || col.Padded() && pair.difference == "spaces at the end" {
 			differences = append(differences, pair.difference)
 		}
 	}
@@ -56,7 +58,7 @@ func (c *checked) alike(col column) (differences []string, err error) {
 }
 
 // literal writes a text as a value of the column.
-func (c *checked) literal(col column, text string) string {
+func (c *checked) literal(col catalogue.Column, text string) string {
 	switch c.db.Name() {
 	case "sqlite":
 		return fmt.Sprintf("'%s' COLLATE %q", text, col.Collation)

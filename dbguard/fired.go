@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 )
 
 // firedOwnIndex reports whether an insert of n rows was refused by an index that
@@ -17,15 +19,15 @@ func (t *Tx) firedOwnIndex(c *Conflict, n int) bool {
 	}
 	indexes, _ := t.uniqueIndexes(c.suspects[0].row.table)
 	fired, ok := t.firedIndex(c.err)
-	if !ok || fired.table != "" && fired.table != bareName(c.Table) {
+	if !ok || fired.table != "" && fired.table != catalogue.BareName(c.Table) {
 		return false
 	}
-	i := slices.IndexFunc(indexes, func(i uniqueIndex) bool { return strings.EqualFold(i.name, fired.index) })
+	i := slices.IndexFunc(indexes, func(i catalogue.Index) bool { return strings.EqualFold(i.Name, fired.index) })
 	if i < 0 || fired.table == "" && t.factsOf(c.Table).Triggers && !t.onlyIndex(c.Table, fired.index) {
 		return false // a trigger may have met an index of another table
 	}
 	for _, s := range c.suspects {
-		if s.sure && sameColumns(indexes[i].columns, s.row.columns()) {
+		if s.sure && catalogue.SameColumns(indexes[i].Columns, s.row.columns()) {
 			n--
 		}
 	}
@@ -67,11 +69,8 @@ func (t *Tx) onlyIndex(table, index string) bool {
 	}
 	ctx, cancel := t.judging()
 	defer cancel()
-	var others int64
-	err := t.quiet(ctx, t.db).Raw(`SELECT COUNT(*) FROM information_schema.statistics
-		WHERE index_name = @index AND table_schema = `+mysqlSchema+` AND table_name <> @name`,
-		nameOf(table), map[string]any{"index": index}).Scan(&others).Error
-	return err == nil && others == 0
+	others, err := catalogue.OthersHaveIndex(t.quiet(ctx, t.db), table, index)
+	return err == nil && !others
 }
 
 // stringField returns the first of the named fields that the error of a PostgreSQL

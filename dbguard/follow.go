@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 )
 
 // follow protects the rows that a statement's model names in the statement's table, too,
 // if they can be identified there. The table may have been chosen at run time.
 func (t *Tx) follow(stmt *gorm.Statement) error {
-	table := tableOf(stmt)
+	table := catalogue.TableOf(stmt)
 	if stmt.Schema == nil || table == "" || strings.EqualFold(table, stmt.Schema.Table) {
 		return nil
 	}
@@ -40,9 +42,9 @@ func (t *Tx) namesRow(r *protectedRow) (bool, error) {
 		return false, nil
 	}
 	indexes, err := t.uniqueIndexes(r.table)
-	columns := naming(indexes)
+	columns := catalogue.Naming(indexes)
 	if t.dialect.name == "sqlite" { // it lists no index for some primary keys
-		columns = withPrimary(columns, r.schema.PrimaryFieldDBNames)
+		columns = catalogue.WithPrimary(columns, r.schema.PrimaryFieldDBNames)
 	}
-	return slices.ContainsFunc(columns, func(c []string) bool { return sameColumns(c, r.columns()) }), err
+	return slices.ContainsFunc(columns, func(c []string) bool { return catalogue.SameColumns(c, r.columns()) }), err
 }

@@ -18,8 +18,8 @@ const pluginName = "belay:dbguard"
 
 // plugin is what Install adds to a gorm.DB.
 type plugin struct {
-	indexes    sync.Map // table name → []uniqueIndex
-	columns    sync.Map // table name → map[string]column
+	indexes    sync.Map // table name → []catalogue.Index
+	columns    sync.Map // table name → map[string]catalogue.Column
 	facts      sync.Map // table name → facts
 	sessions   sessions
 	keys       rowKeys

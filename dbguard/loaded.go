@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
@@ -73,7 +74,7 @@ func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
 	if !sent || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {
 		return false
 	}
-	if table, ok := namedTable(stmt); !ok || !strings.EqualFold(table, stmt.Schema.Table) {
+	if table, ok := catalogue.NamedTable(stmt); !ok || !strings.EqualFold(table, stmt.Schema.Table) {
 		return false
 	}
 	what, ok := stmt.Clauses["SELECT"].Expression.(clause.Select)
@@ -81,7 +82,7 @@ func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
 		return false
 	}
 	return len(what.Columns) == 0 || slices.ContainsFunc(what.Columns, func(c clause.Column) bool {
-		name := bareName(c.Name)
+		name := catalogue.BareName(c.Name)
 		return c.Alias == "" && (name == "*" || name == strings.ToLower(f.DBName))
 	})
 }

@@ -3,6 +3,7 @@ package dbguard
 import (
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
@@ -34,7 +35,7 @@ func (t *Tx) eachProtected(stmt *gorm.Statement, f func(r *protectedRow, value f
 
 // rowsWith returns the protected rows of a statement's table that have the values.
 func (t *Tx) rowsWith(stmt *gorm.Statement, value func(column string) any) (rows []*protectedRow) {
-	table := tableOf(stmt)
+	table := catalogue.TableOf(stmt)
 	t.mu.Lock()
 	shapes := t.protected.shapes
 	t.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
@@ -33,7 +34,7 @@ func (t *Tx) parse(model any) (parsedModel, error) {
 	return parsedModel{stmt, v}, nil
 }
 
-func (m parsedModel) table() string { return tableOf(m.stmt) }
+func (m parsedModel) table() string { return catalogue.TableOf(m.stmt) }
 
 // set returns the columns whose fields are not zero. A version is no part of a
 // name.

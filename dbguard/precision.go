@@ -24,7 +24,7 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 		if r.stored == nil {
 			r.stored = append([]any(nil), r.values...)
 		}
-		unit := column.unit()
+		unit := column.Unit()
 		switch {
 		case strings.EqualFold(column.Kind, "date"):
 			r.stored[i] = sqlvalue.Day{Time: at, MySQL: t.dialect.name == "mysql"}
@@ -37,17 +37,4 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 		}
 	}
 	return nil
-}
-
-// unit returns what a time is rounded to that is put into the column.
-func (c column) unit() time.Duration {
-	digits := 6
-	if c.Digits != nil {
-		digits = *c.Digits
-	}
-	unit := time.Second
-	for range digits {
-		unit /= 10
-	}
-	return unit
 }

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
@@ -46,20 +47,20 @@ func (t *Tx) Protect(model any) error {
 		return err
 	}
 	set := m.set()
-	if len(set) > 0 && sameColumns(set, m.stmt.Schema.PrimaryFieldDBNames) {
+	if len(set) > 0 && catalogue.SameColumns(set, m.stmt.Schema.PrimaryFieldDBNames) {
 		return t.protect(m.row(set, protectedRow{named: true}))
 	}
 	indexes, err := t.uniqueIndexes(m.table())
 	if err != nil {
 		return err
 	}
-	for _, columns := range naming(indexes) {
-		if sameColumns(set, columns) {
+	for _, columns := range catalogue.Naming(indexes) {
+		if catalogue.SameColumns(set, columns) {
 			return t.protect(m.row(set, protectedRow{named: true}))
 		}
 	}
 	return fmt.Errorf("%w: no unique index of %s has just the columns %s%s: a column that is 0 counts as not set",
-		ErrUnprotectable, m.table(), listing(set), nameless(indexes))
+		ErrUnprotectable, m.table(), catalogue.Listing(set), catalogue.Nameless(indexes))
 }
 
 // ProtectPrimary names the row with model's primary key, whatever else is set in
@@ -100,7 +101,7 @@ func (t *Tx) ProtectNew(model any) error {
 	if err != nil {
 		return err
 	}
-	fit := m.fitting(withPrimary(naming(indexes), m.stmt.Schema.PrimaryFieldDBNames))
+	fit := m.fitting(catalogue.WithPrimary(catalogue.Naming(indexes), m.stmt.Schema.PrimaryFieldDBNames))
 	switch len(fit) {
 	case 1:
 		var r protectedRow
@@ -109,11 +110,11 @@ func (t *Tx) ProtectNew(model any) error {
 		}
 		return t.protect(m.row(fit[0], r))
 	case 0:
-		return fmt.Errorf("%w: no unique index of %s has all its columns set%s", ErrUnprotectable, m.table(), nameless(indexes))
+		return fmt.Errorf("%w: no unique index of %s has all its columns set%s", ErrUnprotectable, m.table(), catalogue.Nameless(indexes))
 	}
 	choices := make([]string, len(fit))
 	for i, columns := range fit {
-		choices[i] = listing(columns)
+		choices[i] = catalogue.Listing(columns)
 	}
 	return fmt.Errorf("%w: several unique indexes of %s are set, name one with Protects: %s",
 		ErrUnprotectable, m.table(), strings.Join(choices, " or "))
@@ -206,22 +207,3 @@ func (t *Tx) named(table string) bool {
 	defer t.mu.Unlock()
 	return t.protected.tables[table]
 }
-
-// sameColumns compares two sets of column names, whose case databases ignore.
-func sameColumns(a, b []string) bool { return len(a) == len(b) && containsAll(b, a) }
-
-// withPrimary adds the primary key, for which SQLite may list no index.
-func withPrimary(indexes [][]string, primary []string) [][]string {
-	if len(primary) == 0 || slices.ContainsFunc(indexes, func(c []string) bool { return sameColumns(c, primary) }) {
-		return indexes
-	}
-	return append(slices.Clone(indexes), primary)
-}
-
-func containsAll(columns, names []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool {
-		return !slices.ContainsFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
-	})
-}
-
-func listing(columns []string) string { return "(" + strings.Join(columns, ", ") + ")" }

@@ -6,6 +6,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
@@ -67,7 +68,7 @@ func (t *Tx) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 		sure[r] = true
 		suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.values}})
 	}
-	for _, r := range t.protectedIn(tableOf(stmt)) {
+	for _, r := range t.protectedIn(catalogue.TableOf(stmt)) {
 		if sure[r] {
 			continue
 		}
@@ -123,7 +124,7 @@ func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected expectedVersion) (s
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}
 	}
-	for _, r := range t.protectedIn(tableOf(stmt)) {
+	for _, r := range t.protectedIn(catalogue.TableOf(stmt)) {
 		if sure[r] || !r.mayBeAmong(stmt, all) {
 			continue
 		}
@@ -138,7 +139,7 @@ func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected expectedVersion) (s
 
 // mayBeAmong reports whether r, if its primary key names it, may be one of the rows.
 func (r *protectedRow) mayBeAmong(stmt *gorm.Statement, rows []loadedKey) bool {
-	if !sameColumns(r.columns(), stmt.Schema.PrimaryFieldDBNames) {
+	if !catalogue.SameColumns(r.columns(), stmt.Schema.PrimaryFieldDBNames) {
 		return true
 	}
 	return slices.ContainsFunc(rows, func(row loadedKey) bool {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -28,7 +29,9 @@ const (
 )
 
 // mayBeTo reports whether the write may be to a table.
-func (w *write) mayBeTo(table string) bool { return w.table == "" || mayBeTable(w.table, table) }
+func (w *write) mayBeTo(table string) bool {
+	return w.table == "" || catalogue.MayBeTable(w.table, table)
+}
 
 // covers reports whether the database itself refuses the second such write.
 func (w *write) covers() bool { return w.how == plain || w.how == versioned }
