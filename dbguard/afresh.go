@@ -15,7 +15,7 @@ type setting struct {
 
 // adjusted keeps a statement that adjusts, for afresh.
 func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) {
-	if t.dialect.name != "postgres" || len(statements) != 1 || !statements[0].Adjusts() {
+	if t.dialect.Name != "postgres" || len(statements) != 1 || !statements[0].Adjusts() {
 		return
 	}
 	t.mu.Lock()

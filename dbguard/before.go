@@ -5,7 +5,7 @@ import "context"
 // lookBefore reads a row when it becomes protected, where no snapshot can be read after
 // a conflict.
 func (t *Tx) lookBefore(r *protectedRow) error {
-	if t.conn.session.snapshot && !t.conn.session.refusesChanged || !t.clean(r) {
+	if t.conn.session.Snapshot && !t.conn.session.RefusesChanged || !t.clean(r) {
 		return nil
 	}
 	ctx, cancel := t.judging()
@@ -32,7 +32,7 @@ func (t *Tx) seeBefore(r *protectedRow, was reading) {
 func (t *Tx) lookAfterDeadlock(rows []*protectedRow) {
 	t.ending.Lock()
 	defer t.ending.Unlock()
-	if t.dialect.aborts || t.hasEnded() {
+	if t.dialect.Aborts || t.hasEnded() {
 		return
 	}
 	_ = t.afresh(func(ctx context.Context) error {

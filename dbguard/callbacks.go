@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
@@ -66,13 +67,13 @@ func inserted(db *gorm.DB) {
 	t.refused(db.Error)
 	switch {
 	case how != plain, errors.Is(db.Error, ErrPoisoned): // it was not sent
-	case isDuplicate(db.Error):
+	case dialect.IsDuplicate(db.Error):
 		c := &Conflict{Kind: Duplicate, Table: catalogue.TableOf(db.Statement), err: t.translate(db.Error), suspects: t.suspectsOfInsert(db.Statement)}
 		c.ownIndex = t.firedOwnIndex(c, models.Count(db.Statement))
 		t.judge(c)
 		t.abortedBy(c)
 		db.Error = c
-	case isDeadlock(db.Error):
+	case dialect.IsDeadlock(db.Error):
 		t.lookAfterDeadlock(rows)
 	}
 }
@@ -99,7 +100,7 @@ func insertKind(stmt *gorm.Statement) how {
 	if _, ok := stmt.Clauses["ON CONFLICT"]; ok {
 		return blind
 	}
-	sql := dialect{name: stmt.DB.Name()}.statements(stmt.SQL.String())
+	sql := dialect.Dialect{Name: stmt.DB.Name()}.Statements(stmt.SQL.String())
 	if len(sql) != 1 {
 		return raw
 	}

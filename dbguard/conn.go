@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -19,7 +20,7 @@ import (
 type conn struct {
 	sql     *sql.Conn
 	tx      *Tx
-	session session
+	session dialect.Session
 	results results
 	broken  bool // it has been discarded
 }
@@ -66,7 +67,7 @@ func (c *conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 // they send rows.
 func (c *conn) admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
 	open := c.results.settle(c.tx.learn)
-	if c.tx.dialect.name != "sqlite" {
+	if c.tx.dialect.Name != "sqlite" {
 		if c.results.settleRow(c.tx.learn) {
 			c.tx.poisonWith(ErrRowsOpen) // it has just been read, in its caller's place
 		}
@@ -108,13 +109,13 @@ func discard(c *sql.Conn) {
 }
 
 // pin takes a connection from the pool and begins a transaction on it.
-func (p *plugin) pin(ctx context.Context, pool *sql.DB, d dialect) (*conn, error) {
+func (p *plugin) pin(ctx context.Context, pool *sql.DB, d dialect.Dialect) (*conn, error) {
 	pinned := new(conn)
 	var err error
 	pinned.sql, err = connect(ctx, pool, func(c *sql.Conn) error {
-		s, err := p.sessions.of(ctx, pool, c, d)
+		s, err := p.sessions.Of(ctx, pool, c, d)
 		if err == nil {
-			_, err = c.ExecContext(ctx, d.begin)
+			_, err = c.ExecContext(ctx, d.Begin)
 		}
 		if err != nil {
 			return fmt.Errorf("begin transaction: %w", err)

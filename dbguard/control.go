@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // admissible refuses SQL that would end the transaction it runs in, or change how the
 // later ones of its session begin. It looks at the words of each statement, past
 // comments and strings.
-func (d dialect) admissible(statements []sqltext.Statement) error {
+func admissible(d dialect.Dialect, statements []sqltext.Statement) error {
 	for _, st := range statements {
-		if st.Controls() || d.name == "mysql" && st.SetsIsolation() {
+		if st.Controls() || d.Name == "mysql" && st.SetsIsolation() {
 			return fmt.Errorf("%w: %s", ErrTxControl, strings.Join(st.Words()[:min(4, len(st.Words()))], " "))
 		}
 	}

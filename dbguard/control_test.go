@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
 var (
@@ -36,9 +38,12 @@ var (
 	}
 )
 
-func admitMySQL(query string) error { return dialect{name: "mysql"}.admits(query) }
+func admitMySQL(query string) error { return admits("mysql", query) }
 
-func (d dialect) admits(query string) error { return d.admissible(d.statements(query)) }
+func admits(name, query string) error {
+	d := dialect.Dialect{Name: name}
+	return admissible(d, d.Statements(query))
+}
 
 func TestAdmissible(t *testing.T) {
 	for _, q := range admitted {
@@ -52,7 +57,7 @@ func TestAdmissible(t *testing.T) {
 		}
 	}
 	// Without backslash escapes this string ends before the semicolon.
-	if err := (dialect{name: "sqlite"}).admits(`SELECT '\'; COMMIT`); !errors.Is(err, ErrTxControl) {
+	if err := admits("sqlite", `SELECT '\'; COMMIT`); !errors.Is(err, ErrTxControl) {
 		t.Errorf("error is %v, want ErrTxControl", err)
 	}
 }
@@ -60,7 +65,7 @@ func TestAdmissible(t *testing.T) {
 // TestIsolationOfPostgres: there it is of the transaction that runs, and no snapshot
 // is relied upon.
 func TestIsolationOfPostgres(t *testing.T) {
-	if err := (dialect{name: "postgres"}).admits("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"); err != nil {
+	if err := admits("postgres", "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
 // Commit calls Alive once more and commits. Any error but one that matches
@@ -38,7 +40,7 @@ func (t *Tx) Commit() error {
 	t.conn.discard()
 	// pgx calls a connection bad that broke while the COMMIT was on its way.
 	badConn := errors.Is(err, driver.ErrBadConn)
-	if notCommitted(err) && (!badConn || !t.dialect.aborts) {
+	if dialect.NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
 		t.undoAll()
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -80,10 +82,10 @@ func (t *Tx) Rollback() {
 // after any error, even one that came behind rows which nobody read. It also notes the
 // number of the transaction, by which Resolve finds its outcome.
 func (t *Tx) intact() error {
-	if !t.dialect.aborts {
+	if !t.dialect.Aborts {
 		return nil
 	}
-	if !t.conn.session.numbers {
+	if !t.conn.session.Numbers {
 		return t.exec("SELECT 1")
 	}
 	ctx, cancel := t.detached()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
 // factsOf returns the facts of a table, and remembers them. If they can't be read, it
@@ -15,7 +16,7 @@ func (t *Tx) factsOf(table string) catalogue.Facts {
 		return known
 	}
 	known = catalogue.Facts{Transactional: true, Triggers: true, Alters: true, Cascades: true}
-	if fromServer(err) && postgresCode(err) != pgAborted { // it knows no such catalogue
+	if dialect.FromServer(err) && !dialect.IsAborted(err) { // it knows no such catalogue
 		t.plugin.facts.Store(table, known)
 	}
 	return known
@@ -28,7 +29,7 @@ func (t *Tx) touched(r *protectedRow, n int) bool {
 	t.mu.Lock()
 	called, writes := t.called, t.writes[:min(n, len(t.writes))]
 	t.mu.Unlock()
-	if called || len(writes) > 0 && t.dialect.name == "mysql" {
+	if called || len(writes) > 0 && t.dialect.Name == "mysql" {
 		return true
 	}
 	for i := range writes {

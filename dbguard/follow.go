@@ -43,7 +43,7 @@ func (t *Tx) namesRow(r *protectedRow) (bool, error) {
 	}
 	indexes, err := t.uniqueIndexes(r.table)
 	columns := catalogue.Naming(indexes)
-	if t.dialect.name == "sqlite" { // it lists no index for some primary keys
+	if t.dialect.Name == "sqlite" { // it lists no index for some primary keys
 		columns = catalogue.WithPrimary(columns, r.schema.PrimaryFieldDBNames)
 	}
 	return slices.ContainsFunc(columns, func(c []string) bool { return catalogue.SameColumns(c, r.columns()) }), err

@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -21,7 +22,7 @@ type plugin struct {
 	indexes    sync.Map // table name → []catalogue.Index
 	columns    sync.Map // table name → map[string]catalogue.Column
 	facts      sync.Map // table name → facts
-	sessions   sessions
+	sessions   dialect.Sessions
 	keys       rowKeys
 	noSnapshot sync.Once
 }
@@ -33,8 +34,8 @@ func Install(db *gorm.DB) error {
 	if db == nil {
 		return errors.New("dbguard: db is nil")
 	}
-	if _, err := dialectOf(db); err != nil {
-		return err
+	if _, ok := dialect.Of(db.Name()); !ok {
+		return fmt.Errorf("%w: %s", ErrDialect, db.Name())
 	}
 	if _, ok := db.Plugins[pluginName]; ok {
 		return nil
@@ -181,7 +182,7 @@ func learn(db *gorm.DB) {
 	}
 	t.conn.results.settle(t.learn)
 	t.doom(db.Error)
-	if isChanged(db.Error) && !errors.Is(db.Error, ErrPoisoned) { // or it was not sent
+	if dialect.IsChanged(db.Error) && !errors.Is(db.Error, ErrPoisoned) { // or it was not sent
 		t.doubt(db.Error)
 	}
 	db.Error = t.translate(db.Error)
@@ -194,7 +195,7 @@ func (p *plugin) isolation(db *gorm.DB) {
 	if db.Name() != "mysql" || !strings.Contains(strings.ToLower(sql), "isolation") {
 		return
 	}
-	if slices.ContainsFunc((dialect{name: "mysql"}).statements(sql), sqltext.Statement.SetsIsolation) {
-		p.sessions.forget()
+	if slices.ContainsFunc((dialect.Dialect{Name: "mysql"}).Statements(sql), sqltext.Statement.SetsIsolation) {
+		p.sessions.Forget()
 	}
 }

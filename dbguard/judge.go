@@ -19,7 +19,7 @@ func (t *Tx) judge(c *Conflict) {
 		s.clean = t.clean(s.row)
 		c.clean = c.clean && s.clean
 	}
-	if c.err != nil && t.dialect.aborts || t.examine(c) != nil {
+	if c.err != nil && t.dialect.Aborts || t.examine(c) != nil {
 		c.open = true
 	}
 	t.keep(c)
@@ -83,7 +83,7 @@ func (t *Tx) examine(c *Conflict) error {
 		if plain[i], err = t.read(ctx, s.row, c.Kind == Stale, ""); err != nil {
 			return err
 		}
-		if s.clean && t.conn.session.snapshot {
+		if s.clean && t.conn.session.Snapshot {
 			t.memory.see(s.row, plain[i])
 		}
 	}
@@ -121,7 +121,7 @@ func (t *Tx) examineOne(ctx context.Context, c *Conflict, s *suspect, plain read
 
 // readsNewest reports whether the transaction can read a row as it is committed now,
 // beside its snapshot.
-func (t *Tx) readsNewest() bool { return t.dialect.share != "" }
+func (t *Tx) readsNewest() bool { return t.dialect.Share != "" }
 
 // complete completes the evidence of the open conflicts after the rollback. All that the
 // transaction wrote is gone, even by triggers, so the rows are as others left them.
@@ -146,7 +146,7 @@ func (t *Tx) complete() {
 	})
 	for _, c := range unread {
 		c.open = false
-		if c.clean && (c.ownIndex || c.Kind == Stale || !t.dialect.aborts) {
+		if c.clean && (c.ownIndex || c.Kind == Stale || !t.dialect.Aborts) {
 			// No write of its own was in the way, nor, as PostgreSQL names the index, another row.
 			t.unread(c)
 		}

@@ -14,7 +14,7 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 	r.stored = nil
 	for i, v := range r.values {
 		at, ok := sqlvalue.Indirect(v).(time.Time)
-		if !ok || t.dialect.name == "sqlite" {
+		if !ok || t.dialect.Name == "sqlite" {
 			continue
 		}
 		column, err := t.columnOf(r.table, r.fields[i].DBName)
@@ -27,10 +27,10 @@ func (t *Tx) roundTimes(r *protectedRow) error {
 		unit := column.Unit()
 		switch {
 		case strings.EqualFold(column.Kind, "date"):
-			r.stored[i] = sqlvalue.Day{Time: at, MySQL: t.dialect.name == "mysql"}
-		case t.conn.session.mariaDB:
+			r.stored[i] = sqlvalue.Day{Time: at, MySQL: t.dialect.Name == "mysql"}
+		case t.conn.session.MariaDB:
 			r.stored[i] = at.Truncate(unit)
-		case t.dialect.name == "postgres": // its driver sends no more than microseconds
+		case t.dialect.Name == "postgres": // its driver sends no more than microseconds
 			r.stored[i] = at.Truncate(time.Microsecond).Round(unit)
 		default:
 			r.stored[i] = at.Round(unit)

@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
 
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
@@ -54,17 +55,17 @@ func (t *Tx) quiet(ctx context.Context, db *gorm.DB) *gorm.DB {
 // is writing the row; plain is what a plain read has found.
 func (t *Tx) readNow(ctx context.Context, r *protectedRow, versions bool, plain reading) (reading, error) {
 	lock := "FOR SHARE NOWAIT"
-	if t.conn.session.mariaDB {
-		lock = t.dialect.share + " NOWAIT"
+	if t.conn.session.MariaDB {
+		lock = t.dialect.Share + " NOWAIT"
 	}
 	now, err := t.read(ctx, r, versions, lock)
-	if mysqlNumber(err) == erParse { // an old server
-		now, err = t.read(ctx, r, versions, t.dialect.share)
+	if dialect.IsSyntax(err) { // an old server
+		now, err = t.read(ctx, r, versions, t.dialect.Share)
 	}
-	if isChanged(err) { // since the snapshot, in which MariaDB locks nothing else then
+	if dialect.IsChanged(err) { // since the snapshot, in which MariaDB locks nothing else then
 		return reading{changed: true}, nil
 	}
-	if isLocked(err) {
+	if dialect.IsLocked(err) {
 		if plain.found && !versions {
 			return plain, nil // it is there, whatever else is being done to it
 		}

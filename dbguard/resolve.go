@@ -11,6 +11,8 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
 // Outcome is what became of a transaction.
@@ -73,7 +75,7 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 		defer cancel()
 	}
 	o, err := t.findOut(ctx, writes)
-	for unreachable(err) && sleep(ctx, reconnectPause) == nil {
+	for dialect.Unreachable(err) && dialect.Sleep(ctx, reconnectPause) == nil {
 		o, err = t.findOut(ctx, writes)
 	}
 	t.resolved(o)
@@ -101,7 +103,7 @@ func (t *Tx) resolved(o Outcome) {
 }
 
 func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
-	if len(writes) == 0 || t.conn.session.numbers && t.xid == "" {
+	if len(writes) == 0 || t.conn.session.Numbers && t.xid == "" {
 		return Committed, nil // it has changed nothing
 	}
 	c, now, err := t.reconnect(ctx)
@@ -110,8 +112,8 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	}
 	defer func() { _ = c.Close() }()
 	restarted := false
-	if t.dialect.restarted != nil {
-		if restarted, err = t.dialect.restarted(ctx, c, t.conn.session, now); err != nil {
+	if t.dialect.Restarted != nil {
+		if restarted, err = t.dialect.Restarted(ctx, c, t.conn.session, now); err != nil {
 			return Unresolved, err
 		}
 	}
@@ -122,13 +124,13 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
-	if t.dialect.kill != nil {
-		if err := t.dialect.kill(ctx, c, t.conn.session); err != nil {
+	if t.dialect.Kill != nil {
+		if err := t.dialect.Kill(ctx, c, t.conn.session); err != nil {
 			return Unresolved, err
 		}
 	}
 	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash.
-	p, err := t.prove(ctx, c, images, !restarted && t.dialect.name == "mysql")
+	p, err := t.prove(ctx, c, images, !restarted && t.dialect.Name == "mysql")
 	if err == nil && p.held {
 		err = t.alive()
 	}
@@ -143,7 +145,7 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 
 // askOutcome ends the session and asks PostgreSQL what became of the transaction.
 func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
-	if err := t.dialect.kill(ctx, c, t.conn.session); err != nil {
+	if err := t.dialect.Kill(ctx, c, t.conn.session); err != nil {
 		return Unresolved, err
 	}
 	for {
@@ -160,7 +162,7 @@ func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 		default:
 			return Unresolved, errors.New("the database does not remember the transaction")
 		}
-		if err := pause(ctx); err != nil {
+		if err := dialect.Pause(ctx); err != nil {
 			return Unresolved, fmt.Errorf("the transaction is in progress: %w", err)
 		}
 	}
@@ -223,15 +225,15 @@ func (o outside) Value(key any) any {
 // reconnect returns a connection to the server that had the transaction. On another
 // one of a cluster the number of its session is anybody's, its locks are not seen,
 // and what it has committed may not have come yet.
-func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now session, err error) {
+func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
 	c, err = connect(ctx, t.pool, func(c *sql.Conn) error {
-		if t.dialect.ask == nil {
+		if t.dialect.Ask == nil {
 			return nil
 		}
 		var err error
-		now, err = t.dialect.ask(ctx, c)
-		if err == nil && now.server != t.conn.session.server {
-			err = fmt.Errorf("the database is another server now, %s instead of %s", now.server, t.conn.session.server)
+		now, err = t.dialect.Ask(ctx, c)
+		if err == nil && now.Server != t.conn.session.Server {
+			err = fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.session.Server)
 		}
 		return err
 	})
@@ -250,7 +252,7 @@ func (primary) Rollback() error { return sql.ErrTxDone }
 // again: a read that this side gives up would go on waiting at the server.
 func (t *Tx) readLocking(db *gorm.DB, r *protectedRow, model *schema.Schema) (reflect.Value, error) {
 	lock := "FOR UPDATE NOWAIT"
-	if t.dialect.name == "sqlite" {
+	if t.dialect.Name == "sqlite" {
 		lock = ""
 	}
 	for {
@@ -258,13 +260,13 @@ func (t *Tx) readLocking(db *gorm.DB, r *protectedRow, model *schema.Schema) (re
 		switch {
 		case err == nil:
 			return row, nil
-		case mysqlNumber(err) == erParse && lock != "FOR UPDATE": // an old server
+		case dialect.IsSyntax(err) && lock != "FOR UPDATE": // an old server
 			lock = "FOR UPDATE"
 			continue
-		case !isLocked(err):
+		case !dialect.IsLocked(err):
 			return reflect.Value{}, err
 		}
-		if err := pause(db.Statement.Context); err != nil {
+		if err := dialect.Pause(db.Statement.Context); err != nil {
 			return reflect.Value{}, fmt.Errorf("another transaction holds the row: %w", err)
 		}
 	}
@@ -273,15 +275,3 @@ func (t *Tx) readLocking(db *gorm.DB, r *protectedRow, model *schema.Schema) (re
 // reconnectPause is how long to wait before the next try to reach a database that could
 // not be reached.
 const reconnectPause = 100 * time.Millisecond
-
-// pause lets a moment pass, unless ctx ends.
-func pause(ctx context.Context) error { return sleep(ctx, 20*time.Millisecond) }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
-}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
 // results are what queries have returned, to be read and closed by their callers. An
@@ -39,7 +41,7 @@ func (r *results) settle(learn func(error)) (open bool) {
 		if _, err := rows.Columns(); err == nil { // closed rows have none
 			return false
 		}
-		if err := rows.Err(); fromServer(err) {
+		if err := rows.Err(); dialect.FromServer(err) {
 			learn(err)
 		}
 		return true
@@ -54,7 +56,7 @@ func (r *results) settleRow(learn func(error)) (open bool) {
 	defer r.mu.Unlock()
 	for _, row := range r.row {
 		switch err := row.Scan(); { // of a row that has been read: is there another
-		case fromServer(err):
+		case dialect.FromServer(err):
 			learn(err)
 		case !errors.Is(err, sql.ErrNoRows):
 			open = true

@@ -2,15 +2,11 @@ package dbguard
 
 import (
 	"context"
-	"crypto/rand"
-	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/testdb"
@@ -52,7 +48,7 @@ func stalled(t *testing.T, f func(t *testing.T, tx *Tx, living func() bool)) {
 			}
 			f(t, tx, func() bool {
 				var n int
-				if err := db.Raw(server.count, tx.conn.session.id).Scan(&n).Error; err != nil {
+				if err := db.Raw(server.count, tx.conn.session.ID).Scan(&n).Error; err != nil {
 					t.Fatal(err)
 				}
 				return n == 1
@@ -65,7 +61,7 @@ func stalled(t *testing.T, f func(t *testing.T, tx *Tx, living func() bool)) {
 // of the session is anybody's.
 func TestAnotherServer(t *testing.T) {
 	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
-		tx.conn.session.server = "elsewhere:1"
+		tx.conn.session.Server = "elsewhere:1"
 		o, err := tx.Resolve(context.Background())
 		if o != Unresolved || err == nil || !strings.Contains(err.Error(), "elsewhere:1") {
 			t.Errorf("resolved as %v, %v", o, err)
@@ -80,7 +76,7 @@ func TestAnotherServer(t *testing.T) {
 func TestNumberAfterRestart(t *testing.T) {
 	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
 		long := time.Now().AddDate(-50, 0, 0)
-		tx.conn.session.asked, tx.conn.session.started.Time = long, long
+		tx.conn.session.Asked, tx.conn.session.Started.Time = long, long
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if o, err := tx.Resolve(ctx); o == Committed {
@@ -96,69 +92,15 @@ func TestNumberAfterRestart(t *testing.T) {
 // another one, which was committed.
 func TestNumberAfterCrash(t *testing.T) {
 	stalled(t, func(t *testing.T, tx *Tx, _ func() bool) {
-		if tx.dialect.name != "postgres" {
+		if tx.dialect.Name != "postgres" {
 			return
 		}
 		if err := tx.pool.QueryRow("SELECT pg_current_xact_id()::text").Scan(&tx.xid); err != nil {
 			t.Fatal(err)
 		}
-		tx.conn.session.run = "before the crash"
+		tx.conn.session.Run = "before the crash"
 		if o, err := tx.Resolve(context.Background()); o != NotCommitted {
 			t.Errorf("resolved as %v, %v, want not committed: the row is missing", o, err)
 		}
 	})
-}
-
-// TestForeignSessionIsAwaited: the user of the pool has changed, and may not end
-// sessions of the former one.
-func TestForeignSessionIsAwaited(t *testing.T) {
-	for name, dsn := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "mysql9": teststack.MySQL9} {
-		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
-			config, err := mysql.ParseDSN(dsn(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			old := connectionOf(t, config)
-			admin := connectionOf(t, config)
-			s, err := askMySQL(ctx, old)
-			if err != nil {
-				t.Fatal(err)
-			}
-			config.User, config.Passwd, config.DBName = "new_"+strings.ToLower(rand.Text()[:8]), rand.Text(), ""
-			if _, err := admin.ExecContext(ctx, fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", config.User, config.Passwd)); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _, _ = admin.ExecContext(ctx, "DROP USER "+config.User) })
-			other := connectionOf(t, config)
-
-			short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-			defer cancel()
-			if err := killMySQL(short, other, s); err == nil {
-				t.Error("it was taken for ended while it lives")
-			}
-			other = connectionOf(t, config) // the end of short has closed the first one
-			discard(old)
-			if err := killMySQL(ctx, other, s); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// connectionOf opens a connection that is closed when the test ends.
-func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
-	t.Helper()
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := sql.OpenDB(connector)
-	t.Cleanup(func() { _ = pool.Close() })
-	c, err := pool.Conn(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
 }

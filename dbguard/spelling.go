@@ -15,7 +15,7 @@ func (t *Tx) spelledOtherwise(r *protectedRow, now reading, given []any) bool {
 		stored, read := now.texts[f.DBName]
 		if ok && read && text != stored && (t.key == "" || strings.Contains(t.key, text)) {
 			column, err := t.columnOf(r.table, f.DBName)
-			return err == nil && column.KeepsTexts(t.dialect.name) && !t.factsOf(r.table).Alters
+			return err == nil && column.KeepsTexts(t.dialect.Name) && !t.factsOf(r.table).Alters
 		}
 	}
 	return false

@@ -4,13 +4,15 @@ import (
 	"errors"
 
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
 // translate makes err match gorm's error, too, if the db was opened with gorm's option
 // TranslateError.
 func (t *Tx) translate(err error) error {
 	translator, ok := t.db.Dialector.(gorm.ErrorTranslator)
-	if !t.translates || !ok || !fromServer(err) {
+	if !t.translates || !ok || !dialect.FromServer(err) {
 		return err
 	}
 	translated := translator.Translate(err)

@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -46,7 +47,7 @@ type Tx struct {
 	conn    *conn
 	ctx     context.Context
 	cancel  context.CancelFunc
-	dialect dialect
+	dialect dialect.Dialect
 	plugin  *plugin
 
 	translates bool // the db has gorm's option TranslateError
@@ -95,9 +96,9 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := dialectOf(db)
-	if err != nil {
-		return nil, err
+	d, ok := dialect.Of(db.Name())
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", ErrDialect, db.Name())
 	}
 	pool, err := db.DB()
 	if err != nil {
@@ -114,7 +115,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.name == "mysql" && !c.session.snapshot {
+	if d.Name == "mysql" && !c.session.Snapshot {
 		p.noSnapshot.Do(func() {
 			o.Logger.Warn("transactions are not at REPEATABLE READ: protected rows are read before they are written")
 		})
@@ -126,7 +127,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory, logger: o.Logger,
 	}
 	c.tx = t
-	t.memory.of(c.session.server)
+	t.memory.of(c.session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
 	return t, nil
@@ -216,15 +217,15 @@ func (t *Tx) admit(ctx context.Context, query string) ([]sqltext.Statement, erro
 	if err := t.fit(); err != nil {
 		return nil, err
 	}
-	statements := t.dialect.statements(query)
-	return statements, t.dialect.admissible(statements)
+	statements := t.dialect.Statements(query)
+	return statements, admissible(t.dialect, statements)
 }
 
 // learn notes what the error of a statement, as the connection has it, means for the
 // transaction.
 func (t *Tx) learn(err error) {
 	t.doom(err)
-	if t.dialect.aborts && fromServer(err) {
+	if t.dialect.Aborts && dialect.FromServer(err) {
 		t.mu.Lock()
 		t.aborted = cmp.Or(t.aborted, err)
 		t.mu.Unlock()
@@ -250,7 +251,7 @@ func (t *Tx) abortedBy(c *Conflict) {
 
 // poisons reports whether err leaves a transaction that must not go on.
 func (t *Tx) poisons(err error) bool {
-	return t.dialect.poisons(err) || t.conn.session.timeoutRollsBack && mysqlNumber(err) == erLockWaitTimeout
+	return t.dialect.Poisons(err) || t.conn.session.RolledBack(err)
 }
 
 func (t *Tx) poisonWith(err error) {

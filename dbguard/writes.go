@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -107,7 +108,7 @@ func (t *Tx) rolledBackTo(name string) {
 	}
 	t.mu.Unlock()
 	runAll(undo)
-	if t.dialect.aborts {
+	if t.dialect.Aborts {
 		t.resume()
 	}
 }
@@ -133,7 +134,7 @@ func (t *Tx) classify(w write) {
 // refused drops the marked statement if the database has refused it. Any other
 // error came after it was done: gorm could not read what it returned, say.
 func (t *Tx) refused(err error) {
-	if fromServer(err) {
+	if dialect.FromServer(err) {
 		t.forget()
 	}
 }

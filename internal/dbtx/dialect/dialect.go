@@ -1,0 +1,58 @@
+package dialect
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
+)
+
+// A Dialect is what the guarded transaction must know about a database.
+type Dialect struct {
+	Name  string
+	Begin string
+	Share string // what makes a SELECT read the newest committed row and hold it; empty = a plain one does
+	// Aborts: after an error a transaction takes no statement but a ROLLBACK.
+	Aborts bool
+	Ask    func(context.Context, *sql.Conn) (Session, error)
+	// Restarted reports whether the server, asked once then and once now, has crashed or
+	// been restarted in between.
+	Restarted func(ctx context.Context, c *sql.Conn, then, now Session) (bool, error)
+	// Kill sees to it that a read on another connection meets all that the session
+	// will have committed, or waits for it.
+	Kill func(context.Context, *sql.Conn, Session) error
+}
+
+// Of returns the dialect of a database by its name in gorm. It reports false if Belay
+// does not know it.
+func Of(name string) (Dialect, bool) {
+	switch name {
+	case "mysql":
+		return Dialect{
+			Name:      name,
+			Begin:     "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+			Share:     "LOCK IN SHARE MODE",
+			Ask:       askMySQL,
+			Restarted: restartedMySQL,
+			Kill:      killMySQL,
+		}, true
+	case "postgres":
+		return Dialect{
+			Name:      name,
+			Begin:     "BEGIN",
+			Aborts:    true,
+			Ask:       askPostgres,
+			Restarted: restartedPostgres,
+			Kill:      killPostgres,
+		}, true
+	case "sqlite":
+		return Dialect{Name: name, Begin: "BEGIN IMMEDIATE"}, true
+	default:
+		return Dialect{}, false
+	}
+}
+
+// Statements splits query into the statements that have any words.
+func (d Dialect) Statements(query string) []sqltext.Statement {
+	return sqltext.Split(query, d.Name == "mysql")
+}

@@ -1,0 +1,125 @@
+package dialect
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// Numbers of MySQL's and MariaDB's errors.
+const (
+	erDupEntry         = 1062
+	erDupEntryWithKey  = 1586
+	erDupUnknownInIdx  = 1859
+	erCheckRead        = 1020 // MariaDB: changed since the snapshot
+	erLockDeadlock     = 1213
+	erLockTableFull    = 1206
+	erLockWaitTimeout  = 1205
+	erLockNowait       = 3572
+	erNoSuchThread     = 1094
+	erKillDenied       = 1095
+	erParse            = 1064
+	erConCount         = 1040 // too many connections
+	erServerShutdown   = 1053
+	erConnectionKilled = 1927 // MariaDB
+	erReadOnlyServer   = 1290
+	erReadOnlyTx       = 1792
+	erReadOnlyMode     = 1836
+	erRolledBack       = 3101 // by group replication, at COMMIT
+	erTableDefChanged  = 1412 // since the snapshot
+)
+
+func mysqlNumber(err error) uint16 {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number
+	}
+	return 0
+}
+
+// askMySQL does not use SELECT @@..., as the names differ between versions.
+func askMySQL(ctx context.Context, c *sql.Conn) (Session, error) {
+	asked := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
+	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
+		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
+		'innodb_snapshot_isolation', 'sql_mode', 'hostname', 'port', 'server_uuid')`)
+	if err != nil {
+		return Session{}, err
+	}
+	defer func() { _ = rows.Close() }()
+	known := make(map[string]string)
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return Session{}, err
+		}
+		known[strings.ToLower(name)] = value
+	}
+	id, _ := strconv.ParseUint(known["pseudo_thread_id"], 10, 64)
+	rollback := known["innodb_rollback_on_timeout"]
+	return Session{
+		ID:               id,
+		Asked:            asked,
+		Server:           strings.TrimSpace(known["hostname"] + ":" + known["port"] + " " + known["server_uuid"]),
+		MariaDB:          strings.Contains(known["version"], "MariaDB"),
+		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
+		TimeoutRollsBack: rollback == "ON" || rollback == "1",
+		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),
+		RefusesChanged:   known["innodb_snapshot_isolation"] == "ON",
+	}, rows.Err()
+}
+
+// restartedMySQL reports whether the server was started after the session was asked
+// for its number, which another may have by now. The server counts in seconds; where
+// these do not tell, the number of c does, as numbers are given in sequence.
+func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ Session) (bool, error) {
+	var name string
+	var seconds, id uint64
+	err := errors.Join(
+		c.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds),
+		c.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
+	up, known := time.Duration(seconds)*time.Second, time.Since(then.Asked)
+	switch {
+	case up+time.Second <= known:
+		return true, err
+	case up-time.Second > known:
+		return false, err
+	}
+	return id <= then.ID, err
+}
+
+// killMySQL ends a session and waits until the server has none of its number: InnoDB
+// without a binary log shows a row and frees its lock before the log is flushed, but
+// the session stays until then. A session that waits for a replica is left alone: to
+// end that wait would commit what no replica has. A KILL that comes before that wait
+// still ends it.
+func killMySQL(ctx context.Context, c *sql.Conn, s Session) error {
+	restarted, err := restartedMySQL(ctx, c, s, s)
+	for err == nil && !restarted {
+		var replicating bool
+		err = c.QueryRowContext(ctx, fmt.Sprintf(`SELECT COUNT(*) FROM information_schema.processlist
+			WHERE id = %d AND state LIKE '%%semi-sync ACK%%'`, s.ID)).Scan(&replicating)
+		if err == nil && !replicating {
+			_, err = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.ID))
+		}
+		switch mysqlNumber(err) {
+		case erNoSuchThread:
+			return nil
+		case erKillDenied: // another user's by now: it ends by itself
+			err = nil
+		}
+		if err == nil {
+			err = Pause(ctx)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("end the old session: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package dialect
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Codes of PostgreSQL's.
+const (
+	pgUnique        = "23505"
+	pgSerialization = "40001"
+	pgDeadlock      = "40P01"
+	pgLocked        = "55P03"
+	pgAborted       = "25P02"
+	pgConnections   = "53300" // too many
+)
+
+// postgresCode returns the SQLSTATE of a PostgreSQL error, or "".
+func postgresCode(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
+}
+
+// askPostgres identifies a server by its address, the system identifier and, on a primary,
+// the timeline: a copy of it that was promoted has another. A crash of one process
+// restarts the others but not the postmaster; the statistics begin anew then.
+func askPostgres(ctx context.Context, c *sql.Conn) (Session, error) {
+	s, err := askAllOfPostgres(ctx, c)
+	if code := postgresCode(err); strings.HasPrefix(code, "42") || code == "0A000" { // it only resembles PostgreSQL, or the rights are few
+		s = Session{}
+		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
+			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).Scan(&s.ID, &s.Server, &s.Started)
+	}
+	return s, err
+}
+
+func askAllOfPostgres(ctx context.Context, c *sql.Conn) (Session, error) {
+	var s Session
+	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(),
+		format('%s:%s %s %s', host(inet_server_addr()), inet_server_port(), (SELECT system_identifier FROM pg_control_system()),
+			CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END),
+		format('%s %s', pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_bgwriter)),
+		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
+		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL`).
+		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers)
+	return s, err
+}
+
+// restartedPostgres reports whether the server crashed or was restarted in between.
+func restartedPostgres(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) {
+	return then.Run != now.Run, nil
+}
+
+// killPostgres waits until the session is gone: one that is about to commit does so
+// first, and a read does not wait for what it has inserted. What it has committed may
+// not have reached a synchronous standby, since it was cancelled or ended while it
+// waited for that; a message of its own in the log does not come back before.
+func killPostgres(ctx context.Context, c *sql.Conn, s Session) error {
+	err := endPostgres(ctx, c, s)
+	if err == nil {
+		_, err = c.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'belay', '')")
+	}
+	if err != nil {
+		return fmt.Errorf("end the old session: %w", err)
+	}
+	return nil
+}
+
+func endPostgres(ctx context.Context, c *sql.Conn, s Session) error {
+	for {
+		var told bool
+		err := c.QueryRowContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE pid = $1 AND (backend_start = $2) IS NOT FALSE`, s.ID, s.Started).Scan(&told)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			err = Pause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package dialect
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// A Session is what the server says of one of its connections.
+type Session struct {
+	ID               uint64       // for KILL
+	Server           string       // where the number means something; the same after a restart
+	Asked            time.Time    // on MySQL, when it had its number
+	Run              string       // on PostgreSQL, of the server: another after a restart or a crash
+	Started          sql.NullTime // on PostgreSQL, by the server's clock
+	Numbers          bool         // PostgreSQL 13 and newer know the number of a transaction
+	MariaDB          bool
+	Snapshot         bool // the transaction has one, which no other's commit changes
+	Strict           bool // a value that does not fit is refused
+	RefusesChanged   bool // a row that changed since the snapshot is not written, nor locked
+	TimeoutRollsBack bool // a lock wait that takes too long undoes the transaction
+}
+
+// RolledBack reports whether err is a lock wait that took too long, where that undoes the
+// transaction.
+func (s Session) RolledBack(err error) bool {
+	return s.TimeoutRollsBack && mysqlNumber(err) == erLockWaitTimeout
+}
+
+// Sessions remembers the sessions of a pool by the driver's connections, so that each is
+// read once in its life and not in each transaction.
+type Sessions struct {
+	mu    sync.Mutex
+	known map[any]Session
+}
+
+// Of returns the session of a connection of a pool.
+func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect) (Session, error) {
+	if d.Ask == nil {
+		return Session{Snapshot: true}, nil
+	}
+	var key any
+	if err := c.Raw(func(conn any) error { key = conn; return nil }); err != nil {
+		return Session{}, err
+	}
+	s.mu.Lock()
+	found, ok := s.known[key]
+	s.mu.Unlock()
+	if ok {
+		return found, nil
+	}
+	found, err := d.Ask(ctx, c)
+	if err != nil {
+		return Session{}, fmt.Errorf("ask for the session: %w", err)
+	}
+	if reflect.TypeOf(key).Kind() == reflect.Pointer { // anything else need not be comparable
+		s.remember(key, found, pool.Stats().OpenConnections)
+	}
+	return found, nil
+}
+
+// remember forgets all when there are more than the open ones, as it does not know which
+// of them have been closed.
+func (s *Sessions) remember(key any, found Session, open int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) > 2*open+8 {
+		s.known = make(map[any]Session)
+	}
+	s.known[key] = found
+}
+
+// Forget forgets all sessions, so that each is read again.
+func (s *Sessions) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = nil
+}

@@ -1,0 +1,71 @@
+package dialect
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+// TestForeignSessionIsAwaited: the user of the pool has changed, and may not end
+// sessions of the former one.
+func TestForeignSessionIsAwaited(t *testing.T) {
+	for name, dsn := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "mysql9": teststack.MySQL9} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			config, err := mysql.ParseDSN(dsn(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := connectionOf(t, config)
+			admin := connectionOf(t, config)
+			d, _ := Of("mysql")
+			s, err := d.Ask(ctx, old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.User, config.Passwd, config.DBName = "new_"+strings.ToLower(rand.Text()[:8]), rand.Text(), ""
+			if _, err := admin.ExecContext(ctx, fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", config.User, config.Passwd)); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _, _ = admin.ExecContext(ctx, "DROP USER "+config.User) })
+			other := connectionOf(t, config)
+
+			short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			defer cancel()
+			if err := d.Kill(short, other, s); err == nil {
+				t.Error("it was taken for ended while it lives")
+			}
+			other = connectionOf(t, config) // the end of short has closed the first one
+			_ = old.Raw(func(any) error { return driver.ErrBadConn })
+			if err := d.Kill(ctx, other, s); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// connectionOf opens a connection that is closed when the test ends.
+func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
+	t.Helper()
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = pool.Close() })
+	c, err := pool.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}

@@ -1,0 +1,50 @@
+package dialect
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// Extended result codes of SQLite.
+const (
+	sqliteConstraintPK = 1555
+	sqliteConstraintUQ = 2067
+	sqliteBusySnapshot = 517
+)
+
+// sqliteCode returns the extended result code of an SQLite error, or 0. No driver
+// can be imported, as two of them don't get along; and other errors have codes, too.
+// A pure Go driver has the code in a method, mattn's in a field.
+func sqliteCode(err error) int {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range several.Unwrap() {
+				if code := sqliteCode(e); code != 0 {
+					return code
+				}
+			}
+		}
+		if !strings.Contains(packageOf(err), "sqlite") {
+			continue
+		}
+		if e, ok := err.(interface{ Code() int }); ok {
+			return e.Code()
+		}
+		if e := reflect.Indirect(reflect.ValueOf(err)); e.Kind() == reflect.Struct {
+			if code := e.FieldByName("ExtendedCode"); code.IsValid() && code.CanInt() {
+				return int(code.Int())
+			}
+		}
+	}
+	return 0
+}
+
+// packageOf returns the import path of the package that declares v's type.
+func packageOf(v any) string {
+	t := reflect.TypeOf(v)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath()
+}
