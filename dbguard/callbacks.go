@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -14,7 +13,6 @@ import (
 
 // beforeInsert prepares the protected rows for an INSERT that gorm is about to send.
 func beforeInsert(db *gorm.DB) {
-	unscopedFirst(db)
 	before(db, func(t *Tx) error {
 		if err := t.refresh(db.Statement); err != nil {
 			return err
@@ -68,11 +66,14 @@ func inserted(db *gorm.DB) {
 	switch {
 	case how != plain, errors.Is(db.Error, ErrPoisoned): // it was not sent
 	case dialect.IsDuplicate(db.Error):
-		c := &Conflict{Kind: Duplicate, Table: catalogue.TableOf(db.Statement), err: t.translate(db.Error), suspects: t.suspectsOfInsert(db.Statement)}
+		c := &inquiry{
+			Conflict: &Conflict{Kind: Duplicate, Table: catalogue.TableOf(db.Statement), Err: t.translate(db.Error)},
+			suspects: t.suspectsOfInsert(db.Statement),
+		}
 		c.ownIndex = t.firedOwnIndex(c, models.Count(db.Statement))
 		t.judge(c)
-		t.abortedBy(c)
-		db.Error = c
+		t.abortedBy(c.Conflict)
+		db.Error = c.Conflict
 	case dialect.IsDeadlock(db.Error):
 		t.lookAfterDeadlock(rows)
 	}
@@ -110,44 +111,29 @@ func insertKind(stmt *gorm.Statement) how {
 	return plain
 }
 
-// written turns a versioned UPDATE or DELETE that matched fewer rows than it was
-// given into a *Conflict. After one that matched all, the models in memory get
-// their rows' new versions.
-func written(db *gorm.DB) {
+// unmetSetting is where a statement keeps between noted and judged that it matched fewer
+// rows than it was given.
+const unmetSetting = "belay:unmet"
+
+// noted notes how an UPDATE or DELETE wrote.
+func noted(db *gorm.DB) {
 	t := txOf(db.Statement)
-	expected, ok := db.Statement.Clauses[expectedClause].Expression.(expectedVersion)
-	if db.DryRun || t == nil && !ok {
+	if t == nil || db.DryRun {
 		return
 	}
-	var rows []*protectedRow
-	if t != nil {
-		rows = t.protectedAmong(db.Statement)
-	}
-	matched := db.Error == nil && db.RowsAffected >= int64(len(expected.rows))
-	if t != nil {
-		t.noteWritten(db, expected, rows)
-	}
+	expected, _ := models.ExpectedBy(db.Statement)
+	t.noteWritten(db, expected, t.protectedAmong(db.Statement))
 	switch {
-	case matched:
-		bump(db, expected, t)
-		return
-	case len(expected.rows) == 0, db.Error != nil:
-		return
+	case db.Error != nil:
+	case db.RowsAffected >= int64(len(expected.Rows)):
+		t.undoInMemory(db.Statement, expected)
+	default:
+		db.Statement.Settings.Store(unmetSetting, true)
 	}
-	c := &Conflict{Kind: Stale, Table: catalogue.TableOf(db.Statement)}
-	c.Evidence.Version = expected.rows[0].version
-	if t != nil {
-		c.suspects = t.suspectsOfUpdate(db.Statement, expected)
-		t.judge(c)
-		if len(expected.rows) > 1 {
-			t.poisonWith(c) // the others have been written
-		}
-	}
-	db.Error = c
 }
 
 // noteWritten notes how an UPDATE or DELETE wrote, and what it proves of its rows.
-func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protectedRow) {
+func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protectedRow) {
 	switch {
 	case db.Error != nil:
 		t.refused(db.Error)
@@ -157,8 +143,8 @@ func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protecte
 		return
 	}
 	w := write{how: blind, table: catalogue.TableOf(db.Statement), rows: rows}
-	w.deletes = !updates(db.Statement)
-	if n := int64(len(expected.rows)); n > 0 && db.RowsAffected == n {
+	w.deletes = !models.IsUpdate(db.Statement)
+	if n := int64(len(expected.Rows)); n > 0 && db.RowsAffected == n {
 		w.how = versioned
 		w.images = t.imagesOfUpdate(db.Statement, expected)
 		for _, img := range w.images {
@@ -168,33 +154,40 @@ func (t *Tx) noteWritten(db *gorm.DB, expected expectedVersion, rows []*protecte
 	t.classify(w)
 }
 
-// bump sets the versions and stamps in memory: in a guarded transaction, t, until a
+// undoInMemory gives the models of an update their versions and stamps back at a
 // rollback.
-func bump(db *gorm.DB, expected expectedVersion, t *Tx) {
-	if !updates(db.Statement) {
-		return // deleted for good
+func (t *Tx) undoInMemory(stmt *gorm.Statement, expected models.Expected) {
+	if len(expected.Rows) == 0 || !models.IsUpdate(stmt) {
+		return // nothing was loaded, or it is deleted for good
 	}
-	ctx := context.WithoutCancel(db.Statement.Context)
-	set := func(r loadedRow, f *schema.Field, was, now any) {
-		_ = db.AddError(f.Set(ctx, r.model, now))
-		if t != nil {
-			t.OnRollback(func() { _ = f.Set(ctx, r.model, was) })
-		}
-	}
-	stamp := stampSet(db.Statement)
-	for _, r := range expected.rows {
-		if !r.model.CanAddr() {
+	ctx := context.WithoutCancel(stmt.Context)
+	stamped := models.Assigned[Stamp](stmt) != 0
+	for _, r := range expected.Rows {
+		if !r.Model.CanAddr() {
 			continue
 		}
-		set(r, expected.field, r.version, r.version+1)
-		if stamp != 0 {
-			set(r, stampOf(db.Statement.Schema), stampIn(ctx, db.Statement.Schema, r.model), stamp)
+		t.OnRollback(func() { _ = expected.Field.Set(ctx, r.Model, Version(r.Version)) })
+		if stamped {
+			f, was := stampOf(stmt.Schema), stampIn(ctx, stmt.Schema, r.Model)
+			t.OnRollback(func() { _ = f.Set(ctx, r.Model, was) })
 		}
 	}
 }
 
-// updates reports whether the statement is an UPDATE, as a soft delete is.
-func updates(stmt *gorm.Statement) bool {
-	_, ok := stmt.Clauses["SET"]
-	return ok
+// judged collects the evidence for the *Conflict that written has made.
+func judged(db *gorm.DB) {
+	if _, unmet := db.Statement.Settings.LoadAndDelete(unmetSetting); !unmet {
+		return
+	}
+	t := txOf(db.Statement)
+	conflict, ok := errors.AsType[*Conflict](db.Error)
+	if t == nil || !ok {
+		return
+	}
+	expected, _ := models.ExpectedBy(db.Statement)
+	c := &inquiry{Conflict: conflict, suspects: t.suspectsOfUpdate(db.Statement, expected)}
+	t.judge(c)
+	if len(expected.Rows) > 1 {
+		t.poisonWith(conflict) // the others have been written
+	}
 }

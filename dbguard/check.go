@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
 // Check reports at start-up whether the tables of the models can be the second layer. Each
@@ -135,7 +136,7 @@ func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
 // identified by: those that are no generated key.
 func (c *checked) candidates() (found [][]string) {
 	for _, columns := range catalogue.WithPrimary(catalogue.Naming(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
-		f := parsedModel{stmt: c.stmt}.field(columns[0])
+		f := models.Column(c.stmt.Schema, columns[0])
 		if generated := len(columns) == 1 && f != nil && f.AutoIncrement; !generated {
 			found = append(found, columns)
 		}

@@ -22,34 +22,13 @@ func (nextVersion) Name() string               { return "" }
 func (nextVersion) Build(clause.Builder)       {}
 func (nextVersion) MergeClause(*clause.Clause) {}
 
-// expectedClause is where a statement keeps its expectedVersion, and nothing
-// that is built into SQL.
-const expectedClause = "belay:expected"
-
-// expectedVersion notes what a statement compares with, and the structs in which
-// it was found. No rows = nothing.
-type expectedVersion struct {
-	field  *schema.Field
-	rows   []loadedRow
-	values bool // the struct is not the model but the values
-}
-
-// A loadedRow is a struct that has been read from the database.
-type loadedRow struct {
-	model   reflect.Value
-	version Version
-}
-
-func (expectedVersion) Build(clause.Builder) {}
-
 // ModifyStatement implements gorm.StatementModifier.
 func (v nextVersion) ModifyStatement(stmt *gorm.Statement) {
 	if stmt.SQL.Len() > 0 || !only(v.field, stmt) {
 		return // raw SQL
 	}
-	if _, again := stmt.Clauses[expectedClause]; again { // an earlier use of the statement
+	if models.ForgetExpected(stmt) { // of an earlier use of the statement
 		delete(stmt.Clauses, "SET")
-		delete(stmt.Clauses, expectedClause)
 	}
 	// The assignments write to the model, too, even to its version.
 	expected := v.loaded(stmt)
@@ -60,39 +39,39 @@ func (v nextVersion) ModifyStatement(stmt *gorm.Statement) {
 		return
 	}
 	where(stmt, expected)
-	stmt.Clauses[expectedClause] = clause.Clause{Expression: expected}
+	expected.Keep(stmt)
 }
 
 // loaded returns the versions that the updated structs carry: the models, or the
 // values if they are a whole row.
-func (v nextVersion) loaded(stmt *gorm.Statement) expectedVersion {
+func (v nextVersion) loaded(stmt *gorm.Statement) models.Expected {
 	model := models.Indirect(stmt.Model)
 	expected := v.among(stmt, model)
-	if k := model.Kind(); len(expected.rows) == 0 && k != reflect.Slice && k != reflect.Array {
-		expected.values = true
-		expected.add(stmt, v, models.Indirect(stmt.Dest))
+	if k := model.Kind(); len(expected.Rows) == 0 && k != reflect.Slice && k != reflect.Array {
+		expected.Values = true
+		v.add(stmt, &expected, models.Indirect(stmt.Dest))
 	}
 	return expected
 }
 
 // among returns the versions in a struct or in several.
-func (v nextVersion) among(stmt *gorm.Statement, given reflect.Value) expectedVersion {
-	expected, n := expectedVersion{field: v.field}, 1
+func (v nextVersion) among(stmt *gorm.Statement, given reflect.Value) models.Expected {
+	expected, n := models.Expected{Field: v.field}, 1
 	if k := given.Kind(); k == reflect.Slice || k == reflect.Array {
 		n = given.Len()
 		for i := range n {
-			expected.add(stmt, v, reflect.Indirect(given.Index(i)))
+			v.add(stmt, &expected, reflect.Indirect(given.Index(i)))
 		}
 	} else {
-		expected.add(stmt, v, given)
+		v.add(stmt, &expected, given)
 	}
-	switch loaded := len(expected.rows); {
+	switch loaded := len(expected.Rows); {
 	case loaded == 0:
 	case loaded < n:
 		_ = stmt.AddError(fmt.Errorf("%w: some rows of %s have been loaded and others have not", ErrVersion, stmt.Table))
 	case len(stmt.Schema.PrimaryFields) == 0:
 		_ = stmt.AddError(fmt.Errorf("%w: %s has no primary key", ErrVersion, stmt.Schema.Name))
-	case loaded > 1 && expected.twice(stmt):
+	case loaded > 1 && twice(stmt, expected):
 		_ = stmt.AddError(fmt.Errorf("%w: a row of %s is given twice", ErrVersion, stmt.Table))
 	}
 	return expected
@@ -100,12 +79,12 @@ func (v nextVersion) among(stmt *gorm.Statement, given reflect.Value) expectedVe
 
 // twice reports whether a row is given more than once: a version is good for one
 // write.
-func (e *expectedVersion) twice(stmt *gorm.Statement) bool {
-	given := make(map[any]bool, len(e.rows))
-	for _, r := range e.rows {
+func twice(stmt *gorm.Statement, e models.Expected) bool {
+	given := make(map[any]bool, len(e.Rows))
+	for _, r := range e.Rows {
 		var key any
 		for _, f := range stmt.Schema.PrimaryFields {
-			v := sqlvalue.Indirect(models.Value(stmt.Context, f, r.model))
+			v := sqlvalue.Indirect(models.Value(stmt.Context, f, r.Model))
 			if !reflect.ValueOf(v).Comparable() {
 				v = fmt.Sprint(v)
 			}
@@ -120,9 +99,9 @@ func (e *expectedVersion) twice(stmt *gorm.Statement) bool {
 }
 
 // add adds a struct if it was loaded.
-func (e *expectedVersion) add(stmt *gorm.Statement, v nextVersion, row reflect.Value) {
+func (v nextVersion) add(stmt *gorm.Statement, e *models.Expected, row reflect.Value) {
 	if version := v.of(stmt, row); version != 0 {
-		e.rows = append(e.rows, loadedRow{row, version})
+		e.Rows = append(e.Rows, models.Loaded{Model: row, Version: int64(version)})
 	}
 }
 
@@ -226,7 +205,7 @@ func (g group) Build(b clause.Builder) {
 
 // where adds what is expected to a statement's conditions, in place of what an
 // earlier use added.
-func where(stmt *gorm.Statement, expected expectedVersion) {
+func where(stmt *gorm.Statement, expected models.Expected) {
 	c := stmt.Clauses["WHERE"]
 	w, _ := c.Expression.(clause.Where)
 	given := make([]clause.Expression, 0, len(w.Exprs))
@@ -235,13 +214,13 @@ func where(stmt *gorm.Statement, expected expectedVersion) {
 			given = append(given, e)
 		}
 	}
-	if len(expected.rows) == 0 && len(given) == len(w.Exprs) {
+	if len(expected.Rows) == 0 && len(given) == len(w.Exprs) {
 		return
 	}
-	if len(expected.rows) > 0 && len(given) > 0 {
+	if len(expected.Rows) > 0 && len(given) > 0 {
 		given = []clause.Expression{group{clause.Where{Exprs: given}}}
 	}
-	given = append(given, expected.conditions(stmt)...)
+	given = append(given, conditions(stmt, expected)...)
 	if len(given) == 0 {
 		delete(stmt.Clauses, "WHERE")
 		return
@@ -252,32 +231,32 @@ func where(stmt *gorm.Statement, expected expectedVersion) {
 
 // conditions names the rows: gorm does so only for models, and all apart from
 // their versions.
-func (e expectedVersion) conditions(stmt *gorm.Statement) (conds []clause.Expression) {
-	switch len(e.rows) {
+func conditions(stmt *gorm.Statement, e models.Expected) (conds []clause.Expression) {
+	switch len(e.Rows) {
 	case 0:
 		return nil
 	case 1:
-		for _, eq := range e.row(stmt, e.rows[0], e.values) {
+		for _, eq := range condition(stmt, e.Field, e.Rows[0], e.Values) {
 			conds = append(conds, compare{eq})
 		}
 		return conds
 	}
-	rows := make([]clause.Expression, len(e.rows))
-	for i, r := range e.rows {
-		rows[i] = clause.And(e.row(stmt, r, true)...)
+	rows := make([]clause.Expression, len(e.Rows))
+	for i, r := range e.Rows {
+		rows[i] = clause.And(condition(stmt, e.Field, r, true)...)
 	}
 	return []clause.Expression{compare{clause.Or(rows...)}}
 }
 
-func (e expectedVersion) row(stmt *gorm.Statement, r loadedRow, keys bool) (conds []clause.Expression) {
+func condition(stmt *gorm.Statement, f *schema.Field, r models.Loaded, keys bool) (conds []clause.Expression) {
 	eq := func(column string, value any) {
 		conds = append(conds, clause.Eq{Column: clause.Column{Table: clause.CurrentTable, Name: column}, Value: value})
 	}
 	if keys {
 		for _, f := range stmt.Schema.PrimaryFields {
-			eq(f.DBName, models.Value(stmt.Context, f, r.model))
+			eq(f.DBName, models.Value(stmt.Context, f, r.Model))
 		}
 	}
-	eq(e.field.DBName, r.version)
+	eq(f.DBName, Version(r.Version))
 	return conds
 }

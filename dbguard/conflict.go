@@ -34,13 +34,7 @@ type Conflict struct {
 	Columns  []string // that identify the row; empty if it is not a protected one
 	Key      string   // that protects the row; empty if none does
 	Evidence Evidence
-	err      error // the driver's, nil after an update that matched no row
-	suspects []*suspect
-	resumed  bool // it was looked at behind a savepoint
-	clean    bool // the transaction had written none of the suspects
-	open     bool // the evidence is complete only after the rollback
-	ownIndex bool // the index that refused the insert protects all of its rows
-	doubtful bool // it is about some row of the database: it counts only if a suspect has changed
+	Err      error // the driver's; nil after an update that matched no row
 }
 
 // Evidence is what is known about the row of a conflict. It is complete after Rollback.
@@ -79,16 +73,4 @@ func (c *Conflict) Is(target error) bool {
 }
 
 // Unwrap returns the driver's error.
-func (c *Conflict) Unwrap() error { return c.err }
-
-// weight orders the conflicts of a transaction: the proof of another writer weighs
-// most, and a conflict that says nothing about other callers least.
-func (e *Evidence) weight() int {
-	switch {
-	case e.Changed:
-		return 2
-	case e.Unread, e.Found && !e.Expected:
-		return 1
-	}
-	return 0
-}
+func (c *Conflict) Unwrap() error { return c.Err }

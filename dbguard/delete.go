@@ -17,20 +17,20 @@ func (v lastVersion) ModifyStatement(stmt *gorm.Statement) {
 		return
 	}
 	expected := v.among(stmt, models.Indirect(stmt.Dest))
-	if len(expected.rows) == 0 {
+	if len(expected.Rows) == 0 {
 		expected = v.among(stmt, models.Indirect(stmt.Model))
 	}
 	if stmt.Error != nil {
 		return
 	}
-	expected.values = true
+	expected.Values = true
 	v.soft(stmt)
 	if stmt.SQL.Len() > 0 {
 		v.rebuild(stmt, expected)
 	} else {
 		where(stmt, expected)
 	}
-	stmt.Clauses[expectedClause] = clause.Clause{Expression: expected}
+	expected.Keep(stmt)
 }
 
 // soft lets the model's other fields have their say first: a soft delete writes
@@ -47,7 +47,7 @@ func (v lastVersion) soft(stmt *gorm.Statement) {
 }
 
 // rebuild writes the UPDATE of a soft delete once more, with the version in it.
-func (v lastVersion) rebuild(stmt *gorm.Statement, expected expectedVersion) {
+func (v lastVersion) rebuild(stmt *gorm.Statement, expected models.Expected) {
 	set, ok := stmt.Clauses["SET"].Expression.(clause.Set)
 	if !ok {
 		return // not ours to touch

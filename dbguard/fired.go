@@ -9,12 +9,12 @@ import (
 
 // firedOwnIndex reports whether an insert of n rows was refused by an index that
 // protects each of them. It reports false if that is not known.
-func (t *Tx) firedOwnIndex(c *Conflict, n int) bool {
+func (t *Tx) firedOwnIndex(c *inquiry, n int) bool {
 	if len(c.suspects) == 0 {
 		return false
 	}
 	indexes, _ := t.uniqueIndexes(c.suspects[0].row.table)
-	table, index, ok := t.conn.session.RefusingIndex(c.err)
+	table, index, ok := t.conn.session.RefusingIndex(c.Err)
 	if !ok || table != "" && table != catalogue.BareName(c.Table) {
 		return false
 	}

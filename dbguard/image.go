@@ -102,13 +102,13 @@ func returns(stmt *gorm.Statement, f *schema.Field) bool {
 }
 
 // imagesOfUpdate returns what a versioned UPDATE or DELETE has made of the rows.
-func (t *Tx) imagesOfUpdate(stmt *gorm.Statement, expected expectedVersion) (images []image) {
-	stamp := stampSet(stmt)
-	for _, loaded := range expected.rows {
-		for _, r := range t.rowsWith(stmt, models.Values(stmt, loaded.model)) {
+func (t *Tx) imagesOfUpdate(stmt *gorm.Statement, expected models.Expected) (images []image) {
+	stamp := models.Assigned[Stamp](stmt)
+	for _, loaded := range expected.Rows {
+		for _, r := range t.rowsWith(stmt, models.Values(stmt, loaded.Model)) {
 			images = append(images, image{
-				row: r, schema: stmt.Schema, key: models.Key(stmt, loaded.model), deleted: !updates(stmt),
-				from: loaded.version, version: loaded.version + 1, stamp: stamp,
+				row: r, schema: stmt.Schema, key: models.Key(stmt, loaded.Model), deleted: !models.IsUpdate(stmt),
+				from: Version(loaded.Version), version: Version(loaded.Version + 1), stamp: stamp,
 			})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // judge collects the evidence for a conflict, and keeps it. The conflict remains open
 // until the rollback if the transaction takes no reads, or has written what it would
 // read.
-func (t *Tx) judge(c *Conflict) {
+func (t *Tx) judge(c *inquiry) {
 	if len(c.suspects) == 0 {
 		return
 	}
@@ -19,7 +19,7 @@ func (t *Tx) judge(c *Conflict) {
 		s.clean = t.clean(s.row)
 		c.clean = c.clean && s.clean
 	}
-	if c.err != nil && t.dialect.Aborts || t.examine(c) != nil {
+	if c.Err != nil && t.dialect.Aborts || t.examine(c) != nil {
 		c.open = true
 	}
 	t.keep(c)
@@ -28,7 +28,7 @@ func (t *Tx) judge(c *Conflict) {
 // doubt opens a conflict for a statement that was refused because a row has changed
 // since the snapshot. As that may be any row, all protected ones are suspects.
 func (t *Tx) doubt(err error) {
-	c := &Conflict{Kind: Stale, err: err, open: true, doubtful: true}
+	c := &inquiry{Conflict: &Conflict{Kind: Stale, Err: err}, open: true, doubtful: true}
 	t.mu.Lock()
 	protected := t.protected.all
 	t.mu.Unlock()
@@ -45,15 +45,15 @@ func (t *Tx) doubt(err error) {
 }
 
 // keep adds a conflict to those of the transaction, which a proof poisons.
-func (t *Tx) keep(c *Conflict) {
+func (t *Tx) keep(c *inquiry) {
 	if c.Evidence.Changed {
-		t.poisonWith(c)
+		t.poisonWith(c.Conflict)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.Key = t.key
 	c.Evidence.Shared = c.Evidence.Shared || t.protected.several
-	t.conflicts = append(t.conflicts, c)
+	t.inquiries = append(t.inquiries, c)
 }
 
 // Conflict returns the weightiest conflict on a protected row so far, or nil. Its
@@ -61,12 +61,12 @@ func (t *Tx) keep(c *Conflict) {
 func (t *Tx) Conflict() (weightiest *Conflict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range t.conflicts {
+	for _, c := range t.inquiries {
 		if c.doubtful && !c.Evidence.Changed {
 			continue
 		}
-		if weightiest == nil || c.Evidence.weight() > weightiest.Evidence.weight() {
-			weightiest = c
+		if weightiest == nil || weight(c.Evidence) > weight(weightiest.Evidence) {
+			weightiest = c.Conflict
 		}
 	}
 	return weightiest
@@ -74,7 +74,7 @@ func (t *Tx) Conflict() (weightiest *Conflict) {
 
 // examine reads the suspects twice: first plainly, all of them, and then as they are
 // committed now.
-func (t *Tx) examine(c *Conflict) error {
+func (t *Tx) examine(c *inquiry) error {
 	ctx, cancel := t.judging()
 	defer cancel()
 	plain := make([]reading, len(c.suspects))
@@ -98,7 +98,7 @@ func (t *Tx) examine(c *Conflict) error {
 
 // examineOne compares a suspect as it was read plainly with what is committed now. After
 // a duplicate among several rows it reads anew only those that were not found.
-func (t *Tx) examineOne(ctx context.Context, c *Conflict, s *suspect, plain reading) error {
+func (t *Tx) examineOne(ctx context.Context, c *inquiry, s *suspect, plain reading) error {
 	if !s.sure && !plain.found { // a lock on what is not there would stop others
 		c.open = true
 		return nil
@@ -127,9 +127,9 @@ func (t *Tx) readsNewest() bool { return t.dialect.Share != "" }
 // transaction wrote is gone, even by triggers, so the rows are as others left them.
 func (t *Tx) complete() {
 	t.mu.Lock()
-	open := slices.Clone(t.conflicts)
+	open := slices.Clone(t.inquiries)
 	t.mu.Unlock()
-	open = slices.DeleteFunc(open, func(c *Conflict) bool { return !c.open || c.Evidence.Changed })
+	open = slices.DeleteFunc(open, func(c *inquiry) bool { return !c.open || c.Evidence.Changed })
 	if len(open) == 0 {
 		return
 	}
@@ -154,7 +154,7 @@ func (t *Tx) complete() {
 }
 
 // reread compares suspects with what this operation saw first.
-func (t *Tx) reread(ctx context.Context, c *Conflict, suspects []*suspect) error {
+func (t *Tx) reread(ctx context.Context, c *inquiry, suspects []*suspect) error {
 	for _, s := range suspects {
 		now, err := t.read(ctx, s.row, c.Kind == Stale, "")
 		if err != nil {
@@ -172,7 +172,7 @@ func (t *Tx) reread(ctx context.Context, c *Conflict, suspects []*suspect) error
 // transaction take reads again: those that it has not written. It may yet be committed.
 func (t *Tx) resume() {
 	t.mu.Lock()
-	conflicts := t.conflicts
+	conflicts := t.inquiries
 	t.mu.Unlock()
 	for _, c := range conflicts {
 		if !c.open || c.resumed || c.Evidence.Changed {
@@ -184,7 +184,7 @@ func (t *Tx) resume() {
 		err := t.reread(ctx, c, clean)
 		cancel()
 		if err == nil && c.Evidence.Changed {
-			t.poisonWith(c)
+			t.poisonWith(c.Conflict)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (t *Tx) changedSinceFirst(r *protectedRow, now reading) bool {
 }
 
 // note makes evidence of a suspect as it was read, if it changed or the statement met it.
-func (t *Tx) note(ctx context.Context, c *Conflict, s *suspect, now reading, changed bool) error {
+func (t *Tx) note(ctx context.Context, c *inquiry, s *suspect, now reading, changed bool) error {
 	if !changed {
 		met, err := t.met(ctx, c, s, now)
 		if !met || err != nil {
@@ -218,14 +218,14 @@ func (t *Tx) note(ctx context.Context, c *Conflict, s *suspect, now reading, cha
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !c.Evidence.Found || e.weight() > c.Evidence.weight() {
+	if !c.Evidence.Found || weight(e) > weight(c.Evidence) {
 		c.Evidence, c.Columns = e, s.row.columns()
 	}
 	return nil
 }
 
 // met reports whether the row that was read is one of the statement's.
-func (t *Tx) met(ctx context.Context, c *Conflict, s *suspect, now reading) (bool, error) {
+func (t *Tx) met(ctx context.Context, c *inquiry, s *suspect, now reading) (bool, error) {
 	switch {
 	case c.doubtful, !now.found:
 		return false, nil
@@ -251,13 +251,13 @@ func (t *Tx) met(ctx context.Context, c *Conflict, s *suspect, now reading) (boo
 
 // countIndex notes that a row is there which no read finds, if its own index refused the
 // insert. The database keeps the row in another form than it was given, or hides it.
-func (t *Tx) countIndex(c *Conflict) {
+func (t *Tx) countIndex(c *inquiry) {
 	if c.ownIndex && c.clean && !c.open && !c.Evidence.Found && !c.Evidence.Changed {
 		t.unread(c)
 	}
 }
 
-func (t *Tx) unread(c *Conflict) {
+func (t *Tx) unread(c *inquiry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.Evidence.Unread = true

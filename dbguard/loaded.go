@@ -60,7 +60,7 @@ func (t *Tx) confirm(r *protectedRow, first reading) *Conflict {
 	}
 	c := &Conflict{Kind: Stale, Table: r.table, Columns: r.columns()}
 	c.Evidence = Evidence{Protected: true, Found: now.found, Changed: true, Version: first.version, FoundVersion: now.version}
-	t.keep(c)
+	t.keep(&inquiry{Conflict: c})
 	return c
 }
 

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
@@ -71,7 +70,7 @@ func (m parsedModel) fitting(indexes [][]string) [][]string {
 // write all of them.
 func (m parsedModel) zeros(columns []string) (n int, ok bool) {
 	for _, name := range columns {
-		f := m.field(name)
+		f := models.Column(m.stmt.Schema, name)
 		if f == nil || f.AutoIncrement || !f.Creatable {
 			return 0, false
 		}
@@ -86,23 +85,11 @@ func (m parsedModel) zeros(columns []string) (n int, ok bool) {
 	return n, len(columns) > 0
 }
 
-func (m parsedModel) field(column string) *schema.Field {
-	if f := m.stmt.Schema.FieldsByDBName[column]; f != nil {
-		return f
-	}
-	for name, f := range m.stmt.Schema.FieldsByDBName {
-		if strings.EqualFold(name, column) {
-			return f
-		}
-	}
-	return nil
-}
-
 // row names the row of a model by columns.
 func (m parsedModel) row(columns []string, r protectedRow) *protectedRow {
 	r.table, r.schema = m.table(), m.stmt.Schema
 	for _, name := range columns {
-		r.fields = append(r.fields, m.field(name))
+		r.fields = append(r.fields, models.Column(m.stmt.Schema, name))
 	}
 	r.setValues(r.valuesIn(m.stmt.Context, m.value))
 	return &r

@@ -65,15 +65,3 @@ func stampIn(ctx context.Context, s *schema.Schema, row reflect.Value) Stamp {
 	}
 	return models.In[Stamp](ctx, f, row)
 }
-
-// stampSet returns the stamp that an UPDATE sets, 0 if it sets none.
-func stampSet(stmt *gorm.Statement) Stamp {
-	f := stampOf(stmt.Schema)
-	set, _ := stmt.Clauses["SET"].Expression.(clause.Set)
-	for _, a := range set {
-		if stamp, ok := a.Value.(Stamp); ok && f != nil && a.Column.Name == f.DBName {
-			return stamp
-		}
-	}
-	return 0
-}

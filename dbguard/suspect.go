@@ -113,13 +113,13 @@ func (r *protectedRow) givenBy(stmt *gorm.Statement, value func(column string) a
 
 // suspectsOfUpdate returns the protected rows of a versioned UPDATE or DELETE that
 // matched fewer rows than it was given.
-func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected expectedVersion) (suspects []*suspect) {
+func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected) (suspects []*suspect) {
 	sure := make(map[*protectedRow]bool)
 	var all []loadedKey
-	for _, l := range expected.rows {
-		loaded := loadedKey{models.Key(stmt, l.model), l.version}
+	for _, l := range expected.Rows {
+		loaded := loadedKey{models.Key(stmt, l.Model), Version(l.Version)}
 		all = append(all, loaded)
-		for _, r := range t.rowsWith(stmt, models.Values(stmt, l.model)) {
+		for _, r := range t.rowsWith(stmt, models.Values(stmt, l.Model)) {
 			sure[r] = true
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}

@@ -68,7 +68,7 @@ type Tx struct {
 	poison     error
 	aborted    error // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
 	protected  protectedRows
-	conflicts  []*Conflict       // on protected rows
+	inquiries  []*inquiry        // into conflicts on protected rows
 	called     bool              // a function was called that may have written
 	settings   []setting         // for afresh
 	sent       int               // statements so far

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"reflect"
+	"strings"
 
 	"gorm.io/gorm/schema"
 
@@ -40,4 +41,17 @@ func Indirect(v any) reflect.Value {
 		rv = rv.Elem()
 	}
 	return rv
+}
+
+// Column returns the field of a column, whose case databases ignore, or nil.
+func Column(s *schema.Schema, column string) *schema.Field {
+	if f := s.FieldsByDBName[column]; f != nil {
+		return f
+	}
+	for name, f := range s.FieldsByDBName {
+		if strings.EqualFold(name, column) {
+			return f
+		}
+	}
+	return nil
 }

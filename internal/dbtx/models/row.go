@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
@@ -99,4 +100,23 @@ func KeyOfMap(s *schema.Schema, value func(column string) any) (key []any) {
 		key = append(key, v)
 	}
 	return key
+}
+
+// IsUpdate reports whether the statement is an UPDATE, as a soft delete is.
+func IsUpdate(stmt *gorm.Statement) bool {
+	_, ok := stmt.Clauses["SET"]
+	return ok
+}
+
+// Assigned returns the value that an UPDATE sets the column of type T to, the zero value
+// if it sets none.
+func Assigned[T any](stmt *gorm.Statement) (value T) {
+	f := FieldOf[T](stmt.Schema)
+	set, _ := stmt.Clauses["SET"].Expression.(clause.Set)
+	for _, a := range set {
+		if v, ok := a.Value.(T); ok && f != nil && a.Column.Name == f.DBName {
+			return v
+		}
+	}
+	return value
 }

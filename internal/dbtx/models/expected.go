@@ -1,0 +1,50 @@
+package models
+
+import (
+	"reflect"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+)
+
+// expectedClause is where a statement keeps its Expected, and nothing that is built into
+// SQL.
+const expectedClause = "belay:expected"
+
+// Expected notes the versions that a statement compares with, and the structs in which
+// they were found. No rows = nothing.
+type Expected struct {
+	Field  *schema.Field // of the version
+	Rows   []Loaded
+	Values bool // the struct is not the model but the values
+}
+
+// A Loaded is a struct that has been read from the database.
+type Loaded struct {
+	Model   reflect.Value
+	Version int64
+}
+
+// Build implements clause.Expression.
+func (Expected) Build(clause.Builder) {}
+
+// Keep notes in a statement what it expects.
+func (e Expected) Keep(stmt *gorm.Statement) {
+	stmt.Clauses[expectedClause] = clause.Clause{Expression: e}
+}
+
+// ExpectedBy returns what a statement expects. It reports false if it compares no
+// versions.
+func ExpectedBy(stmt *gorm.Statement) (e Expected, ok bool) {
+	e, ok = stmt.Clauses[expectedClause].Expression.(Expected)
+	return e, ok
+}
+
+// ForgetExpected removes what an earlier use of a statement expected. It reports whether
+// there was one.
+func ForgetExpected(stmt *gorm.Statement) (again bool) {
+	_, again = stmt.Clauses[expectedClause]
+	delete(stmt.Clauses, expectedClause)
+	return again
+}
