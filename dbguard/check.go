@@ -27,7 +27,7 @@ import (
 // as a duplicate. Convert such keys to one form in the program, to lower case for
 // example, or give the column a binary collation.
 func Check(ctx context.Context, db *gorm.DB, models ...any) error {
-	if _, err := pluginOf(db); err != nil {
+	if err := installed(db); err != nil {
 		return err
 	}
 	db = db.Session(&gorm.Session{NewDB: true, Context: ctx})

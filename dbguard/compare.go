@@ -116,7 +116,7 @@ func (v nextVersion) of(stmt *gorm.Statement, row reflect.Value) Version {
 			return 0
 		}
 	}
-	return versionIn(stmt.Context, v.field, row)
+	return models.In[Version](stmt.Context, v.field, row)
 }
 
 // remember returns a function that gives the models the versions that they have
@@ -124,9 +124,9 @@ func (v nextVersion) of(stmt *gorm.Statement, row reflect.Value) Version {
 func (v nextVersion) remember(stmt *gorm.Statement) (restore func()) {
 	var undo []func()
 	models.Each(stmt, func(model reflect.Value) {
-		was := versionIn(stmt.Context, v.field, model)
+		was := models.In[Version](stmt.Context, v.field, model)
 		undo = append(undo, func() {
-			if versionIn(stmt.Context, v.field, model) != was {
+			if models.In[Version](stmt.Context, v.field, model) != was {
 				_ = stmt.AddError(v.field.Set(stmt.Context, model, was))
 			}
 		})

@@ -37,7 +37,8 @@ type Conflict struct {
 	Err      error // the driver's; nil after an update that matched no row
 }
 
-// Evidence is what is known about the row of a conflict. It is complete after Rollback.
+// Evidence is what is known about the row of a conflict. It is complete when the
+// transaction has ended.
 type Evidence struct {
 	Protected bool // the row is protected; otherwise nothing was read, and the rest is zero
 	Unread    bool // the row is there, but no read finds it

@@ -1,96 +1,40 @@
-// Package dbguard is the second layer: inside a GORM transaction the database
-// itself refuses the second writer, and what it refused is judged exactly.
+// Package dbguard is the second layer: the database itself refuses the second writer.
 //
-// An insert relies on a unique index, an update on a column of type [Version].
-// Package guard drives a guarded transaction; most programs need nothing of
-// this package but [Version] and, to look into an error, [Conflict].
+// Give a model a unique index against a second insert, and a column of type [Version]
+// against a second update. Check the tables when the service starts. An error says in a
+// [*Conflict] what was refused:
 //
-// # The guarded transaction
+//	type Stock struct {
+//		ID      int64
+//		Left    int
+//		Version dbguard.Version
+//	}
 //
-// [Begin] pins one connection and starts the transaction on it, after the lock
-// has been taken. On MySQL and MariaDB it does so WITH CONSISTENT SNAPSHOT, at no
-// extra round trip. A plain read then shows the rows as they were when this caller
-// had the lock. On SQLite it uses BEGIN IMMEDIATE, which lets no other writer in. The
-// number and the settings of a connection are read once in its life.
+//	if err := errors.Join(dbguard.Install(db), dbguard.Check(ctx, db, &Stock{})); err != nil {
+//		return err
+//	}
+//	err := db.Model(&stock).Update("left", stock.Left-1).Error
+//	if conflict, ok := errors.AsType[*dbguard.Conflict](err); ok {
+//		log.Print(conflict.Kind, conflict.Table) // another writer has updated the row
+//	}
 //
-// Every statement is refused once the lease has ended. A statement after which
-// the transaction can't be trusted poisons it: no further statement is sent, and it
-// can only be rolled back. Such are a deadlock, a lost connection, a statement that was
-// cut short, and a conflict that proves another writer. After a deadlock MySQL has
-// rolled back by itself, and the next statement would commit alone.
+// # Versions
 //
-// The end runs on a context of its own, because the caller's may have ended. A
-// connection whose end was not acknowledged is discarded, never pooled. An error
-// that undoes the COMMIT, such as a deadlock or that of a read-only server, means that
-// nothing was committed. After any other error, or no answer, the outcome is unknown:
-// [ErrCommitUnknown].
+// The column adds its condition and its increment to the statements that gorm builds, in
+// transactions and outside of them. A *gorm.DB needs [Install] for the error of an update
+// that matches no row, and for the new versions in memory. Package guard calls it. On
+// MySQL and MariaDB, a column of type [Stamp] proves what became of a COMMIT that was not
+// answered.
 //
-// Statements that end or commit a transaction (COMMIT, DDL, SET autocommit ...)
-// are refused. So are statements that carry the context of a guarded transaction but
-// run outside it. Rows that a caller has not closed keep the transaction from being
-// committed, [ErrRowsOpen]. Blind spots: what a stored procedure or a prepared EXECUTE
-// does, and an error that comes only when rows are closed before their end.
+// # Inside of guard.Do
 //
-// # Protected rows
+// There the transaction judges each conflict on a protected row: it reads the row as of
+// the moment when this caller had the lock, and as it is committed now. [Evidence] has
+// the result. An insert that the unique index refused is a [*Conflict] there, too; outside
+// of guard.Do it is the driver's error.
 //
-// A key protects the rows that are named by [Tx.Protect], [Tx.ProtectNew] and
-// [Tx.ProtectPrimary]. [Check] finds at start-up what tables lack.
-//
-// A table is known by its name with its schema. The database knows the schema of a name
-// without one. A row that is named by a model is protected in every table to which
-// a statement with that model goes, as by Table("orders_2026").
-//
-// A row with NULL in the columns of its index can't be protected: there may be
-// any number of them. Times are looked for as their columns keep them, in a DATE
-// as days.
-//
-// # Conflicts
-//
-// A plain INSERT that the database refuses as a duplicate becomes a [*Conflict]. So does
-// a versioned UPDATE or DELETE that matches fewer rows than it was given. A conflict is
-// judged by the protected rows that the statement may have met.
-//
-// The database identifies these rows. Go decides only that a row with equal values is the
-// statement's and that one with another integer is not. Otherwise a query decides,
-// which compares as the columns do.
-//
-// A protected row proves another writer if it has changed since this operation saw
-// it first. [Memory] keeps the first reading, for all attempts of the operation, unless
-// the transaction may have written the row by then. At a conflict the row is read
-// plainly, which shows the snapshot, and once more as it is committed now, without
-// waiting. Where no snapshot can be read after a conflict, the row is read when it becomes
-// protected. That is so on PostgreSQL, on MySQL at another level than REPEATABLE READ, and
-// on MariaDB with innodb_snapshot_isolation.
-//
-// Some conflicts remain open until [Tx.Rollback], which reads the rows afresh right
-// after the ROLLBACK, while the caller still has the lock. All writes of the
-// transaction are gone then, by whatever trigger, upsert or function. So it
-// is if the transaction may have written the row, if the row is locked, and on PostgreSQL
-// after any error. An error that says only that some row has changed, as a failed
-// serialization does, becomes a conflict if a protected row is found changed.
-//
-// A row may be there although no read finds it: a trigger has altered it, a number was
-// rounded, or row-level security hides it. If the error names the index that protects
-// all rows of the insert, [Evidence].Unread says so. MySQL and MariaDB name the index
-// only in the text of their errors.
-//
-// A row whose texts are spelled in another way is not the statement's, even if a
-// collation takes the two for the same: its writer had another key. [Evidence].Shared
-// says that another key may protect the row, too.
-//
-// An insert that the server ends with a deadlock is followed by one read. A row that is
-// missing then, and in the way of the next attempt, was written under this caller's lock.
-//
-// Blind spots are a row that was written
-//   - between the grant of the lock and the snapshot, or the first reading without one;
-//   - by the winner of a deadlock, which committed before the read that follows;
-//   - after this transaction may have written it, without an earlier reading;
-//   - by a delete and an insert with the same primary key and version.
-//
-// # The end
-//
-// [Tx.Coverage] reports whether the database would refuse a second such transaction by
-// itself. After [ErrCommitUnknown], [Tx.Resolve] ends the old session and looks for a
-// proof of the outcome, on the server that had the transaction. PostgreSQL knows the
-// outcome; on MySQL and MariaDB a column of type [Stamp] proves it.
+// Statements that end or commit the transaction are refused with [ErrTxControl], and those
+// that would run outside of it with [ErrOutside]. While rows of a query are open, nothing
+// is committed: [ErrRowsOpen]. After a deadlock, a lost connection, or a conflict that
+// proves another writer, every further statement is refused with [ErrPoisoned].
 package dbguard

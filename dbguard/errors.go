@@ -15,8 +15,6 @@ var (
 	// ErrPoisoned: an earlier failure has made the transaction unfit; it can
 	// only be rolled back. It comes with that failure.
 	ErrPoisoned = errors.New("dbguard: transaction can only be rolled back")
-	// ErrCommitUnknown: whether the transaction was committed is not known.
-	ErrCommitUnknown = errors.New("dbguard: outcome of the commit is unknown")
 	// ErrVersion: a write would pass the versions of its model by.
 	ErrVersion = errors.New("dbguard: versions would not be compared")
 	// ErrUnprotectable: no unique index fits a row that was to be protected.

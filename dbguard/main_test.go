@@ -53,19 +53,6 @@ func prepare(t *testing.T, db *gorm.DB) {
 // left is the column of that name, which is a word of SQL, too.
 func left(db *gorm.DB) string { return db.Statement.Quote("left") }
 
-func begin(t *testing.T, db *gorm.DB, o dbguard.Options) *dbguard.Tx {
-	t.Helper()
-	return beginCtx(bg, t, db, o)
-}
-
-func beginCtx(ctx context.Context, t *testing.T, db *gorm.DB, o dbguard.Options) *dbguard.Tx {
-	t.Helper()
-	tx, err := dbguard.Begin(ctx, db, o)
-	wantNil(t, err)
-	t.Cleanup(tx.Rollback)
-	return tx
-}
-
 func count(t *testing.T, db *gorm.DB, model any) int64 {
 	t.Helper()
 	var n int64

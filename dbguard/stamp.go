@@ -1,7 +1,6 @@
 package dbguard
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -25,8 +24,8 @@ import (
 //	}
 //
 // It is for MySQL and MariaDB, which do not tell what became of a COMMIT that was
-// not answered: [Tx.Resolve] recognises its own write by its stamp. Without one, an
-// update that may have been committed remains [Unresolved]. PostgreSQL needs no
+// not answered: guard.Do recognises its own write by its stamp. Without one, the outcome
+// of an update that may have been committed remains unknown. PostgreSQL needs no
 // stamps. 0 means that the row was written without one.
 type Stamp int64
 
@@ -56,12 +55,3 @@ func randomStamp() Stamp { return Stamp(1 + rand.Int64N(math.MaxInt64)) }
 
 // stampOf returns the stamp field of a schema, or nil.
 func stampOf(s *schema.Schema) *schema.Field { return models.FieldOf[Stamp](s) }
-
-// stampIn returns the stamp in a struct, 0 if it has none.
-func stampIn(ctx context.Context, s *schema.Schema, row reflect.Value) Stamp {
-	f := stampOf(s)
-	if f == nil {
-		return 0
-	}
-	return models.In[Stamp](ctx, f, row)
-}

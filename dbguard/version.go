@@ -1,7 +1,6 @@
 package dbguard
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 
@@ -114,15 +113,8 @@ func unscopedFirst(db *gorm.DB) {
 	}
 }
 
-var versionType = reflect.TypeFor[Version]()
-
 // versionOf returns the version field of a schema, or nil.
 func versionOf(s *schema.Schema) *schema.Field { return models.FieldOf[Version](s) }
-
-// versionIn returns the version in a struct, 0 if it is not set.
-func versionIn(ctx context.Context, f *schema.Field, row reflect.Value) Version {
-	return models.In[Version](ctx, f, row)
-}
 
 // only reports whether f is the version field of the model. It refuses a model
 // that has two; one that hides another, in an embedded struct, is alone.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -43,9 +44,9 @@ func (c *call) attempt(ctx context.Context) (e ending) {
 func (c *call) begin(ctx context.Context) error {
 	c.tx = nil
 	if c.without != nil {
-		c.memory = dbguard.Memory{} // a change since an earlier attempt proves nothing about a lock
+		c.memory = dbtx.Memory{} // a change since an earlier attempt proves nothing about a lock
 	}
-	tx, err := dbguard.Begin(ctx, c.guard.db, dbguard.Options{
+	tx, err := dbtx.Begin(ctx, c.guard.db, dbtx.Options{
 		Alive:        c.lease.Err,
 		Held:         c.held,
 		BeginTimeout: c.lease.Grant().TTL / 2,
@@ -107,7 +108,7 @@ func (c *call) commit() ending {
 	switch {
 	case err == nil:
 		return c.committed()
-	case errors.Is(err, dbguard.ErrCommitUnknown):
+	case errors.Is(err, dbtx.ErrCommitUnknown):
 		return c.resolve(err)
 	}
 	return c.rollback(err)
@@ -141,9 +142,9 @@ func (c *call) resolve(err error) ending {
 	defer cancel()
 	outcome, cause := c.tx.Resolve(ctx)
 	switch outcome {
-	case dbguard.Committed:
+	case dbtx.Committed:
 		return c.committed()
-	case dbguard.NotCommitted:
+	case dbtx.NotCommitted:
 		return ending{err: fmt.Errorf("guard: the commit did not take effect: %w", ownLimitError{errors.Unwrap(err)}), outcome: notify.OutcomeRolledBack}
 	}
 	if c.outage != nil {

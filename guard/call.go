@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -19,13 +19,13 @@ type call struct {
 	op      Op
 	ctx     context.Context // the caller's, and what the Observer adds
 	lease   *lock.Lease
-	memory  dbguard.Memory // of all attempts
-	without error          // why there is no lock but only a place in the local queue
-	outage  *outage        // which it is without for
-	tx      *dbguard.Tx    // of the attempt that runs
-	tries   int            // attempts that were made again
-	brought bool           // the caller gave Update a row with a version, which no attempt changes
-	settled bool           // the lease has been given back
+	memory  dbtx.Memory // of all attempts
+	without error       // why there is no lock but only a place in the local queue
+	outage  *outage     // which it is without for
+	tx      *dbtx.Tx    // of the attempt that runs
+	tries   int         // attempts that were made again
+	brought bool        // the caller gave Update a row with a version, which no attempt changes
+	settled bool        // the lease has been given back
 }
 
 // callKey asks a context for the call whose operation it belongs to.

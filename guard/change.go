@@ -9,7 +9,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 )
 
 // A Change says what to do to rows, as data: Insert, Update, or several of them as
@@ -21,8 +21,8 @@ type Change struct{ steps []step }
 // step is what a Change does to one row. What it changes in memory it undoes when
 // the transaction is rolled back, so that it can run again.
 type step interface {
-	protect(t *dbguard.Tx) error
-	run(ctx context.Context, t *dbguard.Tx, tx *gorm.DB) error
+	protect(t *dbtx.Tx) error
+	run(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) error
 }
 
 // All returns a Change that makes changes in their order, in one transaction: all of
@@ -38,7 +38,7 @@ func All(changes ...Change) Change {
 // Run makes the change inside an operation, with the ctx and tx that the operation
 // got or what it derived from them. The key of the operation protects the rows.
 func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
-	t := dbguard.FromContext(ctx)
+	t := dbtx.FromContext(ctx)
 	if t == nil {
 		return errOutsideDo
 	}
@@ -65,14 +65,14 @@ func Insert[T any](row *T) Change { return Change{[]step{insertion[T]{row}}} }
 
 type insertion[T any] struct{ row *T }
 
-func (w insertion[T]) protect(t *dbguard.Tx) error {
+func (w insertion[T]) protect(t *dbtx.Tx) error {
 	if err := checkRow(w.row); err != nil {
 		return err
 	}
 	return t.ProtectNew(w.row)
 }
 
-func (w insertion[T]) run(_ context.Context, t *dbguard.Tx, tx *gorm.DB) error {
+func (w insertion[T]) run(_ context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 	before := *w.row
 	t.OnRollback(func() { *w.row = before })
 	return tx.Create(w.row).Error
@@ -101,7 +101,7 @@ type update[T any] struct {
 	change func(*T) error
 }
 
-func (w update[T]) protect(t *dbguard.Tx) error {
+func (w update[T]) protect(t *dbtx.Tx) error {
 	if err := checkRow(w.row); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (w update[T]) protect(t *dbguard.Tx) error {
 	return t.ProtectPrimary(w.row)
 }
 
-func (w update[T]) run(ctx context.Context, t *dbguard.Tx, tx *gorm.DB) error {
+func (w update[T]) run(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 	m, err := parse(tx, w.row)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/notify"
 )
@@ -64,7 +65,7 @@ func TestBatchWithADuplicate(t *testing.T) {
 // a bare conflict, or what a MariaDB with innodb_snapshot_isolation says.
 func (e *env) wantChanged(err error) {
 	e.t.Helper()
-	if _, judged := errors.AsType[*dbguard.Conflict](err); judged || !dbguard.Retryable(err) || !testdb.SnapshotIsolation(e.t, e.db) {
+	if _, judged := errors.AsType[*dbguard.Conflict](err); judged || !dbtx.Retryable(err) || !testdb.SnapshotIsolation(e.t, e.db) {
 		e.wantConflict(err)
 	}
 }

@@ -34,10 +34,10 @@
 //     still counts as evidence. Without the lock an update that lost a race to
 //     another caller is run again likewise.
 //   - When the answer to the COMMIT does not come, Do looks for a proof of what became
-//     of it, while the lock is held, and returns nil or a clean error: see
-//     [dbguard.Tx.Resolve]. What is not proven is [ErrUnknown], and nobody in this
-//     process gets the key before the lease would have ended. On MySQL and MariaDB,
-//     give rows that are updated a [dbguard.Stamp].
+//     of it, while the lock is held, and returns nil or a clean error. What is not
+//     proven is [ErrUnknown], and nobody in this process gets the key before the lease
+//     would have ended. On MySQL and MariaDB, give rows that are updated a
+//     [dbguard.Stamp].
 //   - While the lock can't be acquired because its node does not answer or rejects
 //     requests, Do refuses, and events tell how many operations were refused; or it
 //     goes on with the database alone: see [Policy]. Then an outage of a place is

@@ -7,7 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -41,7 +41,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := dbguard.Install(db); err != nil {
+	if err := dbtx.Install(db); err != nil {
 		return nil, err
 	}
 	return &Guard{
@@ -82,7 +82,7 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 	for _, opt := range opts {
 		opt(&c.options)
 	}
-	if outer := dbguard.FromContext(ctx); outer != nil {
+	if outer := dbtx.FromContext(ctx); outer != nil {
 		return c.nest(ctx, outer)
 	}
 	if !g.running.enter() {

@@ -6,13 +6,13 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 )
 
 // nest runs the operation of a Do inside the operation that ctx comes from, in
 // a savepoint of its transaction. Its judgement is left to the outer Do: only
 // there it is known what becomes of both.
-func (c *call) nest(ctx context.Context, t *dbguard.Tx) error {
+func (c *call) nest(ctx context.Context, t *dbtx.Tx) error {
 	outer, _ := ctx.Value(callKey{}).(*call)
 	switch {
 	case outer == nil:

@@ -7,8 +7,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -97,7 +97,7 @@ func TestNestedMisuse(t *testing.T) {
 			e.t.Error("an operation ran in a transaction that has ended")
 		}
 
-		tx, err := dbguard.Begin(bg, e.db, dbguard.Options{})
+		tx, err := dbtx.Begin(bg, e.db, dbtx.Options{})
 		wantNil(e.t, err)
 		defer tx.Rollback()
 		wantIs(e.t, e.Do(tx.Context(), "k", nop), guard.ErrNested)

@@ -7,8 +7,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -59,7 +59,7 @@ func TestRetryRemembersItsWrites(t *testing.T) {
 				calls++
 				wantNil(e.t, tx.Exec("SET @deadlock = ?", calls).Error)
 				if calls == 1 {
-					dbguard.FromContext(ctx).OnRollback(func() { wantNil(e.t, rival(other)) })
+					dbtx.FromContext(ctx).OnRollback(func() { wantNil(e.t, rival(other)) })
 				}
 				if err := op(ctx, tx); err != nil {
 					return err
@@ -94,7 +94,7 @@ func TestRetryRemembersItsWrites(t *testing.T) {
 			attempts++
 			_, err := db.Statement.ConnPool.ExecContext(db.Statement.Context, "SET @deadlock = ?", attempts)
 			_ = db.AddError(err)
-			dbguard.FromContext(db.Statement.Context).OnRollback(func() {
+			dbtx.FromContext(db.Statement.Context).OnRollback(func() {
 				rival.Do(func() { wantNil(e.t, other.Create(&Basket{No: "a"}).Error) })
 			})
 		}))
@@ -129,7 +129,7 @@ func TestDeadlockBehindAWrite(t *testing.T) {
 			}
 			if calls == 1 {
 				done := make(chan struct{})
-				dbguard.FromContext(ctx).OnRollback(func() { <-done })
+				dbtx.FromContext(ctx).OnRollback(func() { <-done })
 				go func() { // it waits for the holder's row
 					defer close(done)
 					err := rival.Create(&Order{No: "a"}).Error

@@ -3,7 +3,7 @@ package guard
 import (
 	"time"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
@@ -16,7 +16,7 @@ const longestPause = 4 * time.Millisecond
 
 // again reports whether to make another attempt, and pauses before it.
 func (c *call) again(e ending) bool {
-	if !c.lostRace(e) && (e.outcome != notify.OutcomeRolledBack || !dbguard.Retryable(e.err)) {
+	if !c.lostRace(e) && (e.outcome != notify.OutcomeRolledBack || !dbtx.Retryable(e.err)) {
 		return false
 	}
 	if c.tries >= c.retries || c.lease.Err() != nil || wait.Sleep(c.ctx, wait.After(c.tries, longestPause, longestPause<<6), nil) != nil {

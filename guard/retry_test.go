@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
@@ -272,7 +273,7 @@ func TestRetryHidesNoOverlap(t *testing.T) {
 				calls++
 				wantNil(e.t, tx.Exec("SET @deadlock = ?", calls).Error)
 				if calls == 1 {
-					dbguard.FromContext(ctx).OnRollback(func() { wantNil(e.t, meanwhile(other)) })
+					dbtx.FromContext(ctx).OnRollback(func() { wantNil(e.t, meanwhile(other)) })
 				}
 				return op(ctx, tx)
 			}, guard.Retries(1))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -77,7 +78,7 @@ func TestCommitWithoutAnswer(t *testing.T) {
 				return
 			}
 			for _, err := range errs {
-				if err == nil || errors.Is(err, guard.ErrUnknown) || errors.Is(err, dbguard.ErrCommitUnknown) {
+				if err == nil || errors.Is(err, guard.ErrUnknown) || errors.Is(err, dbtx.ErrCommitUnknown) {
 					t.Errorf("error is %v, want a clean failure", err)
 				}
 				if text := fmt.Sprint(err); !strings.HasPrefix(text, "guard: the commit did not take effect: ") || strings.Contains(text, "unknown") {
@@ -135,7 +136,7 @@ func TestUnknownCommit(t *testing.T) {
 	})
 	k.After.Store(false)
 	wantIs(t, err, guard.ErrUnknown)
-	wantIs(t, err, dbguard.ErrCommitUnknown)
+	wantIs(t, err, dbtx.ErrCommitUnknown)
 	e.wantEvent(notify.VerdictUnknownCommit, notify.OutcomeUnknown, "order:a")
 	wantIs(t, g.Apply(bg, "order:a", guard.Insert(row)), guard.ErrBusy)
 	wantNil(t, g.Do(bg, "order:a", func(context.Context, *gorm.DB) error { return nil }, guard.Wait(time.Minute)))

@@ -5,7 +5,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 )
 
 // mode is a way to run features.
@@ -16,9 +16,9 @@ type mode struct {
 
 var (
 	plain     = mode{prepare: nothing, do: directly}
-	installed = mode{prepare: dbguard.Install, do: directly}
+	installed = mode{prepare: dbtx.Install, do: directly}
 	begun     = mode{prepare: nothing, do: inTransaction}
-	guarded   = mode{prepare: dbguard.Install, do: inGuarded}
+	guarded   = mode{prepare: dbtx.Install, do: inGuarded}
 )
 
 func nothing(*gorm.DB) error { return nil }
@@ -38,7 +38,7 @@ func inTransaction(db *gorm.DB, run func(*gorm.DB) error) error {
 }
 
 func inGuarded(db *gorm.DB, run func(*gorm.DB) error) error {
-	tx, err := dbguard.Begin(context.Background(), db, dbguard.Options{Key: "gormsuite"})
+	tx, err := dbtx.Begin(context.Background(), db, dbtx.Options{Key: "gormsuite"})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 )
 
 // A kind is a model as services have it, its table, and the habit of writing it. Its
@@ -107,7 +108,7 @@ func (k kind[T]) runUpdate(e *env, name string, n int) error {
 			if err := load(ctx, tx); err != nil {
 				return err
 			}
-			if err := dbguard.FromContext(ctx).ProtectPrimary(&row); err != nil {
+			if err := dbtx.FromContext(ctx).ProtectPrimary(&row); err != nil {
 				return err
 			}
 			return k.in(tx).Model(&row).Where("1 = 0").Update("Amount", 7).Error

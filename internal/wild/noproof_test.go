@@ -12,6 +12,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
@@ -47,7 +48,7 @@ func TestWaiterProvesNothing(t *testing.T) {
 		other := e.open()
 		done := make(chan error, 1)
 		e.must(e.db.Callback().Update().After("gorm:update").Before("belay:written").Register("test:waiter", func(db *gorm.DB) {
-			if dbguard.FromContext(db.Statement.Context) == nil {
+			if dbtx.FromContext(db.Statement.Context) == nil {
 				return
 			}
 			session := make(chan int, 1)

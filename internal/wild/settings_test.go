@@ -8,8 +8,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 )
 
 // TestWriteSkewIsNoOverlap: PostgreSQL at SERIALIZABLE refuses one of two writers of
@@ -32,7 +32,7 @@ func TestWriteSkewIsNoOverlap(t *testing.T) {
 			e.must(e.peer.Do(bg, "stock:2", op(2, func() {}), guard.Protects(&Stock{ID: 2})))
 		}), guard.Protects(&Stock{ID: 1}))
 		e.want(err, "failed", 0)
-		if !dbguard.Retryable(err) {
+		if !dbtx.Retryable(err) {
 			e.t.Errorf("%v can't be retried", err)
 		}
 	})
@@ -51,7 +51,7 @@ func (w *wrapped) Rollback() error { return w.ConnPool.(gorm.TxCommitter).Rollba
 func wrapping(c gorm.Config) gorm.Option {
 	return using{c, func(db *gorm.DB) error {
 		wrap := func(db *gorm.DB) {
-			if _, done := db.Statement.ConnPool.(*wrapped); !done && dbguard.FromContext(db.Statement.Context) != nil {
+			if _, done := db.Statement.ConnPool.(*wrapped); !done && dbtx.FromContext(db.Statement.Context) != nil {
 				db.Statement.ConnPool = &wrapped{db.Statement.ConnPool}
 			}
 		}

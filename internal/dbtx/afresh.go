@@ -1,0 +1,56 @@
+package dbtx
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
+)
+
+// A setting is a statement that changed which rows the transaction sees.
+type setting struct {
+	query string
+	args  []any
+}
+
+// adjusted keeps a statement that adjusts, for afresh.
+func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) {
+	if t.dialect.Name != "postgres" || len(statements) != 1 || !statements[0].Adjusts() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settings = append(t.settings, setting{query, args})
+}
+
+// afresh runs f in a new transaction after the end of this one, whose settings it
+// repeats and whose writes it does not see. A proxy may send a read outside of a
+// transaction to a replica that is behind.
+func (t *Tx) afresh(f func(context.Context) error) error {
+	if t.conn.broken {
+		return sql.ErrConnDone
+	}
+	ctx, cancel := t.judging()
+	defer cancel()
+	if _, err := t.conn.sql.ExecContext(ctx, "BEGIN"); err != nil {
+		t.conn.discard()
+		return err
+	}
+	t.mu.Lock()
+	settings := t.settings
+	t.mu.Unlock()
+	var err error
+	for _, s := range settings {
+		if err == nil {
+			_, err = t.conn.sql.ExecContext(ctx, s.query, s.args...)
+		}
+	}
+	if err == nil {
+		err = f(ctx)
+	}
+	if rollback := t.exec("ROLLBACK"); rollback != nil {
+		t.conn.discard()
+		return rollback
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package dbtx
+
+import "context"
+
+// lookBefore reads a row when it becomes protected, where no snapshot can be read after
+// a conflict.
+func (t *Tx) lookBefore(r *protectedRow) error {
+	if t.conn.session.Snapshot && !t.conn.session.RefusesChanged || !t.clean(r) {
+		return nil
+	}
+	ctx, cancel := t.judging()
+	defer cancel()
+	now, err := t.read(ctx, r, true, "")
+	if err != nil {
+		t.learn(err)
+		return err
+	}
+	t.memory.see(r, now)
+	return nil
+}
+
+// seeBefore notes how a row was before the marked statement, as the statement's success
+// proves. It proves nothing if the transaction may have written the row earlier.
+func (t *Tx) seeBefore(r *protectedRow, was reading) {
+	if !t.touched(r, t.marked) {
+		t.memory.see(r, was)
+	}
+}
+
+// lookAfterDeadlock notes which of the rows that were to be inserted are not there.
+// A writer that inserts one from now on does so while this caller has the lock.
+func (t *Tx) lookAfterDeadlock(rows []*protectedRow) {
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	if t.dialect.Aborts || t.hasEnded() {
+		return
+	}
+	_ = t.afresh(func(ctx context.Context) error {
+		for _, r := range rows {
+			if now, err := t.read(ctx, r, false, ""); err == nil && !now.found {
+				t.memory.see(r, now)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,195 @@
+package dbtx
+
+import (
+	"context"
+	"errors"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/models"
+)
+
+// beforeInsert prepares the protected rows for an INSERT that gorm is about to send.
+func beforeInsert(db *gorm.DB) {
+	before(db, func(t *Tx) error {
+		if err := t.refresh(db.Statement); err != nil {
+			return err
+		}
+		return t.follow(db.Statement)
+	})
+}
+
+// beforeWrite does the same before an update or a delete.
+func beforeWrite(db *gorm.DB) {
+	before(db, func(t *Tx) error { return t.follow(db.Statement) })
+}
+
+func before(db *gorm.DB, look func(*Tx) error) {
+	t := txOf(db.Statement)
+	if t == nil {
+		return
+	}
+	t.mark() // also for a statement that will not be sent: inserted and written rely on it
+	if db.Error != nil || db.DryRun {
+		return
+	}
+	if table := catalogue.TableOf(db.Statement); table != "" {
+		t.factsOf(table) // PostgreSQL reads nothing after an error
+		t.mu.Lock()
+		shapes := t.protected.shapes
+		t.mu.Unlock()
+		for _, shape := range shapes {
+			t.sameTable(shape.table, table)
+		}
+	}
+	if err := look(t); err != nil {
+		_ = db.AddError(err)
+	}
+}
+
+// inserted turns a refused INSERT inside a guarded transaction into a
+// *Conflict, and notes one that succeeded.
+func inserted(db *gorm.DB) {
+	t := txOf(db.Statement)
+	if t == nil || db.DryRun {
+		return
+	}
+	rows := t.protectedAmong(db.Statement)
+	how := insertKind(db.Statement)
+	if db.Error == nil {
+		t.noteInserted(db.Statement, how, rows)
+		return
+	}
+	t.refused(db.Error)
+	switch {
+	case how != plain, errors.Is(db.Error, dbguard.ErrPoisoned): // it was not sent
+	case dialect.IsDuplicate(db.Error):
+		c := &inquiry{
+			Conflict: &dbguard.Conflict{Kind: dbguard.Duplicate, Table: catalogue.TableOf(db.Statement), Err: t.translate(db.Error)},
+			suspects: t.suspectsOfInsert(db.Statement),
+		}
+		c.ownIndex = t.firedOwnIndex(c, models.Count(db.Statement))
+		t.judge(c)
+		t.abortedBy(c.Conflict)
+		db.Error = c.Conflict
+	case dialect.IsDeadlock(db.Error):
+		t.lookAfterDeadlock(rows)
+	}
+}
+
+// noteInserted notes how an INSERT wrote. One of a map without a model may have written
+// any row, like SQL of the caller's own.
+func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
+	if stmt.Schema == nil {
+		return
+	}
+	w := write{how: how, table: catalogue.TableOf(stmt), rows: rows}
+	if how == plain && len(rows) > 0 {
+		w.images = t.imagesOfInsert(stmt)
+		w.whole = len(rows) == models.Count(stmt)
+		for _, r := range rows {
+			t.seeBefore(r, reading{})
+		}
+	}
+	t.classify(w)
+}
+
+// insertKind returns plain unless an INSERT does more than insert, or is not alone.
+func insertKind(stmt *gorm.Statement) how {
+	if _, ok := stmt.Clauses["ON CONFLICT"]; ok {
+		return blind
+	}
+	sql := dialect.Dialect{Name: stmt.DB.Name()}.Statements(stmt.SQL.String())
+	if len(sql) != 1 {
+		return raw
+	}
+	if words := sql[0].Words(); len(words) < 2 || words[0] != "INSERT" || words[1] != "INTO" {
+		return blind // INSERT IGNORE, REPLACE
+	}
+	return plain
+}
+
+// unmetSetting is where a statement keeps between noted and judged that it matched fewer
+// rows than it was given.
+const unmetSetting = "belay:unmet"
+
+// noted notes how an UPDATE or DELETE wrote.
+func noted(db *gorm.DB) {
+	t := txOf(db.Statement)
+	if t == nil || db.DryRun {
+		return
+	}
+	expected, _ := models.ExpectedBy(db.Statement)
+	t.noteWritten(db, expected, t.protectedAmong(db.Statement))
+	switch {
+	case db.Error != nil:
+	case db.RowsAffected >= int64(len(expected.Rows)):
+		t.undoInMemory(db.Statement, expected)
+	default:
+		db.Statement.Settings.Store(unmetSetting, true)
+	}
+}
+
+// noteWritten notes how an UPDATE or DELETE wrote, and what it proves of its rows.
+func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protectedRow) {
+	switch {
+	case db.Error != nil:
+		t.refused(db.Error)
+		return
+	case db.RowsAffected == 0:
+		t.forget()
+		return
+	}
+	w := write{how: blind, table: catalogue.TableOf(db.Statement), rows: rows}
+	w.deletes = !models.IsUpdate(db.Statement)
+	if n := int64(len(expected.Rows)); n > 0 && db.RowsAffected == n {
+		w.how = versioned
+		w.images = t.imagesOfUpdate(db.Statement, expected)
+		for _, img := range w.images {
+			t.seeBefore(img.row, reading{found: true, version: img.from})
+		}
+	}
+	t.classify(w)
+}
+
+// undoInMemory gives the models of an update their versions and stamps back at a
+// rollback.
+func (t *Tx) undoInMemory(stmt *gorm.Statement, expected models.Expected) {
+	if len(expected.Rows) == 0 || !models.IsUpdate(stmt) {
+		return // nothing was loaded, or it is deleted for good
+	}
+	ctx := context.WithoutCancel(stmt.Context)
+	stamped := models.Assigned[dbguard.Stamp](stmt) != 0
+	for _, r := range expected.Rows {
+		if !r.Model.CanAddr() {
+			continue
+		}
+		t.OnRollback(func() { _ = expected.Field.Set(ctx, r.Model, dbguard.Version(r.Version)) })
+		if stamped {
+			f := models.FieldOf[dbguard.Stamp](stmt.Schema)
+			was := models.In[dbguard.Stamp](ctx, f, r.Model)
+			t.OnRollback(func() { _ = f.Set(ctx, r.Model, was) })
+		}
+	}
+}
+
+// judged collects the evidence for the *Conflict that written has made.
+func judged(db *gorm.DB) {
+	if _, unmet := db.Statement.Settings.LoadAndDelete(unmetSetting); !unmet {
+		return
+	}
+	t := txOf(db.Statement)
+	conflict, ok := errors.AsType[*dbguard.Conflict](db.Error)
+	if t == nil || !ok {
+		return
+	}
+	expected, _ := models.ExpectedBy(db.Statement)
+	c := &inquiry{Conflict: conflict, suspects: t.suspectsOfUpdate(db.Statement, expected)}
+	t.judge(c)
+	if len(expected.Rows) > 1 {
+		t.poisonWith(conflict) // the others have been written
+	}
+}

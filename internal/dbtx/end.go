@@ -1,0 +1,148 @@
+package dbtx
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+)
+
+// Commit calls Alive once more and commits. Any error but one that matches
+// ErrCommitUnknown means that nothing was committed. After that one, Resolve
+// finds out; Rollback takes the transaction for not committed. Unwrap of that error
+// returns what the COMMIT ended with.
+func (t *Tx) Commit() error {
+	t.settle()
+	if err := t.fit(); err != nil {
+		t.Rollback()
+		return err
+	}
+	if !t.end() {
+		return sql.ErrTxDone
+	}
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	defer t.cancel()
+	if err := t.intact(); err != nil {
+		t.conn.discard()
+		t.undoAll()
+		return fmt.Errorf("commit: %w", err)
+	}
+	err := t.exec("COMMIT")
+	if err == nil {
+		t.conn.free()
+		return nil
+	}
+	t.conn.discard()
+	// pgx calls a connection bad that broke while the COMMIT was on its way.
+	badConn := errors.Is(err, driver.ErrBadConn)
+	if dialect.NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
+		t.undoAll()
+		return fmt.Errorf("commit: %w", err)
+	}
+	t.mu.Lock()
+	t.unknown = true
+	t.mu.Unlock()
+	return commitUnknownError{err}
+}
+
+// commitUnknownError is ErrCommitUnknown with what the COMMIT ended with.
+type commitUnknownError struct{ cause error }
+
+func (e commitUnknownError) Error() string        { return ErrCommitUnknown.Error() + ": " + e.cause.Error() }
+func (e commitUnknownError) Is(target error) bool { return target == ErrCommitUnknown }
+func (e commitUnknownError) Unwrap() error        { return e.cause }
+
+// Rollback ends the transaction without effect, and completes the evidence of its
+// conflicts. If the server does not acknowledge it, the connection is closed, which has
+// the same effect. After the end Rollback does nothing, except that it calls the functions
+// of OnRollback if the outcome of the commit has remained unknown.
+func (t *Tx) Rollback() {
+	if !t.end() {
+		t.resolved(NotCommitted)
+		return
+	}
+	t.cancel() // cuts short what still runs or sends rows
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	t.conn.results.close(t.learn)
+	defer t.undoAll()
+	if err := t.exec("ROLLBACK"); err != nil {
+		t.conn.discard()
+	}
+	t.complete()
+	t.conn.free()
+}
+
+// intact returns an error if PostgreSQL would take a COMMIT for a ROLLBACK, as it does
+// after any error, even one that came behind rows which nobody read. It also notes the
+// number of the transaction, by which Resolve finds its outcome.
+func (t *Tx) intact() error {
+	if !t.dialect.Aborts {
+		return nil
+	}
+	if !t.conn.session.Numbers {
+		return t.exec("SELECT 1")
+	}
+	ctx, cancel := t.detached()
+	defer cancel()
+	var xid sql.NullString // none if nothing was written
+	err := t.conn.sql.QueryRowContext(ctx, "SELECT pg_current_xact_id_if_assigned()::text").Scan(&xid)
+	t.xid = xid.String
+	return err
+}
+
+// settle makes sure before a COMMIT that every result has been read.
+func (t *Tx) settle() {
+	open := t.conn.results.settle(t.learn)
+	if t.conn.results.settleRow(t.learn) || open {
+		t.poisonWith(dbguard.ErrRowsOpen)
+	}
+}
+
+// exec ends the transaction on a context of its own.
+func (t *Tx) exec(query string) error {
+	ctx, cancel := t.detached()
+	defer cancel()
+	_, err := t.conn.sql.ExecContext(ctx, query)
+	return err
+}
+
+func (t *Tx) detached() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(t.ctx), t.limit)
+}
+
+// end marks the transaction as ended. It reports whether it was not before.
+func (t *Tx) end() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.ended
+	t.ended = true
+	return !was
+}
+
+func (t *Tx) hasEnded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
+}
+
+func (t *Tx) undoAll() {
+	t.mu.Lock()
+	undo := t.undo
+	t.undo = nil
+	t.mu.Unlock()
+	runAll(undo)
+}
+
+// runAll runs what undoes changes, in the reverse order.
+func runAll(undo []func()) {
+	for _, f := range slices.Backward(undo) {
+		f()
+	}
+}

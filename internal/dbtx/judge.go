@@ -1,0 +1,266 @@
+package dbtx
+
+import (
+	"context"
+	"slices"
+
+	"github.com/belaygo/belay/dbguard"
+)
+
+// judge collects the evidence for a conflict, and keeps it. The conflict remains open
+// until the rollback if the transaction takes no reads, or has written what it would
+// read.
+func (t *Tx) judge(c *inquiry) {
+	if len(c.suspects) == 0 {
+		return
+	}
+	c.Evidence.Protected = true
+	c.Columns = c.suspects[0].row.columns()
+	c.clean = true
+	for _, s := range c.suspects {
+		s.clean = t.clean(s.row)
+		c.clean = c.clean && s.clean
+	}
+	if c.Err != nil && t.dialect.Aborts || t.examine(c) != nil {
+		c.open = true
+	}
+	t.keep(c)
+}
+
+// doubt opens a conflict for a statement that was refused because a row has changed
+// since the snapshot. As that may be any row, all protected ones are suspects.
+func (t *Tx) doubt(err error) {
+	c := &inquiry{Conflict: &dbguard.Conflict{Kind: dbguard.Stale, Err: err}, open: true, doubtful: true}
+	t.mu.Lock()
+	protected := t.protected.all
+	t.mu.Unlock()
+	for _, r := range protected {
+		if first, seen := t.memory.recall(r); seen {
+			c.suspects = append(c.suspects, &suspect{row: r, sure: true, loaded: []loadedKey{{version: first.version}}})
+		}
+	}
+	if len(c.suspects) > 0 {
+		c.Evidence.Protected = true
+		c.Table, c.Columns = c.suspects[0].row.table, c.suspects[0].row.columns()
+		t.keep(c)
+	}
+}
+
+// keep adds a conflict to those of the transaction, which a proof poisons.
+func (t *Tx) keep(c *inquiry) {
+	if c.Evidence.Changed {
+		t.poisonWith(c.Conflict)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.Key = t.key
+	c.Evidence.Shared = c.Evidence.Shared || t.protected.several
+	t.inquiries = append(t.inquiries, c)
+}
+
+// Conflict returns the weightiest conflict on a protected row so far, or nil. Its
+// evidence is complete after Rollback.
+func (t *Tx) Conflict() (weightiest *dbguard.Conflict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.inquiries {
+		if c.doubtful && !c.Evidence.Changed {
+			continue
+		}
+		if weightiest == nil || weight(c.Evidence) > weight(weightiest.Evidence) {
+			weightiest = c.Conflict
+		}
+	}
+	return weightiest
+}
+
+// examine reads the suspects twice: first plainly, all of them, and then as they are
+// committed now.
+func (t *Tx) examine(c *inquiry) error {
+	ctx, cancel := t.judging()
+	defer cancel()
+	plain := make([]reading, len(c.suspects))
+	for i, s := range c.suspects {
+		var err error
+		if plain[i], err = t.read(ctx, s.row, c.Kind == dbguard.Stale, ""); err != nil {
+			return err
+		}
+		if s.clean && t.conn.session.Snapshot {
+			t.memory.see(s.row, plain[i])
+		}
+	}
+	for i, s := range c.suspects {
+		if err := t.examineOne(ctx, c, s, plain[i]); err != nil || c.Evidence.Changed {
+			return err
+		}
+	}
+	t.countIndex(c)
+	return nil
+}
+
+// examineOne compares a suspect as it was read plainly with what is committed now. After
+// a duplicate among several rows it reads anew only those that were not found.
+func (t *Tx) examineOne(ctx context.Context, c *inquiry, s *suspect, plain reading) error {
+	if !s.sure && !plain.found { // a lock on what is not there would stop others
+		c.open = true
+		return nil
+	}
+	now := plain
+	if t.readsNewest() && (c.Kind == dbguard.Stale || len(c.suspects) == 1 || !plain.found) {
+		var err error
+		if now, err = t.readNow(ctx, s.row, c.Kind == dbguard.Stale, plain); err != nil {
+			return err
+		}
+	}
+	changed := !now.locked && (plain.changedTo(now) || s.clean && t.changedSinceFirst(s.row, now))
+	s.expected = c.Kind == dbguard.Stale && now.found && now.version == s.version(now)
+	if !changed && (now.locked || !s.clean) {
+		c.open = true
+		return nil
+	}
+	return t.note(ctx, c, s, now, changed)
+}
+
+// readsNewest reports whether the transaction can read a row as it is committed now,
+// beside its snapshot.
+func (t *Tx) readsNewest() bool { return t.dialect.Share != "" }
+
+// complete completes the evidence of the open conflicts after the rollback. All that the
+// transaction wrote is gone, even by triggers, so the rows are as others left them.
+func (t *Tx) complete() {
+	t.mu.Lock()
+	open := slices.Clone(t.inquiries)
+	t.mu.Unlock()
+	open = slices.DeleteFunc(open, func(c *inquiry) bool { return !c.open || c.Evidence.Changed })
+	if len(open) == 0 {
+		return
+	}
+	unread := open
+	_ = t.afresh(func(ctx context.Context) error {
+		unread = nil
+		for _, c := range open {
+			c.open = false
+			if err := t.reread(ctx, c, c.suspects); err != nil {
+				unread = append(unread, c)
+			}
+		}
+		return nil
+	})
+	for _, c := range unread {
+		c.open = false
+		if c.clean && (c.ownIndex || c.Kind == dbguard.Stale || !t.dialect.Aborts) {
+			// No write of its own was in the way, nor, as PostgreSQL names the index, another row.
+			t.unread(c)
+		}
+	}
+}
+
+// reread compares suspects with what this operation saw first.
+func (t *Tx) reread(ctx context.Context, c *inquiry, suspects []*suspect) error {
+	for _, s := range suspects {
+		now, err := t.read(ctx, s.row, c.Kind == dbguard.Stale, "")
+		if err != nil {
+			return err
+		}
+		if err := t.note(ctx, c, s, now, t.changedSinceFirst(s.row, now)); err != nil || c.Evidence.Changed {
+			return err
+		}
+	}
+	t.countIndex(c)
+	return nil
+}
+
+// resume rereads suspects of open conflicts when a rollback to a savepoint has made a
+// transaction take reads again: those that it has not written. It may yet be committed.
+func (t *Tx) resume() {
+	t.mu.Lock()
+	conflicts := t.inquiries
+	t.mu.Unlock()
+	for _, c := range conflicts {
+		if !c.open || c.resumed || c.Evidence.Changed {
+			continue
+		}
+		c.resumed = true
+		clean := slices.DeleteFunc(slices.Clone(c.suspects), func(s *suspect) bool { return !s.clean })
+		ctx, cancel := t.judging()
+		err := t.reread(ctx, c, clean)
+		cancel()
+		if err == nil && c.Evidence.Changed {
+			t.poisonWith(c.Conflict)
+		}
+	}
+}
+
+// changedSinceFirst reports whether a row has changed since this operation saw it first.
+func (t *Tx) changedSinceFirst(r *protectedRow, now reading) bool {
+	first, seen := t.memory.recall(r)
+	return seen && first.changedTo(now)
+}
+
+// note makes evidence of a suspect as it was read, if it changed or the statement met it.
+func (t *Tx) note(ctx context.Context, c *inquiry, s *suspect, now reading, changed bool) error {
+	if !changed {
+		met, err := t.met(ctx, c, s, now)
+		if !met || err != nil {
+			return err
+		}
+	}
+	version := s.version(now)
+	e := dbguard.Evidence{
+		Protected:    true,
+		Found:        now.found,
+		Changed:      changed,
+		Shared:       c.Evidence.Shared || s.row.followed || t.spelledOtherwise(s.row, now, s.row.values),
+		Expected:     c.Kind == dbguard.Stale && now.found && s.asExpected(now.version, version),
+		Version:      version,
+		FoundVersion: now.version,
+	}
+	if changed && !now.found && t.factsOf(s.row.table).Cascades {
+		e.Shared = true // with the key of the row that it was deleted with
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !c.Evidence.Found || weight(e) > weight(c.Evidence) {
+		c.Evidence, c.Columns = e, s.row.columns()
+	}
+	return nil
+}
+
+// met reports whether the row that was read is one of the statement's.
+func (t *Tx) met(ctx context.Context, c *inquiry, s *suspect, now reading) (bool, error) {
+	switch {
+	case c.doubtful, !now.found:
+		return false, nil
+	case !s.sure && s.loadedAs(now) == nil:
+		if s.ask == nil {
+			return false, nil
+		}
+		row, err := s.row.load(t.quiet(ctx, t.db).Select(s.row.columns()).Where(s.ask), s.row.schema.ModelType, "")
+		if err != nil || !row.IsValid() {
+			return false, err
+		}
+	}
+	for _, given := range s.given {
+		if !t.spelledOtherwise(s.row, now, given) {
+			return true, nil
+		}
+	}
+	if len(s.given) > 0 {
+		c.ownIndex = false // the index refused a row of another key
+	}
+	return len(s.given) == 0, nil
+}
+
+// countIndex notes that a row is there which no read finds, if its own index refused the
+// insert. The database keeps the row in another form than it was given, or hides it.
+func (t *Tx) countIndex(c *inquiry) {
+	if c.ownIndex && c.clean && !c.open && !c.Evidence.Found && !c.Evidence.Changed {
+		t.unread(c)
+	}
+}
+
+func (t *Tx) unread(c *inquiry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.Evidence.Unread = true
+}

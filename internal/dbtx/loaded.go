@@ -1,0 +1,90 @@
+package dbtx
+
+import (
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+)
+
+// loaded notes the versions of the protected rows that a query has returned. If this
+// operation saw an older version before, another writer has written the row.
+func loaded(db *gorm.DB) {
+	t := txOf(db.Statement)
+	s := db.Statement.Schema
+	if t == nil || s == nil || db.DryRun || db.Statement.Context.Value(judgingKey{}) != nil {
+		return
+	}
+	if db.Error != nil || db.RowsAffected == 0 {
+		return
+	}
+	field := models.FieldOf[dbguard.Version](s)
+	if field == nil || !t.selects(db.Statement, field) {
+		return
+	}
+	t.eachProtected(db.Statement, func(r *protectedRow, value func(column string) any) {
+		version, _ := sqlvalue.Indirect(value(field.DBName)).(dbguard.Version)
+		if version == 0 || db.Error != nil || !t.clean(r) {
+			return
+		}
+		now := reading{found: true, version: version}
+		if s.ModelType == r.schema.ModelType { // another model may declare another key
+			for _, f := range s.PrimaryFields {
+				now.key = append(now.key, value(f.DBName))
+			}
+		}
+		if first := t.memory.see(r, now); first.changedTo(now) {
+			if c := t.confirm(r, first); c != nil {
+				db.Error = c
+			}
+		}
+	})
+}
+
+// confirm reads a row itself that has changed according to a query, which a plugin may
+// have sent elsewhere.
+func (t *Tx) confirm(r *protectedRow, first reading) *dbguard.Conflict {
+	ctx, cancel := t.judging()
+	defer cancel()
+	now, err := t.read(ctx, r, true, "")
+	if err == nil && t.readsNewest() {
+		now, err = t.readNow(ctx, r, true, now)
+	}
+	if err != nil || now.locked || !first.changedTo(now) {
+		return nil
+	}
+	c := &dbguard.Conflict{Kind: dbguard.Stale, Table: r.table, Columns: r.columns()}
+	c.Evidence = dbguard.Evidence{Protected: true, Found: now.found, Changed: true, Version: first.version, FoundVersion: now.version}
+	t.keep(&inquiry{Conflict: c})
+	return c
+}
+
+// selects reports whether a query is known to have read a column from the model's own
+// table. A column that it has not read may have an older value in the struct.
+func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
+	t.mu.Lock()
+	sent := t.sent > t.sentBefore // a cache may have answered in the database's place
+	t.mu.Unlock()
+	from, _ := stmt.Clauses["FROM"].Expression.(clause.From)
+	if !sent || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {
+		return false
+	}
+	if table, ok := catalogue.NamedTable(stmt); !ok || !strings.EqualFold(table, stmt.Schema.Table) {
+		return false
+	}
+	what, ok := stmt.Clauses["SELECT"].Expression.(clause.Select)
+	if !ok || what.Expression != nil {
+		return false
+	}
+	return len(what.Columns) == 0 || slices.ContainsFunc(what.Columns, func(c clause.Column) bool {
+		name := catalogue.BareName(c.Name)
+		return c.Alias == "" && (name == "*" || name == strings.ToLower(f.DBName))
+	})
+}

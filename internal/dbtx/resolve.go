@@ -1,0 +1,277 @@
+package dbtx
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+)
+
+// Outcome is what became of a transaction.
+type Outcome int
+
+const (
+	Unresolved   Outcome = iota // it could not be found out
+	Committed                   // the rows are as the transaction made them
+	NotCommitted                // they are provably not
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Unresolved:
+		return "unresolved"
+	case Committed:
+		return "committed"
+	case NotCommitted:
+		return "not committed"
+	}
+	return fmt.Sprintf("Outcome(%d)", int(o))
+}
+
+// Resolve finds out what became of the transaction after Commit has returned
+// ErrCommitUnknown. It concludes nothing but what is proven:
+//
+//   - PostgreSQL is asked what became of the transaction by its number. That answers
+//     for anything that it wrote.
+//   - MySQL and MariaDB are not asked, as they don't know. The old session is ended,
+//     so that nothing of it can take effect later, and the protected rows that it
+//     wrote by plain inserts and versioned statements are read on another connection,
+//     waiting, until ctx ends, for what still holds them. The transaction was
+//     committed if a row has its [Stamp], or a key that the database generated for
+//     it. It was not if a row still has the version that it had before, if another's
+//     stamp is at the version that it was to have, or if a row that it inserted is
+//     missing.
+//   - So it is on PostgreSQL if it crashed since, as it may have given the number to
+//     another transaction.
+//
+// While the database can't be reached, or starts or ends, it is tried again until ctx
+// ends; Options.EndTimeout bounds that if ctx has no deadline.
+//
+// A row of equal values proves nothing: another may have written it. Without proof
+// the outcome is Unresolved, and the error says why. So it is if the database is
+// another server by then, as behind a balancer or after a failover.
+//
+// Where a row proves that the transaction was not committed, Alive and Held must hold
+// until then: whoever has the lock may delete rows, and make them again. The functions
+// of OnRollback are called unless the outcome is Committed.
+func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
+	t.mu.Lock()
+	unknown, writes := t.unknown, t.writes
+	t.mu.Unlock()
+	if !unknown {
+		return Unresolved, errors.New("dbguard: resolve commit: its outcome is not in doubt")
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.limit)
+		defer cancel()
+	}
+	o, err := t.findOut(ctx, writes)
+	for dialect.Unreachable(err) && dialect.Sleep(ctx, reconnectPause) == nil {
+		o, err = t.findOut(ctx, writes)
+	}
+	t.resolved(o)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err) // a driver may only say that the connection is bad
+	}
+	if err != nil {
+		return o, fmt.Errorf("resolve commit: %w", err)
+	}
+	return o, nil
+}
+
+// resolved ends the doubt.
+func (t *Tx) resolved(o Outcome) {
+	t.mu.Lock()
+	was := t.unknown
+	t.unknown = false
+	if was && o == Committed {
+		t.undo = nil
+	}
+	t.mu.Unlock()
+	if was {
+		t.undoAll()
+	}
+}
+
+func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
+	if len(writes) == 0 || t.conn.session.Numbers && t.xid == "" {
+		return Committed, nil // it has changed nothing
+	}
+	c, now, err := t.reconnect(ctx)
+	if err != nil {
+		return Unresolved, err
+	}
+	defer func() { _ = c.Close() }()
+	restarted := false
+	if t.dialect.Restarted != nil {
+		if restarted, err = t.dialect.Restarted(ctx, c, t.conn.session, now); err != nil {
+			return Unresolved, err
+		}
+	}
+	if t.xid != "" && !restarted {
+		return t.askOutcome(ctx, c)
+	}
+	images := imagesOf(writes)
+	if len(images) == 0 {
+		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
+	}
+	if t.dialect.Kill != nil {
+		if err := t.dialect.Kill(ctx, c, t.conn.session); err != nil {
+			return Unresolved, err
+		}
+	}
+	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash.
+	p, err := t.prove(ctx, c, images, !restarted && t.dialect.Name == "mysql")
+	if err == nil && p.held {
+		err = t.alive()
+	}
+	if err == nil && p.held {
+		err = t.held()
+	}
+	if err != nil {
+		return Unresolved, err
+	}
+	return p.outcome, nil
+}
+
+// askOutcome ends the session and asks PostgreSQL what became of the transaction.
+func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
+	if err := t.dialect.Kill(ctx, c, t.conn.session); err != nil {
+		return Unresolved, err
+	}
+	for {
+		var status sql.NullString
+		if err := c.QueryRowContext(ctx, "SELECT pg_xact_status($1::xid8)", t.xid).Scan(&status); err != nil {
+			return Unresolved, fmt.Errorf("ask for the status of the transaction: %w", err)
+		}
+		switch status.String {
+		case "committed":
+			return Committed, nil
+		case "aborted":
+			return NotCommitted, nil
+		case "in progress": // in another session than was known, behind a pooler
+		default:
+			return Unresolved, errors.New("the database does not remember the transaction")
+		}
+		if err := dialect.Pause(ctx); err != nil {
+			return Unresolved, fmt.Errorf("the transaction is in progress: %w", err)
+		}
+	}
+}
+
+// prove reads the rows for one that proves what became of the transaction. They
+// were committed together or not at all, so one is enough.
+func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []image, generates bool) (proof, error) {
+	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
+	db.Error = nil // see quiet
+	db.Statement.ConnPool = primary{c}
+	var found proof
+	for _, img := range images {
+		p, err := t.proofOf(db, img, generates)
+		if err != nil {
+			return proof{}, err
+		}
+		switch {
+		case p.outcome == Unresolved, found.outcome != Unresolved && p.held:
+		case found.outcome == Unresolved, found.held:
+			found = p
+		case p.outcome != found.outcome:
+			return proof{}, errors.New("the rows contradict each other")
+		}
+	}
+	if found.outcome == Unresolved {
+		return proof{}, errors.New("no row that was written proves whether it was by this transaction")
+	}
+	return found, nil
+}
+
+// proofOf reads the row of an image. An inserted one that is not found by its name may
+// be there under its primary key: the database may keep the name in another form.
+func (t *Tx) proofOf(db *gorm.DB, img image, generates bool) (proof, error) {
+	row, err := t.readLocking(db, img.row, img.schema)
+	if err != nil {
+		return proof{}, err
+	}
+	if row.IsValid() || !img.inserted || len(img.key) == 0 || img.guessed {
+		return img.proof(db.Statement.Context, row, generates), nil
+	}
+	byKey := &protectedRow{table: img.row.table, schema: img.schema, fields: img.schema.PrimaryFields, values: img.key}
+	row, err = t.readLocking(db, byKey, img.schema)
+	if err != nil {
+		return proof{}, err
+	}
+	return img.proof(db.Statement.Context, row, generates), nil
+}
+
+// outside is a context that belongs to no guarded transaction.
+type outside struct{ context.Context }
+
+func (o outside) Value(key any) any {
+	if key == (txKey{}) {
+		return nil
+	}
+	return o.Context.Value(key)
+}
+
+// reconnect returns a connection to the server that had the transaction. On another
+// one of a cluster the number of its session is anybody's, its locks are not seen,
+// and what it has committed may not have come yet.
+func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
+	c, err = connect(ctx, t.pool, func(c *sql.Conn) error {
+		if t.dialect.Ask == nil {
+			return nil
+		}
+		var err error
+		now, err = t.dialect.Ask(ctx, c)
+		if err == nil && now.Server != t.conn.session.Server {
+			err = fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.session.Server)
+		}
+		return err
+	})
+	return c, now, err
+}
+
+// primary is a connection of the transaction's own pool. Because it could commit,
+// plugins that spread reads over replicas take it for a transaction and leave it
+// alone.
+type primary struct{ *sql.Conn }
+
+func (primary) Commit() error   { return sql.ErrTxDone }
+func (primary) Rollback() error { return sql.ErrTxDone }
+
+// readLocking reads a row by its name; the zero Value if it is not there. NOWAIT, and
+// again: a read that this side gives up would go on waiting at the server.
+func (t *Tx) readLocking(db *gorm.DB, r *protectedRow, model *schema.Schema) (reflect.Value, error) {
+	lock := "FOR UPDATE NOWAIT"
+	if t.dialect.Name == "sqlite" {
+		lock = ""
+	}
+	for {
+		row, err := r.load(db.Unscoped(), model.ModelType, lock)
+		switch {
+		case err == nil:
+			return row, nil
+		case dialect.IsSyntax(err) && lock != "FOR UPDATE": // an old server
+			lock = "FOR UPDATE"
+			continue
+		case !dialect.IsLocked(err):
+			return reflect.Value{}, err
+		}
+		if err := dialect.Pause(db.Statement.Context); err != nil {
+			return reflect.Value{}, fmt.Errorf("another transaction holds the row: %w", err)
+		}
+	}
+}
+
+// reconnectPause is how long to wait before the next try to reach a database that could
+// not be reached.
+const reconnectPause = 100 * time.Millisecond

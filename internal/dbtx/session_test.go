@@ -1,0 +1,106 @@
+package dbtx
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+// stalled calls f, on each kind of server, with a transaction whose COMMIT the
+// server still waits for. living tells whether the session is there.
+func stalled(t *testing.T, f func(t *testing.T, tx *Tx, living func() bool)) {
+	type Ticket struct {
+		ID uint
+		No string `gorm:"size:16;uniqueIndex"`
+	}
+	for name, server := range map[string]struct {
+		dsn   func(testing.TB) string
+		open  func(testing.TB, string, ...gorm.Option) *gorm.DB
+		count string
+	}{
+		"mysql":    {teststack.MySQL, testdb.OpenMySQL, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ?"},
+		"postgres": {teststack.Postgres, testdb.OpenPostgres, "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = ?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dsn := server.dsn(t)
+			k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+			db := server.open(t, k.Through(t, dsn))
+			if err := errors.Join(Install(db), db.AutoMigrate(&Ticket{})); err != nil {
+				t.Fatal(err)
+			}
+			tx, err := Begin(context.Background(), db, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(tx.Protect(&Ticket{No: "a"}), tx.DB().Create(&Ticket{No: "a"}).Error); err != nil {
+				t.Fatal(err)
+			}
+			k.Stall.Store(true)
+			if err := tx.Commit(); !errors.Is(err, ErrCommitUnknown) {
+				t.Fatalf("error is %v, want %v", err, ErrCommitUnknown)
+			}
+			f(t, tx, func() bool {
+				var n int
+				if err := db.Raw(server.count, tx.conn.session.ID).Scan(&n).Error; err != nil {
+					t.Fatal(err)
+				}
+				return n == 1
+			})
+		})
+	}
+}
+
+// TestAnotherServer: the pool leads to another server by now, on which the number
+// of the session is anybody's.
+func TestAnotherServer(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
+		tx.conn.session.Server = "elsewhere:1"
+		o, err := tx.Resolve(context.Background())
+		if o != Unresolved || err == nil || !strings.Contains(err.Error(), "elsewhere:1") {
+			t.Errorf("resolved as %v, %v", o, err)
+		}
+		if !living() {
+			t.Error("a session was killed")
+		}
+	})
+}
+
+// TestNumberAfterRestart: the server has begun to count its sessions anew.
+func TestNumberAfterRestart(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
+		long := time.Now().AddDate(-50, 0, 0)
+		tx.conn.session.Asked, tx.conn.session.Started.Time = long, long
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		if o, err := tx.Resolve(ctx); o == Committed {
+			t.Errorf("resolved as %v, %v", o, err)
+		}
+		if !living() {
+			t.Error("a session was killed")
+		}
+	})
+}
+
+// TestNumberAfterCrash: the server may have given the number of the transaction to
+// another one, which was committed.
+func TestNumberAfterCrash(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, _ func() bool) {
+		if tx.dialect.Name != "postgres" {
+			return
+		}
+		if err := tx.pool.QueryRow("SELECT pg_current_xact_id()::text").Scan(&tx.xid); err != nil {
+			t.Fatal(err)
+		}
+		tx.conn.session.Run = "before the crash"
+		if o, err := tx.Resolve(context.Background()); o != NotCommitted {
+			t.Errorf("resolved as %v, %v, want not committed: the row is missing", o, err)
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package dbtx_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+)
+
+// TestResolveAwaitsTheStandby is the same on PostgreSQL. A delete shows it: who looks
+// for a row that is gone writes nothing, and so waits for no standby.
+func TestResolveAwaitsTheStandby(t *testing.T) {
+	db := testdb.OpenPostgres(t, teststack.StartPostgres(t, "standby"))
+	prepare(t, db)
+	wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
+	tx := begin(t, db, dbtx.Options{EndTimeout: 300 * time.Millisecond})
+	wantNil(t, tx.Protect(&Stock{ID: 1}))
+	wantNil(t, tx.DB().Delete(&Stock{ID: 1, Version: 1}).Error)
+	wantNil(t, db.Exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").Error)
+	wantNil(t, db.Exec("SELECT pg_reload_conf()").Error)
+	testwait.Until(t, "commits wait for the standby", func() bool {
+		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
+		defer cancel()
+		return db.WithContext(ctx).Exec("SELECT pg_logical_emit_message(true, 'test', '')").Error != nil
+	})
+	wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
+	ctx, cancel := context.WithTimeout(bg, time.Second)
+	defer cancel()
+	o, err := tx.Resolve(ctx)
+	if o != dbtx.Unresolved {
+		t.Errorf("resolved as %v", o)
+	}
+	wantIs(t, err, context.DeadlineExceeded)
+}

@@ -1,0 +1,192 @@
+package dbtx
+
+import (
+	"slices"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+)
+
+// A suspect is a protected row that a refused statement may have met. If the values are
+// equal in Go, it has; if integers differ, it has not. In all other cases a query
+// decides: a database may compare and keep values in its own way.
+type suspect struct {
+	row    *protectedRow
+	sure   bool              // the values are equal in Go
+	ask    clause.Expression // that row is the statement's; nil if the primary key decides
+	given  [][]any           // what an INSERT gives the columns of row; nil is left to the database
+	loaded []loadedKey       // the rows that an UPDATE expected
+
+	clean    bool // the transaction had not written row before the conflict
+	expected bool // the transaction read the version that the statement expected
+}
+
+// asExpected reports whether the row is as the statement expected. After the rollback of
+// a transaction that had written the row, an older version is that, too.
+func (s *suspect) asExpected(now, expected dbguard.Version) bool {
+	return s.expected || now == expected || !s.clean && now < expected
+}
+
+// A loadedKey is a row as it was loaded.
+type loadedKey struct {
+	key     []any // primary key
+	version dbguard.Version
+}
+
+// loadedAs returns the row of the statement that has the primary key of now, or nil.
+func (s *suspect) loadedAs(now reading) *loadedKey {
+	for i, l := range s.loaded {
+		if now.found && len(l.key) > 0 && sqlvalue.SameKey(l.key, now.key) {
+			return &s.loaded[i]
+		}
+	}
+	return nil
+}
+
+// version returns the version that the statement expected of the row.
+func (s *suspect) version(now reading) dbguard.Version {
+	if l := s.loadedAs(now); l != nil {
+		return l.version
+	}
+	if len(s.loaded) == 1 {
+		return s.loaded[0].version
+	}
+	return 0
+}
+
+// suspectsOfInsert returns the protected rows that a refused INSERT may have met.
+func (t *Tx) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
+	if stmt.Schema == nil {
+		return nil
+	}
+	sure := make(map[*protectedRow]bool)
+	for _, r := range t.protectedAmong(stmt) {
+		sure[r] = true
+		suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.values}})
+	}
+	for _, r := range t.protectedIn(catalogue.TableOf(stmt)) {
+		if sure[r] {
+			continue
+		}
+		s := &suspect{row: r}
+		var rows []clause.Expression
+		models.EachRow(stmt, func(value func(column string) any) {
+			if given, ask := r.givenBy(stmt, value); ask != nil {
+				s.given = append(s.given, given)
+				rows = append(rows, ask)
+			}
+		})
+		if len(rows) > 0 {
+			s.ask = clause.Or(rows...)
+			suspects = append(suspects, s)
+		}
+	}
+	return suspects
+}
+
+// givenBy returns what an inserted row gives the columns of r, and the condition under
+// which it is r. The condition is nil if it can't be.
+func (r *protectedRow) givenBy(stmt *gorm.Statement, value func(column string) any) (given []any, ask clause.Expression) {
+	var conds []clause.Expression
+	for i, f := range r.fields {
+		v := value(f.DBName)
+		own := stmt.Schema.LookUpField(f.DBName)
+		if own == nil || !own.Creatable || sqlvalue.IsNull(v) || sqlvalue.IsZero(v) && own.HasDefaultValue {
+			given = append(given, nil) // the database fills it
+			continue
+		}
+		if sqlvalue.DifferentIntegers(v, r.values[i]) {
+			return nil, nil
+		}
+		given = append(given, v)
+		conds = append(conds, clause.Eq{Column: clause.Column{Name: f.DBName}, Value: v})
+	}
+	if len(conds) == 0 {
+		return nil, nil
+	}
+	return given, clause.And(conds...)
+}
+
+// suspectsOfUpdate returns the protected rows of a versioned UPDATE or DELETE that
+// matched fewer rows than it was given.
+func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected) (suspects []*suspect) {
+	sure := make(map[*protectedRow]bool)
+	var all []loadedKey
+	for _, l := range expected.Rows {
+		loaded := loadedKey{models.Key(stmt, l.Model), dbguard.Version(l.Version)}
+		all = append(all, loaded)
+		for _, r := range t.rowsWith(stmt, models.Values(stmt, l.Model)) {
+			sure[r] = true
+			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
+		}
+	}
+	for _, r := range t.protectedIn(catalogue.TableOf(stmt)) {
+		if sure[r] || !r.mayBeAmong(stmt, all) {
+			continue
+		}
+		s := &suspect{row: r, loaded: all}
+		if len(all) == 1 {
+			s.ask = keyCondition(stmt, all[0].key)
+		}
+		suspects = append(suspects, s)
+	}
+	return suspects
+}
+
+// mayBeAmong reports whether r, if its primary key names it, may be one of the rows.
+func (r *protectedRow) mayBeAmong(stmt *gorm.Statement, rows []loadedKey) bool {
+	if !catalogue.SameColumns(r.columns(), stmt.Schema.PrimaryFieldDBNames) {
+		return true
+	}
+	return slices.ContainsFunc(rows, func(row loadedKey) bool {
+		for i, f := range stmt.Schema.PrimaryFields {
+			if sqlvalue.DifferentIntegers(row.key[i], r.value(f.DBName)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// keyCondition is the condition that a row has a primary key. It is nil for a key of
+// integers, which Go compares as the database does.
+func keyCondition(stmt *gorm.Statement, key []any) clause.Expression {
+	var conds []clause.Expression
+	numbers := true
+	for i, f := range stmt.Schema.PrimaryFields {
+		numbers = numbers && sqlvalue.IsInteger(key[i])
+		conds = append(conds, clause.Eq{Column: clause.Column{Name: f.DBName}, Value: key[i]})
+	}
+	if numbers {
+		return nil
+	}
+	return clause.And(conds...)
+}
+
+// value returns the value that names the row in a column.
+func (r *protectedRow) value(column string) any {
+	for i, f := range r.fields {
+		if f.DBName == column {
+			return r.values[i]
+		}
+	}
+	return nil
+}
+
+// protectedIn returns the protected rows of a table.
+func (t *Tx) protectedIn(table string) (rows []*protectedRow) {
+	t.mu.Lock()
+	all := t.protected.all
+	t.mu.Unlock()
+	for _, r := range all {
+		if t.sameTable(r.table, table) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
