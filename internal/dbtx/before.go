@@ -1,10 +1,14 @@
 package dbtx
 
-import "context"
+import (
+	"context"
+
+	"github.com/belaygo/belay/internal/dbtx/protected"
+)
 
 // lookBefore reads a row when it becomes protected, where no snapshot can be read after
 // a conflict.
-func (t *Tx) lookBefore(r *protectedRow) error {
+func (t *Tx) lookBefore(r *protected.Row) error {
 	if t.conn.session.Snapshot && !t.conn.session.RefusesChanged || !t.clean(r) {
 		return nil
 	}
@@ -15,21 +19,21 @@ func (t *Tx) lookBefore(r *protectedRow) error {
 		t.learn(err)
 		return err
 	}
-	t.memory.see(r, now)
+	t.memory.See(r, now)
 	return nil
 }
 
 // seeBefore notes how a row was before the marked statement, as the statement's success
 // proves. It proves nothing if the transaction may have written the row earlier.
-func (t *Tx) seeBefore(r *protectedRow, was reading) {
+func (t *Tx) seeBefore(r *protected.Row, was protected.Reading) {
 	if !t.touched(r, t.marked) {
-		t.memory.see(r, was)
+		t.memory.See(r, was)
 	}
 }
 
 // lookAfterDeadlock notes which of the rows that were to be inserted are not there.
 // A writer that inserts one from now on does so while this caller has the lock.
-func (t *Tx) lookAfterDeadlock(rows []*protectedRow) {
+func (t *Tx) lookAfterDeadlock(rows []*protected.Row) {
 	t.ending.Lock()
 	defer t.ending.Unlock()
 	if t.dialect.Aborts || t.hasEnded() {
@@ -37,8 +41,8 @@ func (t *Tx) lookAfterDeadlock(rows []*protectedRow) {
 	}
 	_ = t.afresh(func(ctx context.Context) error {
 		for _, r := range rows {
-			if now, err := t.read(ctx, r, false, ""); err == nil && !now.found {
-				t.memory.see(r, now)
+			if now, err := t.read(ctx, r, false, ""); err == nil && !now.Found {
+				t.memory.See(r, now)
 			}
 		}
 		return nil

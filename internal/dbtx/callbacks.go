@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 // beforeInsert prepares the protected rows for an INSERT that gorm is about to send.
@@ -38,12 +39,7 @@ func before(db *gorm.DB, look func(*Tx) error) {
 	}
 	if table := catalogue.TableOf(db.Statement); table != "" {
 		t.factsOf(table) // PostgreSQL reads nothing after an error
-		t.mu.Lock()
-		shapes := t.protected.shapes
-		t.mu.Unlock()
-		for _, shape := range shapes {
-			t.sameTable(shape.table, table)
-		}
+		t.rows.Resolve(table)
 	}
 	if err := look(t); err != nil {
 		_ = db.AddError(err)
@@ -57,7 +53,7 @@ func inserted(db *gorm.DB) {
 	if t == nil || db.DryRun {
 		return
 	}
-	rows := t.protectedAmong(db.Statement)
+	rows := t.rows.Among(db.Statement)
 	how := insertKind(db.Statement)
 	if db.Error == nil {
 		t.noteInserted(db.Statement, how, rows)
@@ -82,7 +78,7 @@ func inserted(db *gorm.DB) {
 
 // noteInserted notes how an INSERT wrote. One of a map without a model may have written
 // any row, like SQL of the caller's own.
-func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
+func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protected.Row) {
 	if stmt.Schema == nil {
 		return
 	}
@@ -91,7 +87,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protectedRow) {
 		w.images = t.imagesOfInsert(stmt)
 		w.whole = len(rows) == models.Count(stmt)
 		for _, r := range rows {
-			t.seeBefore(r, reading{})
+			t.seeBefore(r, protected.Reading{})
 		}
 	}
 	t.classify(w)
@@ -123,7 +119,7 @@ func noted(db *gorm.DB) {
 		return
 	}
 	expected, _ := models.ExpectedBy(db.Statement)
-	t.noteWritten(db, expected, t.protectedAmong(db.Statement))
+	t.noteWritten(db, expected, t.rows.Among(db.Statement))
 	switch {
 	case db.Error != nil:
 	case db.RowsAffected >= int64(len(expected.Rows)):
@@ -134,7 +130,7 @@ func noted(db *gorm.DB) {
 }
 
 // noteWritten notes how an UPDATE or DELETE wrote, and what it proves of its rows.
-func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protectedRow) {
+func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protected.Row) {
 	switch {
 	case db.Error != nil:
 		t.refused(db.Error)
@@ -149,7 +145,7 @@ func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protecte
 		w.how = versioned
 		w.images = t.imagesOfUpdate(db.Statement, expected)
 		for _, img := range w.images {
-			t.seeBefore(img.row, reading{found: true, version: img.from})
+			t.seeBefore(img.row, protected.Reading{Found: true, Version: img.from})
 		}
 	}
 	t.classify(w)

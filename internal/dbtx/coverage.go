@@ -3,6 +3,8 @@ package dbtx
 import (
 	"maps"
 	"slices"
+
+	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 // Coverage is what stands between the writes of a transaction and another writer when
@@ -30,7 +32,7 @@ func (t *Tx) Coverage() Coverage {
 		return Coverage{}
 	}
 	c := Coverage{Wrote: true}
-	covered := make(map[*protectedRow]bool)
+	covered := make(map[*protected.Row]bool)
 	for _, w := range t.writes {
 		if w.covers() {
 			for _, r := range w.rows {
@@ -59,8 +61,8 @@ func (t *Tx) Coverage() Coverage {
 
 // mayHaveHit reports whether a write that covers nothing may have written a row
 // that the key protects and nothing else covers.
-func (t *Tx) mayHaveHit(w write, covered map[*protectedRow]bool) bool {
-	return slices.ContainsFunc(t.protected.all, func(r *protectedRow) bool {
-		return !covered[r] && w.mayBeTo(r.table)
+func (t *Tx) mayHaveHit(w write, covered map[*protected.Row]bool) bool {
+	return slices.ContainsFunc(t.rows.All(), func(r *protected.Row) bool {
+		return !covered[r] && w.mayBeTo(r.Table)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 // TestTimeoutThatRollsBack: with innodb_rollback_on_timeout a lock wait that takes
@@ -24,11 +25,11 @@ func TestTimeoutThatRollsBack(t *testing.T) {
 // TestUnheardOfSavepoint: when the transaction goes back to a savepoint that was set
 // behind its back, nobody knows what is left of its writes.
 func TestUnheardOfSavepoint(t *testing.T) {
-	tx := &Tx{writes: []write{{how: plain, table: "orders", rows: []*protectedRow{{}}}}}
+	tx := &Tx{rows: protected.NewRows(nil), writes: []write{{how: plain, table: "orders", rows: []*protected.Row{{}}}}}
 	if c := tx.Coverage(); !c.Covered {
 		t.Fatalf("coverage is %+v", c)
 	}
-	tx.protected.add(&protectedRow{table: "stocks"})
+	tx.rows.Add(&protected.Row{Table: "stocks"})
 	tx.rolledBackTo("nowhere")
 	if c := tx.Coverage(); c.Covered {
 		t.Errorf("coverage is %+v, want none", c)

@@ -67,7 +67,7 @@
 // which compares as the columns do.
 //
 // A protected row proves another writer if it has changed since this operation saw
-// it first. [Memory] keeps the first reading, for all attempts of the operation, unless
+// it first. [Memory] keeps the first protected.Reading, for all attempts of the operation, unless
 // the transaction may have written the row by then. At a conflict the row is read
 // plainly, which shows the snapshot, and once more as it is committed now, without
 // waiting. Where no snapshot can be read after a conflict, the row is read when it becomes
@@ -94,7 +94,7 @@
 // missing then, and in the way of the next attempt, was written under this caller's lock.
 //
 // Blind spots are a row that was written
-//   - between the grant of the lock and the snapshot, or the first reading without one;
+//   - between the grant of the lock and the snapshot, or the first protected.Reading without one;
 //   - by the winner of a deadlock, which committed before the read that follows;
 //   - after this transaction may have written it, without an earlier reading;
 //   - by a delete and an insert with the same primary key and version.

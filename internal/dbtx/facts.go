@@ -6,6 +6,7 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 // factsOf returns the facts of a table, and remembers them. If they can't be read, it
@@ -25,7 +26,7 @@ func (t *Tx) factsOf(table string) catalogue.Facts {
 // touched reports whether the first n writes of the transaction may have changed a row. A
 // write to another row may do so by a trigger or a cascade. MySQL and MariaDB do not
 // show all users the triggers.
-func (t *Tx) touched(r *protectedRow, n int) bool {
+func (t *Tx) touched(r *protected.Row, n int) bool {
 	t.mu.Lock()
 	called, writes := t.called, t.writes[:min(n, len(t.writes))]
 	t.mu.Unlock()
@@ -34,8 +35,8 @@ func (t *Tx) touched(r *protectedRow, n int) bool {
 	}
 	for i := range writes {
 		w := &writes[i]
-		if w.how == raw || w.mayBeTo(r.table) && (!w.whole || slices.Contains(w.rows, r)) ||
-			t.factsOf(w.table).Triggers || w.deletes && t.factsOf(r.table).Cascades {
+		if w.how == raw || w.mayBeTo(r.Table) && (!w.whole || slices.Contains(w.rows, r)) ||
+			t.factsOf(w.table).Triggers || w.deletes && t.factsOf(r.Table).Cascades {
 			return true
 		}
 	}
@@ -44,4 +45,4 @@ func (t *Tx) touched(r *protectedRow, n int) bool {
 
 // clean reports whether the transaction can't have written a row, so that it reads what
 // others have committed.
-func (t *Tx) clean(r *protectedRow) bool { return !t.touched(r, math.MaxInt) }
+func (t *Tx) clean(r *protected.Row) bool { return !t.touched(r, math.MaxInt) }

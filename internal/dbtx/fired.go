@@ -13,7 +13,7 @@ func (t *Tx) firedOwnIndex(c *inquiry, n int) bool {
 	if len(c.suspects) == 0 {
 		return false
 	}
-	indexes, _ := t.uniqueIndexes(c.suspects[0].row.table)
+	indexes, _ := t.uniqueIndexes(c.suspects[0].row.Table)
 	table, index, ok := t.conn.session.RefusingIndex(c.Err)
 	if !ok || table != "" && table != catalogue.BareName(c.Table) {
 		return false
@@ -23,7 +23,7 @@ func (t *Tx) firedOwnIndex(c *inquiry, n int) bool {
 		return false // a trigger may have met an index of another table
 	}
 	for _, s := range c.suspects {
-		if s.sure && catalogue.SameColumns(indexes[i].Columns, s.row.columns()) {
+		if s.sure && catalogue.SameColumns(indexes[i].Columns, s.row.Columns()) {
 			n--
 		}
 	}

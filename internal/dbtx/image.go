@@ -11,13 +11,14 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
 // An image is what a transaction has made of a protected row: enough to tell
 // whether it was this transaction that did.
 type image struct {
-	row       *protectedRow
+	row       *protected.Row
 	schema    *schema.Schema // of the model that was written: another may have named the row
 	key       []any          // primary key; nil = not known
 	guessed   bool           // the key may be another
@@ -40,7 +41,7 @@ func (t *Tx) imagesOfInsert(stmt *gorm.Statement) (images []image) {
 	guesses := guessesKeys(stmt, omitted)
 	generated := !guesses && generatesKey(stmt)
 	models.Each(stmt, func(model reflect.Value) {
-		for _, r := range t.rowsWith(stmt, models.Values(stmt, model)) {
+		for _, r := range t.rows.Matching(stmt, models.Values(stmt, model)) {
 			img := image{row: r, schema: stmt.Schema, key: models.Key(stmt, model), guessed: guesses, generated: generated, inserted: true}
 			for _, f := range stmt.Schema.PrimaryFields {
 				if _, zero := f.ValueOf(stmt.Context, model); zero && f.HasDefaultValue {
@@ -60,7 +61,7 @@ func (t *Tx) imagesOfInsert(stmt *gorm.Statement) (images []image) {
 	// To several maps gorm adds others with the keys that are returned.
 	stray := maps.Kind() == reflect.Slice && slices.ContainsFunc(stmt.Schema.PrimaryFields, omitted)
 	models.EachMap(stmt.Schema, maps, func(value func(column string) any) {
-		for _, r := range t.rowsWith(stmt, value) {
+		for _, r := range t.rows.Matching(stmt, value) {
 			img := image{row: r, schema: stmt.Schema, guessed: guesses, generated: generated, inserted: true}
 			if !stray {
 				img.key = models.KeyOfMap(stmt.Schema, value)
@@ -106,7 +107,7 @@ func returns(stmt *gorm.Statement, f *schema.Field) bool {
 func (t *Tx) imagesOfUpdate(stmt *gorm.Statement, expected models.Expected) (images []image) {
 	stamp := models.Assigned[dbguard.Stamp](stmt)
 	for _, loaded := range expected.Rows {
-		for _, r := range t.rowsWith(stmt, models.Values(stmt, loaded.Model)) {
+		for _, r := range t.rows.Matching(stmt, models.Values(stmt, loaded.Model)) {
 			images = append(images, image{
 				row: r, schema: stmt.Schema, key: models.Key(stmt, loaded.Model), deleted: !models.IsUpdate(stmt),
 				from: dbguard.Version(loaded.Version), version: dbguard.Version(loaded.Version + 1), stamp: stamp,
@@ -134,14 +135,14 @@ func imagesOf(writes []write) (images []image) {
 }
 
 // mayHaveWritten reports whether the write has changed a row, or may have.
-func (w *write) mayHaveWritten(r *protectedRow) bool {
-	return slices.Contains(w.rows, r) || !w.covers() && w.mayBeTo(r.table) && (w.how == raw || len(w.rows) == 0)
+func (w *write) mayHaveWritten(r *protected.Row) bool {
+	return slices.Contains(w.rows, r) || !w.covers() && w.mayBeTo(r.Table) && (w.how == raw || len(w.rows) == 0)
 }
 
 // mayHaveRenamed reports whether the row may have another name since, or be gone: the
 // write altered rows of its table, and that one is not known to be among them still.
-func (w *write) mayHaveRenamed(r *protectedRow) bool {
-	return w.how != plain && w.mayBeTo(r.table) &&
+func (w *write) mayHaveRenamed(r *protected.Row) bool {
+	return w.how != plain && w.mayBeTo(r.Table) &&
 		!slices.ContainsFunc(w.images, func(i image) bool { return i.row == r })
 }
 
@@ -209,7 +210,7 @@ func (i image) sameKey(ctx context.Context, row reflect.Value, generates bool) p
 		f := i.schema.PrimaryFields[n]
 		now := models.Value(ctx, f, row)
 		switch {
-		case sqlvalue.Equal(now, i.row.kept(f, v)):
+		case sqlvalue.Equal(now, i.row.Kept(f, v)):
 		case i.guessed || !sqlvalue.IsPlainInteger(now) || !sqlvalue.IsPlainInteger(v):
 			return proof{}
 		default:
@@ -225,7 +226,7 @@ func (i image) sameKey(ctx context.Context, row reflect.Value, generates bool) p
 // absent tells what it means that the row is not there. By a name that the database
 // may keep in another form it may only not have been found.
 func (i image) absent() proof {
-	if i.inserted && !slices.ContainsFunc(i.row.values, sqlvalue.MayChange) {
+	if i.inserted && !slices.ContainsFunc(i.row.Values, sqlvalue.MayChange) {
 		return proof{outcome: NotCommitted, held: true}
 	}
 	return proof{} // another may have deleted it

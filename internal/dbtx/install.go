@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -24,7 +25,7 @@ type plugin struct {
 	columns    sync.Map // table name → map[string]catalogue.Column
 	facts      sync.Map // table name → catalogue.Facts
 	sessions   dialect.Sessions
-	keys       rowKeys
+	keys       protected.Keys
 	noSnapshot sync.Once
 }
 

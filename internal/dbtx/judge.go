@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 // judge collects the evidence for a conflict, and keeps it. The conflict remains open
@@ -15,7 +16,7 @@ func (t *Tx) judge(c *inquiry) {
 		return
 	}
 	c.Evidence.Protected = true
-	c.Columns = c.suspects[0].row.columns()
+	c.Columns = c.suspects[0].row.Columns()
 	c.clean = true
 	for _, s := range c.suspects {
 		s.clean = t.clean(s.row)
@@ -32,16 +33,16 @@ func (t *Tx) judge(c *inquiry) {
 func (t *Tx) doubt(err error) {
 	c := &inquiry{Conflict: &dbguard.Conflict{Kind: dbguard.Stale, Err: err}, open: true, doubtful: true}
 	t.mu.Lock()
-	protected := t.protected.all
+	protected := t.rows.All()
 	t.mu.Unlock()
 	for _, r := range protected {
-		if first, seen := t.memory.recall(r); seen {
-			c.suspects = append(c.suspects, &suspect{row: r, sure: true, loaded: []loadedKey{{version: first.version}}})
+		if first, seen := t.memory.Recall(r); seen {
+			c.suspects = append(c.suspects, &suspect{row: r, sure: true, loaded: []loadedKey{{version: first.Version}}})
 		}
 	}
 	if len(c.suspects) > 0 {
 		c.Evidence.Protected = true
-		c.Table, c.Columns = c.suspects[0].row.table, c.suspects[0].row.columns()
+		c.Table, c.Columns = c.suspects[0].row.Table, c.suspects[0].row.Columns()
 		t.keep(c)
 	}
 }
@@ -54,7 +55,7 @@ func (t *Tx) keep(c *inquiry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.Key = t.key
-	c.Evidence.Shared = c.Evidence.Shared || t.protected.several
+	c.Evidence.Shared = c.Evidence.Shared || t.rows.Several()
 	t.inquiries = append(t.inquiries, c)
 }
 
@@ -79,14 +80,14 @@ func (t *Tx) Conflict() (weightiest *dbguard.Conflict) {
 func (t *Tx) examine(c *inquiry) error {
 	ctx, cancel := t.judging()
 	defer cancel()
-	plain := make([]reading, len(c.suspects))
+	plain := make([]protected.Reading, len(c.suspects))
 	for i, s := range c.suspects {
 		var err error
 		if plain[i], err = t.read(ctx, s.row, c.Kind == dbguard.Stale, ""); err != nil {
 			return err
 		}
 		if s.clean && t.conn.session.Snapshot {
-			t.memory.see(s.row, plain[i])
+			t.memory.See(s.row, plain[i])
 		}
 	}
 	for i, s := range c.suspects {
@@ -100,21 +101,21 @@ func (t *Tx) examine(c *inquiry) error {
 
 // examineOne compares a suspect as it was read plainly with what is committed now. After
 // a duplicate among several rows it reads anew only those that were not found.
-func (t *Tx) examineOne(ctx context.Context, c *inquiry, s *suspect, plain reading) error {
-	if !s.sure && !plain.found { // a lock on what is not there would stop others
+func (t *Tx) examineOne(ctx context.Context, c *inquiry, s *suspect, plain protected.Reading) error {
+	if !s.sure && !plain.Found { // a lock on what is not there would stop others
 		c.open = true
 		return nil
 	}
 	now := plain
-	if t.readsNewest() && (c.Kind == dbguard.Stale || len(c.suspects) == 1 || !plain.found) {
+	if t.readsNewest() && (c.Kind == dbguard.Stale || len(c.suspects) == 1 || !plain.Found) {
 		var err error
 		if now, err = t.readNow(ctx, s.row, c.Kind == dbguard.Stale, plain); err != nil {
 			return err
 		}
 	}
-	changed := !now.locked && (plain.changedTo(now) || s.clean && t.changedSinceFirst(s.row, now))
-	s.expected = c.Kind == dbguard.Stale && now.found && now.version == s.version(now)
-	if !changed && (now.locked || !s.clean) {
+	changed := !now.Locked && (plain.ChangedTo(now) || s.clean && t.changedSinceFirst(s.row, now))
+	s.expected = c.Kind == dbguard.Stale && now.Found && now.Version == s.version(now)
+	if !changed && (now.Locked || !s.clean) {
 		c.open = true
 		return nil
 	}
@@ -192,13 +193,13 @@ func (t *Tx) resume() {
 }
 
 // changedSinceFirst reports whether a row has changed since this operation saw it first.
-func (t *Tx) changedSinceFirst(r *protectedRow, now reading) bool {
-	first, seen := t.memory.recall(r)
-	return seen && first.changedTo(now)
+func (t *Tx) changedSinceFirst(r *protected.Row, now protected.Reading) bool {
+	first, seen := t.memory.Recall(r)
+	return seen && first.ChangedTo(now)
 }
 
 // note makes evidence of a suspect as it was read, if it changed or the statement met it.
-func (t *Tx) note(ctx context.Context, c *inquiry, s *suspect, now reading, changed bool) error {
+func (t *Tx) note(ctx context.Context, c *inquiry, s *suspect, now protected.Reading, changed bool) error {
 	if !changed {
 		met, err := t.met(ctx, c, s, now)
 		if !met || err != nil {
@@ -208,34 +209,34 @@ func (t *Tx) note(ctx context.Context, c *inquiry, s *suspect, now reading, chan
 	version := s.version(now)
 	e := dbguard.Evidence{
 		Protected:    true,
-		Found:        now.found,
+		Found:        now.Found,
 		Changed:      changed,
-		Shared:       c.Evidence.Shared || s.row.followed || t.spelledOtherwise(s.row, now, s.row.values),
-		Expected:     c.Kind == dbguard.Stale && now.found && s.asExpected(now.version, version),
+		Shared:       c.Evidence.Shared || s.row.Followed || t.spelledOtherwise(s.row, now, s.row.Values),
+		Expected:     c.Kind == dbguard.Stale && now.Found && s.asExpected(now.Version, version),
 		Version:      version,
-		FoundVersion: now.version,
+		FoundVersion: now.Version,
 	}
-	if changed && !now.found && t.factsOf(s.row.table).Cascades {
+	if changed && !now.Found && t.factsOf(s.row.Table).Cascades {
 		e.Shared = true // with the key of the row that it was deleted with
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !c.Evidence.Found || weight(e) > weight(c.Evidence) {
-		c.Evidence, c.Columns = e, s.row.columns()
+		c.Evidence, c.Columns = e, s.row.Columns()
 	}
 	return nil
 }
 
 // met reports whether the row that was read is one of the statement's.
-func (t *Tx) met(ctx context.Context, c *inquiry, s *suspect, now reading) (bool, error) {
+func (t *Tx) met(ctx context.Context, c *inquiry, s *suspect, now protected.Reading) (bool, error) {
 	switch {
-	case c.doubtful, !now.found:
+	case c.doubtful, !now.Found:
 		return false, nil
 	case !s.sure && s.loadedAs(now) == nil:
 		if s.ask == nil {
 			return false, nil
 		}
-		row, err := s.row.load(t.quiet(ctx, t.db).Select(s.row.columns()).Where(s.ask), s.row.schema.ModelType, "")
+		row, err := s.row.Load(t.quiet(ctx, t.db).Select(s.row.Columns()).Where(s.ask), s.row.Schema.ModelType, "")
 		if err != nil || !row.IsValid() {
 			return false, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
@@ -29,18 +30,18 @@ func loaded(db *gorm.DB) {
 	if field == nil || !t.selects(db.Statement, field) {
 		return
 	}
-	t.eachProtected(db.Statement, func(r *protectedRow, value func(column string) any) {
+	t.rows.Each(db.Statement, func(r *protected.Row, value func(column string) any) {
 		version, _ := sqlvalue.Indirect(value(field.DBName)).(dbguard.Version)
 		if version == 0 || db.Error != nil || !t.clean(r) {
 			return
 		}
-		now := reading{found: true, version: version}
-		if s.ModelType == r.schema.ModelType { // another model may declare another key
+		now := protected.Reading{Found: true, Version: version}
+		if s.ModelType == r.Schema.ModelType { // another model may declare another key
 			for _, f := range s.PrimaryFields {
-				now.key = append(now.key, value(f.DBName))
+				now.Key = append(now.Key, value(f.DBName))
 			}
 		}
-		if first := t.memory.see(r, now); first.changedTo(now) {
+		if first := t.memory.See(r, now); first.ChangedTo(now) {
 			if c := t.confirm(r, first); c != nil {
 				db.Error = c
 			}
@@ -50,18 +51,18 @@ func loaded(db *gorm.DB) {
 
 // confirm reads a row itself that has changed according to a query, which a plugin may
 // have sent elsewhere.
-func (t *Tx) confirm(r *protectedRow, first reading) *dbguard.Conflict {
+func (t *Tx) confirm(r *protected.Row, first protected.Reading) *dbguard.Conflict {
 	ctx, cancel := t.judging()
 	defer cancel()
 	now, err := t.read(ctx, r, true, "")
 	if err == nil && t.readsNewest() {
 		now, err = t.readNow(ctx, r, true, now)
 	}
-	if err != nil || now.locked || !first.changedTo(now) {
+	if err != nil || now.Locked || !first.ChangedTo(now) {
 		return nil
 	}
-	c := &dbguard.Conflict{Kind: dbguard.Stale, Table: r.table, Columns: r.columns()}
-	c.Evidence = dbguard.Evidence{Protected: true, Found: now.found, Changed: true, Version: first.version, FoundVersion: now.version}
+	c := &dbguard.Conflict{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns()}
+	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Version: first.Version, FoundVersion: now.Version}
 	t.keep(&inquiry{Conflict: c})
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 // Outcome is what became of a transaction.
@@ -204,7 +205,7 @@ func (t *Tx) proofOf(db *gorm.DB, img image, generates bool) (proof, error) {
 	if row.IsValid() || !img.inserted || len(img.key) == 0 || img.guessed {
 		return img.proof(db.Statement.Context, row, generates), nil
 	}
-	byKey := &protectedRow{table: img.row.table, schema: img.schema, fields: img.schema.PrimaryFields, values: img.key}
+	byKey := &protected.Row{Table: img.row.Table, Schema: img.schema, Fields: img.schema.PrimaryFields, Values: img.key}
 	row, err = t.readLocking(db, byKey, img.schema)
 	if err != nil {
 		return proof{}, err
@@ -250,13 +251,13 @@ func (primary) Rollback() error { return sql.ErrTxDone }
 
 // readLocking reads a row by its name; the zero Value if it is not there. NOWAIT, and
 // again: a read that this side gives up would go on waiting at the server.
-func (t *Tx) readLocking(db *gorm.DB, r *protectedRow, model *schema.Schema) (reflect.Value, error) {
+func (t *Tx) readLocking(db *gorm.DB, r *protected.Row, model *schema.Schema) (reflect.Value, error) {
 	lock := "FOR UPDATE NOWAIT"
 	if t.dialect.Name == "sqlite" {
 		lock = ""
 	}
 	for {
-		row, err := r.load(db.Unscoped(), model.ModelType, lock)
+		row, err := r.Load(db.Unscoped(), model.ModelType, lock)
 		switch {
 		case err == nil:
 			return row, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
@@ -16,7 +17,7 @@ import (
 // equal in Go, it has; if integers differ, it has not. In all other cases a query
 // decides: a database may compare and keep values in its own way.
 type suspect struct {
-	row    *protectedRow
+	row    *protected.Row
 	sure   bool              // the values are equal in Go
 	ask    clause.Expression // that row is the statement's; nil if the primary key decides
 	given  [][]any           // what an INSERT gives the columns of row; nil is left to the database
@@ -39,9 +40,9 @@ type loadedKey struct {
 }
 
 // loadedAs returns the row of the statement that has the primary key of now, or nil.
-func (s *suspect) loadedAs(now reading) *loadedKey {
+func (s *suspect) loadedAs(now protected.Reading) *loadedKey {
 	for i, l := range s.loaded {
-		if now.found && len(l.key) > 0 && sqlvalue.SameKey(l.key, now.key) {
+		if now.Found && len(l.key) > 0 && sqlvalue.SameKey(l.key, now.Key) {
 			return &s.loaded[i]
 		}
 	}
@@ -49,7 +50,7 @@ func (s *suspect) loadedAs(now reading) *loadedKey {
 }
 
 // version returns the version that the statement expected of the row.
-func (s *suspect) version(now reading) dbguard.Version {
+func (s *suspect) version(now protected.Reading) dbguard.Version {
 	if l := s.loadedAs(now); l != nil {
 		return l.version
 	}
@@ -64,19 +65,19 @@ func (t *Tx) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 	if stmt.Schema == nil {
 		return nil
 	}
-	sure := make(map[*protectedRow]bool)
-	for _, r := range t.protectedAmong(stmt) {
+	sure := make(map[*protected.Row]bool)
+	for _, r := range t.rows.Among(stmt) {
 		sure[r] = true
-		suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.values}})
+		suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.Values}})
 	}
-	for _, r := range t.protectedIn(catalogue.TableOf(stmt)) {
+	for _, r := range t.rows.In(catalogue.TableOf(stmt)) {
 		if sure[r] {
 			continue
 		}
 		s := &suspect{row: r}
 		var rows []clause.Expression
 		models.EachRow(stmt, func(value func(column string) any) {
-			if given, ask := r.givenBy(stmt, value); ask != nil {
+			if given, ask := givenBy(r, stmt, value); ask != nil {
 				s.given = append(s.given, given)
 				rows = append(rows, ask)
 			}
@@ -91,16 +92,16 @@ func (t *Tx) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 
 // givenBy returns what an inserted row gives the columns of r, and the condition under
 // which it is r. The condition is nil if it can't be.
-func (r *protectedRow) givenBy(stmt *gorm.Statement, value func(column string) any) (given []any, ask clause.Expression) {
+func givenBy(r *protected.Row, stmt *gorm.Statement, value func(column string) any) (given []any, ask clause.Expression) {
 	var conds []clause.Expression
-	for i, f := range r.fields {
+	for i, f := range r.Fields {
 		v := value(f.DBName)
 		own := stmt.Schema.LookUpField(f.DBName)
 		if own == nil || !own.Creatable || sqlvalue.IsNull(v) || sqlvalue.IsZero(v) && own.HasDefaultValue {
 			given = append(given, nil) // the database fills it
 			continue
 		}
-		if sqlvalue.DifferentIntegers(v, r.values[i]) {
+		if sqlvalue.DifferentIntegers(v, r.Values[i]) {
 			return nil, nil
 		}
 		given = append(given, v)
@@ -115,18 +116,18 @@ func (r *protectedRow) givenBy(stmt *gorm.Statement, value func(column string) a
 // suspectsOfUpdate returns the protected rows of a versioned UPDATE or DELETE that
 // matched fewer rows than it was given.
 func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected) (suspects []*suspect) {
-	sure := make(map[*protectedRow]bool)
+	sure := make(map[*protected.Row]bool)
 	var all []loadedKey
 	for _, l := range expected.Rows {
 		loaded := loadedKey{models.Key(stmt, l.Model), dbguard.Version(l.Version)}
 		all = append(all, loaded)
-		for _, r := range t.rowsWith(stmt, models.Values(stmt, l.Model)) {
+		for _, r := range t.rows.Matching(stmt, models.Values(stmt, l.Model)) {
 			sure[r] = true
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}
 	}
-	for _, r := range t.protectedIn(catalogue.TableOf(stmt)) {
-		if sure[r] || !r.mayBeAmong(stmt, all) {
+	for _, r := range t.rows.In(catalogue.TableOf(stmt)) {
+		if sure[r] || !mayBeAmong(r, stmt, all) {
 			continue
 		}
 		s := &suspect{row: r, loaded: all}
@@ -139,13 +140,13 @@ func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected) (s
 }
 
 // mayBeAmong reports whether r, if its primary key names it, may be one of the rows.
-func (r *protectedRow) mayBeAmong(stmt *gorm.Statement, rows []loadedKey) bool {
-	if !catalogue.SameColumns(r.columns(), stmt.Schema.PrimaryFieldDBNames) {
+func mayBeAmong(r *protected.Row, stmt *gorm.Statement, rows []loadedKey) bool {
+	if !catalogue.SameColumns(r.Columns(), stmt.Schema.PrimaryFieldDBNames) {
 		return true
 	}
 	return slices.ContainsFunc(rows, func(row loadedKey) bool {
 		for i, f := range stmt.Schema.PrimaryFields {
-			if sqlvalue.DifferentIntegers(row.key[i], r.value(f.DBName)) {
+			if sqlvalue.DifferentIntegers(row.key[i], r.Value(f.DBName)) {
 				return false
 			}
 		}
@@ -166,27 +167,4 @@ func keyCondition(stmt *gorm.Statement, key []any) clause.Expression {
 		return nil
 	}
 	return clause.And(conds...)
-}
-
-// value returns the value that names the row in a column.
-func (r *protectedRow) value(column string) any {
-	for i, f := range r.fields {
-		if f.DBName == column {
-			return r.values[i]
-		}
-	}
-	return nil
-}
-
-// protectedIn returns the protected rows of a table.
-func (t *Tx) protectedIn(table string) (rows []*protectedRow) {
-	t.mu.Lock()
-	all := t.protected.all
-	t.mu.Unlock()
-	for _, r := range all {
-		if t.sameTable(r.table, table) {
-			rows = append(rows, r)
-		}
-	}
-	return rows
 }

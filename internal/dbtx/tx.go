@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -58,6 +59,7 @@ type Tx struct {
 	pool       *sql.DB
 	key        string
 	memory     *Memory
+	rows       *protected.Rows
 	logger     *slog.Logger
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
 
@@ -67,8 +69,7 @@ type Tx struct {
 	ended      bool
 	unknown    bool // whether it was committed
 	poison     error
-	aborted    error // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
-	protected  protectedRows
+	aborted    error             // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
 	inquiries  []*inquiry        // into conflicts on protected rows
 	called     bool              // a function was called that may have written
 	settings   []setting         // for afresh
@@ -128,9 +129,10 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory, logger: o.Logger,
 	}
 	c.tx = t
-	t.memory.of(c.session.Server)
+	t.memory.Use(c.session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
+	t.rows = protected.NewRows(t.sameTable)
 	return t, nil
 }
 

@@ -6,17 +6,18 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // A write is a statement of a transaction that wrote.
 type write struct {
 	how     how
-	table   string          // "" if it is not known
-	deletes bool            // it is a DELETE, which may cascade
-	rows    []*protectedRow // that it wrote, as far as is known
-	whole   bool            // it wrote no others
-	images  []image         // of these rows
+	table   string           // "" if it is not known
+	deletes bool             // it is a DELETE, which may cascade
+	rows    []*protected.Row // that it wrote, as far as is known
+	whole   bool             // it wrote no others
+	images  []image          // of these rows
 }
 
 // how is the way in which a statement wrote.

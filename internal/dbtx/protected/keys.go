@@ -1,13 +1,13 @@
-package dbtx
+package protected
 
 import (
 	"hash/maphash"
 	"sync"
 )
 
-// rowKeys remembers under which key each row was protected last, to find rows that
+// Keys remembers under which key each row was protected last, to find rows that
 // are protected under several.
-type rowKeys struct {
+type Keys struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
 	known  map[uint64]string // by the hash of the row's identity
@@ -17,9 +17,9 @@ type rowKeys struct {
 // maxRowKeys is how many rows are remembered; then all are forgotten.
 const maxRowKeys = 1 << 14
 
-// another returns the key under which a row was protected before it is now. It reports false
+// Another returns the key under which a row was protected before it is now. It reports false
 // if there is none, or if another row of the table had one before.
-func (k *rowKeys) another(r *protectedRow, now string) (key string, ok bool) {
+func (k *Keys) Another(r *Row, now string) (key string, ok bool) {
 	if now == "" {
 		return "", false
 	}
@@ -28,15 +28,15 @@ func (k *rowKeys) another(r *protectedRow, now string) (key string, ok bool) {
 	if k.known == nil || len(k.known) >= maxRowKeys {
 		k.seed, k.known = maphash.MakeSeed(), make(map[uint64]string)
 	}
-	row := maphash.String(k.seed, r.identity())
+	row := maphash.String(k.seed, r.Identity())
 	key, known := k.known[row]
 	k.known[row] = now
-	if !known || key == now || k.warned[r.table] {
+	if !known || key == now || k.warned[r.Table] {
 		return "", false
 	}
 	if k.warned == nil {
 		k.warned = make(map[string]bool)
 	}
-	k.warned[r.table] = true
+	k.warned[r.Table] = true
 	return key, true
 }

@@ -1,0 +1,46 @@
+package protected
+
+import "sync"
+
+// A Memory is what the attempts of one operation saw first of the rows that its key
+// protects, while it had the lock. If such a row has changed later, another writer wrote
+// it. The zero value is ready. A Memory is safe for concurrent use, and must not be used
+// for another operation.
+type Memory struct {
+	mu     sync.Mutex
+	server string
+	rows   map[string]Reading
+}
+
+// Use forgets all if the memory is of another server, as that may be behind.
+func (m *Memory) Use(server string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.server != server {
+		m.server, m.rows = server, nil
+	}
+}
+
+// See notes what was read of a row, unless something was noted before, and
+// returns what was noted first.
+func (m *Memory) See(r *Row, now Reading) (first Reading) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := r.Identity()
+	if first, ok := m.rows[name]; ok {
+		return first
+	}
+	if m.rows == nil {
+		m.rows = make(map[string]Reading)
+	}
+	m.rows[name] = now
+	return now
+}
+
+// Recall returns what was noted of a row.
+func (m *Memory) Recall(r *Row) (first Reading, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first, ok = m.rows[r.Identity()]
+	return first, ok
+}

@@ -1,0 +1,126 @@
+package protected
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+)
+
+// A Row is a row that the held key protects, named by the columns of a
+// unique index.
+type Row struct {
+	Table    string
+	Schema   *schema.Schema
+	Fields   []*schema.Field
+	Values   []any
+	Stored   []any  // values as the database has them, if otherwise
+	id       string // identity, of these values
+	Model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
+	Named    bool   // by Protect
+	Followed bool   // to another table
+}
+
+// Columns returns the columns that name the row.
+func (r *Row) Columns() []string {
+	names := make([]string, len(r.Fields))
+	for i, f := range r.Fields {
+		names[i] = f.DBName
+	}
+	return names
+}
+
+// valuesIn returns the values that name the row, as a model has them.
+func (r *Row) valuesIn(ctx context.Context, model reflect.Value) []any {
+	values := make([]any, len(r.Fields))
+	for i, f := range r.Fields {
+		values[i], _ = f.ValueOf(ctx, model)
+	}
+	return values
+}
+
+func (r *Row) setValues(values []any) { r.Values, r.id = values, "" }
+
+// is reports whether a row with the given values is the row. With NULL in its
+// key it is none in particular.
+func (r *Row) is(value func(column string) any) bool {
+	for i, f := range r.Fields {
+		v := value(f.DBName)
+		if sqlvalue.IsNull(v) {
+			return false
+		}
+		if !sqlvalue.Equal(v, r.Values[i]) && (r.Stored == nil || !sqlvalue.Equal(v, r.Stored[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameShape reports whether two rows have one table and are named by the same
+// columns.
+func (r *Row) sameShape(k *Row) bool {
+	return r.Table == k.Table && slices.EqualFunc(r.Fields, k.Fields, func(a, b *schema.Field) bool { return a.DBName == b.DBName })
+}
+
+// Identity names a row within one process.
+func (r *Row) Identity() string {
+	if r.id != "" {
+		return r.id
+	}
+	var b strings.Builder
+	b.WriteString(strings.ToLower(r.Table))
+	for i, f := range r.Fields {
+		v := sqlvalue.Indirect(r.Values[i])
+		if at, ok := v.(time.Time); ok {
+			v = at.UTC().Format(time.RFC3339Nano)
+		}
+		fmt.Fprintf(&b, "\x00%s=%v", f.DBName, v)
+	}
+	r.id = b.String()
+	return r.id
+}
+
+// Value returns the value that names the row in a column.
+func (r *Row) Value(column string) any {
+	for i, f := range r.Fields {
+		if f.DBName == column {
+			return r.Values[i]
+		}
+	}
+	return nil
+}
+
+// Kept returns how the database keeps a value of the row.
+func (r *Row) Kept(f *schema.Field, v any) any {
+	for i, own := range r.Fields {
+		if r.Stored != nil && own.DBName == f.DBName {
+			return r.Stored[i]
+		}
+	}
+	return v
+}
+
+// bucket is the same for all values that sqlvalue.Equal takes for the same.
+func bucket(table string, fields []*schema.Field, values []any) string {
+	var b strings.Builder
+	b.WriteString(table)
+	for i, f := range fields {
+		fmt.Fprintf(&b, "\x00%s=", f.DBName)
+		switch v := sqlvalue.Indirect(values[i]).(type) {
+		case time.Time: // equal to the same instant elsewhere, and to its day
+		case fmt.Stringer, []byte:
+			fmt.Fprint(&b, v)
+		default:
+			if k := reflect.ValueOf(v).Kind(); k != reflect.Struct && k != reflect.Pointer && k != reflect.Map && k != reflect.Interface {
+				fmt.Fprint(&b, v)
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,202 @@
+package protected
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+)
+
+// Rows are the rows that a transaction's key protects. Finding one takes
+// the same time however many there are. They are safe for concurrent use.
+type Rows struct {
+	sameTable func(a, b string) bool
+
+	mu      sync.Mutex
+	all     []*Row
+	byName  map[string][]*Row // by identity
+	byValue map[string][]*Row // by bucket
+	byModel map[any][]*Row    // by the pointer to the struct that is to be inserted
+	shapes  []*Row            // one for each table and list of columns
+	tables  map[string]bool   // of the rows that are named
+	several bool              // the key protects more than one row, apart from followed ones
+}
+
+// NewRows returns no rows. sameTable reports whether two names are those of one table.
+func NewRows(sameTable func(a, b string) bool) *Rows {
+	return &Rows{
+		sameTable: sameTable,
+		byName:    make(map[string][]*Row),
+		byValue:   make(map[string][]*Row),
+		byModel:   make(map[any][]*Row),
+		tables:    make(map[string]bool),
+	}
+}
+
+// Add adds a row that knows its values.
+func (p *Rows) Add(r *Row) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.several = p.several || !r.Followed && slices.ContainsFunc(p.shapes, func(k *Row) bool {
+		// A row of the same table that other columns name may be the same.
+		return !k.Followed && (!strings.EqualFold(k.Table, r.Table) || k.sameShape(r) && k.Identity() != r.Identity())
+	})
+	p.all = append(p.all, r)
+	p.index(r)
+	if r.Model != nil {
+		p.byModel[r.Model] = append(p.byModel[r.Model], r)
+	}
+	if r.Named {
+		p.tables[r.Table] = true
+	}
+	if !slices.ContainsFunc(p.shapes, r.sameShape) {
+		p.shapes = append(p.shapes, r)
+	}
+}
+
+func (p *Rows) index(r *Row) {
+	p.byName[r.Identity()] = append(p.byName[r.Identity()], r)
+	b := bucket(r.Table, r.Fields, r.Values)
+	p.byValue[b] = append(p.byValue[b], r)
+}
+
+// change gives a row other values.
+func (p *Rows) change(r *Row, values []any) {
+	is := func(other *Row) bool { return other == r }
+	b := bucket(r.Table, r.Fields, r.Values)
+	p.byName[r.Identity()] = slices.DeleteFunc(p.byName[r.Identity()], is)
+	p.byValue[b] = slices.DeleteFunc(p.byValue[b], is)
+	r.setValues(values)
+	p.index(r)
+}
+
+// Refresh looks again at the models that a statement is about to insert, as hooks may
+// have altered them since their rows were named. It returns the rows that have other
+// values now.
+func (p *Rows) Refresh(ctx context.Context, stmt *gorm.Statement) (altered []*Row) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	models.Each(stmt, func(model reflect.Value) {
+		named := model.Addr().Interface()
+		for _, r := range p.byModel[named] {
+			r.Model = nil // once: the struct may be used for another row
+			if values := r.valuesIn(ctx, model); !slices.EqualFunc(r.Values, values, sqlvalue.Equal) {
+				p.change(r, values)
+				altered = append(altered, r)
+			}
+		}
+		delete(p.byModel, named)
+	})
+	return altered
+}
+
+// All returns the rows, in the order in which they were added.
+func (p *Rows) All() []*Row {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all
+}
+
+// Several reports whether the key protects more than one row.
+func (p *Rows) Several() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.several
+}
+
+// Has reports whether an equal row is there.
+func (p *Rows) Has(r *Row) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.byName[r.Identity()], func(k *Row) bool {
+		return k.Named == r.Named && k.Model == r.Model
+	})
+}
+
+// HasNamed reports whether a row of the table is named.
+func (p *Rows) HasNamed(table string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tables[table]
+}
+
+// In returns the rows of a table.
+func (p *Rows) In(table string) (rows []*Row) {
+	for _, r := range p.All() {
+		if p.sameTable(r.Table, table) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// Among returns the rows among the models of a statement.
+func (p *Rows) Among(stmt *gorm.Statement) (rows []*Row) {
+	seen := make(map[*Row]bool)
+	p.Each(stmt, func(r *Row, _ func(column string) any) {
+		if !seen[r] {
+			seen[r] = true
+			rows = append(rows, r)
+		}
+	})
+	return rows
+}
+
+// Each calls f for every row of a statement that is among the rows, with its values.
+func (p *Rows) Each(stmt *gorm.Statement, f func(r *Row, value func(column string) any)) {
+	if stmt.Schema == nil {
+		return
+	}
+	models.EachRow(stmt, func(value func(column string) any) {
+		for _, r := range p.Matching(stmt, value) {
+			f(r, value)
+		}
+	})
+}
+
+// Matching returns the rows of a statement's table that have the values.
+func (p *Rows) Matching(stmt *gorm.Statement, value func(column string) any) (rows []*Row) {
+	for _, shape := range p.shapesIn(catalogue.TableOf(stmt)) {
+		p.mu.Lock()
+		for _, r := range p.with(shape, value) {
+			if r.is(value) {
+				rows = append(rows, r)
+			}
+		}
+		p.mu.Unlock()
+	}
+	return rows
+}
+
+// Resolve finds out which of the rows' tables a table is, while the database still
+// answers.
+func (p *Rows) Resolve(table string) { p.shapesIn(table) }
+
+// shapesIn returns the shapes of a table's rows.
+func (p *Rows) shapesIn(table string) (found []*Row) {
+	p.mu.Lock()
+	shapes := p.shapes
+	p.mu.Unlock()
+	for _, shape := range shapes {
+		if p.sameTable(shape.Table, table) {
+			found = append(found, shape)
+		}
+	}
+	return found
+}
+
+// with returns the rows of a shape that may have the given values.
+func (p *Rows) with(shape *Row, value func(column string) any) []*Row {
+	values := make([]any, len(shape.Fields))
+	for i, f := range shape.Fields {
+		values[i] = value(f.DBName)
+	}
+	return p.byValue[bucket(shape.Table, shape.Fields, values)]
+}
