@@ -30,7 +30,7 @@ func (t *Tx) afresh(f func(context.Context) error) error {
 	if t.conn.broken {
 		return sql.ErrConnDone
 	}
-	ctx, cancel := t.judging()
+	ctx, cancel := t.reader.Context()
 	defer cancel()
 	if _, err := t.conn.sql.ExecContext(ctx, "BEGIN"); err != nil {
 		t.conn.discard()

@@ -12,9 +12,9 @@ func (t *Tx) lookBefore(r *protected.Row) error {
 	if t.conn.session.Snapshot && !t.conn.session.RefusesChanged || !t.clean(r) {
 		return nil
 	}
-	ctx, cancel := t.judging()
+	ctx, cancel := t.reader.Context()
 	defer cancel()
-	now, err := t.read(ctx, r, true, "")
+	now, err := t.reader.Read(ctx, r, true, "")
 	if err != nil {
 		t.learn(err)
 		return err
@@ -41,7 +41,7 @@ func (t *Tx) lookAfterDeadlock(rows []*protected.Row) {
 	}
 	_ = t.afresh(func(ctx context.Context) error {
 		for _, r := range rows {
-			if now, err := t.read(ctx, r, false, ""); err == nil && !now.Found {
+			if now, err := t.reader.Read(ctx, r, false, ""); err == nil && !now.Found {
 				t.memory.See(r, now)
 			}
 		}

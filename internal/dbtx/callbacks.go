@@ -38,7 +38,7 @@ func before(db *gorm.DB, look func(*Tx) error) {
 		return
 	}
 	if table := catalogue.TableOf(db.Statement); table != "" {
-		t.factsOf(table) // PostgreSQL reads nothing after an error
+		t.reader.Facts(table) // PostgreSQL reads nothing after an error
 		t.rows.Resolve(table)
 	}
 	if err := look(t); err != nil {

@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
@@ -21,9 +22,7 @@ const pluginName = "belay:dbtx"
 
 // plugin is what Install adds to a gorm.DB.
 type plugin struct {
-	indexes    sync.Map // table name → []catalogue.Index
-	columns    sync.Map // table name → map[string]catalogue.Column
-	facts      sync.Map // table name → catalogue.Facts
+	known      catalogue.Cache
 	sessions   dialect.Sessions
 	keys       protected.Keys
 	noSnapshot sync.Once

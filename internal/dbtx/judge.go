@@ -78,12 +78,12 @@ func (t *Tx) Conflict() (weightiest *dbguard.Conflict) {
 // examine reads the suspects twice: first plainly, all of them, and then as they are
 // committed now.
 func (t *Tx) examine(c *inquiry) error {
-	ctx, cancel := t.judging()
+	ctx, cancel := t.reader.Context()
 	defer cancel()
 	plain := make([]protected.Reading, len(c.suspects))
 	for i, s := range c.suspects {
 		var err error
-		if plain[i], err = t.read(ctx, s.row, c.Kind == dbguard.Stale, ""); err != nil {
+		if plain[i], err = t.reader.Read(ctx, s.row, c.Kind == dbguard.Stale, ""); err != nil {
 			return err
 		}
 		if s.clean && t.conn.session.Snapshot {
@@ -107,9 +107,9 @@ func (t *Tx) examineOne(ctx context.Context, c *inquiry, s *suspect, plain prote
 		return nil
 	}
 	now := plain
-	if t.readsNewest() && (c.Kind == dbguard.Stale || len(c.suspects) == 1 || !plain.Found) {
+	if t.reader.ReadsNewest() && (c.Kind == dbguard.Stale || len(c.suspects) == 1 || !plain.Found) {
 		var err error
-		if now, err = t.readNow(ctx, s.row, c.Kind == dbguard.Stale, plain); err != nil {
+		if now, err = t.reader.ReadNow(ctx, s.row, c.Kind == dbguard.Stale, plain); err != nil {
 			return err
 		}
 	}
@@ -121,10 +121,6 @@ func (t *Tx) examineOne(ctx context.Context, c *inquiry, s *suspect, plain prote
 	}
 	return t.note(ctx, c, s, now, changed)
 }
-
-// readsNewest reports whether the transaction can read a row as it is committed now,
-// beside its snapshot.
-func (t *Tx) readsNewest() bool { return t.dialect.Share != "" }
 
 // complete completes the evidence of the open conflicts after the rollback. All that the
 // transaction wrote is gone, even by triggers, so the rows are as others left them.
@@ -159,7 +155,7 @@ func (t *Tx) complete() {
 // reread compares suspects with what this operation saw first.
 func (t *Tx) reread(ctx context.Context, c *inquiry, suspects []*suspect) error {
 	for _, s := range suspects {
-		now, err := t.read(ctx, s.row, c.Kind == dbguard.Stale, "")
+		now, err := t.reader.Read(ctx, s.row, c.Kind == dbguard.Stale, "")
 		if err != nil {
 			return err
 		}
@@ -183,7 +179,7 @@ func (t *Tx) resume() {
 		}
 		c.resumed = true
 		clean := slices.DeleteFunc(slices.Clone(c.suspects), func(s *suspect) bool { return !s.clean })
-		ctx, cancel := t.judging()
+		ctx, cancel := t.reader.Context()
 		err := t.reread(ctx, c, clean)
 		cancel()
 		if err == nil && c.Evidence.Changed {
@@ -211,12 +207,12 @@ func (t *Tx) note(ctx context.Context, c *inquiry, s *suspect, now protected.Rea
 		Protected:    true,
 		Found:        now.Found,
 		Changed:      changed,
-		Shared:       c.Evidence.Shared || s.row.Followed || t.spelledOtherwise(s.row, now, s.row.Values),
+		Shared:       c.Evidence.Shared || s.row.Followed || t.reader.SpelledOtherwise(t.key, s.row, now, s.row.Values),
 		Expected:     c.Kind == dbguard.Stale && now.Found && s.asExpected(now.Version, version),
 		Version:      version,
 		FoundVersion: now.Version,
 	}
-	if changed && !now.Found && t.factsOf(s.row.Table).Cascades {
+	if changed && !now.Found && t.reader.Facts(s.row.Table).Cascades {
 		e.Shared = true // with the key of the row that it was deleted with
 	}
 	t.mu.Lock()
@@ -236,13 +232,13 @@ func (t *Tx) met(ctx context.Context, c *inquiry, s *suspect, now protected.Read
 		if s.ask == nil {
 			return false, nil
 		}
-		row, err := s.row.Load(t.quiet(ctx, t.db).Select(s.row.Columns()).Where(s.ask), s.row.Schema.ModelType, "")
+		row, err := s.row.Load(t.reader.DB(ctx).Select(s.row.Columns()).Where(s.ask), s.row.Schema.ModelType, "")
 		if err != nil || !row.IsValid() {
 			return false, err
 		}
 	}
 	for _, given := range s.given {
-		if !t.spelledOtherwise(s.row, now, given) {
+		if !t.reader.SpelledOtherwise(t.key, s.row, now, given) {
 			return true, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
@@ -20,7 +21,7 @@ import (
 func loaded(db *gorm.DB) {
 	t := txOf(db.Statement)
 	s := db.Statement.Schema
-	if t == nil || s == nil || db.DryRun || db.Statement.Context.Value(judgingKey{}) != nil {
+	if t == nil || s == nil || db.DryRun || reader.Own(db.Statement.Context) {
 		return
 	}
 	if db.Error != nil || db.RowsAffected == 0 {
@@ -52,11 +53,11 @@ func loaded(db *gorm.DB) {
 // confirm reads a row itself that has changed according to a query, which a plugin may
 // have sent elsewhere.
 func (t *Tx) confirm(r *protected.Row, first protected.Reading) *dbguard.Conflict {
-	ctx, cancel := t.judging()
+	ctx, cancel := t.reader.Context()
 	defer cancel()
-	now, err := t.read(ctx, r, true, "")
-	if err == nil && t.readsNewest() {
-		now, err = t.readNow(ctx, r, true, now)
+	now, err := t.reader.Read(ctx, r, true, "")
+	if err == nil && t.reader.ReadsNewest() {
+		now, err = t.reader.ReadNow(ctx, r, true, now)
 	}
 	if err != nil || now.Locked || !first.ChangedTo(now) {
 		return nil

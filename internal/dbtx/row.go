@@ -25,7 +25,7 @@ func (t *Tx) Protect(model any) error {
 	if len(set) > 0 && catalogue.SameColumns(set, m.Primary()) {
 		return t.protect(m.Row(set, protected.Row{Named: true}))
 	}
-	indexes, err := t.uniqueIndexes(m.Table())
+	indexes, err := t.reader.Indexes(m.Table())
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (t *Tx) ProtectNew(model any) error {
 	if t.rows.HasNamed(m.Table()) || len(t.rows.Among(m.Statement())) > 0 {
 		return nil
 	}
-	indexes, err := t.uniqueIndexes(m.Table())
+	indexes, err := t.reader.Indexes(m.Table())
 	if err != nil {
 		return err
 	}
@@ -108,10 +108,10 @@ func (t *Tx) protect(r *protected.Row) error {
 // ready makes sure that a row with new values can be identified, and found again. It
 // reads the indexes now, as PostgreSQL reads nothing after an error.
 func (t *Tx) ready(r *protected.Row) error {
-	if !t.factsOf(r.Table).Transactional {
+	if !t.reader.Facts(r.Table).Transactional {
 		return fmt.Errorf("%w: the engine of table %s has no transactions", dbguard.ErrUnprotectable, r.Table)
 	}
-	if _, err := t.uniqueIndexes(r.Table); err != nil {
+	if _, err := t.reader.Indexes(r.Table); err != nil {
 		return err
 	}
 	for i, v := range r.Values {
@@ -119,7 +119,7 @@ func (t *Tx) ready(r *protected.Row) error {
 			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", dbguard.ErrUnprotectable, r.Table, r.Fields[i].DBName)
 		}
 	}
-	if err := t.roundTimes(r); err != nil {
+	if err := t.reader.RoundTimes(r); err != nil {
 		return err
 	}
 	return t.lookBefore(r)

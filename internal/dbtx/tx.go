@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -60,6 +61,7 @@ type Tx struct {
 	key        string
 	memory     *Memory
 	rows       *protected.Rows
+	reader     *reader.Reader
 	logger     *slog.Logger
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
 
@@ -69,13 +71,12 @@ type Tx struct {
 	ended      bool
 	unknown    bool // whether it was committed
 	poison     error
-	aborted    error             // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
-	inquiries  []*inquiry        // into conflicts on protected rows
-	called     bool              // a function was called that may have written
-	settings   []setting         // for afresh
-	sent       int               // statements so far
-	sentBefore int               // statements before the one that runs
-	schemas    map[string]string // of tables that are named without one
+	aborted    error      // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
+	inquiries  []*inquiry // into conflicts on protected rows
+	called     bool       // a function was called that may have written
+	settings   []setting  // for afresh
+	sent       int        // statements so far
+	sentBefore int        // statements before the one that runs
 	undo       []func()
 	writes     []write
 	marked     int // writes before the statement that gorm is about to send
@@ -132,7 +133,8 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	t.memory.Use(c.session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
-	t.rows = protected.NewRows(t.sameTable)
+	t.reader = reader.New(t.db, d, c.session, &p.known, t.detached)
+	t.rows = protected.NewRows(t.reader.SameTable)
 	return t, nil
 }
 
@@ -209,12 +211,10 @@ func (t *Tx) fit() error {
 	return t.alive()
 }
 
-type judgingKey struct{}
-
 // admit refuses a statement that may not run. The reads that judge a conflict run
 // whatever has become of the lease.
 func (t *Tx) admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
-	if ctx.Value(judgingKey{}) != nil {
+	if reader.Own(ctx) {
 		return nil, nil
 	}
 	if err := t.fit(); err != nil {

@@ -1,4 +1,4 @@
-package dbtx
+package reader
 
 import (
 	"strings"
@@ -6,9 +6,9 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 )
 
-// sameTable reports whether two names are those of one table. The schema of a name
+// SameTable reports whether two names are those of one table. The schema of a name
 // without one is read from the database.
-func (t *Tx) sameTable(a, b string) bool {
+func (q *Reader) SameTable(a, b string) bool {
 	switch {
 	case strings.EqualFold(a, b):
 		return true
@@ -17,30 +17,30 @@ func (t *Tx) sameTable(a, b string) bool {
 	case strings.Contains(a, "."):
 		a, b = b, a
 	}
-	schema, err := t.schemaOf(a)
+	schema, err := q.schemaOf(a)
 	return err == nil && strings.EqualFold(schema+"."+a, b)
 }
 
 // schemaOf returns the schema of a table that is named without one, "" if there is no
 // such table. Only the transaction remembers it: another one may have another.
-func (t *Tx) schemaOf(table string) (string, error) {
-	t.mu.Lock()
-	known, ok := t.schemas[table]
-	t.mu.Unlock()
+func (q *Reader) schemaOf(table string) (string, error) {
+	q.mu.Lock()
+	known, ok := q.schemas[table]
+	q.mu.Unlock()
 	if ok {
 		return known, nil
 	}
-	ctx, cancel := t.judging()
+	ctx, cancel := q.Context()
 	defer cancel()
-	schema, err := catalogue.SchemaOf(t.quiet(ctx, t.db), table)
+	schema, err := catalogue.SchemaOf(q.DB(ctx), table)
 	if err != nil {
 		return "", err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.schemas == nil {
-		t.schemas = make(map[string]string)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.schemas == nil {
+		q.schemas = make(map[string]string)
 	}
-	t.schemas[table] = schema
+	q.schemas[table] = schema
 	return schema, nil
 }

@@ -1,11 +1,8 @@
-package dbtx
+package reader
 
 import (
 	"context"
 	"slices"
-
-	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -14,30 +11,16 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// judging returns a context for the reads that judge.
-func (t *Tx) judging() (context.Context, context.CancelFunc) {
-	ctx, cancel := t.detached()
-	return context.WithValue(ctx, judgingKey{}, true), cancel
-}
-
-// quiet returns a session for reads of dbguard's own. It has no logger, which would
-// show the values in them.
-func (t *Tx) quiet(ctx context.Context, db *gorm.DB) *gorm.DB {
-	s := db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard})
-	s.Error = nil // that of a ROLLBACK TO which was refused: gorm leaves it in the db
-	return s.Unscoped()
-}
-
-// readNow reads a row as it is committed now. It does not wait for a transaction that
+// ReadNow reads a row as it is committed now. It does not wait for a transaction that
 // is writing the row; plain is what a plain read has found.
-func (t *Tx) readNow(ctx context.Context, r *protected.Row, versions bool, plain protected.Reading) (protected.Reading, error) {
+func (q *Reader) ReadNow(ctx context.Context, r *protected.Row, versions bool, plain protected.Reading) (protected.Reading, error) {
 	lock := "FOR SHARE NOWAIT"
-	if t.conn.session.MariaDB {
-		lock = t.dialect.Share + " NOWAIT"
+	if q.Session.MariaDB {
+		lock = q.Dialect.Share + " NOWAIT"
 	}
-	now, err := t.read(ctx, r, versions, lock)
+	now, err := q.Read(ctx, r, versions, lock)
 	if dialect.IsSyntax(err) { // an old server
-		now, err = t.read(ctx, r, versions, t.dialect.Share)
+		now, err = q.Read(ctx, r, versions, q.Dialect.Share)
 	}
 	if dialect.IsChanged(err) { // since the snapshot, in which MariaDB locks nothing else then
 		return protected.Reading{Changed: true}, nil
@@ -51,9 +34,9 @@ func (t *Tx) readNow(ctx context.Context, r *protected.Row, versions bool, plain
 	return now, err
 }
 
-// read reads a row by the columns that name it: its primary key, its name as the
+// Read reads a row by the columns that name it: its primary key, its name as the
 // database spells it and, if versions is set, its version.
-func (t *Tx) read(ctx context.Context, r *protected.Row, versions bool, lock string) (protected.Reading, error) {
+func (q *Reader) Read(ctx context.Context, r *protected.Row, versions bool, lock string) (protected.Reading, error) {
 	columns := append([]string(nil), r.Schema.PrimaryFieldDBNames...)
 	fields := r.Schema.PrimaryFields
 	version := models.FieldOf[dbguard.Version](r.Schema)
@@ -68,7 +51,7 @@ func (t *Tx) read(ctx context.Context, r *protected.Row, versions bool, lock str
 			columns = append(columns, f.DBName)
 		}
 	}
-	row, err := r.Load(t.quiet(ctx, t.db).Select(columns), r.Schema.ModelType, lock)
+	row, err := r.Load(q.DB(ctx).Select(columns), r.Schema.ModelType, lock)
 	if err != nil || !row.IsValid() {
 		return protected.Reading{}, err
 	}
@@ -86,3 +69,7 @@ func (t *Tx) read(ctx context.Context, r *protected.Row, versions bool, lock str
 	}
 	return got, nil
 }
+
+// ReadsNewest reports whether the transaction can read a row as it is committed now,
+// beside its snapshot.
+func (q *Reader) ReadsNewest() bool { return q.Dialect.Share != "" }

@@ -1,0 +1,68 @@
+package reader
+
+import (
+	"context"
+	"sync"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+)
+
+// A Reader reads on the connection of a transaction, beside the program's statements. It
+// is safe for concurrent use, if the connection is.
+type Reader struct {
+	Dialect dialect.Dialect
+	Session dialect.Session
+
+	db      *gorm.DB // a session on the connection
+	known   *catalogue.Cache
+	context func() (context.Context, context.CancelFunc)
+
+	mu      sync.Mutex
+	schemas map[string]string // of tables that are named without one
+}
+
+// New returns a reader for db, a session on the connection. Each read has a context of
+// its own, which ctx returns.
+func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, ctx func() (context.Context, context.CancelFunc)) *Reader {
+	return &Reader{Dialect: d, Session: s, db: db, known: known, context: ctx}
+}
+
+type ownKey struct{}
+
+// Own reports whether ctx is that of a read by a Reader.
+func Own(ctx context.Context) bool { return ctx.Value(ownKey{}) != nil }
+
+// Context returns a context for reads.
+func (q *Reader) Context() (context.Context, context.CancelFunc) {
+	ctx, cancel := q.context()
+	return context.WithValue(ctx, ownKey{}, true), cancel
+}
+
+// DB returns a session for reads. It has no logger, which would show the values in them.
+func (q *Reader) DB(ctx context.Context) *gorm.DB {
+	s := q.db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard})
+	s.Error = nil // that of a ROLLBACK TO which was refused: gorm leaves it in the db
+	return s.Unscoped()
+}
+
+func (q *Reader) open() (*gorm.DB, func()) {
+	ctx, cancel := q.Context()
+	return q.DB(ctx), cancel
+}
+
+// Indexes returns the unique indexes of a table.
+func (q *Reader) Indexes(table string) ([]catalogue.Index, error) {
+	return q.known.Indexes(q.open, table)
+}
+
+// Column returns a column of a table.
+func (q *Reader) Column(table, name string) (catalogue.Column, error) {
+	return q.known.Column(q.open, table, name)
+}
+
+// Facts returns the facts of a table.
+func (q *Reader) Facts(table string) catalogue.Facts { return q.known.Facts(q.open, table) }

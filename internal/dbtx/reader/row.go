@@ -1,0 +1,73 @@
+package reader
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+)
+
+// NamesRow reports whether the columns of r name at most one row of its table. The table
+// may be no more than a log of the model's rows.
+func (q *Reader) NamesRow(r *protected.Row) (bool, error) {
+	if !q.Facts(r.Table).Transactional {
+		return false, nil
+	}
+	indexes, err := q.Indexes(r.Table)
+	columns := catalogue.Naming(indexes)
+	if q.Dialect.Name == "sqlite" { // it lists no index for some primary keys
+		columns = catalogue.WithPrimary(columns, r.Schema.PrimaryFieldDBNames)
+	}
+	return slices.ContainsFunc(columns, func(c []string) bool { return catalogue.SameColumns(c, r.Columns()) }), err
+}
+
+// RoundTimes finds out how the database stores the times in a row's key: with
+// the digits that their columns have, cut off on MariaDB and else rounded, or as
+// days. By others it would not be found again.
+func (q *Reader) RoundTimes(r *protected.Row) error {
+	r.Stored = nil
+	for i, v := range r.Values {
+		at, ok := sqlvalue.Indirect(v).(time.Time)
+		if !ok || q.Dialect.Name == "sqlite" {
+			continue
+		}
+		column, err := q.Column(r.Table, r.Fields[i].DBName)
+		if err != nil {
+			return err
+		}
+		if r.Stored == nil {
+			r.Stored = append([]any(nil), r.Values...)
+		}
+		unit := column.Unit()
+		switch {
+		case strings.EqualFold(column.Kind, "date"):
+			r.Stored[i] = sqlvalue.Day{Time: at, MySQL: q.Dialect.Name == "mysql"}
+		case q.Session.MariaDB:
+			r.Stored[i] = at.Truncate(unit)
+		case q.Dialect.Name == "postgres": // its driver sends no more than microseconds
+			r.Stored[i] = at.Truncate(time.Microsecond).Round(unit)
+		default:
+			r.Stored[i] = at.Round(unit)
+		}
+	}
+	return nil
+}
+
+// SpelledOtherwise reports whether the database has other texts in a row's name than were
+// given. Its collation takes the two for the same, but each is in a key of its own. Only
+// columns count that return a text as it was given. key is the one that is held, "" if it
+// is not known.
+func (q *Reader) SpelledOtherwise(key string, r *protected.Row, now protected.Reading, given []any) bool {
+	for i, f := range r.Fields {
+		text, ok := sqlvalue.Text(given[i])
+		stored, read := now.Texts[f.DBName]
+		if ok && read && text != stored && (key == "" || strings.Contains(key, text)) {
+			column, err := q.Column(r.Table, f.DBName)
+			return err == nil && column.KeepsTexts(q.Dialect.Name) && !q.Facts(r.Table).Alters
+		}
+	}
+	return false
+}
