@@ -9,7 +9,7 @@ import (
 // lookBefore reads a row when it becomes protected, where no snapshot can be read after
 // a conflict.
 func (t *Tx) lookBefore(r *protected.Row) error {
-	if t.conn.session.Snapshot && !t.conn.session.RefusesChanged || !t.clean(r) {
+	if t.conn.session.Snapshot && !t.conn.session.RefusesChanged || t.journal.Touched(r) {
 		return nil
 	}
 	ctx, cancel := t.reader.Context()
@@ -26,7 +26,7 @@ func (t *Tx) lookBefore(r *protected.Row) error {
 // seeBefore notes how a row was before the marked statement, as the statement's success
 // proves. It proves nothing if the transaction may have written the row earlier.
 func (t *Tx) seeBefore(r *protected.Row, was protected.Reading) {
-	if !t.touched(r, t.marked) {
+	if !t.journal.TouchedBefore(r) {
 		t.memory.See(r, was)
 	}
 }

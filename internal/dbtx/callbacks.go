@@ -9,6 +9,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
@@ -33,7 +34,7 @@ func before(db *gorm.DB, look func(*Tx) error) {
 	if t == nil {
 		return
 	}
-	t.mark() // also for a statement that will not be sent: inserted and written rely on it
+	t.journal.Mark() // also for a statement that will not be sent: inserted and written rely on it
 	if db.Error != nil || db.DryRun {
 		return
 	}
@@ -61,7 +62,7 @@ func inserted(db *gorm.DB) {
 	}
 	t.refused(db.Error)
 	switch {
-	case how != plain, errors.Is(db.Error, dbguard.ErrPoisoned): // it was not sent
+	case how != journal.Plain, errors.Is(db.Error, dbguard.ErrPoisoned): // it was not sent
 	case dialect.IsDuplicate(db.Error):
 		c := &inquiry{
 			Conflict: &dbguard.Conflict{Kind: dbguard.Duplicate, Table: catalogue.TableOf(db.Statement), Err: t.translate(db.Error)},
@@ -78,34 +79,34 @@ func inserted(db *gorm.DB) {
 
 // noteInserted notes how an INSERT wrote. One of a map without a model may have written
 // any row, like SQL of the caller's own.
-func (t *Tx) noteInserted(stmt *gorm.Statement, how how, rows []*protected.Row) {
+func (t *Tx) noteInserted(stmt *gorm.Statement, how journal.How, rows []*protected.Row) {
 	if stmt.Schema == nil {
 		return
 	}
-	w := write{how: how, table: catalogue.TableOf(stmt), rows: rows}
-	if how == plain && len(rows) > 0 {
-		w.images = t.imagesOfInsert(stmt)
-		w.whole = len(rows) == models.Count(stmt)
+	w := journal.Write{How: how, Table: catalogue.TableOf(stmt), Rows: rows}
+	if how == journal.Plain && len(rows) > 0 {
+		w.Images = journal.Inserted(t.rows, stmt)
+		w.Whole = len(rows) == models.Count(stmt)
 		for _, r := range rows {
 			t.seeBefore(r, protected.Reading{})
 		}
 	}
-	t.classify(w)
+	t.journal.Classify(w)
 }
 
 // insertKind returns plain unless an INSERT does more than insert, or is not alone.
-func insertKind(stmt *gorm.Statement) how {
+func insertKind(stmt *gorm.Statement) journal.How {
 	if _, ok := stmt.Clauses["ON CONFLICT"]; ok {
-		return blind
+		return journal.Blind
 	}
 	sql := dialect.Dialect{Name: stmt.DB.Name()}.Statements(stmt.SQL.String())
 	if len(sql) != 1 {
-		return raw
+		return journal.Raw
 	}
 	if words := sql[0].Words(); len(words) < 2 || words[0] != "INSERT" || words[1] != "INTO" {
-		return blind // INSERT IGNORE, REPLACE
+		return journal.Blind // INSERT IGNORE, REPLACE
 	}
-	return plain
+	return journal.Plain
 }
 
 // unmetSetting is where a statement keeps between noted and judged that it matched fewer
@@ -136,19 +137,19 @@ func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protecte
 		t.refused(db.Error)
 		return
 	case db.RowsAffected == 0:
-		t.forget()
+		t.journal.Forget()
 		return
 	}
-	w := write{how: blind, table: catalogue.TableOf(db.Statement), rows: rows}
-	w.deletes = !models.IsUpdate(db.Statement)
+	w := journal.Write{How: journal.Blind, Table: catalogue.TableOf(db.Statement), Rows: rows}
+	w.Deletes = !models.IsUpdate(db.Statement)
 	if n := int64(len(expected.Rows)); n > 0 && db.RowsAffected == n {
-		w.how = versioned
-		w.images = t.imagesOfUpdate(db.Statement, expected)
-		for _, img := range w.images {
-			t.seeBefore(img.row, protected.Reading{Found: true, Version: img.from})
+		w.How = journal.Versioned
+		w.Images = journal.Updated(t.rows, db.Statement, expected)
+		for _, img := range w.Images {
+			t.seeBefore(img.Row, protected.Reading{Found: true, Version: img.From})
 		}
 	}
-	t.classify(w)
+	t.journal.Classify(w)
 }
 
 // undoInMemory gives the models of an update their versions and stamps back at a

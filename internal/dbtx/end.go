@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -30,7 +29,7 @@ func (t *Tx) Commit() error {
 	defer t.cancel()
 	if err := t.intact(); err != nil {
 		t.conn.discard()
-		t.undoAll()
+		t.journal.Undo()
 		return fmt.Errorf("commit: %w", err)
 	}
 	err := t.exec("COMMIT")
@@ -42,7 +41,7 @@ func (t *Tx) Commit() error {
 	// pgx calls a connection bad that broke while the COMMIT was on its way.
 	badConn := errors.Is(err, driver.ErrBadConn)
 	if dialect.NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
-		t.undoAll()
+		t.journal.Undo()
 		return fmt.Errorf("commit: %w", err)
 	}
 	t.mu.Lock()
@@ -71,7 +70,7 @@ func (t *Tx) Rollback() {
 	t.ending.Lock()
 	defer t.ending.Unlock()
 	t.conn.results.close(t.learn)
-	defer t.undoAll()
+	defer t.journal.Undo()
 	if err := t.exec("ROLLBACK"); err != nil {
 		t.conn.discard()
 	}
@@ -130,19 +129,4 @@ func (t *Tx) hasEnded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ended
-}
-
-func (t *Tx) undoAll() {
-	t.mu.Lock()
-	undo := t.undo
-	t.undo = nil
-	t.mu.Unlock()
-	runAll(undo)
-}
-
-// runAll runs what undoes changes, in the reverse order.
-func runAll(undo []func()) {
-	for _, f := range slices.Backward(undo) {
-		f()
-	}
 }

@@ -137,9 +137,7 @@ func inside(db *gorm.DB) {
 	}
 	if t := txOf(db.Statement); t != nil {
 		db.Statement.Settings.Store(txSetting, t)
-		t.mu.Lock()
-		t.sentBefore = t.sent
-		t.mu.Unlock()
+		t.journal.Begin()
 	}
 }
 

@@ -19,7 +19,7 @@ func (t *Tx) judge(c *inquiry) {
 	c.Columns = c.suspects[0].row.Columns()
 	c.clean = true
 	for _, s := range c.suspects {
-		s.clean = t.clean(s.row)
+		s.clean = !t.journal.Touched(s.row)
 		c.clean = c.clean && s.clean
 	}
 	if c.Err != nil && t.dialect.Aborts || t.examine(c) != nil {

@@ -33,7 +33,7 @@ func loaded(db *gorm.DB) {
 	}
 	t.rows.Each(db.Statement, func(r *protected.Row, value func(column string) any) {
 		version, _ := sqlvalue.Indirect(value(field.DBName)).(dbguard.Version)
-		if version == 0 || db.Error != nil || !t.clean(r) {
+		if version == 0 || db.Error != nil || t.journal.Touched(r) {
 			return
 		}
 		now := protected.Reading{Found: true, Version: version}
@@ -71,11 +71,8 @@ func (t *Tx) confirm(r *protected.Row, first protected.Reading) *dbguard.Conflic
 // selects reports whether a query is known to have read a column from the model's own
 // table. A column that it has not read may have an older value in the struct.
 func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
-	t.mu.Lock()
-	sent := t.sent > t.sentBefore // a cache may have answered in the database's place
-	t.mu.Unlock()
 	from, _ := stmt.Clauses["FROM"].Expression.(clause.From)
-	if !sent || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {
+	if !t.journal.SentNow() || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {
 		return false
 	}
 	if table, ok := catalogue.NamedTable(stmt); !ok || !strings.EqualFold(table, stmt.Schema.Table) {

@@ -13,29 +13,9 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
-
-// Outcome is what became of a transaction.
-type Outcome int
-
-const (
-	Unresolved   Outcome = iota // it could not be found out
-	Committed                   // the rows are as the transaction made them
-	NotCommitted                // they are provably not
-)
-
-func (o Outcome) String() string {
-	switch o {
-	case Unresolved:
-		return "unresolved"
-	case Committed:
-		return "committed"
-	case NotCommitted:
-		return "not committed"
-	}
-	return fmt.Sprintf("Outcome(%d)", int(o))
-}
 
 // Resolve finds out what became of the transaction after Commit has returned
 // ErrCommitUnknown. It concludes nothing but what is proven:
@@ -65,8 +45,9 @@ func (o Outcome) String() string {
 // of OnRollback are called unless the outcome is Committed.
 func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Lock()
-	unknown, writes := t.unknown, t.writes
+	unknown := t.unknown
 	t.mu.Unlock()
+	writes := t.journal.Writes()
 	if !unknown {
 		return Unresolved, errors.New("dbguard: resolve commit: its outcome is not in doubt")
 	}
@@ -94,16 +75,16 @@ func (t *Tx) resolved(o Outcome) {
 	t.mu.Lock()
 	was := t.unknown
 	t.unknown = false
-	if was && o == Committed {
-		t.undo = nil
-	}
 	t.mu.Unlock()
+	if was && o == Committed {
+		t.journal.Committed()
+	}
 	if was {
-		t.undoAll()
+		t.journal.Undo()
 	}
 }
 
-func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
+func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, error) {
 	if len(writes) == 0 || t.conn.session.Numbers && t.xid == "" {
 		return Committed, nil // it has changed nothing
 	}
@@ -121,7 +102,7 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	if t.xid != "" && !restarted {
 		return t.askOutcome(ctx, c)
 	}
-	images := imagesOf(writes)
+	images := journal.Images(writes)
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
@@ -132,16 +113,16 @@ func (t *Tx) findOut(ctx context.Context, writes []write) (Outcome, error) {
 	}
 	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash.
 	p, err := t.prove(ctx, c, images, !restarted && t.dialect.Name == "mysql")
-	if err == nil && p.held {
+	if err == nil && p.Held {
 		err = t.alive()
 	}
-	if err == nil && p.held {
+	if err == nil && p.Held {
 		err = t.held()
 	}
 	if err != nil {
 		return Unresolved, err
 	}
-	return p.outcome, nil
+	return p.Outcome, nil
 }
 
 // askOutcome ends the session and asks PostgreSQL what became of the transaction.
@@ -171,46 +152,46 @@ func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 
 // prove reads the rows for one that proves what became of the transaction. They
 // were committed together or not at all, so one is enough.
-func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []image, generates bool) (proof, error) {
+func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, generates bool) (journal.Proof, error) {
 	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
 	db.Error = nil // see quiet
 	db.Statement.ConnPool = primary{c}
-	var found proof
+	var found journal.Proof
 	for _, img := range images {
 		p, err := t.proofOf(db, img, generates)
 		if err != nil {
-			return proof{}, err
+			return journal.Proof{}, err
 		}
 		switch {
-		case p.outcome == Unresolved, found.outcome != Unresolved && p.held:
-		case found.outcome == Unresolved, found.held:
+		case p.Outcome == Unresolved, found.Outcome != Unresolved && p.Held:
+		case found.Outcome == Unresolved, found.Held:
 			found = p
-		case p.outcome != found.outcome:
-			return proof{}, errors.New("the rows contradict each other")
+		case p.Outcome != found.Outcome:
+			return journal.Proof{}, errors.New("the rows contradict each other")
 		}
 	}
-	if found.outcome == Unresolved {
-		return proof{}, errors.New("no row that was written proves whether it was by this transaction")
+	if found.Outcome == Unresolved {
+		return journal.Proof{}, errors.New("no row that was written proves whether it was by this transaction")
 	}
 	return found, nil
 }
 
 // proofOf reads the row of an image. An inserted one that is not found by its name may
 // be there under its primary key: the database may keep the name in another form.
-func (t *Tx) proofOf(db *gorm.DB, img image, generates bool) (proof, error) {
-	row, err := t.readLocking(db, img.row, img.schema)
+func (t *Tx) proofOf(db *gorm.DB, img journal.Image, generates bool) (journal.Proof, error) {
+	row, err := t.readLocking(db, img.Row, img.Schema)
 	if err != nil {
-		return proof{}, err
+		return journal.Proof{}, err
 	}
-	if row.IsValid() || !img.inserted || len(img.key) == 0 || img.guessed {
-		return img.proof(db.Statement.Context, row, generates), nil
+	byKey := img.ByKey()
+	if row.IsValid() || byKey == nil {
+		return img.Proof(db.Statement.Context, row, generates), nil
 	}
-	byKey := &protected.Row{Table: img.row.Table, Schema: img.schema, Fields: img.schema.PrimaryFields, Values: img.key}
-	row, err = t.readLocking(db, byKey, img.schema)
+	row, err = t.readLocking(db, byKey, img.Schema)
 	if err != nil {
-		return proof{}, err
+		return journal.Proof{}, err
 	}
-	return img.proof(db.Statement.Context, row, generates), nil
+	return img.Proof(db.Statement.Context, row, generates), nil
 }
 
 // outside is a context that belongs to no guarded transaction.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
@@ -62,25 +63,19 @@ type Tx struct {
 	memory     *Memory
 	rows       *protected.Rows
 	reader     *reader.Reader
+	journal    *journal.Journal
 	logger     *slog.Logger
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
 
 	ending sync.Mutex // held while the connection is used beside the statements
 
-	mu         sync.Mutex
-	ended      bool
-	unknown    bool // whether it was committed
-	poison     error
-	aborted    error      // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
-	inquiries  []*inquiry // into conflicts on protected rows
-	called     bool       // a function was called that may have written
-	settings   []setting  // for afresh
-	sent       int        // statements so far
-	sentBefore int        // statements before the one that runs
-	undo       []func()
-	writes     []write
-	marked     int // writes before the statement that gorm is about to send
-	savepoints []savepoint
+	mu        sync.Mutex
+	ended     bool
+	unknown   bool // whether it was committed
+	poison    error
+	aborted   error      // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
+	inquiries []*inquiry // into conflicts on protected rows
+	settings  []setting  // for afresh
 }
 
 type txKey struct{}
@@ -134,6 +129,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
 	t.reader = reader.New(t.db, d, c.session, &p.known, t.detached)
+	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
 	t.rows = protected.NewRows(t.reader.SameTable)
 	return t, nil
 }
@@ -186,15 +182,6 @@ func poisoned(cause error) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", dbguard.ErrPoisoned, cause)
-}
-
-// OnRollback has f called unless the transaction is known to be committed: at
-// its rollback, or that to a savepoint set before. Functions are called in the
-// reverse order.
-func (t *Tx) OnRollback(f func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.undo = append(t.undo, f)
 }
 
 // fit reports why no further statement may run, if so.
@@ -264,3 +251,12 @@ func (t *Tx) poisonWith(err error) {
 		t.poison = err
 	}
 }
+
+// OnRollback has f called unless the transaction is known to be committed: at
+// its rollback, or that to a savepoint set before. Functions are called in the
+// reverse order.
+func (t *Tx) OnRollback(f func()) { t.journal.OnRollback(f) }
+
+// Coverage returns how far the writes so far are covered. Writes that a rollback to a
+// savepoint has undone do not count.
+func (t *Tx) Coverage() journal.Coverage { return t.journal.Coverage(t.rows.All()) }

@@ -1,4 +1,4 @@
-package dbtx
+package journal
 
 import (
 	"maps"
@@ -23,46 +23,38 @@ type Coverage struct {
 	Uncovered []string
 }
 
-// Coverage returns how far the writes so far are covered. Writes that a rollback to a
-// savepoint has undone do not count.
-func (t *Tx) Coverage() Coverage {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.writes) == 0 {
+// Coverage returns how far the writes so far are covered, where the key protects rows.
+// Writes that a rollback to a savepoint has undone do not count.
+func (j *Journal) Coverage(rows []*protected.Row) Coverage {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.writes) == 0 {
 		return Coverage{}
 	}
 	c := Coverage{Wrote: true}
 	covered := make(map[*protected.Row]bool)
-	for _, w := range t.writes {
+	for _, w := range j.writes {
 		if w.covers() {
-			for _, r := range w.rows {
+			for _, r := range w.Rows {
 				covered[r] = true
 			}
 		}
 	}
 	c.Covered = len(covered) > 0
 	tables := make(map[string]bool)
-	for _, w := range t.writes {
+	for _, w := range j.writes {
 		if w.covers() {
 			continue
 		}
-		name := w.table
+		name := w.Table
 		if name == "" {
 			name = "?"
 		}
 		tables[name] = true
-		if t.mayHaveHit(w, covered) {
+		if slices.ContainsFunc(rows, func(r *protected.Row) bool { return !covered[r] && w.mayBeTo(r.Table) }) {
 			c.Covered = false
 		}
 	}
 	c.Uncovered = slices.Sorted(maps.Keys(tables))
 	return c
-}
-
-// mayHaveHit reports whether a write that covers nothing may have written a row
-// that the key protects and nothing else covers.
-func (t *Tx) mayHaveHit(w write, covered map[*protected.Row]bool) bool {
-	return slices.ContainsFunc(t.rows.All(), func(r *protected.Row) bool {
-		return !covered[r] && w.mayBeTo(r.Table)
-	})
 }

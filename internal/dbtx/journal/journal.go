@@ -1,0 +1,193 @@
+package journal
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
+)
+
+// A Journal notes what the statements of a transaction wrote, and what has to be undone in
+// memory when they are. It is safe for concurrent use.
+type Journal struct {
+	facts   func(table string) catalogue.Facts
+	unshown bool
+
+	mu         sync.Mutex
+	sent       int // statements so far
+	sentBefore int // statements before the one that runs
+	writes     []Write
+	marked     int  // writes before the statement that gorm is about to send
+	called     bool // a function was called that may have written
+	undo       []func()
+	savepoints []savepoint
+}
+
+// A savepoint is how far the transaction was when it was set.
+type savepoint struct {
+	name         string
+	writes, undo int
+}
+
+// New returns a journal. facts returns those of a table; unshown says that not all users
+// are shown the triggers, as on MySQL and MariaDB.
+func New(facts func(table string) catalogue.Facts, unshown bool) *Journal {
+	return &Journal{facts: facts, unshown: unshown}
+}
+
+// Sent counts statements that were sent.
+func (j *Journal) Sent(n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sent += n
+}
+
+// Begin is called when gorm begins a statement.
+func (j *Journal) Begin() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sentBefore = j.sent
+}
+
+// SentNow reports whether gorm's statement was sent: a cache may have answered in the
+// database's place.
+func (j *Journal) SentNow() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.sent > j.sentBefore
+}
+
+// Note notes a statement by its text.
+func (j *Journal) Note(st sqltext.Statement) {
+	table, wrote := st.Writes()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if wrote {
+		j.writes = append(j.writes, Write{How: Raw, Table: table})
+	} else if st.Calls() {
+		j.called = true
+	}
+}
+
+// Mark is called right before gorm sends a statement, and Classify right after
+// it: what was noted between is the statement's own.
+func (j *Journal) Mark() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.marked = len(j.writes)
+}
+
+// Classify says what the marked statement was.
+func (j *Journal) Classify(w Write) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.writes) <= j.marked {
+		return // it was not sent
+	}
+	j.writes = append(j.writes[:j.marked], w)
+}
+
+// Forget drops the marked statement: it has written nothing.
+func (j *Journal) Forget() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writes = j.writes[:min(j.marked, len(j.writes))]
+}
+
+// Writes returns the writes so far.
+func (j *Journal) Writes() []Write {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.writes
+}
+
+// Touched reports whether the writes of the transaction may have changed a row. A write
+// to another row may do so by a trigger or a cascade.
+func (j *Journal) Touched(r *protected.Row) bool {
+	j.mu.Lock()
+	called, writes := j.called, j.writes
+	j.mu.Unlock()
+	return j.touch(r, called, writes)
+}
+
+// TouchedBefore reports so of the writes before the marked statement.
+func (j *Journal) TouchedBefore(r *protected.Row) bool {
+	j.mu.Lock()
+	called, writes := j.called, j.writes[:min(j.marked, len(j.writes))]
+	j.mu.Unlock()
+	return j.touch(r, called, writes)
+}
+
+func (j *Journal) touch(r *protected.Row, called bool, writes []Write) bool {
+	if called || len(writes) > 0 && j.unshown {
+		return true
+	}
+	for i := range writes {
+		w := &writes[i]
+		if w.How == Raw || w.mayBeTo(r.Table) && (!w.Whole || slices.Contains(w.Rows, r)) ||
+			j.facts(w.Table).Triggers || w.Deletes && j.facts(r.Table).Cascades {
+			return true
+		}
+	}
+	return false
+}
+
+// OnRollback has f called by Undo, or by RolledBackTo a savepoint set before.
+func (j *Journal) OnRollback(f func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.undo = append(j.undo, f)
+}
+
+// Undo calls the functions of OnRollback in the reverse order, once.
+func (j *Journal) Undo() {
+	j.mu.Lock()
+	undo := j.undo
+	j.undo = nil
+	j.mu.Unlock()
+	runAll(undo)
+}
+
+// Committed drops the functions of OnRollback.
+func (j *Journal) Committed() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.undo = nil
+}
+
+// Saved notes a savepoint.
+func (j *Journal) Saved(name string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.savepoints = append(j.savepoints, savepoint{name, len(j.writes), len(j.undo)})
+}
+
+// RolledBackTo cuts back what was written since the savepoint, and undoes what
+// was changed in memory.
+func (j *Journal) RolledBackTo(name string) {
+	j.mu.Lock()
+	i := len(j.savepoints) - 1
+	for ; i >= 0 && !strings.EqualFold(j.savepoints[i].name, name); i-- {
+	}
+	var undo []func()
+	if i >= 0 {
+		p := j.savepoints[i]
+		j.savepoints = j.savepoints[:i+1]
+		j.writes = j.writes[:p.writes]
+		undo, j.undo = slices.Clone(j.undo[p.undo:]), j.undo[:p.undo]
+	} else { // unheard of: nobody knows what is left
+		j.writes = append(j.writes, Write{})
+	}
+	j.mu.Unlock()
+	runAll(undo)
+}
+
+// runAll runs what undoes changes, in the reverse order.
+func runAll(undo []func()) {
+	for _, f := range slices.Backward(undo) {
+		f()
+	}
+}

@@ -1,0 +1,103 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+)
+
+// Outcome is what became of a transaction.
+type Outcome int
+
+const (
+	Unresolved   Outcome = iota // it could not be found out
+	Committed                   // the rows are as the transaction made them
+	NotCommitted                // they are provably not
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Unresolved:
+		return "unresolved"
+	case Committed:
+		return "committed"
+	case NotCommitted:
+		return "not committed"
+	}
+	return fmt.Sprintf("Outcome(%d)", int(o))
+}
+
+// A Proof is what a row says of the commit that may have written it.
+type Proof struct {
+	Outcome Outcome
+	// Held: it says so only if nobody without the lock has written the row since.
+	Held bool
+}
+
+// Proof compares the row, the zero Value if it is not there, with the image.
+// generates tells that no other row has ever had a key that the database made for
+// this one.
+func (i Image) Proof(ctx context.Context, row reflect.Value, generates bool) Proof {
+	if !row.IsValid() {
+		return i.absent()
+	}
+	var stamp dbguard.Stamp
+	if f := models.FieldOf[dbguard.Stamp](i.Schema); f != nil {
+		stamp = models.In[dbguard.Stamp](ctx, f, row)
+	}
+	if i.stamp != 0 && stamp == i.stamp {
+		return Proof{Outcome: Committed}
+	}
+	var version dbguard.Version
+	if f := models.FieldOf[dbguard.Version](i.Schema); f != nil {
+		version = models.In[dbguard.Version](ctx, f, row)
+	}
+	another := i.stamp != 0 && stamp != 0 && i.version != 0 && version == i.version // of two writes of one version one is committed
+	switch {
+	case i.inserted:
+		p := i.sameKey(ctx, row, generates)
+		if p.Outcome == Unresolved && another {
+			p = i.absent()
+		}
+		return p
+	case i.From != 0 && version == i.From, another && !i.deleted: // or it was deleted and made again
+		return Proof{Outcome: NotCommitted, Held: true}
+	}
+	return Proof{}
+}
+
+// sameKey tells by the primary key whether the row is the inserted one.
+func (i Image) sameKey(ctx context.Context, row reflect.Value, generates bool) Proof {
+	if len(i.key) == 0 {
+		return Proof{}
+	}
+	for n, v := range i.key {
+		f := i.Schema.PrimaryFields[n]
+		now := models.Value(ctx, f, row)
+		switch {
+		case sqlvalue.Equal(now, i.Row.Kept(f, v)):
+		case i.guessed || !sqlvalue.IsPlainInteger(now) || !sqlvalue.IsPlainInteger(v):
+			return Proof{}
+		default:
+			return i.absent()
+		}
+	}
+	if i.generated && generates {
+		return Proof{Outcome: Committed}
+	}
+	return Proof{}
+}
+
+// absent tells what it means that the row is not there. By a name that the database
+// may keep in another form it may only not have been found.
+func (i Image) absent() Proof {
+	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.MayChange) {
+		return Proof{Outcome: NotCommitted, Held: true}
+	}
+	return Proof{} // another may have deleted it
+}

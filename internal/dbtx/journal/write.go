@@ -1,0 +1,49 @@
+package journal
+
+import (
+	"slices"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+)
+
+// A Write is a statement of a transaction that wrote.
+type Write struct {
+	How     How
+	Table   string           // "" if it is not known
+	Deletes bool             // it is a DELETE, which may cascade
+	Rows    []*protected.Row // that it wrote, as far as is known
+	Whole   bool             // it wrote no others
+	Images  []Image          // of these rows
+}
+
+// How is the way in which a statement wrote.
+type How int
+
+// The ways.
+const (
+	Raw       How = iota // SQL of the caller's own, or what gorm makes of it
+	Plain                // INSERT
+	Versioned            // UPDATE or DELETE with a compare, that matched all its rows
+	Blind                // UPDATE or DELETE without a compare, upsert, INSERT IGNORE and the like
+)
+
+// mayBeTo reports whether the write may be to a table.
+func (w *Write) mayBeTo(table string) bool {
+	return w.Table == "" || catalogue.MayBeTable(w.Table, table)
+}
+
+// covers reports whether the database itself refuses the second such write.
+func (w *Write) covers() bool { return w.How == Plain || w.How == Versioned }
+
+// mayHaveWritten reports whether the write has changed a row, or may have.
+func (w *Write) mayHaveWritten(r *protected.Row) bool {
+	return slices.Contains(w.Rows, r) || !w.covers() && w.mayBeTo(r.Table) && (w.How == Raw || len(w.Rows) == 0)
+}
+
+// mayHaveRenamed reports whether the row may have another name since, or be gone: the
+// write altered rows of its table, and that one is not known to be among them still.
+func (w *Write) mayHaveRenamed(r *protected.Row) bool {
+	return w.How != Plain && w.mayBeTo(r.Table) &&
+		!slices.ContainsFunc(w.Images, func(i Image) bool { return i.Row == r })
+}
