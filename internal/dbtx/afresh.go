@@ -27,13 +27,13 @@ func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) 
 // repeats and whose writes it does not see. A proxy may send a read outside of a
 // transaction to a replica that is behind.
 func (t *Tx) afresh(f func(context.Context) error) error {
-	if t.conn.broken {
+	if t.conn.Broken {
 		return sql.ErrConnDone
 	}
 	ctx, cancel := t.reader.Context()
 	defer cancel()
-	if _, err := t.conn.sql.ExecContext(ctx, "BEGIN"); err != nil {
-		t.conn.discard()
+	if _, err := t.conn.SQL.ExecContext(ctx, "BEGIN"); err != nil {
+		t.conn.Discard()
 		return err
 	}
 	t.mu.Lock()
@@ -42,14 +42,14 @@ func (t *Tx) afresh(f func(context.Context) error) error {
 	var err error
 	for _, s := range settings {
 		if err == nil {
-			_, err = t.conn.sql.ExecContext(ctx, s.query, s.args...)
+			_, err = t.conn.SQL.ExecContext(ctx, s.query, s.args...)
 		}
 	}
 	if err == nil {
 		err = f(ctx)
 	}
 	if rollback := t.exec("ROLLBACK"); rollback != nil {
-		t.conn.discard()
+		t.conn.Discard()
 		return rollback
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 // lookBefore reads a row when it becomes protected, where no snapshot can be read after
 // a conflict.
 func (t *Tx) lookBefore(r *protected.Row) error {
-	if t.conn.session.Snapshot && !t.conn.session.RefusesChanged || t.journal.Touched(r) {
+	if t.conn.Session.Snapshot && !t.conn.Session.RefusesChanged || t.journal.Touched(r) {
 		return nil
 	}
 	ctx, cancel := t.reader.Context()

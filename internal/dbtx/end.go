@@ -28,16 +28,16 @@ func (t *Tx) Commit() error {
 	defer t.ending.Unlock()
 	defer t.cancel()
 	if err := t.intact(); err != nil {
-		t.conn.discard()
+		t.conn.Discard()
 		t.journal.Undo()
 		return fmt.Errorf("commit: %w", err)
 	}
 	err := t.exec("COMMIT")
 	if err == nil {
-		t.conn.free()
+		t.conn.Free()
 		return nil
 	}
-	t.conn.discard()
+	t.conn.Discard()
 	// pgx calls a connection bad that broke while the COMMIT was on its way.
 	badConn := errors.Is(err, driver.ErrBadConn)
 	if dialect.NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
@@ -69,13 +69,13 @@ func (t *Tx) Rollback() {
 	t.cancel() // cuts short what still runs or sends rows
 	t.ending.Lock()
 	defer t.ending.Unlock()
-	t.conn.results.close(t.learn)
+	t.conn.CloseRows()
 	defer t.journal.Undo()
 	if err := t.exec("ROLLBACK"); err != nil {
-		t.conn.discard()
+		t.conn.Discard()
 	}
 	t.complete()
-	t.conn.free()
+	t.conn.Free()
 }
 
 // intact returns an error if PostgreSQL would take a COMMIT for a ROLLBACK, as it does
@@ -85,21 +85,20 @@ func (t *Tx) intact() error {
 	if !t.dialect.Aborts {
 		return nil
 	}
-	if !t.conn.session.Numbers {
+	if !t.conn.Session.Numbers {
 		return t.exec("SELECT 1")
 	}
 	ctx, cancel := t.detached()
 	defer cancel()
 	var xid sql.NullString // none if nothing was written
-	err := t.conn.sql.QueryRowContext(ctx, "SELECT pg_current_xact_id_if_assigned()::text").Scan(&xid)
+	err := t.conn.SQL.QueryRowContext(ctx, "SELECT pg_current_xact_id_if_assigned()::text").Scan(&xid)
 	t.xid = xid.String
 	return err
 }
 
 // settle makes sure before a COMMIT that every result has been read.
 func (t *Tx) settle() {
-	open := t.conn.results.settle(t.learn)
-	if t.conn.results.settleRow(t.learn) || open {
+	if t.conn.SettleAll() {
 		t.poisonWith(dbguard.ErrRowsOpen)
 	}
 }
@@ -108,7 +107,7 @@ func (t *Tx) settle() {
 func (t *Tx) exec(query string) error {
 	ctx, cancel := t.detached()
 	defer cancel()
-	_, err := t.conn.sql.ExecContext(ctx, query)
+	_, err := t.conn.SQL.ExecContext(ctx, query)
 	return err
 }
 

@@ -14,7 +14,7 @@ func (t *Tx) firedOwnIndex(c *inquiry, n int) bool {
 		return false
 	}
 	indexes, _ := t.reader.Indexes(c.suspects[0].row.Table)
-	table, index, ok := t.conn.session.RefusingIndex(c.Err)
+	table, index, ok := t.conn.Session.RefusingIndex(c.Err)
 	if !ok || table != "" && table != catalogue.BareName(c.Table) {
 		return false
 	}

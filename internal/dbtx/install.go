@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
@@ -102,8 +103,8 @@ const txSetting = "belay:tx"
 // txOf returns the guarded transaction on whose connection a statement runs, or
 // nil. It does not rely on the context: many statements come with an outer one.
 func txOf(stmt *gorm.Statement) *Tx {
-	if c, ok := stmt.ConnPool.(*conn); ok {
-		return c.tx
+	if c, ok := stmt.ConnPool.(*pinned.Conn); ok {
+		return c.Watcher().(watcher).Tx
 	}
 	if _, ok := stmt.ConnPool.(*sql.DB); ok {
 		return nil
@@ -118,7 +119,7 @@ func txOf(stmt *gorm.Statement) *Tx {
 func escapes(stmt *gorm.Statement) bool {
 	t := FromContext(stmt.Context)
 	if p, ok := stmt.ConnPool.(*gorm.PreparedStmtTX); ok && t == nil {
-		_, ours := p.Tx.(*conn)
+		_, ours := p.Tx.(*pinned.Conn)
 		return ours
 	}
 	return t != nil && t != txOf(stmt)
@@ -168,7 +169,7 @@ func joined(db *gorm.DB) {
 func insideRow(db *gorm.DB) {
 	inside(db)
 	if rows, ok := db.Get("rows"); db.Error != nil && (!ok || rows != true) {
-		db.Statement.Dest = refusedRow(context.WithoutCancel(db.Statement.Context), db.Error)
+		db.Statement.Dest = pinned.RefusedRow(context.WithoutCancel(db.Statement.Context), db.Error)
 	}
 }
 
@@ -180,7 +181,7 @@ func learn(db *gorm.DB) {
 	if t == nil || db.Error == nil {
 		return
 	}
-	t.conn.results.settle(t.learn)
+	t.conn.Settle()
 	t.doom(db.Error)
 	if dialect.IsChanged(db.Error) && !errors.Is(db.Error, dbguard.ErrPoisoned) { // or it was not sent
 		t.doubt(db.Error)

@@ -86,7 +86,7 @@ func (t *Tx) examine(c *inquiry) error {
 		if plain[i], err = t.reader.Read(ctx, s.row, c.Kind == dbguard.Stale, ""); err != nil {
 			return err
 		}
-		if s.clean && t.conn.session.Snapshot {
+		if s.clean && t.conn.Session.Snapshot {
 			t.memory.See(s.row, plain[i])
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
@@ -85,7 +86,7 @@ func (t *Tx) resolved(o Outcome) {
 }
 
 func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, error) {
-	if len(writes) == 0 || t.conn.session.Numbers && t.xid == "" {
+	if len(writes) == 0 || t.conn.Session.Numbers && t.xid == "" {
 		return Committed, nil // it has changed nothing
 	}
 	c, now, err := t.reconnect(ctx)
@@ -95,7 +96,7 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 	defer func() { _ = c.Close() }()
 	restarted := false
 	if t.dialect.Restarted != nil {
-		if restarted, err = t.dialect.Restarted(ctx, c, t.conn.session, now); err != nil {
+		if restarted, err = t.dialect.Restarted(ctx, c, t.conn.Session, now); err != nil {
 			return Unresolved, err
 		}
 	}
@@ -107,7 +108,7 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
 	if t.dialect.Kill != nil {
-		if err := t.dialect.Kill(ctx, c, t.conn.session); err != nil {
+		if err := t.dialect.Kill(ctx, c, t.conn.Session); err != nil {
 			return Unresolved, err
 		}
 	}
@@ -127,7 +128,7 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 
 // askOutcome ends the session and asks PostgreSQL what became of the transaction.
 func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
-	if err := t.dialect.Kill(ctx, c, t.conn.session); err != nil {
+	if err := t.dialect.Kill(ctx, c, t.conn.Session); err != nil {
 		return Unresolved, err
 	}
 	for {
@@ -208,14 +209,14 @@ func (o outside) Value(key any) any {
 // one of a cluster the number of its session is anybody's, its locks are not seen,
 // and what it has committed may not have come yet.
 func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
-	c, err = connect(ctx, t.pool, func(c *sql.Conn) error {
+	c, err = pinned.Connect(ctx, t.pool, func(c *sql.Conn) error {
 		if t.dialect.Ask == nil {
 			return nil
 		}
 		var err error
 		now, err = t.dialect.Ask(ctx, c)
-		if err == nil && now.Server != t.conn.session.Server {
-			err = fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.session.Server)
+		if err == nil && now.Server != t.conn.Session.Server {
+			err = fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.Session.Server)
 		}
 		return err
 	})

@@ -48,7 +48,7 @@ func stalled(t *testing.T, f func(t *testing.T, tx *Tx, living func() bool)) {
 			}
 			f(t, tx, func() bool {
 				var n int
-				if err := db.Raw(server.count, tx.conn.session.ID).Scan(&n).Error; err != nil {
+				if err := db.Raw(server.count, tx.conn.Session.ID).Scan(&n).Error; err != nil {
 					t.Fatal(err)
 				}
 				return n == 1
@@ -61,7 +61,7 @@ func stalled(t *testing.T, f func(t *testing.T, tx *Tx, living func() bool)) {
 // of the session is anybody's.
 func TestAnotherServer(t *testing.T) {
 	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
-		tx.conn.session.Server = "elsewhere:1"
+		tx.conn.Session.Server = "elsewhere:1"
 		o, err := tx.Resolve(context.Background())
 		if o != Unresolved || err == nil || !strings.Contains(err.Error(), "elsewhere:1") {
 			t.Errorf("resolved as %v, %v", o, err)
@@ -76,7 +76,7 @@ func TestAnotherServer(t *testing.T) {
 func TestNumberAfterRestart(t *testing.T) {
 	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
 		long := time.Now().AddDate(-50, 0, 0)
-		tx.conn.session.Asked, tx.conn.session.Started.Time = long, long
+		tx.conn.Session.Asked, tx.conn.Session.Started.Time = long, long
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if o, err := tx.Resolve(ctx); o == Committed {
@@ -98,7 +98,7 @@ func TestNumberAfterCrash(t *testing.T) {
 		if err := tx.pool.QueryRow("SELECT pg_current_xact_id()::text").Scan(&tx.xid); err != nil {
 			t.Fatal(err)
 		}
-		tx.conn.session.Run = "before the crash"
+		tx.conn.Session.Run = "before the crash"
 		if o, err := tx.Resolve(context.Background()); o != NotCommitted {
 			t.Errorf("resolved as %v, %v, want not committed: the row is missing", o, err)
 		}

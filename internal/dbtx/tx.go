@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
@@ -48,7 +49,7 @@ type Options struct {
 // takes one at a time.
 type Tx struct {
 	db      *gorm.DB
-	conn    *conn
+	conn    *pinned.Conn
 	ctx     context.Context
 	cancel  context.CancelFunc
 	dialect dialect.Dialect
@@ -109,11 +110,11 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 		begin, cancel = context.WithTimeout(ctx, o.BeginTimeout)
 		defer cancel()
 	}
-	c, err := p.pin(begin, pool, d)
+	c, err := pinned.Begin(begin, pool, d, &p.sessions)
 	if err != nil {
 		return nil, err
 	}
-	if d.Name == "mysql" && !c.session.Snapshot {
+	if d.Name == "mysql" && !c.Session.Snapshot {
 		p.noSnapshot.Do(func() {
 			o.Logger.Warn("transactions are not at REPEATABLE READ: protected rows are read before they are written")
 		})
@@ -124,11 +125,11 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 		translates: db.TranslateError,
 		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory, logger: o.Logger,
 	}
-	c.tx = t
-	t.memory.Use(c.session.Server)
+	c.Watch(watcher{t})
+	t.memory.Use(c.Session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
-	t.reader = reader.New(t.db, d, c.session, &p.known, t.detached)
+	t.reader = reader.New(t.db, d, c.Session, &p.known, t.detached)
 	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
 	t.rows = protected.NewRows(t.reader.SameTable)
 	return t, nil
@@ -231,7 +232,7 @@ func (t *Tx) doom(err error) {
 
 // abortedBy replaces the driver's error by the conflict that was made of it.
 func (t *Tx) abortedBy(c *dbguard.Conflict) {
-	t.conn.results.settle(t.learn) // the error may have come with the rows
+	t.conn.Settle() // the error may have come with the rows
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.aborted != nil {
@@ -241,7 +242,7 @@ func (t *Tx) abortedBy(c *dbguard.Conflict) {
 
 // poisons reports whether err leaves a transaction that must not go on.
 func (t *Tx) poisons(err error) bool {
-	return t.dialect.Poisons(err) || t.conn.session.RolledBack(err)
+	return t.dialect.Poisons(err) || t.conn.Session.RolledBack(err)
 }
 
 func (t *Tx) poisonWith(err error) {

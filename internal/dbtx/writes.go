@@ -1,9 +1,30 @@
 package dbtx
 
 import (
+	"context"
+
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
+
+// watcher is a transaction as its connection calls it.
+type watcher struct{ *Tx }
+
+// Admit implements pinned.Watcher.
+func (w watcher) Admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
+	return w.admit(ctx, query)
+}
+
+// Took implements pinned.Watcher.
+func (w watcher) Took(query string, args []any, statements []sqltext.Statement, err error) {
+	w.took(query, args, statements, err)
+}
+
+// Learn implements pinned.Watcher.
+func (w watcher) Learn(err error) { w.learn(err) }
+
+// Poison implements pinned.Watcher.
+func (w watcher) Poison(err error) { w.poisonWith(err) }
 
 // took notes statements that were sent, and how the last one ended.
 func (t *Tx) took(query string, args []any, statements []sqltext.Statement, err error) {

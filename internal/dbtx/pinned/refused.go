@@ -1,4 +1,4 @@
-package dbtx
+package pinned
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"database/sql/driver"
 )
 
-// refusedRow makes a *sql.Row that has nothing but an error: that of a database
+// RefusedRow makes a *sql.Row that has nothing but an error: that of a database
 // which can't be connected to.
-func refusedRow(ctx context.Context, err error) *sql.Row {
+func RefusedRow(ctx context.Context, err error) *sql.Row {
 	db := sql.OpenDB(refusal{err})
 	defer func() { _ = db.Close() }()
 	return db.QueryRowContext(ctx, "")
@@ -17,4 +17,5 @@ func refusedRow(ctx context.Context, err error) *sql.Row {
 type refusal struct{ err error }
 
 func (r refusal) Connect(context.Context) (driver.Conn, error) { return nil, r.err }
-func (r refusal) Driver() driver.Driver                        { return nil }
+
+func (r refusal) Driver() driver.Driver { return nil }

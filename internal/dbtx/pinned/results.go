@@ -1,4 +1,4 @@
-package dbtx
+package pinned
 
 import (
 	"database/sql"

@@ -1,0 +1,57 @@
+package pinned
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+)
+
+func discard(c *sql.Conn) {
+	_ = c.Raw(func(any) error { return driver.ErrBadConn })
+	_ = c.Close()
+}
+
+// Connect takes a connection from the pool and prepares it. One that turns out to
+// be dead is replaced, as database/sql does it.
+func Connect(ctx context.Context, pool *sql.DB, prepare func(*sql.Conn) error) (*sql.Conn, error) {
+	const tries = 3
+	for n := 1; ; n++ {
+		c, err := pool.Conn(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("get database connection: %w", err)
+		}
+		if err = prepare(c); err == nil {
+			return c, nil
+		}
+		discard(c)
+		if n == tries || !errors.Is(err, driver.ErrBadConn) {
+			return nil, err
+		}
+	}
+}
+
+// Begin takes a connection from the pool and begins a transaction on it. The caller calls
+// Watch before its first use.
+func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.Sessions) (*Conn, error) {
+	pinned := &Conn{several: d.Name == "sqlite"}
+	var err error
+	pinned.SQL, err = Connect(ctx, pool, func(c *sql.Conn) error {
+		s, err := known.Of(ctx, pool, c, d)
+		if err == nil {
+			_, err = c.ExecContext(ctx, d.Begin)
+		}
+		if err != nil {
+			return fmt.Errorf("begin transaction: %w", err)
+		}
+		pinned.Session = s
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pinned, nil
+}
