@@ -64,14 +64,9 @@ func inserted(db *gorm.DB) {
 	switch {
 	case how != journal.Plain, errors.Is(db.Error, dbguard.ErrPoisoned): // it was not sent
 	case dialect.IsDuplicate(db.Error):
-		c := &inquiry{
-			Conflict: &dbguard.Conflict{Kind: dbguard.Duplicate, Table: catalogue.TableOf(db.Statement), Err: t.translate(db.Error)},
-			suspects: t.suspectsOfInsert(db.Statement),
-		}
-		c.ownIndex = t.firedOwnIndex(c, models.Count(db.Statement))
-		t.judge(c)
-		t.abortedBy(c.Conflict)
-		db.Error = c.Conflict
+		c := t.judge.Duplicate(db.Statement, t.translate(db.Error))
+		t.abortedBy(c)
+		db.Error = c
 	case dialect.IsDeadlock(db.Error):
 		t.lookAfterDeadlock(rows)
 	}
@@ -88,7 +83,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how journal.How, rows []*protect
 		w.Images = journal.Inserted(t.rows, stmt)
 		w.Whole = len(rows) == models.Count(stmt)
 		for _, r := range rows {
-			t.seeBefore(r, protected.Reading{})
+			t.judge.SeeBefore(r, protected.Reading{})
 		}
 	}
 	t.journal.Classify(w)
@@ -146,7 +141,7 @@ func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protecte
 		w.How = journal.Versioned
 		w.Images = journal.Updated(t.rows, db.Statement, expected)
 		for _, img := range w.Images {
-			t.seeBefore(img.Row, protected.Reading{Found: true, Version: img.From})
+			t.judge.SeeBefore(img.Row, protected.Reading{Found: true, Version: img.From})
 		}
 	}
 	t.journal.Classify(w)
@@ -184,8 +179,7 @@ func judged(db *gorm.DB) {
 		return
 	}
 	expected, _ := models.ExpectedBy(db.Statement)
-	c := &inquiry{Conflict: conflict, suspects: t.suspectsOfUpdate(db.Statement, expected)}
-	t.judge(c)
+	t.judge.Stale(db.Statement, expected, conflict)
 	if len(expected.Rows) > 1 {
 		t.poisonWith(conflict) // the others have been written
 	}

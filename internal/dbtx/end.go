@@ -74,7 +74,7 @@ func (t *Tx) Rollback() {
 	if err := t.exec("ROLLBACK"); err != nil {
 		t.conn.Discard()
 	}
-	t.complete()
+	t.judge.Complete(t.afresh)
 	t.conn.Free()
 }
 

@@ -42,30 +42,10 @@ func loaded(db *gorm.DB) {
 				now.Key = append(now.Key, value(f.DBName))
 			}
 		}
-		if first := t.memory.See(r, now); first.ChangedTo(now) {
-			if c := t.confirm(r, first); c != nil {
-				db.Error = c
-			}
+		if c := t.judge.Saw(r, now); c != nil {
+			db.Error = c
 		}
 	})
-}
-
-// confirm reads a row itself that has changed according to a query, which a plugin may
-// have sent elsewhere.
-func (t *Tx) confirm(r *protected.Row, first protected.Reading) *dbguard.Conflict {
-	ctx, cancel := t.reader.Context()
-	defer cancel()
-	now, err := t.reader.Read(ctx, r, true, "")
-	if err == nil && t.reader.ReadsNewest() {
-		now, err = t.reader.ReadNow(ctx, r, true, now)
-	}
-	if err != nil || now.Locked || !first.ChangedTo(now) {
-		return nil
-	}
-	c := &dbguard.Conflict{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns()}
-	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Version: first.Version, FoundVersion: now.Version}
-	t.keep(&inquiry{Conflict: c})
-	return c
 }
 
 // selects reports whether a query is known to have read a column from the model's own

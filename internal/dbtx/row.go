@@ -122,7 +122,11 @@ func (t *Tx) ready(r *protected.Row) error {
 	if err := t.reader.RoundTimes(r); err != nil {
 		return err
 	}
-	return t.lookBefore(r)
+	if err := t.judge.LookBefore(r); err != nil {
+		t.learn(err)
+		return err
+	}
+	return nil
 }
 
 // refresh looks again at the models that a statement is about to insert: hooks

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/evidence"
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
@@ -61,22 +62,21 @@ type Tx struct {
 	limit      time.Duration
 	pool       *sql.DB
 	key        string
-	memory     *Memory
 	rows       *protected.Rows
 	reader     *reader.Reader
 	journal    *journal.Journal
+	judge      *evidence.Judge
 	logger     *slog.Logger
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
 
 	ending sync.Mutex // held while the connection is used beside the statements
 
-	mu        sync.Mutex
-	ended     bool
-	unknown   bool // whether it was committed
-	poison    error
-	aborted   error      // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
-	inquiries []*inquiry // into conflicts on protected rows
-	settings  []setting  // for afresh
+	mu       sync.Mutex
+	ended    bool
+	unknown  bool // whether it was committed
+	poison   error
+	aborted  error     // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
+	settings []setting // for afresh
 }
 
 type txKey struct{}
@@ -123,15 +123,18 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	t := &Tx{
 		conn: c, dialect: d, plugin: p, pool: pool,
 		translates: db.TranslateError,
-		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, memory: o.Memory, logger: o.Logger,
+		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, logger: o.Logger,
 	}
 	c.Watch(watcher{t})
-	t.memory.Use(c.Session.Server)
+	o.Memory.Use(c.Session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
 	t.reader = reader.New(t.db, d, c.Session, &p.known, t.detached)
 	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
 	t.rows = protected.NewRows(t.reader.SameTable)
+	t.judge = &evidence.Judge{
+		Reader: t.reader, Rows: t.rows, Journal: t.journal, Memory: o.Memory, Key: o.Key, Poison: t.poisonWith,
+	}
 	return t, nil
 }
 
@@ -261,3 +264,7 @@ func (t *Tx) OnRollback(f func()) { t.journal.OnRollback(f) }
 // Coverage returns how far the writes so far are covered. Writes that a rollback to a
 // savepoint has undone do not count.
 func (t *Tx) Coverage() journal.Coverage { return t.journal.Coverage(t.rows.All()) }
+
+// Conflict returns the weightiest conflict on a protected row so far, or nil. Its
+// evidence is complete after Rollback.
+func (t *Tx) Conflict() *dbguard.Conflict { return t.judge.Conflict() }

@@ -61,7 +61,7 @@ func (t *Tx) rolledBackTo(savepoint string) {
 	t.mu.Unlock()
 	t.journal.RolledBackTo(savepoint)
 	if t.dialect.Aborts {
-		t.resume()
+		t.judge.Resume()
 	}
 }
 

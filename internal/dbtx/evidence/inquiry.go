@@ -1,4 +1,4 @@
-package dbtx
+package evidence
 
 import "github.com/belaygo/belay/dbguard"
 

@@ -1,4 +1,4 @@
-package dbtx
+package evidence
 
 import (
 	"slices"
@@ -61,16 +61,16 @@ func (s *suspect) version(now protected.Reading) dbguard.Version {
 }
 
 // suspectsOfInsert returns the protected rows that a refused INSERT may have met.
-func (t *Tx) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
+func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 	if stmt.Schema == nil {
 		return nil
 	}
 	sure := make(map[*protected.Row]bool)
-	for _, r := range t.rows.Among(stmt) {
+	for _, r := range j.Rows.Among(stmt) {
 		sure[r] = true
 		suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.Values}})
 	}
-	for _, r := range t.rows.In(catalogue.TableOf(stmt)) {
+	for _, r := range j.Rows.In(catalogue.TableOf(stmt)) {
 		if sure[r] {
 			continue
 		}
@@ -115,18 +115,18 @@ func givenBy(r *protected.Row, stmt *gorm.Statement, value func(column string) a
 
 // suspectsOfUpdate returns the protected rows of a versioned UPDATE or DELETE that
 // matched fewer rows than it was given.
-func (t *Tx) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected) (suspects []*suspect) {
+func (j *Judge) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected) (suspects []*suspect) {
 	sure := make(map[*protected.Row]bool)
 	var all []loadedKey
 	for _, l := range expected.Rows {
 		loaded := loadedKey{models.Key(stmt, l.Model), dbguard.Version(l.Version)}
 		all = append(all, loaded)
-		for _, r := range t.rows.Matching(stmt, models.Values(stmt, l.Model)) {
+		for _, r := range j.Rows.Matching(stmt, models.Values(stmt, l.Model)) {
 			sure[r] = true
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}
 	}
-	for _, r := range t.rows.In(catalogue.TableOf(stmt)) {
+	for _, r := range j.Rows.In(catalogue.TableOf(stmt)) {
 		if sure[r] || !mayBeAmong(r, stmt, all) {
 			continue
 		}

@@ -1,0 +1,129 @@
+package evidence
+
+import (
+	"context"
+	"slices"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+)
+
+// examine reads the suspects twice: first plainly, all of them, and then as they are
+// committed now.
+func (j *Judge) examine(c *inquiry) error {
+	ctx, cancel := j.Reader.Context()
+	defer cancel()
+	plain := make([]protected.Reading, len(c.suspects))
+	for i, s := range c.suspects {
+		var err error
+		if plain[i], err = j.Reader.Read(ctx, s.row, c.Kind == dbguard.Stale, ""); err != nil {
+			return err
+		}
+		if s.clean && j.Reader.Session.Snapshot {
+			j.Memory.See(s.row, plain[i])
+		}
+	}
+	for i, s := range c.suspects {
+		if err := j.examineOne(ctx, c, s, plain[i]); err != nil || c.Evidence.Changed {
+			return err
+		}
+	}
+	j.countIndex(c)
+	return nil
+}
+
+// examineOne compares a suspect as it was read plainly with what is committed now. After
+// a duplicate among several rows it reads anew only those that were not found.
+func (j *Judge) examineOne(ctx context.Context, c *inquiry, s *suspect, plain protected.Reading) error {
+	if !s.sure && !plain.Found { // a lock on what is not there would stop others
+		c.open = true
+		return nil
+	}
+	now := plain
+	if j.Reader.ReadsNewest() && (c.Kind == dbguard.Stale || len(c.suspects) == 1 || !plain.Found) {
+		var err error
+		if now, err = j.Reader.ReadNow(ctx, s.row, c.Kind == dbguard.Stale, plain); err != nil {
+			return err
+		}
+	}
+	changed := !now.Locked && (plain.ChangedTo(now) || s.clean && j.changedSinceFirst(s.row, now))
+	s.expected = c.Kind == dbguard.Stale && now.Found && now.Version == s.version(now)
+	if !changed && (now.Locked || !s.clean) {
+		c.open = true
+		return nil
+	}
+	return j.note(ctx, c, s, now, changed)
+}
+
+// Complete completes the evidence of the open conflicts after the rollback; afresh runs a
+// function that reads in a new transaction. All that the
+// transaction wrote is gone, even by triggers, so the rows are as others left them.
+func (j *Judge) Complete(afresh func(func(context.Context) error) error) {
+	j.mu.Lock()
+	open := slices.Clone(j.inquiries)
+	j.mu.Unlock()
+	open = slices.DeleteFunc(open, func(c *inquiry) bool { return !c.open || c.Evidence.Changed })
+	if len(open) == 0 {
+		return
+	}
+	unread := open
+	_ = afresh(func(ctx context.Context) error {
+		unread = nil
+		for _, c := range open {
+			c.open = false
+			if err := j.reread(ctx, c, c.suspects); err != nil {
+				unread = append(unread, c)
+			}
+		}
+		return nil
+	})
+	for _, c := range unread {
+		c.open = false
+		if c.clean && (c.ownIndex || c.Kind == dbguard.Stale || !j.Reader.Dialect.Aborts) {
+			// No write of its own was in the way, nor, as PostgreSQL names the index, another row.
+			j.unread(c)
+		}
+	}
+}
+
+// reread compares suspects with what this operation saw first.
+func (j *Judge) reread(ctx context.Context, c *inquiry, suspects []*suspect) error {
+	for _, s := range suspects {
+		now, err := j.Reader.Read(ctx, s.row, c.Kind == dbguard.Stale, "")
+		if err != nil {
+			return err
+		}
+		if err := j.note(ctx, c, s, now, j.changedSinceFirst(s.row, now)); err != nil || c.Evidence.Changed {
+			return err
+		}
+	}
+	j.countIndex(c)
+	return nil
+}
+
+// Resume rereads suspects of open conflicts when a rollback to a savepoint has made a
+// transaction take reads again: those that it has not written. It may yet be committed.
+func (j *Judge) Resume() {
+	j.mu.Lock()
+	conflicts := j.inquiries
+	j.mu.Unlock()
+	for _, c := range conflicts {
+		if !c.open || c.resumed || c.Evidence.Changed {
+			continue
+		}
+		c.resumed = true
+		clean := slices.DeleteFunc(slices.Clone(c.suspects), func(s *suspect) bool { return !s.clean })
+		ctx, cancel := j.Reader.Context()
+		err := j.reread(ctx, c, clean)
+		cancel()
+		if err == nil && c.Evidence.Changed {
+			j.Poison(c.Conflict)
+		}
+	}
+}
+
+// changedSinceFirst reports whether a row has changed since this operation saw it first.
+func (j *Judge) changedSinceFirst(r *protected.Row, now protected.Reading) bool {
+	first, seen := j.Memory.Recall(r)
+	return seen && first.ChangedTo(now)
+}

@@ -1,0 +1,69 @@
+package evidence
+
+import (
+	"context"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+)
+
+// LookBefore reads a row when it becomes protected, where no snapshot can be read after
+// a conflict.
+func (j *Judge) LookBefore(r *protected.Row) error {
+	if j.Reader.Session.Snapshot && !j.Reader.Session.RefusesChanged || j.Journal.Touched(r) {
+		return nil
+	}
+	ctx, cancel := j.Reader.Context()
+	defer cancel()
+	now, err := j.Reader.Read(ctx, r, true, "")
+	if err != nil {
+		return err
+	}
+	j.Memory.See(r, now)
+	return nil
+}
+
+// SeeBefore notes how a row was before the marked statement, as the statement's success
+// proves. It proves nothing if the transaction may have written the row earlier.
+func (j *Judge) SeeBefore(r *protected.Row, was protected.Reading) {
+	if !j.Journal.TouchedBefore(r) {
+		j.Memory.See(r, was)
+	}
+}
+
+// NoteMissing notes which of the rows are not there. A writer that inserts one from now on
+// does so while this caller has the lock.
+func (j *Judge) NoteMissing(ctx context.Context, rows []*protected.Row) {
+	for _, r := range rows {
+		if now, err := j.Reader.Read(ctx, r, false, ""); err == nil && !now.Found {
+			j.Memory.See(r, now)
+		}
+	}
+}
+
+// Saw notes what a query has returned of a row. If the row has changed since this
+// operation saw it first, another writer has written it: Saw returns that conflict.
+func (j *Judge) Saw(r *protected.Row, now protected.Reading) *dbguard.Conflict {
+	if first := j.Memory.See(r, now); first.ChangedTo(now) {
+		return j.confirm(r, first)
+	}
+	return nil
+}
+
+// confirm reads a row itself that has changed according to a query, which a plugin may
+// have sent elsewhere.
+func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.Conflict {
+	ctx, cancel := j.Reader.Context()
+	defer cancel()
+	now, err := j.Reader.Read(ctx, r, true, "")
+	if err == nil && j.Reader.ReadsNewest() {
+		now, err = j.Reader.ReadNow(ctx, r, true, now)
+	}
+	if err != nil || now.Locked || !first.ChangedTo(now) {
+		return nil
+	}
+	c := &dbguard.Conflict{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns()}
+	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Version: first.Version, FoundVersion: now.Version}
+	j.keep(&inquiry{Conflict: c})
+	return c
+}

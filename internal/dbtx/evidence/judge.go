@@ -1,0 +1,109 @@
+package evidence
+
+import (
+	"sync"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/journal"
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/reader"
+)
+
+// A Judge collects the evidence for the conflicts of a transaction. It is safe for
+// concurrent use.
+type Judge struct {
+	Reader  *reader.Reader
+	Rows    *protected.Rows   // that the key protects
+	Journal *journal.Journal  // of the transaction
+	Memory  *protected.Memory // of the operation
+	Key     string            // that is held; "" if it is not known
+	Poison  func(error)       // keeps the transaction from being committed
+
+	mu        sync.Mutex
+	inquiries []*inquiry // into conflicts on protected rows
+}
+
+// Duplicate returns the conflict of an INSERT that was refused with err.
+func (j *Judge) Duplicate(stmt *gorm.Statement, err error) *dbguard.Conflict {
+	c := &inquiry{
+		Conflict: &dbguard.Conflict{Kind: dbguard.Duplicate, Table: catalogue.TableOf(stmt), Err: err},
+		suspects: j.suspectsOfInsert(stmt),
+	}
+	c.ownIndex = j.firedOwnIndex(c, models.Count(stmt))
+	j.judge(c)
+	return c.Conflict
+}
+
+// Stale collects the evidence for the conflict of an UPDATE or DELETE that matched fewer
+// rows than it expected.
+func (j *Judge) Stale(stmt *gorm.Statement, expected models.Expected, conflict *dbguard.Conflict) {
+	j.judge(&inquiry{Conflict: conflict, suspects: j.suspectsOfUpdate(stmt, expected)})
+}
+
+// judge collects the evidence for a conflict, and keeps it. The conflict remains open
+// until the rollback if the transaction takes no reads, or has written what it would
+// read.
+func (j *Judge) judge(c *inquiry) {
+	if len(c.suspects) == 0 {
+		return
+	}
+	c.Evidence.Protected = true
+	c.Columns = c.suspects[0].row.Columns()
+	c.clean = true
+	for _, s := range c.suspects {
+		s.clean = !j.Journal.Touched(s.row)
+		c.clean = c.clean && s.clean
+	}
+	if c.Err != nil && j.Reader.Dialect.Aborts || j.examine(c) != nil {
+		c.open = true
+	}
+	j.keep(c)
+}
+
+// Doubt opens a conflict for a statement that was refused because a row has changed
+// since the snapshot. As that may be any row, all protected ones are suspects.
+func (j *Judge) Doubt(err error) {
+	c := &inquiry{Conflict: &dbguard.Conflict{Kind: dbguard.Stale, Err: err}, open: true, doubtful: true}
+	for _, r := range j.Rows.All() {
+		if first, seen := j.Memory.Recall(r); seen {
+			c.suspects = append(c.suspects, &suspect{row: r, sure: true, loaded: []loadedKey{{version: first.Version}}})
+		}
+	}
+	if len(c.suspects) > 0 {
+		c.Evidence.Protected = true
+		c.Table, c.Columns = c.suspects[0].row.Table, c.suspects[0].row.Columns()
+		j.keep(c)
+	}
+}
+
+// keep adds a conflict to those of the transaction, which a proof poisons.
+func (j *Judge) keep(c *inquiry) {
+	if c.Evidence.Changed {
+		j.Poison(c.Conflict)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c.Key = j.Key
+	c.Evidence.Shared = c.Evidence.Shared || j.Rows.Several()
+	j.inquiries = append(j.inquiries, c)
+}
+
+// Conflict returns the weightiest conflict on a protected row so far, or nil. Its
+// evidence is complete after Complete.
+func (j *Judge) Conflict() (weightiest *dbguard.Conflict) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, c := range j.inquiries {
+		if c.doubtful && !c.Evidence.Changed {
+			continue
+		}
+		if weightiest == nil || weight(c.Evidence) > weight(weightiest.Evidence) {
+			weightiest = c.Conflict
+		}
+	}
+	return weightiest
+}

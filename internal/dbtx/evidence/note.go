@@ -1,0 +1,102 @@
+package evidence
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+)
+
+// note makes evidence of a suspect as it was read, if it changed or the statement met it.
+func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.Reading, changed bool) error {
+	if !changed {
+		met, err := j.met(ctx, c, s, now)
+		if !met || err != nil {
+			return err
+		}
+	}
+	version := s.version(now)
+	e := dbguard.Evidence{
+		Protected:    true,
+		Found:        now.Found,
+		Changed:      changed,
+		Shared:       c.Evidence.Shared || s.row.Followed || j.Reader.SpelledOtherwise(j.Key, s.row, now, s.row.Values),
+		Expected:     c.Kind == dbguard.Stale && now.Found && s.asExpected(now.Version, version),
+		Version:      version,
+		FoundVersion: now.Version,
+	}
+	if changed && !now.Found && j.Reader.Facts(s.row.Table).Cascades {
+		e.Shared = true // with the key of the row that it was deleted with
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !c.Evidence.Found || weight(e) > weight(c.Evidence) {
+		c.Evidence, c.Columns = e, s.row.Columns()
+	}
+	return nil
+}
+
+// met reports whether the row that was read is one of the statement's.
+func (j *Judge) met(ctx context.Context, c *inquiry, s *suspect, now protected.Reading) (bool, error) {
+	switch {
+	case c.doubtful, !now.Found:
+		return false, nil
+	case !s.sure && s.loadedAs(now) == nil:
+		if s.ask == nil {
+			return false, nil
+		}
+		row, err := s.row.Load(j.Reader.DB(ctx).Select(s.row.Columns()).Where(s.ask), s.row.Schema.ModelType, "")
+		if err != nil || !row.IsValid() {
+			return false, err
+		}
+	}
+	for _, given := range s.given {
+		if !j.Reader.SpelledOtherwise(j.Key, s.row, now, given) {
+			return true, nil
+		}
+	}
+	if len(s.given) > 0 {
+		c.ownIndex = false // the index refused a row of another key
+	}
+	return len(s.given) == 0, nil
+}
+
+// countIndex notes that a row is there which no read finds, if its own index refused the
+// insert. The database keeps the row in another form than it was given, or hides it.
+func (j *Judge) countIndex(c *inquiry) {
+	if c.ownIndex && c.clean && !c.open && !c.Evidence.Found && !c.Evidence.Changed {
+		j.unread(c)
+	}
+}
+
+func (j *Judge) unread(c *inquiry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c.Evidence.Unread = true
+}
+
+// firedOwnIndex reports whether an insert of n rows was refused by an index that
+// protects each of them. It reports false if that is not known.
+func (j *Judge) firedOwnIndex(c *inquiry, n int) bool {
+	if len(c.suspects) == 0 {
+		return false
+	}
+	indexes, _ := j.Reader.Indexes(c.suspects[0].row.Table)
+	table, index, ok := j.Reader.Session.RefusingIndex(c.Err)
+	if !ok || table != "" && table != catalogue.BareName(c.Table) {
+		return false
+	}
+	i := slices.IndexFunc(indexes, func(i catalogue.Index) bool { return strings.EqualFold(i.Name, index) })
+	if i < 0 || table == "" && j.Reader.Facts(c.Table).Triggers && !j.Reader.OnlyIndex(c.Table, index) {
+		return false // a trigger may have met an index of another table
+	}
+	for _, s := range c.suspects {
+		if s.sure && catalogue.SameColumns(indexes[i].Columns, s.row.Columns()) {
+			n--
+		}
+	}
+	return n == 0
+}
