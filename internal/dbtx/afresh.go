@@ -4,14 +4,9 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
-
-// A setting is a statement that changed which rows the transaction sees.
-type setting struct {
-	query string
-	args  []any
-}
 
 // adjusted keeps a statement that adjusts, for afresh.
 func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) {
@@ -53,4 +48,18 @@ func (t *Tx) afresh(f func(context.Context) error) error {
 		return rollback
 	}
 	return err
+}
+
+// lookAfterDeadlock notes which of the rows that were to be inserted are not there.
+// A writer that inserts one from now on does so while this caller has the lock.
+func (t *Tx) lookAfterDeadlock(rows []*protected.Row) {
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	if t.dialect.Aborts || t.hasEnded() {
+		return
+	}
+	_ = t.afresh(func(ctx context.Context) error {
+		t.judge.NoteMissing(ctx, rows)
+		return nil
+	})
 }

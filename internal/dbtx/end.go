@@ -1,7 +1,6 @@
 package dbtx
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -10,6 +9,10 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
+
+// ErrCommitUnknown is returned by Commit when it is not known whether the transaction was
+// committed.
+var ErrCommitUnknown = errors.New("dbguard: outcome of the commit is unknown")
 
 // Commit calls Alive once more and commits. Any error but one that matches
 // ErrCommitUnknown means that nothing was committed. After that one, Resolve
@@ -101,31 +104,4 @@ func (t *Tx) settle() {
 	if t.conn.SettleAll() {
 		t.poisonWith(dbguard.ErrRowsOpen)
 	}
-}
-
-// exec ends the transaction on a context of its own.
-func (t *Tx) exec(query string) error {
-	ctx, cancel := t.detached()
-	defer cancel()
-	_, err := t.conn.SQL.ExecContext(ctx, query)
-	return err
-}
-
-func (t *Tx) detached() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(t.ctx), t.limit)
-}
-
-// end marks the transaction as ended. It reports whether it was not before.
-func (t *Tx) end() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	was := t.ended
-	t.ended = true
-	return !was
-}
-
-func (t *Tx) hasEnded() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ended
 }

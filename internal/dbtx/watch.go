@@ -2,13 +2,14 @@ package dbtx
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
-
-// watcher is a transaction as its connection calls it.
-type watcher struct{ *Tx }
 
 // Admit implements pinned.Watcher.
 func (w watcher) Admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
@@ -65,10 +66,27 @@ func (t *Tx) rolledBackTo(savepoint string) {
 	}
 }
 
-// refused drops the marked statement if the database has refused it. Any other
-// error came after it was done: gorm could not read what it returned, say.
-func (t *Tx) refused(err error) {
-	if dialect.FromServer(err) {
-		t.journal.Forget()
+// admit refuses a statement that may not run. The reads that judge a conflict run
+// whatever has become of the lease.
+func (t *Tx) admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
+	if reader.Own(ctx) {
+		return nil, nil
 	}
+	if err := t.fit(); err != nil {
+		return nil, err
+	}
+	statements := t.dialect.Statements(query)
+	return statements, admissible(t.dialect, statements)
+}
+
+// admissible refuses SQL that would end the transaction it runs in, or change how the
+// later ones of its session begin. It looks at the words of each statement, past
+// comments and strings.
+func admissible(d dialect.Dialect, statements []sqltext.Statement) error {
+	for _, st := range statements {
+		if st.Controls() || d.Name == "mysql" && st.SetsIsolation() {
+			return fmt.Errorf("%w: %s", dbguard.ErrTxControl, strings.Join(st.Words()[:min(4, len(st.Words()))], " "))
+		}
+	}
+	return nil
 }

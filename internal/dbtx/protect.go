@@ -97,7 +97,7 @@ func (t *Tx) protect(r *protected.Row) error {
 	if err := t.ready(r); err != nil {
 		return err
 	}
-	if other, ok := t.plugin.keys.Another(r, t.key); ok {
+	if other, ok := t.keys.Another(r, t.key); ok {
 		t.logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
 			"table", r.Table, "key", t.key, "other", other)
 	}
@@ -137,6 +137,29 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 	}
 	for _, r := range t.rows.Refresh(t.ctx, stmt) {
 		if err := t.ready(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow protects the rows that a statement's model names in the statement's table, too,
+// if they can be identified there. The table may have been chosen at run time.
+func (t *Tx) follow(stmt *gorm.Statement) error {
+	table := catalogue.TableOf(stmt)
+	if stmt.Schema == nil || table == "" || strings.EqualFold(table, stmt.Schema.Table) {
+		return nil
+	}
+	for _, r := range t.rows.All() {
+		if r.Followed || r.Schema.ModelType != stmt.Schema.ModelType || t.reader.SameTable(r.Table, table) {
+			continue
+		}
+		there := &protected.Row{Table: table, Schema: r.Schema, Fields: r.Fields, Values: r.Values, Followed: true}
+		names, err := t.reader.NamesRow(there)
+		if err == nil && names {
+			err = t.protect(there)
+		}
+		if err != nil {
 			return err
 		}
 	}

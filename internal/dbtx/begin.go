@@ -1,0 +1,76 @@
+package dbtx
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/evidence"
+	"github.com/belaygo/belay/internal/dbtx/journal"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/reader"
+)
+
+// Begin starts a guarded transaction on a connection of db's pool. The caller
+// ends it with Commit or Rollback. Install must have been called on db.
+func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
+	p, err := pluginOf(db)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := dialect.Of(db.Name())
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", dbguard.ErrDialect, db.Name())
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return nil, fmt.Errorf("begin transaction: %w", err)
+	}
+	o = o.withDefaults()
+	begin := ctx
+	if o.BeginTimeout > 0 {
+		var cancel context.CancelFunc
+		begin, cancel = context.WithTimeout(ctx, o.BeginTimeout)
+		defer cancel()
+	}
+	c, err := pinned.Begin(begin, pool, d, &p.sessions)
+	if err != nil {
+		return nil, err
+	}
+	if d.Name == "mysql" && !c.Session.Snapshot {
+		p.noSnapshot.Do(func() {
+			o.Logger.Warn("transactions are not at REPEATABLE READ: protected rows are read before they are written")
+		})
+	}
+
+	t := &Tx{
+		conn: c, dialect: d, pool: pool, keys: &p.keys,
+		translates: db.TranslateError,
+		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, logger: o.Logger,
+	}
+	c.Watch(watcher{t})
+	o.Memory.Use(c.Session.Server)
+	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
+	t.db = t.session(db)
+	t.reader = reader.New(t.db, d, c.Session, &p.known, t.detached)
+	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
+	t.rows = protected.NewRows(t.reader.SameTable)
+	t.judge = &evidence.Judge{
+		Reader: t.reader, Rows: t.rows, Journal: t.journal, Memory: o.Memory, Key: o.Key, Poison: t.poisonWith,
+	}
+	return t, nil
+}
+
+// session returns a gorm session on the pinned connection. Without a context of
+// its own a session shares its Statement, and setting the connection would
+// change the user's db.
+func (t *Tx) session(db *gorm.DB) *gorm.DB {
+	s := db.Session(&gorm.Session{NewDB: true, Context: t.ctx})
+	s.Statement.ConnPool = t.conn
+	s.TranslateError = false // a translated error has lost what it was: learn translates it
+	return s
+}

@@ -1,0 +1,103 @@
+package dbtx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
+)
+
+// escapes reports whether a statement would escape its guarded transaction: it carries
+// the context but runs elsewhere, on the outer db for instance, or is to be prepared.
+func escapes(stmt *gorm.Statement) bool {
+	t := FromContext(stmt.Context)
+	if p, ok := stmt.ConnPool.(*gorm.PreparedStmtTX); ok && t == nil {
+		_, ours := p.Tx.(*pinned.Conn)
+		return ours
+	}
+	return t != nil && t != txOf(stmt)
+}
+
+// inside refuses a statement that would escape, and notes the transaction of any other.
+// It comes before all other callbacks.
+func inside(db *gorm.DB) {
+	if escapes(db.Statement) {
+		err := dbguard.ErrOutside
+		if _, ok := db.Statement.ConnPool.(*gorm.PreparedStmtTX); ok {
+			err = fmt.Errorf("%w: its session has PrepareStmt, which only a db can have", err)
+		}
+		_ = db.AddError(err)
+		return
+	}
+	if t := txOf(db.Statement); t != nil {
+		db.Statement.Settings.Store(txSetting, t)
+		t.journal.Begin()
+	}
+}
+
+// configSetting is where a statement keeps its configuration between join and joined.
+const configSetting = "belay:config"
+
+// join keeps gorm from beginning a transaction around a statement of a guarded one. A
+// plugin's connection would let it begin, and commit.
+func join(db *gorm.DB) {
+	if txOf(db.Statement) == nil {
+		return
+	}
+	config := *db.Config
+	config.SkipDefaultTransaction = true
+	db.Statement.Settings.Store(configSetting, db.Config)
+	db.Config = &config
+}
+
+// joined gives the statement its configuration back.
+func joined(db *gorm.DB) {
+	if config, ok := db.Statement.Settings.LoadAndDelete(configSetting); ok {
+		db.Config = config.(*gorm.Config)
+	}
+}
+
+// insideRow is inside for a query whose caller gets a *sql.Row and would follow
+// a nil pointer to his error: he gets a row with the error in it.
+func insideRow(db *gorm.DB) {
+	inside(db)
+	if rows, ok := db.Get("rows"); db.Error != nil && (!ok || rows != true) {
+		db.Statement.Dest = pinned.RefusedRow(context.WithoutCancel(db.Statement.Context), db.Error)
+	}
+}
+
+// learn passes the error of a statement to its transaction. The connection sees most
+// errors itself, but not those that come with the rows. An error may also be what a
+// hook has met in another database, or behind a savepoint.
+func learn(db *gorm.DB) {
+	t := txOf(db.Statement)
+	if t == nil || db.Error == nil {
+		return
+	}
+	t.conn.Settle()
+	t.doom(db.Error)
+	if dialect.IsChanged(db.Error) && !errors.Is(db.Error, dbguard.ErrPoisoned) { // or it was not sent
+		t.judge.Doubt(db.Error)
+	}
+	db.Error = t.translate(db.Error)
+}
+
+// isolation forgets what is known of all sessions when SQL outside of a guarded
+// transaction has set the isolation level of one.
+func (p *plugin) isolation(db *gorm.DB) {
+	sql := db.Statement.SQL.String()
+	if db.Name() != "mysql" || !strings.Contains(strings.ToLower(sql), "isolation") {
+		return
+	}
+	if slices.ContainsFunc((dialect.Dialect{Name: "mysql"}).Statements(sql), sqltext.Statement.SetsIsolation) {
+		p.sessions.Forget()
+	}
+}

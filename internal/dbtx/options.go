@@ -1,0 +1,49 @@
+package dbtx
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options adjust a guarded transaction. The zero value is useful.
+type Options struct {
+	// Alive is called before each statement and before COMMIT. When it returns
+	// an error, the statement is refused with it. Default: never an error.
+	Alive func() error
+	// Held is called by Resolve where a row proves that nothing was committed. An
+	// error says that another writer may have deleted the row, or made it again.
+	// Default: never an error.
+	Held func() error
+	// BeginTimeout bounds the wait for a connection and the BEGIN. Default: only
+	// the context does.
+	BeginTimeout time.Duration
+	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
+	// do not end with the context. Default 5 s.
+	EndTimeout time.Duration
+	// Key is the key of the lock. Conflicts and warnings name it. Default: none.
+	Key string
+	// Memory is shared by the attempts of one operation, so that a second one
+	// does not hide what the first one saw. Default: one of its own.
+	Memory *Memory
+	// Logger receives warnings about the database and the keys. Default: none.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Alive == nil {
+		o.Alive = func() error { return nil }
+	}
+	if o.Held == nil {
+		o.Held = func() error { return nil }
+	}
+	if o.EndTimeout <= 0 {
+		o.EndTimeout = 5 * time.Second
+	}
+	if o.Memory == nil {
+		o.Memory = new(Memory)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,103 @@
+package dbtx
+
+import (
+	"cmp"
+	"database/sql"
+	"fmt"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+)
+
+// Poisoned returns nil unless the transaction can't be committed: then an error that
+// matches ErrPoisoned and unwraps to the cause.
+func (t *Tx) Poisoned() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return poisoned(cmp.Or(t.poison, t.aborted))
+}
+
+func poisoned(cause error) error {
+	if cause == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", dbguard.ErrPoisoned, cause)
+}
+
+// fit reports why no further statement may run, if so.
+func (t *Tx) fit() error {
+	t.mu.Lock()
+	ended, poison := t.ended, t.poison
+	t.mu.Unlock()
+	switch {
+	case ended:
+		return sql.ErrTxDone
+	case poison != nil:
+		return poisoned(poison)
+	}
+	return t.alive()
+}
+
+// learn notes what the error of a statement, as the connection has it, means for the
+// transaction.
+func (t *Tx) learn(err error) {
+	t.doom(err)
+	if t.dialect.Aborts && dialect.FromServer(err) {
+		t.mu.Lock()
+		t.aborted = cmp.Or(t.aborted, err)
+		t.mu.Unlock()
+	}
+}
+
+// doom poisons the transaction if an error says that it must not go on.
+func (t *Tx) doom(err error) {
+	if err != nil && t.poisons(err) {
+		t.poisonWith(err)
+	}
+}
+
+// abortedBy replaces the driver's error by the conflict that was made of it.
+func (t *Tx) abortedBy(c *dbguard.Conflict) {
+	t.conn.Settle() // the error may have come with the rows
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.aborted != nil {
+		t.aborted = c
+	}
+}
+
+// poisons reports whether err leaves a transaction that must not go on.
+func (t *Tx) poisons(err error) bool {
+	return t.dialect.Poisons(err) || t.conn.Session.RolledBack(err)
+}
+
+func (t *Tx) poisonWith(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.poison == nil {
+		t.poison = err
+	}
+}
+
+// end marks the transaction as ended. It reports whether it was not before.
+func (t *Tx) end() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.ended
+	t.ended = true
+	return !was
+}
+
+func (t *Tx) hasEnded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
+}
+
+// refused drops the marked statement if the database has refused it. Any other
+// error came after it was done: gorm could not read what it returned, say.
+func (t *Tx) refused(err error) {
+	if dialect.FromServer(err) {
+		t.journal.Forget()
+	}
+}
