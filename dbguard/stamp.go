@@ -29,14 +29,6 @@ import (
 // stamps. 0 means that the row was written without one.
 type Stamp int64
 
-// GormDBDataType implements gorm's migrator interface.
-func (Stamp) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint NOT NULL DEFAULT 0" }
-
-// CreateClauses implements gorm's schema.CreateClausesInterface.
-func (Stamp) CreateClauses(f *schema.Field) []clause.Interface {
-	return []clause.Interface{newStamp{f}}
-}
-
 // newStamp gives new rows their stamps.
 type newStamp struct{ field *schema.Field }
 

@@ -14,18 +14,18 @@ import (
 // of a parent upserts the foreign keys of all children that are loaded.
 //
 // The version comes first, as MySQL carries out assignments in their order.
-func (v firstVersion) withNext(stmt *gorm.Statement, set clause.Set) clause.Set {
-	next := nextVersion(v)
+func withNext(stmt *gorm.Statement, f *schema.Field, set clause.Set) clause.Set {
+	next := nextVersion{f}
 	set = next.without(set)
 	same, ok := unchanged(stmt, set)
 	if !ok {
-		return next.with(set, ofRow(v.field))
+		return next.with(set, ofRow(f))
 	}
-	ours := clause.Set{assign(v.field, clause.Expr{
+	ours := clause.Set{assign(f, clause.Expr{
 		SQL:  "? + CASE WHEN " + same.SQL + " THEN 0 ELSE 1 END",
-		Vars: append([]any{ofRow(v.field)}, same.Vars...),
+		Vars: append([]any{ofRow(f)}, same.Vars...),
 	})}
-	if stamp := stampOf(v.field.Schema); stamp != nil {
+	if stamp := stampOf(f.Schema); stamp != nil {
 		vars := append(append([]any{}, same.Vars...), ofRow(stamp), randomStamp())
 		ours = append(ours, assign(stamp, clause.Expr{SQL: "CASE WHEN " + same.SQL + " THEN ? ELSE ? END", Vars: vars}))
 	}

@@ -1,0 +1,67 @@
+package dbguard
+
+import (
+	"fmt"
+	"reflect"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
+)
+
+// firstVersion gives new rows their version.
+type firstVersion struct{ field *schema.Field }
+
+func (firstVersion) Name() string               { return "" }
+func (firstVersion) Build(clause.Builder)       {}
+func (firstVersion) MergeClause(*clause.Clause) {}
+
+// ModifyStatement implements gorm.StatementModifier.
+func (v firstVersion) ModifyStatement(stmt *gorm.Statement) {
+	if !only(v.field, stmt) {
+		return
+	}
+	if !v.upsert(stmt) {
+		_ = stmt.AddError(fmt.Errorf("%w: Save or upsert of all columns of %s, use Create or an update", ErrVersion, stmt.Table))
+		return
+	}
+	models.Each(stmt, func(model reflect.Value) {
+		if _, unset := v.field.ValueOf(stmt.Context, model); unset {
+			_ = stmt.AddError(v.field.Set(stmt.Context, model, Version(1)))
+		}
+	})
+}
+
+// upsert has an upsert count as an update, too. It reports false if all columns
+// are to be written: gorm's Save does that when its update matches no row, and
+// for a slice.
+func (v firstVersion) upsert(stmt *gorm.Statement) bool {
+	c := stmt.Clauses["ON CONFLICT"]
+	on, _ := c.Expression.(clause.OnConflict)
+	if on.UpdateAll {
+		return false
+	}
+	if len(on.DoUpdates) > 0 {
+		on.DoUpdates = withNext(stmt, v.field, on.DoUpdates)
+		c.Expression = on
+		stmt.Clauses["ON CONFLICT"] = c
+	}
+	return true
+}
+
+// unscopedFirst does the same for an unscoped Create, for which gorm asks for no
+// clauses, and sets stamps.
+func unscopedFirst(db *gorm.DB) {
+	s := db.Statement.Schema
+	if s == nil || !db.Statement.Unscoped {
+		return
+	}
+	if f := versionOf(s); f != nil {
+		firstVersion{f}.ModifyStatement(db.Statement)
+	}
+	if f := stampOf(s); f != nil {
+		newStamp{f}.ModifyStatement(db.Statement)
+	}
+}
