@@ -187,7 +187,7 @@ func TestDSNsHaveTimeouts(t *testing.T) {
 func TestNamedTests(t *testing.T) {
 	name := regexp.MustCompile("`([a-z0-9]+)\\.(Test[A-Za-z]+)`")
 	where := map[string]string{
-		"lock": "lock", "redislock": "lock/redislock", "guard": "guard", "dbguard": "dbguard",
+		"lock": "lock", "redislock": "lock/redislock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx",
 		"e2e": "cmd/guard-monitor/internal/e2e", "chaos": "internal/chaos", "alerts": "cmd/guard-monitor/internal/alerts",
 		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "rabbitmq": "notify/rabbitmq", "docs": "internal/docs",
 	}
