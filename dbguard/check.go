@@ -127,7 +127,7 @@ func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
 			say("%s", reason)
 		}
 	case len(candidates) == 0:
-		say("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", catalogue.Nameless(c.indexes))
+		say("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", catalogue.Unusable(c.indexes))
 	}
 	c.checkDeclared(say)
 }
@@ -135,7 +135,7 @@ func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
 // candidates returns the columns of the unique indexes that a row may be
 // identified by: those that are no generated key.
 func (c *checked) candidates() (found [][]string) {
-	for _, columns := range catalogue.WithPrimary(catalogue.Naming(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
+	for _, columns := range catalogue.WithPrimary(catalogue.UniqueKeys(c.indexes), c.stmt.Schema.PrimaryFieldDBNames) {
 		f := models.Column(c.stmt.Schema, columns[0])
 		if generated := len(columns) == 1 && f != nil && f.AutoIncrement; !generated {
 			found = append(found, columns)
@@ -192,5 +192,5 @@ func plainColumns(index *schema.Index) (columns []string) {
 }
 
 func (c *checked) has(columns []string) bool {
-	return slices.ContainsFunc(catalogue.Naming(c.indexes), func(i []string) bool { return catalogue.SameColumns(i, columns) })
+	return slices.ContainsFunc(catalogue.UniqueKeys(c.indexes), func(i []string) bool { return catalogue.SameColumns(i, columns) })
 }

@@ -11,17 +11,17 @@ func (Version) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint N
 
 // CreateClauses implements gorm's schema.CreateClausesInterface.
 func (Version) CreateClauses(f *schema.Field) []clause.Interface {
-	return []clause.Interface{firstVersion{f}}
+	return []clause.Interface{insertVersion{f}}
 }
 
 // UpdateClauses implements gorm's schema.UpdateClausesInterface.
 func (Version) UpdateClauses(f *schema.Field) []clause.Interface {
-	return []clause.Interface{nextVersion{f}}
+	return []clause.Interface{updateVersion{f}}
 }
 
 // DeleteClauses implements gorm's schema.DeleteClausesInterface.
 func (Version) DeleteClauses(f *schema.Field) []clause.Interface {
-	return []clause.Interface{lastVersion{nextVersion{f}}}
+	return []clause.Interface{deleteVersion{updateVersion{f}}}
 }
 
 // GormDBDataType implements gorm's migrator interface.

@@ -7,12 +7,12 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
-// lastVersion adds the compare to a delete, when the model carries a version,
+// deleteVersion adds the compare to a delete, when the model carries a version,
 // and the increment to a soft one.
-type lastVersion struct{ nextVersion }
+type deleteVersion struct{ updateVersion }
 
 // ModifyStatement implements gorm.StatementModifier.
-func (v lastVersion) ModifyStatement(stmt *gorm.Statement) {
+func (v deleteVersion) ModifyStatement(stmt *gorm.Statement) {
 	if stmt.Schema == nil || !only(v.field, stmt) {
 		return
 	}
@@ -35,9 +35,9 @@ func (v lastVersion) ModifyStatement(stmt *gorm.Statement) {
 
 // soft lets the model's other fields have their say first: a soft delete writes
 // its UPDATE by itself, whatever comes behind it.
-func (v lastVersion) soft(stmt *gorm.Statement) {
+func (v deleteVersion) soft(stmt *gorm.Statement) {
 	for _, c := range stmt.Schema.DeleteClauses {
-		if _, own := c.(lastVersion); own {
+		if _, own := c.(deleteVersion); own {
 			continue
 		}
 		if m, ok := c.(gorm.StatementModifier); ok && stmt.SQL.Len() == 0 {
@@ -47,7 +47,7 @@ func (v lastVersion) soft(stmt *gorm.Statement) {
 }
 
 // rebuild writes the UPDATE of a soft delete once more, with the version in it.
-func (v lastVersion) rebuild(stmt *gorm.Statement, expected models.Expected) {
+func (v deleteVersion) rebuild(stmt *gorm.Statement, expected models.Expected) {
 	set, ok := stmt.Clauses["SET"].Expression.(clause.Set)
 	if !ok {
 		return // not ours to touch

@@ -11,15 +11,15 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
-// firstVersion gives new rows their version.
-type firstVersion struct{ field *schema.Field }
+// insertVersion gives new rows their version.
+type insertVersion struct{ field *schema.Field }
 
-func (firstVersion) Name() string               { return "" }
-func (firstVersion) Build(clause.Builder)       {}
-func (firstVersion) MergeClause(*clause.Clause) {}
+func (insertVersion) Name() string               { return "" }
+func (insertVersion) Build(clause.Builder)       {}
+func (insertVersion) MergeClause(*clause.Clause) {}
 
 // ModifyStatement implements gorm.StatementModifier.
-func (v firstVersion) ModifyStatement(stmt *gorm.Statement) {
+func (v insertVersion) ModifyStatement(stmt *gorm.Statement) {
 	if !only(v.field, stmt) {
 		return
 	}
@@ -37,7 +37,7 @@ func (v firstVersion) ModifyStatement(stmt *gorm.Statement) {
 // upsert has an upsert count as an update, too. It reports false if all columns
 // are to be written: gorm's Save does that when its update matches no row, and
 // for a slice.
-func (v firstVersion) upsert(stmt *gorm.Statement) bool {
+func (v insertVersion) upsert(stmt *gorm.Statement) bool {
 	c := stmt.Clauses["ON CONFLICT"]
 	on, _ := c.Expression.(clause.OnConflict)
 	if on.UpdateAll {
@@ -59,7 +59,7 @@ func unscopedFirst(db *gorm.DB) {
 		return
 	}
 	if f := versionOf(s); f != nil {
-		firstVersion{f}.ModifyStatement(db.Statement)
+		insertVersion{f}.ModifyStatement(db.Statement)
 	}
 	if f := stampOf(s); f != nil {
 		newStamp{f}.ModifyStatement(db.Statement)

@@ -14,16 +14,16 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// nextVersion adds the increment to an update, and the compare when the model
+// updateVersion adds the increment to an update, and the compare when the model
 // carries a version.
-type nextVersion struct{ field *schema.Field }
+type updateVersion struct{ field *schema.Field }
 
-func (nextVersion) Name() string               { return "" }
-func (nextVersion) Build(clause.Builder)       {}
-func (nextVersion) MergeClause(*clause.Clause) {}
+func (updateVersion) Name() string               { return "" }
+func (updateVersion) Build(clause.Builder)       {}
+func (updateVersion) MergeClause(*clause.Clause) {}
 
 // ModifyStatement implements gorm.StatementModifier.
-func (v nextVersion) ModifyStatement(stmt *gorm.Statement) {
+func (v updateVersion) ModifyStatement(stmt *gorm.Statement) {
 	if stmt.SQL.Len() > 0 || !only(v.field, stmt) {
 		return // raw SQL
 	}
@@ -44,7 +44,7 @@ func (v nextVersion) ModifyStatement(stmt *gorm.Statement) {
 
 // loaded returns the versions that the updated structs carry: the models, or the
 // values if they are a whole row.
-func (v nextVersion) loaded(stmt *gorm.Statement) models.Expected {
+func (v updateVersion) loaded(stmt *gorm.Statement) models.Expected {
 	model := models.Indirect(stmt.Model)
 	expected := v.among(stmt, model)
 	if k := model.Kind(); len(expected.Rows) == 0 && k != reflect.Slice && k != reflect.Array {
@@ -55,7 +55,7 @@ func (v nextVersion) loaded(stmt *gorm.Statement) models.Expected {
 }
 
 // among returns the versions in a struct or in several.
-func (v nextVersion) among(stmt *gorm.Statement, given reflect.Value) models.Expected {
+func (v updateVersion) among(stmt *gorm.Statement, given reflect.Value) models.Expected {
 	expected, n := models.Expected{Field: v.field}, 1
 	if k := given.Kind(); k == reflect.Slice || k == reflect.Array {
 		n = given.Len()
@@ -99,7 +99,7 @@ func twice(stmt *gorm.Statement, e models.Expected) bool {
 }
 
 // add adds a struct if it was loaded.
-func (v nextVersion) add(stmt *gorm.Statement, e *models.Expected, row reflect.Value) {
+func (v updateVersion) add(stmt *gorm.Statement, e *models.Expected, row reflect.Value) {
 	if version := v.of(stmt, row); version != 0 {
 		e.Rows = append(e.Rows, models.Loaded{Model: row, Version: int64(version)})
 	}
@@ -107,7 +107,7 @@ func (v nextVersion) add(stmt *gorm.Statement, e *models.Expected, row reflect.V
 
 // of returns the version that row carries, 0 if none. Without a primary key it
 // was not loaded, and a compare would choose the rows.
-func (v nextVersion) of(stmt *gorm.Statement, row reflect.Value) Version {
+func (v updateVersion) of(stmt *gorm.Statement, row reflect.Value) Version {
 	if row.Kind() != reflect.Struct || row.Type() != stmt.Schema.ModelType {
 		return 0
 	}
@@ -121,7 +121,7 @@ func (v nextVersion) of(stmt *gorm.Statement, row reflect.Value) Version {
 
 // remember returns a function that gives the models the versions that they have
 // now.
-func (v nextVersion) remember(stmt *gorm.Statement) (restore func()) {
+func (v updateVersion) remember(stmt *gorm.Statement) (restore func()) {
 	var undo []func()
 	models.Each(stmt, func(model reflect.Value) {
 		was := models.In[Version](stmt.Context, v.field, model)
@@ -140,7 +140,7 @@ func (v nextVersion) remember(stmt *gorm.Statement) (restore func()) {
 
 // increment makes the SET clause, in place of gorm, with the version in it. It
 // reports false if there is nothing to set.
-func (v nextVersion) increment(stmt *gorm.Statement) bool {
+func (v updateVersion) increment(stmt *gorm.Statement) bool {
 	set, _ := stmt.Clauses["SET"].Expression.(clause.Set)
 	if set == nil {
 		if set = callbacks.ConvertToAssignments(stmt); len(set) == 0 {
@@ -153,7 +153,7 @@ func (v nextVersion) increment(stmt *gorm.Statement) bool {
 
 // current is the version as a statement finds it. Of several tables each may have one,
 // but an alias is not known to all databases here.
-func (v nextVersion) current(stmt *gorm.Statement) clause.Column {
+func (v updateVersion) current(stmt *gorm.Statement) clause.Column {
 	if from, ok := stmt.Clauses["FROM"].Expression.(clause.From); ok && len(from.Tables)+len(from.Joins) > 0 {
 		return ofRow(v.field)
 	}
@@ -167,7 +167,7 @@ func ofRow(f *schema.Field) clause.Column {
 
 // with returns set with the increment of the version in it, and a stamp if the model
 // has one.
-func (v nextVersion) with(set clause.Set, current clause.Column) clause.Set {
+func (v updateVersion) with(set clause.Set, current clause.Column) clause.Set {
 	next := v.without(set)
 	if stamp := stampOf(v.field.Schema); stamp != nil {
 		next = append(next, assign(stamp, randomStamp()))
@@ -176,7 +176,7 @@ func (v nextVersion) with(set clause.Set, current clause.Column) clause.Set {
 }
 
 // without returns set without the version and the stamp.
-func (v nextVersion) without(set clause.Set) clause.Set {
+func (v updateVersion) without(set clause.Set) clause.Set {
 	stamp := stampOf(v.field.Schema)
 	rest := make(clause.Set, 0, len(set)+2)
 	for _, a := range set {

@@ -74,7 +74,7 @@
 // protected. That is so on PostgreSQL, on MySQL at another level than REPEATABLE READ, and
 // on MariaDB with innodb_snapshot_isolation.
 //
-// Some conflicts remain open until [Tx.Rollback], which reads the rows afresh right
+// Some conflicts remain open until [Tx.Rollback], which reads the rows anew right
 // after the ROLLBACK, while the caller still has the lock. All writes of the
 // transaction are gone then, by whatever trigger, upsert or function. So it
 // is if the transaction may have written the row, if the row is locked, and on PostgreSQL

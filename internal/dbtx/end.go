@@ -20,7 +20,7 @@ var ErrCommitUnknown = errors.New("dbguard: outcome of the commit is unknown")
 // returns what the COMMIT ended with.
 func (t *Tx) Commit() error {
 	t.settle()
-	if err := t.fit(); err != nil {
+	if err := t.usable(); err != nil {
 		t.Rollback()
 		return err
 	}
@@ -77,7 +77,7 @@ func (t *Tx) Rollback() {
 	if err := t.exec("ROLLBACK"); err != nil {
 		t.conn.Discard()
 	}
-	t.judge.Complete(t.afresh)
+	t.judge.Complete(t.inNewTransaction)
 	t.conn.Free()
 }
 

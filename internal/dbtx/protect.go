@@ -29,13 +29,13 @@ func (t *Tx) Protect(model any) error {
 	if err != nil {
 		return err
 	}
-	for _, columns := range catalogue.Naming(indexes) {
+	for _, columns := range catalogue.UniqueKeys(indexes) {
 		if catalogue.SameColumns(set, columns) {
 			return t.protect(m.Row(set, protected.Row{Named: true}))
 		}
 	}
 	return fmt.Errorf("%w: no unique index of %s has just the columns %s%s: a column that is 0 counts as not set",
-		dbguard.ErrUnprotectable, m.Table(), catalogue.Listing(set), catalogue.Nameless(indexes))
+		dbguard.ErrUnprotectable, m.Table(), catalogue.Listing(set), catalogue.Unusable(indexes))
 }
 
 // ProtectPrimary names the row with model's primary key, whatever else is set in
@@ -73,12 +73,12 @@ func (t *Tx) ProtectNew(model any) error {
 	if err != nil {
 		return err
 	}
-	fit := m.Fitting(catalogue.WithPrimary(catalogue.Naming(indexes), m.Primary()))
+	fit := m.Fitting(catalogue.WithPrimary(catalogue.UniqueKeys(indexes), m.Primary()))
 	switch len(fit) {
 	case 1:
 		return t.protect(m.Row(fit[0], protected.Row{Model: m.Pointer()}))
 	case 0:
-		return fmt.Errorf("%w: no unique index of %s has all its columns set%s", dbguard.ErrUnprotectable, m.Table(), catalogue.Nameless(indexes))
+		return fmt.Errorf("%w: no unique index of %s has all its columns set%s", dbguard.ErrUnprotectable, m.Table(), catalogue.Unusable(indexes))
 	}
 	choices := make([]string, len(fit))
 	for i, columns := range fit {
@@ -155,7 +155,7 @@ func (t *Tx) follow(stmt *gorm.Statement) error {
 			continue
 		}
 		there := &protected.Row{Table: table, Schema: r.Schema, Fields: r.Fields, Values: r.Values, Followed: true}
-		names, err := t.reader.NamesRow(there)
+		names, err := t.reader.Identifies(there)
 		if err == nil && names {
 			err = t.protect(there)
 		}

@@ -107,8 +107,8 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
-	if t.dialect.Kill != nil {
-		if err := t.dialect.Kill(ctx, c, t.conn.Session); err != nil {
+	if t.dialect.EndSession != nil {
+		if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
 			return Unresolved, err
 		}
 	}
@@ -128,7 +128,7 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 
 // askOutcome ends the session and asks PostgreSQL what became of the transaction.
 func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
-	if err := t.dialect.Kill(ctx, c, t.conn.Session); err != nil {
+	if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
 		return Unresolved, err
 	}
 	for {
@@ -210,11 +210,11 @@ func (o outside) Value(key any) any {
 // and what it has committed may not have come yet.
 func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
 	c, err = pinned.Connect(ctx, t.pool, func(c *sql.Conn) error {
-		if t.dialect.Ask == nil {
+		if t.dialect.ReadSession == nil {
 			return nil
 		}
 		var err error
-		now, err = t.dialect.Ask(ctx, c)
+		now, err = t.dialect.ReadSession(ctx, c)
 		if err == nil && now.Server != t.conn.Session.Server {
 			err = fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.Session.Server)
 		}

@@ -24,8 +24,8 @@ func poisoned(cause error) error {
 	return fmt.Errorf("%w: %w", dbguard.ErrPoisoned, cause)
 }
 
-// fit reports why no further statement may run, if so.
-func (t *Tx) fit() error {
+// usable reports why no further statement may run, if so.
+func (t *Tx) usable() error {
 	t.mu.Lock()
 	ended, poison := t.ended, t.poison
 	t.mu.Unlock()

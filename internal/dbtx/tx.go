@@ -49,7 +49,7 @@ type Tx struct {
 	unknown  bool // whether it was committed
 	poison   error
 	aborted  error     // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
-	settings []setting // for afresh
+	settings []setting // for inNewTransaction
 }
 
 type txKey struct{}

@@ -18,7 +18,7 @@ func (w watcher) Admit(ctx context.Context, query string) ([]sqltext.Statement, 
 
 // Took implements pinned.Watcher.
 func (w watcher) Took(query string, args []any, statements []sqltext.Statement, err error) {
-	w.took(query, args, statements, err)
+	w.sent(query, args, statements, err)
 }
 
 // Learn implements pinned.Watcher.
@@ -27,8 +27,8 @@ func (w watcher) Learn(err error) { w.learn(err) }
 // Poison implements pinned.Watcher.
 func (w watcher) Poison(err error) { w.poisonWith(err) }
 
-// took notes statements that were sent, and how the last one ended.
-func (t *Tx) took(query string, args []any, statements []sqltext.Statement, err error) {
+// sent notes statements that were sent, and how the last one ended.
+func (t *Tx) sent(query string, args []any, statements []sqltext.Statement, err error) {
 	t.learn(err)
 	t.journal.Sent(len(statements))
 	if err == nil {
@@ -41,11 +41,11 @@ func (t *Tx) took(query string, args []any, statements []sqltext.Statement, err 
 			}
 			return
 		}
-		t.tookOne(st)
+		t.noteSent(st)
 	}
 }
 
-func (t *Tx) tookOne(st sqltext.Statement) {
+func (t *Tx) noteSent(st sqltext.Statement) {
 	switch last := st.Last(); st.Words()[0] {
 	case "SAVEPOINT":
 		t.journal.Saved(last)
@@ -72,7 +72,7 @@ func (t *Tx) admit(ctx context.Context, query string) ([]sqltext.Statement, erro
 	if reader.Own(ctx) {
 		return nil, nil
 	}
-	if err := t.fit(); err != nil {
+	if err := t.usable(); err != nil {
 		return nil, err
 	}
 	statements := t.dialect.Statements(query)

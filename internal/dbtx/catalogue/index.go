@@ -60,8 +60,8 @@ var indexQueries = map[string]string{
 		ORDER BY il.name, ii.seqno`,
 }
 
-// Naming returns the columns of each index that names a row.
-func Naming(indexes []Index) (columns [][]string) {
+// UniqueKeys returns the columns of each index that names a row.
+func UniqueKeys(indexes []Index) (columns [][]string) {
 	for _, i := range indexes {
 		if i.names() {
 			columns = append(columns, i.Columns)
@@ -70,8 +70,8 @@ func Naming(indexes []Index) (columns [][]string) {
 	return columns
 }
 
-// Nameless says of which indexes the columns name no row.
-func Nameless(indexes []Index) string {
+// Unusable says of which indexes the columns name no row.
+func Unusable(indexes []Index) string {
 	var found []string
 	for _, i := range indexes {
 		switch {

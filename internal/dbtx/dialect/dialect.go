@@ -14,13 +14,14 @@ type Dialect struct {
 	Share string // what makes a SELECT read the newest committed row and hold it; empty = a plain one does
 	// Aborts: after an error a transaction takes no statement but a ROLLBACK.
 	Aborts bool
-	Ask    func(context.Context, *sql.Conn) (Session, error)
+	// ReadSession returns what the server says of a connection. Nil if it says nothing.
+	ReadSession func(context.Context, *sql.Conn) (Session, error)
 	// Restarted reports whether the server, asked once then and once now, has crashed or
 	// been restarted in between.
 	Restarted func(ctx context.Context, c *sql.Conn, then, now Session) (bool, error)
-	// Kill sees to it that a read on another connection meets all that the session
+	// EndSession sees to it that a read on another connection meets all that the session
 	// will have committed, or waits for it.
-	Kill func(context.Context, *sql.Conn, Session) error
+	EndSession func(context.Context, *sql.Conn, Session) error
 }
 
 // Of returns the dialect of a database by its name in gorm. It reports false if Belay
@@ -29,21 +30,21 @@ func Of(name string) (Dialect, bool) {
 	switch name {
 	case "mysql":
 		return Dialect{
-			Name:      name,
-			Begin:     "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-			Share:     "LOCK IN SHARE MODE",
-			Ask:       askMySQL,
-			Restarted: restartedMySQL,
-			Kill:      killMySQL,
+			Name:        name,
+			Begin:       "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+			Share:       "LOCK IN SHARE MODE",
+			ReadSession: readMySQLSession,
+			Restarted:   restartedMySQL,
+			EndSession:  endMySQLSession,
 		}, true
 	case "postgres":
 		return Dialect{
-			Name:      name,
-			Begin:     "BEGIN",
-			Aborts:    true,
-			Ask:       askPostgres,
-			Restarted: restartedPostgres,
-			Kill:      killPostgres,
+			Name:        name,
+			Begin:       "BEGIN",
+			Aborts:      true,
+			ReadSession: readPostgresSession,
+			Restarted:   restartedPostgres,
+			EndSession:  endPostgresSession,
 		}, true
 	case "sqlite":
 		return Dialect{Name: name, Begin: "BEGIN IMMEDIATE"}, true

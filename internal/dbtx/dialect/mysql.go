@@ -43,8 +43,8 @@ func mysqlNumber(err error) uint16 {
 	return 0
 }
 
-// askMySQL does not use SELECT @@..., as the names differ between versions.
-func askMySQL(ctx context.Context, c *sql.Conn) (Session, error) {
+// readMySQLSession does not use SELECT @@..., as the names differ between versions.
+func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	asked := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
@@ -94,12 +94,12 @@ func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ Session) (bool, er
 	return id <= then.ID, err
 }
 
-// killMySQL ends a session and waits until the server has none of its number: InnoDB
+// endMySQLSession ends a session and waits until the server has none of its number: InnoDB
 // without a binary log shows a row and frees its lock before the log is flushed, but
 // the session stays until then. A session that waits for a replica is left alone: to
 // end that wait would commit what no replica has. A KILL that comes before that wait
 // still ends it.
-func killMySQL(ctx context.Context, c *sql.Conn, s Session) error {
+func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
 	restarted, err := restartedMySQL(ctx, c, s, s)
 	for err == nil && !restarted {
 		var replicating bool

@@ -27,11 +27,11 @@ func postgresCode(err error) string {
 	return ""
 }
 
-// askPostgres identifies a server by its address, the system identifier and, on a primary,
+// readPostgresSession identifies a server by its address, the system identifier and, on a primary,
 // the timeline: a copy of it that was promoted has another. A crash of one process
 // restarts the others but not the postmaster; the statistics begin anew then.
-func askPostgres(ctx context.Context, c *sql.Conn) (Session, error) {
-	s, err := askAllOfPostgres(ctx, c)
+func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
+	s, err := readWholePostgresSession(ctx, c)
 	if code := postgresCode(err); strings.HasPrefix(code, "42") || code == "0A000" { // it only resembles PostgreSQL, or the rights are few
 		s = Session{}
 		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
@@ -40,7 +40,7 @@ func askPostgres(ctx context.Context, c *sql.Conn) (Session, error) {
 	return s, err
 }
 
-func askAllOfPostgres(ctx context.Context, c *sql.Conn) (Session, error) {
+func readWholePostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	var s Session
 	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(),
 		format('%s:%s %s %s', host(inet_server_addr()), inet_server_port(), (SELECT system_identifier FROM pg_control_system()),
@@ -57,12 +57,12 @@ func restartedPostgres(_ context.Context, _ *sql.Conn, then, now Session) (bool,
 	return then.Run != now.Run, nil
 }
 
-// killPostgres waits until the session is gone: one that is about to commit does so
+// endPostgresSession waits until the session is gone: one that is about to commit does so
 // first, and a read does not wait for what it has inserted. What it has committed may
 // not have reached a synchronous standby, since it was cancelled or ended while it
 // waited for that; a message of its own in the log does not come back before.
-func killPostgres(ctx context.Context, c *sql.Conn, s Session) error {
-	err := endPostgres(ctx, c, s)
+func endPostgresSession(ctx context.Context, c *sql.Conn, s Session) error {
+	err := terminatePostgres(ctx, c, s)
 	if err == nil {
 		_, err = c.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'belay', '')")
 	}
@@ -72,7 +72,7 @@ func killPostgres(ctx context.Context, c *sql.Conn, s Session) error {
 	return nil
 }
 
-func endPostgres(ctx context.Context, c *sql.Conn, s Session) error {
+func terminatePostgres(ctx context.Context, c *sql.Conn, s Session) error {
 	for {
 		var told bool
 		err := c.QueryRowContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

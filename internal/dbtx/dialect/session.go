@@ -39,7 +39,7 @@ type Sessions struct {
 
 // Of returns the session of a connection of a pool.
 func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect) (Session, error) {
-	if d.Ask == nil {
+	if d.ReadSession == nil {
 		return Session{Snapshot: true}, nil
 	}
 	var key any
@@ -52,7 +52,7 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 	if ok {
 		return found, nil
 	}
-	found, err := d.Ask(ctx, c)
+	found, err := d.ReadSession(ctx, c)
 	if err != nil {
 		return Session{}, fmt.Errorf("ask for the session: %w", err)
 	}

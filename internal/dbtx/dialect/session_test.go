@@ -28,7 +28,7 @@ func TestForeignSessionIsAwaited(t *testing.T) {
 			old := connectionOf(t, config)
 			admin := connectionOf(t, config)
 			d, _ := Of("mysql")
-			s, err := d.Ask(ctx, old)
+			s, err := d.ReadSession(ctx, old)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,12 +41,12 @@ func TestForeignSessionIsAwaited(t *testing.T) {
 
 			short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 			defer cancel()
-			if err := d.Kill(short, other, s); err == nil {
+			if err := d.EndSession(short, other, s); err == nil {
 				t.Error("it was taken for ended while it lives")
 			}
 			other = connectionOf(t, config) // the end of short has closed the first one
 			_ = old.Raw(func(any) error { return driver.ErrBadConn })
-			if err := d.Kill(ctx, other, s); err != nil {
+			if err := d.EndSession(ctx, other, s); err != nil {
 				t.Error(err)
 			}
 		})

@@ -55,10 +55,10 @@ func (j *Judge) examineOne(ctx context.Context, c *inquiry, s *suspect, plain pr
 	return j.note(ctx, c, s, now, changed)
 }
 
-// Complete completes the evidence of the open conflicts after the rollback; afresh runs a
-// function that reads in a new transaction. All that the
-// transaction wrote is gone, even by triggers, so the rows are as others left them.
-func (j *Judge) Complete(afresh func(func(context.Context) error) error) {
+// Complete completes the evidence of the open conflicts after the rollback. It reads by
+// inNewTransaction, which runs a function in a new transaction. All that the transaction
+// wrote is gone, even by triggers, so the rows are as others left them.
+func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) error) {
 	j.mu.Lock()
 	open := slices.Clone(j.inquiries)
 	j.mu.Unlock()
@@ -67,7 +67,7 @@ func (j *Judge) Complete(afresh func(func(context.Context) error) error) {
 		return
 	}
 	unread := open
-	_ = afresh(func(ctx context.Context) error {
+	_ = inNewTransaction(func(ctx context.Context) error {
 		unread = nil
 		for _, c := range open {
 			c.open = false

@@ -80,7 +80,7 @@ func (i Image) sameKey(ctx context.Context, row reflect.Value, generates bool) P
 		f := i.Schema.PrimaryFields[n]
 		now := models.Value(ctx, f, row)
 		switch {
-		case sqlvalue.Equal(now, i.Row.Kept(f, v)):
+		case sqlvalue.Equal(now, i.Row.AsStored(f, v)):
 		case i.guessed || !sqlvalue.IsPlainInteger(now) || !sqlvalue.IsPlainInteger(v):
 			return Proof{}
 		default:

@@ -96,8 +96,8 @@ func (r *Row) Value(column string) any {
 	return nil
 }
 
-// Kept returns how the database keeps a value of the row.
-func (r *Row) Kept(f *schema.Field, v any) any {
+// AsStored returns how the database keeps a value of the row.
+func (r *Row) AsStored(f *schema.Field, v any) any {
 	for i, own := range r.Fields {
 		if r.Stored != nil && own.DBName == f.DBName {
 			return r.Stored[i]

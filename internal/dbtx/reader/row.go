@@ -10,14 +10,14 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// NamesRow reports whether the columns of r name at most one row of its table. The table
+// Identifies reports whether the columns of r name at most one row of its table. The table
 // may be no more than a log of the model's rows.
-func (q *Reader) NamesRow(r *protected.Row) (bool, error) {
+func (q *Reader) Identifies(r *protected.Row) (bool, error) {
 	if !q.Facts(r.Table).Transactional {
 		return false, nil
 	}
 	indexes, err := q.Indexes(r.Table)
-	columns := catalogue.Naming(indexes)
+	columns := catalogue.UniqueKeys(indexes)
 	if q.Dialect.Name == "sqlite" { // it lists no index for some primary keys
 		columns = catalogue.WithPrimary(columns, r.Schema.PrimaryFieldDBNames)
 	}

@@ -36,9 +36,9 @@ func modifies(word string) bool {
 	return false
 }
 
-// Adjusts reports whether a statement of PostgreSQL may change which rows the
+// ChangesVisibility reports whether a statement of PostgreSQL may change which rows the
 // transaction sees: by a search path, a role, or a variable of row-level security.
-func (st Statement) Adjusts() bool {
+func (st Statement) ChangesVisibility() bool {
 	if st.Words()[0] == "SET" {
 		return true
 	}

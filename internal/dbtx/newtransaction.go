@@ -8,9 +8,9 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
-// adjusted keeps a statement that adjusts, for afresh.
+// adjusted keeps a statement that changes which rows are visible, for inNewTransaction.
 func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) {
-	if t.dialect.Name != "postgres" || len(statements) != 1 || !statements[0].Adjusts() {
+	if t.dialect.Name != "postgres" || len(statements) != 1 || !statements[0].ChangesVisibility() {
 		return
 	}
 	t.mu.Lock()
@@ -18,10 +18,10 @@ func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) 
 	t.settings = append(t.settings, setting{query, args})
 }
 
-// afresh runs f in a new transaction after the end of this one, whose settings it
+// inNewTransaction runs f in a new transaction after the end of this one, whose settings it
 // repeats and whose writes it does not see. A proxy may send a read outside of a
 // transaction to a replica that is behind.
-func (t *Tx) afresh(f func(context.Context) error) error {
+func (t *Tx) inNewTransaction(f func(context.Context) error) error {
 	if t.conn.Broken {
 		return sql.ErrConnDone
 	}
@@ -58,7 +58,7 @@ func (t *Tx) lookAfterDeadlock(rows []*protected.Row) {
 	if t.dialect.Aborts || t.hasEnded() {
 		return
 	}
-	_ = t.afresh(func(ctx context.Context) error {
+	_ = t.inNewTransaction(func(ctx context.Context) error {
 		t.judge.NoteMissing(ctx, rows)
 		return nil
 	})
