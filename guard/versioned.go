@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
 // versioned is a model with a version field.
@@ -23,25 +24,14 @@ func parse[T any](tx *gorm.DB, row *T) (versioned[T], error) {
 	if err := stmt.Parse(row); err != nil {
 		return versioned[T]{}, fmt.Errorf("parse %T: %w", row, err)
 	}
-	for _, f := range stmt.Schema.Fields {
-		if f.IndirectFieldType == reflect.TypeFor[dbguard.Version]() && stmt.Schema.FieldsByDBName[f.DBName] == f {
-			return versioned[T]{stmt.Schema, f}, nil
-		}
+	if f := models.FieldOf[dbguard.Version](stmt.Schema); f != nil {
+		return versioned[T]{stmt.Schema, f}, nil
 	}
 	return versioned[T]{}, fmt.Errorf("guard: Update needs a field of type dbguard.Version in %s", stmt.Schema.Name)
 }
 
 func (m versioned[T]) version(ctx context.Context, row *T) dbguard.Version {
-	value, _ := m.field.ValueOf(ctx, reflect.ValueOf(row))
-	switch v := value.(type) {
-	case dbguard.Version:
-		return v
-	case *dbguard.Version:
-		if v != nil {
-			return *v
-		}
-	}
-	return 0
+	return models.In[dbguard.Version](ctx, m.field, reflect.ValueOf(row))
 }
 
 // load replaces row by what the database has under its primary key.
