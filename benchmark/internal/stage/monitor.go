@@ -40,18 +40,12 @@ func (s *Stage) openMonitor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	address, err := p.await(ctx, "listening on ")
-	if err != nil {
+	if s.monitor, err = p.await(ctx, "listening on "); err != nil {
 		return err
 	}
-	err = poll(ctx, startLimit, "guard-monitor is healthy", func() (bool, error) {
-		return answers(ctx, address+"/healthz"), p.running()
+	return poll(ctx, startLimit, "guard-monitor is healthy", func() (bool, error) {
+		return answers(ctx, s.monitor+"/healthz"), p.running()
 	})
-	if err != nil {
-		return err
-	}
-	s.monitor = address
-	return nil
 }
 
 // prepareEvents makes the outbox anew, and has the database note each event that
@@ -105,35 +99,39 @@ func (s *Stage) Stored(ctx context.Context, after int64) (ids []string, last int
 type Received struct {
 	Missing  []string       // ids that it has not
 	Verdicts map[string]int // events by verdict
-	Failures int            // lock failures that these events tell of: the sum of their counts
+	Failures int            // lock failures that these events stand for: the sum of their counts
 }
 
-// Received asks the monitor for its newest events.
+// Received returns what the monitor has of the events with the given ids. Only
+// its newest 1000 events are looked at, which is the most that its API returns at
+// a time.
 func (s *Stage) Received(ctx context.Context, ids []string) (Received, error) {
-	text, err := page(ctx, s.monitor+"/api/v1/events?limit=1000")
+	var list struct {
+		Items []struct{ Event *notify.Event }
+	}
+	body, err := page(ctx, s.monitor+"/api/v1/events?limit=1000")
+	if err == nil {
+		err = json.Unmarshal(body, &list)
+	}
 	if err != nil {
-		return Received{}, err
+		return Received{}, fmt.Errorf("read the events of guard-monitor: %w", err)
 	}
-	var body struct {
-		Items []struct{ Event notify.Event }
-	}
-	if err := json.Unmarshal([]byte(text), &body); err != nil {
-		return Received{}, fmt.Errorf("events of guard-monitor: %w", err)
-	}
-	got := make(map[string]notify.Event, len(body.Items))
-	for _, item := range body.Items {
-		got[item.Event.ID] = item.Event
+	events := make(map[string]*notify.Event)
+	for _, item := range list.Items {
+		if item.Event != nil { // null: too large to be kept whole
+			events[item.Event.ID] = item.Event
+		}
 	}
 	result := Received{Verdicts: make(map[string]int)}
 	for _, id := range ids {
-		ev, ok := got[id]
-		if !ok {
+		e := events[id]
+		if e == nil {
 			result.Missing = append(result.Missing, id)
 			continue
 		}
-		result.Verdicts[string(ev.Verdict)]++
-		if ev.Verdict == notify.VerdictOverlap || ev.Verdict == notify.VerdictLost {
-			result.Failures += ev.Count
+		result.Verdicts[string(e.Verdict)]++
+		if e.Verdict == "overlap" || e.Verdict == "lost" {
+			result.Failures += e.Count
 		}
 	}
 	return result, nil
@@ -186,25 +184,29 @@ func number(ctx context.Context, url string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return strconv.Atoi(text)
+	return strconv.Atoi(string(text))
 }
 
-func page(ctx context.Context, url string) (string, error) {
+// maxPage bounds what page reads.
+const maxPage = 64 << 20
+
+// page returns the body of a page that is answered with 200.
+func page(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSpace(url), nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	request.Close = true
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 16<<20))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPage))
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", url, response.Status)
 	}
-	return string(body), err
+	return body, err
 }

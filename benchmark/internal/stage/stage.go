@@ -43,7 +43,7 @@ type Stage struct {
 	root    string
 	dir     string
 	amqp    string // URL with the virtual host
-	monitor string // the address of guard-monitor
+	monitor string // URL of guard-monitor
 	nginx   *balance.Nginx
 	started []*Process
 	closers []func(context.Context) error
