@@ -11,6 +11,8 @@ require (
 	github.com/redis/rueidis v1.0.79
 )
 
+require github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
+
 require (
 	github.com/belaygo/belay/benchmark v0.0.0
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/machine"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // benchLock is the command lock.
@@ -62,7 +62,7 @@ func benchLock(ctx context.Context, addrs, args []string) error {
 		return err
 	}
 	report(present, loads, all)
-	fmt.Printf("\ntook %v · load now %s\n", time.Since(began).Round(time.Second), machine.Load())
+	fmt.Printf("\ntook %v · load now %s\n", time.Since(began).Round(time.Second), measure.LoadAverages())
 	if *file == "" {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	bsm "github.com/bsm/redislock"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/benchmark/internal/machine"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // Shorter and 64 callers drown the server in tries; longer and locks lie about
@@ -19,7 +19,7 @@ const bsmRetry = 5 * time.Millisecond
 func bsmRedislock() contender {
 	return contender{
 		name:     "redislock",
-		settings: fmt.Sprintf("bsm/redislock %s on redis.ClusterClient, ttl %v, LinearBackoff(%v), no limit to the retries", machine.Module("github.com/bsm/redislock"), ttl, bsmRetry),
+		settings: fmt.Sprintf("bsm/redislock %s on redis.ClusterClient, ttl %v, LinearBackoff(%v), no limit to the retries", measure.ModuleVersion("github.com/bsm/redislock"), ttl, bsmRetry),
 		open:     openBSM,
 	}
 }

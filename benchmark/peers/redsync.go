@@ -11,7 +11,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/benchmark/internal/machine"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // A failed try costs it two round trips, so it does best with a longer delay
@@ -21,7 +21,7 @@ const redsyncRetry = 10 * time.Millisecond
 func redsyncOnePool() contender {
 	return contender{
 		name:     "redsync",
-		settings: fmt.Sprintf("redsync %s, one pool on redis.ClusterClient, expiry %v, retries each %v without limit", machine.Module("github.com/go-redsync/redsync/v4"), ttl, redsyncRetry),
+		settings: fmt.Sprintf("redsync %s, one pool on redis.ClusterClient, expiry %v, retries each %v without limit", measure.ModuleVersion("github.com/go-redsync/redsync/v4"), ttl, redsyncRetry),
 		open:     openRedsync,
 		plain:    []string{"set"},
 	}

@@ -14,10 +14,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
-
-	"github.com/belaygo/belay/benchmark/internal/machine"
 )
 
 // upkeep is what many held leases cost.
@@ -65,7 +64,7 @@ renewals         %8.0f  /s, %d failed
 worst lateness   %8.1f  ms after it was due
 lost             %8d
 `, u.Goroutines, u.BytesPerLease, u.CPUShare*100, u.RenewalsPerSec, u.FailedRenewals, u.WorstLatenessMS, u.Lost)
-	fmt.Printf("\nload now %s\n", machine.Load())
+	fmt.Printf("\nload now %s\n", measure.LoadAverages())
 	if *file == "" {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
-	"github.com/belaygo/belay/benchmark/internal/machine"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // With the default of 20 ms, a busy cluster makes it give up attempts that
@@ -20,7 +20,7 @@ func rueidisMajority1() contender {
 	return contender{
 		name: "rueidislock",
 		settings: fmt.Sprintf("rueidislock %s, KeyMajority 1, NoLoopTracking, KeyValidity %v, TryNextAfter %v",
-			machine.Module("github.com/redis/rueidis"), ttl, rueidisTryNextAfter),
+			measure.ModuleVersion("github.com/redis/rueidis"), ttl, rueidisTryNextAfter),
 		open: openRueidis,
 	}
 }

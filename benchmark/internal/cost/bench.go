@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/benchmark/internal/cpu"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/seed"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
@@ -50,7 +50,7 @@ func Open(ctx context.Context, servers stage.Servers, nodes []string, rows int64
 	})
 	b.meter.Redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes})
 	b.later(func(context.Context) error { return b.meter.Redis.Close() })
-	b.meter.CPU = cpu.NewMeter()
+	b.meter.CPU = measure.NewMeter()
 	b.meter.CPU.Add("client", os.Getpid())
 	pid, err := stage.MariaDB(ctx, b.meter.DB)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/benchmark/internal/cpu"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // A Cost is what one operation took on average.
@@ -72,7 +72,7 @@ func Figures() []Figure {
 type Meter struct {
 	DB    *sql.DB
 	Redis *redis.ClusterClient
-	CPU   *cpu.Meter // of the groups client and mariadb; nil = not read
+	CPU   *measure.Meter // of the groups client and mariadb; nil = not read
 }
 
 // Measure runs op n times and returns the cost of one.
@@ -115,7 +115,7 @@ func (m Meter) growth(ctx context.Context, f func() error) (counters, error) {
 	if err != nil {
 		return nil, err
 	}
-	var used cpu.Reading
+	var used measure.Reading
 	if m.CPU != nil {
 		used = m.CPU.Read()
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
@@ -29,7 +30,7 @@ type Constant struct {
 
 // A Tally is what a constant load has measured.
 type Tally struct {
-	Latency    Histogram
+	Latency    measure.Histogram
 	Results    map[shop.Result]int
 	Slices     []Slice
 	Took       time.Duration
@@ -38,7 +39,7 @@ type Tally struct {
 
 // A Slice is a part of the time.
 type Slice struct {
-	Latency Histogram
+	Latency measure.Histogram
 	Errors  int
 }
 
@@ -68,7 +69,7 @@ func (c Constant) Run(ctx context.Context) (*Tally, error) {
 	}
 	wg.Wait()
 
-	t := &Tally{Latency: NewHistogram(), Results: make(map[shop.Result]int), Took: time.Since(start)}
+	t := &Tally{Latency: measure.NewHistogram(), Results: make(map[shop.Result]int), Took: time.Since(start)}
 	for _, u := range users {
 		t.add(u)
 	}
@@ -78,7 +79,7 @@ func (c Constant) Run(ctx context.Context) (*Tally, error) {
 func (t *Tally) add(m *member) {
 	for i, s := range m.slices {
 		for len(t.Slices) <= i {
-			t.Slices = append(t.Slices, Slice{Latency: NewHistogram()})
+			t.Slices = append(t.Slices, Slice{Latency: measure.NewHistogram()})
 		}
 		for _, d := range s.latencies {
 			t.Latency.Add(d)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
@@ -27,7 +28,7 @@ func serve(t *testing.T, f http.HandlerFunc) string {
 }
 
 func TestHistogram(t *testing.T) {
-	h := NewHistogram()
+	h := measure.NewHistogram()
 	for ms := 1; ms <= 1000; ms++ {
 		h.Add(time.Duration(ms) * time.Millisecond)
 	}

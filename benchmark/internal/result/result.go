@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/machine"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // The kinds of runs.
@@ -24,7 +24,7 @@ type Run struct {
 	Command  string            `json:"command"`
 	Started  time.Time         `json:"started"`
 	Complete bool              `json:"complete"` // false: interrupted, or still running
-	Machine  machine.Machine   `json:"machine"`
+	Machine  measure.Machine   `json:"machine"`
 	Settings map[string]string `json:"settings"` // what else decides the figures
 
 	Rows      int64  `json:"rows"`

@@ -9,13 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/belaygo/belay/benchmark/internal/cpu"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // Meter returns a meter of all processes that take part, among them those of
 // the cluster as they are now.
-func (s *Stage) Meter(ctx context.Context) *cpu.Meter {
-	m := cpu.NewMeter()
+func (s *Stage) Meter(ctx context.Context) *measure.Meter {
+	m := measure.NewMeter()
 	m.Add("load", os.Getpid())
 	for _, p := range s.started {
 		group := p.name

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/cpu"
 	"github.com/belaygo/belay/benchmark/internal/load"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
@@ -60,7 +60,7 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 // measure sends the requests of p, and reads the clocks of the processors.
 func (e *experiment) measure(ctx context.Context, m shop.Method, n int, p *plan) (result.Round, []load.Sample, error) {
 	meter := e.Stage.Meter(ctx)
-	var used cpu.Reading
+	var used measure.Reading
 	e.ready = func() { used = meter.Read() }
 	samples, err := e.send(ctx, m, n, p)
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *experiment) send(ctx context.Context, m shop.Method, n int, p *plan) ([
 // summarize makes the figures of a round.
 func summarize(n int, samples []load.Sample) result.Round {
 	r := result.Round{Round: n, Results: make(map[string]int)}
-	h := load.NewHistogram()
+	h := measure.NewHistogram()
 	first, last := span(samples)
 	for _, s := range samples {
 		h.Add(s.Latency)

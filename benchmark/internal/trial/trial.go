@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/machine"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
@@ -64,14 +64,14 @@ func Run(ctx context.Context, cfg Config, run *result.Run, body func(context.Con
 	return nil
 }
 
-func (t *Trial) machine(ctx context.Context) machine.Machine {
-	m := machine.Describe(ctx)
-	m.Note("redis", machine.Redis(ctx, t.Stage.Cluster.Addrs[0]))
+func (t *Trial) machine(ctx context.Context) measure.Machine {
+	m := measure.Describe(ctx)
+	m.Note("redis", measure.RedisVersion(ctx, t.Stage.Cluster.Addrs[0]))
 	var version string
 	_ = t.Stage.DB.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
 	m.Note("mariadb", version)
 	if t.Result.Balance == "nginx" {
-		m.Note("nginx", machine.Nginx(ctx))
+		m.Note("nginx", measure.NginxVersion(ctx))
 	}
 	return m
 }

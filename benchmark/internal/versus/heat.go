@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/cpu"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
@@ -48,7 +48,7 @@ func (h heat) run(ctx context.Context, c contest, warm, span time.Duration) (Fig
 		return Figures{}, fmt.Errorf("stock an item: %w", err)
 	}
 	runtime.GC() // what the one before has left behind
-	meter := cpu.NewMeter()
+	meter := measure.NewMeter()
 	meter.Add("self", os.Getpid())
 	used := meter.Read()
 	callers := make([]caller, c.callers)

@@ -1,5 +1,7 @@
-// Package machine describes what figures were taken on.
-package machine
+// Package measure has what all measurements share: the machine that they were
+// taken on, the processor time of processes, and latencies. It imports nothing of
+// Belay, so that benchmark/peers can use it, too.
+package measure
 
 import (
 	"context"
@@ -30,11 +32,11 @@ type Machine struct {
 func Describe(ctx context.Context) Machine {
 	m := Machine{
 		Cores: runtime.NumCPU(), CPU: field("/proc/cpuinfo", "model name"), Memory: memory(),
-		Kernel: output(ctx, "uname", "-sr"), Load: Load(), Versions: map[string]string{"go": runtime.Version()},
+		Kernel: output(ctx, "uname", "-sr"), Load: LoadAverages(), Versions: map[string]string{"go": runtime.Version()},
 	}
 	m.Note("belay", belay(ctx))
 	for path, name := range modules {
-		m.Note(name, Module(path))
+		m.Note(name, ModuleVersion(path))
 	}
 	return m
 }
@@ -67,8 +69,8 @@ func (m Machine) Software() string {
 	return strings.Join(parts, ", ")
 }
 
-// Module is the version of a module that is built into this program.
-func Module(path string) string {
+// ModuleVersion is the version of a module that is built into this program.
+func ModuleVersion(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
@@ -112,9 +114,9 @@ func memory() string {
 	return fmt.Sprintf("%.0f GB", kilobytes/(1<<20))
 }
 
-// Load is the load averages: who reads the figures should know whether anything
+// LoadAverages are the load averages: who reads the figures should know whether anything
 // else was running.
-func Load() string {
+func LoadAverages() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"
@@ -123,8 +125,8 @@ func Load() string {
 	return strings.Join(fields[:min(3, len(fields))], " ")
 }
 
-// Nginx is the version of the nginx that is installed.
-func Nginx(ctx context.Context) string {
+// NginxVersion is the version of the nginx that is installed.
+func NginxVersion(ctx context.Context) string {
 	_, version, _ := strings.Cut(output(ctx, "nginx", "-v"), "nginx/")
 	return version
 }
@@ -137,8 +139,8 @@ func output(ctx context.Context, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Redis asks a server for its version.
-func Redis(ctx context.Context, addr string) string {
+// RedisVersion asks a server for its version.
+func RedisVersion(ctx context.Context, addr string) string {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer client.Close()
 	info, err := client.Info(ctx, "server").Result()

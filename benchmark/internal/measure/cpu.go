@@ -1,7 +1,4 @@
-// Package cpu tells how much processor time groups of processes have used: on
-// a machine where everything shares a few cores, what costs time is what uses
-// them.
-package cpu
+package measure
 
 import (
 	"bytes"
@@ -12,7 +9,8 @@ import (
 	"time"
 )
 
-// A Meter knows processes by group.
+// A Meter measures how much processor time groups of processes use: on a machine
+// where everything shares a few cores, that is what bounds the throughput.
 type Meter struct{ groups map[string][]int }
 
 // NewMeter returns a meter of no processes.
