@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
@@ -25,28 +24,6 @@ func serve(t *testing.T, f http.HandlerFunc) string {
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
-}
-
-func TestHistogram(t *testing.T) {
-	h := measure.NewHistogram()
-	for ms := 1; ms <= 1000; ms++ {
-		h.Add(time.Duration(ms) * time.Millisecond)
-	}
-	for _, tc := range []struct {
-		name      string
-		got, want float64
-	}{
-		{"mean", h.Mean(), 500.5}, {"p50", h.Quantile(0.5), 500}, {"p95", h.Quantile(0.95), 950}, {"p99", h.Quantile(0.99), 990},
-	} {
-		if tc.got < tc.want*0.998 || tc.got > tc.want*1.002 {
-			t.Errorf("%s is %v, want %v", tc.name, tc.got, tc.want)
-		}
-	}
-	h.Add(time.Hour)
-	h.Add(-time.Second)
-	if h.Count() != 1002 {
-		t.Errorf("%d values, want 1002: none is left out", h.Count())
-	}
 }
 
 func TestChecked(t *testing.T) {

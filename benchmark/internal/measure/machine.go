@@ -7,13 +7,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/prometheus/procfs"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -28,11 +29,18 @@ type Machine struct {
 }
 
 // Describe describes this machine and this program. What can't be found out is
-// left out.
+// "unknown", or left out.
 func Describe(ctx context.Context) Machine {
 	m := Machine{
-		Cores: runtime.NumCPU(), CPU: field("/proc/cpuinfo", "model name"), Memory: memory(),
-		Kernel: output(ctx, "uname", "-sr"), Load: LoadAverages(), Versions: map[string]string{"go": runtime.Version()},
+		Cores: runtime.NumCPU(), CPU: "unknown", Memory: "unknown", Kernel: output(ctx, "uname", "-sr"), Load: LoadAverages(),
+		Versions: map[string]string{"go": runtime.Version()},
+	}
+	proc, _ := procfs.NewDefaultFS()
+	if processors, err := proc.CPUInfo(); err == nil && len(processors) > 0 && processors[0].ModelName != "" {
+		m.CPU = processors[0].ModelName
+	}
+	if memory, err := proc.Meminfo(); err == nil && memory.MemTotalBytes != nil {
+		m.Memory = fmt.Sprintf("%.0f GB", float64(*memory.MemTotalBytes)/(1<<30))
 	}
 	m.Note("belay", belay(ctx))
 	for path, name := range modules {
@@ -92,37 +100,15 @@ func belay(ctx context.Context) string {
 	return output(ctx, "git", "describe", "--always", "--dirty", "--tags")
 }
 
-func field(path, name string) string {
-	text, err := os.ReadFile(path) //nolint:gosec // one of two files
-	if err != nil {
-		return "unknown"
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown"
-}
-
-// memory is rounded to gigabytes.
-func memory() string {
-	var kilobytes float64
-	if _, err := fmt.Sscanf(field("/proc/meminfo", "MemTotal"), "%f kB", &kilobytes); err != nil {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.0f GB", kilobytes/(1<<20))
-}
-
-// LoadAverages are the load averages: who reads the figures should know whether anything
-// else was running.
+// LoadAverages are those of the machine: they show whether anything else was
+// running.
 func LoadAverages() string {
-	text, err := os.ReadFile("/proc/loadavg")
+	proc, _ := procfs.NewDefaultFS()
+	load, err := proc.LoadAvg()
 	if err != nil {
 		return "unknown"
 	}
-	fields := strings.Fields(string(text))
-	return strings.Join(fields[:min(3, len(fields))], " ")
+	return fmt.Sprintf("%.2f %.2f %.2f", load.Load1, load.Load5, load.Load15)
 }
 
 // NginxVersion is the version of the nginx that is installed.
@@ -139,18 +125,14 @@ func output(ctx context.Context, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// RedisVersion asks a server for its version.
-func RedisVersion(ctx context.Context, addr string) string {
-	client := redis.NewClient(&redis.Options{Addr: addr})
+// RedisServer returns what a Redis server says about itself: the section Server of
+// INFO.
+func RedisServer(ctx context.Context, addr string) (map[string]string, error) {
+	client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: 2 * time.Second})
 	defer client.Close()
-	info, err := client.Info(ctx, "server").Result()
+	info, err := client.InfoMap(ctx, "server").Result()
 	if err != nil {
-		return ""
+		return nil, fmt.Errorf("ask %s for its INFO: %w", addr, err)
 	}
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, "redis_version:"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
+	return info["Server"], nil
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // A Cluster is a Redis Cluster of the run's own, whose nodes it may kill.
@@ -132,20 +134,13 @@ func (c *Cluster) Masters(ctx context.Context) ([]Master, error) {
 	return masters, nil
 }
 
-// processOf asks a node for its process id.
+// processOf returns the process id of a node.
 func processOf(ctx context.Context, addr string) (int, error) {
-	client := single(addr)
-	defer client.Close()
-	info, err := client.Info(ctx, "server").Result()
+	server, err := measure.RedisServer(ctx, addr)
 	if err != nil {
-		return 0, fmt.Errorf("ask %s for its process: %w", addr, err)
+		return 0, err
 	}
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, "process_id:"); ok {
-			return strconv.Atoi(strings.TrimSpace(value))
-		}
-	}
-	return 0, fmt.Errorf("%s does not tell its process", addr)
+	return strconv.Atoi(server["process_id"])
 }
 
 func single(addr string) *redis.Client {

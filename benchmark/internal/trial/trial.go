@@ -66,7 +66,8 @@ func Run(ctx context.Context, cfg Config, run *result.Run, body func(context.Con
 
 func (t *Trial) machine(ctx context.Context) measure.Machine {
 	m := measure.Describe(ctx)
-	m.Note("redis", measure.RedisVersion(ctx, t.Stage.Cluster.Addrs[0]))
+	redis, _ := measure.RedisServer(ctx, t.Stage.Cluster.Addrs[0])
+	m.Note("redis", redis["redis_version"])
 	var version string
 	_ = t.Stage.DB.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
 	m.Note("mariadb", version)
