@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/belaygo/belay/benchmark/internal/cost"
-	"github.com/belaygo/belay/benchmark/internal/progress"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
 )
@@ -121,8 +121,7 @@ func measureCosts(ctx context.Context, cfg costConfig, servers stage.Servers, no
 		benches = append(benches, b)
 	}
 	var all []cost.Cost
-	bar := progress.New(os.Stderr, "measure", 0, int64(cfg.rounds*len(cfg.methods)))
-	defer bar.Close()
+	progress := measure.NewProgress(os.Stderr, "measure", 0, int64(cfg.rounds*len(cfg.methods)))
 	for round := range cfg.rounds {
 		for _, m := range cfg.methods {
 			// All sizes within moments, so that what else the machine does changes
@@ -134,7 +133,7 @@ func measureCosts(ctx context.Context, cfg costConfig, servers stage.Servers, no
 				}
 				all = append(all, measured...)
 			}
-			bar.Add(1)
+			progress.Add(1)
 		}
 	}
 	return cost.Medians(all), nil

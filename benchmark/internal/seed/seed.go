@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/belaygo/belay/benchmark/internal/progress"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
@@ -126,14 +126,13 @@ func (t table) progress(ctx context.Context, db *sql.DB) (loaded int64, verified
 }
 
 func (t table) load(ctx context.Context, db *sql.DB, loaded, rows int64, out io.Writer) error {
-	bar := progress.New(out, t.name, loaded, rows)
-	defer bar.Close()
+	progress := measure.NewProgress(out, t.name, loaded, rows)
 	for loaded < rows {
 		last := min(loaded+chunk, rows)
 		if err := t.loadChunk(ctx, db, loaded, last); err != nil {
 			return fmt.Errorf("load %s, rows %d to %d; run seed again to go on: %w", t.name, loaded+1, last, err)
 		}
-		bar.Add(last - loaded)
+		progress.Add(last - loaded)
 		loaded = last
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/progress"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // Config describes a run. All fields but Cases are
@@ -43,10 +43,9 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 		return Report{}, err
 	}
 	var rounds []round
-	bar := progress.New(cfg.Out, "measure", 0, int64(cfg.Rounds*len(cases)))
-	defer bar.Close()
+	progress := measure.NewProgress(cfg.Out, "measure", 0, int64(cfg.Rounds*len(cases)))
 	for i := range cfg.Rounds {
-		r, err := a.round(ctx, cfg, cases, i, bar)
+		r, err := a.round(ctx, cfg, cases, i, progress)
 		if err != nil {
 			return Report{}, err
 		}
@@ -58,7 +57,7 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 
 // round runs all cases. Each round begins with another one, and every second
 // goes backwards, so that no case always comes after the same one.
-func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int, bar *progress.Bar) (round, error) {
+func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int, progress *measure.Progress) (round, error) {
 	r := round{figures: make(map[contestKey]Figures)}
 	var err error
 	if r.roundTrip, err = a.roundTrip(ctx); err != nil {
@@ -72,7 +71,7 @@ func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int
 			return r, fmt.Errorf("%s, %d callers: %w", c.name, c.callers, err)
 		}
 		r.figures[contestKey{c.name, c.callers}] = f
-		bar.Add(1)
+		progress.Add(1)
 	}
 	return r, nil
 }
