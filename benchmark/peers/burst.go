@@ -11,27 +11,28 @@ import (
 // runBursts lets all callers of a job try for one key at the same moment, and
 // again for another key, until the span ends. One burst counts as one cycle.
 func runBursts(l locker, j job) outcome {
-	total := outcome{Latency: make(counts)}
+	var total outcome
 	for n := 0; time.Now().Before(j.to()); n++ {
-		o := burst(l, j.Key+":"+strconv.Itoa(n), j.Callers)
+		o, took := burst(l, j.Key+":"+strconv.Itoa(n), j.Callers)
 		if end := time.Now(); end.Before(j.from()) || !end.Before(j.to()) {
-			o.Cycles, o.Latency = 0, nil
+			o.Cycles, took = 0, nil
 		}
 		total.add(o)
+		total.took(took)
 	}
 	return total
 }
 
-// burst holds what was granted until every caller has its answer.
-func burst(l locker, key string, callers int) outcome {
+// burst holds what was granted until every caller has its answer. It also returns
+// how long each caller waited for that.
+func burst(l locker, key string, callers int) (o outcome, latencies []time.Duration) {
 	ctx := context.Background()
 	var (
 		ready, done sync.WaitGroup
 		mu          sync.Mutex
 		granted     []held
-		latency     histogram
 	)
-	o := outcome{Cycles: 1, Latency: make(counts)}
+	o.Cycles = 1
 	start := make(chan struct{})
 	ready.Add(callers)
 	for range callers {
@@ -44,7 +45,7 @@ func burst(l locker, key string, callers int) outcome {
 
 			mu.Lock()
 			defer mu.Unlock()
-			latency.add(took)
+			latencies = append(latencies, took)
 			switch {
 			case err == nil:
 				granted = append(granted, release)
@@ -57,7 +58,6 @@ func burst(l locker, key string, callers int) outcome {
 	close(start)
 	done.Wait()
 
-	o.Latency.addAll(&latency)
 	if len(granted) == 0 {
 		o.fail(errors.New("nobody was granted a free lock"))
 	}
@@ -67,5 +67,5 @@ func burst(l locker, key string, callers int) outcome {
 			o.fail(err)
 		}
 	}
-	return o
+	return o, latencies
 }

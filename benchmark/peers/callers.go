@@ -19,7 +19,7 @@ type caller struct {
 	key     string
 	number  int64
 	outcome outcome
-	latency histogram
+	took    []time.Duration // by each acquire
 }
 
 // runCallers lets all callers of a job run until its span ends.
@@ -50,10 +50,10 @@ func runCallers(l locker, j job) (outcome, error) {
 	}
 	wg.Wait()
 
-	total := outcome{Latency: make(counts)}
+	var total outcome
 	for _, c := range callers {
 		total.add(c.outcome)
-		total.Latency.addAll(&c.latency)
+		total.took(c.took)
 	}
 	return total, nil
 }
@@ -101,7 +101,7 @@ func (c *caller) pass() bool {
 // the span counts too: leaving out those who wait longest would flatter.
 func (c *caller) note(now time.Time, took time.Duration) {
 	if !now.Before(c.job.from()) {
-		c.latency.add(took)
+		c.took = append(c.took, took)
 	}
 }
 

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
+)
 
 // ttl is the lease that every contender asks for.
 const ttl = 30 * time.Second
@@ -21,13 +25,13 @@ func (j job) to() time.Time   { return time.UnixMicro(j.ToUS) }
 
 // An outcome is what a worker answers.
 type outcome struct {
-	Cycles    int64  `json:"cycles"`     // acquire and release; for try-one-key: bursts
-	HandOvers int64  `json:"hand_overs"` // grants to another caller than the last
-	Passed    int64  `json:"passed"`     // through the arena, also before the span
-	Broken    int64  `json:"broken"`     // grants that were one too many
-	Errors    int64  `json:"errors"`
-	Error     string `json:"error"`   // one of them
-	Latency   counts `json:"latency"` // of one acquire, by bucket of the histogram
+	Cycles    int64             `json:"cycles"`     // acquire and release; for try-one-key: bursts
+	HandOvers int64             `json:"hand_overs"` // grants to another caller than the last
+	Passed    int64             `json:"passed"`     // through the arena, also before the span
+	Broken    int64             `json:"broken"`     // grants that were one too many
+	Errors    int64             `json:"errors"`
+	Error     string            `json:"error"`   // one of them
+	Latency   measure.Histogram `json:"latency"` // of one acquire
 }
 
 // add counts what another process, or another caller, has done.
@@ -40,10 +44,14 @@ func (o *outcome) add(other outcome) {
 	if o.Error == "" {
 		o.Error = other.Error
 	}
-	if o.Latency == nil {
-		o.Latency = make(counts)
+	o.Latency.Merge(&other.Latency)
+}
+
+// took counts how long some acquires took.
+func (o *outcome) took(all []time.Duration) {
+	for _, d := range all {
+		o.Latency.Add(d)
 	}
-	o.Latency.merge(other.Latency)
 }
 
 func (o *outcome) fail(err error) {

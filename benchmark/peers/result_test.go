@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 func TestMedian(t *testing.T) {
@@ -32,7 +34,10 @@ func TestMedianLeavesItsArgument(t *testing.T) {
 
 func TestNewResultSumsProcesses(t *testing.T) {
 	w := workload{oneKeyProcesses, 8, 2}
-	at := func(d time.Duration) counts { return counts{bucketOf(d): 10} }
+	at := func(d time.Duration) (h measure.Histogram) {
+		h.Add(d)
+		return h
+	}
 	r := newResult(contender{name: "x"}, w, []outcome{
 		{Cycles: 100, HandOvers: 10, Errors: 1, Error: "first", Latency: at(time.Millisecond)},
 		{Cycles: 300, HandOvers: 30, Errors: 2, Error: "second", Latency: at(time.Second)},

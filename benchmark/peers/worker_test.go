@@ -94,10 +94,10 @@ func TestWorkerCountsCycles(t *testing.T) {
 }
 
 func TestBurstGrantsOne(t *testing.T) {
-	if o := burst(new(localLocker), "k", 16); o.Broken != 0 || o.Errors != 0 || o.Cycles != 1 {
+	if o, _ := burst(new(localLocker), "k", 16); o.Broken != 0 || o.Errors != 0 || o.Cycles != 1 {
 		t.Errorf("outcome %+v", o)
 	}
-	if o := burst(&localLocker{open: true}, "k", 16); o.Broken != 15 {
+	if o, _ := burst(&localLocker{open: true}, "k", 16); o.Broken != 15 {
 		t.Errorf("16 granted counts as broken %d times, want 15", o.Broken)
 	}
 }

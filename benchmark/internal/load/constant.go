@@ -69,7 +69,7 @@ func (c Constant) Run(ctx context.Context) (*Tally, error) {
 	}
 	wg.Wait()
 
-	t := &Tally{Latency: measure.NewHistogram(), Results: make(map[shop.Result]int), Took: time.Since(start)}
+	t := &Tally{Results: make(map[shop.Result]int), Took: time.Since(start)}
 	for _, u := range users {
 		t.add(u)
 	}
@@ -79,7 +79,7 @@ func (c Constant) Run(ctx context.Context) (*Tally, error) {
 func (t *Tally) add(m *member) {
 	for i, s := range m.slices {
 		for len(t.Slices) <= i {
-			t.Slices = append(t.Slices, Slice{Latency: measure.NewHistogram()})
+			t.Slices = append(t.Slices, Slice{})
 		}
 		for _, d := range s.latencies {
 			t.Latency.Add(d)

@@ -1,37 +1,81 @@
 package measure
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// maxLatency is the longest that a histogram tells from others.
+// maxLatency is the longest duration that a Histogram distinguishes from longer ones.
 const maxLatency = 10 * time.Minute
 
-// A Histogram counts latencies to three digits.
+// A Histogram counts durations to three digits. The zero value is empty. As JSON it
+// is {"nanoseconds": number, ...}.
 type Histogram struct{ h *hdrhistogram.Histogram }
 
-// NewHistogram returns an empty histogram.
-func NewHistogram() Histogram {
-	return Histogram{hdrhistogram.New(1, maxLatency.Microseconds(), 3)}
-}
-
 // Add counts d.
-func (h Histogram) Add(d time.Duration) {
-	_ = h.h.RecordValue(min(max(d, 0), maxLatency).Microseconds())
+func (h *Histogram) Add(d time.Duration) { h.add(d, 1) }
+
+func (h *Histogram) add(d time.Duration, n int64) {
+	if h.h == nil {
+		h.h = hdrhistogram.New(1, int64(maxLatency), 3)
+	}
+	_ = h.h.RecordValues(int64(min(max(d, 0), maxLatency)), n) // which is within the bounds
 }
 
-// Merge counts all that other has counted.
-func (h Histogram) Merge(other Histogram) { h.h.Merge(other.h) }
+// each calls f with every duration that was counted, and its number.
+func (h *Histogram) each(f func(d time.Duration, n int64)) {
+	if h.h == nil {
+		return
+	}
+	for _, bar := range h.h.Distribution() {
+		if bar.Count > 0 {
+			f(time.Duration(bar.From+(bar.To-bar.From)/2), bar.Count)
+		}
+	}
+}
 
-// Count is how many it has counted.
-func (h Histogram) Count() int64 { return h.h.TotalCount() }
+// Merge counts everything that other has counted.
+func (h *Histogram) Merge(other *Histogram) { other.each(h.add) }
 
-// Mean returns the mean in milliseconds.
-func (h Histogram) Mean() float64 { return h.h.Mean() / 1000 }
+// Count is how many durations were counted.
+func (h *Histogram) Count() int64 {
+	if h.h == nil {
+		return 0
+	}
+	return h.h.TotalCount()
+}
 
-// Quantile returns what a share q of all does not exceed, in milliseconds.
-func (h Histogram) Quantile(q float64) float64 {
-	return float64(h.h.ValueAtQuantile(q*100)) / 1000
+// Mean returns the mean, 0 of none.
+func (h *Histogram) Mean() time.Duration {
+	if h.h == nil {
+		return 0
+	}
+	return time.Duration(h.h.Mean())
+}
+
+// Quantile returns the duration that a share q of all does not exceed, 0 of none.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	if h.h == nil {
+		return 0
+	}
+	return time.Duration(h.h.ValueAtQuantile(q * 100))
+}
+
+// MarshalJSON implements json.Marshaler.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	counts := make(map[time.Duration]int64)
+	h.each(func(d time.Duration, n int64) { counts[d] = n })
+	return json.Marshal(counts)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It adds to what was counted before.
+func (h *Histogram) UnmarshalJSON(text []byte) error {
+	var counts map[time.Duration]int64
+	err := json.Unmarshal(text, &counts)
+	for d, n := range counts {
+		h.add(d, n)
+	}
+	return err
 }

@@ -1,6 +1,9 @@
 package measure_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -36,23 +39,53 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestHistogram(t *testing.T) {
-	h := measure.NewHistogram()
+	var h measure.Histogram
+	if h.Count() != 0 || h.Mean() != 0 || h.Quantile(0.99) != 0 {
+		t.Errorf("empty: %d durations, mean %v, p99 %v", h.Count(), h.Mean(), h.Quantile(0.99))
+	}
 	for ms := 1; ms <= 1000; ms++ {
 		h.Add(time.Duration(ms) * time.Millisecond)
 	}
-	for _, tc := range []struct {
-		name      string
-		got, want float64
-	}{
-		{"mean", h.Mean(), 500.5}, {"p50", h.Quantile(0.5), 500}, {"p95", h.Quantile(0.95), 950}, {"p99", h.Quantile(0.99), 990},
-	} {
-		if tc.got < tc.want*0.998 || tc.got > tc.want*1.002 {
-			t.Errorf("%s is %v, want %v", tc.name, tc.got, tc.want)
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read, merged measure.Histogram
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	merged.Merge(&h)
+	merged.Merge(new(measure.Histogram))
+	for name, h := range map[string]*measure.Histogram{"counted": &h, "read from JSON": &read, "merged": &merged} {
+		if h.Count() != 1000 {
+			t.Errorf("%s: %d durations, want 1000", name, h.Count())
+		}
+		near(t, name+", mean", h.Mean(), 500500*time.Microsecond)
+		for q, want := range map[float64]time.Duration{0: 1, 0.001: 1, 0.5: 500, 0.95: 950, 0.99: 990, 1: 1000} {
+			near(t, fmt.Sprintf("%s, quantile %v", name, q), h.Quantile(q), want*time.Millisecond)
 		}
 	}
-	h.Add(time.Hour)
-	h.Add(-time.Second)
-	if h.Count() != 1002 {
-		t.Errorf("%d values, want 1002: none is left out", h.Count())
+}
+
+func near(t *testing.T, what string, got, want time.Duration) {
+	t.Helper()
+	if off := math.Abs(float64(got)/float64(want) - 1); off > 0.002 {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func TestHistogramTakesAnyDuration(t *testing.T) {
+	var h measure.Histogram
+	for _, d := range []time.Duration{-1, 0, 1, time.Hour, math.MaxInt64} {
+		h.Add(d)
+	}
+	if h.Count() != 5 || h.Quantile(0.4) != 0 || h.Quantile(1) < 9*time.Minute {
+		t.Errorf("%d durations from %v to %v; want 5, none left out", h.Count(), h.Quantile(0.4), h.Quantile(1))
+	}
+}
+
+func TestHistogramOfNoJSON(t *testing.T) {
+	if err := json.Unmarshal([]byte(`{"1.5":1}`), new(measure.Histogram)); err == nil {
+		t.Error("no error for a key that is no number of nanoseconds")
 	}
 }

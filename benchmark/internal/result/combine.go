@@ -3,12 +3,14 @@ package result
 import (
 	"math"
 	"slices"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // Combine makes the figures of a method out of its rounds, of which there is at
 // least one.
 func Combine(method, operation string, rounds []Round) Method {
-	of := func(figure func(Round) float64) float64 { return Thousandths(median(rounds, figure)) }
+	of := func(figure func(Round) float64) float64 { return measure.Thousandths(median(rounds, figure)) }
 	count := func(figure func(Round) int) int {
 		return int(math.Round(median(rounds, func(r Round) float64 { return float64(figure(r)) })))
 	}
@@ -68,6 +70,3 @@ func median(rounds []Round, figure func(Round) float64) float64 {
 	}
 	return (values[middle-1] + values[middle]) / 2
 }
-
-// Thousandths leaves three decimals.
-func Thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -1,6 +1,10 @@
 package result
 
-import "math"
+import (
+	"math"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
+)
 
 // Ratios compares methods within the run. A comparison whose methods were not
 // run is left out. Each ratio is the median over the rounds of the ratio within
@@ -54,7 +58,7 @@ func ratio(a, b Method, figure func(Round) float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
 	}
-	return Thousandths(v)
+	return measure.Thousandths(v)
 }
 
 // Between is the ratio of the mean response of two methods of a run, and false

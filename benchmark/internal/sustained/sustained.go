@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/load"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/trial"
@@ -149,10 +150,10 @@ func (r *run) kill(ctx context.Context, n int) error {
 }
 
 func fill(step *result.Step, t *load.Tally) {
-	step.Requests, step.Seconds = t.Latency.Count(), result.Thousandths(t.Took.Seconds())
-	step.Throughput = result.Thousandths(float64(step.Requests) / t.Took.Seconds())
-	step.Mean = result.Thousandths(t.Latency.Mean())
-	step.P50, step.P95, step.P99 = t.Latency.Quantile(0.5), t.Latency.Quantile(0.95), t.Latency.Quantile(0.99)
+	step.Requests, step.Seconds = t.Latency.Count(), measure.Thousandths(t.Took.Seconds())
+	step.Throughput = measure.Thousandths(float64(step.Requests) / t.Took.Seconds())
+	step.Mean, step.P50 = measure.Millis(t.Latency.Mean()), measure.Millis(t.Latency.Quantile(0.5))
+	step.P95, step.P99 = measure.Millis(t.Latency.Quantile(0.95)), measure.Millis(t.Latency.Quantile(0.99))
 	step.Results, step.FirstError = make(map[string]int), t.FirstError
 	for kind, n := range t.Results {
 		step.Results[string(kind)] = n
@@ -160,7 +161,7 @@ func fill(step *result.Step, t *load.Tally) {
 	for i, s := range t.Slices {
 		step.Series = append(step.Series, result.Slice{
 			At: float64(i+1) * slice.Seconds(), Throughput: float64(s.Latency.Count()) / slice.Seconds(),
-			P50: s.Latency.Quantile(0.5), P99: s.Latency.Quantile(0.99), Errors: s.Errors,
+			P50: measure.Millis(s.Latency.Quantile(0.5)), P99: measure.Millis(s.Latency.Quantile(0.99)), Errors: s.Errors,
 		})
 	}
 }

@@ -115,7 +115,7 @@ func (e *experiment) send(ctx context.Context, m shop.Method, n int, p *plan) ([
 // summarize makes the figures of a round.
 func summarize(n int, samples []load.Sample) result.Round {
 	r := result.Round{Round: n, Results: make(map[string]int)}
-	h := measure.NewHistogram()
+	var h measure.Histogram
 	first, last := span(samples)
 	for _, s := range samples {
 		h.Add(s.Latency)
@@ -129,10 +129,10 @@ func summarize(n int, samples []load.Sample) result.Round {
 	}
 	r.Succeeded = r.Results[string(shop.Done)]
 	r.FirstLayer = r.Results[string(shop.Busy)]
-	r.Mean = result.Thousandths(h.Mean())
-	r.P50, r.P95, r.P99, r.Max = h.Quantile(0.5), h.Quantile(0.95), h.Quantile(0.99), h.Quantile(1)
+	r.Mean, r.P50, r.P95 = measure.Millis(h.Mean()), measure.Millis(h.Quantile(0.5)), measure.Millis(h.Quantile(0.95))
+	r.P99, r.Max = measure.Millis(h.Quantile(0.99)), measure.Millis(h.Quantile(1))
 	if took := last.Sub(first); took > 0 {
-		r.Throughput = result.Thousandths(float64(len(samples)) / took.Seconds())
+		r.Throughput = measure.Thousandths(float64(len(samples)) / took.Seconds())
 	}
 	return r
 }
@@ -154,16 +154,12 @@ func timeline(m shop.Method, n int, samples []load.Sample, killed time.Time) *re
 	first, _ := span(samples)
 	t := &result.Timeline{Method: string(m), Round: n, Killed: -1}
 	if !killed.IsZero() {
-		t.Killed = millis(killed.Sub(first))
+		t.Killed = measure.Millis(killed.Sub(first))
 	}
 	for _, s := range samples {
 		t.Points = append(t.Points, result.Point{
-			Start: millis(s.At.Sub(first)), Latency: millis(s.Latency), Result: string(s.Result),
+			Start: measure.Millis(s.At.Sub(first)), Latency: measure.Millis(s.Latency), Result: string(s.Result),
 		})
 	}
 	return t
-}
-
-func millis(d time.Duration) float64 {
-	return result.Thousandths(float64(d) / float64(time.Millisecond))
 }

@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/benchmark/internal/cost"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
@@ -94,15 +95,15 @@ return redis.call('time')`)
 // roundTrip is the median time of a script that writes, by a client that does
 // nothing else.
 func (a *arena) roundTrip(ctx context.Context) (time.Duration, error) {
-	took := make([]time.Duration, 1000)
-	for i := range took {
+	var took measure.Histogram
+	for range 1000 {
 		start := time.Now()
 		if err := probe.Run(ctx, a.redis, []string{a.prefix + ":probe"}).Err(); err != nil {
 			return 0, fmt.Errorf("ask redis: %w", err)
 		}
-		took[i] = time.Since(start)
+		took.Add(time.Since(start))
 	}
-	return quantile(took, 0.5), nil
+	return took.Quantile(0.5), nil
 }
 
 func (a *arena) close() error {

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 )
 
@@ -75,7 +76,7 @@ func targets(rounds []round) (all []result.Target) {
 				return
 			}
 		}
-		v := result.Thousandths(over(rounds, value))
+		v := measure.Thousandths(over(rounds, value))
 		all = append(all, result.Target{Name: name, Value: v, Limit: limit, Least: least, Met: v == limit || v > limit == least})
 	}
 	rate := func(ours string, c int, theirs string, d int, limit float64) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -33,7 +32,7 @@ func (h heat) within(t time.Time) bool { return !t.Before(h.from) && t.Before(h.
 // A caller asks again and again, and notes what he got.
 type caller struct {
 	took  []time.Duration
-	late  []time.Duration // of what was under way when the time was up, at least
+	late  []time.Duration // at least, of requests that were under way when the time was up
 	asked int64           // warming up included, as is done
 	done  int64
 	errs  int64
@@ -80,10 +79,13 @@ func (h heat) run(ctx context.Context, c contest, warm, span time.Duration) (Fig
 		return Figures{}, fmt.Errorf("%d were told that it is done, but it is done %d times", all.done, counted)
 	}
 	asked := float64(max(1, all.asked))
-	waited := slices.Concat(all.took, all.late)
+	var waited measure.Histogram
+	for _, took := range slices.Concat(all.took, all.late) {
+		waited.Add(took)
+	}
 	return Figures{
 		Case: c.name, C: c.callers, Ops: float64(len(all.took)) / span.Seconds(),
-		P50: quantile(waited, 0.5).Microseconds(), P99: quantile(waited, 0.99).Microseconds(),
+		P50: waited.Quantile(0.5).Microseconds(), P99: waited.Quantile(0.99).Microseconds(),
 		Errors: all.errs, err: all.err,
 		commands: commands / asked, statements: statements / asked, micros: meter.Since(used)["self"] * 1000 / asked,
 	}, nil
@@ -123,13 +125,4 @@ func (w *caller) ask(ctx context.Context, h heat, d deed, n int64) {
 	case !end.Before(h.to): // to leave out those who wait longest would flatter
 		w.late = append(w.late, end.Sub(start))
 	}
-}
-
-// quantile returns what a share q does not exceed, 0 of none. It sorts.
-func quantile(took []time.Duration, q float64) time.Duration {
-	if len(took) == 0 {
-		return 0
-	}
-	slices.Sort(took)
-	return took[max(0, int(math.Ceil(q*float64(len(took))))-1)]
 }

@@ -83,19 +83,3 @@ func TestTargets(t *testing.T) {
 		t.Errorf("beyond the limits: %+v", got)
 	}
 }
-
-func TestQuantile(t *testing.T) {
-	took := make([]time.Duration, 100)
-	for i := range took {
-		took[i] = time.Duration(100 - i)
-	}
-	if p50, p99 := quantile(took, 0.5), quantile(took, 0.99); p50 != 50 || p99 != 99 {
-		t.Errorf("p50 %d, p99 %d", p50, p99)
-	}
-	if none := quantile(nil, 0.5); none != 0 {
-		t.Errorf("of none: %d", none)
-	}
-	if only := quantile(took[:1], 0.99); only != 1 {
-		t.Errorf("of one: %d", only)
-	}
-}

@@ -132,10 +132,10 @@ public final class Worker {
 
         @Override
         public String toString() {
-            Map<String, Integer> counts = new TreeMap<>();
+            Map<String, Integer> counts = new TreeMap<>(); // some buckets of a few ns are one here
             for (int i = 0; i < BUCKETS; i++) {
                 if (latency[i] > 0) {
-                    counts.put("\"" + i + "\"", latency[i]);
+                    counts.merge("\"" + (long) Math.pow(GROWTH, i + 0.5) + "\"", latency[i], Integer::sum); // nanoseconds
                 }
             }
             return String.format(
