@@ -105,7 +105,7 @@ func holdMany(ctx context.Context, addrs []string, n int, span time.Duration) (u
 	u := upkeep{
 		Leases:        n,
 		TTLSeconds:    ttl.Seconds(),
-		BytesPerLease: round((heapInUse() - heap) / float64(n)),
+		BytesPerLease: measure.Thousandths((heapInUse() - heap) / float64(n)),
 	}
 	err = u.hold(ctx, times, span)
 	u.Goroutines = runtime.NumGoroutine()
@@ -124,11 +124,11 @@ func (u *upkeep) hold(ctx context.Context, times *renewTimes, span time.Duration
 		return err
 	}
 	took := time.Since(began).Seconds()
-	u.HeldSeconds = round(took)
-	u.CPUShare = round((cpuTime() - cpu).Seconds() / took)
-	u.RenewalsPerSec = round(float64(times.renewed.Load()-renewed) / took)
+	u.HeldSeconds = measure.Thousandths(took)
+	u.CPUShare = measure.Thousandths((cpuTime() - cpu).Seconds() / took)
+	u.RenewalsPerSec = measure.Thousandths(float64(times.renewed.Load()-renewed) / took)
 	u.FailedRenewals = times.failed.Load()
-	u.WorstLatenessMS = round(float64(times.worst()) / float64(time.Millisecond))
+	u.WorstLatenessMS = measure.Millis(times.worst())
 	return nil
 }
 

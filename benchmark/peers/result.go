@@ -1,9 +1,9 @@
 package main
 
 import (
-	"math"
-	"slices"
 	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // A result is what one contender reached in one workload.
@@ -81,11 +81,7 @@ func shares(outcomes []outcome, cycles int64) (least, greatest float64) {
 func combine(rounds []result) result {
 	r := rounds[0]
 	of := func(figure func(result) float64) float64 {
-		values := make([]float64, len(rounds))
-		for i, r := range rounds {
-			values[i] = figure(r)
-		}
-		return round(median(values))
+		return measure.Thousandths(measure.MedianOf(rounds, figure))
 	}
 	r.CyclesPerSecond = of(func(r result) float64 { return r.CyclesPerSecond })
 	r.P50 = of(func(r result) float64 { return r.P50 })
@@ -103,23 +99,6 @@ func combine(rounds []result) result {
 			r.failure = other.failure
 		}
 	}
-	r.MinShare, r.MaxShare = round(r.MinShare), round(r.MaxShare)
+	r.MinShare, r.MaxShare = measure.Thousandths(r.MinShare), measure.Thousandths(r.MaxShare)
 	return r
 }
-
-// median returns the middle one, or the mean of the two in the middle; 0 of
-// none.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
-}
-
-// round leaves three decimals.
-func round(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -7,31 +7,6 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
-func TestMedian(t *testing.T) {
-	for _, tt := range []struct {
-		values []float64
-		want   float64
-	}{
-		{nil, 0},
-		{[]float64{7}, 7},
-		{[]float64{9, 1}, 5},
-		{[]float64{100, 2, 3}, 3},
-		{[]float64{4, 1, 3, 2}, 2.5},
-	} {
-		if got := median(tt.values); got != tt.want {
-			t.Errorf("median(%v) = %v, want %v", tt.values, got, tt.want)
-		}
-	}
-}
-
-func TestMedianLeavesItsArgument(t *testing.T) {
-	values := []float64{3, 1, 2}
-	median(values)
-	if values[0] != 3 || values[1] != 1 || values[2] != 2 {
-		t.Errorf("median sorted its argument: %v", values)
-	}
-}
-
 func TestNewResultSumsProcesses(t *testing.T) {
 	w := workload{oneKeyProcesses, 8, 2}
 	at := func(d time.Duration) (h measure.Histogram) {

@@ -93,7 +93,7 @@ func (m Meter) Measure(ctx context.Context, n int, op func(i int) error) (Cost, 
 	}
 	per := func(name string) float64 { return grown[name] / float64(n) }
 	return Cost{
-		Operations: n, Micros: middle(took), ClientCPU: per("cpu_client"), MySQLCPU: per("cpu_mariadb"),
+		Operations: n, Micros: measure.Median(took), ClientCPU: per("cpu_client"), MySQLCPU: per("cpu_mariadb"),
 		RedisCommands: per("redis_commands"), RedisIn: per("redis_in"), RedisOut: per("redis_out"), RedisMicros: per("redis_us"),
 		Statements: per("mysql_Questions"), MySQLIn: per("mysql_Bytes_received"), MySQLOut: per("mysql_Bytes_sent"),
 		Fsyncs: per("mysql_Innodb_data_fsyncs"), Allocations: per("allocations"), AllocBytes: per("alloc_bytes"),

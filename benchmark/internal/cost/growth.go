@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // Same tells whether d is of the same operation, maybe on another size.
@@ -42,19 +44,9 @@ func bySize(costs []Cost) (all []Cost) {
 func median(costs []Cost) Cost {
 	m := Cost{Method: costs[0].Method, Case: costs[0].Case, Rows: costs[0].Rows, Operations: costs[0].Operations}
 	for _, f := range Figures() {
-		values := make([]float64, len(costs))
-		for i, c := range costs {
-			values[i] = f.In(c)
-		}
-		*f.of(&m) = middle(values)
+		*f.of(&m) = measure.MedianOf(costs, f.In)
 	}
 	return m
-}
-
-func middle(values []float64) float64 {
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
 // A kind of figures tells what they are counted in.

@@ -38,6 +38,23 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+func TestMedian(t *testing.T) {
+	for _, tt := range []struct {
+		values []float64
+		want   float64
+	}{
+		{nil, 0},
+		{[]float64{7}, 7},
+		{[]float64{9, 1}, 5},
+		{[]float64{100, 2, 3}, 3},
+		{[]float64{4, 1, 3, 2}, 2.5},
+	} {
+		if got := measure.Median(tt.values); got != tt.want {
+			t.Errorf("median(%v) = %v, want %v", tt.values, got, tt.want)
+		}
+	}
+}
+
 func TestHistogram(t *testing.T) {
 	var h measure.Histogram
 	if h.Count() != 0 || h.Mean() != 0 || h.Quantile(0.99) != 0 {

@@ -2,7 +2,6 @@ package result
 
 import (
 	"math"
-	"slices"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
 )
@@ -10,9 +9,9 @@ import (
 // Combine makes the figures of a method out of its rounds, of which there is at
 // least one.
 func Combine(method, operation string, rounds []Round) Method {
-	of := func(figure func(Round) float64) float64 { return measure.Thousandths(median(rounds, figure)) }
+	of := func(figure func(Round) float64) float64 { return measure.Thousandths(measure.MedianOf(rounds, figure)) }
 	count := func(figure func(Round) int) int {
-		return int(math.Round(median(rounds, func(r Round) float64 { return float64(figure(r)) })))
+		return int(math.Round(measure.MedianOf(rounds, func(r Round) float64 { return float64(figure(r)) })))
 	}
 	m := Method{
 		Method: method, Operation: operation, Rounds: rounds,
@@ -55,18 +54,4 @@ func widen(span *[2]float64, v float64, first bool) {
 		return
 	}
 	span[0], span[1] = min(span[0], v), max(span[1], v)
-}
-
-// median returns the middle one, or the mean of the two in the middle.
-func median(rounds []Round, figure func(Round) float64) float64 {
-	values := make([]float64, len(rounds))
-	for i, r := range rounds {
-		values[i] = figure(r)
-	}
-	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 1 {
-		return values[middle]
-	}
-	return (values[middle-1] + values[middle]) / 2
 }

@@ -1,10 +1,6 @@
 package result
 
-import (
-	"math"
-
-	"github.com/belaygo/belay/benchmark/internal/measure"
-)
+import "github.com/belaygo/belay/benchmark/internal/measure"
 
 // Ratios compares methods within the run. A comparison whose methods were not
 // run is left out. Each ratio is the median over the rounds of the ratio within
@@ -38,27 +34,20 @@ func Ratios(methods []Method) []Target {
 	return all
 }
 
-// Ratio is the median over rounds of a figure of a by that of b; NaN never
-// comes out, a missing figure is 0.
+// ratio is the median over the rounds of a figure of a by that of b. It is 0 if no
+// round has both.
 func ratio(a, b Method, figure func(Round) float64) float64 {
 	of := make(map[int]float64)
 	for _, r := range b.Rounds {
 		of[r.Round] = figure(r)
 	}
-	var pairs []Round
+	var ratios []float64
 	for _, r := range a.Rounds {
 		if other := of[r.Round]; other > 0 {
-			pairs = append(pairs, Round{Mean: figure(r) / other})
+			ratios = append(ratios, figure(r)/other)
 		}
 	}
-	if len(pairs) == 0 {
-		return 0
-	}
-	v := median(pairs, func(r Round) float64 { return r.Mean })
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
-	}
-	return measure.Thousandths(v)
+	return measure.Thousandths(measure.Median(ratios))
 }
 
 // Between is the ratio of the mean response of two methods of a run, and false

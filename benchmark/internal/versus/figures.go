@@ -3,7 +3,6 @@ package versus
 import (
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -47,7 +46,7 @@ func medians(cases []contest, rounds []round) (all []Figures) {
 	for _, c := range cases {
 		var f Figures
 		of := func(figure func(Figures) float64) float64 {
-			return over(rounds, func(r round) float64 { return figure(r.figures[contestKey{c.name, c.callers}]) })
+			return measure.MedianOf(rounds, func(r round) float64 { return figure(r.figures[contestKey{c.name, c.callers}]) })
 		}
 		for _, r := range rounds {
 			one := r.figures[contestKey{c.name, c.callers}]
@@ -76,7 +75,7 @@ func targets(rounds []round) (all []result.Target) {
 				return
 			}
 		}
-		v := measure.Thousandths(over(rounds, value))
+		v := measure.Thousandths(measure.MedianOf(rounds, value))
 		all = append(all, result.Target{Name: name, Value: v, Limit: limit, Least: least, Met: v == limit || v > limit == least})
 	}
 	rate := func(ours string, c int, theirs string, d int, limit float64) {
@@ -97,20 +96,6 @@ func targets(rounds []round) (all []result.Target) {
 	rate(doUpdate, 500, doUpdate, 64, 0.8)
 	rate(doRepeatRemember, 64, doRepeat, 64, 5)
 	return all
-}
-
-// over is the median of a figure.
-func over(rounds []round, figure func(round) float64) float64 {
-	values := make([]float64, len(rounds))
-	for i, r := range rounds {
-		values[i] = figure(r)
-	}
-	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 0 {
-		return (values[middle-1] + values[middle]) / 2
-	}
-	return values[middle]
 }
 
 // Print writes the report as text.

@@ -51,7 +51,7 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 		}
 		rounds = append(rounds, r)
 	}
-	trip := over(rounds, func(r round) float64 { return float64(r.roundTrip) })
+	trip := measure.MedianOf(rounds, func(r round) float64 { return float64(r.roundTrip) })
 	return Report{Figures: medians(cases, rounds), Targets: targets(rounds), RoundTrip: time.Duration(trip)}, nil
 }
 
