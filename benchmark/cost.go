@@ -69,7 +69,7 @@ func showCosts(costs []cost.Cost, out output, err error) error {
 	if out.path == "" {
 		return err
 	}
-	return errors.Join(err, out.write(costs))
+	return errors.Join(err, measure.WriteJSON(out.path, costs))
 }
 
 func costFlags(args []string) (cfg costConfig, err error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/stage"
 	"github.com/belaygo/belay/benchmark/internal/versus"
 )
@@ -41,7 +42,7 @@ func runGuard(ctx context.Context, args []string) error {
 	if out.path == "" {
 		return nil
 	}
-	return out.write(report.Figures)
+	return measure.WriteJSON(out.path, report.Figures)
 }
 
 // guardFiles are what is written beside the standard output; "" = nothing.

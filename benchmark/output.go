@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,13 +47,4 @@ func (o output) discard() {
 	if info, err := os.Lstat(o.path); o.made && err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		_ = os.Remove(o.path)
 	}
-}
-
-// write writes figures to the file.
-func (o output) write(figures any) error {
-	text, err := json.MarshalIndent(figures, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(o.path, append(text, '\n'), 0o644) //nolint:gosec // results are to be read
 }

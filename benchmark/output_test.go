@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/benchmark/internal/cost"
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/trial"
 )
@@ -38,7 +39,7 @@ func TestOutputRemovesOnlyWhatItMade(t *testing.T) {
 			continue
 		}
 		if tc.text != "" {
-			if err := out.write(tc.text); err != nil {
+			if err := measure.WriteJSON(out.path, tc.text); err != nil {
 				t.Error(err)
 			}
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -66,7 +65,7 @@ func benchLock(ctx context.Context, addrs, args []string) error {
 	if *file == "" {
 		return nil
 	}
-	return writeJSON(*file, all)
+	return measure.WriteJSON(*file, all)
 }
 
 // hurry cuts the warm-up that some contenders need to be at their best.
@@ -164,15 +163,4 @@ func report(cs []contender, ws []workload, all []result) {
 		}
 		writeTable(os.Stdout, w, rs, ours)
 	}
-}
-
-func writeJSON(file string, value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode results: %w", err)
-	}
-	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil { //nolint:gosec // no secrets, for anybody to read
-		return fmt.Errorf("write results: %w", err)
-	}
-	return nil
 }

@@ -68,7 +68,7 @@ lost             %8d
 	if *file == "" {
 		return nil
 	}
-	return writeJSON(*file, u)
+	return measure.WriteJSON(*file, u)
 }
 
 // acquirers is how many goroutines acquire or release the leases.

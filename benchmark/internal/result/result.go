@@ -3,10 +3,8 @@ package result
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
@@ -156,43 +154,7 @@ type Target struct {
 	Met   bool    `json:"met"`
 }
 
-// Write writes r to a file, in one piece. What is there and no regular file, like
-// /dev/stdout, is written into, not replaced.
-func (r *Run) Write(path string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode results: %w", err)
-	}
-	text = append(text, '\n')
-	if info, e := os.Lstat(path); e == nil && !info.Mode().IsRegular() {
-		err = os.WriteFile(path, text, 0o644) //nolint:gosec // results are to be read
-	} else {
-		err = replace(path, text)
-	}
-	if err != nil {
-		return fmt.Errorf("write results: %w", err)
-	}
-	return nil
-}
-
-// replace has readers of path see the old text or the new one, and nothing else.
-func replace(path string, text []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".results-*")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(text)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
-	}
-	return err
-}
-
-// Read reads what Write has written.
+// Read reads a Run from its JSON.
 func Read(path string) (*Run, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the user names it
 	if err != nil {

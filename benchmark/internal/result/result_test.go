@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 )
 
@@ -68,7 +69,7 @@ func TestRatios(t *testing.T) {
 func TestWriteAndRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.json")
 	run := &result.Run{Kind: result.Table1, Rows: 7, Problems: []string{}, Methods: []result.Method{result.Combine("belay", "insert", rounds(1))}}
-	if err := run.Write(path); err != nil {
+	if err := measure.WriteJSON(path, run); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -113,7 +114,7 @@ func TestWriteKeepsLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := result.Run{Kind: result.Table1, Rounds: 7}
-	if err := run.Write(link); err != nil {
+	if err := measure.WriteJSON(link, run); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {

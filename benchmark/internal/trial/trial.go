@@ -82,7 +82,7 @@ func (t *Trial) Write() error {
 	if t.json == "" {
 		return nil
 	}
-	return t.Result.Write(t.json)
+	return measure.WriteJSON(t.json, t.Result)
 }
 
 // Fault notes that something is wrong, and returns it in words.
