@@ -7,13 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/belaygo/belay/benchmark/internal/balance"
 	"github.com/belaygo/belay/benchmark/internal/report"
 	"github.com/belaygo/belay/benchmark/internal/result"
-	"github.com/belaygo/belay/benchmark/internal/seed"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
-	"github.com/belaygo/belay/benchmark/internal/trial"
 )
 
 const defaultRows = 10_000_000
@@ -23,8 +20,8 @@ func rowsFlag(fs *flag.FlagSet) *int64 {
 }
 
 func checkRows(rows int64) error {
-	if rows < 1000 || rows > seed.MaxRows {
-		return usagef("-rows %d: want 1000 to %d", rows, int64(seed.MaxRows))
+	if rows < 1000 || rows > shop.MaxRows {
+		return usagef("-rows %d: want 1000 to %d", rows, int64(shop.MaxRows))
 	}
 	return nil
 }
@@ -51,7 +48,7 @@ func newStageFlags(fs *flag.FlagSet, methods string) stageFlags {
 }
 
 // parsed checks the flags. The results get a file if the user named none.
-func (f stageFlags) parsed() (cfg trial.Config, out output, err error) {
+func (f stageFlags) parsed() (cfg stage.TrialConfig, out output, err error) {
 	if err := checkRows(*f.rows); err != nil {
 		return cfg, out, err
 	}
@@ -67,7 +64,7 @@ func (f stageFlags) parsed() (cfg trial.Config, out output, err error) {
 		return cfg, out, usagef("-methods: %w", err)
 	}
 	if *f.lb == "nginx" {
-		if err := balance.FindNginx(); err != nil {
+		if err := stage.FindNginx(); err != nil {
 			return cfg, out, err
 		}
 	}

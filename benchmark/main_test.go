@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/result"
-	"github.com/belaygo/belay/benchmark/internal/seed"
+	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -66,7 +66,7 @@ func seeded(t *testing.T) (rows string) {
 	t.Helper()
 	const n = 1009
 	dsn := teststack.MySQL(t)
-	if err := seed.Run(t.Context(), dsn, n, new(bytes.Buffer)); err != nil {
+	if err := shop.Seed(t.Context(), dsn, n, new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -75,7 +75,7 @@ func seeded(t *testing.T) (rows string) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		if _, err := db.Exec("DROP DATABASE " + seed.Database(n)); err != nil {
+		if _, err := db.Exec("DROP DATABASE " + shop.Database(n)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -157,7 +157,7 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 func TestExitStatusTellsFaults(t *testing.T) {
 	teststack.AMQP(t)
 	rows, program := seeded(t), build(t)
-	dsn, err := seed.DSN(teststack.MySQL(t), 1009)
+	dsn, err := shop.DSN(teststack.MySQL(t), 1009)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/cost"
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
-	"github.com/belaygo/belay/benchmark/internal/trial"
+	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
 func TestOutputRemovesOnlyWhatItMade(t *testing.T) {
@@ -67,8 +67,8 @@ func TestFinish(t *testing.T) {
 	}{
 		"complete":                      {t.Context(), whole, nil, ""},
 		"complete, Ctrl-C at the end":   {interrupted, whole, nil, ""},
-		"faults":                        {t.Context(), whole, trial.ErrWrong, trial.ErrWrong.Error()},
-		"faults, Ctrl-C at the end":     {interrupted, whole, trial.ErrWrong, trial.ErrWrong.Error()},
+		"faults":                        {t.Context(), whole, stage.ErrWrong, stage.ErrWrong.Error()},
+		"faults, Ctrl-C at the end":     {interrupted, whole, stage.ErrWrong, stage.ErrWrong.Error()},
 		"error":                         {t.Context(), part, failed, "it broke; what was measured so far is in out.json"},
 		"error at first":                {t.Context(), nothing, failed, "it broke"},
 		"error while it is taken down":  {interrupted, whole, failed, "it broke"},

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/belaygo/belay/benchmark/internal/seed"
+	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
@@ -23,7 +23,7 @@ func runSeed(ctx context.Context, args []string) error {
 	if dsn == "" {
 		return fmt.Errorf("BELAY_MYSQL_DSN: %w", stage.ErrNoStack)
 	}
-	err := seed.Run(ctx, dsn, *rows, os.Stderr)
+	err := shop.Seed(ctx, dsn, *rows, os.Stderr)
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted: what is loaded stays, run seed again to go on (%w)", err)
 	}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/belaygo/belay/benchmark/internal/seed"
-	"github.com/belaygo/belay/benchmark/internal/service"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
 )
@@ -44,8 +42,8 @@ func runServe(ctx context.Context, args []string) error {
 	}
 	cfg.Redis = strings.Split(nodes, ",")
 	var err error
-	if cfg.DSN, err = seed.DSN(cfg.DSN, *rows); err != nil {
+	if cfg.DSN, err = shop.DSN(cfg.DSN, *rows); err != nil {
 		return err
 	}
-	return service.Serve(ctx, *listen, cfg, os.Stdout)
+	return shop.Serve(ctx, *listen, cfg, os.Stdout)
 }

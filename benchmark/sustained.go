@@ -41,7 +41,7 @@ func runSustained(ctx context.Context, args []string) error {
 		return usagef("-kill %v: want 0 to -duration", *kill)
 	}
 	var out output
-	if cfg.Config, out, err = common.parsed(); err != nil {
+	if cfg.TrialConfig, out, err = common.parsed(); err != nil {
 		return err
 	}
 	run, err := sustained.Run(ctx, cfg)

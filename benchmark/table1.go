@@ -40,7 +40,7 @@ func runTable1(ctx context.Context, args []string) error {
 	}
 	var err error
 	var out output
-	if cfg.Config, out, err = common.parsed(); err != nil {
+	if cfg.TrialConfig, out, err = common.parsed(); err != nil {
 		return err
 	}
 	if slices.Contains(cfg.Methods, shop.Belay) && cfg.Stage.Instances < 2 {

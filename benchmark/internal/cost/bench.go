@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
-	"github.com/belaygo/belay/benchmark/internal/seed"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
 	"github.com/belaygo/belay/notify/outbox"
@@ -34,7 +33,7 @@ func Open(ctx context.Context, servers stage.Servers, nodes []string, rows int64
 			err = errors.Join(err, b.Close(ctx))
 		}
 	}()
-	dsn, err := seed.DSN(servers.DSN, rows)
+	dsn, err := shop.DSN(servers.DSN, rows)
 	if err != nil {
 		return b, err
 	}
@@ -67,7 +66,7 @@ func (b *Bench) openTables(ctx context.Context, dsn string) (err error) {
 		return err
 	}
 	b.later(func(context.Context) error { return b.meter.DB.Close() })
-	if err := seed.Check(ctx, b.meter.DB, b.rows); err != nil {
+	if err := shop.CheckSeeded(ctx, b.meter.DB, b.rows); err != nil {
 		return err
 	}
 	release, err := stage.Reserve(ctx, b.meter.DB, b.rows)

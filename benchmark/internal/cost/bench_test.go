@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/belaygo/belay/benchmark/internal/cost"
-	"github.com/belaygo/belay/benchmark/internal/seed"
+	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -21,10 +21,10 @@ func TestOneRunAtATime(t *testing.T) {
 	const rows = 1013
 	nodes := teststack.Redis(t)
 	servers := stage.Servers{DSN: teststack.MySQL(t), AMQP: teststack.AMQP(t)}
-	if err := seed.Run(t.Context(), servers.DSN, rows, new(bytes.Buffer)); err != nil {
+	if err := shop.Seed(t.Context(), servers.DSN, rows, new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { drop(t, servers.DSN, seed.Database(rows)) })
+	t.Cleanup(func() { drop(t, servers.DSN, shop.Database(rows)) })
 
 	first, err := cost.Open(t.Context(), servers, nodes, rows)
 	if err != nil {

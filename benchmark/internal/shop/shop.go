@@ -1,7 +1,8 @@
 // Package shop is the business of the experiment: a table of orders, a table of
 // stock, and one implementation per method of the two operations on them. What
 // an operation does to the rows is the same for every method of its kind; only
-// what keeps it from taking effect twice differs.
+// what keeps it from taking effect twice differs. Serve runs the shop as an HTTP
+// service, and Seed fills its tables.
 package shop
 
 import (

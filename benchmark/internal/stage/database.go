@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/belaygo/belay/benchmark/internal/seed"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
 // openDatabase makes sure that the tables are seeded, keeps other runs away, and
 // removes what an interrupted run has left.
 func (s *Stage) openDatabase(ctx context.Context) error {
-	dsn, err := seed.DSN(s.cfg.Servers.DSN, s.cfg.Rows)
+	dsn, err := shop.DSN(s.cfg.Servers.DSN, s.cfg.Rows)
 	if err != nil {
 		return err
 	}
@@ -21,7 +20,7 @@ func (s *Stage) openDatabase(ctx context.Context) error {
 		return err
 	}
 	s.later(func(context.Context) error { return s.DB.Close() })
-	if err := seed.Check(ctx, s.DB, s.cfg.Rows); err != nil {
+	if err := shop.CheckSeeded(ctx, s.DB, s.cfg.Rows); err != nil {
 		return err
 	}
 	release, err := Reserve(ctx, s.DB, s.cfg.Rows)
@@ -47,7 +46,7 @@ func Reserve(ctx context.Context, db *sql.DB, rows int64) (release func(context.
 	if err != nil {
 		return nil, err
 	}
-	name := seed.Database(rows)
+	name := shop.Database(rows)
 	var got sql.NullInt64
 	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, 0)", name).Scan(&got); err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -17,8 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/balance"
-	"github.com/belaygo/belay/benchmark/internal/service"
+	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
 // Config describes a Stage.
@@ -44,7 +43,7 @@ type Stage struct {
 	dir     string
 	amqp    string // URL with the virtual host
 	monitor string // URL of guard-monitor
-	nginx   *balance.Nginx
+	nginx   *Nginx
 	started []*Process
 	closers []func(context.Context) error
 }
@@ -149,7 +148,7 @@ func (s *Stage) openInstances(ctx context.Context) error {
 		all = append(all, p)
 	}
 	for _, p := range all {
-		addr, err := p.await(ctx, service.Listening)
+		addr, err := p.await(ctx, shop.Listening)
 		if err != nil {
 			return err
 		}
@@ -162,7 +161,7 @@ func (s *Stage) openNginx(ctx context.Context) (err error) {
 	if !s.cfg.Nginx {
 		return nil
 	}
-	if s.nginx, err = balance.NewNginx(ctx, s.dir, s.Addrs, s.cfg.Control); err != nil {
+	if s.nginx, err = NewNginx(ctx, s.dir, s.Addrs, s.cfg.Control); err != nil {
 		return err
 	}
 	p, err := s.start("nginx", nil, s.nginx.Path, s.nginx.Args...)
@@ -189,7 +188,7 @@ func (s *Stage) Route(i int, path string) (addr, full string) {
 // Pin is where a user sends path to who wants one instance.
 func (s *Stage) Pin(instance int, path string) (addr, full string) {
 	if s.nginx != nil {
-		return s.nginx.Addr, balance.Pin(instance, path)
+		return s.nginx.Addr, Pin(instance, path)
 	}
 	return s.Addrs[instance], path
 }

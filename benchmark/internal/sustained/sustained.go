@@ -14,12 +14,12 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/benchmark/internal/trial"
+	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
 // Config describes a run.
 type Config struct {
-	trial.Config
+	stage.TrialConfig
 	Concurrency []int
 	Keys        []string
 	Repeats     []string
@@ -35,14 +35,14 @@ const (
 )
 
 type run struct {
-	*trial.Trial
+	*stage.Trial
 	cfg   Config
 	items []int64 // that are sold
 	list  string  // of them, in SQL
 }
 
 // Run runs all steps. It returns what it has measured, also when it was
-// interrupted, and trial.ErrWrong when what users were told is not what the
+// interrupted, and stage.ErrWrong when what users were told is not what the
 // database has.
 func Run(ctx context.Context, cfg Config) (*result.Run, error) {
 	res := &result.Run{Kind: result.Sustained, Load: "built-in", Settings: map[string]string{
@@ -50,7 +50,7 @@ func Run(ctx context.Context, cfg Config) (*result.Run, error) {
 		"database connections per instance": strconv.Itoa(cfg.Stage.Pool),
 	}}
 	r := &run{cfg: cfg}
-	return res, trial.Run(ctx, cfg.Config, res, func(ctx context.Context, t *trial.Trial) error {
+	return res, stage.RunTrial(ctx, cfg.TrialConfig, res, func(ctx context.Context, t *stage.Trial) error {
 		r.Trial = t
 		if err := r.fillShelves(ctx); err != nil {
 			return err

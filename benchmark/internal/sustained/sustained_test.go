@@ -6,12 +6,11 @@ import (
 
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
-	"github.com/belaygo/belay/benchmark/internal/trial"
 )
 
 func TestStepsLeaveOutWhatWouldBeTheSame(t *testing.T) {
 	c := Config{
-		Config:      trial.Config{Methods: []shop.Method{shop.Pessimistic, shop.Belay}},
+		TrialConfig: stage.TrialConfig{Methods: []shop.Method{shop.Pessimistic, shop.Belay}},
 		Concurrency: []int{1, 2}, Keys: []string{Uniform, Hot}, Repeats: []string{AtOnce, Sequence},
 	}
 	seen := make(map[string]int)

@@ -18,12 +18,12 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/load"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/benchmark/internal/trial"
+	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
 // Config describes an experiment.
 type Config struct {
-	trial.Config
+	stage.TrialConfig
 	Users  int // requests of a round
 	Stock  int // items to sell
 	Rounds int
@@ -35,7 +35,7 @@ const requestLimit = 90 * time.Second
 
 // experiment is one run.
 type experiment struct {
-	*trial.Trial
+	*stage.Trial
 	cfg    Config
 	load   loader
 	gate   *gate
@@ -54,7 +54,7 @@ type loader interface {
 }
 
 // Run runs the experiment. It returns what it has measured, also when it was
-// interrupted, and trial.ErrWrong when it found faults.
+// interrupted, and stage.ErrWrong when it found faults.
 func Run(ctx context.Context, cfg Config) (run *result.Run, err error) {
 	e := &experiment{cfg: cfg, gate: new(gate), rounds: make(map[shop.Method][]result.Round)}
 	run = &result.Run{Kind: result.Table1, Requests: cfg.Users, Load: loadName(cfg.JMeter), Settings: map[string]string{
@@ -67,10 +67,10 @@ func Run(ctx context.Context, cfg Config) (run *result.Run, err error) {
 		}
 		defer func() { err = errors.Join(err, e.gate.close()) }()
 	}
-	return run, trial.Run(ctx, e.cfg.Config, run, e.run)
+	return run, stage.RunTrial(ctx, e.cfg.TrialConfig, run, e.run)
 }
 
-func (e *experiment) run(ctx context.Context, t *trial.Trial) error {
+func (e *experiment) run(ctx context.Context, t *stage.Trial) error {
 	e.Trial = t
 	e.load = &load.Burst{Limit: requestLimit, Ready: func() { e.ready() }}
 	if e.cfg.JMeter {

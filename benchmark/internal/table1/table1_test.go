@@ -10,7 +10,6 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
-	"github.com/belaygo/belay/benchmark/internal/trial"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -50,7 +49,7 @@ func audited(t *testing.T) *experiment {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	e := &experiment{Trial: &trial.Trial{Stage: &stage.Stage{DB: db}, Result: &result.Run{}, Out: io.Discard}, cfg: Config{Stock: 50}}
+	e := &experiment{Trial: &stage.Trial{Stage: &stage.Stage{DB: db}, Result: &result.Run{}, Out: io.Discard}, cfg: Config{Stock: 50}}
 	for statement := range strings.SplitSeq(shop.Schema, ";") {
 		if strings.TrimSpace(statement) != "" {
 			execute(t, e, statement)

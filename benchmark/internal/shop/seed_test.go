@@ -1,4 +1,4 @@
-package seed_test
+package shop_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belaygo/belay/benchmark/internal/seed"
+	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -20,7 +20,7 @@ const rows = 250_017
 func open(t *testing.T) (*sql.DB, string) {
 	t.Helper()
 	dsn := teststack.MySQL(t)
-	target, err := seed.DSN(dsn, rows)
+	target, err := shop.DSN(dsn, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func open(t *testing.T) (*sql.DB, string) {
 		t.Fatal(err)
 	}
 	drop := func() {
-		if _, err := server.Exec("DROP DATABASE IF EXISTS " + seed.Database(rows)); err != nil {
+		if _, err := server.Exec("DROP DATABASE IF EXISTS " + shop.Database(rows)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -62,12 +62,12 @@ func (s *stopper) Write(p []byte) (int, error) {
 
 func TestSeedGoesOnWhereItWas(t *testing.T) {
 	db, dsn := open(t)
-	if err := seed.Check(t.Context(), db, rows); !errors.Is(err, seed.ErrNotSeeded) || !strings.Contains(err.Error(), "seed -rows 250017") {
+	if err := shop.CheckSeeded(t.Context(), db, rows); !errors.Is(err, shop.ErrNotSeeded) || !strings.Contains(err.Error(), "seed -rows 250017") {
 		t.Errorf("nothing seeded: %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := seed.Run(ctx, dsn, rows, &stopper{at: "100000/250017", stop: cancel}); err == nil {
+	if err := shop.Seed(ctx, dsn, rows, &stopper{at: "100000/250017", stop: cancel}); err == nil {
 		t.Fatal("the interrupted run was complete")
 	}
 	var there, last int64
@@ -77,15 +77,15 @@ func TestSeedGoesOnWhereItWas(t *testing.T) {
 	if there == 0 || there >= rows || there != last {
 		t.Fatalf("%d orders up to %d after the interruption", there, last)
 	}
-	if err := seed.Check(t.Context(), db, rows); !errors.Is(err, seed.ErrNotSeeded) || !strings.Contains(err.Error(), "of 250017 rows") {
+	if err := shop.CheckSeeded(t.Context(), db, rows); !errors.Is(err, shop.ErrNotSeeded) || !strings.Contains(err.Error(), "of 250017 rows") {
 		t.Errorf("half seeded: %v", err)
 	}
 
 	var out bytes.Buffer
-	if err := seed.Run(t.Context(), dsn, rows, &out); err != nil {
+	if err := shop.Seed(t.Context(), dsn, rows, &out); err != nil {
 		t.Fatal(err)
 	}
-	if err := seed.Check(t.Context(), db, rows); err != nil {
+	if err := shop.CheckSeeded(t.Context(), db, rows); err != nil {
 		t.Errorf("seeded: %v", err)
 	}
 	for _, table := range []string{"orders", "stocks"} {
@@ -98,18 +98,18 @@ func TestSeedGoesOnWhereItWas(t *testing.T) {
 		}
 	}
 	var no string
-	if err := db.QueryRow("SELECT no FROM orders WHERE id = 77").Scan(&no); err != nil || no != seed.OrderNo(77) {
+	if err := db.QueryRow("SELECT no FROM orders WHERE id = 77").Scan(&no); err != nil || no != shop.OrderNo(77) {
 		t.Errorf("order 77 is %q, %v", no, err)
 	}
 	out.Reset()
-	if err := seed.Run(t.Context(), dsn, rows, &out); err != nil || strings.Count(out.String(), "verified before") != 2 {
+	if err := shop.Seed(t.Context(), dsn, rows, &out); err != nil || strings.Count(out.String(), "verified before") != 2 {
 		t.Errorf("again: %v, %s", err, out.String())
 	}
 }
 
 func TestSeedNoticesWhatIsMissing(t *testing.T) {
 	db, dsn := open(t)
-	if err := seed.Run(t.Context(), dsn, rows, new(bytes.Buffer)); err != nil {
+	if err := shop.Seed(t.Context(), dsn, rows, new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{"DELETE FROM orders WHERE id = 5", "UPDATE seed_progress SET verified = FALSE"} {
@@ -117,13 +117,13 @@ func TestSeedNoticesWhatIsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := seed.Run(t.Context(), dsn, rows, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "250016 of 250017") {
+	if err := shop.Seed(t.Context(), dsn, rows, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "250016 of 250017") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestBadDSNIsNotShown(t *testing.T) {
-	_, err := seed.DSN("user:secret@tcp(", 5)
+	_, err := shop.DSN("user:secret@tcp(", 5)
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v", err)
 	}

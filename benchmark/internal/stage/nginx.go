@@ -1,5 +1,4 @@
-// Package balance spreads requests over instances, by nginx or without it.
-package balance
+package stage
 
 import (
 	"context"

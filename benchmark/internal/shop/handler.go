@@ -1,6 +1,4 @@
-// Package service is an instance of the shop as an HTTP service, one endpoint
-// per method, and the hands by which the experiment steers it.
-package service
+package shop
 
 import (
 	"encoding/json"
@@ -11,13 +9,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
-// handler serves one shop.
+// handler is an instance as an HTTP service, with an endpoint for each method and
+// those by which the experiment controls it.
 type handler struct {
-	shop     *shop.Service
+	shop     *Service
 	answered atomic.Int64
 }
 
@@ -28,7 +25,7 @@ type handler struct {
 //	POST /resume?order=NO               lets it go on
 //	GET  /answered                      how many operations have been answered
 //	GET  /healthz, /metrics, /debug/pprof/
-func newHandler(s *shop.Service) (http.Handler, error) {
+func newHandler(s *Service) (http.Handler, error) {
 	h := &handler{shop: s}
 	registry := prometheus.NewRegistry()
 	for _, c := range s.Collectors() {
@@ -37,7 +34,7 @@ func newHandler(s *shop.Service) (http.Handler, error) {
 		}
 	}
 	mux := http.NewServeMux()
-	for _, m := range shop.Methods() {
+	for _, m := range Methods() {
 		mux.HandleFunc("POST /"+string(m), h.operation(m))
 	}
 	mux.HandleFunc("GET /held", h.held)
@@ -50,7 +47,7 @@ func newHandler(s *shop.Service) (http.Handler, error) {
 	return mux, nil
 }
 
-func (h *handler) operation(m shop.Method) http.HandlerFunc {
+func (h *handler) operation(m Method) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		value := query.Get(m.Parameter())
@@ -71,9 +68,9 @@ func (h *handler) operation(m shop.Method) http.HandlerFunc {
 	}
 }
 
-func status(r shop.Result) int {
+func status(r Result) int {
 	switch {
-	case r == shop.Done:
+	case r == Done:
 		return http.StatusOK
 	case r.Refused():
 		return http.StatusConflict

@@ -1,6 +1,4 @@
-// Package trial is what table1 and sustained have in common: a stage to run on,
-// results that are written while they come, and a list of the faults found.
-package trial
+package stage
 
 import (
 	"context"
@@ -12,21 +10,21 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
-// Config describes a Trial.
-type Config struct {
-	Stage   stage.Config
+// TrialConfig describes a Trial.
+type TrialConfig struct {
+	Stage   Config
 	Methods []shop.Method
 	JSON    string // file for the results; "" = none
 	Command string // how it can be run again
 	Out     io.Writer
 }
 
-// A Trial is one run.
+// A Trial is what table1 and sustained have in common: a stage to run on, results
+// that are written as they come, and a list of the faults found.
 type Trial struct {
-	Stage  *stage.Stage
+	Stage  *Stage
 	Result *result.Run
 	Out    io.Writer // for the progress
 
@@ -36,17 +34,17 @@ type Trial struct {
 // ErrWrong: something was duplicated, oversold or lost, or an event is missing.
 var ErrWrong = errors.New("the run found faults")
 
-// Run sets the stage, has body measure, and takes the stage down again. It returns
+// RunTrial sets the stage, has body measure, and takes the stage down again. It returns
 // what was measured, also when it was interrupted, and ErrWrong when faults were
 // found. run has what is known beforehand.
-func Run(ctx context.Context, cfg Config, run *result.Run, body func(context.Context, *Trial) error) (err error) {
+func RunTrial(ctx context.Context, cfg TrialConfig, run *result.Run, body func(context.Context, *Trial) error) (err error) {
 	t := &Trial{Result: run, Out: cfg.Out, json: cfg.JSON}
 	run.Command, run.Started, run.Problems = cfg.Command, time.Now().UTC(), []string{}
 	run.Rows, run.Instances, run.Balance = cfg.Stage.Rows, cfg.Stage.Instances, "none"
 	if cfg.Stage.Nginx {
 		run.Balance = "nginx"
 	}
-	if t.Stage, err = stage.Open(ctx, cfg.Stage); err != nil {
+	if t.Stage, err = Open(ctx, cfg.Stage); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Stage.Close()) }()

@@ -1,4 +1,4 @@
-package service
+package shop
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
 // Listening is what Serve writes in front of its address once it can be asked.
@@ -21,12 +19,12 @@ const (
 )
 
 // Serve serves until ctx ends. Only loopback addresses are taken.
-func Serve(ctx context.Context, addr string, cfg shop.Config, out io.Writer) (err error) {
+func Serve(ctx context.Context, addr string, cfg Config, out io.Writer) (err error) {
 	ln, err := listen(ctx, addr)
 	if err != nil {
 		return err
 	}
-	s, err := shop.Open(cfg)
+	s, err := Open(cfg)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}

@@ -1,8 +1,4 @@
-// Package seed makes the tables that the experiment runs on: as many orders and
-// as many stock rows as asked for, by LOAD DATA LOCAL from a reader. Each chunk
-// and the note that it is there are one transaction, so that a run that was cut
-// short goes on where it was.
-package seed
+package shop
 
 import (
 	"context"
@@ -15,7 +11,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
-	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
 // MaxRows bounds the size of a table, so that seeded numbers sort as text.
@@ -55,9 +50,10 @@ var tables = []table{
 	},
 }
 
-// Run fills both tables up to the given size and verifies them. What is there
-// already is kept.
-func Run(ctx context.Context, dsn string, rows int64, out io.Writer) error {
+// Seed fills both tables up to the given size and verifies them. Rows that are there
+// already are kept: each chunk and the note that it is there are one transaction, so
+// that a run that was interrupted continues where it was.
+func Seed(ctx context.Context, dsn string, rows int64, out io.Writer) error {
 	if err := create(ctx, dsn, rows); err != nil {
 		return err
 	}
@@ -70,7 +66,7 @@ func Run(ctx context.Context, dsn string, rows int64, out io.Writer) error {
 		return fmt.Errorf("open database: %w", err)
 	}
 	defer db.Close()
-	for statement := range strings.SplitSeq(shop.Schema, ";") {
+	for statement := range strings.SplitSeq(Schema, ";") {
 		if strings.TrimSpace(statement) == "" {
 			continue
 		}

@@ -1,4 +1,4 @@
-package seed
+package shop
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// ErrNotSeeded is matched by the errors of Check about tables that are missing
+// ErrNotSeeded is matched by the errors of CheckSeeded about tables that are missing
 // or not complete.
 var ErrNotSeeded = errors.New("the tables are not seeded")
 
-// Check makes sure that the tables of the given size are complete. db is the
+// CheckSeeded makes sure that the tables of the given size are complete. db is the
 // database of that size.
-func Check(ctx context.Context, db *sql.DB, rows int64) error {
+func CheckSeeded(ctx context.Context, db *sql.DB, rows int64) error {
 	const (
 		unknownDatabase = 1049
 		unknownTable    = 1146
