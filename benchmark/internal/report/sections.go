@@ -1,0 +1,186 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/belaygo/belay/benchmark/internal/result"
+	"github.com/belaygo/belay/benchmark/internal/shop"
+)
+
+// A section is a table and the text before it. Either may be missing.
+type section struct {
+	Text string
+	Rows [][]string // the first is the head
+}
+
+// add adds a row. Numbers are written without decimals.
+func (s *section) add(cells ...any) {
+	var row []string
+	for _, c := range cells {
+		if v, ok := c.(float64); ok {
+			c = fmt.Sprintf("%.0f", v)
+		}
+		row = append(row, fmt.Sprint(c))
+	}
+	s.Rows = append(s.Rows, row)
+}
+
+// sections are what the Markdown and the page have in common.
+func sections(r *result.Run) []section {
+	if r.Kind == result.Sustained {
+		return constantLoads(r)
+	}
+	figures := section{Text: fmt.Sprintf("%s requests at once, %d instances, %s rows, %s: medians of %d rounds; least and greatest in brackets.",
+		grouped(int64(r.Requests)), r.Instances, grouped(r.Rows), through(r), r.Rounds)}
+	figures.add("method", "operation", "succeeded", "intercepted", "mean ms", "requests/s", "p50", "p95", "p99", "paper: ms", "paper: /s")
+	layers := section{Text: "Who turned requests away, and what went wrong; from the lock failures on, sums over all rounds:"}
+	layers.add("method", "first layer", "second layer", "sold out", "lock failures caught", "duplicates", "oversold", "lost", "errors", "events stored / received")
+	for _, m := range r.Methods {
+		name := m.Method
+		if m.MasterKilled {
+			name += " (a master killed)"
+		}
+		mean, rate, p := m.Spread.Mean, m.Spread.Throughput, paper(m.Method)
+		figures.add(name, m.Operation, m.Succeeded, m.Intercepted,
+			fmt.Sprintf("%.0f [%.0f-%.0f]", m.Mean, mean[0], mean[1]), fmt.Sprintf("%.0f [%.0f-%.0f]", m.Throughput, rate[0], rate[1]),
+			m.P50, m.P95, m.P99, orDash("%.0f", p.meanMS), orDash("%.1f", p.perSecond))
+		layers.add(name, m.FirstLayer, m.SecondLayer, m.SoldOut, m.LockFailures,
+			m.Duplicates, m.Oversold, m.Lost, m.Errors, fmt.Sprintf("%d / %d", m.EventsPublished, m.EventsReceived))
+	}
+	return append([]section{figures, layers}, targets(r)...)
+}
+
+func targets(r *result.Run) []section {
+	if len(r.Targets) == 0 {
+		return nil
+	}
+	var s section
+	s.add("ratio within a round, median of the rounds", "measured", "to reach", "")
+	for _, t := range r.Targets {
+		sign, verdict := "≤", "missed"
+		if t.Least {
+			sign = "≥"
+		}
+		if t.Met {
+			verdict = "reached"
+		}
+		s.add(t.Name, fmt.Sprintf("%.2f", t.Value), fmt.Sprintf("%s %.2f", sign, t.Limit), verdict)
+	}
+	return []section{s}
+}
+
+// constantLoads has a table per load, with a column per number of users.
+func constantLoads(r *result.Run) []section {
+	all := []section{{Text: fmt.Sprintf("Constant load, %s a step, %d instances, %s rows, %s: requests/s, and in brackets the p99 in ms. "+
+		"Each user asks again when he has his answer, so that a moment without answers is one slow request of each.",
+		r.Settings["time of a step"], r.Instances, grouped(r.Rows), through(r))}}
+	for _, k := range loads(r) {
+		s := section{Text: k.String() + ":"}
+		head := []any{"users"}
+		for _, n := range k.users() {
+			head = append(head, grouped(int64(n)))
+		}
+		s.add(head...)
+		for _, method := range k.methods() {
+			cells := []any{method}
+			for _, n := range k.users() {
+				cells = append(cells, cell(k.step(method, n)))
+			}
+			s.add(cells...)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func cell(s result.Step, measured bool) string {
+	if !measured {
+		return ""
+	}
+	decimals := 0
+	if s.P99 < 10 {
+		decimals = 1
+	}
+	text := fmt.Sprintf("%.0f [%.*f]", s.Throughput, decimals, s.P99)
+	if n := s.Results[string(shop.Failed)]; n > 0 {
+		text += fmt.Sprintf(", %d errors", n)
+	}
+	return text
+}
+
+// details are on the page only.
+func details(r *result.Run) []section {
+	processors := section{Text: "Processor time of a round, ms. All processes share the machine's cores, so this is what bounds the throughput. " +
+		"What a master that was killed had used is not in it, nor is JMeter."}
+	processors.add("method", "load", "nginx", "instances", "redis", "mariadb", "sum")
+	for _, m := range r.Methods {
+		c := m.CPU
+		processors.add(m.Method, c["load"], c["nginx"], c["instances"], c["redis"], c["mariadb"],
+			c["load"]+c["nginx"]+c["instances"]+c["redis"]+c["mariadb"])
+	}
+	steps := section{Text: "Every step."}
+	steps.add("method", "keys", "repeats", "users", "requests/s", "mean ms", "p50", "p95", "p99", "done", "first layer", "second layer", "sold out", "errors")
+	tenths := func(v float64) string { return fmt.Sprintf("%.1f", v) }
+	for _, s := range r.Steps {
+		second := 0
+		for kind, n := range s.Results {
+			if shop.Result(kind).BySecondLayer() {
+				second += n
+			}
+		}
+		steps.add(s.Method, s.Keys, s.Repeats, s.Concurrency, s.Throughput, tenths(s.Mean), tenths(s.P50), tenths(s.P95), tenths(s.P99),
+			s.Results["done"], s.Results["busy"], second, s.Results["sold_out"], s.Results["error"])
+	}
+	if r.Kind == result.Sustained {
+		return []section{steps}
+	}
+	return []section{processors}
+}
+
+func through(r *result.Run) string {
+	words := "through nginx"
+	if r.Balance != "nginx" {
+		words = "without a load balancer"
+	}
+	if r.Load == "jmeter" {
+		words += ", sent by JMeter"
+	}
+	return words
+}
+
+// published is a line of the paper's table 1: Wang Lei, Meng Limin, "Idempotent
+// Design of Distributed Systems Based on High Concurrency", Computer Measurement
+// & Control 2022, 30(3).
+type published struct{ meanMS, perSecond float64 }
+
+// paper returns what the paper has of a method, zero if it has nothing.
+func paper(method string) published {
+	return map[string]published{
+		"pessimistic":  {1135, 302.8},
+		"optimistic":   {988, 316.8},
+		"unique-index": {1050, 295.5},
+		"redis-lock":   {794, 323.2},
+		"belay":        {768, 323.7}, // the paper's own: an improved Redisson lock, one master stopped
+	}[method]
+}
+
+func orDash(format string, v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return fmt.Sprintf(format, v)
+}
+
+// grouped writes a number with commas.
+func grouped(n int64) string {
+	var b strings.Builder
+	digits := fmt.Sprint(n)
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
