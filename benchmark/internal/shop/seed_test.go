@@ -98,7 +98,7 @@ func TestSeedGoesOnWhereItWas(t *testing.T) {
 		}
 	}
 	var no string
-	if err := db.QueryRow("SELECT no FROM orders WHERE id = 77").Scan(&no); err != nil || no != shop.OrderNo(77) {
+	if err := db.QueryRow("SELECT no FROM orders WHERE id = 77").Scan(&no); err != nil || no != "A00000000077" {
 		t.Errorf("order 77 is %q, %v", no, err)
 	}
 	out.Reset()

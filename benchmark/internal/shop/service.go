@@ -96,12 +96,12 @@ func Open(cfg Config) (s *Service, err error) {
 func OpenPool(dsn string, n int) (*sql.DB, error) {
 	cfg, err := sqldriver.ParseDSN(dsn)
 	if err != nil {
-		return nil, errors.New("the DSN of the database is malformed")
+		return nil, errDSN
 	}
 	cfg.InterpolateParams = true // one round trip per statement, for every method
 	connector, err := sqldriver.NewConnector(cfg)
 	if err != nil {
-		return nil, errors.New("the DSN of the database is malformed")
+		return nil, errDSN
 	}
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(n)

@@ -17,10 +17,10 @@ import (
 	"github.com/belaygo/belay/dbguard"
 )
 
-// Schema creates the tables, statement by statement, with a semicolon after each.
+// schema creates the tables, with a semicolon at the end of each statement.
 //
 //go:embed schema.sql
-var Schema string
+var schema string
 
 // An Order is what the insert methods write. Orders are numbered as time goes
 // by, as they are in most shops, so new ones come last in the unique index.

@@ -2,7 +2,6 @@ package table1
 
 import (
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,10 +49,8 @@ func audited(t *testing.T) *experiment {
 	}
 	t.Cleanup(func() { db.Close() })
 	e := &experiment{Trial: &stage.Trial{Stage: &stage.Stage{DB: db}, Result: &result.Run{}, Out: io.Discard}, cfg: Config{Stock: 50}}
-	for statement := range strings.SplitSeq(shop.Schema, ";") {
-		if strings.TrimSpace(statement) != "" {
-			execute(t, e, statement)
-		}
+	if err := shop.CreateTables(t.Context(), db); err != nil {
+		t.Fatal(err)
 	}
 	return e
 }

@@ -5,10 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
@@ -42,27 +40,11 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 			err = errors.Join(err, a.close())
 		}
 	}()
-	target, err := mysql.ParseDSN(cfg.DSN)
-	if err != nil {
-		return a, errors.New("the DSN of the database is malformed")
-	}
-	target.DBName = a.base
 	if a.admin, err = sql.Open("mysql", cfg.DSN); err != nil {
 		return a, fmt.Errorf("open database: %w", err)
 	}
-	if _, err = a.admin.ExecContext(ctx, "CREATE DATABASE "+a.base); err != nil {
-		return a, fmt.Errorf("create database: %w", err)
-	}
-	if a.pool, err = shop.OpenPool(target.FormatDSN(), cfg.Pool); err != nil {
+	if a.pool, err = shop.Create(ctx, cfg.DSN, a.base, cfg.Pool); err != nil {
 		return a, err
-	}
-	for statement := range strings.SplitSeq(shop.Schema, ";") {
-		if strings.TrimSpace(statement) == "" {
-			continue
-		}
-		if _, err = a.pool.ExecContext(ctx, statement); err != nil {
-			return a, fmt.Errorf("create tables: %w", err)
-		}
 	}
 	a.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis})
 	a.meter = cost.Meter{DB: a.admin, Redis: a.redis}
