@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/belaygo/belay/benchmark/internal/cost"
@@ -22,6 +21,7 @@ import (
 const growthLimit = 1.15
 
 type costConfig struct {
+	servers stage.Servers
 	rows    []int64
 	methods []shop.Method
 	n       int
@@ -36,61 +36,45 @@ func runCost(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	servers, err := stage.FromEnvironment()
-	if err != nil {
-		return err
-	}
-	nodes := os.Getenv("BELAY_REDIS_ADDRS")
-	if nodes == "" {
-		return fmt.Errorf("BELAY_REDIS_ADDRS: %w", stage.ErrNoStack)
-	}
-	out, err := openIfNamed(cfg.json)
-	if err != nil {
-		return err
-	}
-	costs, err := measureCosts(ctx, cfg, servers, strings.Split(nodes, ","))
+	costs, err := measureCosts(ctx, cfg)
 	if ctx.Err() != nil && err != nil {
 		err = fmt.Errorf("interrupted (%w)", err)
 	}
-	return showCosts(costs, out, err)
+	return showCosts(costs, cfg.json, err)
 }
 
-// showCosts shows what was measured, and writes it: also after an error, which
-// is err.
-func showCosts(costs []cost.Cost, out output, err error) error {
+// showCosts shows what was measured, and writes it to a file unless path is "": also
+// after an error, which is err.
+func showCosts(costs []cost.Cost, path string, err error) error {
 	if len(costs) == 0 {
-		out.discard()
 		return err
 	}
 	printCosts(costs)
 	if said := verdict(costs); err == nil && said != "" {
 		fmt.Printf("\n%s\n", said)
 	}
-	if out.path == "" {
+	if path == "" {
 		return err
 	}
-	return errors.Join(err, measure.WriteJSON(out.path, costs))
+	return errors.Join(err, measure.WriteJSON(path, costs))
 }
 
 func costFlags(args []string) (cfg costConfig, err error) {
-	fs := flag.NewFlagSet("cost", flag.ContinueOnError)
-	rows := fs.String("rows", strconv.Itoa(defaultRows), "sizes of the seeded tables, with commas between them: 100000,10000000 shows how the cost grows")
-	methods := fs.String("methods", "", "methods to measure, with commas between them; empty = all")
-	fs.IntVar(&cfg.n, "n", 400, "operations of each kind and round")
-	fs.IntVar(&cfg.rounds, "repeat", 5, "rounds, of which the medians are taken")
-	fs.StringVar(&cfg.json, "json", "", "file for the results")
-	if err := parse(fs, args); err != nil {
+	flags := flag.NewFlagSet("cost", flag.ContinueOnError)
+	rows := flags.String("rows", strconv.Itoa(defaultRows), "sizes of the seeded tables, with commas between them: 100000,10000000 shows how the cost grows")
+	methods := flags.String("methods", "", "methods to measure, with commas between them; empty = all")
+	flags.IntVar(&cfg.n, "n", 400, "operations of each kind and round")
+	flags.IntVar(&cfg.rounds, "repeat", 5, "rounds, of which the medians are taken")
+	flags.StringVar(&cfg.json, "json", "", "file for the results")
+	if err := parse(flags, args); err != nil {
 		return cfg, err
 	}
-	for text := range strings.SplitSeq(*rows, ",") {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return cfg, usagef("-rows: %q is not a number", text)
-		}
-		if err := checkRows(n); err != nil {
-			return cfg, err
-		}
-		cfg.rows = append(cfg.rows, n)
+	sizes, err := numbers(*rows, 1000, shop.MaxRows)
+	if err != nil {
+		return cfg, usagef("-rows: %w", err)
+	}
+	for _, n := range sizes {
+		cfg.rows = append(cfg.rows, int64(n))
 	}
 	if slices.Sort(cfg.rows); len(slices.Compact(slices.Clone(cfg.rows))) < len(cfg.rows) {
 		return cfg, usagef("-rows %s: a size is named twice", *rows)
@@ -101,12 +85,15 @@ func costFlags(args []string) (cfg costConfig, err error) {
 	if cfg.n < 1 || cfg.rounds < 1 {
 		return cfg, usagef("-n %d, -repeat %d: want at least 1", cfg.n, cfg.rounds)
 	}
-	return cfg, nil
+	if cfg.servers, err = stage.FromEnvironment(stage.EnvDSN, stage.EnvAMQP, stage.EnvRedis); err != nil {
+		return cfg, err
+	}
+	return cfg, checkOutput(cfg.json)
 }
 
 // measureCosts opens the tables of all sizes and measures on them. It returns what
 // it has measured also with an error.
-func measureCosts(ctx context.Context, cfg costConfig, servers stage.Servers, nodes []string) (costs []cost.Cost, err error) {
+func measureCosts(ctx context.Context, cfg costConfig) (costs []cost.Cost, err error) {
 	var benches []*cost.Bench
 	defer func() {
 		for _, b := range benches {
@@ -114,7 +101,7 @@ func measureCosts(ctx context.Context, cfg costConfig, servers stage.Servers, no
 		}
 	}()
 	for _, rows := range cfg.rows {
-		b, err := cost.Open(ctx, servers, nodes, rows)
+		b, err := cost.Open(ctx, cfg.servers, rows)
 		if err != nil {
 			return nil, err
 		}

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/report"
 	"github.com/belaygo/belay/benchmark/internal/result"
@@ -15,8 +19,8 @@ import (
 
 const defaultRows = 10_000_000
 
-func rowsFlag(fs *flag.FlagSet) *int64 {
-	return fs.Int64("rows", defaultRows, "size of the seeded tables")
+func rowsFlag(flags *flag.FlagSet, rows *int64) {
+	flags.Int64Var(rows, "rows", defaultRows, "size of the seeded tables")
 }
 
 func checkRows(rows int64) error {
@@ -26,60 +30,61 @@ func checkRows(rows int64) error {
 	return nil
 }
 
-// stageFlags are what runs on a stage have in common.
-type stageFlags struct {
-	rows      *int64
-	instances *int
-	pool      *int
-	lb        *string
-	methods   *string
-	json      *string
-}
-
-func newStageFlags(fs *flag.FlagSet, methods string) stageFlags {
-	return stageFlags{
-		rows:      rowsFlag(fs),
-		instances: fs.Int("instances", 3, "processes of the service"),
-		pool:      fs.Int("pool", 64, "database connections of each instance"),
-		lb:        fs.String("lb", "nginx", "what spreads the requests: nginx, or none (each user has an instance)"),
-		methods:   fs.String("methods", methods, "methods to measure, with commas between them; empty = all"),
-		json:      fs.String("json", "", "file for the results (default: one in the folder for temporary files)"),
+// stageFlags adds the flags that runs on a stage have in common. check completes cfg
+// when they are parsed.
+func stageFlags(flags *flag.FlagSet, cfg *stage.Config) (check func() error) {
+	rowsFlag(flags, &cfg.Rows)
+	flags.IntVar(&cfg.Instances, "instances", 3, "processes of the service")
+	flags.IntVar(&cfg.Pool, "pool", 64, "database connections of each instance")
+	lb := flags.String("lb", "nginx", "what spreads the requests: nginx, or none (each user has an instance)")
+	methods := flags.String("methods", "", "methods to measure, with commas between them; empty = all")
+	flags.StringVar(&cfg.JSON, "json", "", "file for the results (default: one in the folder for temporary files)")
+	cfg.Out, cfg.Command = os.Stderr, commandLine(os.Args[1:])
+	return func() (err error) {
+		if err := checkRows(cfg.Rows); err != nil {
+			return err
+		}
+		cfg.Nginx = *lb == "nginx"
+		switch {
+		case cfg.Instances < 1 || cfg.Instances > 100:
+			return usagef("-instances %d: want 1 to 100", cfg.Instances)
+		case cfg.Pool < 1 || cfg.Pool*cfg.Instances > 900:
+			return usagef("-pool %d: want at least 1, and at most 900 for all instances", cfg.Pool)
+		case !cfg.Nginx && *lb != "none":
+			return usagef("-lb %q: want nginx or none", *lb)
+		}
+		if cfg.Methods, err = shop.ParseMethods(*methods); err != nil {
+			return usagef("-methods: %w", err)
+		}
+		if _, err = stage.FindNginx(); err != nil && cfg.Nginx {
+			return err
+		}
+		if cfg.Servers, err = stage.FromEnvironment(stage.EnvDSN, stage.EnvAMQP, stage.EnvAPI); err != nil {
+			return err
+		}
+		if cfg.JSON == "" {
+			cfg.JSON = filepath.Join(os.TempDir(), fmt.Sprintf("belay-results-%d.json", time.Now().UnixNano()))
+		}
+		return checkOutput(cfg.JSON)
 	}
 }
 
-// parsed checks the flags. The results get a file if the user named none.
-func (f stageFlags) parsed() (cfg stage.TrialConfig, out output, err error) {
-	if err := checkRows(*f.rows); err != nil {
-		return cfg, out, err
+// checkOutput makes sure now that results can be written to path later. Nothing is
+// written to "".
+func checkOutput(path string) error {
+	if path == "" {
+		return nil
 	}
-	switch {
-	case *f.instances < 1 || *f.instances > 100:
-		return cfg, out, usagef("-instances %d: want 1 to 100", *f.instances)
-	case *f.pool < 1 || *f.pool**f.instances > 900:
-		return cfg, out, usagef("-pool %d: want at least 1, and at most 900 for all instances", *f.pool)
-	case *f.lb != "nginx" && *f.lb != "none":
-		return cfg, out, usagef("-lb %q: want nginx or none", *f.lb)
-	}
-	if cfg.Methods, err = shop.ParseMethods(*f.methods); err != nil {
-		return cfg, out, usagef("-methods: %w", err)
-	}
-	if *f.lb == "nginx" {
-		if err := stage.FindNginx(); err != nil {
-			return cfg, out, err
+	file, err := os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // the user names it
+	if errors.Is(err, fs.ErrNotExist) {
+		if file, err = os.CreateTemp(filepath.Dir(path), ".results-*"); err == nil {
+			defer os.Remove(file.Name())
 		}
 	}
-	servers, err := stage.FromEnvironment()
 	if err != nil {
-		return cfg, out, err
+		return usagef("-json: %w", err)
 	}
-	if out, err = openOutput(*f.json); err != nil {
-		return cfg, out, err
-	}
-	cfg.Stage = stage.Config{
-		Servers: servers, Rows: *f.rows, Instances: *f.instances, Pool: *f.pool, Nginx: *f.lb == "nginx", Out: os.Stderr,
-	}
-	cfg.JSON, cfg.Command, cfg.Out = out.path, commandLine(os.Args[1:]), os.Stderr
-	return cfg, out, nil
+	return file.Close()
 }
 
 // commandLine is how the user can run this again.
@@ -89,23 +94,21 @@ func commandLine(args []string) string {
 
 // finish shows what was measured, and says where it is: also after a Ctrl-C or
 // an error. err is that of the run.
-func finish(ctx context.Context, run *result.Run, out output, err error) error {
+func finish(ctx context.Context, run *result.Run, path string, err error) error {
 	measured := len(run.Methods)+len(run.Steps) > 0
 	if measured {
 		fmt.Println(report.Markdown(run))
-		fmt.Fprintln(os.Stderr, "results:", out.path)
-	} else {
-		out.discard()
+		fmt.Fprintln(os.Stderr, "results:", path)
 	}
 	switch {
 	case err == nil, run.Complete: // a Ctrl-C came too late to interrupt it
 		return err
 	case ctx.Err() != nil && measured:
-		return fmt.Errorf("interrupted; what was measured so far is in %s (%w)", out.path, err)
+		return fmt.Errorf("interrupted; what was measured so far is in %s (%w)", path, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted before anything was measured (%w)", err)
 	case measured:
-		return fmt.Errorf("%w; what was measured so far is in %s", err, out.path)
+		return fmt.Errorf("%w; what was measured so far is in %s", err, path)
 	}
 	return err
 }

@@ -11,21 +11,22 @@ import (
 )
 
 func runSeed(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet("seed", flag.ContinueOnError)
-	rows := rowsFlag(fs)
-	if err := parse(fs, args); err != nil {
+	flags := flag.NewFlagSet("seed", flag.ContinueOnError)
+	var rows int64
+	rowsFlag(flags, &rows)
+	if err := parse(flags, args); err != nil {
 		return err
 	}
-	if err := checkRows(*rows); err != nil {
+	if err := checkRows(rows); err != nil {
 		return err
 	}
-	dsn := os.Getenv("BELAY_MYSQL_DSN")
-	if dsn == "" {
-		return fmt.Errorf("BELAY_MYSQL_DSN: %w", stage.ErrNoStack)
+	servers, err := stage.FromEnvironment(stage.EnvDSN)
+	if err != nil {
+		return err
 	}
-	err := shop.Seed(ctx, dsn, *rows, os.Stderr)
+	err = shop.Seed(ctx, servers.DSN, rows, os.Stderr)
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: what is loaded stays, run seed again to go on (%w)", err)
+		return fmt.Errorf("interrupted: what is loaded stays, run seed again to continue (%w)", err)
 	}
 	return err
 }

@@ -13,17 +13,17 @@ import (
 )
 
 func runSustained(ctx context.Context, args []string) error {
-	fs := flag.NewFlagSet("sustained", flag.ContinueOnError)
-	common := newStageFlags(fs, "")
-	duration := fs.Duration("duration", 30*time.Second, "time of each method and step")
-	users := fs.String("users", "1,8,64,256,1000,2000", "concurrent users of the steps")
-	keys := fs.String("keys", "uniform,hot,zipf", "how keys are chosen, some of: uniform,hot,zipf")
-	repeats := fs.String("repeats", "at-once,sequence", "how orders with uniform keys come again, some of: at-once,sequence,none")
-	kill := fs.Duration("kill", 0, "kill a master this long after each step of belay has begun; 0 = never")
-	if err := parse(fs, args); err != nil {
+	flags := flag.NewFlagSet("sustained", flag.ContinueOnError)
+	var cfg sustained.Config
+	check := stageFlags(flags, &cfg.Config)
+	flags.DurationVar(&cfg.Duration, "duration", 30*time.Second, "time of each method and step")
+	users := flags.String("users", "1,8,64,256,1000,2000", "concurrent users of the steps")
+	keys := flags.String("keys", "uniform,hot,zipf", "how keys are chosen, some of: uniform,hot,zipf")
+	repeats := flags.String("repeats", "at-once,sequence", "how orders with uniform keys come again, some of: at-once,sequence,none")
+	flags.DurationVar(&cfg.Kill, "kill", 0, "kill a master this long after each step of belay has begun; 0 = never")
+	if err := parse(flags, args); err != nil {
 		return err
 	}
-	cfg := sustained.Config{Duration: *duration, Kill: *kill}
 	var err error
 	if cfg.Concurrency, err = numbers(*users, 1, 10_000); err != nil {
 		return usagef("-users: %w", err)
@@ -35,17 +35,16 @@ func runSustained(ctx context.Context, args []string) error {
 		return usagef("-repeats: %w", err)
 	}
 	switch {
-	case *duration < time.Second:
-		return usagef("-duration %v: want at least 1s", *duration)
-	case *kill < 0 || *kill >= *duration:
-		return usagef("-kill %v: want 0 to -duration", *kill)
+	case cfg.Duration < time.Second:
+		return usagef("-duration %v: want at least 1s", cfg.Duration)
+	case cfg.Kill < 0 || cfg.Kill >= cfg.Duration:
+		return usagef("-kill %v: want 0 to -duration", cfg.Kill)
 	}
-	var out output
-	if cfg.TrialConfig, out, err = common.parsed(); err != nil {
+	if err := check(); err != nil {
 		return err
 	}
 	run, err := sustained.Run(ctx, cfg)
-	return finish(ctx, run, out, err)
+	return finish(ctx, run, cfg.JSON, err)
 }
 
 // numbers reads a list of numbers with commas between them.

@@ -13,42 +13,48 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
-	"github.com/belaygo/belay/notify/outbox"
 )
 
-// A Bench is one caller in front of tables of one size.
+// A Bench is one caller in front of tables of one size. Close removes what was
+// written.
 type Bench struct {
+	stage.Closers
 	rows    int64
 	item    string // that is sold
 	service *shop.Service
 	meter   Meter
-	closers []func(context.Context) error
 }
 
 // Open returns a Bench on seeded tables.
-func Open(ctx context.Context, servers stage.Servers, nodes []string, rows int64) (b *Bench, err error) {
+func Open(ctx context.Context, servers stage.Servers, rows int64) (b *Bench, err error) {
 	b = &Bench{rows: rows, item: strconv.FormatInt(rows/2, 10)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Close(ctx))
 		}
 	}()
+	if b.meter.DB, err = stage.OpenTables(ctx, &b.Closers, servers.DSN, rows, 3); err != nil {
+		return b, err
+	}
+	if _, err = b.meter.DB.ExecContext(ctx, "UPDATE stocks SET remaining = 1000000000 WHERE id = ?", b.item); err != nil {
+		return b, fmt.Errorf("fill the shelf: %w", err)
+	}
 	dsn, err := shop.DSN(servers.DSN, rows)
 	if err != nil {
 		return b, err
 	}
-	if err := b.openTables(ctx, dsn); err != nil {
+	if b.service, err = shop.Open(shop.Config{Name: "cost", DSN: dsn, Redis: servers.Redis, AMQP: servers.AMQP, Pool: 2}); err != nil {
 		return b, err
 	}
-	if b.service, err = shop.Open(shop.Config{Name: "cost", DSN: dsn, Redis: nodes, AMQP: servers.AMQP, Pool: 2}); err != nil {
-		return b, err
-	}
-	b.later(func(ctx context.Context) error {
+	b.Later(func(ctx context.Context) error {
 		_ = b.service.Close(ctx) // without a monitor its broker may have nowhere to go
 		return nil
 	})
-	b.meter.Redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes})
-	b.later(func(context.Context) error { return b.meter.Redis.Close() })
+	if err := b.service.Migrate(ctx); err != nil {
+		return b, err
+	}
+	b.meter.Redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Redis})
+	b.Later(func(context.Context) error { return b.meter.Redis.Close() })
 	b.meter.CPU = measure.NewMeter()
 	b.meter.CPU.Add("client", os.Getpid())
 	pid, err := stage.MariaDB(ctx, b.meter.DB)
@@ -57,46 +63,6 @@ func Open(ctx context.Context, servers stage.Servers, nodes []string, rows int64
 	}
 	b.meter.CPU.Add("mariadb", pid)
 	return b, nil
-}
-
-// openTables makes sure that the tables are there, keeps other runs away, and puts
-// plenty of the item on the shelf.
-func (b *Bench) openTables(ctx context.Context, dsn string) (err error) {
-	if b.meter.DB, err = shop.OpenPool(dsn, 3); err != nil {
-		return err
-	}
-	b.later(func(context.Context) error { return b.meter.DB.Close() })
-	if err := shop.CheckSeeded(ctx, b.meter.DB, b.rows); err != nil {
-		return err
-	}
-	release, err := stage.Reserve(ctx, b.meter.DB, b.rows)
-	if err != nil {
-		return err
-	}
-	b.later(release)
-	db, err := shop.OpenGorm(b.meter.DB)
-	if err != nil {
-		return err
-	}
-	b.later(func(ctx context.Context) error { return shop.CleanUp(ctx, db, b.rows) })
-	if err := errors.Join(shop.CleanUp(ctx, db, b.rows), outbox.Migrate(ctx, db)); err != nil {
-		return err
-	}
-	_, err = b.meter.DB.ExecContext(ctx, "UPDATE stocks SET remaining = 1000000000 WHERE id = ?", b.item)
-	return err
-}
-
-func (b *Bench) later(f func(context.Context) error) { b.closers = append(b.closers, f) }
-
-// Close removes what was written.
-func (b *Bench) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer cancel()
-	var errs []error
-	for i := range b.closers {
-		errs = append(errs, b.closers[len(b.closers)-1-i](ctx))
-	}
-	return errors.Join(errs...)
 }
 
 // Measure runs n operations of each case of m.

@@ -19,24 +19,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestOneRunAtATime: the second would empty the tables of the first.
 func TestOneRunAtATime(t *testing.T) {
 	const rows = 1013
-	nodes := teststack.Redis(t)
-	servers := stage.Servers{DSN: teststack.MySQL(t), AMQP: teststack.AMQP(t)}
+	servers := stage.Servers{DSN: teststack.MySQL(t), AMQP: teststack.AMQP(t), Redis: teststack.Redis(t)}
 	if err := shop.Seed(t.Context(), servers.DSN, rows, new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { drop(t, servers.DSN, shop.Database(rows)) })
 
-	first, err := cost.Open(t.Context(), servers, nodes, rows)
+	first, err := cost.Open(t.Context(), servers, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cost.Open(t.Context(), servers, nodes, rows); err == nil || !strings.Contains(err.Error(), "another run") {
+	if _, err := cost.Open(t.Context(), servers, rows); err == nil || !strings.Contains(err.Error(), "another run") {
 		t.Errorf("second beside the first: %v", err)
 	}
 	if err := first.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	next, err := cost.Open(t.Context(), servers, nodes, rows)
+	next, err := cost.Open(t.Context(), servers, rows)
 	if err != nil {
 		t.Fatalf("after the first: %v", err)
 	}

@@ -7,6 +7,7 @@ package shop
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -78,15 +79,16 @@ func InsertOrder(ctx context.Context, db *gorm.DB, o *Order) error {
 }
 
 // CleanUp removes the orders that a run has added to the seeded ones.
-func CleanUp(ctx context.Context, db *gorm.DB, seeded int64) error {
+func CleanUp(ctx context.Context, db *sql.DB, seeded int64) error {
 	const chunk = 20_000
-	for {
-		done := db.WithContext(ctx).Exec("DELETE FROM orders WHERE id > ? LIMIT ?", seeded, chunk)
-		if done.Error != nil {
-			return fmt.Errorf("remove the orders of the run: %w", done.Error)
+	for removed := int64(chunk); removed == chunk; {
+		done, err := db.ExecContext(ctx, "DELETE FROM orders WHERE id > ? LIMIT ?", seeded, chunk)
+		if err == nil {
+			removed, err = done.RowsAffected()
 		}
-		if done.RowsAffected < chunk {
-			return nil
+		if err != nil {
+			return fmt.Errorf("remove the orders of the run: %w", err)
 		}
 	}
+	return nil
 }

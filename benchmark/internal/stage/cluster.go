@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,23 +30,22 @@ type Cluster struct {
 	port       int
 }
 
-// startCluster brings up 3 masters and 3 replicas by scripts/stack.
-func startCluster(ctx context.Context, root string) (*Cluster, error) {
+// openCluster starts 3 masters and 3 replicas by scripts/stack.
+func (s *Stage) openCluster(ctx context.Context) error {
 	port, err := freePorts(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &Cluster{root: root, name: fmt.Sprintf("benchmark-%d", os.Getpid()), port: port}
+	c := &Cluster{root: s.Root, name: fmt.Sprintf("benchmark-%d", os.Getpid()), port: port}
 	for n := 1; n <= 6; n++ {
 		c.Addrs = append(c.Addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(port+n)))
 	}
-	if err := c.stack(ctx, "up", "redis"); err != nil {
-		return nil, errors.Join(err, c.close(context.WithoutCancel(ctx)))
-	}
-	return c, nil
+	s.Cluster = c
+	s.Later(c.close)
+	return c.stack(ctx, "up", "redis")
 }
 
-// stack runs a command of scripts/stack on the cluster. Its output is told only
+// stack runs a command of scripts/stack on the cluster. Its output is shown only
 // when it fails.
 func (c *Cluster) stack(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.root, "scripts", "stack"), args...) //nolint:gosec // of this repository
@@ -68,28 +69,10 @@ func (c *Cluster) close(ctx context.Context) error {
 	return os.RemoveAll(filepath.Join(c.root, ".stack", c.name))
 }
 
-// A Master is a master with the slots it serves.
+// A Master is a master with its process.
 type Master struct {
 	Addr string
 	pid  int
-	from []int // first slot of each range
-	to   []int
-}
-
-// Serves tells whether the slot of key is one of the master's.
-func (m Master) Serves(ctx context.Context, key string) (bool, error) {
-	client := single(m.Addr)
-	defer client.Close()
-	slot, err := client.ClusterKeySlot(ctx, key).Result()
-	if err != nil {
-		return false, fmt.Errorf("ask for the slot of a key: %w", err)
-	}
-	for i := range m.from {
-		if int(slot) >= m.from[i] && int(slot) <= m.to[i] {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // Kill ends the master as the kernel does it when memory runs out.
@@ -100,38 +83,46 @@ func (m Master) Kill() error {
 	return nil
 }
 
-// Masters returns the masters, ready to be killed: it knows their processes.
-func (c *Cluster) Masters(ctx context.Context) ([]Master, error) {
-	client := single(c.Addrs[0])
+func (c *Cluster) client() *redis.ClusterClient {
+	return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs})
+}
+
+// Masters returns the masters by address, ready to be killed: their processes are
+// known.
+func (c *Cluster) Masters(ctx context.Context) (all []Master, err error) {
+	client := c.client()
 	defer client.Close()
-	slots, err := client.ClusterSlots(ctx).Result() //nolint:staticcheck // tells slots by master in one answer; no server drops it
-	if err != nil {
-		return nil, fmt.Errorf("ask for the masters: %w", err)
+	var mu sync.Mutex
+	err = client.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+		addr := node.Options().Addr
+		pid, err := processOf(ctx, addr)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, Master{addr, pid})
+		return err
+	})
+	if err == nil && len(all) == 0 {
+		err = errors.New("the redis cluster has no masters")
 	}
-	var masters []Master
-	at := make(map[string]int)
-	for _, s := range slots {
-		if len(s.Nodes) == 0 {
-			continue
+	slices.SortFunc(all, func(a, b Master) int { return cmp.Compare(a.Addr, b.Addr) })
+	return all, err
+}
+
+// FirstServed returns the index of the first key whose slot is one of the master's;
+// -1 if none is.
+func (c *Cluster) FirstServed(ctx context.Context, m Master, keys []string) (int, error) {
+	client := c.client()
+	defer client.Close()
+	for i, key := range keys {
+		node, err := client.MasterForKey(ctx, key)
+		if err != nil {
+			return -1, fmt.Errorf("find the master of a key: %w", err)
 		}
-		addr := s.Nodes[0].Addr
-		i, known := at[addr]
-		if !known {
-			i = len(masters)
-			at[addr] = i
-			pid, err := processOf(ctx, addr)
-			if err != nil {
-				return nil, err
-			}
-			masters = append(masters, Master{Addr: addr, pid: pid})
+		if node.Options().Addr == m.Addr {
+			return i, nil
 		}
-		masters[i].from = append(masters[i].from, s.Start)
-		masters[i].to = append(masters[i].to, s.End)
 	}
-	if len(masters) == 0 {
-		return nil, errors.New("the redis cluster has no masters")
-	}
-	return masters, nil
+	return -1, nil
 }
 
 // processOf returns the process id of a node.
@@ -141,10 +132,6 @@ func processOf(ctx context.Context, addr string) (int, error) {
 		return 0, err
 	}
 	return strconv.Atoi(server["process_id"])
-}
-
-func single(addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, DialTimeout: 2 * time.Second})
 }
 
 // freePorts returns the first of 40 ports that nobody uses, below those that

@@ -9,34 +9,36 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
-// openDatabase makes sure that the tables are seeded, keeps other runs away, and
-// removes what an interrupted run has left.
-func (s *Stage) openDatabase(ctx context.Context) error {
-	dsn, err := shop.DSN(s.cfg.Servers.DSN, s.cfg.Rows)
+// OpenTables opens n connections to the seeded tables for one run. It checks that
+// they are complete, keeps other runs away, and removes the orders that runs add,
+// now and at the end.
+func OpenTables(ctx context.Context, c *Closers, dsn string, rows int64, n int) (*sql.DB, error) {
+	target, err := shop.DSN(dsn, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if s.DB, err = shop.OpenPool(dsn, auditConnections); err != nil {
-		return err
-	}
-	s.later(func(context.Context) error { return s.DB.Close() })
-	if err := shop.CheckSeeded(ctx, s.DB, s.cfg.Rows); err != nil {
-		return err
-	}
-	release, err := Reserve(ctx, s.DB, s.cfg.Rows)
+	db, err := shop.OpenPool(target, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.later(release)
-	if err := s.prepareEvents(ctx); err != nil {
-		return err
+	c.Later(func(context.Context) error { return db.Close() })
+	if err := shop.CheckSeeded(ctx, db, rows); err != nil {
+		return nil, err
 	}
-	db, err := shop.OpenGorm(s.DB)
+	release, err := Reserve(ctx, db, rows)
 	if err != nil {
+		return nil, err
+	}
+	c.Later(release)
+	c.Later(func(ctx context.Context) error { return shop.CleanUp(ctx, db, rows) })
+	return db, shop.CleanUp(ctx, db, rows)
+}
+
+func (s *Stage) openDatabase(ctx context.Context) (err error) {
+	if s.DB, err = OpenTables(ctx, &s.Closers, s.cfg.Servers.DSN, s.cfg.Rows, auditConnections); err != nil {
 		return err
 	}
-	s.later(func(ctx context.Context) error { return shop.CleanUp(ctx, db, s.cfg.Rows) })
-	return shop.CleanUp(ctx, db, s.cfg.Rows)
+	return s.prepareEvents(ctx)
 }
 
 // Reserve takes the seeded tables for one run, until release is called or db is

@@ -6,13 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/shop"
@@ -22,33 +18,29 @@ import (
 
 // openMonitor builds and starts guard-monitor, and waits until it takes events.
 func (s *Stage) openMonitor(ctx context.Context) error {
-	program := filepath.Join(s.dir, "guard-monitor")
+	program := filepath.Join(s.Dir, "guard-monitor")
 	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/guard-monitor", "-o", program, ".") //nolint:gosec // of this repository
-	build.Dir = s.root
+	build.Dir = s.Root
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", errors.Join(err, ctx.Err()), bytes.TrimSpace(out))
 	}
-	v, err := newVhost(ctx, s.cfg.Servers)
-	if err != nil {
+	var err error
+	if s.amqp, err = s.openVhost(ctx); err != nil {
 		return err
 	}
-	s.amqp = v.url
-	s.later(v.close)
-
-	path := filepath.Join(s.dir, "monitor.db")
-	p, err := s.start("guard-monitor", []string{"BELAY_AMQP_URL=" + v.url}, program, "-db", path, "-listen", "127.0.0.1:0")
+	p, err := s.start("guard-monitor", []string{EnvAMQP + "=" + s.amqp}, program, "-db", filepath.Join(s.Dir, "monitor.db"), "-listen", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	if s.monitor, err = p.await(ctx, "listening on "); err != nil {
 		return err
 	}
-	return poll(ctx, startLimit, "guard-monitor is healthy", func() (bool, error) {
-		return answers(ctx, s.monitor+"/healthz"), p.running()
+	return Poll(ctx, 20*time.Millisecond, startLimit, "guard-monitor is healthy", func() (bool, error) {
+		return healthy(ctx, s.monitor), p.running()
 	})
 }
 
-// prepareEvents makes the outbox anew, and has the database note each event that
+// prepareEvents makes the outbox anew, and lets the database note each event that
 // ever comes into it: the relay deletes them there.
 func (s *Stage) prepareEvents(ctx context.Context) error {
 	db, err := shop.OpenGorm(s.DB)
@@ -109,7 +101,7 @@ func (s *Stage) Received(ctx context.Context, ids []string) (Received, error) {
 	var list struct {
 		Items []struct{ Event *notify.Event }
 	}
-	body, err := page(ctx, s.monitor+"/api/v1/events?limit=1000")
+	body, err := Send(ctx, 10*time.Second, http.MethodGet, s.monitor+"/api/v1/events?limit=1000", "")
 	if err == nil {
 		err = json.Unmarshal(body, &list)
 	}
@@ -130,83 +122,9 @@ func (s *Stage) Received(ctx context.Context, ids []string) (Received, error) {
 			continue
 		}
 		result.Verdicts[string(e.Verdict)]++
-		if e.Verdict == "overlap" || e.Verdict == "lost" {
+		if e.Verdict == notify.VerdictOverlap || e.Verdict == notify.VerdictLost {
 			result.Failures += e.Count
 		}
 	}
 	return result, nil
-}
-
-// findRoot returns the folder of the repository.
-func findRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "scripts", "stack")); err == nil {
-			return at, nil
-		}
-		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is not in the repository, whose scripts/stack is needed", dir)
-		}
-	}
-}
-
-// poll waits until done reports true.
-func poll(ctx context.Context, limit time.Duration, what string, done func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		ok, err := done()
-		if ok || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("it did not come about that %s: %w", what, ctx.Err())
-		}
-	}
-}
-
-// answers tells whether a page can be had.
-func answers(ctx context.Context, url string) bool {
-	_, err := page(ctx, url)
-	return err == nil
-}
-
-// number gets a page that is a number.
-func number(ctx context.Context, url string) (int, error) {
-	text, err := page(ctx, url)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(string(text))
-}
-
-// maxPage bounds what page reads.
-const maxPage = 64 << 20
-
-// page returns the body of a page that is answered with 200.
-func page(ctx context.Context, url string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSpace(url), nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Close = true
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxPage))
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", url, response.Status)
-	}
-	return body, err
 }

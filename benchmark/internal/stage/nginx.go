@@ -10,77 +10,63 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"text/template"
+	"time"
 )
 
 //go:embed nginx.conf.tmpl
-var config string
+var nginxText string
 
-var configTemplate = template.Must(template.New("nginx.conf").Parse(config))
+var nginxConfig = template.Must(template.New("nginx.conf").Parse(nginxText))
 
-// ErrNoNginx: nginx is not installed.
-var ErrNoNginx = errors.New("nginx is missing: apt-get install --no-install-recommends nginx-light, or run with -lb none")
-
-// Nginx is the command line of an nginx for some instances.
-type Nginx struct {
-	Addr string   // where it listens
-	Path string   // the program
-	Args []string // in the foreground
-}
-
-// NewNginx writes the configuration into dir. The instances are host:port;
-// control is the address of who steers the run, "" for none.
-func NewNginx(ctx context.Context, dir string, instances []string, control string) (*Nginx, error) {
-	path, err := findNginx()
-	if err != nil {
-		return nil, err
-	}
-	addr, err := freeAddr(ctx)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, "nginx.conf")
-	text, err := render(settings{Addr: addr, Dir: dir, Instances: instances, Control: control, Root: os.Getuid() == 0})
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("write nginx.conf: %w", err)
-	}
-	return &Nginx{Addr: addr, Path: path, Args: []string{"-p", dir, "-c", file, "-e", filepath.Join(dir, "error.log")}}, nil
-}
-
-// FindNginx returns ErrNoNginx if nginx is not installed.
-func FindNginx() error {
-	_, err := findNginx()
-	return err
-}
-
-func findNginx() (string, error) {
-	if path, err := exec.LookPath("nginx"); err == nil {
-		return path, nil
-	}
-	const debian = "/usr/sbin/nginx" // not in everybody's PATH
-	if _, err := os.Stat(debian); err == nil {
-		return debian, nil
-	}
-	return "", ErrNoNginx
-}
-
-type settings struct {
+type nginxSettings struct {
 	Addr, Dir string
 	Instances []string
 	Control   string
 	Root      bool
 }
 
-func render(s settings) (string, error) {
-	var b strings.Builder
-	if err := configTemplate.Execute(&b, s); err != nil {
-		return "", fmt.Errorf("write nginx.conf: %w", err)
+// ErrNoNginx is returned by FindNginx when nginx is not installed.
+var ErrNoNginx = errors.New("nginx is missing: apt-get install --no-install-recommends nginx-light, or run with -lb none")
+
+// FindNginx returns the path of nginx.
+func FindNginx() (string, error) {
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // the second is not in everybody's PATH
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
 	}
-	return b.String(), nil
+	return "", ErrNoNginx
+}
+
+// openNginx starts an nginx in front of the instances.
+func (s *Stage) openNginx(ctx context.Context) error {
+	if !s.cfg.Nginx {
+		return nil
+	}
+	path, err := FindNginx()
+	if err != nil {
+		return err
+	}
+	if s.nginx, err = freeAddr(ctx); err != nil {
+		return err
+	}
+	name := filepath.Join(s.Dir, "nginx.conf")
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	err = nginxConfig.Execute(file, nginxSettings{s.nginx, s.Dir, s.Addrs, s.cfg.Control, os.Getuid() == 0})
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("write nginx.conf: %w", err)
+	}
+	p, err := s.start("nginx", nil, path, "-p", s.Dir, "-c", name, "-e", "stderr")
+	if err != nil {
+		return err
+	}
+	return Poll(ctx, 20*time.Millisecond, startLimit, "nginx answers", func() (bool, error) {
+		return healthy(ctx, "http://"+s.nginx), p.running()
+	})
 }
 
 func freeAddr(ctx context.Context) (string, error) {
@@ -93,5 +79,18 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Pin returns the path by which nginx sends a request to one instance.
-func Pin(instance int, path string) string { return "/instance/" + strconv.Itoa(instance) + path }
+// Route is where the i-th user sends path to.
+func (s *Stage) Route(i int, path string) (addr, full string) {
+	if s.nginx != "" {
+		return s.nginx, path
+	}
+	return s.Addrs[i%len(s.Addrs)], path
+}
+
+// Pin is where a user sends path to that must reach a certain instance.
+func (s *Stage) Pin(instance int, path string) (addr, full string) {
+	if s.nginx != "" {
+		return s.nginx, "/instance/" + strconv.Itoa(instance) + path
+	}
+	return s.Addrs[instance], path
+}

@@ -7,12 +7,13 @@ import (
 )
 
 func TestConfigListensOnLoopbackOnly(t *testing.T) {
-	text, err := render(settings{
+	var b strings.Builder
+	if err := nginxConfig.Execute(&b, nginxSettings{
 		Addr: "127.0.0.1:8080", Dir: "/tmp/x", Instances: []string{"127.0.0.1:1001", "127.0.0.1:1002"}, Control: "127.0.0.1:1003",
-	})
-	if err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
+	text := b.String()
 	listens := regexp.MustCompile(`(?m)^\s*listen (\S+)`).FindAllStringSubmatch(text, -1)
 	if len(listens) != 1 || listens[0][1] != "127.0.0.1:8080" {
 		t.Errorf("listens on %v", listens)
@@ -22,7 +23,8 @@ func TestConfigListensOnLoopbackOnly(t *testing.T) {
 			t.Errorf("lacks %q", want)
 		}
 	}
-	if got := Pin(1, "/belay?order=x"); got != "/instance/1/belay?order=x" {
-		t.Errorf("pinned path %s", got)
+	s := &Stage{nginx: "127.0.0.1:8080"}
+	if addr, path := s.Pin(1, "/belay?order=x"); addr != s.nginx || path != "/instance/1/belay?order=x" {
+		t.Errorf("pinned to %s%s", addr, path)
 	}
 }

@@ -1,16 +1,13 @@
 package stage
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -20,118 +17,72 @@ const (
 	stopLimit  = 20 * time.Second
 )
 
-// A Process is a program that the run has started. It has a process group of
+// A process is a program that the run has started. It has a process group of
 // its own: a Ctrl-C reaches the run alone, which then ends all in order.
-type Process struct {
+type process struct {
 	name   string
+	log    string // file with its output
 	cmd    *exec.Cmd
 	exited chan struct{}
 	err    error // of Wait, once exited
-
-	mu    sync.Mutex
-	lines []string // the end of what it has written
-	ready chan string
-	find  string
 }
 
-// start starts a program. Its environment is that of this process and env.
-func start(name string, env []string, path string, args ...string) (*Process, error) {
-	p := &Process{name: name, cmd: exec.Command(path, args...), exited: make(chan struct{}), ready: make(chan string, 1)} //nolint:gosec,noctx // programs of the run, ended by stop
+// start starts a program until Close. Its environment is that of this process and
+// env.
+func (s *Stage) start(name string, env []string, path string, args ...string) (*process, error) {
+	p := &process{name: name, log: filepath.Join(s.Dir, name+".log"), cmd: exec.Command(path, args...), exited: make(chan struct{})} //nolint:gosec,noctx // programs of the run, ended by stop
+	out, err := os.Create(p.log)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, in := io.Pipe()
-	p.cmd.Stdout, p.cmd.Stderr = in, in
+	p.cmd.Stdout, p.cmd.Stderr = out, out
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		p.read(out)
-	}()
 	go func() {
 		p.err = p.cmd.Wait()
-		_ = in.Close()
-		<-read
 		close(p.exited)
 	}()
+	s.started = append(s.started, p)
+	s.Later(func(context.Context) error { return p.stop() })
 	return p, nil
 }
 
-const keepLines = 20
-
-func (p *Process) read(out io.Reader) {
-	lines := bufio.NewReader(out)
-	for {
-		line, err := lines.ReadString('\n')
-		if line = strings.TrimSpace(line); line != "" {
-			p.took(line)
-		}
-		if err != nil {
-			return
-		}
+// await waits for text in the program's output, and returns the rest of its line.
+func (p *process) await(ctx context.Context, text string) (rest string, err error) {
+	err = Poll(ctx, 20*time.Millisecond, startLimit, p.name+" is ready", func() (bool, error) {
+		_, after, _ := strings.Cut(p.output(), text)
+		line, _, whole := strings.Cut(after, "\n")
+		rest = strings.TrimSpace(line)
+		return whole, p.running()
+	})
+	if err != nil {
+		return "", fmt.Errorf("%w:\n%s", err, p.output())
 	}
-}
-
-func (p *Process) took(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.lines = append(p.lines, line); len(p.lines) > keepLines {
-		p.lines = p.lines[1:]
-	}
-	if _, rest, ok := strings.Cut(line, p.find); ok && p.find != "" {
-		select {
-		case p.ready <- strings.TrimSpace(rest):
-		default:
-		}
-	}
-}
-
-// await returns what follows text in the program's output.
-func (p *Process) await(ctx context.Context, text string) (string, error) {
-	p.mu.Lock()
-	p.find = text
-	earlier := p.lines
-	p.lines = nil
-	p.mu.Unlock()
-	for _, line := range earlier {
-		p.took(line)
-	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	select {
-	case rest := <-p.ready:
-		return rest, nil
-	case <-p.exited:
-		return "", fmt.Errorf("%s ended at once (%w):\n%s", p.name, errors.Join(p.err, errors.New("see its output")), p.output())
-	case <-ctx.Done():
-		return "", fmt.Errorf("%s is not ready: %w:\n%s", p.name, ctx.Err(), p.output())
-	}
+	return rest, nil
 }
 
 // output is the end of what it has written.
-func (p *Process) output() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var b bytes.Buffer
-	for _, line := range p.lines {
-		fmt.Fprintf(&b, "  %s\n", line)
-	}
-	return b.String()
+func (p *process) output() string {
+	text, _ := os.ReadFile(p.log)
+	return string(text[max(0, len(text)-4000):])
 }
 
 // running reports an error if the program has ended.
-func (p *Process) running() error {
+func (p *process) running() error {
 	select {
 	case <-p.exited:
-		return fmt.Errorf("%s has ended:\n%s", p.name, p.output())
+		return fmt.Errorf("%s has ended (%w):\n%s", p.name, errors.Join(p.err, errors.New("see its output")), p.output())
 	default:
 		return nil
 	}
 }
 
-// stop asks the program to end, and kills it if it takes long.
-func (p *Process) stop() error {
+// stop terminates the program, and kills it if it takes long.
+func (p *process) stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:

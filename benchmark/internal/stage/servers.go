@@ -4,28 +4,37 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
-// Servers are those of scripts/stack that a run needs.
+// Servers are those of scripts/stack.
 type Servers struct {
-	DSN  string // MariaDB
-	AMQP string // RabbitMQ
-	API  string // its HTTP API, with user and password
+	DSN   string   // MariaDB
+	AMQP  string   // RabbitMQ
+	API   string   // its HTTP API, with user and password
+	Redis []string // nodes of the cluster
 }
 
-// ErrNoStack: the servers are not there.
+// The variables of scripts/stack env.
+const (
+	EnvDSN   = "BELAY_MYSQL_DSN"
+	EnvAMQP  = "BELAY_AMQP_URL"
+	EnvAPI   = "BELAY_AMQP_API"
+	EnvRedis = "BELAY_REDIS_ADDRS"
+)
+
+// ErrNoStack is returned when the addresses of servers are not set.
 var ErrNoStack = errors.New(`the servers' addresses are not set: start them with "scripts/stack up", then: eval "$(scripts/stack env)"`)
 
-// FromEnvironment finds them through the variables of scripts/stack env.
-func FromEnvironment() (Servers, error) {
-	var missing error
-	get := func(name string) string {
-		value := os.Getenv(name)
-		if value == "" && missing == nil {
-			missing = fmt.Errorf("%s: %w", name, ErrNoStack)
+// FromEnvironment finds the servers. It returns ErrNoStack if a variable that is
+// required is not set.
+func FromEnvironment(required ...string) (Servers, error) {
+	for _, name := range required {
+		if os.Getenv(name) == "" {
+			return Servers{}, fmt.Errorf("%s: %w", name, ErrNoStack)
 		}
-		return value
 	}
-	s := Servers{DSN: get("BELAY_MYSQL_DSN"), AMQP: get("BELAY_AMQP_URL"), API: get("BELAY_AMQP_API")}
-	return s, missing
+	return Servers{
+		DSN: os.Getenv(EnvDSN), AMQP: os.Getenv(EnvAMQP), API: os.Getenv(EnvAPI), Redis: strings.Split(os.Getenv(EnvRedis), ","),
+	}, nil
 }

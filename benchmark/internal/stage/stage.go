@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
-// Config describes a Stage.
+// Config describes a Stage, and the run that it is for.
 type Config struct {
 	Servers   Servers
 	Rows      int64
@@ -29,6 +30,10 @@ type Config struct {
 	Control   string // address that nginx passes /killed to; "" = none
 	Pool      int    // database connections of each instance
 	Out       io.Writer
+
+	Methods []shop.Method
+	JSON    string // file for the results; "" = none
+	Command string // how it can be run again
 }
 
 // A Stage is ready for requests. Its methods are not safe for concurrent use
@@ -37,32 +42,50 @@ type Stage struct {
 	Cluster *Cluster
 	DB      *sql.DB // of the seeded database, for the audit
 	Addrs   []string
+	Dir     string // for files of the run; Close removes it
+	Root    string // of the repository
 
+	Closers
 	cfg     Config
-	root    string
-	dir     string
 	amqp    string // URL with the virtual host
 	monitor string // URL of guard-monitor
-	nginx   *Nginx
-	started []*Process
-	closers []func(context.Context) error
+	nginx   string // address; "" = there is none
+	started []*process
+}
+
+// Closers are what ends that which was begun.
+type Closers []func(context.Context) error
+
+// Later adds f. What was added last is called first.
+func (c *Closers) Later(f func(context.Context) error) { *c = append(*c, f) }
+
+// Close calls all once, for at most two minutes, also when ctx has ended.
+func (c *Closers) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+	defer cancel()
+	var errs []error
+	for _, f := range slices.Backward(*c) {
+		errs = append(errs, f(ctx))
+	}
+	*c = nil
+	return errors.Join(errs...)
 }
 
 const auditConnections = 4
 
-// Open sets everything up. Progress is told on cfg.Out.
+// Open sets everything up. Progress is written to cfg.Out.
 func Open(ctx context.Context, cfg Config) (s *Stage, err error) {
 	s = &Stage{cfg: cfg}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close())
+			err = errors.Join(err, s.Close(ctx))
 		}
 	}()
-	if s.dir, err = os.MkdirTemp("", "belay-benchmark-"); err != nil {
+	if s.Dir, err = os.MkdirTemp("", "belay-benchmark-"); err != nil {
 		return s, err
 	}
-	s.later(func(context.Context) error { return os.RemoveAll(s.dir) })
-	if s.root, err = findRoot(); err != nil {
+	s.Later(func(context.Context) error { return os.RemoveAll(s.Dir) })
+	if s.Root, err = findRoot(); err != nil {
 		return s, err
 	}
 	for _, step := range []struct {
@@ -83,20 +106,19 @@ func Open(ctx context.Context, cfg Config) (s *Stage, err error) {
 	return s, nil
 }
 
-// later has f called by Close, before what was named earlier.
-func (s *Stage) later(f func(context.Context) error) { s.closers = append(s.closers, f) }
-
-// Close takes everything down.
-func (s *Stage) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	fmt.Fprintln(s.cfg.Out, "stopping all that was started")
-	var errs []error
-	for _, f := range slices.Backward(s.closers) {
-		errs = append(errs, f(ctx))
+// findRoot returns the folder of the repository.
+func findRoot() (string, error) {
+	at, err := os.Getwd()
+	for err == nil {
+		if _, missing := os.Stat(filepath.Join(at, "scripts", "stack")); missing == nil {
+			break
+		}
+		if at == filepath.Dir(at) {
+			err = errors.New("run this in the repository, whose scripts/stack is needed")
+		}
+		at = filepath.Dir(at)
 	}
-	s.closers = nil
-	return errors.Join(errs...)
+	return at, err
 }
 
 // Running reports an error if a program of the stage has ended by itself.
@@ -109,35 +131,13 @@ func (s *Stage) Running() error {
 	return nil
 }
 
-func (s *Stage) start(name string, env []string, path string, args ...string) (*Process, error) {
-	p, err := start(name, env, path, args...)
-	if err != nil {
-		return nil, err
-	}
-	s.started = append(s.started, p)
-	s.later(func(context.Context) error { return p.stop() })
-	return p, nil
-}
-
-func (s *Stage) openCluster(ctx context.Context) (err error) {
-	if s.Cluster, err = startCluster(ctx, s.root); err != nil {
-		return err
-	}
-	s.later(s.Cluster.close)
-	return nil
-}
-
 func (s *Stage) openInstances(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	env := []string{
-		"BELAY_MYSQL_DSN=" + s.cfg.Servers.DSN,
-		"BELAY_REDIS_ADDRS=" + strings.Join(s.Cluster.Addrs, ","),
-		"BELAY_AMQP_URL=" + s.amqp,
-	}
-	var all []*Process
+	env := []string{EnvDSN + "=" + s.cfg.Servers.DSN, EnvRedis + "=" + strings.Join(s.Cluster.Addrs, ","), EnvAMQP + "=" + s.amqp}
+	var all []*process
 	for i := range s.cfg.Instances {
 		name := "instance-" + strconv.Itoa(i+1)
 		p, err := s.start(name, env, self, "serve", "-listen", "127.0.0.1:0", "-name", name,
@@ -157,53 +157,14 @@ func (s *Stage) openInstances(ctx context.Context) error {
 	return nil
 }
 
-func (s *Stage) openNginx(ctx context.Context) (err error) {
-	if !s.cfg.Nginx {
-		return nil
-	}
-	if s.nginx, err = NewNginx(ctx, s.dir, s.Addrs, s.cfg.Control); err != nil {
-		return err
-	}
-	p, err := s.start("nginx", nil, s.nginx.Path, s.nginx.Args...)
-	if err != nil {
-		return err
-	}
-	return poll(ctx, startLimit, "nginx answers", func() (bool, error) {
-		if err := p.running(); err != nil {
-			log, _ := os.ReadFile(filepath.Join(s.dir, "error.log"))
-			return false, fmt.Errorf("%w%s", err, log)
-		}
-		return answers(ctx, "http://"+s.nginx.Addr+"/healthz"), nil
-	})
-}
-
-// Route is where the i-th user sends path to.
-func (s *Stage) Route(i int, path string) (addr, full string) {
-	if s.nginx != nil {
-		return s.nginx.Addr, path
-	}
-	return s.Addrs[i%len(s.Addrs)], path
-}
-
-// Pin is where a user sends path to who wants one instance.
-func (s *Stage) Pin(instance int, path string) (addr, full string) {
-	if s.nginx != nil {
-		return s.nginx.Addr, Pin(instance, path)
-	}
-	return s.Addrs[instance], path
-}
-
-// Dir is a folder for files of the run; Close removes it.
-func (s *Stage) Dir() string { return s.dir }
-
-// Root is the folder of the repository.
-func (s *Stage) Root() string { return s.root }
-
-// Answered asks the instances how many operations they have answered.
-func (s *Stage) Answered(ctx context.Context) (int, error) {
-	sum := 0
+// Answered returns how many operations the instances have answered.
+func (s *Stage) Answered(ctx context.Context) (sum int, err error) {
 	for _, addr := range s.Addrs {
-		n, err := number(ctx, "http://"+addr+"/answered")
+		text, err := Send(ctx, 2*time.Second, http.MethodGet, "http://"+addr+"/answered", "")
+		if err != nil {
+			return 0, err
+		}
+		n, err := strconv.Atoi(string(text))
 		if err != nil {
 			return 0, err
 		}

@@ -9,17 +9,7 @@ import (
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
-	"github.com/belaygo/belay/benchmark/internal/shop"
 )
-
-// TrialConfig describes a Trial.
-type TrialConfig struct {
-	Stage   Config
-	Methods []shop.Method
-	JSON    string // file for the results; "" = none
-	Command string // how it can be run again
-	Out     io.Writer
-}
 
 // A Trial is what table1 and sustained have in common: a stage to run on, results
 // that are written as they come, and a list of the faults found.
@@ -31,23 +21,26 @@ type Trial struct {
 	json string
 }
 
-// ErrWrong: something was duplicated, oversold or lost, or an event is missing.
+// ErrWrong is returned by Run when something was duplicated, oversold or lost, or an
+// event is missing.
 var ErrWrong = errors.New("the run found faults")
 
-// RunTrial sets the stage, has body measure, and takes the stage down again. It returns
-// what was measured, also when it was interrupted, and ErrWrong when faults were
-// found. run has what is known beforehand.
-func RunTrial(ctx context.Context, cfg TrialConfig, run *result.Run, body func(context.Context, *Trial) error) (err error) {
+// Run sets the stage, has body measure, and takes the stage down again. It completes
+// run, also when it was interrupted, and returns ErrWrong when faults were found.
+func Run(ctx context.Context, cfg Config, run *result.Run, body func(context.Context, *Trial) error) (err error) {
 	t := &Trial{Result: run, Out: cfg.Out, json: cfg.JSON}
 	run.Command, run.Started, run.Problems = cfg.Command, time.Now().UTC(), []string{}
-	run.Rows, run.Instances, run.Balance = cfg.Stage.Rows, cfg.Stage.Instances, "none"
-	if cfg.Stage.Nginx {
+	run.Rows, run.Instances, run.Balance = cfg.Rows, cfg.Instances, "none"
+	if cfg.Nginx {
 		run.Balance = "nginx"
 	}
-	if t.Stage, err = Open(ctx, cfg.Stage); err != nil {
+	if t.Stage, err = Open(ctx, cfg); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.Stage.Close()) }()
+	defer func() {
+		fmt.Fprintln(t.Out, "stopping all that was started")
+		err = errors.Join(err, t.Stage.Close(ctx))
+	}()
 	run.Machine = t.machine(ctx)
 	if err := body(ctx, t); err != nil {
 		return err

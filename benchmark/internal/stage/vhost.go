@@ -11,55 +11,26 @@ import (
 	"time"
 )
 
-// vhost is a virtual host of RabbitMQ of the run's own, so that no other
-// consumer takes its events.
-type vhost struct {
-	api, name string
-	url       string // of the broker, with it
-}
-
-func newVhost(ctx context.Context, s Servers) (*vhost, error) {
-	broker, err := url.Parse(s.AMQP)
+// openVhost makes a virtual host of RabbitMQ for the run, so that no other consumer
+// takes its events. It returns the URL of the broker with it.
+func (s *Stage) openVhost(ctx context.Context) (string, error) {
+	broker, err := url.Parse(s.cfg.Servers.AMQP)
 	if err != nil {
-		return nil, errors.New("BELAY_AMQP_URL is not a URL")
+		return "", errors.New(EnvAMQP + " is not a URL")
 	}
-	v := &vhost{api: strings.TrimSuffix(s.API, "/"), name: "benchmark-" + strings.ToLower(rand.Text()[:8])}
-	if err := v.manage(ctx, http.MethodPut, "/api/vhosts/"+v.name, ""); err != nil {
-		return nil, err
-	}
-	user := url.PathEscape(broker.User.Username())
-	err = v.manage(ctx, http.MethodPut, "/api/permissions/"+v.name+"/"+user, `{"configure":".*","write":".*","read":".*"}`)
-	if err != nil {
-		return nil, errors.Join(err, v.close(ctx))
-	}
-	broker.Path = "/" + v.name
-	v.url = broker.String()
-	return v, nil
-}
-
-func (v *vhost) close(ctx context.Context) error {
-	return v.manage(ctx, http.MethodDelete, "/api/vhosts/"+v.name, "")
-}
-
-func (v *vhost) manage(ctx context.Context, method, path, body string) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, v.api+path, strings.NewReader(body))
-	if err != nil {
-		return errors.New("BELAY_AMQP_API is not a URL")
-	}
-	request.Close = true
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		e, ok := errors.AsType[*url.Error](err)
-		if ok { // its own text has the URL, and so the password
-			err = e.Err
+	name := "benchmark-" + strings.ToLower(rand.Text()[:8])
+	manage := func(ctx context.Context, method, path, body string) error {
+		_, err := Send(ctx, 15*time.Second, method, strings.TrimSuffix(s.cfg.Servers.API, "/")+path, body)
+		if err != nil {
+			return fmt.Errorf("manage the virtual host of the run: %w", err)
 		}
-		return fmt.Errorf("ask rabbitmq: %w", err)
+		return nil
 	}
-	_ = response.Body.Close()
-	if response.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("ask rabbitmq: %s %s: %s", method, path, response.Status)
+	if err := manage(ctx, http.MethodPut, "/api/vhosts/"+name, ""); err != nil {
+		return "", err
 	}
-	return nil
+	s.Later(func(ctx context.Context) error { return manage(ctx, http.MethodDelete, "/api/vhosts/"+name, "") })
+	broker.Path = "/" + name
+	return broker.String(), manage(ctx, http.MethodPut, "/api/permissions/"+name+"/"+url.PathEscape(broker.User.Username()),
+		`{"configure":".*","write":".*","read":".*"}`)
 }

@@ -12,9 +12,9 @@ import (
 
 // fillShelves chooses the items that are sold, and puts plenty of each there.
 func (r *run) fillShelves(ctx context.Context) error {
-	step := max(1, r.cfg.Stage.Rows/items)
+	step := max(1, r.cfg.Rows/items)
 	var list []string
-	for id := int64(1); len(r.items) < items && id <= r.cfg.Stage.Rows; id += step {
+	for id := int64(1); len(r.items) < items && id <= r.cfg.Rows; id += step {
 		r.items = append(r.items, id)
 		list = append(list, strconv.FormatInt(id, 10))
 	}

@@ -19,7 +19,7 @@ import (
 
 // Config describes a run.
 type Config struct {
-	stage.TrialConfig
+	stage.Config
 	Concurrency []int
 	Keys        []string
 	Repeats     []string
@@ -47,10 +47,10 @@ type run struct {
 func Run(ctx context.Context, cfg Config) (*result.Run, error) {
 	res := &result.Run{Kind: result.Sustained, Load: "built-in", Settings: map[string]string{
 		"time of a step":                    cfg.Duration.String(),
-		"database connections per instance": strconv.Itoa(cfg.Stage.Pool),
+		"database connections per instance": strconv.Itoa(cfg.Pool),
 	}}
 	r := &run{cfg: cfg}
-	return res, stage.RunTrial(ctx, cfg.TrialConfig, res, func(ctx context.Context, t *stage.Trial) error {
+	return res, stage.Run(ctx, cfg.Config, res, func(ctx context.Context, t *stage.Trial) error {
 		r.Trial = t
 		if err := r.fillShelves(ctx); err != nil {
 			return err
@@ -139,14 +139,10 @@ func (r *run) kill(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	timer := time.NewTimer(r.cfg.Kill)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return masters[n%len(masters)].Kill()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := stage.Pause(ctx, r.cfg.Kill); err != nil {
+		return err
 	}
+	return masters[n%len(masters)].Kill()
 }
 
 func fill(step *result.Step, t *load.Tally) {

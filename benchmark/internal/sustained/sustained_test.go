@@ -10,7 +10,7 @@ import (
 
 func TestStepsLeaveOutWhatWouldBeTheSame(t *testing.T) {
 	c := Config{
-		TrialConfig: stage.TrialConfig{Methods: []shop.Method{shop.Pessimistic, shop.Belay}},
+		Config:      stage.Config{Methods: []shop.Method{shop.Pessimistic, shop.Belay}},
 		Concurrency: []int{1, 2}, Keys: []string{Uniform, Hot}, Repeats: []string{AtOnce, Sequence},
 	}
 	seen := make(map[string]int)

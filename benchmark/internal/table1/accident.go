@@ -27,8 +27,10 @@ func newAccident(s *stage.Stage, master stage.Master, order string, after int) *
 	return &accident{stage: s, master: master, order: order, after: after, killed: make(chan struct{})}
 }
 
-// accidentLimit bounds each of its steps.
-const accidentLimit = requestLimit
+const (
+	accidentLimit = requestLimit // of each of its steps
+	accidentTick  = 2 * time.Millisecond
+)
 
 // happen kills the master when a part of the requests has been answered and the
 // chosen request stands still with its lock. It lets that go on after another
@@ -42,7 +44,7 @@ func (a *accident) happen(ctx context.Context, answered func(context.Context) (i
 	if err := a.control(ctx, http.MethodGet, "/held?order="+a.order); err != nil {
 		return fmt.Errorf("wait for the request that stands still: %w", err)
 	}
-	err = a.wait(ctx, fmt.Sprintf("%d requests are answered", a.after), func() (bool, error) {
+	err = stage.Poll(ctx, accidentTick, accidentLimit, fmt.Sprintf("%d requests are answered", a.after), func() (bool, error) {
 		n, err := answered(ctx)
 		return n >= a.after, err
 	})
@@ -54,7 +56,7 @@ func (a *accident) happen(ctx context.Context, answered func(context.Context) (i
 	}
 	a.at = time.Now()
 	a.letGo()
-	return a.wait(ctx, "another instance writes the order", func() (bool, error) {
+	return stage.Poll(ctx, accidentTick, accidentLimit, "another instance writes the order", func() (bool, error) {
 		var n int
 		err := a.stage.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE no = ?", a.order).Scan(&n)
 		return n > 0, err
@@ -63,39 +65,8 @@ func (a *accident) happen(ctx context.Context, answered func(context.Context) (i
 
 func (a *accident) letGo() { a.once.Do(func() { close(a.killed) }) }
 
-func (a *accident) wait(ctx context.Context, what string, done func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, accidentLimit)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("it did not come about that %s: %w", what, ctx.Err())
-		}
-	}
-}
-
-// control asks the instance whose request stands still.
+// control sends a request to the instance whose request stands still.
 func (a *accident) control(ctx context.Context, method, path string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), accidentLimit)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+a.stage.Addrs[0]+path, nil)
-	if err != nil {
-		return err
-	}
-	request.Close = true
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, response.Status)
-	}
-	return nil
+	_, err := stage.Send(context.WithoutCancel(ctx), accidentLimit, method, "http://"+a.stage.Addrs[0]+path, "")
+	return err
 }

@@ -70,19 +70,8 @@ func (e *experiment) awaitEvents(ctx context.Context, ids []string) (stage.Recei
 		if err != nil || len(got.Missing) == 0 || time.Now().After(deadline) {
 			return got, err
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if err := stage.Pause(ctx, 50*time.Millisecond); err != nil {
 			return got, err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -49,28 +49,30 @@ func (e *experiment) newPlan(ctx context.Context, m shop.Method, users int, mast
 // it holds the lock and stands still; the second goes to another instance once
 // the master is dead. It returns the index of the order.
 func (e *experiment) planAccident(ctx context.Context, m shop.Method, p *plan, master stage.Master) (int, error) {
-	for i, no := range p.orders {
-		there, err := master.Serves(ctx, m.Key(no))
-		if err != nil {
-			return 0, err
-		}
-		if !there || i*2+1 >= e.cfg.Users {
-			continue
-		}
-		p.accident = newAccident(e.Stage, master, no, e.cfg.Users/4)
-		e.gate.set(p.accident.killed)
-		holder, other := 0, 1
-		addr, path := e.Stage.Pin(holder, orderPath(m, no)+"&hold=1")
-		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
-		addr, path = e.Stage.Pin(other, orderPath(m, no))
-		p.requests = append(p.requests, load.Request{Addr: addr, Path: path, After: p.accident.killed})
-		return i, nil
+	var keys []string
+	for _, no := range p.orders[:e.cfg.Users/2] { // those that two users want
+		keys = append(keys, m.Key(no))
 	}
-	return 0, fmt.Errorf("none of the %d orders has its lock on %s", len(p.orders), master.Addr)
+	special, err := e.Stage.Cluster.FirstServed(ctx, master, keys)
+	if err != nil {
+		return 0, err
+	}
+	if special < 0 {
+		return 0, fmt.Errorf("none of the %d orders has its lock on %s", len(keys), master.Addr)
+	}
+	no := p.orders[special]
+	p.accident = newAccident(e.Stage, master, no, e.cfg.Users/4)
+	e.gate.set(p.accident.killed)
+	const holder, other = 0, 1
+	addr, path := e.Stage.Pin(holder, orderPath(m, no)+"&hold=1")
+	p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
+	addr, path = e.Stage.Pin(other, orderPath(m, no))
+	p.requests = append(p.requests, load.Request{Addr: addr, Path: path, After: p.accident.killed})
+	return special, nil
 }
 
 func (e *experiment) planSale(m shop.Method, users int) *plan {
-	p := &plan{item: 1 + rand.Int64N(e.cfg.Stage.Rows)}
+	p := &plan{item: 1 + rand.Int64N(e.cfg.Rows)}
 	for i := range users {
 		addr, path := e.Stage.Route(i, "/"+string(m)+"?item="+strconv.FormatInt(p.item, 10))
 		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})

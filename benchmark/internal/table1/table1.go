@@ -23,7 +23,7 @@ import (
 
 // Config describes an experiment.
 type Config struct {
-	stage.TrialConfig
+	stage.Config
 	Users  int // requests of a round
 	Stock  int // items to sell
 	Rounds int
@@ -59,15 +59,15 @@ func Run(ctx context.Context, cfg Config) (run *result.Run, err error) {
 	e := &experiment{cfg: cfg, gate: new(gate), rounds: make(map[shop.Method][]result.Round)}
 	run = &result.Run{Kind: result.Table1, Requests: cfg.Users, Load: loadName(cfg.JMeter), Settings: map[string]string{
 		"stock":                             strconv.Itoa(cfg.Stock),
-		"database connections per instance": strconv.Itoa(cfg.Stage.Pool),
+		"database connections per instance": strconv.Itoa(cfg.Pool),
 	}}
 	if cfg.JMeter {
-		if err := e.gate.serve(ctx, &e.cfg.Stage.Control); err != nil {
+		if err := e.gate.serve(ctx, &e.cfg.Control); err != nil {
 			return run, err
 		}
 		defer func() { err = errors.Join(err, e.gate.close()) }()
 	}
-	return run, stage.RunTrial(ctx, e.cfg.TrialConfig, run, e.run)
+	return run, stage.Run(ctx, e.cfg.Config, run, e.run)
 }
 
 func (e *experiment) run(ctx context.Context, t *stage.Trial) error {
@@ -75,7 +75,7 @@ func (e *experiment) run(ctx context.Context, t *stage.Trial) error {
 	e.load = &load.Burst{Limit: requestLimit, Ready: func() { e.ready() }}
 	if e.cfg.JMeter {
 		e.load = load.NewJMeter(load.JMeterConfig{
-			Dir: t.Stage.Dir(), Root: t.Stage.Root(), Answered: t.Stage.Answered, Ready: func() { e.ready() },
+			Dir: t.Stage.Dir, Root: t.Stage.Root, Answered: t.Stage.Answered, Ready: func() { e.ready() },
 		})
 		t.Result.Machine.Note("jmeter", load.JMeterVersion(ctx))
 	}

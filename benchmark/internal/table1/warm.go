@@ -7,6 +7,7 @@ import (
 
 	"github.com/belaygo/belay/benchmark/internal/load"
 	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
 const (
@@ -32,7 +33,7 @@ func (e *experiment) warmUp(ctx context.Context) error {
 // settle sends a small crowd, which is not measured, until it meets no error.
 func (e *experiment) settle(ctx context.Context, m shop.Method) error {
 	if m.Guarded() || m == shop.RedisLock {
-		if err := pause(ctx, clientLag); err != nil {
+		if err := stage.Pause(ctx, clientLag); err != nil {
 			return err
 		}
 	}
@@ -55,7 +56,7 @@ func (e *experiment) settle(ctx context.Context, m shop.Method) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%d of %d requests fail before anything has happened: %s", failed, len(samples), r.FirstError)
 		}
-		if err := pause(ctx, 200*time.Millisecond); err != nil {
+		if err := stage.Pause(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}

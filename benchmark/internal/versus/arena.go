@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/cost"
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/benchmark/internal/stage"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -20,13 +21,10 @@ import (
 
 // An arena is what all cases share: one pool of connections, and one lock.
 type arena struct {
+	stage.Closers
 	prefix string // of the run's keys
-	base   string // the database, which is made for the run and dropped after it
-	admin  *sql.DB
 	pool   *sql.DB
 	plain  *gorm.DB // without Belay
-	engine *redislock.Engine
-	locker *lock.Locker
 	guard  *guard.Guard
 	redis  *redis.ClusterClient // to look at the servers with
 	meter  cost.Meter
@@ -34,20 +32,28 @@ type arena struct {
 
 func open(ctx context.Context, cfg Config) (a *arena, err error) {
 	now := time.Now().UnixMilli()
-	a = &arena{prefix: fmt.Sprintf("G%d", now), base: fmt.Sprintf("belay_guard_%d", now)}
+	a = &arena{prefix: fmt.Sprintf("G%d", now)}
+	base := fmt.Sprintf("belay_guard_%d", now) // dropped after the run
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.close())
+			err = errors.Join(err, a.Close(ctx))
 		}
 	}()
-	if a.admin, err = sql.Open("mysql", cfg.DSN); err != nil {
-		return a, fmt.Errorf("open database: %w", err)
-	}
-	if a.pool, err = shop.Create(ctx, cfg.DSN, a.base, cfg.Pool); err != nil {
+	server, err := shop.OpenPool(cfg.Servers.DSN, 1)
+	if err != nil {
 		return a, err
 	}
-	a.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis})
-	a.meter = cost.Meter{DB: a.admin, Redis: a.redis}
+	a.Later(func(ctx context.Context) error {
+		_, err := server.ExecContext(ctx, "DROP DATABASE IF EXISTS "+base)
+		return errors.Join(err, server.Close())
+	})
+	if a.pool, err = shop.Create(ctx, cfg.Servers.DSN, base, cfg.Pool); err != nil {
+		return a, err
+	}
+	a.Later(func(context.Context) error { return a.pool.Close() })
+	a.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Servers.Redis})
+	a.Later(func(context.Context) error { return a.redis.Close() })
+	a.meter = cost.Meter{DB: server, Redis: a.redis}
 	return a, a.openGuard(cfg)
 }
 
@@ -59,14 +65,21 @@ func (a *arena) openGuard(cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.engine, err = redislock.Open(&redis.ClusterOptions{Addrs: cfg.Redis}, redislock.Config{}); err != nil {
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: cfg.Servers.Redis})
+	if err != nil {
 		return err
 	}
-	if a.locker, err = lock.New(a.engine, lock.Config{}); err != nil {
+	a.Later(func(context.Context) error { return engine.Close() })
+	locker, err := lock.New(engine, lock.Config{})
+	if err != nil {
 		return err
 	}
-	a.guard, err = guard.New(db, a.locker, guard.Config{Service: "benchmark"})
-	return err
+	a.Later(locker.Close)
+	if a.guard, err = guard.New(db, locker, guard.Config{Service: "benchmark"}); err != nil {
+		return err
+	}
+	a.Later(a.guard.Close)
+	return nil
 }
 
 // probe writes as the script of a lock does.
@@ -86,30 +99,4 @@ func (a *arena) roundTrip(ctx context.Context) (time.Duration, error) {
 		took.Add(time.Since(start))
 	}
 	return took.Quantile(0.5), nil
-}
-
-func (a *arena) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	var errs []error
-	if a.guard != nil {
-		errs = append(errs, a.guard.Close(ctx))
-	}
-	if a.locker != nil {
-		errs = append(errs, a.locker.Close(ctx))
-	}
-	if a.engine != nil {
-		errs = append(errs, a.engine.Close(ctx))
-	}
-	if a.redis != nil {
-		errs = append(errs, a.redis.Close())
-	}
-	if a.pool != nil {
-		errs = append(errs, a.pool.Close())
-	}
-	if a.admin != nil {
-		_, err := a.admin.ExecContext(ctx, "DROP DATABASE IF EXISTS "+a.base)
-		errs = append(errs, err, a.admin.Close())
-	}
-	return errors.Join(errs...)
 }

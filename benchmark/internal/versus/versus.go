@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
+	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
-// Config describes a run. All fields but Cases are
-// required.
+// Config describes a run. All fields but Cases are required.
 type Config struct {
-	DSN        string   // of the server on which a database is made
-	Redis      []string // nodes of the cluster
-	Pool       int      // database connections
+	Servers    stage.Servers // MariaDB, where a database is made, and Redis
+	Pool       int           // database connections
 	Warm, Span time.Duration
 	Rounds     int
 	Cases      []string  // empty = all
@@ -38,7 +37,7 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, a.close()) }()
+	defer func() { err = errors.Join(err, a.Close(ctx)) }()
 	if err := a.seed(ctx, cfg.Pool); err != nil {
 		return Report{}, err
 	}

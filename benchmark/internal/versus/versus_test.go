@@ -11,6 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"go.uber.org/goleak"
 
+	"github.com/belaygo/belay/benchmark/internal/stage"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestRunMeasuresEveryCase(t *testing.T) {
 	cfg := Config{
-		DSN: teststack.MySQL(t), Redis: teststack.Redis(t), Pool: 16, Cases: []string{bareInsert, doInsert, doUpdate, doHalf, doRepeat},
+		Servers: stage.Servers{DSN: teststack.MySQL(t), Redis: teststack.Redis(t)}, Pool: 16, Cases: []string{bareInsert, doInsert, doUpdate, doHalf, doRepeat},
 		Warm: 10 * time.Millisecond, Span: 300 * time.Millisecond, Rounds: 1, Out: io.Discard,
 	}
 	report, err := Run(t.Context(), cfg)

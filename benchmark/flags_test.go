@@ -9,47 +9,34 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/benchmark/internal/cost"
-	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
-func TestOutputRemovesOnlyWhatItMade(t *testing.T) {
+func TestCheckOutputChangesNothing(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
 	theirs, link := filepath.Join(dir, "theirs"), filepath.Join(dir, "link")
-	if err := os.WriteFile(theirs, nil, 0o600); err != nil {
+	if err := os.WriteFile(theirs, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(theirs, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, tc := range []struct {
-		path string
-		text string
-		kept bool
-	}{
-		{"", "", false}, {"", "{}", true},
-		{filepath.Join(dir, "new"), "", false}, {filepath.Join(dir, "filled"), "{}", true},
-		{theirs, "", true}, {link, "", true},
-	} {
-		out, err := openOutput(tc.path)
-		if err != nil {
-			t.Errorf("%q: %v", tc.path, err)
-			continue
-		}
-		if tc.text != "" {
-			if err := measure.WriteJSON(out.path, tc.text); err != nil {
-				t.Error(err)
-			}
-		}
-		out.discard()
-		if _, err := os.Lstat(out.path); (err == nil) != tc.kept {
-			t.Errorf("%q with %q in it: %v, want it kept: %t", tc.path, tc.text, err, tc.kept)
+	for _, path := range []string{"", filepath.Join(dir, "new"), theirs, link, os.DevNull} {
+		if err := checkOutput(path); err != nil {
+			t.Errorf("%q: %v", path, err)
 		}
 	}
-	if _, err := openOutput(filepath.Join(dir, "none", "x")); !errors.Is(err, errUsage) {
-		t.Errorf("a folder that is not there: %v", err)
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("the folder has %v, %v; want what was there", left, err)
+	}
+	if text, err := os.ReadFile(theirs); err != nil || string(text) != "text" {
+		t.Errorf("the file that was there has %q, %v", text, err)
+	}
+	for _, path := range []string{filepath.Join(dir, "none", "x"), dir} {
+		if err := checkOutput(path); !errors.Is(err, errUsage) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 
@@ -75,7 +62,7 @@ func TestFinish(t *testing.T) {
 		"interrupted":                   {interrupted, part, failed, "interrupted; what was measured so far is in out.json (it broke)"},
 		"interrupted before all rounds": {interrupted, nothing, failed, "interrupted before anything was measured (it broke)"},
 	} {
-		err := finish(tc.ctx, tc.run, output{path: "out.json"}, tc.err)
+		err := finish(tc.ctx, tc.run, "out.json", tc.err)
 		if !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v is not %v", name, err, tc.err)
 		}
@@ -92,17 +79,13 @@ func TestFinish(t *testing.T) {
 func TestCostsAreKeptAfterAnError(t *testing.T) {
 	failed := errors.New("it broke")
 	path := filepath.Join(t.TempDir(), "out.json")
-	out, err := openIfNamed(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := showCosts([]cost.Cost{{Method: "belay", Case: "first", Rows: 1000}}, out, failed); !errors.Is(err, failed) {
+	if err := showCosts([]cost.Cost{{Method: "belay", Case: "first", Rows: 1000}}, path, failed); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), `"belay"`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := showCosts(nil, output{}, failed); !errors.Is(err, failed) {
+	if err := showCosts(nil, path, failed); !errors.Is(err, failed) {
 		t.Errorf("nothing measured: %v", err)
 	}
 }
