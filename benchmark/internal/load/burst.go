@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
@@ -32,19 +34,19 @@ type Burst struct {
 	answered atomic.Int64
 }
 
-// Answered is how many answers have come. It may be asked while Run runs.
+// Answered is how many answers have come. It may be called while Run runs.
 func (b *Burst) Answered(context.Context) (int, error) { return int(b.answered.Load()), nil }
 
 // Run opens a connection per request and then sends all requests at once. The
 // samples are in the order of the requests.
 func (b *Burst) Run(ctx context.Context, requests []Request) ([]Sample, error) {
-	users, err := connectAll(ctx, requests)
+	users := make([]user, len(requests))
 	defer func() {
-		for _, u := range users {
-			u.close()
+		for i := range users {
+			users[i].close()
 		}
 	}()
-	if err != nil {
+	if err := connectAll(ctx, users, requests); err != nil {
 		return nil, err
 	}
 	b.answered.Store(0)
@@ -53,19 +55,17 @@ func (b *Burst) Run(ctx context.Context, requests []Request) ([]Sample, error) {
 	var wg sync.WaitGroup
 	for i, r := range requests {
 		wg.Go(func() {
-			for _, signal := range []<-chan struct{}{starting, r.After} {
-				if signal == nil {
-					continue
-				}
+			<-starting
+			if r.After != nil {
 				select {
-				case <-signal:
+				case <-r.After:
 				case <-ctx.Done():
 					samples[i] = Sample{time.Now(), 0, shop.Answer{Result: shop.Failed, Error: ctx.Err().Error()}}
 					return
 				}
 			}
 			from := time.Now()
-			answer, _ := users[i].operate(r.Path, from.Add(b.Limit))
+			answer := users[i].operate(ctx, r.Path, from.Add(b.Limit))
 			samples[i] = Sample{from, time.Since(from), answer}
 			b.answered.Add(1)
 		})
@@ -78,36 +78,26 @@ func (b *Burst) Run(ctx context.Context, requests []Request) ([]Sample, error) {
 	return samples, ctx.Err()
 }
 
-// connectAll opens the connections, and has each answer once.
-func connectAll(ctx context.Context, requests []Request) ([]*user, error) {
-	const atOnce = 32
-	users := make([]*user, 0, len(requests))
-	for _, r := range requests {
-		u, err := connect(ctx, r.Addr)
-		if err != nil {
-			return users, fmt.Errorf("connect user %d of %d: %w", len(users)+1, len(requests), err)
-		}
-		users = append(users, u)
-	}
-	places := make(chan struct{}, atOnce)
-	errs := make([]error, len(users))
-	var wg sync.WaitGroup
-	for i, u := range users {
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
-			status, _, err := u.ask(http.MethodGet, "/healthz", time.Now().Add(10*time.Second))
+// connectAll opens the connections, and waits for a first answer on each.
+func connectAll(ctx context.Context, users []user, requests []Request) error {
+	var group errgroup.Group
+	group.SetLimit(32)
+	for i, r := range requests {
+		users[i].addr = r.Addr
+		group.Go(func() error {
+			err := users[i].connect(ctx)
+			if err != nil {
+				return fmt.Errorf("connect user %d of %d: %w", i+1, len(users), err)
+			}
+			status, _, err := users[i].ask(http.MethodGet, "/healthz", time.Now().Add(10*time.Second))
 			if err == nil && status != http.StatusOK {
 				err = fmt.Errorf("status %d", status)
 			}
-			errs[i] = err
+			if err != nil {
+				return fmt.Errorf("first request of a user: %w", err)
+			}
+			return nil
 		})
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return users, fmt.Errorf("first request of a user: %w", err)
-		}
-	}
-	return users, nil
+	return group.Wait()
 }

@@ -18,20 +18,26 @@ import (
 // A user is one open connection.
 type user struct {
 	addr string
-	conn net.Conn
+	conn net.Conn // nil: none
 	in   *bufio.Reader
 }
 
-func connect(ctx context.Context, addr string) (*user, error) {
+func (u *user) connect(ctx context.Context) (err error) {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
+	if u.conn, err = d.DialContext(ctx, "tcp", u.addr); err != nil {
+		u.conn = nil
+		return err
 	}
-	return &user{addr, conn, bufio.NewReaderSize(conn, 1<<10)}, nil
+	u.in = bufio.NewReaderSize(u.conn, 1<<10)
+	return nil
 }
 
-func (u *user) close() { _ = u.conn.Close() }
+func (u *user) close() {
+	if u != nil && u.conn != nil {
+		_ = u.conn.Close()
+		u.conn = nil
+	}
+}
 
 const maxBody = 64 << 10
 
@@ -56,14 +62,20 @@ func (u *user) ask(method, path string, deadline time.Time) (status int, body []
 	return response.StatusCode, body, err
 }
 
-// operate sends one request of a method and reads what became of it. It reports
-// false when the connection is of no more use.
-func (u *user) operate(path string, deadline time.Time) (answer shop.Answer, alive bool) {
+// operate sends one request of a method and reads what became of it, on a new
+// connection if the last one has failed.
+func (u *user) operate(ctx context.Context, path string, deadline time.Time) shop.Answer {
+	if u.conn == nil {
+		if err := u.connect(ctx); err != nil {
+			return shop.Answer{Result: shop.Failed, Error: err.Error()}
+		}
+	}
 	status, body, err := u.ask(http.MethodPost, path, deadline)
 	if err != nil {
-		return shop.Answer{Result: shop.Failed, Error: err.Error()}, false
+		u.close()
+		return shop.Answer{Result: shop.Failed, Error: err.Error()}
 	}
-	return checked(status, body), true
+	return checked(status, body)
 }
 
 // checked reads an answer: what it says must go with its status.
@@ -72,10 +84,7 @@ func checked(status int, body []byte) shop.Answer {
 	err := json.Unmarshal(body, &answer)
 	right := status == http.StatusOK && answer.Result == shop.Done ||
 		status == http.StatusConflict && answer.Result.Refused() && answer.Result != ""
-	switch {
-	case err == nil && right:
-		return answer
-	case err == nil && answer.Result == shop.Failed:
+	if err == nil && (right || answer.Result == shop.Failed) {
 		return answer
 	}
 	return shop.Answer{Result: shop.Failed, Error: fmt.Sprintf("status %d with body %.100q", status, body)}

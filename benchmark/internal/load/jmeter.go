@@ -19,22 +19,19 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
-// ErrNoJMeter: JMeter, or what it needs, is not installed.
+// ErrNoJMeter is returned by FindJMeter when JMeter, or what it needs, is not
+// installed.
 var ErrNoJMeter = errors.New("jmeter is missing: apt-get install --no-install-recommends jmeter jmeter-http default-jdk-headless")
 
 const jmeterHome = "/usr/share/jmeter" // of Debian's package
 
-// JMeterConfig tells JMeter where things are.
-type JMeterConfig struct {
-	Dir      string // for its files
-	Root     string // of the repository, which has the test plan
-	Answered func(context.Context) (int, error)
-	Ready    func() // called before it is started
-}
-
 // A JMeter sends requests by Apache JMeter, one thread per request.
 type JMeter struct {
-	cfg    JMeterConfig
+	Dir   string                             // for its files
+	Root  string                             // of the repository, which has the test plan
+	Total func(context.Context) (int, error) // answers of all instances since they were started
+	Ready func()                             // called before it is started
+
 	before int // answers before the run that runs
 }
 
@@ -42,8 +39,8 @@ type JMeter struct {
 func FindJMeter() error {
 	_, compiler := exec.LookPath("javac")
 	_, java := exec.LookPath("java")
-	http, _ := filepath.Glob(jmeterHome + "/lib/ext/ApacheJMeter_http.jar")
-	if compiler != nil || java != nil || len(http) == 0 {
+	_, http := os.Stat(jmeterHome + "/lib/ext/ApacheJMeter_http.jar")
+	if errors.Join(compiler, java, http) != nil {
 		return ErrNoJMeter
 	}
 	return nil
@@ -58,9 +55,6 @@ func JMeterVersion(ctx context.Context) string {
 	return string(out)
 }
 
-// NewJMeter returns a JMeter, which FindJMeter has found.
-func NewJMeter(cfg JMeterConfig) *JMeter { return &JMeter{cfg: cfg} }
-
 // classPath is where Debian keeps JMeter's classes.
 func classPath() string {
 	var all []string
@@ -73,7 +67,7 @@ func classPath() string {
 
 // Answered is how many answers have come.
 func (j *JMeter) Answered(ctx context.Context) (int, error) {
-	n, err := j.cfg.Answered(ctx)
+	n, err := j.Total(ctx)
 	return n - j.before, err
 }
 
@@ -83,10 +77,10 @@ func (j *JMeter) Run(ctx context.Context, requests []Request) ([]Sample, error) 
 		return nil, nil
 	}
 	var err error
-	if j.before, err = j.cfg.Answered(ctx); err != nil {
+	if j.before, err = j.Total(ctx); err != nil {
 		return nil, err
 	}
-	plan := filepath.Join(j.cfg.Dir, "requests.csv")
+	plan := filepath.Join(j.Dir, "requests.csv")
 	crowd, err := writePlan(plan, requests)
 	if err != nil {
 		return nil, err
@@ -95,14 +89,14 @@ func (j *JMeter) Run(ctx context.Context, requests []Request) ([]Sample, error) 
 	if err != nil {
 		return nil, err
 	}
-	results := filepath.Join(j.cfg.Dir, "results.jtl")
-	if err := os.Remove(results); err != nil && !errors.Is(err, os.ErrNotExist) {
+	results := filepath.Join(j.Dir, "results.jtl")
+	if err := os.RemoveAll(results); err != nil { // else it would be appended to
 		return nil, err
 	}
-	j.cfg.Ready()
+	j.Ready()
 	if err := j.run(ctx, []string{
-		"-n", "-t", filepath.Join(j.cfg.Root, "benchmark", "jmeter", "table1.jmx"), "-l", results,
-		"-j", filepath.Join(j.cfg.Dir, "jmeter.log"),
+		"-n", "-t", filepath.Join(j.Root, "benchmark", "jmeter", "table1.jmx"), "-l", results,
+		"-j", filepath.Join(j.Dir, "jmeter.log"),
 		"-Jhost=" + host, "-Jport=" + port, "-Jusers=" + strconv.Itoa(len(requests)), "-Jplan=" + plan, "-Jtogether=" + strconv.Itoa(crowd),
 		"-Jsample_variables=answer", "-Jjmeter.save.saveservice.output_format=csv",
 		"-Jjmeter.save.saveservice.print_field_names=true", "-Jjmeter.save.saveservice.timestamp_format=ms",
@@ -119,9 +113,9 @@ func (j *JMeter) Run(ctx context.Context, requests []Request) ([]Sample, error) 
 }
 
 func (j *JMeter) run(ctx context.Context, args []string) error {
-	start := []string{"-Djmeter.home=" + jmeterHome, "-cp", classPath(), filepath.Join(j.cfg.Root, "benchmark", "jmeter", "Start.java")}
+	start := []string{"-Djmeter.home=" + jmeterHome, "-cp", classPath(), filepath.Join(j.Root, "benchmark", "jmeter", "Start.java")}
 	cmd := exec.CommandContext(ctx, "java", append(start, args...)...) //nolint:gosec // jmeter
-	cmd.Dir = j.cfg.Dir
+	cmd.Dir = j.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
@@ -153,14 +147,13 @@ func writePlan(path string, requests []Request) (crowd int, err error) {
 const requestLabel = "request"
 
 // parseResults reads JMeter's table of samples.
-func parseResults(in io.Reader) ([]Sample, error) {
-	rows := csv.NewReader(in)
-	head, err := rows.Read()
-	if err != nil {
-		return nil, fmt.Errorf("read jmeter's results: %w", err)
+func parseResults(in io.Reader) (samples []Sample, err error) {
+	rows, err := csv.NewReader(in).ReadAll()
+	if err != nil || len(rows) == 0 {
+		return nil, fmt.Errorf("read jmeter's results: %w", errors.Join(err, io.ErrUnexpectedEOF))
 	}
 	at := make(map[string]int)
-	for i, name := range head {
+	for i, name := range rows[0] {
 		at[name] = i
 	}
 	for _, name := range []string{"timeStamp", "elapsed", "label", "responseCode", "success", "answer"} {
@@ -168,37 +161,27 @@ func parseResults(in io.Reader) ([]Sample, error) {
 			return nil, fmt.Errorf("jmeter's results have no column %s", name)
 		}
 	}
-	var samples []Sample
-	for {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return samples, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read jmeter's results: %w", err)
-		}
+	for _, row := range rows[1:] {
 		if row[at["label"]] != requestLabel {
 			continue
 		}
-		s, err := parseSample(row, at)
+		s, err := parseSample(func(column string) string { return row[at[column]] })
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read jmeter's results: %w", err)
 		}
 		samples = append(samples, s)
 	}
+	return samples, nil
 }
 
-func parseSample(row []string, at map[string]int) (Sample, error) {
-	began, err1 := strconv.ParseInt(row[at["timeStamp"]], 10, 64)
-	elapsed, err2 := strconv.ParseInt(row[at["elapsed"]], 10, 64)
-	if err := errors.Join(err1, err2); err != nil {
-		return Sample{}, fmt.Errorf("read jmeter's results: %w", err)
-	}
-	s := Sample{At: time.UnixMilli(began), Latency: time.Duration(elapsed) * time.Millisecond}
-	s.Result = shop.Result(row[at["answer"]])
-	code, _ := strconv.Atoi(row[at["responseCode"]])
-	if s.Answer = checked(code, fmt.Appendf(nil, `{"result":%q}`, s.Result)); row[at["success"]] != "true" && s.Result != shop.Failed {
+func parseSample(cell func(column string) string) (s Sample, err error) {
+	began, err1 := strconv.ParseInt(cell("timeStamp"), 10, 64)
+	elapsed, err2 := strconv.ParseInt(cell("elapsed"), 10, 64)
+	s.At, s.Latency = time.UnixMilli(began), time.Duration(elapsed)*time.Millisecond
+	status, _ := strconv.Atoi(cell("responseCode")) // 0: there was no answer
+	s.Answer = checked(status, fmt.Appendf(nil, `{"result":%q}`, cell("answer")))
+	if cell("success") != "true" && s.Result != shop.Failed {
 		s.Answer = shop.Answer{Result: shop.Failed, Error: "jmeter's assertion failed"}
 	}
-	return s, nil
+	return s, errors.Join(err1, err2)
 }

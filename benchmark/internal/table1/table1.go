@@ -74,9 +74,7 @@ func (e *experiment) run(ctx context.Context, t *stage.Trial) error {
 	e.Trial = t
 	e.load = &load.Burst{Limit: requestLimit, Ready: func() { e.ready() }}
 	if e.cfg.JMeter {
-		e.load = load.NewJMeter(load.JMeterConfig{
-			Dir: t.Stage.Dir, Root: t.Stage.Root, Answered: t.Stage.Answered, Ready: func() { e.ready() },
-		})
+		e.load = &load.JMeter{Dir: t.Stage.Dir, Root: t.Stage.Root, Total: t.Stage.Answered, Ready: func() { e.ready() }}
 		t.Result.Machine.Note("jmeter", load.JMeterVersion(ctx))
 	}
 	return e.all(ctx)
