@@ -18,7 +18,7 @@ import (
 // A Bench is one caller in front of tables of one size. Close removes what was
 // written.
 type Bench struct {
-	stage.Closers
+	shop.Closers
 	rows    int64
 	item    string // that is sold
 	service *shop.Service
@@ -43,16 +43,13 @@ func Open(ctx context.Context, servers stage.Servers, rows int64) (b *Bench, err
 	if err != nil {
 		return b, err
 	}
-	if b.service, err = shop.Open(shop.Config{Name: "cost", DSN: dsn, Redis: servers.Redis, AMQP: servers.AMQP, Pool: 2}); err != nil {
+	if b.service, err = shop.Open(ctx, shop.Config{Name: "cost", DSN: dsn, Redis: servers.Redis, AMQP: servers.AMQP, Pool: 2}); err != nil {
 		return b, err
 	}
 	b.Later(func(ctx context.Context) error {
 		_ = b.service.Close(ctx) // without a monitor its broker may have nowhere to go
 		return nil
 	})
-	if err := b.service.Migrate(ctx); err != nil {
-		return b, err
-	}
 	b.meter.Redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Redis})
 	b.Later(func(context.Context) error { return b.meter.Redis.Close() })
 	b.meter.CPU = measure.NewMeter()

@@ -20,13 +20,20 @@ const (
 
 // Serve serves until ctx ends. Only loopback addresses are taken.
 func Serve(ctx context.Context, addr string, cfg Config, out io.Writer) (err error) {
-	ln, err := listen(ctx, addr)
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("-listen %s: %w", addr, err)
+	}
+	defer ln.Close()
+	if tcp, ok := ln.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		return fmt.Errorf("-listen %s: not a loopback address", addr)
+	}
+	ready, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	s, err := Open(ready, cfg)
 	if err != nil {
 		return err
-	}
-	s, err := Open(cfg)
-	if err != nil {
-		return errors.Join(err, ln.Close())
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
@@ -35,39 +42,21 @@ func Serve(ctx context.Context, addr string, cfg Config, out io.Writer) (err err
 	}()
 	h, err := newHandler(s)
 	if err != nil {
-		return errors.Join(err, ln.Close())
+		return err
 	}
-	ready, cancel := context.WithTimeout(ctx, readyLimit)
-	defer cancel()
-	if err := errors.Join(s.Migrate(ready), s.Ping(ready)); err != nil {
-		return errors.Join(err, ln.Close())
+	if err := s.Ping(ready); err != nil {
+		return err
 	}
-
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	fmt.Fprintf(out, "%s%s\n", Listening, ln.Addr())
-	select {
-	case err = <-served:
-	case <-ctx.Done():
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	stopped := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 		defer cancel()
-		err = server.Shutdown(stop)
-		if e := <-served; !errors.Is(e, http.ErrServerClosed) {
-			err = errors.Join(err, e)
-		}
+		stopped <- server.Shutdown(ctx)
+	})
+	fmt.Fprintf(out, "%s%s\n", Listening, ln.Addr())
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
-	return err
-}
-
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("-listen %s: %w", addr, err)
-	}
-	if tcp, ok := ln.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("-listen %s: not a loopback address", addr), ln.Close())
-	}
-	return ln, nil
+	return <-stopped
 }

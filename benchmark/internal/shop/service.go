@@ -10,17 +10,13 @@ import (
 	"time"
 
 	sqldriver "github.com/go-sql-driver/mysql"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
+	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/lock/redislock"
-	"github.com/belaygo/belay/notify/outbox"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // Config describes a Service. All fields but Logger are required.
@@ -33,62 +29,53 @@ type Config struct {
 	Logger *slog.Logger // default: silent
 }
 
-// A Service is one instance of the shop, with everything that its methods need.
+// A Service is one instance of the shop, with everything that its methods need. Close
+// ends it.
 type Service struct {
-	pool   *sql.DB
-	plain  *gorm.DB             // without Belay
-	redis  *redis.ClusterClient // of the plain Redis lock
-	engine *redislock.Engine
-	locker *lock.Locker
-	guard  *guard.Guard
-	gates  *ungated
-	broker *rabbitmq.Publisher
-	box    *outbox.Outbox
-	holds  *Holds
+	Closers
+	pool  *sql.DB
+	plain *gorm.DB             // without Belay
+	redis *redis.ClusterClient // of the plain Redis lock
+	belay *belay.Belay
+	gates *ungated
+	holds *Holds
 }
 
-// Open returns a Service. It dials nothing; Ping does.
-func Open(cfg Config) (s *Service, err error) {
+// Open returns a Service. It waits for the database; Ping waits for all servers.
+func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s = &Service{holds: newHolds()}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close(context.Background()))
+			err = errors.Join(err, s.Close(ctx))
 		}
 	}()
 	if s.pool, err = OpenPool(cfg.DSN, cfg.Pool); err != nil {
 		return s, err
 	}
+	s.Later(func(context.Context) error { return s.pool.Close() })
 	if s.plain, err = OpenGorm(s.pool); err != nil {
 		return s, err
 	}
-	db, err := OpenGorm(s.pool) // of its own, as guard.New adds to it
+	db, err := OpenGorm(s.pool) // of its own, as Belay adds to it
 	if err != nil {
 		return s, err
 	}
 	s.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis})
-	if s.engine, err = redislock.Open(&redis.ClusterOptions{Addrs: cfg.Redis}, redislock.Config{}); err != nil {
+	s.Later(func(context.Context) error { return s.redis.Close() })
+	settings := guard.Config{Instance: cfg.Name, OnUnavailable: guard.DBOnly, DBOnlyLimit: cfg.Pool}
+	s.belay, err = belay.Open(ctx, belay.Config{
+		Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Redis}, AMQP: cfg.AMQP, Logger: cfg.Logger, Guard: settings,
+	})
+	if err != nil {
 		return s, err
 	}
-	if s.locker, err = lock.New(s.engine, lock.Config{Logger: cfg.Logger}); err != nil {
-		return s, err
-	}
-	if s.broker, err = rabbitmq.New(cfg.AMQP, rabbitmq.Config{Logger: cfg.Logger}); err != nil {
-		return s, err
-	}
-	if s.box, err = outbox.New(db, outbox.Config{Relay: s.broker, Logger: cfg.Logger}); err != nil {
-		return s, err
-	}
-	settings := guard.Config{
-		Service: "benchmark", Instance: cfg.Name, Publisher: s.box, Logger: cfg.Logger,
-		OnUnavailable: guard.DBOnly, DBOnlyLimit: cfg.Pool,
-	}
-	if s.guard, err = guard.New(db, s.locker, settings); err != nil {
-		return s, err
-	}
-	s.gates = &ungated{engine: s.engine, db: db, settings: settings}
+	s.Later(s.belay.Close)
+	settings.Service, settings.Publisher, settings.Logger = "benchmark", s.belay.Outbox, cfg.Logger
+	s.gates = &ungated{engine: s.belay.Redis, db: db, settings: settings}
+	s.Later(s.gates.Close)
 	return s, nil
 }
 
@@ -119,21 +106,18 @@ func OpenGorm(pool *sql.DB) (*gorm.DB, error) {
 	return db, nil
 }
 
-// Migrate creates the table of the outbox if it is not there.
-func (s *Service) Migrate(ctx context.Context) error { return outbox.Migrate(ctx, s.plain) }
-
 // Ping reports whether all servers answer, and fills the pool of connections.
 func (s *Service) Ping(ctx context.Context) error {
 	if err := s.fill(ctx); err != nil {
 		return err
 	}
-	if err := s.guard.Ping(ctx); err != nil {
+	if err := s.belay.Guard.Ping(ctx); err != nil {
 		return err
 	}
 	if err := s.redis.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
 	}
-	return s.box.Ping(ctx)
+	return s.belay.Outbox.Ping(ctx)
 }
 
 // fill opens every connection of the pool, so that no method pays for that.
@@ -180,7 +164,7 @@ func (s *Service) sell(ctx context.Context, m Method, item int64) error {
 	case Optimistic:
 		return sellOptimistic(ctx, s.plain, item)
 	}
-	return s.guard.Apply(ctx, m.Key(strconv.FormatInt(item, 10)), SellGuarded(item), guard.Wait(waitLimit))
+	return s.belay.Guard.Apply(ctx, m.Key(strconv.FormatInt(item, 10)), SellGuarded(item), guard.Wait(waitLimit))
 }
 
 func (s *Service) order(ctx context.Context, m Method, no string, hold bool) error {
@@ -193,50 +177,13 @@ func (s *Service) order(ctx context.Context, m Method, no string, hold bool) err
 	case BelayNoGate:
 		return s.gates.do(ctx, m.Key(no), guard.Insert(o).Run)
 	case BelayMarked:
-		return s.guard.Apply(ctx, m.Key(no), guard.Insert(o), guard.Remember(remembered))
+		return s.belay.Guard.Apply(ctx, m.Key(no), guard.Insert(o), guard.Remember(remembered))
 	}
 	if hold {
-		return s.guard.Do(ctx, m.Key(no), s.holds.before(no, guard.Insert(o).Run))
+		return s.belay.Guard.Do(ctx, m.Key(no), s.holds.before(no, guard.Insert(o).Run))
 	}
-	return s.guard.Apply(ctx, m.Key(no), guard.Insert(o))
+	return s.belay.Guard.Apply(ctx, m.Key(no), guard.Insert(o))
 }
 
 // Holds returns the operations that stand still.
 func (s *Service) Holds() *Holds { return s.holds }
-
-// Collectors returns the metrics of the parts of Belay.
-func (s *Service) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.engine, s.locker, s.guard, s.box, s.broker}
-}
-
-// Close ends everything in the order that guard.New names. What was never
-// opened is left out.
-func (s *Service) Close(ctx context.Context) error {
-	var errs []error
-	add := func(err error) { errs = append(errs, err) }
-	if s.guard != nil {
-		add(s.guard.Close(ctx))
-	}
-	if s.gates != nil {
-		add(s.gates.close(ctx))
-	}
-	if s.locker != nil {
-		add(s.locker.Close(ctx))
-	}
-	if s.box != nil {
-		add(s.box.Close(ctx))
-	}
-	if s.broker != nil {
-		add(s.broker.Close(ctx))
-	}
-	if s.engine != nil {
-		add(s.engine.Close(ctx))
-	}
-	if s.redis != nil {
-		add(s.redis.Close())
-	}
-	if s.pool != nil {
-		add(s.pool.Close())
-	}
-	return errors.Join(errs...)
-}

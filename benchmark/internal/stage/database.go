@@ -12,7 +12,7 @@ import (
 // OpenTables opens n connections to the seeded tables for one run. It checks that
 // they are complete, keeps other runs away, and removes the orders that runs add,
 // now and at the end.
-func OpenTables(ctx context.Context, c *Closers, dsn string, rows int64, n int) (*sql.DB, error) {
+func OpenTables(ctx context.Context, c *shop.Closers, dsn string, rows int64, n int) (*sql.DB, error) {
 	target, err := shop.DSN(dsn, rows)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,30 +44,12 @@ type Stage struct {
 	Dir     string // for files of the run; Close removes it
 	Root    string // of the repository
 
-	Closers
+	shop.Closers
 	cfg     Config
 	amqp    string // URL with the virtual host
 	monitor string // URL of guard-monitor
 	nginx   string // address; "" = there is none
 	started []*process
-}
-
-// Closers are what ends that which was begun.
-type Closers []func(context.Context) error
-
-// Later adds f. What was added last is called first.
-func (c *Closers) Later(f func(context.Context) error) { *c = append(*c, f) }
-
-// Close calls all once, for at most two minutes, also when ctx has ended.
-func (c *Closers) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
-	defer cancel()
-	var errs []error
-	for _, f := range slices.Backward(*c) {
-		errs = append(errs, f(ctx))
-	}
-	*c = nil
-	return errors.Join(errs...)
 }
 
 const auditConnections = 4

@@ -10,18 +10,16 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/benchmark/internal/cost"
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/benchmark/internal/stage"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/lock/redislock"
 )
 
 // An arena is what all cases share: one pool of connections, and one lock.
 type arena struct {
-	stage.Closers
+	shop.Closers
 	prefix string // of the run's keys
 	pool   *sql.DB
 	plain  *gorm.DB // without Belay
@@ -54,10 +52,10 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 	a.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Servers.Redis})
 	a.Later(func(context.Context) error { return a.redis.Close() })
 	a.meter = cost.Meter{DB: server, Redis: a.redis}
-	return a, a.openGuard(cfg)
+	return a, a.openGuard(ctx, cfg)
 }
 
-func (a *arena) openGuard(cfg Config) (err error) {
+func (a *arena) openGuard(ctx context.Context, cfg Config) (err error) {
 	if a.plain, err = shop.OpenGorm(a.pool); err != nil {
 		return err
 	}
@@ -65,20 +63,12 @@ func (a *arena) openGuard(cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: cfg.Servers.Redis})
+	parts, err := belay.Open(ctx, belay.Config{Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Servers.Redis}})
 	if err != nil {
 		return err
 	}
-	a.Later(func(context.Context) error { return engine.Close() })
-	locker, err := lock.New(engine, lock.Config{})
-	if err != nil {
-		return err
-	}
-	a.Later(locker.Close)
-	if a.guard, err = guard.New(db, locker, guard.Config{Service: "benchmark"}); err != nil {
-		return err
-	}
-	a.Later(a.guard.Close)
+	a.Later(parts.Close)
+	a.guard = parts.Guard
 	return nil
 }
 
