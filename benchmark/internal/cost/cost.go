@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,9 +40,10 @@ type Cost struct {
 
 // A Figure is one of those that a Cost has.
 type Figure struct {
-	Name string
-	kind kind
-	of   func(*Cost) *float64
+	Name    string
+	counter string // that it is the growth of; "" = the clock
+	kind    kind
+	of      func(*Cost) *float64
 }
 
 // In returns the figure of c.
@@ -52,19 +52,19 @@ func (f Figure) In(c Cost) float64 { return *f.of(&c) }
 // Figures returns all figures.
 func Figures() []Figure {
 	return []Figure{
-		{"µs", timed, func(c *Cost) *float64 { return &c.Micros }},
-		{"client cpu µs", ticked, func(c *Cost) *float64 { return &c.ClientCPU }},
-		{"allocations", counted, func(c *Cost) *float64 { return &c.Allocations }},
-		{"alloc B", counted, func(c *Cost) *float64 { return &c.AllocBytes }},
-		{"redis commands", counted, func(c *Cost) *float64 { return &c.RedisCommands }},
-		{"redis in B", counted, func(c *Cost) *float64 { return &c.RedisIn }},
-		{"redis out B", counted, func(c *Cost) *float64 { return &c.RedisOut }},
-		{"redis µs", timed, func(c *Cost) *float64 { return &c.RedisMicros }},
-		{"statements", counted, func(c *Cost) *float64 { return &c.Statements }},
-		{"sql in B", counted, func(c *Cost) *float64 { return &c.MySQLIn }},
-		{"sql out B", counted, func(c *Cost) *float64 { return &c.MySQLOut }},
-		{"sql cpu µs", ticked, func(c *Cost) *float64 { return &c.MySQLCPU }},
-		{"fsyncs", counted, func(c *Cost) *float64 { return &c.Fsyncs }},
+		{"µs", "", timed, func(c *Cost) *float64 { return &c.Micros }},
+		{"client cpu µs", "cpu_client", ticked, func(c *Cost) *float64 { return &c.ClientCPU }},
+		{"allocations", "allocations", counted, func(c *Cost) *float64 { return &c.Allocations }},
+		{"alloc B", "alloc_bytes", counted, func(c *Cost) *float64 { return &c.AllocBytes }},
+		{"redis commands", "redis_commands", counted, func(c *Cost) *float64 { return &c.RedisCommands }},
+		{"redis in B", "redis_in", counted, func(c *Cost) *float64 { return &c.RedisIn }},
+		{"redis out B", "redis_out", counted, func(c *Cost) *float64 { return &c.RedisOut }},
+		{"redis µs", "redis_us", timed, func(c *Cost) *float64 { return &c.RedisMicros }},
+		{"statements", "Questions", counted, func(c *Cost) *float64 { return &c.Statements }},
+		{"sql in B", "Bytes_received", counted, func(c *Cost) *float64 { return &c.MySQLIn }},
+		{"sql out B", "Bytes_sent", counted, func(c *Cost) *float64 { return &c.MySQLOut }},
+		{"sql cpu µs", "cpu_mariadb", ticked, func(c *Cost) *float64 { return &c.MySQLCPU }},
+		{"fsyncs", "Innodb_data_fsyncs", counted, func(c *Cost) *float64 { return &c.Fsyncs }},
 	}
 }
 
@@ -72,13 +72,13 @@ func Figures() []Figure {
 type Meter struct {
 	DB    *sql.DB
 	Redis *redis.ClusterClient
-	CPU   *measure.Meter // of the groups client and mariadb; nil = not read
+	CPU   *measure.Meter
 }
 
 // Measure runs op n times and returns the cost of one.
 func (m Meter) Measure(ctx context.Context, n int, op func(i int) error) (Cost, error) {
 	took := make([]float64, n)
-	grown, err := m.growth(ctx, func() error {
+	grown, err := m.Growth(ctx, func() error {
 		for i := range took {
 			start := time.Now()
 			if err := op(i); err != nil {
@@ -88,47 +88,33 @@ func (m Meter) Measure(ctx context.Context, n int, op func(i int) error) (Cost, 
 		}
 		return nil
 	})
-	if err != nil {
-		return Cost{}, err
+	c := Cost{Operations: n}
+	for _, f := range Figures() {
+		*f.of(&c) = grown[f.counter] / float64(n)
 	}
-	per := func(name string) float64 { return grown[name] / float64(n) }
-	return Cost{
-		Operations: n, Micros: measure.Median(took), ClientCPU: per("cpu_client"), MySQLCPU: per("cpu_mariadb"),
-		RedisCommands: per("redis_commands"), RedisIn: per("redis_in"), RedisOut: per("redis_out"), RedisMicros: per("redis_us"),
-		Statements: per("mysql_Questions"), MySQLIn: per("mysql_Bytes_received"), MySQLOut: per("mysql_Bytes_sent"),
-		Fsyncs: per("mysql_Innodb_data_fsyncs"), Allocations: per("allocations"), AllocBytes: per("alloc_bytes"),
-	}, nil
+	c.Micros = measure.Median(took)
+	return c, err
 }
 
-// Count returns how many commands and statements the servers got from all
-// clients while f ran.
-func (m Meter) Count(ctx context.Context, f func() error) (redisCommands, statements float64, err error) {
-	grown, err := m.growth(ctx, f)
-	return grown["redis_commands"], grown["mysql_Questions"], err
-}
+// Counters are by name: redis_commands, Questions (statements), cpu_GROUP in µs, and
+// others.
+type Counters map[string]float64
 
-type counters map[string]float64
-
-// growth returns by how much the counters grow while f runs.
-func (m Meter) growth(ctx context.Context, f func() error) (counters, error) {
+// Growth returns by how much the counters of the servers, for all their clients, and
+// of this process grow while f runs.
+func (m Meter) Growth(ctx context.Context, f func() error) (Counters, error) {
 	before, err := m.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var used measure.Reading
-	if m.CPU != nil {
-		used = m.CPU.Read()
-	}
+	used := m.CPU.Read()
 	var from, to runtime.MemStats // innermost: the other readings allocate, too
 	runtime.ReadMemStats(&from)
 	if err := f(); err != nil {
 		return nil, err
 	}
 	runtime.ReadMemStats(&to)
-	spent := make(map[string]float64)
-	if m.CPU != nil {
-		spent = m.CPU.Since(used)
-	}
+	spent := m.CPU.Since(used)
 	after, err := m.read(ctx)
 	if err != nil {
 		return nil, err
@@ -137,20 +123,18 @@ func (m Meter) growth(ctx context.Context, f func() error) (counters, error) {
 	if err != nil {
 		return nil, err
 	}
-	grown := make(counters)
+	grown := Counters{"allocations": float64(to.Mallocs - from.Mallocs), "alloc_bytes": float64(to.TotalAlloc - from.TotalAlloc)}
 	for name, v := range after {
-		reading := idle[name] - v
-		grown[name] = max(0, v-before[name]-reading)
+		grown[name] = max(0, v-before[name]-(idle[name]-v))
 	}
-	grown["allocations"], grown["alloc_bytes"] = float64(to.Mallocs-from.Mallocs), float64(to.TotalAlloc-from.TotalAlloc)
 	for group, ms := range spent {
 		grown["cpu_"+group] = 1000 * ms
 	}
 	return grown, nil
 }
 
-func (m Meter) read(ctx context.Context) (counters, error) {
-	c := make(counters)
+func (m Meter) read(ctx context.Context) (Counters, error) {
+	c := make(Counters)
 	if err := m.readMySQL(ctx, c); err != nil {
 		return nil, fmt.Errorf("read the counters of mariadb: %w", err)
 	}
@@ -162,7 +146,7 @@ func (m Meter) read(ctx context.Context) (counters, error) {
 	return c, nil
 }
 
-func (m Meter) readMySQL(ctx context.Context, c counters) error {
+func (m Meter) readMySQL(ctx context.Context, c Counters) error {
 	rows, err := m.DB.QueryContext(ctx, "SHOW GLOBAL STATUS WHERE Variable_name IN "+
 		"('Questions', 'Bytes_received', 'Bytes_sent', 'Innodb_data_fsyncs')")
 	if err != nil {
@@ -174,7 +158,7 @@ func (m Meter) readMySQL(ctx context.Context, c counters) error {
 		if err := rows.Scan(&name, &value); err != nil {
 			return err
 		}
-		if c["mysql_"+name], err = strconv.ParseFloat(value, 64); err != nil {
+		if c[name], err = strconv.ParseFloat(value, 64); err != nil {
 			return err
 		}
 	}
@@ -183,38 +167,24 @@ func (m Meter) readMySQL(ctx context.Context, c counters) error {
 
 // readRedis adds the counters of one master: of the commands that clients send
 // for a lock. What scripts call is in their time.
-func readRedis(ctx context.Context, node *redis.Client, c counters, mu *sync.Mutex) error {
+func readRedis(ctx context.Context, node *redis.Client, c Counters, mu *sync.Mutex) error {
 	info, err := node.InfoMap(ctx, "commandstats", "stats").Result()
 	if err != nil {
 		return err
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for name, text := range info["Commandstats"] {
-		calls, micros := commandStat(text)
-		switch strings.TrimPrefix(name, "cmdstat_") {
-		case "eval", "evalsha", "get", "set":
-			c["redis_commands"] += calls
-			c["redis_us"] += micros
+	add := func(section, name, format string, into ...string) {
+		values := make([]float64, 2)
+		_, _ = fmt.Sscanf(info[section][name], format, &values[0], &values[1])
+		for i, counter := range into {
+			c[counter] += values[i]
 		}
 	}
-	in, _ := strconv.ParseFloat(info["Stats"]["total_net_input_bytes"], 64)
-	out, _ := strconv.ParseFloat(info["Stats"]["total_net_output_bytes"], 64)
-	c["redis_in"] += in
-	c["redis_out"] += out
+	for _, command := range []string{"eval", "evalsha", "get", "set"} {
+		add("Commandstats", "cmdstat_"+command, "calls=%f,usec=%f", "redis_commands", "redis_us")
+	}
+	add("Stats", "total_net_input_bytes", "%f", "redis_in")
+	add("Stats", "total_net_output_bytes", "%f", "redis_out")
 	return nil
-}
-
-// commandStat reads calls=1,usec=2,...
-func commandStat(text string) (calls, micros float64) {
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		switch name {
-		case "calls":
-			calls, _ = strconv.ParseFloat(value, 64)
-		case "usec":
-			micros, _ = strconv.ParseFloat(value, 64)
-		}
-	}
-	return calls, micros
 }

@@ -13,40 +13,24 @@ func (c Cost) Same(d Cost) bool { return c.Method == d.Method && c.Case == d.Cas
 
 // Medians makes one Cost of all that are of the same operation on the same size:
 // in the order in which operations came first, and of sizes.
-func Medians(costs []Cost) []Cost {
-	var all []Cost
+func Medians(costs []Cost) (all []Cost) {
 	for len(costs) > 0 {
-		var same, others []Cost
-		for _, c := range costs {
-			if c.Same(costs[0]) {
-				same = append(same, c)
-			} else {
-				others = append(others, c)
+		first, same := costs[0], make(map[int64][]Cost)
+		costs = slices.DeleteFunc(slices.Clone(costs), func(c Cost) bool {
+			if c.Same(first) {
+				same[c.Rows] = append(same[c.Rows], c)
 			}
+			return c.Same(first)
+		})
+		for _, rows := range slices.Sorted(maps.Keys(same)) {
+			m := Cost{Method: first.Method, Case: first.Case, Rows: rows, Operations: first.Operations}
+			for _, f := range Figures() {
+				*f.of(&m) = measure.MedianOf(same[rows], f.In)
+			}
+			all = append(all, m)
 		}
-		all, costs = append(all, bySize(same)...), others
 	}
 	return all
-}
-
-// bySize makes a Cost per size.
-func bySize(costs []Cost) (all []Cost) {
-	of := make(map[int64][]Cost)
-	for _, c := range costs {
-		of[c.Rows] = append(of[c.Rows], c)
-	}
-	for _, rows := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, median(of[rows]))
-	}
-	return all
-}
-
-func median(costs []Cost) Cost {
-	m := Cost{Method: costs[0].Method, Case: costs[0].Case, Rows: costs[0].Rows, Operations: costs[0].Operations}
-	for _, f := range Figures() {
-		*f.of(&m) = measure.MedianOf(costs, f.In)
-	}
-	return m
 }
 
 // A kind of figures tells what they are counted in.

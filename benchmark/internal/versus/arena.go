@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -51,7 +52,8 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 	a.Later(func(context.Context) error { return a.pool.Close() })
 	a.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Servers.Redis})
 	a.Later(func(context.Context) error { return a.redis.Close() })
-	a.meter = cost.Meter{DB: server, Redis: a.redis}
+	a.meter = cost.Meter{DB: server, Redis: a.redis, CPU: measure.NewMeter()}
+	a.meter.CPU.Add("self", os.Getpid())
 	return a, a.openGuard(ctx, cfg)
 }
 

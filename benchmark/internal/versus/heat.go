@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -47,11 +46,8 @@ func (h heat) run(ctx context.Context, c contest, warm, span time.Duration) (Fig
 		return Figures{}, fmt.Errorf("stock an item: %w", err)
 	}
 	runtime.GC() // what the one before has left behind
-	meter := measure.NewMeter()
-	meter.Add("self", os.Getpid())
-	used := meter.Read()
 	callers := make([]caller, c.callers)
-	commands, statements, err := h.arena.meter.Count(ctx, func() error {
+	grown, err := h.arena.meter.Growth(ctx, func() error {
 		h.from = time.Now().Add(warm)
 		h.to = h.from.Add(span)
 		h.crowd(ctx, c, callers)
@@ -87,7 +83,7 @@ func (h heat) run(ctx context.Context, c contest, warm, span time.Duration) (Fig
 		Case: c.name, C: c.callers, Ops: float64(len(all.took)) / span.Seconds(),
 		P50: waited.Quantile(0.5).Microseconds(), P99: waited.Quantile(0.99).Microseconds(),
 		Errors: all.errs, err: all.err,
-		commands: commands / asked, statements: statements / asked, micros: meter.Since(used)["self"] * 1000 / asked,
+		commands: grown["redis_commands"] / asked, statements: grown["Questions"] / asked, micros: grown["cpu_self"] / asked,
 	}, nil
 }
 
