@@ -22,7 +22,7 @@ func table1() *result.Run {
 	}
 	for name, mean := range map[string]float64{"unique-index": 400, "belay": 200} {
 		r.Methods = append(r.Methods, result.Combine(name, "insert", []result.Round{{
-			Round: 1, Succeeded: 500, Mean: mean, P50: mean, P95: mean, P99: mean, Throughput: 1e5 / mean, FirstLayer: 480, SecondLayer: 20,
+			Round: 1, Succeeded: 500, Times: result.Times{Mean: mean, P50: mean, P95: mean, P99: mean, Throughput: 1e5 / mean}, FirstLayer: 480, SecondLayer: 20,
 			Killed: name == "belay", Published: 3, Received: 3, Results: map[string]int{"intercepted": 1}, CPU: map[string]float64{"redis": 12},
 		}}))
 	}
@@ -34,7 +34,7 @@ func sustainedRun() *result.Run {
 	r := &result.Run{Kind: result.Sustained, Started: time.Now(), Complete: true, Instances: 3, Rows: 100_000, Balance: "none"}
 	for _, users := range []int{1, 64, 2000} {
 		r.Steps = append(r.Steps, result.Step{
-			Method: "belay", Keys: "uniform", Repeats: "at-once", Concurrency: users, Throughput: 1000, P99: float64(users),
+			Method: "belay", Keys: "uniform", Repeats: "at-once", Concurrency: users, Times: result.Times{Throughput: 1000, P99: float64(users)},
 			Results: map[string]int{"done": 7}, Killed: 10, Series: []result.Slice{{At: 0.25, P50: 1, P99: 2}, {At: 0.5, P50: 1, P99: 900}},
 		})
 	}

@@ -17,11 +17,11 @@ func Combine(method, operation string, rounds []Round) Method {
 		Method: method, Operation: operation, Rounds: rounds,
 		Succeeded:   count(func(r Round) int { return r.Succeeded }),
 		Intercepted: count(func(r Round) int { return r.FirstLayer + r.SecondLayer + r.Results["sold_out"] }),
-		Mean:        of(func(r Round) float64 { return r.Mean }),
-		P50:         of(func(r Round) float64 { return r.P50 }),
-		P95:         of(func(r Round) float64 { return r.P95 }),
-		P99:         of(func(r Round) float64 { return r.P99 }),
-		Throughput:  of(func(r Round) float64 { return r.Throughput }),
+		Times: Times{
+			Mean: of(func(r Round) float64 { return r.Mean }), P50: of(func(r Round) float64 { return r.P50 }),
+			P95: of(func(r Round) float64 { return r.P95 }), P99: of(func(r Round) float64 { return r.P99 }),
+			Throughput: of(func(r Round) float64 { return r.Throughput }),
+		},
 		FirstLayer:  count(func(r Round) int { return r.FirstLayer }),
 		SecondLayer: count(func(r Round) int { return r.SecondLayer }),
 		SoldOut:     count(func(r Round) int { return r.Results["sold_out"] }),
@@ -42,16 +42,11 @@ func Combine(method, operation string, rounds []Round) Method {
 		if m.FirstError == "" {
 			m.FirstError = r.FirstError
 		}
-		widen(&m.Spread.Mean, r.Mean, i == 0)
-		widen(&m.Spread.Throughput, r.Throughput, i == 0)
+		if i == 0 {
+			m.Spread = Spread{[2]float64{r.Mean, r.Mean}, [2]float64{r.Throughput, r.Throughput}}
+		}
+		m.Spread.Mean = [2]float64{min(m.Spread.Mean[0], r.Mean), max(m.Spread.Mean[1], r.Mean)}
+		m.Spread.Throughput = [2]float64{min(m.Spread.Throughput[0], r.Throughput), max(m.Spread.Throughput[1], r.Throughput)}
 	}
 	return m
-}
-
-func widen(span *[2]float64, v float64, first bool) {
-	if first {
-		*span = [2]float64{v, v}
-		return
-	}
-	span[0], span[1] = min(span[0], v), max(span[1], v)
 }

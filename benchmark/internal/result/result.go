@@ -39,21 +39,36 @@ type Run struct {
 	Problems []string  `json:"problems"` // why the exit status is 1
 }
 
+// Times are how fast requests were answered.
+type Times struct {
+	Mean       float64 `json:"mean_ms"`
+	P50        float64 `json:"p50_ms"`
+	P95        float64 `json:"p95_ms"`
+	P99        float64 `json:"p99_ms"`
+	Throughput float64 `json:"throughput_per_s"` // requests over the time from first request to last answer
+}
+
+// NewTimes returns the Times of requests that took some time together.
+func NewTimes(h *measure.Histogram, took time.Duration) Times {
+	quantile := func(q float64) float64 { return measure.Millis(h.Quantile(q)) }
+	t := Times{Mean: measure.Millis(h.Mean()), P50: quantile(0.5), P95: quantile(0.95), P99: quantile(0.99)}
+	if took > 0 {
+		t.Throughput = measure.Thousandths(float64(h.Count()) / took.Seconds())
+	}
+	return t
+}
+
 // A Method is what one method reached. Times, rates and counts are medians of
 // the rounds; duplicates, oversold, lost, errors, lock failures and events are
 // sums over all of them.
 type Method struct {
-	Method          string  `json:"method"`
-	Operation       string  `json:"operation"` // insert or update
-	Succeeded       int     `json:"succeeded"`
-	Intercepted     int     `json:"intercepted"`
-	Mean            float64 `json:"mean_ms"`
-	P50             float64 `json:"p50_ms"`
-	P95             float64 `json:"p95_ms"`
-	P99             float64 `json:"p99_ms"`
-	Throughput      float64 `json:"throughput_per_s"` // requests over the time from first request to last answer
-	FirstLayer      int     `json:"first_layer"`      // turned away by the lock
-	SecondLayer     int     `json:"second_layer"`     // refused by the database
+	Method      string `json:"method"`
+	Operation   string `json:"operation"` // insert or update
+	Succeeded   int    `json:"succeeded"`
+	Intercepted int    `json:"intercepted"`
+	Times
+	FirstLayer      int     `json:"first_layer"`  // rejected by the lock
+	SecondLayer     int     `json:"second_layer"` // refused by the database
 	SoldOut         int     `json:"sold_out"`
 	LockFailures    int     `json:"lock_failures"` // of the second layer, those that were a lock's failure
 	Duplicates      int     `json:"duplicates"`
@@ -78,15 +93,11 @@ type Spread struct {
 
 // A Round is one measurement of one method.
 type Round struct {
-	Round       int            `json:"round"`
-	Results     map[string]int `json:"results"`
-	Succeeded   int            `json:"succeeded"`
-	Mean        float64        `json:"mean_ms"`
-	P50         float64        `json:"p50_ms"`
-	P95         float64        `json:"p95_ms"`
-	P99         float64        `json:"p99_ms"`
+	Round     int            `json:"round"`
+	Results   map[string]int `json:"results"`
+	Succeeded int            `json:"succeeded"`
+	Times
 	Max         float64        `json:"max_ms"`
-	Throughput  float64        `json:"throughput_per_s"`
 	Killed      bool           `json:"master_killed"`
 	Duplicates  int            `json:"duplicates"`
 	Oversold    int            `json:"oversold"`
@@ -118,22 +129,18 @@ type Point struct {
 
 // A Step is one point of a curve: a method under a constant load for some time.
 type Step struct {
-	Method      string         `json:"method"`
-	Keys        string         `json:"keys"`    // hot, uniform or zipf
-	Repeats     string         `json:"repeats"` // none, at-once or sequence
-	Concurrency int            `json:"concurrency"`
-	Seconds     float64        `json:"seconds"`
-	Requests    int64          `json:"requests"`
-	Throughput  float64        `json:"throughput_per_s"`
-	Mean        float64        `json:"mean_ms"`
-	P50         float64        `json:"p50_ms"`
-	P95         float64        `json:"p95_ms"`
-	P99         float64        `json:"p99_ms"`
-	Results     map[string]int `json:"results"`
-	Problems    []string       `json:"problems,omitempty"`
-	FirstError  string         `json:"first_error,omitempty"`
-	Killed      float64        `json:"killed_s"` // when a master was killed; negative = never
-	Series      []Slice        `json:"series"`
+	Method      string  `json:"method"`
+	Keys        string  `json:"keys"`    // hot, uniform or zipf
+	Repeats     string  `json:"repeats"` // none, at-once or sequence
+	Concurrency int     `json:"concurrency"`
+	Seconds     float64 `json:"seconds"`
+	Requests    int64   `json:"requests"`
+	Times
+	Results    map[string]int `json:"results"`
+	Problems   []string       `json:"problems,omitempty"`
+	FirstError string         `json:"first_error,omitempty"`
+	Killed     float64        `json:"killed_s"` // when a master was killed; negative = never
+	Series     []Slice        `json:"series"`
 }
 
 // A Slice is a short part of a step.
@@ -143,15 +150,6 @@ type Slice struct {
 	P50        float64 `json:"p50_ms"`
 	P99        float64 `json:"p99_ms"`
 	Errors     int     `json:"errors"`
-}
-
-// A Target is a figure to reach.
-type Target struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	Limit float64 `json:"limit"`
-	Least bool    `json:"least"` // the value must be at least the limit, not at most
-	Met   bool    `json:"met"`
 }
 
 // Read reads a Run from its JSON.

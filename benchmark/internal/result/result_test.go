@@ -14,7 +14,7 @@ func rounds(means ...float64) []result.Round {
 	var all []result.Round
 	for i, m := range means {
 		all = append(all, result.Round{
-			Round: i + 1, Succeeded: 500, Mean: m, P50: m, Throughput: 1000 / m, FirstLayer: 400 + i, SecondLayer: 100 - i,
+			Round: i + 1, Succeeded: 500, Times: result.Times{Mean: m, P50: m, Throughput: 1000 / m}, FirstLayer: 400 + i, SecondLayer: 100 - i,
 			Results: map[string]int{"intercepted": 1, "error": i}, Duplicates: i, Published: 3, Received: 2, Killed: i == 1,
 			CPU: map[string]float64{"redis": m},
 		})

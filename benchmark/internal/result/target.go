@@ -1,69 +1,67 @@
 package result
 
-import "github.com/belaygo/belay/benchmark/internal/measure"
+import (
+	"slices"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
+)
+
+// A Target is a figure to reach.
+type Target struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Limit float64 `json:"limit"`
+	Least bool    `json:"least"` // the value must be at least the limit, not at most
+	Met   bool    `json:"met"`
+}
+
+// NewTarget returns a Target for a value.
+func NewTarget(name string, value, limit float64, least bool) Target {
+	return Target{Name: name, Value: value, Limit: limit, Least: least, Met: value == limit || value > limit == least}
+}
 
 // Ratios compares methods within the run. A comparison whose methods were not
 // run is left out. Each ratio is the median over the rounds of the ratio within
 // the round: both were measured within the same minute.
-func Ratios(methods []Method) []Target {
-	by := make(map[string]Method, len(methods))
-	for _, m := range methods {
-		by[m.Method] = m
-	}
-	var all []Target
-	add := func(name, ours, theirs string, figure func(Round) float64, limit float64, least bool) {
-		a, okA := by[ours]
-		b, okB := by[theirs]
-		if !okA || !okB {
-			return
+func Ratios(methods []Method) (all []Target) {
+	add := func(ours, theirs, figure string, of func(Round) float64, limit float64, least bool) {
+		if value, ok := between(methods, ours, theirs, of); ok {
+			all = append(all, NewTarget(ours+" / "+theirs+", "+figure, value, limit, least))
 		}
-		value := ratio(a, b, figure)
-		met := value <= limit
-		if least {
-			met = value >= limit
-		}
-		all = append(all, Target{Name: name, Value: value, Limit: limit, Least: least, Met: met})
 	}
 	mean := func(r Round) float64 { return r.Mean }
 	rate := func(r Round) float64 { return r.Throughput }
-	add("belay / unique-index, mean response", "belay", "unique-index", mean, 0.60, false)
-	add("belay / redis-lock, mean response", "belay", "redis-lock", mean, 0.90, false)
-	add("belay / unique-index, throughput", "belay", "unique-index", rate, 1, true)
-	add("belay / redis-lock, throughput", "belay", "redis-lock", rate, 1, true)
-	add("belay-stock / pessimistic, mean response", "belay-stock", "pessimistic", mean, 1, false)
+	add("belay", "unique-index", "mean response", mean, 0.60, false)
+	add("belay", "redis-lock", "mean response", mean, 0.90, false)
+	add("belay", "unique-index", "throughput", rate, 1, true)
+	add("belay", "redis-lock", "throughput", rate, 1, true)
+	add("belay-stock", "pessimistic", "mean response", mean, 1, false)
 	return all
-}
-
-// ratio is the median over the rounds of a figure of a by that of b. It is 0 if no
-// round has both.
-func ratio(a, b Method, figure func(Round) float64) float64 {
-	of := make(map[int]float64)
-	for _, r := range b.Rounds {
-		of[r.Round] = figure(r)
-	}
-	var ratios []float64
-	for _, r := range a.Rounds {
-		if other := of[r.Round]; other > 0 {
-			ratios = append(ratios, figure(r)/other)
-		}
-	}
-	return measure.Thousandths(measure.Median(ratios))
 }
 
 // Between is the ratio of the mean response of two methods of a run, and false
 // if one of them was not run.
 func (r *Run) Between(ours, theirs string) (float64, bool) {
-	var a, b *Method
-	for i, m := range r.Methods {
-		switch m.Method {
-		case ours:
-			a = &r.Methods[i]
-		case theirs:
-			b = &r.Methods[i]
-		}
-	}
-	if a == nil || b == nil {
+	return between(r.Methods, ours, theirs, func(r Round) float64 { return r.Mean })
+}
+
+// between is the median over the rounds of a figure of ours by that of theirs. It is
+// 0 if no round has both, and false if one of them was not run.
+func between(methods []Method, ours, theirs string, figure func(Round) float64) (float64, bool) {
+	a := slices.IndexFunc(methods, func(m Method) bool { return m.Method == ours })
+	b := slices.IndexFunc(methods, func(m Method) bool { return m.Method == theirs })
+	if a < 0 || b < 0 {
 		return 0, false
 	}
-	return ratio(*a, *b, func(r Round) float64 { return r.Mean }), true
+	of := make(map[int]float64)
+	for _, r := range methods[b].Rounds {
+		of[r.Round] = figure(r)
+	}
+	var ratios []float64
+	for _, r := range methods[a].Rounds {
+		if other := of[r.Round]; other > 0 {
+			ratios = append(ratios, figure(r)/other)
+		}
+	}
+	return measure.Thousandths(measure.Median(ratios)), true
 }

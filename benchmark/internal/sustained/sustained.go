@@ -147,9 +147,7 @@ func (r *run) kill(ctx context.Context, n int) error {
 
 func fill(step *result.Step, t *load.Tally) {
 	step.Requests, step.Seconds = t.Latency.Count(), measure.Thousandths(t.Took.Seconds())
-	step.Throughput = measure.Thousandths(float64(step.Requests) / t.Took.Seconds())
-	step.Mean, step.P50 = measure.Millis(t.Latency.Mean()), measure.Millis(t.Latency.Quantile(0.5))
-	step.P95, step.P99 = measure.Millis(t.Latency.Quantile(0.95)), measure.Millis(t.Latency.Quantile(0.99))
+	step.Times = result.NewTimes(&t.Latency, t.Took)
 	step.Results, step.FirstError = make(map[string]int), t.FirstError
 	for kind, n := range t.Results {
 		step.Results[string(kind)] = n

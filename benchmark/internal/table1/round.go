@@ -129,11 +129,7 @@ func summarize(n int, samples []load.Sample) result.Round {
 	}
 	r.Succeeded = r.Results[string(shop.Done)]
 	r.FirstLayer = r.Results[string(shop.Busy)]
-	r.Mean, r.P50, r.P95 = measure.Millis(h.Mean()), measure.Millis(h.Quantile(0.5)), measure.Millis(h.Quantile(0.95))
-	r.P99, r.Max = measure.Millis(h.Quantile(0.99)), measure.Millis(h.Quantile(1))
-	if took := last.Sub(first); took > 0 {
-		r.Throughput = measure.Thousandths(float64(len(samples)) / took.Seconds())
-	}
+	r.Times, r.Max = result.NewTimes(&h, last.Sub(first)), measure.Millis(h.Quantile(1))
 	return r
 }
 

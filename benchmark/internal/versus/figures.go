@@ -75,8 +75,7 @@ func targets(rounds []round) (all []result.Target) {
 				return
 			}
 		}
-		v := measure.Thousandths(measure.MedianOf(rounds, value))
-		all = append(all, result.Target{Name: name, Value: v, Limit: limit, Least: least, Met: v == limit || v > limit == least})
+		all = append(all, result.NewTarget(name, measure.Thousandths(measure.MedianOf(rounds, value)), limit, least))
 	}
 	rate := func(ours string, c int, theirs string, d int, limit float64) {
 		name := fmt.Sprintf("%s at %d / %s at %d, ops/s", ours, c, theirs, d)
