@@ -34,6 +34,14 @@ func (m Method) Guarded() bool {
 	return m == Belay || m == BelayNoGate || m == BelayMarked || m == BelayStock
 }
 
+// Operation is what m does to rows: insert or update.
+func (m Method) Operation() string {
+	if m.Sells() {
+		return "update"
+	}
+	return "insert"
+}
+
 // Parameter is the name of the request parameter that m works on.
 func (m Method) Parameter() string {
 	if m.Sells() {

@@ -5,23 +5,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // gate lets JMeter wait for the death of the master: GET /killed answers when it
 // has happened.
 type gate struct {
-	server *http.Server
-
-	mu     sync.Mutex
-	killed <-chan struct{} // of the round that runs
-}
-
-func (g *gate) set(killed <-chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.killed = killed
+	server   *http.Server
+	accident atomic.Pointer[accident] // of the round that runs; nil = there was none yet
 }
 
 func (g *gate) serve(ctx context.Context, addr *string) error {
@@ -36,15 +28,12 @@ func (g *gate) serve(ctx context.Context, addr *string) error {
 	return nil
 }
 
-func (g *gate) close() error { return g.server.Close() }
-
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.mu.Lock()
-	killed := g.killed
-	g.mu.Unlock()
-	select {
-	case <-killed: // for ever while there is no accident: nobody asks then
-	case <-r.Context().Done():
-		w.WriteHeader(http.StatusGatewayTimeout)
+	if a := g.accident.Load(); a != nil {
+		select {
+		case <-a.killed:
+		case <-r.Context().Done():
+			w.WriteHeader(http.StatusGatewayTimeout)
+		}
 	}
 }

@@ -62,7 +62,7 @@ func (e *experiment) planAccident(ctx context.Context, m shop.Method, p *plan, m
 	}
 	no := p.orders[special]
 	p.accident = newAccident(e.Stage, master, no, e.cfg.Users/4)
-	e.gate.set(p.accident.killed)
+	e.gate.accident.Store(p.accident)
 	const holder, other = 0, 1
 	addr, path := e.Stage.Pin(holder, orderPath(m, no)+"&hold=1")
 	p.requests = append(p.requests, load.Request{Addr: addr, Path: path})

@@ -57,20 +57,6 @@ func (e *experiment) round(ctx context.Context, m shop.Method, n int) (result.Ro
 	return r, errors.Join(err, e.Stage.Running())
 }
 
-// measure sends the requests of p, and reads the clocks of the processors.
-func (e *experiment) measure(ctx context.Context, m shop.Method, n int, p *plan) (result.Round, []load.Sample, error) {
-	meter := e.Stage.Meter(ctx)
-	var used measure.Reading
-	e.ready = func() { used = meter.Read() }
-	samples, err := e.send(ctx, m, n, p)
-	if err != nil {
-		return result.Round{}, nil, err
-	}
-	r := summarize(n, samples)
-	r.CPU = meter.Since(used)
-	return r, samples, nil
-}
-
 // afterAccident keeps the requests of the round for the report, and brings the
 // master back.
 func (e *experiment) afterAccident(ctx context.Context, m shop.Method, p *plan, samples []load.Sample, r *result.Round) error {
@@ -94,22 +80,31 @@ func (e *experiment) victim(ctx context.Context, m shop.Method, n int) (*stage.M
 	return &masters[n%len(masters)], nil
 }
 
-// send sends the requests, and lets the accident happen meanwhile.
-func (e *experiment) send(ctx context.Context, m shop.Method, n int, p *plan) ([]load.Sample, error) {
+// measure sends the requests, lets the accident happen meanwhile, and reads the
+// clocks of the processors.
+func (e *experiment) measure(ctx context.Context, m shop.Method, n int, p *plan) (r result.Round, samples []load.Sample, err error) {
+	meter := e.Stage.Meter(ctx)
+	var used measure.Reading
+	e.ready = func() { used = meter.Read() }
 	happened := make(chan error, 1)
 	if p.accident != nil {
 		go func() { happened <- p.accident.happen(ctx, e.load.Answered) }()
 	} else {
 		happened <- nil
 	}
-	samples, err := e.load.Run(ctx, p.requests)
+	samples, err = e.load.Run(ctx, p.requests)
 	if accident := <-happened; accident != nil && err == nil {
 		e.problem(m, n, "%v", accident)
 	}
 	if err == nil && len(samples) != len(p.requests) {
 		err = fmt.Errorf("%d requests were sent instead of %d", len(samples), len(p.requests))
 	}
-	return samples, err
+	if err != nil {
+		return r, nil, err
+	}
+	r = summarize(n, samples)
+	r.CPU = meter.Since(used)
+	return r, samples, nil
 }
 
 // summarize makes the figures of a round.

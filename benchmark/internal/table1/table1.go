@@ -38,7 +38,7 @@ type experiment struct {
 	*stage.Trial
 	cfg    Config
 	load   loader
-	gate   *gate
+	gate   gate
 	rounds map[shop.Method][]result.Round
 	number int64  // of the last order
 	ready  func() // called when the users of a round are there
@@ -56,20 +56,23 @@ type loader interface {
 // Run runs the experiment. It returns what it has measured, also when it was
 // interrupted, and stage.ErrWrong when it found faults.
 func Run(ctx context.Context, cfg Config) (run *result.Run, err error) {
-	e := &experiment{cfg: cfg, gate: new(gate), rounds: make(map[shop.Method][]result.Round)}
-	run = &result.Run{Kind: result.Table1, Requests: cfg.Users, Load: loadName(cfg.JMeter), Settings: map[string]string{
+	e := &experiment{cfg: cfg, rounds: make(map[shop.Method][]result.Round)}
+	run = &result.Run{Kind: result.Table1, Requests: cfg.Users, Load: "built-in", Settings: map[string]string{
 		"stock":                             strconv.Itoa(cfg.Stock),
 		"database connections per instance": strconv.Itoa(cfg.Pool),
 	}}
 	if cfg.JMeter {
+		run.Load = "jmeter"
 		if err := e.gate.serve(ctx, &e.cfg.Control); err != nil {
 			return run, err
 		}
-		defer func() { err = errors.Join(err, e.gate.close()) }()
+		defer func() { err = errors.Join(err, e.gate.server.Close()) }()
 	}
 	return run, stage.Run(ctx, e.cfg.Config, run, e.run)
 }
 
+// run runs the rounds. Each begins with another method, so that none is always
+// the first or always after the same one.
 func (e *experiment) run(ctx context.Context, t *stage.Trial) error {
 	e.Trial = t
 	e.load = &load.Burst{Limit: requestLimit, Ready: func() { e.ready() }}
@@ -77,12 +80,6 @@ func (e *experiment) run(ctx context.Context, t *stage.Trial) error {
 		e.load = &load.JMeter{Dir: t.Stage.Dir, Root: t.Stage.Root, Total: t.Stage.Answered, Ready: func() { e.ready() }}
 		t.Result.Machine.Note("jmeter", load.JMeterVersion(ctx))
 	}
-	return e.all(ctx)
-}
-
-// all runs the rounds. Each begins with another method, so that none is always
-// the first or always after the same one.
-func (e *experiment) all(ctx context.Context) error {
 	if err := e.warmUp(ctx); err != nil {
 		return err
 	}
@@ -98,8 +95,12 @@ func (e *experiment) all(ctx context.Context) error {
 			if m.Guarded() {
 				e.guarded = m
 			}
+			var killed string
+			if r.Killed {
+				killed = fmt.Sprintf(", a master killed, %d lock failures caught", r.Results[string(shop.Intercepted)])
+			}
 			fmt.Fprintf(e.Out, "round %d/%d %-13s mean %6.1f ms, p99 %6.1f ms, %6.0f/s, succeeded %d%s\n",
-				n+1, e.cfg.Rounds, m, r.Mean, r.P99, r.Throughput, r.Succeeded, killedMark(r))
+				n+1, e.cfg.Rounds, m, r.Mean, r.P99, r.Throughput, r.Succeeded, killed)
 			if err := e.write(); err != nil {
 				return err
 			}
@@ -112,19 +113,12 @@ func (e *experiment) all(ctx context.Context) error {
 	return e.write()
 }
 
-func killedMark(r result.Round) string {
-	if !r.Killed {
-		return ""
-	}
-	return fmt.Sprintf(", a master killed, %d lock failures caught", r.Results[string(shop.Intercepted)])
-}
-
 // write brings the results up to date and writes them.
 func (e *experiment) write() error {
 	e.Result.Methods = nil
 	for _, m := range e.cfg.Methods {
 		if rounds := e.rounds[m]; len(rounds) > 0 {
-			e.Result.Methods = append(e.Result.Methods, result.Combine(string(m), operation(m), rounds))
+			e.Result.Methods = append(e.Result.Methods, result.Combine(string(m), m.Operation(), rounds))
 		}
 	}
 	e.Result.Targets = result.Ratios(e.Result.Methods)
@@ -133,18 +127,4 @@ func (e *experiment) write() error {
 
 func (e *experiment) problem(m shop.Method, round int, format string, args ...any) {
 	e.Fault("%s, round %d: %s", m, round, fmt.Sprintf(format, args...))
-}
-
-func operation(m shop.Method) string {
-	if m.Sells() {
-		return "update"
-	}
-	return "insert"
-}
-
-func loadName(jmeter bool) string {
-	if jmeter {
-		return "jmeter"
-	}
-	return "built-in"
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/load"
+	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
 )
@@ -22,42 +23,35 @@ const (
 // large as those to come.
 func (e *experiment) warmUp(ctx context.Context) error {
 	fmt.Fprintln(e.Out, "warming up")
-	p, err := e.newPlan(ctx, shop.UniqueIndex, e.cfg.Users, nil)
-	if err != nil {
-		return err
-	}
-	_, err = (&load.Burst{Limit: requestLimit}).Run(ctx, p.requests)
+	_, err := e.crowd(ctx, shop.UniqueIndex, e.cfg.Users)
 	return err
 }
 
-// settle sends a small crowd, which is not measured, until it meets no error.
+// settle sends a small crowd until it meets no error.
 func (e *experiment) settle(ctx context.Context, m shop.Method) error {
 	if m.Guarded() || m == shop.RedisLock {
 		if err := stage.Pause(ctx, clientLag); err != nil {
 			return err
 		}
 	}
-	b := &load.Burst{Limit: requestLimit}
-	deadline := time.Now().Add(settleLimit)
-	for {
-		p, err := e.newPlan(ctx, m, warmUsers, nil)
-		if err != nil {
-			return err
-		}
-		samples, err := b.Run(ctx, p.requests)
-		if err != nil {
-			return err
-		}
-		r := summarize(0, samples)
-		failed := r.Results[string(shop.Failed)]
-		if failed == 0 {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%d of %d requests fail before anything has happened: %s", failed, len(samples), r.FirstError)
-		}
-		if err := stage.Pause(ctx, 200*time.Millisecond); err != nil {
-			return err
-		}
+	var r result.Round
+	err := stage.Poll(ctx, 200*time.Millisecond, settleLimit, "requests succeed before anything has happened", func() (bool, error) {
+		var err error
+		r, err = e.crowd(ctx, m, warmUsers)
+		return r.Results[string(shop.Failed)] == 0, err
+	})
+	if err != nil && r.FirstError != "" {
+		err = fmt.Errorf("%w: %s", err, r.FirstError)
 	}
+	return err
+}
+
+// crowd sends the requests of some users, which are not measured.
+func (e *experiment) crowd(ctx context.Context, m shop.Method, users int) (result.Round, error) {
+	p, err := e.newPlan(ctx, m, users, nil)
+	if err != nil {
+		return result.Round{}, err
+	}
+	samples, err := (&load.Burst{Limit: requestLimit}).Run(ctx, p.requests)
+	return summarize(0, samples), err
 }
