@@ -89,7 +89,7 @@ func checkOutput(path string) error {
 
 // commandLine is how the user can run this again.
 func commandLine(args []string) string {
-	return "go run ./benchmark " + strings.Join(args, " ")
+	return "go -C benchmark run . " + strings.Join(args, " ")
 }
 
 // finish shows what was measured, and says where it is: also after a Ctrl-C or

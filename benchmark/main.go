@@ -1,13 +1,13 @@
 // Benchmark repeats the experiment of the paper on real servers, and shows where
 // Belay stands.
 //
-//	go run ./benchmark seed        fill the tables, ten million rows each
-//	go run ./benchmark table1      the paper's table, every figure measured anew
-//	go run ./benchmark sustained   curves from one caller to two thousand
-//	go run ./benchmark guard       guard.Do beside what does the same without it
-//	go run ./benchmark cost        what one operation costs, and how that grows with the table
-//	go run ./benchmark report      Markdown and HTML from the JSON of a run
-//	go run ./benchmark serve       one instance of the service, by itself
+//	go -C benchmark run . seed        fill the tables, ten million rows each
+//	go -C benchmark run . table1      the paper's table, every figure measured anew
+//	go -C benchmark run . sustained   curves from one caller to two thousand
+//	go -C benchmark run . guard       guard.Do beside what does the same without it
+//	go -C benchmark run . cost        what one operation costs, and how that grows with the table
+//	go -C benchmark run . report      Markdown and HTML from the JSON of a run
+//	go -C benchmark run . serve       one instance of the service, by itself
 //
 // How it works:
 //
@@ -101,7 +101,7 @@ func run(ctx context.Context, args []string) error {
 func usage() string {
 	var b strings.Builder
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "  go run ./benchmark %-10s %s (-h for its flags)\n", c.name, c.does)
+		fmt.Fprintf(&b, "  go -C benchmark run . %-10s %s (-h for its flags)\n", c.name, c.does)
 	}
 	return b.String()
 }

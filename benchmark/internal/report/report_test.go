@@ -14,7 +14,7 @@ import (
 
 func table1() *result.Run {
 	r := &result.Run{
-		Kind: result.Table1, Command: "go run ./benchmark table1 <&>", Started: time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC), Complete: true,
+		Kind: result.Table1, Command: "go -C benchmark run . table1 <&>", Started: time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC), Complete: true,
 		Rows: 10_000_000, Requests: 1000, Instances: 3, Rounds: 1, Balance: "nginx", Load: "built-in", Problems: []string{},
 		Timeline: &result.Timeline{Method: "belay", Round: 1, Killed: 120, Points: []result.Point{
 			{Start: 1, Latency: 80, Result: "done"}, {Start: 2, Latency: 3, Result: "busy"}, {Start: 3, Latency: 400, Result: "intercepted"},
