@@ -157,7 +157,7 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 func TestExitStatusTellsFaults(t *testing.T) {
 	teststack.AMQP(t)
 	rows, program := seeded(t), build(t)
-	dsn, err := shop.DSN(teststack.MySQL(t), 1009)
+	dsn, err := shop.DSN(teststack.MySQL(t), shop.Database(1009))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 func runReport(_ context.Context, args []string) error {
-	fs := flag.NewFlagSet("report", flag.ContinueOnError)
-	in := fs.String("json", "", "the JSON of a run; required")
-	markdown := fs.String("md", "", "file for the Markdown (default: standard output, unless -html is given)")
-	page := fs.String("html", "", "file for the HTML page")
-	if err := parse(fs, args); err != nil {
+	flags := flag.NewFlagSet("report", flag.ContinueOnError)
+	in := flags.String("json", "", "the JSON of a run; required")
+	markdown := flags.String("md", "", "file for the Markdown (default: standard output, unless -html is given)")
+	page := flags.String("html", "", "file for the HTML page")
+	if err := parse(flags, args); err != nil {
 		return err
 	}
 	if *in == "" {
@@ -30,17 +30,21 @@ func runReport(_ context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(*page, []byte(text), 0o644); err != nil { //nolint:gosec // a report is to be read
+		if err := writeText(*page, text); err != nil {
 			return fmt.Errorf("-html: %w", err)
 		}
 	}
 	switch {
 	case *markdown != "":
-		if err := os.WriteFile(*markdown, []byte(report.Markdown(run)), 0o644); err != nil { //nolint:gosec // a report is to be read
+		if err := writeText(*markdown, report.Markdown(run)); err != nil {
 			return fmt.Errorf("-md: %w", err)
 		}
 	case *page == "":
 		fmt.Print(report.Markdown(run))
 	}
 	return nil
+}
+
+func writeText(path, text string) error {
+	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // a report is to be read
 }

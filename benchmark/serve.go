@@ -32,7 +32,7 @@ func runServe(ctx context.Context, args []string) error {
 		return err
 	}
 	cfg.AMQP, cfg.Redis = servers.AMQP, servers.Redis
-	if cfg.DSN, err = shop.DSN(servers.DSN, rows); err != nil {
+	if cfg.DSN, err = shop.DSN(servers.DSN, shop.Database(rows)); err != nil {
 		return err
 	}
 	return shop.Serve(ctx, *listen, cfg, os.Stdout)

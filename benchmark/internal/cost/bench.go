@@ -39,7 +39,7 @@ func Open(ctx context.Context, servers stage.Servers, rows int64) (b *Bench, err
 	if _, err = b.meter.DB.ExecContext(ctx, "UPDATE stocks SET remaining = 1000000000 WHERE id = ?", b.item); err != nil {
 		return b, fmt.Errorf("fill the shelf: %w", err)
 	}
-	dsn, err := shop.DSN(servers.DSN, rows)
+	dsn, err := shop.DSN(servers.DSN, shop.Database(rows))
 	if err != nil {
 		return b, err
 	}

@@ -64,19 +64,11 @@ func ParseMethods(list string) ([]Method, error) {
 		m := Method(strings.TrimSpace(name))
 		switch {
 		case !slices.Contains(Methods(), m):
-			return nil, fmt.Errorf("no method is called %q; there are %s", name, names())
+			return nil, fmt.Errorf("%q is none of the methods %v", name, Methods())
 		case slices.Contains(chosen, m):
 			return nil, fmt.Errorf("method %q is named twice", name)
 		}
 		chosen = append(chosen, m)
 	}
 	return chosen, nil
-}
-
-func names() string {
-	var all []string
-	for _, m := range Methods() {
-		all = append(all, string(m))
-	}
-	return strings.Join(all, ", ")
 }

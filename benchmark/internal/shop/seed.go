@@ -38,14 +38,12 @@ var tables = []table{
 	},
 }
 
-// DSN returns the DSN of the database for tables of the given size, on the
-// server of dsn. Sizes have databases of their own and live side by side.
-func DSN(dsn string, rows int64) (string, error) { return inDatabase(dsn, Database(rows)) }
-
-// Database is the name of that database.
+// Database is the name of the database for tables of the given size. Sizes have
+// databases of their own and live side by side.
 func Database(rows int64) string { return fmt.Sprintf("belay_bench_%d", rows) }
 
-func inDatabase(dsn, name string) (string, error) {
+// DSN returns the DSN of a database on the server of dsn.
+func DSN(dsn, name string) (string, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return "", errDSN
@@ -85,7 +83,7 @@ func Create(ctx context.Context, dsn, database string, n int) (*sql.DB, error) {
 	if _, err := server.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+database); err != nil {
 		return nil, fmt.Errorf("create database %s: %w", database, err)
 	}
-	target, err := inDatabase(dsn, database)
+	target, err := DSN(dsn, database)
 	if err != nil {
 		return nil, err
 	}

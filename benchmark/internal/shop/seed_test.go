@@ -20,7 +20,7 @@ const rows = 250_017
 func open(t *testing.T) (*sql.DB, string) {
 	t.Helper()
 	dsn := teststack.MySQL(t)
-	target, err := shop.DSN(dsn, rows)
+	target, err := shop.DSN(dsn, shop.Database(rows))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestSeedNoticesWhatIsMissing(t *testing.T) {
 }
 
 func TestBadDSNIsNotShown(t *testing.T) {
-	_, err := shop.DSN("user:secret@tcp(", 5)
+	_, err := shop.DSN("user:secret@tcp(", "x")
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v", err)
 	}
