@@ -17,7 +17,7 @@ func TestAlert(t *testing.T) {
 		n.save("1", "orders\x1b[2J", incident.New, func(i *incident.Incident) {
 			i.Shard = "0-5460"
 			i.Evidence = []incident.Evidence{
-				{At: at, Node: "127.0.0.1:7002", Kind: incident.Sentence, Text: "became master"}, {At: at, Kind: incident.Sentence, Text: "epoch 6\nto 7"},
+				{At: at, Node: "127.0.0.1:7002", Kind: incident.Sentence, Stored: "became master"}, {At: at, Kind: incident.Sentence, Stored: "epoch 6\nto 7"},
 			}
 		})
 		n.save("2", "orders\x1b[2J", incident.New, func(i *incident.Incident) { i.FirstAt = i.FirstAt.Add(-time.Hour) })

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
@@ -30,7 +31,7 @@ func (s *stage) explained(ev notify.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n   cause: %s, confidence %s", found.Cause, found.Confidence)
 	for _, e := range found.Evidence {
-		b.WriteString("\n   - " + e.Text)
+		b.WriteString("\n   - " + words.English.Evidence(e))
 	}
 	return b.String()
 }

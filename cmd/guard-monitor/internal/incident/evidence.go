@@ -50,7 +50,7 @@ const (
 	NotLookedAt   Kind = "not_looked_at"  // nobody looked since
 	NobodyLooked  Kind = "nobody_looked"  // nobody looked meanwhile: Entry
 
-	Sentence Kind = "text" // Text, as an older version stored it
+	Sentence Kind = "text" // Stored
 )
 
 // Kinds are all kinds.
@@ -74,7 +74,7 @@ type Evidence struct {
 	From    time.Time     `json:"from,omitzero"`
 	To      time.Time     `json:"to,omitzero"`
 	For     time.Duration `json:"for,omitempty"`
-	Text    string        `json:"text,omitempty"`
+	Stored  string        `json:"text,omitempty"` // the sentence of a row that an older version stored
 }
 
 // Report is what an event says of its lock. Names are shortened.

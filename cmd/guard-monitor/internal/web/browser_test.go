@@ -159,7 +159,7 @@ func TestBrowserHostileText(t *testing.T) {
 	ev.Key, ev.Service, ev.Table = script, script, script
 	s.add(t, ev)
 	s.explain(t, func(i *incident.Incident) {
-		i.Service, i.Evidence = script, []incident.Evidence{{Kind: incident.Sentence, Text: script}}
+		i.Service, i.Evidence = script, []incident.Evidence{{Kind: incident.Sentence, Stored: script}}
 	})
 	srv := s.server(t)
 	b := browse(t)

@@ -124,7 +124,7 @@ func TestTextsInChinese(t *testing.T) {
 	s.add(t, event("event-1"))
 	s.explain(t, func(i *incident.Incident) {
 		itself := incident.Evidence{At: time.Now(), Kind: incident.Reported, Report: &incident.Report{Verdict: notify.VerdictLost, Outcome: notify.OutcomeRefused, Key: "order:1"}}
-		i.Evidence = []incident.Evidence{itself, i.Evidence[0], {At: time.Now(), Kind: incident.Sentence, Text: "words of another version"}}
+		i.Evidence = []incident.Evidence{itself, i.Evidence[0], {At: time.Now(), Kind: incident.Sentence, Stored: "words of another version"}}
 	})
 	s.failover(t, time.Now().Add(-2*time.Minute))
 	for _, path := range []string{"/", "/incidents", "/incidents/" + incidentID, "/timeline"} {
@@ -309,7 +309,7 @@ func TestHostileText(t *testing.T) {
 	s.add(t, ev)
 	s.explain(t, func(i *incident.Incident) {
 		i.Service, i.AckedBy = script, script
-		i.Evidence = append(i.Evidence, incident.Evidence{Kind: incident.Sentence, Text: script + "\x1b"}, incident.Evidence{Kind: incident.NotWatched, Node: script})
+		i.Evidence = append(i.Evidence, incident.Evidence{Kind: incident.Sentence, Stored: script + "\x1b"}, incident.Evidence{Kind: incident.NotWatched, Node: script})
 	})
 	err := s.store.Acknowledge(t.Context(), incidentID, script, time.Now())
 	if err != nil {

@@ -46,7 +46,7 @@ var findings = map[incident.Kind]phrase{
 func (l Lang) Evidence(e incident.Evidence) string {
 	switch {
 	case e.Kind == incident.Sentence:
-		return e.Text
+		return e.Stored
 	case e.Kind == incident.Reported && e.Report != nil:
 		return l.report(*e.Report, e.At)
 	}

@@ -72,7 +72,7 @@ func sampleEntries() []watch.Entry {
 func sampleEvidence() (list []incident.Evidence) {
 	for _, k := range incident.Kinds {
 		e := incident.Evidence{At: at, Node: "h:1", Kind: k, Service: "orders", Redis: `h:2; "x"`, From: at.Add(-9 * time.Second), To: at.Add(-8 * time.Second),
-			For: 1500 * time.Millisecond, Entry: &watch.Entry{Kind: watch.Agreed, Node: "h:4"}, Text: "what an older version stored"}
+			For: 1500 * time.Millisecond, Entry: &watch.Entry{Kind: watch.Agreed, Node: "h:4"}, Stored: "what an older version stored"}
 		if k != incident.Reported {
 			list = append(list, e)
 		}
