@@ -46,9 +46,13 @@ func installed(db *gorm.DB) error {
 func (plugin) Name() string { return pluginName }
 
 // Initialize implements gorm.Plugin. Each callback is named with one before and one
-// behind it: gorm puts what is only after something at the end, behind the COMMIT.
+// behind it: gorm puts what is only after something at the end, behind the COMMIT. It
+// may be called again.
 func (plugin) Initialize(db *gorm.DB) error {
 	cb := db.Callback()
+	if cb.Update().Get("belay:written") != nil {
+		return nil
+	}
 	return errors.Join(
 		cb.Create().Before("gorm:create").Register("belay:version", unscopedFirst),
 		cb.Update().After("gorm:update").Before("gorm:save_after_associations").Register("belay:written", written),

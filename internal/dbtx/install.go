@@ -49,8 +49,14 @@ func pluginOf(db *gorm.DB) (*plugin, error) {
 // Name implements gorm.Plugin.
 func (*plugin) Name() string { return pluginName }
 
-// Initialize implements gorm.Plugin.
+// Initialize implements gorm.Plugin. Its callbacks are placed around those of dbguard.
+// gorm initializes the plugins of a Config that is used again in any order.
 func (p *plugin) Initialize(db *gorm.DB) error {
+	if versions, ok := db.Plugins["belay:dbguard"]; ok {
+		if err := versions.Initialize(db); err != nil {
+			return err
+		}
+	}
 	cb := db.Callback()
 	return errors.Join(
 		cb.Create().Before("*").Register("belay:inside", inside),
