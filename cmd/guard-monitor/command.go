@@ -53,7 +53,7 @@ type command struct {
 }
 
 var commands = []command{
-	{name: "serve", usage: "take events, explain them and tell people; the default", run: serve},
+	{name: "serve", usage: "read events, explain them and notify people; the default", run: serve},
 	{name: "tail", usage: "show events and incidents of the database as they come; -n 10 lines of before, -follow=false to end after them", noBroker: true, flags: tailFlags, run: tail},
 	{name: "topology", usage: "declare exchanges and queues, and exit", run: topology},
 	{name: "dlq list", usage: "list the dead letters: messages that serve could not take; -n 100 at most", flags: limitFlag(100), run: listDead},

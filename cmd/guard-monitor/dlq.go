@@ -42,7 +42,8 @@ func showDead(ctx context.Context, c *call) error {
 	return nil
 }
 
-// replayDead refuses what is no event, even if it is named: it would come back.
+// replayDead replays letters that are events. Others would become dead letters again,
+// so it refuses them even if they are named.
 func replayDead(ctx context.Context, c *call) error {
 	if err := c.checkLimit(1, deadletter.MaxLetters); err != nil {
 		return err

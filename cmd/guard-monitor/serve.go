@@ -27,10 +27,10 @@ const (
 	stopTimeout = 9 * time.Second // for the parts; the store closes after them
 )
 
-// serve joins the parts through the store: the consumer puts events there and
-// acknowledges them, the watcher puts there what happens in Redis, the tracker
-// makes incidents of both, and the dispatcher tells people of these. No part
-// hands another anything that a kill could lose.
+// serve runs the parts, which meet in the store only. The consumer stores events and
+// acknowledges them then, the watcher stores what happens in Redis, the tracker makes
+// incidents of both, and the dispatcher notifies people of these. No part passes
+// another anything that a kill could lose.
 func serve(ctx context.Context, c *call) (err error) {
 	logger := c.logger()
 	redis.SetLogger(redisLog{logger})

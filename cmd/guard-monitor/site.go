@@ -13,7 +13,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 )
 
-// site is the pages and where they are served.
+// site is the pages and the address that serves them.
 type site struct {
 	handler *web.Handler
 	secure  *tls.Config // nil = plain http
@@ -21,7 +21,7 @@ type site struct {
 	logger  *slog.Logger
 }
 
-// newSite adds what the settings say to base.
+// newSite returns the site that base and the settings describe.
 func newSite(cfg *config.Config, base web.Config) (*site, error) {
 	var users []byte
 	var err error
@@ -51,7 +51,8 @@ func newSite(cfg *config.Config, base web.Config) (*site, error) {
 	return s, err
 }
 
-// listen makes sure that a loopback address led to one.
+// listen opens the address of the settings. It fails if a loopback name leads to an
+// address that is not loopback.
 func (s *site) listen(ctx context.Context, cfg *config.Config) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)

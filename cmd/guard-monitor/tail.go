@@ -52,7 +52,8 @@ func tail(ctx context.Context, c *call) (err error) {
 	}
 }
 
-// openStore opens the database beside the monitor that writes it, and makes none.
+// openStore opens the database of a monitor, which may be running. It does not create
+// one.
 func (c *call) openStore(ctx context.Context) (*store.Store, error) {
 	if _, err := os.Stat(c.cfg.DB); err != nil {
 		return nil, fmt.Errorf("db: %w", err)

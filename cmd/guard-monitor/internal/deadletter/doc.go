@@ -1,11 +1,12 @@
-// Package deadletter looks at the messages that guard-monitor could not take,
-// and gives them back.
+// Package deadletter lists and replays dead letters: messages that guard-monitor
+// could not take.
 //
-// They stay in their queue: to look is to fetch without acknowledging and to
-// hand all back in the end. A message is taken out only after its copy was
-// confirmed, so that a replay that is cut short leaves it twice rather than
-// nowhere; the monitor knows an event by its ID. No copy is published while the
-// monitor's queue is missing: another queue on the exchange would be confirmed, too.
+// List fetches messages without acknowledging them and returns them to their queue
+// in the end. Replay removes a message from the queue only after the broker has
+// confirmed a copy. A replay that is cut short therefore leaves the message twice,
+// not nowhere, and the monitor identifies the event by its ID. No copy is published
+// while the monitor's queue is missing, because another queue on the exchange would
+// confirm it.
 //
-// A message comes from anybody who may publish. All of it is hostile text.
+// Messages come from anybody who may publish. All their text is hostile.
 package deadletter

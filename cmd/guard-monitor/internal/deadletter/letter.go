@@ -45,7 +45,7 @@ func letter(d *amqp.Delivery) Letter {
 	return l
 }
 
-// death reads what the broker noted of the last death, in whatever shape.
+// death reads the broker's headers about the last death, whatever their types are.
 func death(headers amqp.Table) (at time.Time, reason string) {
 	deaths, _ := headers["x-death"].([]any)
 	if len(deaths) == 0 {
@@ -57,7 +57,7 @@ func death(headers amqp.Table) (at time.Time, reason string) {
 	return at, reason
 }
 
-// Line is one line of printable text.
+// Line returns a summary of the letter, as one line of printable text.
 func (l *Letter) Line() string {
 	died := "-"
 	if !l.Died.IsZero() {
@@ -72,7 +72,7 @@ func (l *Letter) Line() string {
 
 const maxLine = 300 // bytes
 
-// Text is all that is known of the letter, as lines of printable text.
+// Text returns all fields of the letter and its body, as lines of printable text.
 func (l *Letter) Text() string {
 	var b strings.Builder
 	field := func(name, value string) {

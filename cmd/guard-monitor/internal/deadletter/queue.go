@@ -14,7 +14,7 @@ import (
 	"github.com/belaygo/belay/internal/rabbit"
 )
 
-// MaxLetters bounds how many letters one call looks at.
+// MaxLetters is how many letters one call reads at most.
 const MaxLetters = 1000
 
 const dialTimeout = 10 * time.Second
@@ -88,7 +88,7 @@ func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Deli
 	return queue.Messages, nil
 }
 
-// said keeps the reason for which the caller stopped in sight.
+// said adds what failed to an error. If ctx has ended, that is the reason.
 func said(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -136,8 +136,8 @@ func dialNode(ctx context.Context, nodeURL string) (*amqp.Connection, error) {
 
 const confirmTimeout = 10 * time.Second
 
-// mailbox is a channel with what comes back to it. One message is under way at
-// a time, so what comes back came before its confirm.
+// mailbox is a channel with the messages that the broker returned. One message is
+// published at a time, and the broker returns it before it confirms it.
 type mailbox struct {
 	*amqp.Channel
 	returned <-chan amqp.Return
@@ -149,9 +149,9 @@ const (
 	returnPause   = 10 * time.Millisecond
 )
 
-// giveBack puts what was only looked at back into the queue, which had total
-// letters, and waits until it is there: who looks next would miss it. Where that
-// fails the connection ends, which gives it back, too.
+// giveBack returns the letters that were only read to the queue, which had total
+// letters, and waits until they are there: the next reader would miss them. If that
+// fails the connection ends, and the broker returns them.
 func (box *mailbox) giveBack(ctx context.Context, total int) {
 	if box.Nack(0, true, true) != nil {
 		return
@@ -173,8 +173,8 @@ func (box *mailbox) giveBack(ctx context.Context, total int) {
 	}
 }
 
-// publish sends the message as it was first sent. Without what the broker noted
-// of its death, as it would count it with the next.
+// publish sends the message as it was first sent, without the headers that the
+// broker added when the message died: it would count the next death with them.
 func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 	headers := amqp.Table{}
 	for k, v := range d.Headers {
@@ -209,8 +209,8 @@ func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 	}
 }
 
-// requireQueue fails if the monitor's queue does not exist. Mandatory does not
-// tell where another queue is bound to the exchange: that one takes the letter.
+// requireQueue fails if the monitor's queue does not exist. The mandatory flag does
+// not show that if another queue is bound to the exchange and takes the letter.
 func (box *mailbox) requireQueue(ctx context.Context) error {
 	_, err := box.QueueDeclarePassive(rabbit.Queue, true, false, false, false, nil)
 	var reason *amqp.Error

@@ -23,8 +23,8 @@ const (
 	minToken    = 16   // bytes
 )
 
-// Auth says who may come in: users with a password, and with the token whoever
-// reads the metrics. A nil Auth lets everybody in.
+// Auth authenticates requests: users by a password, and readers of the metrics by
+// a token. A nil Auth accepts every request.
 type Auth struct {
 	users map[string][]byte // bcrypt hashes
 	token [sha256.Size]byte // of /metrics
@@ -36,9 +36,9 @@ type Auth struct {
 	verified map[[sha256.Size]byte]bool // of name and password
 }
 
-// NewAuth returns an Auth, or nil if there is neither a user nor a token. users
-// has lines as htpasswd -B writes them, name:hash; blank lines and those that
-// begin with # are left out. The token is for /metrics and has at least 16 bytes.
+// NewAuth returns an Auth, or nil if there is neither a user nor a token. Each line
+// of users is name:hash, as htpasswd -B writes it; blank lines and lines that begin
+// with # are skipped. The token has at least 16 bytes.
 func NewAuth(users []byte, metricsToken string) (*Auth, error) {
 	a := &Auth{
 		users: make(map[string][]byte), slots: make(chan struct{}, comparing),
@@ -69,7 +69,8 @@ func NewAuth(users []byte, metricsToken string) (*Auth, error) {
 	return a, nil
 }
 
-// add never quotes the line: it may hold a password that nobody hashed.
+// add adds the user of a line. Its errors do not quote the line, which may hold a
+// password in the clear.
 func (a *Auth) add(line string) error {
 	name, hash, ok := strings.Cut(line, ":")
 	switch {
@@ -89,14 +90,14 @@ func (a *Auth) add(line string) error {
 
 type userKey struct{}
 
-// user is the name that somebody authenticated with; empty without Auth.
+// user returns the name of the authenticated user, empty without Auth.
 func user(ctx context.Context) string {
 	name, _ := ctx.Value(userKey{}).(string)
 	return name
 }
 
-// require lets users in, whoever has the token to /metrics, and everybody to
-// /healthz; the paths must be exact.
+// require passes the requests of users to next, those with the token for /metrics
+// only, and all requests for /healthz. The paths must be exact.
 func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
 	if a == nil {
 		return next
@@ -147,8 +148,9 @@ func (a *Auth) check(r *http.Request) (name string, ok bool) {
 	return name, a.password(r.Context(), name, password)
 }
 
-// password compares as slowly for a name that nobody has, so that names cannot
-// be found out, and remembers what was right, since a page asks often.
+// password reports whether the password is right. It takes as long for a name that
+// does not exist, so that names cannot be found by timing. Right passwords are
+// cached, since bcrypt is slow and a page sends many requests.
 func (a *Auth) password(ctx context.Context, name, password string) bool {
 	sum := sha256.Sum256([]byte(name + "\x00" + password))
 	a.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
-// news is what a live connection carries: that there is something new, not what.
+// news is what a live connection sends: the newest ids, and no content.
 type news struct {
 	Events    int64 `json:"events"`
 	Timeline  int64 `json:"timeline"`
@@ -19,8 +19,8 @@ type news struct {
 	Store     bool  `json:"store"`
 }
 
-// hub asks the store for news, once for all connections. A connection that is
-// slow gets the latest news only, so none has a queue.
+// hub reads the news from the store, once for all connections. A slow connection
+// gets only the latest news, so no connection needs a queue.
 type hub struct {
 	cfg   Config
 	slots chan struct{}

@@ -16,11 +16,12 @@ const (
 	shownOpen    = 20
 	shownLatest  = 8
 	trendMinutes = 120
-	// A cluster that was not looked at for so long is not known.
+	// The state of a cluster that was not read for so long is stale.
 	staleCluster = 15 * time.Second
 )
 
-// overviewData answers: is it bad now, since when, whose, why.
+// overviewData is what the overview shows: whether something is wrong, since when,
+// in which services, and why.
 type overviewData struct {
 	Open     []incident.Incident // the most urgent first
 	Total    int                 // open incidents
@@ -94,8 +95,8 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 	return &d, nil
 }
 
-// findTrend counts the events. If they cannot be counted in time, the rest is of
-// use without.
+// findTrend counts the events. The overview is shown without the counts if they take
+// too long.
 func (h *Handler) findTrend(ctx context.Context, d *overviewData) {
 	c, _, err := h.trend.get(ctx, 0, func(ctx context.Context) (perStep, error) {
 		now := time.Now()
@@ -151,7 +152,7 @@ func (h *Handler) findOpen(ctx context.Context, d *overviewData) error {
 	return err
 }
 
-// urgency orders open incidents: who nobody looks after comes first.
+// urgency orders open incidents. Those that nobody has acknowledged come first.
 func urgency(i incident.Incident) (n int) {
 	if i.AckedBy == "" && !i.Silenced {
 		n += 8
@@ -193,8 +194,8 @@ func (h *Handler) findServices(ctx context.Context, d *overviewData) error {
 	return nil
 }
 
-// health tells of each watched Redis whether it answers, and whether that is
-// still true.
+// health returns, for each watched Redis, how many nodes answer, and whether that is
+// stale.
 func (h *Handler) health(now time.Time) (list []clusterHealth) {
 	if h.cfg.Clusters == nil {
 		return nil

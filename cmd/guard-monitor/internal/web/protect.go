@@ -37,8 +37,9 @@ func (h *Handler) protect(next http.Handler, external string) http.Handler {
 }
 
 // known reports whether host, with or without a port, is localhost, a loopback
-// address or external, unless that is empty. Any port passes: a tunnel may have another one. An
-// address can be let in whole, since only a name can be pointed elsewhere.
+// address or external, unless that is empty. The port is ignored, as a tunnel may
+// have another one. With anyAddress, every IP address is known: DNS rebinding needs
+// a name.
 func known(host, external string, anyAddress bool) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -53,8 +54,8 @@ func known(host, external string, anyAddress bool) bool {
 	return external != "" && strings.EqualFold(external, name)
 }
 
-// strip takes the prefix off the path. Requests without it pass, too: some
-// proxies take it off themselves.
+// strip removes the prefix from the path. Requests without it pass as well, since
+// some proxies remove it themselves.
 func (h *Handler) strip(next http.Handler) http.Handler {
 	if h.prefix == "" {
 		return next
@@ -72,8 +73,8 @@ func (h *Handler) strip(next http.Handler) http.Handler {
 	})
 }
 
-// readOnly refuses every method that may change something, unless writes are
-// turned on.
+// readOnly rejects every method that may change something, unless Config.Writes is
+// set.
 func (h *Handler) readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !h.cfg.Writes {

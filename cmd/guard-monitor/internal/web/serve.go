@@ -41,8 +41,8 @@ func (c *certificate) load() error {
 	return err
 }
 
-// get goes on with the old certificate while the new one cannot be read: half
-// of it may be written.
+// get returns the old certificate while the new one cannot be read, as when only half
+// of it is written.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,8 +58,8 @@ const (
 )
 
 // Serve answers requests on ln with h until ctx ends, then gives requests in
-// progress five seconds, and returns nil. It closes ln.
-// With secure it speaks https.
+// progress five seconds, closes ln and returns nil. It serves https if secure is
+// not nil.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, secure *tls.Config, logger *slog.Logger) error {
 	srv := &http.Server{
 		Handler:           h,

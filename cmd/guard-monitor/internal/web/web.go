@@ -1,30 +1,31 @@
 // Package web serves guard-monitor's pages, its JSON API, its health and its
 // metrics.
 //
-// # Who may see what
+// # Access
 //
-// Only requests that name a known host are answered, so that a web site in the
-// operator's browser cannot read the monitor through a name of its own that
-// resolves to this address (DNS rebinding). With Config.Auth every route but
-// /healthz wants a name and password; the live connections too. Prometheus reads
-// /metrics, and nothing else, with a token.
-// Without it the caller of NewHandler must listen on a loopback address only.
+// Only requests for a known host are answered. Otherwise a web site in the
+// operator's browser could read the monitor through a name of its own that
+// resolves to this address (DNS rebinding). With Config.Auth, every route but
+// /healthz requires a name and a password, live connections included; a token
+// opens /metrics and nothing else. Without Config.Auth, the caller of NewHandler
+// must listen on a loopback address.
 //
-// Nothing can be changed unless Config.Writes is set; then each change is a
-// POST or DELETE of this site's own pages (net/http's cross-origin protection),
-// and leaves an audit line.
+// Nothing can be changed unless Config.Writes is set. Each change is then a POST
+// or DELETE from this site's own pages or from a program, not from another site
+// (net/http's cross-origin protection), and leaves an audit line. Bodies of
+// requests are bounded.
 //
-// All text of events, keys and payloads is hostile: templates escape it, and
-// what would command a terminal or turn the direction of writing is shown as an
-// escape.
+// All text of events, keys and payloads is hostile. Templates escape it.
+// Characters that would command a terminal or change the direction of writing
+// are shown as escapes.
 //
 // # How a page stays up to date
 //
-// A page is whole without JavaScript. With it, the page keeps one connection
-// (server-sent events) that says only that something is new; the script then
+// A page is complete without JavaScript. With it, the page keeps one connection
+// (server-sent events) that reports only that something is new. The script then
 // fetches the same page again and replaces the parts that differ. One loop
-// (Handler.Run) asks the store for all connections, once a second. Some pages stay
-// as they are: see view.Still.
+// (Handler.Run) reads the store for all connections, once a second. Answers to
+// forms are not fetched again: see view.Still.
 package web
 
 import (
@@ -42,7 +43,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 )
 
-// Store is what the pages read, and what people change. *store.Store is one.
+// Store has what the pages read and people change. *store.Store implements it.
 type Store interface {
 	Ping(ctx context.Context) error
 	Marks(ctx context.Context) (store.Marks, error)

@@ -16,13 +16,13 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
-// errNobody is returned where a name is needed and none was given.
+// errNobody is returned when an action needs a name and the request has none.
 var errNobody = errors.New("say who you are: the name is empty")
 
-// action is something that a person does. It returns the page to show then.
+// action does what a form of a page asks for. It returns the page to show next.
 type action func(ctx context.Context, r *http.Request) (next string, err error)
 
-// form makes a handler of an action that a page's form asks for.
+// form returns the handler of an action.
 func (h *Handler) form(do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
@@ -38,7 +38,7 @@ func (h *Handler) form(do action) http.HandlerFunc {
 	}
 }
 
-// refuse tells on a page what is wrong.
+// refuse answers with a page that says what is wrong.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	v := h.view(r, "problem")
 	v.Status, v.Answer = h.statusOf(r.Context(), err), true
@@ -60,7 +60,7 @@ func (h *Handler) statusOf(ctx context.Context, err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// who is the name that somebody authenticated with, else the one they gave.
+// who returns the name of the authenticated user, or else the name that was given.
 func who(r *http.Request, given string) (string, error) {
 	name := cmp.Or(user(r.Context()), strings.TrimSpace(given))
 	switch {
@@ -72,7 +72,7 @@ func who(r *http.Request, given string) (string, error) {
 	return name, nil
 }
 
-// audit writes down what was done. A name that nobody proved is marked.
+// audit stores and logs what was done. A name that was not authenticated is marked.
 func (h *Handler) audit(r *http.Request, by, what, subject, detail string) error {
 	if user(r.Context()) == "" {
 		by += " (not authenticated)"
@@ -83,7 +83,7 @@ func (h *Handler) audit(r *http.Request, by, what, subject, detail string) error
 	}
 	h.cfg.Logger.LogAttrs(r.Context(), slog.LevelInfo, "audit", slog.String("who", by), slog.String("remote", remote),
 		slog.String("action", what), slog.String("subject", subject))
-	// What was done must be written down even if the client has gone.
+	// The line must be stored even if the client has gone.
 	return h.cfg.Store.Audit(context.WithoutCancel(r.Context()), store.AuditLine{
 		At: time.Now(), Who: by, Remote: remote, Action: what, Subject: subject, Detail: detail,
 	})
@@ -113,7 +113,7 @@ func (h *Handler) unacknowledge(ctx context.Context, r *http.Request) (string, e
 	return "/incidents/" + id, h.audit(r, by, "unacknowledge", id, "")
 }
 
-// silence makes a silence of the form on an incident's page.
+// silence adds a silence as the form on an incident's page describes it.
 func (h *Handler) silence(ctx context.Context, r *http.Request) (string, error) {
 	i, err := h.cfg.Store.Incident(ctx, r.PostFormValue("incident"))
 	if err != nil {
