@@ -66,7 +66,7 @@ func (h *Heartbeat) UnmarshalJSON(b []byte) error {
 	}
 	read := Heartbeat(env.Data)
 	read.ID, read.At = env.ID, env.Time
-	if read.Interval, err = millis("interval_ms", read.Interval); err != nil {
+	if read.Interval, err = millis("interval_ms", int64(read.Interval)); err != nil {
 		return err
 	}
 	if err := read.Validate(); err != nil {

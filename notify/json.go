@@ -40,7 +40,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	read.ID = env.ID
 	read.AcquiredAt, read.Deadline, read.CaughtAt = read.AcquiredAt.UTC(), read.Deadline.UTC(), read.CaughtAt.UTC()
 	read.Trace = Trace{Parent: env.TraceParent, State: env.TraceState}
-	if read.TTL, err = millis("ttl_ms", read.TTL); err != nil {
+	if read.TTL, err = millis("ttl_ms", int64(read.TTL)); err != nil {
 		return err
 	}
 	if err := read.Validate(); err != nil {
@@ -51,12 +51,12 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 }
 
 // millis returns a duration that was read as a number of milliseconds.
-func millis(name string, n time.Duration) (time.Duration, error) {
+func millis(name string, n int64) (time.Duration, error) {
 	switch {
-	case n > math.MaxInt64/time.Millisecond:
+	case n > math.MaxInt64/int64(time.Millisecond):
 		return 0, cloudevent.Invalid("%s %d is too large", name, n)
 	case n < 0:
 		return 0, cloudevent.Invalid("%s %d is negative", name, n)
 	}
-	return n * time.Millisecond, nil
+	return time.Duration(n) * time.Millisecond, nil
 }

@@ -57,7 +57,7 @@ func members(v reflect.Value) (attrs []slog.Attr) {
 }
 
 func isEmpty(v reflect.Value) bool {
-	if at, ok := v.Interface().(time.Time); ok {
+	if at, ok := reflect.TypeAssert[time.Time](v); ok {
 		return at.IsZero()
 	}
 	return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0

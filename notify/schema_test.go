@@ -150,8 +150,7 @@ func TestSchemaIsThatOfTheStructs(t *testing.T) {
 func compareMembers(t *testing.T, name string, described object, written reflect.Type) {
 	t.Helper()
 	var members, required []string
-	for i := range written.NumField() {
-		field := written.Field(i)
+	for field := range written.Fields() {
 		member, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if member == "-" {
 			continue
