@@ -79,7 +79,7 @@ test-gorm: ## gorm's features with dbguard and without it, outside and in a tran
 .PHONY: test-rabbitmq4
 test-rabbitmq4: ## the path of the alerts, and its faults, on RabbitMQ 4 from Debian sid
 	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/...
-	@scripts/test --on rabbitmq4 -C cmd/guard-monitor -race -count=1 -timeout 20m ./internal/alerts .
+	@scripts/test --on rabbitmq4 -C cmd/guard-monitor -race -count=1 -timeout 20m ./internal/intake ./internal/alerts .
 
 .PHONY: test-alerts
 test-alerts: ## the path of the alerts through all faults, with a broker of its own
