@@ -16,26 +16,36 @@ type routed struct {
 	Service string `json:"service"`
 }
 
-// newMessage returns the message for an event, structured CloudEvents JSON, and its
-// routing key. What a person looks for first is copied to the properties.
-func newMessage(body []byte) (key string, message amqp.Publishing, err error) {
-	env, err := cloudevent.Open[routed](body, cloudevent.Event)
-	if err != nil {
-		return "", message, err
+// read returns the envelope of a stored event.
+func read(body []byte) (env cloudevent.Envelope[routed], err error) {
+	env, err = cloudevent.Open[routed](body, cloudevent.Event)
+	if err == nil && !isWord(env.Data.Verdict) {
+		err = cloudevent.Invalid("verdict %.40q is not a word", env.Data.Verdict)
 	}
-	if !isWord(env.Data.Verdict) {
-		return "", message, cloudevent.Invalid("verdict %.40q is not a word", env.Data.Verdict)
-	}
-	return rabbit.EventKey(env.Data.Verdict), amqp.Publishing{
+	return env, err
+}
+
+// encode returns the JSON of an event, and of its envelope what a message needs.
+func encode(ev notify.Event) (env cloudevent.Envelope[routed], body []byte, err error) {
+	body, err = ev.MarshalJSON()
+	env.ID, env.Time, env.Data = ev.ID, ev.CaughtAt.UTC(), routed{Verdict: string(ev.Verdict), Service: ev.Service}
+	env.TraceParent, env.TraceState = cloudevent.CheckTrace(ev.Trace.Parent, ev.Trace.State)
+	return env, body, err
+}
+
+// newMessage returns the message for an event, structured CloudEvents JSON. What a
+// person looks for first is copied to the properties.
+func newMessage(env cloudevent.Envelope[routed], body []byte) amqp.Publishing {
+	return amqp.Publishing{
 		Headers:      headers(env.TraceParent, env.TraceState),
 		ContentType:  cloudevent.ContentType,
 		DeliveryMode: amqp.Persistent,
 		MessageId:    env.ID,
-		Type:         env.Type,
+		Type:         cloudevent.Event,
 		Timestamp:    env.Time,
 		AppId:        rabbit.Short(env.Data.Service),
 		Body:         body,
-	}, nil
+	}
 }
 
 // newHeartbeat returns the message for a heartbeat.

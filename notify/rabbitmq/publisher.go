@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
 // A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
@@ -54,23 +55,27 @@ func New(url string, cfg Config) (*Publisher, error) {
 // not taken the event; after any other error it may have: ErrBlocked and
 // ErrClosed can come while the event is on its way.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
-	body, err := ev.MarshalJSON()
+	env, body, err := encode(ev)
 	if err != nil {
 		return fmt.Errorf("rabbitmq: encode event: %w", err)
 	}
-	return p.PublishRaw(ctx, body)
+	return p.publish(ctx, env, body)
 }
 
 // PublishRaw publishes an event as it is. Of its data it reads the verdict and the
 // service only. Errors are those of Publish.
 func (p *Publisher) PublishRaw(ctx context.Context, body []byte) error {
-	key, message, err := newMessage(body)
+	env, err := read(body)
 	if err != nil {
 		return fmt.Errorf("rabbitmq: read event: %w", err)
 	}
+	return p.publish(ctx, env, body)
+}
+
+func (p *Publisher) publish(ctx context.Context, env cloudevent.Envelope[routed], body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	err = p.guarded(newRequest(ctx, rabbit.Queue, key, message))
+	err := p.guarded(newRequest(ctx, rabbit.Queue, rabbit.EventKey(env.Data.Verdict), newMessage(env, body)))
 	p.metrics.count(err)
 	if err != nil {
 		return fmt.Errorf("publish event: %w", err)
