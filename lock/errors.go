@@ -83,7 +83,8 @@ func (e *HeldError) endedBy(err error) error {
 	if errors.Is(err, ErrClosed) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", e, err)
+	held := *e // or every e would be on the heap, even of waits that end well
+	return fmt.Errorf("%w: %w", &held, err)
 }
 
 // mayBeHeld reports whether an acquire that failed with err may have taken the lock

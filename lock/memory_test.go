@@ -83,3 +83,15 @@ func BenchmarkHandOver(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkWaitAcquireRelease(b *testing.B) {
+	l := newLocker(b, yes{}, lock.Config{})
+	b.ReportAllocs()
+	for b.Loop() {
+		lease, err := l.Acquire(b.Context(), "k")
+		if err != nil {
+			b.Fatal(err)
+		}
+		release(b, lease)
+	}
+}
