@@ -105,7 +105,7 @@ func (j *job) span(ctx context.Context, l *lock.Locker, key string) span {
 		}
 		return s
 	}
-	s.Owner, s.Node, s.Token = lease.Grant().Owner, lease.Grant().Place.Node, lease.Grant().Token
+	s.Owner, s.Node, s.Token = lease.Grant().Owner, lease.Grant().Node, lease.Grant().Token
 	for hold := j.Hold/2 + rand.N(j.Hold+1); ; {
 		now := mono()
 		if lease.Err() != nil {
