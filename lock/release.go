@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"container/heap"
 	"context"
 	"fmt"
 	"time"
@@ -48,6 +49,60 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	return l.end()
 }
 
+// A releaseAction is what a release has to do.
+type releaseAction int
+
+const (
+	actionNone     releaseAction = iota // the lease has been released or abandoned
+	actionKeep                          // an outer or a nested lease keeps the grant
+	actionHandOver                      // done in memory
+	actionFree                          // release it in the engine, then leave the queue and call finish
+	actionLost                          // the lock was lost, and its last holder is done now
+)
+
+// endLease is the first half of a release. A key that is to be marked is not handed
+// over.
+func (l *Locker) endLease(lease *Lease, marked bool) releaseAction {
+	d, cancel := l.endLeaseLocked(lease, marked)
+	if cancel != nil {
+		cancel(ErrNotHeld)
+	}
+	return d
+}
+
+func (l *Locker) endLeaseLocked(lease *Lease, marked bool) (releaseAction, context.CancelCauseFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := lease.grant
+	if lease.done || g.generation != lease.generation {
+		return actionNone, nil
+	}
+	lease.done = true
+	lease.released.Store(g.state == stateHeld)
+	g.holds--
+	cancel := g.cancel // the next caller has another
+	switch {
+	case g.state != stateHeld && g.state != stateLost:
+		return actionNone, nil
+	case g.holds > 0 && g.state == stateHeld:
+		return actionKeep, nil
+	case g.holds > 0:
+		return actionNone, nil // lost, with holders who are not done
+	case g.state == stateLost:
+		g.state = stateEnded
+		return actionLost, nil
+	case !marked && g.mayHandOver(l.now(), &l.cfg) && l.queues.handOver(g.key, g):
+		g.state = stateHandedOver
+		g.limit = never // it was the last holder's
+		heap.Fix(&l.grants, g.index)
+		l.finishLocked()
+		return actionHandOver, cancel
+	}
+	g.state = stateEnded
+	heap.Remove(&l.grants, g.index)
+	return actionFree, cancel
+}
+
 // free releases the lock of a grant whose last lease has ended, and leaves the queue.
 func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 	defer l.finish()
@@ -86,4 +141,24 @@ func (l *Lease) Abandon() {
 	if cancel := l.locker.abandon(l); cancel != nil {
 		cancel(ErrNotHeld)
 	}
+}
+
+// abandon returns what ends the context of the lease, or nil.
+func (l *Locker) abandon(lease *Lease) context.CancelCauseFunc {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := lease.grant
+	if g.state != stateHeld || g.generation != lease.generation || lease.done {
+		return nil
+	}
+	g.state = stateAbandoned
+	g.due, g.limit = never, never
+	l.protect(g)
+	if g.isLocal() {
+		g.deadline.Store(l.now() + int64(l.cfg.TTL-l.cfg.margin()))
+	}
+	heap.Fix(&l.grants, g.index)
+	l.finishLocked()
+	l.wakeWatchdog()
+	return g.cancel
 }
