@@ -27,7 +27,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption)
 }
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a caller of
-// this Locker has the key, or is about to acquire it, the engine is not asked. Each
+// this Locker has the key, or is about to acquire it, the engine is not called. Each
 // request has less than a ttl to be answered, as in Acquire. There is a second one if
 // an orphan of this Locker had to be released first, which takes up to
 // Config.RequestTimeout. Leases in ctx are as with Acquire.

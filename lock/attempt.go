@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// attempt asks the engine once, and once more if a lock of this Locker that nobody
+// attempt calls the engine once, and once more if a lock of this Locker that nobody
 // uses was in the way.
 func (l *Locker) attempt(ctx context.Context, r request) (*Lease, error) {
 	lease, err := l.attemptOnce(ctx, r)

@@ -20,8 +20,8 @@
 //
 // # Waiting
 //
-// Callers of one process that want the same key queue in memory, first in, first out.
-// Only the head of the queue asks the engine. A Waker notifies it when the lock is
+// Callers of one process that acquire the same key queue in memory, first in, first out.
+// Only the head of the queue calls the engine. A Waker notifies it when the lock is
 // released; it polls in any case. While the engine can't be reached, as in a failover,
 // the head retries for up to a ttl.
 //

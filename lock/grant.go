@@ -40,7 +40,7 @@ type state int8
 
 const (
 	stateHeld       state = iota
-	stateHandedOver       // handed over to a caller who has not taken it yet
+	stateHandedOver       // handed over to a caller that has not taken it yet
 	stateAbandoned        // not renewed, but nobody else of this Locker gets the key yet
 	stateLost             // lost; the holder has not released it yet
 	stateEnded            // released, or abandoned and past its deadline

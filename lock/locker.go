@@ -27,7 +27,7 @@ type Locker struct {
 	stop    chan struct{} // closed when the watchdog must end
 	settled chan struct{} // closed when it has nothing left to do but wait for its requests
 	done    chan struct{} // closed when it and its requests have ended
-	wake    chan struct{} // tells the watchdog to look at its lists
+	wake    chan struct{} // makes the watchdog look at its lists
 
 	requests sync.WaitGroup  // of the watchdog
 	ctx      context.Context // of the requests
@@ -42,7 +42,7 @@ type Locker struct {
 	orphans   orphans
 	protected map[string]int64 // until when an owner is not released when met
 	sweepAt   int64            // when to look at them
-	deferred  deferred         // told by unlock
+	deferred  deferred         // what unlock does
 }
 
 // now returns the time on the Locker's clock, which is monotonic.

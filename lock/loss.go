@@ -21,7 +21,7 @@ func (l *Lease) Err() error {
 	return l.end()
 }
 
-// end returns why the lease has ended. Who ended it may be about to say so.
+// end returns why the lease has ended. It waits until the context has ended, too.
 func (l *Lease) end() error {
 	<-l.ctx.Done()
 	return context.Cause(l.ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// New returns a Locker on engine. It does not ask the engine for anything. The
+// New returns a Locker on engine. It does not call the engine. The
 // caller closes it.
 func New(engine Engine, cfg Config) (*Locker, error) {
 	if engine == nil {

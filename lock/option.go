@@ -5,13 +5,13 @@ type AcquireOption struct{ unlessMarked, local bool }
 
 // UnlessMarked has an acquire fail with an error that matches ErrMarked when a
 // holder of the key has marked it as done: see Lease.ReleaseMarked. It is for keys
-// that name a piece of work, such as one request. The engine is asked for every such
-// caller, so there is no hand-over in memory to it or from it. An engine that keeps
+// that name a piece of work, such as one request. Every such caller calls the
+// engine, so there is no hand-over in memory to it or from it. An engine that keeps
 // no markers grants the lock.
 func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
 
 // Local has an acquire exclude the callers of this Locker from the key, and nobody
-// else: the engine is not asked. It is for work that must go on while the engine
+// else: the engine is not called. It is for work that must go on while the engine
 // can't be reached.
 //
 // The lease has no owner and no token, and is not renewed: only Config.MaxHold
@@ -21,7 +21,7 @@ func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
 // Metrics do not count local acquires.
 func Local() AcquireOption { return AcquireOption{local: true} }
 
-// A request is what an acquire asks for.
+// A request is one acquire with its options.
 type request struct {
 	key          string
 	unlessMarked bool

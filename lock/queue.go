@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// queues has a queue for each key that callers of this process want. The head of a
+// queues has a queue for each key that callers of this process acquire. The head of a
 // queue acquires the lock from the engine, or holds it; the others wait, first in,
 // first out.
 type queues struct {
@@ -23,13 +23,13 @@ type queue struct {
 // A waiter is a caller behind the head.
 type waiter struct {
 	admitted   chan admission
-	noHandOver bool // it must ask the engine itself
+	noHandOver bool // it must call the engine itself
 }
 
 // An admission makes a caller the head of a queue.
 type admission struct {
 	waited bool   // it had to wait for it
-	grant  *grant // handed over in memory, nil if the engine must be asked
+	grant  *grant // handed over in memory, nil if the engine must be called
 	yield  bool   // the lock was just released, and other processes may wait for it
 }
 
@@ -100,7 +100,7 @@ func (qs *queues) grantOf(key string) *grant {
 }
 
 // handOver makes the first waiter the head, with the grant of the head before it. It
-// reports false if nobody waits, or the first waiter must ask the engine.
+// reports false if nobody waits, or the first waiter must call the engine.
 func (qs *queues) handOver(key string, gr *grant) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()

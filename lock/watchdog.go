@@ -107,7 +107,7 @@ func (l *Locker) renew(batch []*grant) {
 
 // afterRenewals takes in the verdicts on a batch.
 func (l *Locker) afterRenewals(batch []*grant, sent int64, errs []error) {
-	if len(errs) != len(batch) { // nobody can tell which verdict is whose
+	if len(errs) != len(batch) { // it is unknown which verdict is whose
 		err := fmt.Errorf("%d verdicts on %d holds", len(errs), len(batch))
 		errs = slices.Repeat([]error{err}, len(batch))
 	}

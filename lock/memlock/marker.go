@@ -19,7 +19,7 @@ func (e *Engine) marked(key string, now time.Time) bool {
 }
 
 // sweep looks at a few markers and drops those that have expired, so that there
-// are never many of keys that nobody asks for again. The caller holds e.mu.
+// are never many of keys that nobody uses again. The caller holds e.mu.
 func (e *Engine) sweep() {
 	const few = 4
 	now, seen := time.Now(), 0

@@ -19,7 +19,7 @@ const (
 	tripAfter = 5                      // failures in a row, not all of them at once
 	goneAfter = 3                      // refused connections in a row: no process listens there
 	openTime  = 500 * time.Millisecond // until a request tries again whether the node is back
-	// A caller who goes away sooner has learnt nothing about the node.
+	// A caller that goes away sooner has learnt nothing about the node.
 	minPatience = 300 * time.Millisecond
 )
 
@@ -109,7 +109,7 @@ func nodeFault(err error, start time.Time) error {
 	return errUndecided
 }
 
-// open returns 1 unless the node is believed to answer.
+// open returns 1 unless the node is taken to answer.
 func (b *breaker) open() float64 {
 	if b.cb.State() == gobreaker.StateClosed {
 		return 0

@@ -9,7 +9,7 @@ import (
 
 // nodeHook sits on the client of one node. It notes which node answers, and has
 // the slot map reloaded when the node can't be reached: go-redis by itself goes
-// on asking a dead master. Nor does it give up asking a silent one for the map.
+// on dialling a dead master. Nor does it give up reading the map from a silent one.
 type nodeHook struct {
 	addr     string
 	topology *topology

@@ -7,7 +7,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// probeOwner holds all probes, of whatever process: asking again is no conflict.
+// probeOwner holds all probes, of whatever process: a second probe is no conflict.
 const probeOwner = "probe:0"
 
 // probeKey is the key that is locked to learn whether the lock at name could be. It

@@ -77,7 +77,7 @@ func (t *topology) node(ctx context.Context, name string) (*redis.Client, error)
 	return t.find(ctx, name)
 }
 
-// find returns the node of the cluster that has a lock. It asks the cluster only
+// find returns the node of the cluster that has a lock. It calls the cluster only
 // as long as there is no slot map.
 func (t *topology) find(ctx context.Context, name string) (*redis.Client, error) {
 	node, err := t.cluster.MasterForKey(ctx, name)
@@ -106,7 +106,7 @@ func (t *topology) master(ctx context.Context, name string) (*redis.Client, erro
 }
 
 // known returns the address of the node that has a lock, empty if somebody would
-// have to be asked.
+// have to be called.
 func (t *topology) known(name string) string {
 	if t.cluster != nil && !t.mapped.Load() {
 		return ""
