@@ -19,10 +19,6 @@ demo: ## a flash sale with a lock that gets lost; needs only Go; FLAGS=-serve
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; trap : INT; \
 	CGO_ENABLED=0 go build -C cmd/guard-monitor -o "$$dir" ./internal/demo; "$$dir/demo" $(FLAGS) # go run fails on Ctrl-C
 
-.PHONY: demo-stack
-demo-stack: ## the same on real servers, with a Redis master that is killed
-	@scripts/demo-stack
-
 .PHONY: build
 build: ## compile everything
 	@for module in $(filter-out tools,$(MODULES)); do go -C $$module build ./...; done
@@ -139,7 +135,7 @@ lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes t
 	@for module in $(MODULES); do go -C $$module mod tidy -diff; done
 	@root=$$PWD; for module in $(filter-out tools interop/alertmanager,$(MODULES)); do \
 		(cd $$module && $(golangci-lint) run --config $$root/.golangci.yaml ./...); done
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/demo-stack scripts/release-check .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/release-check .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
 .PHONY: release-check
 release-check: ## can the modules be released: in a copy, from a module proxy in a folder, offline

@@ -25,7 +25,6 @@ type instance struct {
 	guard *guard.Guard
 	pool  *sql.DB // of sales
 
-	hold    hold
 	closing []func(context.Context) error // the last first
 }
 
@@ -51,7 +50,7 @@ func (i *instance) start(engine lock.Engine, sales, events *gorm.DB, relay notif
 		return err
 	}
 	i.closes(i.guard.Close)
-	return i.hold.install(sales)
+	return nil
 }
 
 // closes has f called before what was started earlier is closed.

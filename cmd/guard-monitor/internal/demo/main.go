@@ -9,8 +9,6 @@
 //	demo          Redis (miniredis), the database (SQLite), the broker and the
 //	              monitor run in this process: it needs nothing but Go
 //	demo -serve   goes on, with a little to do, and serves the monitor's page
-//	demo -stack   on the servers of scripts/stack, with a Redis master that is
-//	              killed: see scripts/demo-stack
 //
 // At the end the books are checked; the exit status is 1 if anything was oversold
 // or duplicated, or if an alert is missing.
@@ -47,7 +45,7 @@ const (
 )
 
 func main() {
-	redis.SetLogger(silence{}) // what its client says of the master that is killed
+	redis.SetLogger(silence{}) // what its client says by itself
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], newScreen(os.Stdout, os.Getenv))
 	stop()
@@ -72,9 +70,6 @@ func run(ctx context.Context, args []string, scr *screen) error {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	page := flags.Bool("serve", false, "then go on with a little to do, and serve the monitor's page")
 	listen := flags.String("listen", "127.0.0.1:9440", "`address` of the page")
-	onStack := flags.Bool("stack", false, "run on the servers of scripts/stack env, and kill one")
-	control := flags.String("control", "scripts/stack", "`program` that kills, with -stack")
-	monitor := flags.String("monitor", "guard-monitor", "`program` to run, with -stack")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return err
@@ -83,17 +78,12 @@ func run(ctx context.Context, args []string, scr *screen) error {
 	case flags.NArg() > 0:
 		fmt.Fprintf(os.Stderr, "belay demo: %q is not a flag\n", flags.Arg(0))
 		return errUsage
-	case *page && *onStack:
-		fmt.Fprintln(os.Stderr, "belay demo: -serve is not for -stack: guard-monitor has its page there")
-		return errUsage
 	}
-	if *onStack {
-		return runStack(ctx, scr, *control, *monitor)
-	}
-	return runEmbedded(ctx, scr, *page, *listen)
+	return sell(ctx, scr, *page, *listen)
 }
 
-func runEmbedded(ctx context.Context, scr *screen, page bool, listen string) (err error) {
+// sell plays the story, and serves the page afterwards if that is asked for.
+func sell(ctx context.Context, scr *screen, page bool, listen string) (err error) {
 	e, err := openEmbedded(ctx)
 	if err != nil {
 		return err

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/guard"
 )
@@ -100,4 +104,25 @@ func TestVisitFails(t *testing.T) {
 			t.Errorf("visit %d succeeds without a table", n)
 		}
 	}
+}
+
+// get returns the body of a page, empty unless the answer is 200.
+func get(ctx context.Context, url string) string {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return ""
+	}
+	req.Close = true
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		return ""
+	}
+	return string(body)
 }

@@ -35,12 +35,12 @@ var errSoldOut = errors.New("sold out")
 // buy sells one item under the order number no, once, however often it is asked
 // to. It fails fast: while another sale is on, it returns guard.ErrBusy.
 func (i *instance) buy(ctx context.Context, no string) error {
-	return i.guard.Do(ctx, itemKey, sell(no), guard.Protects(&Order{No: no}, &Stock{ID: itemID}))
+	return i.guard.Do(ctx, itemKey, order(no), guard.Protects(&Order{No: no}, &Stock{ID: itemID}))
 }
 
-// sell is the business transaction. The order row makes the request harmless
+// order is the business transaction. The order row makes the request harmless
 // when it comes again; the count alone would just go down twice.
-func sell(no string) guard.Op {
+func order(no string) guard.Op {
 	return func(_ context.Context, tx *gorm.DB) error {
 		if err := tx.Create(&Order{No: no}).Error; err != nil {
 			return err
