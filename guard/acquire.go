@@ -19,24 +19,52 @@ func (c *call) acquire(ctx context.Context) error {
 		waited, cancel = context.WithTimeout(ctx, c.wait)
 		defer cancel()
 	}
-	return c.get(ctx, waited)
+	for {
+		if again, err := c.get(ctx, waited); !again {
+			return err
+		}
+	}
 }
 
-// get is acquire within the time that the caller waits, until waited ends.
-func (c *call) get(ctx, waited context.Context) error {
+// get makes one attempt to acquire, until waited ends, at which the wait for the key
+// does. If again is true, an outage has begun or ended meanwhile, and what to do is to
+// be decided anew.
+func (c *call) get(ctx, waited context.Context) (again bool, err error) {
 	g := c.guard
 	past := g.outages.past.Load()
 	if o := g.outages.on(g.locker, c.key); o != nil { // it would only be waited for
 		return c.goWithout(ctx, waited, past, o.cause)
 	}
-	var opts []lock.AcquireOption
-	if c.remember > 0 {
-		opts = append(opts, lock.UnlessMarked())
+	begun := time.Now()
+	lease, outage, err := c.ask(ctx, waited)
+	if err == nil {
+		c.lease = lease
+		return false, nil
 	}
-	ask, asked := g.locker.Acquire, waited
+	refusal := c.refusal(ctx, err)
+	unavailable := errors.Is(refusal, ErrUnavailable)
+	switch {
+	case g.cfg.OnUnavailable == Refuse:
+		mistaken := errors.Is(err, errNoLock) // of the program
+		if unavailable && !mistaken || unanswered(ctx, err, time.Since(begun)) {
+			g.countRefusal(c, err)
+		}
+	case outage && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
+		return true, nil
+	case unavailable:
+		return c.goWithout(ctx, waited, past, notRunError(err))
+	}
+	return false, refusal
+}
+
+// ask asks the Locker for the lock. outage reports whether an outage that key falls
+// under began meanwhile, which ends the wait under DBOnly.
+func (c *call) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool, err error) {
+	g := c.guard
+	acquire, asked := g.locker.Acquire, waited
 	hurried := c.hurried(ctx, waited)
 	if hurried {
-		ask, asked = g.locker.TryAcquire, ctx
+		acquire, asked = g.locker.TryAcquire, ctx
 	}
 	if g.cfg.OnUnavailable == DBOnly {
 		var cancel context.CancelFunc
@@ -47,30 +75,16 @@ func (c *call) get(ctx, waited context.Context) error {
 		}
 		defer cancel()
 	}
-	begun := time.Now()
-	lease, err := ask(asked, c.key, opts...)
-	switch {
-	case err == nil && lease.Grant().Owner != "":
-		c.lease = lease
-		return nil
-	case err == nil:
+	var opts []lock.AcquireOption
+	if c.remember > 0 {
+		opts = append(opts, lock.UnlessMarked())
+	}
+	lease, err = acquire(asked, c.key, opts...)
+	if err == nil && lease.Grant().Owner == "" {
 		_ = lease.Release(ctx)
 		err = errNoLock
 	}
-	refusal := c.refusal(ctx, err)
-	unavailable := errors.Is(refusal, ErrUnavailable)
-	switch {
-	case g.cfg.OnUnavailable == Refuse:
-		mistaken := errors.Is(err, errNoLock) // of the program
-		if unavailable && !mistaken || unanswered(ctx, err, time.Since(begun)) {
-			g.countRefusal(c, err)
-		}
-	case errors.Is(context.Cause(asked), errBegun) && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
-		return c.get(ctx, waited)
-	case unavailable:
-		return c.goWithout(ctx, waited, past, notRunError(err))
-	}
-	return refusal
+	return lease, errors.Is(context.Cause(asked), errBegun), err
 }
 
 // hurried reports whether the caller does not wait for the key, or no longer.
@@ -138,8 +152,8 @@ func ended(ctx context.Context) bool { return wait.Err(ctx) != nil }
 // goWithout gets a place in the local queue and one among those who may run
 // without the lock, in an outage that may begin here. If one has ended since the
 // lock could not be asked, when so many were past, and none is open, it gets the
-// lock after all. waited ends when the wait for the key does.
-func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) error {
+// lock after all: again is true. waited ends when the wait for the key does.
+func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) (again bool, err error) {
 	g := c.guard
 	acquire, within := g.locker.Acquire, waited
 	if c.hurried(ctx, waited) {
@@ -147,24 +161,24 @@ func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) e
 	}
 	lease, err := acquire(within, c.key, lock.Local())
 	if err != nil {
-		return c.refusal(ctx, err)
+		return false, c.refusal(ctx, err)
 	}
 	c.lease = lease
 	if lease.Grant().Owner != "" { // a real one was handed over
-		return nil
+		return false, nil
 	}
 	if !g.overSince(c.key, past) {
 		if err := g.outages.admit(ctx, lease.Grant().TTL/2); err != nil {
-			return fmt.Errorf("%w: %w", err, cause)
+			return false, fmt.Errorf("%w: %w", err, cause)
 		}
 		if g.beginWithout(c, past, cause) {
-			return nil
+			return false, nil
 		}
 		g.outages.dismiss(nil)
 	}
 	_ = lease.Release(ctx)
 	c.lease = nil
-	return c.get(ctx, waited)
+	return true, nil
 }
 
 // leave gives back what enter got and nobody has given back, for somebody's code
