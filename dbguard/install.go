@@ -46,8 +46,8 @@ func installed(db *gorm.DB) error {
 func (plugin) Name() string { return pluginName }
 
 // Initialize implements gorm.Plugin. Each callback is named with one before and one
-// behind it: gorm puts what is only after something at the end, behind the COMMIT. It
-// may be called again.
+// behind it: gorm puts what is only after something at the end, behind the COMMIT.
+// Initializing twice is harmless.
 func (plugin) Initialize(db *gorm.DB) error {
 	cb := db.Callback()
 	if cb.Update().Get("belay:written") != nil {

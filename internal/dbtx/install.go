@@ -49,11 +49,11 @@ func pluginOf(db *gorm.DB) (*plugin, error) {
 // Name implements gorm.Plugin.
 func (*plugin) Name() string { return pluginName }
 
-// Initialize implements gorm.Plugin. Its callbacks are placed around those of dbguard.
-// gorm initializes the plugins of a Config that is used again in any order.
+// Initialize implements gorm.Plugin. The callbacks of dbguard come first: a second db that
+// is opened with the same gorm.Config initializes its plugins in any order.
 func (p *plugin) Initialize(db *gorm.DB) error {
-	if versions, ok := db.Plugins["belay:dbguard"]; ok {
-		if err := versions.Initialize(db); err != nil {
+	if below, ok := db.Plugins["belay:dbguard"]; ok {
+		if err := below.Initialize(db); err != nil {
 			return err
 		}
 	}

@@ -1,34 +1,25 @@
 package dbtx_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
-	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 
-	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/testdb"
 )
 
-// TestConfigOfAnotherDB: gorm initializes the plugins of a Config that has served for
-// another db in the order of a map.
-func TestConfigOfAnotherDB(t *testing.T) {
-	config := &gorm.Config{Logger: logger.Discard}
-	for range 20 {
-		db, err := gorm.Open(sqlite.New(sqlite.Config{DriverName: "sqlite", DSN: filepath.Join(t.TempDir(), "a.db")}), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := dbtx.Install(db); err != nil {
-			t.Fatal(err)
-		}
-		pool, err := db.DB()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := pool.Close(); err != nil {
-			t.Fatal(err)
+// TestSharedConfig: gorm initializes the plugins of a config in any order when a second
+// db is opened with it.
+func TestSharedConfig(t *testing.T) {
+	config, dir := new(gorm.Config), t.TempDir()
+	for i := range 20 {
+		db := testdb.OpenSQLite(t, filepath.Join(dir, fmt.Sprint(i)), config)
+		prepare(t, db)
+		if i == 0 {
+			behaves(t, db)
 		}
 	}
+	behaves(t, testdb.OpenSQLite(t, filepath.Join(dir, "1"), config))
 }

@@ -78,8 +78,8 @@ func TestHistogram(t *testing.T) {
 			t.Errorf("%s: %d durations, want 1000", name, h.Count())
 		}
 		near(t, name+", mean", h.Mean(), 500500*time.Microsecond)
-		for q, want := range map[float64]time.Duration{0: 1, 0.001: 1, 0.5: 500, 0.95: 950, 0.99: 990, 1: 1000} {
-			near(t, fmt.Sprintf("%s, quantile %v", name, q), h.Quantile(q), want*time.Millisecond)
+		for q, want := range map[float64]int{0: 1, 0.001: 1, 0.5: 500, 0.95: 950, 0.99: 990, 1: 1000} {
+			near(t, fmt.Sprintf("%s, quantile %v", name, q), h.Quantile(q), time.Duration(want)*time.Millisecond)
 		}
 	}
 }

@@ -244,7 +244,7 @@ func (d *drawing) series(s series, x, y scale, dots bool) {
 		for _, pt := range s.points {
 			fmt.Fprintf(d, " %.1f %.1f", x.at(pt.x), y.at(pt.y))
 		}
-		d.WriteString(`"/>`)
+		fmt.Fprint(d, `"/>`)
 	}
 	for _, pt := range s.points {
 		fmt.Fprintf(d, `<g transform="translate(%.1f %.1f)"><title>%s: %s, %s</title>`, x.at(pt.x), y.at(pt.y), html.EscapeString(s.name), short(pt.x), short(pt.y))

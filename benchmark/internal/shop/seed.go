@@ -144,7 +144,7 @@ func (t table) load(ctx context.Context, db *sql.DB, loaded, last int64) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	insert := fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM seq_%d_to_%d", t.name, t.columns, t.values, loaded+1, last)
+	insert := fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM seq_%d_to_%d", t.name, t.columns, t.values, loaded+1, last) //nolint:gosec // of this file
 	if _, err := tx.ExecContext(ctx, insert); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -51,16 +52,15 @@ func (s *Stage) openNginx(ctx context.Context) error {
 	if s.nginx, err = freeAddr(ctx); err != nil {
 		return err
 	}
-	name := filepath.Join(s.Dir, "nginx.conf")
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	err = nginxConfig.Execute(file, nginxSettings{s.nginx, s.Dir, s.Addrs, s.cfg.Control, os.Getuid() == 0})
-	if err := errors.Join(err, file.Close()); err != nil {
+	var text bytes.Buffer
+	if err := nginxConfig.Execute(&text, nginxSettings{s.nginx, s.Dir, s.Addrs, s.cfg.Control, os.Getuid() == 0}); err != nil {
 		return fmt.Errorf("write nginx.conf: %w", err)
 	}
-	p, err := s.start("nginx", nil, path, "-p", s.Dir, "-c", name, "-e", "stderr")
+	file := filepath.Join(s.Dir, "nginx.conf")
+	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+		return err
+	}
+	p, err := s.start("nginx", nil, path, "-p", s.Dir, "-c", file, "-e", "stderr")
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// A column of a table, as the database has it.
+// A Column is a column of a table, as the database has it.
 type Column struct {
 	Name      string `gorm:"column:name"`
 	Kind      string `gorm:"column:kind"`

@@ -22,4 +22,5 @@ func WithPrimary(indexes [][]string, primary []string) [][]string {
 	return append(slices.Clone(indexes), primary)
 }
 
+// Listing writes columns for people.
 func Listing(columns []string) string { return "(" + strings.Join(columns, ", ") + ")" }

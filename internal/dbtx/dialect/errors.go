@@ -38,6 +38,7 @@ func isBroken(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
+// IsDuplicate reports that a unique index has refused a row.
 func IsDuplicate(err error) bool {
 	switch mysqlNumber(err) {
 	case erDupEntry, erDupEntryWithKey, erDupUnknownInIdx:

@@ -8,6 +8,7 @@ import (
 // Pause lets a moment pass, unless ctx ends.
 func Pause(ctx context.Context) error { return Sleep(ctx, 20*time.Millisecond) }
 
+// Sleep waits for d, unless ctx ends.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -213,8 +213,9 @@ func inSecrets(n *yaml.Node) bool {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		secret := slices.Contains([]string{"amqp_url", "token", "metrics_token", "password", "sentinel_password", "url", "secret"}, key.Value)
-		if !inSecrets(key) || !inSecrets(value) && !(secret && value.Kind == yaml.ScalarNode && !strings.Contains(value.Value, "${")) {
+		secret := slices.Contains([]string{"amqp_url", "token", "metrics_token", "password", "sentinel_password", "url", "secret"}, key.Value) &&
+			value.Kind == yaml.ScalarNode && !strings.Contains(value.Value, "${") // the name of a variable is no secret
+		if !inSecrets(key) || !secret && !inSecrets(value) {
 			return false
 		}
 	}
