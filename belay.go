@@ -161,8 +161,8 @@ func (b *Belay) closeFirst(part func(context.Context) error) {
 // is then in the outbox stays there for the next relay. It may be called again.
 func (b *Belay) Close(ctx context.Context) error {
 	var errs []error
-	for _, close := range b.closers {
-		if err := close(ctx); err != nil {
+	for _, part := range b.closers {
+		if err := part(ctx); err != nil {
 			errs = append(errs, err)
 		}
 	}

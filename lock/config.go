@@ -70,7 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Name = "lock"
 	}
 	if c.Logger == nil {
-		c.Logger = slog.Default() //nolint:forbidigo // a lost lock must not go unnoticed
+		c.Logger = slog.Default()
 	}
 	return c, nil
 }

@@ -88,7 +88,7 @@ func TestFailedRenewalsAreLoggedTogether(t *testing.T) {
 
 // A lost lock is logged even by a program that gave no Logger.
 func TestLossIsLoggedByDefault(t *testing.T) {
-	before, log := slog.Default(), new(logbook) //nolint:forbidigo // the test sets another
+	before, log := slog.Default(), new(logbook)
 	slog.SetDefault(slog.New(log))
 	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
