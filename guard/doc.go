@@ -1,25 +1,40 @@
 // Package guard makes a business operation take effect once, under concurrency
 // and on machines that fail.
 //
-// [Guard.Do] takes a lock on a key, runs the operation in one database
-// transaction, and releases the lock when the outcome is known:
+//	err := g.Apply(ctx, "item:7", guard.All(
+//		guard.Insert(&Sale{No: "no-1", Item: 7}), // No has a unique index
+//		guard.Update(&Item{ID: 7}, func(i *Item) error { // Item has a dbguard.Version
+//			if i.Left == 0 {
+//				return ErrSoldOut
+//			}
+//			i.Left--
+//			return nil
+//		}),
+//	))
+//	switch {
+//	case errors.Is(err, guard.ErrDuplicate): // done before: answer as the first time
+//	case errors.Is(err, guard.ErrBusy): // another caller holds the key: try again later
+//	}
 //
-//  1. The first layer, a lock (package lock), lets one caller through and turns
-//     the others away cheaply. It may be wrong: a Redis master can die before
-//     its replica has the lock, and a process can be paused past its lease.
-//  2. The second layer, the database (package dbguard), is right: a unique index
-//     refuses the second insert, a version column the second update.
-//  3. When the second layer had to refuse, the first one failed. That is an
-//     event: it is handed to the Publisher before Do returns.
+// [Guard.Apply] runs a [Change]; [Guard.Do] runs any transaction. Both acquire the lock
+// on a key, run in one database transaction, and release the lock when the outcome is
+// known. Package belay opens a Guard with its parts.
 //
-// A request that simply comes again after the first is done is ordinary:
-// [ErrDuplicate] or [ErrStale], and no event. Do tells the two apart by reading
-// the row twice, as of the moment when it had the lock and as of now, and by
-// asking the lock who holds it.
+//  1. The first layer, a lock (package lock), lets one caller through and rejects the
+//     others cheaply. It can fail: a Redis master can die before its replica has the
+//     lock, and a process can be paused past its lease.
+//  2. The second layer, the database (package dbguard), refuses the second writer: a
+//     unique index the second insert, a version column the second update.
+//  3. When the second layer had to refuse, the first one has failed. An event about
+//     that is handed to the Publisher before Do returns.
 //
-// What is promised for the rows that a key protects, whatever happens to the
-// lock: an insert commits once, and an update once per version that it read.
-// Which rows those are is said by [Insert], [Update] and [Protects].
+// A repeat after the first request is done is ordinary: [ErrDuplicate] or [ErrStale],
+// and no event. Do distinguishes the two by reading the row twice, as of the moment when
+// it had the lock and as of now, and by asking the lock who holds it.
+//
+// Whatever happens to the lock, for the rows that a key protects an insert commits once,
+// and an update once per version that it read. [Insert], [Update] and [Protects] say
+// which rows a key protects.
 //
 // # How a Do ends
 //
@@ -29,8 +44,8 @@
 // per Do at most: an overlap outweighs a loss, a loss a commit of unknown
 // outcome, and what the release finds goes into the same event.
 //
-//   - After a deadlock Insert and Update are run again, under the same lease; any
-//     other operation only with [Retries]. What an earlier attempt saw of the row
+//   - After a deadlock a Change is run again, under the same lease; an Op only with
+//     [Retries]. What an earlier attempt saw of the row
 //     still counts as evidence. Without the lock an update that lost a race to
 //     another caller is run again likewise.
 //   - When the answer to the COMMIT does not come, Do looks for a proof of what became
@@ -46,11 +61,5 @@
 //     is not asked for there. An operation that runs on for more than
 //     Config.EndTimeout is not counted.
 //
-// # Blind spots
-//
-// Nobody notices a commit between the grant of the lock and the begin of the
-// transaction, by a holder that died before it could report; a row that was
-// deleted and inserted again with the same primary key and version; and a lock
-// that was lost after its holder's commit if the release met a dead node, which
-// does no harm.
+// What remains unnoticed is listed in docs/guarantees.md.
 package guard
