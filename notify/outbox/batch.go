@@ -4,7 +4,7 @@ import "github.com/belaygo/belay/notify"
 
 // Bounds of one INSERT.
 const (
-	maxEntries = 100
+	maxEntries = 500
 	maxBytes   = 1 << 20
 )
 

@@ -44,17 +44,17 @@ func TestEventsShareAnInsert(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
 		o := open(t, db, outbox.Config{}.With(outbox.Limits{GatherDelay: time.Hour}))
 		var events []notify.Event
-		for n := range 100 {
+		for n := range 500 {
 			events = append(events, event(n))
 		}
-		if failed := publishTogether(t, o, append(events, event(100))[:100]...); failed != 0 {
+		if failed := publishTogether(t, o, events...); failed != 0 {
 			t.Fatalf("%d events failed", failed)
 		}
-		if n := rows(t, db); n != 100 {
-			t.Errorf("%d rows, want 100", n)
+		if n := rows(t, db); n != 500 {
+			t.Errorf("%d rows, want 500", n)
 		}
 		metrics(t, o, `
-			belay_outbox_stored_total{name="outbox"} 100
+			belay_outbox_stored_total{name="outbox"} 500
 			belay_outbox_inserts_total{name="outbox"} 1`)
 	})
 }
@@ -212,7 +212,7 @@ func TestManyCallersDuringAnOutageShareTheLimit(t *testing.T) {
 	o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{WriteTimeout: 3 * time.Second, PollInterval: time.Hour}))
 	var events []notify.Event
 	var numbers []int
-	for n := range 450 { // more than fit into four INSERTs
+	for n := range 1200 { // more than fit into two INSERTs
 		events, numbers = append(events, event(n)), append(numbers, n)
 	}
 	if failed := publishTogether(t, o, events...); failed != 0 {
