@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/belaygo/belay/internal/backoff"
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // Pauses after a failure.
@@ -26,18 +26,18 @@ type pacer struct {
 	draining context.Context // ends when Close begins, and with the relay
 	drain    context.CancelFunc
 
-	last      bool            // of the sweeps: that Close has begun cuts no wait short
-	leased    bool            // by the last pass: the table works
-	table     backoff.Backoff // after the table failed
-	publisher backoff.Backoff // after the publisher failed
+	last      bool         // of the sweeps: that Close has begun cuts no wait short
+	leased    bool         // by the last pass: the table works
+	table     wait.Backoff // after the table failed
+	publisher wait.Backoff // after the publisher failed
 }
 
 // newPacer returns the pacer of a relay, which stops when ctx ends.
 func newPacer(ctx context.Context, cfg Config, h *heart) *pacer {
 	p := &pacer{
 		cfg: cfg, heart: h, woken: make(chan struct{}, 1),
-		table:     backoff.Backoff{Min: minPause, Max: maxPause},
-		publisher: backoff.Backoff{Min: minPause, Max: maxPause},
+		table:     wait.Backoff{Min: minPause, Max: maxPause},
+		publisher: wait.Backoff{Min: minPause, Max: maxPause},
 	}
 	p.draining, p.drain = context.WithCancel(ctx)
 	return p
@@ -54,7 +54,7 @@ func (p *pacer) isDraining() bool { return p.draining.Err() != nil }
 
 // pause returns the pauses of what the last pass failed at. The table and the
 // publisher fail and recover on their own.
-func (p *pacer) pause() *backoff.Backoff {
+func (p *pacer) pause() *wait.Backoff {
 	if p.leased {
 		return &p.publisher
 	}
@@ -88,7 +88,19 @@ func (p *pacer) wait(ctx context.Context, d time.Duration, woken <-chan struct{}
 	if p.last {
 		limit = ctx
 	}
-	for end := time.Now().Add(d); backoff.Sleep(limit, min(time.Until(end), p.heart.rest()), woken) && time.Now().Before(end); {
-		p.heart.beat(ctx)
+	for end := time.Now().Add(d); ; p.heart.beat(ctx) {
+		timer := time.NewTimer(min(time.Until(end), p.heart.rest()))
+		select {
+		case <-timer.C:
+		case <-woken:
+			timer.Stop()
+			return
+		case <-limit.Done():
+			timer.Stop()
+			return
+		}
+		if limit.Err() != nil || !time.Now().Before(end) {
+			return
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/belaygo/belay/internal/backoff"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -253,7 +253,7 @@ func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
 }
 
 func (r *relay) postpone(ctx context.Context, stored row) error {
-	delay := backoff.After(stored.attempts, minPause, maxPause)
+	delay := wait.After(stored.attempts, minPause, maxPause)
 	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored, delay) })
 	r.doubt(err)
 	if err != nil {

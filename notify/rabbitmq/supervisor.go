@@ -12,8 +12,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // A supervisor is the one goroutine of a Publisher. It owns the session, and it
@@ -33,7 +33,7 @@ type supervisor struct {
 	lastErr error // why there is no connection, if there is none
 
 	// Of the goroutine alone:
-	pause     backoff.Backoff
+	pause     wait.Backoff
 	session   *rabbit.Session
 	waiting   []ping // to be answered once connected
 	unchecked bool   // the broker refuses the check that the queue exists
@@ -49,7 +49,7 @@ func newSupervisor(cfg Config, dialer *rabbit.Dialer, m *metrics) *supervisor {
 		requests: make(chan *request),
 		pings:    make(chan ping),
 		done:     make(chan struct{}),
-		pause:    backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause},
+		pause:    wait.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause},
 	}
 }
 
@@ -174,11 +174,11 @@ func (s *supervisor) wait(ctx context.Context, delay time.Duration) *request {
 	case <-ctx.Done():
 		return nil
 	case r := <-s.requests:
-		backoff.Sleep(ctx, time.Until(floor), r.ctx.Done())
+		_ = wait.Sleep(ctx, time.Until(floor), r.ctx.Done())
 		return r
 	case p := <-s.pings:
 		s.remember(p)
-		backoff.Sleep(ctx, time.Until(floor), nil) // a probe that gives up is no reason to hurry
+		_ = wait.Sleep(ctx, time.Until(floor), nil) // a probe that gives up is no reason to hurry
 		return nil
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -172,7 +172,7 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	if c.cfg.Heartbeat != nil {
 		listener.Go(func() { c.listen(hearing) })
 	}
-	pause := backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
+	pause := wait.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
 	for {
 		began := time.Now()
 		handled, err := c.consume(ctx, handle)
@@ -185,7 +185,7 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 		delay := pause.Next()
 		c.setErr(fmt.Errorf("rabbitmq: %w", err))
 		c.cfg.Logger.Warn("monitor queue is not read", "addr", c.dialer.Addr(), "error", err, "retry_in", delay)
-		backoff.Sleep(ctx, delay, nil)
+		_ = wait.Sleep(ctx, delay, nil)
 	}
 }
 

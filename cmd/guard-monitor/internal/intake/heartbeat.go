@@ -7,15 +7,15 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
 
 // listen reads heartbeats until ctx ends, on a connection of its own: whatever
 // keeps them from being read must not keep events from it.
 func (c *Consumer) listen(ctx context.Context) {
-	pause := backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
+	pause := wait.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := c.hearAll(ctx)
@@ -27,7 +27,7 @@ func (c *Consumer) listen(ctx context.Context) {
 		}
 		delay := pause.Next()
 		c.cfg.Logger.Warn("heartbeats are not read", "addr", c.heartbeatDialer.Addr(), "error", err, "retry_in", delay)
-		backoff.Sleep(ctx, delay, nil)
+		_ = wait.Sleep(ctx, delay, nil)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/internal/backoff"
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -123,7 +123,7 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 // would only take all messages again, and when it ends bring them nearer to their
 // limits.
 func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
-	pause := backoff.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
+	pause := wait.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
 	for failed := false; ; failed = true {
 		err := r.handle(ctx, ev, raw)
 		if err == nil || errors.Is(err, ErrReject) {
@@ -136,7 +136,7 @@ func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 		r.metrics.failures.Inc()
 		delay := pause.Next()
 		r.cfg.Logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
-		backoff.Sleep(ctx, delay, nil)
+		_ = wait.Sleep(ctx, delay, nil)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
