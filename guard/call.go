@@ -148,7 +148,7 @@ func (c *call) refused(f *finding, opErr error) error {
 	}
 	f.describe(&ev)
 	c.publish(ev)
-	return &Interception{Event: ev, Conflict: f.conflict}
+	return &InterceptionError{Event: ev, Conflict: f.conflict}
 }
 
 // repeated is the end of an operation with a conflict that says nothing about

@@ -24,7 +24,7 @@ var (
 	// other callers were faster in each attempt: then the same call may succeed later.
 	ErrStale = errors.New("guard: stale version")
 	// ErrIntercepted is returned when a lock failed and the database refused the write:
-	// the second interception. The error is an *Interception.
+	// the second interception. The error is an *InterceptionError.
 	ErrIntercepted = errors.New("guard: lock failure intercepted")
 	// ErrLost is returned when the lock was lost while the operation ran, which was
 	// rolled back.
@@ -38,31 +38,28 @@ var (
 	// ErrUnknown is returned when it could not be found out whether the COMMIT took
 	// effect. The key stays locked until its ttl has passed.
 	ErrUnknown = errors.New("guard: outcome unknown")
-	// ErrTxControl is returned when the operation tried to end its transaction itself.
-	ErrTxControl = dbguard.ErrTxControl
 	// ErrNested is returned by a Do inside an operation, with another key.
 	ErrNested = errors.New("guard: Do inside an operation")
 	// ErrClosed is returned after the Guard or its Locker has been closed.
 	ErrClosed = errors.New("guard: closed")
-	// ErrNoDefault is returned by the functions Do and Apply before SetDefault.
-	ErrNoDefault = errors.New("guard: no default guard, call SetDefault first")
 
-	errNilOp = errors.New("guard: operation is nil")
+	errNilOp     = errors.New("guard: operation is nil")
+	errNoDefault = errors.New("guard: no default guard, call SetDefault first")
 )
 
-// An Interception is a lock failure that the database caught. It matches
+// An InterceptionError reports a lock failure that the database caught. It matches
 // ErrIntercepted and unwraps to the *dbguard.Conflict.
-type Interception struct {
+type InterceptionError struct {
 	Event    notify.Event // as it was published
 	Conflict *dbguard.Conflict
 }
 
-func (i *Interception) Error() string {
-	return fmt.Sprintf("%v: key %q, verdict %s: %v", ErrIntercepted, i.Event.Key, i.Event.Verdict, i.Conflict)
+func (e *InterceptionError) Error() string {
+	return fmt.Sprintf("%v: key %q, verdict %s: %v", ErrIntercepted, e.Event.Key, e.Event.Verdict, e.Conflict)
 }
 
 // Is matches ErrIntercepted.
-func (i *Interception) Is(target error) bool { return target == ErrIntercepted }
+func (e *InterceptionError) Is(target error) bool { return target == ErrIntercepted }
 
 // Unwrap returns the conflict.
-func (i *Interception) Unwrap() error { return i.Conflict }
+func (e *InterceptionError) Unwrap() error { return e.Conflict }

@@ -40,7 +40,7 @@ func TestOverlapOfInserts(t *testing.T) {
 		if ev.HolderAtConflict != notify.HolderNone || ev.Table != "orders" || len(ev.Index) != 1 || ev.Index[0] != "no" {
 			e.t.Errorf("event is %+v", ev)
 		}
-		var i *guard.Interception
+		var i *guard.InterceptionError
 		if !errors.As(err, &i) || i.Event.ID != ev.ID {
 			e.t.Errorf("the error's event is not the published one: %v", err)
 		}
@@ -302,7 +302,7 @@ func TestTransactionControl(t *testing.T) {
 				return err
 			}
 			return tx.Commit().Error
-		}), guard.ErrTxControl)
+		}), dbguard.ErrTxControl)
 		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
 			return e.db.WithContext(ctx).Create(&Order{No: "b"}).Error
 		}), dbguard.ErrOutside)

@@ -76,7 +76,7 @@ func (s *stage) intercept(g *guard.Guard, name string, calls int) (took []time.D
 				began := time.Now()
 				err := s.conflict(g, no)
 				d := time.Since(began)
-				var i *guard.Interception
+				var i *guard.InterceptionError
 				if !errors.As(err, &i) {
 					s.t.Errorf("err = %v, want an interception", err)
 					continue

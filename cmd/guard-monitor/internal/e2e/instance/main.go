@@ -139,7 +139,7 @@ func say(r report) {
 
 // outcome is the result of Do in a word.
 func outcome(err error) string {
-	var i *guard.Interception
+	var i *guard.InterceptionError
 	switch {
 	case err == nil:
 		return "done"
