@@ -126,7 +126,7 @@ func (c *call) committed() ending {
 func (c *call) covered() error {
 	cover := c.tx.Coverage()
 	if c.without == nil {
-		c.guard.uncovered(cover.Uncovered)
+		c.guard.metrics.countUncovered(cover.Uncovered, c.guard.cfg.Logger)
 		return nil
 	}
 	if cover.Wrote && !cover.Covered {

@@ -108,7 +108,7 @@ func (t task) do() error {
 		stand("written")
 		return nil
 	})
-	say(word{Said: "ended", Result: guard.Outcome(err), Events: events.All()})
+	say(word{Said: "ended", Result: string(guard.ResultOf(err)), Events: events.All()})
 	return nil
 }
 

@@ -138,7 +138,7 @@ func ExampleRemember() {
 			fmt.Println("in the database")
 			return guard.Insert(&Sale{No: "no-1"}).Run(ctx, tx)
 		}, guard.Remember(time.Hour))
-		fmt.Println(guard.Outcome(err))
+		fmt.Println(guard.ResultOf(err))
 	}
 	// Output:
 	// in the database

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx"
@@ -113,4 +114,20 @@ func (g *Guard) Ping(ctx context.Context) error {
 func (g *Guard) Close(ctx context.Context) error {
 	g.outages.stop()
 	return g.running.close(ctx)
+}
+
+// Describe implements prometheus.Collector.
+func (g *Guard) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range g.metrics.all() {
+		c.Describe(ch)
+	}
+	ch <- g.metrics.outages
+}
+
+// Collect implements prometheus.Collector.
+func (g *Guard) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range g.metrics.all() {
+		c.Collect(ch)
+	}
+	ch <- prometheus.MustNewConstMetric(g.metrics.outages, prometheus.GaugeValue, float64(g.outages.n.Load()))
 }

@@ -1,62 +1,13 @@
 package guard
 
 import (
-	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/notify"
 )
-
-// The outcomes of a Do.
-const (
-	outcomeDone        = "done"
-	outcomeBusy        = "busy"
-	outcomeDuplicate   = "duplicate"
-	outcomeStale       = "stale"
-	outcomeIntercepted = "intercepted"
-	outcomeLost        = "lost"
-	outcomeUnavailable = "unavailable"
-	outcomeUnknown     = "unknown"
-	outcomeConflict    = "conflict"
-	outcomePanic       = "panic"
-	outcomeFailed      = "failed"
-)
-
-// errPanicked stands for the error of what did not return.
-var errPanicked = errors.New("guard: the operation panicked")
-
-// Outcome says in a word what an error that Do returned means: done (nil), busy,
-// duplicate, stale, intercepted, lost, unavailable, unknown, conflict, panic, or
-// failed for any other.
-func Outcome(err error) string {
-	var conflict *dbguard.Conflict
-	switch {
-	case err == nil:
-		return outcomeDone
-	case errors.Is(err, ErrBusy):
-		return outcomeBusy
-	case errors.Is(err, ErrIntercepted):
-		return outcomeIntercepted
-	case errors.Is(err, ErrUnavailable):
-		return outcomeUnavailable
-	case errors.Is(err, ErrUnknown):
-		return outcomeUnknown
-	case errors.Is(err, ErrLost):
-		return outcomeLost
-	case errors.Is(err, ErrDuplicate):
-		return outcomeDuplicate
-	case errors.Is(err, ErrStale):
-		return outcomeStale
-	case errors.As(err, &conflict):
-		return outcomeConflict
-	case errors.Is(err, errPanicked):
-		return outcomePanic
-	}
-	return outcomeFailed
-}
 
 type metrics struct {
 	outcomes   *prometheus.CounterVec
@@ -97,11 +48,10 @@ func newMetrics(name string) *metrics {
 		without:    prometheus.NewCounter(counter("without_lock_total", "Operations that ran without the lock.")),
 		outages:    prometheus.NewDesc("belay_guard_degraded", "Places where operations run without the lock now.", nil, labels),
 	}
-	m.done = m.outcomes.WithLabelValues(outcomeDone)
-	for _, o := range []string{outcomeBusy, outcomeDuplicate, outcomeStale, outcomeIntercepted, outcomeLost,
-		outcomeUnavailable, outcomeUnknown, outcomeConflict, outcomePanic, outcomeFailed} {
-		m.outcomes.WithLabelValues(o)
+	for _, r := range results {
+		m.outcomes.WithLabelValues(string(r))
 	}
+	m.done = m.outcomes.WithLabelValues(string(resultDone))
 	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable} {
 		m.events.WithLabelValues(string(v))
 	}
@@ -113,16 +63,16 @@ func (m *metrics) ended(err error) {
 		m.done.Inc()
 		return
 	}
-	m.outcomes.WithLabelValues(Outcome(err)).Inc()
+	m.outcomes.WithLabelValues(string(ResultOf(err))).Inc()
 }
 
-// uncovered counts tables whose rows only the lock guards, and says so once of
-// each.
-func (g *Guard) uncovered(tables []string) {
+// countUncovered counts tables whose rows only the lock guards, and logs each of them
+// once.
+func (m *metrics) countUncovered(tables []string, logger *slog.Logger) {
 	for _, table := range tables {
-		g.metrics.uncovered.WithLabelValues(table).Inc()
-		if _, before := g.metrics.logged.LoadOrStore(table, true); !before {
-			g.cfg.Logger.Warn("writes that only the lock guards", "table", table)
+		m.uncovered.WithLabelValues(table).Inc()
+		if _, before := m.logged.LoadOrStore(table, true); !before {
+			logger.Warn("writes that only the lock guards", "table", table)
 		}
 	}
 }
@@ -130,20 +80,4 @@ func (g *Guard) uncovered(tables []string) {
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.outcomes, m.events, m.uncovered, m.lockWait, m.txTime,
 		m.unjudged, m.unverified, m.retries, m.without}
-}
-
-// Describe implements prometheus.Collector.
-func (g *Guard) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range g.metrics.all() {
-		c.Describe(ch)
-	}
-	ch <- g.metrics.outages
-}
-
-// Collect implements prometheus.Collector.
-func (g *Guard) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range g.metrics.all() {
-		c.Collect(ch)
-	}
-	ch <- prometheus.MustNewConstMetric(g.metrics.outages, prometheus.GaugeValue, float64(g.outages.n.Load()))
 }

@@ -13,7 +13,7 @@ type Observer interface {
 	// Start is called when a step begins. What happens inside, the operation
 	// too, gets the context that it returns, a descendant of ctx. The function
 	// it returns is called at the end of the step, also when somebody's code
-	// panics. Outcome tells what err means. Its text may hold values of rows.
+	// panics. ResultOf tells what err means. Its text may hold values of rows.
 	Start(ctx context.Context, step Step, key string) (context.Context, func(err error))
 
 	// Trace returns the W3C trace context that ctx carries, for events; the zero

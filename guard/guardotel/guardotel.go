@@ -24,11 +24,8 @@ const (
 // New returns an Observer for guard.Config. It makes a span of each Do,
 // "belay.do", with the spans "belay.lock" and "belay.transaction" inside it, the
 // latter of each attempt. Their attributes are belay.key, the key, and
-// belay.outcome, the word of guard.Outcome. The texts of errors, which may hold
-// values of rows, are left out.
-//
-// A span has the status Error unless its outcome is one of daily life: done,
-// busy, duplicate, stale, conflict.
+// belay.outcome, the guard.Result. The texts of errors, which may hold values of rows,
+// are left out. A span has the status Error unless its result is ordinary.
 //
 // nil means the global provider, as it is at the time of each Do.
 func New(p trace.TracerProvider) guard.Observer { return observer{p} }
@@ -43,12 +40,10 @@ func (o observer) Start(ctx context.Context, step guard.Step, key string) (conte
 	}
 	ctx, span := p.Tracer(scope).Start(ctx, "belay."+string(step), trace.WithAttributes(keyName.String(key)))
 	return ctx, func(err error) {
-		outcome := guard.Outcome(err)
-		span.SetAttributes(resultName.String(outcome))
-		switch outcome {
-		case "done", "busy", "duplicate", "stale", "conflict":
-		default:
-			span.SetStatus(codes.Error, outcome)
+		result := guard.ResultOf(err)
+		span.SetAttributes(resultName.String(string(result)))
+		if !result.Ordinary() {
+			span.SetStatus(codes.Error, string(result))
 		}
 		span.End()
 	}

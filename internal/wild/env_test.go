@@ -139,11 +139,11 @@ func (e *env) exec(statements map[string]string) {
 	e.must(e.db.Exec(statements[e.db.Name()]).Error)
 }
 
-// want checks how a Do ended, as guard.Outcome names it, and how many events there
+// want checks how a Do ended, as guard.ResultOf names it, and how many events there
 // have been by now.
 func (e *env) want(err error, outcome string, events int) {
 	e.t.Helper()
-	if got, n := guard.Outcome(err), len(e.Events.All()); got != outcome || n != events {
+	if got, n := string(guard.ResultOf(err)), len(e.Events.All()); got != outcome || n != events {
 		e.t.Errorf("%s with %d events, want %s with %d: %v", got, n, outcome, events, err)
 	}
 }

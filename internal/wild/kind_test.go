@@ -43,7 +43,7 @@ type exception struct {
 	why     string
 }
 
-// An outcome is what a case comes to, as guard.Outcome has it.
+// An outcome is what a case comes to, as guard.ResultOf has it.
 type outcome struct {
 	name, outcome string
 	events        int

@@ -59,7 +59,7 @@ func TestJoinedVersionProvesNothing(t *testing.T) {
 				return q(tx).Find(&rows).Error
 			}, guard.Protects(&Booking{No: "A1"}))
 			if n := len(e.Events.All()) - before; n != 0 || err != nil {
-				e.t.Errorf("query %d: %s, %d events: %v", i, guard.Outcome(err), n, err)
+				e.t.Errorf("query %d: %s, %d events: %v", i, guard.ResultOf(err), n, err)
 			}
 		}
 	})

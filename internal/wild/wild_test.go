@@ -68,7 +68,7 @@ func (k kind[T]) try(e *env) (n counts) {
 		if x.blind != "" {
 			c.outcome, c.events = x.blind, x.events
 		}
-		switch got := guard.Outcome(err); {
+		switch got := string(guard.ResultOf(err)); {
 		case got == c.outcome && events == c.events && x.blind != "":
 			n.blind++
 			e.t.Logf("%s: blind: %s: %s", c.name, got, x.why)

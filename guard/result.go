@@ -1,0 +1,66 @@
+package guard
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/belaygo/belay/dbguard"
+)
+
+// A Result says in a word what an error that Do returned means, for metrics, logs and
+// traces: done (nil), busy, duplicate, stale, intercepted, lost, unavailable, unknown,
+// conflict, panic, or failed for any other.
+type Result string
+
+const (
+	resultDone        Result = "done"
+	resultBusy        Result = "busy"
+	resultDuplicate   Result = "duplicate"
+	resultStale       Result = "stale"
+	resultConflict    Result = "conflict"
+	resultIntercepted Result = "intercepted"
+	resultLost        Result = "lost"
+	resultUnavailable Result = "unavailable"
+	resultUnknown     Result = "unknown"
+	resultPanic       Result = "panic"
+	resultFailed      Result = "failed"
+)
+
+// The first five are ordinary.
+var results = []Result{resultDone, resultBusy, resultDuplicate, resultStale, resultConflict,
+	resultIntercepted, resultLost, resultUnavailable, resultUnknown, resultPanic, resultFailed}
+
+// Ordinary reports whether the result is one of daily life, which needs nobody's
+// attention: done, busy, duplicate, stale, conflict.
+func (r Result) Ordinary() bool { return slices.Contains(results[:5], r) }
+
+// errPanicked stands for the error of an operation that did not return.
+var errPanicked = errors.New("guard: the operation panicked")
+
+// ResultOf returns what an error that Do or Apply returned means.
+func ResultOf(err error) Result {
+	switch {
+	case err == nil:
+		return resultDone
+	case errors.Is(err, ErrBusy):
+		return resultBusy
+	case errors.Is(err, ErrIntercepted):
+		return resultIntercepted
+	case errors.Is(err, ErrUnavailable):
+		return resultUnavailable
+	case errors.Is(err, ErrUnknown):
+		return resultUnknown
+	case errors.Is(err, ErrLost):
+		return resultLost
+	case errors.Is(err, ErrDuplicate):
+		return resultDuplicate
+	case errors.Is(err, ErrStale):
+		return resultStale
+	case errors.Is(err, errPanicked):
+		return resultPanic
+	}
+	if _, ok := errors.AsType[*dbguard.Conflict](err); ok {
+		return resultConflict
+	}
+	return resultFailed
+}
