@@ -32,7 +32,7 @@ func (c *call) acquire(ctx context.Context) error {
 func (c *call) get(ctx, waited context.Context) (again bool, err error) {
 	g := c.guard
 	past := g.outages.past.Load()
-	if o := g.outages.on(g.locker, c.key); o != nil { // it would only be waited for
+	if o := g.outages.on(c.key); o != nil { // it would only be waited for
 		return c.goWithout(ctx, waited, past, o.cause)
 	}
 	begun := time.Now()
@@ -47,7 +47,7 @@ func (c *call) get(ctx, waited context.Context) (again bool, err error) {
 	case g.cfg.OnUnavailable == Refuse:
 		mistaken := errors.Is(err, errNoLock) // of the program
 		if unavailable && !mistaken || unanswered(ctx, err, time.Since(begun)) {
-			g.countRefusal(c, err)
+			g.refusals.count(c.ctx, c.key, err)
 		}
 	case outage && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
 		return true, nil
@@ -71,7 +71,7 @@ func (c *call) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool,
 		if hurried {
 			asked, cancel = context.WithTimeout(asked, hesitation)
 		} else {
-			asked, cancel = g.outages.until(asked, g.locker, c.key)
+			asked, cancel = g.outages.until(asked, c.key)
 		}
 		defer cancel()
 	}
@@ -91,13 +91,6 @@ func (c *call) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool,
 func (c *call) hurried(ctx, waited context.Context) bool {
 	return c.wait <= 0 || ended(waited) && !ended(ctx)
 }
-
-// hesitation is how long a Do under DBOnly that does not wait asks a lock which
-// does not answer, before it goes on without. The first to meet a silent node
-// would hold up its caller for as long as a failover may take; of a node that
-// refuses connections the engine knows within some 30 ms. It must be longer than
-// a busy machine takes to answer, or locks that are well are reported missing.
-const hesitation = 500 * time.Millisecond
 
 // unanswered reports whether the caller's deadline passed while Redis did not answer,
 // which took longer than it may. Callers with short deadlines would never tell of
@@ -128,23 +121,6 @@ func (c *call) refusal(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, notRunError(err))
 }
 
-// notRunError is the lock's error for an operation that has not run, so that neither
-// the caller's context has ended nor a lock was lost under it: a grant that came too
-// late matches ErrLost.
-func notRunError(err error) error { return ownLimitError{notLostError{err}} }
-
-// ownLimitError is an error behind which there may be the end of a context of ours.
-// That must not be taken for the end of the caller's, which lives.
-type ownLimitError struct{ err error }
-
-func (e ownLimitError) Error() string { return e.err.Error() }
-
-func (e ownLimitError) Is(target error) bool {
-	return target != context.DeadlineExceeded && target != context.Canceled && errors.Is(e.err, target)
-}
-
-func (e ownLimitError) As(target any) bool { return errors.As(e.err, target) }
-
 // ended reports whether ctx has ended, by the clock: the lock, which looks at it, may
 // be the first to notice.
 func ended(ctx context.Context) bool { return wait.Err(ctx) != nil }
@@ -167,11 +143,11 @@ func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) (
 	if lease.Grant().Owner != "" { // a real one was handed over
 		return false, nil
 	}
-	if !g.overSince(c.key, past) {
+	if !g.outages.overSince(c.key, past) {
 		if err := g.outages.admit(ctx, lease.Grant().TTL/2); err != nil {
 			return false, fmt.Errorf("%w: %w", err, cause)
 		}
-		if g.beginWithout(c, past, cause) {
+		if c.join(past, cause) {
 			return false, nil
 		}
 		g.outages.dismiss(nil)
@@ -181,13 +157,17 @@ func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) (
 	return true, nil
 }
 
-// leave gives back what enter got and nobody has given back, for somebody's code
-// may panic, or end its goroutine.
-func (c *call) leave() {
-	if c.lease != nil && !c.settled {
-		_ = c.release(false)
+// join makes the call, which has been admitted, one that runs without the lock. It
+// returns false if the outage is over.
+func (c *call) join(past int64, cause error) bool {
+	o, opened := c.guard.outages.join(c.key, past, cause)
+	if o == nil {
+		return false
 	}
-	if c.without != nil {
-		c.guard.outages.dismiss(c.outage)
+	c.without, c.outage = cause, o
+	c.guard.metrics.without.Inc()
+	if opened {
+		c.guard.outages.begin(c.ctx, o)
 	}
+	return true
 }

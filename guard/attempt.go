@@ -23,7 +23,7 @@ type ending struct {
 // order: begin, operation, reads at a conflict, ROLLBACK or COMMIT, ask the
 // lock. Releasing it and the event follow when there is no other attempt.
 func (c *call) attempt(ctx context.Context) (e ending) {
-	ctx, end := c.guard.observe(ctx, StepTransaction, c.key)
+	ctx, end := c.guard.cfg.Observer.Start(ctx, StepTransaction, c.key)
 	e.err = errPanicked
 	begun := time.Now()
 	defer func() {
@@ -138,7 +138,7 @@ func (c *call) covered() error {
 // resolve finds out whether a commit took effect whose answer did not come. The
 // lease is renewed meanwhile.
 func (c *call) resolve(err error) ending {
-	ctx, cancel := c.detached()
+	ctx, cancel := detached(c.ctx, c.guard.cfg.EndTimeout)
 	defer cancel()
 	outcome, cause := c.tx.Resolve(ctx)
 	switch outcome {
@@ -152,15 +152,3 @@ func (c *call) resolve(err error) ending {
 	}
 	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}), outcome: notify.OutcomeUnknown}
 }
-
-// notLostError is an error behind which there may be the loss of the lock. ErrLost
-// says that an operation has run and is rolled back, which is not so or not known here.
-type notLostError struct{ err error }
-
-func (e notLostError) Error() string { return e.err.Error() }
-
-func (e notLostError) Is(target error) bool {
-	return !errors.Is(target, ErrLost) && errors.Is(e.err, target)
-}
-
-func (e notLostError) As(target any) bool { return errors.As(e.err, target) }

@@ -83,6 +83,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Publisher == nil {
 		c.Publisher = notify.Log(c.Logger)
 	}
+	if c.Observer == nil {
+		c.Observer = noObserver{}
+	}
 	if c.Name == "" {
 		c.Name = "guard"
 	}

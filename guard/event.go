@@ -1,37 +1,15 @@
 package guard
 
 import (
-	"context"
 	"errors"
-	"runtime/debug"
-	"sync"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
 
-// event begins a report.
-func (g *Guard) event(v notify.Verdict, o notify.Outcome, key string) notify.Event {
-	return notify.Event{
-		ID:       newEventID(),
-		Service:  g.cfg.Service,
-		Instance: g.cfg.Instance,
-		Verdict:  v,
-		Outcome:  o,
-		Key:      key,
-		CaughtAt: time.Now(),
-		Count:    1,
-		Library:  libraryVersion(),
-	}
-}
-
 // event begins the report of a failure of the call's lock.
 func (c *call) event(v notify.Verdict, o notify.Outcome) notify.Event {
-	ev := c.guard.event(v, o, c.key)
-	c.guard.trace(c.ctx, &ev)
+	ev := c.guard.reporter.event(c.ctx, v, o, c.key)
 	if c.without != nil {
 		ev.Place = place(c.outage.place)
 		return ev
@@ -46,6 +24,16 @@ func (c *call) event(v notify.Verdict, o notify.Outcome) notify.Event {
 	ev.AcquiredAt = grant.AcquiredAt
 	ev.TTL = grant.TTL
 	ev.Deadline = grant.Deadline
+	return ev
+}
+
+// conflictEvent is the report of a conflict that shows a failure of the lock.
+func (c *call) conflictEvent(f *finding) notify.Event {
+	ev := c.event(notify.VerdictOverlap, notify.OutcomeRefused)
+	if f.verdict == lost {
+		ev.Verdict = notify.VerdictLost
+	}
+	f.describe(&ev)
 	return ev
 }
 
@@ -76,64 +64,4 @@ func (c *call) unknownEvent(lapse error) notify.Event {
 	return ev
 }
 
-// loss puts into the event's words what the lease said of its end. That Close gave it
-// up is no loss.
-func loss(err error) notify.Loss {
-	switch {
-	case errors.Is(err, lock.ErrClosed):
-		return ""
-	case errors.Is(err, lock.ErrUnrenewed):
-		return notify.LossUnrenewed
-	case errors.Is(err, lock.ErrExpired):
-		return notify.LossExpired
-	case errors.Is(err, lock.ErrMaxHold):
-		return notify.LossMaxHold
-	case errors.Is(err, lock.ErrLost):
-		return notify.LossGone
-	}
-	return ""
-}
-
-func place(p lock.Place) notify.Place {
-	return notify.Place{Node: p.Node, Slot: p.Slot, Entry: p.Entry}
-}
-
-func (c *call) publish(ev notify.Event) { c.guard.publish(c.ctx, ev) }
-
-// publish hands an event over before Do returns. It never fails the operation:
-// what can't be handed over is logged whole.
-func (g *Guard) publish(ctx context.Context, ev notify.Event) {
-	g.metrics.events.WithLabelValues(string(ev.Verdict)).Inc()
-	ctx, cancel := g.detached(ctx)
-	defer cancel()
-	if err := g.cfg.Publisher.Publish(ctx, ev); err != nil {
-		g.cfg.Logger.Error("publish event", "event", ev, "error", err)
-	}
-}
-
-// newEventID returns a UUIDv7, which sorts by time.
-func newEventID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		id = uuid.New()
-	}
-	return id.String()
-}
-
-// libraryVersion is the version of this module that the program was built with.
-var libraryVersion = sync.OnceValue(func() string {
-	const path = "github.com/belaygo/belay"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if info.Main.Path == path {
-		return info.Main.Version
-	}
-	for _, m := range info.Deps {
-		if m.Path == path {
-			return m.Version
-		}
-	}
-	return "unknown"
-})
+func (c *call) publish(ev notify.Event) { c.guard.reporter.publish(c.ctx, ev) }

@@ -1,10 +1,7 @@
 package guard
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/lock"
@@ -36,15 +33,6 @@ func (c *call) find(conflict *dbguard.Conflict) *finding {
 	return f
 }
 
-// patience is how long the lock may take to tell who has the key. Who goes on
-// without a lock that is out of reach does not wait for it here either.
-func (c *call) patience() time.Duration {
-	if c.guard.cfg.OnUnavailable == DBOnly {
-		return min(hesitation, c.guard.cfg.EndTimeout)
-	}
-	return c.guard.cfg.EndTimeout
-}
-
 // judge judges any conflict of the operation by what was found about the lock.
 func (f *finding) judge(c *dbguard.Conflict) verdict {
 	return judge(evidence{
@@ -54,6 +42,14 @@ func (f *finding) judge(c *dbguard.Conflict) verdict {
 		lapsed:   f.lapsed,
 		holder:   f.relation,
 	})
+}
+
+// released adds what the release of the lock showed: it was found gone.
+func (f *finding) released() {
+	if f.unverified() {
+		f.relation = notify.HolderNone
+		f.verdict = f.judge(f.conflict)
+	}
 }
 
 // endedWith returns the conflict that the operation ended with, and what it means
@@ -95,33 +91,4 @@ func (f *finding) describe(ev *notify.Event) {
 			Found:    int64(c.Evidence.FoundVersion),
 		}
 	}
-}
-
-// held asks the lock whether the call still has it.
-func (c *call) held() error {
-	if who, _ := c.holder(); who != notify.HolderSelf {
-		return fmt.Errorf("the lock may have been another's meanwhile: its holder is %s", who)
-	}
-	return nil
-}
-
-// holder asks the lock, if there is one, who has the key, and for his owner id if
-// it is another. Where nobody answers, the question would only hold up the caller.
-func (c *call) holder() (notify.Holder, string) {
-	if c.without != nil || c.guard.outages.on(c.guard.locker, c.key) != nil {
-		return notify.HolderUnknown, ""
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), c.patience())
-	defer cancel()
-	h, err := inspect(ctx, c.guard.locker.Engine(), c.key)
-	switch {
-	case err != nil:
-		c.guard.cfg.Logger.Warn("ask who holds the lock", "key", c.key, "error", err)
-		return notify.HolderUnknown, ""
-	case h.Owner == "":
-		return notify.HolderNone, ""
-	case h.Owner == c.lease.Grant().Owner:
-		return notify.HolderSelf, ""
-	}
-	return notify.HolderOther, h.Owner
 }

@@ -12,21 +12,18 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Op is a business operation. It runs in one transaction, tx, and must use tx
-// and ctx, not those of its surroundings: ctx ends when the lock is lost. When
-// it returns an error, everything is rolled back.
-type Op func(ctx context.Context, tx *gorm.DB) error
-
 // Guard runs operations that must take effect once. It is safe for concurrent
 // use, and a prometheus.Collector.
 type Guard struct {
 	db       *gorm.DB
 	locker   *lock.Locker
 	cfg      Config
-	running  running
+	running  *running
+	reporter *reporter
 	outages  *outages
 	refusals *refusals
 	metrics  *metrics
+	halt     context.CancelFunc // of what runs between operations
 }
 
 // New returns a Guard for operations on db under the locks of locker. It
@@ -45,52 +42,21 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 	if err := dbtx.Install(db); err != nil {
 		return nil, err
 	}
+	m := newMetrics(cfg.Name)
+	r := &reporter{cfg, m}
+	running := newRunning()
+	ctx, halt := context.WithCancel(context.Background())
 	return &Guard{
 		db:       db,
 		locker:   locker,
 		cfg:      cfg,
-		running:  newRunning(),
-		outages:  newOutages(cfg.DBOnlyLimit),
-		refusals: newRefusals(),
-		metrics:  newMetrics(cfg.Name),
+		running:  running,
+		reporter: r,
+		outages:  newOutages(ctx, locker.Engine(), r, running),
+		refusals: newRefusals(ctx, locker.Engine(), r, running),
+		metrics:  m,
+		halt:     halt,
 	}, nil
-}
-
-// Do runs op once under the lock on key. See the error variables for what it
-// returns. If op panics, everything is rolled back, the lock is released, and
-// the panic goes on.
-//
-// Inside an operation, with its ctx, Do with the same key runs op in a savepoint
-// of the same transaction: what it returns is op's own error, and judgement
-// waits for the end of the outer Do. Another key there is an error, ErrNested.
-func (g *Guard) Do(ctx context.Context, key string, op Op, opts ...Option) error {
-	if op == nil {
-		return errNilOp
-	}
-	return g.call(ctx, &call{guard: g, key: key, op: op}, opts)
-}
-
-// Apply makes change under the lock on key, as Do runs an operation. It runs the change
-// again, up to three times under the same lock, when the database has rolled it back for
-// a deadlock or the like.
-func (g *Guard) Apply(ctx context.Context, key string, change Change, opts ...Option) error {
-	c := &call{guard: g, key: key, op: change.Run}
-	c.retries = changeTries
-	return g.call(ctx, c, opts)
-}
-
-func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
-	for _, opt := range opts {
-		opt(&c.options)
-	}
-	if outer := dbtx.FromContext(ctx); outer != nil {
-		return c.nest(ctx, outer)
-	}
-	if !g.running.enter() {
-		return ErrClosed
-	}
-	defer g.running.leave()
-	return c.do(ctx)
 }
 
 // Ping reports whether operations can go on: whether the database answers and, unless
@@ -112,7 +78,7 @@ func (g *Guard) Ping(ctx context.Context) error {
 // Close refuses new calls of Do and waits until those that run have ended, or
 // ctx ends; then it returns ctx's error. It may be called again.
 func (g *Guard) Close(ctx context.Context) error {
-	g.outages.stop()
+	g.halt()
 	return g.running.close(ctx)
 }
 

@@ -23,8 +23,8 @@ func TestLostEventIsLoggedWithoutALogger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Guard{cfg: cfg, metrics: newMetrics("guard")}
-	g.publish(t.Context(), notify.Event{ID: "0199a1b2-lost", Verdict: notify.VerdictLost})
+	r := &reporter{cfg, newMetrics("guard")}
+	r.publish(t.Context(), notify.Event{ID: "0199a1b2-lost", Verdict: notify.VerdictLost})
 	if !strings.Contains(buffer.String(), "0199a1b2-lost") || !strings.Contains(buffer.String(), "level=ERROR") {
 		t.Errorf("logged %q, want the event at level error", buffer.String())
 	}

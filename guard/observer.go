@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"strings"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -30,22 +29,13 @@ const (
 	StepTransaction Step = "transaction" // inside it, each attempt: a transaction with the operation
 )
 
+// noObserver is the Observer of a Guard without one.
+type noObserver struct{}
+
+func (noObserver) Start(ctx context.Context, _ Step, _ string) (context.Context, func(error)) {
+	return ctx, ignore
+}
+
+func (noObserver) Trace(context.Context) notify.Trace { return notify.Trace{} }
+
 func ignore(error) {}
-
-func (g *Guard) observe(ctx context.Context, s Step, key string) (context.Context, func(error)) {
-	if g.cfg.Observer == nil {
-		return ctx, ignore
-	}
-	return g.cfg.Observer.Start(ctx, s, key)
-}
-
-// trace adds the trace of ctx to an event.
-func (g *Guard) trace(ctx context.Context, ev *notify.Event) {
-	if g.cfg.Observer == nil {
-		return
-	}
-	ev.Trace = g.cfg.Observer.Trace(ctx)
-	if parts := strings.Split(ev.Trace.Parent, "-"); len(parts) == 4 {
-		ev.TraceID = parts[1]
-	}
-}

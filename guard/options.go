@@ -1,6 +1,16 @@
 package guard
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// Op is a business operation. It runs in one transaction, tx, and must use tx
+// and ctx, not those of its surroundings: ctx ends when the lock is lost. When
+// it returns an error, everything is rolled back.
+type Op func(ctx context.Context, tx *gorm.DB) error
 
 // An Option adjusts one call of Do or Apply.
 type Option func(*options)

@@ -15,13 +15,22 @@ import (
 // askAgain is how often the lock is asked whether it is back.
 const askAgain = 500 * time.Millisecond
 
+// hesitation is how long a Do under DBOnly that does not wait asks a lock which
+// does not answer, before it goes on without. The first to meet a silent node
+// would hold up its caller for as long as a failover may take; of a node that
+// refuses connections the engine knows within some 30 ms. It must be longer than
+// a busy machine takes to answer, or locks that are well are reported missing.
+const hesitation = 500 * time.Millisecond
+
 // outages are the places where the lock can't be asked for now, under the policy
 // DBOnly. Between the two events of an outage, its begin and its end, operations
 // there do not ask for the lock at all; one goroutine does.
 type outages struct {
-	admitted chan struct{} // as many as run without the lock
-	halt     context.Context
-	stop     context.CancelFunc
+	engine   lock.Engine
+	reporter *reporter
+	running  *running
+	admitted chan struct{}   // as many as run without the lock
+	halt     context.Context // ends at Close
 
 	n      atomic.Int32 // how many there are
 	past   atomic.Int64 // how many have ended
@@ -30,7 +39,7 @@ type outages struct {
 	asking map[string]*asking // by node
 }
 
-// asking are those who wait for a lock of one node.
+// asking are the calls that wait for a lock of one node.
 type asking struct {
 	ctx   context.Context // ends when an outage begins there
 	begun context.CancelFunc
@@ -46,30 +55,39 @@ type outage struct {
 	unknown   atomic.Int64 // of which that could not be found out
 }
 
-func newOutages(limit int) *outages {
-	o := &outages{admitted: make(chan struct{}, limit), at: make(map[string]*outage), asking: make(map[string]*asking)}
-	o.halt, o.stop = context.WithCancel(context.Background())
-	return o
+func newOutages(halt context.Context, e lock.Engine, r *reporter, running *running) *outages {
+	return &outages{
+		engine: e, reporter: r, running: running, halt: halt,
+		admitted: make(chan struct{}, r.cfg.DBOnlyLimit),
+		at:       make(map[string]*outage),
+		asking:   make(map[string]*asking),
+	}
 }
 
 // on returns the outage that key falls under, or nil.
-func (s *outages) on(l *lock.Locker, key string) *outage {
+func (s *outages) on(key string) *outage {
 	if s.n.Load() == 0 {
 		return nil
 	}
-	node := locate(l.Engine(), key).Node
+	node := locate(s.engine, key).Node
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at[node]
 }
 
-// errBegun: an outage has begun.
+// overSince reports whether an outage has ended since so many were past, and key
+// falls under none: then the lock can be asked for again.
+func (s *outages) overSince(key string, past int64) bool {
+	return s.past.Load() != past && s.on(key) == nil
+}
+
+// errBegun is the cause of a wait's end: an outage has begun.
 var errBegun = errors.New("an outage has begun")
 
-// until returns ctx for one who waits for the lock on key: it ends, with errBegun,
+// until returns ctx for a call that waits for the lock on key: it ends, with errBegun,
 // when an outage begins that key falls under. Nobody would wait for such a lock.
-func (s *outages) until(ctx context.Context, l *lock.Locker, key string) (context.Context, context.CancelFunc) {
-	begun := s.beginning(locate(l.Engine(), key).Node)
+func (s *outages) until(ctx context.Context, key string) (context.Context, context.CancelFunc) {
+	begun := s.beginning(locate(s.engine, key).Node)
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(begun, func() { cancel(errBegun) })
 	return ctx, func() {
@@ -86,16 +104,7 @@ func (s *outages) beginning(node string) context.Context {
 	return s.askingAt(node).ctx
 }
 
-// rouse ends the waiting for locks of node, all the same whether there is an
-// outage. The caller holds s.mu.
-func (s *outages) rouse(node string) {
-	if a := s.asking[node]; a != nil && s.at[node] == nil {
-		a.begun()
-		delete(s.asking, node)
-	}
-}
-
-// askingAt returns those who wait for a lock of node. The caller holds s.mu.
+// askingAt returns the calls that wait for a lock of node. The caller holds s.mu.
 func (s *outages) askingAt(node string) *asking {
 	a := s.asking[node]
 	if a == nil {
@@ -106,13 +115,16 @@ func (s *outages) askingAt(node string) *asking {
 	return a
 }
 
-// overSince reports whether an outage has ended since so many were past, and key
-// falls under none: then the lock can be asked for again.
-func (g *Guard) overSince(key string, past int64) bool {
-	return g.outages.past.Load() != past && g.outages.on(g.locker, key) == nil
+// rouse ends the waiting for locks of node, all the same whether there is an
+// outage. The caller holds s.mu.
+func (s *outages) rouse(node string) {
+	if a := s.asking[node]; a != nil && s.at[node] == nil {
+		a.begun()
+		delete(s.asking, node)
+	}
 }
 
-// admit waits until one more may run without the lock.
+// admit waits until one more operation may run without the lock.
 func (s *outages) admit(ctx context.Context, limit time.Duration) error {
 	select {
 	case s.admitted <- struct{}{}:
@@ -140,20 +152,19 @@ func (s *outages) dismiss(o *outage) {
 	<-s.admitted
 }
 
-// beginWithout counts an operation that runs without the lock. The first one
-// opens the outage. It reports false instead if the last one has ended since so
-// many were past.
-func (g *Guard) beginWithout(c *call, past int64, cause error) bool {
-	s := g.outages
-	at := locate(g.locker.Engine(), c.key)
+// join counts an operation on key that runs without the lock, and returns its outage,
+// which the first operation opens: the caller calls begin then. nil means that the last
+// outage has ended since so many were past.
+func (s *outages) join(key string, past int64, cause error) (o *outage, opened bool) {
+	at := locate(s.engine, key)
 	s.mu.Lock()
-	o, open := s.at[at.Node]
-	if !open && s.past.Load() != past {
-		s.mu.Unlock()
-		return false
+	defer s.mu.Unlock()
+	o = s.at[at.Node]
+	if o == nil && s.past.Load() != past {
+		return nil, false
 	}
-	if !open {
-		o = &outage{key: c.key, place: at, cause: cause}
+	if opened = o == nil; opened {
+		o = &outage{key: key, place: at, cause: cause}
 		s.at[at.Node] = o
 		s.n.Add(1)
 		s.askingAt(at.Node).begun()
@@ -161,28 +172,22 @@ func (g *Guard) beginWithout(c *call, past int64, cause error) bool {
 	}
 	o.ran.Add(1) // while it is known to be open
 	o.running.Add(1)
-	s.mu.Unlock()
-	c.without, c.outage = cause, o
-	g.metrics.without.Inc()
-	if open {
-		return true
+	return o, opened
+}
+
+// begin reports that an outage has begun, and has somebody wait for its end.
+func (s *outages) begin(ctx context.Context, o *outage) {
+	s.reporter.cfg.Logger.Warn("lock unavailable, only the database guards", "node", o.place.Node, "key", o.key, "error", o.cause)
+	s.reporter.publish(ctx, s.event(ctx, o))
+	if s.running.enter() {
+		go s.await(o)
 	}
-	g.cfg.Logger.Warn("lock unavailable, only the database guards", "node", at.Node, "key", c.key, "error", cause)
-	ev := o.event(g)
-	ev.Outcome = notify.OutcomeUnknown
-	g.trace(c.ctx, &ev)
-	g.publish(c.ctx, ev)
-	if g.running.enter() {
-		go g.await(o)
-	}
-	return true
 }
 
 // await asks for the lock until it can be asked, or the Guard closes, and reports
 // the end of the outage.
-func (g *Guard) await(o *outage) {
-	defer g.running.leave()
-	s := g.outages
+func (s *outages) await(o *outage) {
+	defer s.running.leave()
 	ticker := time.NewTicker(askAgain)
 	defer ticker.Stop()
 	for {
@@ -191,7 +196,7 @@ func (g *Guard) await(o *outage) {
 		case <-s.halt.Done():
 			return
 		}
-		if g.grants(o) {
+		if s.grants(o) {
 			break
 		}
 	}
@@ -200,46 +205,46 @@ func (g *Guard) await(o *outage) {
 	delete(s.asking, o.place.Node)
 	s.n.Add(-1)
 	s.past.Add(1)
-	ev := o.event(g) // as of now, whatever happens during the wait
+	ev := s.event(context.Background(), o) // as of now, whatever happens during the wait
 	s.mu.Unlock()
 
 	// Operations that run on belong to the count, but can't hold up the report
 	// for ever.
-	for end := time.Now().Add(g.cfg.EndTimeout); o.running.Load() > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(s.reporter.cfg.EndTimeout); o.running.Load() > 0 && time.Now().Before(end); {
 		<-ticker.C
 	}
 	ev.Outcome, ev.Count = o.became()
-	g.cfg.Logger.Info("lock available again", "node", o.place.Node, "outcome", ev.Outcome, "operations", ev.Count)
-	g.publish(s.halt, ev)
+	s.reporter.cfg.Logger.Info("lock available again", "node", o.place.Node, "outcome", ev.Outcome, "operations", ev.Count)
+	s.reporter.publish(s.halt, ev)
+}
+
+// grants reports whether the lock can be acquired again. It is given no more time
+// than a caller who does not wait: what is too slow for callers would only be the
+// end of one outage and the begin of another.
+func (s *outages) grants(o *outage) bool {
+	ctx, cancel := context.WithTimeout(s.halt, hesitation)
+	defer cancel()
+	err := probe(ctx, s.engine, o.key)
+	return err == nil || errors.Is(err, lock.ErrUnusable)
+}
+
+// event is the report of an outage: Outcome Unknown when it begins, later what
+// became of the Count operations that ran meanwhile.
+func (s *outages) event(ctx context.Context, o *outage) notify.Event {
+	ev := s.reporter.event(ctx, notify.VerdictDegraded, notify.OutcomeUnknown, o.key)
+	ev.Place = place(o.place)
+	return ev
 }
 
 // became tells what is known to have become of the operations: how many were
 // committed, or, if none was, how many were rolled back; none of either is no
 // commit.
 func (o *outage) became() (notify.Outcome, int) {
-	running := o.running.Load() // first: who ends from now on is not taken for one rolled back
+	running := o.running.Load() // first: an operation that ends from now on is not taken for one rolled back
 	committed := o.committed.Load()
 	undone := o.ran.Load() - running - committed - o.unknown.Load()
 	if committed == 0 && undone > 0 {
 		return notify.OutcomeRolledBack, int(undone)
 	}
 	return notify.OutcomeCommitted, int(committed)
-}
-
-// grants reports whether the lock can be acquired again. It is given no more time
-// than a caller who does not wait: what is too slow for callers would only be the
-// end of one outage and the begin of another.
-func (g *Guard) grants(o *outage) bool {
-	ctx, cancel := context.WithTimeout(g.outages.halt, hesitation)
-	defer cancel()
-	err := probe(ctx, g.locker.Engine(), o.key)
-	return err == nil || errors.Is(err, lock.ErrUnusable)
-}
-
-// event is the report of an outage: Outcome Unknown when it begins, later what
-// became of the Count operations that ran meanwhile.
-func (o *outage) event(g *Guard) notify.Event {
-	ev := g.event(notify.VerdictDegraded, notify.OutcomeUnknown, o.key)
-	ev.Place = place(o.place)
-	return ev
 }

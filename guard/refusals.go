@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -23,30 +24,49 @@ const (
 // could not be acquired. While a node's are counted, one goroutine publishes their
 // number every now and then; it ends after an interval without any.
 type refusals struct {
+	engine   lock.Engine
+	reporter *reporter
+	running  *running
+	halt     context.Context // ends at Close
+
 	mu sync.Mutex
 	at map[string]*notify.Event // by node that is counted; nil if there is nothing to publish
 }
 
-func newRefusals() *refusals { return &refusals{at: make(map[string]*notify.Event)} }
+func newRefusals(halt context.Context, e lock.Engine, r *reporter, running *running) *refusals {
+	return &refusals{engine: e, reporter: r, running: running, halt: halt, at: make(map[string]*notify.Event)}
+}
 
-// count counts a refusal at a node. It returns the name under which it is counted, and
-// whether that has just begun. begin builds the event of that name if this is its first
-// refusal.
-func (r *refusals) count(node string, begin func(counted string) notify.Event) (counted string, begun bool) {
+// count counts a call whose lock on key could not be acquired because of err.
+func (r *refusals) count(ctx context.Context, key string, err error) {
+	at := locate(r.engine, key)
+	node, begun := r.add(ctx, key, at)
+	if !begun {
+		return
+	}
+	r.reporter.cfg.Logger.Warn("lock unavailable, operations are refused", "node", at.Node, "key", key, "error", err)
+	r.running.add() // Close waits for the last event
+	go r.report(node)
+}
+
+// add counts a refusal at a place. It returns the node under whose name it is counted,
+// "" if that is done together with others, and whether the counting has just begun.
+func (r *refusals) add(ctx context.Context, key string, at lock.Place) (node string, begun bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ev, known := r.at[node]
+	ev, known := r.at[at.Node]
 	if !known && len(r.at) >= maxRefusing {
-		node = "" // together with others
-		ev, known = r.at[node]
+		at = lock.Place{Slot: -1} // of several nodes
+		ev, known = r.at[""]
 	}
 	if ev != nil {
 		ev.Count++
-		return node, false
+		return at.Node, false
 	}
-	first := begin(node)
-	r.at[node] = &first
-	return node, !known
+	first := r.reporter.event(ctx, notify.VerdictUnavailable, notify.OutcomeRolledBack, key)
+	first.Place = place(at)
+	r.at[at.Node] = &first
+	return at.Node, !known
 }
 
 // take returns what is to be published of a node. If it is nothing, the node is not
@@ -62,46 +82,22 @@ func (r *refusals) take(node string) *notify.Event {
 	return ev
 }
 
-// countRefusal counts c, whose lock could not be acquired because of err.
-func (g *Guard) countRefusal(c *call, err error) {
-	at := locate(g.locker.Engine(), c.key)
-	node, begun := g.refusals.count(at.Node, func(counted string) notify.Event {
-		if counted != at.Node {
-			return c.refusedEvent(lock.Place{Slot: -1}) // of several nodes
-		}
-		return c.refusedEvent(at)
-	})
-	if !begun {
-		return
-	}
-	g.cfg.Logger.Warn("lock unavailable, operations are refused", "node", at.Node, "key", c.key, "error", err)
-	g.running.add() // Close waits for the last event
-	go g.reportRefusals(node)
-}
-
-func (c *call) refusedEvent(at lock.Place) notify.Event {
-	ev := c.guard.event(notify.VerdictUnavailable, notify.OutcomeRolledBack, c.key)
-	ev.Place = place(at)
-	c.guard.trace(c.ctx, &ev)
-	return ev
-}
-
-// reportRefusals publishes how many operations are refused at a node, until an
-// interval passes without any. Once Close is called, it does not wait any more.
-func (g *Guard) reportRefusals(node string) {
-	defer g.running.leave()
+// report publishes how many operations are refused at a node, until an interval passes
+// without any. Once Close is called, it does not wait any more.
+func (r *refusals) report(node string) {
+	defer r.running.leave()
 	timer := time.NewTimer(firstRefusals)
 	defer timer.Stop()
 	for pause := moreRefusals; ; pause = min(2*pause, mostRefusals) {
 		select {
 		case <-timer.C:
-		case <-g.outages.halt.Done():
+		case <-r.halt.Done():
 		}
-		ev := g.refusals.take(node)
+		ev := r.take(node)
 		if ev == nil {
 			return
 		}
-		g.publish(g.outages.halt, *ev)
+		r.reporter.publish(r.halt, *ev)
 		timer.Reset(pause)
 	}
 }

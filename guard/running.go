@@ -13,7 +13,7 @@ type running struct {
 	idle   chan struct{} // closed when closed and n is 0
 }
 
-func newRunning() running { return running{idle: make(chan struct{})} }
+func newRunning() *running { return &running{idle: make(chan struct{})} }
 
 func (r *running) enter() bool {
 	r.mu.Lock()

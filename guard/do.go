@@ -1,0 +1,102 @@
+package guard
+
+import (
+	"context"
+	"time"
+
+	"github.com/belaygo/belay/internal/dbtx"
+)
+
+// Do runs op once under the lock on key. See the error variables for what it
+// returns. If op panics, everything is rolled back, the lock is released, and
+// the panic goes on.
+//
+// Inside an operation, with its ctx, Do with the same key runs op in a savepoint
+// of the same transaction: what it returns is op's own error, and judgement
+// waits for the end of the outer Do. Another key there is an error, ErrNested.
+func (g *Guard) Do(ctx context.Context, key string, op Op, opts ...Option) error {
+	if op == nil {
+		return errNilOp
+	}
+	return g.call(ctx, &call{guard: g, key: key, op: op}, opts)
+}
+
+// Apply makes change under the lock on key, as Do runs an operation. It runs the change
+// again, up to three times under the same lock, when the database has rolled it back for
+// a deadlock or the like.
+func (g *Guard) Apply(ctx context.Context, key string, change Change, opts ...Option) error {
+	c := &call{guard: g, key: key, op: change.Run}
+	c.retries = changeTries
+	return g.call(ctx, c, opts)
+}
+
+func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
+	for _, opt := range opts {
+		opt(&c.options)
+	}
+	if outer := dbtx.FromContext(ctx); outer != nil {
+		return c.nest(ctx, outer)
+	}
+	if !g.running.enter() {
+		return ErrClosed
+	}
+	defer g.running.leave()
+	return c.do(ctx)
+}
+
+func (c *call) do(ctx context.Context) (err error) {
+	ctx, end := c.guard.cfg.Observer.Start(ctx, StepDo, c.key)
+	c.ctx = ctx
+	err = errPanicked
+	defer func() {
+		c.guard.metrics.ended(err)
+		end(err)
+	}()
+	defer c.leave()
+	if refusal := c.enter(); refusal != nil {
+		err = refusal
+		return err
+	}
+	err = c.run()
+	return err
+}
+
+// enter gets the lock, or what stands for it.
+func (c *call) enter() (err error) {
+	ctx, end := c.guard.cfg.Observer.Start(c.ctx, StepLock, c.key)
+	begun := time.Now()
+	err = errPanicked
+	defer func() {
+		c.guard.metrics.lockWait.Observe(time.Since(begun).Seconds())
+		end(err)
+	}()
+	err = c.acquire(ctx)
+	return err
+}
+
+// run makes attempts, all under the same lease.
+func (c *call) run() error {
+	lease := c.lease.Context()
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(context.Canceled)
+	detach := context.AfterFunc(lease, func() { cancel(context.Cause(lease)) })
+	defer detach()
+	for {
+		if e := c.attempt(callContext{ctx, c, lease}); !c.again(e) {
+			detach() // or the release would make a goroutine that ends ctx
+			cancel(context.Canceled)
+			return c.finish(e)
+		}
+	}
+}
+
+// leave gives back what enter got and nobody has given back, for somebody's code
+// may panic, or end its goroutine.
+func (c *call) leave() {
+	if c.lease != nil && !c.settled {
+		_ = c.release(false)
+	}
+	if c.without != nil {
+		c.guard.outages.dismiss(c.outage)
+	}
+}
