@@ -18,12 +18,10 @@ type request struct {
 	to *instance // where the load balancer sends it
 
 	// patient: when told that the shop is busy, the client tries again. A double
-	// click is not worth it, the first click is on its way. While Redis cannot be
-	// asked, everybody tries again.
+	// click is not worth it, the first click is on its way. While Redis does not
+	// answer, everybody tries again.
 	patient bool
 }
-
-var errNotSent = errors.New("request was not sent")
 
 // newRequests returns n requests, one after the other to each instance. Every
 // second one repeats the order number before it: in turn a double click, and a
@@ -40,15 +38,14 @@ func newRequests(n int, instances []*instance) []request {
 	return requests
 }
 
+var errNotSent = errors.New("request was not sent")
+
 // crowd sends requests, all at once.
 type crowd struct {
 	requests []request
-	answers  []error // what became of each
 
-	// When half of the items are sold, one pair of requests, a click and its
-	// double, is sent by halfway, while the rest of the crowd is held at the
-	// door.
-	half    int
+	// When half of the items are sold, halfway sends one pair of requests, a click and
+	// its double, while the rest of the crowd is held at the door.
 	halfway func(ctx context.Context, click, double request) (clicked, doubled, err error)
 	failed  error // of halfway
 
@@ -57,40 +54,29 @@ type crowd struct {
 	refused atomic.Int64 // tries that the lock turned away
 }
 
-// progress is sofar with a picture.
-func (c *crowd) progress(scr *screen) string {
-	return scr.bar(int(c.sold.Load()), items) + " " + c.sofar()
-}
-
-func (c *crowd) sofar() string {
-	return fmt.Sprintf("%d sold; the lock turned away %s tries", c.sold.Load(), thousands(c.refused.Load()))
-}
-
-// rush sends all requests and returns when each has its answer.
+// rush sends all requests and returns the answer to each.
 func (c *crowd) rush(ctx context.Context) []error {
-	c.answers = make([]error, len(c.requests))
-	for i := range c.answers {
-		c.answers[i] = errNotSent
-	}
-	pair := c.pair()
+	answers := make([]error, len(c.requests))
+	pair := len(answers) / 4 * 2 // the click in the middle of the crowd
+	answers[pair], answers[pair+1] = errNotSent, errNotSent
 	opening := make(chan struct{})
 	var shoppers sync.WaitGroup
 	var half sync.Once
-	for i := range c.requests {
+	for i, r := range c.requests {
 		if i == pair || i == pair+1 {
 			continue
 		}
 		shoppers.Go(func() {
 			<-opening
-			c.answers[i] = c.send(ctx, c.requests[i])
-			if c.sold.Load() >= int64(c.half) {
-				half.Do(func() { c.sendPair(ctx) })
+			answers[i] = c.send(ctx, r)
+			if c.sold.Load() >= items/2 {
+				half.Do(func() { answers[pair], answers[pair+1] = c.sendPair(ctx, c.requests[pair], c.requests[pair+1]) })
 			}
 		})
 	}
 	close(opening)
 	shoppers.Wait()
-	return c.answers
+	return answers
 }
 
 // send sends a request until there is an answer, or just once if it is not
@@ -130,22 +116,14 @@ func pause(ctx context.Context, tries int) bool {
 	}
 }
 
-// pair returns the index of the click in the middle of the crowd.
-func (c *crowd) pair() int { return len(c.requests) / 4 * 2 }
-
 // sendPair closes the door, waits until nobody is inside, and has the pair
 // sent. Whoever was inside may still have bought; half of the items are left.
-func (c *crowd) sendPair(ctx context.Context) {
+func (c *crowd) sendPair(ctx context.Context, click, double request) (clicked, doubled error) {
 	c.door.Lock()
 	defer c.door.Unlock()
-	i := c.pair()
-	c.answers[i], c.answers[i+1], c.failed = c.halfway(ctx, c.requests[i], c.requests[i+1])
-	if c.answers[i+1] == nil {
+	clicked, doubled, c.failed = c.halfway(ctx, click, double)
+	if doubled == nil {
 		c.sold.Add(1)
 	}
-}
-
-// early is wrong: the answer to r came before its lock could get lost.
-func (r request) early(answer error) error {
-	return errors.Join(errors.New(r.to.name+" did not get to its insert"), answer)
+	return clicked, doubled
 }

@@ -5,25 +5,29 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+	_ "modernc.org/sqlite" // SQLite without cgo
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
-	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/outbox"
 )
 
-// embedded is a scene that needs nothing but Go.
+// embedded is the servers of the story, all in this process.
 type embedded struct {
 	dir     string
 	redis   *miniredis.Miniredis
-	pool    *sql.DB
-	orm     *gorm.DB
+	db      *gorm.DB // of the shop
+	pool    *sql.DB  // of db
 	monitor *localMonitor
 	relay   notify.Publisher // what the outboxes publish to: the monitor
 
@@ -31,7 +35,7 @@ type embedded struct {
 }
 
 // openEmbedded starts the servers, with their data in a folder that close
-// removes.
+// removes, and puts the items on the shelf.
 func openEmbedded(ctx context.Context) (_ *embedded, err error) {
 	e := &embedded{redis: miniredis.NewMiniRedis()}
 	defer func() {
@@ -49,52 +53,40 @@ func openEmbedded(ctx context.Context) (_ *embedded, err error) {
 		return nil, err
 	}
 	e.relay = e.monitor
-	if e.orm, err = openSQLite(e.shopDB(), &e.pool); err != nil {
+	if e.db, e.pool, err = openSQLite(e.shopDB()); err != nil {
 		return nil, err
 	}
-	return e, stockUp(ctx, e.orm, items)
+	db := e.db.WithContext(ctx)
+	if err := db.AutoMigrate(&Order{}, &Stock{}); err != nil {
+		return nil, fmt.Errorf("create tables: %w", err)
+	}
+	if err := outbox.Migrate(ctx, db); err != nil {
+		return nil, err
+	}
+	return e, db.Create(&Stock{ID: itemID, Left: items}).Error
 }
 
-func (e *embedded) is() string {
-	return "Redis, the database (SQLite), the broker and guard-monitor are all in this process."
-}
-func (e *embedded) database() string { return "SQLite" }
-func (e *embedded) broker() string   { return "the broker" }
-func (e *embedded) db() *gorm.DB     { return e.orm }
-func (e *embedded) desk() *desk      { return &e.monitor.desk }
-func (e *embedded) shopDB() string   { return filepath.Join(e.dir, "shop.db") }
+func (e *embedded) shopDB() string { return filepath.Join(e.dir, "shop.db") }
 
-// newInstance gives an instance two pools: SQLite lets one writer in at a time,
-// and an event should not queue behind sales.
-func (e *embedded) newInstance(name string) (_ *instance, err error) {
-	i := &instance{name: name}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, i.close(context.Background()))
-		}
-	}()
-	client := redis.NewClient(&redis.Options{Addr: e.redis.Addr()})
-	i.closes(func(context.Context) error { return client.Close() })
-	engine, err := redislock.New(client, redislock.Config{})
+// openSQLite opens the database in the file path with a pool of one connection,
+// which the caller closes.
+func openSQLite(path string) (*gorm.DB, *sql.DB, error) {
+	dsn := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"}
+	pool, err := sql.Open("sqlite", dsn.String())
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("open database: %w", err)
 	}
-	sales, err := openSQLite(e.shopDB(), &i.pool)
+	pool.SetMaxOpenConns(1)
+	db, err := gorm.Open(sqlite.New(sqlite.Config{Conn: pool}), &gorm.Config{Logger: logger.Discard})
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("open database: %w", errors.Join(err, pool.Close()))
 	}
-	i.closes(func(context.Context) error { return i.pool.Close() })
-	var pool *sql.DB
-	events, err := openSQLite(e.shopDB(), &pool)
-	if err != nil {
-		return nil, err
-	}
-	i.closes(func(context.Context) error { return pool.Close() })
-	return i, i.start(engine, sales, events, e.relay)
+	return db, pool, nil
 }
 
-// loseLock removes the lock, as somebody at a console does who wants to free it,
-// and lets the double in meanwhile:
+// loseLock sends click and, while the instance that it goes to works under the
+// lock, removes the lock, as somebody at a console does who wants to free it, and
+// sends double to another instance:
 //
 //	the click's instance       Redis             the double's instance
 //	takes the lock             has the key
@@ -122,7 +114,8 @@ func (e *embedded) loseLock(ctx context.Context, scr *screen, click, double requ
 	})
 	select {
 	case clicked = <-answer:
-		return clicked, nil, errors.Join(click.early(clicked), conn.Close())
+		early := errors.New(click.to.name + " did not get to its insert")
+		return clicked, nil, errors.Join(early, clicked, conn.Close())
 	default:
 	}
 	var command string
@@ -130,10 +123,10 @@ func (e *embedded) loseLock(ctx context.Context, scr *screen, click, double requ
 		command, err = e.removeLock(ctx)
 	}
 	if err == nil {
-		scr.say(ctx, click.to.name, "has the lock "+itemKey+" to sell order "+click.no)
-		scr.alarm(ctx, "somebody", "removes the lock from Redis: "+command)
+		scr.say(click.to.name, "has the lock "+itemKey+" to sell order "+click.no)
+		scr.say("somebody", "removes the lock from Redis: "+command)
 		if doubled = double.to.buy(ctx, double.no); doubled == nil {
-			scr.say(ctx, double.to.name, "gets the lock, too, sells order "+double.no+" and commits")
+			scr.say(double.to.name, "gets the lock, too, sells order "+double.no+" and commits")
 		}
 	}
 	err = errors.Join(err, conn.Close()) // the click goes on
@@ -146,13 +139,13 @@ func (e *embedded) removeLock(ctx context.Context) (command string, err error) {
 	if !e.redis.Exists(itemKey) {
 		return "", errors.New("there is no lock to remove")
 	}
-	begun, monitor := time.Now(), watched{e.monitor.store}
-	client := redis.NewClient(&redis.Options{Addr: e.redis.Addr()})
+	begun, node := time.Now(), e.redis.Addr()
+	client := redis.NewClient(&redis.Options{Addr: node})
 	defer client.Close()
 	if e.removals++; e.removals%2 == 0 {
-		return "FLUSHALL", errors.Join(client.FlushAll(ctx).Err(), monitor.saw(ctx, watch.Flush, watch.FlushAll, e.redis.Addr(), begun))
+		return "FLUSHALL", errors.Join(client.FlushAll(ctx).Err(), e.monitor.saw(ctx, watch.Flush, watch.FlushAll, node, begun))
 	}
-	return "DEL " + itemKey, errors.Join(client.Del(ctx, itemKey).Err(), monitor.saw(ctx, watch.Deletion, "del", e.redis.Addr(), begun))
+	return "DEL " + itemKey, errors.Join(client.Del(ctx, itemKey).Err(), e.monitor.saw(ctx, watch.Deletion, "del", node, begun))
 }
 
 func (e *embedded) close() error {

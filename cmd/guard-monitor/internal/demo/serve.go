@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
@@ -40,23 +38,22 @@ func (e *embedded) serve(ctx context.Context, scr *screen, ln net.Listener) (err
 	if err != nil {
 		return err
 	}
-	shop, err := startShop(e)
+	shop, err := e.startShop(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeShop(shop)) }()
 
 	fmt.Fprintln(scr.out)
-	scr.text(bold, fmt.Sprintf("The monitor's page: http://%v/", ln.Addr()))
-	scr.text(dim, fmt.Sprintf("The shop goes on, and loses a lock every %v. Ctrl-C ends it.", loseEvery*visitEvery))
+	scr.text(fmt.Sprintf("The monitor's page: http://%v/", ln.Addr()))
+	scr.text(fmt.Sprintf("The shop goes on, and loses a lock every %v. Ctrl-C ends it.", loseEvery*visitEvery))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	v := &visits{embedded: e, shop: shop}
-	defer scr.watch(v.String)()
 	var parts sync.WaitGroup
 	errs := make([]error, 2)
 	parts.Go(func() { _ = handler.Run(ctx) })
-	parts.Go(func() { errs[0] = web.Serve(ctx, ln, handler, nil, slog.New(slog.DiscardHandler)); cancel() })
+	parts.Go(func() { errs[0] = web.Serve(ctx, ln, handler, nil, quiet); cancel() })
 	parts.Go(func() { errs[1] = v.run(ctx); cancel() })
 	parts.Wait()
 	return errors.Join(errs...)
@@ -71,13 +68,7 @@ const (
 type visits struct {
 	*embedded
 	shop []*instance
-
-	n                      int
-	sold, repeats, catches atomic.Int64
-}
-
-func (v *visits) String() string {
-	return fmt.Sprintf("%d sold, %d repeats, %d lock failures caught", v.sold.Load(), v.repeats.Load(), v.catches.Load())
+	n    int
 }
 
 func (v *visits) run(ctx context.Context) error {
@@ -96,53 +87,35 @@ func (v *visits) run(ctx context.Context) error {
 }
 
 // visit has somebody buy; every third one repeats the order before. Once in a
-// while a lock is lost.
+// while a lock is lost. It returns the first error that no shopper may get.
 func (v *visits) visit(ctx context.Context) error {
 	v.n++
-	r := request{no: v.number(v.n - v.n%3/2), to: v.shop[v.n%len(v.shop)]}
-	if v.n%loseEvery == 0 {
-		double := request{no: r.no, to: v.shop[(v.n+1)%len(v.shop)]}
-		clicked, doubled, err := v.loseLock(ctx, newSilentScreen(), r, double)
-		if err != nil {
-			return v.count(ctx, err)
-		}
-		return errors.Join(v.count(ctx, clicked), v.count(ctx, doubled))
+	no := fmt.Sprintf("2026-%04d", requests+v.n-v.n%3/2) // behind those of the crowd
+	r := request{no: no, to: v.shop[v.n%len(v.shop)]}
+	if v.n%loseEvery != 0 {
+		return v.judge(ctx, r.to.buy(ctx, no))
 	}
-	return v.count(ctx, r.to.buy(ctx, r.no))
-}
-
-// number follows those of the crowd.
-func (v *visits) number(n int) string { return fmt.Sprintf("2026-%04d", requests+n) }
-
-// count returns err if it is none that a shopper may get.
-func (v *visits) count(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
-		v.sold.Add(1)
-	case errors.Is(err, guard.ErrDuplicate):
-		v.repeats.Add(1)
-	case errors.Is(err, guard.ErrIntercepted), errors.Is(err, guard.ErrLost):
-		v.catches.Add(1)
-	case errors.Is(err, errSoldOut):
-		if err := v.shop[0].restock(ctx); err != nil {
-			return v.count(ctx, err)
-		}
-	case errors.Is(err, guard.ErrBusy), errors.Is(err, guard.ErrUnavailable):
-		// The next visit may have more luck: the machine has slept, say.
-	default:
-		return err
+	double := request{no: no, to: v.shop[(v.n+1)%len(v.shop)]}
+	clicked, doubled, err := v.loseLock(ctx, &screen{out: io.Discard}, r, double)
+	if err != nil {
+		return v.judge(ctx, err)
 	}
-	return nil
+	return errors.Join(v.judge(ctx, clicked), v.judge(ctx, doubled))
 }
 
-// restock puts new items on the shelf.
-func (i *instance) restock(ctx context.Context) error {
-	return i.guard.Apply(ctx, itemKey, guard.Update(&Stock{ID: itemID}, func(s *Stock) error {
-		s.Left = items
-		return nil
-	}))
-}
-
-func newSilentScreen() *screen {
-	return &screen{out: io.Discard, width: func() int { return plainWidth }}
+// judge returns err if it is none that a shopper may get. It puts new items on the
+// shelf if there are none.
+func (v *visits) judge(ctx context.Context, err error) error {
+	if errors.Is(err, errSoldOut) {
+		err = v.shop[0].Guard.Apply(ctx, itemKey, guard.Update(&Stock{ID: itemID}, func(s *Stock) error {
+			s.Left = items
+			return nil
+		}))
+	}
+	for _, usual := range []error{guard.ErrDuplicate, guard.ErrIntercepted, guard.ErrLost, guard.ErrBusy, guard.ErrUnavailable} {
+		if errors.Is(err, usual) { // the next visit may have more luck: the machine has slept, say
+			return nil
+		}
+	}
+	return err
 }

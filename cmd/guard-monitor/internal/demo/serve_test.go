@@ -8,11 +8,30 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/belaygo/belay/guard"
 )
+
+// lines keeps what a process writes.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
 
 func TestServe(t *testing.T) {
 	t.Parallel()
@@ -29,17 +48,17 @@ func TestServe(t *testing.T) {
 			_ = cmd.Wait()
 		}
 	}()
-	url := regexp.MustCompile(`page: (http://127\.0\.0\.1:\d+)/`)
+	url := regexp.MustCompile(`page: (http://127\.0\.0\.1:\d+)/\n`)
 	var base string
 	err := until(t.Context(), "the page", func() (bool, error) {
-		found := url.FindStringSubmatch(strings.Join(out.all(), ""))
+		found := url.FindStringSubmatch(out.String())
 		if found != nil {
 			base = found[1]
 		}
-		return found != nil || len(errs.all()) > 0, nil
+		return found != nil || errs.String() != "", nil
 	})
 	if err != nil || base == "" {
-		t.Fatalf("%v, output:\n%s%s", err, out.all(), errs.all())
+		t.Fatalf("%v, output:\n%s%s", err, &out, &errs)
 	}
 	for path, want := range map[string]string{
 		"/":                 "shop",
@@ -63,8 +82,8 @@ func TestServe(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil || len(errs.all()) > 0 {
-		t.Errorf("%v, %q on standard error", err, errs.all())
+	if err := cmd.Wait(); err != nil || errs.String() != "" {
+		t.Errorf("%v, %q on standard error", err, &errs)
 	}
 }
 
@@ -82,12 +101,13 @@ func TestVisitLater(t *testing.T) {
 			t.Errorf("visit %d: %v", n, err)
 		}
 	}
-	if err := v.count(t.Context(), errSoldOut); err != nil {
+	if err := v.judge(t.Context(), errSoldOut); err != nil {
 		t.Errorf("restock: %v", err)
 	}
 	v.redis.SetError("")
-	if err := v.visit(t.Context()); err != nil || v.sold.Load() != 1 {
-		t.Errorf("%v when Redis answers: %v", v, err)
+	var sold int64
+	if err := errors.Join(v.visit(t.Context()), v.db.Model(&Order{}).Count(&sold).Error); err != nil || sold != 1 {
+		t.Errorf("%d sold when Redis answers: %v", sold, err)
 	}
 }
 
@@ -95,7 +115,7 @@ func TestVisitLater(t *testing.T) {
 func TestVisitFails(t *testing.T) {
 	t.Parallel()
 	v := newVisits(t)
-	if err := v.orm.Migrator().DropTable(&Order{}); err != nil {
+	if err := v.db.Migrator().DropTable(&Order{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []int{1, loseEvery} {

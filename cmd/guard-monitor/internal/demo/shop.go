@@ -35,7 +35,7 @@ var errSoldOut = errors.New("sold out")
 // buy sells one item under the order number no, once, however often it is asked
 // to. It fails fast: while another sale is on, it returns guard.ErrBusy.
 func (i *instance) buy(ctx context.Context, no string) error {
-	return i.guard.Do(ctx, itemKey, order(no), guard.Protects(&Order{No: no}, &Stock{ID: itemID}))
+	return i.Guard.Do(ctx, itemKey, order(no), guard.Protects(&Order{No: no}, &Stock{ID: itemID}))
 }
 
 // order is the business transaction. The order row makes the request harmless

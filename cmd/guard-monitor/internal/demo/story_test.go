@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func newVisits(t *testing.T) *visits {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.close() })
-	shop, err := startShop(e)
+	shop, err := e.startShop(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,17 +26,17 @@ func newVisits(t *testing.T) *visits {
 	return &visits{embedded: e, shop: shop}
 }
 
-// endless is a scene whose time is over when the lock is to be lost.
-type endless struct {
-	*embedded
-	end func()
+// cue calls end when a text appears in what is written to it.
+type cue struct {
+	text string
+	end  func()
 }
 
-var errStuck = errors.New("the master does not die")
-
-func (s endless) loseLock(context.Context, *screen, request, request) (clicked, doubled, err error) {
-	s.end()
-	return nil, nil, errStuck
+func (w cue) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.end()
+	}
+	return len(p), nil
 }
 
 // What went wrong is said if the story took too long, but not to those who
@@ -57,8 +58,8 @@ func TestStopped(t *testing.T) {
 			}
 			defer e.close()
 			ctx, cancel := context.WithCancelCause(t.Context())
-			err = play(ctx, "demo", endless{e, func() { cancel(tt.cause) }}, newSilentScreen())
-			if !errors.Is(err, tt.cause) || errors.Is(err, errStuck) != tt.tells {
+			err = e.play(ctx, &screen{out: cue{"A lock is lost", func() { cancel(tt.cause) }}})
+			if !errors.Is(err, tt.cause) || errors.Is(err, context.Canceled) != tt.tells { // of the connection that loseLock takes
 				t.Errorf("play: %v", err)
 			}
 		})
@@ -71,7 +72,7 @@ func TestEarlyAnswer(t *testing.T) {
 	v := newVisits(t)
 	v.redis.SetError("LOADING Redis is loading the dataset in memory")
 	click, double := request{no: "2026-0001", to: v.shop[0]}, request{no: "2026-0001", to: v.shop[1]}
-	_, _, lost := v.loseLock(t.Context(), newSilentScreen(), click, double)
+	_, _, lost := v.loseLock(t.Context(), &screen{out: io.Discard}, click, double)
 	if !errors.Is(lost, guard.ErrUnavailable) || !strings.HasPrefix(lost.Error(), "shop-a did not get to its insert\n") {
 		t.Errorf("error is %v, want ErrUnavailable before the insert", lost)
 	}
