@@ -9,13 +9,12 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/internal/teststack"
 )
 
 // TestCommittedSurvivesACrash: without a binary log InnoDB shows a row before its
 // log is written, and the disk stalls just then.
 func TestCommittedSurvivesACrash(t *testing.T) {
-	server := teststack.StartMariaDB(t)
+	server := startMariaDB(t)
 	db := testdb.OpenMySQL(t, server.DSN())
 	prepare(t, db)
 	tx := begin(t, db, dbtx.Options{EndTimeout: 300 * time.Millisecond})
@@ -40,7 +39,7 @@ func TestCommittedSurvivesACrash(t *testing.T) {
 // TestResolveAwaitsARestart: a server that is killed with a transaction, and comes back in
 // time, tells what became of it.
 func TestResolveAwaitsARestart(t *testing.T) {
-	server := teststack.StartMariaDB(t)
+	server := startMariaDB(t)
 	db := testdb.OpenMySQL(t, server.DSN())
 	prepare(t, db)
 	wantNil(t, db.AutoMigrate(&Token{}))
@@ -71,7 +70,7 @@ func TestResolveAwaitsARestart(t *testing.T) {
 // TestResolveLeavesReplicationAlone: a commit that waits for a replica would be
 // made without one if its session were killed.
 func TestResolveLeavesReplicationAlone(t *testing.T) {
-	server := teststack.StartMariaDB(t, "--log-bin", "--rpl-semi-sync-master-wait-point=AFTER_SYNC", "--rpl-semi-sync-master-timeout=3600000")
+	server := startMariaDB(t, "--log-bin", "--rpl-semi-sync-master-wait-point=AFTER_SYNC", "--rpl-semi-sync-master-timeout=3600000")
 	db := testdb.OpenMySQL(t, server.DSN())
 	prepare(t, db)
 	tx := begin(t, db, dbtx.Options{EndTimeout: 300 * time.Millisecond})

@@ -32,10 +32,7 @@ func AMQPAPI(tb testing.TB) string {
 // many messages.
 func LimitQueue(tb testing.TB, broker, queue string, messages int) {
 	tb.Helper()
-	u, err := url.Parse(broker)
-	if err != nil {
-		tb.Fatal("the broker's URL is none")
-	}
+	u := parse(tb, broker)
 	manage(tb, http.MethodPut, AMQPAPI(tb)+"/api/policies"+u.Path+"/"+queue,
 		fmt.Sprintf(`{"pattern":"^%s$","definition":{"max-length":%d}}`, queue, messages))
 }
@@ -45,10 +42,7 @@ func LimitQueue(tb testing.TB, broker, queue string, messages int) {
 // user is deleted when the test ends.
 func AMQPUser(tb testing.TB, broker, write string) string {
 	tb.Helper()
-	u, err := url.Parse(broker)
-	if err != nil {
-		tb.Fatal("the broker's URL is none")
-	}
+	u := parse(tb, broker)
 	api, name := AMQPAPI(tb), "test-"+randomName()
 	manage(tb, http.MethodPut, api+"/api/users/"+name, `{"password":"test","tags":""}`)
 	tb.Cleanup(func() { manage(tb, http.MethodDelete, api+"/api/users/"+name, "") })
@@ -61,20 +55,24 @@ func AMQPUser(tb testing.TB, broker, write string) string {
 // the one to write to what matches the regular expression.
 func Grant(tb testing.TB, user, write string) {
 	tb.Helper()
-	u, err := url.Parse(user)
-	if err != nil {
-		tb.Fatal("the user's URL is none")
-	}
+	u := parse(tb, user)
 	manage(tb, http.MethodPut, AMQPAPI(tb)+"/api/permissions"+u.Path+"/"+u.User.Username(),
 		fmt.Sprintf(`{"configure":"^$","write":%q,"read":"^$"}`, write))
 }
 
-func newVirtualHost(tb testing.TB, address, api string) string {
+// parse does not show the URL, which holds a password.
+func parse(tb testing.TB, address string) *url.URL {
 	tb.Helper()
-	broker, err := url.Parse(address)
+	u, err := url.Parse(address)
 	if err != nil {
 		tb.Fatal("the broker's URL is none")
 	}
+	return u
+}
+
+func newVirtualHost(tb testing.TB, address, api string) string {
+	tb.Helper()
+	broker := parse(tb, address)
 	deleteDone(tb, api)
 
 	vhost := "test-" + randomName()

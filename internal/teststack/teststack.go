@@ -43,15 +43,25 @@ func Key(tb testing.TB, name string) string {
 func Program(tb testing.TB, name, pkg string) string {
 	tb.Helper()
 	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
+	if err != nil {
+		Missing(tb, "%s is not installed: apt-get install %s", name, pkg)
 	}
-	const how = "%s is not installed: apt-get install %s"
-	if required() {
-		tb.Fatalf(how, name, pkg)
+	return path
+}
+
+// Missing skips a test that lacks what the text says, or fails it where the stack is
+// required.
+func Missing(tb testing.TB, format string, args ...any) {
+	tb.Helper()
+	missing(tb, required(), format, args...)
+}
+
+func missing(tb testing.TB, required bool, format string, args ...any) {
+	tb.Helper()
+	if required {
+		tb.Fatalf(format, args...)
 	}
-	tb.Skipf(how, name, pkg)
-	return ""
+	tb.Skipf(format, args...)
 }
 
 func required() bool {
@@ -73,15 +83,11 @@ func extra(tb testing.TB, name, server string) string {
 
 func value(tb testing.TB, name, up string, required bool) string {
 	tb.Helper()
-	if value := os.Getenv(name); value != "" {
-		return value
+	value := os.Getenv(name)
+	if value == "" {
+		missing(tb, required, `%s is not set: start the servers with "%s", then: eval "$(scripts/stack env)"`, name, up)
 	}
-	const how = `%s is not set: start the servers with "%s", then: eval "$(scripts/stack env)"`
-	if required {
-		tb.Fatalf(how, name, up)
-	}
-	tb.Skipf(how, name, up)
-	return ""
+	return value
 }
 
 // randomName returns 12 random lower-case letters and digits.

@@ -1,4 +1,4 @@
-package teststack
+package dbtx_test
 
 import (
 	"context"
@@ -13,20 +13,22 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/belaygo/belay/internal/teststack"
 )
 
-// A MariaDB is a server of one test's own, which may be killed. It listens on a
+// A mariaDB is a server of one test's own, which may be killed. It listens on a
 // socket in a folder of the test only.
-type MariaDB struct {
+type mariaDB struct {
 	dir     string
 	options []string
 	process *exec.Cmd
 }
 
-// StartMariaDB starts an empty MariaDB with durable commits and has it killed when
+// startMariaDB starts an empty MariaDB with durable commits and has it killed when
 // the test ends. The options are those of mariadbd. Without the program the test is
 // skipped, or fails where the stack is required.
-func StartMariaDB(tb testing.TB, options ...string) *MariaDB {
+func startMariaDB(tb testing.TB, options ...string) *mariaDB {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "belay") //nolint:usetesting // the test's own folder is too long for a socket
 	if err != nil {
@@ -37,8 +39,8 @@ func StartMariaDB(tb testing.TB, options ...string) *MariaDB {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m := &MariaDB{dir: dir, options: append([]string{"--no-defaults", "--user=" + own.Username, "--datadir=" + dir + "/data"}, options...)}
-	install := exec.Command(Program(tb, "mariadb-install-db", "mariadb-server"), "--no-defaults", "--force", "--datadir=./data",
+	m := &mariaDB{dir: dir, options: append([]string{"--no-defaults", "--user=" + own.Username, "--datadir=" + dir + "/data"}, options...)}
+	install := exec.Command(teststack.Program(tb, "mariadb-install-db", "mariadb-server"), "--no-defaults", "--force", "--datadir=./data",
 		"--user="+own.Username, "--skip-test-db", "--auth-root-authentication-method=normal")
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
@@ -50,12 +52,12 @@ func StartMariaDB(tb testing.TB, options ...string) *MariaDB {
 }
 
 // DSN leads to the database test, as a user who may do everything.
-func (m *MariaDB) DSN() string {
+func (m *mariaDB) DSN() string {
 	return "root@unix(" + filepath.Join(m.dir, "socket") + ")/test?parseTime=true&charset=utf8mb4"
 }
 
 // Kill kills the server at once, if it runs.
-func (m *MariaDB) Kill(tb testing.TB) {
+func (m *mariaDB) Kill(tb testing.TB) {
 	tb.Helper()
 	if m.process == nil {
 		return
@@ -68,7 +70,7 @@ func (m *MariaDB) Kill(tb testing.TB) {
 }
 
 // Start starts the server, also after Kill, and waits until it answers.
-func (m *MariaDB) Start(tb testing.TB) {
+func (m *mariaDB) Start(tb testing.TB) {
 	tb.Helper()
 	path := filepath.Join(m.dir, "log")
 	log, err := os.Create(path)
@@ -76,7 +78,7 @@ func (m *MariaDB) Start(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	defer log.Close()
-	server := exec.Command(Program(tb, "mariadbd", "mariadb-server"), append(m.options,
+	server := exec.Command(teststack.Program(tb, "mariadbd", "mariadb-server"), append(m.options,
 		"--socket="+filepath.Join(m.dir, "socket"), "--skip-networking", "--innodb-flush-log-at-trx-commit=1",
 		"--innodb-log-file-size=8M", "--innodb-buffer-pool-size=16M")...)
 	server.Stdout, server.Stderr = log, log
@@ -85,7 +87,7 @@ func (m *MariaDB) Start(tb testing.TB) {
 		tb.Fatalf("start MariaDB: %v", err)
 	}
 	m.process = server
-	for end := time.Now().Add(4 * limit); !m.ready(); <-time.After(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !m.ready(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			text, _ := os.ReadFile(path)
 			tb.Fatalf("MariaDB does not answer:\n%s", text)
@@ -94,7 +96,7 @@ func (m *MariaDB) Start(tb testing.TB) {
 }
 
 // ready reports whether the server answers, and sees to it that it has the database.
-func (m *MariaDB) ready() bool {
+func (m *mariaDB) ready() bool {
 	config, err := mysql.ParseDSN(m.DSN())
 	if err != nil {
 		return false
@@ -106,7 +108,7 @@ func (m *MariaDB) ready() bool {
 	}
 	db := sql.OpenDB(connector)
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	_, err = db.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS test")
 	return err == nil
@@ -114,7 +116,7 @@ func (m *MariaDB) ready() bool {
 
 // DelayLog delays each write to the server's redo log by d, from when it returns
 // until stop is called or the test ends.
-func (m *MariaDB) DelayLog(tb testing.TB, d time.Duration) (stop func()) {
+func (m *mariaDB) DelayLog(tb testing.TB, d time.Duration) (stop func()) {
 	tb.Helper()
 	log := filepath.Join(m.dir, "data", "ib_logfile0")
 	return inject(tb, m.process.Process.Pid, log, "pwrite64:delay_enter="+strconv.FormatInt(d.Microseconds(), 10))

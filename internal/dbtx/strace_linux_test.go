@@ -1,4 +1,4 @@
-package teststack
+package dbtx_test
 
 import (
 	"bufio"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/belaygo/belay/internal/teststack"
 )
 
 // inject has strace tamper with the system calls of a process on one file, from
@@ -17,7 +19,7 @@ import (
 func inject(tb testing.TB, pid int, path, fault string) (stop func()) {
 	tb.Helper()
 	call, _, _ := strings.Cut(fault, ":")
-	cmd := exec.Command(Program(tb, "strace", "strace"), "-f", "-p", strconv.Itoa(pid), "-P", path,
+	cmd := exec.Command(teststack.Program(tb, "strace", "strace"), "-f", "-p", strconv.Itoa(pid), "-P", path,
 		"-e", "trace="+call, "-e", "inject="+fault, "-o", os.DevNull)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -29,11 +31,7 @@ func inject(tb testing.TB, pid int, path, fault string) (stop func()) {
 	says, _ := bufio.NewReader(stderr).ReadString('\n')
 	if !strings.Contains(says, "attached") {
 		_ = cmd.Wait()
-		const how = "strace can't attach to a process of the test's own, in a container without CAP_SYS_PTRACE, say: %s"
-		if required() {
-			tb.Fatalf(how, says)
-		}
-		tb.Skipf(how, says)
+		teststack.Missing(tb, "strace can't attach to a process of the test's own, in a container without CAP_SYS_PTRACE, say: %s", says)
 	}
 	var read sync.WaitGroup
 	read.Go(func() { _, _ = io.Copy(io.Discard, stderr) })
