@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/e2e/model"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
@@ -84,7 +83,7 @@ func (s *stage) wantLock(ev notify.Event, at shard, owner string) {
 // given instance.
 func (s *stage) orders(no, instance string) int {
 	s.t.Helper()
-	var rows []model.Order
+	var rows []Order
 	if err := s.db.Where("no = ?", no).Find(&rows).Error; err != nil {
 		s.t.Fatal(err)
 	}

@@ -5,7 +5,9 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +15,6 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/e2e/model"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
@@ -25,16 +26,15 @@ import (
 
 // stage is all that the cases share.
 type stage struct {
-	t        *testing.T
-	cluster  *cluster
-	db       *gorm.DB
-	env      []string // of the instances
-	instance string   // path of the program
-	monitor  *process
-	people   *people      // whom it tells
-	events   *store.Store // its store
-	amqp     string
-	passed   int
+	t       *testing.T
+	cluster *cluster
+	db      *gorm.DB
+	env     []string // of the instances
+	monitor *process
+	people  *people      // whom it tells
+	events  *store.Store // its store
+	amqp    string
+	passed  int
 }
 
 func TestPaper(t *testing.T) {
@@ -70,19 +70,18 @@ func setUp(t *testing.T) *stage {
 	dsn, amqp := teststack.MySQL(t), teststack.AMQP(t)
 	c := &cluster{teststack.StartCluster(t, "e2e"), t}
 	s := &stage{
-		t:        t,
-		cluster:  c,
-		db:       testdb.OpenMySQL(t, dsn),
-		instance: build(t, "github.com/belaygo/belay/cmd/guard-monitor/internal/e2e/instance"),
-		people:   new(people),
-		amqp:     amqp,
+		t:       t,
+		cluster: c,
+		db:      testdb.OpenMySQL(t, dsn),
+		people:  new(people),
+		amqp:    amqp,
 		env: []string{
 			"BELAY_REDIS_ADDRS=" + strings.Join(c.Addrs, ","),
 			"BELAY_MYSQL_DSN=" + dsn,
 			"BELAY_AMQP_URL=" + amqp,
 		},
 	}
-	if err := s.db.AutoMigrate(&model.Order{}, &model.Stock{}); err != nil {
+	if err := s.db.AutoMigrate(&Order{}, &Stock{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := outbox.Migrate(context.Background(), s.db); err != nil {
@@ -131,7 +130,7 @@ func (s *stage) publish(service string) error {
 // start starts an instance.
 func (s *stage) start(name string, args ...string) *process {
 	s.t.Helper()
-	return start(s.t, name, s.env, s.instance, append([]string{"-name", name}, args...)...)
+	return start(s.t, name, slices.Concat(s.env, []string{asInstance + "=1"}), os.Args[0], append([]string{"-name", name}, args...)...)
 }
 
 // loseLock has a shard's master die with the lock of an instance that stands
@@ -170,7 +169,7 @@ func insertOverlaps(t *testing.T, s *stage) string {
 
 func updateOverlaps(t *testing.T, s *stage) string {
 	const key = "sku:1"
-	if err := s.db.Create(&model.Stock{ID: 1, Left: 10}).Error; err != nil {
+	if err := s.db.Create(&Stock{ID: 1, Left: 10}).Error; err != nil {
 		t.Fatal(err)
 	}
 	update := []string{"-do", "update", "-key", key, "-stock", "1"}
@@ -187,7 +186,7 @@ func updateOverlaps(t *testing.T, s *stage) string {
 	if ev.Versions == nil || *ev.Versions != (notify.Versions{Expected: 1, Found: 2}) {
 		t.Errorf("versions are %+v, want 1 expected and 2 found", ev.Versions)
 	}
-	var stock model.Stock
+	var stock Stock
 	if err := s.db.Take(&stock, 1).Error; err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,4 @@
-// Command instance is one service instance of the end-to-end tests: it does one
-// operation under guard.Do and says on standard output, a JSON object a line,
-// how far it is. With -hold it waits for a line on standard input between the
-// begin of its transaction and its first write.
-package main
+package e2e_test
 
 import (
 	"bufio"
@@ -14,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,7 +18,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/e2e/model"
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -29,7 +26,13 @@ import (
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
-func main() {
+// asInstance is the variable that makes this program an instance.
+const asInstance = "BELAY_TEST_AS_INSTANCE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asInstance) == "" {
+		os.Exit(m.Run())
+	}
 	var i instance
 	flag.StringVar(&i.name, "name", "", "name of the instance")
 	flag.StringVar(&i.do, "do", "insert", "insert or update")
@@ -46,6 +49,24 @@ func main() {
 	}
 }
 
+// Order is what the insert cases write.
+type Order struct {
+	ID       uint
+	No       string `gorm:"size:64;uniqueIndex"`
+	Instance string `gorm:"size:64"`
+}
+
+// Stock is what the update case writes.
+type Stock struct {
+	ID      int64
+	Left    int
+	Version dbguard.Version
+}
+
+// instance is one service instance, a process of its own. It does one operation
+// under guard.Do and says on standard output, a JSON object a line, how far it is.
+// With hold it waits for a line on standard input between the begin of its
+// transaction and its first write.
 type instance struct {
 	name, do, key, order string
 	stock                int64
@@ -94,7 +115,7 @@ func (i *instance) op() guard.Op {
 	return func(ctx context.Context, tx *gorm.DB) error {
 		say(report{State: "begun"})
 		if i.do == "update" {
-			return guard.Update(&model.Stock{ID: i.stock}, func(s *model.Stock) error {
+			return guard.Update(&Stock{ID: i.stock}, func(s *Stock) error {
 				s.Left--
 				return i.stand(ctx)
 			}).Run(ctx, tx)
@@ -102,7 +123,7 @@ func (i *instance) op() guard.Op {
 		if err := i.stand(ctx); err != nil {
 			return err
 		}
-		return guard.Insert(&model.Order{No: i.order, Instance: i.name}).Run(ctx, tx)
+		return guard.Insert(&Order{No: i.order, Instance: i.name}).Run(ctx, tx)
 	}
 }
 
