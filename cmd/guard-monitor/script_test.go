@@ -25,16 +25,22 @@ func TestScripts(t *testing.T) {
 		}
 	}))
 	t.Cleanup(hook.Close)
-	t.Run("scripts", func(t *testing.T) {
+	runScripts(t, "testdata/script", "SAMPLE="+sample, "HOOK="+hook.URL)
+}
+
+// Those of testdata/broker need a broker.
+func TestBrokerScripts(t *testing.T) {
+	runScripts(t, "testdata/broker", "BELAY_AMQP_URL="+teststack.AMQP(t))
+}
+
+func runScripts(t *testing.T, dir string, env ...string) {
+	t.Helper()
+	t.Run("scripts", func(t *testing.T) { // which run in parallel, before the cleanup of the caller
 		testscript.Run(t, testscript.Params{
-			Dir: "testdata/script",
-			Setup: func(env *testscript.Env) error {
-				env.Setenv("PATH", filepath.Dir(binary)+string(filepath.ListSeparator)+env.Getenv("PATH"))
-				env.Setenv("SAMPLE", sample)
-				env.Setenv("HOOK", hook.URL)
-				if strings.HasSuffix(env.WorkDir, "broker") {
-					env.Setenv("BELAY_AMQP_URL", teststack.AMQP(t))
-				}
+			Dir: dir,
+			Setup: func(e *testscript.Env) error {
+				e.Vars = append(e.Vars, env...)
+				e.Setenv("PATH", filepath.Dir(binary)+string(filepath.ListSeparator)+e.Getenv("PATH"))
 				return nil
 			},
 		})
