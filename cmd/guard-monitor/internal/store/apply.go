@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
@@ -16,7 +15,7 @@ import (
 // time, acknowledgement) is the store's: the fields of saved incidents are
 // ignored, except that a new one begins with its times.
 func (s *Store) Apply(ctx context.Context, saved []incident.Incident, moves []incident.Move) error {
-	err := s.in(ctx, func(tx *sql.Tx) error {
+	return s.in(ctx, "save incidents", func(tx *sql.Tx) error {
 		for _, i := range saved {
 			if err := saveIncident(ctx, tx, i); err != nil {
 				return err
@@ -29,19 +28,10 @@ func (s *Store) Apply(ctx context.Context, saved []incident.Incident, moves []in
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("save incidents: %w", err)
-	}
-	return nil
 }
 
 func saveIncident(ctx context.Context, tx *sql.Tx, i incident.Incident) error {
-	evidence, err := encode(i.Evidence)
-	rate, err2 := encode(i.Rate)
-	if err := errors.Join(err, err2); err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `
+	_, err := tx.ExecContext(ctx, `
 		INSERT INTO incidents (id, group_key, service, cause, cluster, shard, node, slot, state, confidence,
 			first_at, last_at, seen_at, updated_at, opened_at, resolved_at, regressed,
 			evidence, exemplar, doc_link, merged_into, rate)
@@ -58,7 +48,7 @@ func saveIncident(ctx context.Context, tx *sql.Tx, i incident.Incident) error {
 		text.Clip(i.Place.Node, MaxText), i.Place.Slot, i.State, i.Confidence,
 		micros(i.FirstAt), micros(i.LastAt), micros(i.SeenAt), micros(i.UpdatedAt), micros(i.OpenedAt),
 		micros(i.ResolvedAt), i.Regressed,
-		evidence, i.Exemplar, i.DocLink, i.MergedInto, rate)
+		document{i.Evidence}, i.Exemplar, i.DocLink, i.MergedInto, document{i.Rate})
 	return err
 }
 

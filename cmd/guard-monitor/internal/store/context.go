@@ -75,10 +75,9 @@ func (s *Store) GroupedSince(ctx context.Context, since time.Time, seq int64, li
 // first, at most MaxRows, and since when they are all: later if there are more,
 // or if older ones were deleted.
 func (s *Store) TimelineSince(ctx context.Context, cluster string, since time.Time) ([]watch.Entry, time.Time, error) {
-	list, err := collect(ctx, s.read, scanEntry, `SELECT `+entryColumns+` FROM timeline`+clauseOfTimeline,
-		cluster, since.UnixMicro(), MaxRows)
+	list, err := s.entries(ctx, clauseOfTimeline, cluster, since.UnixMicro(), MaxRows)
 	if err != nil {
-		return nil, since, fmt.Errorf("read timeline: %w", err)
+		return nil, since, err
 	}
 	slices.Reverse(list)
 	if len(list) == MaxRows {
@@ -106,11 +105,7 @@ func (s *Store) timelineKept(ctx context.Context) (time.Time, error) {
 // TimelineAfter returns entries with a larger ID, the oldest first, at most
 // MaxRows.
 func (s *Store) TimelineAfter(ctx context.Context, id int64) ([]watch.Entry, error) {
-	list, err := collect(ctx, s.read, scanEntry, `SELECT `+entryColumns+` FROM timeline WHERE id > ? ORDER BY id LIMIT ?`, id, MaxRows)
-	if err != nil {
-		return nil, fmt.Errorf("read timeline: %w", err)
-	}
-	return list, nil
+	return s.entries(ctx, ` WHERE id > ? ORDER BY id LIMIT ?`, id, MaxRows)
 }
 
 // OpenIncidents returns the incidents that are not resolved, the newest first,

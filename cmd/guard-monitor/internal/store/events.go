@@ -138,52 +138,38 @@ func (s *Store) Event(ctx context.Context, id string) (Received, []byte, error) 
 }
 
 func (s *Store) events(ctx context.Context, clause string, args ...any) ([]Received, error) {
-	list, err := collect(ctx, s.read, scanEvent, `SELECT `+eventColumns+` FROM events`+clause, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
-	}
-	return list, nil
+	return collect(ctx, s, "events", func(r *Received) []any {
+		ev := &r.Event
+		return []any{
+			&r.Seq, &r.Incident, &ev.ID, instant{&r.At}, instant{&ev.CaughtAt}, &ev.Service, &ev.Instance, &ev.Verdict,
+			&ev.Outcome, &ev.Key, &ev.Table, &ev.Place.Node, &ev.Place.Slot, &ev.Count, whole{ev},
+		}
+	}, `SELECT `+eventColumns+` FROM events`+clause, args...)
 }
 
-func scanEvent(row scanner) (Received, error) {
-	var (
-		r                incident.Received
-		ev               notify.Event
-		received, caught int64
-		body             []byte
-	)
-	err := row.Scan(&r.Seq, &r.Incident, &ev.ID, &received, &caught, &ev.Service, &ev.Instance, &ev.Verdict, &ev.Outcome,
-		&ev.Key, &ev.Table, &ev.Place.Node, &ev.Place.Slot, &ev.Count, &body)
-	if err != nil {
-		return Received{}, err
+// whole scans the body of an event, after its columns, which stay if the body was cut.
+type whole struct{ *notify.Event }
+
+func (to whole) Scan(v any) error {
+	var ev notify.Event
+	body, ok := v.([]byte)
+	if json.Unmarshal(body, &ev) == nil && ev.ID == to.ID {
+		*to.Event = ev
 	}
-	ev.CaughtAt = time.UnixMicro(caught).UTC()
-	r.At, r.Event = time.UnixMicro(received).UTC(), ev
-	var whole notify.Event
-	if json.Unmarshal(body, &whole) == nil && whole.ID == ev.ID {
-		r.Event = whole
-	}
-	return r, nil
+	return expect(ok, v)
 }
 
 // Counts sums up all events that are stored. A verdict without events is absent.
 func (s *Store) Counts(ctx context.Context) (map[notify.Verdict]Count, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT verdict, count(*), sum(count) FROM events GROUP BY verdict`)
-	if err != nil {
-		return nil, fmt.Errorf("count events: %w", err)
+	type row struct {
+		verdict notify.Verdict
+		Count
 	}
-	defer rows.Close()
-	counts := make(map[notify.Verdict]Count)
-	for rows.Next() {
-		var verdict notify.Verdict
-		var c Count
-		if err := rows.Scan(&verdict, &c.Events, &c.Failures); err != nil {
-			return nil, fmt.Errorf("count events: %w", err)
-		}
-		counts[verdict] = c
+	rows, err := collect(ctx, s, "counts of events", func(r *row) []any { return []any{&r.verdict, &r.Events, &r.Failures} },
+		`SELECT verdict, count(*), sum(count) FROM events GROUP BY verdict`)
+	counts := make(map[notify.Verdict]Count, len(rows))
+	for _, r := range rows {
+		counts[r.verdict] = r.Count
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("count events: %w", err)
-	}
-	return counts, nil
+	return counts, err
 }

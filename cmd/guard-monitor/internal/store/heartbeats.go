@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -18,7 +17,7 @@ const clockSet = time.Minute
 // clock was set back since, and they are taken to be of now: none hides another.
 func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 	service, received := text.Clip(h.Service, MaxText), micros(h.ReceivedAt)
-	err := s.in(ctx, func(tx *sql.Tx) error {
+	return s.in(ctx, "insert heartbeat", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE heartbeats SET received_at = ?1 WHERE service = ?2 AND received_at > ?1 + ?3`,
 			received, service, clockSet.Microseconds())
 		if err != nil {
@@ -32,10 +31,6 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("insert heartbeat: %w", err)
-	}
-	return nil
 }
 
 // Heartbeats returns the last heartbeat of each service, of whichever instance
@@ -43,20 +38,10 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 // from whoever may publish: those of some must not hide others.
 func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
 	// With a lone max(), SQLite takes the other columns from the row that has it.
-	list, err := collect(ctx, s.read, scanHeartbeat, `
-		SELECT service, instance, at, every, max(received_at) FROM heartbeats
+	return collect(ctx, s, "heartbeats", func(h *incident.Heartbeat) []any {
+		return []any{&h.Service, &h.Instance, instant{&h.At}, span{&h.Every}, instant{&h.ReceivedAt}}
+	}, `SELECT service, instance, at, every, max(received_at) FROM heartbeats
 		GROUP BY service ORDER BY service LIMIT ?`, incident.MaxHeartbeats)
-	if err != nil {
-		return nil, fmt.Errorf("read heartbeats: %w", err)
-	}
-	return list, nil
-}
-
-func scanHeartbeat(row scanner) (h incident.Heartbeat, err error) {
-	var at, every, received int64
-	err = row.Scan(&h.Service, &h.Instance, &at, &every, &received)
-	h.At, h.ReceivedAt, h.Every = fromMicros(at), fromMicros(received), time.Duration(every)*time.Microsecond
-	return h, err
 }
 
 // sameLag is how far the lags of two heartbeats may differ, in microseconds, to
@@ -67,29 +52,15 @@ const sameLag = 500_000
 // Clocks returns the clocks of instances that are wrong by at least so much, as one
 // of their last two heartbeats says, at most incident.MaxHeartbeats.
 func (s *Store) Clocks(ctx context.Context, least time.Duration) ([]incident.Clock, error) {
-	list, err := collect(ctx, s.read, scanClock, `
-		SELECT service, instance, received_at - at, abs(received_at - at - lag_before) <= ?1 FROM heartbeats
+	return collect(ctx, s, "clocks", func(c *incident.Clock) []any {
+		return []any{&c.Service, &c.Instance, span{&c.Behind}, &c.Agreed}
+	}, `SELECT service, instance, received_at - at, abs(received_at - at - lag_before) <= ?1 FROM heartbeats
 		WHERE lag_before IS NOT NULL AND (abs(received_at - at) >= ?2 OR abs(lag_before) >= ?2) LIMIT ?3`,
 		sameLag, least.Microseconds(), incident.MaxHeartbeats)
-	if err != nil {
-		return nil, fmt.Errorf("read clocks: %w", err)
-	}
-	return list, nil
-}
-
-func scanClock(row scanner) (c incident.Clock, err error) {
-	var behind int64
-	err = row.Scan(&c.Service, &c.Instance, &behind, &c.Agreed)
-	c.Behind = time.Duration(behind) * time.Microsecond
-	return c, err
 }
 
 // ForgetService deletes the heartbeats of a service that was taken out of
 // service, so that its silence is no incident.
 func (s *Store) ForgetService(ctx context.Context, service string) error {
-	res, err := s.write.ExecContext(ctx, `DELETE FROM heartbeats WHERE service = ?`, service)
-	if err != nil {
-		return fmt.Errorf("forget service: %w", err)
-	}
-	return found(res)
+	return s.change(ctx, "forget service", `DELETE FROM heartbeats WHERE service = ?`, service)
 }

@@ -2,10 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -62,12 +59,7 @@ const incidentColumns = `id, group_key, service, cause, cluster, shard, node, sl
 func (s *Store) Incidents(ctx context.Context, f IncidentFilter) ([]incident.Incident, error) {
 	w := f.where()
 	w.text("id < ?", f.Before)
-	list, err := collect(ctx, s.read, scanIncident, `SELECT `+incidentColumns+` FROM incidents`+w.String()+
-		f.order()+` LIMIT ?`, append(w.args, limit(f.Limit))...)
-	if err != nil {
-		return nil, fmt.Errorf("read incidents: %w", err)
-	}
-	return list, s.fill(ctx, list)
+	return s.incidents(ctx, w.String()+f.order()+` LIMIT ?`, append(w.args, limit(f.Limit))...)
 }
 
 // CountIncidents counts incidents up to maxCounted, and reports whether there
@@ -88,24 +80,35 @@ func (s *Store) LastIncident(ctx context.Context, key string) (incident.Incident
 }
 
 func (s *Store) incident(ctx context.Context, cond string, arg any) (incident.Incident, error) {
-	list, err := collect(ctx, s.read, scanIncident,
-		`SELECT `+incidentColumns+` FROM incidents WHERE `+cond+` ORDER BY state = 'resolved', id DESC LIMIT 1`, arg)
+	list, err := s.incidents(ctx, ` WHERE `+cond+` ORDER BY state = 'resolved', id DESC LIMIT 1`, arg)
 	switch {
 	case err != nil:
-		return incident.Incident{}, fmt.Errorf("read incident: %w", err)
+		return incident.Incident{}, err
 	case len(list) == 0:
 		return incident.Incident{}, incident.ErrNotFound
 	}
-	err = s.fill(ctx, list)
-	return list[0], err
+	return list[0], nil
 }
 
-// fill fills in what is not in the incidents' own rows.
-func (s *Store) fill(ctx context.Context, list []incident.Incident) error {
-	if err := s.fillDoubtful(ctx, list); err != nil {
-		return err
+// incidents reads incidents, and what is not in their own rows.
+func (s *Store) incidents(ctx context.Context, clause string, args ...any) ([]incident.Incident, error) {
+	list, err := collect(ctx, s, "incidents", func(i *incident.Incident) []any {
+		e := &i.Effect
+		return []any{
+			&i.ID, &i.Key, &i.Service, &i.Cause, &i.Cluster, &i.Shard, &i.Place.Node, &i.Place.Slot, &i.State, &i.Confidence,
+			instant{&i.FirstAt}, instant{&i.LastAt}, instant{&i.SeenAt}, instant{&i.UpdatedAt}, instant{&i.OpenedAt},
+			instant{&i.ResolvedAt}, &i.Events, &i.Keys, &i.Regressed,
+			&e.Failures, &e.Undone, &e.Committed, &e.Unknown, &e.Without, &e.Refused,
+			document{&i.Evidence}, &i.Exemplar, &i.DocLink, &i.AckedBy, instant{&i.AckedAt}, &i.MergedInto, document{&i.Rate},
+		}
+	}, `SELECT `+incidentColumns+` FROM incidents`+clause, args...)
+	if err != nil {
+		return nil, err
 	}
-	return s.fillSilenced(ctx, list)
+	if err := s.fillDoubtful(ctx, list); err != nil {
+		return nil, err
+	}
+	return list, s.fillSilenced(ctx, list)
 }
 
 const queryDoubtful = `SELECT DISTINCT key FROM events
@@ -117,18 +120,14 @@ func (s *Store) fillDoubtful(ctx context.Context, list []incident.Incident) erro
 		if i.Effect.Unknown == 0 {
 			continue
 		}
-		keys, err := collect(ctx, s.read, scanKey, queryDoubtful, i.ID, incident.MaxDoubtful)
+		var err error
+		i.Effect.Doubtful, err = collect(ctx, s, "keys in doubt", func(key *string) []any { return []any{key} },
+			queryDoubtful, i.ID, incident.MaxDoubtful)
 		if err != nil {
-			return fmt.Errorf("read keys in doubt: %w", err)
+			return err
 		}
-		i.Effect.Doubtful = keys
 	}
 	return nil
-}
-
-func scanKey(row scanner) (key string, err error) {
-	err = row.Scan(&key)
-	return key, err
 }
 
 func (s *Store) fillSilenced(ctx context.Context, list []incident.Incident) error {
@@ -147,50 +146,17 @@ func (s *Store) fillSilenced(ctx context.Context, list []incident.Incident) erro
 	return nil
 }
 
-func scanIncident(row scanner) (i incident.Incident, err error) {
-	var first, last, seen, updated, opened, resolved, acked int64
-	var evidence, rate []byte
-	err = row.Scan(&i.ID, &i.Key, &i.Service, &i.Cause, &i.Cluster, &i.Shard, &i.Place.Node, &i.Place.Slot,
-		&i.State, &i.Confidence, &first, &last, &seen, &updated, &opened, &resolved,
-		&i.Events, &i.Keys, &i.Regressed, &i.Effect.Failures, &i.Effect.Undone, &i.Effect.Committed, &i.Effect.Unknown,
-		&i.Effect.Without, &i.Effect.Refused, &evidence, &i.Exemplar, &i.DocLink, &i.AckedBy, &acked, &i.MergedInto, &rate)
-	if err != nil {
-		return i, err
-	}
-	i.FirstAt, i.LastAt, i.SeenAt = fromMicros(first), fromMicros(last), fromMicros(seen)
-	i.UpdatedAt, i.OpenedAt = fromMicros(updated), fromMicros(opened)
-	i.ResolvedAt, i.AckedAt = fromMicros(resolved), fromMicros(acked)
-	return i, errors.Join(json.Unmarshal(evidence, &i.Evidence), json.Unmarshal(rate, &i.Rate))
-}
-
 // Acknowledge notes that somebody looks after an open incident.
 func (s *Store) Acknowledge(ctx context.Context, id, by string, at time.Time) error {
 	if by == "" {
 		return errors.New("store: acknowledge by nobody")
 	}
-	return s.changeIncident(ctx, `UPDATE incidents SET acked_by = ?, acked_at = ?, updated_at = ?
+	return s.change(ctx, "change incident", `UPDATE incidents SET acked_by = ?, acked_at = ?, updated_at = ?
 		WHERE id = ? AND state <> 'resolved'`, text.Clip(by, MaxText), micros(at), micros(at), id)
 }
 
 // Unacknowledge takes an acknowledgement back.
 func (s *Store) Unacknowledge(ctx context.Context, id string, at time.Time) error {
-	return s.changeIncident(ctx, `UPDATE incidents SET acked_by = '', acked_at = 0, updated_at = ?
+	return s.change(ctx, "change incident", `UPDATE incidents SET acked_by = '', acked_at = 0, updated_at = ?
 		WHERE id = ? AND state <> 'resolved'`, micros(at), id)
-}
-
-func (s *Store) changeIncident(ctx context.Context, stmt string, args ...any) error {
-	res, err := s.write.ExecContext(ctx, stmt, args...)
-	if err != nil {
-		return fmt.Errorf("change incident: %w", err)
-	}
-	return found(res)
-}
-
-// found returns incident.ErrNotFound if a statement changed nothing.
-func found(res sql.Result) error {
-	n, err := res.RowsAffected()
-	if err == nil && n == 0 {
-		return incident.ErrNotFound
-	}
-	return err
 }

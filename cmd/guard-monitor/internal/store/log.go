@@ -23,26 +23,15 @@ type Notification struct {
 	Error    string // empty = delivered
 }
 
-const notificationColumns = `id, at, receiver, incident_id, reason, state, attempts, error`
-
 // Notifications returns notifications of an incident (empty = of all), the
 // newest first.
 func (s *Store) Notifications(ctx context.Context, incidentID string, n int) ([]Notification, error) {
 	var w where
 	w.text("incident_id = ?", incidentID)
-	list, err := collect(ctx, s.read, scanNotification, `SELECT `+notificationColumns+` FROM notifications`+
+	return collect(ctx, s, "notifications", func(n *Notification) []any {
+		return []any{&n.ID, instant{&n.At}, &n.Receiver, &n.Incident, &n.Reason, &n.State, &n.Attempts, &n.Error}
+	}, `SELECT id, at, receiver, incident_id, reason, state, attempts, error FROM notifications`+
 		w.String()+` ORDER BY id DESC LIMIT ?`, append(w.args, limit(n))...)
-	if err != nil {
-		return nil, fmt.Errorf("read notifications: %w", err)
-	}
-	return list, nil
-}
-
-func scanNotification(row scanner) (n Notification, err error) {
-	var at int64
-	err = row.Scan(&n.ID, &at, &n.Receiver, &n.Incident, &n.Reason, &n.State, &n.Attempts, &n.Error)
-	n.At = fromMicros(at)
-	return n, err
 }
 
 // AuditLine is something that a person did through the monitor.
@@ -70,14 +59,7 @@ func (s *Store) Audit(ctx context.Context, l AuditLine) error {
 
 // AuditLines returns lines, the newest first.
 func (s *Store) AuditLines(ctx context.Context, n int) ([]AuditLine, error) {
-	list, err := collect(ctx, s.read, func(row scanner) (l AuditLine, err error) {
-		var at int64
-		err = row.Scan(&l.ID, &at, &l.Who, &l.Remote, &l.Action, &l.Subject, &l.Detail)
-		l.At = fromMicros(at)
-		return l, err
+	return collect(ctx, s, "audit lines", func(l *AuditLine) []any {
+		return []any{&l.ID, instant{&l.At}, &l.Who, &l.Remote, &l.Action, &l.Subject, &l.Detail}
 	}, `SELECT id, at, who, remote, action, subject, detail FROM audit ORDER BY id DESC LIMIT ?`, limit(n))
-	if err != nil {
-		return nil, fmt.Errorf("read audit lines: %w", err)
-	}
-	return list, nil
 }

@@ -37,17 +37,14 @@ type Bounded struct {
 // EventsPer counts the events that were caught in each of n steps from a time
 // on, in each up to maxCounted.
 func (s *Store) EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) ([]Bounded, error) {
-	counts, err := collect(ctx, s.read, func(row scanner) (Bounded, error) {
-		var n int64
-		err := row.Scan(&n)
-		return Bounded{min(n, maxCounted), n > maxCounted}, err
-	}, `WITH RECURSIVE steps(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM steps WHERE i + 1 < ?1)
+	counts, err := collect(ctx, s, "counts of events", func(b *Bounded) []any { return []any{&b.N} }, `WITH RECURSIVE steps(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM steps WHERE i + 1 < ?1)
 		SELECT (SELECT count(*) FROM (
 			SELECT 1 FROM events WHERE caught_at >= ?2 + i * ?3 AND caught_at < ?2 + (i + 1) * ?3 LIMIT ?4))
 		FROM steps ORDER BY i`,
 		n, from.UnixMicro(), step.Microseconds(), maxCounted+1)
-	if err != nil {
-		return nil, fmt.Errorf("count events: %w", err)
+	for i := range counts {
+		b := &counts[i]
+		b.N, b.More = min(b.N, maxCounted), b.N > maxCounted
 	}
-	return counts, nil
+	return counts, err
 }

@@ -48,11 +48,9 @@ func (s *Store) plan(t *testing.T, query string, args int) string {
 	for i := range values {
 		values[i] = 1
 	}
-	list, err := collect(t.Context(), s.read, func(row scanner) (step string, err error) {
-		var id, parent, unused int
-		err = row.Scan(&id, &parent, &unused, &step)
-		return step, err
-	}, "EXPLAIN QUERY PLAN "+query, values...)
+	var id, parent, unused int
+	list, err := collect(t.Context(), s, "plan", func(step *string) []any { return []any{&id, &parent, &unused, step} },
+		"EXPLAIN QUERY PLAN "+query, values...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ const explains = time.Hour
 // those that are left; where only the newest event is, the oldest entries.
 func (s *Store) deleteOldest(ctx context.Context) (deleted int64, err error) {
 	const few = chunk / 20 // they may be large
-	err = s.in(ctx, func(tx *sql.Tx) error {
+	err = s.in(ctx, "purge", func(tx *sql.Tx) error {
 		events, err := execIn(ctx, tx, `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE true`+
 			notNewest("events", "seq")+` ORDER BY seq LIMIT ?)`, few)
 		if err != nil {
@@ -214,7 +214,7 @@ func (s *Store) deleteOldest(ctx context.Context) (deleted int64, err error) {
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("purge: %w", err)
+		return 0, err
 	}
 	return deleted, nil
 }

@@ -3,10 +3,14 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 )
 
 // MaxRows bounds what one call of a method that reads a list returns; its
@@ -85,26 +89,67 @@ func in[T ~string](w *where, column string, values []T) {
 	w.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
 }
 
-// collect runs a query and scans its rows.
-func collect[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
+// collect reads the rows of a query, which are what. columns returns where those of
+// one row go.
+func collect[T any](ctx context.Context, s *Store, what string, columns func(*T) []any, query string, args ...any) (list []T, err error) {
+	defer func() {
+		if err != nil {
+			list, err = nil, fmt.Errorf("read %s: %w", what, err)
+		}
+	}()
+	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var list []T
 	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
+		var row T
+		if err := rows.Scan(columns(&row)...); err != nil {
 			return nil, err
 		}
-		list = append(list, v)
+		list = append(list, row)
 	}
 	return list, rows.Err()
 }
 
-// scanner is a row of a query.
-type scanner interface{ Scan(dest ...any) error }
+// instant scans microseconds, 0 for none.
+type instant struct{ *time.Time }
+
+func (to instant) Scan(v any) error {
+	n, ok := v.(int64)
+	*to.Time = fromMicros(n)
+	return expect(ok, v)
+}
+
+// span scans microseconds.
+type span struct{ *time.Duration }
+
+func (to span) Scan(v any) error {
+	n, ok := v.(int64)
+	*to.Duration = time.Duration(n) * time.Microsecond
+	return expect(ok, v)
+}
+
+// document scans JSON, and stores it.
+type document struct{ to any }
+
+func (d document) Scan(v any) error {
+	text, ok := v.(string)
+	return errors.Join(expect(ok, v), json.Unmarshal([]byte(text), d.to))
+}
+
+// Value implements driver.Valuer.
+func (d document) Value() (driver.Value, error) {
+	b, err := json.Marshal(d.to)
+	return string(b), err
+}
+
+func expect(ok bool, v any) error {
+	if !ok {
+		return fmt.Errorf("column is %T", v)
+	}
+	return nil
+}
 
 // count counts rows of a table up to maxCounted.
 func (s *Store) count(ctx context.Context, table string, w where) (n int, more bool, err error) {
@@ -116,14 +161,13 @@ func (s *Store) count(ctx context.Context, table string, w where) (n int, more b
 	return min(n, maxCounted), n > maxCounted, nil
 }
 
-// encode is the stored form of a list or a map.
-func encode(v any) (string, error) {
-	b, err := json.Marshal(v)
-	return string(b), err
-}
-
-// in runs fn in a transaction of the writer.
-func (s *Store) in(ctx context.Context, fn func(*sql.Tx) error) error {
+// in runs fn in a transaction of the writer, to do what.
+func (s *Store) in(ctx context.Context, what string, fn func(*sql.Tx) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", what, err)
+		}
+	}()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -133,4 +177,23 @@ func (s *Store) in(ctx context.Context, fn func(*sql.Tx) error) error {
 		return err
 	}
 	return tx.Commit()
+}
+
+// change runs a statement, to do what, and returns incident.ErrNotFound if it
+// changed nothing.
+func (s *Store) change(ctx context.Context, what, stmt string, args ...any) error {
+	res, err := s.write.ExecContext(ctx, stmt, args...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return found(res)
+}
+
+// found returns incident.ErrNotFound if a statement changed nothing.
+func found(res sql.Result) error {
+	n, err := res.RowsAffected()
+	if err == nil && n == 0 {
+		return incident.ErrNotFound
+	}
+	return err
 }

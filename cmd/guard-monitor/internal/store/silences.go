@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -17,15 +16,11 @@ func (s *Store) AddSilence(ctx context.Context, silence incident.Silence) (int64
 	if err := silence.Validate(); err != nil {
 		return 0, err
 	}
-	matchers, err := encode(silence.Matchers)
-	if err != nil {
-		return 0, err
-	}
 	now := time.Now()
 	res, err := s.write.ExecContext(ctx, `
 		INSERT INTO silences (matchers, starts_at, ends_at, author, comment, created_at)
 		SELECT ?, ?, ?, ?, ?, ? WHERE (SELECT count(*) FROM silences WHERE ends_at > ?) < ?`,
-		matchers, micros(silence.Start), micros(silence.End), silence.Author, silence.Comment, micros(now),
+		document{silence.Matchers}, micros(silence.Start), micros(silence.End), silence.Author, silence.Comment, micros(now),
 		micros(now), maxSilences)
 	if err != nil {
 		return 0, fmt.Errorf("insert silence: %w", err)
@@ -46,34 +41,20 @@ func (s *Store) EndSilence(ctx context.Context, id int64, by string, at time.Tim
 	return found(res)
 }
 
-const silenceColumns = `id, matchers, starts_at, ends_at, author, comment, created_at, ended_by`
-
 // silences returns those that hold at the time.
 func (s *Store) silences(ctx context.Context, at time.Time) ([]incident.Silence, error) {
-	list, err := collect(ctx, s.read, scanSilence, `SELECT `+silenceColumns+
-		` FROM silences WHERE ends_at > ? AND starts_at <= ? ORDER BY id DESC LIMIT ?`, micros(at), micros(at), maxSilences)
-	if err != nil {
-		return nil, fmt.Errorf("read silences: %w", err)
-	}
-	return list, nil
+	return s.readSilences(ctx, ` WHERE ends_at > ? AND starts_at <= ? ORDER BY id DESC LIMIT ?`, micros(at), micros(at), maxSilences)
 }
 
 // AllSilences returns the silences of any time, the newest first.
 func (s *Store) AllSilences(ctx context.Context, n int) ([]incident.Silence, error) {
-	list, err := collect(ctx, s.read, scanSilence,
-		`SELECT `+silenceColumns+` FROM silences ORDER BY id DESC LIMIT ?`, limit(n))
-	if err != nil {
-		return nil, fmt.Errorf("read silences: %w", err)
-	}
-	return list, nil
+	return s.readSilences(ctx, ` ORDER BY id DESC LIMIT ?`, limit(n))
 }
 
-func scanSilence(row scanner) (s incident.Silence, err error) {
-	var start, end, created int64
-	var matchers []byte
-	if err := row.Scan(&s.ID, &matchers, &start, &end, &s.Author, &s.Comment, &created, &s.EndedBy); err != nil {
-		return s, err
-	}
-	s.Start, s.End, s.CreatedAt = fromMicros(start), fromMicros(end), fromMicros(created)
-	return s, json.Unmarshal(matchers, &s.Matchers)
+func (s *Store) readSilences(ctx context.Context, clause string, args ...any) ([]incident.Silence, error) {
+	return collect(ctx, s, "silences", func(s *incident.Silence) []any {
+		return []any{
+			&s.ID, document{&s.Matchers}, instant{&s.Start}, instant{&s.End}, &s.Author, &s.Comment, instant{&s.CreatedAt}, &s.EndedBy,
+		}
+	}, `SELECT id, matchers, starts_at, ends_at, author, comment, created_at, ended_by FROM silences`+clause, args...)
 }

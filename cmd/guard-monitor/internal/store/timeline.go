@@ -3,9 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -26,7 +23,7 @@ type TimelineFilter struct {
 
 // AddEntries stores entries, all or none, and sets their IDs.
 func (s *Store) AddEntries(ctx context.Context, entries []watch.Entry) error {
-	err := s.in(ctx, func(tx *sql.Tx) error {
+	return s.in(ctx, "insert timeline", func(tx *sql.Tx) error {
 		for i := range entries {
 			id, err := insertEntry(ctx, tx, entries[i])
 			if err != nil {
@@ -36,10 +33,6 @@ func (s *Store) AddEntries(ctx context.Context, entries []watch.Entry) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("insert timeline: %w", err)
-	}
-	return nil
 }
 
 func insertEntry(ctx context.Context, tx *sql.Tx, e watch.Entry) (int64, error) {
@@ -47,16 +40,11 @@ func insertEntry(ctx context.Context, tx *sql.Tx, e watch.Entry) (int64, error) 
 	for name, value := range names {
 		names[name] = text.Clip(value, maxSentence)
 	}
-	encodedNumbers, err := encode(e.Numbers)
-	encodedNames, err2 := encode(names)
-	if err := errors.Join(err, err2); err != nil {
-		return 0, err
-	}
 	res, err := tx.ExecContext(ctx, `
 		INSERT INTO timeline (at, since, kind, cluster, shard, node, peer, names, numbers)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		micros(e.At), micros(e.Since), e.Kind, text.Clip(e.Cluster, MaxText), text.Clip(e.Shard, MaxText),
-		text.Clip(e.Node, MaxText), text.Clip(e.Peer, MaxText), encodedNames, encodedNumbers)
+		text.Clip(e.Node, MaxText), text.Clip(e.Peer, MaxText), document{names}, document{e.Numbers})
 	if err != nil {
 		return 0, err
 	}
@@ -80,23 +68,16 @@ func (s *Store) Timeline(ctx context.Context, f TimelineFilter) ([]watch.Entry, 
 	if f.Before > 0 {
 		w.add("id < ?", f.Before)
 	}
-	entries, err := collect(ctx, s.read, scanEntry,
-		`SELECT `+entryColumns+` FROM timeline`+w.String()+` ORDER BY id DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
-	if err != nil {
-		return nil, fmt.Errorf("read timeline: %w", err)
-	}
-	return entries, nil
+	return s.entries(ctx, w.String()+` ORDER BY id DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
 }
 
 const entryColumns = `id, at, since, kind, cluster, shard, node, peer, names, numbers`
 
-func scanEntry(row scanner) (e watch.Entry, err error) {
-	var at, since int64
-	var names, numbers []byte
-	err = row.Scan(&e.ID, &at, &since, &e.Kind, &e.Cluster, &e.Shard, &e.Node, &e.Peer, &names, &numbers)
-	if err != nil {
-		return e, err
-	}
-	e.At, e.Since = fromMicros(at), fromMicros(since)
-	return e, errors.Join(json.Unmarshal(numbers, &e.Numbers), json.Unmarshal(names, &e.Names))
+func (s *Store) entries(ctx context.Context, clause string, args ...any) ([]watch.Entry, error) {
+	return collect(ctx, s, "timeline", func(e *watch.Entry) []any {
+		return []any{
+			&e.ID, instant{&e.At}, instant{&e.Since}, &e.Kind, &e.Cluster, &e.Shard, &e.Node, &e.Peer,
+			document{&e.Names}, document{&e.Numbers},
+		}
+	}, `SELECT `+entryColumns+` FROM timeline`+clause, args...)
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -33,26 +32,19 @@ func (s *Store) Told(ctx context.Context, receiver string, since time.Time) (map
 		id string
 		Told
 	}
-	rows, err := collect(ctx, s.read, func(r scanner) (t row, err error) {
-		var at int64
-		err = r.Scan(&t.id, &at, &t.State, &t.Cause)
-		t.At = fromMicros(at)
-		return t, err
-	}, queryTold, micros(since), receiver)
-	if err != nil {
-		return nil, fmt.Errorf("read notifications: %w", err)
-	}
+	rows, err := collect(ctx, s, "notifications", func(r *row) []any { return []any{&r.id, instant{&r.At}, &r.State, &r.Cause} },
+		queryTold, micros(since), receiver)
 	told := make(map[string]Told, len(rows))
 	for _, r := range rows {
 		told[r.id] = r.Told
 	}
-	return told, nil
+	return told, err
 }
 
 // AddNotifications stores what one message told, all or nothing: after a crash
 // a message was told whole or not at all.
 func (s *Store) AddNotifications(ctx context.Context, list []Notification) error {
-	err := s.in(ctx, func(tx *sql.Tx) error {
+	return s.in(ctx, "insert notifications", func(tx *sql.Tx) error {
 		for _, n := range list {
 			_, err := tx.ExecContext(ctx, `
 				INSERT INTO notifications (at, receiver, incident_id, reason, state, cause, attempts, error)
@@ -65,8 +57,4 @@ func (s *Store) AddNotifications(ctx context.Context, list []Notification) error
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("insert notifications: %w", err)
-	}
-	return nil
 }
