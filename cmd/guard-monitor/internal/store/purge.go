@@ -12,40 +12,12 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 )
 
-// Retention bounds what is kept. Zero fields take their default.
+// Retention bounds what is kept. All fields are required.
 type Retention struct {
-	Events    time.Duration // age of events, timeline and heartbeats, but the newest of each; default 30 days
-	Incidents time.Duration // age of resolved incidents, silences, notifications and audit lines; default 365 days
-	Rows      int64         // of events; of the other tables a tenth of it; default 1,000,000
-	Bytes     int64         // of the file; default 1 GiB, at least 16 MiB
-}
-
-// WithDefaults fills in and checks r.
-func (r Retention) WithDefaults() (Retention, error) {
-	const day = 24 * time.Hour
-	if r.Events == 0 {
-		r.Events = 30 * day
-	}
-	if r.Incidents == 0 {
-		r.Incidents = 365 * day
-	}
-	if r.Rows == 0 {
-		r.Rows = 1_000_000
-	}
-	if r.Bytes == 0 {
-		r.Bytes = 1 << 30
-	}
-	switch {
-	case r.Events < 0:
-		return r, fmt.Errorf("store: Retention.Events is %v", r.Events)
-	case r.Incidents < 0:
-		return r, fmt.Errorf("store: Retention.Incidents is %v", r.Incidents)
-	case r.Rows < 100:
-		return r, fmt.Errorf("store: Retention.Rows is %d, want at least 100", r.Rows)
-	case r.Bytes < 16<<20:
-		return r, fmt.Errorf("store: Retention.Bytes is %d, want at least 16 MiB", r.Bytes)
-	}
-	return r, nil
+	Events    time.Duration // age of events, timeline and heartbeats, but the newest of each
+	Incidents time.Duration // age of resolved incidents, silences, notifications and audit lines
+	Rows      int64         // of events; of the other tables a tenth of it
+	Bytes     int64         // of the file
 }
 
 // chunk is how many rows one transaction deletes, so that events never wait for
@@ -55,8 +27,8 @@ const chunk = 1000
 // Purge deletes what r does not keep, the oldest first, in small transactions,
 // and gives the space back. It returns the number of rows deleted.
 func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted int64, err error) {
-	if r, err = r.WithDefaults(); err != nil {
-		return 0, err
+	if min(int64(r.Events), int64(r.Incidents), r.Rows, r.Bytes) <= 0 { // or all would go
+		return 0, fmt.Errorf("store: a field of %+v is not above 0", r)
 	}
 	old, older, lately := micros(now.Add(-r.Events)), micros(now.Add(-r.Incidents)), micros(now.Add(-stillTold))
 	for _, p := range []struct {
