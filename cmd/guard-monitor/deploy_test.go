@@ -104,7 +104,7 @@ func metricNames(t *testing.T) (names []string) {
 
 	name := regexp.MustCompile(`fqName: "([^"]+)"`)
 	for _, c := range []prometheus.Collector{
-		engine, locker, publisher, consumer, box, g, mon, dispatcher, monitor.NewState(st, nil, nil, nil),
+		engine, locker, publisher, consumer, box, g, mon, dispatcher, monitor.NewState(st, nil, nil),
 	} {
 		descs := make(chan *prometheus.Desc, 100)
 		c.Describe(descs)

@@ -52,7 +52,7 @@ func serve(ctx context.Context, c *call) (err error) {
 		return usagef("amqp_url: %w", err)
 	}
 	var state *monitor.State
-	watcher, err := watch.New(watch.Config{
+	watcher := watch.New(watch.Config{
 		Targets: targets(c.cfg.Redis),
 		Record: func(ctx context.Context, entries []watch.Entry) error {
 			if err := st.AddEntries(ctx, entries); err != nil {
@@ -63,17 +63,11 @@ func serve(ctx context.Context, c *call) (err error) {
 		},
 		Logger: logger.With("server", "redis"),
 	})
-	if err != nil {
-		return usagef("redis: %w", err)
-	}
-	state = monitor.NewState(st, watcher, names(c.cfg.Redis), logger)
-	tracker, err := incident.NewTracker(incident.Config{
+	state = monitor.NewState(st, watcher, logger)
+	tracker := incident.NewTracker(incident.Config{
 		Store: st, Locator: watcher, Ready: watcher.Ready(), Connected: func() bool { return consumer.Err() == nil }, Listening: consumer.Listening,
 		Quiet: c.cfg.Incidents.Quiet, SilentAfter: c.cfg.Incidents.SilentAfter, Logger: logger,
 	})
-	if err != nil {
-		return usagef("incidents: %w", err)
-	}
 	dispatcher, err := newDispatcher(c.cfg, st, logger)
 	if err != nil {
 		return err
@@ -138,13 +132,6 @@ func targets(list []config.Redis) (all []watch.Target) {
 			t.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 		all = append(all, t)
-	}
-	return all
-}
-
-func names(list []config.Redis) (all []string) {
-	for _, r := range list {
-		all = append(all, r.Name)
 	}
 	return all
 }

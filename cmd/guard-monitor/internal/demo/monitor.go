@@ -47,17 +47,14 @@ func startMonitor(ctx context.Context, path string) (_ *localMonitor, err error)
 	if m.monitor, err = monitor.New(ctx, monitor.Config{Store: m.store}); err != nil {
 		return nil, err
 	}
-	tracker, err := incident.NewTracker(incident.Config{Store: m.store, Locator: m, Every: 100 * time.Millisecond, Settle: -1})
-	if err != nil {
-		return nil, err
-	}
+	tracker := incident.NewTracker(incident.Config{Store: m.store, Locator: m, Every: 100 * time.Millisecond, Settle: -1})
 	dispatcher, err := dispatch.New(dispatch.Config{
 		Store: m.store, Routes: []dispatch.Route{{To: m, RepeatInterval: time.Hour, MaxAlerts: 1}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	m.metrics.MustRegister(m.monitor, dispatcher, monitor.NewState(m.store, nil, nil, nil))
+	m.metrics.MustRegister(m.monitor, dispatcher, monitor.NewState(m.store, nil, nil))
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	m.running.Go(func() { _ = tracker.Run(ctx) })
 	m.running.Go(func() { _ = dispatcher.Run(ctx) })

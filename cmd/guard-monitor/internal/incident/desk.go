@@ -251,7 +251,7 @@ func (d *desk) place(ctx context.Context, x explained) (*Incident, error) {
 		return nil, err
 	}
 	switch {
-	case i == nil, !i.State.Open() && d.now.Sub(i.ResolvedAt) > d.cfg.Regress:
+	case i == nil, !i.State.Open() && d.now.Sub(i.ResolvedAt) > regress:
 		i = d.begin(x.Event.Service, x.Cause, x.key, x.Event.CaughtAt)
 		i.locate(x)
 	case !i.State.Open():
@@ -271,6 +271,9 @@ func (i *Incident) locate(x explained) {
 		i.Place = notify.Place{Slot: -1}
 	}
 }
+
+// regress is how long after its end an incident can come back as the same.
+const regress = 7 * 24 * time.Hour
 
 func (d *desk) begin(service string, cause Cause, key string, at time.Time) *Incident {
 	i := &Incident{

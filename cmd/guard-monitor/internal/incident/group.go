@@ -70,7 +70,7 @@ func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Receiv
 		if err != nil {
 			return err
 		}
-		i.count(now, t.cfg.Fresh, EffectOf(r.Event.Verdict, r.Event.Outcome, int64(r.Event.Count)).Failures)
+		i.count(now, EffectOf(r.Event.Verdict, r.Event.Outcome, int64(r.Event.Count)).Failures)
 	}
 	if err := d.save(ctx); err != nil {
 		return err
@@ -81,8 +81,11 @@ func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Receiv
 	return nil
 }
 
+// fresh is how long an incident is new.
+const fresh = time.Minute
+
 // count moves an incident's state on by n failures.
-func (i *Incident) count(now time.Time, fresh time.Duration, n int64) {
+func (i *Incident) count(now time.Time, n int64) {
 	i.Rate.add(now, n)
 	switch {
 	case i.Rate.escalates():

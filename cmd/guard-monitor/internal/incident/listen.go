@@ -93,7 +93,7 @@ func (d *desk) heard(ctx context.Context, h Heartbeat) error {
 		return nil
 	case open || !silent:
 		return nil
-	case i == nil || d.now.Sub(i.ResolvedAt) > d.cfg.Regress:
+	case i == nil || d.now.Sub(i.ResolvedAt) > regress:
 		i = d.begin(h.Service, HeartbeatSilent, key, h.ReceivedAt)
 	default:
 		d.reopen(i)

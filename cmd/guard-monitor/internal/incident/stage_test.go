@@ -44,21 +44,14 @@ func newStage(t *testing.T, name string) *stage {
 	if err := s.db.AutoMigrate(&order{}); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	s.watcher, err = watch.New(watch.Config{
+	s.watcher = watch.New(watch.Config{
 		Targets: []watch.Target{{Name: "main", Addrs: s.Addrs}},
 		Record:  s.store.AddEntries,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	run(t, s.watcher.Run)
-	tracker, err := incident.NewTracker(incident.Config{
+	tracker := incident.NewTracker(incident.Config{
 		Store: s.store, Locator: s.watcher, Ready: s.watcher.Ready(), Every: 200 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	run(t, tracker.Run)
 	<-s.watcher.Ready()
 	return s

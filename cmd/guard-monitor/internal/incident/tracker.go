@@ -1,9 +1,9 @@
 package incident
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -49,49 +49,26 @@ type Config struct {
 	// Quiet is how long after its last event an incident is resolved. Default
 	// 10 m.
 	Quiet time.Duration
-	// Fresh is how long an incident is new. Default 1 m.
-	Fresh time.Duration
-	// Regress is how long after its end an incident can come back as the same.
-	// Default 7 days.
-	Regress time.Duration
 	// SilentAfter is the least time without a heartbeat that makes a service
 	// silent; it must have missed three besides. Default 30 s.
 	SilentAfter time.Duration
 	Logger      *slog.Logger // default: silent
 }
 
-func (c Config) withDefaults() (Config, error) {
-	if c.Store == nil {
-		return c, errors.New("incident: Config.Store is nil")
-	}
+func (c Config) withDefaults() Config {
+	always := func() bool { return true }
 	if c.Connected == nil {
-		c.Connected = func() bool { return true }
+		c.Connected = always
 	}
 	if c.Listening == nil {
-		c.Listening = func() bool { return true }
+		c.Listening = always
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	for _, d := range []struct {
-		name  string
-		value *time.Duration
-		def   time.Duration
-	}{
-		{"Every", &c.Every, time.Second}, {"Quiet", &c.Quiet, 10 * time.Minute}, {"Fresh", &c.Fresh, time.Minute},
-		{"Regress", &c.Regress, 7 * 24 * time.Hour}, {"SilentAfter", &c.SilentAfter, 30 * time.Second},
-	} {
-		if *d.value == 0 {
-			*d.value = d.def
-		}
-		if *d.value < 0 {
-			return c, fmt.Errorf("incident: Config.%s is %v", d.name, *d.value)
-		}
-	}
-	if c.Settle == 0 {
-		c.Settle = 2 * time.Second
-	}
-	return c, nil
+	c.Every, c.Settle = cmp.Or(c.Every, time.Second), cmp.Or(c.Settle, 2*time.Second)
+	c.Quiet, c.SilentAfter = cmp.Or(c.Quiet, 10*time.Minute), cmp.Or(c.SilentAfter, 30*time.Second)
+	return c
 }
 
 // Tracker makes incidents of what the store has. What it does not get to
@@ -110,14 +87,10 @@ type Tracker struct {
 }
 
 // NewTracker returns a Tracker. Run makes it work.
-func NewTracker(cfg Config) (*Tracker, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	t := &Tracker{cfg: cfg, news: newNews()}
+func NewTracker(cfg Config) *Tracker {
+	t := &Tracker{cfg: cfg.withDefaults(), news: newNews()}
 	t.news.all = true
-	return t, nil
+	return t
 }
 
 // Run works until ctx ends and returns ctx.Err(). It may run once at a time, and

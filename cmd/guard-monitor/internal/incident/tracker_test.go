@@ -33,13 +33,10 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) track(s incident.Store) *incident.Tracker {
 	b.t.Helper()
-	tracker, err := incident.NewTracker(incident.Config{
+	tracker := incident.NewTracker(incident.Config{
 		Store: s, Locator: b, Settle: -1,
 		Connected: func() bool { return b.connected }, Listening: func() bool { return b.connected && b.listening },
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	return tracker
 }
 
@@ -191,11 +188,7 @@ func TestStates(t *testing.T) {
 
 func TestSettle(t *testing.T) {
 	b := newBench(t)
-	tracker, err := incident.NewTracker(incident.Config{Store: b.store, Locator: b, Settle: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.tracker = tracker
+	b.tracker = incident.NewTracker(incident.Config{Store: b.store, Locator: b, Settle: time.Hour})
 	b.send("a", nil)
 	b.round(0)
 	b.incidents(0)
@@ -207,11 +200,7 @@ func TestSettle(t *testing.T) {
 // those that come after.
 func TestSettleAfterTheClockWasSetBack(t *testing.T) {
 	b := newBench(t)
-	tracker, err := incident.NewTracker(incident.Config{Store: b.store, Locator: b})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.tracker = tracker
+	b.tracker = incident.NewTracker(incident.Config{Store: b.store, Locator: b})
 	b.send("a", nil)
 	b.send("b", expired)
 	b.round(-time.Hour)
@@ -265,11 +254,7 @@ func TestTrackerRestart(t *testing.T) {
 	b.round(0)
 	b.saw(failover(0.5))
 	b.send("b", nil)
-	tracker, err := incident.NewTracker(incident.Config{Store: b.store, Locator: b, Settle: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.tracker = tracker
+	b.tracker = incident.NewTracker(incident.Config{Store: b.store, Locator: b, Settle: -1})
 	b.round(time.Second)
 	total := int64(0)
 	for _, i := range b.incidents(2) {
@@ -280,14 +265,5 @@ func TestTrackerRestart(t *testing.T) {
 	}
 	if total != 2 {
 		t.Errorf("%d events, want 2", total)
-	}
-}
-
-func TestTrackerRefuses(t *testing.T) {
-	if _, err := incident.NewTracker(incident.Config{}); err == nil {
-		t.Error("a Tracker without a store")
-	}
-	if _, err := incident.NewTracker(incident.Config{Store: newStore(t), Quiet: -1}); err == nil {
-		t.Error("a negative quiet period")
 	}
 }

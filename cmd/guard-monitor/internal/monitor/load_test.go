@@ -73,10 +73,7 @@ func newLoad(t *testing.T) *load {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracker, err := incident.NewTracker(incident.Config{Store: st, Every: 200 * time.Millisecond, Settle: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracker := incident.NewTracker(incident.Config{Store: st, Every: 200 * time.Millisecond, Settle: -1})
 	conn, err := amqp.Dial(url)
 	if err != nil {
 		t.Fatal(err)

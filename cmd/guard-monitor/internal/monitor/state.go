@@ -42,9 +42,8 @@ var (
 // counted are the kinds of changes whose counters begin at 0.
 var counted = []watch.Kind{watch.Failover, watch.Restart, watch.Split, watch.Eviction, watch.Flush, watch.Deletion, watch.Down}
 
-// NewState returns a State. clusters may be nil; names are its targets. A nil
-// logger is silent.
-func NewState(incidents Incidents, clusters Clusters, names []string, logger *slog.Logger) *State {
+// NewState returns a State. clusters may be nil. A nil logger is silent.
+func NewState(incidents Incidents, clusters Clusters, logger *slog.Logger) *State {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
@@ -52,12 +51,19 @@ func NewState(incidents Incidents, clusters Clusters, names []string, logger *sl
 		Name: "belay_monitor_redis_changes_total",
 		Help: "Changes seen in Redis, by cluster and kind, such as failover, restart, eviction.",
 	}, []string{"cluster", "kind"})}
-	for _, name := range names {
+	for _, c := range s.watched() {
 		for _, kind := range counted {
-			s.changes.WithLabelValues(name, string(kind))
+			s.changes.WithLabelValues(c.Name, string(kind))
 		}
 	}
 	return s
+}
+
+func (s *State) watched() []watch.Cluster {
+	if s.clusters == nil {
+		return nil
+	}
+	return s.clusters.Clusters()
 }
 
 // Count counts changes.
@@ -95,10 +101,7 @@ func (s *State) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(incidentsOpen, prometheus.GaugeValue, float64(count[cause]), string(cause))
 		}
 	}
-	if s.clusters == nil {
-		return
-	}
-	for _, c := range s.clusters.Clusters() {
+	for _, c := range s.watched() {
 		for _, n := range c.Nodes {
 			up := 0.0
 			if n.Up {

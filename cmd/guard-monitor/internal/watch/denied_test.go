@@ -34,14 +34,11 @@ func TestDenied(t *testing.T) {
 func logged(t *testing.T, cfg Target) (*target, *bytes.Buffer) {
 	t.Helper()
 	log := new(bytes.Buffer)
-	watcher, err := New(Config{
+	watcher := New(Config{
 		Targets: []Target{cfg},
 		Record:  func(context.Context, []Entry) error { return nil },
 		Logger:  slog.New(slog.NewTextHandler(log, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return watcher.targets[0], log
 }
 

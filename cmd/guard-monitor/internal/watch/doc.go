@@ -6,7 +6,7 @@
 // second, and to compare: a cluster client would ask the nodes that it believes
 // in, and a clean failover never shows in cluster_state. Each node is asked over
 // a connection of its own, all side by side, and one that does not answer holds
-// up a round no longer than Config.Timeout.
+// up a round no longer than four fifths of Config.Every.
 //
 // A round has two halves. The first asks and parses (look). The second is free
 // of input and output: it compares what the nodes said with what they said

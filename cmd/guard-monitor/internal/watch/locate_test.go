@@ -12,13 +12,10 @@ import (
 // locate publishes the world and asks where a lock on the node is.
 func (w *world) locate(node string) Location {
 	w.t.Helper()
-	watcher, err := New(Config{
+	watcher := New(Config{
 		Targets: []Target{{Name: "main", Addrs: []string{"a:1"}}},
 		Record:  func(context.Context, []Entry) error { return nil },
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	watcher.publish(0, w.state)
 	at, ok := watcher.Locate(notify.Place{Node: node, Slot: 1})
 	if !ok || at.Cluster != "main" {

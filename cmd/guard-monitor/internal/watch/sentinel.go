@@ -18,11 +18,11 @@ func usable(addr string) bool {
 // sentinel asks the Sentinels, one after the other until one answers, who the
 // master is and which replicas it has, and has all of them looked at.
 func (t *target) sentinel(ctx context.Context, r *round) {
-	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.timeout())
 	defer cancel()
 	var lists []string
 	for i, addr := range t.cfg.Addrs {
-		limited, stop := context.WithTimeout(ctx, t.watcher.cfg.Timeout/2)
+		limited, stop := context.WithTimeout(ctx, t.watcher.cfg.timeout()/2)
 		master, list, err := t.askSentinel(limited, addr)
 		stop()
 		if r.leaderless = err; err == nil {

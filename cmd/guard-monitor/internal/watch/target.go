@@ -46,7 +46,7 @@ func (t *target) run(ctx context.Context, looked func()) {
 		if ctx.Err() != nil {
 			return
 		}
-		// A round takes a Timeout at most, and comes after Every: what is far
+		// A round takes a timeout at most, and comes after Every: what is far
 		// above that is this process' or this host's own delay.
 		// So is what only the wall clock shows: a steady clock may stand still while
 		// the host sleeps.
@@ -108,7 +108,7 @@ func (t *target) look(ctx context.Context) *round {
 		r.mode = Sentinel
 		t.sentinel(ctx, r)
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.timeout())
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, addr := range t.roster {
@@ -229,7 +229,7 @@ func (t *target) client(addr string) *redis.Client {
 }
 
 func (t *target) options(addr string) *redis.Options {
-	limit := t.watcher.cfg.Timeout
+	limit := t.watcher.cfg.timeout()
 	return &redis.Options{
 		Addr: addr, Username: t.cfg.Username, Password: t.cfg.Password, TLSConfig: t.cfg.TLS,
 		Protocol: 2, DisableIdentity: true,

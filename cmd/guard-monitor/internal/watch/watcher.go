@@ -25,19 +25,15 @@ type Watcher struct {
 }
 
 // New returns a Watcher. It connects to nothing: Run does.
-func New(cfg Config) (*Watcher, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	w := &Watcher{cfg: cfg, ready: make(chan struct{})}
+func New(cfg Config) *Watcher {
+	w := &Watcher{cfg: cfg.withDefaults(), ready: make(chan struct{})}
 	for i, t := range cfg.Targets {
 		w.targets = append(w.targets, newTarget(w, i, t))
 		w.clusters = append(w.clusters, Cluster{Name: t.Name})
 	}
 	w.seen = make([]map[string]time.Time, len(cfg.Targets))
 	w.shards = make([][]slotsOf, len(cfg.Targets))
-	return w, nil
+	return w
 }
 
 // ErrRunning is returned by Run of a Watcher that is running already.

@@ -60,10 +60,7 @@ func (r *recorder) await(t *testing.T, kind watch.Kind, node string) (found watc
 func start(t *testing.T, targets ...watch.Target) (*watch.Watcher, *recorder) {
 	t.Helper()
 	r := new(recorder)
-	w, err := watch.New(watch.Config{Targets: targets, Record: r.record, Every: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := watch.New(watch.Config{Targets: targets, Record: r.record, Every: 200 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()

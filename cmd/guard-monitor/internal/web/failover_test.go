@@ -161,18 +161,12 @@ func (l *lateWatcher) Clusters() []watch.Cluster {
 
 func (l *lateWatcher) follow(tb testing.TB, s *site, addrs []string) {
 	tb.Helper()
-	w, err := watch.New(watch.Config{Targets: []watch.Target{{Name: "main", Addrs: addrs}}, Record: s.store.AddEntries})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	w := watch.New(watch.Config{Targets: []watch.Target{{Name: "main", Addrs: addrs}}, Record: s.store.AddEntries})
 	l.mu.Lock()
 	l.watcher = w
 	l.mu.Unlock()
 	run(tb, w.Run)
-	tracker, err := incident.NewTracker(incident.Config{Store: s.store, Locator: w, Ready: w.Ready(), Every: 200 * time.Millisecond})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	tracker := incident.NewTracker(incident.Config{Store: s.store, Locator: w, Ready: w.Ready(), Every: 200 * time.Millisecond})
 	run(tb, tracker.Run)
 	<-w.Ready()
 }
