@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
@@ -153,11 +154,20 @@ func (f Facts) find(w window, kinds ...watch.Kind) (found []watch.Entry) {
 		return nil
 	}
 	for _, e := range f.Timeline {
-		for _, k := range kinds {
-			if e.Kind == k && w.meets(e) && f.concerns(e) {
-				found = append(found, e)
-			}
+		if slices.Contains(kinds, e.Kind) && w.meets(e) && f.concerns(e) {
+			found = append(found, e)
 		}
 	}
 	return found
+}
+
+// first returns the first of these entries that is about the lock's node itself and
+// satisfies is.
+func (f Facts) first(w window, kind watch.Kind, is func(watch.Entry) bool) (watch.Entry, bool) {
+	for _, e := range f.find(w, kind) {
+		if e.Node == f.Event.Place.Node && is(e) {
+			return e, true
+		}
+	}
+	return watch.Entry{}, false
 }

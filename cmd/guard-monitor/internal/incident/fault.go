@@ -119,30 +119,20 @@ func (f Facts) fate(x *fault, failover watch.Entry) {
 
 // restart finds that the process that granted the lock was replaced.
 func (f Facts) restart(w window) (fault, bool) {
-	node := f.Event.Place.Node
-	for _, e := range f.find(w, watch.Restart) {
-		if e.Node != node || e.Numbers[watch.WasMaster] == 0 {
-			continue
-		}
-		x := fault{cause: Restart, confidence: High, at: e.At, rows: []watch.Entry{e}}
-		if e.Numbers[watch.KeysAfter] > 0 && e.Numbers[watch.KeysAfter] >= e.Numbers[watch.KeysBefore] {
-			x.confidence = Medium
-			x.notes = append(x.notes, KeysKept)
-		}
-		return x, true
+	e, found := f.first(w, watch.Restart, func(e watch.Entry) bool { return e.Numbers[watch.WasMaster] == 1 })
+	x := fault{cause: Restart, confidence: High, at: e.At, rows: []watch.Entry{e}}
+	if kept := e.Numbers[watch.KeysAfter]; kept > 0 && kept >= e.Numbers[watch.KeysBefore] {
+		x.confidence = Medium
+		x.notes = append(x.notes, KeysKept)
 	}
-	return fault{}, false
+	return x, found
 }
 
 // dead finds that the process that granted the lock is gone, and nobody has
 // taken its place.
 func (f Facts) dead(w window) (fault, bool) {
-	for _, e := range f.find(w, watch.Down) {
-		if e.Node == f.Event.Place.Node && e.Numbers[watch.Refused] == 1 {
-			return f.away(e), true
-		}
-	}
-	return fault{}, false
+	e, found := f.first(w, watch.Down, func(e watch.Entry) bool { return e.Numbers[watch.Refused] == 1 })
+	return f.away(e), found
 }
 
 // away is a node that went down, and its return as far as it was seen: the process
@@ -172,17 +162,12 @@ func (f Facts) cut(w window) (fault, bool) {
 			return fault{cause: Partition, confidence: Medium, at: e.At, rows: []watch.Entry{e}}, true
 		}
 	}
-	for _, e := range f.find(w, watch.Up) {
-		if e.Node == node && e.Numbers[watch.SameProcess] == 1 && f.longEnough(e) {
-			return fault{cause: Partition, confidence: High, at: e.At, rows: []watch.Entry{e}}, true
-		}
+	e, found := f.first(w, watch.Up, func(e watch.Entry) bool { return e.Numbers[watch.SameProcess] == 1 && f.longEnough(e) })
+	if found {
+		return fault{cause: Partition, confidence: High, at: e.At, rows: []watch.Entry{e}}, true
 	}
-	for _, e := range f.find(w, watch.Down) {
-		if e.Node == node && e.Numbers[watch.Refused] == 0 {
-			return f.away(e), true
-		}
-	}
-	return fault{}, false
+	e, found = f.first(w, watch.Down, func(e watch.Entry) bool { return e.Numbers[watch.Refused] == 0 })
+	return f.away(e), found
 }
 
 // still finds that the node has not answered since before the window.
@@ -239,11 +224,6 @@ func (f Facts) longEnough(e watch.Entry) bool {
 
 // eviction finds that keys went from the node.
 func (f Facts) eviction(w window) (fault, bool) {
-	for _, e := range f.find(w, watch.Eviction) {
-		if e.Node == f.Event.Place.Node && e.Numbers[watch.Evicted] > 0 {
-			return fault{cause: Eviction, confidence: Medium, at: e.At, rows: []watch.Entry{e},
-				notes: []Kind{EvictedUnknown}}, true
-		}
-	}
-	return fault{}, false
+	e, found := f.first(w, watch.Eviction, func(e watch.Entry) bool { return e.Numbers[watch.Evicted] > 0 })
+	return fault{cause: Eviction, confidence: Medium, at: e.At, rows: []watch.Entry{e}, notes: []Kind{EvictedUnknown}}, found
 }

@@ -170,17 +170,7 @@ type Move struct {
 }
 
 // weight orders confidences.
-func (c Confidence) weight() int {
-	switch c {
-	case High:
-		return 3
-	case Medium:
-		return 2
-	case Low:
-		return 1
-	}
-	return 0
-}
+func (c Confidence) weight() int { return slices.Index([]Confidence{"", Low, Medium, High}, c) }
 
 // maxEvidence bounds the rows of an incident.
 const maxEvidence = 20

@@ -16,22 +16,17 @@ func vanished(ev notify.Event) bool {
 
 // flush finds that a command emptied the node that granted the lock.
 func (f Facts) flush(w window) (fault, bool) {
-	for _, e := range f.find(w, watch.Flush) {
-		if e.Node != f.Event.Place.Node {
-			continue
-		}
-		x := fault{cause: Flushed, confidence: High, at: e.At, rows: []watch.Entry{e}}
-		switch {
-		case e.Since.Before(w.from):
-			x.confidence = Medium
-			x.notes = []Kind{FlushedBefore}
-		case e.Numbers[watch.FlushAll] == 0 && f.Event.Place.Slot < 0:
-			x.confidence = Medium
-			x.notes = []Kind{FlushedOne}
-		}
-		return x, true
+	e, found := f.first(w, watch.Flush, func(watch.Entry) bool { return true })
+	x := fault{cause: Flushed, confidence: High, at: e.At, rows: []watch.Entry{e}}
+	switch {
+	case e.Since.Before(w.from):
+		x.confidence = Medium
+		x.notes = []Kind{FlushedBefore}
+	case e.Numbers[watch.FlushAll] == 0 && f.Event.Place.Slot < 0:
+		x.confidence = Medium
+		x.notes = []Kind{FlushedOne}
 	}
-	return fault{}, false
+	return x, found
 }
 
 // deletion finds that commands removed keys from the node that granted the lock,
@@ -71,12 +66,7 @@ func (f Facts) deletion(w window) (fault, bool) {
 // for some minutes of it.
 func (f Facts) routine(w window) (watch.Entry, bool) {
 	around := window{w.from.Add(-watch.RoutineEvery), w.to.Add(watch.RoutineEvery)}
-	for _, e := range f.find(around, watch.Deletion) {
-		if e.Node == f.Event.Place.Node && e.Numbers[watch.Routine] == 1 {
-			return e, true
-		}
-	}
-	return watch.Entry{}, false
+	return f.first(around, watch.Deletion, func(e watch.Entry) bool { return e.Numbers[watch.Routine] == 1 })
 }
 
 func forward(e watch.Entry) time.Duration {
