@@ -90,13 +90,9 @@ type explained struct {
 // explain gathers the facts on an event and has them judged.
 func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 	f := Facts{Event: d.clocks.correct(r.Event), Behind: d.clocks.behind(r.Event)}
-	x := explained{Received: r}
-	if d.cfg.Locator != nil {
-		if at, ok := d.cfg.Locator.Locate(r.Event.Place); ok {
-			f.Watched, f.Cluster, f.SeenAt = true, at.Cluster, at.SeenAt
-			x.cluster, x.shard = at.Cluster, at.Shard
-		}
-	}
+	at, watched := d.locate(r.Event.Place)
+	f.Watched, f.Cluster, f.SeenAt = watched, at.Cluster, at.SeenAt
+	x := explained{Received: r, cluster: at.Cluster, shard: at.Shard}
 	from, to := reach(f.Event)
 	var err error
 	if f.Watched {
@@ -118,6 +114,14 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 	}
 	x.key = GroupKey(r.Event.Service, x.Cause, x.cluster, x.shard)
 	return x, nil
+}
+
+// locate returns where a lock is kept, if a watched Redis keeps it.
+func (t *Tracker) locate(p notify.Place) (watch.Location, bool) {
+	if t.cfg.Locator == nil {
+		return watch.Location{}, false
+	}
+	return t.cfg.Locator.Locate(p)
 }
 
 // unexplained has nothing judged.

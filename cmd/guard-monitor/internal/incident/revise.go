@@ -75,7 +75,8 @@ func (t *Tracker) again(ctx context.Context, now time.Time) error {
 		for _, r := range events {
 			seen++
 			seq = r.Seq
-			if !t.news.concern(r.Event, t.cluster(r.Event)) {
+			at, _ := t.locate(r.Event.Place)
+			if !t.news.concern(r.Event, at.Cluster) {
 				continue
 			}
 			if err := d.judge(ctx, r, moved); err != nil {
@@ -95,18 +96,6 @@ func (t *Tracker) again(ctx context.Context, now time.Time) error {
 		}
 	}
 	return d.save(ctx)
-}
-
-// cluster returns the watched Redis that keeps the event's lock.
-func (t *Tracker) cluster(ev notify.Event) string {
-	if t.cfg.Locator == nil {
-		return ""
-	}
-	at, ok := t.cfg.Locator.Locate(ev.Place)
-	if !ok {
-		return ""
-	}
-	return at.Cluster
 }
 
 // judge explains an event again and notes whether it belongs elsewhere.
