@@ -2,7 +2,6 @@ package watch
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -119,13 +118,7 @@ const (
 // InShard reports whether the slot belongs to the shard of that name.
 func InShard(shard string, slot int) bool {
 	for r := range strings.SplitSeq(shard, ",") {
-		first, last, ok := strings.Cut(r, "-")
-		if !ok {
-			last = first
-		}
-		from, err := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err == nil && err2 == nil && from <= slot && slot <= to {
+		if s, ok := parseSpan(r); ok && s.has(slot) {
 			return true
 		}
 	}

@@ -113,14 +113,8 @@ func (l *look) number(name string) int64 {
 // keys sums up the databases, as in "db0:keys=3,expires=1,avg_ttl=9".
 func (l *look) keys() (sum int64) {
 	for name, value := range l.info {
-		if !strings.HasPrefix(name, "db") {
-			continue
-		}
-		for part := range strings.SplitSeq(value, ",") {
-			if n, ok := strings.CutPrefix(part, "keys="); ok {
-				keys, _ := strconv.ParseInt(n, 10, 64)
-				sum += keys
-			}
+		if strings.HasPrefix(name, "db") {
+			sum += stat(value, "keys")
 		}
 	}
 	return sum

@@ -28,6 +28,19 @@ type member struct {
 // span is a range of slots, both ends included.
 type span struct{ first, last int }
 
+func (s span) has(slot int) bool { return s.first <= slot && slot <= s.last }
+
+// parseSpan reads a slot, or a range of slots as in 0-5460.
+func parseSpan(s string) (span, bool) {
+	first, last, ok := strings.Cut(s, "-")
+	if !ok {
+		last = first
+	}
+	from, err := strconv.Atoi(first)
+	to, err2 := strconv.Atoi(last)
+	return span{from, to}, err == nil && err2 == nil && 0 <= from && from <= to && to < slotCount
+}
+
 // parseNodes reads CLUSTER NODES and leaves out what it cannot read, and nodes
 // without an address.
 func parseNodes(text string) []member {
@@ -70,28 +83,16 @@ func parseMember(f []string) (member, bool) {
 	}
 	m.epoch, _ = strconv.ParseInt(f[6], 10, 64)
 	for _, s := range f[8:] {
-		m.addSlots(s)
+		if strings.HasPrefix(s, "[") {
+			m.moving++
+		} else if slots, ok := parseSpan(s); ok {
+			m.slots = append(m.slots, slots)
+		}
 	}
 	return m, true
 }
 
 const slotCount = 16384
-
-func (m *member) addSlots(s string) {
-	if strings.HasPrefix(s, "[") {
-		m.moving++
-		return
-	}
-	first, last, ok := strings.Cut(s, "-")
-	if !ok {
-		last = first
-	}
-	from, err := strconv.Atoi(first)
-	to, err2 := strconv.Atoi(last)
-	if err == nil && err2 == nil && 0 <= from && from <= to && to < slotCount {
-		m.slots = append(m.slots, span{from, to})
-	}
-}
 
 // shardName lists the slots. A shard in many pieces is called by the first ones,
 // which no other shard has.

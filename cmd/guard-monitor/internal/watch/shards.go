@@ -48,7 +48,9 @@ func (d *changes) owner(was []owner, o owner) {
 	}
 	shard := shardName(o.slots)
 	if len(old) == 1 && old[0].id != o.id && !d.serves(old[0].id) {
-		d.failover(shard, old[0], o)
+		numbers := d.offsets(old[0].addr, o.addr)
+		numbers[OldEpoch], numbers[NewEpoch] = old[0].epoch, o.epoch
+		d.add(Entry{Kind: Failover, Since: d.ruled, Shard: shard, Node: o.addr, Peer: old[0].addr, Numbers: numbers})
 		return
 	}
 	var others []string
@@ -69,19 +71,6 @@ func (d *changes) owner(was []owner, o owner) {
 // serves reports whether a node still has slots.
 func (d *changes) serves(id string) bool {
 	return slices.ContainsFunc(d.owners, func(o owner) bool { return o.id == id })
-}
-
-func (d *changes) failover(shard string, old, now owner) {
-	d.add(Entry{
-		Kind: Failover, Since: d.ruled, Shard: shard, Node: now.addr, Peer: old.addr,
-		Numbers: d.numbers(old, now),
-	})
-}
-
-func (d *changes) numbers(old, now owner) map[string]int64 {
-	numbers := d.offsets(old.addr, now.addr)
-	numbers[OldEpoch], numbers[NewEpoch] = old.epoch, now.epoch
-	return numbers
 }
 
 // offsets compares how far the old master had come, when it was last asked, with
@@ -117,15 +106,9 @@ func (d *changes) lead() {
 	}
 	old, since := d.master, d.ruled
 	d.master, d.ruled = now, d.round.ended
-	if now == old {
-		return
+	if now != old && old != "" {
+		d.add(Entry{Kind: Failover, Since: since, Node: now, Peer: old, Numbers: d.offsets(old, now)})
 	}
-	if old == "" {
-		return
-	}
-	d.add(Entry{
-		Kind: Failover, Since: since, Node: now, Peer: old, Numbers: d.offsets(old, now),
-	})
 }
 
 // answered reports whether a node did so in this round: what is known of it may

@@ -19,7 +19,7 @@ type Watcher struct {
 
 	mu       sync.Mutex
 	clusters []Cluster              // by target, after its last round
-	shards   [][]slotsOf            // by target
+	owners   [][]owner              // by target; those of a round are never changed
 	seen     []map[string]time.Time // when each address answered last, by target
 	running  bool
 }
@@ -32,7 +32,7 @@ func New(cfg Config) *Watcher {
 		w.clusters = append(w.clusters, Cluster{Name: t.Name})
 	}
 	w.seen = make([]map[string]time.Time, len(cfg.Targets))
-	w.shards = make([][]slotsOf, len(cfg.Targets))
+	w.owners = make([][]owner, len(cfg.Targets))
 	return w
 }
 
@@ -83,9 +83,9 @@ func (w *Watcher) Locate(p notify.Place) (Location, bool) {
 		if !known {
 			continue
 		}
-		for _, s := range w.shards[i] {
-			if s.has(p.Slot) {
-				return Location{c.Name, s.name, seenAt}, true
+		for _, o := range w.owners[i] {
+			if slices.ContainsFunc(o.slots, func(s span) bool { return s.has(p.Slot) }) {
+				return Location{c.Name, shardName(o.slots), seenAt}, true
 			}
 		}
 		return Location{c.Name, "", seenAt}, true
@@ -100,24 +100,10 @@ type Location struct {
 	SeenAt  time.Time // when its node last answered; zero = never
 }
 
-// slotsOf are the slots of one shard.
-type slotsOf struct {
-	name  string
-	spans []span
-}
-
-func (s slotsOf) has(slot int) bool {
-	return slices.ContainsFunc(s.spans, func(r span) bool { return r.first <= slot && slot <= r.last })
-}
-
 // publish makes the state of a target visible.
 func (w *Watcher) publish(i int, c *cluster) {
-	shards := make([]slotsOf, len(c.owners))
-	for j, o := range c.owners {
-		shards[j] = slotsOf{shardName(o.slots), o.slots}
-	}
 	seen := maps.Clone(c.seen)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.clusters[i], w.shards[i], w.seen[i] = c.Cluster, shards, seen
+	w.clusters[i], w.owners[i], w.seen[i] = c.Cluster, c.owners, seen
 }
