@@ -46,8 +46,6 @@ type Node struct {
 	Shard    string        // see Shard.Name
 	Epoch    int64         // config epoch
 	RunID    string        // new with every start of the process
-	Started  time.Time     // of the process
-	Offset   int64         // of replication
 	Keys     int64
 	Evicted  int64 // keys, since the process started
 	Expired  int64 // keys, since the process started
@@ -94,16 +92,14 @@ func (n *Node) update(l *look) {
 	n.answers++
 	n.SeenAt, n.Took = l.at, l.took
 	n.RunID = l.info["run_id"]
-	n.Started = l.at.Add(-time.Duration(l.number("uptime_in_seconds")) * time.Second)
 	n.Role, n.Master, n.LinkUp = master, "", false
 	if l.info["role"] == "slave" {
 		n.Role = replica
 		n.Master = join(l.info["master_host"], l.info["master_port"])
 		n.LinkUp = l.info["master_link_status"] == "up"
 	}
-	n.Offset = l.number("master_repl_offset")
 	if n.Role == master {
-		n.history, n.reached = l.info["master_replid"], n.Offset
+		n.history, n.reached = l.info["master_replid"], l.number("master_repl_offset")
 	}
 	n.replID2, n.fork = l.info["master_replid2"], l.number("second_repl_offset")
 	n.Keys, n.Evicted, n.Expired = l.keys(), l.number("evicted_keys"), l.number("expired_keys")
