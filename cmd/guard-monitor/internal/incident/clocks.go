@@ -1,8 +1,6 @@
 package incident
 
 import (
-	"context"
-	"maps"
 	"time"
 
 	"github.com/belaygo/belay/notify"
@@ -13,30 +11,6 @@ import (
 type clocks map[instance]time.Duration
 
 type instance struct{ service, name string }
-
-// readClocks reads them. If a clock was set, all that is recent may be explained
-// otherwise.
-func (t *Tracker) readClocks(ctx context.Context) error {
-	list, err := t.cfg.Store.Clocks(ctx, skew)
-	if err != nil {
-		return err
-	}
-	read := make(clocks, len(list))
-	for _, c := range list {
-		key := instance{c.Service, c.Instance}
-		was, known := t.clocks[key]
-		switch {
-		case known && (!c.Agreed || (c.Behind-was).Abs() < skew): // no news
-			read[key] = was
-		case c.Agreed && (known && c.Behind.Abs() >= skew || c.Behind.Abs() >= 2*skew):
-			read[key] = c.Behind.Round(time.Millisecond)
-		}
-	}
-	if !maps.Equal(read, t.clocks) {
-		t.clocks, t.news.all = read, true
-	}
-	return nil
-}
 
 // behind is how much the clock is behind by which an event's times are.
 func (c clocks) behind(ev notify.Event) time.Duration {

@@ -131,10 +131,6 @@ func (d *desk) unexplained(_ context.Context, r Received) (explained, error) {
 	return x, nil
 }
 
-// lookBack bounds how long before an event facts are gathered, and how long
-// after its arrival news can still change its explanation.
-const lookBack = 15 * time.Minute
-
 // longOutage bounds how long before an event that is about an outage its begin is
 // looked for.
 const longOutage = 6 * time.Hour
@@ -182,11 +178,6 @@ func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) 
 		others[i] = d.clocks.correct(other)
 	}
 	return others, errors.Join(err, err2)
-}
-
-// intrudedUpon reports whether somebody else may have written without the lock.
-func intrudedUpon(ev notify.Event) bool {
-	return ev.Verdict == notify.VerdictOverlap && (ev.HolderAtConflict == notify.HolderSelf || ev.HolderAtConflict == notify.HolderUnknown)
 }
 
 // relate reads events once for all that ask for them.

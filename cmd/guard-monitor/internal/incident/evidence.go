@@ -2,10 +2,8 @@ package incident
 
 import (
 	"reflect"
-	"slices"
 	"time"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/notify"
 )
@@ -92,42 +90,6 @@ type Report struct {
 }
 
 const maxName = 128 // bytes of a foreign name in a row
-
-// itself is the row that says what the event says.
-func (f Facts) itself() Evidence {
-	ev := f.Event
-	r := Report{Verdict: ev.Verdict, Outcome: ev.Outcome, Service: text.Clip(ev.Service, maxName), Key: text.Clip(ev.Key, maxName)}
-	switch ev.Verdict {
-	case notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable: // one row for a key, whenever its lock was granted
-	default:
-		r.Granted, r.Deadline, r.TTL = f.writable(ev.AcquiredAt), f.writable(ev.Deadline), ev.TTL
-		r.Place = notify.Place{Node: text.Clip(ev.Place.Node, maxName), Slot: ev.Place.Slot, Entry: text.Clip(ev.Place.Entry, maxName)}
-		r.Loss, r.Holder = ev.Loss, ev.HolderAtConflict
-	}
-	return Evidence{At: ev.CaughtAt, Node: text.Clip(ev.Instance, maxName), Kind: Reported, Report: &r}
-}
-
-// rows are the evidence for a fault: what was seen, and what restricts it.
-func (f Facts) rows(x fault) []Evidence {
-	var rows []Evidence
-	slices.SortStableFunc(x.rows, func(a, b watch.Entry) int { return a.At.Compare(b.At) })
-	for _, e := range x.rows {
-		rows = append(rows, Evidence{At: e.At, Node: e.Node, Kind: Seen, Entry: &e, For: f.before(e.At)})
-	}
-	for _, note := range x.notes {
-		row := Evidence{At: x.at, Node: x.rows[0].Node, Kind: note}
-		if note == NotTheMaster {
-			row.Redis = f.Event.Place.Node
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// before is how long before the event something was seen, below 0 if after it.
-func (f Facts) before(at time.Time) time.Duration {
-	return f.Event.CaughtAt.Sub(at).Round(time.Millisecond)
-}
 
 // alike reports whether two rows say the same, at whatever time.
 func (e Evidence) alike(o Evidence) bool {

@@ -172,6 +172,13 @@ type Move struct {
 // weight orders confidences.
 func (c Confidence) weight() int { return slices.Index([]Confidence{"", Low, Medium, High}, c) }
 
+// Explanation is why an event came to pass, as far as the evidence tells.
+type Explanation struct {
+	Cause      Cause
+	Confidence Confidence
+	Evidence   []Evidence
+}
+
 // maxEvidence bounds the rows of an incident.
 const maxEvidence = 20
 

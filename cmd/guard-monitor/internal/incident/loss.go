@@ -121,3 +121,7 @@ func (f Facts) because(x fault, rows []Evidence) Explanation {
 	}
 	return Explanation{Cause: x.cause, Confidence: c, Evidence: append(rows, f.rows(x)...)}
 }
+
+func (f Facts) unknown(rows ...Evidence) Explanation {
+	return Explanation{Cause: Unknown, Confidence: Low, Evidence: rows}
+}

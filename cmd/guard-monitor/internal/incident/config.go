@@ -1,0 +1,86 @@
+package incident
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/notify"
+)
+
+// Store is what a Tracker reads and writes. *store.Store is one.
+type Store interface {
+	Ungrouped(ctx context.Context, limit int) ([]Received, error)
+	GroupedSince(ctx context.Context, since time.Time, seq int64, limit int) ([]Received, error)
+	Writers(ctx context.Context, key string, from, to time.Time) ([]Received, error)
+	DegradedEvents(ctx context.Context, service string, from, to time.Time) ([]Received, error)
+	TimelineSince(ctx context.Context, cluster string, since time.Time) ([]watch.Entry, time.Time, error)
+	TimelineAfter(ctx context.Context, id int64) ([]watch.Entry, error)
+	OpenIncidents(ctx context.Context) ([]Incident, error)
+	Incident(ctx context.Context, id string) (Incident, error)
+	LastIncident(ctx context.Context, key string) (Incident, error)
+	Heartbeats(ctx context.Context) ([]Heartbeat, error)
+	Clocks(ctx context.Context, least time.Duration) ([]Clock, error)
+	Apply(ctx context.Context, saved []Incident, moves []Move) error
+}
+
+// Locator finds where a lock is kept. *watch.Watcher is one.
+type Locator interface {
+	Locate(notify.Place) (watch.Location, bool)
+}
+
+// Config configures a Tracker. Store is required.
+type Config struct {
+	Store   Store
+	Locator Locator         // default: no Redis is watched
+	Ready   <-chan struct{} // the Locator knows; default: at once
+	// Connected reports whether events can arrive, and Listening whether events and
+	// heartbeats can. Default: they always can.
+	Connected, Listening func() bool
+
+	// Every is how often the Tracker looks for something new. Default 1 s.
+	Every time.Duration
+	// Settle is how long after its arrival an event is explained: what the
+	// watcher sees takes a moment. Default 2 s; negative = at once.
+	Settle time.Duration
+	// Quiet is how long after its last event an incident is resolved. Default
+	// 10 m.
+	Quiet time.Duration
+	// SilentAfter is the least time without a heartbeat that makes a service
+	// silent; it must have missed three besides. Default 30 s.
+	SilentAfter time.Duration
+	Logger      *slog.Logger // default: silent
+}
+
+func (c Config) withDefaults() Config {
+	always := func() bool { return true }
+	if c.Connected == nil {
+		c.Connected = always
+	}
+	if c.Listening == nil {
+		c.Listening = always
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Every, c.Settle = cmp.Or(c.Every, time.Second), cmp.Or(c.Settle, 2*time.Second)
+	c.Quiet, c.SilentAfter = cmp.Or(c.Quiet, 10*time.Minute), cmp.Or(c.SilentAfter, 30*time.Second)
+	return c
+}
+
+// Tracker makes incidents of what the store has. What it does not get to
+// because it is stopped, or because the store fails, it does later: the events
+// wait in the store, and it keeps nothing that is not there. What of it was news,
+// another Tracker does not know: to it, all that is recent is.
+type Tracker struct {
+	cfg      Config
+	entry    int64 // the last timeline entry that was looked at
+	news     news
+	clocks   clocks
+	revised  time.Time // when recent events were explained again
+	listened time.Time // when the last round was
+	reading  time.Time // since when events could arrive without a break; zero = they can't now
+	heardAll time.Time // the same of events and heartbeats
+}
