@@ -2,7 +2,6 @@ package watch
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -72,6 +71,16 @@ type Entry struct {
 	Names   map[string]string `json:"names,omitzero"`
 }
 
+// flushing and deleting are the commands that remove keys. Belay's own scripts
+// call none of them: a release is HDEL, a renewal PEXPIRE. Redisson's release is
+// DEL. INFO counts the calls in scripts, too.
+var (
+	flushing = []string{"flushall", "flushdb"}
+	deleting = []string{
+		"del", "unlink", "getdel", "expire", "expireat", "pexpireat", "rename", "renamenx", "move", "swapdb",
+	}
+)
+
 // Commands are those that remove keys, whose calls Flush and Deletion count.
 var Commands = slices.Sorted(slices.Values(slices.Concat(flushing, deleting)))
 
@@ -114,13 +123,3 @@ const (
 	User       = "user"        // Flush, Deletion: its user, unless that is the default one
 	Text       = "text"        // of any kind: the sentence in which an older version stored the entry
 )
-
-// InShard reports whether the slot belongs to the shard of that name.
-func InShard(shard string, slot int) bool {
-	for r := range strings.SplitSeq(shard, ",") {
-		if s, ok := parseSpan(r); ok && s.has(slot) {
-			return true
-		}
-	}
-	return false
-}

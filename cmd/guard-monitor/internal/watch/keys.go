@@ -1,78 +1,9 @@
 package watch
 
 import (
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
-
-// flushing and deleting are the commands that remove keys. Belay's own scripts
-// call none of them: a release is HDEL, a renewal PEXPIRE. Redisson's release is
-// DEL. INFO counts the calls in scripts, too.
-var (
-	flushing = []string{"flushall", "flushdb"}
-	deleting = []string{
-		"del", "unlink", "getdel", "expire", "expireat", "pexpireat", "rename", "renamenx", "move", "swapdb",
-	}
-)
-
-// calls returns how often each command that removes keys succeeded, nil if the
-// server does not tell. INFO itself is among those that it counts.
-func (l *look) calls() map[string]int64 {
-	if l.info["cmdstat_info"] == "" {
-		return nil
-	}
-	calls := make(map[string]int64)
-	for _, list := range [][]string{flushing, deleting} {
-		for _, name := range list {
-			line := l.info["cmdstat_"+name]
-			calls[name] = stat(line, "calls") - stat(line, "failed_calls")
-		}
-	}
-	return calls
-}
-
-// stat reads one number of a line such as "calls=3,usec=9,failed_calls=1".
-func stat(line, name string) int64 {
-	for field := range strings.SplitSeq(line, ",") {
-		if value, ok := strings.CutPrefix(field, name+"="); ok {
-			n, _ := strconv.ParseInt(value, 10, 64)
-			return n
-		}
-	}
-	return 0
-}
-
-// removals returns how often commands that remove keys were called on a master
-// since the last look. A replica repeats what its master does.
-func (l *look) removals(was *Node) map[string]int64 {
-	if l.info["role"] != "master" || was.Role != master || l.info["run_id"] != was.RunID || was.calls == nil {
-		return nil
-	}
-	calls := l.calls()
-	maps.DeleteFunc(calls, func(name string, n int64) bool { return n <= was.calls[name] }) // fewer: CONFIG RESETSTAT
-	for name := range calls {
-		calls[name] -= was.calls[name]
-	}
-	return calls
-}
-
-// tells reports whether there will be an entry on commands that removed keys. Where
-// they are routine, there is one now and then.
-func (l *look) tells(was *Node) bool {
-	for name := range l.removals(was) {
-		told := &was.deletions
-		if slices.Contains(flushing, name) {
-			told = &was.flushes
-		}
-		if l.at.Sub(told.told) >= told.pause() {
-			return true
-		}
-	}
-	return false
-}
 
 // removed takes in the ways in which keys, and so locks, can have gone from a
 // node whose process lives.

@@ -1,15 +1,9 @@
 package watch
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // look is what one node said in one round.
@@ -24,74 +18,6 @@ type look struct {
 	clients []client // asked for only if an entry will tell that keys were removed
 	view    []member // of a Redis Cluster
 	serves  bool
-}
-
-// ask puts all questions to one node, which is known to be in a Redis Cluster or
-// not. was is the node after the last round, nil if there was none.
-func ask(ctx context.Context, c *redis.Client, clustered bool, was *Node) look {
-	began := time.Now()
-	l := questions(ctx, c, clustered)
-	l.at = time.Now()
-	l.took = l.at.Sub(began)
-	if l.err == nil && was != nil && l.tells(was) {
-		l.clients = askClients(ctx, c, l.number("connected_clients"))
-	}
-	l.refused, l.denied = errors.Is(l.err, syscall.ECONNREFUSED), denied(l.err)
-	return l
-}
-
-// denied reports whether a server did not accept who asks, or what.
-func denied(err error) bool {
-	return redis.IsAuthError(err) || redis.IsPermissionError(err)
-}
-
-func questions(ctx context.Context, c *redis.Client, clustered bool) look {
-	if clustered {
-		return askMember(ctx, c)
-	}
-	var info, calls *redis.StringCmd
-	_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		info, calls = askInfo(ctx, p)
-		return nil
-	})
-	if err := info.Err(); err != nil {
-		return look{err: fmt.Errorf("INFO: %w", err)}
-	}
-	l := look{info: parseInfo(info.Val() + calls.Val())}
-	if l.info["redis_mode"] == "cluster" {
-		return askMember(ctx, c)
-	}
-	return l
-}
-
-// askInfo asks for the usual sections and for how often each command was called,
-// which a server may keep to itself. Redis before 7.0 takes one section at a time.
-func askInfo(ctx context.Context, p redis.Pipeliner) (info, calls *redis.StringCmd) {
-	return p.Info(ctx), p.Info(ctx, "commandstats")
-}
-
-// askMember asks for the view first: who is a master in his own view has begun
-// a history of his own in INFO.
-func askMember(ctx context.Context, c *redis.Client) look {
-	var nodes, state, info, calls *redis.StringCmd
-	_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		nodes = p.ClusterNodes(ctx)
-		state = p.ClusterInfo(ctx)
-		info, calls = askInfo(ctx, p)
-		return nil
-	})
-	// Without a view no failover is seen. Who loads his data has none yet.
-	if err := nodes.Err(); err != nil && !redis.IsLoadingError(err) {
-		return look{err: fmt.Errorf("CLUSTER NODES: %w", err)}
-	}
-	if err := info.Err(); err != nil {
-		return look{err: fmt.Errorf("INFO: %w", err)}
-	}
-	return look{
-		info:   parseInfo(info.Val() + calls.Val()),
-		view:   parseNodes(nodes.Val()),
-		serves: state.Err() != nil || parseInfo(state.Val())["cluster_state"] == "ok",
-	}
 }
 
 // parseInfo reads the lines "name:value" of INFO.
@@ -128,4 +54,15 @@ func (l *look) me() (member, bool) {
 		}
 	}
 	return member{}, false
+}
+
+// stat reads one number of a line such as "calls=3,usec=9,failed_calls=1".
+func stat(line, name string) int64 {
+	for field := range strings.SplitSeq(line, ",") {
+		if value, ok := strings.CutPrefix(field, name+"="); ok {
+			n, _ := strconv.ParseInt(value, 10, 64)
+			return n
+		}
+	}
+	return 0
 }

@@ -115,3 +115,13 @@ func shardName(spans []span) string {
 	}
 	return b.String()
 }
+
+// InShard reports whether the slot belongs to the shard of that name.
+func InShard(shard string, slot int) bool {
+	for r := range strings.SplitSeq(shard, ",") {
+		if s, ok := parseSpan(r); ok && s.has(slot) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,5 +1,15 @@
 package watch
 
+import "time"
+
+// downAfter is how many rounds without an answer make a node down. A refused
+// connection does so at once.
+const downAfter = 3
+
+// stall is the shortest silence of a node that the timeline tells of when it was
+// over before the node was down.
+const stall = 2 * time.Second
+
 // node takes in what one node said.
 func (d *changes) node(addr string, l *look) {
 	n := d.nodes[addr]
@@ -89,4 +99,41 @@ func (d *changes) service(n, was *Node) {
 		kind = ClusterOK
 	}
 	d.about(n, Entry{Kind: kind, Since: was.SeenAt})
+}
+
+// shut takes in that a node forbids what it is asked: it is not down, but
+// nothing is known of it.
+func (n *Node) shut(l *look) {
+	if n.DownAt.IsZero() {
+		n.DownAt = l.at.Add(-l.took)
+	}
+	n.Up, n.Error, n.answers, n.denied = false, l.err.Error(), 0, true
+	n.failures++
+}
+
+// update takes in an answer.
+func (n *Node) update(l *look) {
+	n.Up, n.DownAt, n.Error, n.failures, n.denied = true, time.Time{}, "", 0, false
+	n.answers++
+	n.SeenAt, n.Took = l.at, l.took
+	n.RunID = l.info["run_id"]
+	n.Role, n.Master, n.LinkUp = master, "", false
+	if l.info["role"] == "slave" {
+		n.Role = replica
+		n.Master = join(l.info["master_host"], l.info["master_port"])
+		n.LinkUp = l.info["master_link_status"] == "up"
+	}
+	if n.Role == master {
+		n.history, n.reached = l.info["master_replid"], l.number("master_repl_offset")
+	}
+	n.replID2, n.fork = l.info["master_replid2"], l.number("second_repl_offset")
+	n.Keys, n.Evicted, n.Expired = l.keys(), l.number("evicted_keys"), l.number("expired_keys")
+	n.calls = l.calls()
+	n.clock = time.UnixMicro(l.number("server_time_usec"))
+	n.Memory, n.MaxBytes, n.Policy = l.number("used_memory"), l.number("maxmemory"), l.info["maxmemory_policy"]
+	n.Version = l.info["redis_version"]
+	n.Serves = l.serves
+	if me, ok := l.me(); ok {
+		n.ID, n.Epoch, n.moving = me.id, me.epoch, me.moving
+	}
 }

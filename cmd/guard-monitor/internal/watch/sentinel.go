@@ -3,17 +3,10 @@ package watch
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
-
-// usable reports whether addr is a host and a port.
-func usable(addr string) bool {
-	host, port, err := net.SplitHostPort(addr)
-	return err == nil && host != "" && port != "" && port != "0"
-}
 
 // sentinel asks the Sentinels, one after the other until one answers, who the
 // master is and which replicas it has, and has all of them looked at.

@@ -3,18 +3,7 @@ package watch
 import (
 	"maps"
 	"slices"
-	"time"
 )
-
-// split is a disagreement between nodes.
-type split struct {
-	since   time.Time
-	rounds  int
-	told    bool
-	peer    string
-	numbers map[string]int64
-	names   map[string]string
-}
 
 // A node must have answered for this many rounds before others are taken to
 // disagree with it: after a restart their opinion is only late.
