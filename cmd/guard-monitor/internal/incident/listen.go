@@ -14,12 +14,12 @@ func (t *Tracker) hear(now time.Time) {
 	pause := now.Sub(t.listened)
 	t.listened = now
 	stood := pause < 0 || pause > t.cfg.SilentAfter
-	t.reading = since(t.reading, now, t.cfg.Connected(), stood)
-	t.heardAll = since(t.heardAll, now, t.cfg.Listening(), stood)
+	t.reading = unbroken(t.reading, now, t.cfg.Connected(), stood)
+	t.heardAll = unbroken(t.heardAll, now, t.cfg.Listening(), stood)
 }
 
-// since returns since when something goes on without a break, zero if it does not.
-func since(last, now time.Time, goesOn, stood bool) time.Time {
+// unbroken returns since when something goes on without a break, zero if it does not.
+func unbroken(last, now time.Time, goesOn, stood bool) time.Time {
 	switch {
 	case !goesOn:
 		return time.Time{}

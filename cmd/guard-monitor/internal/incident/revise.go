@@ -140,7 +140,7 @@ func (d *desk) relocate(ctx context.Context, id string, byKey map[string][]expla
 		total += len(list)
 	}
 	whole := int64(total) >= i.Events
-	if !whole && moves(byKey, i.Exemplar) {
+	if !whole && leaves(byKey, i.Exemplar) {
 		d.explainAnew(i)
 	}
 	if whole && len(byKey) == 1 {
@@ -180,8 +180,8 @@ func (d *desk) keep(id string, x explained) {
 	}
 }
 
-// moves reports whether an event is among those that are moved.
-func moves(byKey map[string][]explained, event string) bool {
+// leaves reports whether an event is among those that leave an incident.
+func leaves(byKey map[string][]explained, event string) bool {
 	for _, list := range byKey {
 		if slices.ContainsFunc(list, func(x explained) bool { return x.Event.ID == event }) {
 			return true

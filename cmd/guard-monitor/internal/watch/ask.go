@@ -20,12 +20,12 @@ func ask(ctx context.Context, c *redis.Client, clustered bool, was *Node) look {
 	if l.err == nil && was != nil && l.tells(was) {
 		l.clients = askClients(ctx, c, l.number("connected_clients"))
 	}
-	l.refused, l.denied = errors.Is(l.err, syscall.ECONNREFUSED), denied(l.err)
+	l.refused, l.denied = errors.Is(l.err, syscall.ECONNREFUSED), forbidden(l.err)
 	return l
 }
 
-// denied reports whether a server did not accept who asks, or what.
-func denied(err error) bool {
+// forbidden reports whether a server did not accept who asks, or what.
+func forbidden(err error) bool {
 	return redis.IsAuthError(err) || redis.IsPermissionError(err)
 }
 

@@ -53,7 +53,7 @@ func (w *world) round() []Entry {
 
 func (w *world) look(addr string, n *fake) *look {
 	if n.err != nil {
-		return &look{at: w.now, err: n.err, refused: errors.Is(n.err, syscall.ECONNREFUSED), denied: denied(n.err)}
+		return &look{at: w.now, err: n.err, refused: errors.Is(n.err, syscall.ECONNREFUSED), denied: forbidden(n.err)}
 	}
 	role, of := "master", ""
 	if n.master != "" {

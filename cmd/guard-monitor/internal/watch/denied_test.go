@@ -53,9 +53,9 @@ func once(t *testing.T, log *bytes.Buffer, what string) {
 // TestDeniedIsLogged: once, and with what is missing.
 func TestDeniedIsLogged(t *testing.T) {
 	target, log := logged(t, Target{Name: "main", Addrs: []string{"a:1"}})
-	forbidden := errors.New("NOPERM this user has no permissions to run the 'cluster|nodes' command")
+	refusal := errors.New("NOPERM this user has no permissions to run the 'cluster|nodes' command")
 	for range 3 {
-		target.take(t.Context(), &round{looks: map[string]*look{"a:1": {err: forbidden, denied: denied(forbidden)}}})
+		target.take(t.Context(), &round{looks: map[string]*look{"a:1": {err: refusal, denied: forbidden(refusal)}}})
 	}
 	once(t, log, "cluster|nodes")
 }
