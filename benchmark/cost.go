@@ -108,7 +108,7 @@ func measureCosts(ctx context.Context, cfg costConfig) (costs []cost.Cost, err e
 		benches = append(benches, b)
 	}
 	var all []cost.Cost
-	progress := measure.NewProgress(os.Stderr, "measure", 0, int64(cfg.rounds*len(cfg.methods)))
+	count := measure.Progress(os.Stderr, "measure", 0, int64(cfg.rounds*len(cfg.methods)))
 	for round := range cfg.rounds {
 		for _, m := range cfg.methods {
 			// All sizes within moments, so that what else the machine does changes
@@ -120,7 +120,7 @@ func measureCosts(ctx context.Context, cfg costConfig) (costs []cost.Cost, err e
 				}
 				all = append(all, measured...)
 			}
-			progress.Add(1)
+			count(1)
 		}
 	}
 	return cost.Medians(all), nil

@@ -6,33 +6,21 @@ import (
 	"time"
 )
 
-// progressInterval is the time between two lines of a Progress.
+// progressInterval is the time between two lines of progress.
 const progressInterval = 5 * time.Second
 
-// A Progress writes how much of some work is done, as a line each 5 seconds. It is
-// not safe for concurrent use.
-type Progress struct {
-	out         io.Writer
-	name        string
-	done, total int64
-	from, said  time.Time
-	first       int64
-}
-
-// NewProgress returns the Progress of work of which done of total is behind it.
-func NewProgress(out io.Writer, name string, done, total int64) *Progress {
-	return &Progress{out: out, name: name, done: done, total: total, from: time.Now(), first: done}
-}
-
-// Add counts n more as done, and says so first, last, and each 5 seconds.
-func (p *Progress) Add(n int64) {
-	p.done += n
-	now := time.Now()
-	if p.done < p.total && now.Sub(p.said) < progressInterval {
-		return
+// Progress returns a function that counts n more of total as done. It writes how much
+// is done, first, last and every 5 seconds, and is not safe for concurrent use.
+func Progress(out io.Writer, name string, done, total int64) func(n int64) {
+	from, first, written := time.Now(), done, time.Time{}
+	return func(n int64) {
+		done += n
+		if done < total && time.Since(written) < progressInterval {
+			return
+		}
+		written = time.Now()
+		took := written.Sub(from)
+		left := time.Duration(float64(took) / float64(done-first) * float64(total-done))
+		fmt.Fprintf(out, "%s %d/%d after %v, %v left\n", name, done, total, took.Round(time.Second), left.Round(time.Second))
 	}
-	p.said = now
-	took := now.Sub(p.from)
-	left := time.Duration(float64(took) / float64(p.done-p.first) * float64(p.total-p.done))
-	fmt.Fprintf(p.out, "%s %d/%d after %v, %v left\n", p.name, p.done, p.total, took.Round(time.Second), left.Round(time.Second))
 }

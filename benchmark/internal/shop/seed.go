@@ -119,13 +119,13 @@ func (t table) fill(ctx context.Context, db *sql.DB, rows int64, out io.Writer) 
 		fmt.Fprintf(out, "%s: %d rows, verified before\n", t.name, rows)
 		return nil
 	}
-	progress := measure.NewProgress(out, t.name, loaded, rows)
+	count := measure.Progress(out, t.name, loaded, rows)
 	for loaded < rows {
 		last := min(loaded+chunk, rows)
 		if err := t.load(ctx, db, loaded, last); err != nil {
 			return fmt.Errorf("load %s, rows %d to %d; run seed again to continue: %w", t.name, loaded+1, last, err)
 		}
-		progress.Add(last - loaded)
+		count(last - loaded)
 		loaded = last
 	}
 	return t.verify(ctx, db, rows, out)

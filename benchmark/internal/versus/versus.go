@@ -42,9 +42,9 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 		return Report{}, err
 	}
 	var rounds []round
-	progress := measure.NewProgress(cfg.Out, "measure", 0, int64(cfg.Rounds*len(cases)))
+	count := measure.Progress(cfg.Out, "measure", 0, int64(cfg.Rounds*len(cases)))
 	for i := range cfg.Rounds {
-		r, err := a.round(ctx, cfg, cases, i, progress)
+		r, err := a.round(ctx, cfg, cases, i, count)
 		if err != nil {
 			return Report{}, err
 		}
@@ -56,7 +56,7 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 
 // round runs all cases. Each round begins with another one, and every second
 // goes backwards, so that no case always comes after the same one.
-func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int, progress *measure.Progress) (round, error) {
+func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int, count func(int64)) (round, error) {
 	r := round{figures: make(map[contestKey]Figures)}
 	var err error
 	if r.roundTrip, err = a.roundTrip(ctx); err != nil {
@@ -70,7 +70,7 @@ func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int
 			return r, fmt.Errorf("%s, %d callers: %w", c.name, c.callers, err)
 		}
 		r.figures[contestKey{c.name, c.callers}] = f
-		progress.Add(1)
+		count(1)
 	}
 	return r, nil
 }
