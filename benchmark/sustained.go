@@ -4,11 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/sustained"
 )
 
@@ -28,10 +28,10 @@ func runSustained(ctx context.Context, args []string) error {
 	if cfg.Concurrency, err = numbers(*users, 1, 10_000); err != nil {
 		return usagef("-users: %w", err)
 	}
-	if cfg.Keys, err = among(*keys, sustained.Hot, sustained.Uniform, sustained.Zipf); err != nil {
+	if cfg.Keys, err = among(*keys, sustained.Uniform, sustained.Hot, sustained.Zipf); err != nil {
 		return usagef("-keys: %w", err)
 	}
-	if cfg.Repeats, err = among(*repeats, sustained.None, sustained.AtOnce, sustained.Sequence); err != nil {
+	if cfg.Repeats, err = among(*repeats, sustained.AtOnce, sustained.Sequence, sustained.None); err != nil {
 		return usagef("-repeats: %w", err)
 	}
 	switch {
@@ -60,15 +60,7 @@ func numbers(list string, least, greatest int) ([]int, error) {
 	return all, nil
 }
 
-// among reads a list of words with commas between them.
+// among chooses words by a list of them with commas between.
 func among(list string, words ...string) ([]string, error) {
-	var chosen []string
-	for text := range strings.SplitSeq(list, ",") {
-		word := strings.TrimSpace(text)
-		if !slices.Contains(words, word) {
-			return nil, fmt.Errorf("%q is none of %s", word, strings.Join(words, ", "))
-		}
-		chosen = append(chosen, word)
-	}
-	return chosen, nil
+	return measure.Choose(list, words, func(word string) string { return word })
 }

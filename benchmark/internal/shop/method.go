@@ -1,10 +1,6 @@
 package shop
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "github.com/belaygo/belay/benchmark/internal/measure"
 
 // A Method is a way to let a business operation take effect once.
 type Method string
@@ -56,19 +52,5 @@ func (m Method) Key(value string) string { return m.Parameter() + ":" + value }
 // ParseMethods reads a list of methods with commas between them; the empty list
 // means all.
 func ParseMethods(list string) ([]Method, error) {
-	if list == "" {
-		return Methods(), nil
-	}
-	var chosen []Method
-	for name := range strings.SplitSeq(list, ",") {
-		m := Method(strings.TrimSpace(name))
-		switch {
-		case !slices.Contains(Methods(), m):
-			return nil, fmt.Errorf("%q is none of the methods %v", name, Methods())
-		case slices.Contains(chosen, m):
-			return nil, fmt.Errorf("method %q is named twice", name)
-		}
-		chosen = append(chosen, m)
-	}
-	return chosen, nil
+	return measure.Choose(list, Methods(), func(m Method) string { return string(m) })
 }
