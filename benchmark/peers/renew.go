@@ -5,16 +5,16 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"runtime"
 	"strconv"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -74,39 +74,47 @@ lost             %8d
 // acquirers is how many goroutines acquire or release the leases.
 const acquirers = 256
 
-func holdMany(ctx context.Context, addrs []string, n int, span time.Duration) (upkeep, error) {
+func holdMany(ctx context.Context, addrs []string, n int, span time.Duration) (u upkeep, err error) {
 	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
-		return upkeep{}, err
+		return u, err
 	}
 	defer engine.Close(context.Background())
-	times := newRenewTimes(engine, n)
-	locker, err := lock.New(times, lock.Config{TTL: ttl})
-	if err != nil {
-		return upkeep{}, err
-	}
-	defer locker.Close(context.Background())
-
 	// What is not the leases' own comes first: connections, keys, the list.
 	run := strconv.FormatInt(time.Now().UnixNano(), 36)
 	keys := make([]string, n)
 	for i := range keys {
-		keys[i] = leaseKey(run, i)
+		keys[i] = "bench-renew:" + run + ":" + strconv.Itoa(i)
 	}
+	times := newRenewTimes(engine, keys)
+	locker, err := lock.New(times, lock.Config{TTL: ttl})
+	if err != nil {
+		return u, err
+	}
+	defer locker.Close(context.Background())
 	leases := make([]*lock.Lease, n)
-	if err := cycleOnce(ctx, locker, keys[:min(n, 10*acquirers)]); err != nil {
-		return upkeep{}, err
+	acquire := func(i int) (err error) {
+		leases[i], err = locker.Acquire(ctx, keys[i])
+		return err
 	}
+	release := func(i int) error {
+		if lease := leases[i]; lease != nil && lease.Err() == nil {
+			return lease.Release(context.Background())
+		}
+		return nil
+	}
+	few := min(n, 10*acquirers)
+	if err := errors.Join(inParallel(few, acquire), inParallel(few, release)); err != nil {
+		return u, err
+	}
+	clear(leases)
 	heap := heapInUse()
 
-	if err := acquireAll(ctx, locker, keys, leases); err != nil {
-		return upkeep{}, errors.Join(err, releaseAll(leases))
+	defer func() { err = errors.Join(err, inParallel(n, release)) }()
+	if err := inParallel(n, acquire); err != nil {
+		return u, err
 	}
-	u := upkeep{
-		Leases:        n,
-		TTLSeconds:    ttl.Seconds(),
-		BytesPerLease: measure.Thousandths((heapInUse() - heap) / float64(n)),
-	}
+	u = upkeep{Leases: n, TTLSeconds: ttl.Seconds(), BytesPerLease: measure.Thousandths((heapInUse() - heap) / float64(n))}
 	err = u.hold(ctx, times, span)
 	u.Goroutines = runtime.NumGoroutine()
 	for _, lease := range leases {
@@ -114,66 +122,34 @@ func holdMany(ctx context.Context, addrs []string, n int, span time.Duration) (u
 			u.Lost++
 		}
 	}
-	return u, errors.Join(err, releaseAll(leases))
+	return u, err
 }
 
 // hold watches the renewals of a span of time.
 func (u *upkeep) hold(ctx context.Context, times *renewTimes, span time.Duration) error {
-	began, cpu, renewed := time.Now(), cpuTime(), times.renewed.Load()
-	if err := sleepUntil(ctx, began.Add(span)); err != nil {
+	cpu := measure.NewMeter()
+	cpu.Add("self", os.Getpid())
+	began, used, renewed := time.Now(), cpu.Read(), times.renewed.Load()
+	if err := wait.Sleep(ctx, span, nil); err != nil {
 		return err
 	}
 	took := time.Since(began).Seconds()
 	u.HeldSeconds = measure.Thousandths(took)
-	u.CPUShare = measure.Thousandths((cpuTime() - cpu).Seconds() / took)
+	u.CPUShare = measure.Thousandths(cpu.Since(used)["self"] / 1000 / took)
 	u.RenewalsPerSec = measure.Thousandths(float64(times.renewed.Load()-renewed) / took)
 	u.FailedRenewals = times.failed.Load()
 	u.WorstLatenessMS = measure.Millis(times.worst())
 	return nil
 }
 
-func cycleOnce(ctx context.Context, locker *lock.Locker, keys []string) error {
-	leases := make([]*lock.Lease, len(keys))
-	return errors.Join(acquireAll(ctx, locker, keys, leases), releaseAll(leases))
-}
-
-func acquireAll(ctx context.Context, locker *lock.Locker, keys []string, leases []*lock.Lease) error {
-	return inParallel(len(keys), func(i int) (err error) {
-		leases[i], err = locker.Acquire(ctx, keys[i])
-		return err
-	})
-}
-
-func releaseAll(leases []*lock.Lease) error {
-	return inParallel(len(leases), func(i int) error {
-		if lease := leases[i]; lease != nil && lease.Err() == nil {
-			return lease.Release(context.Background())
-		}
-		return nil
-	})
-}
-
-// inParallel calls f with 0 to n-1 and returns one of the errors.
+// inParallel calls f with 0 to n-1 and returns the first error.
 func inParallel(n int, f func(int) error) error {
-	var (
-		next   atomic.Int64
-		failed atomic.Pointer[error]
-		wg     sync.WaitGroup
-	)
-	for range acquirers {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := f(i); err != nil {
-					failed.Store(&err)
-				}
-			}
-		})
+	var group errgroup.Group
+	group.SetLimit(acquirers)
+	for i := range n {
+		group.Go(func() error { return f(i) })
 	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return group.Wait()
 }
 
 func heapInUse() float64 {
@@ -182,13 +158,4 @@ func heapInUse() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapInuse)
-}
-
-// cpuTime returns what this process has used of the processors.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

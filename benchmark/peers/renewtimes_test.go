@@ -32,9 +32,9 @@ func TestRenewTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 30 * time.Second
 		engine := new(scriptedEngine)
-		times := newRenewTimes(engine, 2)
+		times := newRenewTimes(engine, []string{"a", "b"})
 		ctx := t.Context()
-		holds := []lock.Hold{{Key: leaseKey("r", 0), Owner: "a"}, {Key: leaseKey("r", 1), Owner: "b"}}
+		holds := []lock.Hold{{Key: "a", Owner: "a"}, {Key: "b", Owner: "b"}}
 		for _, h := range holds {
 			if _, err := times.Acquire(ctx, h, ttl); err != nil {
 				t.Fatal(err)
@@ -63,15 +63,4 @@ func TestRenewTimes(t *testing.T) {
 			t.Errorf("lateness %v, want 5 s: the other is overdue since 5 s", got)
 		}
 	})
-}
-
-func TestLeaseNumber(t *testing.T) {
-	if i, ok := leaseNumber(leaseKey("abc", 42)); !ok || i != 42 {
-		t.Errorf("number %d, %v; want 42", i, ok)
-	}
-	for _, key := range []string{"", "other:1", leasePrefix + "r:x", leasePrefix + "r:-1"} {
-		if _, ok := leaseNumber(key); ok {
-			t.Errorf("%q has a number", key)
-		}
-	}
 }
