@@ -50,19 +50,15 @@ func openBelay(addrs []string, cfg lock.Config) (locker, error) {
 	return &belayLocker{engine, l}, nil
 }
 
-func (l *belayLocker) acquire(ctx context.Context, key string) (held, error) {
-	return releasing(l.locker.Acquire(ctx, key))
-}
-
-func (l *belayLocker) try(ctx context.Context, key string) (held, error) {
-	h, err := releasing(l.locker.TryAcquire(ctx, key))
-	if _, busy := errors.AsType[*lock.HeldError](err); busy {
+func (l *belayLocker) acquire(ctx context.Context, key string, wait bool) (held, error) {
+	take := l.locker.TryAcquire
+	if wait {
+		take = l.locker.Acquire
+	}
+	lease, err := take(ctx, key)
+	if _, busy := errors.AsType[*lock.HeldError](err); busy && !wait {
 		return nil, errHeld
 	}
-	return h, err
-}
-
-func releasing(lease *lock.Lease, err error) (held, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -10,22 +10,19 @@ import (
 
 // runBursts lets all callers of a job try for one key at the same moment, and
 // again for another key, until the span ends. One burst counts as one cycle.
-func runBursts(l locker, j job) outcome {
-	var total outcome
+func runBursts(l locker, j job) (total outcome) {
 	for n := 0; time.Now().Before(j.to()); n++ {
-		o, took := burst(l, j.Key+":"+strconv.Itoa(n), j.Callers)
-		if end := time.Now(); end.Before(j.from()) || !end.Before(j.to()) {
-			o.Cycles, took = 0, nil
+		o := burst(l, j.Key+":"+strconv.Itoa(n), j.Callers)
+		if !j.counts(time.Now()) {
+			o.Cycles, o.took = 0, nil
 		}
 		total.add(o)
-		total.took(took)
 	}
 	return total
 }
 
-// burst holds what was granted until every caller has its answer. It also returns
-// how long each caller waited for that.
-func burst(l locker, key string, callers int) (o outcome, latencies []time.Duration) {
+// burst holds what was granted until every caller has its answer.
+func burst(l locker, key string, callers int) (o outcome) {
 	ctx := context.Background()
 	var (
 		ready, done sync.WaitGroup
@@ -40,12 +37,12 @@ func burst(l locker, key string, callers int) (o outcome, latencies []time.Durat
 			ready.Done()
 			<-start
 			asked := time.Now()
-			release, err := l.try(ctx, key)
+			release, err := l.acquire(ctx, key, false)
 			took := time.Since(asked)
 
 			mu.Lock()
 			defer mu.Unlock()
-			latencies = append(latencies, took)
+			o.took = append(o.took, took)
 			switch {
 			case err == nil:
 				granted = append(granted, release)
@@ -67,5 +64,5 @@ func burst(l locker, key string, callers int) (o outcome, latencies []time.Durat
 			o.fail(err)
 		}
 	}
-	return o, latencies
+	return o
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // endGrace is how long after the span those who wait are sent away. Whoever was
@@ -19,16 +21,14 @@ type caller struct {
 	key     string
 	number  int64
 	outcome outcome
-	took    []time.Duration // by each acquire
 }
 
 // runCallers lets all callers of a job run until its span ends.
-func runCallers(l locker, j job) (outcome, error) {
+func runCallers(l locker, j job) (total outcome, err error) {
 	var shared *arena
 	if j.Arena != "" {
-		var err error
 		if shared, err = openArena(j.Arena); err != nil {
-			return outcome{}, err
+			return total, err
 		}
 		defer shared.close()
 	}
@@ -46,75 +46,49 @@ func runCallers(l locker, j job) (outcome, error) {
 			c.key += ":" + strconv.Itoa(j.First+i)
 		}
 		callers[i] = c
-		wg.Go(func() { c.run(ctx) })
+		wg.Go(func() {
+			for time.Now().Before(j.to()) {
+				c.cycle(ctx)
+			}
+		})
 	}
 	wg.Wait()
-
-	var total outcome
 	for _, c := range callers {
 		total.add(c.outcome)
-		total.took(c.took)
 	}
 	return total, nil
 }
 
-func (c *caller) run(ctx context.Context) {
-	for time.Now().Before(c.job.to()) {
-		c.cycle(ctx)
-	}
-}
-
 func (c *caller) cycle(ctx context.Context) {
 	asked := time.Now()
-	release, err := c.locker.acquire(ctx, c.key)
+	release, err := c.locker.acquire(ctx, c.key, true)
 	granted := time.Now()
-	if err != nil {
-		if ctx.Err() == nil {
-			c.outcome.fail(err)
-			pause(ctx)
-			return
-		}
-		c.note(granted, granted.Sub(asked)) // it would have waited at least that long
+	if err != nil && ctx.Err() == nil {
+		c.outcome.fail(err)
+		_ = wait.Sleep(ctx, time.Millisecond, nil) // else it would fail in a busy loop
 		return
 	}
-	c.note(granted, granted.Sub(asked))
-	handOver := c.arena != nil && granted.Before(c.job.to()) && c.pass()
-
+	// One that was given up at the end of the span counts, too: it would have waited
+	// at least that long, and to leave out those who wait longest would flatter.
+	if !granted.Before(c.job.from()) {
+		c.outcome.took = append(c.outcome.took, granted.Sub(asked))
+	}
+	if err != nil {
+		return
+	}
+	var handOver bool
+	if c.arena != nil && granted.Before(c.job.to()) {
+		c.outcome.Passed++
+		handOver = c.arena.pass(c.number)
+	}
 	if err := release(); err != nil && ctx.Err() == nil {
 		c.outcome.fail(err)
 		return
 	}
-	if c.counts(time.Now()) {
+	if c.job.counts(time.Now()) {
 		c.outcome.Cycles++
 		if handOver {
 			c.outcome.HandOvers++
 		}
-	}
-}
-
-func (c *caller) pass() bool {
-	c.outcome.Passed++
-	return c.arena.pass(c.number)
-}
-
-// note records how long an acquire took. One that was given up at the end of
-// the span counts too: leaving out those who wait longest would flatter.
-func (c *caller) note(now time.Time, took time.Duration) {
-	if !now.Before(c.job.from()) {
-		c.took = append(c.took, took)
-	}
-}
-
-func (c *caller) counts(now time.Time) bool {
-	return !now.Before(c.job.from()) && now.Before(c.job.to())
-}
-
-// pause keeps a contender that fails from failing in a busy loop.
-func pause(ctx context.Context) {
-	timer := time.NewTimer(time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

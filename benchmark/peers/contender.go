@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 // A contender is a lock library with the settings that suit it best.
@@ -29,10 +28,9 @@ type contender struct {
 
 // A locker is a contender at work. It is safe for concurrent use.
 type locker interface {
-	// acquire waits for the lock on key until ctx ends.
-	acquire(ctx context.Context, key string) (held, error)
-	// try takes the lock on key, or returns errHeld at once.
-	try(ctx context.Context, key string) (held, error)
+	// acquire takes the lock on key. While another caller has it, acquire waits until
+	// ctx ends, or returns errHeld at once.
+	acquire(ctx context.Context, key string, wait bool) (held, error)
 	close()
 }
 
@@ -54,17 +52,5 @@ func contenders() []contender {
 // choose returns the contenders that a list of names selects; the empty list
 // selects all.
 func choose(names string) ([]contender, error) {
-	all := contenders()
-	if names == "" {
-		return all, nil
-	}
-	var chosen []contender
-	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(all, func(c contender) bool { return c.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("no contender is called %q", name)
-		}
-		chosen = append(chosen, all[i])
-	}
-	return chosen, nil
+	return measure.Choose(names, contenders(), func(c contender) string { return c.name })
 }

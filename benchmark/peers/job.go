@@ -23,6 +23,8 @@ type job struct {
 func (j job) from() time.Time { return time.UnixMicro(j.FromUS) }
 func (j job) to() time.Time   { return time.UnixMicro(j.ToUS) }
 
+func (j job) counts(end time.Time) bool { return !end.Before(j.from()) && end.Before(j.to()) }
+
 // An outcome is what a worker answers.
 type outcome struct {
 	Cycles    int64             `json:"cycles"`     // acquire and release; for try-one-key: bursts
@@ -32,6 +34,8 @@ type outcome struct {
 	Errors    int64             `json:"errors"`
 	Error     string            `json:"error"`   // one of them
 	Latency   measure.Histogram `json:"latency"` // of one acquire
+
+	took []time.Duration // by each acquire, until add counts it
 }
 
 // add counts what another process, or another caller, has done.
@@ -45,11 +49,7 @@ func (o *outcome) add(other outcome) {
 		o.Error = other.Error
 	}
 	o.Latency.Merge(&other.Latency)
-}
-
-// took counts how long some acquires took.
-func (o *outcome) took(all []time.Duration) {
-	for _, d := range all {
+	for _, d := range other.took {
 		o.Latency.Add(d)
 	}
 }

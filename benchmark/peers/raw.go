@@ -46,9 +46,7 @@ func openRaw(addrs []string) (locker, error) {
 	return l, nil
 }
 
-func (l *rawLocker) acquire(ctx context.Context, key string) (held, error) { return l.try(ctx, key) }
-
-func (l *rawLocker) try(ctx context.Context, key string) (held, error) {
+func (l *rawLocker) acquire(ctx context.Context, key string, _ bool) (held, error) {
 	owner := strconv.Itoa(os.Getpid()) + ":" + strconv.FormatInt(l.owners.Add(1), 10)
 	reply, err := l.lock.Run(ctx, l.client, []string{key}, owner, ttl.Milliseconds()).Slice()
 	if err != nil {

@@ -27,27 +27,20 @@ func bsmRedislock() contender {
 type bsmLocker struct {
 	redis  *redis.ClusterClient
 	client *bsm.Client
-	wait   bsm.Options
 }
 
 func openBSM(addrs []string) (locker, error) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
-	return &bsmLocker{
-		redis:  client,
-		client: bsm.New(client),
-		wait:   bsm.Options{RetryStrategy: bsm.LinearBackoff(bsmRetry)},
-	}, nil
+	return &bsmLocker{client, bsm.New(client)}, nil
 }
 
-func (l *bsmLocker) acquire(ctx context.Context, key string) (held, error) {
-	return l.obtain(ctx, key, &l.wait)
-}
+var bsmWait = &bsm.Options{RetryStrategy: bsm.LinearBackoff(bsmRetry)}
 
-func (l *bsmLocker) try(ctx context.Context, key string) (held, error) {
-	return l.obtain(ctx, key, nil)
-}
-
-func (l *bsmLocker) obtain(ctx context.Context, key string, opts *bsm.Options) (held, error) {
+func (l *bsmLocker) acquire(ctx context.Context, key string, wait bool) (held, error) {
+	var opts *bsm.Options
+	if wait {
+		opts = bsmWait
+	}
 	lock, err := l.client.Obtain(ctx, key, ttl, opts)
 	if errors.Is(err, bsm.ErrNotObtained) {
 		return nil, errHeld

@@ -37,41 +37,26 @@ func openRedsync(addrs []string) (locker, error) {
 	return &redsyncLocker{client: client, sync: redsync.New(goredis.NewPool(client))}, nil
 }
 
-func (l *redsyncLocker) mutex(key string) *redsync.Mutex {
-	return l.sync.NewMutex(key,
-		redsync.WithExpiry(ttl),
-		redsync.WithTries(math.MaxInt),
-		redsync.WithRetryDelay(redsyncRetry))
-}
-
-func (l *redsyncLocker) acquire(ctx context.Context, key string) (held, error) {
-	m := l.mutex(key)
-	if err := m.LockContext(ctx); err != nil {
-		return nil, err
+func (l *redsyncLocker) acquire(ctx context.Context, key string, wait bool) (held, error) {
+	m := l.sync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(math.MaxInt), redsync.WithRetryDelay(redsyncRetry))
+	take := m.TryLockContext
+	if wait {
+		take = m.LockContext
 	}
-	return unlock(m), nil
-}
-
-func (l *redsyncLocker) try(ctx context.Context, key string) (held, error) {
-	m := l.mutex(key)
-	err := m.TryLockContext(ctx)
-	if _, taken := errors.AsType[*redsync.ErrTaken](err); taken {
+	err := take(ctx)
+	if _, taken := errors.AsType[*redsync.ErrTaken](err); taken && !wait {
 		return nil, errHeld
 	}
 	if err != nil {
 		return nil, err
 	}
-	return unlock(m), nil
-}
-
-func unlock(m *redsync.Mutex) held {
 	return func() error {
 		ok, err := m.Unlock()
 		if errors.Is(err, redsync.ErrLockAlreadyExpired) || err == nil && !ok {
 			return errLost
 		}
 		return err
-	}
+	}, nil
 }
 
 func (l *redsyncLocker) close() { _ = l.client.Close() }

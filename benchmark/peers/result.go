@@ -22,6 +22,7 @@ type result struct {
 	Errors           int64   `json:"errors"`
 	ExclusionBroken  int64   `json:"exclusion_broken"`
 
+	ours           bool // not of a peer
 	cycles, passed int64
 	failure        string // one of the errors
 }
@@ -32,31 +33,17 @@ func newResult(c contender, w workload, outcomes []outcome, span time.Duration) 
 	for _, o := range outcomes {
 		total.add(o)
 	}
+	micros := func(q float64) float64 { return float64(total.Latency.Quantile(q)) / float64(time.Microsecond) }
 	r := result{
-		Contender:       c.name,
-		Workload:        w.name,
-		Callers:         w.callers,
-		CyclesPerSecond: float64(total.Cycles) / span.Seconds(),
-		P50:             micros(total.Latency.Quantile(0.5)),
-		P99:             micros(total.Latency.Quantile(0.99)),
-		Max:             micros(total.Latency.Quantile(1)),
-		HandOversPerSec: float64(total.HandOvers) / span.Seconds(),
-		Errors:          total.Errors,
-		ExclusionBroken: total.Broken,
-		cycles:          total.Cycles,
-		passed:          total.Passed,
-		failure:         total.Error,
+		Contender: c.name, Workload: w.name, Callers: w.callers,
+		CyclesPerSecond: float64(total.Cycles) / span.Seconds(), HandOversPerSec: float64(total.HandOvers) / span.Seconds(),
+		P50: micros(0.5), P99: micros(0.99), Max: micros(1),
+		Errors: total.Errors, ExclusionBroken: total.Broken,
+		ours: c.ours, cycles: total.Cycles, passed: total.Passed, failure: total.Error,
 	}
 	r.MinShare, r.MaxShare = shares(outcomes, total.Cycles)
 	return r
 }
-
-// failedResult stands for a measurement that could not be made.
-func failedResult(c contender, w workload, err error) result {
-	return result{Contender: c.name, Workload: w.name, Callers: w.callers, Errors: 1, failure: err.Error()}
-}
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 func perCycle(n, cycles int64) float64 {
 	if cycles == 0 {
@@ -80,21 +67,21 @@ func shares(outcomes []outcome, cycles int64) (least, greatest float64) {
 // shares, and all errors.
 func combine(rounds []result) result {
 	r := rounds[0]
-	of := func(figure func(result) float64) float64 {
-		return measure.Thousandths(measure.MedianOf(rounds, figure))
+	for _, figure := range []func(*result) *float64{
+		func(r *result) *float64 { return &r.CyclesPerSecond },
+		func(r *result) *float64 { return &r.P50 },
+		func(r *result) *float64 { return &r.P99 },
+		func(r *result) *float64 { return &r.Max },
+		func(r *result) *float64 { return &r.HandOversPerSec },
+		func(r *result) *float64 { return &r.CommandsPerCycle },
+	} {
+		*figure(&r) = measure.Thousandths(measure.MedianOf(rounds, func(r result) float64 { return *figure(&r) }))
 	}
-	r.CyclesPerSecond = of(func(r result) float64 { return r.CyclesPerSecond })
-	r.P50 = of(func(r result) float64 { return r.P50 })
-	r.P99 = of(func(r result) float64 { return r.P99 })
-	r.Max = of(func(r result) float64 { return r.Max })
-	r.HandOversPerSec = of(func(r result) float64 { return r.HandOversPerSec })
-	r.CommandsPerCycle = of(func(r result) float64 { return r.CommandsPerCycle })
 	for _, other := range rounds[1:] {
 		r.MinShare = min(r.MinShare, other.MinShare)
 		r.MaxShare = max(r.MaxShare, other.MaxShare)
 		r.Errors += other.Errors
 		r.ExclusionBroken += other.ExclusionBroken
-		r.cycles += other.cycles
 		if r.failure == "" {
 			r.failure = other.failure
 		}

@@ -57,11 +57,11 @@ func TestCombineRounds(t *testing.T) {
 
 func TestBestPeerIsNotOurs(t *testing.T) {
 	rs := []result{
-		{Contender: "belay", CyclesPerSecond: 900, HandOversPerSec: 900},
+		{Contender: "belay", CyclesPerSecond: 900, HandOversPerSec: 900, ours: true},
 		{Contender: "a", CyclesPerSecond: 100, HandOversPerSec: 5},
 		{Contender: "b", CyclesPerSecond: 50, HandOversPerSec: 50},
 	}
-	if best := bestPeer(rs, map[string]bool{"belay": true}); best != (peer{100, 50}) {
+	if best := bestPeer(rs); best != (peer{100, 50}) {
 		t.Errorf("best peer %v, want 100 cycles/s and 50 hand-overs/s", best)
 	}
 }

@@ -41,35 +41,26 @@ func openRueidis(addrs []string) (locker, error) {
 	return rueidisLocker{l}, nil
 }
 
-func (l rueidisLocker) acquire(ctx context.Context, key string) (held, error) {
-	ctx, release, err := l.WithContext(ctx, key)
-	if err != nil {
-		return nil, err
+func (l rueidisLocker) acquire(ctx context.Context, key string, wait bool) (held, error) {
+	take := l.TryWithContext
+	if wait {
+		take = l.WithContext
 	}
-	return ending(ctx, release), nil
-}
-
-func (l rueidisLocker) try(ctx context.Context, key string) (held, error) {
-	ctx, release, err := l.TryWithContext(ctx, key)
-	if errors.Is(err, rueidislock.ErrNotLocked) {
+	ctx, release, err := take(ctx, key)
+	if errors.Is(err, rueidislock.ErrNotLocked) && !wait {
 		return nil, errHeld
 	}
 	if err != nil {
 		return nil, err
 	}
-	return ending(ctx, release), nil
-}
-
-// ending releases a lock whose loss shows as the end of ctx.
-func ending(ctx context.Context, release context.CancelFunc) held {
 	return func() error {
-		lost := ctx.Err() != nil
+		lost := ctx.Err() != nil // the end of ctx shows the loss of the lock
 		release()
 		if lost {
 			return errLost
 		}
 		return nil
-	}
+	}, nil
 }
 
 func (l rueidisLocker) close() { l.Close() }

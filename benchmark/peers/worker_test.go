@@ -18,20 +18,14 @@ type localLocker struct {
 	open bool
 }
 
-func (l *localLocker) acquire(context.Context, string) (held, error) {
-	if l.open {
+func (l *localLocker) acquire(_ context.Context, _ string, wait bool) (held, error) {
+	switch {
+	case l.open:
 		return func() error { return nil }, nil
-	}
-	l.mu.Lock()
-	return l.release, nil
-}
-
-func (l *localLocker) try(ctx context.Context, key string) (held, error) {
-	if !l.open && !l.mu.TryLock() {
+	case wait:
+		l.mu.Lock()
+	case !l.mu.TryLock():
 		return nil, errHeld
-	}
-	if l.open {
-		return l.acquire(ctx, key)
 	}
 	return l.release, nil
 }
@@ -94,10 +88,10 @@ func TestWorkerCountsCycles(t *testing.T) {
 }
 
 func TestBurstGrantsOne(t *testing.T) {
-	if o, _ := burst(new(localLocker), "k", 16); o.Broken != 0 || o.Errors != 0 || o.Cycles != 1 {
+	if o := burst(new(localLocker), "k", 16); o.Broken != 0 || o.Errors != 0 || o.Cycles != 1 {
 		t.Errorf("outcome %+v", o)
 	}
-	if o, _ := burst(&localLocker{open: true}, "k", 16); o.Broken != 15 {
+	if o := burst(&localLocker{open: true}, "k", 16); o.Broken != 15 {
 		t.Errorf("16 granted counts as broken %d times, want 15", o.Broken)
 	}
 }
@@ -106,9 +100,7 @@ type failingLocker struct{ localLocker }
 
 var errFailing = errors.New("out of order")
 
-func (*failingLocker) try(context.Context, string) (held, error) { return nil, errFailing }
-
-func (*failingLocker) acquire(context.Context, string) (held, error) { return nil, errFailing }
+func (*failingLocker) acquire(context.Context, string, bool) (held, error) { return nil, errFailing }
 
 func TestErrorsAreCounted(t *testing.T) {
 	for _, workload := range []string{ownKey, tryOneKey} {

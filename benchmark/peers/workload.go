@@ -1,10 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "github.com/belaygo/belay/benchmark/internal/measure"
 
 const (
 	ownKey          = "own-key"
@@ -31,8 +27,6 @@ func (w workload) job() string {
 // contended tells whether callers meet at one key and wait for it.
 func (w workload) contended() bool { return w.job() == oneKey }
 
-func (w workload) suits(c contender) bool { return !w.contended() || !c.cannotWait }
-
 func workloads() []workload {
 	return []workload{
 		{ownKey, 1, 1},
@@ -48,21 +42,5 @@ func workloads() []workload {
 // chooseWorkloads returns those that a list of names selects; the empty list
 // selects all.
 func chooseWorkloads(names string) ([]workload, error) {
-	all := workloads()
-	if names == "" {
-		return all, nil
-	}
-	var chosen []workload
-	for name := range strings.SplitSeq(names, ",") {
-		before := len(chosen)
-		for _, w := range all {
-			if w.name == name {
-				chosen = append(chosen, w)
-			}
-		}
-		if len(chosen) == before {
-			return nil, fmt.Errorf("no workload is called %q", name)
-		}
-	}
-	return slices.Clip(chosen), nil
+	return measure.Choose(names, workloads(), func(w workload) string { return w.name })
 }
