@@ -30,6 +30,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin transaction: %w", err)
 	}
+	known := p.of(pool)
 	o = o.withDefaults()
 	begin := ctx
 	if o.BeginTimeout > 0 {
@@ -37,18 +38,18 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 		begin, cancel = context.WithTimeout(ctx, o.BeginTimeout)
 		defer cancel()
 	}
-	c, err := pinned.Begin(begin, pool, d, &p.sessions)
+	c, err := pinned.Begin(begin, pool, d, &known.sessions)
 	if err != nil {
 		return nil, err
 	}
 	if d.Name == "mysql" && !c.Session.Snapshot {
-		p.noSnapshot.Do(func() {
+		known.noSnapshot.Do(func() {
 			o.Logger.Warn("transactions are not at REPEATABLE READ: protected rows are read before they are written")
 		})
 	}
 
 	t := &Tx{
-		conn: c, dialect: d, pool: pool, keys: &p.keys,
+		conn: c, dialect: d, pool: pool, keys: &known.keys,
 		translates: db.TranslateError,
 		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, logger: o.Logger,
 	}
@@ -56,7 +57,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	o.Memory.Use(c.Session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
-	t.reader = reader.New(t.db, d, c.Session, &p.known, t.detached)
+	t.reader = reader.New(t.db, d, c.Session, &known.catalogue, t.detached)
 	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
 	t.rows = protected.NewRows(t.reader.SameTable)
 	t.judge = &evidence.Judge{

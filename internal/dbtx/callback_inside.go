@@ -98,6 +98,6 @@ func (p *plugin) isolation(db *gorm.DB) {
 		return
 	}
 	if slices.ContainsFunc((dialect.Dialect{Name: "mysql"}).Statements(sql), sqltext.Statement.SetsIsolation) {
-		p.sessions.Forget()
+		p.forgetSessions()
 	}
 }

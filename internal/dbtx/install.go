@@ -3,25 +3,16 @@ package dbtx
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
-	"github.com/belaygo/belay/internal/dbtx/catalogue"
-	"github.com/belaygo/belay/internal/dbtx/dialect"
-	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 const pluginName = "belay:dbtx"
 
 // plugin is what Install adds to a gorm.DB.
-type plugin struct {
-	known      catalogue.Cache
-	sessions   dialect.Sessions
-	keys       protected.Keys
-	noSnapshot sync.Once
-}
+type plugin struct{ databases }
 
 // Install prepares db for guarded transactions, and installs dbguard. It does not ask the
 // database for anything. Installing twice is harmless.

@@ -1,0 +1,47 @@
+package dbtx
+
+import (
+	"database/sql"
+	"runtime"
+	"sync"
+	"weak"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+)
+
+// A database is what is remembered of one.
+type database struct {
+	catalogue  catalogue.Cache
+	sessions   dialect.Sessions
+	keys       protected.Keys
+	noSnapshot sync.Once
+}
+
+// databases has the database of each pool. gorm keeps plugins in a gorm.Config, so
+// databases that are opened with one Config share a plugin.
+type databases struct {
+	known sync.Map // weak.Pointer[sql.DB] → *database
+}
+
+// of returns the database of a pool. It is forgotten with the pool.
+func (d *databases) of(pool *sql.DB) *database {
+	key := weak.Make(pool)
+	if found, ok := d.known.Load(key); ok {
+		return found.(*database)
+	}
+	found, ok := d.known.LoadOrStore(key, new(database))
+	if !ok {
+		runtime.AddCleanup(pool, func(key weak.Pointer[sql.DB]) { d.known.Delete(key) }, key)
+	}
+	return found.(*database)
+}
+
+// forgetSessions forgets the sessions of all pools, so that each is read again.
+func (d *databases) forgetSessions() {
+	d.known.Range(func(_, found any) bool {
+		found.(*database).sessions.Forget()
+		return true
+	})
+}
