@@ -25,10 +25,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// A Conflict is a write that the database refused. A Duplicate matches
+// A ConflictError is a write that the database refused. A Duplicate matches
 // gorm.ErrDuplicatedKey; the driver's error can be had with errors.As. Its text
 // names tables and columns, never values.
-type Conflict struct {
+type ConflictError struct {
 	Kind     Kind
 	Table    string
 	Columns  []string // that identify the row; empty if it is not a protected one
@@ -53,7 +53,7 @@ type Evidence struct {
 	Version, FoundVersion Version // after an update: expected, and committed now
 }
 
-func (c *Conflict) Error() string {
+func (c *ConflictError) Error() string {
 	var b strings.Builder
 	switch c.Kind {
 	case Duplicate:
@@ -69,9 +69,9 @@ func (c *Conflict) Error() string {
 }
 
 // Is matches gorm.ErrDuplicatedKey for a Duplicate.
-func (c *Conflict) Is(target error) bool {
+func (c *ConflictError) Is(target error) bool {
 	return c.Kind == Duplicate && target == gorm.ErrDuplicatedKey
 }
 
 // Unwrap returns the driver's error.
-func (c *Conflict) Unwrap() error { return c.Err }
+func (c *ConflictError) Unwrap() error { return c.Err }

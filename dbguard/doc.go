@@ -2,7 +2,7 @@
 //
 // Give a model a unique index against a second insert, and a column of type [Version]
 // against a second update. Check the tables when the service starts. An error says in a
-// [*Conflict] what was refused:
+// [*ConflictError] what was refused:
 //
 //	type Stock struct {
 //		ID      int64
@@ -14,7 +14,7 @@
 //		return err
 //	}
 //	err := db.Model(&stock).Update("left", stock.Left-1).Error
-//	if conflict, ok := errors.AsType[*dbguard.Conflict](err); ok {
+//	if conflict, ok := errors.AsType[*dbguard.ConflictError](err); ok {
 //		log.Print(conflict.Kind, conflict.Table) // another writer has updated the row
 //	}
 //
@@ -30,7 +30,7 @@
 //
 // There the transaction judges each conflict on a protected row: it reads the row as of
 // the moment when this caller had the lock, and as it is committed now. [Evidence] has
-// the result. An insert that the unique index refused is a [*Conflict] there, too; outside
+// the result. An insert that the unique index refused is a [*ConflictError] there, too; outside
 // of guard.Do it is the driver's error.
 //
 // Statements that end or commit the transaction are refused with [ErrTxControl], and those

@@ -28,7 +28,7 @@ func ExampleVersion() {
 	db.Take(&bob, 7)
 	fmt.Println(db.Model(&ann).Update("left", ann.Left-1).Error)
 	err := db.Model(&bob).Update("left", bob.Left-1).Error
-	conflict, ok := errors.AsType[*dbguard.Conflict](err)
+	conflict, ok := errors.AsType[*dbguard.ConflictError](err)
 	fmt.Println(ok, conflict.Table)
 	// Output:
 	// <nil>

@@ -15,7 +15,7 @@ const pluginName = "belay:dbguard"
 type plugin struct{}
 
 // Install adds versions to db: an update or delete of a loaded row that matches no row
-// is a *Conflict, wherever it runs, and models in memory get their new versions.
+// is a *ConflictError, wherever it runs, and models in memory get their new versions.
 // guard.New calls it. It does not ask the database for anything. Installing twice is
 // harmless.
 func Install(db *gorm.DB) error {

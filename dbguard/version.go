@@ -22,7 +22,7 @@ import (
 // whatever it sets and wherever it runs. When the struct that is updated carries
 // a primary key and a version, that is, was loaded, the row is updated only if
 // it still has that version; if not, and Install was called, the error is a
-// *Conflict. The same holds for several structs at once, all of which must be
+// *ConflictError. The same holds for several structs at once, all of which must be
 // updated, and for deletes; a soft delete is an update. 0 in memory means not
 // loaded. After a successful update the version in memory is the new one.
 //
@@ -31,7 +31,7 @@ import (
 // that Association.Append gives another parent has another version than in memory.
 //
 // Outside of a guarded transaction, and with gorm's SkipDefaultTransaction, an update of
-// several structs writes those that match even if it returns a *Conflict.
+// several structs writes those that match even if it returns a *ConflictError.
 //
 // What would pass the versions by is refused with ErrVersion: an update of rows
 // of which only some were loaded or one is given twice, and an upsert of all

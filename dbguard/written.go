@@ -11,7 +11,7 @@ import (
 )
 
 // written turns a versioned UPDATE or DELETE that matched fewer rows than it was
-// given into a *Conflict. After one that matched all, the models in memory get
+// given into a *ConflictError. After one that matched all, the models in memory get
 // their rows' new versions.
 func written(db *gorm.DB) {
 	expected, ok := models.ExpectedBy(db.Statement)
@@ -20,7 +20,7 @@ func written(db *gorm.DB) {
 	case db.RowsAffected >= int64(len(expected.Rows)):
 		bump(db, expected)
 	default:
-		c := &Conflict{Kind: Stale, Table: catalogue.TableOf(db.Statement)}
+		c := &ConflictError{Kind: Stale, Table: catalogue.TableOf(db.Statement)}
 		c.Evidence.Version = Version(expected.Rows[0].Version)
 		db.Error = c
 	}

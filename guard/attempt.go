@@ -94,7 +94,7 @@ func (c *call) rollback(err error) ending {
 	if c.tx != nil {
 		c.tx.Rollback()
 	}
-	if conflict, ok := errors.AsType[*dbguard.Conflict](err); ok && !conflict.Evidence.Protected {
+	if conflict, ok := errors.AsType[*dbguard.ConflictError](err); ok && !conflict.Evidence.Protected {
 		c.guard.metrics.unjudged.Inc()
 	}
 	return ending{err: err, outcome: notify.OutcomeRolledBack}

@@ -223,7 +223,7 @@ func TestSwallowedAndReturned(t *testing.T) {
 		e.create(&Order{No: "old", Email: &mail}, &Order{No: "a"}, &Stock{ID: 1, Left: 0})
 		sellOut := func(tx *gorm.DB) {
 			s := Stock{ID: 1, Version: 1}
-			var c *dbguard.Conflict
+			var c *dbguard.ConflictError
 			if err := tx.Model(&s).Where(tx.Statement.Quote("left")+" > 0").Update("left", 0).Error; !errors.As(err, &c) || !c.Evidence.Expected {
 				e.t.Fatalf("error is %v, want a conflict in which all is as expected", err)
 			}

@@ -17,7 +17,7 @@ import (
 // wantConflict checks that err is a conflict that says nothing about the lock.
 func (e *env) wantConflict(err error) {
 	e.t.Helper()
-	var c *dbguard.Conflict
+	var c *dbguard.ConflictError
 	if !errors.As(err, &c) || errors.Is(err, guard.ErrDuplicate) || errors.Is(err, guard.ErrStale) || errors.Is(err, guard.ErrIntercepted) {
 		e.t.Fatalf("error is %v, want a bare conflict", err)
 	}
@@ -65,7 +65,7 @@ func TestBatchWithADuplicate(t *testing.T) {
 // a bare conflict, or what a MariaDB with innodb_snapshot_isolation says.
 func (e *env) wantChanged(err error) {
 	e.t.Helper()
-	if _, judged := errors.AsType[*dbguard.Conflict](err); judged || !dbtx.Retryable(err) || !testdb.SnapshotIsolation(e.t, e.db) {
+	if _, judged := errors.AsType[*dbguard.ConflictError](err); judged || !dbtx.Retryable(err) || !testdb.SnapshotIsolation(e.t, e.db) {
 		e.wantConflict(err)
 	}
 }

@@ -92,7 +92,7 @@ func TestUpdateWithOldVersion(t *testing.T) {
 		wantNil(e.t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take)))
 		err := e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1, Version: 1}, take))
 		wantIs(e.t, err, guard.ErrStale)
-		var c *dbguard.Conflict
+		var c *dbguard.ConflictError
 		if !errors.As(err, &c) || c.Evidence.Version != 1 || c.Evidence.FoundVersion != 2 {
 			e.t.Errorf("conflict is %+v, want version 1 expected and 2 found", c)
 		}
@@ -263,7 +263,7 @@ func TestBusinessConflict(t *testing.T) {
 		mail := "m"
 		e.create(&Order{No: "old", Email: &mail})
 		err := e.Apply(bg, "order:a", guard.Insert(&Order{No: "a", Email: &mail}), guard.Protects(&Order{No: "a"}))
-		var c *dbguard.Conflict
+		var c *dbguard.ConflictError
 		if !errors.As(err, &c) || errors.Is(err, guard.ErrDuplicate) {
 			e.t.Fatalf("error is %v, want a bare conflict: another row has the e-mail", err)
 		}
@@ -285,7 +285,7 @@ func TestOwnRowTwice(t *testing.T) {
 			}
 			return tx.Create(&Order{No: "a"}).Error
 		}, guard.Protects(&Order{No: "a"}))
-		var c *dbguard.Conflict
+		var c *dbguard.ConflictError
 		if !errors.As(err, &c) || errors.Is(err, guard.ErrDuplicate) {
 			e.t.Fatalf("error is %v, want a bare conflict: the operation met its own row", err)
 		}

@@ -48,10 +48,10 @@ var (
 )
 
 // An InterceptionError reports a lock failure that the database caught. It matches
-// ErrIntercepted and unwraps to the *dbguard.Conflict.
+// ErrIntercepted and unwraps to the *dbguard.ConflictError.
 type InterceptionError struct {
 	Event    notify.Event // as it was published
-	Conflict *dbguard.Conflict
+	Conflict *dbguard.ConflictError
 }
 
 func (e *InterceptionError) Error() string {

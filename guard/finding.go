@@ -10,7 +10,7 @@ import (
 
 // finding is what a conflict on a protected row was found to mean.
 type finding struct {
-	conflict *dbguard.Conflict
+	conflict *dbguard.ConflictError
 	verdict  verdict
 	locked   bool // there was a lock
 	lapsed   bool // but the lease was no longer believed in
@@ -20,7 +20,7 @@ type finding struct {
 }
 
 // find judges a conflict. It asks the lock who has the key.
-func (c *call) find(conflict *dbguard.Conflict) *finding {
+func (c *call) find(conflict *dbguard.ConflictError) *finding {
 	gone := c.lease.Err()
 	f := &finding{
 		conflict: conflict,
@@ -34,7 +34,7 @@ func (c *call) find(conflict *dbguard.Conflict) *finding {
 }
 
 // judge judges any conflict of the operation by what was found about the lock.
-func (f *finding) judge(c *dbguard.Conflict) verdict {
+func (f *finding) judge(c *dbguard.ConflictError) verdict {
 	return judge(evidence{
 		Evidence: c.Evidence,
 		kind:     c.Kind,
@@ -54,8 +54,8 @@ func (f *finding) released() {
 
 // endedWith returns the conflict that the operation ended with, and what it means
 // by itself: the operation may have swallowed the one that was found.
-func (f *finding) endedWith(opErr error) (*dbguard.Conflict, verdict) {
-	conflict, ok := errors.AsType[*dbguard.Conflict](opErr)
+func (f *finding) endedWith(opErr error) (*dbguard.ConflictError, verdict) {
+	conflict, ok := errors.AsType[*dbguard.ConflictError](opErr)
 	if cause := f.conflict.Unwrap(); !ok && f.conflict.Kind == dbguard.Stale && cause != nil && errors.Is(opErr, cause) {
 		conflict, ok = f.conflict, true // it was known for one after the rollback only
 	}

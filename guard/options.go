@@ -31,7 +31,7 @@ func Wait(d time.Duration) Option {
 // Protects names rows that the key protects: structs, or pointers to structs,
 // whose non-zero fields are the columns of a unique index or of the primary
 // key. A conflict on such a row is judged; one on any other row is a business
-// conflict, and comes back as a *dbguard.Conflict.
+// conflict, and comes back as a *dbguard.ConflictError.
 //
 // Name a row only if all who write it use this key. If the key protects several rows,
 // a conflict on one of them is a lock failure only if the lock is found gone:

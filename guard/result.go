@@ -59,7 +59,7 @@ func ResultOf(err error) Result {
 	case errors.Is(err, errPanicked):
 		return resultPanic
 	}
-	if _, ok := errors.AsType[*dbguard.Conflict](err); ok {
+	if _, ok := errors.AsType[*dbguard.ConflictError](err); ok {
 		return resultConflict
 	}
 	return resultFailed

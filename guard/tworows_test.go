@@ -40,7 +40,7 @@ func TestRowOfAnotherKey(t *testing.T) {
 					if err := takeOne(ctx, tx); err != nil {
 						return err
 					}
-					if _, ok := errors.AsType[*dbguard.Conflict](tx.Take(&Stock{}, 2).Error); ok {
+					if _, ok := errors.AsType[*dbguard.ConflictError](tx.Take(&Stock{}, 2).Error); ok {
 						e.t.Error("a conflict before anything happened")
 					}
 					if err := payer.Do(bg, tt.other, tt.write()); err != nil {

@@ -93,7 +93,7 @@ func TestAliasedOverlap(t *testing.T) {
 		stock(t, tx.DB(), 1) // what it has written itself
 
 		stale := tx.DB().Table("stocks AS s").Model(&Stock{ID: 1, Version: 9}).Update("left", 3).Error
-		var c *dbguard.Conflict
+		var c *dbguard.ConflictError
 		if !errors.As(stale, &c) || !c.Evidence.Protected || c.Table != "stocks" {
 			t.Errorf("error is %v, %+v, want a conflict on the protected row of stocks", stale, c)
 		}

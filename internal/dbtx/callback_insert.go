@@ -24,7 +24,7 @@ func beforeInsert(db *gorm.DB) {
 }
 
 // inserted turns a refused INSERT inside a guarded transaction into a
-// *Conflict, and notes one that succeeded.
+// *dbguard.ConflictError, and notes one that succeeded.
 func inserted(db *gorm.DB) {
 	t := txOf(db.Statement)
 	if t == nil || db.DryRun {

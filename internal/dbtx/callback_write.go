@@ -82,13 +82,13 @@ func (t *Tx) undoInMemory(stmt *gorm.Statement, expected models.Expected) {
 	}
 }
 
-// judged collects the evidence for the *Conflict that written has made.
+// judged collects the evidence for the *dbguard.ConflictError that written has made.
 func judged(db *gorm.DB) {
 	if _, unmet := db.Statement.Settings.LoadAndDelete(unmetSetting); !unmet {
 		return
 	}
 	t := txOf(db.Statement)
-	conflict, ok := errors.AsType[*dbguard.Conflict](db.Error)
+	conflict, ok := errors.AsType[*dbguard.ConflictError](db.Error)
 	if t == nil || !ok {
 		return
 	}

@@ -78,7 +78,7 @@ func behaves(t *testing.T, db *gorm.DB) {
 	err = tx.DB().Create(&Order{No: "there"}).Error
 	wantIs(t, err, gorm.ErrDuplicatedKey)
 	tx.Rollback()
-	var c *dbguard.Conflict
+	var c *dbguard.ConflictError
 	if !errors.As(err, &c) || !repeat(c) || errors.Unwrap(c) == nil {
 		t.Errorf("error is %v with evidence %+v, want a repeat with the driver's error in it", err, evidence(c))
 	}

@@ -58,7 +58,7 @@
 //
 // # Conflicts
 //
-// A plain INSERT that the database refuses as a duplicate becomes a [*dbguard.Conflict]. So does
+// A plain INSERT that the database refuses as a duplicate becomes a [*dbguard.ConflictError]. So does
 // a versioned UPDATE or DELETE that matches fewer rows than it was given. A conflict is
 // judged by the protected rows that the statement may have met.
 //

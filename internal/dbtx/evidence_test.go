@@ -34,20 +34,20 @@ func eachServer(t *testing.T, f func(t *testing.T, db *gorm.DB)) {
 }
 
 // refused ends a transaction without effect, and returns its conflict.
-func refused(tx *dbtx.Tx) *dbguard.Conflict {
+func refused(tx *dbtx.Tx) *dbguard.ConflictError {
 	tx.Rollback()
 	return tx.Conflict()
 }
 
-func overlap(c *dbguard.Conflict) bool {
+func overlap(c *dbguard.ConflictError) bool {
 	return c != nil && c.Evidence.Changed
 }
 
-func repeat(c *dbguard.Conflict) bool {
+func repeat(c *dbguard.ConflictError) bool {
 	return c != nil && c.Evidence.Found && !overlap(c) && !c.Evidence.Expected && !c.Evidence.Unread
 }
 
-func business(c *dbguard.Conflict) bool {
+func business(c *dbguard.ConflictError) bool {
 	return c == nil || !overlap(c) && !c.Evidence.Unread && (!c.Evidence.Found || c.Evidence.Expected)
 }
 
@@ -84,7 +84,7 @@ func TestEvidence(t *testing.T) {
 	cases := []struct {
 		name                  string
 		before, between, mine func(*gorm.DB) error
-		want                  func(*dbguard.Conflict) bool
+		want                  func(*dbguard.ConflictError) bool
 	}{
 		{"insert, before the lock", insert("k"), nothing, insert("k"), repeat},
 		{"insert, under the lock", nothing, insert("k"), insert("k"), overlap},
@@ -134,7 +134,7 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-func evidence(c *dbguard.Conflict) dbguard.Evidence {
+func evidence(c *dbguard.ConflictError) dbguard.Evidence {
 	if c == nil {
 		return dbguard.Evidence{}
 	}

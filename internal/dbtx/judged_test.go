@@ -126,7 +126,7 @@ func TestModelsWithDifferentKeys(t *testing.T) {
 		a.Version = 1
 		err := tx.DB().Updates(&a).Error
 		c := refused(tx)
-		if !errors.As(err, new(*dbguard.Conflict)) || !repeat(c) {
+		if !errors.As(err, new(*dbguard.ConflictError)) || !repeat(c) {
 			t.Errorf("err %v, evidence %+v", err, evidence(c))
 		}
 	})

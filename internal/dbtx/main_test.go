@@ -97,7 +97,7 @@ func stock(t *testing.T, db *gorm.DB, id int64) Stock {
 
 func wantStale(t *testing.T, err error) {
 	t.Helper()
-	var c *dbguard.Conflict
+	var c *dbguard.ConflictError
 	if !errors.As(err, &c) || c.Kind != dbguard.Stale {
 		t.Fatalf("error is %v, want a stale conflict", err)
 	}

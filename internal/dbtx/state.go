@@ -57,7 +57,7 @@ func (t *Tx) doom(err error) {
 }
 
 // abortedBy replaces the driver's error by the conflict that was made of it.
-func (t *Tx) abortedBy(c *dbguard.Conflict) {
+func (t *Tx) abortedBy(c *dbguard.ConflictError) {
 	t.conn.Settle() // the error may have come with the rows
 	t.mu.Lock()
 	defer t.mu.Unlock()

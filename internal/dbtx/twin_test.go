@@ -44,7 +44,7 @@ func TestWhichIndexFires(t *testing.T) {
 			name            string
 			before, between writes
 			both            bool // indexes are in the way
-			want            func(*dbguard.Conflict) bool
+			want            func(*dbguard.ConflictError) bool
 		}{
 			{"the other one", rows(twin("free", "x")), nothing, false, business},
 			{"the other one, written under the lock", nothing, rows(twin("free", "x")), false, business},
@@ -84,7 +84,7 @@ func TestWhichIndexFires(t *testing.T) {
 // fired returns the column whose index the server names.
 func fired(t *testing.T, err error) string {
 	t.Helper()
-	var c *dbguard.Conflict
+	var c *dbguard.ConflictError
 	if !errors.As(err, &c) || errors.Unwrap(c) == nil {
 		t.Fatalf("error is %v, want a conflict with the driver's error in it", err)
 	}

@@ -78,7 +78,7 @@ func (t *Tx) Coverage() journal.Coverage { return t.journal.Coverage(t.rows.All(
 
 // Conflict returns the weightiest conflict on a protected row so far, or nil. Its
 // evidence is complete after Rollback.
-func (t *Tx) Conflict() *dbguard.Conflict { return t.judge.Conflict() }
+func (t *Tx) Conflict() *dbguard.ConflictError { return t.judge.Conflict() }
 
 // watcher is a transaction as its connection calls it.
 type watcher struct{ *Tx }

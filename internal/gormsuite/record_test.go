@@ -61,7 +61,7 @@ func note(db *gorm.DB, values ...any) {
 // is a Conflict there with the driver's error in it, and an ended context is
 // noticed by the driver, not by database/sql.
 func errorText(err error) string {
-	if conflict, ok := errors.AsType[*dbguard.Conflict](err); ok {
+	if conflict, ok := errors.AsType[*dbguard.ConflictError](err); ok {
 		err = errors.Unwrap(conflict)
 	}
 	for _, known := range []error{context.Canceled, gorm.ErrDuplicatedKey, gorm.ErrForeignKeyViolated} {

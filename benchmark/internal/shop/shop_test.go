@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 		{ErrSoldOut, SoldOut},
 		{fmt.Errorf("do: %w", guard.ErrBusy), Busy},
 		{errBusy, Busy},
-		{&guard.InterceptionError{Conflict: new(dbguard.Conflict)}, Intercepted},
+		{&guard.InterceptionError{Conflict: new(dbguard.ConflictError)}, Intercepted},
 		{guard.ErrLost, Intercepted},
 		{guard.ErrDuplicate, Duplicate},
 		{guard.ErrStale, Stale},

@@ -117,7 +117,7 @@ func (j *Judge) Resume() {
 		err := j.reread(ctx, c, clean)
 		cancel()
 		if err == nil && c.Evidence.Changed {
-			j.Poison(c.Conflict)
+			j.Poison(c.ConflictError)
 		}
 	}
 }

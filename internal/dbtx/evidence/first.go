@@ -43,7 +43,7 @@ func (j *Judge) NoteMissing(ctx context.Context, rows []*protected.Row) {
 
 // Saw notes what a query has returned of a row. If the row has changed since this
 // operation saw it first, another writer has written it: Saw returns that conflict.
-func (j *Judge) Saw(r *protected.Row, now protected.Reading) *dbguard.Conflict {
+func (j *Judge) Saw(r *protected.Row, now protected.Reading) *dbguard.ConflictError {
 	if first := j.Memory.See(r, now); first.ChangedTo(now) {
 		return j.confirm(r, first)
 	}
@@ -52,7 +52,7 @@ func (j *Judge) Saw(r *protected.Row, now protected.Reading) *dbguard.Conflict {
 
 // confirm reads a row itself that has changed according to a query, which a plugin may
 // have sent elsewhere.
-func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.Conflict {
+func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.ConflictError {
 	ctx, cancel := j.Reader.Context()
 	defer cancel()
 	now, err := j.Reader.Read(ctx, r, true, "")
@@ -62,8 +62,8 @@ func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.Conf
 	if err != nil || now.Locked || !first.ChangedTo(now) {
 		return nil
 	}
-	c := &dbguard.Conflict{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns()}
+	c := &dbguard.ConflictError{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns()}
 	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Version: first.Version, FoundVersion: now.Version}
-	j.keep(&inquiry{Conflict: c})
+	j.keep(&inquiry{ConflictError: c})
 	return c
 }

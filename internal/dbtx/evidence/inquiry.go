@@ -4,7 +4,7 @@ import "github.com/belaygo/belay/dbguard"
 
 // An inquiry is what is being found out about a conflict.
 type inquiry struct {
-	*dbguard.Conflict
+	*dbguard.ConflictError
 	suspects []*suspect
 	resumed  bool // it was looked at behind a savepoint
 	clean    bool // the transaction had written none of the suspects

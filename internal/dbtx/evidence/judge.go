@@ -28,20 +28,20 @@ type Judge struct {
 }
 
 // Duplicate returns the conflict of an INSERT that was refused with err.
-func (j *Judge) Duplicate(stmt *gorm.Statement, err error) *dbguard.Conflict {
+func (j *Judge) Duplicate(stmt *gorm.Statement, err error) *dbguard.ConflictError {
 	c := &inquiry{
-		Conflict: &dbguard.Conflict{Kind: dbguard.Duplicate, Table: catalogue.TableOf(stmt), Err: err},
-		suspects: j.suspectsOfInsert(stmt),
+		ConflictError: &dbguard.ConflictError{Kind: dbguard.Duplicate, Table: catalogue.TableOf(stmt), Err: err},
+		suspects:      j.suspectsOfInsert(stmt),
 	}
 	c.ownIndex = j.firedOwnIndex(c, models.Count(stmt))
 	j.judge(c)
-	return c.Conflict
+	return c.ConflictError
 }
 
 // Stale collects the evidence for the conflict of an UPDATE or DELETE that matched fewer
 // rows than it expected.
-func (j *Judge) Stale(stmt *gorm.Statement, expected models.Expected, conflict *dbguard.Conflict) {
-	j.judge(&inquiry{Conflict: conflict, suspects: j.suspectsOfUpdate(stmt, expected)})
+func (j *Judge) Stale(stmt *gorm.Statement, expected models.Expected, conflict *dbguard.ConflictError) {
+	j.judge(&inquiry{ConflictError: conflict, suspects: j.suspectsOfUpdate(stmt, expected)})
 }
 
 // judge collects the evidence for a conflict, and keeps it. The conflict remains open
@@ -67,7 +67,7 @@ func (j *Judge) judge(c *inquiry) {
 // Doubt opens a conflict for a statement that was refused because a row has changed
 // since the snapshot. As that may be any row, all protected ones are suspects.
 func (j *Judge) Doubt(err error) {
-	c := &inquiry{Conflict: &dbguard.Conflict{Kind: dbguard.Stale, Err: err}, open: true, doubtful: true}
+	c := &inquiry{ConflictError: &dbguard.ConflictError{Kind: dbguard.Stale, Err: err}, open: true, doubtful: true}
 	for _, r := range j.Rows.All() {
 		if first, seen := j.Memory.Recall(r); seen {
 			c.suspects = append(c.suspects, &suspect{row: r, sure: true, loaded: []loadedKey{{version: first.Version}}})
@@ -83,7 +83,7 @@ func (j *Judge) Doubt(err error) {
 // keep adds a conflict to those of the transaction, which a proof poisons.
 func (j *Judge) keep(c *inquiry) {
 	if c.Evidence.Changed {
-		j.Poison(c.Conflict)
+		j.Poison(c.ConflictError)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -94,7 +94,7 @@ func (j *Judge) keep(c *inquiry) {
 
 // Conflict returns the weightiest conflict on a protected row so far, or nil. Its
 // evidence is complete after Complete.
-func (j *Judge) Conflict() (weightiest *dbguard.Conflict) {
+func (j *Judge) Conflict() (weightiest *dbguard.ConflictError) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, c := range j.inquiries {
@@ -102,7 +102,7 @@ func (j *Judge) Conflict() (weightiest *dbguard.Conflict) {
 			continue
 		}
 		if weightiest == nil || weight(c.Evidence) > weight(weightiest.Evidence) {
-			weightiest = c.Conflict
+			weightiest = c.ConflictError
 		}
 	}
 	return weightiest
