@@ -1,33 +1,22 @@
 package dbguard
 
 import (
-	"fmt"
 	"strings"
 
 	"gorm.io/gorm"
 )
 
-// Kind is the way in which the database refused a write.
-type Kind int
+// Kind is how the database refused a write.
+type Kind string
 
 const (
-	Duplicate Kind = iota + 1 // an INSERT met an existing row
-	Stale                     // an UPDATE by version matched no row
+	Duplicate Kind = "duplicate" // an INSERT met an existing row
+	Stale     Kind = "stale"     // an UPDATE by version matched no row
 )
 
-func (k Kind) String() string {
-	switch k {
-	case Duplicate:
-		return "duplicate"
-	case Stale:
-		return "stale"
-	}
-	return fmt.Sprintf("Kind(%d)", int(k))
-}
-
-// A ConflictError is a write that the database refused. A Duplicate matches
-// gorm.ErrDuplicatedKey; the driver's error can be had with errors.As. Its text
-// names tables and columns, never values.
+// A ConflictError reports a write that the database refused. A Duplicate matches
+// gorm.ErrDuplicatedKey, and errors.As finds the driver's error. The text names tables
+// and columns, never values.
 type ConflictError struct {
 	Kind     Kind
 	Table    string
@@ -54,24 +43,23 @@ type Evidence struct {
 }
 
 func (c *ConflictError) Error() string {
-	var b strings.Builder
-	switch c.Kind {
-	case Duplicate:
-		b.WriteString("dbguard: duplicate row in ")
-	default:
-		b.WriteString("dbguard: no row of the expected version in ")
+	text := "dbguard: no row of the expected version in " + c.Table
+	if c.Kind == Duplicate {
+		text = "dbguard: duplicate row in " + c.Table
 	}
-	b.WriteString(c.Table)
 	if len(c.Columns) > 0 {
-		fmt.Fprintf(&b, " (%s)", strings.Join(c.Columns, ", "))
+		text += " (" + strings.Join(c.Columns, ", ") + ")"
 	}
-	return b.String()
+	return text
 }
 
-// Is matches gorm.ErrDuplicatedKey for a Duplicate.
-func (c *ConflictError) Is(target error) bool {
-	return c.Kind == Duplicate && target == gorm.ErrDuplicatedKey
+// Unwrap returns the driver's error and, of a Duplicate, gorm.ErrDuplicatedKey.
+func (c *ConflictError) Unwrap() (all []error) {
+	if c.Err != nil {
+		all = append(all, c.Err)
+	}
+	if c.Kind == Duplicate {
+		all = append(all, gorm.ErrDuplicatedKey)
+	}
+	return all
 }
-
-// Unwrap returns the driver's error.
-func (c *ConflictError) Unwrap() error { return c.Err }

@@ -56,7 +56,7 @@ func (f *finding) released() {
 // by itself: the operation may have swallowed the one that was found.
 func (f *finding) endedWith(opErr error) (*dbguard.ConflictError, verdict) {
 	conflict, ok := errors.AsType[*dbguard.ConflictError](opErr)
-	if cause := f.conflict.Unwrap(); !ok && f.conflict.Kind == dbguard.Stale && cause != nil && errors.Is(opErr, cause) {
+	if cause := f.conflict.Err; !ok && f.conflict.Kind == dbguard.Stale && cause != nil && errors.Is(opErr, cause) {
 		conflict, ok = f.conflict, true // it was known for one after the rollback only
 	}
 	if !ok {

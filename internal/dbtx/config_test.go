@@ -79,7 +79,7 @@ func behaves(t *testing.T, db *gorm.DB) {
 	wantIs(t, err, gorm.ErrDuplicatedKey)
 	tx.Rollback()
 	var c *dbguard.ConflictError
-	if !errors.As(err, &c) || !repeat(c) || errors.Unwrap(c) == nil {
+	if !errors.As(err, &c) || !repeat(c) || c.Err == nil {
 		t.Errorf("error is %v with evidence %+v, want a repeat with the driver's error in it", err, evidence(c))
 	}
 	if loaded.Version != 1 || count(t, db, &Order{}) != 1 {

@@ -62,7 +62,7 @@ func note(db *gorm.DB, values ...any) {
 // noticed by the driver, not by database/sql.
 func errorText(err error) string {
 	if conflict, ok := errors.AsType[*dbguard.ConflictError](err); ok {
-		err = errors.Unwrap(conflict)
+		err = conflict.Err
 	}
 	for _, known := range []error{context.Canceled, gorm.ErrDuplicatedKey, gorm.ErrForeignKeyViolated} {
 		if errors.Is(err, known) {
