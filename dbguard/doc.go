@@ -33,8 +33,8 @@
 // the result. An insert that the unique index refused is a [*ConflictError] there, too; outside
 // of guard.Do it is the driver's error.
 //
-// Statements that end or commit the transaction are refused with [ErrTxControl], and those
-// that would run outside of it with [ErrOutside]. While rows of a query are open, nothing
-// is committed: [ErrRowsOpen]. After a deadlock, a lost connection, or a conflict that
-// proves another writer, every further statement is refused with [ErrPoisoned].
+// Statements that end or commit the transaction are refused with guard.ErrTxControl, and
+// those that would run outside of it with [ErrOutside]. While rows of a query are open,
+// nothing is committed. After a deadlock, a lost connection, or a conflict that proves
+// another writer, every further statement is refused.
 package dbguard

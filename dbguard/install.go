@@ -23,7 +23,7 @@ func Install(db *gorm.DB) error {
 		return errors.New("dbguard: db is nil")
 	}
 	if _, ok := dialect.Of(db.Name()); !ok {
-		return fmt.Errorf("%w: %s", ErrDialect, db.Name())
+		return fmt.Errorf("dbguard: unsupported database: %s", db.Name())
 	}
 	if _, ok := db.Plugins[pluginName]; ok {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -38,6 +39,8 @@ var (
 	// ErrUnknown is returned when it could not be found out whether the COMMIT took
 	// effect. The key stays locked until its ttl has passed.
 	ErrUnknown = errors.New("guard: outcome unknown")
+	// ErrTxControl is returned when the operation tried to end its transaction itself.
+	ErrTxControl = dbtx.ErrTxControl
 	// ErrNested is returned by a Do inside an operation, with another key.
 	ErrNested = errors.New("guard: Do inside an operation")
 	// ErrClosed is returned after the Guard or its Locker has been closed.

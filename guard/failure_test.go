@@ -302,7 +302,7 @@ func TestTransactionControl(t *testing.T) {
 				return err
 			}
 			return tx.Commit().Error
-		}), dbguard.ErrTxControl)
+		}), guard.ErrTxControl)
 		wantIs(e.t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
 			return e.db.WithContext(ctx).Create(&Order{No: "b"}).Error
 		}), dbguard.ErrOutside)

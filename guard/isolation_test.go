@@ -6,7 +6,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
@@ -66,7 +65,7 @@ func TestIsolationOfASession(t *testing.T) {
 		wantNil(e.t, err)
 		pool.SetMaxOpenConns(1) // the session comes back at once
 		rival := e.open()
-		wantIs(e.t, e.Do(bg, "report", func(_ context.Context, tx *gorm.DB) error { return tx.Exec(set).Error }), dbguard.ErrTxControl)
+		wantIs(e.t, e.Do(bg, "report", func(_ context.Context, tx *gorm.DB) error { return tx.Exec(set).Error }), guard.ErrTxControl)
 		overlaps := func(no string) {
 			err := e.Do(bg, "order:"+no, func(ctx context.Context, tx *gorm.DB) error {
 				if err := rival.Create(&Order{No: no}).Error; err != nil { // while this one has the lock

@@ -11,7 +11,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testwait"
@@ -172,7 +171,7 @@ func TestRealDeadlock(t *testing.T) {
 		if victim == nil {
 			victim, other = other, victim
 		}
-		wantIs(e.t, victim, dbguard.ErrPoisoned)
+		wantIs(e.t, victim, dbtx.ErrPoisoned)
 		wantNil(e.t, other)
 		if n := e.count(&Order{}); n != 1 || e.stock(1).Left != 1 || e.stock(2).Left != 1 {
 			e.t.Errorf("%d orders, stocks %+v and %+v, want what one operation wrote", n, e.stock(1), e.stock(2))

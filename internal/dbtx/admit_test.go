@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
@@ -53,13 +52,13 @@ func TestAdmissible(t *testing.T) {
 		}
 	}
 	for _, q := range refused {
-		if err := admitMySQL(q); !errors.Is(err, dbguard.ErrTxControl) {
-			t.Errorf("%q: error is %v, want dbguard.ErrTxControl", q, err)
+		if err := admitMySQL(q); !errors.Is(err, ErrTxControl) {
+			t.Errorf("%q: error is %v, want ErrTxControl", q, err)
 		}
 	}
 	// Without backslash escapes this string ends before the semicolon.
-	if err := admits("sqlite", `SELECT '\'; COMMIT`); !errors.Is(err, dbguard.ErrTxControl) {
-		t.Errorf("error is %v, want dbguard.ErrTxControl", err)
+	if err := admits("sqlite", `SELECT '\'; COMMIT`); !errors.Is(err, ErrTxControl) {
+		t.Errorf("error is %v, want ErrTxControl", err)
 	}
 }
 
@@ -79,7 +78,7 @@ func FuzzAdmissible(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, q string) {
 		alone := admitMySQL(q)
-		if alone != nil && !errors.Is(alone, dbguard.ErrTxControl) {
+		if alone != nil && !errors.Is(alone, ErrTxControl) {
 			t.Fatalf("%q: error is %v", q, alone)
 		}
 		if admitMySQL("COMMIT; "+q) == nil {

@@ -6,7 +6,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/evidence"
 	"github.com/belaygo/belay/internal/dbtx/journal"
@@ -22,10 +21,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, ok := dialect.Of(db.Name())
-	if !ok {
-		return nil, fmt.Errorf("%w: %s", dbguard.ErrDialect, db.Name())
-	}
+	d, _ := dialect.Of(db.Name()) // Install knows it
 	pool, err := db.DB()
 	if err != nil {
 		return nil, fmt.Errorf("begin transaction: %w", err)

@@ -5,7 +5,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
@@ -38,7 +37,7 @@ func inserted(db *gorm.DB) {
 	}
 	t.refused(db.Error)
 	switch {
-	case how != journal.Plain, errors.Is(db.Error, dbguard.ErrPoisoned): // it was not sent
+	case how != journal.Plain, errors.Is(db.Error, ErrPoisoned): // it was not sent
 	case dialect.IsDuplicate(db.Error):
 		c := t.judge.Duplicate(db.Statement, t.translate(db.Error))
 		t.abortedBy(c)

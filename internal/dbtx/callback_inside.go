@@ -84,7 +84,7 @@ func learn(db *gorm.DB) {
 	}
 	t.conn.Settle()
 	t.doom(db.Error)
-	if dialect.IsChanged(db.Error) && !errors.Is(db.Error, dbguard.ErrPoisoned) { // or it was not sent
+	if dialect.IsChanged(db.Error) && !errors.Is(db.Error, ErrPoisoned) { // or it was not sent
 		t.judge.Doubt(db.Error)
 	}
 	db.Error = t.translate(db.Error)

@@ -40,7 +40,7 @@
 // Statements that end or commit a transaction (COMMIT, DDL, SET autocommit ...)
 // are refused. So are statements that carry the context of a guarded transaction but
 // run outside it. Rows that a caller has not closed keep the transaction from being
-// committed, [ErrRowsOpen]. Blind spots: what a stored procedure or a prepared EXECUTE
+// committed, [pinned.ErrRowsOpen]. Blind spots: what a stored procedure or a prepared EXECUTE
 // does, and an error that comes only when rows are closed before their end.
 //
 // # Protected rows

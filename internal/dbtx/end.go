@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 )
 
 // ErrCommitUnknown is returned by Commit when it is not known whether the transaction was
@@ -102,6 +102,6 @@ func (t *Tx) intact() error {
 // settle makes sure before a COMMIT that every result has been read.
 func (t *Tx) settle() {
 	if t.conn.SettleAll() {
-		t.poisonWith(dbguard.ErrRowsOpen)
+		t.poisonWith(pinned.ErrRowsOpen)
 	}
 }

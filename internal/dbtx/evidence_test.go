@@ -211,7 +211,7 @@ func TestThreeInserts(t *testing.T) {
 		if a.err == nil || b.err != nil {
 			t.Fatalf("errors are %v and %v, want one deadlock", a.err, b.err)
 		}
-		wantIs(t, a.tx.DB().Create(&Order{No: "l"}).Error, dbguard.ErrPoisoned)
+		wantIs(t, a.tx.DB().Create(&Order{No: "l"}).Error, dbtx.ErrPoisoned)
 		a.tx.Rollback()
 		wantNil(t, b.tx.Commit())
 
@@ -282,7 +282,7 @@ func TestBatches(t *testing.T) {
 			wantNil(t, tx.ProtectPrimary(&stocks[i]))
 		}
 		wantStale(t, tx.DB().Model(&stocks).Update("left", 7).Error)
-		wantIs(t, tx.Poisoned(), dbguard.ErrPoisoned)
+		wantIs(t, tx.Poisoned(), dbtx.ErrPoisoned)
 		if c := refused(tx); !repeat(c) || c.Evidence.Version != 4 || c.Evidence.FoundVersion != 6 {
 			t.Errorf("conflict is %+v with evidence %+v, want the second row to be stale", c, evidence(c))
 		}

@@ -12,7 +12,6 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
@@ -369,7 +368,7 @@ func TestKilledSession(t *testing.T) {
 	if err := tx.DB().Create(&Order{No: "b"}).Error; err == nil {
 		t.Fatal("a killed session took a statement")
 	}
-	wantIs(t, tx.DB().Create(&Order{No: "c"}).Error, dbguard.ErrPoisoned)
+	wantIs(t, tx.DB().Create(&Order{No: "c"}).Error, dbtx.ErrPoisoned)
 	tx.Rollback()
 	if n := count(t, db, &Order{}); n != 0 {
 		t.Errorf("%d rows, want none", n)

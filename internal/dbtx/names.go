@@ -3,8 +3,13 @@ package dbtx
 import (
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
+
+// ErrTxControl is returned for a statement that would end its transaction; see
+// [pinned.ErrTxControl].
+var ErrTxControl = pinned.ErrTxControl
 
 // Memory is what the attempts of one operation saw first of the rows that its key
 // protects; see [protected.Memory].

@@ -7,8 +7,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 )
 
 // inTime fails the test if f hangs.
@@ -53,7 +53,7 @@ func TestForgottenRows(t *testing.T) {
 				wantNil(t, tx.DB().Create(&Order{No: name}).Error)
 				inTime(t, func() {
 					forget(tx.DB())
-					wantIs(t, tx.Commit(), dbguard.ErrRowsOpen)
+					wantIs(t, tx.Commit(), pinned.ErrRowsOpen)
 				})
 				if n := count(t, db, &Order{}); n != 0 {
 					t.Errorf("%d rows, want none", n)
@@ -77,7 +77,7 @@ func TestStatementWhileRowsAreOpen(t *testing.T) {
 			defer rows.Close()
 			err := tx.DB().Create(&Order{No: "a"}).Error
 			if db.Name() != "sqlite" {
-				wantIs(t, err, dbguard.ErrRowsOpen)
+				wantIs(t, err, pinned.ErrRowsOpen)
 			} else {
 				wantNil(t, err)
 			}
@@ -99,8 +99,8 @@ func TestStatementWhileARowIsUnread(t *testing.T) {
 			row := tx.DB().Raw("SELECT id FROM stocks").Row()
 			err := tx.DB().Create(&Order{No: "a"}).Error
 			if db.Name() != "sqlite" {
-				wantIs(t, err, dbguard.ErrRowsOpen)
-				wantIs(t, tx.Commit(), dbguard.ErrRowsOpen)
+				wantIs(t, err, pinned.ErrRowsOpen)
+				wantIs(t, tx.Commit(), pinned.ErrRowsOpen)
 				return
 			}
 			wantNil(t, err)

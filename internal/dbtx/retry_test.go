@@ -12,7 +12,6 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
@@ -134,8 +133,8 @@ func TestDeadlock(t *testing.T) {
 			wantNil(t, lockRow(tx.DB(), 1))
 			deadlock(t, db, func() error { return lockBoth(tx.DB()) })
 
-			wantIs(t, tx.DB().Create(&Order{No: "behind"}).Error, dbguard.ErrPoisoned)
-			wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
+			wantIs(t, tx.DB().Create(&Order{No: "behind"}).Error, dbtx.ErrPoisoned)
+			wantIs(t, tx.Commit(), dbtx.ErrPoisoned)
 			if n := count(t, db, &Order{}); n != 0 {
 				t.Errorf("%d rows, want none", n)
 			}

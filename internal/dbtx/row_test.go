@@ -91,7 +91,7 @@ func TestConflictEvidence(t *testing.T) {
 		if c == nil || c.Evidence != (dbguard.Evidence{Protected: true, Found: true, Changed: true, Shared: true}) {
 			t.Fatalf("conflict is %+v, want the weightier one", c)
 		}
-		wantIs(t, tx.DB().Create(&Order{No: "y"}).Error, dbguard.ErrPoisoned)
+		wantIs(t, tx.DB().Create(&Order{No: "y"}).Error, dbtx.ErrPoisoned)
 	})
 }
 

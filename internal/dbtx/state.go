@@ -3,11 +3,16 @@ package dbtx
 import (
 	"cmp"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
+
+// ErrPoisoned is returned when an earlier failure has made the transaction unfit, so
+// that it can only be rolled back. It comes with that failure.
+var ErrPoisoned = errors.New("dbguard: transaction can only be rolled back")
 
 // Poisoned returns nil unless the transaction can't be committed: then an error that
 // matches ErrPoisoned and unwraps to the cause.
@@ -21,7 +26,7 @@ func poisoned(cause error) error {
 	if cause == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", dbguard.ErrPoisoned, cause)
+	return fmt.Errorf("%w: %w", ErrPoisoned, cause)
 }
 
 // usable reports why no further statement may run, if so.

@@ -101,7 +101,7 @@ func TestTransactionControlIsRefused(t *testing.T) {
 			"set":         func() error { return tx.DB().Exec("SET autocommit = 1").Error },
 			"second":      func() error { return tx.DB().Exec("SELECT 1; COMMIT").Error },
 		} {
-			if err := do(); !errors.Is(err, dbguard.ErrTxControl) && name != "migrate" || err == nil {
+			if err := do(); !errors.Is(err, dbtx.ErrTxControl) && name != "migrate" || err == nil {
 				t.Errorf("%s: error is %v, want ErrTxControl", name, err)
 			}
 		}
@@ -216,8 +216,8 @@ func TestCancelledStatement(t *testing.T) {
 	if tx.Poisoned() == nil {
 		t.Error("the transaction is not poisoned")
 	}
-	wantIs(t, tx.DB().WithContext(context.WithoutCancel(tx.Context())).Create(&Order{No: "b"}).Error, dbguard.ErrPoisoned)
-	wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
+	wantIs(t, tx.DB().WithContext(context.WithoutCancel(tx.Context())).Create(&Order{No: "b"}).Error, dbtx.ErrPoisoned)
+	wantIs(t, tx.Commit(), dbtx.ErrPoisoned)
 	if n := count(t, db, &Order{}); n != 0 {
 		t.Errorf("%d rows, want none", n)
 	}
@@ -240,8 +240,8 @@ func TestCancelledStatementSQLite(t *testing.T) {
 	if err == nil {
 		t.Fatal("an endless statement ended")
 	}
-	wantIs(t, tx.DB().WithContext(context.WithoutCancel(tx.Context())).Create(&Order{No: "b"}).Error, dbguard.ErrPoisoned)
-	wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
+	wantIs(t, tx.DB().WithContext(context.WithoutCancel(tx.Context())).Create(&Order{No: "b"}).Error, dbtx.ErrPoisoned)
+	wantIs(t, tx.Commit(), dbtx.ErrPoisoned)
 	if n := count(t, db, &Order{}); n != 0 {
 		t.Errorf("%d rows, want none", n)
 	}
@@ -283,7 +283,7 @@ func TestFailedRollbackTo(t *testing.T) {
 		tx := begin(t, db, dbtx.Options{})
 		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
 		_ = tx.DB().WithContext(tx.Context()).RollbackTo("nowhere") // not every dialect tells
-		wantIs(t, tx.Commit(), dbguard.ErrPoisoned)
+		wantIs(t, tx.Commit(), dbtx.ErrPoisoned)
 		if n := count(t, db, &Order{}); n != 0 {
 			t.Errorf("%d rows, want none", n)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
@@ -85,7 +84,7 @@ func (t *Tx) admit(ctx context.Context, query string) ([]sqltext.Statement, erro
 func admissible(d dialect.Dialect, statements []sqltext.Statement) error {
 	for _, st := range statements {
 		if st.Controls() || d.Name == "mysql" && st.SetsIsolation() {
-			return fmt.Errorf("%w: %s", dbguard.ErrTxControl, strings.Join(st.Words()[:min(4, len(st.Words()))], " "))
+			return fmt.Errorf("%w: %s", ErrTxControl, strings.Join(st.Words()[:min(4, len(st.Words()))], " "))
 		}
 	}
 	return nil

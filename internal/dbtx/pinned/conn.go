@@ -91,10 +91,10 @@ func (c *Conn) admit(ctx context.Context, query string) ([]sqltext.Statement, er
 	open := c.results.settle(c.watcher.Learn)
 	if !c.several {
 		if c.results.settleRow(c.watcher.Learn) {
-			c.watcher.Poison(dbguard.ErrRowsOpen) // it has just been read, in its caller's place
+			c.watcher.Poison(ErrRowsOpen) // it has just been read, in its caller's place
 		}
 		if open {
-			return nil, dbguard.ErrRowsOpen
+			return nil, ErrRowsOpen
 		}
 	}
 	return c.watcher.Admit(ctx, query)
@@ -111,10 +111,10 @@ func (c *Conn) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 }
 
 // Commit refuses: the guard ends the transaction.
-func (c *Conn) Commit() error { return fmt.Errorf("%w: Commit", dbguard.ErrTxControl) }
+func (c *Conn) Commit() error { return fmt.Errorf("%w: Commit", ErrTxControl) }
 
 // Rollback refuses: return an error from the operation instead.
-func (c *Conn) Rollback() error { return fmt.Errorf("%w: Rollback", dbguard.ErrTxControl) }
+func (c *Conn) Rollback() error { return fmt.Errorf("%w: Rollback", ErrTxControl) }
 
 // Free gives the connection back to the pool.
 func (c *Conn) Free() { _ = c.SQL.Close() }
