@@ -16,6 +16,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // Resolve finds out what became of the transaction after Commit has returned
@@ -58,7 +59,7 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 		defer cancel()
 	}
 	o, err := t.findOut(ctx, writes)
-	for dialect.Unreachable(err) && dialect.Sleep(ctx, reconnectPause) == nil {
+	for dialect.Unreachable(err) && wait.Sleep(ctx, reconnectPause, nil) == nil {
 		o, err = t.findOut(ctx, writes)
 	}
 	t.resolved(o)
@@ -145,7 +146,7 @@ func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 		default:
 			return Unresolved, errors.New("the database does not remember the transaction")
 		}
-		if err := dialect.Pause(ctx); err != nil {
+		if err := wait.Sleep(ctx, dialect.PollInterval, nil); err != nil {
 			return Unresolved, fmt.Errorf("the transaction is in progress: %w", err)
 		}
 	}
@@ -249,7 +250,7 @@ func (t *Tx) readLocking(db *gorm.DB, r *protected.Row, model *schema.Schema) (r
 		case !dialect.IsLocked(err):
 			return reflect.Value{}, err
 		}
-		if err := dialect.Pause(db.Statement.Context); err != nil {
+		if err := wait.Sleep(db.Statement.Context, dialect.PollInterval, nil); err != nil {
 			return reflect.Value{}, fmt.Errorf("another transaction holds the row: %w", err)
 		}
 	}

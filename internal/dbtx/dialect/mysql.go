@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // Numbers of MySQL's and MariaDB's errors.
@@ -115,7 +117,7 @@ func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
 			err = nil
 		}
 		if err == nil {
-			err = Pause(ctx)
+			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 	}
 	if err != nil {

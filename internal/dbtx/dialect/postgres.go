@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // Codes of PostgreSQL's.
@@ -81,7 +83,7 @@ func terminatePostgres(ctx context.Context, c *sql.Conn, s Session) error {
 			return nil
 		}
 		if err == nil {
-			err = Pause(ctx)
+			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 		if err != nil {
 			return err

@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// PollInterval is how long to wait before the server is asked again for what it is about
+// to do.
+const PollInterval = 20 * time.Millisecond
+
 // A Session is what the server says of one of its connections.
 type Session struct {
 	ID               uint64       // for KILL
