@@ -45,11 +45,10 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	}
 
 	t := &Tx{
-		conn: c, dialect: d, pool: pool, keys: &known.keys,
+		conn: c, dialect: d, pool: pool, keys: &known.keys, options: o,
 		translates: db.TranslateError,
-		alive:      o.Alive, held: o.Held, limit: o.EndTimeout, key: o.Key, logger: o.Logger,
 	}
-	c.Watch(watcher{t})
+	c.Watcher = t
 	o.Memory.Use(c.Session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	t.db = t.session(db)
@@ -57,7 +56,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
 	t.rows = protected.NewRows(t.reader.SameTable)
 	t.judge = &evidence.Judge{
-		Reader: t.reader, Rows: t.rows, Journal: t.journal, Memory: o.Memory, Key: o.Key, Poison: t.poisonWith,
+		Reader: t.reader, Rows: t.rows, Journal: t.journal, Memory: o.Memory, Key: o.Key, Poison: t.Poison,
 	}
 	return t, nil
 }

@@ -95,6 +95,6 @@ func judged(db *gorm.DB) {
 	expected, _ := models.ExpectedBy(db.Statement)
 	t.judge.Stale(db.Statement, expected, conflict)
 	if len(expected.Rows) > 1 {
-		t.poisonWith(conflict) // the others have been written
+		t.Poison(conflict) // the others have been written
 	}
 }

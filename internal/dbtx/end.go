@@ -19,7 +19,9 @@ var ErrCommitUnknown = errors.New("dbguard: outcome of the commit is unknown")
 // finds out; Rollback takes the transaction for not committed. Unwrap of that error
 // returns what the COMMIT ended with.
 func (t *Tx) Commit() error {
-	t.settle()
+	if t.conn.SettleAll() {
+		t.Poison(pinned.ErrRowsOpen)
+	}
 	if err := t.usable(); err != nil {
 		t.Rollback()
 		return err
@@ -97,11 +99,4 @@ func (t *Tx) intact() error {
 	err := t.conn.SQL.QueryRowContext(ctx, "SELECT pg_current_xact_id_if_assigned()::text").Scan(&xid)
 	t.xid = xid.String
 	return err
-}
-
-// settle makes sure before a COMMIT that every result has been read.
-func (t *Tx) settle() {
-	if t.conn.SettleAll() {
-		t.poisonWith(pinned.ErrRowsOpen)
-	}
 }

@@ -97,9 +97,9 @@ func (t *Tx) protect(r *protected.Row) error {
 	if err := t.ready(r); err != nil {
 		return err
 	}
-	if other, ok := t.keys.Another(r, t.key); ok {
-		t.logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
-			"table", r.Table, "key", t.key, "other", other)
+	if other, ok := t.keys.Another(r, t.options.Key); ok {
+		t.options.Logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
+			"table", r.Table, "key", t.options.Key, "other", other)
 	}
 	t.rows.Add(r)
 	return nil
@@ -123,7 +123,7 @@ func (t *Tx) ready(r *protected.Row) error {
 		return err
 	}
 	if err := t.judge.LookBefore(r); err != nil {
-		t.learn(err)
+		t.Learn(err)
 		return err
 	}
 	return nil

@@ -55,7 +55,7 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, t.limit)
+		ctx, cancel = context.WithTimeout(ctx, t.options.EndTimeout)
 		defer cancel()
 	}
 	o, err := t.findOut(ctx, writes)
@@ -116,10 +116,10 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash.
 	p, err := t.prove(ctx, c, images, !restarted && t.dialect.Name == "mysql")
 	if err == nil && p.Held {
-		err = t.alive()
+		err = t.options.Alive()
 	}
 	if err == nil && p.Held {
-		err = t.held()
+		err = t.options.Held()
 	}
 	if err != nil {
 		return Unresolved, err

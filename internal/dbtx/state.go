@@ -40,12 +40,12 @@ func (t *Tx) usable() error {
 	case poison != nil:
 		return poisoned(poison)
 	}
-	return t.alive()
+	return t.options.Alive()
 }
 
-// learn notes what the error of a statement, as the connection has it, means for the
+// Learn notes what the error of a statement, as the connection has it, means for the
 // transaction.
-func (t *Tx) learn(err error) {
+func (t *Tx) Learn(err error) {
 	t.doom(err)
 	if t.dialect.Aborts && dialect.FromServer(err) {
 		t.mu.Lock()
@@ -56,8 +56,8 @@ func (t *Tx) learn(err error) {
 
 // doom poisons the transaction if an error says that it must not go on.
 func (t *Tx) doom(err error) {
-	if err != nil && t.poisons(err) {
-		t.poisonWith(err)
+	if err != nil && (t.dialect.Poisons(err) || t.conn.Session.RolledBack(err)) {
+		t.Poison(err)
 	}
 }
 
@@ -71,17 +71,11 @@ func (t *Tx) abortedBy(c *dbguard.ConflictError) {
 	}
 }
 
-// poisons reports whether err leaves a transaction that must not go on.
-func (t *Tx) poisons(err error) bool {
-	return t.dialect.Poisons(err) || t.conn.Session.RolledBack(err)
-}
-
-func (t *Tx) poisonWith(err error) {
+// Poison keeps the transaction from being committed.
+func (t *Tx) Poison(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.poison == nil {
-		t.poison = err
-	}
+	t.poison = cmp.Or(t.poison, err)
 }
 
 // end marks the transaction as ended. It reports whether it was not before.

@@ -15,7 +15,7 @@ func TestTimeoutThatRollsBack(t *testing.T) {
 	timeout := &mysql.MySQLError{Number: 1205}
 	for _, rollsBack := range []bool{false, true} {
 		tx := &Tx{conn: &pinned.Conn{Session: dialect.Session{TimeoutRollsBack: rollsBack}}}
-		tx.learn(timeout)
+		tx.Learn(timeout)
 		if poisoned := tx.Poisoned() != nil; poisoned != rollsBack {
 			t.Errorf("where a timeout rolls back is %v, the transaction is poisoned: %v", rollsBack, poisoned)
 		}

@@ -3,9 +3,7 @@ package dbtx
 import (
 	"context"
 	"database/sql"
-	"log/slog"
 	"sync"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -29,17 +27,13 @@ type Tx struct {
 	dialect dialect.Dialect
 
 	translates bool // the db has gorm's option TranslateError
-	alive      func() error
-	held       func() error
-	limit      time.Duration
+	options    Options
 	pool       *sql.DB
-	key        string
 	rows       *protected.Rows
 	reader     *reader.Reader
 	journal    *journal.Journal
 	judge      *evidence.Judge
 	keys       *protected.Keys
-	logger     *slog.Logger
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
 
 	ending sync.Mutex // held while the connection is used beside the statements
@@ -80,9 +74,6 @@ func (t *Tx) Coverage() journal.Coverage { return t.journal.Coverage(t.rows.All(
 // evidence is complete after Rollback.
 func (t *Tx) Conflict() *dbguard.ConflictError { return t.judge.Conflict() }
 
-// watcher is a transaction as its connection calls it.
-type watcher struct{ *Tx }
-
 // txSetting is where a statement keeps its guarded transaction: a plugin may put a
 // connection of its own around the transaction's.
 const txSetting = "belay:tx"
@@ -91,7 +82,7 @@ const txSetting = "belay:tx"
 // nil. It does not rely on the context: many statements come with an outer one.
 func txOf(stmt *gorm.Statement) *Tx {
 	if c, ok := stmt.ConnPool.(*pinned.Conn); ok {
-		return c.Watcher().(watcher).Tx
+		return c.Watcher.(*Tx)
 	}
 	if _, ok := stmt.ConnPool.(*sql.DB); ok {
 		return nil
@@ -108,7 +99,7 @@ type setting struct {
 }
 
 func (t *Tx) detached() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(t.ctx), t.limit)
+	return context.WithTimeout(context.WithoutCancel(t.ctx), t.options.EndTimeout)
 }
 
 // exec ends the transaction on a context of its own.

@@ -10,25 +10,9 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
-// Admit implements pinned.Watcher.
-func (w watcher) Admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
-	return w.admit(ctx, query)
-}
-
-// Took implements pinned.Watcher.
-func (w watcher) Took(query string, args []any, statements []sqltext.Statement, err error) {
-	w.sent(query, args, statements, err)
-}
-
-// Learn implements pinned.Watcher.
-func (w watcher) Learn(err error) { w.learn(err) }
-
-// Poison implements pinned.Watcher.
-func (w watcher) Poison(err error) { w.poisonWith(err) }
-
-// sent notes statements that were sent, and how the last one ended.
-func (t *Tx) sent(query string, args []any, statements []sqltext.Statement, err error) {
-	t.learn(err)
+// Took notes statements that were sent, and how the last one ended.
+func (t *Tx) Took(query string, args []any, statements []sqltext.Statement, err error) {
+	t.Learn(err)
 	t.journal.Sent(len(statements))
 	if err == nil {
 		t.adjusted(query, args, statements)
@@ -36,7 +20,7 @@ func (t *Tx) sent(query string, args []any, statements []sqltext.Statement, err 
 	for _, st := range statements {
 		if err != nil && len(statements) == 1 {
 			if st.Words()[0] == "ROLLBACK" { // what it should have undone may be committed
-				t.poisonWith(err)
+				t.Poison(err)
 			}
 			return
 		}
@@ -65,9 +49,9 @@ func (t *Tx) rolledBackTo(savepoint string) {
 	}
 }
 
-// admit refuses a statement that may not run. The reads that judge a conflict run
+// Admit refuses a statement that may not run. The reads that judge a conflict run
 // whatever has become of the lease.
-func (t *Tx) admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
+func (t *Tx) Admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
 	if reader.Own(ctx) {
 		return nil, nil
 	}

@@ -31,20 +31,14 @@ type Watcher interface {
 type Conn struct {
 	SQL     *sql.Conn // for statements beside those of the program
 	Session dialect.Session
-	Broken  bool // it has been discarded
+	Broken  bool    // it has been discarded
+	Watcher Watcher // set before the first statement
 
-	watcher Watcher
 	results results
 	several bool // it takes statements while rows are open
 }
 
 var _ gorm.Tx = (*Conn)(nil)
-
-// Watch has the connection call w from now on.
-func (c *Conn) Watch(w Watcher) { c.watcher = w }
-
-// Watcher returns the transaction of the connection.
-func (c *Conn) Watcher() Watcher { return c.watcher }
 
 // ExecContext implements gorm.ConnPool.
 func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
@@ -53,7 +47,7 @@ func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.
 		return nil, err
 	}
 	res, err := c.SQL.ExecContext(ctx, query, args...)
-	c.watcher.Took(query, args, statements, err)
+	c.Watcher.Took(query, args, statements, err)
 	return res, err
 }
 
@@ -64,7 +58,7 @@ func (c *Conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 		return nil, err
 	}
 	rows, err := c.SQL.QueryContext(ctx, query, args...)
-	c.watcher.Took(query, args, statements, err)
+	c.Watcher.Took(query, args, statements, err)
 	if err == nil {
 		c.results.add(rows)
 	}
@@ -78,7 +72,7 @@ func (c *Conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 		return RefusedRow(ctx, err)
 	}
 	row := c.SQL.QueryRowContext(ctx, query, args...)
-	c.watcher.Took(query, args, statements, row.Err())
+	c.Watcher.Took(query, args, statements, row.Err())
 	if row.Err() == nil {
 		c.results.addRow(row)
 	}
@@ -88,16 +82,16 @@ func (c *Conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 // admit refuses a statement that may not be sent. MySQL and PostgreSQL take none while
 // they send rows.
 func (c *Conn) admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
-	open := c.results.settle(c.watcher.Learn)
+	open := c.results.settle(c.Watcher.Learn)
 	if !c.several {
-		if c.results.settleRow(c.watcher.Learn) {
-			c.watcher.Poison(ErrRowsOpen) // it has just been read, in its caller's place
+		if c.results.settleRow(c.Watcher.Learn) {
+			c.Watcher.Poison(ErrRowsOpen) // it has just been read, in its caller's place
 		}
 		if open {
 			return nil, ErrRowsOpen
 		}
 	}
-	return c.watcher.Admit(ctx, query)
+	return c.Watcher.Admit(ctx, query)
 }
 
 // StmtContext makes gorm take the connection for a transaction when a session is
@@ -127,13 +121,13 @@ func (c *Conn) Discard() {
 
 // Settle has the transaction learn what the database said at the end of rows that have
 // been closed, and reports whether others are open.
-func (c *Conn) Settle() (open bool) { return c.results.settle(c.watcher.Learn) }
+func (c *Conn) Settle() (open bool) { return c.results.settle(c.Watcher.Learn) }
 
 // SettleAll does so for single rows, too, which it closes.
 func (c *Conn) SettleAll() (open bool) {
 	open = c.Settle()
-	return c.results.settleRow(c.watcher.Learn) || open
+	return c.results.settleRow(c.Watcher.Learn) || open
 }
 
 // CloseRows closes the rows that are open.
-func (c *Conn) CloseRows() { c.results.close(c.watcher.Learn) }
+func (c *Conn) CloseRows() { c.results.close(c.Watcher.Learn) }

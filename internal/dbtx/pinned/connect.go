@@ -34,8 +34,7 @@ func Connect(ctx context.Context, pool *sql.DB, prepare func(*sql.Conn) error) (
 	}
 }
 
-// Begin takes a connection from the pool and begins a transaction on it. The caller calls
-// Watch before its first use.
+// Begin takes a connection from the pool and begins a transaction on it.
 func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.Sessions) (*Conn, error) {
 	pinned := &Conn{several: d.Name == "sqlite"}
 	var err error
