@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strings"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -20,16 +19,9 @@ func FromServer(err error) bool {
 // Unreachable reports whether no connection to the database could be made, or it broke,
 // or the server takes none for now: it may answer later.
 func Unreachable(err error) bool {
-	switch mysqlNumber(err) {
-	case erConCount, erServerShutdown, erConnectionKilled:
-		return true
-	}
-	switch code := postgresCode(err); {
-	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), code == pgConnections:
-		return true
-	}
 	_, failed := errors.AsType[*net.OpError](err)
-	return failed || isBroken(err)
+	return failed || isBroken(err) || isMySQL(err, erConCount, erServerShutdown, erConnectionKilled) ||
+		isPostgres(err, pgConnection, "57P", pgConnections)
 }
 
 // isBroken reports whether err is a driver's for a connection that broke.
@@ -40,50 +32,38 @@ func isBroken(err error) bool {
 
 // IsDuplicate reports that a unique index has refused a row.
 func IsDuplicate(err error) bool {
-	switch mysqlNumber(err) {
-	case erDupEntry, erDupEntryWithKey, erDupUnknownInIdx:
-		return true
-	}
-	switch sqliteCode(err) {
-	case sqliteConstraintPK, sqliteConstraintUQ:
-		return true
-	}
-	return postgresCode(err) == pgUnique || errors.Is(err, gorm.ErrDuplicatedKey)
+	return isMySQL(err, erDupEntry, erDupEntryWithKey, erDupUnknownInIdx) || isPostgres(err, pgUnique) ||
+		isSQLite(err, sqliteConstraintPK, sqliteConstraintUQ) || errors.Is(err, gorm.ErrDuplicatedKey)
 }
 
 // IsChanged reports the refusal of a row that changed since the snapshot.
 func IsChanged(err error) bool {
-	return mysqlNumber(err) == erCheckRead || postgresCode(err) == pgSerialization || sqliteCode(err) == sqliteBusySnapshot
+	return isMySQL(err, erCheckRead) || isPostgres(err, pgSerialization) || isSQLite(err, sqliteBusySnapshot)
 }
 
 // IsDeadlock reports that the server has rolled the transaction back in favour
 // of another.
 func IsDeadlock(err error) bool {
-	return mysqlNumber(err) == erLockDeadlock || postgresCode(err) == pgDeadlock
+	return isMySQL(err, erLockDeadlock) || isPostgres(err, pgDeadlock)
 }
 
 // IsLocked reports that a NOWAIT read met a lock.
 func IsLocked(err error) bool {
-	n := mysqlNumber(err)
-	return n == erLockNowait || n == erLockWaitTimeout || postgresCode(err) == pgLocked
+	return isMySQL(err, erLockNowait, erLockWaitTimeout) || isPostgres(err, pgLocked)
 }
 
 // IsSyntax reports that an old server does not know what it was sent.
-func IsSyntax(err error) bool { return mysqlNumber(err) == erParse }
+func IsSyntax(err error) bool { return isMySQL(err, erParse) }
 
 // IsAborted reports that PostgreSQL takes no statement after an earlier error.
-func IsAborted(err error) bool { return postgresCode(err) == pgAborted }
+func IsAborted(err error) bool { return isPostgres(err, pgAborted) }
 
 // Retryable reports whether err says that the database has rolled a transaction
 // back, or refused to begin it, because another one was in the way: a deadlock,
 // a failed serialization, a busy SQLite, a migration of the table. The same
 // transaction may succeed when it is run again.
 func Retryable(err error) bool {
-	switch sqliteCode(err) & 0xff {
-	case 5, 6: // BUSY, LOCKED
-		return true
-	}
-	return IsDeadlock(err) || IsChanged(err) || mysqlNumber(err) == erTableDefChanged
+	return IsDeadlock(err) || IsChanged(err) || isMySQL(err, erTableDefChanged) || isSQLite(err, sqliteBusy, sqliteLocked)
 }
 
 // Poisons reports whether err leaves a transaction that must not go on: the
@@ -91,24 +71,8 @@ func Retryable(err error) bool {
 // short, so that nobody knows what it did. A hook's error may be of another
 // database, and says nothing.
 func (d Dialect) Poisons(err error) bool {
-	switch d.Name {
-	case "mysql":
-		switch mysqlNumber(err) {
-		case erLockDeadlock, erLockTableFull, erCheckRead, erTableDefChanged:
-			return true
-		}
-	case "postgres":
-		switch code := postgresCode(err); {
-		case code == pgSerialization, code == pgDeadlock:
-			return true
-		case code != "" && (code[:2] == "57" || code[:2] == "08"): // shut down, cancelled, connection
-			return true
-		}
-	case "sqlite":
-		switch sqliteCode(err) & 0xff {
-		case 7, 9, 10, 11, 13: // NOMEM, INTERRUPT, IOERR, CORRUPT, FULL may roll back by themselves
-			return true
-		}
-	}
-	return isBroken(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return d.Name == "mysql" && isMySQL(err, erLockDeadlock, erLockTableFull, erCheckRead, erTableDefChanged) ||
+		d.Name == "postgres" && isPostgres(err, pgSerialization, pgDeadlock, pgOperator, pgConnection) ||
+		d.Name == "sqlite" && isSQLite(err, sqliteRollsBack...) ||
+		isBroken(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

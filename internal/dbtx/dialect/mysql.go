@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,8 @@ func mysqlNumber(err error) uint16 {
 	}
 	return 0
 }
+
+func isMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers, mysqlNumber(err)) }
 
 // readMySQLSession does not use SELECT @@..., as the names differ between versions.
 func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {

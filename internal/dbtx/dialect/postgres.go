@@ -5,13 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// Codes of PostgreSQL's.
+// Codes of PostgreSQL's errors, and classes of them.
 const (
+	pgConnection = "08"
+	pgResources  = "53"
+	pgOperator   = "57" // shut down, cancelled
+	pgSystem     = "58"
+	pgInternal   = "XX"
+
 	pgUnique        = "23505"
 	pgSerialization = "40001"
 	pgDeadlock      = "40P01"
@@ -29,12 +36,18 @@ func postgresCode(err error) string {
 	return ""
 }
 
+// isPostgres reports whether err has one of the codes, or is of one of the classes.
+func isPostgres(err error, codes ...string) bool {
+	code := postgresCode(err)
+	return slices.ContainsFunc(codes, func(c string) bool { return strings.HasPrefix(code, c) })
+}
+
 // readPostgresSession identifies a server by its address, the system identifier and, on a primary,
 // the timeline: a copy of it that was promoted has another. A crash of one process
 // restarts the others but not the postmaster; the statistics begin anew then.
 func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	s, err := readWholePostgresSession(ctx, c)
-	if code := postgresCode(err); strings.HasPrefix(code, "42") || code == "0A000" { // it only resembles PostgreSQL, or the rights are few
+	if isPostgres(err, "42", "0A000") { // it only resembles PostgreSQL, or the rights are few
 		s = Session{}
 		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
 			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).Scan(&s.ID, &s.Server, &s.Started)

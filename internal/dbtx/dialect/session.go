@@ -31,7 +31,7 @@ type Session struct {
 // RolledBack reports whether err is a lock wait that took too long, where that undoes the
 // transaction.
 func (s Session) RolledBack(err error) bool {
-	return s.TimeoutRollsBack && mysqlNumber(err) == erLockWaitTimeout
+	return s.TimeoutRollsBack && isMySQL(err, erLockWaitTimeout)
 }
 
 // Sessions remembers the sessions of a pool by the driver's connections, so that each is
