@@ -6,22 +6,30 @@ import (
 	"gorm.io/gorm/schema"
 )
 
+// A modifier is what the clauses of a field have in common: they write no SQL of their own.
+// gorm calls their ModifyStatement.
+type modifier struct{ field *schema.Field }
+
+func (modifier) Name() string               { return "" }
+func (modifier) Build(clause.Builder)       {}
+func (modifier) MergeClause(*clause.Clause) {}
+
 // GormDBDataType implements gorm's migrator interface.
 func (Version) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint NOT NULL DEFAULT 1" }
 
 // CreateClauses implements gorm's schema.CreateClausesInterface.
 func (Version) CreateClauses(f *schema.Field) []clause.Interface {
-	return []clause.Interface{insertVersion{f}}
+	return []clause.Interface{insertVersion{modifier{f}}}
 }
 
 // UpdateClauses implements gorm's schema.UpdateClausesInterface.
 func (Version) UpdateClauses(f *schema.Field) []clause.Interface {
-	return []clause.Interface{updateVersion{f}}
+	return []clause.Interface{updateVersion{modifier{f}}}
 }
 
 // DeleteClauses implements gorm's schema.DeleteClausesInterface.
 func (Version) DeleteClauses(f *schema.Field) []clause.Interface {
-	return []clause.Interface{deleteVersion{updateVersion{f}}}
+	return []clause.Interface{deleteVersion{updateVersion{modifier{f}}}}
 }
 
 // GormDBDataType implements gorm's migrator interface.
@@ -29,5 +37,5 @@ func (Stamp) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint NOT
 
 // CreateClauses implements gorm's schema.CreateClausesInterface.
 func (Stamp) CreateClauses(f *schema.Field) []clause.Interface {
-	return []clause.Interface{newStamp{f}}
+	return []clause.Interface{newStamp{modifier{f}}}
 }

@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/models"
@@ -30,11 +29,7 @@ import (
 type Stamp int64
 
 // newStamp gives new rows their stamps.
-type newStamp struct{ field *schema.Field }
-
-func (newStamp) Name() string               { return "" }
-func (newStamp) Build(clause.Builder)       {}
-func (newStamp) MergeClause(*clause.Clause) {}
+type newStamp struct{ modifier }
 
 // ModifyStatement implements gorm.StatementModifier.
 func (n newStamp) ModifyStatement(stmt *gorm.Statement) {

@@ -6,17 +6,12 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
-	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
 // insertVersion gives new rows their version.
-type insertVersion struct{ field *schema.Field }
-
-func (insertVersion) Name() string               { return "" }
-func (insertVersion) Build(clause.Builder)       {}
-func (insertVersion) MergeClause(*clause.Clause) {}
+type insertVersion struct{ modifier }
 
 // ModifyStatement implements gorm.StatementModifier.
 func (v insertVersion) ModifyStatement(stmt *gorm.Statement) {
@@ -59,9 +54,9 @@ func unscopedFirst(db *gorm.DB) {
 		return
 	}
 	if f := versionOf(s); f != nil {
-		insertVersion{f}.ModifyStatement(db.Statement)
+		insertVersion{modifier{f}}.ModifyStatement(db.Statement)
 	}
 	if f := stampOf(s); f != nil {
-		newStamp{f}.ModifyStatement(db.Statement)
+		newStamp{modifier{f}}.ModifyStatement(db.Statement)
 	}
 }

@@ -16,11 +16,7 @@ import (
 
 // updateVersion adds the increment to an update, and the compare when the model
 // carries a version.
-type updateVersion struct{ field *schema.Field }
-
-func (updateVersion) Name() string               { return "" }
-func (updateVersion) Build(clause.Builder)       {}
-func (updateVersion) MergeClause(*clause.Clause) {}
+type updateVersion struct{ modifier }
 
 // ModifyStatement implements gorm.StatementModifier.
 func (v updateVersion) ModifyStatement(stmt *gorm.Statement) {

@@ -15,7 +15,7 @@ import (
 //
 // The version comes first, as MySQL carries out assignments in their order.
 func withNext(stmt *gorm.Statement, f *schema.Field, set clause.Set) clause.Set {
-	next := updateVersion{f}
+	next := updateVersion{modifier{f}}
 	set = next.without(set)
 	same, ok := unchanged(stmt, set)
 	if !ok {
