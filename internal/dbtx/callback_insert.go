@@ -12,15 +12,9 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// beforeInsert prepares the protected rows for an INSERT that gorm is about to send.
-func beforeInsert(db *gorm.DB) {
-	before(db, func(t *Tx) error {
-		if err := t.refresh(db.Statement); err != nil {
-			return err
-		}
-		return t.follow(db.Statement)
-	})
-}
+// beforeInsert does what beforeWrite does, and looks again at rows whose models hooks may
+// have altered.
+func beforeInsert(db *gorm.DB) { prepare(db, (*Tx).refresh) }
 
 // inserted turns a refused INSERT inside a guarded transaction into a
 // *dbguard.ConflictError, and notes one that succeeded.

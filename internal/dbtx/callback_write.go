@@ -13,9 +13,23 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// beforeWrite does the same before an update or a delete.
-func beforeWrite(db *gorm.DB) {
-	before(db, func(t *Tx) error { return t.follow(db.Statement) })
+// beforeWrite prepares the protected rows for a statement that gorm is about to send.
+func beforeWrite(db *gorm.DB) { prepare(db, (*Tx).follow) }
+
+func prepare(db *gorm.DB, protect func(*Tx, *gorm.Statement) error) {
+	t := txOf(db.Statement)
+	if t == nil {
+		return
+	}
+	t.journal.Mark() // also for a statement that will not be sent: inserted and written rely on it
+	if db.Error != nil || db.DryRun {
+		return
+	}
+	if table := catalogue.TableOf(db.Statement); table != "" {
+		t.reader.Facts(table) // PostgreSQL reads nothing after an error
+		t.rows.Resolve(table)
+	}
+	_ = db.AddError(protect(t, db.Statement))
 }
 
 // unmetSetting is where a statement keeps between noted and judged that it matched fewer

@@ -130,7 +130,7 @@ func (t *Tx) ready(r *protected.Row) error {
 }
 
 // refresh looks again at the models that a statement is about to insert: hooks
-// may have altered them since ProtectNew.
+// may have altered them since ProtectNew. Then it does what follow does.
 func (t *Tx) refresh(stmt *gorm.Statement) error {
 	if stmt.Schema == nil {
 		return nil
@@ -140,7 +140,7 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 			return err
 		}
 	}
-	return nil
+	return t.follow(stmt)
 }
 
 // follow protects the rows that a statement's model names in the statement's table, too,

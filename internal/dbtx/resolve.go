@@ -95,11 +95,9 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 		return Unresolved, err
 	}
 	defer func() { _ = c.Close() }()
-	restarted := false
-	if t.dialect.Restarted != nil {
-		if restarted, err = t.dialect.Restarted(ctx, c, t.conn.Session, now); err != nil {
-			return Unresolved, err
-		}
+	restarted, err := t.dialect.Restarted(ctx, c, t.conn.Session, now)
+	if err != nil {
+		return Unresolved, err
 	}
 	if t.xid != "" && !restarted {
 		return t.askOutcome(ctx, c)
@@ -108,10 +106,8 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
-	if t.dialect.EndSession != nil {
-		if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
-			return Unresolved, err
-		}
+	if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
+		return Unresolved, err
 	}
 	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash.
 	p, err := t.prove(ctx, c, images, !restarted && t.dialect.Name == "mysql")
@@ -211,10 +207,6 @@ func (o outside) Value(key any) any {
 // and what it has committed may not have come yet.
 func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
 	c, err = pinned.Connect(ctx, t.pool, func(c *sql.Conn) error {
-		if t.dialect.ReadSession == nil {
-			return nil
-		}
-		var err error
 		now, err = t.dialect.ReadSession(ctx, c)
 		if err == nil && now.Server != t.conn.Session.Server {
 			err = fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.Session.Server)

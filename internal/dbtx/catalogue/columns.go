@@ -6,12 +6,11 @@ import (
 )
 
 // SameColumns compares two sets of column names, whose case databases ignore.
-func SameColumns(a, b []string) bool { return len(a) == len(b) && containsAll(b, a) }
-
-func containsAll(columns, names []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool {
-		return !slices.ContainsFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
-	})
+func SameColumns(a, b []string) bool {
+	missing := func(name string) bool {
+		return !slices.ContainsFunc(b, func(c string) bool { return strings.EqualFold(c, name) })
+	}
+	return len(a) == len(b) && !slices.ContainsFunc(a, missing)
 }
 
 // WithPrimary adds the primary key, for which SQLite may list no index.

@@ -87,12 +87,14 @@ func Unusable(indexes []Index) string {
 	return " (" + strings.Join(found, ", ") + ", so its columns name no row)"
 }
 
-// OthersHaveIndex reports whether other tables of a table's schema have an index of the
-// name. It is for MySQL and MariaDB.
-func OthersHaveIndex(db *gorm.DB, table, index string) (bool, error) {
+// OnlyIndex reports whether no other table of its schema is known to have an index of the
+// name, which is not that of all primary keys. It is for MySQL and MariaDB.
+func (t Tables) OnlyIndex(table, index string) bool {
+	db, done := t.Open()
+	defer done()
 	var others int64
 	err := db.Raw(`SELECT COUNT(*) FROM information_schema.statistics
 		WHERE index_name = @index AND table_schema = `+mysqlSchema+` AND table_name <> @name`,
 		nameOf(table), map[string]any{"index": index}).Scan(&others).Error
-	return others != 0, err
+	return err == nil && others == 0 && !strings.EqualFold(index, "PRIMARY")
 }

@@ -14,7 +14,7 @@ type Dialect struct {
 	Share string // what makes a SELECT read the newest committed row and hold it; empty = a plain one does
 	// Aborts: after an error a transaction takes no statement but a ROLLBACK.
 	Aborts bool
-	// ReadSession returns what the server says of a connection. Nil if it says nothing.
+	// ReadSession returns what the server says of a connection.
 	ReadSession func(context.Context, *sql.Conn) (Session, error)
 	// Restarted reports whether the server, asked once then and once now, has crashed or
 	// been restarted in between.
@@ -47,7 +47,13 @@ func Of(name string) (Dialect, bool) {
 			EndSession:  endPostgresSession,
 		}, true
 	case "sqlite":
-		return Dialect{Name: name, Begin: "BEGIN IMMEDIATE"}, true
+		return Dialect{
+			Name:        name,
+			Begin:       "BEGIN IMMEDIATE",
+			ReadSession: func(context.Context, *sql.Conn) (Session, error) { return Session{Snapshot: true}, nil },
+			Restarted:   func(context.Context, *sql.Conn, Session, Session) (bool, error) { return false, nil },
+			EndSession:  func(context.Context, *sql.Conn, Session) error { return nil },
+		}, true
 	default:
 		return Dialect{}, false
 	}

@@ -43,9 +43,6 @@ type Sessions struct {
 
 // Of returns the session of a connection of a pool.
 func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect) (Session, error) {
-	if d.ReadSession == nil {
-		return Session{Snapshot: true}, nil
-	}
 	var key any
 	if err := c.Raw(func(conn any) error { key = conn; return nil }); err != nil {
 		return Session{}, err

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -21,15 +20,7 @@ const (
 )
 
 func (o Outcome) String() string {
-	switch o {
-	case Unresolved:
-		return "unresolved"
-	case Committed:
-		return "committed"
-	case NotCommitted:
-		return "not committed"
-	}
-	return fmt.Sprintf("Outcome(%d)", int(o))
+	return [...]string{Unresolved: "unresolved", Committed: "committed", NotCommitted: "not committed"}[o]
 }
 
 // A Proof is what a row says of the commit that may have written it.

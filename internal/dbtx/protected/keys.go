@@ -1,16 +1,12 @@
 package protected
 
-import (
-	"hash/maphash"
-	"sync"
-)
+import "sync"
 
 // Keys remembers under which key each row was protected last, to find rows that
 // are protected under several.
 type Keys struct {
 	mu     sync.Mutex
-	seed   maphash.Seed
-	known  map[uint64]string // by the hash of the row's identity
+	known  map[string]string // by the row's identity
 	warned map[string]bool   // by table
 }
 
@@ -26,11 +22,10 @@ func (k *Keys) Another(r *Row, now string) (key string, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.known == nil || len(k.known) >= maxRowKeys {
-		k.seed, k.known = maphash.MakeSeed(), make(map[uint64]string)
+		k.known = make(map[string]string)
 	}
-	row := maphash.String(k.seed, r.Identity())
-	key, known := k.known[row]
-	k.known[row] = now
+	key, known := k.known[r.Identity()]
+	k.known[r.Identity()] = now
 	if !known || key == now || k.warned[r.Table] {
 		return "", false
 	}

@@ -21,7 +21,6 @@ type Rows struct {
 
 	mu      sync.Mutex
 	all     []*Row
-	byName  map[string][]*Row // by identity
 	byValue map[string][]*Row // by bucket
 	byModel map[any][]*Row    // by the pointer to the struct that is to be inserted
 	shapes  []*Row            // one for each table and list of columns
@@ -33,7 +32,6 @@ type Rows struct {
 func NewRows(sameTable func(a, b string) bool) *Rows {
 	return &Rows{
 		sameTable: sameTable,
-		byName:    make(map[string][]*Row),
 		byValue:   make(map[string][]*Row),
 		byModel:   make(map[any][]*Row),
 		tables:    make(map[string]bool),
@@ -62,17 +60,14 @@ func (p *Rows) Add(r *Row) {
 }
 
 func (p *Rows) index(r *Row) {
-	p.byName[r.Identity()] = append(p.byName[r.Identity()], r)
 	b := bucket(r.Table, r.Fields, r.Values)
 	p.byValue[b] = append(p.byValue[b], r)
 }
 
 // change gives a row other values.
 func (p *Rows) change(r *Row, values []any) {
-	is := func(other *Row) bool { return other == r }
 	b := bucket(r.Table, r.Fields, r.Values)
-	p.byName[r.Identity()] = slices.DeleteFunc(p.byName[r.Identity()], is)
-	p.byValue[b] = slices.DeleteFunc(p.byValue[b], is)
+	p.byValue[b] = slices.DeleteFunc(p.byValue[b], func(other *Row) bool { return other == r })
 	r.setValues(values)
 	p.index(r)
 }
@@ -115,8 +110,8 @@ func (p *Rows) Several() bool {
 func (p *Rows) Has(r *Row) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.byName[r.Identity()], func(k *Row) bool {
-		return k.Named == r.Named && k.Model == r.Model
+	return slices.ContainsFunc(p.byValue[bucket(r.Table, r.Fields, r.Values)], func(k *Row) bool {
+		return k.Identity() == r.Identity() && k.Named == r.Named && k.Model == r.Model
 	})
 }
 

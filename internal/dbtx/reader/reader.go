@@ -16,9 +16,9 @@ import (
 type Reader struct {
 	Dialect dialect.Dialect
 	Session dialect.Session
+	catalogue.Tables
 
 	db      *gorm.DB // a session on the connection
-	known   *catalogue.Cache
 	context func() (context.Context, context.CancelFunc)
 
 	mu      sync.Mutex
@@ -28,7 +28,12 @@ type Reader struct {
 // New returns a reader for db, a session on the connection. Each read has a context of
 // its own, which ctx returns.
 func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, ctx func() (context.Context, context.CancelFunc)) *Reader {
-	return &Reader{Dialect: d, Session: s, db: db, known: known, context: ctx}
+	q := &Reader{Dialect: d, Session: s, db: db, context: ctx}
+	q.Tables = catalogue.Tables{Known: known, Open: func() (*gorm.DB, func()) {
+		ctx, cancel := q.Context()
+		return q.DB(ctx), cancel
+	}}
+	return q
 }
 
 type ownKey struct{}
@@ -48,21 +53,3 @@ func (q *Reader) DB(ctx context.Context) *gorm.DB {
 	s.Error = nil // that of a ROLLBACK TO which was refused: gorm leaves it in the db
 	return s.Unscoped()
 }
-
-func (q *Reader) open() (*gorm.DB, func()) {
-	ctx, cancel := q.Context()
-	return q.DB(ctx), cancel
-}
-
-// Indexes returns the unique indexes of a table.
-func (q *Reader) Indexes(table string) ([]catalogue.Index, error) {
-	return q.known.Indexes(q.open, table)
-}
-
-// Column returns a column of a table.
-func (q *Reader) Column(table, name string) (catalogue.Column, error) {
-	return q.known.Column(q.open, table, name)
-}
-
-// Facts returns the facts of a table.
-func (q *Reader) Facts(table string) catalogue.Facts { return q.known.Facts(q.open, table) }
