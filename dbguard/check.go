@@ -27,8 +27,8 @@ import (
 // as a duplicate. Convert such keys to one form in the program, to lower case for
 // example, or give the column a binary collation.
 func Check(ctx context.Context, db *gorm.DB, models ...any) error {
-	if err := installed(db); err != nil {
-		return err
+	if _, ok := db.Plugins[pluginName]; !ok {
+		return errors.New("dbguard: not installed on this db")
 	}
 	db = db.Session(&gorm.Session{NewDB: true, Context: ctx})
 	var faults []error
@@ -39,7 +39,8 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 			continue
 		}
 		c := checked{db: db, stmt: stmt, table: catalogue.TableOf(stmt)}
-		faults = append(faults, c.faults()...)
+		c.check()
+		faults = append(faults, c.faults...)
 	}
 	return errors.Join(faults...)
 }
@@ -51,64 +52,62 @@ type checked struct {
 	table   string
 	columns map[string]catalogue.Column // of the real table
 	indexes []catalogue.Index
+	faults  []error
 }
 
-func (c *checked) faults() (faults []error) {
-	say := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("dbguard: model %s, table %s: %w", c.stmt.Schema.Name, c.table, fmt.Errorf(format, args...)))
+func (c *checked) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf("dbguard: model %s, table %s: %w", c.stmt.Schema.Name, c.table, fmt.Errorf(format, args...)))
+}
+
+// check reads the catalogue anew: the table may have changed.
+func (c *checked) check() {
+	var err error
+	if c.columns, err = catalogue.Columns(c.db, c.table); err == nil {
+		c.indexes, err = catalogue.Indexes(c.db, c.table)
 	}
-	if err := c.read(); err != nil {
-		say("%w", err)
-		return faults
-	}
-	if len(c.columns) == 0 {
-		say("the table does not exist")
-		return faults
+	switch {
+	case err != nil:
+		c.fault("%w", err)
+		return
+	case len(c.columns) == 0:
+		c.fault("the table does not exist")
+		return
 	}
 	if known, err := catalogue.FactsOf(c.db, c.table); err != nil {
-		say("%w", err)
+		c.fault("%w", err)
 	} else if !known.Transactional {
-		say("its engine has no transactions: nothing can be rolled back")
+		c.fault("its engine has no transactions: nothing can be rolled back")
 	}
 	version := versionOf(c.stmt.Schema)
 	if version != nil {
-		c.checkVersion(version, say)
+		c.checkVersion(version)
 	}
 	if stamp := stampOf(c.stmt.Schema); stamp != nil {
 		if _, ok := c.columns[strings.ToLower(stamp.DBName)]; !ok {
-			say("the stamp column %s is missing: run a migration", stamp.DBName)
+			c.fault("the stamp column %s is missing: run a migration", stamp.DBName)
 		}
 	}
-	c.checkIndexes(version != nil, say)
+	c.checkIndexes(version != nil)
+	c.checkDeclared()
 	c.warnCollations()
-	return faults
 }
 
-// read does not count on what was once remembered.
-func (c *checked) read() (err error) {
-	if c.columns, err = catalogue.Columns(c.db, c.table); err != nil {
-		return err
-	}
-	c.indexes, err = catalogue.Indexes(c.db, c.table)
-	return err
-}
-
-func (c *checked) checkVersion(f *schema.Field, say func(string, ...any)) {
+func (c *checked) checkVersion(f *schema.Field) {
 	column, ok := c.columns[strings.ToLower(f.DBName)]
 	if !ok {
-		say("the version column %s is missing: run a migration", f.DBName)
+		c.fault("the version column %s is missing: run a migration", f.DBName)
 		return
 	}
 	if column.Nullable {
-		say("the version column %s may be NULL, and is never compared then: make it NOT NULL DEFAULT 1", f.DBName)
+		c.fault("the version column %s may be NULL, and is never compared then: make it NOT NULL DEFAULT 1", f.DBName)
 	}
 	if f.FieldType.Kind() != reflect.Pointer && len(c.stmt.Schema.PrimaryFields) == 0 {
-		say("it has a version and no primary key")
+		c.fault("it has a version and no primary key")
 	}
 }
 
 // checkIndexes looks for an index that the program's own values fill.
-func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
+func (c *checked) checkIndexes(versioned bool) {
 	var reasons []string
 	candidates := c.candidates()
 	for _, columns := range candidates {
@@ -124,12 +123,11 @@ func (c *checked) checkIndexes(versioned bool, say func(string, ...any)) {
 	case versioned: // identified by its primary key
 	case len(reasons) > 0:
 		for _, reason := range reasons {
-			say("%s", reason)
+			c.fault("%s", reason)
 		}
 	case len(candidates) == 0:
-		say("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", catalogue.Unusable(c.indexes))
+		c.fault("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", catalogue.Unusable(c.indexes))
 	}
-	c.checkDeclared(say)
 }
 
 // candidates returns the columns of the unique indexes that a row may be
@@ -160,7 +158,7 @@ func (c *checked) nullable(columns []string) (found []string) {
 
 // checkDeclared looks for the unique indexes that the model declares and the
 // table does not have.
-func (c *checked) checkDeclared(say func(string, ...any)) {
+func (c *checked) checkDeclared() {
 	var declared [][]string
 	for _, f := range c.stmt.Schema.Fields {
 		if f.Unique && f.DBName != "" {
@@ -173,8 +171,9 @@ func (c *checked) checkDeclared(say func(string, ...any)) {
 		}
 	}
 	for _, columns := range declared {
-		if len(columns) > 0 && !c.has(columns) {
-			say("the unique index on %s that the model declares is missing: run a migration", catalogue.Listing(columns))
+		there := func(index []string) bool { return catalogue.SameColumns(index, columns) }
+		if len(columns) > 0 && !slices.ContainsFunc(catalogue.UniqueKeys(c.indexes), there) {
+			c.fault("the unique index on %s that the model declares is missing: run a migration", catalogue.Listing(columns))
 		}
 	}
 }
@@ -189,8 +188,4 @@ func plainColumns(index *schema.Index) (columns []string) {
 		columns = append(columns, f.DBName)
 	}
 	return columns
-}
-
-func (c *checked) has(columns []string) bool {
-	return slices.ContainsFunc(catalogue.UniqueKeys(c.indexes), func(i []string) bool { return catalogue.SameColumns(i, columns) })
 }

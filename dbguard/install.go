@@ -34,14 +34,6 @@ func Install(db *gorm.DB) error {
 	return nil
 }
 
-// installed returns an error unless Install was called on db.
-func installed(db *gorm.DB) error {
-	if _, ok := db.Plugins[pluginName]; !ok {
-		return errors.New("dbguard: not installed on this db")
-	}
-	return nil
-}
-
 // Name implements gorm.Plugin.
 func (plugin) Name() string { return pluginName }
 
