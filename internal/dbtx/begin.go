@@ -2,6 +2,7 @@ package dbtx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -17,9 +18,9 @@ import (
 // Begin starts a guarded transaction on a connection of db's pool. The caller
 // ends it with Commit or Rollback. Install must have been called on db.
 func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
-	p, err := pluginOf(db)
-	if err != nil {
-		return nil, err
+	p, ok := db.Plugins[pluginName].(*plugin)
+	if !ok {
+		return nil, errors.New("dbguard: not installed on this db")
 	}
 	d, _ := dialect.Of(db.Name()) // Install knows it
 	pool, err := db.DB()

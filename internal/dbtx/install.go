@@ -29,14 +29,6 @@ func Install(db *gorm.DB) error {
 	return nil
 }
 
-func pluginOf(db *gorm.DB) (*plugin, error) {
-	p, ok := db.Plugins[pluginName].(*plugin)
-	if !ok {
-		return nil, errors.New("dbguard: not installed on this db")
-	}
-	return p, nil
-}
-
 // Name implements gorm.Plugin.
 func (*plugin) Name() string { return pluginName }
 

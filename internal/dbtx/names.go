@@ -25,8 +25,6 @@ const (
 	NotCommitted = journal.NotCommitted
 )
 
-// Retryable reports whether err says that the database has rolled a transaction
-// back, or refused to begin it, because another one was in the way: a deadlock,
-// a failed serialization, a busy SQLite, a migration of the table. The same
-// transaction may succeed when it is run again.
+// Retryable reports whether a transaction that ended with err may succeed when it is run
+// again; see [dialect.Retryable].
 func Retryable(err error) bool { return dialect.Retryable(err) }

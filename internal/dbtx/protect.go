@@ -21,15 +21,12 @@ func (t *Tx) Protect(model any) error {
 	if err != nil {
 		return err
 	}
-	set := m.Set()
-	if len(set) > 0 && catalogue.SameColumns(set, m.Primary()) {
-		return t.protect(m.Row(set, protected.Row{Named: true}))
-	}
 	indexes, err := t.reader.Indexes(m.Table())
 	if err != nil {
 		return err
 	}
-	for _, columns := range catalogue.UniqueKeys(indexes) {
+	set := m.Set()
+	for _, columns := range catalogue.WithPrimary(catalogue.UniqueKeys(indexes), m.Primary()) {
 		if catalogue.SameColumns(set, columns) {
 			return t.protect(m.Row(set, protected.Row{Named: true}))
 		}

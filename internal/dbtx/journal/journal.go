@@ -106,22 +106,18 @@ func (j *Journal) Writes() []Write {
 
 // Touched reports whether the writes of the transaction may have changed a row. A write
 // to another row may do so by a trigger or a cascade.
-func (j *Journal) Touched(r *protected.Row) bool {
-	j.mu.Lock()
-	called, writes := j.called, j.writes
-	j.mu.Unlock()
-	return j.touch(r, called, writes)
-}
+func (j *Journal) Touched(r *protected.Row) bool { return j.touched(r, false) }
 
 // TouchedBefore reports so of the writes before the marked statement.
-func (j *Journal) TouchedBefore(r *protected.Row) bool {
-	j.mu.Lock()
-	called, writes := j.called, j.writes[:min(j.marked, len(j.writes))]
-	j.mu.Unlock()
-	return j.touch(r, called, writes)
-}
+func (j *Journal) TouchedBefore(r *protected.Row) bool { return j.touched(r, true) }
 
-func (j *Journal) touch(r *protected.Row, called bool, writes []Write) bool {
+func (j *Journal) touched(r *protected.Row, before bool) bool {
+	j.mu.Lock()
+	called, writes := j.called, j.writes
+	if before {
+		writes = writes[:min(j.marked, len(writes))]
+	}
+	j.mu.Unlock()
 	if called || len(writes) > 0 && j.unshown {
 		return true
 	}

@@ -17,10 +17,6 @@ func DifferentIntegers(a, b any) bool { return IsInteger(a) && IsInteger(b) && !
 // IsPlainInteger reports whether v is an integer, which has but one form. 0 may stand for
 // one that the database makes.
 func IsPlainInteger(v any) bool {
-	v = Indirect(v)
-	if _, ok := v.(driver.Valuer); ok {
-		return false
-	}
-	rv := reflect.ValueOf(v)
-	return (rv.CanInt() || rv.CanUint()) && !rv.IsZero()
+	_, ok := Indirect(v).(driver.Valuer)
+	return !ok && IsInteger(v) && !IsZero(v)
 }
