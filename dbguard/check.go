@@ -17,13 +17,13 @@ import (
 
 // Check reports at start-up whether the tables of the models can be the second layer. Each
 // needs a unique index whose columns the program sets, or a version column like the
-// model's. The index must not take NULL, as any number of rows may have NULL there.
-// Check queries the database. The error, which is nil if all is well, joins one line per
-// fault.
+// model's. The columns of the index must be NOT NULL, as any number of rows may have NULL
+// in them. Check queries the database. The error joins one line per fault; it is nil if
+// there is none.
 //
-// Check only warns, by db's logger, of a column of such an index whose collation is not
-// exact. The usual ones of MySQL ignore case, accents or spaces at the end. Two keys
-// that differ in these alone are two locks and one row: the second insert is refused
+// Check only warns, by db's logger, if a column of such an index has a collation that is
+// not exact. The usual collations of MySQL ignore case, accents or spaces at the end. Two
+// keys that differ only in these are two locks and one row: the second insert is refused
 // as a duplicate. Convert such keys to one form in the program, to lower case for
 // example, or give the column a binary collation.
 func Check(ctx context.Context, db *gorm.DB, models ...any) error {
@@ -45,7 +45,7 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 	return errors.Join(faults...)
 }
 
-// checked is a model that is looked at.
+// checked is a model whose table is checked.
 type checked struct {
 	db      *gorm.DB
 	stmt    *gorm.Statement

@@ -9,8 +9,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 )
 
-// warnCollations logs of each column that can protect a row whether the database
-// takes texts for the same that the lock does not: two keys then share one row.
+// warnCollations logs which columns that can protect a row take texts for equal that the
+// lock does not: two keys then share one row.
 func (c *checked) warnCollations() {
 	warn := func(format string, args ...any) {
 		c.db.Logger.Warn(c.db.Statement.Context, "dbguard: model %s, table %s: %s",
@@ -31,7 +31,7 @@ func (c *checked) warnCollations() {
 			warn("compare texts as column %s does: %v", name, err)
 		}
 		if len(alike) > 0 {
-			warn("column %s of a unique index (%s) does not tell texts apart that differ in %s only, but the lock does: "+
+			warn("column %s of a unique index (%s) takes texts for equal that differ in %s only, but the lock does not: "+
 				"two keys share a row. Convert the key in the program in the same way, or use %s",
 				name, strings.TrimSpace(column.Texts+" "+column.Collation), strings.Join(alike, " or "), c.exact())
 		}

@@ -21,20 +21,20 @@ type ConflictError struct {
 	Kind     Kind
 	Table    string
 	Columns  []string // that identify the row; empty if it is not a protected one
-	Key      string   // that protects the row; empty if none does
+	Key      string   // that protects the row; empty if no key does
 	Evidence Evidence
 	Err      error // the driver's; nil after an update that matched no row
 }
 
 // Evidence is what is known about the row of a conflict. It is complete when the
-// transaction has ended.
+// transaction has ended. Unless the row is protected, nothing is known.
 type Evidence struct {
-	Protected bool // the row is protected; otherwise nothing was read, and the rest is zero
+	Protected bool // the row is protected; otherwise the rest is zero
 	Unread    bool // the row is there, but no read finds it
 
 	Found   bool // the row is there
 	Changed bool // another writer wrote it while this caller had the lock
-	// Shared: another key may protect the row, too. Either this key protects several
+	// Shared is set if another key may protect the row, too: this key protects several
 	// rows, or the database spells the row's name in another way.
 	Shared   bool
 	Expected bool // the row is as the caller expected: something else did not match

@@ -3,11 +3,10 @@ package dbguard
 import "errors"
 
 var (
-	// ErrOutside is returned for a statement that carries the context of a guarded
-	// transaction but runs on another connection. It would not be rolled back with the
-	// transaction.
+	// ErrOutside is returned for a statement that has the context of a guarded transaction
+	// but runs on another connection. It would not be rolled back with the transaction.
 	ErrOutside = errors.New("dbguard: statement outside the guarded transaction: use the tx and the ctx that the operation is given")
-	// ErrVersion is returned for a write that would not compare the versions of its model.
+	// ErrVersion is returned for a write that would bypass the versions of its model.
 	ErrVersion = errors.New("dbguard: versions would not be compared")
 	// ErrUnprotectable is returned when no unique index fits a row that is to be
 	// protected.

@@ -14,10 +14,9 @@ const pluginName = "belay:dbguard"
 // plugin is what Install adds to a gorm.DB.
 type plugin struct{}
 
-// Install adds versions to db: an update or delete of a loaded row that matches no row
-// is a *ConflictError, wherever it runs, and models in memory get their new versions.
-// guard.New calls it. It does not ask the database for anything. Installing twice is
-// harmless.
+// Install adds callbacks to db: an update or delete of a loaded row that matches no row
+// returns a *ConflictError, wherever it runs, and models in memory get their new versions.
+// guard.New calls it. It sends nothing to the database. Installing twice is harmless.
 func Install(db *gorm.DB) error {
 	if db == nil {
 		return errors.New("dbguard: db is nil")

@@ -11,7 +11,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
-// Stamp is the type of an optional column that tells who wrote a row: each insert
+// Stamp is the type of an optional column that identifies the write of a row: each insert
 // of a struct, and each update that raises the model's [Version], sets it to a
 // random number. A model has at most one.
 //
@@ -22,10 +22,10 @@ import (
 //		Stamp   dbguard.Stamp
 //	}
 //
-// It is for MySQL and MariaDB, which do not tell what became of a COMMIT that was
-// not answered: guard.Do recognises its own write by its stamp. Without one, the outcome
-// of an update that may have been committed remains unknown. PostgreSQL needs no
-// stamps. 0 means that the row was written without one.
+// MySQL and MariaDB keep no record of the outcome of a COMMIT that was not answered, so
+// guard.Do recognizes its own write by its stamp. Without one, the outcome of an update
+// that may have been committed remains unknown. PostgreSQL needs no stamps. 0 means that
+// the row was written without one.
 type Stamp int64
 
 // newStamp gives new rows their stamps.

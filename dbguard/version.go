@@ -12,19 +12,13 @@ import (
 // Version is the type of a version column: the second layer of updates. A model
 // has at most one.
 //
-//	type Stock struct {
-//		ID      int64
-//		Left    int
-//		Version dbguard.Version
-//	}
-//
-// A new row has version 1. Every update of the model through gorm adds 1,
-// whatever it sets and wherever it runs. When the struct that is updated carries
-// a primary key and a version, that is, was loaded, the row is updated only if
-// it still has that version; if not, and Install was called, the error is a
+// A new row has version 1. Every update of the model through gorm adds 1, whatever it
+// sets and wherever it runs. A struct that has a primary key and a version was loaded;
+// version 0 means that it was not. An update of a loaded struct updates the row only if
+// that still has the version. If not, and Install was called, the error is a
 // *ConflictError. The same holds for several structs at once, all of which must be
-// updated, and for deletes; a soft delete is an update. 0 in memory means not
-// loaded. After a successful update the version in memory is the new one.
+// updated, and for deletes; a soft delete is an update. After a successful update the
+// version in memory is the new one.
 //
 // An upsert raises the version of a row that it changes: gorm's Save of a parent, which
 // upserts the foreign keys of its loaded children, leaves their versions alone. A child
@@ -33,9 +27,9 @@ import (
 // Outside of a guarded transaction, and with gorm's SkipDefaultTransaction, an update of
 // several structs writes those that match even if it returns a *ConflictError.
 //
-// What would pass the versions by is refused with ErrVersion: an update of rows
-// of which only some were loaded or one is given twice, and an upsert of all
-// columns, as Save of a slice, or of a row that does not exist, would be.
+// A write that would bypass the versions is refused with ErrVersion: an update of rows
+// of which only some were loaded or one is given twice, and an upsert of all columns,
+// which is what gorm's Save of a slice, or of a row that does not exist, comes to.
 type Version int64
 
 // versionOf returns the version field of a schema, or nil.

@@ -33,8 +33,8 @@ func (v deleteVersion) ModifyStatement(stmt *gorm.Statement) {
 	expected.Keep(stmt)
 }
 
-// soft lets the model's other fields have their say first: a soft delete writes
-// its UPDATE by itself, whatever comes behind it.
+// soft calls the delete clauses of the model's other fields first: that of a soft delete
+// writes its UPDATE itself, whatever comes after it.
 func (v deleteVersion) soft(stmt *gorm.Statement) {
 	for _, c := range stmt.Schema.DeleteClauses {
 		if _, own := c.(deleteVersion); own {

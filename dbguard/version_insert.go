@@ -29,7 +29,7 @@ func (v insertVersion) ModifyStatement(stmt *gorm.Statement) {
 	})
 }
 
-// upsert has an upsert count as an update, too. It reports false if all columns
+// upsert adds the next version to what an upsert sets. It reports false if all columns
 // are to be written: gorm's Save does that when its update matches no row, and
 // for a slice.
 func (v insertVersion) upsert(stmt *gorm.Statement) bool {
@@ -46,8 +46,8 @@ func (v insertVersion) upsert(stmt *gorm.Statement) bool {
 	return true
 }
 
-// unscopedFirst does the same for an unscoped Create, for which gorm asks for no
-// clauses, and sets stamps.
+// unscopedFirst gives new rows their versions and stamps in an unscoped Create, for which
+// gorm calls no CreateClauses.
 func unscopedFirst(db *gorm.DB) {
 	s := db.Statement.Schema
 	if s == nil || !db.Statement.Unscoped {

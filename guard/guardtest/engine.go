@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/lock/memlock"
 )
 
-// engine is a memlock.Engine that can be told to lose every lock.
+// engine is a memlock.Engine that can lose every lock.
 type engine struct {
 	*memlock.Engine
 
@@ -23,8 +23,8 @@ func (e *engine) lose(all bool) {
 	e.loses = all
 }
 
-// Acquire acquires h. If locks are to be lost, nobody's is in the way, and this one
-// will not be in anybody's.
+// Acquire acquires h. If locks are to be lost, it forgets the lock that is there before,
+// and its own after.
 func (e *engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

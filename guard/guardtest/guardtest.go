@@ -1,6 +1,6 @@
-// Package guardtest lets programs that use a guard.Guard be tested without
-// servers: on the caller's own database, an SQLite file for example, with locks
-// in memory and events in a list.
+// Package guardtest tests programs that use a guard.Guard without servers: on the
+// caller's own database, an SQLite file for example, with locks in memory and events in a
+// list.
 package guardtest
 
 import (
@@ -22,7 +22,7 @@ import (
 // Guard is a guard.Guard with locks that a test can lose.
 type Guard struct {
 	*guard.Guard
-	Events Recorder // what has been reported
+	Events Recorder // keeps what was published
 
 	locks *engine
 }
@@ -37,17 +37,16 @@ func New(tb testing.TB, db *gorm.DB) *Guard {
 }
 
 // Forget loses the lock on key, as a Redis master does that dies before its
-// replica has it. Its holder is not told; another instance can take it: see
+// replica has it. Its holder is not notified, and another instance can acquire it: see
 // Peer. Forget reports whether the key was locked.
 func (g *Guard) Forget(key string) bool { return g.locks.Forget(key) }
 
-// LoseAll has every lock be lost as soon as somebody has it, or, with false, no
-// longer: all instances get through at once, each believing that it holds the
-// key, and only the database stands between them. Callers of one instance still
-// queue, so take several: see Peer. What an operation writes must come out right
-// all the same; if it does not, the database does not guard it. SQLite begins no
-// write before the last one has ended: such a test says most on the database that
-// the service runs on.
+// LoseAll loses every lock as soon as it is acquired, until LoseAll(false) is called. All
+// instances then run at once, each as if it held the key, and only the database stands
+// between them. Callers of one instance still queue, so use several: see Peer. What an
+// operation writes must be right all the same; if it is not, the database does not guard
+// it. SQLite begins no write before the last one has ended: such a test proves most on
+// the database that the service runs on.
 func (g *Guard) LoseAll(all bool) { g.locks.lose(all) }
 
 // Engine returns the engine that the locks are kept in, for a Locker of the
