@@ -16,8 +16,8 @@ import (
 // have altered.
 func beforeInsert(db *gorm.DB) { prepare(db, (*Tx).refresh) }
 
-// inserted turns a refused INSERT inside a guarded transaction into a
-// *dbguard.ConflictError, and notes one that succeeded.
+// inserted turns the error of a refused INSERT inside a guarded transaction into a
+// *dbguard.ConflictError, and notes an INSERT that succeeded.
 func inserted(db *gorm.DB) {
 	t := txOf(db.Statement)
 	if t == nil || db.DryRun {
@@ -58,7 +58,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how journal.How, rows []*protect
 	t.journal.Classify(w)
 }
 
-// insertKind returns plain unless an INSERT does more than insert, or is not alone.
+// insertKind returns Plain for an INSERT that only inserts, and is the only statement.
 func insertKind(stmt *gorm.Statement) journal.How {
 	if _, ok := stmt.Clauses["ON CONFLICT"]; ok {
 		return journal.Blind

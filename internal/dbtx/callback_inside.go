@@ -65,8 +65,8 @@ func joined(db *gorm.DB) {
 	}
 }
 
-// insideRow is inside for a query whose caller gets a *sql.Row and would follow
-// a nil pointer to his error: he gets a row with the error in it.
+// insideRow is inside for a query that returns a *sql.Row. gorm would return nil with an
+// error, so the caller gets a row that has the error in it.
 func insideRow(db *gorm.DB) {
 	inside(db)
 	if rows, ok := db.Get("rows"); db.Error != nil && (!ok || rows != true) {
@@ -75,8 +75,8 @@ func insideRow(db *gorm.DB) {
 }
 
 // learn passes the error of a statement to its transaction. The connection sees most
-// errors itself, but not those that come with the rows. An error may also be what a
-// hook has met in another database, or behind a savepoint.
+// errors itself, but not those that come with the rows. The error may also be a hook's,
+// from another database or after a savepoint.
 func learn(db *gorm.DB) {
 	t := txOf(db.Statement)
 	if t == nil || db.Error == nil {
@@ -90,8 +90,8 @@ func learn(db *gorm.DB) {
 	db.Error = t.translate(db.Error)
 }
 
-// isolation forgets what is known of all sessions when SQL outside of a guarded
-// transaction has set the isolation level of one.
+// isolation forgets all sessions when SQL outside of a guarded transaction has set the
+// isolation level of one.
 func (p *plugin) isolation(db *gorm.DB) {
 	sql := db.Statement.SQL.String()
 	if db.Name() != "mysql" || !strings.Contains(strings.ToLower(sql), "isolation") {

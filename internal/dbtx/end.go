@@ -14,10 +14,9 @@ import (
 // committed.
 var ErrCommitUnknown = errors.New("dbguard: outcome of the commit is unknown")
 
-// Commit calls Alive once more and commits. Any error but one that matches
-// ErrCommitUnknown means that nothing was committed. After that one, Resolve
-// finds out; Rollback takes the transaction for not committed. Unwrap of that error
-// returns what the COMMIT ended with.
+// Commit calls Alive once more and commits. An error means that nothing was committed,
+// unless it matches ErrCommitUnknown. Then it unwraps to the error of the COMMIT, Resolve
+// finds out the outcome, and Rollback takes the transaction for not committed.
 func (t *Tx) Commit() error {
 	if t.conn.SettleAll() {
 		t.Poison(pinned.ErrRowsOpen)
@@ -55,7 +54,7 @@ func (t *Tx) Commit() error {
 	return commitUnknownError{err}
 }
 
-// commitUnknownError is ErrCommitUnknown with what the COMMIT ended with.
+// commitUnknownError is ErrCommitUnknown with the error of the COMMIT.
 type commitUnknownError struct{ cause error }
 
 func (e commitUnknownError) Error() string        { return ErrCommitUnknown.Error() + ": " + e.cause.Error() }

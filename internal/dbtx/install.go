@@ -14,8 +14,8 @@ const pluginName = "belay:dbtx"
 // plugin is what Install adds to a gorm.DB.
 type plugin struct{ databases }
 
-// Install prepares db for guarded transactions, and installs dbguard. It does not ask the
-// database for anything. Installing twice is harmless.
+// Install prepares db for guarded transactions, and installs dbguard. It sends nothing to
+// the database. Installing twice is harmless.
 func Install(db *gorm.DB) error {
 	if err := dbguard.Install(db); err != nil {
 		return err

@@ -10,15 +10,15 @@ type Options struct {
 	// Alive is called before each statement and before COMMIT. When it returns
 	// an error, the statement is refused with it. Default: never an error.
 	Alive func() error
-	// Held is called by Resolve where a row proves that nothing was committed. An
-	// error says that another writer may have deleted the row, or made it again.
-	// Default: never an error.
+	// Held is called by Resolve if a row proves that nothing was committed. An error
+	// says that another caller may have had the lock, and deleted the row or made it
+	// again. Default: never an error.
 	Held func() error
-	// BeginTimeout bounds the wait for a connection and the BEGIN. Default: only
-	// the context does.
+	// BeginTimeout bounds the wait for a connection and the BEGIN. Defaults to 0, which
+	// leaves that to the context.
 	BeginTimeout time.Duration
 	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
-	// do not end with the context. Default 5 s.
+	// do not end with the context. Defaults to 5 s.
 	EndTimeout time.Duration
 	// Key is the key of the lock. Conflicts and warnings name it. Default: none.
 	Key string

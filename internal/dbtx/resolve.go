@@ -20,30 +20,28 @@ import (
 )
 
 // Resolve finds out what became of the transaction after Commit has returned
-// ErrCommitUnknown. It concludes nothing but what is proven:
+// ErrCommitUnknown. It relies on proof only:
 //
-//   - PostgreSQL is asked what became of the transaction by its number. That answers
-//     for anything that it wrote.
-//   - MySQL and MariaDB are not asked, as they don't know. The old session is ended,
-//     so that nothing of it can take effect later, and the protected rows that it
-//     wrote by plain inserts and versioned statements are read on another connection,
-//     waiting, until ctx ends, for what still holds them. The transaction was
-//     committed if a row has its [Stamp], or a key that the database generated for
-//     it. It was not if a row still has the version that it had before, if another's
-//     stamp is at the version that it was to have, or if a row that it inserted is
-//     missing.
-//   - So it is on PostgreSQL if it crashed since, as it may have given the number to
-//     another transaction.
+//   - PostgreSQL knows the outcome by the number of the transaction, whatever that wrote.
+//   - MySQL and MariaDB do not know it. The old session is ended, so that nothing of it
+//     can take effect later. The protected rows that it wrote by plain inserts and
+//     versioned statements are read on another connection, which waits until ctx ends for
+//     what still holds them. The transaction was committed if a row has its
+//     [dbguard.Stamp], or a key that the database generated for it. It was not committed
+//     if a row still has the version that it had before, if another's stamp is at the
+//     version that it was to have, or if a row that it inserted is missing.
+//   - The same is done on PostgreSQL if it has crashed since, as it may have given the
+//     number to another transaction.
 //
-// While the database can't be reached, or starts or ends, it is tried again until ctx
+// While the database can't be reached, starts or ends, Resolve tries again until ctx
 // ends; Options.EndTimeout bounds that if ctx has no deadline.
 //
-// A row of equal values proves nothing: another may have written it. Without proof
-// the outcome is Unresolved, and the error says why. So it is if the database is
-// another server by then, as behind a balancer or after a failover.
+// A row of equal values proves nothing: another may have written it. Without proof, or if
+// the database is another server by then, as behind a balancer or after a failover, the
+// outcome is Unresolved and the error says why.
 //
-// Where a row proves that the transaction was not committed, Alive and Held must hold
-// until then: whoever has the lock may delete rows, and make them again. The functions
+// If a row proves that the transaction was not committed, Alive and Held must still
+// succeed: a caller that has the lock may delete rows and make them again. The functions
 // of OnRollback are called unless the outcome is Committed.
 func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Lock()
@@ -51,7 +49,7 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Unlock()
 	writes := t.journal.Writes()
 	if !unknown {
-		return Unresolved, errors.New("dbguard: resolve commit: its outcome is not in doubt")
+		return Unresolved, errors.New("dbguard: resolve commit: its outcome is known")
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -72,7 +70,7 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	return o, nil
 }
 
-// resolved ends the doubt.
+// resolved notes the outcome of a commit that was unknown.
 func (t *Tx) resolved(o Outcome) {
 	t.mu.Lock()
 	was := t.unknown
@@ -100,7 +98,7 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 		return Unresolved, err
 	}
 	if t.xid != "" && !restarted {
-		return t.askOutcome(ctx, c)
+		return t.readOutcome(ctx, c)
 	}
 	images := journal.Images(writes)
 	if len(images) == 0 {
@@ -123,15 +121,16 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 	return p.Outcome, nil
 }
 
-// askOutcome ends the session and asks PostgreSQL what became of the transaction.
-func (t *Tx) askOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
+// readOutcome ends the session and reads the status that PostgreSQL has of the
+// transaction.
+func (t *Tx) readOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 	if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
 		return Unresolved, err
 	}
 	for {
 		var status sql.NullString
 		if err := c.QueryRowContext(ctx, "SELECT pg_xact_status($1::xid8)", t.xid).Scan(&status); err != nil {
-			return Unresolved, fmt.Errorf("ask for the status of the transaction: %w", err)
+			return Unresolved, fmt.Errorf("read the status of the transaction: %w", err)
 		}
 		switch status.String {
 		case "committed":

@@ -76,7 +76,7 @@ func TestAnotherServer(t *testing.T) {
 func TestNumberAfterRestart(t *testing.T) {
 	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
 		long := time.Now().AddDate(-50, 0, 0)
-		tx.conn.Session.Asked, tx.conn.Session.Started.Time = long, long
+		tx.conn.Session.Read, tx.conn.Session.Started.Time = long, long
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if o, err := tx.Resolve(ctx); o == Committed {

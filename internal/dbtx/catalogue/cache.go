@@ -16,7 +16,7 @@ type Cache struct {
 	facts   sync.Map // table name → Facts
 }
 
-// Tables tells what is known of tables. It reads each once.
+// Tables reads what the database knows of its tables, of each once.
 type Tables struct {
 	Known *Cache
 	Open  func() (db *gorm.DB, done func()) // returns a session for one read

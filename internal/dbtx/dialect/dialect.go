@@ -16,8 +16,8 @@ type Dialect struct {
 	Aborts bool
 	// ReadSession returns what the server says of a connection.
 	ReadSession func(context.Context, *sql.Conn) (Session, error)
-	// Restarted reports whether the server, asked once then and once now, has crashed or
-	// been restarted in between.
+	// Restarted reports whether the server has crashed or been restarted between two reads
+	// of a session.
 	Restarted func(ctx context.Context, c *sql.Conn, then, now Session) (bool, error)
 	// EndSession sees to it that a read on another connection meets all that the session
 	// will have committed, or waits for it.

@@ -50,7 +50,7 @@ func isMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers
 
 // readMySQLSession does not use SELECT @@..., as the names differ between versions.
 func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
-	asked := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
+	read := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
 		'innodb_snapshot_isolation', 'sql_mode', 'hostname', 'port', 'server_uuid')`)
@@ -70,7 +70,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	rollback := known["innodb_rollback_on_timeout"]
 	return Session{
 		ID:               id,
-		Asked:            asked,
+		Read:             read,
 		Server:           strings.TrimSpace(known["hostname"] + ":" + known["port"] + " " + known["server_uuid"]),
 		MariaDB:          strings.Contains(known["version"], "MariaDB"),
 		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
@@ -80,16 +80,16 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	}, rows.Err()
 }
 
-// restartedMySQL reports whether the server was started after the session was asked
-// for its number, which another may have by now. The server counts in seconds; where
-// these do not tell, the number of c does, as numbers are given in sequence.
+// restartedMySQL reports whether the server was started after the number of the session
+// was read, which another session may have by now. The server counts in seconds; where
+// these do not decide, the number of c does, as numbers are given in sequence.
 func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ Session) (bool, error) {
 	var name string
 	var seconds, id uint64
 	err := errors.Join(
 		c.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds),
 		c.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id))
-	up, known := time.Duration(seconds)*time.Second, time.Since(then.Asked)
+	up, known := time.Duration(seconds)*time.Second, time.Since(then.Read)
 	switch {
 	case up+time.Second <= known:
 		return true, err

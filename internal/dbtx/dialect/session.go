@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// PollInterval is how long to wait before the server is asked again for what it is about
-// to do.
+// PollInterval is the pause between two reads of something that the server is about to do.
 const PollInterval = 20 * time.Millisecond
 
 // A Session is what the server says of one of its connections.
 type Session struct {
 	ID               uint64       // for KILL
 	Server           string       // where the number means something; the same after a restart
-	Asked            time.Time    // on MySQL, when it had its number
+	Read             time.Time    // on MySQL, when it had its number
 	Run              string       // on PostgreSQL, of the server: another after a restart or a crash
 	Started          sql.NullTime // on PostgreSQL, by the server's clock
 	Numbers          bool         // PostgreSQL 13 and newer know the number of a transaction
@@ -55,7 +54,7 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 	}
 	found, err := d.ReadSession(ctx, c)
 	if err != nil {
-		return Session{}, fmt.Errorf("ask for the session: %w", err)
+		return Session{}, fmt.Errorf("read the session: %w", err)
 	}
 	if reflect.TypeOf(key).Kind() == reflect.Pointer { // anything else need not be comparable
 		s.remember(key, found, pool.Stats().OpenConnections)

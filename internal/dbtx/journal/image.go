@@ -13,8 +13,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// An Image is what a transaction has made of a protected Row: enough to tell
-// whether it was this transaction that did.
+// An Image is what a transaction has made of a protected Row: enough to recognize its
+// write.
 type Image struct {
 	Row       *protected.Row
 	Schema    *schema.Schema // of the model that was written: another may have named the row
@@ -43,7 +43,7 @@ func Inserted(rows *protected.Rows, stmt *gorm.Statement) (images []Image) {
 			img := Image{Row: r, Schema: stmt.Schema, key: models.Key(stmt, model), guessed: guesses, generated: generated, inserted: true}
 			for _, f := range stmt.Schema.PrimaryFields {
 				if _, zero := f.ValueOf(stmt.Context, model); zero && f.HasDefaultValue {
-					img.key = nil // the database made it, and has not told
+					img.key = nil // the database made it, and has not returned it
 				}
 			}
 			if f := models.FieldOf[dbguard.Version](stmt.Schema); f != nil && !omitted(f) {
@@ -92,7 +92,7 @@ func guessesKeys(stmt *gorm.Statement, omitted func(*schema.Field) bool) bool {
 	})
 }
 
-// returns reports whether the INSERT has told what a column is.
+// returns reports whether the INSERT has returned the value of a column.
 func returns(stmt *gorm.Statement, f *schema.Field) bool {
 	c, ok := stmt.Clauses["RETURNING"].Expression.(clause.Returning)
 	return ok && slices.Contains(stmt.BuildClauses, "RETURNING") &&

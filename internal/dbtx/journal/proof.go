@@ -31,7 +31,7 @@ type Proof struct {
 }
 
 // Proof compares the row, the zero Value if it is not there, with the image.
-// generates tells that no other row has ever had a key that the database made for
+// generates says that no other row has ever had a key that the database made for
 // this one.
 func (i Image) Proof(ctx context.Context, row reflect.Value, generates bool) Proof {
 	if !row.IsValid() {
@@ -62,7 +62,7 @@ func (i Image) Proof(ctx context.Context, row reflect.Value, generates bool) Pro
 	return Proof{}
 }
 
-// sameKey tells by the primary key whether the row is the inserted one.
+// sameKey decides by the primary key whether the row is the inserted one.
 func (i Image) sameKey(ctx context.Context, row reflect.Value, generates bool) Proof {
 	if len(i.key) == 0 {
 		return Proof{}
@@ -84,8 +84,8 @@ func (i Image) sameKey(ctx context.Context, row reflect.Value, generates bool) P
 	return Proof{}
 }
 
-// absent tells what it means that the row is not there. By a name that the database
-// may keep in another form it may only not have been found.
+// absent returns what it proves that the row is not there. A name that the database may
+// keep in another form may only not have been found.
 func (i Image) absent() Proof {
 	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.MayChange) {
 		return Proof{Outcome: NotCommitted, Held: true}

@@ -1,3 +1,3 @@
-// Package protected has the rows that a key protects: how a model names one, how they are
-// found among the rows of a statement, and what was seen of them first.
+// Package protected keeps the rows that a key protects. It names them by models, finds them
+// among the rows of a statement, and remembers what was seen of them first.
 package protected

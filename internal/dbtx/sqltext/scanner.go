@@ -10,11 +10,12 @@ type scanner struct {
 	backslash bool // escapes inside strings
 }
 
-// maxWords is how many words of a statement are kept, and those behind that may
-// tell what it does.
+// maxWords is how many words of a statement are kept. Of the later ones, only those are
+// that decide what it may do.
 const maxWords = 64
 
-func telling(word string) bool {
+// decides reports whether a word decides what its statement may do.
+func decides(word string) bool {
 	return modifies(word) || token{text: word}.setsAutocommit() || token{text: word}.isIsolation()
 }
 
@@ -37,7 +38,7 @@ func (s *scanner) statement() (st Statement) {
 		case isWordByte(c):
 			word := token{text: strings.ToUpper(s.word())}
 			word.call = s.atCall()
-			if words < maxWords || telling(word.text) || word.callsUnknown() {
+			if words < maxWords || decides(word.text) || word.callsUnknown() {
 				st = append(st, word)
 				words++
 			}
