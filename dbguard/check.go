@@ -143,13 +143,11 @@ func (c *checked) candidates() (found [][]string) {
 }
 
 func (c *checked) nullable(columns []string) (found []string) {
-	primary := catalogue.SameColumns(columns, c.stmt.Schema.PrimaryFieldDBNames)
+	if catalogue.SameColumns(columns, c.stmt.Schema.PrimaryFieldDBNames) {
+		return nil // SQLite says that a primary key may be NULL
+	}
 	for _, name := range columns {
-		column, ok := c.columns[strings.ToLower(name)]
-		if !ok || primary { // SQLite says that a primary key may be NULL
-			continue
-		}
-		if column.Nullable {
+		if c.columns[strings.ToLower(name)].Nullable {
 			found = append(found, name)
 		}
 	}

@@ -21,10 +21,7 @@ import (
 func loaded(db *gorm.DB) {
 	t := txOf(db.Statement)
 	s := db.Statement.Schema
-	if t == nil || s == nil || db.DryRun || reader.Own(db.Statement.Context) {
-		return
-	}
-	if db.Error != nil || db.RowsAffected == 0 {
+	if t == nil || s == nil || db.DryRun || db.Error != nil || db.RowsAffected == 0 || reader.Own(db.Statement.Context) {
 		return
 	}
 	field := models.FieldOf[dbguard.Version](s)

@@ -2,6 +2,7 @@ package dbtx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -43,9 +44,11 @@ func (t *Tx) ProtectPrimary(model any) error {
 	if err != nil {
 		return err
 	}
-	key := m.Primary()
-	if column, unset := m.Unset(); unset {
-		return fmt.Errorf("%w: %s.%s is not set", dbguard.ErrUnprotectable, m.Table(), column)
+	key, set := m.Primary(), m.Set()
+	for _, column := range key {
+		if !slices.Contains(set, column) {
+			return fmt.Errorf("%w: %s.%s is not set", dbguard.ErrUnprotectable, m.Table(), column)
+		}
 	}
 	if len(key) == 0 {
 		return fmt.Errorf("%w: %s has no primary key", dbguard.ErrUnprotectable, m.Table())

@@ -177,14 +177,9 @@ func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, gen
 // be there under its primary key: the database may keep the name in another form.
 func (t *Tx) proofOf(db *gorm.DB, img journal.Image, generates bool) (journal.Proof, error) {
 	row, err := t.readLocking(db, img.Row, img.Schema)
-	if err != nil {
-		return journal.Proof{}, err
+	if byKey := img.ByKey(); err == nil && !row.IsValid() && byKey != nil {
+		row, err = t.readLocking(db, byKey, img.Schema)
 	}
-	byKey := img.ByKey()
-	if row.IsValid() || byKey == nil {
-		return img.Proof(db.Statement.Context, row, generates), nil
-	}
-	row, err = t.readLocking(db, byKey, img.Schema)
 	if err != nil {
 		return journal.Proof{}, err
 	}

@@ -43,7 +43,7 @@ func Of(name string) (Dialect, bool) {
 			Begin:       "BEGIN",
 			Aborts:      true,
 			ReadSession: readPostgresSession,
-			Restarted:   restartedPostgres,
+			Restarted:   func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
 			EndSession:  endPostgresSession,
 		}, true
 	case "sqlite":

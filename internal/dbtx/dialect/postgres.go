@@ -46,16 +46,6 @@ func isPostgres(err error, codes ...string) bool {
 // the timeline: a copy of it that was promoted has another. A crash of one process
 // restarts the others but not the postmaster; the statistics begin anew then.
 func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
-	s, err := readWholePostgresSession(ctx, c)
-	if isPostgres(err, "42", "0A000") { // it only resembles PostgreSQL, or the rights are few
-		s = Session{}
-		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
-			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).Scan(&s.ID, &s.Server, &s.Started)
-	}
-	return s, err
-}
-
-func readWholePostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	var s Session
 	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(),
 		format('%s:%s %s %s', host(inet_server_addr()), inet_server_port(), (SELECT system_identifier FROM pg_control_system()),
@@ -64,12 +54,12 @@ func readWholePostgresSession(ctx context.Context, c *sql.Conn) (Session, error)
 		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
 		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL`).
 		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers)
+	if isPostgres(err, "42", "0A000") { // it only resembles PostgreSQL, or the rights are few
+		s = Session{}
+		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
+			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).Scan(&s.ID, &s.Server, &s.Started)
+	}
 	return s, err
-}
-
-// restartedPostgres reports whether the server crashed or was restarted in between.
-func restartedPostgres(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) {
-	return then.Run != now.Run, nil
 }
 
 // endPostgresSession waits until the session is gone: one that is about to commit does so
@@ -77,29 +67,20 @@ func restartedPostgres(_ context.Context, _ *sql.Conn, then, now Session) (bool,
 // not have reached a synchronous standby, since it was cancelled or ended while it
 // waited for that; a message of its own in the log does not come back before.
 func endPostgresSession(ctx context.Context, c *sql.Conn, s Session) error {
-	err := terminatePostgres(ctx, c, s)
-	if err == nil {
+	var err error
+	for err == nil {
+		var sent bool
+		err = c.QueryRowContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE pid = $1 AND (backend_start = $2) IS NOT FALSE`, s.ID, s.Started).Scan(&sent)
+		if err == nil {
+			err = wait.Sleep(ctx, PollInterval, nil)
+		}
+	}
+	if errors.Is(err, sql.ErrNoRows) { // it is gone
 		_, err = c.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'belay', '')")
 	}
 	if err != nil {
 		return fmt.Errorf("end the old session: %w", err)
 	}
 	return nil
-}
-
-func terminatePostgres(ctx context.Context, c *sql.Conn, s Session) error {
-	for {
-		var told bool
-		err := c.QueryRowContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-			WHERE pid = $1 AND (backend_start = $2) IS NOT FALSE`, s.ID, s.Started).Scan(&told)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err == nil {
-			err = wait.Sleep(ctx, PollInterval, nil)
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

@@ -40,7 +40,11 @@ func sqliteCode(err error) int {
 				}
 			}
 		}
-		if !strings.Contains(packageOf(err), "sqlite") {
+		t := reflect.TypeOf(err)
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if !strings.Contains(t.PkgPath(), "sqlite") {
 			continue
 		}
 		if e, ok := err.(interface{ Code() int }); ok {
@@ -53,13 +57,4 @@ func sqliteCode(err error) int {
 		}
 	}
 	return 0
-}
-
-// packageOf returns the import path of the package that declares v's type.
-func packageOf(v any) string {
-	t := reflect.TypeOf(v)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.PkgPath()
 }

@@ -46,16 +46,6 @@ func (m Model) Table() string { return catalogue.TableOf(m.stmt) }
 // Primary returns the columns of the primary key.
 func (m Model) Primary() []string { return m.stmt.Schema.PrimaryFieldDBNames }
 
-// Unset returns the first column of the primary key that is zero.
-func (m Model) Unset() (column string, ok bool) {
-	for _, f := range m.stmt.Schema.PrimaryFields {
-		if _, zero := f.ValueOf(m.stmt.Context, m.value); zero {
-			return f.DBName, true
-		}
-	}
-	return "", false
-}
-
 // Pointer returns the pointer to the model, nil if it was given as a struct.
 func (m Model) Pointer() any {
 	if !m.value.CanAddr() {
