@@ -25,8 +25,8 @@ func (h *Handler) apiRoutes(mux *http.ServeMux) {
 		"GET services":         h.apiServices,
 		"GET silences":         h.apiSilences,
 		"GET audit":            h.apiAudit,
-		"POST silences":        h.apiSilence,
-		"DELETE silences/{id}": h.apiEndSilence,
+		"POST silences":        h.addSilence,
+		"DELETE silences/{id}": h.endSilence,
 	} {
 		mux.HandleFunc(strings.Replace(route, " ", " /api/v1/", 1), h.answer(answer))
 	}

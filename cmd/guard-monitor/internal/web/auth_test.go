@@ -107,8 +107,8 @@ func TestReadOnly(t *testing.T) {
 	s := newSite(t)
 	s.explain(t)
 	for _, route := range []string{
-		"POST /incidents/" + incidentID + "/ack", "POST /incidents/" + incidentID + "/unack", "POST /silences",
-		"POST /silences/1/end", "POST /api/v1/silences", "DELETE /api/v1/silences/1", "PUT /", "PATCH /events",
+		"POST /incidents/" + incidentID + "/ack", "POST /incidents/" + incidentID + "/unack",
+		"POST /api/v1/silences", "DELETE /api/v1/silences/1", "PUT /", "PATCH /events",
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		if w := s.do(t, method, path, "by=me"); w.Code != http.StatusMethodNotAllowed {
@@ -139,16 +139,20 @@ func TestWrites(t *testing.T) {
 	post("/incidents/"+incidentID+"/unack", "by=carol", 303)
 	mustContain(t, s.page(t, "/incidents/"+incidentID), "Nobody is on it yet")
 
-	post("/silences", "incident="+incidentID+"&hours=4&by=bob", 400) // without a reason
-	post("/silences", "incident="+incidentID+"&hours=0&by=bob&comment=x", 400)
-	post("/silences", "incident="+incidentID+"&hours=4&scope=x&by=bob&comment=x", 400)
-	post("/silences", "incident="+incidentID+"&hours=4&scope=alike&by=bob&comment=maintenance", 303)
+	silence := func(method, path, body string) {
+		t.Helper()
+		if w := s.do(t, method, "/api/v1/silences"+path, body); w.Code != 200 {
+			t.Errorf("%s %s: %d: %s", method, path, w.Code, w.Body)
+		}
+	}
+	silence("POST", "", `{"by":"bob","matchers":[{"field":"service","value":"orders"},{"field":"cause","value":"failover"}],"duration":"4h","comment":"maintenance"}`)
 	body := s.page(t, "/silences")
-	mustContain(t, body, "service = orders", "cause = failover", "maintenance", "active", "End it now", "bob (not authenticated)")
+	mustContain(t, body, "service = orders", "cause = failover", "maintenance", "active", "bob (not authenticated)")
+	mustNotContain(t, body, "<form")
 	mustContain(t, s.page(t, "/incidents/"+incidentID), "silenced")
-	post("/silences/1/end", "by=eve", 303)
+	silence("DELETE", "/1", `{"by":"eve"}`)
 	mustContain(t, s.page(t, "/silences"), "ended by eve")
-	post("/silences/99/end", "by=eve", 404)
+	post("/silences", "incident="+incidentID+"&hours=4&by=bob&comment=x", 405) // that is for the API
 
 	lines, err := s.store.AuditLines(t.Context(), 10)
 	if err != nil || len(lines) != 4 {
@@ -181,8 +185,8 @@ func TestSilenceOfAServiceThatIsCalledAsAPattern(t *testing.T) {
 	s.explain(t)
 	const id = incidentID + "b"
 	s.explain(t, func(i *incident.Incident) { i.ID, i.Key, i.Service = id, "other", "*" })
-	w := s.do(t, http.MethodPost, "/silences", "incident="+id+"&scope=service&by=bob&comment=noise")
-	if w.Code != http.StatusSeeOther {
+	w := s.do(t, http.MethodPost, "/api/v1/silences", `{"by":"bob","matchers":[{"field":"service","value":"*","exact":true}],"duration":"1h","comment":"noise"}`)
+	if w.Code != http.StatusOK {
 		t.Fatal(w.Code, w.Body)
 	}
 	for id, want := range map[string]bool{id: true, incidentID: false} {
@@ -281,8 +285,8 @@ func TestLargeBodies(t *testing.T) {
 	s := newSite(t, withWrites)
 	s.explain(t)
 	for path, body := range map[string]string{
-		"/silences":        "incident=" + incidentID + "&hours=4&by=bob&comment=c&x=" + strings.Repeat("x", 64<<10),
-		"/api/v1/silences": "{" + strings.Repeat(" ", 64<<10) + `"matchers":[{"field":"service","value":"orders"}],"duration":"90m","by":"bob","comment":"c"}`,
+		"/incidents/" + incidentID + "/ack": "by=bob&x=" + strings.Repeat("x", 64<<10),
+		"/api/v1/silences":                  "{" + strings.Repeat(" ", 64<<10) + `"matchers":[{"field":"service","value":"orders"}],"duration":"90m","by":"bob","comment":"c"}`,
 	} {
 		if w := s.do(t, http.MethodPost, path, body); w.Code != 400 {
 			t.Errorf("%s with a large body: %d, want 400", path, w.Code)
@@ -290,5 +294,8 @@ func TestLargeBodies(t *testing.T) {
 	}
 	if list, err := s.store.AllSilences(t.Context(), 10); err != nil || len(list) != 0 {
 		t.Errorf("%d silences, %v", len(list), err)
+	}
+	if i, err := s.store.Incident(t.Context(), incidentID); err != nil || i.AckedBy != "" {
+		t.Errorf("acknowledged by %q, %v", i.AckedBy, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -56,10 +57,10 @@ func (h *Handler) routes() http.Handler {
 	mux.Handle("GET /clusters", h.page("clusters", h.clusters))
 	mux.Handle("GET /silences", h.page("silences", h.silences))
 
-	mux.HandleFunc("POST /incidents/{id}/ack", h.form(h.acknowledge))
-	mux.HandleFunc("POST /incidents/{id}/unack", h.form(h.unacknowledge))
-	mux.HandleFunc("POST /silences", h.form(h.silence))
-	mux.HandleFunc("POST /silences/{id}/end", h.form(h.endSilence))
+	mux.HandleFunc("POST /incidents/{id}/ack", h.form("acknowledge", h.cfg.Store.Acknowledge))
+	mux.HandleFunc("POST /incidents/{id}/unack", h.form("unacknowledge", func(ctx context.Context, id, _ string, at time.Time) error {
+		return h.cfg.Store.Unacknowledge(ctx, id, at)
+	}))
 
 	h.apiRoutes(mux)
 	return mux

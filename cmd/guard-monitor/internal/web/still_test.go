@@ -13,12 +13,11 @@ import (
 func TestBrowserSendsARefusedFormOnce(t *testing.T) {
 	t.Parallel()
 	s := busySite(t)
-	srv, sent := s.counting(t, http.MethodPost, "/silences")
+	srv, sent := s.counting(t, http.MethodPost, "/incidents/"+incidentID+"/ack")
 	b := browse(t)
 	b.hurry()
-	b.run(chromedp.Navigate(srv.URL+"/incidents/"+incidentID), chromedp.Click("summary"),
-		chromedp.SendKeys(`input[name=comment]`, "deploy"), chromedp.SendKeys(`#silence input[name=by]`, " "),
-		chromedp.Click("#silence button"))
+	b.run(chromedp.Navigate(srv.URL+"/incidents/"+incidentID), chromedp.SendKeys(`#actions input[name=by]`, " "),
+		chromedp.Click("#actions button"))
 	b.shows("the name is empty")
 	b.mustBeStill()
 	if n := sent.Load(); n != 1 {

@@ -10,10 +10,10 @@
 // opens /metrics and nothing else. Without Config.Auth, the caller of NewHandler
 // must listen on a loopback address.
 //
-// Nothing can be changed unless Config.Writes is set. Each change is then a POST
-// or DELETE from this site's own pages or from a program, not from another site
-// (net/http's cross-origin protection), and leaves an audit line. Bodies of
-// requests are bounded.
+// Nothing can be changed unless Config.Writes is set. Then people acknowledge
+// incidents on the pages, and programs silence them through the API. Each change
+// leaves an audit line. A browser may not send one from another site (net/http's
+// cross-origin protection). Bodies of requests are bounded.
 //
 // All text of events, keys and payloads is hostile. Templates escape it.
 // Characters that would command a terminal or change the direction of writing

@@ -50,13 +50,11 @@
     if (part.contains(active) && active !== part) return true;
     const chosen = getSelection();
     if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return true;
-    if (part.querySelector("details[open] form")) return true;
     return part.dataset.live === "list" && part.getBoundingClientRect().top < -40;
   };
   const plain = (part) => {
     const copy = part.cloneNode(true);
     for (const el of copy.querySelectorAll("[data-ago]")) el.textContent = "";
-    for (const el of copy.querySelectorAll("details[open]")) el.open = false; // by the reader
     return copy.className + copy.innerHTML;
   };
   let waiting = null;

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+)
+
+// body reads a JSON object; an empty body is an empty object.
+func body(r *http.Request, v any) error {
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil && !errors.Is(err, io.EOF) {
+		return &queryError{"body", "want a JSON object with the fields of docs/api.md"}
+	}
+	return nil
+}
+
+type apiDone struct {
+	ID int64 `json:"id,omitempty"`
+	OK bool  `json:"ok"`
+}
+
+// addSilence stores the silence that the body describes.
+func (h *Handler) addSilence(ctx context.Context, _ *query, r *http.Request) (any, error) {
+	var in struct {
+		Matchers []incident.Matcher `json:"matchers"`
+		Duration string             `json:"duration"`
+		Comment  string             `json:"comment"`
+		By       string             `json:"by"`
+	}
+	if err := body(r, &in); err != nil {
+		return nil, err
+	}
+	length, err := time.ParseDuration(in.Duration)
+	if err != nil {
+		return nil, &queryError{"duration", "want one such as 90m or 12h"}
+	}
+	by, err := who(r, in.By)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	id, err := h.cfg.Store.AddSilence(ctx, incident.Silence{
+		Matchers: in.Matchers, Start: now, End: now.Add(length), Author: by, Comment: in.Comment,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return apiDone{ID: id, OK: true}, h.audit(r, by, "silence", strconv.FormatInt(id, 10),
+		fmt.Sprintf("%v for %v: %s", in.Matchers, length, in.Comment))
+}
+
+// endSilence ends the silence that the path names.
+func (h *Handler) endSilence(ctx context.Context, _ *query, r *http.Request) (any, error) {
+	var in struct {
+		By string `json:"by"`
+	}
+	if err := body(r, &in); err != nil {
+		return nil, err
+	}
+	by, err := who(r, in.By)
+	if err != nil {
+		return nil, err
+	}
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return nil, incident.ErrNotFound
+	}
+	if err := h.cfg.Store.EndSilence(ctx, id, by, time.Now()); err != nil {
+		return nil, err
+	}
+	return apiDone{OK: true}, h.audit(r, by, "end silence", r.PathValue("id"), "")
+}
