@@ -118,7 +118,7 @@ func acked(i *incident.Incident) { i.AckedBy = "ann" }
 
 func TestSilence(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
-		n.save("1", "orders", incident.New, func(i *incident.Incident) { i.Silenced = true })
+		n.save("1", "orders", incident.New, silenced)
 		n.save("2", "stock", incident.New)
 		n.expect(15*time.Second, "first notification: firing 1")
 		n.expect(time.Hour)
@@ -150,7 +150,7 @@ func TestSilenceHasTheEnd(t *testing.T) {
 	})
 }
 
-func silenced(i *incident.Incident) { i.Silenced = true }
+func silenced(i *incident.Incident) { i.Silences = make([]incident.Silence, 1) }
 
 // After a restart nothing is told again, and nothing is forgotten.
 func TestRestart(t *testing.T) {

@@ -40,7 +40,7 @@ const (
 func newsOf(now time.Time, i *incident.Incident, told store.Told, known bool) news {
 	wasOpen := known && told.State.Open()
 	switch {
-	case i.Silenced && i.State.Open():
+	case i.Silenced() && i.State.Open():
 		return nothing
 	case i.State.Open() && !wasOpen:
 		return isNew
@@ -82,7 +82,7 @@ func (r *Route) plan(now time.Time, incidents []incident.Incident, told map[stri
 	for _, i := range incidents {
 		last, known := told[i.ID]
 		m := member{i, newsOf(now, &i, last, known), last}
-		if m.news == isOver && !r.Resolved || i.Silenced && !i.State.Open() && m.news != nothing {
+		if m.news == isOver && !r.Resolved || i.Silenced() && !i.State.Open() && m.news != nothing {
 			silent = append(silent, i)
 			continue
 		}

@@ -92,11 +92,9 @@ type Incident struct {
 	Exemplar string // ID of the event that the evidence is about
 	DocLink  string // a file of the repository, docs/alerts/<cause>.md
 
-	AckedBy string // empty = not acknowledged; ends when the incident ends
-	AckedAt time.Time
-	// Silenced tells that a silence matches. It is filled in when an incident
-	// is read, for the time of reading.
-	Silenced bool
+	AckedBy  string // empty = not acknowledged; ends when the incident ends
+	AckedAt  time.Time
+	Silences []Silence // that hold for it when it is read, the newest first
 
 	// MergedInto is the incident that took this one's events over when late
 	// evidence showed that both are one.

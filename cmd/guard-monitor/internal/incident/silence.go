@@ -90,6 +90,9 @@ func (m Matcher) validate() error {
 // Active reports whether the silence holds at the time.
 func (s Silence) Active(at time.Time) bool { return !at.Before(s.Start) && at.Before(s.End) }
 
+// Silenced reports whether a silence holds for the incident.
+func (i *Incident) Silenced() bool { return len(i.Silences) > 0 }
+
 // Matches reports whether all matchers fit the incident.
 func (s Silence) Matches(i Incident) bool {
 	for _, m := range s.Matchers {

@@ -108,7 +108,7 @@ func (s *Store) incidents(ctx context.Context, clause string, args ...any) ([]in
 	if err := s.fillDoubtful(ctx, list); err != nil {
 		return nil, err
 	}
-	return list, s.fillSilenced(ctx, list)
+	return list, s.fillSilences(ctx, list)
 }
 
 const queryDoubtful = `SELECT DISTINCT key FROM events
@@ -130,7 +130,7 @@ func (s *Store) fillDoubtful(ctx context.Context, list []incident.Incident) erro
 	return nil
 }
 
-func (s *Store) fillSilenced(ctx context.Context, list []incident.Incident) error {
+func (s *Store) fillSilences(ctx context.Context, list []incident.Incident) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -140,7 +140,9 @@ func (s *Store) fillSilenced(ctx context.Context, list []incident.Incident) erro
 	}
 	for i := range list {
 		for _, silence := range silences {
-			list[i].Silenced = list[i].Silenced || silence.Matches(list[i])
+			if silence.Matches(list[i]) {
+				list[i].Silences = append(list[i].Silences, silence)
+			}
 		}
 	}
 	return nil

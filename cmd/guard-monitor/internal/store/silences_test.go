@@ -25,13 +25,13 @@ func TestSilences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !get(t, s, "a").Silenced {
+	if got := get(t, s, "a").Silences; len(got) != 1 || got[0].Comment != "drill" {
 		t.Error("the silence does not hold")
 	}
 	if err := s.EndSilence(t.Context(), id, "bob", now); err != nil {
 		t.Fatal(err)
 	}
-	if get(t, s, "a").Silenced {
+	if got := get(t, s, "a"); got.Silenced() {
 		t.Error("the silence holds after its end")
 	}
 	if err := s.EndSilence(t.Context(), id, "bob", now); !errors.Is(err, incident.ErrNotFound) {

@@ -106,7 +106,7 @@ func apiIncidentOf(i incident.Incident) apiIncidentBody {
 		Cluster: i.Cluster, Shard: i.Shard, Place: i.Place, FirstAt: i.FirstAt, LastAt: i.LastAt, OpenedAt: i.OpenedAt,
 		UpdatedAt: i.UpdatedAt, ResolvedAt: i.ResolvedAt, Events: i.Events, Failures: i.Effect.Failures, Keys: i.Keys,
 		Unknowns: i.Effect.Unknown, Effect: apiEffectOf(i.Effect), Regressed: i.Regressed, Evidence: convert(i.Evidence, apiEvidenceOf),
-		NextStep: words.English.Next(i.Cause), Runbook: i.DocLink, AckedBy: i.AckedBy, AckedAt: i.AckedAt, Silenced: i.Silenced,
+		NextStep: words.English.Next(i.Cause), Runbook: i.DocLink, AckedBy: i.AckedBy, AckedAt: i.AckedAt, Silenced: i.Silenced(),
 		MergedInto: i.MergedInto,
 	}
 }

@@ -149,7 +149,9 @@ func TestWrites(t *testing.T) {
 	body := s.page(t, "/silences")
 	mustContain(t, body, "service = orders", "cause = failover", "maintenance", "active", "bob (not authenticated)")
 	mustNotContain(t, body, "<form")
-	mustContain(t, s.page(t, "/incidents/"+incidentID), "silenced")
+	for _, path := range []string{"/", "/incidents", "/incidents/" + incidentID} {
+		mustContain(t, s.page(t, path), "silenced by bob until", "maintenance")
+	}
 	silence("DELETE", "/1", `{"by":"eve"}`)
 	mustContain(t, s.page(t, "/silences"), "ended by eve")
 	post("/silences", "incident="+incidentID+"&hours=4&by=bob&comment=x", 405) // that is for the API
@@ -190,8 +192,8 @@ func TestSilenceOfAServiceThatIsCalledAsAPattern(t *testing.T) {
 		t.Fatal(w.Code, w.Body)
 	}
 	for id, want := range map[string]bool{id: true, incidentID: false} {
-		if i, err := s.store.Incident(t.Context(), id); err != nil || i.Silenced != want {
-			t.Errorf("%q is silenced: %t, %v", i.Service, i.Silenced, err)
+		if i, err := s.store.Incident(t.Context(), id); err != nil || i.Silenced() != want {
+			t.Errorf("%q is silenced: %t, %v", i.Service, i.Silenced(), err)
 		}
 	}
 }

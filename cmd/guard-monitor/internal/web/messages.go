@@ -118,7 +118,7 @@ var messages = map[string]message{
 	"counts":            {"failures: %d, keys: %d", "%d 次故障，%d 个键"},
 	"acked":             {"%s is on it", "%s 正在处理"},
 	"unacked":           {"Nobody is on it yet", "尚无人处理"},
-	"silenced":          {"silenced", "已静默"},
+	"silenced":          {"silenced by %s until %s", "由 %s 静默至 %s"},
 	"told":              {"Who was told", "已通知"},
 	"told.none":         {"Nobody was told of this incident.", "尚未通知任何人。"},
 	"told.ok":           {"delivered", "已送达"},

@@ -154,7 +154,7 @@ func (h *Handler) findOpen(ctx context.Context, d *overviewData) error {
 
 // urgency orders open incidents. Those that nobody has acknowledged come first.
 func urgency(i incident.Incident) (n int) {
-	if i.AckedBy == "" && !i.Silenced {
+	if i.AckedBy == "" && !i.Silenced() {
 		n += 8
 	}
 	if i.Severity() == "critical" {
