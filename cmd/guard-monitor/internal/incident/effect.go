@@ -6,15 +6,15 @@ import (
 
 // Effect counts what became of the operations of an incident's events.
 type Effect struct {
-	Failures  int64 // operations whose lock failed, or whose commit is in doubt: the next three
-	Undone    int64 // that were rolled back
-	Committed int64 // that were committed
-	Unknown   int64 // of which neither is known
-	Without   int64 // operations that were committed without a lock, as DBOnly allows
-	Refused   int64 // operations that were refused, since no lock could be acquired
+	Failures  int64 `json:"-"`            // operations whose lock failed, or whose commit is in doubt: the next three
+	Undone    int64 `json:"rolled_back"`  // that were rolled back
+	Committed int64 `json:"committed"`    // that were committed
+	Unknown   int64 `json:"unknown"`      // of which neither is known
+	Without   int64 `json:"without_lock"` // operations that were committed without a lock, as DBOnly allows
+	Refused   int64 `json:"refused"`      // operations that were refused, since no lock could be acquired
 
 	// Doubtful are keys of operations in Unknown, at most MaxDoubtful.
-	Doubtful []string
+	Doubtful []string `json:"keys_in_doubt,omitempty"`
 }
 
 // MaxDoubtful bounds Effect.Doubtful.

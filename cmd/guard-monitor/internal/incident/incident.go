@@ -67,48 +67,48 @@ const (
 
 // Incident is a group of like lock failures.
 type Incident struct {
-	ID         string // UUIDv7
-	Key        string // what its events have in common: see GroupKey
-	Service    string
-	Cause      Cause
-	Cluster    string // name of the watched Redis; empty if it is not known
-	Shard      string // slot ranges, as in 0-5460; empty where there are none
-	Place      notify.Place
-	State      State
-	Confidence Confidence
+	ID         string       `json:"id"` // UUIDv7
+	Key        string       `json:"-"`  // what its events have in common: see GroupKey
+	Service    string       `json:"service"`
+	Cause      Cause        `json:"cause"`
+	Cluster    string       `json:"cluster,omitempty"` // name of the watched Redis; empty if it is not known
+	Shard      string       `json:"shard,omitempty"`   // slot ranges, as in 0-5460; empty where there are none
+	Place      notify.Place `json:"place"`
+	State      State        `json:"state"`
+	Confidence Confidence   `json:"confidence"`
 
-	FirstAt    time.Time // of the first event, by the reporting host's clock
-	LastAt     time.Time // of the last event
-	SeenAt     time.Time // when the last event was taken in, by this host's clock
-	UpdatedAt  time.Time // when anything here last changed
-	OpenedAt   time.Time // when it began, or came back, by this host's clock
-	ResolvedAt time.Time // zero while open
-	Events     int64     // how many events
-	Keys       int64     // how many different lock keys
-	Effect     Effect    // what became of the operations
-	Regressed  int       // how often it came back after it was resolved
+	FirstAt    time.Time `json:"first_at"`             // of the first event, by the reporting host's clock
+	LastAt     time.Time `json:"last_at"`              // of the last event
+	SeenAt     time.Time `json:"-"`                    // when the last event was taken in, by this host's clock
+	UpdatedAt  time.Time `json:"updated_at"`           // when anything here last changed
+	OpenedAt   time.Time `json:"opened_at"`            // when it began, or came back, by this host's clock
+	ResolvedAt time.Time `json:"resolved_at,omitzero"` // zero while open
+	Events     int64     `json:"events"`               // how many events
+	Keys       int64     `json:"keys"`                 // how many different lock keys
+	Effect     Effect    `json:"effect"`               // what became of the operations
+	Regressed  int       `json:"regressed"`            // how often it came back after it was resolved
 
-	Evidence []Evidence
-	Exemplar string // ID of the event that the evidence is about
-	DocLink  string // a file of the repository, docs/alerts/<cause>.md
+	Evidence []Evidence `json:"evidence"`
+	Exemplar string     `json:"-"`       // ID of the event that the evidence is about
+	DocLink  string     `json:"runbook"` // a file of the repository, docs/alerts/<cause>.md
 
-	AckedBy  string // empty = not acknowledged; ends when the incident ends
-	AckedAt  time.Time
-	Silences []Silence // that hold for it when it is read, the newest first
+	AckedBy  string    `json:"acked_by,omitempty"` // empty = not acknowledged; ends when the incident ends
+	AckedAt  time.Time `json:"acked_at,omitzero"`
+	Silences []Silence `json:"silences,omitempty"` // that hold for it when it is read, the newest first
 
 	// MergedInto is the incident that took this one's events over when late
 	// evidence showed that both are one.
-	MergedInto string
+	MergedInto string `json:"merged_into,omitempty"`
 	// Rate is what State is judged from.
-	Rate Rate
+	Rate Rate `json:"-"`
 }
 
 // Received is an event as it is stored.
 type Received struct {
-	Seq      int64        // order of arrival
-	At       time.Time    // when it was stored
-	Incident string       // ID of its incident; empty = not grouped yet
-	Event    notify.Event // whole if the body was, else what the columns hold
+	Seq      int64        `json:"seq"`                // order of arrival
+	At       time.Time    `json:"received_at"`        // when it was stored
+	Incident string       `json:"incident,omitempty"` // ID of its incident; empty = not grouped yet
+	Event    notify.Event `json:"event"`              // whole if the body was, else what the columns hold
 }
 
 // Severity is how urgent an incident is: critical if nobody knows what became of
@@ -146,11 +146,11 @@ const MaxHeartbeats = 10_000
 
 // Heartbeat is a service's word that it lives and could report.
 type Heartbeat struct {
-	Service    string
-	Instance   string
-	At         time.Time     // by the clock of the instance
-	Every      time.Duration // how often it beats
-	ReceivedAt time.Time     // by this host's clock
+	Service    string        `json:"service"`
+	Instance   string        `json:"instance"`
+	At         time.Time     `json:"-"`           // by the clock of the instance
+	Every      time.Duration `json:"-"`           // how often it beats
+	ReceivedAt time.Time     `json:"received_at"` // by this host's clock
 }
 
 // Clock tells how the clock of an instance goes.

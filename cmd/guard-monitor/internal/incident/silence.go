@@ -13,14 +13,14 @@ var ErrInvalidSilence = errors.New("incident: invalid silence")
 // Silence keeps incidents from being alerted for a while. They are recorded all
 // the same.
 type Silence struct {
-	ID        int64 // given by the store
-	Matchers  []Matcher
-	Start     time.Time
-	End       time.Time // mandatory
-	Author    string    // mandatory
-	Comment   string    // mandatory
-	CreatedAt time.Time
-	EndedBy   string // who ended it before its time
+	ID        int64     `json:"id"` // given by the store
+	Matchers  []Matcher `json:"matchers"`
+	Start     time.Time `json:"start"`
+	End       time.Time `json:"end"`     // required
+	Author    string    `json:"author"`  // required
+	Comment   string    `json:"comment"` // required
+	CreatedAt time.Time `json:"created_at"`
+	EndedBy   string    `json:"ended_by,omitempty"` // who ended it before its time
 }
 
 // Matcher compares one field of an incident.

@@ -36,13 +36,13 @@ func (s *Store) Notifications(ctx context.Context, incidentID string, n int) ([]
 
 // AuditLine is something that a person did through the monitor.
 type AuditLine struct {
-	ID      int64
-	At      time.Time
-	Who     string // the name that they authenticated with
-	Remote  string // where the request came from
-	Action  string // such as "acknowledge", "silence", "forget service"
-	Subject string // what it was done to
-	Detail  string
+	ID      int64     `json:"id"`
+	At      time.Time `json:"at"`
+	Who     string    `json:"who"`     // the name that they authenticated with
+	Remote  string    `json:"remote"`  // where the request came from
+	Action  string    `json:"action"`  // such as "acknowledge", "silence", "forget service"
+	Subject string    `json:"subject"` // what it was done to
+	Detail  string    `json:"detail,omitempty"`
 }
 
 // Audit stores a line.

@@ -86,7 +86,7 @@ func (h *Handler) apiIncidents(ctx context.Context, q *query, _ *http.Request) (
 		return nil, q.err
 	}
 	list, err := h.cfg.Store.Incidents(ctx, f)
-	return apiList[apiIncidentBody]{convert(list, apiIncidentOf)}, err
+	return apiList[apiIncident]{convert(list, apiIncidentOf)}, err
 }
 
 func (h *Handler) apiIncident(ctx context.Context, _ *query, r *http.Request) (any, error) {
@@ -100,7 +100,7 @@ func (h *Handler) apiEvents(ctx context.Context, q *query, _ *http.Request) (any
 		return nil, q.err
 	}
 	list, err := h.cfg.Store.Events(ctx, f)
-	return apiList[apiEventBody]{convert(list, apiEventOf)}, err
+	return apiList[apiEvent]{convert(list, apiEventOf)}, err
 }
 
 func (h *Handler) apiEvent(ctx context.Context, _ *query, r *http.Request) (any, error) {
@@ -120,17 +120,17 @@ func (h *Handler) apiTimeline(ctx context.Context, q *query, _ *http.Request) (a
 		return nil, q.err
 	}
 	list, err := h.cfg.Store.Timeline(ctx, f)
-	return apiList[apiEntryBody]{convert(list, apiEntryOf)}, err
+	return apiList[apiEntry]{convert(list, apiEntryOf)}, err
 }
 
 func (h *Handler) apiClusters(context.Context, *query, *http.Request) (any, error) {
-	return apiList[apiClusterBody]{convert(h.health(time.Now()), apiClusterOf)}, nil
+	return apiList[apiCluster]{convert(h.health(time.Now()), apiClusterOf)}, nil
 }
 
 func (h *Handler) apiServices(ctx context.Context, _ *query, _ *http.Request) (any, error) {
 	var d overviewData
 	err := h.findServices(ctx, &d)
-	return apiList[apiServiceBody]{convert(d.Services, apiServiceOf)}, err
+	return apiList[apiService]{convert(d.Services, apiServiceOf)}, err
 }
 
 func (h *Handler) apiSilences(ctx context.Context, q *query, _ *http.Request) (any, error) {
@@ -139,7 +139,7 @@ func (h *Handler) apiSilences(ctx context.Context, q *query, _ *http.Request) (a
 		return nil, q.err
 	}
 	list, err := h.cfg.Store.AllSilences(ctx, n)
-	return apiList[apiSilenceBody]{convert(list, apiSilenceOf)}, err
+	return apiList[apiSilence]{convert(list, apiSilenceOf)}, err
 }
 
 func (h *Handler) apiAudit(ctx context.Context, q *query, _ *http.Request) (any, error) {
@@ -148,5 +148,5 @@ func (h *Handler) apiAudit(ctx context.Context, q *query, _ *http.Request) (any,
 		return nil, q.err
 	}
 	list, err := h.cfg.Store.AuditLines(ctx, n)
-	return apiList[apiAuditBody]{convert(list, apiAuditOf)}, err
+	return apiList[store.AuditLine]{convert(list, func(l store.AuditLine) store.AuditLine { return l })}, err
 }

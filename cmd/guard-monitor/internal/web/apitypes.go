@@ -8,10 +8,10 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
-	"github.com/belaygo/belay/notify"
 )
 
-// The bodies of the API: names and meanings stay, see docs/api.md.
+// The bodies of the API: names and meanings stay, see docs/api.md. Most are what the
+// store has, with the texts beside it.
 
 type apiList[T any] struct {
 	Items []T `json:"items"`
@@ -25,27 +25,27 @@ func convert[A, B any](list []A, one func(A) B) []B {
 	return all
 }
 
-type apiOverviewBody struct {
-	Open           int               `json:"open_incidents"`
-	Critical       int               `json:"critical"`
-	Unacknowledged int               `json:"unacknowledged"`
-	Since          time.Time         `json:"since,omitzero"`
-	Incidents      []apiIncidentBody `json:"incidents"`
-	LastFailover   *apiEntryBody     `json:"last_failover,omitempty"`
-	Broker         bool              `json:"broker_connected"`
-	Storing        bool              `json:"store_takes_events"`
-	DeadLetters    *int              `json:"dead_letters,omitempty"`
-	NewestEvent    time.Time         `json:"newest_event_received_at,omitzero"`
-	NewestBeat     time.Time         `json:"newest_heartbeat_received_at,omitzero"`
-	Clusters       []apiClusterBody  `json:"clusters"`
-	Services       []apiServiceBody  `json:"services"`
-	LastHour       *int64            `json:"events_last_hour,omitempty"`
-	HourBefore     *int64            `json:"events_hour_before,omitempty"`
-	AtLeast        bool              `json:"events_at_least"` // one of the two
+type apiOverview struct {
+	Open           int           `json:"open_incidents"`
+	Critical       int           `json:"critical"`
+	Unacknowledged int           `json:"unacknowledged"`
+	Since          time.Time     `json:"since,omitzero"`
+	Incidents      []apiIncident `json:"incidents"`
+	LastFailover   *apiEntry     `json:"last_failover,omitempty"`
+	Broker         bool          `json:"broker_connected"`
+	Storing        bool          `json:"store_takes_events"`
+	DeadLetters    *int          `json:"dead_letters,omitempty"`
+	NewestEvent    time.Time     `json:"newest_event_received_at,omitzero"`
+	NewestBeat     time.Time     `json:"newest_heartbeat_received_at,omitzero"`
+	Clusters       []apiCluster  `json:"clusters"`
+	Services       []apiService  `json:"services"`
+	LastHour       *int64        `json:"events_last_hour,omitempty"`
+	HourBefore     *int64        `json:"events_hour_before,omitempty"`
+	AtLeast        bool          `json:"events_at_least"` // one of the two
 }
 
-func apiOverviewOf(d *overviewData, in intake) apiOverviewBody {
-	o := apiOverviewBody{
+func apiOverviewOf(d *overviewData, in intake) apiOverview {
+	o := apiOverview{
 		Open: d.Total, Critical: d.Critical, Unacknowledged: d.Unacked, Since: d.Since,
 		Incidents: convert(d.Open, apiIncidentOf), Broker: in.Connected, Storing: in.Storing,
 		Clusters: convert(d.Clusters, apiClusterOf), Services: convert(d.Services, apiServiceOf),
@@ -70,106 +70,73 @@ func apiOverviewOf(d *overviewData, in intake) apiOverviewBody {
 	return o
 }
 
-type apiIncidentBody struct {
-	ID         string              `json:"id"`
-	Service    string              `json:"service"`
-	Cause      incident.Cause      `json:"cause"`
-	Severity   string              `json:"severity"`
-	State      incident.State      `json:"state"`
-	Confidence incident.Confidence `json:"confidence"`
-	Cluster    string              `json:"cluster,omitempty"`
-	Shard      string              `json:"shard,omitempty"`
-	Place      notify.Place        `json:"place"`
-	FirstAt    time.Time           `json:"first_at"`
-	LastAt     time.Time           `json:"last_at"`
-	OpenedAt   time.Time           `json:"opened_at"`
-	UpdatedAt  time.Time           `json:"updated_at"`
-	ResolvedAt time.Time           `json:"resolved_at,omitzero"`
-	Events     int64               `json:"events"`
-	Failures   int64               `json:"failures"`
-	Keys       int64               `json:"keys"`
-	Unknowns   int64               `json:"unknowns"`
-	Effect     apiEffectBody       `json:"effect"`
-	Regressed  int                 `json:"regressed"`
-	Evidence   []apiEvidenceBody   `json:"evidence"`
-	NextStep   string              `json:"next_step"`
-	Runbook    string              `json:"runbook"`
-	AckedBy    string              `json:"acked_by,omitempty"`
-	AckedAt    time.Time           `json:"acked_at,omitzero"`
-	Silenced   bool                `json:"silenced"`
-	MergedInto string              `json:"merged_into,omitempty"`
+type apiIncident struct {
+	incident.Incident
+	Severity string        `json:"severity"`
+	Failures int64         `json:"failures"`
+	Unknowns int64         `json:"unknowns"`
+	Effect   apiEffect     `json:"effect"`
+	Evidence []apiEvidence `json:"evidence"`
+	NextStep string        `json:"next_step"`
+	Silenced bool          `json:"silenced"`
 }
 
-func apiIncidentOf(i incident.Incident) apiIncidentBody {
-	return apiIncidentBody{
-		ID: i.ID, Service: i.Service, Cause: i.Cause, Severity: i.Severity(), State: i.State, Confidence: i.Confidence,
-		Cluster: i.Cluster, Shard: i.Shard, Place: i.Place, FirstAt: i.FirstAt, LastAt: i.LastAt, OpenedAt: i.OpenedAt,
-		UpdatedAt: i.UpdatedAt, ResolvedAt: i.ResolvedAt, Events: i.Events, Failures: i.Effect.Failures, Keys: i.Keys,
-		Unknowns: i.Effect.Unknown, Effect: apiEffectOf(i.Effect), Regressed: i.Regressed, Evidence: convert(i.Evidence, apiEvidenceOf),
-		NextStep: words.English.Next(i.Cause), Runbook: i.DocLink, AckedBy: i.AckedBy, AckedAt: i.AckedAt, Silenced: i.Silenced(),
-		MergedInto: i.MergedInto,
+func apiIncidentOf(i incident.Incident) apiIncident {
+	return apiIncident{
+		Incident: i, Severity: i.Severity(), Failures: i.Effect.Failures, Unknowns: i.Effect.Unknown,
+		Effect: apiEffect{i.Effect, words.EffectLine(i.Effect)}, Evidence: convert(i.Evidence, apiEvidenceOf),
+		NextStep: words.English.Next(i.Cause), Silenced: i.Silenced(),
 	}
 }
 
-type apiEvidenceBody struct {
+type apiEffect struct {
+	incident.Effect
+	Text string `json:"text"`
+}
+
+type apiEvidence struct {
 	incident.Evidence
 	Text    string           `json:"text"`
 	Numbers map[string]int64 `json:"numbers,omitempty"` // of the entry
 }
 
-func apiEvidenceOf(e incident.Evidence) apiEvidenceBody {
-	body := apiEvidenceBody{Evidence: e, Text: words.English.Evidence(e)}
+func apiEvidenceOf(e incident.Evidence) apiEvidence {
+	body := apiEvidence{Evidence: e, Text: words.English.Evidence(e)}
 	if e.Entry != nil {
 		body.Numbers = e.Entry.Numbers
 	}
 	return body
 }
 
-type apiEffectBody struct {
-	Text      string   `json:"text"`
-	Undone    int64    `json:"rolled_back"`
-	Committed int64    `json:"committed"`
-	Unknown   int64    `json:"unknown"`
-	Without   int64    `json:"without_lock"`
-	Refused   int64    `json:"refused"`
-	Doubtful  []string `json:"keys_in_doubt,omitempty"`
+type apiEvent struct {
+	store.Received
+	Event json.RawMessage `json:"event"` // CloudEvents, as on the broker
 }
 
-func apiEffectOf(e incident.Effect) apiEffectBody {
-	return apiEffectBody{words.EffectLine(e), e.Undone, e.Committed, e.Unknown, e.Without, e.Refused, e.Doubtful}
-}
-
-type apiEventBody struct {
-	Seq        int64           `json:"seq"`
-	ReceivedAt time.Time       `json:"received_at"`
-	Incident   string          `json:"incident,omitempty"`
-	Event      json.RawMessage `json:"event"` // CloudEvents, as on the broker
-}
-
-func apiEventOf(r store.Received) apiEventBody {
+func apiEventOf(r store.Received) apiEvent {
 	event, err := json.Marshal(&r.Event)
 	if err != nil { // it was read from columns, since the body was cut
 		event = []byte("null")
 	}
-	return apiEventBody{r.Seq, r.At, r.Incident, event}
+	return apiEvent{r, event}
 }
 
-type apiEntryBody struct {
+type apiEntry struct {
 	watch.Entry
 	Text string `json:"text"`
 }
 
-func apiEntryOf(e watch.Entry) apiEntryBody { return apiEntryBody{e, words.English.Entry(e)} }
+func apiEntryOf(e watch.Entry) apiEntry { return apiEntry{e, words.English.Entry(e)} }
 
-type apiClusterBody struct {
-	Name   string        `json:"name"`
-	Mode   watch.Mode    `json:"mode"`
-	SeenAt time.Time     `json:"seen_at,omitzero"`
-	Stale  bool          `json:"stale"`
-	Nodes  []apiNodeBody `json:"nodes"`
+type apiCluster struct {
+	Name   string     `json:"name"`
+	Mode   watch.Mode `json:"mode"`
+	SeenAt time.Time  `json:"seen_at,omitzero"`
+	Stale  bool       `json:"stale"`
+	Nodes  []apiNode  `json:"nodes"`
 }
 
-type apiNodeBody struct {
+type apiNode struct {
 	Addr   string    `json:"addr"`
 	Up     bool      `json:"up"`
 	DownAt time.Time `json:"down_at,omitzero"`
@@ -179,49 +146,22 @@ type apiNodeBody struct {
 	Epoch  int64     `json:"epoch"`
 }
 
-func apiClusterOf(c clusterHealth) apiClusterBody {
-	return apiClusterBody{c.Name, c.Mode, c.SeenAt, c.Stale, convert(c.Nodes, func(n watch.Node) apiNodeBody {
-		return apiNodeBody{n.Addr, n.Up, n.DownAt, n.Role, n.Master, n.Shard, n.Epoch}
+func apiClusterOf(c clusterHealth) apiCluster {
+	return apiCluster{c.Name, c.Mode, c.SeenAt, c.Stale, convert(c.Nodes, func(n watch.Node) apiNode {
+		return apiNode{n.Addr, n.Up, n.DownAt, n.Role, n.Master, n.Shard, n.Epoch}
 	})}
 }
 
-type apiServiceBody struct {
-	Service    string    `json:"service"`
-	Instance   string    `json:"instance"` // that it was heard of last
-	ReceivedAt time.Time `json:"received_at"`
-	Every      float64   `json:"every_seconds"`
-	Silent     bool      `json:"silent"`
+type apiService struct {
+	serviceHealth
+	Every float64 `json:"every_seconds"`
 }
 
-func apiServiceOf(s serviceHealth) apiServiceBody {
-	return apiServiceBody{s.Service, s.Instance, s.ReceivedAt, s.Every.Seconds(), s.Silent}
+func apiServiceOf(s serviceHealth) apiService { return apiService{s, s.Every.Seconds()} }
+
+type apiSilence struct {
+	incident.Silence
+	Active bool `json:"active"`
 }
 
-type apiSilenceBody struct {
-	ID       int64              `json:"id"`
-	Matchers []incident.Matcher `json:"matchers"`
-	Start    time.Time          `json:"start"`
-	End      time.Time          `json:"end"`
-	Author   string             `json:"author"`
-	Comment  string             `json:"comment"`
-	EndedBy  string             `json:"ended_by,omitempty"`
-	Active   bool               `json:"active"`
-}
-
-func apiSilenceOf(s incident.Silence) apiSilenceBody {
-	return apiSilenceBody{s.ID, s.Matchers, s.Start, s.End, s.Author, s.Comment, s.EndedBy, s.Active(time.Now())}
-}
-
-type apiAuditBody struct {
-	ID      int64     `json:"id"`
-	At      time.Time `json:"at"`
-	Who     string    `json:"who"`
-	Remote  string    `json:"remote"`
-	Action  string    `json:"action"`
-	Subject string    `json:"subject"`
-	Detail  string    `json:"detail,omitempty"`
-}
-
-func apiAuditOf(l store.AuditLine) apiAuditBody {
-	return apiAuditBody{l.ID, l.At, l.Who, l.Remote, l.Action, l.Subject, l.Detail}
-}
+func apiSilenceOf(s incident.Silence) apiSilence { return apiSilence{s, s.Active(time.Now())} }

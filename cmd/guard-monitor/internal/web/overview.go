@@ -51,7 +51,7 @@ type overviewData struct {
 
 type serviceHealth struct {
 	incident.Heartbeat
-	Silent bool // as the tracker has found: an incident says so
+	Silent bool `json:"silent"` // as the tracker has found: an incident says so
 }
 
 type clusterHealth struct {
