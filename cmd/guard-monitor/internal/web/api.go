@@ -8,27 +8,27 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 )
 
 // apiRoutes are described in docs/api.md.
 func (h *Handler) apiRoutes(mux *http.ServeMux) {
-	for route, answer := range map[string]func(context.Context, *query, *http.Request) (any, error){
+	st := h.cfg.Store
+	for route, find := range map[string]finder{
 		"GET overview":         h.apiOverview,
-		"GET incidents":        h.apiIncidents,
+		"GET incidents":        listing((*query).incidents, st.Incidents, apiIncidentOf),
 		"GET incidents/{id}":   h.apiIncident,
-		"GET events":           h.apiEvents,
+		"GET events":           listing((*query).events, st.Events, apiEventOf),
 		"GET events/{id}":      h.apiEvent,
 		"GET event":            h.apiEvent, // ?id=, see eventPath
-		"GET timeline":         h.apiTimeline,
+		"GET timeline":         listing((*query).timeline, st.Timeline, apiEntryOf),
 		"GET clusters":         h.apiClusters,
 		"GET services":         h.apiServices,
-		"GET silences":         h.apiSilences,
-		"GET audit":            h.apiAudit,
+		"GET silences":         listing((*query).limit, st.AllSilences, apiSilenceOf),
+		"GET audit":            listing((*query).limit, st.AuditLines, func(l store.AuditLine) store.AuditLine { return l }),
 		"POST silences":        h.addSilence,
 		"DELETE silences/{id}": h.endSilence,
 	} {
-		mux.HandleFunc(strings.Replace(route, " ", " /api/v1/", 1), h.answer(answer))
+		mux.HandleFunc(strings.Replace(route, " ", " /api/v1/", 1), h.answer(find))
 	}
 	mux.HandleFunc("GET /api/v1/live", h.live)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, _ *http.Request) {
@@ -48,7 +48,7 @@ func reply(w http.ResponseWriter, code int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }
 
-func (h *Handler) answer(find func(context.Context, *query, *http.Request) (any, error)) http.HandlerFunc {
+func (h *Handler) answer(find finder) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 		defer cancel()
@@ -69,8 +69,17 @@ func (h *Handler) answer(find func(context.Context, *query, *http.Request) (any,
 	}
 }
 
-// limit is how many rows a client asks for.
-func (q *query) limit() int { return int(q.int("limit", 1, store.MaxRows, store.DefaultRows)) }
+// listing returns what finds the rows that a filter chooses.
+func listing[F, T, B any](filter func(*query) F, rows func(context.Context, F) ([]T, error), body func(T) B) finder {
+	return func(ctx context.Context, q *query, _ *http.Request) (any, error) {
+		f := filter(q)
+		if q.err != nil {
+			return nil, q.err
+		}
+		list, err := rows(ctx, f)
+		return apiList[B]{convert(list, body)}, err
+	}
+}
 
 func (h *Handler) apiOverview(ctx context.Context, _ *query, _ *http.Request) (any, error) {
 	d, err := h.findOverview(ctx, time.Now())
@@ -80,27 +89,9 @@ func (h *Handler) apiOverview(ctx context.Context, _ *query, _ *http.Request) (a
 	return apiOverviewOf(d, h.cfg.intake()), nil
 }
 
-func (h *Handler) apiIncidents(ctx context.Context, q *query, _ *http.Request) (any, error) {
-	f := q.incidents()
-	if f.Limit = q.limit(); q.err != nil {
-		return nil, q.err
-	}
-	list, err := h.cfg.Store.Incidents(ctx, f)
-	return apiList[apiIncident]{convert(list, apiIncidentOf)}, err
-}
-
 func (h *Handler) apiIncident(ctx context.Context, _ *query, r *http.Request) (any, error) {
 	i, err := h.cfg.Store.Incident(ctx, r.PathValue("id"))
 	return apiIncidentOf(i), err
-}
-
-func (h *Handler) apiEvents(ctx context.Context, q *query, _ *http.Request) (any, error) {
-	f := q.events()
-	if f.Limit = q.limit(); q.err != nil {
-		return nil, q.err
-	}
-	list, err := h.cfg.Store.Events(ctx, f)
-	return apiList[apiEvent]{convert(list, apiEventOf)}, err
 }
 
 func (h *Handler) apiEvent(ctx context.Context, _ *query, r *http.Request) (any, error) {
@@ -111,18 +102,6 @@ func (h *Handler) apiEvent(ctx context.Context, _ *query, r *http.Request) (any,
 	return apiEventOf(ev), nil
 }
 
-func (h *Handler) apiTimeline(ctx context.Context, q *query, _ *http.Request) (any, error) {
-	f := store.TimelineFilter{
-		Cluster: q.text("cluster"), Shard: q.text("shard"), Node: q.text("node"), Kinds: chosen(q, "kind", watch.Kinds),
-		From: q.time("from"), To: q.time("to"), Before: q.int("before", 0, 1<<62, 0), Limit: q.limit(),
-	}
-	if q.err != nil {
-		return nil, q.err
-	}
-	list, err := h.cfg.Store.Timeline(ctx, f)
-	return apiList[apiEntry]{convert(list, apiEntryOf)}, err
-}
-
 func (h *Handler) apiClusters(context.Context, *query, *http.Request) (any, error) {
 	return apiList[apiCluster]{convert(h.health(time.Now()), apiClusterOf)}, nil
 }
@@ -131,22 +110,4 @@ func (h *Handler) apiServices(ctx context.Context, _ *query, _ *http.Request) (a
 	var d overviewData
 	err := h.findServices(ctx, &d)
 	return apiList[apiService]{convert(d.Services, apiServiceOf)}, err
-}
-
-func (h *Handler) apiSilences(ctx context.Context, q *query, _ *http.Request) (any, error) {
-	n := q.limit()
-	if q.err != nil {
-		return nil, q.err
-	}
-	list, err := h.cfg.Store.AllSilences(ctx, n)
-	return apiList[apiSilence]{convert(list, apiSilenceOf)}, err
-}
-
-func (h *Handler) apiAudit(ctx context.Context, q *query, _ *http.Request) (any, error) {
-	n := q.limit()
-	if q.err != nil {
-		return nil, q.err
-	}
-	list, err := h.cfg.Store.AuditLines(ctx, n)
-	return apiList[store.AuditLine]{convert(list, func(l store.AuditLine) store.AuditLine { return l })}, err
 }

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// cache keeps what is dear to find out for a while, for all pages: for least, and
-// for so long that finding it out takes a small share of the time. A failure is
-// kept for as long as it took, so that half of the time is left for others. Whoever
-// comes while it is being found out waits for it.
+// cache keeps what is slow to find, for all pages: for so long that finding it takes
+// a small share of the time. A failure is kept for as long as it took, so that half
+// of the time is left for others. Callers that come meanwhile wait for it.
 type cache[T any] struct {
 	mu    sync.Mutex
 	value T
@@ -24,23 +23,23 @@ const (
 	leastFailure = time.Second
 )
 
-func (c *cache[T]) get(ctx context.Context, least time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
+func (c *cache[T]) get(ctx context.Context, find func(context.Context) (T, error)) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	keep := max(least, share*c.took)
+	keep := share * c.took
 	if c.err != nil {
-		keep = max(least, c.took, leastFailure)
+		keep = max(c.took, leastFailure)
 	}
 	if c.at.IsZero() || time.Since(c.at) >= keep {
 		began := time.Now()
-		// One who goes away must not spoil it for the others.
+		// The end of one request must not fail the others.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
 		c.value, c.err = find(ctx)
 		c.at = time.Now()
 		c.took = c.at.Sub(began)
 	}
-	return c.value, c.at, c.err
+	return c.value, c.err
 }
 
 // caches are caches by name, at most maxCaches: names come from readers.
@@ -50,10 +49,6 @@ type caches[T any] struct {
 }
 
 const maxCaches = 64
-
-func (c *caches[T]) get(ctx context.Context, name string, least time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
-	return c.of(name).get(ctx, least, find)
-}
 
 func (c *caches[T]) of(name string) *cache[T] {
 	c.mu.Lock()

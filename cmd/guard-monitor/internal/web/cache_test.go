@@ -11,26 +11,26 @@ import (
 func TestCache(t *testing.T) {
 	var c cache[int]
 	found := 0
-	get := func(least time.Duration) int {
-		n, _, err := c.get(t.Context(), least, func(context.Context) (int, error) { found++; return found, nil })
+	get := func() int {
+		n, err := c.get(t.Context(), func(context.Context) (int, error) { found++; return found, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	if first, again := get(time.Hour), get(time.Hour); first != 1 || again != 1 {
-		t.Error("it is found out again within the least time")
-	}
-	c.at = time.Now().Add(-2 * time.Hour)
-	if get(time.Hour) != 2 {
-		t.Error("it is kept for longer than the least time")
+	if get() != 1 {
+		t.Error("it is not found")
 	}
 	c.took = time.Hour
-	if get(0) != 2 {
+	if get() != 1 {
 		t.Error("what took an hour is found out again at once")
 	}
+	c.at = time.Now().Add(-(share + 1) * time.Hour)
+	if get() != 2 {
+		t.Error("what took an hour is kept for longer than its share")
+	}
 	c.took = 0
-	if get(0) != 3 {
+	if get() != 3 {
 		t.Error("what took no time is kept")
 	}
 }
@@ -39,8 +39,8 @@ func TestCacheKeepsNoFailureForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c cache[int]
 		asked, down := 0, true
-		get := func(least time.Duration) (int, error) {
-			n, _, err := c.get(t.Context(), least, func(ctx context.Context) (int, error) {
+		get := func() (int, error) {
+			n, err := c.get(t.Context(), func(ctx context.Context) (int, error) {
 				if asked++; down {
 					<-ctx.Done()
 				}
@@ -49,24 +49,21 @@ func TestCacheKeepsNoFailureForLong(t *testing.T) {
 			return n, err
 		}
 		for range 3 {
-			if _, err := get(0); !errors.Is(err, context.DeadlineExceeded) || asked != 1 {
+			if _, err := get(); !errors.Is(err, context.DeadlineExceeded) || asked != 1 {
 				t.Fatalf("asked %d times: %v", asked, err)
 			}
 		}
 		down = false
 		<-time.After(storeTimeout) // of the bubble's clock
-		if n, err := get(0); n != 2 || err != nil {
+		if n, err := get(); n != 2 || err != nil {
 			t.Errorf("a failure is kept for longer than it took: %d, %v", n, err)
 		}
 		c.err, c.took, c.at = context.Canceled, 0, time.Now()
-		if _, err := get(0); err == nil {
+		if _, err := get(); err == nil {
 			t.Error("a failure that took no time is not kept")
 		}
 		<-time.After(leastFailure)
-		if _, err := get(time.Minute); err == nil {
-			t.Error("a failure is not kept for the least time")
-		}
-		if n, err := get(0); n != 3 || err != nil {
+		if n, err := get(); n != 3 || err != nil {
 			t.Errorf("a failure that took no time is kept: %d, %v", n, err)
 		}
 	})

@@ -22,7 +22,7 @@ const countTimeout = time.Second
 // cannot be counted in time, since the list is of use without it.
 func (h *Handler) total(ctx context.Context, filter any, count func(context.Context) (int, bool, error)) string {
 	name := fmt.Sprintf("%T %+v", filter, filter)
-	text, _, _ := h.counted.get(ctx, name, 0, func(ctx context.Context) (string, error) {
+	text, _ := h.counted.of(name).get(ctx, func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, countTimeout)
 		defer cancel()
 		n, more, err := count(ctx)

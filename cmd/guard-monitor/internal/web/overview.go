@@ -98,7 +98,7 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 // findTrend counts the events. The overview is shown without the counts if they take
 // too long.
 func (h *Handler) findTrend(ctx context.Context, d *overviewData) {
-	c, _, err := h.trend.get(ctx, 0, func(ctx context.Context) (perStep, error) {
+	c, err := h.trend.get(ctx, func(ctx context.Context) (perStep, error) {
 		now := time.Now()
 		return h.count(ctx, now.Add(-trendMinutes*time.Minute), now, trendMinutes)
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -132,7 +133,7 @@ func (q *query) incidents() store.IncidentFilter {
 	f := store.IncidentFilter{
 		Service: q.text("service"), Cluster: q.text("cluster"), Shard: q.text("shard"),
 		Causes: chosen(q, "cause", incident.Causes), States: chosen(q, "state", incident.States),
-		From: q.time("from"), To: q.time("to"), Before: q.text("before"),
+		From: q.time("from"), To: q.time("to"), Before: q.text("before"), Limit: q.limit(),
 	}
 	switch one(q, "show", []string{showOpen, showResolved, showAll}, showOpen) {
 	case showOpen:
@@ -147,9 +148,19 @@ func (q *query) events() store.EventFilter {
 	return store.EventFilter{
 		Service: q.text("service"), Key: q.text("key"), Table: q.text("table"), Incident: q.text("incident"),
 		Verdicts: chosen(q, "verdict", verdicts), Causes: chosen(q, "cause", incident.Causes),
-		From: q.time("from"), To: q.time("to"), Before: q.int("before", 0, 1<<62, 0),
+		From: q.time("from"), To: q.time("to"), Before: q.int("before", 0, 1<<62, 0), Limit: q.limit(),
 	}
 }
+
+func (q *query) timeline() store.TimelineFilter {
+	return store.TimelineFilter{
+		Cluster: q.text("cluster"), Shard: q.text("shard"), Node: q.text("node"), Kinds: chosen(q, "kind", watch.Kinds),
+		From: q.time("from"), To: q.time("to"), Before: q.int("before", 0, 1<<62, 0), Limit: q.limit(),
+	}
+}
+
+// limit is how many rows a client of the API asks for.
+func (q *query) limit() int { return int(q.int("limit", 1, store.MaxRows, store.DefaultRows)) }
 
 // span is the time that the timeline shows.
 func (q *query) span(now time.Time) (from, to time.Time) {

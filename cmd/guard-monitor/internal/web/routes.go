@@ -47,15 +47,15 @@ func (h *Handler) routes() http.Handler {
 	mux.HandleFunc("GET /live", h.live)
 	mux.HandleFunc("GET /language", h.language)
 
-	mux.Handle("GET /{$}", h.page("overview", h.overview))
-	mux.Handle("GET /incidents", h.page("incidents", h.incidents))
-	mux.Handle("GET /incidents/{id}", h.page("incident", h.incident))
-	mux.Handle("GET /events", h.page("events", h.events))
-	mux.Handle("GET /events/{id}", h.page("event", h.event))
-	mux.Handle("GET /event", h.page("event", h.event)) // ?id=, see eventPath
-	mux.Handle("GET /timeline", h.page("timeline", h.timeline))
-	mux.Handle("GET /clusters", h.page("clusters", h.clusters))
-	mux.Handle("GET /silences", h.page("silences", h.silences))
+	mux.HandleFunc("GET /{$}", h.page("overview", h.overview))
+	mux.HandleFunc("GET /incidents", h.page("incidents", h.incidents))
+	mux.HandleFunc("GET /incidents/{id}", h.page("incident", h.incident))
+	mux.HandleFunc("GET /events", h.page("events", h.events))
+	mux.HandleFunc("GET /events/{id}", h.page("event", h.event))
+	mux.HandleFunc("GET /event", h.page("event", h.event)) // ?id=, see eventPath
+	mux.HandleFunc("GET /timeline", h.page("timeline", h.timeline))
+	mux.HandleFunc("GET /clusters", h.page("clusters", h.clusters))
+	mux.HandleFunc("GET /silences", h.page("silences", h.silences))
 
 	mux.HandleFunc("POST /incidents/{id}/ack", h.form("acknowledge", h.cfg.Store.Acknowledge))
 	mux.HandleFunc("POST /incidents/{id}/unack", h.form("unacknowledge", func(ctx context.Context, id, _ string, at time.Time) error {

@@ -67,7 +67,7 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 	}
 	// Of all services: to count those of one among a million takes too long.
 	window := fmt.Sprint(q.values["hours"], q.values["from"], q.values["to"])
-	per, _, err := h.spans.get(ctx, window, 0, func(ctx context.Context) (perStep, error) {
+	per, err := h.spans.of(window).get(ctx, func(ctx context.Context) (perStep, error) {
 		return h.count(ctx, from, to, timelineBars)
 	})
 	counted := err == nil

@@ -296,28 +296,43 @@ func (v *view) Telling(i incident.Incident) []incident.Evidence {
 	return rows[:min(len(rows), maxTelling)]
 }
 
-// page makes a handler of what finds a page's content.
-func (h *Handler) page(name string, find func(context.Context, *query, *http.Request) (any, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// finder finds the content of a page or a route.
+type finder = func(context.Context, *query, *http.Request) (any, error)
+
+// page returns the handler of a page.
+func (h *Handler) page(name string, find finder) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 		defer cancel()
 		v := h.view(r, name)
 		q := &query{values: v.query, location: h.cfg.Location}
 		body, err := find(ctx, q, r)
-		var bad *queryError
-		switch {
-		case errors.As(err, &bad):
-			v.Status, v.Problem = http.StatusBadRequest, bad.Error()
-		case errors.Is(err, incident.ErrNotFound):
-			v.Status = http.StatusNotFound
-		case err != nil:
-			h.cfg.Logger.LogAttrs(ctx, slog.LevelError, "store does not answer", slog.Any("error", err))
-			v.Status = http.StatusServiceUnavailable
-		default:
-			v.Body = body
+		if v.Body = body; err != nil {
+			h.fail(ctx, v, err)
 		}
 		h.render(w, r, v)
-	})
+	}
+}
+
+// fail has the page say what is wrong.
+func (h *Handler) fail(ctx context.Context, v *view, err error) {
+	if v.Status = h.statusOf(ctx, err); v.Status == http.StatusBadRequest {
+		v.Problem = err.Error()
+	}
+}
+
+// statusOf is the status that says what is wrong. It logs what is not the client's
+// fault.
+func (h *Handler) statusOf(ctx context.Context, err error) int {
+	var bad *queryError
+	switch {
+	case errors.As(err, &bad), errors.Is(err, incident.ErrInvalidSilence), errors.Is(err, errNobody):
+		return http.StatusBadRequest
+	case errors.Is(err, incident.ErrNotFound):
+		return http.StatusNotFound
+	}
+	h.cfg.Logger.LogAttrs(ctx, slog.LevelError, "store does not answer", slog.Any("error", err))
+	return http.StatusServiceUnavailable
 }
 
 func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *view) {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
@@ -34,33 +33,14 @@ func (h *Handler) form(action string, do func(ctx context.Context, id, by string
 			err = h.audit(r, by, action, id, "")
 		}
 		if err != nil {
-			h.refuse(w, r, err)
+			v := h.view(r, "problem")
+			v.Answer = true
+			h.fail(r.Context(), v, err)
+			h.render(w, r, v)
 			return
 		}
 		http.Redirect(w, r, h.prefix+"/incidents/"+id, http.StatusSeeOther)
 	}
-}
-
-// refuse answers with a page that says what is wrong.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	v := h.view(r, "problem")
-	v.Status, v.Answer = h.statusOf(r.Context(), err), true
-	if v.Status == http.StatusBadRequest {
-		v.Problem = err.Error()
-	}
-	h.render(w, r, v)
-}
-
-func (h *Handler) statusOf(ctx context.Context, err error) int {
-	var bad *queryError
-	switch {
-	case errors.As(err, &bad), errors.Is(err, incident.ErrInvalidSilence), errors.Is(err, errNobody):
-		return http.StatusBadRequest
-	case errors.Is(err, incident.ErrNotFound):
-		return http.StatusNotFound
-	}
-	h.cfg.Logger.LogAttrs(ctx, slog.LevelError, "action failed", slog.Any("error", err))
-	return http.StatusServiceUnavailable
 }
 
 // who returns the name of the authenticated user, or else the name that was given.
