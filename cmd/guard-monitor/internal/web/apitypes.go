@@ -26,28 +26,23 @@ func convert[A, B any](list []A, one func(A) B) []B {
 }
 
 type apiOverview struct {
-	Open           int           `json:"open_incidents"`
-	Critical       int           `json:"critical"`
-	Unacknowledged int           `json:"unacknowledged"`
-	Since          time.Time     `json:"since,omitzero"`
-	Incidents      []apiIncident `json:"incidents"`
-	LastFailover   *apiEntry     `json:"last_failover,omitempty"`
-	Broker         bool          `json:"broker_connected"`
-	Storing        bool          `json:"store_takes_events"`
-	DeadLetters    *int          `json:"dead_letters,omitempty"`
-	NewestEvent    time.Time     `json:"newest_event_received_at,omitzero"`
-	NewestBeat     time.Time     `json:"newest_heartbeat_received_at,omitzero"`
-	Clusters       []apiCluster  `json:"clusters"`
-	Services       []apiService  `json:"services"`
-	LastHour       *int64        `json:"events_last_hour,omitempty"`
-	HourBefore     *int64        `json:"events_hour_before,omitempty"`
-	AtLeast        bool          `json:"events_at_least"` // one of the two
+	openCounts
+	intake
+	Incidents    []apiIncident `json:"incidents"`
+	LastFailover *apiEntry     `json:"last_failover,omitempty"`
+	DeadLetters  *int          `json:"dead_letters,omitempty"`
+	NewestEvent  time.Time     `json:"newest_event_received_at,omitzero"`
+	NewestBeat   time.Time     `json:"newest_heartbeat_received_at,omitzero"`
+	Clusters     []apiCluster  `json:"clusters"`
+	Services     []apiService  `json:"services"`
+	LastHour     *int64        `json:"events_last_hour,omitempty"`
+	HourBefore   *int64        `json:"events_hour_before,omitempty"`
+	AtLeast      bool          `json:"events_at_least"` // one of the two
 }
 
 func apiOverviewOf(d *overviewData, in intake) apiOverview {
 	o := apiOverview{
-		Open: d.Total, Critical: d.Critical, Unacknowledged: d.Unacked, Since: d.Since,
-		Incidents: convert(d.Open, apiIncidentOf), Broker: in.Connected, Storing: in.Storing,
+		openCounts: d.openCounts, intake: in, Incidents: convert(d.Open, apiIncidentOf),
 		Clusters: convert(d.Clusters, apiClusterOf), Services: convert(d.Services, apiServiceOf),
 		AtLeast: d.Hour.More || d.Before.More,
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -12,8 +11,8 @@ import (
 
 // intake is whether events come in, and if not, at what they stop.
 type intake struct {
-	Connected bool // to the broker
-	Storing   bool // the store takes what comes
+	Connected bool `json:"broker_connected"`
+	Storing   bool `json:"store_takes_events"`
 }
 
 func (cfg Config) intake() intake {
@@ -50,7 +49,5 @@ func (h health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if body.Broker != "ok" || body.Store != "ok" {
 		body.Status, code = "failing", http.StatusServiceUnavailable
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client may have gone
+	reply(w, code, body)
 }

@@ -25,7 +25,6 @@ type hub struct {
 	cfg   Config
 	slots chan struct{}
 	done  chan struct{} // closed when run ends
-	once  sync.Once
 
 	mu      sync.Mutex
 	latest  news
@@ -40,7 +39,7 @@ func newHub(cfg Config) *hub {
 }
 
 func (b *hub) run(ctx context.Context) error {
-	defer b.once.Do(func() { close(b.done) })
+	defer close(b.done)
 	tick := time.NewTicker(b.cfg.Every)
 	defer tick.Stop()
 	for {

@@ -23,12 +23,9 @@ const (
 // overviewData is what the overview shows: whether something is wrong, since when,
 // in which services, and why.
 type overviewData struct {
+	openCounts
 	Open     []incident.Incident // the most urgent first
-	Total    int                 // open incidents
 	More     bool                // there are more than Total
-	Critical int
-	Unacked  int
-	Since    time.Time // of the oldest open incident
 	Whose    []string
 	Why      []incident.Cause
 	LastOver *incident.Incident
@@ -47,6 +44,14 @@ type overviewData struct {
 	Counted      bool // events were, in time
 	Hour, Before store.Bounded
 	Chart        chart
+}
+
+// openCounts sums up the open incidents.
+type openCounts struct {
+	Total    int       `json:"open_incidents"`
+	Critical int       `json:"critical"`
+	Unacked  int       `json:"unacknowledged"`
+	Since    time.Time `json:"since,omitzero"` // of the oldest
 }
 
 type serviceHealth struct {

@@ -71,19 +71,17 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, secure *tls.Con
 		TLSConfig:         secure,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
-	var failed error
-	ended := make(chan struct{})
+	ended := make(chan error, 1)
 	go func() {
-		defer close(ended)
 		if secure != nil {
-			failed = srv.ServeTLS(ln, "", "")
+			ended <- srv.ServeTLS(ln, "", "")
 			return
 		}
-		failed = srv.Serve(ln)
+		ended <- srv.Serve(ln)
 	}()
 	select {
-	case <-ended:
-		return fmt.Errorf("serve http: %w", failed)
+	case err := <-ended:
+		return fmt.Errorf("serve http: %w", err)
 	case <-ctx.Done():
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)

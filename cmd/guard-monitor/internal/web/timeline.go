@@ -39,9 +39,6 @@ type timelineRow struct {
 	Events   []store.Received // alike, in a row, the newest first
 }
 
-// Count is how many events the row stands for.
-func (r timelineRow) Count() int { return len(r.Events) }
-
 // More is how many events it stands for besides the one that it shows.
 func (r timelineRow) More() int { return len(r.Events) - 1 }
 
@@ -130,13 +127,11 @@ func merge(entries []watch.Entry, events []store.Received, incidents []incident.
 	return merged
 }
 
+// alike reports whether two rows are of events that say the same.
 func alike(a, b timelineRow) bool {
 	if len(a.Events) == 0 || len(b.Events) == 0 {
 		return false
 	}
-	key := func(r timelineRow) string {
-		e := r.Events[0]
-		return fmt.Sprintf("%q %q %q", e.Event.Service, e.Event.Verdict, e.Incident)
-	}
-	return key(a) == key(b)
+	x, y := a.Events[0], b.Events[0]
+	return x.Event.Service == y.Event.Service && x.Event.Verdict == y.Event.Verdict && x.Incident == y.Incident
 }

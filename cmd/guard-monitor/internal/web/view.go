@@ -54,20 +54,13 @@ func parsePages() map[string]*template.Template {
 	return all
 }
 
-// dict makes the argument of a part of a page.
-func dict(pairs ...any) (map[string]any, error) {
-	if len(pairs)%2 != 0 {
-		return nil, errors.New("dict: a name without a value")
-	}
+// dict returns the argument of a part of a page, given as name, value, name, value.
+func dict(pairs ...any) map[string]any {
 	d := make(map[string]any, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		name, ok := pairs[i].(string)
-		if !ok {
-			return nil, fmt.Errorf("dict: %v is no name", pairs[i])
-		}
-		d[name] = pairs[i+1]
+	for i := 0; i+1 < len(pairs); i += 2 {
+		d[pairs[i].(string)] = pairs[i+1]
 	}
-	return d, nil
+	return d
 }
 
 // line is a foreign text as one line of printable characters.
@@ -77,18 +70,8 @@ func line(s any) string {
 
 // asset serves a file whose address changes with its content.
 func asset(w http.ResponseWriter, r *http.Request) {
-	body, err := assetFiles.ReadFile("assets/" + r.PathValue("name"))
-	if err != nil {
-		http.NotFound(w, r)
-		return
-	}
-	kind := "text/css; charset=utf-8"
-	if strings.HasSuffix(r.PathValue("name"), ".js") {
-		kind = "text/javascript; charset=utf-8"
-	}
-	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
-	_, _ = w.Write(body) //nolint:gosec // an embedded file; the client may have gone
+	http.FileServerFS(assetFiles).ServeHTTP(w, r)
 }
 
 var assetVersion = func() string {
@@ -154,9 +137,6 @@ func (v *view) Still() bool { return v.Answer }
 
 // Q is a query parameter, to fill in a form.
 func (v *view) Q(name string) string { return v.query.Get(name) }
-
-// Is reports whether a query parameter has the value.
-func (v *view) Is(name, value string) bool { return v.query.Get(name) == value }
 
 // With is the address of this page with other query parameters, given as name,
 // value, name, value; an empty value takes one out.
