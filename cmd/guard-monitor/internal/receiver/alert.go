@@ -1,10 +1,10 @@
 package receiver
 
 import (
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -17,13 +17,13 @@ const (
 	Resolved Status = "resolved"
 )
 
-// Alert is what a receiver is told of one incident.
+// Alert is what a receiver is told of one incident, in the JSON of Alertmanager.
 type Alert struct {
-	Labels      map[string]string // what identifies it
-	Annotations map[string]string // what else there is to say; see the Annotation constants
-	StartsAt    time.Time
-	EndsAt      time.Time // zero while it goes on
-	URL         string    // its page; empty if there is none
+	Labels      map[string]string `json:"labels"`      // what identifies it
+	Annotations map[string]string `json:"annotations"` // what else there is to say; see the Annotation constants
+	StartsAt    time.Time         `json:"startsAt"`
+	EndsAt      time.Time         `json:"endsAt"`       // zero while it goes on
+	URL         string            `json:"generatorURL"` // its page; empty if there is none
 }
 
 // The annotations that chat messages show, in this order.
@@ -49,8 +49,7 @@ func (a *Alert) Fingerprint() string {
 	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
 		_, _ = sum.Write([]byte(name + "\xff" + a.Labels[name] + "\xff"))
 	}
-	text := strconv.FormatUint(sum.Sum64(), 16)
-	return "0000000000000000"[len(text):] + text
+	return fmt.Sprintf("%016x", sum.Sum64())
 }
 
 // Notification is a group of alerts that are told together.
@@ -65,10 +64,8 @@ type Notification struct {
 
 // Status returns Firing if one of the alerts goes on.
 func (n *Notification) Status() Status {
-	for i := range n.Alerts {
-		if n.Alerts[i].Status() == Firing {
-			return Firing
-		}
+	if n.count(Firing) > 0 {
+		return Firing
 	}
 	return Resolved
 }
@@ -84,22 +81,16 @@ func (n *Notification) count(s Status) int {
 }
 
 // common returns the pairs that are in all maps.
-func common(maps []map[string]string) map[string]string {
+func common(all []map[string]string) map[string]string {
 	shared := make(map[string]string)
-	if len(maps) == 0 {
-		return shared
-	}
-	for k, v := range maps[0] {
-		everywhere := true
-		for _, m := range maps[1:] {
-			if got, ok := m[k]; !ok || got != v {
-				everywhere = false
-				break
-			}
+	for i, m := range all {
+		if i == 0 {
+			maps.Copy(shared, m)
 		}
-		if everywhere {
-			shared[k] = v
-		}
+		maps.DeleteFunc(shared, func(k, v string) bool {
+			got, ok := m[k]
+			return !ok || got != v
+		})
 	}
 	return shared
 }

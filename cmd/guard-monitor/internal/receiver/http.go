@@ -105,15 +105,12 @@ func refusedStatus(res *http.Response, answer []byte) error {
 	}
 }
 
-const maxRetryAfter = time.Hour
+const maxRetryAfter = 3600 // seconds
 
-// retryAfter understands seconds; who names a date is tried again as usual.
+// retryAfter reads seconds. A date counts as none.
 func retryAfter(header string) time.Duration {
-	seconds, err := strconv.Atoi(header)
-	if err != nil || seconds <= 0 {
-		return 0
-	}
-	return min(time.Duration(min(seconds, int(maxRetryAfter/time.Second)))*time.Second, maxRetryAfter)
+	seconds, _ := strconv.Atoi(header)
+	return time.Duration(min(max(seconds, 0), maxRetryAfter)) * time.Second
 }
 
 func quoted(answer string) string {

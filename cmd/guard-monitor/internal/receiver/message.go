@@ -73,7 +73,11 @@ func (r *Receiver) alert(w *lines, a *Alert, several bool) bool {
 	if several {
 		head = fmt.Sprintf("[%s] %s", strings.ToUpper(string(a.Status())), head)
 	}
-	if !w.add(head) || !w.add("since "+r.clock(a.StartsAt)+r.until(a)) {
+	since := "since " + r.clock(a.StartsAt)
+	if !a.EndsAt.IsZero() {
+		since += " until " + r.clock(a.EndsAt)
+	}
+	if !w.add(head) || !w.add(since) {
 		return false
 	}
 	w.add(a.Annotations[AnnotationDescription])
@@ -92,13 +96,6 @@ func (r *Receiver) alert(w *lines, a *Alert, several bool) bool {
 	w.add(a.Annotations[AnnotationRunbook])
 	w.add(a.URL)
 	return true
-}
-
-func (r *Receiver) until(a *Alert) string {
-	if a.EndsAt.IsZero() {
-		return ""
-	}
-	return " until " + r.clock(a.EndsAt)
 }
 
 func (r *Receiver) clock(t time.Time) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -64,8 +65,9 @@ func New(cfg Config) (*Receiver, error) {
 	}
 	r := &Receiver{cfg: cfg, secret: newRedactor(cfg)}
 	r.send = map[Kind]func(context.Context, *Notification) error{
-		Webhook: r.webhook, Alertmanager: r.alertmanager, Slack: r.slack,
-		DingTalk: r.dingTalk, Feishu: r.feishu, WeCom: r.weCom,
+		Webhook: r.webhook, Alertmanager: r.alertmanager, Slack: r.robot(r.slack, slackAnswer),
+		DingTalk: r.robot(r.dingTalk, dingTalkLimit.check), Feishu: r.robot(r.feishu, feishuLimit.check),
+		WeCom: r.robot(r.weCom, weComLimit.check),
 	}[cfg.Kind]
 	return r, nil
 }
@@ -101,12 +103,8 @@ func (e *Error) Error() string { return fmt.Sprintf("receiver %q: %s", e.Receive
 // Validate reports what is wrong, naming the option as the file does.
 func (c *Config) Validate() error {
 	switch {
-	case c.Name == "":
-		return errors.New("name is empty")
-	case len(c.Name) > maxName || strings.ContainsFunc(c.Name, notInName):
-		return fmt.Errorf("name %.80q: want at most %d letters, digits, '-' and '_'", c.Name, maxName)
-	case c.Kind == "":
-		return errors.New("type is missing: want one of " + kindWords())
+	case !plainName.MatchString(c.Name):
+		return fmt.Errorf("name %.80q: want 1 to 64 letters, digits, '-' and '_'", c.Name)
 	case !slices.Contains(Kinds, c.Kind):
 		return fmt.Errorf("type %.80q: want one of %s", c.Kind, kindWords())
 	case c.Secret != "" && c.Kind != DingTalk && c.Kind != Feishu:
@@ -117,17 +115,13 @@ func (c *Config) Validate() error {
 		return errors.New("token: has a character outside printable ASCII")
 	case len(c.Mentions) > 0 && (c.Kind == Webhook || c.Kind == Alertmanager):
 		return fmt.Errorf("mentions: %s calls nobody", c.Kind)
-	case slices.ContainsFunc(c.Mentions, func(m string) bool { return m == "" || strings.ContainsFunc(m, notInName) }):
+	case slices.ContainsFunc(c.Mentions, func(m string) bool { return !plainName.MatchString(m) }):
 		return errors.New("mentions: want mobile numbers or user ids of letters, digits, '-' and '_'")
 	}
 	return c.validateURL()
 }
 
-const maxName = 64
-
-func notInName(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
-}
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func kindWords() string {
 	words := make([]string, 0, len(Kinds))

@@ -3,6 +3,7 @@ package receiver
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -54,20 +55,21 @@ func (c *Config) validateURL() error {
 	if c.URL == "" {
 		return errors.New("url is missing")
 	}
-	u, err := url.Parse(c.URL)
-	if err != nil {
-		return errors.New("url is malformed (not shown: it holds a secret)")
-	}
-	switch {
+	problem := ""
+	switch u, err := url.Parse(c.URL); {
+	case err != nil:
+		problem = "is malformed"
 	case u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("url must begin with http:// or https:// (not shown: it holds a secret)")
+		problem = "must begin with http:// or https://"
 	case u.Hostname() == "":
-		return errors.New("url names no host (not shown: it holds a secret)")
+		problem = "names no host"
 	case u.Fragment != "":
-		return errors.New("url has a '#' (not shown: it holds a secret)")
+		problem = "has a '#'"
+	default:
+		if _, err := url.ParseQuery(u.RawQuery); err == nil {
+			return nil
+		}
+		problem = "has a malformed query"
 	}
-	if _, err := url.ParseQuery(u.RawQuery); err != nil {
-		return errors.New("url has a malformed query (not shown: it holds a secret)")
-	}
-	return nil
+	return fmt.Errorf("url %s (not shown: it holds a secret)", problem)
 }
