@@ -55,14 +55,13 @@ func TestMessagesAreComplete(t *testing.T) {
 	for _, m := range []watch.Mode{watch.Undetermined, watch.Single, watch.Sentinel, watch.Clustered} {
 		set("mode.", string(m))
 	}
-	set("action.", "acknowledge", "unacknowledge", "silence", "end silence", "forget service")
 	set("reason.", "first notification", "new alerts added", "some alerts resolved", "all alerts resolved", "repeat interval elapsed",
 		"escalated", "cause found", "not sent")
 	set("role.", "", "master", "replica")
 	set("severity.", "critical", "warning")
 	set("show.", showOpen, showResolved, showAll)
 	set("window.", "1", "6", "24", "168")
-	set("nav.", "overview", "incidents", "events", "timeline", "clusters", "silences")
+	set("nav.", "overview", "incidents", "events", "timeline", "clusters")
 	for prefix := range prefixes {
 		t.Errorf("nobody knows the values of %q", prefix)
 	}

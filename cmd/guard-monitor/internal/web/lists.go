@@ -201,18 +201,3 @@ func (p *clusterPage) strips() {
 		}
 	}
 }
-
-type silencesData struct {
-	List  []incident.Silence
-	Audit []store.AuditLine
-}
-
-func (h *Handler) silences(ctx context.Context, _ *query, _ *http.Request) (any, error) {
-	var d silencesData
-	var err error
-	if d.List, err = h.cfg.Store.AllSilences(ctx, pageRows); err != nil {
-		return nil, err
-	}
-	d.Audit, err = h.cfg.Store.AuditLines(ctx, pageRows)
-	return d, err
-}

@@ -18,7 +18,7 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-var pages = []string{"/", "/incidents", "/events", "/timeline", "/clusters", "/silences"}
+var pages = []string{"/", "/incidents", "/events", "/timeline", "/clusters"}
 
 func TestEmptyPages(t *testing.T) {
 	s := newSite(t)
@@ -229,7 +229,7 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/", "/events", "/incidents", "/timeline", "/silences", "/events/x", "/incidents/x"} {
+	for _, path := range []string{"/", "/events", "/incidents", "/timeline", "/events/x", "/incidents/x"} {
 		w := s.get(t, path)
 		if w.Code != http.StatusServiceUnavailable {
 			t.Errorf("%s: %d", path, w.Code)

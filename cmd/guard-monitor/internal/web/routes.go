@@ -55,7 +55,6 @@ func (h *Handler) routes() http.Handler {
 	mux.HandleFunc("GET /event", h.page("event", h.event)) // ?id=, see eventPath
 	mux.HandleFunc("GET /timeline", h.page("timeline", h.timeline))
 	mux.HandleFunc("GET /clusters", h.page("clusters", h.clusters))
-	mux.HandleFunc("GET /silences", h.page("silences", h.silences))
 
 	mux.HandleFunc("POST /incidents/{id}/ack", h.form("acknowledge", h.cfg.Store.Acknowledge))
 	mux.HandleFunc("POST /incidents/{id}/unack", h.form("unacknowledge", func(ctx context.Context, id, _ string, at time.Time) error {
