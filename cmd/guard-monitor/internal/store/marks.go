@@ -9,10 +9,10 @@ import (
 // Marks tell whether there is something new: each grows with every change of
 // what it is about.
 type Marks struct {
-	Events    int64 // Seq of the newest event
-	Timeline  int64 // ID of the newest entry
-	Incidents int64 // when an incident was last changed, in Unix microseconds
-	Audit     int64 // ID of the newest line
+	Events    int64 `json:"events"`    // Seq of the newest event
+	Timeline  int64 `json:"timeline"`  // ID of the newest entry
+	Incidents int64 `json:"incidents"` // when an incident was last changed, in Unix microseconds
+	Audit     int64 `json:"audit"`     // ID of the newest line
 }
 
 // Marks returns the marks of the moment. It reads four rows, however much is

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -44,18 +42,14 @@ func NewAuth(users []byte, metricsToken string) (*Auth, error) {
 		users: make(map[string][]byte), slots: make(chan struct{}, comparing),
 		verified: make(map[[sha256.Size]byte]bool),
 	}
-	lines := bufio.NewScanner(bytes.NewReader(users))
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+	for n, line := range strings.Split(string(users), "\n") {
+		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		if err := a.add(line); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
 	}
 	if metricsToken != "" {
 		if len(metricsToken) < minToken {
@@ -103,34 +97,36 @@ func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" {
+		metrics := a.hasToken(r)
+		switch {
+		case r.URL.Path == "/healthz", metrics && r.URL.Path == "/metrics":
 			next.ServeHTTP(w, r)
 			return
-		}
-		if a.hasToken(r) {
-			if r.URL.Path != "/metrics" {
-				http.Error(w, "the token is for /metrics only", http.StatusForbidden)
-				return
-			}
-			next.ServeHTTP(w, r)
+		case metrics:
+			http.Error(w, "the token is for /metrics only", http.StatusForbidden)
 			return
 		}
 		name, ok := a.check(r)
 		if !ok {
-			if r.Header.Get("Authorization") != "" {
-				logger.LogAttrs(r.Context(), slog.LevelWarn, "authentication refused", slog.String("remote", r.RemoteAddr))
-			}
-			if len(a.users) > 0 {
-				w.Header().Add("WWW-Authenticate", `Basic realm="guard-monitor", charset="UTF-8"`)
-			}
-			if a.bears {
-				w.Header().Add("WWW-Authenticate", `Bearer realm="guard-monitor"`)
-			}
-			http.Error(w, "authentication required", http.StatusUnauthorized)
+			a.challenge(w, r, logger)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, name)))
 	})
+}
+
+// challenge asks for authentication.
+func (a *Auth) challenge(w http.ResponseWriter, r *http.Request, logger *slog.Logger) {
+	if r.Header.Get("Authorization") != "" {
+		logger.LogAttrs(r.Context(), slog.LevelWarn, "authentication refused", slog.String("remote", r.RemoteAddr))
+	}
+	if len(a.users) > 0 {
+		w.Header().Add("WWW-Authenticate", `Basic realm="guard-monitor", charset="UTF-8"`)
+	}
+	if a.bears {
+		w.Header().Add("WWW-Authenticate", `Bearer realm="guard-monitor"`)
+	}
+	http.Error(w, "authentication required", http.StatusUnauthorized)
 }
 
 func (a *Auth) hasToken(r *http.Request) bool {

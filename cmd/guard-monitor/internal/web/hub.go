@@ -10,13 +10,10 @@ import (
 
 // news is what a live connection sends: the newest ids, and no content.
 type news struct {
-	Events    int64 `json:"events"`
-	Timeline  int64 `json:"timeline"`
-	Incidents int64 `json:"incidents"`
-	Audit     int64 `json:"audit"`
-	Letters   int   `json:"letters"`
-	Broker    bool  `json:"broker"`
-	Store     bool  `json:"store"`
+	store.Marks
+	Letters int  `json:"letters"`
+	Broker  bool `json:"broker"`
+	Store   bool `json:"store"`
 }
 
 // hub reads the news from the store, once for all connections. A slow connection
@@ -57,13 +54,12 @@ func (b *hub) run(ctx context.Context) error {
 func (b *hub) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	var marks store.Marks
 	marks, err := b.cfg.Store.Marks(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	seen := b.latest
 	if err == nil {
-		seen = news{Events: marks.Events, Timeline: marks.Timeline, Incidents: marks.Incidents, Audit: marks.Audit}
+		seen.Marks = marks
 	}
 	in := b.cfg.intake()
 	seen.Broker, seen.Store = in.Connected, in.Storing && err == nil

@@ -13,17 +13,19 @@ import (
 
 const langCookie = "guard_monitor_language"
 
+var languages = []words.Lang{words.English, words.Chinese}
+
 // langOf is what somebody chose, else what their browser prefers of what there
 // is.
 func langOf(r *http.Request) words.Lang {
-	if c, err := r.Cookie(langCookie); err == nil && (c.Value == string(words.English) || c.Value == string(words.Chinese)) {
+	if c, err := r.Cookie(langCookie); err == nil && slices.Contains(languages, words.Lang(c.Value)) {
 		return words.Lang(c.Value)
 	}
 	for tag := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
 		tag, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(tag)), ";")
 		primary, _, _ := strings.Cut(tag, "-")
-		if primary == string(words.English) || primary == string(words.Chinese) {
-			return words.Lang(primary)
+		if l := words.Lang(primary); slices.Contains(languages, l) {
+			return l
 		}
 	}
 	return words.English
@@ -48,7 +50,7 @@ func say(l words.Lang, key string, args ...any) string {
 // language remembers a choice and leads back to the page.
 func (h *Handler) language(w http.ResponseWriter, r *http.Request) {
 	choice := r.URL.Query().Get("to")
-	if !slices.Contains([]string{string(words.English), string(words.Chinese)}, choice) {
+	if !slices.Contains(languages, words.Lang(choice)) {
 		http.Error(w, "to: want en or zh", http.StatusBadRequest)
 		return
 	}

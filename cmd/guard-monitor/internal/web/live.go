@@ -47,7 +47,7 @@ func (s stream) follow(ctx context.Context, b *hub) error {
 	if err := s.send("retry: 3000\n\n"); err != nil {
 		return err
 	}
-	told := news{Events: -1}
+	told := news{Letters: -1}
 	for {
 		latest, changed := b.now()
 		if latest != told && latest != (news{}) {

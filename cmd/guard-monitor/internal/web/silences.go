@@ -13,14 +13,23 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 )
 
-// body reads a JSON object; an empty body is an empty object.
-func body(r *http.Request, v any) error {
+// silenceRequest is the body of a request to add or to end a silence.
+type silenceRequest struct {
+	Matchers []incident.Matcher `json:"matchers"`
+	Duration string             `json:"duration"`
+	Comment  string             `json:"comment"`
+	By       string             `json:"by"`
+}
+
+// readSilence reads the body, and who sent it. An empty body is an empty object.
+func readSilence(r *http.Request) (in silenceRequest, err error) {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil && !errors.Is(err, io.EOF) {
-		return &queryError{"body", "want a JSON object with the fields of docs/api.md"}
+	if err := dec.Decode(&in); err != nil && !errors.Is(err, io.EOF) {
+		return in, &queryError{"body", "want a JSON object with the fields of docs/api.md"}
 	}
-	return nil
+	in.By, err = who(r, in.By)
+	return in, err
 }
 
 type apiDone struct {
@@ -30,43 +39,28 @@ type apiDone struct {
 
 // addSilence stores the silence that the body describes.
 func (h *Handler) addSilence(ctx context.Context, _ *query, r *http.Request) (any, error) {
-	var in struct {
-		Matchers []incident.Matcher `json:"matchers"`
-		Duration string             `json:"duration"`
-		Comment  string             `json:"comment"`
-		By       string             `json:"by"`
-	}
-	if err := body(r, &in); err != nil {
+	in, err := readSilence(r)
+	if err != nil {
 		return nil, err
 	}
 	length, err := time.ParseDuration(in.Duration)
 	if err != nil {
 		return nil, &queryError{"duration", "want one such as 90m or 12h"}
 	}
-	by, err := who(r, in.By)
-	if err != nil {
-		return nil, err
-	}
 	now := time.Now()
 	id, err := h.cfg.Store.AddSilence(ctx, incident.Silence{
-		Matchers: in.Matchers, Start: now, End: now.Add(length), Author: by, Comment: in.Comment,
+		Matchers: in.Matchers, Start: now, End: now.Add(length), Author: in.By, Comment: in.Comment,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return apiDone{ID: id, OK: true}, h.audit(r, by, "silence", strconv.FormatInt(id, 10),
+	return apiDone{ID: id, OK: true}, h.audit(r, in.By, "silence", strconv.FormatInt(id, 10),
 		fmt.Sprintf("%v for %v: %s", in.Matchers, length, in.Comment))
 }
 
 // endSilence ends the silence that the path names.
 func (h *Handler) endSilence(ctx context.Context, _ *query, r *http.Request) (any, error) {
-	var in struct {
-		By string `json:"by"`
-	}
-	if err := body(r, &in); err != nil {
-		return nil, err
-	}
-	by, err := who(r, in.By)
+	in, err := readSilence(r)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +68,8 @@ func (h *Handler) endSilence(ctx context.Context, _ *query, r *http.Request) (an
 	if err != nil {
 		return nil, incident.ErrNotFound
 	}
-	if err := h.cfg.Store.EndSilence(ctx, id, by, time.Now()); err != nil {
+	if err := h.cfg.Store.EndSilence(ctx, id, in.By, time.Now()); err != nil {
 		return nil, err
 	}
-	return apiDone{OK: true}, h.audit(r, by, "end silence", r.PathValue("id"), "")
+	return apiDone{OK: true}, h.audit(r, in.By, "end silence", r.PathValue("id"), "")
 }

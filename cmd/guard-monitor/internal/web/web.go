@@ -29,6 +29,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ type Config struct {
 	Location   *time.Location // of times on pages; default UTC
 	MaxLive    int            // live connections; default 100
 	Every      time.Duration  // how often the store is asked for news; default 1 s
-	Logger     *slog.Logger   // default: silent
+	Logger     *slog.Logger   // default: slog.Default()
 }
 
 func (cfg Config) withDefaults() (Config, error) {
@@ -117,18 +118,8 @@ func (cfg Config) withDefaults() (Config, error) {
 	case cfg.Every < 0:
 		return cfg, fmt.Errorf("web: Config.Every is %v", cfg.Every)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Location == nil {
-		cfg.Location = time.UTC
-	}
-	if cfg.MaxLive == 0 {
-		cfg.MaxLive = 100
-	}
-	if cfg.Every == 0 {
-		cfg.Every = time.Second
-	}
+	cfg.Logger, cfg.Location = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.Location, time.UTC)
+	cfg.MaxLive, cfg.Every = cmp.Or(cfg.MaxLive, 100), cmp.Or(cfg.Every, time.Second)
 	return cfg, nil
 }
 
