@@ -134,12 +134,10 @@ func (c *Config) Loopback() bool {
 }
 
 // Error is one thing that is wrong with the settings. It matches ErrInvalid.
-type Error struct{ Err error }
-
-func (e *Error) Error() string { return e.Err.Error() }
+type Error struct{ error }
 
 // Unwrap returns what is wrong.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.error }
 
 // Is reports true for ErrInvalid.
 func (e *Error) Is(target error) bool { return target == ErrInvalid }

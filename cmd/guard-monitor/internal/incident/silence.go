@@ -78,8 +78,8 @@ func (s Silence) Validate() error {
 }
 
 func (m Matcher) validate() error {
-	switch _, ok := (Incident{}).field(m.Field); {
-	case !ok:
+	switch {
+	case fields[m.Field] == nil:
 		return fmt.Errorf("%w: field %.40q is unknown", ErrInvalidSilence, string(m.Field))
 	case m.Value == "" || len(m.Value) > maxValue:
 		return fmt.Errorf("%w: value of %s is empty or longer than %d bytes", ErrInvalidSilence, m.Field, maxValue)
@@ -96,8 +96,8 @@ func (i *Incident) Silenced() bool { return len(i.Silences) > 0 }
 // Matches reports whether all matchers fit the incident.
 func (s Silence) Matches(i Incident) bool {
 	for _, m := range s.Matchers {
-		value, ok := i.field(m.Field)
-		if !ok || m.fits(value) == m.Negate {
+		value := fields[m.Field]
+		if value == nil || m.fits(value(&i)) == m.Negate {
 			return false
 		}
 	}
@@ -111,24 +111,15 @@ func (m Matcher) fits(value string) bool {
 	return glob(m.Value, value)
 }
 
-func (i Incident) field(f Field) (string, bool) {
-	switch f {
-	case ByService:
-		return i.Service, true
-	case ByCause:
-		return string(i.Cause), true
-	case ByCluster:
-		return i.Cluster, true
-	case ByShard:
-		return i.Shard, true
-	case ByNode:
-		return i.Place.Node, true
-	case BySeverity:
-		return i.Severity(), true
-	case ByIncident:
-		return i.ID, true
-	}
-	return "", false
+// fields are what a Matcher can compare.
+var fields = map[Field]func(*Incident) string{
+	ByService:  func(i *Incident) string { return i.Service },
+	ByCause:    func(i *Incident) string { return string(i.Cause) },
+	ByCluster:  func(i *Incident) string { return i.Cluster },
+	ByShard:    func(i *Incident) string { return i.Shard },
+	ByNode:     func(i *Incident) string { return i.Place.Node },
+	BySeverity: func(i *Incident) string { return i.Severity() },
+	ByIncident: func(i *Incident) string { return i.ID },
 }
 
 // glob matches s against a pattern in which * stands for any text. It takes

@@ -48,7 +48,7 @@ func (r *Receiver) alertmanager(ctx context.Context, n *Notification) error {
 func (r *Receiver) postAll(ctx context.Context, address string, alerts []Alert) (refused error) {
 	for part := range slices.Chunk(alerts, maxPosted) {
 		_, err := r.post(ctx, address, part)
-		if no, ok := errors.AsType[*refusal](err); ok && no.permanent {
+		if no, ok := errors.AsType[*Error](err); ok && no.Permanent {
 			refused = err
 			continue
 		}

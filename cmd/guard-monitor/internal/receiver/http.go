@@ -31,16 +31,6 @@ func newClient() *http.Client {
 	}
 }
 
-// A refusal is an answer that says no.
-type refusal struct {
-	reason    string
-	answer    string // whole: it may hold secrets
-	permanent bool
-	after     time.Duration
-}
-
-func (r *refusal) Error() string { return r.reason }
-
 // post sends body as JSON to address and returns the answer to a status of 2xx.
 func (r *Receiver) post(ctx context.Context, address string, body any) ([]byte, error) {
 	raw, err := encode(body)
@@ -97,11 +87,11 @@ func refusedStatus(res *http.Response, answer []byte) error {
 	code := res.StatusCode
 	temporary := code >= 500 || code == http.StatusTooManyRequests ||
 		code == http.StatusRequestTimeout || code == http.StatusTooEarly
-	return &refusal{
-		reason:    fmt.Sprintf("status %d", code),
-		answer:    string(answer),
-		permanent: !temporary,
-		after:     retryAfter(res.Header.Get("Retry-After")),
+	return &Error{
+		Permanent:  !temporary,
+		RetryAfter: retryAfter(res.Header.Get("Retry-After")),
+		reason:     fmt.Sprintf("status %d", code),
+		answer:     string(answer),
 	}
 }
 

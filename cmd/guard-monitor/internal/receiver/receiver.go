@@ -81,12 +81,13 @@ func (r *Receiver) Send(ctx context.Context, n *Notification) error {
 	if err == nil {
 		return nil
 	}
-	failed := &Error{Receiver: r.cfg.Name, text: r.secret.clean(err.Error())}
-	if refused, ok := errors.AsType[*refusal](err); ok {
-		failed.Permanent, failed.RetryAfter = refused.permanent, refused.after
-		// Cleaned before it is cut: a piece of a secret is not recognized.
-		failed.text += ": " + quoted(r.secret.clean(refused.answer))
+	failed, refused := errors.AsType[*Error](err)
+	if !refused {
+		return &Error{Receiver: r.cfg.Name, reason: r.secret.clean(err.Error())}
 	}
+	// Cleaned before it is cut: a piece of a secret is not recognized.
+	failed.Receiver, failed.reason = r.cfg.Name, failed.reason+": "+quoted(r.secret.clean(failed.answer))
+	failed.answer = ""
 	return failed
 }
 
@@ -95,10 +96,11 @@ type Error struct {
 	Receiver   string
 	Permanent  bool          // the same message would be refused again
 	RetryAfter time.Duration // when to try again at the earliest; 0 if not said
-	text       string
+	reason     string
+	answer     string // whole, until Send returns: it may hold secrets
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("receiver %q: %s", e.Receiver, e.text) }
+func (e *Error) Error() string { return fmt.Sprintf("receiver %q: %s", e.Receiver, e.reason) }
 
 // Validate reports what is wrong, naming the option as the file does.
 func (c *Config) Validate() error {

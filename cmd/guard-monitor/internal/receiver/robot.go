@@ -48,13 +48,13 @@ func (t throttle) check(answer []byte) error {
 	code := cmp.Or(verdict.ErrCode, verdict.Code)
 	switch {
 	case err != nil || code == nil:
-		return &refusal{reason: "the answer has no code", answer: string(answer)}
+		return &Error{reason: "the answer has no code", answer: string(answer)}
 	case *code == 0:
 		return nil
 	}
-	refused := &refusal{reason: fmt.Sprintf("code %d", *code), answer: cmp.Or(verdict.ErrMsg, verdict.Msg), permanent: *code != t.code}
-	if !refused.permanent {
-		refused.after = t.pause
+	refused := &Error{Permanent: *code != t.code, reason: fmt.Sprintf("code %d", *code), answer: cmp.Or(verdict.ErrMsg, verdict.Msg)}
+	if !refused.Permanent {
+		refused.RetryAfter = t.pause
 	}
 	return refused
 }

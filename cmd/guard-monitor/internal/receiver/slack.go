@@ -32,7 +32,7 @@ func (r *Receiver) slack(n *Notification) object {
 
 func slackAnswer(answer []byte) error {
 	if got := strings.TrimSpace(string(answer)); got != "ok" {
-		return &refusal{reason: "the answer is not ok", answer: got, permanent: true}
+		return &Error{Permanent: true, reason: "the answer is not ok", answer: got}
 	}
 	return nil
 }
