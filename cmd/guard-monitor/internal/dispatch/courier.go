@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
@@ -76,8 +75,7 @@ func (c *courier) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.note(now, incidents, told)
-	due, silent := c.plan(now, incidents, told, c.seen, c.sent)
+	due, silent := c.plan(now, incidents, told)
 	if err := c.log(ctx, &group{told: silent, reason: reasonSilent}, now, nil, 0); err != nil {
 		return err
 	}
@@ -86,23 +84,6 @@ func (c *courier) round(ctx context.Context) error {
 		return nil
 	}
 	return c.send(ctx, now, c.ready(now, due))
-}
-
-// note remembers since when incidents wait to be told.
-func (c *courier) note(now time.Time, incidents []incident.Incident, told map[string]store.Told) {
-	waiting := make(map[string]time.Time)
-	for i := range incidents {
-		id := incidents[i].ID
-		last, known := told[id]
-		if n := newsOf(now, &incidents[i], last, known); n != isNew && n != wasShort {
-			continue
-		}
-		waiting[id] = now
-		if since, ok := c.seen[id]; ok {
-			waiting[id] = since
-		}
-	}
-	c.seen = waiting
 }
 
 // ready leaves out the groups whose message was refused a while ago, and forgets

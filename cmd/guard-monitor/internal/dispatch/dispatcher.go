@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ type Config struct {
 	Routes      []Route
 	ExternalURL string       // of the page, without a slash at the end; empty = no links
 	DocsURL     string       // of the documentation, with a slash at the end
-	Logger      *slog.Logger // default: silent
+	Logger      *slog.Logger // default: slog.Default()
 }
 
 // Dispatcher tells receivers of incidents. It is a prometheus.Collector.
@@ -68,9 +69,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	if cfg.Store == nil {
 		return nil, errors.New("dispatch: Config.Store is nil")
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	names := make(map[string]bool)
 	var list []string
 	for i, r := range cfg.Routes {

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,26 +75,30 @@ type member struct {
 	told store.Told
 }
 
-// plan returns the groups that are due now, and the incidents whose end is
-// noted without a message. seen holds when an incident was first found untold;
-// sent when a group was sent last, as far as the log does not say it.
-func (r *Route) plan(now time.Time, incidents []incident.Incident, told map[string]store.Told, seen, sent map[string]time.Time) (due []group, silent []incident.Incident) {
+// plan returns the groups that are due now, and the incidents whose end is noted
+// without a message.
+func (c *courier) plan(now time.Time, incidents []incident.Incident, told map[string]store.Told) (due []group, silent []incident.Incident) {
 	members := make(map[string][]member)
+	waiting := make(map[string]time.Time)
 	for _, i := range incidents {
 		last, known := told[i.ID]
 		m := member{i, newsOf(now, &i, last, known), last}
-		if m.news == isOver && !r.Resolved || i.Silenced() && !i.State.Open() && m.news != nothing {
+		if m.news == isNew || m.news == wasShort {
+			waiting[i.ID] = cmp.Or(c.seen[i.ID], now)
+		}
+		if m.news == isOver && !c.Resolved || i.Silenced() && !i.State.Open() && m.news != nothing {
 			silent = append(silent, i)
 			continue
 		}
 		if m.news == nothing {
 			continue
 		}
-		key := groupKey(r.GroupBy, labelsOf(&i))
+		key := groupKey(c.groupOf(&i))
 		members[key] = append(members[key], m)
 	}
+	c.seen = waiting
 	for key, all := range members {
-		if g, ok := r.judge(now, key, all, seen, sent[key]); ok {
+		if g, ok := c.judge(now, key, all); ok {
 			due = append(due, g)
 		}
 	}
@@ -102,8 +107,8 @@ func (r *Route) plan(now time.Time, incidents []incident.Incident, told map[stri
 }
 
 // judge decides whether a group is due.
-func (r *Route) judge(now time.Time, key string, all []member, seen map[string]time.Time, sent time.Time) (group, bool) {
-	g := group{key: key, labels: pick(r.GroupBy, labelsOf(&all[0].Incident)), last: sent}
+func (c *courier) judge(now time.Time, key string, all []member) (group, bool) {
+	g := group{key: key, labels: c.groupOf(&all[0].Incident), last: c.sent[key]}
 	count := make(map[news]int)
 	open, unattended := 0, 0
 	waited := now
@@ -117,25 +122,25 @@ func (r *Route) judge(now time.Time, key string, all []member, seen map[string]t
 		if m.State.Open() {
 			open++
 		}
-		if m.news == goesOn && (m.AckedBy == "" || r.Continuous) {
+		if m.news == goesOn && (m.AckedBy == "" || c.Continuous) {
 			unattended++
 		}
-		if at, ok := seen[m.ID]; ok && at.Before(waited) {
+		if at, ok := c.seen[m.ID]; ok && at.Before(waited) {
 			waited = at
 		}
 	}
 	g.reason = reason(count, open)
 	if g.reason == "" {
 		g.reason = reasonRepeat
-		return g, unattended > 0 && now.Sub(g.last) >= r.RepeatInterval
+		return g, unattended > 0 && now.Sub(g.last) >= c.RepeatInterval
 	}
 	switch known := count[goesOn] + count[isOver]; {
 	case count[isWorse]+count[hasCause] > 0: // what people wait for, and at most once each
 		return g, true
 	case known > 0:
-		return g, now.Sub(g.last) >= r.GroupInterval
+		return g, now.Sub(g.last) >= c.GroupInterval
 	}
-	return g, now.Sub(waited) >= r.GroupWait
+	return g, now.Sub(waited) >= c.GroupWait
 }
 
 // reason returns why a group with these news is told, "" if it only goes on.
@@ -169,22 +174,17 @@ func digest(groups []group) group {
 }
 
 // groupKey is written as Alertmanager writes labels.
-func groupKey(by []string, labels map[string]string) string {
+func groupKey(labels map[string]string) string {
 	var parts []string
-	for _, name := range slices.Sorted(slices.Values(by)) {
-		if labels[name] != "" {
-			parts = append(parts, name+"="+strconv.Quote(labels[name]))
-		}
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		parts = append(parts, name+"="+strconv.Quote(labels[name]))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-func pick(by []string, labels map[string]string) map[string]string {
-	picked := make(map[string]string)
-	for _, name := range by {
-		if labels[name] != "" {
-			picked[name] = labels[name]
-		}
-	}
-	return picked
+// groupOf returns the labels that an incident shares with its group.
+func (r *Route) groupOf(i *incident.Incident) map[string]string {
+	labels := labelsOf(i)
+	maps.DeleteFunc(labels, func(name, _ string) bool { return !slices.Contains(r.GroupBy, name) })
+	return labels
 }
