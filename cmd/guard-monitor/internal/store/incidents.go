@@ -134,7 +134,7 @@ func (s *Store) fillSilences(ctx context.Context, list []incident.Incident) erro
 	if len(list) == 0 {
 		return nil
 	}
-	silences, err := s.silences(ctx, time.Now())
+	silences, err := s.activeSilences(ctx, time.Now())
 	if err != nil {
 		return err
 	}

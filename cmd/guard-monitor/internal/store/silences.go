@@ -41,17 +41,17 @@ func (s *Store) EndSilence(ctx context.Context, id int64, by string, at time.Tim
 	return found(res)
 }
 
-// silences returns those that hold at the time.
-func (s *Store) silences(ctx context.Context, at time.Time) ([]incident.Silence, error) {
-	return s.readSilences(ctx, ` WHERE ends_at > ? AND starts_at <= ? ORDER BY id DESC LIMIT ?`, micros(at), micros(at), maxSilences)
+// activeSilences returns those that hold at the time, the newest first.
+func (s *Store) activeSilences(ctx context.Context, at time.Time) ([]incident.Silence, error) {
+	return s.silences(ctx, ` WHERE ends_at > ?1 AND starts_at <= ?1 ORDER BY id DESC LIMIT ?2`, micros(at), maxSilences)
 }
 
 // AllSilences returns the silences of any time, the newest first.
 func (s *Store) AllSilences(ctx context.Context, n int) ([]incident.Silence, error) {
-	return s.readSilences(ctx, ` ORDER BY id DESC LIMIT ?`, limit(n))
+	return s.silences(ctx, ` ORDER BY id DESC LIMIT ?`, limit(n))
 }
 
-func (s *Store) readSilences(ctx context.Context, clause string, args ...any) ([]incident.Silence, error) {
+func (s *Store) silences(ctx context.Context, clause string, args ...any) ([]incident.Silence, error) {
 	return collect(ctx, s, "silences", func(s *incident.Silence) []any {
 		return []any{
 			&s.ID, document{&s.Matchers}, instant{&s.Start}, instant{&s.End}, &s.Author, &s.Comment, instant{&s.CreatedAt}, &s.EndedBy,

@@ -10,7 +10,6 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
-	"github.com/belaygo/belay/notify"
 )
 
 const pageRows = 50
@@ -35,18 +34,15 @@ func (h *Handler) total(ctx context.Context, filter any, count func(context.Cont
 }
 
 type incidentsData struct {
-	Show   string
-	Causes []incident.Cause
-	List   []incident.Incident
-	Count  string
-	Older  string // where the next page begins; empty = there is none
-
-	Filtered bool
+	Show  string
+	List  []incident.Incident
+	Count string
+	Older string // where the next page begins; empty = there is none
 }
 
 func (h *Handler) incidents(ctx context.Context, q *query, _ *http.Request) (any, error) {
 	f := q.incidents()
-	d := incidentsData{Causes: incident.Causes, Filtered: q.filtered("before", "show"), Show: one(q, "show", []string{showOpen, showResolved, showAll}, showOpen)}
+	d := incidentsData{Show: one(q, "show", []string{showOpen, showResolved, showAll}, showOpen)}
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -91,12 +87,9 @@ func (h *Handler) incident(ctx context.Context, _ *query, r *http.Request) (any,
 }
 
 type eventsData struct {
-	Verdicts []notify.Verdict
-	Causes   []incident.Cause
-	List     []store.Received
-	Count    string
-	Older    int64
-	Filtered bool
+	List  []store.Received
+	Count string
+	Older int64
 }
 
 func (h *Handler) events(ctx context.Context, q *query, _ *http.Request) (any, error) {
@@ -104,9 +97,9 @@ func (h *Handler) events(ctx context.Context, q *query, _ *http.Request) (any, e
 	if q.err != nil {
 		return nil, q.err
 	}
-	d := eventsData{Verdicts: verdicts, Causes: incident.Causes}
-	f.Limit = pageRows + 1
+	var d eventsData
 	var err error
+	f.Limit = pageRows + 1
 	if d.List, err = h.cfg.Store.Events(ctx, f); err != nil {
 		return nil, err
 	}
@@ -116,7 +109,6 @@ func (h *Handler) events(ctx context.Context, q *query, _ *http.Request) (any, e
 	}
 	f.Before, f.Limit = 0, 0
 	d.Count = h.total(ctx, f, func(ctx context.Context) (int, bool, error) { return h.cfg.Store.CountEvents(ctx, f) })
-	d.Filtered = q.filtered("before")
 	return d, nil
 }
 

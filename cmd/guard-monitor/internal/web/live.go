@@ -28,61 +28,46 @@ func (h *Handler) live(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no")
-	s := stream{w: w, control: http.NewResponseController(w)}
-	if err := s.follow(r.Context(), h.hub); err != nil {
-		h.cfg.Logger.LogAttrs(r.Context(), slog.LevelDebug, "live connection ended", slog.Any("error", err))
+	ctx, cancel := context.WithTimeout(r.Context(), streamLife)
+	defer cancel()
+	if err := h.follow(ctx, w); err != nil {
+		h.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "live connection ended", slog.Any("error", err))
 	}
 }
 
-type stream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (s stream) follow(ctx context.Context, b *hub) error {
+// follow sends the news until ctx or the hub ends.
+func (h *Handler) follow(ctx context.Context, w http.ResponseWriter) error {
+	control := http.NewResponseController(w)
+	// Each message has a time of its own, since the server's limit is for pages.
+	send := func(format string, args ...any) error {
+		if err := control.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, format, args...); err != nil {
+			return err
+		}
+		return control.Flush()
+	}
 	sign := time.NewTicker(beat)
 	defer sign.Stop()
-	end := time.NewTimer(streamLife)
-	defer end.Stop()
-	if err := s.send("retry: 3000\n\n"); err != nil {
-		return err
-	}
 	told := news{Letters: -1}
-	for {
-		latest, changed := b.now()
+	err := send("retry: 3000\n\n")
+	for err == nil {
+		latest, changed := h.hub.now()
 		if latest != told && latest != (news{}) {
-			data, err := json.Marshal(latest)
-			if err != nil {
-				return err
-			}
-			if err := s.send(fmt.Sprintf("event: news\ndata: %s\n\n", data)); err != nil {
-				return err
-			}
-			told = latest
+			data, _ := json.Marshal(latest) // numbers and booleans only
+			told, err = latest, send("event: news\ndata: %s\n\n", data)
+			continue
 		}
 		select {
 		case <-changed:
 		case <-sign.C:
-			if err := s.send(": alive\n\n"); err != nil {
-				return err
-			}
-		case <-end.C:
-			return nil
-		case <-b.done:
+			err = send(": alive\n\n")
+		case <-h.hub.done:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-}
-
-// send gives each message its own time, since the server's limit is for pages.
-func (s stream) send(text string) error {
-	if err := s.control.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
-		return err
-	}
-	if _, err := s.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	return s.control.Flush()
+	return err
 }

@@ -112,16 +112,6 @@ func one[T ~string](q *query, name string, known []T, otherwise T) T {
 	return list[0]
 }
 
-// filtered reports whether there is any parameter but the ones named.
-func (q *query) filtered(but ...string) bool {
-	for name := range q.values {
-		if q.values.Get(name) != "" && !slices.Contains(but, name) {
-			return true
-		}
-	}
-	return false
-}
-
 // Which incidents a list shows.
 const (
 	showOpen     = "open"

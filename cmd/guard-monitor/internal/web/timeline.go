@@ -27,7 +27,6 @@ type timelineData struct {
 	Limit    int
 	Cut      bool
 	Step     time.Duration // of a bar
-	Filtered bool
 }
 
 // timelineRow is one thing that happened: one of Entry, Incident and Events.
@@ -72,8 +71,9 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 		per = perStep{from: from, to: to}
 	}
 	d := timelineData{
-		From: per.from, To: per.to, Counted: counted, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)), Filtered: q.filtered("hours"), Step: per.to.Sub(per.from) / timelineBars,
-		Cut: max(len(entries), len(events), len(incidents)) == timelineRows,
+		From: per.from, To: per.to, Counted: counted, Limit: timelineRows, Chart: bars(per.counts, marks(entries, per.from, per.to)),
+		Step: per.to.Sub(per.from) / timelineBars,
+		Cut:  max(len(entries), len(events), len(incidents)) == timelineRows,
 	}
 	if q.values.Get("from") == "" && q.values.Get("to") == "" {
 		d.Hours = cmp.Or(q.text("hours"), "6")

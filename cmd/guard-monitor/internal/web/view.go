@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
+	"github.com/belaygo/belay/notify"
 )
 
 //go:embed pages/*.html
@@ -36,7 +38,8 @@ var templates = parsePages()
 func parsePages() map[string]*template.Template {
 	base := template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"line": line, "escape": url.PathEscape, "query": url.QueryEscape, "dict": dict, "event": eventPath,
-		"list": func(s ...string) []string { return s },
+		"list":   func(s ...string) []string { return s },
+		"causes": func() []incident.Cause { return incident.Causes }, "verdicts": func() []notify.Verdict { return verdicts },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
 	all := make(map[string]*template.Template)
 	files, err := fs.Glob(pageFiles, "pages/*.html")
@@ -137,6 +140,16 @@ func (v *view) Still() bool { return v.Answer }
 
 // Q is a query parameter, to fill in a form.
 func (v *view) Q(name string) string { return v.query.Get(name) }
+
+// Filtered reports whether the filter of a list has something filled in.
+func (v *view) Filtered() bool {
+	for name := range v.query {
+		if v.Q(name) != "" && !slices.Contains([]string{"before", "show", "hours"}, name) {
+			return true
+		}
+	}
+	return false
+}
 
 // With is the address of this page with other query parameters, given as name,
 // value, name, value; an empty value takes one out.
