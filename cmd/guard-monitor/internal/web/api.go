@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -38,14 +37,6 @@ func (h *Handler) apiRoutes(mux *http.ServeMux) {
 
 type apiError struct {
 	Error string `json:"error"`
-}
-
-// reply writes v. JSON escapes what could be markup, and nosniff keeps browsers
-// from looking for it.
-func reply(w http.ResponseWriter, code int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }
 
 func (h *Handler) answer(find finder) http.HandlerFunc {

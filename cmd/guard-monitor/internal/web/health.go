@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -50,4 +51,12 @@ func (h health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body.Status, code = "failing", http.StatusServiceUnavailable
 	}
 	reply(w, code, body)
+}
+
+// reply writes v. JSON escapes what could be markup, and nosniff keeps browsers
+// from looking for it.
+func reply(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }

@@ -31,22 +31,6 @@ func langOf(r *http.Request) words.Lang {
 	return words.English
 }
 
-// say returns a message in a language, or its key if there is none.
-func say(l words.Lang, key string, args ...any) string {
-	m, ok := messages[key]
-	if !ok {
-		return key
-	}
-	text := m.en
-	if l == words.Chinese {
-		text = m.zh
-	}
-	if len(args) == 0 {
-		return text
-	}
-	return fmt.Sprintf(text, args...)
-}
-
 // language remembers a choice and leads back to the page.
 func (h *Handler) language(w http.ResponseWriter, r *http.Request) {
 	choice := r.URL.Query().Get("to")

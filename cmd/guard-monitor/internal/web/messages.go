@@ -1,7 +1,29 @@
 package web
 
+import (
+	"fmt"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
+)
+
 // message is one text of the pages in both languages.
 type message struct{ en, zh string }
+
+// say returns a message in a language, or its key if there is none.
+func say(l words.Lang, key string, args ...any) string {
+	m, ok := messages[key]
+	if !ok {
+		return key
+	}
+	text := m.en
+	if l == words.Chinese {
+		text = m.zh
+	}
+	if len(args) == 0 {
+		return text
+	}
+	return fmt.Sprintf(text, args...)
+}
 
 // messages are all texts of the pages.
 var messages = map[string]message{

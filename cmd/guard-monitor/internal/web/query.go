@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -26,6 +27,9 @@ var verdicts = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notif
 type queryError struct{ name, problem string }
 
 func (e *queryError) Error() string { return e.name + ": " + e.problem }
+
+// errNobody is returned when an action needs a name and the request has none.
+var errNobody = errors.New("say who you are: the name is empty")
 
 // query reads parameters and keeps the first that is wrong.
 type query struct {

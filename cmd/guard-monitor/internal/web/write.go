@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,9 +12,6 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
-
-// errNobody is returned when an action needs a name and the request has none.
-var errNobody = errors.New("say who you are: the name is empty")
 
 // form returns the handler of a form by which somebody acts on an incident.
 func (h *Handler) form(action string, do func(ctx context.Context, id, by string, at time.Time) error) http.HandlerFunc {
