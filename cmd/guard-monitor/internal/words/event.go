@@ -112,7 +112,7 @@ func (l Lang) whose(ev notify.Event) string {
 			addIf(p.Slot >= 0, " (slot {slot})", "（槽 {slot}）").
 			addIf(p.Entry != "", " as {entry}", "，名为 {entry}").String())
 	}
-	if p, known := owners[ev.HolderAtConflict]; known {
+	if p, known := holders[ev.HolderAtConflict]; known {
 		other := ev.HolderOwner != "" && ev.HolderAtConflict == notify.HolderOther
 		parts = append(parts, l.sentence("owner", l.name(ev.HolderOwner)).addIf(!other, p.en, p.zh).
 			addIf(other, "at the conflict the key was held by owner {owner}", "冲突时该键由持有者 {owner} 持有").String())
@@ -124,7 +124,7 @@ func (l Lang) whose(ev notify.Event) string {
 	return l.of(" "+strings.ToUpper(says[:1])+says[1:]+".", says+"。")
 }
 
-var owners = map[notify.Holder]phrase{
+var holders = map[notify.Holder]phrase{
 	notify.HolderSelf:    {"at the conflict the key was still held by this owner, so somebody wrote without a valid lock", "冲突时该键仍由此持有者持有，可见有人在没有有效锁的情况下写入"},
 	notify.HolderOther:   {"at the conflict the key was held by another caller", "冲突时该键由另一调用者持有"},
 	notify.HolderNone:    {"at the conflict nobody held the key", "冲突时无人持有该键"},

@@ -74,12 +74,6 @@ var (
 		notify.LossGone:      {"; it was gone, or another's, before its time was up", "；锁在到期之前就已消失，或已属于他人"},
 		notify.LossMaxHold:   {"; its holder had it for longer than its limit allows", "；持有者持锁超过了允许的上限"},
 	}
-	holders = map[notify.Holder]phrase{
-		notify.HolderSelf:    {"; at the conflict the key was still this caller's, so somebody wrote without a valid lock", "；冲突时该键仍属于此调用者，可见有人在没有有效锁的情况下写入"},
-		notify.HolderOther:   {"; at the conflict another caller had the key", "；冲突时该键由另一调用者持有"},
-		notify.HolderNone:    {"; at the conflict nobody had the key", "；冲突时无人持有该键"},
-		notify.HolderUnknown: {"; who had the key at the conflict could not be asked", "；冲突时由谁持有该键，无法查询"},
-	}
 	outcomes = map[notify.Outcome]phrase{
 		notify.OutcomeCommitted: {"committed", "已提交"}, notify.OutcomeRefused: {"refused", "被拒绝"},
 		notify.OutcomeRolledBack: {"rolled_back", "已回滚"}, notify.OutcomeUnknown: {"unknown", "结果不明"},
@@ -113,5 +107,6 @@ func (l Lang) report(r incident.Report, at time.Time) string {
 			addIf(r.Place.Entry != "", " as {entry}", " 以 {entry} 为名").
 			add(" for {ttl}, {held} before the event", " 授予，有效期 {ttl}，早于事件 {held}")
 	}
-	return s.add(losses[r.Loss].en, losses[r.Loss].zh).add(holders[r.Holder].en, holders[r.Holder].zh).String()
+	held := holders[r.Holder]
+	return s.add(losses[r.Loss].en, losses[r.Loss].zh).addIf(held.en != "", "; "+held.en, "；"+held.zh).String()
 }

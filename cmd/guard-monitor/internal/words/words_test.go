@@ -115,7 +115,7 @@ func sampleEvents() (list []notify.Event) {
 	ev.Verdict, ev.Outcome, ev.Count, ev.Instance, ev.Owner, ev.Table = notify.VerdictUnavailable, notify.OutcomeRolledBack, 1, "", "", ""
 	list = append(list, ev)
 	ev.Place, ev.Verdict = notify.Place{Slot: -1, Entry: "shop:1"}, notify.VerdictOverlap
-	for ev.HolderAtConflict = range owners {
+	for ev.HolderAtConflict = range holders {
 		list = append(list, ev)
 	}
 	ev.HolderAtConflict, ev.HolderOwner = notify.HolderOther, "b:2"
