@@ -47,7 +47,7 @@ type Config struct {
 	Receivers []Receiver `yaml:"receivers"`
 }
 
-// Web says who may see the pages, and what may be done there.
+// Web says who may read the pages, and what may be changed.
 type Web struct {
 	UsersFile    string `yaml:"users_file"` // lines name:hash, as htpasswd -B writes them
 	MetricsToken Secret `yaml:"metrics_token"`

@@ -156,7 +156,7 @@ func (d *decoder) checkReceiver(r *Receiver, name string) {
 	if r.Type != receiver.Alertmanager {
 		return
 	}
-	// It groups and repeats by itself, and wants to hear of every alert all the time.
+	// Alertmanager groups and repeats by itself, and needs every alert all the time.
 	for _, own := range []string{"group_by", "group_wait", "group_interval", "repeat_interval", "rate_limit", "send_resolved"} {
 		if place, ok := d.places[join(name, own)]; ok {
 			d.fail(place, join(name, own), errors.New("is up to Alertmanager"))

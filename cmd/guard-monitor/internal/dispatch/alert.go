@@ -14,7 +14,7 @@ import (
 
 const maxLabel = 200 // bytes
 
-// labelsOf identify an incident: those that are empty are left out.
+// labelsOf returns the labels that identify an incident, without empty ones.
 func labelsOf(i *incident.Incident) map[string]string {
 	labels := map[string]string{"alertname": "BelayIncident"}
 	for name, value := range map[string]string{
@@ -51,8 +51,8 @@ func (d *Dispatcher) alert(i *incident.Incident) receiver.Alert {
 	return a
 }
 
-// began is when an incident began, by this host's clock where that of the host
-// that reported it is ahead.
+// began is when an incident began, by this host's clock if the clock of the
+// reporting host is ahead.
 func began(i *incident.Incident) time.Time {
 	if !i.OpenedAt.IsZero() && i.OpenedAt.Before(i.FirstAt) {
 		return i.OpenedAt
@@ -60,8 +60,8 @@ func began(i *incident.Incident) time.Time {
 	return i.FirstAt
 }
 
-// notification tells a group. What is open comes first, what is critical
-// before the rest, and what goes on since the shortest time.
+// notification returns the message about a group, with at most limit alerts: open
+// incidents first, of these the critical ones, of these the newest.
 func (d *Dispatcher) notification(g *group, limit int) *receiver.Notification {
 	told := slices.Clone(g.told)
 	slices.SortStableFunc(told, func(a, b incident.Incident) int {

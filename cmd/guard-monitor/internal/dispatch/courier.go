@@ -19,20 +19,20 @@ const (
 	stopGrace = 3 * time.Second // for the message that is on its way
 )
 
-// courier serves one route, in a goroutine of its own: a receiver that is slow
-// keeps no other waiting.
+// courier serves one route in a goroutine of its own, so that a slow receiver does
+// not delay the others.
 type courier struct {
 	*Dispatcher
 	Route
 
-	seen     map[string]time.Time // when an incident was first found untold, by ID
+	seen     map[string]time.Time // since when an incident waits to be sent, by ID
 	sent     map[string]time.Time // when a group was sent, where the log does not say it
 	window   rate
 	failures map[string]int       // in a row, by group
 	notYet   map[string]time.Time // when to try a group again
-	pause    time.Time            // until when the receiver is left alone
+	pause    time.Time            // until when nothing is sent to the receiver
 	fails    int                  // in a row, of the receiver
-	unlogged []store.Notification // told, but the store did not take it
+	unlogged []store.Notification // sent, but not stored
 }
 
 func (d *Dispatcher) newCourier(r Route) *courier {
@@ -64,7 +64,7 @@ func (c *courier) run(ctx context.Context) {
 // round sends what is due. Its errors are the store's.
 func (c *courier) round(ctx context.Context) error {
 	if err := c.write(ctx, nil); err != nil {
-		return err // whoever was told must not be told again
+		return err // what was sent must not be sent again
 	}
 	now := time.Now()
 	incidents, err := c.incidents(ctx, now)
@@ -86,8 +86,8 @@ func (c *courier) round(ctx context.Context) error {
 	return c.send(ctx, now, c.ready(now, due))
 }
 
-// ready leaves out the groups whose message was refused a while ago, and forgets
-// what is no longer of use.
+// ready leaves out the groups whose message was refused a while ago, and deletes
+// what is no longer needed.
 func (c *courier) ready(now time.Time, due []group) (ready []group) {
 	maps.DeleteFunc(c.notYet, func(_ string, until time.Time) bool { return !now.Before(until) })
 	maps.DeleteFunc(c.sent, func(_ string, at time.Time) bool { return now.Sub(at) > max(c.GroupInterval, c.RepeatInterval) })
@@ -125,8 +125,8 @@ func (c *courier) send(ctx context.Context, now time.Time, groups []group) error
 	return nil
 }
 
-// deliver sends one group and logs it. An end of ctx does not cut a message off
-// that is on its way: nobody would know whether it arrived.
+// deliver sends one group and stores that it did. The end of ctx does not cut off a
+// message on its way: it would not be known whether it arrived.
 func (c *courier) deliver(ctx context.Context, g *group) (delivered bool, err error) {
 	detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -154,11 +154,11 @@ func (c *courier) deliver(ctx context.Context, g *group) (delivered bool, err er
 	return true, c.log(detached, g, now, nil, attempts)
 }
 
-// backOff: a message that was refused waits by itself, since it may be the only
-// one; a receiver that does not answer is left alone.
+// backOff delays the next attempt: of this group if the message was refused, of all
+// messages if the receiver does not answer.
 func (c *courier) backOff(ctx context.Context, g *group, now time.Time, failed error) {
 	longest := maxPause
-	if c.Continuous { // what it does not hear of it forgets
+	if c.Continuous { // it forgets what is not repeated
 		longest = min(longest, c.RepeatInterval)
 	}
 	pause := longest
@@ -180,7 +180,7 @@ func (c *courier) backOff(ctx context.Context, g *group, now time.Time, failed e
 		slog.String("receiver", c.To.Name()), slog.String("group", g.key), slog.Duration("retry_in", pause), slog.Any("error", failed))
 }
 
-// log writes down what was told, or that it could not be.
+// log stores that a group was sent, or why not.
 func (c *courier) log(ctx context.Context, g *group, at time.Time, failed error, attempts int) error {
 	if len(g.told) == 0 {
 		return nil

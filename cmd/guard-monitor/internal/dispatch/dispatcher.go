@@ -16,36 +16,36 @@ import (
 
 const (
 	round = time.Second // between two looks at the store
-	// horizon is how long after an incident ended its receivers are still told.
+	// horizon is how long after its end an incident is still sent.
 	horizon  = 24 * time.Hour
 	maxPages = 20 // of incidents that are looked at in a round
 )
 
-// Store is what is told, and what was. *store.Store is one.
+// Store has the incidents, and what was sent of them. *store.Store implements it.
 type Store interface {
 	Incidents(ctx context.Context, f store.IncidentFilter) ([]incident.Incident, error)
 	Told(ctx context.Context, receiver string, since time.Time) (map[string]store.Told, error)
 	AddNotifications(ctx context.Context, list []store.Notification) error
 }
 
-// Sender sends one message. *receiver.Receiver is one.
+// Sender sends one message. *receiver.Receiver implements it.
 type Sender interface {
 	Name() string
 	Send(ctx context.Context, n *receiver.Notification) error
 }
 
-// Route says how a receiver wants to be told.
+// Route is a receiver, with what is sent to it and when.
 type Route struct {
 	To             Sender
 	GroupBy        []string // labels: service, cause, cluster, shard, severity
 	GroupWait      time.Duration
 	GroupInterval  time.Duration
 	RepeatInterval time.Duration
-	Resolved       bool // whether to tell that an incident is over
+	Resolved       bool // whether to send that an incident is over
 	RatePerMinute  int  // 0 = no limit
 	MaxAlerts      int  // in one message; 0 = no limit
-	// Continuous is for a receiver that wants to hear of what goes on all the
-	// time, and forgets what it does not hear of. Repeats are not logged.
+	// Continuous is for a receiver that forgets what is not repeated all the time.
+	// Repeats are not logged.
 	Continuous bool
 }
 
@@ -58,7 +58,7 @@ type Config struct {
 	Logger      *slog.Logger // default: slog.Default()
 }
 
-// Dispatcher tells receivers of incidents. It is a prometheus.Collector.
+// Dispatcher sends incidents to receivers. It is a prometheus.Collector.
 type Dispatcher struct {
 	cfg     Config
 	metrics *metrics
@@ -87,8 +87,8 @@ func New(cfg Config) (*Dispatcher, error) {
 	return &Dispatcher{cfg: cfg, metrics: newMetrics(list)}, nil
 }
 
-// Run tells receivers until ctx ends, and returns nil after the messages that
-// are on their way have arrived, or after three seconds.
+// Run sends until ctx ends, and returns nil when the messages on their way have
+// arrived, at most three seconds later.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, r := range d.cfg.Routes {

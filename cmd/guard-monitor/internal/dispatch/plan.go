@@ -25,17 +25,17 @@ const (
 	reasonSilent   = "not sent" // the end of an incident, silenced, or to a receiver that does not want to hear of it
 )
 
-// news is what there is to say of one incident.
+// news says what has changed of an incident since it was sent.
 type news int
 
 const (
 	nothing  news = iota
-	goesOn        // told, and open still
-	isNew         // open, and not told since it began or came back
+	goesOn        // sent, and open still
+	isNew         // open, and not sent since it began or came back
 	isWorse       // escalates
-	hasCause      // was told with another cause
-	isOver        // told as open, and resolved
-	wasShort      // over before it was told that it began or came back
+	hasCause      // was sent with another cause
+	isOver        // sent as open, and resolved
+	wasShort      // over before it was sent that it began or came back
 )
 
 func newsOf(now time.Time, i *incident.Incident, told store.Told, known bool) news {
@@ -59,16 +59,16 @@ func newsOf(now time.Time, i *incident.Incident, told store.Told, known bool) ne
 	return nothing
 }
 
-// group is what one message tells.
+// group is the content of one message.
 type group struct {
 	key    string
 	labels map[string]string
 	reason string
-	told   []incident.Incident // those that the message tells of
-	last   time.Time           // when something of the group was told last
+	told   []incident.Incident // the incidents of the message
+	last   time.Time           // when something of the group was sent last
 }
 
-// member is an incident with what there is to say of it.
+// member is an incident of a group with its news.
 type member struct {
 	incident.Incident
 	news news
@@ -143,7 +143,7 @@ func (c *courier) judge(now time.Time, key string, all []member) (group, bool) {
 	return g, now.Sub(waited) >= c.GroupWait
 }
 
-// reason returns why a group with these news is told, "" if it only goes on.
+// reason returns why a group with these news is sent, "" if it only goes on.
 func reason(count map[news]int, open int) string {
 	fresh := count[isNew] + count[wasShort]
 	known := count[goesOn] + count[isWorse] + count[hasCause] + count[isOver]

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Status tells whether an alert goes on.
+// Status says whether an alert goes on.
 type Status string
 
 // The two statuses, as Alertmanager calls them.
@@ -17,7 +17,7 @@ const (
 	Resolved Status = "resolved"
 )
 
-// Alert is what a receiver is told of one incident, in the JSON of Alertmanager.
+// Alert is one incident as a receiver is sent it, in the JSON of Alertmanager.
 type Alert struct {
 	Labels      map[string]string `json:"labels"`      // what identifies it
 	Annotations map[string]string `json:"annotations"` // what else there is to say; see the Annotation constants
@@ -52,14 +52,14 @@ func (a *Alert) Fingerprint() string {
 	return fmt.Sprintf("%016x", sum.Sum64())
 }
 
-// Notification is a group of alerts that are told together.
+// Notification is a group of alerts in one message.
 type Notification struct {
 	GroupKey    string
 	GroupLabels map[string]string
 	Reason      string // why now, in Alertmanager's words
 	Alerts      []Alert
 	More        int    // alerts of the group that are left out
-	ExternalURL string // the monitor's page; empty if nobody said it
+	ExternalURL string // the monitor's page; empty if it is not known
 }
 
 // Status returns Firing if one of the alerts goes on.

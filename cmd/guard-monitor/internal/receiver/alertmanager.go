@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// AlertmanagerRepeat is how often Alertmanager wants to hear of an alert that
-// goes on. It takes one for resolved that it has not heard of in holdOpen.
+// AlertmanagerRepeat is how often an alert that goes on is sent to Alertmanager, which
+// takes it for resolved after holdOpen without a repeat.
 const (
 	AlertmanagerRepeat = time.Minute
 	holdOpen           = 4 * AlertmanagerRepeat
@@ -44,7 +44,7 @@ func (r *Receiver) alertmanager(ctx context.Context, n *Notification) error {
 	return r.postAll(ctx, address.String(), alerts)
 }
 
-// postAll posts in parts, none of which waits for another that is refused.
+// postAll posts in parts. A part that is refused does not keep back the others.
 func (r *Receiver) postAll(ctx context.Context, address string, alerts []Alert) (refused error) {
 	for part := range slices.Chunk(alerts, maxPosted) {
 		_, err := r.post(ctx, address, part)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Kind names a sort of receiver, as the configuration does.
+// Kind is the type of a receiver, as the settings name it.
 type Kind string
 
 // The kinds.
@@ -29,13 +29,13 @@ var Kinds = []Kind{Webhook, Alertmanager, Slack, DingTalk, Feishu, WeCom}
 
 // Config sets up one receiver.
 type Config struct {
-	Name string // told apart by it in logs, metrics and the store; required
+	Name string // in logs, metrics and the store; required
 	Kind Kind   // required
 
 	URL      string   // where to send to; required, and secret
 	Secret   string   // signs messages of DingTalk and Feishu; empty: unsigned
 	Token    string   // sent as "Authorization: Bearer ..." to a webhook or Alertmanager; empty: none
-	Mentions []string // whom a robot calls: mobile numbers, for Slack user ids; "all" for everybody
+	Mentions []string // whom a robot mentions: mobile numbers, for Slack and Feishu user ids; "all" for everybody
 
 	Location *time.Location // of times in chat messages; default: UTC
 	Client   *http.Client   // default: 10 s for each message, no redirects
@@ -102,7 +102,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("receiver %q: %s", e.Receiver, e.reason) }
 
-// Validate reports what is wrong, naming the option as the file does.
+// Validate reports the first setting that is wrong, by its name in the file.
 func (c *Config) Validate() error {
 	switch {
 	case !plainName.MatchString(c.Name):

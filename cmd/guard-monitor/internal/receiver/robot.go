@@ -61,7 +61,7 @@ func (t throttle) check(answer []byte) error {
 
 const everybody = "all"
 
-// mentions returns whom to mention, and whether to mention everybody.
+// mentions returns the names to mention, and whether to mention everybody.
 func (r *Receiver) mentions() (names []string, all bool) {
 	names = slices.DeleteFunc(slices.Clone(r.cfg.Mentions), func(m string) bool { return m == everybody })
 	return names, slices.Contains(r.cfg.Mentions, everybody)

@@ -4,7 +4,7 @@ import "strings"
 
 const maxSlack = 3000 // bytes; longer texts are folded away
 
-// Slack wants these three escaped, and nothing else.
+// Slack requires these three to be escaped, and nothing else.
 var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func (r *Receiver) slack(n *Notification) object {

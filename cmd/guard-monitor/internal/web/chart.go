@@ -58,7 +58,7 @@ func bars(counts []store.Bounded, marks []mark) chart {
 
 func unit(f float64) string { return fmt.Sprintf("%.1f", f) }
 
-// perStep are counts of events, which are dear to find out.
+// perStep is how many events there were in each step of a time. Counting them is slow.
 type perStep struct {
 	from, to time.Time
 	counts   []store.Bounded

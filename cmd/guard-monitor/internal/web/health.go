@@ -10,7 +10,7 @@ import (
 	events "github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 )
 
-// intake is whether events come in, and if not, at what they stop.
+// intake says whether events arrive, and if not, where they stop.
 type intake struct {
 	Connected bool `json:"broker_connected"`
 	Storing   bool `json:"store_takes_events"`

@@ -17,7 +17,7 @@ type news struct {
 }
 
 // hub reads the news from the store, once for all connections. A slow connection
-// gets only the latest news, so no connection needs a queue.
+// receives only the latest news, so no connection needs a queue.
 type hub struct {
 	cfg   Config
 	slots chan struct{}

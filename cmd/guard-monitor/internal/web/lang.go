@@ -15,8 +15,8 @@ const langCookie = "guard_monitor_language"
 
 var languages = []words.Lang{words.English, words.Chinese}
 
-// langOf is what somebody chose, else what their browser prefers of what there
-// is.
+// langOf returns the language of the cookie, or else the one that the browser
+// prefers.
 func langOf(r *http.Request) words.Lang {
 	if c, err := r.Cookie(langCookie); err == nil && slices.Contains(languages, words.Lang(c.Value)) {
 		return words.Lang(c.Value)
@@ -31,7 +31,7 @@ func langOf(r *http.Request) words.Lang {
 	return words.English
 }
 
-// language remembers a choice and leads back to the page.
+// language stores the language in a cookie and redirects to the page.
 func (h *Handler) language(w http.ResponseWriter, r *http.Request) {
 	choice := r.URL.Query().Get("to")
 	if !slices.Contains(languages, words.Lang(choice)) {
@@ -45,8 +45,8 @@ func (h *Handler) language(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, h.prefix+local(r.URL.Query().Get("back")), http.StatusSeeOther) //nolint:gosec // local keeps it on this site
 }
 
-// local returns the path and query of an address on this site, whatever it was:
-// nobody is led elsewhere.
+// local returns the path and query of an address on this site, or / for any other,
+// so that the redirect stays here.
 func local(back string) string {
 	u, err := url.Parse(back)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||
@@ -56,7 +56,7 @@ func local(back string) string {
 	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
 }
 
-// counted is a number that is not counted further than it makes sense.
+// counted returns a number, or the bound at which counting stopped.
 func counted[N int | int64](n N, more bool) string {
 	if more {
 		return fmt.Sprintf("> %d", n)

@@ -33,7 +33,7 @@ func NewHandler(cfg Config) (*Handler, error) {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.guarded.ServeHTTP(w, r) }
 
-// Run tells open pages what is new until ctx ends; then it ends their live
+// Run notifies open pages of news until ctx ends; then it ends their live
 // connections and returns ctx.Err(). It may run once.
 func (h *Handler) Run(ctx context.Context) error { return h.hub.run(ctx) }
 

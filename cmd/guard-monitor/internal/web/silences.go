@@ -21,7 +21,8 @@ type silenceRequest struct {
 	By       string             `json:"by"`
 }
 
-// readSilence reads the body, and who sent it. An empty body is an empty object.
+// readSilence reads the body; By becomes the name of the sender. An empty body is an
+// empty object.
 func readSilence(r *http.Request) (in silenceRequest, err error) {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()

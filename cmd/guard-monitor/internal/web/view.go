@@ -276,10 +276,10 @@ func (v *view) Numbers(e incident.Evidence) map[string]int64 {
 	return n
 }
 
-// maxTelling is how much evidence stands for all of it.
+// maxTelling is how many rows of evidence a card shows.
 const maxTelling = 2
 
-// Telling is the evidence that tells most at a glance: that for the cause. The
+// Telling returns the evidence that says most at a glance: that for the cause. The
 // first row only repeats the event, unless there is none.
 func (v *view) Telling(i incident.Incident) []incident.Evidence {
 	rows := i.Evidence

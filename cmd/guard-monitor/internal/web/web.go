@@ -69,7 +69,7 @@ type Store interface {
 	Audit(ctx context.Context, l store.AuditLine) error
 }
 
-// Broker tells whether events arrive. *intake.Consumer is one.
+// Broker reports whether events arrive. *intake.Consumer implements it.
 type Broker interface {
 	// Err is nil while they do, and matches intake.ErrHandler where the broker
 	// has them and the store does not take them.
@@ -78,7 +78,7 @@ type Broker interface {
 	DeadLetters() (n int, known bool)
 }
 
-// Clusters tells how the watched Redis servers are. *watch.Watcher is one.
+// Clusters returns the state of the watched Redis servers. *watch.Watcher implements it.
 type Clusters interface {
 	Clusters() []watch.Cluster
 }
@@ -90,8 +90,8 @@ type Config struct {
 	Metrics  prometheus.Gatherer
 	Clusters Clusters // default: no Redis is watched
 
-	Auth   *Auth // default: none is asked for
-	Writes bool  // whether people may acknowledge and silence; default false
+	Auth   *Auth // default: requests need no authentication
+	Writes bool  // whether incidents may be acknowledged and silenced; default false
 
 	// ExternalURL is where people reach the pages, without a slash at the end. Its
 	// host is answered, and all links begin with its path. Default: none.
@@ -101,7 +101,7 @@ type Config struct {
 	DocsURL    string         // of docs/alerts, with a slash at the end; default: the file name without a link
 	Location   *time.Location // of times on pages; default UTC
 	MaxLive    int            // live connections; default 100
-	Every      time.Duration  // how often the store is asked for news; default 1 s
+	Every      time.Duration  // how often the store is read for news; default 1 s
 	Logger     *slog.Logger   // default: slog.Default()
 }
 

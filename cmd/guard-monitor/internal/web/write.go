@@ -62,7 +62,7 @@ func (h *Handler) audit(r *http.Request, by, what, subject, detail string) error
 	}
 	h.cfg.Logger.LogAttrs(r.Context(), slog.LevelInfo, "audit", slog.String("who", by), slog.String("remote", remote),
 		slog.String("action", what), slog.String("subject", subject))
-	// The line must be stored even if the client has gone.
+	// The line is stored even if the client has gone.
 	return h.cfg.Store.Audit(context.WithoutCancel(r.Context()), store.AuditLine{
 		At: time.Now(), Who: by, Remote: remote, Action: what, Subject: subject, Detail: detail,
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// Event tells a person on call what an event means.
+// Event says to a person on call what an event means.
 func (l Lang) Event(ev notify.Event) string {
 	s := l.sentence("key", quote(ev.Key), "who", l.reporter(ev), "at", moment(ev.CaughtAt), "row", l.row(ev), "became", l.say(became[ev.Outcome], ""),
 		"first", l.first(ev), "n", strconv.Itoa(ev.Count), "verdict", quote(string(ev.Verdict)))
