@@ -22,7 +22,7 @@ type reporter struct {
 // event begins a report. It carries the trace of ctx.
 func (r *reporter) event(ctx context.Context, v notify.Verdict, o notify.Outcome, key string) notify.Event {
 	ev := notify.Event{
-		ID:       newEventID(),
+		ID:       uuid.Must(uuid.NewV7()).String(), // sorts by time
 		Service:  r.cfg.Service,
 		Instance: r.cfg.Instance,
 		Verdict:  v,
@@ -57,15 +57,6 @@ func detached(ctx context.Context, d time.Duration) (context.Context, context.Ca
 
 func place(p lock.Place) notify.Place {
 	return notify.Place{Node: p.Node, Slot: p.Slot, Entry: p.Entry}
-}
-
-// newEventID returns a UUIDv7, which sorts by time.
-func newEventID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		id = uuid.New()
-	}
-	return id.String()
 }
 
 // libraryVersion is the version of this module that the program was built with.

@@ -43,12 +43,8 @@ func (h *heart) beat(ctx context.Context) {
 		return
 	}
 	h.next = now.Add(h.cfg.HeartbeatInterval)
-	id, err := uuid.NewV7()
-	if err != nil {
-		id = uuid.New()
-	}
-	err = h.send(ctx, notify.Heartbeat{
-		ID:       id.String(),
+	err := h.send(ctx, notify.Heartbeat{
+		ID:       uuid.Must(uuid.NewV7()).String(),
 		Service:  h.cfg.Service,
 		Instance: h.cfg.Instance,
 		At:       now,

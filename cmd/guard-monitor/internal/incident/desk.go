@@ -272,7 +272,7 @@ const regress = 7 * 24 * time.Hour
 
 func (d *desk) begin(service string, cause Cause, key string, at time.Time) *Incident {
 	i := &Incident{
-		ID: newID(), Key: key, Service: service, Cause: cause, State: New, DocLink: DocLink(cause),
+		ID: uuid.Must(uuid.NewV7()).String(), Key: key, Service: service, Cause: cause, State: New, DocLink: DocLink(cause),
 		FirstAt: at, LastAt: at, SeenAt: d.now, OpenedAt: d.now,
 	}
 	i.Place.Slot = -1
@@ -290,13 +290,4 @@ func (d *desk) reopen(i *Incident) {
 func (d *desk) resolve(i *Incident) {
 	i.State, i.ResolvedAt = Resolved, d.now
 	d.changed[i.ID] = true
-}
-
-// newID returns a UUIDv7, which sorts by time.
-func newID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		id = uuid.New()
-	}
-	return id.String()
 }
