@@ -5,60 +5,59 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/belaygo/belay/internal/metric"
 )
 
 // countTimeout limits how long a scrape waits for the size of the backlog.
 const countTimeout = time.Second
 
 type metrics struct {
-	backlog, oldest *prometheus.Desc
+	metric.Set
 
 	stored, inserts, published, direct, lost, unreadable, heartbeats prometheus.Counter
 }
 
-func newMetrics(name string) *metrics {
-	labels := prometheus.Labels{"name": name}
-	counter := func(metric, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "belay_outbox_" + metric, Help: help, ConstLabels: labels})
+func newMetrics(name string, t table) *metrics {
+	f := metric.Factory{Labels: prometheus.Labels{"name": name}}
+	m := &metrics{
+		stored:     f.Counter("belay_outbox_stored_total", "Events stored by this process."),
+		inserts:    f.Counter("belay_outbox_inserts_total", "INSERT statements for the events of this process."),
+		published:  f.Counter("belay_outbox_published_total", "Stored events that the relay of this process published."),
+		direct:     f.Counter("belay_outbox_direct_total", "Events published without being stored, since the table could not be written."),
+		lost:       f.Counter("belay_outbox_lost_total", "Events neither stored nor published, only logged."),
+		unreadable: f.Counter("belay_outbox_unreadable_total", "How often this process found a row that is no event, and set it aside for an hour."),
+		heartbeats: f.Counter("belay_outbox_heartbeats_total", "Heartbeats sent."),
 	}
-	return &metrics{
-		backlog: prometheus.NewDesc("belay_outbox_backlog",
-			"Events in the table, at most 100000; missing when the table cannot be read.", nil, labels),
+	m.Set = append(f.Set, &backlog{
+		table: t,
+		size: prometheus.NewDesc("belay_outbox_backlog",
+			"Events in the table, at most 100000; missing when the table cannot be read.", nil, f.Labels),
 		oldest: prometheus.NewDesc("belay_outbox_oldest_event_timestamp_seconds",
-			"When the oldest event in the table was stored; missing when there is none, or the table cannot be read.", nil, labels),
-		stored:     counter("stored_total", "Events stored by this process."),
-		inserts:    counter("inserts_total", "INSERT statements for the events of this process."),
-		published:  counter("published_total", "Stored events that the relay of this process published."),
-		direct:     counter("direct_total", "Events published without being stored, since the table could not be written."),
-		lost:       counter("lost_total", "Events neither stored nor published, only logged."),
-		unreadable: counter("unreadable_total", "How often this process found a row that is no event, and set it aside for an hour."),
-		heartbeats: counter("heartbeats_total", "Heartbeats sent."),
-	}
+			"When the oldest event in the table was stored; missing when there is none, or the table cannot be read.", nil, f.Labels),
+	})
+	return m
 }
 
-func (m *metrics) counters() []prometheus.Counter {
-	return []prometheus.Counter{m.stored, m.inserts, m.published, m.direct, m.lost, m.unreadable, m.heartbeats}
+// A backlog is what waits in the table, as metrics.
+type backlog struct {
+	table        table
+	size, oldest *prometheus.Desc
 }
 
-func (m *metrics) describe(descs chan<- *prometheus.Desc) {
-	descs <- m.backlog
-	descs <- m.oldest
-	for _, c := range m.counters() {
-		c.Describe(descs)
-	}
+func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
+	descs <- b.size
+	descs <- b.oldest
 }
 
-// collect asks the database about the backlog, for countTimeout at most.
-func (m *metrics) collect(samples chan<- prometheus.Metric, t table) {
-	for _, c := range m.counters() {
-		c.Collect(samples)
-	}
+// Collect asks the database, for countTimeout at most.
+func (b *backlog) Collect(samples chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
-	if n, err := t.count(ctx); err == nil {
-		samples <- prometheus.MustNewConstMetric(m.backlog, prometheus.GaugeValue, float64(n))
+	if n, err := b.table.count(ctx); err == nil {
+		samples <- prometheus.MustNewConstMetric(b.size, prometheus.GaugeValue, float64(n))
 	}
-	if at, err := t.oldest(ctx); err == nil && at > 0 {
-		samples <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, at)
+	if at, err := b.table.oldest(ctx); err == nil && at > 0 {
+		samples <- prometheus.MustNewConstMetric(b.oldest, prometheus.GaugeValue, at)
 	}
 }

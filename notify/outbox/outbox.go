@@ -11,15 +11,20 @@ import (
 )
 
 // An Outbox is a notify.Publisher that stores events before it forwards them.
-// It is safe for concurrent use, and a prometheus.Collector.
+// It is safe for concurrent use. It is a prometheus.Collector that asks
+// the database about the backlog, for a second at most.
 type Outbox struct {
-	table   table
-	metrics *metrics
-	writer  *writer
-	relay   *relay // nil without Config.Relay
+	*metrics
+
+	table  table
+	writer *writer
+	relay  *relay // nil without Config.Relay
 }
 
-var _ notify.Publisher = (*Outbox)(nil)
+var (
+	_ notify.Publisher     = (*Outbox)(nil)
+	_ prometheus.Collector = (*Outbox)(nil)
+)
 
 // New returns an Outbox on the table belay_outbox of db, which [Migrate]
 // creates, and starts its relay. It does not wait for the database. The caller
@@ -33,7 +38,7 @@ func New(db *gorm.DB, cfg Config) (*Outbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Outbox{table: t, metrics: newMetrics(cfg.Name)}
+	o := &Outbox{table: t, metrics: newMetrics(cfg.Name, t)}
 	wake := func() {}
 	if cfg.Relay != nil {
 		o.relay = startRelay(cfg, t, o.metrics)
@@ -77,10 +82,3 @@ func (o *Outbox) Close(ctx context.Context) error {
 	}
 	return finished
 }
-
-// Describe implements prometheus.Collector.
-func (o *Outbox) Describe(descs chan<- *prometheus.Desc) { o.metrics.describe(descs) }
-
-// Collect implements prometheus.Collector. It asks the database about the
-// backlog, for a second at most.
-func (o *Outbox) Collect(samples chan<- prometheus.Metric) { o.metrics.collect(samples, o.table) }

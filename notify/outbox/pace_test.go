@@ -56,7 +56,7 @@ func stoppedRelay(t *testing.T, to notify.Publisher) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newRelay(t.Context(), Config{Relay: to}.withDefaults(), table, newMetrics("relay"))
+	return newRelay(t.Context(), Config{Relay: to}.withDefaults(), table, newMetrics("relay", table))
 }
 
 func anEvent(t *testing.T, id string) []byte {

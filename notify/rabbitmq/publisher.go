@@ -16,8 +16,9 @@ import (
 // A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
 // for concurrent use, and a prometheus.Collector.
 type Publisher struct {
+	*metrics
+
 	cfg        Config
-	metrics    *metrics
 	breaker    *gobreaker.CircuitBreaker[struct{}]
 	supervisor *supervisor
 	stop       context.CancelFunc
@@ -27,6 +28,7 @@ var (
 	_ notify.Publisher          = (*Publisher)(nil)
 	_ notify.RawPublisher       = (*Publisher)(nil)
 	_ notify.HeartbeatPublisher = (*Publisher)(nil)
+	_ prometheus.Collector      = (*Publisher)(nil)
 )
 
 // New returns a Publisher to the broker at url, an AMQP URL such as
@@ -132,19 +134,5 @@ func (p *Publisher) Close(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("rabbitmq: close: %w", ctx.Err())
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (p *Publisher) Describe(descs chan<- *prometheus.Desc) {
-	for _, c := range p.metrics.all() {
-		c.Describe(descs)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (p *Publisher) Collect(samples chan<- prometheus.Metric) {
-	for _, c := range p.metrics.all() {
-		c.Collect(samples)
 	}
 }

@@ -74,8 +74,9 @@ func (c Config) withDefaults() Config {
 // A Consumer reads events from the monitor's queue. Its methods are safe for
 // concurrent use; it is a prometheus.Collector.
 type Consumer struct {
-	cfg     Config
-	metrics *metrics
+	*metrics
+
+	cfg Config
 
 	dialer          *rabbit.Dialer // of Run alone
 	heartbeatDialer *rabbit.Dialer // of listen alone

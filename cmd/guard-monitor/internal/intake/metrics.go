@@ -1,8 +1,14 @@
 package intake
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/belaygo/belay/internal/metric"
+)
 
 type metrics struct {
+	metric.Set
+
 	received, stored, failures, deadLettered, connections, heartbeats prometheus.Counter
 
 	connected, listening prometheus.Gauge
@@ -11,43 +17,19 @@ type metrics struct {
 }
 
 func newMetrics(name string) *metrics {
-	labels := prometheus.Labels{"name": name}
-	counter := func(metric, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "belay_consumer_" + metric, Help: help, ConstLabels: labels})
+	f := metric.Factory{Labels: prometheus.Labels{"name": name}}
+	m := &metrics{
+		received:     f.Counter("belay_consumer_received_total", "Messages received, redelivered ones among them."),
+		stored:       f.Counter("belay_consumer_stored_total", "Events that the handler took and the consumer acknowledged."),
+		failures:     f.Counter("belay_consumer_handler_failures_total", "Calls of the handler that failed."),
+		deadLettered: f.Counter("belay_consumer_dead_lettered_total", "Messages sent to the dead letters: no events, or refused by the handler."),
+		connections:  f.Counter("belay_consumer_connections_total", "Connections opened by the consumer."),
+		heartbeats:   f.Counter("belay_consumer_heartbeats_total", "Heartbeats received."),
+		connected:    f.Gauge("belay_consumer_connected", "1 while the consumer reads the queue."),
+		listening:    f.Gauge("belay_consumer_listening", "1 while the consumer reads heartbeats."),
+		deadLetters: f.GaugeVec("belay_consumer_dead_letters",
+			"Messages in the queue of the dead letters, whoever sent them there. Absent while the consumer does not read its queue."),
 	}
-	gauge := func(metric, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "belay_consumer_" + metric, Help: help, ConstLabels: labels})
-	}
-	return &metrics{
-		received:     counter("received_total", "Messages received, redelivered ones among them."),
-		stored:       counter("stored_total", "Events that the handler took and the consumer acknowledged."),
-		failures:     counter("handler_failures_total", "Calls of the handler that failed."),
-		deadLettered: counter("dead_lettered_total", "Messages sent to the dead letters: no events, or refused by the handler."),
-		connections:  counter("connections_total", "Connections opened by the consumer."),
-		heartbeats:   counter("heartbeats_total", "Heartbeats received."),
-		connected:    gauge("connected", "1 while the consumer reads the queue."),
-		listening:    gauge("listening", "1 while the consumer reads heartbeats."),
-		deadLetters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "belay_consumer_dead_letters", ConstLabels: labels,
-			Help: "Messages in the queue of the dead letters, whoever sent them there. Absent while the consumer does not read its queue.",
-		}, nil),
-	}
-}
-
-func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.received, m.stored, m.failures, m.deadLettered, m.connections, m.heartbeats, m.connected, m.listening, m.deadLetters}
-}
-
-// Describe implements prometheus.Collector.
-func (c *Consumer) Describe(descs chan<- *prometheus.Desc) {
-	for _, m := range c.metrics.all() {
-		m.Describe(descs)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *Consumer) Collect(samples chan<- prometheus.Metric) {
-	for _, m := range c.metrics.all() {
-		m.Collect(samples)
-	}
+	m.Set = f.Set
+	return m
 }
