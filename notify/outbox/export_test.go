@@ -2,8 +2,11 @@ package outbox
 
 import "time"
 
-// ErrClosed is returned by Publish after Close.
-var ErrClosed = errClosed
+// The errors that only tests distinguish.
+var (
+	ErrClosed     = errClosed
+	ErrNotDrained = errNotDrained
+)
 
 // Limits are bounds that only tests set. Zero means the default.
 type Limits struct {

@@ -70,8 +70,8 @@ func (o *Outbox) Publish(ctx context.Context, ev notify.Event) error {
 // Close ends the outbox: Publish is refused, the relay forwards what is stored
 // and stops. Rows that another relay has leased are left to that one, or to the
 // next process if it has died. If ctx ends first, the rest stays stored for the
-// next process and Close returns an error that matches ctx.Err() and
-// ErrNotDrained; so it does when it is called again.
+// next process and Close returns an error that matches ctx.Err(). It returns an
+// error when it is called again, too.
 func (o *Outbox) Close(ctx context.Context) error {
 	finished := o.writer.close(ctx)
 	if o.relay == nil {

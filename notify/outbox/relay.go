@@ -71,7 +71,7 @@ func (r *relay) close(ctx context.Context) error {
 	case <-r.done:
 		return r.result(ctx)
 	case <-time.After(time.Second): // a publisher that does not end with its context
-		return fmt.Errorf("%w: %w", ErrNotDrained, ctx.Err())
+		return fmt.Errorf("%w: %w", errNotDrained, ctx.Err())
 	}
 }
 
@@ -81,9 +81,9 @@ func (r *relay) result(ctx context.Context) error {
 	case r.drained:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w: %w", ErrNotDrained, ctx.Err())
+		return fmt.Errorf("%w: %w", errNotDrained, ctx.Err())
 	}
-	return ErrNotDrained
+	return errNotDrained
 }
 
 func (r *relay) run(ctx context.Context) {

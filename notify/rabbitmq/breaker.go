@@ -23,10 +23,10 @@ func newBreaker() *gobreaker.CircuitBreaker[struct{}] {
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
 		// A broker that says no is well.
 		IsSuccessful: func(err error) bool {
-			return err == nil || errors.Is(err, ErrUnroutable) || errors.Is(err, ErrRefused)
+			return err == nil || errors.Is(err, ErrUnroutable) || errors.Is(err, errRefused)
 		},
 		IsExcluded: func(err error) bool {
-			return errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed)
+			return errors.Is(err, context.Canceled) || errors.Is(err, errClosed)
 		},
 	})
 }

@@ -70,10 +70,10 @@
 //
 // A URL may name several nodes of a cluster; after a failure the next one is
 // tried. After several failures in a row a circuit breaker has Publish fail at
-// once ([ErrOpen]) for a second, and then lets one try.
+// once for a second, and then lets one try.
 //
 // Nothing waits without end for a broker: dialling and the handshake have one common
 // limit, each write has a deadline, each confirm a timeout, and a closing handshake
 // that is not answered is cut off. A broker that announces that it takes no messages
-// for lack of memory or disk ([ErrBlocked]) is not sent any.
+// for lack of memory or disk is not sent any.
 package rabbitmq

@@ -2,22 +2,22 @@ package rabbitmq
 
 import "errors"
 
+// ErrUnroutable is returned when the monitor's queue does not exist, or no queue is
+// bound to the exchange: no monitor has declared the topology, or somebody has
+// deleted the queue. A Publisher that has seen the queue missing also returns it for
+// a second after it finds the queue again, unless a monitor reads the queue.
+var ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared and bound the queue")
+
 var (
-	// ErrClosed is returned by a Publisher after Close.
-	ErrClosed = errors.New("rabbitmq: closed")
-	// ErrUnroutable is returned when the monitor's queue does not exist, or no
-	// queue is bound to the exchange: no monitor has declared the topology, or
-	// somebody has deleted the queue. A Publisher that has seen the queue missing
-	// also returns it for a second after it finds the queue again, unless a monitor
-	// reads the queue.
-	ErrUnroutable = errors.New("rabbitmq: event is unroutable: no monitor has declared and bound the queue")
-	// ErrBlocked is returned while the broker takes no messages, for lack of memory
+	// errClosed is returned after Close.
+	errClosed = errors.New("rabbitmq: closed")
+	// errBlocked is returned while the broker takes no messages, for lack of memory
 	// or disk.
-	ErrBlocked = errors.New("rabbitmq: blocked by the broker")
-	// ErrRefused is returned when the broker did not take responsibility for the
+	errBlocked = errors.New("rabbitmq: blocked by the broker")
+	// errRefused is returned when the broker did not take responsibility for the
 	// event: its queue is full, or cannot reach a majority.
-	ErrRefused = errors.New("rabbitmq: refused by the broker")
-	// ErrOpen is returned when the last publishes failed, for a second at a time: the
+	errRefused = errors.New("rabbitmq: refused by the broker")
+	// errOpen is returned when the last publishes failed, for a second at a time: the
 	// circuit breaker is open, and this event was not sent.
-	ErrOpen = errors.New("rabbitmq: circuit breaker is open")
+	errOpen = errors.New("rabbitmq: circuit breaker is open")
 )

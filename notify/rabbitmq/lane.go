@@ -23,7 +23,7 @@ type lane struct {
 	timeout   time.Duration
 	returns   chan amqp.Return
 	blockings chan amqp.Blocking
-	blocked   error // ErrBlocked with the broker's reason, or nil
+	blocked   error // errBlocked with the broker's reason, or nil
 	absence   *absence
 }
 
@@ -87,7 +87,7 @@ func (l *lane) publish(ctx context.Context, r *request) (outcome, spoilt error) 
 			err := fmt.Errorf("rabbitmq: no confirm within %v", l.timeout)
 			return err, err
 		case <-ctx.Done():
-			return ErrClosed, ErrClosed
+			return errClosed, errClosed
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (l *lane) settle(confirm *amqp.DeferredConfirmation, id string) (outcome, s
 		return nil, nil
 	}
 	if !l.session.Channel.IsClosed() {
-		return ErrRefused, nil
+		return errRefused, nil
 	}
 	return l.lost()
 }
@@ -188,6 +188,6 @@ func (l *lane) drain() {
 func (l *lane) setBlocked(b amqp.Blocking) {
 	l.blocked = nil
 	if b.Active {
-		l.blocked = fmt.Errorf("%w: %.80q", ErrBlocked, b.Reason)
+		l.blocked = fmt.Errorf("%w: %.80q", errBlocked, b.Reason)
 	}
 }

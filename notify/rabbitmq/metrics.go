@@ -23,9 +23,9 @@ var results = []struct {
 	name string
 }{
 	{ErrUnroutable, "unroutable"},
-	{ErrBlocked, "blocked"},
-	{ErrRefused, "refused"},
-	{ErrOpen, "open"},
+	{errBlocked, "blocked"},
+	{errRefused, "refused"},
+	{errOpen, "open"},
 	{nil, "confirmed"},
 }
 

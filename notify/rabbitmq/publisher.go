@@ -53,9 +53,8 @@ func New(url string, cfg Config) (*Publisher, error) {
 }
 
 // Publish returns nil once the broker has found the monitor's queue, routed ev
-// and confirmed it. After ErrUnroutable, ErrRefused and ErrOpen the broker has
-// not taken the event; after any other error it may have: ErrBlocked and
-// ErrClosed can come while the event is on its way.
+// and confirmed it. After [ErrUnroutable] the broker has not taken the event; after
+// any other error it may have.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	env, body, err := encode(ev)
 	if err != nil {
@@ -108,9 +107,9 @@ func (p *Publisher) guarded(r *request) error {
 	_, err := p.breaker.Execute(func() (struct{}, error) { return struct{}{}, p.supervisor.send(r) })
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		if reason := p.supervisor.reason(); reason != nil {
-			return fmt.Errorf("%w: %w", ErrOpen, reason)
+			return fmt.Errorf("%w: %w", errOpen, reason)
 		}
-		return ErrOpen
+		return errOpen
 	}
 	return err
 }
@@ -124,7 +123,7 @@ func (p *Publisher) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close disconnects. A Publish that is under way ends with ErrClosed, and its
+// Close disconnects. A Publish that is under way ends with an error, and its
 // outcome is unknown. Close may be called again. It ends with ctx, or about a
 // second after the call when the broker does not answer.
 func (p *Publisher) Close(ctx context.Context) error {

@@ -60,7 +60,7 @@ func (s *supervisor) send(r *request) error {
 	case <-r.ctx.Done():
 		return s.unanswered(r.ctx)
 	case <-s.done:
-		return ErrClosed
+		return errClosed
 	}
 	select {
 	case err := <-r.answer:
@@ -78,7 +78,7 @@ func (s *supervisor) ping(ctx context.Context) error {
 	case <-ctx.Done():
 		return s.unanswered(ctx)
 	case <-s.done:
-		return ErrClosed
+		return errClosed
 	}
 	select {
 	case <-demand.connected:
@@ -86,7 +86,7 @@ func (s *supervisor) ping(ctx context.Context) error {
 	case <-ctx.Done():
 		return s.unanswered(ctx)
 	case <-s.done:
-		return ErrClosed
+		return errClosed
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *supervisor) run(ctx context.Context) {
 		s.logger.Warn("not connected to rabbitmq", "addr", s.dialer.Addr(), "error", err, "retry_in", delay)
 		demand = s.wait(ctx, delay)
 	}
-	s.refuse(ctx, demand, ErrClosed)
+	s.refuse(ctx, demand, errClosed)
 }
 
 // attempt connects and serves, beginning with demand, until the session fails
@@ -187,7 +187,7 @@ func (s *supervisor) wait(ctx context.Context, delay time.Duration) *request {
 // during it.
 func (s *supervisor) refuse(ctx context.Context, demand *request, err error) {
 	if ctx.Err() != nil {
-		err = ErrClosed
+		err = errClosed
 	} else {
 		err = fmt.Errorf("rabbitmq: not connected: %w", err)
 	}

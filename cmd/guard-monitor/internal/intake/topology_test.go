@@ -1,13 +1,13 @@
 package intake_test
 
 import (
-	"errors"
 	"net/url"
 	"testing"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testamqp"
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -52,7 +52,8 @@ func TestFullDeadLetters(t *testing.T) {
 		if err == nil {
 			published++
 		}
-		return errors.Is(err, rabbitmq.ErrRefused) && depth(t, broker, intake.DeadQueue) >= 10
+		refused := testmetric.Sum(t, p, "belay_rabbitmq_published_total", "result", "refused")
+		return err != nil && refused > 0 && depth(t, broker, intake.DeadQueue) >= 10
 	})
 	if dead := depth(t, broker, intake.DeadQueue); dead >= published {
 		t.Errorf("%d dead letters of %d events, want that some wait", dead, published)
