@@ -3,7 +3,7 @@ package notify
 import (
 	"time"
 
-	"github.com/belaygo/belay/notify/internal/cloudevent"
+	"github.com/belaygo/belay/internal/cloudevent"
 )
 
 // Verdict says what went wrong with the lock. The set is closed.

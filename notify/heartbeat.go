@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/belaygo/belay/notify/internal/cloudevent"
+	"github.com/belaygo/belay/internal/cloudevent"
 )
 
 // Heartbeat reports that an instance lives and that its way to the monitor is open, so

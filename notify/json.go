@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/belaygo/belay/notify/internal/cloudevent"
+	"github.com/belaygo/belay/internal/cloudevent"
 )
 
 // event is an Event as its tags have it: without the methods of Event.

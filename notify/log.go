@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belaygo/belay/notify/internal/cloudevent"
+	"github.com/belaygo/belay/internal/cloudevent"
 )
 
 // Log returns a Publisher that writes each event whole to logger, at level

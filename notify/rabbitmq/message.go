@@ -5,9 +5,9 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/cloudevent"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
 // routed is what the publisher reads of an event's data.

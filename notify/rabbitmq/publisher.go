@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sony/gobreaker/v2"
 
+	"github.com/belaygo/belay/internal/cloudevent"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
-	"github.com/belaygo/belay/notify/internal/cloudevent"
 )
 
 // A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
