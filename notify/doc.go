@@ -22,7 +22,4 @@
 // carry the trace of the operation; the members of data are the fields of Event. A
 // reader ignores members that it does not know, so that members can be added without
 // a new type. An event never carries the values of a row.
-//
-// A [Heartbeat] is a type of its own: it says that its sender lives and that
-// the way to the monitor is open.
 package notify

@@ -141,11 +141,11 @@ func (e *Event) Validate() error {
 		return cloudevent.Invalid("holder_at_conflict %.40q is unknown", string(e.HolderAtConflict))
 	case e.CaughtAt.IsZero():
 		return cloudevent.Invalid("caught_at is missing")
-	case !writable(e.CaughtAt):
+	case !cloudevent.Writable(e.CaughtAt):
 		return cloudevent.Invalid("caught_at is outside the years 0 to 9999")
-	case !writable(e.AcquiredAt):
+	case !cloudevent.Writable(e.AcquiredAt):
 		return cloudevent.Invalid("acquired_at is outside the years 0 to 9999")
-	case !writable(e.Deadline):
+	case !cloudevent.Writable(e.Deadline):
 		return cloudevent.Invalid("deadline is outside the years 0 to 9999")
 	case e.Loss != "" && !e.Loss.valid():
 		return cloudevent.Invalid("loss %.40q is unknown", string(e.Loss))
@@ -156,12 +156,6 @@ func (e *Event) Validate() error {
 		return cloudevent.Invalid("count %d is below 1", e.Count)
 	}
 	return nil
-}
-
-// writable reports whether RFC 3339 can express t in UTC.
-func writable(t time.Time) bool {
-	year := t.UTC().Year()
-	return year >= 0 && year <= 9999
 }
 
 func (v Verdict) valid() bool {

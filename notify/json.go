@@ -2,7 +2,6 @@ package notify
 
 import (
 	"encoding/json"
-	"math"
 	"time"
 
 	"github.com/belaygo/belay/internal/cloudevent"
@@ -40,7 +39,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	read.ID = env.ID
 	read.AcquiredAt, read.Deadline, read.CaughtAt = read.AcquiredAt.UTC(), read.Deadline.UTC(), read.CaughtAt.UTC()
 	read.Trace = Trace{Parent: env.TraceParent, State: env.TraceState}
-	if read.TTL, err = millis("ttl_ms", int64(read.TTL)); err != nil {
+	if read.TTL, err = cloudevent.Millis("ttl_ms", read.TTL); err != nil {
 		return err
 	}
 	if err := read.Validate(); err != nil {
@@ -48,15 +47,4 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	}
 	*e = read
 	return nil
-}
-
-// millis returns a duration that was read as a number of milliseconds.
-func millis(name string, n int64) (time.Duration, error) {
-	switch {
-	case n > math.MaxInt64/int64(time.Millisecond):
-		return 0, cloudevent.Invalid("%s %d is too large", name, n)
-	case n < 0:
-		return 0, cloudevent.Invalid("%s %d is negative", name, n)
-	}
-	return time.Duration(n) * time.Millisecond, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -135,7 +136,7 @@ type object struct {
 
 // The schemas name the members that the structs have, as the structs write them.
 func TestSchemaIsThatOfTheStructs(t *testing.T) {
-	for name, v := range map[string]any{"interception.v1.json": notify.Event{}, "heartbeat.v1.json": notify.Heartbeat{}} {
+	for name, v := range map[string]any{"interception.v1.json": notify.Event{}, "heartbeat.v1.json": heartbeat.Heartbeat{}} {
 		var schema struct {
 			Defs map[string]object `json:"$defs"`
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -85,7 +86,10 @@ func wireExamples() []any {
 		with(func(e *notify.Event) { e.Library = "v1" }),
 		with(func(e *notify.Event) { e.Trace = notify.Trace{Parent: aTraceParent, State: "a=1"} }),
 		with(func(e *notify.Event) { e.Trace = notify.Trace{Parent: "none", State: "a=1"} }),
-		aHeartbeat(),
-		notify.Heartbeat{ID: "1", Service: "s<", At: time.Unix(0, 0).In(berlin), Interval: 2*time.Millisecond - 1},
+		heartbeat.Heartbeat{
+			ID: "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b", Service: "orders", Instance: "orders-7d9f/1",
+			At: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC), Interval: time.Minute, Backlog: 3,
+		},
+		heartbeat.Heartbeat{ID: "1", Service: "s<", At: time.Unix(0, 0).In(berlin), Interval: 2*time.Millisecond - 1},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
@@ -149,7 +150,7 @@ func TestHeartbeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = publisher.PublishHeartbeat(t.Context(), notify.Heartbeat{
+	err = publisher.PublishHeartbeat(t.Context(), heartbeat.Heartbeat{
 		ID: "0196f9c4-0000-7000-8000-000000000009", Service: "orders", Instance: "orders-1", At: time.Now(), Interval: 10 * time.Second,
 	})
 	if err != nil {

@@ -22,8 +22,8 @@ type Config struct {
 	// Relay takes the stored events to their destination. It must return nil only
 	// when they are safe there, and must return when its context ends. An error that
 	// matches notify.ErrInvalidEvent sets the row aside for an hour. A
-	// notify.RawPublisher gets the stored bytes, a notify.HeartbeatPublisher gets
-	// heartbeats as well. Defaults to nil: this process only stores, and another one
+	// notify.RawPublisher gets the stored bytes. A rabbitmq.Publisher, and a struct that
+	// embeds one, gets heartbeats as well. Defaults to nil: this process only stores, and another one
 	// relays.
 	Relay notify.Publisher
 	// Logger gets warnings about the relay, and events that would be lost. Defaults to

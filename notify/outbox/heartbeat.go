@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/internal/heartbeat"
 )
 
 // A heart sends heartbeats past the table: a heartbeat that is late is of no
@@ -15,13 +15,13 @@ type heart struct {
 	cfg     Config
 	table   table
 	metrics *metrics
-	to      notify.HeartbeatPublisher // nil: none are sent
+	to      heartbeat.Publisher // nil: none are sent
 	next    time.Time
 }
 
 func newHeart(cfg Config, t table, m *metrics) *heart {
 	h := &heart{cfg: cfg, table: t, metrics: m}
-	if to, ok := cfg.Relay.(notify.HeartbeatPublisher); ok && cfg.Service != "" {
+	if to, ok := cfg.Relay.(heartbeat.Publisher); ok && cfg.Service != "" {
 		h.to = to
 	}
 	return h
@@ -43,7 +43,7 @@ func (h *heart) beat(ctx context.Context) {
 		return
 	}
 	h.next = now.Add(h.cfg.HeartbeatInterval)
-	err := h.send(ctx, notify.Heartbeat{
+	err := h.send(ctx, heartbeat.Heartbeat{
 		ID:       uuid.Must(uuid.NewV7()).String(),
 		Service:  h.cfg.Service,
 		Instance: h.cfg.Instance,
@@ -57,7 +57,7 @@ func (h *heart) beat(ctx context.Context) {
 	h.metrics.heartbeats.Inc()
 }
 
-func (h *heart) send(ctx context.Context, beat notify.Heartbeat) error {
+func (h *heart) send(ctx context.Context, beat heartbeat.Heartbeat) error {
 	defer h.cfg.watch("publish heartbeat", countTimeout+h.cfg.RelayTimeout)()
 	counting, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()

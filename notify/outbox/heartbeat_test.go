@@ -8,8 +8,8 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
 
@@ -18,21 +18,21 @@ type beating struct {
 	recorder
 
 	mu    sync.Mutex
-	beats []notify.Heartbeat
+	beats []heartbeat.Heartbeat
 	err   error
 }
 
-func (b *beating) PublishHeartbeat(_ context.Context, h notify.Heartbeat) error {
+func (b *beating) PublishHeartbeat(_ context.Context, h heartbeat.Heartbeat) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.beats = append(b.beats, h)
 	return b.err
 }
 
-func (b *beating) all() []notify.Heartbeat {
+func (b *beating) all() []heartbeat.Heartbeat {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]notify.Heartbeat(nil), b.beats...)
+	return append([]heartbeat.Heartbeat(nil), b.beats...)
 }
 
 func TestRelaySendsHeartbeats(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/cloudevent"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 )
@@ -49,7 +50,7 @@ func newMessage(env cloudevent.Envelope[routed], body []byte) amqp.Publishing {
 }
 
 // newHeartbeat returns the message for a heartbeat.
-func newHeartbeat(h notify.Heartbeat) (message amqp.Publishing, err error) {
+func newHeartbeat(h heartbeat.Heartbeat) (message amqp.Publishing, err error) {
 	body, err := h.MarshalJSON()
 	if err != nil {
 		return message, err

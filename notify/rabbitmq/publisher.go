@@ -9,6 +9,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/belaygo/belay/internal/cloudevent"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 )
@@ -25,10 +26,10 @@ type Publisher struct {
 }
 
 var (
-	_ notify.Publisher          = (*Publisher)(nil)
-	_ notify.RawPublisher       = (*Publisher)(nil)
-	_ notify.HeartbeatPublisher = (*Publisher)(nil)
-	_ prometheus.Collector      = (*Publisher)(nil)
+	_ notify.Publisher     = (*Publisher)(nil)
+	_ notify.RawPublisher  = (*Publisher)(nil)
+	_ heartbeat.Publisher  = (*Publisher)(nil)
+	_ prometheus.Collector = (*Publisher)(nil)
 )
 
 // New returns a Publisher to the broker at url, an AMQP URL such as
@@ -88,7 +89,7 @@ func (p *Publisher) publish(ctx context.Context, env cloudevent.Envelope[routed]
 // confirmed it. That the queue is the monitor's is not checked, as it is for an
 // event: the monitor notices that heartbeats are missing. The errors are those of
 // Publish.
-func (p *Publisher) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) error {
+func (p *Publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
 	message, err := newHeartbeat(h)
 	if err != nil {
 		return fmt.Errorf("rabbitmq: encode heartbeat: %w", err)

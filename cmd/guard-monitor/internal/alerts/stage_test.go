@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
@@ -166,7 +167,7 @@ func (s *stage) took(ids ...string) {
 // monitor runs a consumer that stores into the ledger until stop is called.
 func (s *stage) monitor() (c *intake.Consumer, stop func()) {
 	s.t.Helper()
-	c, err := intake.New(s.amqp, intake.Config{Heartbeat: func(context.Context, notify.Heartbeat) {}})
+	c, err := intake.New(s.amqp, intake.Config{Heartbeat: func(context.Context, heartbeat.Heartbeat) {}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

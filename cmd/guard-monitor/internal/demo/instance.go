@@ -58,7 +58,7 @@ func (e *embedded) newInstance(ctx context.Context, name string) (_ *instance, e
 	}
 	i.closes(func(context.Context) error { return eventPool.Close() })
 	box, err := outbox.New(events, outbox.Config{
-		Name: name, Service: service, Instance: name, Relay: e.relay, HeartbeatInterval: heartbeat, Logger: quiet,
+		Name: name, Service: service, Instance: name, Relay: e.relay, HeartbeatInterval: beat, Logger: quiet,
 	})
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ const (
 	instances = 3
 
 	lockTTL      = time.Minute // renewed after a third of it: the story is over before
-	heartbeat    = 10 * time.Second
+	beat         = 10 * time.Second
 	timeout      = 2 * time.Minute
 	alertTimeout = 45 * time.Second
 	closeTimeout = 10 * time.Second

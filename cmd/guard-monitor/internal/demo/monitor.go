@@ -16,6 +16,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -80,8 +81,8 @@ func (m *localMonitor) Publish(ctx context.Context, ev notify.Event) error {
 	return m.monitor.Ingest(ctx, received, body)
 }
 
-// PublishHeartbeat implements notify.HeartbeatPublisher.
-func (m *localMonitor) PublishHeartbeat(ctx context.Context, h notify.Heartbeat) error {
+// PublishHeartbeat implements heartbeat.Publisher.
+func (m *localMonitor) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
 	m.monitor.Heard(ctx, h)
 	return nil
 }

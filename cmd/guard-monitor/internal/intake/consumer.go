@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
@@ -40,7 +41,7 @@ type Config struct {
 	// Heartbeat gets the heartbeats of the instances; where several monitors
 	// read, each heartbeat goes to one. It must not block, and may be called
 	// while the handler runs. Nil means that they are not read.
-	Heartbeat func(ctx context.Context, h notify.Heartbeat)
+	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
 	// DialTimeout limits one attempt to connect, with handshakes and
 	// declarations. Default: 10s.
 	DialTimeout time.Duration

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
@@ -54,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 func TestHandlerEndsItsGoroutine(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
-	c, err := intake.New(broker, intake.Config{Heartbeat: func(context.Context, notify.Heartbeat) {}})
+	c, err := intake.New(broker, intake.Config{Heartbeat: func(context.Context, heartbeat.Heartbeat) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

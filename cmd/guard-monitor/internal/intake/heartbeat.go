@@ -7,9 +7,9 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/wait"
-	"github.com/belaygo/belay/notify"
 )
 
 // listen reads heartbeats until ctx ends, on a connection of its own: whatever
@@ -77,7 +77,7 @@ func (c *Consumer) subscribeHeartbeats(ch *amqp.Channel) (<-chan amqp.Delivery, 
 // hear takes one heartbeat. It is acknowledged only so that the broker sends no
 // more than Prefetch of them ahead, and forgets the rest by its own rules.
 func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery) error {
-	var h notify.Heartbeat
+	var h heartbeat.Heartbeat
 	if err := h.UnmarshalJSON(d.Body); err != nil {
 		c.cfg.Logger.Warn("message is no heartbeat", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", err)
 	} else {

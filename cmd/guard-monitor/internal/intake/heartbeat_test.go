@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
@@ -38,7 +39,7 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 	const prefetch, beats = 10, 100
 	c, _ := consume(t, broker, intake.Config{
 		Prefetch:  prefetch,
-		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
+		Heartbeat: func(context.Context, heartbeat.Heartbeat) { heard.Add(1) },
 	}, s.handle)
 	testwait.Until(t, "it listens", c.Listening)
 	p := newPublisher(t, broker, rabbitmq.Config{})
@@ -69,7 +70,7 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 	var heard atomic.Int64
 	var s store
 	c, _ := consume(t, broker, intake.Config{
-		Heartbeat: func(context.Context, notify.Heartbeat) { heard.Add(1) },
+		Heartbeat: func(context.Context, heartbeat.Heartbeat) { heard.Add(1) },
 	}, s.handle)
 	p := newPublisher(t, broker, rabbitmq.Config{})
 	publish(t, p, 1)
@@ -89,7 +90,7 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 
 func beat(t *testing.T, p *rabbitmq.Publisher, n int) {
 	t.Helper()
-	err := p.PublishHeartbeat(t.Context(), notify.Heartbeat{
+	err := p.PublishHeartbeat(t.Context(), heartbeat.Heartbeat{
 		ID: fmt.Sprintf("b-%d", n), Service: "orders", At: time.Now(), Interval: time.Minute,
 	})
 	if err != nil {
@@ -99,18 +100,18 @@ func beat(t *testing.T, p *rabbitmq.Publisher, n int) {
 
 func TestHeartbeats(t *testing.T) {
 	broker := teststack.AMQP(t)
-	beat := notify.Heartbeat{ID: "b-1", Service: "orders", At: time.Now().UTC(), Interval: time.Minute}
+	beat := heartbeat.Heartbeat{ID: "b-1", Service: "orders", At: time.Now().UTC(), Interval: time.Minute}
 	p := newPublisher(t, broker, rabbitmq.Config{})
 	if err := p.PublishHeartbeat(t.Context(), beat); !errors.Is(err, rabbitmq.ErrUnroutable) {
 		t.Errorf("no queue: err = %v, want ErrUnroutable", err)
 	}
-	if err := p.PublishHeartbeat(t.Context(), notify.Heartbeat{}); !errors.Is(err, notify.ErrInvalidEvent) {
+	if err := p.PublishHeartbeat(t.Context(), heartbeat.Heartbeat{}); !errors.Is(err, notify.ErrInvalidEvent) {
 		t.Errorf("no heartbeat: err = %v, want ErrInvalidEvent", err)
 	}
 	var mu sync.Mutex
-	var heard []notify.Heartbeat
+	var heard []heartbeat.Heartbeat
 	var s store
-	c, _ := consume(t, broker, intake.Config{Heartbeat: func(_ context.Context, h notify.Heartbeat) {
+	c, _ := consume(t, broker, intake.Config{Heartbeat: func(_ context.Context, h heartbeat.Heartbeat) {
 		mu.Lock()
 		defer mu.Unlock()
 		heard = append(heard, h)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -117,7 +118,7 @@ func (m *Monitor) alert(ev notify.Event) error {
 
 // Heard stores a heartbeat. One that cannot be stored is logged: the next will
 // come soon.
-func (m *Monitor) Heard(ctx context.Context, h notify.Heartbeat) {
+func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat) {
 	m.metrics.heartbeats.Inc()
 	err := m.store.AddHeartbeat(ctx, incident.Heartbeat{
 		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),

@@ -17,6 +17,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -95,7 +96,7 @@ func TestStoreFailure(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("wrote %q for an event that is not stored", out.String())
 	}
-	m.Heard(t.Context(), notify.Heartbeat{Service: "orders"})
+	m.Heard(t.Context(), heartbeat.Heartbeat{Service: "orders"})
 	metrics := gather(t, m)
 	if got := metrics["belay_monitor_store_errors_total"]; got != 1 {
 		t.Errorf("store errors = %v, want that of the event: no heartbeat is left to the queue", got)

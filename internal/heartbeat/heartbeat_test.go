@@ -1,19 +1,25 @@
-package notify_test
+package heartbeat_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/notify"
 )
 
-func aHeartbeat() notify.Heartbeat {
-	return notify.Heartbeat{
+const path = "../../notify/testdata/heartbeat.json"
+
+var update = flag.Bool("update", false, "write the example in notify/testdata anew")
+
+func aHeartbeat() heartbeat.Heartbeat {
+	return heartbeat.Heartbeat{
 		ID:       "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b",
 		Service:  "orders",
 		Instance: "orders-7d9f/1",
@@ -29,17 +35,16 @@ func TestHeartbeatIsWhatIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = append(got, '\n')
-	const path = "testdata/heartbeat.json"
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := mustRead(t, path)
+	want := read(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	var back notify.Heartbeat
+	var back heartbeat.Heartbeat
 	if err := back.UnmarshalJSON(want); err != nil || back != aHeartbeat() {
 		t.Errorf("read back %+v, %v", back, err)
 	}
@@ -50,12 +55,12 @@ func TestHeartbeatIsWhatIsWritten(t *testing.T) {
 }
 
 func TestHeartbeatIsChecked(t *testing.T) {
-	for name, spoil := range map[string]func(*notify.Heartbeat){
-		"id":       func(h *notify.Heartbeat) { h.ID = "" },
-		"service":  func(h *notify.Heartbeat) { h.Service = "" },
-		"time":     func(h *notify.Heartbeat) { h.At = time.Time{} },
-		"interval": func(h *notify.Heartbeat) { h.Interval = time.Microsecond },
-		"backlog":  func(h *notify.Heartbeat) { h.Backlog = -1 },
+	for name, spoil := range map[string]func(*heartbeat.Heartbeat){
+		"id":       func(h *heartbeat.Heartbeat) { h.ID = "" },
+		"service":  func(h *heartbeat.Heartbeat) { h.Service = "" },
+		"time":     func(h *heartbeat.Heartbeat) { h.At = time.Time{} },
+		"interval": func(h *heartbeat.Heartbeat) { h.Interval = time.Microsecond },
+		"backlog":  func(h *heartbeat.Heartbeat) { h.Backlog = -1 },
 	} {
 		h := aHeartbeat()
 		spoil(&h)
@@ -66,7 +71,7 @@ func TestHeartbeatIsChecked(t *testing.T) {
 			t.Errorf("%s: written, err = %v", name, err)
 		}
 	}
-	good := string(mustRead(t, "testdata/heartbeat.json"))
+	good := string(read(t))
 	for old, spoilt := range map[string]string{
 		`"interval_ms": 60000`: `"interval_ms": 9223372036855`,
 		`"backlog": 3`:         `"backlog": -3`,
@@ -82,4 +87,13 @@ func TestHeartbeatIsChecked(t *testing.T) {
 			t.Errorf("%s: not spoilt, or a refused document changed the heartbeat", spoilt)
 		}
 	}
+}
+
+func read(t *testing.T) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

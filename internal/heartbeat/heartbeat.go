@@ -1,4 +1,9 @@
-package notify
+// Package heartbeat has what the outbox sends to guard-monitor between events.
+//
+//	err := publisher.PublishHeartbeat(ctx, heartbeat.Heartbeat{
+//		ID: "1", Service: "orders", At: time.Now(), Interval: time.Minute,
+//	})
+package heartbeat
 
 import (
 	"context"
@@ -20,17 +25,17 @@ type Heartbeat struct {
 	Backlog  int           `json:"backlog"`            // events that wait to be forwarded, at least
 }
 
-// A HeartbeatPublisher takes heartbeats. PublishHeartbeat returns nil once the
-// monitor's side has it. It is safe for concurrent use.
-type HeartbeatPublisher interface {
+// A Publisher takes heartbeats. PublishHeartbeat returns nil once the monitor's side
+// has it. It is safe for concurrent use.
+type Publisher interface {
 	PublishHeartbeat(ctx context.Context, h Heartbeat) error
 }
 
-// heartbeat is a Heartbeat as its tags have it: without the methods of Heartbeat.
-type heartbeat Heartbeat
+// data is a Heartbeat as its tags have it: without the methods of Heartbeat.
+type data Heartbeat
 
 // Validate reports the first field that breaks the contract of a heartbeat,
-// with an error that matches ErrInvalidEvent.
+// with an error that matches cloudevent.ErrInvalid.
 func (h *Heartbeat) Validate() error {
 	if err := cloudevent.CheckID(h.ID); err != nil {
 		return err
@@ -38,7 +43,7 @@ func (h *Heartbeat) Validate() error {
 	switch {
 	case h.Service == "":
 		return cloudevent.Invalid("service is empty")
-	case h.At.IsZero() || !writable(h.At):
+	case h.At.IsZero() || !cloudevent.Writable(h.At):
 		return cloudevent.Invalid("time is missing, or outside the years 0 to 9999")
 	case h.Interval < time.Millisecond:
 		return cloudevent.Invalid("interval %v is below 1ms", h.Interval)
@@ -53,20 +58,20 @@ func (h Heartbeat) MarshalJSON() ([]byte, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
-	data := heartbeat(h)
-	data.Interval /= time.Millisecond
-	return json.Marshal(cloudevent.New(cloudevent.Heartbeat, h.ID, h.Service, h.Instance, h.At, data))
+	d := data(h)
+	d.Interval /= time.Millisecond
+	return json.Marshal(cloudevent.New(cloudevent.Heartbeat, h.ID, h.Service, h.Instance, h.At, d))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, as that of Event does.
+// UnmarshalJSON reads what MarshalJSON writes, as that of notify.Event does.
 func (h *Heartbeat) UnmarshalJSON(b []byte) error {
-	env, err := cloudevent.Open[heartbeat](b, cloudevent.Heartbeat)
+	env, err := cloudevent.Open[data](b, cloudevent.Heartbeat)
 	if err != nil {
 		return err
 	}
 	read := Heartbeat(env.Data)
 	read.ID, read.At = env.ID, env.Time
-	if read.Interval, err = millis("interval_ms", int64(read.Interval)); err != nil {
+	if read.Interval, err = cloudevent.Millis("interval_ms", read.Interval); err != nil {
 		return err
 	}
 	if err := read.Validate(); err != nil {
