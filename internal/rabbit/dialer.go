@@ -58,14 +58,29 @@ func NewDialer(url string, cfg Config) (*Dialer, error) {
 	return &Dialer{cfg: cfg, nodes: nodes}, nil
 }
 
+// Open opens a session to the first node that answers, and lets setup prepare its
+// channel. It tries each node once.
+func Open(ctx context.Context, url string, cfg Config, setup func(*amqp.Channel) error) (*Session, error) {
+	dialer, err := NewDialer(url, cfg)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for range dialer.nodes {
+		session, err := dialer.Dial(ctx, setup)
+		if err == nil {
+			return session, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
 // Clone returns a Dialer whose turns are its own.
 func (d *Dialer) Clone() *Dialer {
 	clone := *d
 	return &clone
 }
-
-// Nodes returns how many nodes there are.
-func (d *Dialer) Nodes() int { return len(d.nodes) }
 
 // Addr returns the node whose turn it is, as host:port.
 func (d *Dialer) Addr() string { return d.node().Addr }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"maps"
 	"strings"
 	"time"
 
@@ -16,8 +16,6 @@ import (
 
 // MaxLetters is how many letters one call reads at most.
 const MaxLetters = 1000
-
-const dialTimeout = 10 * time.Second
 
 // List returns the letters that are in the queue, at most limit (and at most
 // MaxLetters), and how many there are.
@@ -53,85 +51,34 @@ func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (rep
 // it did not acknowledge are back in the queue when visit returns. Letters that come
 // later are left out, so that a replayed letter that dies again is not met again.
 func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Delivery) (bool, error)) (total int, err error) {
-	conn, err := dial(ctx, brokerURL)
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	}()
+	box := &mailbox{}
+	session, err := rabbit.Open(ctx, brokerURL, rabbit.Config{Name: "dead letters"}, box.open)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = conn.CloseDeadline(time.Now().Add(time.Second)) }()
-	stop := context.AfterFunc(ctx, func() { _ = conn.CloseDeadline(time.Now().Add(time.Second)) })
-	defer stop()
-	ch, err := conn.Channel()
-	if err != nil {
-		return 0, said(ctx, "open channel", err)
-	}
-	queue, err := ch.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
-	if err != nil {
-		return 0, said(ctx, "find the queue "+intake.DeadQueue+" (guard-monitor topology declares it)", err)
-	}
-	if err := ch.Confirm(false); err != nil {
-		return 0, said(ctx, "ask for confirms", err)
-	}
-	box := &mailbox{Channel: ch, returned: ch.NotifyReturn(make(chan amqp.Return, 1))}
-	defer func() { box.giveBack(ctx, queue.Messages) }()
-	for range min(queue.Messages, MaxLetters) {
-		d, ok, err := ch.Get(intake.DeadQueue, false)
+	defer session.Close()
+	defer box.giveBack(ctx)
+	for range min(box.total, MaxLetters) {
+		if ctx.Err() != nil {
+			return box.total, ctx.Err()
+		}
+		d, ok, err := box.Get(intake.DeadQueue, false)
 		if err != nil {
-			return queue.Messages, said(ctx, "fetch letter", err)
+			return box.total, fmt.Errorf("fetch letter: %w", err)
 		}
 		if !ok {
 			break
 		}
 		if more, err := each(box, &d); err != nil || !more {
-			return queue.Messages, said(ctx, "", err)
+			return box.total, err
 		}
 	}
-	return queue.Messages, nil
-}
-
-// said adds what failed to an error. If ctx has ended, that is the reason.
-func said(ctx context.Context, what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	if what == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}
-
-// dial connects to the first node that answers.
-func dial(ctx context.Context, brokerURL string) (*amqp.Connection, error) {
-	nodes, err := rabbit.ParseURL(brokerURL)
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
-	for _, node := range nodes {
-		conn, err := dialNode(ctx, node.URL)
-		if err == nil {
-			return conn, nil
-		}
-		errs = append(errs, said(ctx, "connect to "+node.Addr, err))
-	}
-	return nil, errors.Join(errs...)
-}
-
-func dialNode(ctx context.Context, nodeURL string) (*amqp.Connection, error) {
-	properties := amqp.NewConnectionProperties()
-	properties.SetClientConnectionName("belay dead letters")
-	return amqp.DialConfig(nodeURL, amqp.Config{
-		Properties: properties,
-		Dial: func(network, addr string) (net.Conn, error) {
-			conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			return conn, conn.SetDeadline(time.Now().Add(dialTimeout)) // the handshake ends it
-		},
-	})
+	return box.total, nil
 }
 
 const confirmTimeout = 10 * time.Second
@@ -141,7 +88,21 @@ const confirmTimeout = 10 * time.Second
 type mailbox struct {
 	*amqp.Channel
 	returned <-chan amqp.Return
+	total    int // in the queue at the beginning
 	taken    int // out of the queue
+}
+
+func (box *mailbox) open(ch *amqp.Channel) error {
+	queue, err := ch.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
+	if err != nil {
+		return fmt.Errorf("find the queue %s (guard-monitor topology declares it): %w", intake.DeadQueue, err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		return fmt.Errorf("turn on confirms: %w", err)
+	}
+	box.Channel, box.total = ch, queue.Messages
+	box.returned = ch.NotifyReturn(make(chan amqp.Return, 1))
+	return nil
 }
 
 const (
@@ -149,10 +110,10 @@ const (
 	returnPause   = 10 * time.Millisecond
 )
 
-// giveBack returns the letters that were only read to the queue, which had total
-// letters, and waits until they are there: the next reader would miss them. If that
-// fails the connection ends, and the broker returns them.
-func (box *mailbox) giveBack(ctx context.Context, total int) {
+// giveBack returns the letters that were only read to the queue, and waits until
+// they are there: the next reader would miss them. If that fails the connection ends,
+// and the broker returns them.
+func (box *mailbox) giveBack(ctx context.Context) {
 	if box.Nack(0, true, true) != nil {
 		return
 	}
@@ -162,7 +123,7 @@ func (box *mailbox) giveBack(ctx context.Context, total int) {
 	defer tick.Stop()
 	for {
 		queue, err := box.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
-		if err != nil || queue.Messages >= total-box.taken {
+		if err != nil || queue.Messages >= box.total-box.taken {
 			return
 		}
 		select {
@@ -176,13 +137,11 @@ func (box *mailbox) giveBack(ctx context.Context, total int) {
 // publish sends the message as it was first sent, without the headers that the
 // broker added when the message died: it would count the next death with them.
 func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
-	headers := amqp.Table{}
-	for k, v := range d.Headers {
-		if k != "x-death" && !strings.HasPrefix(k, "x-first-death-") && !strings.HasPrefix(k, "x-last-death-") && k != "x-delivery-count" {
-			headers[k] = v
-		}
-	}
-	if err := box.requireQueue(ctx); err != nil {
+	headers := maps.Clone(d.Headers)
+	maps.DeleteFunc(headers, func(k string, _ any) bool {
+		return k == "x-death" || strings.HasPrefix(k, "x-first-death-") || strings.HasPrefix(k, "x-last-death-") || k == "x-delivery-count"
+	})
+	if err := box.requireQueue(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
@@ -211,11 +170,14 @@ func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 
 // requireQueue fails if the monitor's queue does not exist. The mandatory flag does
 // not show that if another queue is bound to the exchange and takes the letter.
-func (box *mailbox) requireQueue(ctx context.Context) error {
+func (box *mailbox) requireQueue() error {
 	_, err := box.QueueDeclarePassive(rabbit.Queue, true, false, false, false, nil)
 	var reason *amqp.Error
 	if errors.As(err, &reason) && reason.Code == amqp.NotFound {
 		err = fmt.Errorf("no queue takes it (guard-monitor topology declares %s): %w", rabbit.Queue, err)
 	}
-	return said(ctx, "publish letter", err)
+	if err != nil {
+		err = fmt.Errorf("publish letter: %w", err)
+	}
+	return err
 }

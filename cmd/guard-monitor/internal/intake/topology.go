@@ -2,7 +2,6 @@ package intake
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,20 +37,12 @@ const (
 // name is there with other arguments. A Consumer does this by itself; publishers
 // never do.
 func Declare(ctx context.Context, url string) error {
-	dialer, err := rabbit.NewDialer(url, rabbit.Config{Name: "declare"})
+	s, err := rabbit.Open(ctx, url, rabbit.Config{Name: "declare"}, declareAll)
 	if err != nil {
-		return err
+		return fmt.Errorf("declare topology: %w", err)
 	}
-	var errs []error
-	for range dialer.Nodes() {
-		s, err := dialer.Dial(ctx, declareAll)
-		if err == nil {
-			s.Close()
-			return nil
-		}
-		errs = append(errs, err)
-	}
-	return fmt.Errorf("rabbitmq: declare topology: %w", errors.Join(errs...))
+	s.Close()
+	return nil
 }
 
 func declareAll(ch *amqp.Channel) error {
