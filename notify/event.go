@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/internal/cloudevent"
@@ -133,11 +134,11 @@ func (e *Event) Validate() error {
 	switch {
 	case e.Service == "":
 		return cloudevent.Invalid("service is empty")
-	case !e.Verdict.valid():
+	case !slices.Contains(verdicts, e.Verdict):
 		return cloudevent.Invalid("verdict %.40q is unknown", string(e.Verdict))
-	case !e.Outcome.valid():
+	case !slices.Contains(outcomes, e.Outcome):
 		return cloudevent.Invalid("outcome %.40q is unknown", string(e.Outcome))
-	case e.HolderAtConflict != "" && !e.HolderAtConflict.valid():
+	case !slices.Contains(holders, e.HolderAtConflict):
 		return cloudevent.Invalid("holder_at_conflict %.40q is unknown", string(e.HolderAtConflict))
 	case e.CaughtAt.IsZero():
 		return cloudevent.Invalid("caught_at is missing")
@@ -147,7 +148,7 @@ func (e *Event) Validate() error {
 		return cloudevent.Invalid("acquired_at is outside the years 0 to 9999")
 	case !cloudevent.Writable(e.Deadline):
 		return cloudevent.Invalid("deadline is outside the years 0 to 9999")
-	case e.Loss != "" && !e.Loss.valid():
+	case !slices.Contains(losses, e.Loss):
 		return cloudevent.Invalid("loss %.40q is unknown", string(e.Loss))
 	case e.TTL < 0:
 		return cloudevent.Invalid("ttl %v is negative", e.TTL)
@@ -158,34 +159,10 @@ func (e *Event) Validate() error {
 	return nil
 }
 
-func (v Verdict) valid() bool {
-	switch v {
-	case VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable:
-		return true
-	}
-	return false
-}
-
-func (o Outcome) valid() bool {
-	switch o {
-	case OutcomeCommitted, OutcomeRefused, OutcomeRolledBack, OutcomeUnknown:
-		return true
-	}
-	return false
-}
-
-func (l Loss) valid() bool {
-	switch l {
-	case LossExpired, LossUnrenewed, LossGone, LossMaxHold:
-		return true
-	}
-	return false
-}
-
-func (h Holder) valid() bool {
-	switch h {
-	case HolderSelf, HolderOther, HolderNone, HolderUnknown:
-		return true
-	}
-	return false
-}
+// The values that are valid.
+var (
+	verdicts = []Verdict{VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable}
+	outcomes = []Outcome{OutcomeCommitted, OutcomeRefused, OutcomeRolledBack, OutcomeUnknown}
+	losses   = []Loss{"", LossExpired, LossUnrenewed, LossGone, LossMaxHold}
+	holders  = []Holder{"", HolderSelf, HolderOther, HolderNone, HolderUnknown}
+)

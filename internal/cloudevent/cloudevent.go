@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -104,20 +105,10 @@ func CheckID(id string) error {
 		return Invalid("id is empty")
 	case len(id) > 255:
 		return Invalid("id is longer than 255 bytes")
-	case !printable(id):
+	case strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return Invalid("id holds a character outside printable ASCII")
 	}
 	return nil
-}
-
-// printable reports whether s is ASCII without spaces and control characters.
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // source names the reporter. Source and id together identify an event.

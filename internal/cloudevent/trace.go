@@ -1,6 +1,9 @@
 package cloudevent
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 var (
 	traceParent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
@@ -20,11 +23,4 @@ func CheckTrace(parent, state string) (checkedParent, checkedState string) {
 	return parent, state
 }
 
-func zero(hex string) bool {
-	for i := range len(hex) {
-		if hex[i] != '0' {
-			return false
-		}
-	}
-	return true
-}
+func zero(hex string) bool { return strings.Trim(hex, "0") == "" }
