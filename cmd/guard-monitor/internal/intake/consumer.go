@@ -2,14 +2,11 @@ package intake
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
@@ -31,47 +28,6 @@ var ErrRunning = errors.New("rabbitmq: consumer is running already")
 // may get an event several times, and recognizes it by its ID.
 type Handler func(ctx context.Context, ev notify.Event, raw []byte) error
 
-// Config sets up a Consumer. The zero value is valid.
-type Config struct {
-	// Name is shown by the broker and told apart in metrics. Default:
-	// "monitor".
-	Name string
-	// Prefetch is how many messages may wait here, unacknowledged. Default: 50.
-	Prefetch int
-	// Heartbeat gets the heartbeats of the instances; where several monitors
-	// read, each heartbeat goes to one. It must not block, and may be called
-	// while the handler runs. Nil means that they are not read.
-	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
-	// DialTimeout limits one attempt to connect, with handshakes and
-	// declarations. Default: 10s.
-	DialTimeout time.Duration
-	// TLS is used with amqps URLs. Default: the system's authorities and the
-	// host's name, or what the URL's query says.
-	TLS *tls.Config
-	// Logger gets lost and regained connections, failures of the handler and
-	// dead letters. Nil means silent.
-	Logger *slog.Logger
-}
-
-// maxPrefetch is what a quorum queue allows.
-const maxPrefetch = 2000
-
-func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = "monitor"
-	}
-	if c.Prefetch == 0 {
-		c.Prefetch = 50
-	}
-	if c.DialTimeout == 0 {
-		c.DialTimeout = 10 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
-
 // A Consumer reads events from the monitor's queue. Its methods are safe for
 // concurrent use; it is a prometheus.Collector.
 type Consumer struct {
@@ -82,8 +38,9 @@ type Consumer struct {
 	dialer          *rabbit.Dialer // of Run alone
 	heartbeatDialer *rabbit.Dialer // of listen alone
 
+	running sync.Mutex // held by Run
+
 	mu        sync.Mutex
-	running   bool
 	err       error // why the queue is not read; nil while it is
 	listening bool  // heartbeats are read
 	dead      int   // messages in the queue of the dead letters
@@ -93,17 +50,17 @@ type Consumer struct {
 // New returns a Consumer of the broker at url, an AMQP URL that may name several
 // nodes. It does not connect: Run does.
 func New(url string, cfg Config) (*Consumer, error) {
-	cfg = cfg.withDefaults()
-	if cfg.Prefetch < 0 || cfg.Prefetch > maxPrefetch {
-		return nil, fmt.Errorf("rabbitmq: Prefetch %d is outside 1 to %d", cfg.Prefetch, maxPrefetch)
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
 	}
-	dialer, err := rabbit.NewDialer(url, rabbit.Config{Name: cfg.Name, Timeout: cfg.DialTimeout, TLS: cfg.TLS})
+	dialer, err := rabbit.NewDialer(url, rabbit.Config{Name: name, Timeout: cfg.dialTimeout})
 	if err != nil {
 		return nil, err
 	}
 	return &Consumer{
 		cfg:             cfg,
-		metrics:         newMetrics(cfg.Name),
+		metrics:         newMetrics(),
 		dialer:          dialer,
 		heartbeatDialer: dialer.Clone(),
 		err:             errNotRunning,
@@ -161,10 +118,12 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	if handle == nil {
 		return errors.New("rabbitmq: handle is nil")
 	}
-	if err := c.begin(); err != nil {
-		return err
+	if !c.running.TryLock() {
+		return ErrRunning
 	}
-	defer c.finish()
+	defer c.running.Unlock()
+	c.setErr(errNotConnected)
+	defer c.setErr(errNotRunning)
 	var listener sync.WaitGroup
 	hearing, stop := context.WithCancel(ctx)
 	defer func() { // also when handle panics
@@ -189,23 +148,6 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 		c.cfg.Logger.Warn("monitor queue is not read", "addr", c.dialer.Addr(), "error", err, "retry_in", delay)
 		_ = wait.Sleep(ctx, delay, nil)
 	}
-}
-
-func (c *Consumer) begin() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running {
-		return ErrRunning
-	}
-	c.running, c.err = true, errNotConnected
-	return nil
-}
-
-func (c *Consumer) finish() {
-	c.setErr(errNotRunning)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running = false
 }
 
 // consume reads the queue through one session. It reports whether a message was

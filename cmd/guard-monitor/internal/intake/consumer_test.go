@@ -135,14 +135,14 @@ func TestConsumerOnASilentEndpoint(t *testing.T) {
 	net, through := testamqp.NewProxy(t, broker)
 	net.BeSilent()
 	var s store
-	c, stop := consume(t, through, intake.Config{DialTimeout: time.Hour}, s.handle)
+	c, stop := consume(t, through, intake.Config{}.WithDialTimeout(time.Hour), s.handle)
 	testwait.Until(t, "it tries", func() bool { return net.Connections() > 0 })
 	if c.Err() == nil {
 		t.Error("connected to nobody")
 	}
 	stop()
 
-	c, _ = consume(t, through, intake.Config{DialTimeout: 50 * time.Millisecond}, s.handle)
+	c, _ = consume(t, through, intake.Config{}.WithDialTimeout(50*time.Millisecond), s.handle)
 	testwait.Until(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "no answer within 50ms") })
 	withoutPassword(t, through, c.Err())
 	net.Heal(t)

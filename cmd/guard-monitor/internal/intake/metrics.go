@@ -16,7 +16,7 @@ type metrics struct {
 	deadLetters *prometheus.GaugeVec // without labels; empty while not known
 }
 
-func newMetrics(name string) *metrics {
+func newMetrics() *metrics {
 	f := metric.Factory{Labels: prometheus.Labels{"name": name}}
 	m := &metrics{
 		received:     f.Counter("belay_consumer_received_total", "Messages received, redelivered ones among them."),

@@ -82,7 +82,7 @@ func (r *reader) countDead(ctx context.Context) error {
 	look := time.NewTicker(deadInterval)
 	defer look.Stop()
 	for {
-		queue, err := r.session.Inspect(DeadQueue, r.cfg.DialTimeout)
+		queue, err := r.session.Inspect(DeadQueue, r.cfg.dialTimeout)
 		if err != nil {
 			return fmt.Errorf("count dead letters: %w", err)
 		}

@@ -1,0 +1,41 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/belaygo/belay/internal/heartbeat"
+)
+
+// name is what the broker and the metrics call the Consumer.
+const name = "monitor"
+
+// Config sets up a Consumer. The zero value is valid.
+type Config struct {
+	// Prefetch is how many messages may wait here, unacknowledged, and is at most 2000.
+	// Defaults to 50.
+	Prefetch int
+	// Heartbeat gets the heartbeats of the instances; where several monitors
+	// read, each heartbeat goes to one. It must not block, and may be called
+	// while the handler runs. Defaults to nil, which leaves them unread.
+	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
+	// Logger gets lost and regained connections, failures of the handler and
+	// dead letters. Defaults to slog.Default().
+	Logger *slog.Logger
+
+	dialTimeout time.Duration // of one attempt to connect, with its declarations
+}
+
+func (c Config) withDefaults() (Config, error) {
+	const maxPrefetch = 2000 // of a quorum queue
+	if c.Prefetch < 0 || c.Prefetch > maxPrefetch {
+		return c, fmt.Errorf("rabbitmq: Prefetch %d is outside 1 to %d", c.Prefetch, maxPrefetch)
+	}
+	c.Prefetch = cmp.Or(c.Prefetch, 50)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.dialTimeout = cmp.Or(c.dialTimeout, 10*time.Second)
+	return c, nil
+}
