@@ -7,6 +7,7 @@ package testamqp
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -24,6 +25,7 @@ type Proxy struct {
 	wg     sync.WaitGroup
 	Said   atomic.Int64 // how often the clients said something
 	HungUp atomic.Int64 // how many links the broker ended
+	tls    *tls.Config  // nil: clients speak without TLS
 
 	mu       sync.Mutex
 	listener net.Listener // nil while connections are refused
@@ -45,11 +47,16 @@ type link struct {
 // NewProxy returns a Proxy to the broker of an AMQP URL, and the URL through it.
 func NewProxy(t testing.TB, brokerURL string) (*Proxy, string) {
 	t.Helper()
+	return newProxy(t, brokerURL, nil)
+}
+
+func newProxy(t testing.TB, brokerURL string, clients *tls.Config) (*Proxy, string) {
+	t.Helper()
 	u, err := url.Parse(brokerURL)
 	if err != nil {
 		t.Fatal("the broker's URL is none")
 	}
-	p := &Proxy{broker: u.Host, Addr: "127.0.0.1:0", links: map[*link]struct{}{}}
+	p := &Proxy{broker: u.Host, Addr: "127.0.0.1:0", tls: clients, links: map[*link]struct{}{}}
 	p.Heal(t)
 	t.Cleanup(func() {
 		p.Refuse()
@@ -71,6 +78,9 @@ func (p *Proxy) Heal(t testing.TB) {
 	listener, err := net.Listen("tcp", p.Addr)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if p.tls != nil {
+		listener = tls.NewListener(listener, p.tls)
 	}
 	p.listener, p.Addr = listener, listener.Addr().String()
 	p.wg.Go(func() { p.accept(listener) })
@@ -104,19 +114,37 @@ func (p *Proxy) join(l *link) {
 	l.broker = broker
 	p.mu.Unlock()
 	p.wg.Go(func() {
-		_, _ = io.Copy(ear{p, l, broker}, l.client)
+		_, _ = io.Copy(writer(func(b []byte) (int, error) { return p.hear(l, b) }), l.client)
 		p.drop(l)
 	})
 	p.wg.Go(func() {
-		if _, err := io.Copy(filter{p, l}, broker); !errors.Is(err, net.ErrClosed) {
+		if _, err := io.Copy(writer(func(b []byte) (int, error) { return p.say(l, b) }), broker); !errors.Is(err, net.ErrClosed) {
 			p.HungUp.Add(1)
 		}
 		p.drop(l)
 	})
 }
 
-// Write passes on what the broker says.
-func (l *link) Write(b []byte) (int, error) {
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+// hear passes on what the client says.
+func (p *Proxy) hear(l *link, b []byte) (int, error) {
+	p.Said.Add(1)
+	l.deaf.Lock()
+	defer l.deaf.Unlock()
+	return l.broker.Write(b)
+}
+
+// say passes on what the broker says.
+func (p *Proxy) say(l *link, b []byte) (int, error) {
+	const closeChannel = "\x00\x14\x00\x28" // class and method, before the code
+	p.mu.Lock()
+	if p.forbids {
+		b = bytes.ReplaceAll(b, []byte(closeChannel+"\x01\x94"), []byte(closeChannel+"\x01\x93"))
+	}
+	p.mu.Unlock()
 	l.held.Lock()
 	defer l.held.Unlock()
 	l.mu.Lock()
@@ -124,43 +152,11 @@ func (l *link) Write(b []byte) (int, error) {
 	return l.client.Write(b)
 }
 
-// A filter passes on what the broker says, and may change it.
-type filter struct {
-	proxy *Proxy
-	link  *link
-}
-
-func (f filter) Write(b []byte) (int, error) {
-	f.proxy.mu.Lock()
-	forbids := f.proxy.forbids
-	f.proxy.mu.Unlock()
-	if !forbids {
-		return f.link.Write(b)
-	}
-	const closeChannel = "\x00\x14\x00\x28" // class and method, before the code
-	said := bytes.ReplaceAll(b, []byte(closeChannel+"\x01\x94"), []byte(closeChannel+"\x01\x93"))
-	return f.link.Write(said)
-}
-
 // Forbid makes the broker answer ACCESS_REFUSED where it would answer NOT_FOUND.
 func (p *Proxy) Forbid() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forbids = true
-}
-
-// An ear passes on what the client says.
-type ear struct {
-	proxy  *Proxy
-	link   *link
-	broker net.Conn
-}
-
-func (e ear) Write(b []byte) (int, error) {
-	e.proxy.Said.Add(1)
-	e.link.deaf.Lock()
-	defer e.link.deaf.Unlock()
-	return e.broker.Write(b)
 }
 
 func (p *Proxy) drop(l *link) {
