@@ -55,39 +55,20 @@ type limits struct {
 	batchSize int
 }
 
-const (
-	gatherDelay  = 2 * time.Millisecond
-	writeTimeout = 3 * time.Second
-	leases       = 3 // RelayTimeouts
-	pollInterval = time.Second
-	batchSize    = 100
-)
+const leases = 3 // RelayTimeouts
 
 func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = "outbox"
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.RelayTimeout == 0 {
-		c.RelayTimeout = 10 * time.Second
-	}
-	if c.HeartbeatInterval == 0 {
-		c.HeartbeatInterval = time.Minute
-	}
-	c.limits = c.limits.withDefaults(c.RelayTimeout)
+	c.Name = cmp.Or(c.Name, "outbox")
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.RelayTimeout = cmp.Or(c.RelayTimeout, 10*time.Second)
+	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, time.Minute)
+	l := &c.limits
+	l.gatherDelay = cmp.Or(l.gatherDelay, 2*time.Millisecond)
+	l.writeTimeout = cmp.Or(l.writeTimeout, 3*time.Second)
+	l.lease = cmp.Or(l.lease, leases*c.RelayTimeout)
+	l.pollInterval = cmp.Or(l.pollInterval, time.Second)
+	l.batchSize = cmp.Or(l.batchSize, 100)
 	return c
-}
-
-func (l limits) withDefaults(relayTimeout time.Duration) limits {
-	return limits{
-		gatherDelay:  cmp.Or(l.gatherDelay, gatherDelay),
-		writeTimeout: cmp.Or(l.writeTimeout, writeTimeout),
-		lease:        cmp.Or(l.lease, leases*relayTimeout),
-		pollInterval: cmp.Or(l.pollInterval, pollInterval),
-		batchSize:    cmp.Or(l.batchSize, batchSize),
-	}
 }
 
 func (c Config) validate() error {

@@ -199,7 +199,7 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 	r.sweep.failed = true
 	r.failures++
 	err = fmt.Errorf("publish event %s: %w", stored.eventID, err)
-	if postponeErr := r.postpone(ctx, stored); postponeErr != nil || r.failures > 1 {
+	if postponeErr := r.postpone(ctx, stored, wait.After(stored.attempts, minPause, maxPause)); postponeErr != nil || r.failures > 1 {
 		return errors.Join(err, postponeErr)
 	}
 	r.cfg.Logger.Warn("event is not relayed", "error", err, "attempts", stored.attempts+1)
@@ -214,12 +214,16 @@ func (r *relay) publish(ctx context.Context, body []byte) error {
 	return send(ctx, r.cfg.Relay, body)
 }
 
-// write changes the table, also when the relay is told to stop just now.
-func (r *relay) write(ctx context.Context, change func(context.Context) error) error {
+// write changes the table, also when the relay is to stop just now. An error says
+// what failed.
+func (r *relay) write(ctx context.Context, what string, change func(context.Context) error) error {
 	defer r.cfg.watch("write to the table", r.cfg.limits.writeTimeout)()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.limits.writeTimeout)
 	defer cancel()
-	return change(ctx)
+	if err := change(ctx); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // settle deletes what was published.
@@ -227,21 +231,18 @@ func (r *relay) settle(ctx context.Context) error {
 	if len(r.confirmed) == 0 {
 		return nil
 	}
-	err := r.write(ctx, func(ctx context.Context) error { return r.table.remove(ctx, r.confirmed) })
-	if err != nil {
-		return fmt.Errorf("delete published events: %w", err)
+	err := r.write(ctx, "delete published events", func(ctx context.Context) error { return r.table.remove(ctx, r.confirmed) })
+	if err == nil {
+		r.confirmed = nil
 	}
-	r.confirmed = nil
-	return nil
+	return err
 }
 
 // setAside leaves a row that is no event where it is, for a person to look at, or
 // for a newer version that can read it.
 func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
-	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored, longest) })
-	r.doubt(err)
-	if err != nil {
-		return fmt.Errorf("set aside row %d: %w", stored.id, err)
+	if err := r.postpone(ctx, stored, longest); err != nil {
+		return err
 	}
 	r.metrics.unreadable.Inc()
 	level := slog.LevelError
@@ -252,24 +253,17 @@ func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
 	return nil
 }
 
-func (r *relay) postpone(ctx context.Context, stored row) error {
-	delay := wait.After(stored.attempts, minPause, maxPause)
-	err := r.write(ctx, func(ctx context.Context) error { return r.table.postpone(ctx, stored, delay) })
+func (r *relay) postpone(ctx context.Context, stored row, delay time.Duration) error {
+	err := r.write(ctx, "postpone event "+stored.eventID, func(ctx context.Context) error { return r.table.postpone(ctx, stored, delay) })
 	r.doubt(err)
-	if err != nil {
-		return fmt.Errorf("postpone event: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (r *relay) giveBack(ctx context.Context, rows []row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	err := r.write(ctx, func(ctx context.Context) error { return r.table.release(ctx, rows) })
+	err := r.write(ctx, "give back events", func(ctx context.Context) error { return r.table.release(ctx, rows) })
 	r.doubt(err)
-	if err != nil {
-		return fmt.Errorf("give back events: %w", err)
-	}
-	return nil
+	return err
 }

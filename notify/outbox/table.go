@@ -37,8 +37,6 @@ type row struct {
 	attempts int // that failed
 }
 
-func byID(a, b row) int { return cmp.Compare(a.id, b.id) }
-
 func openTable(db *gorm.DB) (table, error) {
 	if db == nil || db.Config == nil || db.Dialector == nil {
 		return table{}, errors.New("outbox: db is missing")
@@ -129,7 +127,7 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 	} else {
 		rows, err = t.lockAndLease(ctx, c.lease, "SELECT id, event_id, body, attempts "+from, args...)
 	}
-	slices.SortFunc(rows, byID)
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
 	return rows, err
 }
 
@@ -159,11 +157,7 @@ func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection 
 	return rows, nil
 }
 
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-func (t table) rows(ctx context.Context, q querier, query string, args ...any) (rows []row, err error) {
+func (t table) rows(ctx context.Context, q gorm.ConnPool, query string, args ...any) (rows []row, err error) {
 	found, err := q.QueryContext(ctx, t.sql(query), args...)
 	if err != nil {
 		return nil, err
