@@ -2,11 +2,11 @@ package rabbitmq
 
 import (
 	"strings"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/cloudevent"
-	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 )
@@ -34,36 +34,18 @@ func encode(ev notify.Event) (env cloudevent.Envelope[routed], body []byte, err 
 	return env, body, err
 }
 
-// newMessage returns the message for an event, structured CloudEvents JSON. What a
-// person looks for first is copied to the properties.
-func newMessage(env cloudevent.Envelope[routed], body []byte) amqp.Publishing {
+// newMessage returns a message of structured CloudEvents JSON. What a person looks for
+// first is copied to the properties.
+func newMessage(eventType, id, service string, at time.Time, body []byte) amqp.Publishing {
 	return amqp.Publishing{
-		Headers:      headers(env.TraceParent, env.TraceState),
 		ContentType:  cloudevent.ContentType,
 		DeliveryMode: amqp.Persistent,
-		MessageId:    env.ID,
-		Type:         cloudevent.Event,
-		Timestamp:    env.Time,
-		AppId:        rabbit.Short(env.Data.Service),
+		MessageId:    id,
+		Type:         eventType,
+		Timestamp:    at.UTC(),
+		AppId:        rabbit.Short(service),
 		Body:         body,
 	}
-}
-
-// newHeartbeat returns the message for a heartbeat.
-func newHeartbeat(h heartbeat.Heartbeat) (message amqp.Publishing, err error) {
-	body, err := h.MarshalJSON()
-	if err != nil {
-		return message, err
-	}
-	return amqp.Publishing{
-		ContentType:  cloudevent.ContentType,
-		DeliveryMode: amqp.Transient,
-		MessageId:    h.ID,
-		Type:         cloudevent.Heartbeat,
-		Timestamp:    h.At.UTC(),
-		AppId:        rabbit.Short(h.Service),
-		Body:         body,
-	}, nil
 }
 
 // isWord reports whether s can be one word of a routing key, which rabbit.EventPattern

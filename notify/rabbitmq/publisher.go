@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/belaygo/belay/internal/cloudevent"
@@ -75,9 +76,9 @@ func (p *Publisher) PublishRaw(ctx context.Context, body []byte) error {
 }
 
 func (p *Publisher) publish(ctx context.Context, env cloudevent.Envelope[routed], body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
-	defer cancel()
-	err := p.guarded(newRequest(ctx, rabbit.Queue, rabbit.EventKey(env.Data.Verdict), newMessage(env, body)))
+	message := newMessage(cloudevent.Event, env.ID, env.Data.Service, env.Time, body)
+	message.Headers = headers(env.TraceParent, env.TraceState)
+	err := p.guarded(ctx, rabbit.Queue, rabbit.EventKey(env.Data.Verdict), message)
 	p.metrics.count(err)
 	if err != nil {
 		return fmt.Errorf("publish event: %w", err)
@@ -90,21 +91,24 @@ func (p *Publisher) publish(ctx context.Context, env cloudevent.Envelope[routed]
 // event: the monitor notices that heartbeats are missing. The errors are those of
 // Publish.
 func (p *Publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
-	message, err := newHeartbeat(h)
+	body, err := h.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("rabbitmq: encode heartbeat: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
-	defer cancel()
-	err = p.guarded(newRequest(ctx, "", rabbit.HeartbeatKey, message))
-	if err != nil {
+	message := newMessage(cloudevent.Heartbeat, h.ID, h.Service, h.At, body)
+	message.DeliveryMode = amqp.Transient
+	if err := p.guarded(ctx, "", rabbit.HeartbeatKey, message); err != nil {
 		return fmt.Errorf("publish heartbeat: %w", err)
 	}
 	return nil
 }
 
-// guarded sends r unless the breaker is open.
-func (p *Publisher) guarded(r *request) error {
+// guarded sends a message, within the Timeout, unless the breaker is open. The queue
+// must exist, unless it is "".
+func (p *Publisher) guarded(ctx context.Context, queue, key string, message amqp.Publishing) error {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+	defer cancel()
+	r := &request{ctx: ctx, queue: queue, key: key, message: message, answer: make(chan error, 1)}
 	_, err := p.breaker.Execute(func() (struct{}, error) { return struct{}{}, p.supervisor.send(r) })
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		if reason := p.supervisor.reason(); reason != nil {

@@ -21,7 +21,3 @@ type ping struct {
 	ctx       context.Context
 	connected chan struct{} // closed then
 }
-
-func newRequest(ctx context.Context, queue, key string, message amqp.Publishing) *request {
-	return &request{ctx: ctx, queue: queue, key: key, message: message, answer: make(chan error, 1)}
-}
