@@ -1,6 +1,7 @@
 package rabbit
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -102,7 +103,8 @@ func (d *Dialer) Dial(ctx context.Context, setup func(*amqp.Channel) error) (*Se
 	if err != nil {
 		s.Close()
 		if limit.Err() != nil {
-			err = fmt.Errorf("%w (%w)", timedOut(limit, d.cfg.Timeout), err)
+			late := fmt.Errorf("no answer within %v: %w", d.cfg.Timeout, limit.Err())
+			err = fmt.Errorf("%w (%w)", cmp.Or(ctx.Err(), late), err)
 		}
 		return nil, fmt.Errorf("connect to %s: %w", d.Addr(), err)
 	}
@@ -110,13 +112,6 @@ func (d *Dialer) Dial(ctx context.Context, setup func(*amqp.Channel) error) (*Se
 		time.AfterFunc(closeTimeout, func() { _ = s.socket.Close() })
 	})
 	return s, nil
-}
-
-func timedOut(ctx context.Context, timeout time.Duration) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %v: %w", timeout, ctx.Err())
-	}
-	return ctx.Err()
 }
 
 // open cuts the socket when ctx ends, since the client library's calls cannot

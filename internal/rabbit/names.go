@@ -4,15 +4,14 @@ import "strings"
 
 // The names that publishers and the monitor share.
 const (
-	Exchange      = "belay.events"  // topic, durable; events and heartbeats arrive here
-	Queue         = "belay.monitor" // quorum; the monitor reads it
-	EventPattern  = "event.*"       // binds Queue
-	HeartbeatKey  = "heartbeat"     // routing key of heartbeats
-	eventKeyBegin = "event."
+	Exchange     = "belay.events"  // topic, durable; events and heartbeats arrive here
+	Queue        = "belay.monitor" // quorum; the monitor reads it
+	EventPattern = "event.*"       // binds Queue
+	HeartbeatKey = "heartbeat"     // routing key of heartbeats
 )
 
 // EventKey returns the routing key of events with the given verdict.
-func EventKey(verdict string) string { return eventKeyBegin + verdict }
+func EventKey(verdict string) string { return "event." + verdict }
 
 // maxShortString is the longest text, in bytes, of a message property.
 const maxShortString = 255

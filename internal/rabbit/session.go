@@ -14,10 +14,6 @@ const (
 	closeTimeout = time.Second     // for the closing handshake
 )
 
-// ErrCancelled is returned by Over when the broker has cancelled the consumer while
-// the connection was fine: the queue was deleted, or its leader moved.
-var ErrCancelled = errors.New("the broker cancelled the consumer")
-
 // A Session is one generation: a connection and its channel. One goroutine owns
 // it. Nothing survives it. Its connection is never repaired; a publisher replaces
 // a channel that the broker has closed for want of a queue (Reopen).
@@ -72,11 +68,11 @@ func (s *Session) Close() {
 	}
 }
 
-// Over distinguishes a cancelled consumer from a closed channel, either of which
-// closes the consumer's Go channel.
+// Over returns why the consumer's Go channel was closed: the broker has cancelled the
+// consumer, since the queue was deleted or its leader moved, or the channel is closed.
 func (s *Session) Over() error {
 	if !s.Channel.IsClosed() {
-		return ErrCancelled
+		return errors.New("the broker cancelled the consumer")
 	}
 	return Reason(<-s.Closed)
 }

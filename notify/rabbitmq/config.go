@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"crypto/tls"
 	"log/slog"
 	"time"
@@ -25,14 +26,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = "publisher"
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 5 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Name = cmp.Or(c.Name, "publisher")
+	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }

@@ -156,32 +156,18 @@ func (l *lane) lost() (outcome, spoilt error) {
 // earlier messages, whose confirm nobody waited for, are dropped.
 func (l *lane) returned(id string) bool {
 	found := false
-	for {
-		select {
-		case back, ok := <-l.returns:
-			if !ok {
-				return found
-			}
-			found = found || back.MessageId == id
-		default:
-			return found
-		}
+	for len(l.returns) > 0 {
+		back := <-l.returns
+		found = found || back.MessageId == id
 	}
+	return found
 }
 
 // drain takes in what came since the last look.
 func (l *lane) drain() {
 	l.returned("")
-	for {
-		select {
-		case blocking, ok := <-l.blockings:
-			if !ok {
-				return
-			}
-			l.setBlocked(blocking)
-		default:
-			return
-		}
+	for len(l.blockings) > 0 {
+		l.setBlocked(<-l.blockings)
 	}
 }
 

@@ -59,18 +59,21 @@ func death(headers amqp.Table) (at time.Time, reason string) {
 
 // Line returns a summary of the letter, as one line of printable text.
 func (l *Letter) Line() string {
-	died := "-"
-	if !l.Died.IsZero() {
-		died = l.Died.UTC().Format(time.RFC3339)
-	}
 	what := "no event"
 	if l.Err == nil {
 		what = fmt.Sprintf("event %s of %s, key %s", l.Event.Verdict, l.Event.Service, l.Event.Key)
 	}
-	return text.Line(text.Clip(fmt.Sprintf("%s %s %s %d bytes: %s", l.ID, died, cmp.Or(l.Reason, "-"), l.Size, what), maxLine))
+	return text.Line(text.Clip(fmt.Sprintf("%s %s %s %d bytes: %s", l.ID, cmp.Or(l.died(), "-"), cmp.Or(l.Reason, "-"), l.Size, what), maxLine))
 }
 
 const maxLine = 300 // bytes
+
+func (l *Letter) died() string {
+	if l.Died.IsZero() {
+		return ""
+	}
+	return l.Died.UTC().Format(time.RFC3339)
+}
 
 // Text returns all fields of the letter and its body, as lines of printable text.
 func (l *Letter) Text() string {
@@ -83,11 +86,7 @@ func (l *Letter) Text() string {
 	field("type", l.Type)
 	field("routing key", l.RoutingKey)
 	field("reason", l.Reason)
-	died := ""
-	if !l.Died.IsZero() {
-		died = l.Died.UTC().Format(time.RFC3339)
-	}
-	field("died", died)
+	field("died", l.died())
 	problem := "none: this is an event, and can be replayed"
 	if l.Err != nil {
 		problem = l.Err.Error()

@@ -55,8 +55,8 @@ func declareAll(ch *amqp.Channel) error {
 // declareEvents starts with the dead letters: with at-least-once dead-lettering the
 // queue must have somewhere to send them from its first message on.
 func declareEvents(ch *amqp.Channel) error {
-	if err := ch.ExchangeDeclare(DeadExchange, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare exchange %s: %w", DeadExchange, err)
+	if err := declareExchange(ch, DeadExchange, amqp.ExchangeFanout); err != nil {
+		return err
 	}
 	if err := declareQueue(ch, DeadQueue, DeadExchange, "", amqp.Table{
 		amqp.QueueTypeArg:        amqp.QueueTypeQuorum,
@@ -66,7 +66,7 @@ func declareEvents(ch *amqp.Channel) error {
 	}); err != nil {
 		return err
 	}
-	if err := declareExchange(ch); err != nil {
+	if err := declareExchange(ch, rabbit.Exchange, amqp.ExchangeTopic); err != nil {
 		return err
 	}
 	return declareQueue(ch, rabbit.Queue, rabbit.Exchange, rabbit.EventPattern, amqp.Table{
@@ -84,7 +84,7 @@ func declareEvents(ch *amqp.Channel) error {
 // declareHeartbeats declares what heartbeats need. Old ones are of no use: the
 // queue forgets them.
 func declareHeartbeats(ch *amqp.Channel) error {
-	if err := declareExchange(ch); err != nil {
+	if err := declareExchange(ch, rabbit.Exchange, amqp.ExchangeTopic); err != nil {
 		return err
 	}
 	return declareQueue(ch, HeartbeatQueue, rabbit.Exchange, rabbit.HeartbeatKey, amqp.Table{
@@ -94,9 +94,9 @@ func declareHeartbeats(ch *amqp.Channel) error {
 	})
 }
 
-func declareExchange(ch *amqp.Channel) error {
-	if err := ch.ExchangeDeclare(rabbit.Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare exchange %s: %w", rabbit.Exchange, err)
+func declareExchange(ch *amqp.Channel, name, kind string) error {
+	if err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil); err != nil {
+		return fmt.Errorf("declare exchange %s: %w", name, err)
 	}
 	return nil
 }
