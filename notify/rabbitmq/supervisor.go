@@ -34,7 +34,6 @@ type supervisor struct {
 
 	// Of the goroutine alone:
 	pause     wait.Backoff
-	session   *rabbit.Session
 	waiting   []ping // to be answered once connected
 	unchecked bool   // the broker refuses the check that the queue exists
 	absence   absence
@@ -130,15 +129,17 @@ func (s *supervisor) run(ctx context.Context) {
 // attempt connects and serves, beginning with demand, until the session fails
 // or ctx ends.
 func (s *supervisor) attempt(ctx context.Context, demand *request) error {
-	if err := s.open(ctx); err != nil {
+	session, err := s.dialer.Dial(ctx, confirms)
+	if err != nil {
 		s.refuse(ctx, demand, err)
 		return err
 	}
-	s.logger.Info("connected to rabbitmq", "addr", s.dialer.Addr())
-	opened := time.Now()
-	err := s.serve(ctx, demand)
-	s.shut()
-	if time.Since(opened) > rabbit.MaxPause {
+	defer session.Close()
+	s.opened()
+	defer s.metrics.connected.Set(0)
+	began := time.Now()
+	err = s.serve(ctx, session, demand)
+	if time.Since(began) > rabbit.MaxPause {
 		s.pause.Reset()
 	}
 	return err
@@ -204,12 +205,9 @@ func (s *supervisor) refuse(ctx context.Context, demand *request, err error) {
 	}
 }
 
-func (s *supervisor) open(ctx context.Context) error {
-	session, err := s.dialer.Dial(ctx, confirms)
-	if err != nil {
-		return err
-	}
-	s.session = session
+// opened tells of a new connection.
+func (s *supervisor) opened() {
+	s.logger.Info("connected to rabbitmq", "addr", s.dialer.Addr())
 	s.setLastErr(nil)
 	s.metrics.connections.Inc()
 	s.metrics.connected.Set(1)
@@ -217,18 +215,11 @@ func (s *supervisor) open(ctx context.Context) error {
 		close(p.connected)
 	}
 	s.waiting = nil
-	return nil
-}
-
-func (s *supervisor) shut() {
-	s.metrics.connected.Set(0)
-	s.session.Close()
-	s.session = nil
 }
 
 // serve publishes on the session until it fails or ctx ends.
-func (s *supervisor) serve(ctx context.Context, demand *request) error {
-	lane := newLane(s.session, s.timeout, &s.absence)
+func (s *supervisor) serve(ctx context.Context, session *rabbit.Session, demand *request) error {
+	lane := newLane(session, s.timeout, &s.absence)
 	if demand != nil {
 		if err := s.carry(ctx, lane, demand); err != nil {
 			return err
@@ -238,7 +229,7 @@ func (s *supervisor) serve(ctx context.Context, demand *request) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case reason := <-s.session.Closed:
+		case reason := <-session.Closed:
 			return rabbit.Reason(reason)
 		case blocking := <-lane.blockings:
 			lane.setBlocked(blocking)
