@@ -11,26 +11,27 @@ import (
 type Verdict string
 
 const (
-	// VerdictOverlap: the database refused a write because another caller wrote the
-	// same row while this one held the lock.
+	// VerdictOverlap means that the database refused a write because another caller
+	// wrote the same row while this one held the lock.
 	VerdictOverlap Verdict = "overlap"
-	// VerdictLost: the lock was gone or had expired while or after the operation ran.
+	// VerdictLost means that the lock was gone or had expired while or after the
+	// operation ran.
 	VerdictLost Verdict = "lost"
-	// VerdictUnknownCommit: whether a COMMIT took effect is not known.
+	// VerdictUnknownCommit means that the result of a COMMIT is unknown.
 	VerdictUnknownCommit Verdict = "unknown_commit"
-	// VerdictDegraded: operations run without the lock because its engine does not
-	// answer. Two events report an outage. The first reports its beginning, with
-	// OutcomeUnknown and the Count 1. The second reports its end: its Count is how many
-	// operations were committed, with OutcomeCommitted; or, if none was, how many were
-	// rolled back, with OutcomeRolledBack. Operations that still ran then, and those of
-	// unknown outcome, are not counted, so a Count of OutcomeCommitted may be 0.
+	// VerdictDegraded means that operations run without the lock because its engine does
+	// not answer. Two events report an outage. The first reports its beginning, with
+	// OutcomeUnknown and the Count 1. The second reports its end. With OutcomeCommitted,
+	// its Count is how many operations were committed; if none was, it has
+	// OutcomeRolledBack, and counts those that were rolled back. Operations that still
+	// run then, and those of unknown outcome, are not counted. So a Count of
+	// OutcomeCommitted may be 0.
 	VerdictDegraded Verdict = "degraded"
-	// VerdictUnavailable: operations were refused because their lock could not be acquired:
-	// the first layer could not be reached, did not answer, or rejected the request.
-	// The Outcome is OutcomeRolledBack: nothing was changed. The Count is how many
-	// operations the instance has refused on this node since its last such event, and the
-	// Key and the trace are those of the first of them. There is no Owner, as there was no
-	// lock.
+	// VerdictUnavailable means that operations were refused because their lock could not
+	// be acquired: the first layer could not be reached, did not answer, or rejected the
+	// request. The Outcome is OutcomeRolledBack: nothing was changed. The Count is how
+	// many operations the instance has refused on this node since its last such event.
+	// The Key and the trace are those of the first of them. There is no Owner.
 	VerdictUnavailable Verdict = "unavailable"
 )
 

@@ -15,10 +15,10 @@ type PublisherFunc func(ctx context.Context, ev Event) error
 // Publish calls f.
 func (f PublisherFunc) Publish(ctx context.Context, ev Event) error { return f(ctx, ev) }
 
-// A RawPublisher takes events as JSON, as MarshalJSON of this or another version has
-// written it, and hands on every byte: also members that this version does not know.
-// PublishRaw returns nil when Publish would, and an error that matches ErrInvalidEvent
-// if body is not an event. It is safe for concurrent use.
+// A RawPublisher takes events as the JSON that MarshalJSON of this or another version
+// has written, and forwards every byte, including members that this version does not
+// know. PublishRaw returns nil when Publish would, and an error that matches
+// ErrInvalidEvent if body is not an event. It is safe for concurrent use.
 type RawPublisher interface {
 	PublishRaw(ctx context.Context, body []byte) error
 }

@@ -48,7 +48,7 @@ func New(db *gorm.DB, cfg Config) (*Outbox, error) {
 	return o, nil
 }
 
-// Ping tells whether the table is there.
+// Ping returns an error if the table cannot be read.
 func (o *Outbox) Ping(ctx context.Context) error {
 	if err := o.table.check(ctx); err != nil {
 		return fmt.Errorf("outbox: read table: %w", err)
@@ -56,19 +56,19 @@ func (o *Outbox) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Publish stores ev and returns nil once it is in the table, also when an event
-// of the same id is there already, or if that fails, once the Relay has it. It
-// does not heed the end of ctx, since the context of a failed operation often
-// has ended; it is limited to 3 seconds instead. An error means that the
-// event may be lost, and that the log has the whole of it.
+// Publish stores ev and returns nil once it is in the table. An event of the same id
+// that is there already is a success. If the table cannot be written, Publish returns
+// nil once the Relay has the event. It ignores the end of ctx, because the context of a
+// failed operation has often ended, and takes at most 3 seconds. An error means that
+// the event may be lost; it was logged whole.
 //
 // Events that come at the same time share an INSERT. Each keeps its id and its row.
 func (o *Outbox) Publish(ctx context.Context, ev notify.Event) error {
 	return o.writer.publish(ctx, ev)
 }
 
-// Close ends the outbox: Publish is refused, the relay forwards what is stored
-// and stops. Rows that another relay has leased are left to that one, or to the
+// Close ends the outbox: it refuses further events, and the relay forwards what is
+// stored and stops. Rows that another relay has leased are left to that one, or to the
 // next process if it has died. If ctx ends first, the rest stays stored for the
 // next process and Close returns an error that matches ctx.Err(). It returns an
 // error when it is called again, too.

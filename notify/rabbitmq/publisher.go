@@ -15,7 +15,7 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// A Publisher is a notify.Publisher that hands events to RabbitMQ. It is safe
+// A Publisher is a notify.Publisher that sends events to RabbitMQ. It is safe
 // for concurrent use, and a prometheus.Collector.
 type Publisher struct {
 	*metrics
@@ -86,10 +86,9 @@ func (p *Publisher) publish(ctx context.Context, env cloudevent.Envelope[routed]
 	return nil
 }
 
-// PublishHeartbeat returns nil once the broker has routed h to a queue and
-// confirmed it. That the queue is the monitor's is not checked, as it is for an
-// event: the monitor notices that heartbeats are missing. The errors are those of
-// Publish.
+// PublishHeartbeat is for an outbox. It returns nil once the broker has routed h to a
+// queue and confirmed it. It does not check that the queue is the monitor's, which
+// notices missing heartbeats. The errors are those of Publish.
 func (p *Publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
 	body, err := h.MarshalJSON()
 	if err != nil {
@@ -119,8 +118,8 @@ func (p *Publisher) guarded(ctx context.Context, queue, key string, message amqp
 	return err
 }
 
-// Ping waits until there is a connection or ctx ends, which it makes an error
-// that says why the last attempt to connect failed.
+// Ping waits until there is a connection. If ctx ends first, the error says why the
+// last attempt to connect failed.
 func (p *Publisher) Ping(ctx context.Context) error {
 	if err := p.supervisor.ping(ctx); err != nil {
 		return fmt.Errorf("ping broker: %w", err)
