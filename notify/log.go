@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,7 @@ import (
 // fails, and for an invalid event, which it logs all the same.
 func Log(logger *slog.Logger) Publisher {
 	return PublisherFunc(func(ctx context.Context, ev Event) error {
-		handler := slog.Default().Handler()
-		if logger != nil {
-			handler = logger.Handler()
-		}
+		handler := cmp.Or(logger, slog.Default()).Handler()
 		if !handler.Enabled(ctx, slog.LevelWarn) {
 			return errors.New("notify: log event: the logger drops records of level warn")
 		}

@@ -10,8 +10,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +27,7 @@ type Proxy struct {
 	wg     sync.WaitGroup
 	Said   atomic.Int64 // how often the clients said something
 	HungUp atomic.Int64 // how many links the broker ended
+	linked atomic.Int64 // how many there were
 	tls    *tls.Config  // nil: clients speak without TLS
 
 	mu       sync.Mutex
@@ -32,7 +35,6 @@ type Proxy struct {
 	silent   bool         // accept, and say nothing
 	forbids  bool         // turn the broker's 404 into a 403
 	links    map[*link]struct{}
-	accepted int
 }
 
 // A link is one connection through the Proxy.
@@ -92,8 +94,8 @@ func (p *Proxy) accept(listener net.Listener) {
 		if err != nil {
 			return
 		}
+		p.linked.Add(1)
 		p.mu.Lock()
-		p.accepted++
 		l := &link{client: client}
 		p.links[l] = struct{}{}
 		silent := p.silent
@@ -172,11 +174,7 @@ func (p *Proxy) drop(l *link) {
 func (p *Proxy) all() []*link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var links []*link
-	for l := range p.links {
-		links = append(links, l)
-	}
-	return links
+	return slices.Collect(maps.Keys(p.links))
 }
 
 // Cut breaks all connections; new ones are welcome.
@@ -237,8 +235,4 @@ func (p *Proxy) Inject(frame []byte) {
 }
 
 // Connections returns how many connections were accepted so far.
-func (p *Proxy) Connections() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.accepted
-}
+func (p *Proxy) Connections() int { return int(p.linked.Load()) }

@@ -68,17 +68,11 @@ func (d dialect) sql(statement string) string {
 	if !d.numbered {
 		return statement
 	}
-	var b strings.Builder
-	n := 0
-	for _, r := range statement {
-		if r != '?' {
-			b.WriteRune(r)
-			continue
-		}
-		n++
-		b.WriteString("$" + strconv.Itoa(n))
+	parts := strings.Split(statement, "?")
+	for n := range parts[1:] {
+		parts[n] += "$" + strconv.Itoa(n+1)
 	}
-	return b.String()
+	return strings.Join(parts, "")
 }
 
 // list returns n times what, with commas between.

@@ -63,20 +63,14 @@ func (r *relay) close(ctx context.Context) error {
 	r.pacer.drain()
 	select {
 	case <-r.done:
-		return r.result(ctx)
 	case <-ctx.Done():
+		r.stop()
+		select {
+		case <-r.done:
+		case <-time.After(time.Second): // a publisher that does not end with its context
+			return fmt.Errorf("%w: %w", errNotDrained, ctx.Err())
+		}
 	}
-	r.stop()
-	select {
-	case <-r.done:
-		return r.result(ctx)
-	case <-time.After(time.Second): // a publisher that does not end with its context
-		return fmt.Errorf("%w: %w", errNotDrained, ctx.Err())
-	}
-}
-
-// result is what a relay that is done has to say.
-func (r *relay) result(ctx context.Context) error {
 	switch {
 	case r.drained:
 		return nil
