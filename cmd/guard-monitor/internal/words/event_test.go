@@ -1,65 +1,26 @@
 package words_test
 
 import (
+	"os"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/notify"
 )
 
-// examples has one event of each verdict, by its verdict.
-func examples() map[string]notify.Event {
-	at := time.Date(2026, 11, 21, 9, 30, 7, 250_000_000, time.UTC)
-	base := notify.Event{
-		ID:         "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b",
-		Service:    "orders",
-		Instance:   "orders-7d9f/1",
-		Key:        "order:2026-0042",
-		Owner:      "9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1",
-		Token:      1795253402000000 * 1024,
-		AcquiredAt: at.Add(-5250 * time.Millisecond),
-		TTL:        30 * time.Second,
-		Deadline:   at.Add(23750 * time.Millisecond),
-		CaughtAt:   at,
-		Place:      notify.Place{Node: "10.0.0.11:6379", Slot: 8461},
-		Count:      1,
-		TraceID:    "4bf92f3577b34da6a3ce929d0e0e4736",
-		Library:    "v0.1.0",
+// example returns the event of a verdict that package notify has in its testdata.
+func example(tb testing.TB, verdict string) (ev notify.Event) {
+	tb.Helper()
+	b, err := os.ReadFile("../../../../notify/testdata/" + verdict + ".json")
+	if err != nil {
+		tb.Fatal(err)
 	}
-	overlap := base
-	overlap.Verdict, overlap.Outcome = notify.VerdictOverlap, notify.OutcomeRefused
-	overlap.Table, overlap.Index = "stocks", []string{"id"}
-	overlap.Versions = &notify.Versions{Expected: 7, Found: 8}
-	overlap.Trace = notify.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "vendor=00f067aa0ba902b7"}
-	overlap.HolderAtConflict, overlap.HolderOwner = notify.HolderOther, "5b0de1c2-7a34-4f7e-8a2c-1f2e3d4c5b6a:1"
-
-	lost := base
-	lost.Verdict, lost.Outcome = notify.VerdictLost, notify.OutcomeRolledBack
-	lost.Loss, lost.Place.Entry = notify.LossGone, "shop:order:2026-0042"
-
-	unknown := base
-	unknown.Verdict, unknown.Outcome = notify.VerdictUnknownCommit, notify.OutcomeUnknown
-	unknown.Table, unknown.Index = "orders", []string{"shop_id", "no"}
-
-	degraded := base
-	degraded.Verdict, degraded.Outcome = notify.VerdictDegraded, notify.OutcomeCommitted
-	degraded.Owner, degraded.Token, degraded.TTL = "", 0, 0
-	degraded.AcquiredAt, degraded.Deadline = time.Time{}, time.Time{}
-	degraded.Count = 12
-
-	unavailable := degraded
-	unavailable.Verdict, unavailable.Outcome = notify.VerdictUnavailable, notify.OutcomeRolledBack
-
-	return map[string]notify.Event{
-		"overlap":        overlap,
-		"lost":           lost,
-		"unknown_commit": unknown,
-		"degraded":       degraded,
-		"unavailable":    unavailable,
+	if err := ev.UnmarshalJSON(b); err != nil {
+		tb.Fatal(err)
 	}
+	return ev
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
@@ -83,7 +44,7 @@ func TestEvent(t *testing.T) {
 			`because the lock could not be acquired; nothing was changed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := words.English.Event(examples()[name]); got != want {
+			if got := words.English.Event(example(t, name)); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
@@ -98,7 +59,7 @@ func TestEventOutage(t *testing.T) {
 		notify.OutcomeRolledBack: `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
 			`without it, first on key "order:2026-0042", operations rolled back: 1, and none is known to be committed. The lock was kept on 10.0.0.11:6379 (slot 8461).`,
 	} {
-		event := examples()["degraded"]
+		event := example(t, "degraded")
 		event.Outcome, event.Count = outcome, 1
 		if got := words.English.Event(event); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -107,7 +68,7 @@ func TestEventOutage(t *testing.T) {
 }
 
 func TestEventOneRefusal(t *testing.T) {
-	event := examples()["unavailable"]
+	event := example(t, "unavailable")
 	event.Count, event.Key, event.Place = 1, "", notify.Place{}
 	const want = `orders (instance orders-7d9f/1) refused 1 operation at 2026-11-21 09:30:07.250 UTC, ` +
 		`because the lock could not be acquired; nothing was changed.`
@@ -123,7 +84,7 @@ func TestEventNamesTheHolder(t *testing.T) {
 		notify.HolderNone:    "nobody held the key",
 		notify.HolderUnknown: "could not be asked",
 	} {
-		event := examples()["overlap"]
+		event := example(t, "overlap")
 		event.HolderAtConflict, event.HolderOwner = relation, ""
 		if got := words.English.Event(event); !strings.Contains(got, want) {
 			t.Errorf("%s: %q lacks %q", relation, got, want)
@@ -151,7 +112,7 @@ func TestEventQuotesHostileText(t *testing.T) {
 }
 
 func TestEventShortensLongText(t *testing.T) {
-	event := examples()["overlap"]
+	event := example(t, "overlap")
 	event.Key = strings.Repeat("字", 1<<20)
 	for range 1000 {
 		event.Index = append(event.Index, "column")
@@ -169,8 +130,8 @@ func TestEventZeroEvent(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	for _, event := range examples() {
-		b, err := event.MarshalJSON()
+	for _, verdict := range []string{"overlap", "lost", "unknown_commit", "degraded", "unavailable"} {
+		b, err := example(f, verdict).MarshalJSON()
 		if err != nil {
 			f.Fatal(err)
 		}
