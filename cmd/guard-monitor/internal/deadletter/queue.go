@@ -142,7 +142,7 @@ func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 		return k == "x-death" || strings.HasPrefix(k, "x-first-death-") || strings.HasPrefix(k, "x-last-death-") || k == "x-delivery-count"
 	})
 	if err := box.requireQueue(); err != nil {
-		return err
+		return fmt.Errorf("publish letter: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
@@ -175,9 +175,6 @@ func (box *mailbox) requireQueue() error {
 	var reason *amqp.Error
 	if errors.As(err, &reason) && reason.Code == amqp.NotFound {
 		err = fmt.Errorf("no queue takes it (guard-monitor topology declares %s): %w", rabbit.Queue, err)
-	}
-	if err != nil {
-		err = fmt.Errorf("publish letter: %w", err)
 	}
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
@@ -148,6 +150,18 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 		c.cfg.Logger.Warn("monitor queue is not read", "addr", c.dialer.Addr(), "error", err, "retry_in", delay)
 		_ = wait.Sleep(ctx, delay, nil)
 	}
+}
+
+// read begins to consume a queue.
+func (c *Consumer) read(ch *amqp.Channel, queue string) (<-chan amqp.Delivery, error) {
+	if err := ch.Qos(c.cfg.Prefetch, 0, false); err != nil {
+		return nil, fmt.Errorf("set prefetch: %w", err)
+	}
+	messages, err := ch.Consume(queue, "", false, false, false, false, nil)
+	if err != nil {
+		return nil, fmt.Errorf("consume %s: %w", queue, err)
+	}
+	return messages, nil
 }
 
 // consume reads the queue through one session. It reports whether a message was

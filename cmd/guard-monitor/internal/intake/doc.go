@@ -30,12 +30,9 @@
 // a queue cannot be changed and must not be fought over. A Consumer declares it
 // whenever it connects.
 //
-// A connection and its channel live and die together, as one generation: they
-// are opened, used and closed by a single goroutine, and a fault of one of them ends
-// both. The client library's own recovery is left off. It reopens the same channel
-// object, whose delivery tags start again at one: a late acknowledgement then hits
-// another message, which nobody has processed. And it gives up for good after a few
-// attempts. Here an acknowledgement can only reach the channel that brought the
-// message, which is closed for good when its connection is, and attempts go on for
-// ever, after pauses that grow from half a second to half a minute with full jitter.
+// Connections are those of package internal/rabbit: an acknowledgement can only reach
+// the channel that brought the message, and attempts go on for ever, after pauses that
+// grow from half a second to half a minute with full jitter. The client library's own
+// recovery reopens the same channel object, whose delivery tags start again at one: a
+// late acknowledgement then hits another message, which nobody has processed.
 package intake

@@ -36,7 +36,10 @@ func (c *Consumer) listen(ctx context.Context) {
 func (c *Consumer) hearAll(ctx context.Context) error {
 	var heartbeats <-chan amqp.Delivery
 	s, err := c.heartbeatDialer.Dial(ctx, func(ch *amqp.Channel) (err error) {
-		heartbeats, err = c.subscribeHeartbeats(ch)
+		if err := declareHeartbeats(ch); err != nil {
+			return err
+		}
+		heartbeats, err = c.read(ch, HeartbeatQueue)
 		return err
 	})
 	if err != nil {
@@ -58,20 +61,6 @@ func (c *Consumer) hearAll(ctx context.Context) error {
 			}
 		}
 	}
-}
-
-func (c *Consumer) subscribeHeartbeats(ch *amqp.Channel) (<-chan amqp.Delivery, error) {
-	if err := declareHeartbeats(ch); err != nil {
-		return nil, err
-	}
-	if err := ch.Qos(c.cfg.Prefetch, 0, false); err != nil {
-		return nil, fmt.Errorf("set prefetch: %w", err)
-	}
-	heartbeats, err := ch.Consume(HeartbeatQueue, "", false, false, false, false, nil)
-	if err != nil {
-		return nil, fmt.Errorf("consume %s: %w", HeartbeatQueue, err)
-	}
-	return heartbeats, nil
 }
 
 // hear takes one heartbeat. It is acknowledged only so that the broker sends no

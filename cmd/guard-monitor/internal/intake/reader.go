@@ -32,15 +32,9 @@ func (r *reader) subscribe(ch *amqp.Channel) (err error) {
 	if err := declareEvents(ch); err != nil {
 		return err
 	}
-	if err := ch.Qos(r.cfg.Prefetch, 0, false); err != nil {
-		return fmt.Errorf("set prefetch: %w", err)
-	}
 	r.cancelled = ch.NotifyCancel(make(chan string, 1))
-	r.messages, err = ch.Consume(rabbit.Queue, "", false, false, false, false, nil)
-	if err != nil {
-		return fmt.Errorf("consume %s: %w", rabbit.Queue, err)
-	}
-	return nil
+	r.messages, err = r.read(ch, rabbit.Queue)
+	return err
 }
 
 // run returns why the session can no longer be used.
