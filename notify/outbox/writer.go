@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -105,12 +106,7 @@ func (w *writer) closeBatch() {
 // flush stores a batch when its time has come, and publishes what it cannot
 // store.
 func (w *writer) flush(b *batch) {
-	timer := time.NewTimer(w.cfg.limits.gatherDelay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-b.full:
-	}
+	_ = wait.Sleep(context.Background(), w.cfg.limits.gatherDelay, b.full)
 	ctx, cancel := context.WithTimeout(context.Background(), w.cfg.limits.writeTimeout)
 	defer cancel()
 	limit := w.cfg.limits.writeTimeout
