@@ -22,18 +22,18 @@ import (
 // A Proxy stands between a client and the broker and makes the faults of a
 // network.
 type Proxy struct {
-	broker string // host:port
-	Addr   string // its own
-	wg     sync.WaitGroup
-	Said   atomic.Int64 // how often the clients said something
-	HungUp atomic.Int64 // how many links the broker ended
-	linked atomic.Int64 // how many there were
-	tls    *tls.Config  // nil: clients speak without TLS
+	broker  string // host:port
+	Addr    string // its own
+	wg      sync.WaitGroup
+	Said    atomic.Int64 // how often the clients said something
+	HungUp  atomic.Int64 // how many links the broker ended
+	linked  atomic.Int64 // how many there were
+	silent  atomic.Bool  // accept, and say nothing
+	forbids atomic.Bool  // turn the broker's 404 into a 403
+	tls     *tls.Config  // nil: clients speak without TLS
 
 	mu       sync.Mutex
 	listener net.Listener // nil while connections are refused
-	silent   bool         // accept, and say nothing
-	forbids  bool         // turn the broker's 404 into a 403
 	links    map[*link]struct{}
 }
 
@@ -73,7 +73,7 @@ func (p *Proxy) Heal(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.silent = false
+	p.silent.Store(false)
 	if p.listener != nil {
 		return
 	}
@@ -98,9 +98,8 @@ func (p *Proxy) accept(listener net.Listener) {
 		p.mu.Lock()
 		l := &link{client: client}
 		p.links[l] = struct{}{}
-		silent := p.silent
 		p.mu.Unlock()
-		if !silent {
+		if !p.silent.Load() {
 			p.join(l)
 		}
 	}
@@ -142,11 +141,9 @@ func (p *Proxy) hear(l *link, b []byte) (int, error) {
 // say passes on what the broker says.
 func (p *Proxy) say(l *link, b []byte) (int, error) {
 	const closeChannel = "\x00\x14\x00\x28" // class and method, before the code
-	p.mu.Lock()
-	if p.forbids {
+	if p.forbids.Load() {
 		b = bytes.ReplaceAll(b, []byte(closeChannel+"\x01\x94"), []byte(closeChannel+"\x01\x93"))
 	}
-	p.mu.Unlock()
 	l.held.Lock()
 	defer l.held.Unlock()
 	l.mu.Lock()
@@ -155,11 +152,7 @@ func (p *Proxy) say(l *link, b []byte) (int, error) {
 }
 
 // Forbid makes the broker answer ACCESS_REFUSED where it would answer NOT_FOUND.
-func (p *Proxy) Forbid() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.forbids = true
-}
+func (p *Proxy) Forbid() { p.forbids.Store(true) }
 
 func (p *Proxy) drop(l *link) {
 	p.mu.Lock()
@@ -197,9 +190,7 @@ func (p *Proxy) Refuse() {
 
 // BeSilent breaks all connections, accepts new ones and says nothing.
 func (p *Proxy) BeSilent() {
-	p.mu.Lock()
-	p.silent = true
-	p.mu.Unlock()
+	p.silent.Store(true)
 	p.Cut()
 }
 
