@@ -29,7 +29,7 @@ func noticeAbsence(t *testing.T, p *rabbitmq.Publisher) {
 func declareUnbound(t *testing.T, broker string) {
 	t.Helper()
 	declare(t, broker)
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if err := ch.QueueUnbind(rabbit.Queue, "event.*", rabbit.Exchange, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestDeclaredQueueIsNotTrustedBeforeItIsBound(t *testing.T) {
 	if !errors.Is(err, rabbitmq.ErrUnroutable) || !strings.Contains(err.Error(), "declared just now") {
 		t.Errorf("err = %v, want ErrUnroutable with the reason", err)
 	}
-	if n := depth(t, broker, "debug"); n != 0 {
+	if n := testamqp.Depth(t, broker, "debug"); n != 0 {
 		t.Errorf("the debug queue has %d events, want none", n)
 	}
 
@@ -57,7 +57,7 @@ func TestDeclaredQueueIsNotTrustedBeforeItIsBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	testwait.Until(t, "the event is stored", func() bool { return s.has(1) })
-	if n := depth(t, broker, "debug"); n != 1 {
+	if n := testamqp.Depth(t, broker, "debug"); n != 1 {
 		t.Errorf("the debug queue has %d events, want 1", n)
 	}
 }
@@ -89,7 +89,7 @@ func TestDeclaredQueueIsTrustedWithoutAMonitor(t *testing.T) {
 		t.Errorf("the second event: %v", err)
 	}
 	for _, queue := range []string{rabbit.Queue, "debug"} {
-		if n := depth(t, broker, queue); n != 2 {
+		if n := testamqp.Depth(t, broker, queue); n != 2 {
 			t.Errorf("the queue %s has %d events, want each once", queue, n)
 		}
 	}

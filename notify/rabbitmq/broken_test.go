@@ -25,7 +25,7 @@ func TestRefusedConnection(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), net.Addr) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("err = %v, want one that names %s and the reason", err, net.Addr)
 	}
-	withoutPassword(t, through, err)
+	testamqp.WithoutPassword(t, through, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := p.Ping(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") {
@@ -37,19 +37,6 @@ func TestRefusedConnection(t *testing.T) {
 	}
 	if err := p.Publish(t.Context(), event(1)); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// withoutPassword expects that an error does not give away the broker's
-// password.
-func withoutPassword(t *testing.T, broker string, err error) {
-	t.Helper()
-	u, parseErr := url.Parse(broker)
-	if parseErr != nil {
-		t.Fatal("the broker's URL is none")
-	}
-	if password, ok := u.User.Password(); ok && err != nil && strings.Contains(err.Error(), password) {
-		t.Error("the error holds the password")
 	}
 }
 
@@ -123,7 +110,7 @@ func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
 	release := net.Hold()
 	result := make(chan error, 1)
 	go func() { result <- p.Publish(t.Context(), event(2)) }()
-	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbit.Queue) == 2 })
+	testwait.Until(t, "the broker has the event", func() bool { return testamqp.Depth(t, broker, rabbit.Queue) == 2 })
 	net.Inject(blockedFrame)
 	if err := <-result; !errors.Is(err, rabbitmq.ErrBlocked) || !strings.Contains(err.Error(), "low memory") {
 		t.Errorf("err = %v, want ErrBlocked with the reason", err)
@@ -137,7 +124,7 @@ func TestBlockedBrokerIsNotSentAnything(t *testing.T) {
 	if n := net.Connections(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}
-	if n := depth(t, broker, rabbit.Queue); n != 3 {
+	if n := testamqp.Depth(t, broker, rabbit.Queue); n != 3 {
 		t.Errorf("%d messages in the queue, want events 1, 2 and 2", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -62,7 +63,7 @@ func TestCloseWithoutAnswer(t *testing.T) {
 	defer release()
 	result := make(chan error, 1)
 	go func() { result <- p.Publish(t.Context(), event(2)) }()
-	testwait.Until(t, "the broker has the event", func() bool { return depth(t, broker, rabbit.Queue) == 2 })
+	testwait.Until(t, "the broker has the event", func() bool { return testamqp.Depth(t, broker, rabbit.Queue) == 2 })
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

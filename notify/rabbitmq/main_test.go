@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -53,38 +54,10 @@ func publish(t *testing.T, p *rabbitmq.Publisher, n int) {
 	})
 }
 
-// onChannel gives f a channel of the test's own, not through a proxy.
-func onChannel(t *testing.T, url string, f func(*amqp.Channel)) {
-	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f(ch)
-}
-
-// depth returns how many messages are ready in a queue.
-func depth(t *testing.T, url, queue string) (n int) {
-	t.Helper()
-	onChannel(t, url, func(ch *amqp.Channel) {
-		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n = q.Messages
-	})
-	return n
-}
-
 // declare declares what a monitor needs of the topology.
 func declare(t *testing.T, url string) {
 	t.Helper()
-	onChannel(t, url, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, url, func(ch *amqp.Channel) {
 		if err := ch.ExchangeDeclare(rabbit.Exchange, "topic", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ const writer = `^belay\.(events|monitor)$`
 // bindDebug binds a queue that somebody watches the events with.
 func bindDebug(t *testing.T, broker string) {
 	t.Helper()
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if err := ch.ExchangeDeclare(rabbit.Exchange, "topic", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func bindDebug(t *testing.T, broker string) {
 
 func deleteQueue(t *testing.T, broker string) {
 	t.Helper()
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueueDelete(rabbit.Queue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestEventsWaitForTheMonitorsQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
-	if n := depth(t, broker, "debug"); n != 3 {
+	if n := testamqp.Depth(t, broker, "debug"); n != 3 {
 		t.Errorf("the debug queue has %d events, want the 3 that were published", n)
 	}
 }
@@ -100,7 +100,7 @@ func TestPublisherNoticesADeletedQueue(t *testing.T) {
 			t.Fatalf("err = %v, want ErrUnroutable", err)
 		}
 	}
-	if n := depth(t, broker, "debug"); n != 3 {
+	if n := testamqp.Depth(t, broker, "debug"); n != 3 {
 		t.Errorf("the debug queue has %d events, want 3", n)
 	}
 	runMonitor(t, broker)
@@ -139,7 +139,7 @@ func TestMissingQueueCostsNoConnection(t *testing.T) {
 	if strings.Contains(log.String(), "not connected") {
 		t.Errorf("logged:\n%s", log.String())
 	}
-	if n := depth(t, broker, "debug"); n != 1 {
+	if n := testamqp.Depth(t, broker, "debug"); n != 1 {
 		t.Errorf("the debug queue has %d events, want 1", n)
 	}
 }
@@ -186,7 +186,7 @@ func TestPublisherWithoutTheRightToCheckTheQueue(t *testing.T) {
 	if n := strings.Count(log.String(), "without a check"); n != 1 {
 		t.Errorf("logged %d times, want once:\n%s", n, log.String())
 	}
-	if n := depth(t, broker, "debug"); n != 3 {
+	if n := testamqp.Depth(t, broker, "debug"); n != 3 {
 		t.Errorf("the debug queue has %d events, want each once", n)
 	}
 	if n := net.Connections(); n != 1 {
@@ -219,7 +219,7 @@ func TestRefusedExchangeKeepsTheCheck(t *testing.T) {
 			if err := p.Publish(t.Context(), event(2)); !errors.Is(err, rabbitmq.ErrUnroutable) {
 				t.Errorf("err = %v, want ErrUnroutable", err)
 			}
-			if n := depth(t, broker, "debug"); n != 1 {
+			if n := testamqp.Depth(t, broker, "debug"); n != 1 {
 				t.Errorf("the debug queue has %d events, want 1", n)
 			}
 		})

@@ -41,7 +41,7 @@ func TestSeveralNodes(t *testing.T) {
 	if one.Connections() == before {
 		t.Error("the first node was not asked again")
 	}
-	if n := depth(t, broker, rabbit.Queue); n < 2 {
+	if n := testamqp.Depth(t, broker, rabbit.Queue); n < 2 {
 		t.Errorf("%d messages, want 2", n)
 	}
 }
@@ -65,7 +65,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	if testmetric.Sum(t, p, "belay_rabbitmq_breaker_state") != 0 {
 		t.Error("still open")
 	}
-	if n := depth(t, broker, rabbit.Queue); n != 1 {
+	if n := testamqp.Depth(t, broker, rabbit.Queue); n != 1 {
 		t.Errorf("%d messages, want 1", n)
 	}
 }
@@ -89,7 +89,7 @@ func TestTraceIsInTheHeaders(t *testing.T) {
 	if err := p.Publish(t.Context(), ev); err != nil {
 		t.Fatal(err)
 	}
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		got, ok, err := ch.Get(rabbit.Queue, true)
 		if err != nil || !ok {
 			t.Fatalf("get: %v, %v", ok, err)

@@ -68,7 +68,7 @@ func TestOlderRelayHandsOnANewerEvent(t *testing.T) {
 	if err := o.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		got, ok, err := ch.Get(rabbit.Queue, true)
 		if err != nil || !ok {
 			t.Fatalf("get: %v, %v", ok, err)

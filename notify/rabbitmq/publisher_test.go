@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -25,7 +26,7 @@ func TestPublishedMessage(t *testing.T) {
 	if err := p.Publish(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		got, ok, err := ch.Get(rabbit.Queue, true)
 		if err != nil || !ok {
 			t.Fatalf("get: %v, %v", ok, err)
@@ -57,7 +58,7 @@ func TestUnroutableEventIsAnError(t *testing.T) {
 	if err := p.Publish(t.Context(), event(1)); !errors.Is(err, rabbitmq.ErrUnroutable) {
 		t.Errorf("no exchange: err = %v, want ErrUnroutable", err)
 	}
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if err := ch.ExchangeDeclare(rabbit.Exchange, "topic", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +77,7 @@ func TestUnroutableEventIsAnError(t *testing.T) {
 
 func TestFullQueueRefuses(t *testing.T) {
 	broker := teststack.AMQP(t)
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if err := ch.ExchangeDeclare(rabbit.Exchange, "topic", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}

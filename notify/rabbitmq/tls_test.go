@@ -35,7 +35,7 @@ func TestTLS(t *testing.T) {
 	}
 	byURL := newPublisher(t, through+"?cacertfile="+url.QueryEscape(file), rabbitmq.Config{})
 	publish(t, byURL, 2)
-	if n := depth(t, broker, rabbit.Queue); n < 2 {
+	if n := testamqp.Depth(t, broker, rabbit.Queue); n < 2 {
 		t.Errorf("%d messages, want 2", n)
 	}
 }
@@ -57,7 +57,7 @@ func TestTLSOfAStranger(t *testing.T) {
 			t.Errorf("%s: err = %v, want one about the certificate", name, err)
 		}
 	}
-	if n := depth(t, broker, rabbit.Queue); n != 0 {
+	if n := testamqp.Depth(t, broker, rabbit.Queue); n != 0 {
 		t.Errorf("%d messages, want none", n)
 	}
 }

@@ -42,7 +42,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("event %d came %d times, want once", n, times)
 		}
 	}
-	if n := depth(t, broker, rabbit.Queue); n != 0 {
+	if n := testamqp.Depth(t, broker, rabbit.Queue); n != 0 {
 		t.Errorf("%d messages are left", n)
 	}
 	if c.Err() == nil || testmetric.Sum(t, c, "belay_consumer_connected") != 0 {
@@ -95,11 +95,11 @@ func TestWhatIsNoEventGoesToTheDeadLetters(t *testing.T) {
 	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)
 	testwait.Until(t, "the event behind is stored", func() bool { return s.has(1) })
-	testwait.Until(t, "the dead letters are there", func() bool { return depth(t, broker, intake.DeadQueue) == len(bodies) })
+	testwait.Until(t, "the dead letters are there", func() bool { return testamqp.Depth(t, broker, intake.DeadQueue) == len(bodies) })
 	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != float64(len(bodies)) {
 		t.Errorf("dead_lettered_total = %v, want %d", n, len(bodies))
 	}
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		for _, want := range bodies {
 			got, ok, err := ch.Get(intake.DeadQueue, true)
 			if err != nil || !ok || string(got.Body) != want {
@@ -123,7 +123,7 @@ func TestRejectedEventGoesToTheDeadLetters(t *testing.T) {
 	}}
 	consume(t, broker, intake.Config{Prefetch: 1}, s.handle)
 	testwait.Until(t, "the event behind is stored", func() bool { return s.has(2) })
-	testwait.Until(t, "the dead letter is there", func() bool { return depth(t, broker, intake.DeadQueue) == 1 })
+	testwait.Until(t, "the dead letter is there", func() bool { return testamqp.Depth(t, broker, intake.DeadQueue) == 1 })
 	if n := s.times(1); n != 1 {
 		t.Errorf("the handler got the rejected event %d times, want once", n)
 	}
@@ -144,7 +144,7 @@ func TestConsumerOnASilentEndpoint(t *testing.T) {
 
 	c, _ = consume(t, through, intake.Config{}.WithDialTimeout(50*time.Millisecond), s.handle)
 	testwait.Until(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "no answer within 50ms") })
-	withoutPassword(t, through, c.Err())
+	testamqp.WithoutPassword(t, through, c.Err())
 	net.Heal(t)
 	testwait.Until(t, "it is connected", connected(c))
 }
@@ -155,7 +155,7 @@ func TestQueueDeletedUnderTheConsumer(t *testing.T) {
 	var s store
 	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	testwait.Until(t, "it is connected", connected(c))
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueueDelete(rabbit.Queue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestQueueDeletedUnderTheConsumer(t *testing.T) {
 
 func TestQueueWithOtherArguments(t *testing.T) {
 	broker := teststack.AMQP(t)
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueueDeclare(rabbit.Queue, true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestQueueWithOtherArguments(t *testing.T) {
 	var s store
 	c, _ := consume(t, broker, intake.Config{}, s.handle)
 	testwait.Until(t, "the reason shows", func() bool { return strings.Contains(c.Err().Error(), "406") })
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueueDelete(rabbit.Queue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestQueueWithOtherArguments(t *testing.T) {
 // what it has not confirmed when the channel is closed.
 func send(t *testing.T, broker string, message amqp.Publishing) {
 	t.Helper()
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if err := ch.Confirm(false); err != nil {
 			t.Fatal(err)
 		}

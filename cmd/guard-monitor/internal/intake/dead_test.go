@@ -29,12 +29,12 @@ func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
 	declare(t, broker)
 	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)
 	testwait.Until(t, "the event is dead", func() bool {
-		onChannel(t, broker, func(ch *amqp.Channel) {
+		testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 			if _, _, err := ch.Get(rabbit.Queue, false); err != nil {
 				t.Fatal(err)
 			}
 		})
-		return depth(t, broker, intake.DeadQueue) == 1
+		return testamqp.Depth(t, broker, intake.DeadQueue) == 1
 	})
 	var s store
 	c, _ := consume(t, broker, intake.Config{}, s.handle)
@@ -45,7 +45,7 @@ func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
 	if n := testmetric.Sum(t, c, "belay_consumer_dead_lettered_total"); n != 0 {
 		t.Errorf("the consumer has sent %v there itself, want none", n)
 	}
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueuePurge(intake.DeadQueue, false); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestDeadLettersAreCountedWhileTheHandlerFails(t *testing.T) {
 	testwait.Until(t, "the handler fails, and no letter is there", func() bool {
 		return testmetric.Sum(t, c, "belay_consumer_handler_failures_total") > 0 && testmetric.Sum(t, c, deadLetters) == 0
 	})
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if err := ch.PublishWithContext(t.Context(), intake.DeadExchange, "", true, false, amqp.Publishing{}); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/testamqp"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -54,7 +55,7 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 	}
 	away.Store(false)
 	testwait.Until(t, "it listens again", c.Listening)
-	testwait.Until(t, "none comes again", func() bool { return depth(t, broker, intake.HeartbeatQueue) == 0 })
+	testwait.Until(t, "none comes again", func() bool { return testamqp.Depth(t, broker, intake.HeartbeatQueue) == 0 })
 }
 
 // The queue of the heartbeats cannot be had, as when it is there with other
@@ -62,7 +63,7 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 func TestEventsWithoutHeartbeats(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueueDeclare(intake.HeartbeatQueue, true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,7 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 	if c.Err() != nil || c.Listening() || testmetric.Sum(t, c, "belay_consumer_listening") != 0 {
 		t.Errorf("err = %v, listening %v, want neither", c.Err(), c.Listening())
 	}
-	onChannel(t, broker, func(ch *amqp.Channel) {
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
 		if _, err := ch.QueueDelete(intake.HeartbeatQueue, false, false, false); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +118,7 @@ func TestHeartbeats(t *testing.T) {
 		heard = append(heard, h)
 	}}, s.handle)
 	testwait.Until(t, "it listens", c.Listening)
-	onChannel(t, broker, func(ch *amqp.Channel) { // does no harm
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) { // does no harm
 		if err := ch.Publish(rabbit.Exchange, "heartbeat", false, false, amqp.Publishing{Body: []byte("{")}); err != nil {
 			t.Fatal(err)
 		}

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
 	"go.uber.org/goleak"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
@@ -112,50 +109,9 @@ func (s *store) has(events ...int) bool {
 	return !slices.ContainsFunc(events, func(n int) bool { return s.times(n) == 0 })
 }
 
-// onChannel gives f a channel of the test's own, not through a proxy.
-func onChannel(t *testing.T, url string, f func(*amqp.Channel)) {
-	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f(ch)
-}
-
-// depth returns how many messages are ready in a queue.
-func depth(t *testing.T, url, queue string) (n int) {
-	t.Helper()
-	onChannel(t, url, func(ch *amqp.Channel) {
-		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n = q.Messages
-	})
-	return n
-}
-
 func declare(t *testing.T, url string) {
 	t.Helper()
 	if err := intake.Declare(t.Context(), url); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// withoutPassword expects that an error does not give away the broker's
-// password.
-func withoutPassword(t *testing.T, broker string, err error) {
-	t.Helper()
-	u, parseErr := url.Parse(broker)
-	if parseErr != nil {
-		t.Fatal("the broker's URL is none")
-	}
-	if password, ok := u.User.Password(); ok && err != nil && strings.Contains(err.Error(), password) {
-		t.Error("the error holds the password")
 	}
 }

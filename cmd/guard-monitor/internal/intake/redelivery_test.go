@@ -45,7 +45,7 @@ func TestFailingHandlerIsCalledAgain(t *testing.T) {
 		}
 	}
 	for _, queue := range []string{rabbit.Queue, intake.DeadQueue} {
-		if n := depth(t, broker, queue); n != 0 {
+		if n := testamqp.Depth(t, broker, queue); n != 0 {
 			t.Errorf("%d messages are left in %s", n, queue)
 		}
 	}
@@ -63,14 +63,14 @@ func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
 	c, stop := consume(t, through, intake.Config{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
 		if broken.CompareAndSwap(false, true) {
 			net.Cut()
-			testwait.Until(t, "the broker has the message back", func() bool { return depth(t, broker, rabbit.Queue) == 1 })
+			testwait.Until(t, "the broker has the message back", func() bool { return testamqp.Depth(t, broker, rabbit.Queue) == 1 })
 		}
 		return s.handle(ctx, ev, raw)
 	})
 	testwait.Until(t, "the event came again", func() bool { return s.times(1) >= 2 })
 	testwait.Until(t, "the event is acknowledged", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
 	stop()
-	if n := depth(t, broker, rabbit.Queue); n != 0 {
+	if n := testamqp.Depth(t, broker, rabbit.Queue); n != 0 {
 		t.Errorf("%d messages are left", n)
 	}
 }
@@ -96,7 +96,7 @@ func TestLateAcknowledgementHitsNothing(t *testing.T) {
 	})
 	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
 	stop()
-	if n := depth(t, broker, rabbit.Queue); n > 1 {
+	if n := testamqp.Depth(t, broker, rabbit.Queue); n > 1 {
 		t.Errorf("%d messages are left, want at most the last", n)
 	}
 }

@@ -53,9 +53,9 @@ func TestFullDeadLetters(t *testing.T) {
 			published++
 		}
 		refused := testmetric.Sum(t, p, "belay_rabbitmq_published_total", "result", "refused")
-		return err != nil && refused > 0 && depth(t, broker, intake.DeadQueue) >= 10
+		return err != nil && refused > 0 && testamqp.Depth(t, broker, intake.DeadQueue) >= 10
 	})
-	if dead := depth(t, broker, intake.DeadQueue); dead >= published {
+	if dead := testamqp.Depth(t, broker, intake.DeadQueue); dead >= published {
 		t.Errorf("%d dead letters of %d events, want that some wait", dead, published)
 	}
 }
