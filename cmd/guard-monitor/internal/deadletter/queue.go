@@ -12,6 +12,7 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // MaxLetters is how many letters one call reads at most.
@@ -119,16 +120,9 @@ func (box *mailbox) giveBack(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, returnTimeout)
 	defer cancel()
-	tick := time.NewTicker(returnPause)
-	defer tick.Stop()
 	for {
 		queue, err := box.QueueDeclarePassive(intake.DeadQueue, true, false, false, false, nil)
-		if err != nil || queue.Messages >= box.total-box.taken {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if err != nil || queue.Messages >= box.total-box.taken || wait.Sleep(ctx, returnPause, nil) != nil {
 			return
 		}
 	}

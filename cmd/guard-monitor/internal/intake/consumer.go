@@ -14,17 +14,20 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// ErrReject is matched by the errors of a handler that will never take the
-// event at hand: it goes to the dead letters. After any other error the handler
-// is called again.
-var ErrReject = errors.New("rabbitmq: event rejected")
+var (
+	// ErrReject is matched by the errors of a handler that will never take the event
+	// at hand: it goes to the dead letters. After any other error the handler is called
+	// again.
+	ErrReject = errors.New("rabbitmq: event rejected")
+	// ErrHandler is matched by what Err returns while the handler fails, which holds
+	// up all that comes after.
+	ErrHandler = errors.New("rabbitmq: event is not taken")
+	// ErrRunning is returned by Run of a Consumer that is running already.
+	ErrRunning = errors.New("rabbitmq: consumer is running already")
 
-// ErrHandler is matched by what Err returns while the handler fails, which holds
-// up all that comes after.
-var ErrHandler = errors.New("rabbitmq: event is not taken")
-
-// ErrRunning is returned by Run of a Consumer that is running already.
-var ErrRunning = errors.New("rabbitmq: consumer is running already")
+	errNotRunning   = errors.New("rabbitmq: consumer is not running")
+	errNotConnected = errors.New("rabbitmq: not connected yet")
+)
 
 // A Handler stores one event; raw is the message's body, which it may keep. It
 // may get an event several times, and recognizes it by its ID.
@@ -69,11 +72,6 @@ func New(url string, cfg Config) (*Consumer, error) {
 	}, nil
 }
 
-var (
-	errNotRunning   = errors.New("rabbitmq: consumer is not running")
-	errNotConnected = errors.New("rabbitmq: not connected yet")
-)
-
 // Err returns nil while the queue is being read, and else why it is not: the
 // handler fails, which matches ErrHandler, or there is no connection.
 func (c *Consumer) Err() error {
@@ -112,10 +110,10 @@ func (c *Consumer) setDead(n int, known bool) {
 	c.metrics.deadLetters.WithLabelValues().Set(float64(n))
 }
 
-// Run declares the topology and gives each event to handle, one at a time,
-// until ctx ends; then it disconnects and returns ctx.Err(). It connects anew
-// for as long as it takes. An event is acknowledged after handle has returned
-// nil; what the package comment says of failures applies.
+// Run declares the topology and gives each event to handle, one at a time, until ctx
+// ends; then it disconnects and returns ctx.Err(). It reconnects for as long as it
+// takes. An event is acknowledged after handle has returned nil; the package comment
+// says what happens after a failure.
 func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	if handle == nil {
 		return errors.New("rabbitmq: handle is nil")

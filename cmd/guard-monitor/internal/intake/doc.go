@@ -23,8 +23,8 @@
 // when the handler has taken or rejected the event, which then comes once more.
 //
 // Heartbeats are read on a connection of their own, from a queue of their own:
-// if that fails, events still come. Consumer.Listening says whether anybody's
-// silence means something.
+// if that fails, events still come. Consumer.Listening says whether the
+// silence of a service means something.
 //
 // Only the monitor declares the topology (see [Declare]), since the arguments of
 // a queue cannot be changed and must not be fought over. A Consumer declares it

@@ -79,8 +79,8 @@ func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery) error {
 	return nil
 }
 
-// Listening reports whether heartbeats are read, and events as well. Where it
-// does not, that nothing is heard of a service says nothing about the service.
+// Listening reports whether both heartbeats and events are read. While they are not,
+// the silence of a service proves nothing.
 func (c *Consumer) Listening() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -73,18 +73,14 @@ func (r *reader) run(ctx context.Context) error {
 // the queue if it is gone.
 func (r *reader) countDead(ctx context.Context) error {
 	defer r.setDead(0, false) // an old number says nothing
-	look := time.NewTicker(deadInterval)
-	defer look.Stop()
 	for {
 		queue, err := r.session.Inspect(DeadQueue, r.cfg.dialTimeout)
 		if err != nil {
 			return fmt.Errorf("count dead letters: %w", err)
 		}
 		r.setDead(queue.Messages, true)
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait.Sleep(ctx, deadInterval, nil); err != nil {
+			return err
 		}
 	}
 }
