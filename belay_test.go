@@ -19,6 +19,7 @@ import (
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
 )
@@ -159,9 +160,9 @@ func TestOpenWithParts(t *testing.T) {
 		Logger: slog.New(slog.DiscardHandler), Guard: guard.Config{Instance: "a"},
 	}
 	b := open(t, cfg)
-	err := b.Guard.Do(t.Context(), "k", func(context.Context, *gorm.DB) error {
-		engine.Forget("k")
-		return nil
+	err := b.Guard.Do(t.Context(), "k", func(ctx context.Context, _ *gorm.DB) error {
+		holder, err := engine.Inspect(ctx, "k")
+		return errors.Join(err, engine.Release(ctx, lock.Hold{Key: "k", Owner: holder.Owner})) // lost
 	})
 	if err != nil || len(published) != 1 || published[0].Service != "shop" || published[0].Instance != "a" {
 		t.Errorf("error %v, events %+v", err, published)

@@ -15,7 +15,7 @@ var errDown = errors.New("engine: down")
 
 // faults is a memlock that counts requests and fails as it is told.
 type faults struct {
-	*memlock.Engine
+	lock.Engine
 
 	mu      sync.Mutex
 	n       requests
@@ -97,6 +97,14 @@ func (f *faults) wantSent(tb testing.TB, want requests) {
 	if sent := f.sent(); sent != want {
 		tb.Errorf("requests = %+v, want %+v", sent, want)
 	}
+}
+
+// Forget loses the lock on key, as a Redis master does that dies before its replica
+// has it.
+func (f *faults) Forget(key string) {
+	ctx := context.Background()
+	holder, _ := f.Engine.Inspect(ctx, key)
+	_ = f.Engine.Release(ctx, lock.Hold{Key: key, Owner: holder.Owner})
 }
 
 // wantFree checks what the engine says.

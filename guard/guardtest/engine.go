@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/lock/memlock"
 )
 
-// engine is a memlock.Engine that can lose every lock.
+// engine is an engine in memory that can lose every lock.
 type engine struct {
-	*memlock.Engine
+	lock.Engine
 
 	mu    sync.Mutex
 	loses bool
@@ -29,8 +28,15 @@ func (e *engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.loses {
-		e.Forget(h.Key)
-		defer e.Forget(h.Key)
+		e.forget(h.Key)
+		defer e.forget(h.Key)
 	}
 	return e.Engine.Acquire(ctx, h, ttl)
+}
+
+// forget loses the lock on key, and reports whether there was one.
+func (e *engine) forget(key string) bool {
+	ctx := context.Background()
+	holder, _ := e.Inspect(ctx, key)
+	return e.Release(ctx, lock.Hold{Key: key, Owner: holder.Owner}) == nil
 }

@@ -39,7 +39,7 @@ func New(tb testing.TB, db *gorm.DB) *Guard {
 // Forget loses the lock on key, as a Redis master does that dies before its
 // replica has it. Its holder is not notified, and another instance can acquire it: see
 // Peer. Forget reports whether the key was locked.
-func (g *Guard) Forget(key string) bool { return g.locks.Forget(key) }
+func (g *Guard) Forget(key string) bool { return g.locks.forget(key) }
 
 // LoseAll loses every lock as soon as it is acquired, until LoseAll(false) is called. All
 // instances then run at once, each as if it held the key, and only the database stands

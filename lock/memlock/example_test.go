@@ -10,9 +10,9 @@ import (
 	"github.com/belaygo/belay/lock/memlock"
 )
 
-// Two Lockers on one engine are like two processes on one Redis. What one of them
-// holds can be lost on purpose.
-func ExampleEngine_Forget() {
+// Two Lockers on one engine are like two processes on one Redis. A test loses a lock
+// by its release in the engine.
+func Example() {
 	ctx := context.Background()
 	engine := memlock.New()
 	one, err := lock.New(engine, lock.Config{})
@@ -32,7 +32,7 @@ func ExampleEngine_Forget() {
 	}
 	_, err = two.TryAcquire(ctx, "order:7")
 	fmt.Println(err != nil)
-	engine.Forget("order:7")
+	_ = engine.Release(ctx, lock.Hold{Key: "order:7", Owner: lease.Grant().Owner})
 	other, err := two.TryAcquire(ctx, "order:7")
 	fmt.Println(err)
 	fmt.Println(errors.Is(lease.Release(ctx), lock.ErrLost), other.Release(ctx))

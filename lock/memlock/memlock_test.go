@@ -25,7 +25,7 @@ var (
 	theirs = lock.Hold{Key: "k", Owner: "they:1"}
 )
 
-func acquire(t *testing.T, e *memlock.Engine, h lock.Hold) lock.Grant {
+func acquire(t *testing.T, e lock.Engine, h lock.Hold) lock.Grant {
 	t.Helper()
 	grant, err := e.Acquire(t.Context(), h, ttl)
 	if err != nil {
@@ -113,27 +113,6 @@ func TestReleaseOfAnother(t *testing.T) {
 	if holder, _ := e.Inspect(t.Context(), "k"); holder.Owner != mine.Owner {
 		t.Errorf("holder is %+v, want mine", holder)
 	}
-}
-
-func TestForget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := memlock.New()
-		if e.Forget("k") {
-			t.Error("Forget of a free key is true")
-		}
-		acquire(t, e, mine)
-		if !e.Forget("k") {
-			t.Error("Forget of a held key is false")
-		}
-		if err := e.Renew(t.Context(), []lock.Hold{mine}, ttl)[0]; !errors.Is(err, lock.ErrNotHeld) {
-			t.Errorf("Renew: %v, want ErrNotHeld", err)
-		}
-		acquire(t, e, theirs)
-		<-time.After(ttl)
-		if e.Forget("k") {
-			t.Error("Forget of an expired key is true")
-		}
-	})
 }
 
 func TestTokensGrow(t *testing.T) {
