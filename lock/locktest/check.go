@@ -26,13 +26,13 @@ type check struct {
 	mine, theirs lock.Hold // of key
 }
 
-func newCheck(t *testing.T, newSetup func(t *testing.T) Setup, promised func(Promises) bool) *check {
+func newCheck(t *testing.T, newSetup func(t *testing.T) Setup, promised func(Setup) bool) *check {
 	t.Helper()
 	setup := newSetup(t)
 	if setup.Engine == nil || setup.Other == nil {
 		t.Fatal("Setup.Engine or Setup.Other is nil")
 	}
-	if promised != nil && !promised(setup.Promises) {
+	if promised != nil && !promised(setup) {
 		t.Skip("the engine does not promise this")
 	}
 	c := &check{T: t, Setup: setup, key: newKey()}

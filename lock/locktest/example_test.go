@@ -15,7 +15,7 @@ func ExampleTest() {
 			engine := memlock.New()
 			return locktest.Setup{
 				Engine: engine, Other: engine,
-				Promises: locktest.Promises{Marks: true, Tokens: true, Nodes: true},
+				Marks: true, Tokens: true, Nodes: true,
 			}
 		})
 	}

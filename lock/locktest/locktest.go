@@ -6,7 +6,7 @@
 //			store := startStore(t)
 //			return locktest.Setup{
 //				Engine: connect(t, store), Other: connect(t, store),
-//				Promises: locktest.Promises{Tokens: true},
+//				Tokens: true,
 //			}
 //		})
 //	}
@@ -23,37 +23,26 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// A Setup is what one check works with. It uses keys that begin with
-// "locktest:" and leaves none of them locked, unless it fails.
+// A Setup is what one check works with, and what the engine promises. A check uses
+// keys that begin with "locktest:" and leaves none of them locked, unless it fails.
 type Setup struct {
 	// Engine is the engine under test.
 	Engine lock.Engine
 	// Other is another engine on the same store, as another process has it.
 	Other lock.Engine
-	// Advance lets time pass in a store whose clock does not run by itself.
-	// Such a store is this Setup's own. Nil: it runs.
+	// Advance lets time pass in a store whose clock does not run by itself. Each
+	// Setup has such a store of its own. Nil = the clock runs.
 	Advance func(d time.Duration)
 
-	Promises
-}
+	// The rest is what the engine promises beyond the contract. What is false is not
+	// checked.
 
-// Promises are what engines may differ in. What an engine does not promise is
-// not checked; everything else is.
-type Promises struct {
-	// Wakes: the engine is a lock.Waker, and wakes for the releases of all
-	// processes.
-	Wakes bool
-	// Marks: the engine keeps markers, and loses none.
-	Marks bool
-	// Tokens: they grow from grant to grant of a key, by 1024 or more, so that
-	// there is room for hand-overs, whichever process asks.
-	Tokens bool
-	// Nodes: grants and holders name their node.
-	Nodes bool
-	// Slots: they name their hash slot, too.
-	Slots bool
-	// Probes: the engine is a lock.Pinger.
-	Probes bool
+	Wakes  bool // it is a lock.Waker, and wakes for the releases of all processes
+	Marks  bool // it keeps markers, and loses none
+	Tokens bool // they grow by 1024 or more from grant to grant of a key, in all processes
+	Nodes  bool // grants and holders name their node
+	Slots  bool // they name their hash slot, too
+	Probes bool // it is a lock.Pinger
 }
 
 // Test runs each check as a subtest, on a Setup of its own. What newSetup
@@ -73,7 +62,7 @@ func Test(t *testing.T, newSetup func(t *testing.T) Setup) {
 
 var checks = []struct {
 	name     string
-	promised func(Promises) bool // nil = by all
+	promised func(Setup) bool // nil = by all
 	run      func(*check)
 }{
 	// engine.go
@@ -120,8 +109,8 @@ var checks = []struct {
 	{"CloseWhileWaiting", nil, closeWhileWaiting},
 }
 
-func wakes(p Promises) bool  { return p.Wakes }
-func marks(p Promises) bool  { return p.Marks }
-func tokens(p Promises) bool { return p.Tokens }
-func nodes(p Promises) bool  { return p.Nodes }
-func probes(p Promises) bool { return p.Probes }
+func wakes(s Setup) bool  { return s.Wakes }
+func marks(s Setup) bool  { return s.Marks }
+func tokens(s Setup) bool { return s.Tokens }
+func nodes(s Setup) bool  { return s.Nodes }
+func probes(s Setup) bool { return s.Probes }

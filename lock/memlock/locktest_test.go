@@ -12,7 +12,7 @@ func TestContract(t *testing.T) {
 		e := memlock.New()
 		return locktest.Setup{
 			Engine: e, Other: e,
-			Promises: locktest.Promises{Marks: true, Tokens: true, Nodes: true},
+			Marks: true, Tokens: true, Nodes: true,
 		}
 	})
 }

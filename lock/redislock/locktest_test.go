@@ -16,7 +16,7 @@ func TestContractOnCluster(t *testing.T) {
 	locktest.Test(t, func(t *testing.T) locktest.Setup {
 		return locktest.Setup{
 			Engine: open(t), Other: open(t),
-			Promises: locktest.Promises{Wakes: true, Marks: true, Tokens: true, Nodes: true, Slots: true, Probes: true},
+			Wakes: true, Marks: true, Tokens: true, Nodes: true, Slots: true, Probes: true,
 		}
 	})
 }
@@ -61,6 +61,6 @@ func setup(t *testing.T, dial func() redis.UniversalClient) locktest.Setup {
 	})
 	return locktest.Setup{
 		Engine: openOn(t, here), Other: openOn(t, there),
-		Promises: locktest.Promises{Wakes: true, Marks: true, Tokens: true, Nodes: true, Probes: true},
+		Wakes: true, Marks: true, Tokens: true, Nodes: true, Probes: true,
 	}
 }
