@@ -52,14 +52,29 @@ func (c *check) ctx() context.Context {
 	return ctx
 }
 
-// acquire takes h and frees it in the end.
+// ended returns a context that has ended.
+func (c *check) ended() context.Context {
+	ctx, cancel := context.WithCancel(c.Context())
+	cancel()
+	return ctx
+}
+
+// try acquires h, and releases it in the end.
+func (c *check) try(e lock.Engine, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	grant, err := e.Acquire(c.ctx(), h, ttl)
+	if err == nil {
+		c.Cleanup(func() { _ = e.Release(context.Background(), h) })
+	}
+	return grant, err
+}
+
+// acquire is try of what must be granted.
 func (c *check) acquire(e lock.Engine, h lock.Hold, ttl time.Duration) lock.Grant {
 	c.Helper()
-	grant, err := e.Acquire(c.ctx(), h, ttl)
+	grant, err := c.try(e, h, ttl)
 	if err != nil {
 		c.Fatalf("Acquire %q for %s: %v", h.Key, h.Owner, err)
 	}
-	c.Cleanup(func() { _ = e.Release(context.Background(), h) })
 	return grant
 }
 
@@ -120,6 +135,16 @@ func (c *check) age(d time.Duration) {
 		return
 	}
 	<-time.After(d)
+}
+
+// expire waits until a grant of brief has expired.
+func (c *check) expire() {
+	c.Helper()
+	c.age(brief)
+	c.eventually("expired", func() bool {
+		holder, err := c.Other.Inspect(c.ctx(), c.key)
+		return err == nil && holder.Owner == ""
+	})
 }
 
 // pass lets d pass in the store and here.

@@ -33,9 +33,7 @@ func closeWhileHolding(c *check) {
 
 	l = c.locker(c.Engine, lock.Config{})
 	lease = c.lease(l, c.key)
-	ctx, cancel := context.WithCancel(c.Context())
-	cancel()
-	c.wantIs(l.Close(ctx), context.Canceled)
+	c.wantIs(l.Close(c.ended()), context.Canceled)
 	c.wantIs(lease.Err(), lock.ErrLost, lock.ErrClosed)
 	c.wantIs(lease.Release(c.ctx()), lock.ErrLost)
 	c.release(c.Other, lock.Hold{Key: c.key, Owner: lease.Grant().Owner}) // would have expired

@@ -32,10 +32,8 @@ func oneOfManyGetsIt(c *check) {
 		e := []lock.Engine{c.Engine, c.Other}[i%2]
 		h := c.hold(c.key)
 		wg.Go(func() {
-			_, err := e.Acquire(c.Context(), h, longTTL)
-			if err == nil {
+			if _, err := c.try(e, h, longTTL); err == nil {
 				granted.Add(1)
-				c.Cleanup(func() { _ = e.Release(context.Background(), h) })
 			} else if _, held := errors.AsType[*lock.HeldError](err); !held {
 				c.Errorf("Acquire: %v", err)
 			}
@@ -107,11 +105,7 @@ func holdsExpire(c *check) {
 	if left := c.wantRefused(c.Other, c.theirs, c.mine.Owner).TTL; left > brief {
 		c.Errorf("it is held for another %v, want at most %v", left, brief)
 	}
-	c.age(brief)
-	c.eventually("expired", func() bool {
-		holder, err := c.Other.Inspect(c.ctx(), c.key)
-		return err == nil && holder.Owner == ""
-	})
+	c.expire()
 	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Hold{c.mine}, brief)[0], lock.ErrNotHeld)
 	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld)
 	c.acquire(c.Other, c.theirs, longTTL)
@@ -137,22 +131,14 @@ func refusalDoesNotProlong(c *check) {
 	c.acquire(c.Engine, c.mine, brief)
 	c.wantRefused(c.Other, c.theirs, c.mine.Owner)
 	c.wantIs(c.Other.Renew(c.ctx(), []lock.Hold{c.theirs}, longTTL)[0], lock.ErrNotHeld)
-	c.age(brief)
-	c.eventually("expired", func() bool {
-		holder, err := c.Other.Inspect(c.ctx(), c.key)
-		return err == nil && holder.Owner == ""
-	})
+	c.expire()
 }
 
 // Nothing is granted under a context that has ended, and the methods return.
 func endedContext(c *check) {
-	ctx, cancel := context.WithCancel(c.Context())
-	cancel()
-	if _, err := c.Engine.Acquire(ctx, c.mine, longTTL); err == nil {
-		c.Error("granted")
-	} else {
-		c.wantIs(err, context.Canceled)
-	}
+	ctx := c.ended()
+	_, err := c.Engine.Acquire(ctx, c.mine, longTTL)
+	c.wantIs(err, context.Canceled)
 	_ = c.Engine.Release(ctx, c.mine)
 	_ = c.Engine.Renew(ctx, []lock.Hold{c.mine}, longTTL)
 	_, _ = c.Engine.Inspect(ctx, c.key)
@@ -231,7 +217,5 @@ func probeTakesNothing(c *check) {
 		c.Errorf("Probe of a held key: %v", err)
 	}
 	c.wantHolder(c.key, c.mine.Owner)
-	ctx, cancel := context.WithCancel(c.Context())
-	cancel()
-	c.wantIs(c.Engine.(lock.Pinger).Probe(ctx, c.key), context.Canceled)
+	c.wantIs(c.Engine.(lock.Pinger).Probe(c.ended(), c.key), context.Canceled)
 }

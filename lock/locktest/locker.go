@@ -4,56 +4,49 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/belaygo/belay/lock"
 )
 
-// A log is written by those who have a lock, and protected by nothing else. The
-// mutex is for the race detector, which does not know the store.
-type log struct {
-	mu     sync.Mutex
-	tokens []int64
-}
-
-func (l *log) read() []int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tokens
-}
-
-func (l *log) write(tokens []int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tokens = tokens
-}
-
-// compete has callers of three processes take a lock in turn.
-func (c *check) compete(cfg lock.Config, callers, rounds int) []int64 {
-	var entries log
+// crowd has callers of three processes work, and checks that none of them holds the
+// key afterwards.
+func (c *check) crowd(cfg lock.Config, callers int, work func(*lock.Locker)) {
+	c.Helper()
 	var wg sync.WaitGroup
-	ctx := c.ctx()
 	for _, e := range []lock.Engine{c.Engine, c.Engine, c.Other} {
 		l := c.locker(e, cfg)
 		for range callers {
-			wg.Go(func() {
-				for range rounds {
-					lease, err := l.Acquire(ctx, c.key)
-					if err != nil {
-						c.Errorf("Acquire: %v", err)
-						return
-					}
-					before := entries.read()
-					runtime.Gosched()
-					entries.write(append(before, lease.Grant().Token))
-					c.free(lease)
-				}
-			})
+			wg.Go(func() { work(l) })
 		}
 	}
 	wg.Wait()
 	c.wantHolder(c.key, "")
-	return entries.tokens
+}
+
+// compete has a crowd acquire a lock in turn, and returns the tokens in the order in
+// which the holders wrote them. Nothing but the lock protects the list; it is atomic
+// for the race detector, which does not know the store.
+func (c *check) compete(cfg lock.Config, callers, rounds int) []int64 {
+	var tokens atomic.Pointer[[]int64]
+	tokens.Store(new([]int64))
+	ctx := c.ctx()
+	c.crowd(cfg, callers, func(l *lock.Locker) {
+		for range rounds {
+			lease, err := l.Acquire(ctx, c.key)
+			if err != nil {
+				c.Errorf("Acquire: %v", err)
+				return
+			}
+			before := *tokens.Load()
+			runtime.Gosched()
+			after := append(before, lease.Grant().Token)
+			tokens.Store(&after)
+			c.free(lease)
+		}
+	})
+	return *tokens.Load()
 }
 
 func lockersExclude(c *check) {

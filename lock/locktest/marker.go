@@ -1,9 +1,7 @@
 package locktest
 
 import (
-	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,10 +12,7 @@ import (
 func (c *check) unlessMarked(e lock.Engine, h lock.Hold) error {
 	c.Helper()
 	h.UnlessMarked = true
-	_, err := e.Acquire(c.ctx(), h, longTTL)
-	if err == nil {
-		c.Cleanup(func() { _ = e.Release(context.Background(), h) })
-	}
+	_, err := c.try(e, h, longTTL)
 	return err
 }
 
@@ -84,31 +79,23 @@ func markWithoutLock(c *check) {
 // all others learn that it is done.
 func markedWorkIsDoneOnce(c *check) {
 	var did, told atomic.Int32
-	var wg sync.WaitGroup
 	ctx := c.ctx()
 	const callers = 8
-	for _, e := range []lock.Engine{c.Engine, c.Engine, c.Other} {
-		l := c.locker(e, lock.Config{})
-		for range callers {
-			wg.Go(func() {
-				lease, err := l.Acquire(ctx, c.key, lock.UnlessMarked())
-				switch {
-				case errors.Is(err, lock.ErrMarked):
-					told.Add(1)
-				case err != nil:
-					c.Errorf("Acquire: %v", err)
-				default:
-					did.Add(1)
-					if err := lease.ReleaseMarked(ctx, longTTL); err != nil {
-						c.Errorf("ReleaseMarked: %v", err)
-					}
-				}
-			})
+	c.crowd(lock.Config{}, callers, func(l *lock.Locker) {
+		lease, err := l.Acquire(ctx, c.key, lock.UnlessMarked())
+		switch {
+		case errors.Is(err, lock.ErrMarked):
+			told.Add(1)
+		case err != nil:
+			c.Errorf("Acquire: %v", err)
+		default:
+			did.Add(1)
+			if err := lease.ReleaseMarked(ctx, longTTL); err != nil {
+				c.Errorf("ReleaseMarked: %v", err)
+			}
 		}
-	}
-	wg.Wait()
+	})
 	if did.Load() != 1 || told.Load() != 3*callers-1 {
 		c.Errorf("%d did the work and %d were told, want 1 and %d", did.Load(), told.Load(), 3*callers-1)
 	}
-	c.wantHolder(c.key, "")
 }

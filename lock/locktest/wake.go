@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
@@ -72,9 +71,7 @@ func watchIsStopped(c *check) {
 		c.Error("woken after stop")
 	}
 
-	ctx, cancel := context.WithCancel(c.Context())
-	cancel()
-	stop, err := c.Engine.(lock.Waker).Watch(ctx, newKey(), func() {})
+	stop, err := c.Engine.(lock.Waker).Watch(c.ended(), newKey(), func() {})
 	if err == nil {
 		stop()
 	}
