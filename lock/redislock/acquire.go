@@ -27,16 +27,15 @@ func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (g
 }
 
 func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	c := call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}, readMarker: h.UnlessMarked}
-	var (
-		cmd *command
-		few error // too few replicas have the lock
-		err error
-	)
+	cmd := &command{
+		script: acquireScript, name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()},
+		readMarker: h.UnlessMarked,
+	}
+	var few, err error // few = too few replicas have the lock
 	if e.cfg.Replicas > 0 {
-		cmd, few, err = e.runReplicated(ctx, acquireScript, c)
+		few, err = e.runReplicated(ctx, cmd)
 	} else {
-		cmd, err = e.run(ctx, acquireScript, c)
+		err = e.run(ctx, cmd)
 	}
 	if err != nil {
 		return lock.Grant{}, err
@@ -60,20 +59,20 @@ func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
 	reply, err := cmd.Slice()
 	if err != nil || len(reply) != 3 {
-		return lock.Grant{}, badReply(acquireScript, cmd)
+		return lock.Grant{}, cmd.badReply()
 	}
 	if reply[0] == int64(0) {
 		owner, okOwner := reply[1].(string)
 		ms, okMS := reply[2].(int64)
 		if !okOwner || !okMS {
-			return lock.Grant{}, badReply(acquireScript, cmd)
+			return lock.Grant{}, cmd.badReply()
 		}
 		return lock.Grant{}, &lock.HeldError{Key: key, Holder: e.holderOf(cmd, owner, ms)}
 	}
 	sec, okSec := reply[1].(int64)
 	usec, okUsec := reply[2].(int64)
 	if reply[0] != int64(1) || !okSec || !okUsec {
-		return lock.Grant{}, badReply(acquireScript, cmd)
+		return lock.Grant{}, cmd.badReply()
 	}
 	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd.name, cmd.node)}, nil
 }

@@ -7,24 +7,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A call is one use of a script.
-type call struct {
-	name       string // of the lock
-	args       []any
-	readMarker bool          // whether the lock is marked as done
-	setMarker  time.Duration // mark it for so long; 0 = no
-}
-
-// command is a command that is executed at most once, unless it is a question.
-// go-redis follows MOVED, ASK and READONLY with it, after which the server has not
-// executed anything. After other errors it sends nothing again but questions, and
-// only by a client of the user's that is set to; for an own one see router.send.
-// A command remembers which node answered.
+// A command is one use of a script. It is executed at most once, unless it is a
+// question. go-redis follows MOVED, ASK and READONLY with it, after which the server
+// has not executed anything. After other errors it sends nothing again but questions,
+// and only by a client of the user's that is set to; for an own one see router.send.
 type command struct {
-	*redis.Cmd
+	script *script
 	name   string // of the lock
-	resend bool
-	node   string
+	args   []any
+
+	setMarker  time.Duration // mark the lock as done for so long; 0 = no
+	readMarker bool          // whether the lock is marked
+
+	*redis.Cmd        // set by prepare
+	node       string // that answered
 
 	// What goes with it on the same connection: nil = nothing.
 	markerSet *redis.StatusCmd // before it
@@ -32,32 +28,22 @@ type command struct {
 }
 
 // NoRetry is called by go-redis before it sends a command again.
-func (c *command) NoRetry() bool { return !c.resend }
+func (c *command) NoRetry() bool { return !c.script.question() }
 
-func (s *script) evalsha(ctx context.Context, c call) *command {
-	return s.command(ctx, "evalsha", s.sha, c)
-}
-
-func (s *script) eval(ctx context.Context, c call) *command {
-	return s.command(ctx, "eval", s.src, c)
-}
-
-func (s *script) command(ctx context.Context, verb, code string, c call) *command {
-	args := append([]any{verb, code, 1, c.name}, c.args...)
-	cmd := &command{Cmd: redis.NewCmd(ctx, args...), name: c.name, resend: s.resend}
-	cmd.SetFirstKeyPos(3)
-	cmd.addMarker(ctx, c)
-	return cmd
-}
-
-// addMarker adds the command that reads or sets the marker, if the call wants it.
-func (c *command) addMarker(ctx context.Context, call call) {
-	key := markName(call.name)
-	if call.setMarker > 0 {
-		c.markerSet = redis.NewStatusCmd(ctx, "set", key, "1", "px", call.setMarker.Milliseconds())
+// prepare makes the command ready to be sent by the hash of its script, or by the
+// source if the node does not know the hash.
+func (c *command) prepare(ctx context.Context, bySource bool) {
+	verb, code := "evalsha", c.script.sha
+	if bySource {
+		verb, code = "eval", c.script.src
 	}
-	if call.readMarker {
-		c.markerGet = redis.NewStringCmd(ctx, "get", key)
+	c.Cmd = redis.NewCmd(ctx, append([]any{verb, code, 1, c.name}, c.args...)...)
+	c.SetFirstKeyPos(3)
+	if c.setMarker > 0 {
+		c.markerSet = redis.NewStatusCmd(ctx, "set", markName(c.name), "1", "px", c.setMarker.Milliseconds())
+	}
+	if c.readMarker {
+		c.markerGet = redis.NewStringCmd(ctx, "get", markName(c.name))
 	}
 }
 

@@ -45,10 +45,13 @@ type silentNodeError struct{ addr string }
 func (e *silentNodeError) Error() string { return "redislock: node " + e.addr + " is not answering" }
 
 func (s *script) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("redislock: %s: %w", s.name, s.classify(err))
 }
 
-// outcome adds to the error of s whether s may have been executed.
+// classify adds to the error of s whether s may have been executed.
 func (s *script) classify(err error) error {
 	_, answered := errors.AsType[redis.Error](err)
 	switch {

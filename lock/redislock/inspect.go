@@ -17,18 +17,18 @@ func (e *Engine) Inspect(ctx context.Context, key string) (holder lock.Holder, e
 }
 
 func (e *Engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
-	cmd, err := e.run(ctx, inspectScript, call{name: e.lockName(key)})
-	if err != nil {
+	cmd := &command{script: inspectScript, name: e.lockName(key)}
+	if err := e.run(ctx, cmd); err != nil {
 		return lock.Holder{}, err
 	}
 	reply, err := cmd.Slice()
 	if err != nil || len(reply) != 2 {
-		return lock.Holder{}, badReply(inspectScript, cmd)
+		return lock.Holder{}, cmd.badReply()
 	}
 	owner, _ := reply[0].(string) // nil when nobody holds it
 	ms, ok := reply[1].(int64)
 	if !ok {
-		return lock.Holder{}, badReply(inspectScript, cmd)
+		return lock.Holder{}, cmd.badReply()
 	}
 	return e.holderOf(cmd, owner, ms), nil
 }

@@ -21,12 +21,14 @@ func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
 
 func (e *Engine) release(ctx context.Context, h lock.Hold) error {
 	name := e.lockName(h.Key)
-	c := call{name: name, args: []any{h.Owner, channel(name), e.topology.publish()}, setMarker: h.Mark}
-	cmd, err := e.run(ctx, releaseScript, c)
-	if err != nil {
+	cmd := &command{
+		script: releaseScript, name: name, args: []any{h.Owner, channel(name), e.topology.publish()},
+		setMarker: h.Mark,
+	}
+	if err := e.run(ctx, cmd); err != nil {
 		return err
 	}
-	return replyOf(releaseScript, cmd)
+	return cmd.done()
 }
 
 // undoAcquire releases a lock that was granted, but must not be used.

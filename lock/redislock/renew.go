@@ -13,13 +13,14 @@ func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) [
 	if err := checkTTL(ttl); err != nil {
 		return slices.Repeat([]error{err}, len(hs))
 	}
-	calls := make([]call, len(hs))
+	cmds := make([]*command, len(hs))
 	for i, h := range hs {
-		calls[i] = call{name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}}
+		cmds[i] = &command{script: renewScript, name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}}
 	}
+	e.runAll(ctx, cmds)
 	errs := make([]error, len(hs))
-	for i, cmd := range e.runAll(ctx, renewScript, calls) {
-		errs[i] = replyOf(renewScript, cmd)
+	for i, cmd := range cmds {
+		errs[i] = cmd.done()
 		e.metrics.count(renewScript, errs[i])
 	}
 	return errs

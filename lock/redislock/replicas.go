@@ -14,21 +14,21 @@ import (
 // replicaTime bounds the wait for replicas.
 const replicaTime = 500 * time.Millisecond
 
-// runReplicated runs s and waits for replicas. Few says that fewer than
-// Config.Replicas have what s wrote.
-func (e *Engine) runReplicated(ctx context.Context, s *script, c call) (cmd *command, few, err error) {
-	cmd, wait, err := e.runAndWait(ctx, s, c)
+// runReplicated sends cmd and waits for replicas. Few says that fewer than
+// Config.Replicas have what cmd wrote.
+func (e *Engine) runReplicated(ctx context.Context, cmd *command) (few, err error) {
+	wait, err := e.runAndWait(ctx, cmd)
 	if err != nil {
-		return cmd, nil, s.wrap(err)
+		return nil, cmd.script.wrap(err)
 	}
 	acks, err := wait.Int64()
 	switch {
-	case err != nil: // its text only: s was executed, whatever became of WAIT
-		few = fmt.Errorf("redislock: %s: wait for replicas: %s", s.name, err.Error())
+	case err != nil: // its text only: cmd was executed, whatever became of WAIT
+		few = fmt.Errorf("redislock: %s: wait for replicas: %s", cmd.script.name, err.Error())
 	case acks < int64(e.cfg.Replicas):
-		few = fmt.Errorf("redislock: %s: %d of %d replicas have it", s.name, acks, e.cfg.Replicas)
+		few = fmt.Errorf("redislock: %s: %d of %d replicas have it", cmd.script.name, acks, e.cfg.Replicas)
 	}
-	return cmd, few, nil
+	return few, nil
 }
 
 // undoUnreplicated releases a lock that too few replicas have.
@@ -39,31 +39,30 @@ func (e *Engine) undoUnreplicated(ctx context.Context, h lock.Hold, few error) e
 	return fmt.Errorf("%w: %w", lock.ErrRefused, few)
 }
 
-// runAndWait runs s and then WAIT on the same connection: it speaks only of
-// what came before it there. The error is that of s.
-func (e *Engine) runAndWait(ctx context.Context, s *script, c call) (*command, *redis.Cmd, error) {
-	var wait *redis.Cmd
-	cmd := s.evalsha(ctx, c)
-	err := e.sender.on(ctx, c.name, func(node *redis.Client) (err error) {
+// runAndWait sends cmd and then WAIT on the same connection: it speaks only of
+// what came before it there. The error is that of cmd.
+func (e *Engine) runAndWait(ctx context.Context, cmd *command) (wait *redis.Cmd, err error) {
+	cmd.prepare(ctx, false)
+	err = e.sender.on(ctx, cmd.name, func(node *redis.Client) (err error) {
 		wait, err = e.exchange(ctx, node, cmd, false)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			cmd = s.eval(ctx, c)
+			cmd.prepare(ctx, true)
 			wait, err = e.exchange(ctx, node, cmd, false)
 		}
 		return err
 	})
 	if addr, ok := askedOf(err); ok { // the slot migrates
-		cmd = s.eval(ctx, c)
+		cmd.prepare(ctx, true)
 		node, lookup := e.topology.at(ctx, addr)
 		if lookup != nil {
-			return cmd, nil, lookup
+			return nil, lookup
 		}
 		wait, err = e.exchange(ctx, node, cmd, true)
 	}
 	if redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "READONLY") {
 		e.topology.reload(ctx)
 	}
-	return cmd, wait, err
+	return wait, err
 }
 
 // exchange sends cmd and WAIT to node. It returns WAIT and the error of cmd.

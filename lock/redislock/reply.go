@@ -7,25 +7,25 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// replyOf reads the reply of a script that returns 1 for done and 0 for not held.
-func replyOf(s *script, cmd *command) error {
-	if err := cmd.Err(); err != nil {
-		return s.wrap(err)
+// done reads the reply of a script that returns 1 for done and 0 for not held.
+func (c *command) done() error {
+	if err := c.Err(); err != nil {
+		return c.script.wrap(err)
 	}
-	switch cmd.Val() {
+	switch c.Val() {
 	case int64(1):
 		return nil
 	case int64(0):
 		return lock.ErrNotHeld
 	}
-	return badReply(s, cmd)
+	return c.badReply()
 }
 
-func badReply(s *script, cmd *command) error {
-	return fmt.Errorf("redislock: unexpected reply %v to %s", cmd.Val(), s.name)
+func (c *command) badReply() error {
+	return fmt.Errorf("redislock: unexpected reply %v to %s", c.Val(), c.script.name)
 }
 
-// holder is what a script returned about a lock. No time left means less than a
+// holderOf is what a script returned about a lock. No time left means less than a
 // millisecond; a negative one, that the lock does not expire or is not there.
 func (e *Engine) holderOf(cmd *command, owner string, ms int64) lock.Holder {
 	if ms == 0 {

@@ -28,7 +28,7 @@ func newRouter(b *topology) *router {
 // would only be met again.
 func (r *router) send(ctx context.Context, cmd *command) error {
 	err := r.sendOnce(ctx, cmd)
-	if cmd.resend && broken(err) && ctx.Err() == nil {
+	if cmd.script.question() && broken(err) && ctx.Err() == nil {
 		cmd.SetErr(nil)
 		err = r.sendOnce(ctx, cmd)
 	}

@@ -19,21 +19,17 @@ var (
 	acquireScript = newScript("acquire", acquireSrc)
 	renewScript   = newScript("renew", renewSrc)
 	releaseScript = newScript("release", releaseSrc)
-	inspectScript = newScript("inspect", inspectSrc).question()
+	inspectScript = newScript("inspect", inspectSrc)
 )
 
 // A script is a Lua script with one key.
-type script struct {
-	name, src, sha string
-	resend         bool // changes nothing, so it may be sent again though it may have been executed
-}
+type script struct{ name, src, sha string }
 
 func newScript(name, src string) *script {
 	sum := sha1.Sum([]byte(src))
 	return &script{name: name, src: src, sha: hex.EncodeToString(sum[:])}
 }
 
-func (s *script) question() *script {
-	s.resend = true
-	return s
-}
+// question reports whether s changes nothing, so that it may be sent again though it
+// may have been executed.
+func (s *script) question() bool { return s == inspectScript }
