@@ -42,8 +42,6 @@ const (
 	stateWithdrawn
 )
 
-func newBatcher(client *redis.Client) *batcher { return &batcher{client: client} }
-
 // send sends cmd with others. When ctx ends before it was sent it never will
 // be, and the error matches lock.ErrNotSent.
 func (b *batcher) send(ctx context.Context, cmd *command) error {

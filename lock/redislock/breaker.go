@@ -50,7 +50,7 @@ func newBreaker(addr string, reload func(context.Context)) *breaker {
 	return b
 }
 
-// guard runs request, which began at start, unless the node is not answering.
+// run runs request, which began at start, unless the node is not answering.
 func (b *breaker) run(ctx context.Context, start time.Time, request func() error) error {
 	var err error
 	_, fault := b.cb.Execute(func() (struct{}, error) {

@@ -78,15 +78,14 @@ func (c *subConn) send(commands []subCommand) error {
 	for i, o := range commands {
 		channels[i] = o.channel
 	}
-	switch subscribe := commands[0].subscribe; {
-	case c.sharded && subscribe:
-		return c.sub.SSubscribe(c.ctx, channels...)
-	case c.sharded:
-		return c.sub.SUnsubscribe(c.ctx, channels...)
-	case subscribe:
-		return c.sub.Subscribe(c.ctx, channels...)
+	subscribe, unsubscribe := c.sub.Subscribe, c.sub.Unsubscribe
+	if c.sharded {
+		subscribe, unsubscribe = c.sub.SSubscribe, c.sub.SUnsubscribe
 	}
-	return c.sub.Unsubscribe(c.ctx, channels...)
+	if commands[0].subscribe {
+		return subscribe(c.ctx, channels...)
+	}
+	return unsubscribe(c.ctx, channels...)
 }
 
 // read takes in what the node says until the connection breaks.

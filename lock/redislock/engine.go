@@ -15,7 +15,6 @@ type Engine struct {
 	sender   sender
 	topology *topology
 	waker    *waker
-	sentinel *sentinel // nil unless client is under Sentinel
 	metrics  *metrics
 }
 
@@ -30,18 +29,10 @@ func (e *Engine) place(name, answered string) lock.Place {
 		p.Slot = slot(name)
 	}
 	if p.Node == "" {
-		p.Node = e.node(name)
+		p.Node = e.topology.known(name)
 	}
 	if e.cfg.Prefix != "" {
 		p.Entry = name
 	}
 	return p
-}
-
-// node is the node that has a lock, empty if it is not known.
-func (e *Engine) node(name string) string {
-	if e.sentinel != nil {
-		return e.sentinel.node()
-	}
-	return e.topology.known(name)
 }

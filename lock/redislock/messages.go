@@ -1,6 +1,8 @@
 package redislock
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -19,11 +21,7 @@ func (t *topic) list() []*watcher {
 	if t == nil {
 		return nil
 	}
-	watchers := make([]*watcher, 0, len(t.watchers))
-	for x := range t.watchers {
-		watchers = append(watchers, x)
-	}
-	return watchers
+	return slices.Collect(maps.Keys(t.watchers))
 }
 
 func wakeAll(watchers []*watcher) {

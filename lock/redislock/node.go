@@ -25,16 +25,15 @@ type masterNode struct {
 
 func newMasterNode(client *redis.Client, reload func(context.Context)) *masterNode {
 	addr := client.Options().Addr
-	return &masterNode{client: client, addr: addr, breaker: newBreaker(addr, reload), batches: newBatcher(client)}
+	return &masterNode{client: client, addr: addr, breaker: newBreaker(addr, reload), batches: &batcher{client: client}}
 }
 
 func (n *masterNode) send(ctx context.Context, cmd *command) error {
 	return n.underBreaker(ctx, func() error {
+		defer n.inFlight.Add(-1)
 		if n.inFlight.Add(1) > directMax {
-			defer n.inFlight.Add(-1)
 			return n.batches.send(ctx, cmd)
 		}
-		defer n.inFlight.Add(-1)
 		return cmd.sendVia(ctx, n.client)
 	})
 }
@@ -60,7 +59,3 @@ func (n *masterNode) sendAll(ctx context.Context, cmds []*command) {
 }
 
 func (n *masterNode) use(now time.Time) { n.used.Store(int64(now.Sub(epoch))) }
-
-func (n *masterNode) unusedFor(now time.Time) time.Duration {
-	return now.Sub(epoch) - time.Duration(n.used.Load())
-}

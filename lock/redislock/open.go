@@ -33,7 +33,6 @@ func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 		sender:   passThrough{topology},
 		topology: topology,
 		waker:    newWaker(topology),
-		sentinel: watchSentinel(client),
 		metrics:  newMetrics(cfg.Name),
 	}, nil
 }

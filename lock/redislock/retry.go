@@ -40,7 +40,7 @@ func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Co
 		err := attempt(ctx)
 		if silent, ok := errors.AsType[*silentNodeError](err); ok && !refreshed {
 			refreshed = true
-			if e.topology.refresh(ctx); e.node(name) != silent.addr {
+			if e.topology.refresh(ctx); e.topology.known(name) != silent.addr {
 				continue
 			}
 		}

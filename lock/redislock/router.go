@@ -2,6 +2,8 @@ package redislock
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,8 +21,8 @@ type router struct {
 	nodes  map[*redis.Client]*masterNode
 }
 
-func newRouter(b *topology) *router {
-	return &router{topology: b, cluster: b.cluster, nodes: make(map[*redis.Client]*masterNode)}
+func newRouter(t *topology) *router {
+	return &router{topology: t, cluster: t.cluster, nodes: make(map[*redis.Client]*masterNode)}
 }
 
 // send sends a question again, once, when its connection broke before the answer
@@ -89,7 +91,7 @@ func (r *router) addNode(client *redis.Client) (*masterNode, error) {
 	now := time.Now()
 	fresh := newMasterNode(client, r.cluster.ReloadState)
 	for c, n := range r.nodes {
-		if n.addr == fresh.addr || n.unusedFor(now) > keepNode {
+		if n.addr == fresh.addr || now.Sub(epoch)-time.Duration(n.used.Load()) > keepNode {
 			delete(r.nodes, c)
 		}
 	}
@@ -135,11 +137,7 @@ func (r *router) sendAll(ctx context.Context, cmds []*command) {
 func (r *router) all() []*masterNode {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	nodes := make([]*masterNode, 0, len(r.nodes))
-	for _, n := range r.nodes {
-		nodes = append(nodes, n)
-	}
-	return nodes
+	return slices.Collect(maps.Values(r.nodes))
 }
 
 // close refuses what comes from now on, and waits until nothing is on its way

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +23,7 @@ type topology struct {
 	cluster         *redis.ClusterClient // nil if client is none
 	shards          bool                 // it is a real cluster, which may know SPUBLISH
 	before7         atomic.Bool          // but it is older than Redis 7
+	sentinel        *sentinel            // nil unless client is under Sentinel
 	cannotSubscribe error                // why nobody can subscribe
 	mapped          atomic.Bool          // client has a slot map
 	reads           slotMapReads
@@ -32,7 +32,7 @@ type topology struct {
 }
 
 func newTopology(client redis.UniversalClient) *topology {
-	t := &topology{client: client}
+	t := &topology{client: client, sentinel: watchSentinel(client)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -59,19 +59,10 @@ func (t *topology) sharded() bool { return t.shards && !t.before7.Load() }
 // channel is where Redisson clients listen for the release of a lock.
 func channel(name string) string { return "redisson_lock__channel:{" + name + "}" }
 
-// prepare makes sure that node does not block.
-func (t *topology) prepare(ctx context.Context) error {
-	if t.cluster == nil {
-		return nil
-	}
-	_, err := t.find(ctx, "")
-	return err
-}
-
 // node returns the node to listen to for a lock, nil if there is only one
 // connection.
 func (t *topology) node(ctx context.Context, name string) (*redis.Client, error) {
-	if t.cluster == nil || t.shards && t.before7.Load() {
+	if t.cluster == nil || t.shards && !t.sharded() {
 		return nil, nil
 	}
 	return t.find(ctx, name)
@@ -108,6 +99,9 @@ func (t *topology) master(ctx context.Context, name string) (*redis.Client, erro
 // known returns the address of the node that has a lock, empty if somebody would
 // have to be called.
 func (t *topology) known(name string) string {
+	if t.sentinel != nil {
+		return t.sentinel.node()
+	}
 	if t.cluster != nil && !t.mapped.Load() {
 		return ""
 	}
@@ -120,23 +114,20 @@ func (t *topology) known(name string) string {
 
 // at returns the master at addr.
 func (t *topology) at(ctx context.Context, addr string) (*redis.Client, error) {
-	var mu sync.Mutex
-	var found *redis.Client
+	var found atomic.Pointer[redis.Client]
 	err := t.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
 		if node.Options().Addr == addr {
-			found = node
+			found.Store(node)
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: find node %s: %w", lock.ErrNotSent, addr, err)
-	case found == nil:
+	case found.Load() == nil:
 		return nil, fmt.Errorf("%w: node %s is none of the masters", lock.ErrNotSent, addr)
 	}
-	return found, nil
+	return found.Load(), nil
 }
 
 // open returns a connection to node that is subscribed to nothing yet. It does

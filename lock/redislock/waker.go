@@ -13,9 +13,9 @@ const (
 	checkTime   = time.Second // how often subscriptions are compared with the masters
 )
 
-func newWaker(b *topology) *waker {
+func newWaker(t *topology) *waker {
 	w := &waker{
-		topology:   b,
+		topology:   t,
 		wakeup:     make(chan struct{}, 1),
 		topics:     make(map[string]*topic),
 		conns:      make(map[*redis.Client]*subConn),
@@ -102,7 +102,7 @@ func (w *waker) run() {
 		case <-w.ctx.Done():
 			return
 		}
-		if err := w.topology.prepare(w.ctx); err != nil {
+		if _, err := w.topology.node(w.ctx, ""); err != nil { // so that node does not block below
 			w.again.Reset(againTime)
 			continue
 		}
