@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // A Locker acquires locks and renews them. It is safe for concurrent use, and a
@@ -117,9 +119,4 @@ func (l *Locker) logLoss(x loss) {
 }
 
 // wakeWatchdog has the watchdog look at its lists.
-func (l *Locker) wakeWatchdog() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
+func (l *Locker) wakeWatchdog() { wait.Wake(l.wake) }

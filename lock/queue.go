@@ -142,13 +142,6 @@ type subscription struct {
 	stop     func()
 }
 
-func (a *subscription) notify() {
-	select {
-	case a.notified <- struct{}{}:
-	default:
-	}
-}
-
 func (qs *queues) subscription(key string) *subscription {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()

@@ -137,7 +137,7 @@ func (l *Locker) subscribe(ctx context.Context, key string) *subscription {
 	sub := &subscription{notified: make(chan struct{}, 1)}
 	ctx, cancel := within(ctx, l.cfg.TTL)
 	defer cancel()
-	stop, err := waker.Watch(ctx, key, sub.notify)
+	stop, err := waker.Watch(ctx, key, func() { wait.Wake(sub.notified) })
 	if err != nil {
 		l.cfg.Logger.Debug("subscribe to the release of a lock", "key", key, "error", err)
 		return nil

@@ -1,5 +1,5 @@
-// Package wait has what code needs that waits: a sleep that ends with a context,
-// the end of a context by the clock, and delays between attempts that fail.
+// Package wait has what code needs that waits: a sleep that ends with a context or is
+// woken, the end of a context by the clock, and delays between attempts that fail.
 //
 //	pause := wait.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
 //	for {
@@ -25,6 +25,15 @@ func Sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
+}
+
+// Wake wakes who receives from ch, which holds one element: now, or when it looks next.
+// It does not block.
+func Wake(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
 }
 
 // Err returns ctx.Err(), or context.DeadlineExceeded if ctx's deadline has passed

@@ -42,6 +42,15 @@ func TestSleepEnds(t *testing.T) {
 	})
 }
 
+func TestWakesAddUp(t *testing.T) {
+	ch := make(chan struct{}, 1)
+	wait.Wake(ch)
+	wait.Wake(ch) // does not block
+	if err := wait.Sleep(t.Context(), math.MaxInt64, ch); err != nil || len(ch) != 0 {
+		t.Errorf("%d wake-ups are left (%v), want none", len(ch), err)
+	}
+}
+
 // late is a context that has not noticed that its deadline has passed.
 type late struct{ context.Context }
 

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -23,10 +24,7 @@ func (c *check) watch(e lock.Engine, key string) *bell {
 	b := &bell{rung: make(chan struct{}, 1)}
 	stop, err := waker.Watch(c.ctx(), key, func() {
 		b.n.Add(1)
-		select {
-		case b.rung <- struct{}{}:
-		default:
-		}
+		wait.Wake(b.rung)
 	})
 	if err != nil {
 		c.Fatalf("Watch: %v", err)

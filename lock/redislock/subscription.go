@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // againTime is how long a subscription that failed waits to be tried again.
@@ -68,12 +70,7 @@ type subCommand struct {
 }
 
 // wakeRun makes run look for topics without a connection.
-func (w *waker) wakeRun() {
-	select {
-	case w.wakeup <- struct{}{}:
-	default:
-	}
-}
+func (w *waker) wakeRun() { wait.Wake(w.wakeup) }
 
 // detach takes a topic from its connection. The caller holds w.mu.
 func (w *waker) detach(t *topic) {
@@ -98,10 +95,7 @@ func (w *waker) unassign(t *topic) {
 // queue adds a command. The caller holds waker.mu.
 func (c *subConn) queue(o subCommand) {
 	c.commands = append(c.commands, o)
-	select {
-	case c.hasCommands <- struct{}{}:
-	default:
-	}
+	wait.Wake(c.hasCommands)
 }
 
 // end ends the connection, which then has no topics. The caller holds w.mu.
