@@ -98,7 +98,7 @@ func (l *Locker) halt() {
 		l.loseAtClose(g)
 	}
 	for _, r := range l.orphans.due {
-		r.next = dueNow
+		r.again = dueNow
 	}
 	l.halted = true
 	close(l.stop)

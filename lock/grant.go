@@ -92,32 +92,7 @@ func (g *grant) mayHandOver(now int64, cfg *Config) bool {
 // maxHandOvers is how many tokens there are between two of the engine's.
 const maxHandOvers = 1023
 
-// grantHeap orders grants by when the watchdog must look at them next.
-type grantHeap []*grant
-
 // next is when the watchdog must look at the grant: to renew it, or to end it.
 func (g *grant) next() int64 { return min(g.deadline.Load(), g.limit, g.due) }
 
-func (h grantHeap) Len() int { return len(h) }
-
-func (h grantHeap) Less(i, j int) bool { return h[i].next() < h[j].next() }
-
-func (h grantHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *grantHeap) Push(x any) {
-	g := x.(*grant)
-	g.index = len(*h)
-	*h = append(*h, g)
-}
-
-func (h *grantHeap) Pop() any {
-	old := *h
-	last := len(old) - 1
-	g := old[last]
-	old[last] = nil
-	*h = old[:last]
-	return g
-}
+func (g *grant) setIndex(i int) { g.index = i }

@@ -39,7 +39,7 @@ type Locker struct {
 	closed    bool
 	halted    bool // the watchdog has ended, or is about to
 	active    int  // acquires that run and leases that are held
-	grants    grantHeap
+	grants    agenda[*grant]
 	wakesAt   int64 // when the watchdog wakes by itself
 	orphans   orphans
 	protected map[string]int64 // until when an owner is not released when met

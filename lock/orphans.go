@@ -24,7 +24,7 @@ const (
 // engine. Locker.mu guards them.
 type orphans struct {
 	all       map[string]*orphan // by owner
-	due       orphanHeap         // those that are not being released
+	due       agenda[*orphan]    // those that are not being released
 	pause     int64              // until when none is released again
 	releasing int                // how many releases are on their way
 	last      int64              // when the last of them expires
@@ -38,10 +38,14 @@ type orphan struct {
 	hold    Hold
 	acquire bool  // its acquire is what was not answered
 	until   int64 // by then it has expired
-	next    int64 // when to release it again, or to drop it
+	again   int64 // when to release it again, or to drop it
 	sending int   // releases on their way
 	index   int   // in orphans.due
 }
+
+func (r *orphan) next() int64 { return r.again }
+
+func (r *orphan) setIndex(i int) { r.index = i }
 
 // dueNow is when to release an orphan that was not released yet, or that is in a
 // caller's way.
@@ -67,10 +71,10 @@ func (rs *orphans) next() int64 {
 	switch {
 	case len(rs.due) == 0 || rs.releasing >= maxReleasing:
 		return never
-	case rs.due[0].next == dueNow:
+	case rs.due[0].again == dueNow:
 		return dueNow
 	}
-	return max(rs.due[0].next, rs.pause)
+	return max(rs.due[0].again, rs.pause)
 }
 
 // collect drops the orphans that have expired and returns those that are due, which
@@ -97,7 +101,7 @@ func (rs *orphans) find(owner string) *orphan {
 	}
 	if r.sending == 0 {
 		heap.Remove(&rs.due, r.index)
-		r.next = dueNow
+		r.again = dueNow
 	}
 	r.sending++
 	rs.releasing++
@@ -105,8 +109,8 @@ func (rs *orphans) find(owner string) *orphan {
 }
 
 // released takes in the end of a release: it settled r, or r is to be released
-// again.
-func (rs *orphans) released(r *orphan, settled bool, now int64, again time.Duration) {
+// again after pause.
+func (rs *orphans) released(r *orphan, settled bool, now int64, pause time.Duration) {
 	rs.releasing--
 	r.sending--
 	switch {
@@ -116,34 +120,11 @@ func (rs *orphans) released(r *orphan, settled bool, now int64, again time.Durat
 		delete(rs.all, r.hold.Owner)
 		return
 	}
-	if r.next != dueNow { // new orphans, and callers, don't delay the repeats
+	if r.again != dueNow { // new orphans, and callers, don't delay the repeats
 		rs.pause = min(max(rs.pause, now)+int64(releasePause), now+int64(maxReleasePause))
 	}
 	if r.sending == 0 {
-		r.next = min(now+int64(again), r.until+1)
+		r.again = min(now+int64(pause), r.until+1)
 		heap.Push(&rs.due, r)
 	}
-}
-
-// orphanHeap orders orphans by when the watchdog must look at them next.
-type orphanHeap []*orphan
-
-func (h orphanHeap) Len() int           { return len(h) }
-func (h orphanHeap) Less(i, j int) bool { return h[i].next < h[j].next }
-func (h orphanHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-func (h *orphanHeap) Push(x any) {
-	r := x.(*orphan)
-	r.index = len(*h)
-	*h = append(*h, r)
-}
-func (h *orphanHeap) Pop() any {
-	old := *h
-	last := len(old) - 1
-	r := old[last]
-	old[last] = nil
-	*h = old[:last]
-	return r
 }

@@ -22,7 +22,7 @@ func (l *Locker) addOrphan(h Hold, acquire bool) {
 		return // it expires by itself
 	}
 	now := l.now()
-	l.orphans.add(&orphan{hold: h, acquire: acquire, until: now + int64(l.cfg.TTL), next: dueNow}, now)
+	l.orphans.add(&orphan{hold: h, acquire: acquire, until: now + int64(l.cfg.TTL), again: dueNow}, now)
 	l.wakeWatchdog()
 }
 
