@@ -25,9 +25,9 @@ func (l *Locker) attemptOnce(ctx context.Context, r request) (*Lease, error) {
 	if err := wait.Err(ctx); err != nil { // nothing is sent that may leave an orphan
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
-	h := Hold{Key: key, Owner: l.newOwner()}
+	h := Hold{Key: key, Owner: l.newOwner(), UnlessMarked: r.unlessMarked}
 	sent := l.now()
-	answer, err := l.callEngine(ctx, r, h)
+	answer, err := l.callEngine(ctx, h)
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}
@@ -59,7 +59,7 @@ func (l *Locker) attemptOnce(ctx context.Context, r request) (*Lease, error) {
 // callEngine sends an acquire to the engine. An answer that comes when the lock can
 // have expired is useless, so the engine has until then. If it panics, or ends the
 // goroutine, the lock may have been taken.
-func (l *Locker) callEngine(ctx context.Context, r request, h Hold) (answer Grant, err error) {
+func (l *Locker) callEngine(ctx context.Context, h Hold) (answer Grant, err error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -69,9 +69,7 @@ func (l *Locker) callEngine(ctx context.Context, r request, h Hold) (answer Gran
 	bound := l.cfg.TTL - l.cfg.margin()
 	bounded, cancel := within(ctx, bound)
 	defer cancel()
-	marked := h
-	marked.UnlessMarked = r.unlessMarked
-	answer, err = l.engine.Acquire(bounded, marked, l.cfg.TTL)
+	answer, err = l.engine.Acquire(bounded, h, l.cfg.TTL)
 	returned = true
 	if errors.Is(err, context.DeadlineExceeded) && wait.Err(ctx) == nil {
 		err = overdue(err, bound)

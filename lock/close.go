@@ -32,7 +32,8 @@ func (l *Locker) Close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, l.cancel)() // so releaseRemaining and the requests end with ctx
 	<-l.settled
 	if n := l.leftBehind(); n > 0 && err == nil {
-		err = fmt.Errorf("lock: %d locks may be held until they expire: %w", n, l.ended(ctx))
+		cause := cmp.Or(ctx.Err(), l.ctx.Err(), errTooMany) // l.ctx ends with that of another Close
+		err = fmt.Errorf("lock: %d locks may be held until they expire: %w", n, cause)
 	}
 	select {
 	case <-l.done:
@@ -56,12 +57,6 @@ func (l *Locker) drain(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// ended returns why orphans were left behind: ctx ended, or that of another Close, or
-// there were too many.
-func (l *Locker) ended(ctx context.Context) error {
-	return cmp.Or(ctx.Err(), l.ctx.Err(), errTooMany)
 }
 
 var errTooMany = errors.New("too many to release")

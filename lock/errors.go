@@ -105,11 +105,3 @@ func reason(text string, err error) string {
 	}
 	return text
 }
-
-// lossError is cause, which matches ErrLost, with the circumstances.
-func lossError(cause error, h Hold, p Place, reason string) error {
-	if p.Node == "" {
-		return fmt.Errorf("%w: %q: %s", cause, h.Key, reason)
-	}
-	return fmt.Errorf("%w: %q on %s: %s", cause, h.Key, p.Node, reason)
-}

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
@@ -60,16 +61,20 @@ func (g *grant) renewed(sent int64, cfg *Config) {
 
 // lossError is ErrLost, or another cause that matches it, with the circumstances.
 func (g *grant) lossError(cause error, reason string) error {
-	return lossError(cause, g.hold(), g.place, reason)
+	if g.place.Node == "" {
+		return fmt.Errorf("%w: %q: %s", cause, g.key, reason)
+	}
+	return fmt.Errorf("%w: %q on %s: %s", cause, g.key, g.place.Node, reason)
 }
 
 // expired is the loss of a grant that was not renewed in time. The caller holds
 // Locker.mu.
 func (g *grant) expired() error {
+	cause := ErrExpired
 	if g.lastRenewalFailed {
-		return g.lossError(ErrUnrenewed, "its time is up")
+		cause = ErrUnrenewed
 	}
-	return g.lossError(ErrExpired, "its time is up")
+	return g.lossError(cause, "its time is up")
 }
 
 // holder returns what is known about the holder of a grant, which may be nil.

@@ -86,11 +86,16 @@ func (rs *orphans) collect(now int64) (due []*orphan) {
 			delete(rs.all, r.hold.Owner)
 			continue
 		}
-		r.sending++
-		rs.releasing++
+		rs.begin(r)
 		due = append(due, r)
 	}
 	return due
+}
+
+// begin counts a release of r, which is about to be sent.
+func (rs *orphans) begin(r *orphan) {
+	r.sending++
+	rs.releasing++
 }
 
 // find returns the orphan of owner, which is about to be released, or nil.
@@ -103,8 +108,7 @@ func (rs *orphans) find(owner string) *orphan {
 		heap.Remove(&rs.due, r.index)
 		r.again = dueNow
 	}
-	r.sending++
-	rs.releasing++
+	rs.begin(r)
 	return r
 }
 

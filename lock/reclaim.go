@@ -17,18 +17,12 @@ func (l *Locker) reclaim(ctx context.Context, h Hold) bool {
 	}
 	l.mu.Lock()
 	r := l.orphans.find(h.Owner)
-	protected := l.now() < l.protected[h.Owner]
-	l.mu.Unlock()
-	switch {
-	case r != nil:
-		return l.releaseOrphan(ctx, r)
-	case protected:
-		return false
+	if r == nil && l.now() >= l.protected[h.Owner] {
+		r = &orphan{hold: h}
+		l.orphans.begin(r)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.RequestTimeout)
-	defer cancel()
-	err := l.engine.Release(ctx, h)
-	return err == nil || notOurs(err)
+	l.mu.Unlock()
+	return r != nil && l.releaseOrphan(ctx, r)
 }
 
 // protect keeps reclaim from releasing the lock of a grant until it has expired: its

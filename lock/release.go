@@ -32,7 +32,11 @@ func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
 
 func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	g := l.grant
-	switch l.locker.endLease(l, mark > 0) {
+	action, cancel := l.locker.endLease(l, mark > 0)
+	if cancel != nil {
+		cancel(ErrNotHeld)
+	}
+	switch action {
 	case actionKeep, actionHandOver:
 		return nil
 	case actionFree:
@@ -60,17 +64,9 @@ const (
 	actionLost                          // the lock was lost, and its last holder is done now
 )
 
-// endLease is the first half of a release. A key that is to be marked is not handed
-// over.
-func (l *Locker) endLease(lease *Lease, marked bool) releaseAction {
-	d, cancel := l.endLeaseLocked(lease, marked)
-	if cancel != nil {
-		cancel(ErrNotHeld)
-	}
-	return d
-}
-
-func (l *Locker) endLeaseLocked(lease *Lease, marked bool) (releaseAction, context.CancelCauseFunc) {
+// endLease is the first half of a release. It also returns what ends the lease's
+// context, or nil. A key that is to be marked is not handed over.
+func (l *Locker) endLease(lease *Lease, marked bool) (releaseAction, context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := lease.grant
@@ -138,27 +134,22 @@ func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 // not know whether its work took effect. No caller of this Locker gets the key before
 // the lease's deadline.
 func (l *Lease) Abandon() {
-	if cancel := l.locker.abandon(l); cancel != nil {
-		cancel(ErrNotHeld)
-	}
-}
-
-// abandon returns what ends the context of the lease, or nil.
-func (l *Locker) abandon(lease *Lease) context.CancelCauseFunc {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := lease.grant
-	if g.state != stateHeld || g.generation != lease.generation || lease.done {
-		return nil
+	k, g := l.locker, l.grant
+	k.mu.Lock()
+	if g.state != stateHeld || g.generation != l.generation || l.done {
+		k.mu.Unlock()
+		return
 	}
 	g.state = stateAbandoned
 	g.due, g.limit = never, never
-	l.protect(g)
+	k.protect(g)
 	if g.isLocal() {
-		g.deadline.Store(l.now() + int64(l.cfg.TTL-l.cfg.margin()))
+		g.deadline.Store(k.now() + int64(k.cfg.TTL-k.cfg.margin()))
 	}
-	heap.Fix(&l.grants, g.index)
-	l.finishLocked()
-	l.wakeWatchdog()
-	return g.cancel
+	heap.Fix(&k.grants, g.index)
+	k.finishLocked()
+	k.wakeWatchdog()
+	cancel := g.cancel // the next caller has another
+	k.mu.Unlock()
+	cancel(ErrNotHeld)
 }
