@@ -2,24 +2,23 @@ package wait_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
 )
 
-func TestStepsDoubleUpToTheirBound(t *testing.T) {
+func TestBoundsDoubleAndStartAgain(t *testing.T) {
 	b := wait.Backoff{Min: 10, Max: 100}
-	for range 2 {
-		var steps []time.Duration
-		for range 6 {
-			steps = append(steps, b.Step())
-		}
-		if want := []time.Duration{10, 20, 40, 80, 100, 100}; !slices.Equal(steps, want) {
-			t.Errorf("steps %v, want %v", steps, want)
+	var longest [6]time.Duration
+	for range 10_000 {
+		for i := range longest {
+			longest[i] = max(longest[i], b.Next())
 		}
 		b.Reset()
+	}
+	if want := [...]time.Duration{10, 20, 40, 80, 100, 100}; longest != want {
+		t.Errorf("bounds %v, want %v", longest, want)
 	}
 }
 

@@ -35,8 +35,7 @@ func (e *Engine) withRetry(ctx context.Context, name string, attempt func(contex
 func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Context) error) error {
 	until := time.Now().Add(retryTime)
 	refreshed := false
-	backoff := wait.Backoff{Min: shortPause, Max: longPause}
-	for {
+	for pause := shortPause; ; pause = min(2*pause, longPause) {
 		err := attempt(ctx)
 		if silent, ok := errors.AsType[*silentNodeError](err); ok && !refreshed {
 			refreshed = true
@@ -47,7 +46,7 @@ func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Co
 		if err == nil || !refused(err) {
 			return err
 		}
-		if pause := backoff.Step(); time.Now().Add(pause).After(until) || wait.Sleep(ctx, pause, nil) != nil {
+		if time.Now().Add(pause).After(until) || wait.Sleep(ctx, pause, nil) != nil {
 			return err
 		}
 	}
