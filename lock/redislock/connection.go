@@ -10,10 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	quietTime   = 2 * time.Second // without a message: is anybody there?
-	maxChannels = 256             // in one command
-)
+// quietTime is how long a connection is without a message before it is checked.
+const quietTime = 2 * time.Second
 
 // connect starts a connection to node. The caller holds w.mu.
 func (w *waker) connect(node *redis.Client) *subConn {
@@ -44,12 +42,10 @@ func (c *subConn) write() {
 		case <-c.ctx.Done():
 			return
 		}
-		for commands := c.take(); len(commands) > 0; {
-			n := c.together(commands)
-			if err := c.send(commands[:n]); err != nil {
+		for _, o := range c.take() {
+			if err := c.send(o); err != nil {
 				return
 			}
-			commands = commands[n:]
 		}
 	}
 }
@@ -62,30 +58,15 @@ func (c *subConn) take() []subCommand {
 	return commands
 }
 
-// together returns how many of the first commands one command may carry out: on a
-// cluster those of one slot.
-func (c *subConn) together(commands []subCommand) int {
-	n := 1
-	for n < min(len(commands), maxChannels) && commands[n].subscribe == commands[0].subscribe &&
-		(!c.sharded || commands[n].slot == commands[0].slot) {
-		n++
-	}
-	return n
-}
-
-func (c *subConn) send(commands []subCommand) error {
-	channels := make([]string, len(commands))
-	for i, o := range commands {
-		channels[i] = o.channel
-	}
+func (c *subConn) send(o subCommand) error {
 	subscribe, unsubscribe := c.sub.Subscribe, c.sub.Unsubscribe
 	if c.sharded {
 		subscribe, unsubscribe = c.sub.SSubscribe, c.sub.SUnsubscribe
 	}
-	if commands[0].subscribe {
-		return subscribe(c.ctx, channels...)
+	if o.subscribe {
+		return subscribe(c.ctx, o.channel)
 	}
-	return unsubscribe(c.ctx, channels...)
+	return unsubscribe(c.ctx, o.channel)
 }
 
 // read takes in what the node says until the connection breaks.

@@ -65,7 +65,6 @@ type subConn struct {
 // A subCommand subscribes to a channel or unsubscribes from it.
 type subCommand struct {
 	channel   string
-	slot      int
 	subscribe bool
 }
 
@@ -77,7 +76,7 @@ func (w *waker) detach(t *topic) {
 	if c := t.conn; c != nil {
 		delete(c.topics, t)
 		c.leaving[t.channel]++
-		c.queue(subCommand{t.channel, slot(t.name), false})
+		c.queue(subCommand{t.channel, false})
 	}
 	w.unassign(t)
 }

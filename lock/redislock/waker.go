@@ -178,7 +178,7 @@ func (w *waker) assign() {
 		delete(w.unassigned, t)
 		t.conn = c
 		c.topics[t] = struct{}{}
-		c.queue(subCommand{t.channel, slot(t.name), true})
+		c.queue(subCommand{t.channel, true})
 	}
 }
 
