@@ -48,8 +48,11 @@ func (l *Locker) acquireCounted(ctx context.Context, r request) (*Lease, error) 
 }
 
 func (l *Locker) acquire(ctx context.Context, r request) (*Lease, error) {
-	if err := l.check(ctx, r); err != nil {
+	if err := checkKey(r.key); err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("acquire lock %q: %w", r.key, err)
 	}
 	if lease := l.reenter(ctx, r.key); lease != nil {
 		return lease, nil
@@ -68,17 +71,6 @@ func (l *Locker) acquire(ctx context.Context, r request) (*Lease, error) {
 		return l.acquireLocal(ctx, r, a)
 	}
 	return l.acquireAsHead(ctx, r, a)
-}
-
-// check returns an error if r can't be granted, whoever holds the key.
-func (l *Locker) check(ctx context.Context, r request) error {
-	if err := checkKey(r.key); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("acquire lock %q: %w", r.key, err)
-	}
-	return nil
 }
 
 // enter makes the caller the head of the key's queue, or returns why it is not.

@@ -1,23 +1,14 @@
 package lock
 
-import "context"
-
 // deferred is what Locker.unlock does after Locker.mu is unlocked: a logger may be
 // slow, and a context may have any number of children.
 type deferred struct {
-	ended          []leaseEnd
-	lost           []loss
+	ended          []loss // of leases that their holders have not released
+	lost           []loss // to be logged
 	failedRenewals failedRenewals
 }
 
-// A leaseEnd is the end of a lease that its holder has not released.
-type leaseEnd struct {
-	cancel context.CancelCauseFunc
-	cause  error
-	key    string
-}
-
-// A loss is the loss of a grant, which is logged.
+// A loss is the loss of a grant.
 type loss struct {
 	grant *grant
 	cause error

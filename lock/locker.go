@@ -94,10 +94,10 @@ func (l *Locker) unlock() {
 	l.deferred = deferred{}
 	l.mu.Unlock()
 	for _, e := range n.ended {
-		e.cancel(e.cause)
+		e.grant.cancel(e.cause)
 	}
 	for _, e := range n.ended {
-		l.queues.leave(e.key, false)
+		l.queues.leave(e.grant.key, false)
 		l.finish()
 	}
 	for _, x := range n.lost {

@@ -71,7 +71,7 @@ func (l *Locker) lose(g *grant, cause error, why lostReason) {
 		g.cause = cause
 		return
 	}
-	l.deferred.ended = append(l.deferred.ended, leaseEnd{g.cancel, cause, g.key})
+	l.deferred.ended = append(l.deferred.ended, loss{g, cause})
 }
 
 // loseAtClose ends the lease of a holder that Close waits for no longer. The lock is
