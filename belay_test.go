@@ -162,7 +162,7 @@ func TestOpenWithParts(t *testing.T) {
 	b := open(t, cfg)
 	err := b.Guard.Do(t.Context(), "k", func(ctx context.Context, _ *gorm.DB) error {
 		holder, err := engine.Inspect(ctx, "k")
-		return errors.Join(err, engine.Release(ctx, lock.Hold{Key: "k", Owner: holder.Owner})) // lost
+		return errors.Join(err, engine.Release(ctx, lock.Request{Key: "k", Owner: holder.Owner})) // lost
 	})
 	if err != nil || len(published) != 1 || published[0].Service != "shop" || published[0].Instance != "a" {
 		t.Errorf("error %v, events %+v", err, published)

@@ -53,7 +53,7 @@ func (f *flaky) Locate(key string) lock.Place {
 	return lock.Place{Node: string("ab"[f.shard(key)]), Slot: -1}
 }
 
-func (f *flaky) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (f *flaky) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 	f.asked.Add(1)
 	if f.mute.Load() {
 		<-ctx.Done()
@@ -76,7 +76,7 @@ func (f *flaky) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lo
 	return g, err
 }
 
-func (f *flaky) Release(ctx context.Context, h lock.Hold) error {
+func (f *flaky) Release(ctx context.Context, h lock.Request) error {
 	if err := f.err(h.Key); err != nil {
 		return err
 	}

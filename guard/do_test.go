@@ -247,13 +247,13 @@ var errBroken = errors.New("broken")
 // brokenEngine can't be asked.
 type brokenEngine struct{}
 
-func (brokenEngine) Acquire(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+func (brokenEngine) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
 	return lock.Grant{}, errBroken
 }
-func (brokenEngine) Renew(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+func (brokenEngine) Renew(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 	return make([]error, len(hs))
 }
-func (brokenEngine) Release(context.Context, lock.Hold) error { return errBroken }
+func (brokenEngine) Release(context.Context, lock.Request) error { return errBroken }
 func (brokenEngine) Inspect(context.Context, string) (lock.Holder, error) {
 	return lock.Holder{}, errBroken
 }

@@ -131,7 +131,7 @@ func TestRefusalsByNode(t *testing.T) {
 // late is an engine whose grants come when their time is over.
 type late struct{ lock.Engine }
 
-func (e late) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (e late) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 	g, err := e.Engine.Acquire(ctx, h, ttl)
 	<-time.After(ttl)
 	return g, err
@@ -171,7 +171,7 @@ func (manyNodes) Locate(key string) lock.Place {
 	return lock.Place{Node: key, Slot: -1}
 }
 
-func (manyNodes) Acquire(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+func (manyNodes) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
 	return lock.Grant{}, errBroken
 }
 

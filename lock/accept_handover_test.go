@@ -11,11 +11,11 @@ import (
 // forgetful is an engine that grants everything and keeps nothing.
 type forgetful struct{ Engine }
 
-func (forgetful) Acquire(context.Context, Hold, time.Duration) (Grant, error) {
+func (forgetful) Acquire(context.Context, Request, time.Duration) (Grant, error) {
 	return Grant{Token: 1024, Place: Place{Slot: -1}}, nil
 }
 
-func (forgetful) Renew(_ context.Context, hs []Hold, _ time.Duration) []error {
+func (forgetful) Renew(_ context.Context, hs []Request, _ time.Duration) []error {
 	errs := make([]error, len(hs))
 	for i := range errs {
 		errs[i] = ErrNotHeld
@@ -23,7 +23,7 @@ func (forgetful) Renew(_ context.Context, hs []Hold, _ time.Duration) []error {
 	return errs
 }
 
-func (forgetful) Release(context.Context, Hold) error { return ErrNotHeld }
+func (forgetful) Release(context.Context, Request) error { return ErrNotHeld }
 
 // TestLostWhilePassed: a lock that was handed over in memory and is lost before
 // the next caller has taken it is lost to that caller, or nobody would be told.

@@ -23,7 +23,7 @@ import (
 // one's, and the last Release releases the lock. Goroutines that share such a context
 // do not exclude each other.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
-	return l.acquireCounted(ctx, newRequest(key, opts))
+	return l.acquireCounted(ctx, newAcquireCall(key, opts))
 }
 
 // TryAcquire takes the lock on key, or returns a *HeldError at once. When a caller of
@@ -32,58 +32,58 @@ func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption)
 // an orphan of this Locker had to be released first, which takes up to
 // Config.RequestTimeout. Leases in ctx are as with Acquire.
 func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
-	r := newRequest(key, opts)
-	r.try = true
-	return l.acquireCounted(ctx, r)
+	c := newAcquireCall(key, opts)
+	c.try = true
+	return l.acquireCounted(ctx, c)
 }
 
 // acquireCounted is acquire with metrics, in which a local one does not count.
-func (l *Locker) acquireCounted(ctx context.Context, r request) (*Lease, error) {
+func (l *Locker) acquireCounted(ctx context.Context, c acquireCall) (*Lease, error) {
 	start := l.now()
-	lease, err := l.acquire(ctx, r)
-	if !r.local {
+	lease, err := l.acquire(ctx, c)
+	if !c.local {
 		l.metrics.acquired(err, time.Duration(l.now()-start))
 	}
 	return lease, err
 }
 
-func (l *Locker) acquire(ctx context.Context, r request) (*Lease, error) {
-	if err := checkKey(r.key); err != nil {
+func (l *Locker) acquire(ctx context.Context, c acquireCall) (*Lease, error) {
+	if err := checkKey(c.key); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("acquire lock %q: %w", r.key, err)
+		return nil, fmt.Errorf("acquire lock %q: %w", c.key, err)
 	}
-	if lease := l.reenter(ctx, r.key); lease != nil {
+	if lease := l.reenter(ctx, c.key); lease != nil {
 		return lease, nil
 	}
 	if !l.begin() {
 		return nil, ErrClosed
 	}
-	a, err := l.enter(ctx, r)
+	a, err := l.enter(ctx, c)
 	switch {
 	case err != nil:
 		l.finish()
 		return nil, err
 	case a.grant != nil:
 		return l.releaseIfEnded(ctx, l.acceptHandOver(ctx, a.grant))
-	case r.local:
-		return l.acquireLocal(ctx, r, a)
+	case c.local:
+		return l.acquireLocal(ctx, c, a)
 	}
-	return l.acquireAsHead(ctx, r, a)
+	return l.acquireAsHead(ctx, c, a)
 }
 
 // enter makes the caller the head of the key's queue, or returns why it is not.
-func (l *Locker) enter(ctx context.Context, r request) (admission, error) {
-	if r.try {
-		if head, ok := l.queues.tryEnter(r.key); !ok {
-			return admission{}, &HeldError{Key: r.key, Holder: head.holder(l.now())}
+func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
+	if c.try {
+		if head, ok := l.queues.tryEnter(c.key); !ok {
+			return admission{}, &HeldError{Key: c.key, Holder: head.holder(l.now())}
 		}
 		return admission{}, nil
 	}
-	a, ok := l.queues.enter(ctx, r.key, r.unlessMarked, l.closing)
+	a, ok := l.queues.enter(ctx, c.key, c.unlessMarked, l.closing)
 	if !ok {
-		return admission{}, l.notAdmitted(ctx, r.key)
+		return admission{}, l.notAdmitted(ctx, c.key)
 	}
 	return a, nil
 }
@@ -114,39 +114,39 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 
 // acquireAsHead acquires the lock from the engine, for the head of the key's queue.
 // The head leaves the queue unless it gets a lease, even if the engine panics.
-func (l *Locker) acquireAsHead(ctx context.Context, r request, a admission) (lease *Lease, err error) {
+func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall, a admission) (lease *Lease, err error) {
 	defer func() {
 		if lease == nil {
-			l.queues.leave(r.key, false)
+			l.queues.leave(c.key, false)
 			l.finish()
 		}
 	}()
-	if r.try {
-		lease, err = l.attempt(ctx, r)
+	if c.try {
+		lease, err = l.attempt(ctx, c)
 	} else {
-		lease, err = l.wait(ctx, r, a)
+		lease, err = l.wait(ctx, c, a)
 	}
 	if err != nil {
 		return nil, err
 	}
-	l.queues.setGrant(r.key, lease.grant)
+	l.queues.setGrant(c.key, lease.grant)
 	l.track(lease.grant)
 	return lease, nil
 }
 
 // acquireLocal makes the head of the key's queue a holder that the engine does not
 // know of.
-func (l *Locker) acquireLocal(ctx context.Context, r request, a admission) (*Lease, error) {
+func (l *Locker) acquireLocal(ctx context.Context, c acquireCall, a admission) (*Lease, error) {
 	if a.waited && l.waitEnd(ctx) != nil { // the admission met the end of the wait
-		l.queues.leave(r.key, false)
+		l.queues.leave(c.key, false)
 		l.finish()
-		return nil, l.notAdmitted(ctx, r.key)
+		return nil, l.notAdmitted(ctx, c.key)
 	}
 	now := l.now()
-	g := &grant{key: r.key, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
+	g := &grant{key: c.key, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
 	g.deadline.Store(never)
 	lease := l.newLease(ctx, g, now)
-	l.queues.setGrant(r.key, g)
+	l.queues.setGrant(c.key, g)
 	l.track(g)
 	return lease, nil
 }

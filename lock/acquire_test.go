@@ -66,7 +66,7 @@ func TestTryAcquireWhileAnotherCallerAsks(t *testing.T) {
 		before := acquire(t, l, "k")
 		go func() { _, _ = l.Acquire(t.Context(), "k") }()
 		synctest.Wait()
-		engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 			<-time.After(time.Second)
 			return engine.Engine.Acquire(ctx, h, ttl)
 		})
@@ -160,7 +160,7 @@ func TestDeadlineNoticedByEngineFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{})
-		engine.onAcquire(func(ctx context.Context, _ lock.Hold, _ time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, _ lock.Request, _ time.Duration) (lock.Grant, error) {
 			deadline, _ := ctx.Deadline()
 			<-time.After(time.Until(deadline))
 			return lock.Grant{}, errDown
@@ -185,7 +185,7 @@ func TestContextEndsDuringRequest(t *testing.T) {
 		lease := acquire(t, newLocker(t, engine, lock.Config{}), "k")
 		l := newLocker(t, engine, lock.Config{})
 		asked := 0
-		engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 			if asked++; asked == 1 {
 				return engine.Engine.Acquire(ctx, h, ttl)
 			}
@@ -240,7 +240,7 @@ type silent struct {
 	kind error
 }
 
-func (s silent) Acquire(ctx context.Context, _ lock.Hold, _ time.Duration) (lock.Grant, error) {
+func (s silent) Acquire(ctx context.Context, _ lock.Request, _ time.Duration) (lock.Grant, error) {
 	<-ctx.Done()
 	if errors.Is(s.kind, lock.ErrNoAnswer) {
 		return lock.Grant{}, ctx.Err() // as it is, it says no more than that

@@ -11,35 +11,35 @@ import (
 
 // attempt calls the engine once, and once more if a lock of this Locker that nobody
 // uses was in the way.
-func (l *Locker) attempt(ctx context.Context, r request) (*Lease, error) {
-	lease, err := l.attemptOnce(ctx, r)
+func (l *Locker) attempt(ctx context.Context, c acquireCall) (*Lease, error) {
+	lease, err := l.attemptOnce(ctx, c)
 	held, ok := errors.AsType[*HeldError](err)
-	if ok && l.reclaim(ctx, Hold{Key: r.key, Owner: held.Holder.Owner}) {
-		return l.attemptOnce(ctx, r)
+	if ok && l.reclaim(ctx, Request{Key: c.key, Owner: held.Holder.Owner}) {
+		return l.attemptOnce(ctx, c)
 	}
 	return lease, err
 }
 
-func (l *Locker) attemptOnce(ctx context.Context, r request) (*Lease, error) {
-	key := r.key
+func (l *Locker) attemptOnce(ctx context.Context, c acquireCall) (*Lease, error) {
+	key := c.key
 	if err := wait.Err(ctx); err != nil { // nothing is sent that may leave an orphan
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
-	h := Hold{Key: key, Owner: l.newOwner(), UnlessMarked: r.unlessMarked}
+	r := Request{Key: key, Owner: l.newOwner(), UnlessMarked: c.unlessMarked}
 	sent := l.now()
-	answer, err := l.callEngine(ctx, h)
+	answer, err := l.callEngine(ctx, r)
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		return nil, held
 	}
 	if errors.Is(err, ErrMarked) {
 		if errors.Is(err, ErrNoAnswer) {
-			l.addOrphan(h, false)
+			l.addOrphan(r, false)
 		}
 		return nil, fmt.Errorf("acquire lock %q: %w", key, ErrMarked)
 	}
 	if err != nil {
 		if mayBeHeld(err) {
-			l.addOrphan(h, true)
+			l.addOrphan(r, true)
 		}
 		if end := wait.Err(ctx); end != nil && !errors.Is(err, end) {
 			err = fmt.Errorf("%w: %w", end, err)
@@ -47,10 +47,10 @@ func (l *Locker) attemptOnce(ctx context.Context, r request) (*Lease, error) {
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
 
-	g := &grant{key: h.Key, owner: h.Owner, place: answer.Place, token: answer.Token, granted: l.now(), noHandOver: r.unlessMarked}
+	g := &grant{key: r.Key, owner: r.Owner, place: answer.Place, token: answer.Token, granted: l.now(), noHandOver: c.unlessMarked}
 	g.renewed(sent, &l.cfg)
 	if g.granted >= g.deadline.Load() {
-		l.addOrphan(h, false)
+		l.addOrphan(r, false)
 		return nil, fmt.Errorf("acquire lock: %w", g.lossError(ErrLost, "the answer took longer than the ttl"))
 	}
 	return l.newLease(ctx, g, sent), nil
@@ -59,17 +59,17 @@ func (l *Locker) attemptOnce(ctx context.Context, r request) (*Lease, error) {
 // callEngine sends an acquire to the engine. An answer that comes when the lock can
 // have expired is useless, so the engine has until then. If it panics, or ends the
 // goroutine, the lock may have been taken.
-func (l *Locker) callEngine(ctx context.Context, h Hold) (answer Grant, err error) {
+func (l *Locker) callEngine(ctx context.Context, r Request) (answer Grant, err error) {
 	returned := false
 	defer func() {
 		if !returned {
-			l.addOrphan(h, true)
+			l.addOrphan(r, true)
 		}
 	}()
 	bound := l.cfg.TTL - l.cfg.margin()
 	bounded, cancel := within(ctx, bound)
 	defer cancel()
-	answer, err = l.engine.Acquire(bounded, h, l.cfg.TTL)
+	answer, err = l.engine.Acquire(bounded, r, l.cfg.TTL)
 	returned = true
 	if errors.Is(err, context.DeadlineExceeded) && wait.Err(ctx) == nil {
 		err = overdue(err, bound)

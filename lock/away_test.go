@@ -13,7 +13,7 @@ import (
 
 // away is an engine that fails in a way that may pass.
 func away(kind error) acquireFunc {
-	return func(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+	return func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
 		return lock.Grant{}, fmt.Errorf("%w: %w", kind, errDown)
 	}
 }
@@ -98,7 +98,7 @@ func TestContextEndsWhileEngineIsAway(t *testing.T) {
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					w := waitWith(ctx, t, newLocker(t, engine, lock.Config{}), "k")
-					engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+					engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 						select {
 						case <-ctx.Done():
 						case <-time.After(40 * time.Millisecond):

@@ -30,7 +30,7 @@ func nodeOf(key string) string {
 	return node
 }
 
-func (n *nodes) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (n *nodes) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 	grant, err := n.faults.Acquire(ctx, h, ttl)
 	grant.Node = nodeOf(h.Key)
 	return grant, err
@@ -48,7 +48,7 @@ func (h heirs) Locate(key string) lock.Place {
 	return lock.Place{Node: nodeOf(key), Slot: -1}
 }
 
-func (n *nodes) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+func (n *nodes) Renew(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
 	node := nodeOf(hs[0].Key)
 	n.mu.Lock()
 	for _, h := range hs {
@@ -152,7 +152,7 @@ func TestHungNode(t *testing.T) {
 func TestVerdictsAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newNodes()
-		engine.onRenew(func(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+		engine.onRenew(func(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
 			errs := engine.Engine.Renew(ctx, hs, ttl)
 			for i, h := range hs {
 				if strings.HasSuffix(h.Key, "bad") {

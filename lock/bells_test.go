@@ -48,7 +48,7 @@ func (b *bells) Watch(ctx context.Context, key string, wake func()) (stop func()
 	}, nil
 }
 
-func (b *bells) Release(ctx context.Context, h lock.Hold) error {
+func (b *bells) Release(ctx context.Context, h lock.Request) error {
 	err := b.faults.Release(ctx, h)
 	if err == nil {
 		b.ring(h.Key)

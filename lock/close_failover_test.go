@@ -13,7 +13,7 @@ import (
 
 var errUnsent = fmt.Errorf("%w: connection refused", lock.ErrNotSent)
 
-func releaseUnsent(context.Context, lock.Hold) error { return errUnsent }
+func releaseUnsent(context.Context, lock.Request) error { return errUnsent }
 
 // failRelease has the holder of k meet an engine that fails.
 func failRelease(t *testing.T, l *lock.Locker, engine *faults, fail releaseFunc, want error) {
@@ -104,7 +104,7 @@ func TestCloseAfterUnansweredAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
 			return lock.Grant{}, errDown
 		})
 		_, err := l.TryAcquire(t.Context(), "k")
@@ -142,10 +142,10 @@ func TestCloseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(ctx context.Context, _ lock.Hold, _ time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, _ lock.Request, _ time.Duration) (lock.Grant, error) {
 			return lock.Grant{}, lock.ErrNoAnswer
 		})
-		engine.onRelease(func(ctx context.Context, _ lock.Hold) error {
+		engine.onRelease(func(ctx context.Context, _ lock.Request) error {
 			<-ctx.Done()
 			return lock.ErrNoAnswer
 		})

@@ -205,7 +205,7 @@ func TestCloseWhileEngineHangs(t *testing.T) {
 		stuck bool
 	}{
 		"until its context ends": {renew: renewHangs, wait: time.Second},
-		"for ever": {renew: func(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+		"for ever": {renew: func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 			<-time.After(time.Hour)
 			return sameVerdict(hs, errDown)
 		}, wait: 2 * time.Second, stuck: true},
@@ -258,7 +258,7 @@ func TestGrantAfterCloseGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{})
-		engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 			<-time.After(time.Second)
 			return engine.Engine.Acquire(ctx, h, ttl)
 		})

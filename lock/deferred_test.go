@@ -111,7 +111,7 @@ func TestLossIsLoggedByDefault(t *testing.T) {
 func TestLoggerMayUseLocker(t *testing.T) {
 	for name, renew := range map[string]renewFunc{
 		"renewals fail": renewDown,
-		"a lock is lost": func(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+		"a lock is lost": func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 			return sameVerdict(hs, lock.ErrNotHeld)
 		},
 	} {
@@ -189,7 +189,7 @@ func TestEndIsSeenAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			engine.onRenew(func(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+			engine.onRenew(func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 				return sameVerdict(hs, lock.ErrNotHeld)
 			})
 			<-time.After(renewed)

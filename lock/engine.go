@@ -9,7 +9,7 @@ import (
 // request at most once and does not wait for a lock to become free. Implementations
 // are safe for concurrent use and return when ctx ends, or a bounded time later.
 type Engine interface {
-	// Acquire takes h.Key for h.Owner until ttl has passed. A second Acquire for the
+	// Acquire takes r.Key for r.Owner until ttl has passed. A second Acquire for the
 	// same owner renews the lock. Acquire returns a *HeldError when another owner
 	// has the key. A failure that matches ErrNotSent, ErrRefused or ErrNoAnswer may
 	// pass by itself. One that matches ErrUnusable concerns this key alone, any
@@ -18,27 +18,27 @@ type Engine interface {
 	// After an error that matches ErrNotSent, ErrRefused or ErrUnusable, and not
 	// ErrNoAnswer, nothing was taken. After any other error the Locker assumes that
 	// the lock may have been taken, and releases it.
-	Acquire(ctx context.Context, h Hold, ttl time.Duration) (Grant, error)
+	Acquire(ctx context.Context, r Request, ttl time.Duration) (Grant, error)
 
-	// Renew prolongs each lock to another ttl from now and returns one error per
-	// hold, in order: nil, one that matches ErrNotHeld when the owner does not have
-	// the key, one that matches ErrUnusable when something else is under the key, so
-	// that the lock is gone, or what kept the engine from knowing. The holds of a
-	// batch are of one node: of the one that granted them or, if the engine is a
-	// Locator, of the one that has them now.
-	Renew(ctx context.Context, hs []Hold, ttl time.Duration) []error
+	// Renew prolongs each lock to another ttl from now. It returns one error per
+	// request, in order: nil; one that matches ErrNotHeld when the owner does not have
+	// the key; one that matches ErrUnusable when something else is under the key, so
+	// that the lock is gone; or another when the engine could not know. All locks of a
+	// call are on one node: the one that granted them or, if the engine is a Locator,
+	// the one that has them now.
+	Renew(ctx context.Context, rs []Request, ttl time.Duration) []error
 
-	// Release releases h.Key. It returns an error that matches ErrNotHeld when
-	// h.Owner does not have it, or ErrUnusable as Renew does. After any other error
+	// Release releases r.Key. It returns an error that matches ErrNotHeld when
+	// r.Owner does not have it, or ErrUnusable as Renew does. After any other error
 	// the Locker releases it again.
-	Release(ctx context.Context, h Hold) error
+	Release(ctx context.Context, r Request) error
 
 	// Inspect returns who holds key now. The zero Owner means nobody.
 	Inspect(ctx context.Context, key string) (Holder, error)
 }
 
-// A Hold is what a request is about: a key and the owner of one grant.
-type Hold struct {
+// A Request names the key and the owner of one grant to an engine.
+type Request struct {
 	Key   string
 	Owner string // new for every grant
 

@@ -59,7 +59,7 @@ func ExampleLease_Context() {
 		return
 	}
 	// As when a master dies before its replica has the key.
-	_ = engine.Release(ctx, lock.Hold{Key: "order:7", Owner: lease.Grant().Owner})
+	_ = engine.Release(ctx, lock.Request{Key: "order:7", Owner: lease.Grant().Owner})
 	<-lease.Context().Done()
 	fmt.Println("lost:", errors.Is(context.Cause(lease.Context()), lock.ErrLost))
 	fmt.Println("told again by Release:", errors.Is(lease.Release(ctx), lock.ErrLost))

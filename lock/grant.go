@@ -24,7 +24,7 @@ type grant struct {
 	due               int64                   // of the next renewal; never while one is on its way
 	limit             int64                   // of the present holder
 	index             int                     // in Locker.grants
-	holds             int32                   // leases of the present holder: 1 and the nested ones
+	leases            int32                   // of the present holder: 1 and the nested ones
 	generation        int16                   // hand-overs so far
 	state             state
 	renewalFailed     bool  // a renewal has failed: it is not handed over any more
@@ -47,8 +47,8 @@ const (
 	stateEnded            // released, or abandoned and past its deadline
 )
 
-// hold is what requests about the grant are about.
-func (g *grant) hold() Hold { return Hold{Key: g.key, Owner: g.owner} }
+// request returns what requests about the grant name.
+func (g *grant) request() Request { return Request{Key: g.key, Owner: g.owner} }
 
 // isLocal reports whether the engine does not know of the grant.
 func (g *grant) isLocal() bool { return g.owner == "" }

@@ -63,7 +63,7 @@ func TestLostWhileHandedOver(t *testing.T) {
 			l := newLocker(t, engine, lock.Config{TTL: ttl})
 			first := acquire(t, l, "k")
 			w := wait(t, l, "k")
-			engine.onRenew(func(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+			engine.onRenew(func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 				<-time.After(time.Millisecond)
 				return sameVerdict(hs, lock.ErrNotHeld) // a lie: it is there still
 			})

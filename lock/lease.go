@@ -21,7 +21,7 @@ type Lease struct {
 // newLease makes a caller the present holder of g.
 func (l *Locker) newLease(ctx context.Context, g *grant, now int64) *Lease {
 	g.state = stateHeld
-	g.holds = 1
+	g.leases = 1
 	g.limit = never
 	if limit := int64(l.cfg.MaxHold); limit > 0 && limit < never-now {
 		g.limit = now + limit

@@ -70,7 +70,7 @@ func TestRelease(t *testing.T) {
 
 func TestReleaseWithEndedContext(t *testing.T) {
 	engine := newFaults()
-	engine.onRelease(func(ctx context.Context, h lock.Hold) error {
+	engine.onRelease(func(ctx context.Context, h lock.Request) error {
 		return cmp.Or(ctx.Err(), engine.Engine.Release(ctx, h))
 	})
 	lease := acquire(t, newLocker(t, engine, lock.Config{}), "k")
@@ -124,7 +124,7 @@ func TestReleaseHangs(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{RequestTimeout: 2 * time.Second})
 		lease := acquire(t, l, "k")
-		engine.onRelease(func(ctx context.Context, _ lock.Hold) error {
+		engine.onRelease(func(ctx context.Context, _ lock.Request) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
@@ -194,7 +194,7 @@ func TestRenewalOvertaken(t *testing.T) {
 				l := newLocker(t, engine, lock.Config{TTL: ttl})
 				lease := acquire(t, l, "k")
 				deadline := lease.Grant().Deadline
-				engine.onRenew(func(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+				engine.onRenew(func(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
 					<-time.After(500 * time.Millisecond)
 					return sameVerdict(hs, nil)
 				})

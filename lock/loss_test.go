@@ -67,7 +67,7 @@ func TestRenewedAgain(t *testing.T) {
 }
 
 // renewLate does not answer before all is over.
-func renewLate(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+func renewLate(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 	<-time.After(2 * ttl)
 	return sameVerdict(hs, errDown)
 }
@@ -76,10 +76,10 @@ var errWrongType = fmt.Errorf("%w: WRONGTYPE", lock.ErrUnusable)
 
 // overwritten is what an engine says of a lock that something else was written over.
 func overwritten(engine *faults) {
-	engine.onRenew(func(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+	engine.onRenew(func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 		return sameVerdict(hs, errWrongType)
 	})
-	engine.onRelease(func(context.Context, lock.Hold) error { return errWrongType })
+	engine.onRelease(func(context.Context, lock.Request) error { return errWrongType })
 }
 
 // A key that was overwritten is a lock that is gone: its holder learns it at the

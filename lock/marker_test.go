@@ -148,7 +148,7 @@ func TestEngineWithoutMarkers(t *testing.T) {
 // odd is an engine that takes what is marked and can't free it again.
 type odd struct{ *faults }
 
-func (o odd) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (o odd) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if _, err := o.Engine.Acquire(ctx, h, ttl); err != nil {
 		return lock.Grant{}, err
 	}
@@ -175,7 +175,7 @@ func TestRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
 			return lock.Grant{}, lock.ErrRefused
 		})
 		_, err := l.TryAcquire(t.Context(), "k")

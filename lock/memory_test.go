@@ -12,15 +12,15 @@ import (
 // yes is an engine that says yes and remembers nothing.
 type yes struct{}
 
-func (yes) Acquire(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+func (yes) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
 	return lock.Grant{Token: 1, Place: lock.Place{Node: "memory", Slot: -1}}, nil
 }
 
-func (yes) Renew(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+func (yes) Renew(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 	return make([]error, len(hs))
 }
 
-func (yes) Release(context.Context, lock.Hold) error { return nil }
+func (yes) Release(context.Context, lock.Request) error { return nil }
 
 func (yes) Inspect(context.Context, string) (lock.Holder, error) { return lock.Holder{}, nil }
 

@@ -277,7 +277,7 @@ func (m *model) orphan(t *rapid.T) {
 	if m.owner(key) != "" {
 		t.Skip("the key is held")
 	}
-	h := lock.Hold{Key: key, Owner: fmt.Sprintf("%s:0%d", locker.ID(), len(m.orphans))}
+	h := lock.Request{Key: key, Owner: fmt.Sprintf("%s:0%d", locker.ID(), len(m.orphans))}
 	m.orphans[h.Owner] = locker
 	if _, err := m.engine.Engine.Acquire(context.Background(), h, ttl); err != nil {
 		t.Fatal(err)

@@ -21,19 +21,19 @@ func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
 // Metrics do not count local acquires.
 func Local() AcquireOption { return AcquireOption{local: true} }
 
-// A request is one acquire with its options.
-type request struct {
+// An acquireCall is one Acquire or TryAcquire with its options.
+type acquireCall struct {
 	key          string
 	unlessMarked bool
 	local        bool
 	try          bool // without waiting
 }
 
-func newRequest(key string, opts []AcquireOption) request {
-	r := request{key: key}
+func newAcquireCall(key string, opts []AcquireOption) acquireCall {
+	c := acquireCall{key: key}
 	for _, o := range opts {
-		r.unlessMarked = r.unlessMarked || o.unlessMarked
-		r.local = r.local || o.local
+		c.unlessMarked = c.unlessMarked || o.unlessMarked
+		c.local = c.local || o.local
 	}
-	return r
+	return c
 }

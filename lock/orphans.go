@@ -35,7 +35,7 @@ type orphans struct {
 // An orphan is a lock that nobody uses and that may exist in the engine: the answer
 // to its acquire or its release never came.
 type orphan struct {
-	hold    Hold
+	request Request
 	acquire bool  // its acquire is what was not answered
 	until   int64 // by then it has expired
 	again   int64 // when to release it again, or to drop it
@@ -61,7 +61,7 @@ func (rs *orphans) add(r *orphan, now int64) {
 		rs.droppedBy = r.until
 		return
 	}
-	rs.all[r.hold.Owner] = r
+	rs.all[r.request.Owner] = r
 	rs.last = max(rs.last, r.until)
 	heap.Push(&rs.due, r)
 }
@@ -83,7 +83,7 @@ func (rs *orphans) collect(now int64) (due []*orphan) {
 	for rs.next() <= now {
 		r := heap.Pop(&rs.due).(*orphan)
 		if now > r.until {
-			delete(rs.all, r.hold.Owner)
+			delete(rs.all, r.request.Owner)
 			continue
 		}
 		rs.begin(r)
@@ -118,10 +118,10 @@ func (rs *orphans) released(r *orphan, settled bool, now int64, pause time.Durat
 	rs.releasing--
 	r.sending--
 	switch {
-	case rs.all[r.hold.Owner] != r: // another release settled it meanwhile
+	case rs.all[r.request.Owner] != r: // another release settled it meanwhile
 		return
 	case settled:
-		delete(rs.all, r.hold.Owner)
+		delete(rs.all, r.request.Owner)
 		return
 	}
 	if r.again != dueNow { // new orphans, and callers, don't delay the repeats

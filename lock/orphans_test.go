@@ -37,7 +37,7 @@ func TestDelayedAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l, other := newLocker(t, engine, lock.Config{TTL: ttl}), newLocker(t, engine, lock.Config{})
-		engine.onAcquire(func(_ context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(_ context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 			time.AfterFunc(3500*time.Millisecond, func() {
 				_, _ = engine.Engine.Acquire(context.Background(), h, ttl)
 			})
@@ -91,7 +91,7 @@ func TestRefusalThatMayHold(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaults()
 				l := newLocker(t, engine, lock.Config{TTL: ttl})
-				engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+				engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 					_, _ = engine.Engine.Acquire(ctx, h, ttl)
 					return lock.Grant{}, err
 				})
@@ -109,7 +109,7 @@ func TestRetiredHoldExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
 			return lock.Grant{}, errDown
 		})
 		_, err := l.TryAcquire(t.Context(), "k")
@@ -133,7 +133,7 @@ func TestManyRetiredHolds(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
 		var now, most atomic.Int32
-		slow := func(ctx context.Context, h lock.Hold) error {
+		slow := func(ctx context.Context, h lock.Request) error {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			<-time.After(100 * time.Millisecond)
@@ -202,7 +202,7 @@ func TestRepeatsAreNotStarved(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaults()
 				l := newLocker(t, engine, lock.Config{TTL: ttl})
-				engine.onAcquire(func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+				engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 					if h.Key == "k" {
 						time.AfterFunc(2500*time.Millisecond, func() {
 							_, _ = engine.Engine.Acquire(context.Background(), h, ttl)
@@ -211,7 +211,7 @@ func TestRepeatsAreNotStarved(t *testing.T) {
 					}
 					return engine.answerLost(ctx, h, ttl)
 				})
-				engine.onRelease(func(ctx context.Context, h lock.Hold) error {
+				engine.onRelease(func(ctx context.Context, h lock.Request) error {
 					if h.Key == "k" {
 						return engine.Engine.Release(ctx, h)
 					}
@@ -258,7 +258,7 @@ func TestRetiredHoldsAreBounded(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		engine.onAcquire(engine.answerLost)
-		engine.onRelease(func(ctx context.Context, _ lock.Hold) error {
+		engine.onRelease(func(ctx context.Context, _ lock.Request) error {
 			<-ctx.Done()
 			return lock.ErrNoAnswer
 		})

@@ -51,7 +51,7 @@ func TestEngineThatDoesNotReturn(t *testing.T) {
 			},
 			"Release": func(t *testing.T, engine *faults, l *lock.Locker) {
 				lease := acquire(t, l, "k")
-				engine.onRelease(func(context.Context, lock.Hold) error {
+				engine.onRelease(func(context.Context, lock.Request) error {
 					engine.onRelease(nil)
 					leave()
 					return nil
@@ -61,7 +61,7 @@ func TestEngineThatDoesNotReturn(t *testing.T) {
 			"Release of a ghost": func(t *testing.T, engine *faults, l *lock.Locker) {
 				for range 100 { // more than are released at a time
 					leaveGhost(t, l, engine)
-					engine.onRelease(func(context.Context, lock.Hold) error {
+					engine.onRelease(func(context.Context, lock.Request) error {
 						leave()
 						return nil
 					})
@@ -89,7 +89,7 @@ func TestEngineThatDoesNotReturn(t *testing.T) {
 
 // takeAnd acquires, and then does not return.
 func takeAnd(engine *faults, leave func()) acquireFunc {
-	return func(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+	return func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 		_, _ = engine.Engine.Acquire(ctx, h, ttl)
 		leave()
 		return lock.Grant{}, nil
@@ -102,7 +102,7 @@ func TestRenewalThatDoesNotReturn(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
 		lease := acquire(t, l, "k")
-		engine.onRenew(func(context.Context, []lock.Hold, time.Duration) []error {
+		engine.onRenew(func(context.Context, []lock.Request, time.Duration) []error {
 			engine.onRenew(nil)
 			runtime.Goexit()
 			return nil

@@ -11,18 +11,18 @@ import (
 // given it up. An engine that stood still for longer than the ttl executes an acquire
 // that late. reclaim reports whether the engine has answered. The caller is the head
 // of the key's queue.
-func (l *Locker) reclaim(ctx context.Context, h Hold) bool {
-	if !strings.HasPrefix(h.Owner, l.id) {
+func (l *Locker) reclaim(ctx context.Context, r Request) bool {
+	if !strings.HasPrefix(r.Owner, l.id) {
 		return false
 	}
 	l.mu.Lock()
-	r := l.orphans.find(h.Owner)
-	if r == nil && l.now() >= l.protected[h.Owner] {
-		r = &orphan{hold: h}
-		l.orphans.begin(r)
+	o := l.orphans.find(r.Owner)
+	if o == nil && l.now() >= l.protected[r.Owner] {
+		o = &orphan{request: r}
+		l.orphans.begin(o)
 	}
 	l.mu.Unlock()
-	return r != nil && l.releaseOrphan(ctx, r)
+	return o != nil && l.releaseOrphan(ctx, o)
 }
 
 // protect keeps reclaim from releasing the lock of a grant until it has expired: its

@@ -60,7 +60,7 @@ func TestGhostThatIsBeingReleased(t *testing.T) {
 		l := newLocker(t, engine, lock.Config{})
 		leaveGhost(t, l, engine)
 		var calls atomic.Int32
-		engine.onRelease(func(ctx context.Context, h lock.Hold) error {
+		engine.onRelease(func(ctx context.Context, h lock.Request) error {
 			if calls.Add(1) == 1 {
 				<-ctx.Done()
 				return ctx.Err()
@@ -143,8 +143,8 @@ func TestAcquireExecutedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		var late lock.Hold
-		engine.onAcquire(func(ctx context.Context, h lock.Hold, _ time.Duration) (lock.Grant, error) {
+		var late lock.Request
+		engine.onAcquire(func(ctx context.Context, h lock.Request, _ time.Duration) (lock.Grant, error) {
 			late = h
 			<-ctx.Done()
 			return lock.Grant{}, lock.ErrNoAnswer
@@ -180,7 +180,7 @@ func TestLateGrantIsReleased(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					engine := newFaults()
 					l := newLocker(t, engine, lock.Config{TTL: ttl})
-					engine.onAcquire(func(_ context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+					engine.onAcquire(func(_ context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 						<-time.After(ttl + time.Second)
 						grant, err := engine.Engine.Acquire(context.Background(), h, ttl)
 						return grant, errors.Join(err, answer)
@@ -215,8 +215,8 @@ func TestRenewalExecutedLate(t *testing.T) {
 				tt.leave(lease)
 				const late = ttl - time.Millisecond
 				pass(late)
-				hold := lock.Hold{Key: "k", Owner: lease.Grant().Owner}
-				if err := engine.Engine.Renew(t.Context(), []lock.Hold{hold}, ttl)[0]; err != nil {
+				hold := lock.Request{Key: "k", Owner: lease.Grant().Owner}
+				if err := engine.Engine.Renew(t.Context(), []lock.Request{hold}, ttl)[0]; err != nil {
 					t.Fatal(err)
 				}
 				if tt.spared > late {

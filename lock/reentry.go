@@ -15,6 +15,6 @@ func (l *Locker) reenter(ctx context.Context, key string) *Lease {
 	if g.state != stateHeld || g.generation != outer.generation || l.now() >= g.deadline.Load() {
 		return nil
 	}
-	g.holds++
+	g.leases++
 	return &Lease{locker: l, grant: g, generation: g.generation, acquired: l.now(), ctx: outer.ctx}
 }

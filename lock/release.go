@@ -43,7 +43,7 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 		return l.locker.free(ctx, g, mark)
 	case actionLost: // it may be in the engine still, and its holder is done now
 		if !g.isLocal() {
-			l.locker.addOrphan(g.hold(), false)
+			l.locker.addOrphan(g.request(), false)
 		}
 	case actionNone:
 		if l.released.Load() {
@@ -75,14 +75,14 @@ func (l *Locker) endLease(lease *Lease, marked bool) (releaseAction, context.Can
 	}
 	lease.done = true
 	lease.released.Store(g.state == stateHeld)
-	g.holds--
+	g.leases--
 	cancel := g.cancel // the next caller has another
 	switch {
 	case g.state != stateHeld && g.state != stateLost:
 		return actionNone, nil
-	case g.holds > 0 && g.state == stateHeld:
+	case g.leases > 0 && g.state == stateHeld:
 		return actionKeep, nil
-	case g.holds > 0:
+	case g.leases > 0:
 		return actionNone, nil // lost, with holders who are not done
 	case g.state == stateLost:
 		g.state = stateEnded
@@ -111,14 +111,14 @@ func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 	settled := false
 	defer func() {
 		if !settled { // not answered, or the engine panicked
-			l.addOrphan(g.hold(), false)
+			l.addOrphan(g.request(), false)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.RequestTimeout)
 	defer cancel()
-	h := g.hold()
-	h.Mark = mark
-	err := l.engine.Release(ctx, h)
+	r := g.request()
+	r.Mark = mark
+	err := l.engine.Release(ctx, r)
 	settled = err == nil || notOurs(err)
 	switch {
 	case err == nil:

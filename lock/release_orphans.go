@@ -13,16 +13,16 @@ const (
 	retryUnsent  = 200 * time.Millisecond
 )
 
-// addOrphan has the watchdog release h until it is gone. The engine may have executed
-// the last request for h just now, even if it was sent long ago.
-func (l *Locker) addOrphan(h Hold, acquire bool) {
+// addOrphan has the watchdog release r until it is gone. The engine may have executed
+// the last request for r just now, even if it was sent long ago.
+func (l *Locker) addOrphan(r Request, acquire bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.halted {
 		return // it expires by itself
 	}
 	now := l.now()
-	l.orphans.add(&orphan{hold: h, acquire: acquire, until: now + int64(l.cfg.TTL), again: dueNow}, now)
+	l.orphans.add(&orphan{request: r, acquire: acquire, until: now + int64(l.cfg.TTL), again: dueNow}, now)
 	l.wakeWatchdog()
 }
 
@@ -43,7 +43,7 @@ func (l *Locker) releaseOrphan(ctx context.Context, r *orphan) bool {
 	defer cancel()
 	err := ErrNoAnswer // if the engine panics
 	defer func() { l.afterRelease(r, err) }()
-	err = l.engine.Release(ctx, r.hold)
+	err = l.engine.Release(ctx, r.request)
 	return err == nil || notOurs(err)
 }
 

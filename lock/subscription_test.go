@@ -139,7 +139,7 @@ func TestWatchErrorIsNotReturned(t *testing.T) {
 func TestWaitForHolderWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newBells()
-		engine.onAcquire(func(_ context.Context, h lock.Hold, _ time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(_ context.Context, h lock.Request, _ time.Duration) (lock.Grant, error) {
 			return lock.Grant{}, &lock.HeldError{Key: h.Key, Holder: lock.Holder{Owner: "java:1", TTL: math.MaxInt64}}
 		})
 		l := newLocker(t, engine, lock.Config{})

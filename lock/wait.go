@@ -27,9 +27,9 @@ const (
 
 // wait makes attempts until it gets the lock, ctx ends, or the engine fails for good.
 // The caller is the head of the key's queue, since a.
-func (l *Locker) wait(ctx context.Context, r request, a admission) (*Lease, error) {
-	sub := l.queues.subscription(r.key)
-	last := &HeldError{Key: r.key, Holder: Holder{Place: Place{Slot: -1}}}
+func (l *Locker) wait(ctx context.Context, c acquireCall, a admission) (*Lease, error) {
+	sub := l.queues.subscription(c.key)
+	last := &HeldError{Key: c.key, Holder: Holder{Place: Place{Slot: -1}}}
 	if a.waited { // the admission may have met the end of the wait
 		if end := l.waitEnd(ctx); end != nil {
 			return nil, last.endedBy(end)
@@ -44,7 +44,7 @@ func (l *Locker) wait(ctx context.Context, r request, a admission) (*Lease, erro
 	backoff := 0       // how often the sleep is doubled
 	reached := l.now() // when it last did
 	for {
-		lease, err := l.attempt(ctx, r)
+		lease, err := l.attempt(ctx, c)
 		if err == nil || errors.Is(err, ErrMarked) {
 			return lease, err
 		}
@@ -62,7 +62,7 @@ func (l *Locker) wait(ctx context.Context, r request, a admission) (*Lease, erro
 		}
 		switch {
 		case answered && sub == nil:
-			if sub = l.subscribe(ctx, r.key); sub != nil {
+			if sub = l.subscribe(ctx, c.key); sub != nil {
 				continue // it may have become free before we subscribed
 			}
 		case !answered && !l.mayRecover(ctx, err, reached):

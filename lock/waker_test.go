@@ -148,7 +148,7 @@ func TestDeadHolderIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const left = 300 * time.Millisecond
 		engine := newBells()
-		if _, err := engine.Acquire(t.Context(), lock.Hold{Key: "k", Owner: "dead:1"}, left); err != nil {
+		if _, err := engine.Acquire(t.Context(), lock.Request{Key: "k", Owner: "dead:1"}, left); err != nil {
 			t.Fatal(err)
 		}
 		w := wait(t, newLocker(t, engine, lock.Config{}), "k")

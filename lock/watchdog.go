@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxBatch is how many holds are renewed by one request.
+// maxBatch is how many grants are renewed by one call of the engine.
 const maxBatch = 512
 
 // watch is the watchdog: it starts renewals and releases that are due, and ends
@@ -95,20 +95,20 @@ func (l *Locker) byNode(due []*grant) map[string][]*grant {
 func (l *Locker) renew(batch []*grant) {
 	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.RequestTimeout)
 	defer cancel()
-	holds := make([]Hold, len(batch))
+	rs := make([]Request, len(batch))
 	for i, g := range batch {
-		holds[i] = g.hold()
+		rs[i] = g.request()
 	}
 	sent := l.now()
 	var errs []error
 	defer func() { l.afterRenewals(batch, sent, errs) }() // even if the engine ends the goroutine
-	errs = l.engine.Renew(ctx, holds, l.cfg.TTL)
+	errs = l.engine.Renew(ctx, rs, l.cfg.TTL)
 }
 
 // afterRenewals takes in the verdicts on a batch.
 func (l *Locker) afterRenewals(batch []*grant, sent int64, errs []error) {
 	if len(errs) != len(batch) { // it is unknown which verdict is whose
-		err := fmt.Errorf("%d verdicts on %d holds", len(errs), len(batch))
+		err := fmt.Errorf("%d verdicts on %d requests", len(errs), len(batch))
 		errs = slices.Repeat([]error{err}, len(batch))
 	}
 	l.mu.Lock()

@@ -28,7 +28,7 @@ func newRenewTimes(engine lock.Engine, keys []string) *renewTimes {
 	return r
 }
 
-func (r *renewTimes) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (r *renewTimes) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 	asked := time.Since(r.began)
 	grant, err := r.Engine.Acquire(ctx, h, ttl)
 	if err == nil {
@@ -37,7 +37,7 @@ func (r *renewTimes) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration
 	return grant, err
 }
 
-func (r *renewTimes) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+func (r *renewTimes) Renew(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
 	asked := time.Since(r.began)
 	for _, h := range hs {
 		r.noteLate(int64(asked) - r.due[h.Key].Load())

@@ -16,11 +16,11 @@ type scriptedEngine struct {
 	verdict error
 }
 
-func (*scriptedEngine) Acquire(context.Context, lock.Hold, time.Duration) (lock.Grant, error) {
+func (*scriptedEngine) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
 	return lock.Grant{}, nil
 }
 
-func (e *scriptedEngine) Renew(_ context.Context, hs []lock.Hold, _ time.Duration) []error {
+func (e *scriptedEngine) Renew(_ context.Context, hs []lock.Request, _ time.Duration) []error {
 	errs := make([]error, len(hs))
 	for i := range errs {
 		errs[i] = e.verdict
@@ -34,13 +34,13 @@ func TestRenewTimes(t *testing.T) {
 		engine := new(scriptedEngine)
 		times := newRenewTimes(engine, []string{"a", "b"})
 		ctx := t.Context()
-		holds := []lock.Hold{{Key: "a", Owner: "a"}, {Key: "b", Owner: "b"}}
+		holds := []lock.Request{{Key: "a", Owner: "a"}, {Key: "b", Owner: "b"}}
 		for _, h := range holds {
 			if _, err := times.Acquire(ctx, h, ttl); err != nil {
 				t.Fatal(err)
 			}
 		}
-		renew := func(after time.Duration, hs ...lock.Hold) {
+		renew := func(after time.Duration, hs ...lock.Request) {
 			<-time.After(after)
 			times.Renew(ctx, hs, ttl)
 		}

@@ -24,7 +24,7 @@ func (e *engine) lose(all bool) {
 
 // Acquire acquires h. If locks are to be lost, it forgets the lock that is there before,
 // and its own after.
-func (e *engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.loses {
@@ -38,5 +38,5 @@ func (e *engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 func (e *engine) forget(key string) bool {
 	ctx := context.Background()
 	holder, _ := e.Inspect(ctx, key)
-	return e.Release(ctx, lock.Hold{Key: key, Owner: holder.Owner}) == nil
+	return e.Release(ctx, lock.Request{Key: key, Owner: holder.Owner}) == nil
 }

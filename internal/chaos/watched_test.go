@@ -33,7 +33,7 @@ type watchedEngine struct {
 	journal *journal
 }
 
-func (e watchedEngine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (e watchedEngine) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 	e.journal.write(line{At: asked, Do: doOf(ctx), Key: h.Key, Owner: h.Owner})
 	g, err := e.Engine.Acquire(ctx, h, ttl)
 	if err == nil {
@@ -42,7 +42,7 @@ func (e watchedEngine) Acquire(ctx context.Context, h lock.Hold, ttl time.Durati
 	return g, err
 }
 
-func (e watchedEngine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+func (e watchedEngine) Renew(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
 	errs := e.Engine.Renew(ctx, hs, ttl)
 	for i, h := range hs {
 		if errs[i] == nil {
@@ -52,7 +52,7 @@ func (e watchedEngine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Durat
 	return errs
 }
 
-func (e watchedEngine) Release(ctx context.Context, h lock.Hold) error {
+func (e watchedEngine) Release(ctx context.Context, h lock.Request) error {
 	e.journal.write(line{At: release, Do: doOf(ctx), Key: h.Key, Owner: h.Owner})
 	err := e.Engine.Release(ctx, h)
 	l := line{At: released, Do: doOf(ctx), Key: h.Key, Owner: h.Owner, Result: "freed"}

@@ -205,7 +205,7 @@ type lateEngine struct {
 	granted func()
 }
 
-func (l lateEngine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (l lateEngine) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
 	grant, err := l.Engine.Acquire(ctx, h, ttl)
 	if err == nil {
 		l.granted()

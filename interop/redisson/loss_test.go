@@ -17,7 +17,7 @@ func othersCannotRelease(t *testing.T, s *stage) string {
 	key := teststack.Key(t, "others")
 	a := s.thread(t, "a")
 	owner := a.do(t, "lock", key)
-	if err := s.engine.Release(t.Context(), lock.Hold{Key: key, Owner: "somebody:1"}); !errors.Is(err, lock.ErrNotHeld) {
+	if err := s.engine.Release(t.Context(), lock.Request{Key: key, Owner: "somebody:1"}); !errors.Is(err, lock.ErrNotHeld) {
 		t.Errorf("Go's release of Java's lock: %v, want lock.ErrNotHeld", err)
 	}
 	s.wantStored(t, key, owner)

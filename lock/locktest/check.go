@@ -23,7 +23,7 @@ type check struct {
 	*testing.T
 	Setup
 	key          string
-	mine, theirs lock.Hold // of key
+	mine, theirs lock.Request // of key
 }
 
 func newCheck(t *testing.T, newSetup func(t *testing.T) Setup, promised func(Setup) bool) *check {
@@ -36,14 +36,16 @@ func newCheck(t *testing.T, newSetup func(t *testing.T) Setup, promised func(Set
 		t.Skip("the engine does not promise this")
 	}
 	c := &check{T: t, Setup: setup, key: newKey()}
-	c.mine, c.theirs = c.hold(c.key), c.hold(c.key)
+	c.mine, c.theirs = c.request(c.key), c.request(c.key)
 	return c
 }
 
 func newKey() string { return "locktest:" + rand.Text() }
 
-// hold returns a hold with an owner of its own.
-func (c *check) hold(key string) lock.Hold { return lock.Hold{Key: key, Owner: rand.Text() + ":1"} }
+// request returns a request with an owner of its own.
+func (c *check) request(key string) lock.Request {
+	return lock.Request{Key: key, Owner: rand.Text() + ":1"}
+}
 
 // ctx returns a context that ends when the check has waited for too long.
 func (c *check) ctx() context.Context {
@@ -59,38 +61,38 @@ func (c *check) ended() context.Context {
 	return ctx
 }
 
-// try acquires h, and releases it in the end.
-func (c *check) try(e lock.Engine, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
-	grant, err := e.Acquire(c.ctx(), h, ttl)
+// try acquires r, and releases it in the end.
+func (c *check) try(e lock.Engine, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	grant, err := e.Acquire(c.ctx(), r, ttl)
 	if err == nil {
-		c.Cleanup(func() { _ = e.Release(context.Background(), h) })
+		c.Cleanup(func() { _ = e.Release(context.Background(), r) })
 	}
 	return grant, err
 }
 
 // acquire is try of what must be granted.
-func (c *check) acquire(e lock.Engine, h lock.Hold, ttl time.Duration) lock.Grant {
+func (c *check) acquire(e lock.Engine, r lock.Request, ttl time.Duration) lock.Grant {
 	c.Helper()
-	grant, err := c.try(e, h, ttl)
+	grant, err := c.try(e, r, ttl)
 	if err != nil {
-		c.Fatalf("Acquire %q for %s: %v", h.Key, h.Owner, err)
+		c.Fatalf("Acquire %q for %s: %v", r.Key, r.Owner, err)
 	}
 	return grant
 }
 
-func (c *check) release(e lock.Engine, h lock.Hold) {
+func (c *check) release(e lock.Engine, r lock.Request) {
 	c.Helper()
-	if err := e.Release(c.ctx(), h); err != nil {
-		c.Fatalf("Release %q for %s: %v", h.Key, h.Owner, err)
+	if err := e.Release(c.ctx(), r); err != nil {
+		c.Fatalf("Release %q for %s: %v", r.Key, r.Owner, err)
 	}
 }
 
-// wantRefused checks that h is not granted because owner, who may be unknown to
+// wantRefused checks that r is not granted because owner, who may be unknown to
 // the engine, has the key.
-func (c *check) wantRefused(e lock.Engine, h lock.Hold, owner string) lock.Holder {
+func (c *check) wantRefused(e lock.Engine, r lock.Request, owner string) lock.Holder {
 	c.Helper()
-	_, err := e.Acquire(c.ctx(), h, longTTL)
-	return c.wantHeld(err, h.Key, owner)
+	_, err := e.Acquire(c.ctx(), r, longTTL)
+	return c.wantHeld(err, r.Key, owner)
 }
 
 func (c *check) wantHeld(err error, key, owner string) lock.Holder {

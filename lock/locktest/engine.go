@@ -19,7 +19,7 @@ func ownersExcludeEachOther(c *check) {
 			c.Errorf("it is held for another %v, want at most %v", left, longTTL)
 		}
 	}
-	c.acquire(c.Other, c.hold(newKey()), longTTL) // another key is free
+	c.acquire(c.Other, c.request(newKey()), longTTL) // another key is free
 	c.release(c.Engine, c.mine)
 	c.wantHolder(c.key, "")
 	c.acquire(c.Other, c.theirs, longTTL)
@@ -30,9 +30,9 @@ func oneOfManyGetsIt(c *check) {
 	var wg sync.WaitGroup
 	for i := range 32 {
 		e := []lock.Engine{c.Engine, c.Other}[i%2]
-		h := c.hold(c.key)
+		r := c.request(c.key)
 		wg.Go(func() {
-			if _, err := c.try(e, h, longTTL); err == nil {
+			if _, err := c.try(e, r, longTTL); err == nil {
 				granted.Add(1)
 			} else if _, held := errors.AsType[*lock.HeldError](err); !held {
 				c.Errorf("Acquire: %v", err)
@@ -73,29 +73,29 @@ func renewalsGetTheirVerdicts(c *check) {
 	if errs := c.Engine.Renew(c.ctx(), nil, longTTL); len(errs) != 0 {
 		c.Errorf("Renew of nothing: %v", errs)
 	}
-	var holds []lock.Hold
+	var requests []lock.Request
 	for i := range 99 { // mine, another's, nobody's
-		h := c.hold(newKey())
-		holds = append(holds, h)
+		r := c.request(newKey())
+		requests = append(requests, r)
 		switch i % 3 {
 		case 0:
-			c.acquire(c.Engine, h, longTTL)
+			c.acquire(c.Engine, r, longTTL)
 		case 1:
-			c.acquire(c.Other, c.hold(h.Key), longTTL)
+			c.acquire(c.Other, c.request(r.Key), longTTL)
 		}
 	}
-	errs := c.Engine.Renew(c.ctx(), holds, longTTL)
-	if len(errs) != len(holds) {
-		c.Fatalf("%d verdicts on %d holds", len(errs), len(holds))
+	errs := c.Engine.Renew(c.ctx(), requests, longTTL)
+	if len(errs) != len(requests) {
+		c.Fatalf("%d verdicts on %d requests", len(errs), len(requests))
 	}
 	for i, err := range errs {
 		if mine := i%3 == 0; mine && err != nil || !mine && !errors.Is(err, lock.ErrNotHeld) {
 			c.Errorf("verdict on hold %d: %v", i, err)
 		}
 	}
-	for i, h := range holds {
+	for i, r := range requests {
 		if i%3 == 2 {
-			c.wantHolder(h.Key, "") // nothing came into being
+			c.wantHolder(r.Key, "") // nothing came into being
 		}
 	}
 }
@@ -106,19 +106,19 @@ func holdsExpire(c *check) {
 		c.Errorf("it is held for another %v, want at most %v", left, brief)
 	}
 	c.expire()
-	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Hold{c.mine}, brief)[0], lock.ErrNotHeld)
+	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Request{c.mine}, brief)[0], lock.ErrNotHeld)
 	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld)
 	c.acquire(c.Other, c.theirs, longTTL)
-	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Hold{c.mine}, brief)[0], lock.ErrNotHeld)
+	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Request{c.mine}, brief)[0], lock.ErrNotHeld)
 	c.wantHolder(c.key, c.theirs.Owner)
 }
 
 // A renewal counts from when it is made, and so does asking again.
 func renewalProlongs(c *check) {
-	again := c.hold(newKey())
+	again := c.request(newKey())
 	c.acquire(c.Engine, c.mine, brief)
 	c.acquire(c.Engine, again, brief)
-	if err := c.Other.Renew(c.ctx(), []lock.Hold{c.mine}, longTTL)[0]; err != nil {
+	if err := c.Other.Renew(c.ctx(), []lock.Request{c.mine}, longTTL)[0]; err != nil {
 		c.Fatalf("Renew: %v", err)
 	}
 	c.acquire(c.Engine, again, longTTL)
@@ -130,7 +130,7 @@ func renewalProlongs(c *check) {
 func refusalDoesNotProlong(c *check) {
 	c.acquire(c.Engine, c.mine, brief)
 	c.wantRefused(c.Other, c.theirs, c.mine.Owner)
-	c.wantIs(c.Other.Renew(c.ctx(), []lock.Hold{c.theirs}, longTTL)[0], lock.ErrNotHeld)
+	c.wantIs(c.Other.Renew(c.ctx(), []lock.Request{c.theirs}, longTTL)[0], lock.ErrNotHeld)
 	c.expire()
 }
 
@@ -140,7 +140,7 @@ func endedContext(c *check) {
 	_, err := c.Engine.Acquire(ctx, c.mine, longTTL)
 	c.wantIs(err, context.Canceled)
 	_ = c.Engine.Release(ctx, c.mine)
-	_ = c.Engine.Renew(ctx, []lock.Hold{c.mine}, longTTL)
+	_ = c.Engine.Renew(ctx, []lock.Request{c.mine}, longTTL)
 	_, _ = c.Engine.Inspect(ctx, c.key)
 	_ = c.Engine.Release(c.ctx(), c.mine) // if it was sent nevertheless
 	c.acquire(c.Other, c.theirs, longTTL)
@@ -158,11 +158,11 @@ func keysAreTakenAsTheyAre(c *check) {
 		keys = append(keys, c.key+tail)
 	}
 	for _, key := range keys {
-		h := c.hold(key)
+		r := c.request(key)
 		c.wantHolder(key, "") // none of the others is the same
-		c.acquire(c.Engine, h, longTTL)
-		c.wantRefused(c.Other, c.hold(key), h.Owner)
-		c.wantHolder(key, h.Owner)
+		c.acquire(c.Engine, r, longTTL)
+		c.wantRefused(c.Other, c.request(key), r.Owner)
+		c.wantHolder(key, r.Owner)
 	}
 }
 
@@ -170,13 +170,13 @@ func engineTokensGrow(c *check) {
 	var last int64
 	for i := range 100 {
 		e := []lock.Engine{c.Engine, c.Other}[i%2]
-		h := c.hold(c.key)
-		token := c.acquire(e, h, longTTL).Token
+		r := c.request(c.key)
+		token := c.acquire(e, r, longTTL).Token
 		if token < last+1024 {
 			c.Fatalf("token %d after %d, want it to be greater by 1024", token, last)
 		}
 		last = token
-		c.release(e, h)
+		c.release(e, r)
 	}
 }
 

@@ -22,7 +22,7 @@ func leaseOutlivesTTL(c *check) {
 // lose takes the lock away behind its holder's back.
 func (c *check) lose(lease *lock.Lease) {
 	c.Helper()
-	c.release(c.Other, lock.Hold{Key: lease.Grant().Key, Owner: lease.Grant().Owner})
+	c.release(c.Other, lock.Request{Key: lease.Grant().Key, Owner: lease.Grant().Owner})
 }
 
 // wantEnd waits until the lease's context has ended.

@@ -8,18 +8,18 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// unlessMarked acquires h unless its key is marked.
-func (c *check) unlessMarked(e lock.Engine, h lock.Hold) error {
+// unlessMarked acquires r unless its key is marked.
+func (c *check) unlessMarked(e lock.Engine, r lock.Request) error {
 	c.Helper()
-	h.UnlessMarked = true
-	_, err := c.try(e, h, longTTL)
+	r.UnlessMarked = true
+	_, err := c.try(e, r, longTTL)
 	return err
 }
 
-func (c *check) releaseMarked(e lock.Engine, h lock.Hold, keep time.Duration) {
+func (c *check) releaseMarked(e lock.Engine, r lock.Request, keep time.Duration) {
 	c.Helper()
-	h.Mark = keep
-	c.release(e, h)
+	r.Mark = keep
+	c.release(e, r)
 }
 
 // Who asks learns of the marker, in all processes and without taking the key.
@@ -32,11 +32,11 @@ func markedKeyIsRefused(c *check) {
 	c.releaseMarked(c.Engine, c.mine, longTTL)
 	for range 2 {
 		for _, e := range []lock.Engine{c.Engine, c.Other} {
-			c.wantIs(c.unlessMarked(e, c.hold(c.key)), lock.ErrMarked)
+			c.wantIs(c.unlessMarked(e, c.request(c.key)), lock.ErrMarked)
 			c.wantHolder(c.key, "")
 		}
 	}
-	if err := c.unlessMarked(c.Engine, c.hold(newKey())); err != nil {
+	if err := c.unlessMarked(c.Engine, c.request(newKey())); err != nil {
 		c.Errorf("another key: %v", err)
 	}
 	c.acquire(c.Other, c.theirs, longTTL)
@@ -58,7 +58,7 @@ func markIsNoLock(c *check) {
 	c.acquire(c.Engine, c.mine, longTTL)
 	c.releaseMarked(c.Engine, c.mine, longTTL)
 	c.acquire(c.Engine, c.mine, brief)
-	if errs := c.Engine.Renew(c.ctx(), []lock.Hold{c.mine}, longTTL); errs[0] != nil {
+	if errs := c.Engine.Renew(c.ctx(), []lock.Request{c.mine}, longTTL); errs[0] != nil {
 		c.Errorf("Renew: %v", errs[0])
 	}
 	c.release(c.Engine, c.mine)

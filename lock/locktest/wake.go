@@ -48,9 +48,9 @@ func releaseWakes(c *check) {
 	bells := []*bell{c.watch(c.Engine, c.key), c.watch(c.Engine, c.key), c.watch(c.Other, c.key)}
 	for range 3 {
 		for _, e := range []lock.Engine{c.Engine, c.Other} {
-			h := c.hold(c.key)
-			c.acquire(e, h, longTTL)
-			c.release(e, h)
+			r := c.request(c.key)
+			c.acquire(e, r, longTTL)
+			c.release(e, r)
 			for _, b := range bells {
 				c.wantRung(b)
 			}
@@ -80,7 +80,7 @@ func watchIsStopped(c *check) {
 func noWakeIsLost(c *check) {
 	for range 100 {
 		key := newKey()
-		holder, waiter := c.hold(key), c.hold(key)
+		holder, waiter := c.request(key), c.request(key)
 		c.acquire(c.Other, holder, longTTL)
 		released := make(chan error, 1)
 		go func() { released <- c.Other.Release(c.Context(), holder) }()

@@ -32,7 +32,7 @@ func Example() {
 	}
 	_, err = two.TryAcquire(ctx, "order:7")
 	fmt.Println(err != nil)
-	_ = engine.Release(ctx, lock.Hold{Key: "order:7", Owner: lease.Grant().Owner})
+	_ = engine.Release(ctx, lock.Request{Key: "order:7", Owner: lease.Grant().Owner})
 	other, err := two.TryAcquire(ctx, "order:7")
 	fmt.Println(err)
 	fmt.Println(errors.Is(lease.Release(ctx), lock.ErrLost), other.Release(ctx))

@@ -34,51 +34,51 @@ type entry struct {
 
 var place = lock.Place{Node: "memory", Slot: -1}
 
-func (e *engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := ctx.Err(); err != nil {
 		return lock.Grant{}, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	if _, marked := live(e.marks, h.Key, now); marked && h.UnlessMarked {
+	if _, marked := live(e.marks, r.Key, now); marked && r.UnlessMarked {
 		return lock.Grant{}, lock.ErrMarked
 	}
-	if cur, ok := live(e.locks, h.Key, now); ok && cur.owner != h.Owner {
-		return lock.Grant{}, &lock.HeldError{Key: h.Key, Holder: cur.holder(now)}
+	if cur, ok := live(e.locks, r.Key, now); ok && cur.owner != r.Owner {
+		return lock.Grant{}, &lock.HeldError{Key: r.Key, Holder: cur.holder(now)}
 	}
-	e.locks[h.Key] = entry{h.Owner, now.Add(ttl)}
+	e.locks[r.Key] = entry{r.Owner, now.Add(ttl)}
 	e.token = max(e.token+1024, now.UnixMicro()*1024)
 	return lock.Grant{Token: e.token, Place: place}, nil
 }
 
-func (e *engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	errs := make([]error, len(hs))
-	for i, h := range hs {
-		if cur, ok := live(e.locks, h.Key, now); !ok || cur.owner != h.Owner {
+	errs := make([]error, len(rs))
+	for i, r := range rs {
+		if cur, ok := live(e.locks, r.Key, now); !ok || cur.owner != r.Owner {
 			errs[i] = lock.ErrNotHeld
 			continue
 		}
-		e.locks[h.Key] = entry{h.Owner, now.Add(ttl)}
+		e.locks[r.Key] = entry{r.Owner, now.Add(ttl)}
 	}
 	return errs
 }
 
-func (e *engine) Release(ctx context.Context, h lock.Hold) error {
+func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	if h.Mark > 0 {
-		e.marks[h.Key] = entry{expires: now.Add(h.Mark)}
+	if r.Mark > 0 {
+		e.marks[r.Key] = entry{expires: now.Add(r.Mark)}
 		sweep(e.marks, now)
 	}
-	if cur, ok := live(e.locks, h.Key, now); !ok || cur.owner != h.Owner {
+	if cur, ok := live(e.locks, r.Key, now); !ok || cur.owner != r.Owner {
 		return lock.ErrNotHeld
 	}
-	delete(e.locks, h.Key)
+	delete(e.locks, r.Key)
 	return nil
 }
 

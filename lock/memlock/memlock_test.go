@@ -21,11 +21,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const ttl = time.Second
 
 var (
-	mine   = lock.Hold{Key: "k", Owner: "me:1"}
-	theirs = lock.Hold{Key: "k", Owner: "they:1"}
+	mine   = lock.Request{Key: "k", Owner: "me:1"}
+	theirs = lock.Request{Key: "k", Owner: "they:1"}
 )
 
-func acquire(t *testing.T, e lock.Engine, h lock.Hold) lock.Grant {
+func acquire(t *testing.T, e lock.Engine, h lock.Request) lock.Grant {
 	t.Helper()
 	grant, err := e.Acquire(t.Context(), h, ttl)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestAcquire(t *testing.T) {
 		if held.Key != "k" || held.Holder.Owner != mine.Owner || held.Holder.TTL != 3*ttl/4 {
 			t.Errorf("held: %+v", held)
 		}
-		acquire(t, e, lock.Hold{Key: "another key", Owner: theirs.Owner})
+		acquire(t, e, lock.Request{Key: "another key", Owner: theirs.Owner})
 	})
 }
 
@@ -80,7 +80,7 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("Inspect: %+v, %v, want nobody", holder, err)
 		}
 		acquire(t, e, theirs)
-		if err := e.Renew(t.Context(), []lock.Hold{mine}, ttl)[0]; !errors.Is(err, lock.ErrNotHeld) {
+		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; !errors.Is(err, lock.ErrNotHeld) {
 			t.Errorf("Renew of an expired hold: %v, want ErrNotHeld", err)
 		}
 		if err := e.Release(t.Context(), mine); !errors.Is(err, lock.ErrNotHeld) {
@@ -94,7 +94,7 @@ func TestRenew(t *testing.T) {
 		e := memlock.New()
 		acquire(t, e, mine)
 		<-time.After(ttl / 2)
-		errs := e.Renew(t.Context(), []lock.Hold{theirs, mine, {Key: "free", Owner: "me:1"}}, ttl)
+		errs := e.Renew(t.Context(), []lock.Request{theirs, mine, {Key: "free", Owner: "me:1"}}, ttl)
 		if len(errs) != 3 || !errors.Is(errs[0], lock.ErrNotHeld) || errs[1] != nil || !errors.Is(errs[2], lock.ErrNotHeld) {
 			t.Errorf("Renew: %v, want not held, nil, not held", errs)
 		}
@@ -120,7 +120,7 @@ func TestTokensGrow(t *testing.T) {
 		e := memlock.New()
 		var last int64
 		for i := range 1000 {
-			grant := acquire(t, e, lock.Hold{Key: fmt.Sprint("k", i%2), Owner: "me:1"})
+			grant := acquire(t, e, lock.Request{Key: fmt.Sprint("k", i%2), Owner: "me:1"})
 			if grant.Token < last+1024 {
 				t.Fatalf("token %d after %d, want room for 1023 between them", grant.Token, last)
 			}
@@ -145,7 +145,7 @@ func TestOneOfManyGetsIt(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
-			if _, err := e.Acquire(t.Context(), lock.Hold{Key: "k", Owner: fmt.Sprint(i)}, time.Hour); err == nil {
+			if _, err := e.Acquire(t.Context(), lock.Request{Key: "k", Owner: fmt.Sprint(i)}, time.Hour); err == nil {
 				granted.Add(1)
 			}
 		})

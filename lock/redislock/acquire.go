@@ -14,22 +14,22 @@ import (
 // The marker is read after the acquire, on the same connection: it was set before
 // the release that made way for a grant, so no grant misses it. What was taken in
 // vain is released again.
-func (e *Engine) Acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (grant lock.Grant, err error) {
+func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (grant lock.Grant, err error) {
 	if err := checkTTL(ttl); err != nil {
 		return lock.Grant{}, err
 	}
-	err = e.withRetry(ctx, e.lockName(h.Key), func(ctx context.Context) error {
-		grant, err = e.acquire(ctx, h, ttl)
+	err = e.withRetry(ctx, e.lockName(r.Key), func(ctx context.Context) error {
+		grant, err = e.acquire(ctx, r, ttl)
 		return err
 	})
 	e.metrics.count(acquireScript, err)
 	return grant, err
 }
 
-func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (lock.Grant, error) {
+func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	cmd := &command{
-		script: acquireScript, name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()},
-		readMarker: h.UnlessMarked,
+		script: acquireScript, name: e.lockName(r.Key), args: []any{r.Owner, ttl.Milliseconds()},
+		readMarker: r.UnlessMarked,
 	}
 	var few, err error // few = too few replicas have the lock
 	if e.cfg.Replicas > 0 {
@@ -40,7 +40,7 @@ func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 	if err != nil {
 		return lock.Grant{}, err
 	}
-	grant, err := e.granted(cmd, h.Key)
+	grant, err := e.granted(cmd, r.Key)
 	_, held := errors.AsType[*lock.HeldError](err)
 	switch {
 	case err != nil && !held:
@@ -48,9 +48,9 @@ func (e *Engine) acquire(ctx context.Context, h lock.Hold, ttl time.Duration) (l
 	case cmd.marked() && held:
 		return lock.Grant{}, lock.ErrMarked
 	case cmd.marked():
-		return lock.Grant{}, errors.Join(lock.ErrMarked, e.undoAcquire(ctx, h))
+		return lock.Grant{}, errors.Join(lock.ErrMarked, e.undoAcquire(ctx, r))
 	case few != nil && !held:
-		return lock.Grant{}, e.undoUnreplicated(ctx, h, few)
+		return lock.Grant{}, e.undoUnreplicated(ctx, r, few)
 	}
 	return grant, err
 }

@@ -44,7 +44,7 @@ func BenchmarkCycle(b *testing.B) {
 
 func withEngine(e *redislock.Engine) func(ctx context.Context, key, owner string) error {
 	return func(ctx context.Context, key, owner string) error {
-		h := lock.Hold{Key: key, Owner: owner}
+		h := lock.Request{Key: key, Owner: owner}
 		if _, err := e.Acquire(ctx, h, ttl); err != nil {
 			return err
 		}

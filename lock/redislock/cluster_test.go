@@ -19,7 +19,7 @@ const redisson = "8743c9c0-0795-4907-87fd-6c719a6b4586:91" // an owner in Java
 // What other clients see of a lock is what Redisson's RLock leaves there.
 func TestLockInRedis(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Hold{Key: teststack.Key(t, "wire"), Owner: "me:1"}
+	h := lock.Request{Key: teststack.Key(t, "wire"), Owner: "me:1"}
 	acquire(t, e, h)
 	if kind := c.Type(t.Context(), h.Key).Val(); kind != "hash" {
 		t.Errorf("type is %s, want hash", kind)
@@ -39,7 +39,7 @@ func TestLockInRedis(t *testing.T) {
 
 func TestHeldByRedisson(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Hold{Key: teststack.Key(t, "java"), Owner: "me:1"}
+	h := lock.Request{Key: teststack.Key(t, "java"), Owner: "me:1"}
 	c.HSet(t.Context(), h.Key, redisson, 2) // entered twice
 	t.Cleanup(func() { c.Del(context.Background(), h.Key) })
 
@@ -54,7 +54,7 @@ func TestHeldByRedisson(t *testing.T) {
 		t.Errorf("holder is %+v", holder)
 	}
 
-	wantIs(t, e.Renew(t.Context(), []lock.Hold{h}, ttl)[0], lock.ErrNotHeld)
+	wantIs(t, e.Renew(t.Context(), []lock.Request{h}, ttl)[0], lock.ErrNotHeld)
 	wantIs(t, e.Release(t.Context(), h), lock.ErrNotHeld)
 	if inspected, err := e.Inspect(t.Context(), h.Key); err != nil || inspected.Owner != redisson {
 		t.Errorf("Inspect: %+v, %v", inspected, err)
@@ -69,7 +69,7 @@ func TestHeldByRedisson(t *testing.T) {
 
 func TestAcquireTwiceIsOneHold(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Hold{Key: teststack.Key(t, "twice"), Owner: "me:1"}
+	h := lock.Request{Key: teststack.Key(t, "twice"), Owner: "me:1"}
 	first := acquire(t, e, h)
 	c.PExpire(t.Context(), h.Key, time.Second)
 	second := acquire(t, e, h)
@@ -91,9 +91,9 @@ func TestAcquireTwiceIsOneHold(t *testing.T) {
 func TestRenew(t *testing.T) {
 	e, c := open(t), cluster(t)
 	prefix := teststack.Key(t, "batch")
-	var holds []lock.Hold
+	var holds []lock.Request
 	for i := range 60 {
-		h := lock.Hold{Key: prefix + strconv.Itoa(i), Owner: "me:" + strconv.Itoa(i)}
+		h := lock.Request{Key: prefix + strconv.Itoa(i), Owner: "me:" + strconv.Itoa(i)}
 		holds = append(holds, h)
 		switch i % 3 {
 		case 0:
@@ -132,11 +132,11 @@ func TestInspectFreeKey(t *testing.T) {
 // Something else has the name of the lock.
 func TestKeyOfAnotherType(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Hold{Key: teststack.Key(t, "string"), Owner: "me:1"}
+	h := lock.Request{Key: teststack.Key(t, "string"), Owner: "me:1"}
 	c.Set(t.Context(), h.Key, "precious", time.Minute)
 	for name, request := range map[string]func() error{
 		"acquire": func() error { _, err := e.Acquire(t.Context(), h, ttl); return err },
-		"renew":   func() error { return e.Renew(t.Context(), []lock.Hold{h}, ttl)[0] },
+		"renew":   func() error { return e.Renew(t.Context(), []lock.Request{h}, ttl)[0] },
 		"release": func() error { return e.Release(t.Context(), h) },
 		"inspect": func() error { _, err := e.Inspect(t.Context(), h.Key); return err },
 	} {
@@ -153,7 +153,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 
 func TestReleaseWakesRedisson(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Hold{Key: teststack.Key(t, "wake"), Owner: "me:1"}
+	h := lock.Request{Key: teststack.Key(t, "wake"), Owner: "me:1"}
 	channel := "redisson_lock__channel:{" + h.Key + "}"
 	sub := c.SSubscribe(t.Context(), channel)
 	defer sub.Close()
@@ -164,7 +164,7 @@ func TestReleaseWakesRedisson(t *testing.T) {
 	}
 
 	acquire(t, e, h)
-	wantIs(t, e.Release(ctx, lock.Hold{Key: h.Key, Owner: "not me"}), lock.ErrNotHeld)
+	wantIs(t, e.Release(ctx, lock.Request{Key: h.Key, Owner: "not me"}), lock.ErrNotHeld)
 	release(t, e, h)
 	c.SPublish(ctx, channel, "end")
 	for _, want := range []string{"0", "end"} { // one wake-up, and none for the refused release
@@ -181,7 +181,7 @@ func TestReleaseWakesRedisson(t *testing.T) {
 // The scripts may be flushed, or a new master may not know them.
 func TestScriptsFlushed(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Hold{Key: teststack.Key(t, "flush"), Owner: "me:1"}
+	h := lock.Request{Key: teststack.Key(t, "flush"), Owner: "me:1"}
 	flush := func() {
 		err := c.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
 			return node.ScriptFlush(ctx).Err()
@@ -193,7 +193,7 @@ func TestScriptsFlushed(t *testing.T) {
 	flush()
 	acquire(t, e, h)
 	flush()
-	if err := e.Renew(t.Context(), []lock.Hold{h}, ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lock.Request{h}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	flush()
@@ -214,13 +214,13 @@ func TestPlace(t *testing.T) {
 	}
 	prefix := teststack.Key(t, "钥匙 ")
 	for i := range 200 {
-		h := lock.Hold{Key: fmt.Sprint(prefix, i), Owner: "me:1"}
+		h := lock.Request{Key: fmt.Sprint(prefix, i), Owner: "me:1"}
 		grant := acquire(t, e, h)
 		slot := int(c.ClusterKeySlot(t.Context(), h.Key).Val())
 		if want := (lock.Place{Node: master(shards, slot), Slot: slot}); grant.Place != want {
 			t.Fatalf("granted at %+v, want %+v", grant.Place, want)
 		}
-		_, err := e.Acquire(t.Context(), lock.Hold{Key: h.Key, Owner: "they:1"}, ttl)
+		_, err := e.Acquire(t.Context(), lock.Request{Key: h.Key, Owner: "they:1"}, ttl)
 		if holder := wantHeld(t, err, h.Owner); holder.Place != grant.Place {
 			t.Fatalf("held at %+v, want %+v", holder.Place, grant.Place)
 		}
@@ -250,7 +250,7 @@ func TestTokensGrow(t *testing.T) {
 	key := teststack.Key(t, "token")
 	var last int64
 	for i := range 100 {
-		h := lock.Hold{Key: key, Owner: "me:" + strconv.Itoa(i)}
+		h := lock.Request{Key: key, Owner: "me:" + strconv.Itoa(i)}
 		token := acquire(t, e, h).Token
 		if token <= last || token%1024 != 0 {
 			t.Fatalf("token %d after %d, want a greater multiple of 1024", token, last)
@@ -266,7 +266,7 @@ func TestTokensGrow(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	e := open(t)
 	key := teststack.Key(t, "expiry")
-	if _, err := e.Acquire(t.Context(), lock.Hold{Key: key, Owner: "dead:1"}, 100*time.Millisecond); err != nil {
+	if _, err := e.Acquire(t.Context(), lock.Request{Key: key, Owner: "dead:1"}, 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -275,7 +275,7 @@ func TestExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantIs(t, e.Release(t.Context(), lock.Hold{Key: key, Owner: "dead:1"}), lock.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), lock.Request{Key: key, Owner: "dead:1"}), lock.ErrNotHeld)
 	if err := lease.Release(t.Context()); err != nil {
 		t.Errorf("Release: %v", err)
 	}

@@ -53,7 +53,7 @@ func TestPrefix(t *testing.T) {
 	if slot := int(c.ClusterKeySlot(t.Context(), prefix+"k").Val()); grant.Slot != slot {
 		t.Errorf("slot is %d, want %d", grant.Slot, slot)
 	}
-	if errs := e.Renew(t.Context(), []lock.Hold{hold}, ttl); errs[0] != nil {
+	if errs := e.Renew(t.Context(), []lock.Request{hold}, ttl); errs[0] != nil {
 		t.Errorf("Renew: %v", errs[0])
 	}
 	if holder, err := e.Inspect(t.Context(), "k"); err != nil || holder.Owner != hold.Owner {
@@ -77,11 +77,11 @@ func TestReplicas(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close(context.Background())
-			h := lock.Hold{Key: teststack.Key(t, "replicated"), Owner: "me:1"}
+			h := lock.Request{Key: teststack.Key(t, "replicated"), Owner: "me:1"}
 			if grant := acquire(t, e, h); grant.Node == "" || grant.Token == 0 {
 				t.Errorf("grant is %+v", grant)
 			}
-			_, err = e.Acquire(t.Context(), lock.Hold{Key: h.Key, Owner: "they:1"}, ttl)
+			_, err = e.Acquire(t.Context(), lock.Request{Key: h.Key, Owner: "they:1"}, ttl)
 			wantHeld(t, err, h.Owner)
 			release(t, e, h)
 

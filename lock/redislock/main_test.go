@@ -101,7 +101,7 @@ func newLocker(tb testing.TB, engine lock.Engine, cfg lock.Config) *lock.Locker 
 	return l
 }
 
-func acquire(tb testing.TB, e *redislock.Engine, h lock.Hold) lock.Grant {
+func acquire(tb testing.TB, e *redislock.Engine, h lock.Request) lock.Grant {
 	tb.Helper()
 	grant, err := e.Acquire(tb.Context(), h, ttl)
 	if err != nil {
@@ -110,7 +110,7 @@ func acquire(tb testing.TB, e *redislock.Engine, h lock.Hold) lock.Grant {
 	return grant
 }
 
-func release(tb testing.TB, e *redislock.Engine, h lock.Hold) {
+func release(tb testing.TB, e *redislock.Engine, h lock.Request) {
 	tb.Helper()
 	if err := e.Release(tb.Context(), h); err != nil {
 		tb.Errorf("Release: %v", err)

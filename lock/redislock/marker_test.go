@@ -20,12 +20,12 @@ func grantAll(args []string) string {
 	return granted["release"]
 }
 
-func unlessMarked(h lock.Hold) lock.Hold {
+func unlessMarked(h lock.Request) lock.Request {
 	h.UnlessMarked = true
 	return h
 }
 
-func marked(h lock.Hold) lock.Hold {
+func marked(h lock.Request) lock.Request {
 	h.Mark = time.Minute
 	return h
 }
@@ -55,7 +55,7 @@ func TestMarkerIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close(context.Background())
-	h := lock.Hold{Key: teststack.Key(t, "marked"), Owner: "me:1"}
+	h := lock.Request{Key: teststack.Key(t, "marked"), Owner: "me:1"}
 	acquire(t, e, h)
 	if err := e.Release(t.Context(), marked(h)); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestMarkersInBatches(t *testing.T) {
 	const callers = 200
 	key := teststack.Key(t, "marked")
 	together(callers, func(i int) {
-		h := lock.Hold{Key: fmt.Sprint(key, i), Owner: "me:1"}
+		h := lock.Request{Key: fmt.Sprint(key, i), Owner: "me:1"}
 		if _, err := e.Acquire(t.Context(), unlessMarked(h), ttl); err != nil {
 			t.Errorf("AcquireUnlessMarked: %v", err)
 			return
@@ -148,7 +148,7 @@ func testMigrationMarked(t *testing.T, c *ownCluster) {
 	e := open(t, c.Addrs...)
 	s := c.shardOf("d")
 	target := c.otherMaster(s)
-	h := lock.Hold{Key: "d", Owner: "me:1"}
+	h := lock.Request{Key: "d", Owner: "me:1"}
 	acquire(t, e, h)
 	if err := e.Release(t.Context(), marked(h)); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/lock/redislock"
 )
 
-var hold = lock.Hold{Key: "k", Owner: "me:1"}
+var hold = lock.Request{Key: "k", Owner: "me:1"}
 
 // requests are the methods of an engine, for tests that hold for each.
 var requests = map[string]func(context.Context, *redislock.Engine) error{
@@ -21,7 +21,7 @@ var requests = map[string]func(context.Context, *redislock.Engine) error{
 		return err
 	},
 	"renew": func(ctx context.Context, e *redislock.Engine) error {
-		return e.Renew(ctx, []lock.Hold{hold}, ttl)[0]
+		return e.Renew(ctx, []lock.Request{hold}, ttl)[0]
 	},
 	"release": func(ctx context.Context, e *redislock.Engine) error { return e.Release(ctx, hold) },
 	"inspect": func(ctx context.Context, e *redislock.Engine) error {

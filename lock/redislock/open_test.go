@@ -73,7 +73,7 @@ func TestOpenLeavesOptionsAlone(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	e := open(t)
-	h := lock.Hold{Key: teststack.Key(t, "closed"), Owner: "me:1"}
+	h := lock.Request{Key: teststack.Key(t, "closed"), Owner: "me:1"}
 	acquire(t, e, h)
 	release(t, e, h)
 	for range 2 {
@@ -83,7 +83,7 @@ func TestClose(t *testing.T) {
 	}
 	_, err := e.Acquire(t.Context(), h, ttl)
 	wantUnclear(t, err, "closed")
-	wantUnclear(t, e.Renew(t.Context(), []lock.Hold{h}, ttl)[0], "closed")
+	wantUnclear(t, e.Renew(t.Context(), []lock.Request{h}, ttl)[0], "closed")
 }
 
 // A client that was passed in stays its owner's to close.

@@ -18,7 +18,7 @@ func probeKey(name string) string { return "belay_probe:{" + name + "}" }
 // Probe implements lock.Pinger: it acquires a lock of a millisecond beside that on
 // key, on as many replicas.
 func (e *Engine) Probe(ctx context.Context, key string) error {
-	h := lock.Hold{Key: probeKey(e.lockName(key)), Owner: probeOwner}
-	_, err := e.Acquire(ctx, h, time.Millisecond)
+	r := lock.Request{Key: probeKey(e.lockName(key)), Owner: probeOwner}
+	_, err := e.Acquire(ctx, r, time.Millisecond)
 	return err
 }

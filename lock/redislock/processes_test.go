@@ -91,7 +91,7 @@ func TestHistoryOfFailover(t *testing.T) {
 	spans = append(spans, observe(t, long, 2)...)
 
 	e := open(t, c.Addrs...)
-	orphan := lock.Hold{Key: "a", Owner: "dead:1"} // of a process that has died
+	orphan := lock.Request{Key: "a", Owner: "dead:1"} // of a process that has died
 	if _, err := e.Acquire(t.Context(), orphan, ttl); err != nil {
 		t.Fatal(err)
 	}

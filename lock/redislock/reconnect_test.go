@@ -24,7 +24,7 @@ func TestWatchAfterReconnect(t *testing.T) {
 	b, _ := watch(t, e, key)
 	cutSubscriptions(t, cluster(t), name)
 	b.wait(t, "the connection was cut")
-	h := lock.Hold{Key: key, Owner: "me:1"}
+	h := lock.Request{Key: key, Owner: "me:1"}
 	acquire(t, e, h)
 	release(t, e, h)
 	b.wait(t, "released after the cut")

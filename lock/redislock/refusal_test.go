@@ -114,13 +114,13 @@ func TestAnsweredRefusals(t *testing.T) {
 			defer client.Close()
 			e := openOn(t, client)
 			acquire(t, e, hold)
-			free := lock.Hold{Key: "free", Owner: "me:2"}
+			free := lock.Request{Key: "free", Owner: "me:2"}
 
 			f.begin(s)
 			_, err := e.Acquire(t.Context(), free, ttl)
 			wantVerdict(t, "Acquire", err, f.acquire, f.text)
 			wantVerdict(t, "Probe", e.Probe(t.Context(), free.Key), f.acquire, f.text)
-			wantVerdict(t, "Renew", e.Renew(t.Context(), []lock.Hold{hold}, 2*ttl)[0], f.renew, f.text)
+			wantVerdict(t, "Renew", e.Renew(t.Context(), []lock.Request{hold}, 2*ttl)[0], f.renew, f.text)
 			wantVerdict(t, "Release", e.Release(t.Context(), hold), f.release, f.text)
 			f.end(s)
 			if err := e.Probe(t.Context(), free.Key); err != nil {

@@ -10,20 +10,20 @@ import (
 )
 
 // Release implements lock.Engine. A marker lasts a millisecond at least.
-func (e *Engine) Release(ctx context.Context, h lock.Hold) error {
-	if h.Mark > 0 {
-		h.Mark = max(h.Mark, time.Millisecond)
+func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+	if r.Mark > 0 {
+		r.Mark = max(r.Mark, time.Millisecond)
 	}
-	err := e.release(ctx, h)
+	err := e.release(ctx, r)
 	e.metrics.count(releaseScript, err)
 	return err
 }
 
-func (e *Engine) release(ctx context.Context, h lock.Hold) error {
-	name := e.lockName(h.Key)
+func (e *Engine) release(ctx context.Context, r lock.Request) error {
+	name := e.lockName(r.Key)
 	cmd := &command{
-		script: releaseScript, name: name, args: []any{h.Owner, channel(name), e.topology.publish()},
-		setMarker: h.Mark,
+		script: releaseScript, name: name, args: []any{r.Owner, channel(name), e.topology.publish()},
+		setMarker: r.Mark,
 	}
 	if err := e.run(ctx, cmd); err != nil {
 		return err
@@ -32,10 +32,10 @@ func (e *Engine) release(ctx context.Context, h lock.Hold) error {
 }
 
 // undoAcquire releases a lock that was granted, but must not be used.
-func (e *Engine) undoAcquire(ctx context.Context, h lock.Hold) error {
+func (e *Engine) undoAcquire(ctx context.Context, r lock.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := e.release(ctx, h); err != nil && !errors.Is(err, lock.ErrNotHeld) {
+	if err := e.release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {
 		// Its text only: whatever became of the release, the acquire was executed.
 		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
 	}

@@ -9,16 +9,16 @@ import (
 )
 
 // Renew implements lock.Engine. The ttl is at least a millisecond.
-func (e *Engine) Renew(ctx context.Context, hs []lock.Hold, ttl time.Duration) []error {
+func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	if err := checkTTL(ttl); err != nil {
-		return slices.Repeat([]error{err}, len(hs))
+		return slices.Repeat([]error{err}, len(rs))
 	}
-	cmds := make([]*command, len(hs))
-	for i, h := range hs {
-		cmds[i] = &command{script: renewScript, name: e.lockName(h.Key), args: []any{h.Owner, ttl.Milliseconds()}}
+	cmds := make([]*command, len(rs))
+	for i, r := range rs {
+		cmds[i] = &command{script: renewScript, name: e.lockName(r.Key), args: []any{r.Owner, ttl.Milliseconds()}}
 	}
 	e.runAll(ctx, cmds)
-	errs := make([]error, len(hs))
+	errs := make([]error, len(rs))
 	for i, cmd := range cmds {
 		errs[i] = cmd.done()
 		e.metrics.count(renewScript, errs[i])

@@ -32,8 +32,8 @@ func (e *Engine) runReplicated(ctx context.Context, cmd *command) (few, err erro
 }
 
 // undoUnreplicated releases a lock that too few replicas have.
-func (e *Engine) undoUnreplicated(ctx context.Context, h lock.Hold, few error) error {
-	if err := e.undoAcquire(ctx, h); err != nil {
+func (e *Engine) undoUnreplicated(ctx context.Context, r lock.Request, few error) error {
+	if err := e.undoAcquire(ctx, r); err != nil {
 		return fmt.Errorf("%w: %w", few, err)
 	}
 	return fmt.Errorf("%w: %w", lock.ErrRefused, few)

@@ -72,9 +72,9 @@ func handOver(t *testing.T, e *redislock.Engine) lock.Place {
 	t.Helper()
 	b, _ := watch(t, e, hold.Key)
 	grant := acquire(t, e, hold)
-	_, err := e.Acquire(t.Context(), lock.Hold{Key: hold.Key, Owner: "they:1"}, ttl)
+	_, err := e.Acquire(t.Context(), lock.Request{Key: hold.Key, Owner: "they:1"}, ttl)
 	wantHeld(t, err, hold.Owner)
-	if errs := e.Renew(t.Context(), []lock.Hold{hold}, ttl); errs[0] != nil {
+	if errs := e.Renew(t.Context(), []lock.Request{hold}, ttl); errs[0] != nil {
 		t.Errorf("Renew: %v", errs[0])
 	}
 	release(t, e, hold)

@@ -32,14 +32,14 @@ func TestSingleServer(t *testing.T) {
 	if keys, _ := server.HKeys("k"); len(keys) != 1 || server.HGet("k", "me:1") != "1" || server.TTL("k") != ttl {
 		t.Errorf("in Redis: %v, expires in %v", keys, server.TTL("k"))
 	}
-	theirs := lock.Hold{Key: "k", Owner: "they:1"}
+	theirs := lock.Request{Key: "k", Owner: "they:1"}
 	_, err := e.Acquire(t.Context(), theirs, ttl)
 	if holder := wantHeld(t, err, "me:1"); holder.TTL != ttl || holder.Node != server.Addr() {
 		t.Errorf("holder is %+v", holder)
 	}
 
 	server.FastForward(ttl / 2)
-	errs := e.Renew(t.Context(), []lock.Hold{hold, theirs}, ttl)
+	errs := e.Renew(t.Context(), []lock.Request{hold, theirs}, ttl)
 	if errs[0] != nil || server.TTL("k") != ttl {
 		t.Errorf("Renew: %v, expires in %v", errs[0], server.TTL("k"))
 	}
@@ -156,7 +156,7 @@ func TestServerGone(t *testing.T) {
 func TestKeysAreTakenAsTheyAre(t *testing.T) {
 	e, server := single(t)
 	for _, key := range []string{strings.Repeat("k", 512), "订单:7", "a b\r\nDEL k\r\n", "\x00", "*?[a]"} {
-		acquire(t, e, lock.Hold{Key: key, Owner: "me:1"})
+		acquire(t, e, lock.Request{Key: key, Owner: "me:1"})
 		if !server.Exists(key) {
 			t.Errorf("no lock at %q", key)
 		}

@@ -14,9 +14,9 @@ func TestTTLBelowAMillisecond(t *testing.T) {
 	e, server := single(t)
 	acquire(t, e, hold)
 	for _, ttl := range []time.Duration{-time.Second, 0, time.Millisecond - 1} {
-		_, err := e.Acquire(t.Context(), lock.Hold{Key: "free", Owner: "me:2"}, ttl)
+		_, err := e.Acquire(t.Context(), lock.Request{Key: "free", Owner: "me:2"}, ttl)
 		wantUnclear(t, err, "ttl")
-		wantUnclear(t, e.Renew(t.Context(), []lock.Hold{hold}, ttl)[0], "ttl")
+		wantUnclear(t, e.Renew(t.Context(), []lock.Request{hold}, ttl)[0], "ttl")
 	}
 	if !server.Exists("k") || server.Exists("free") {
 		t.Error("a request was executed")

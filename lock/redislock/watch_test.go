@@ -54,7 +54,7 @@ func TestWatch(t *testing.T) {
 		key := teststack.Key(t, fmt.Sprint("watch", i))
 		first, stop := watch(t, e, key)
 		second, _ := watch(t, e, key)
-		h := lock.Hold{Key: key, Owner: "me:1"}
+		h := lock.Request{Key: key, Owner: "me:1"}
 		acquire(t, other, h)
 		release(t, other, h)
 		first.wait(t, "released")
@@ -96,7 +96,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		bells = append(bells, b)
 	}
 	for i := range rounds {
-		h := lock.Hold{Key: key, Owner: fmt.Sprint("me:", i)}
+		h := lock.Request{Key: key, Owner: fmt.Sprint("me:", i)}
 		acquire(t, engines[i%2], h)
 		release(t, engines[i%2], h)
 		for _, b := range bells {
@@ -118,7 +118,7 @@ func TestSubscriptionEnds(t *testing.T) {
 	}
 	again, _ := watch(t, e, key)
 	for _, key := range []string{key, kept} {
-		h := lock.Hold{Key: key, Owner: "me:1"}
+		h := lock.Request{Key: key, Owner: "me:1"}
 		acquire(t, e, h)
 		release(t, e, h)
 	}

@@ -238,7 +238,7 @@ func TestBlackHole(t *testing.T) {
 	there := elsewhere(t, c, here, 2)
 	held, safe := lease(t, l, here), lease(t, l, there[0])
 	_, stop := load(t, there[1:], func(key string) error {
-		return cycle(e, lock.Hold{Key: key, Owner: "me:1"})
+		return cycle(e, lock.Request{Key: key, Owner: "me:1"})
 	})
 	w.setHole(masterOf(t, c, here))
 	<-held.Context().Done()
