@@ -8,29 +8,28 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// Acquire takes the lock on key and waits for it until ctx ends. Then it returns an
+// Acquire acquires the lock on key, and waits for it until ctx ends. Then it returns an
 // error that matches *HeldError and ctx.Err(). It also waits while the engine can't be
-// reached, in a failover for example, but for no more than a ttl in a row: then it
-// returns the engine's error. Each request has less than a ttl to be answered.
+// reached, as in a failover, for at most a ttl in a row. Then it returns the engine's
+// error. Each request has less than a ttl to be answered.
 //
 // The lease carries the values of ctx but not its end: it lasts until it is released
 // or lost. A lease that was handed over by a caller of this process may be lost
 // already: then the callers before may have worked without a lock.
 //
 // If ctx is the context of a living lease of this Locker on key, or derived from it,
-// Acquire returns another lease on the same lock at once, whatever the options and
-// even while Close waits for that lease. Its context has the values of the first
-// one's, and the last Release releases the lock. Goroutines that share such a context
-// do not exclude each other.
+// Acquire returns another lease on the same lock at once. The options do not matter
+// then, nor does a Close that waits for that lease. The new lease's context has the
+// values of the first one's, and the last Release releases the lock. Goroutines that
+// share such a context do not exclude each other.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	return l.acquireCounted(ctx, newAcquireCall(key, opts))
 }
 
-// TryAcquire takes the lock on key, or returns a *HeldError at once. When a caller of
-// this Locker has the key, or is about to acquire it, the engine is not called. Each
-// request has less than a ttl to be answered, as in Acquire. There is a second one if
-// an orphan of this Locker had to be released first, which takes up to
-// Config.RequestTimeout. Leases in ctx are as with Acquire.
+// TryAcquire is Acquire without waiting: it returns a *HeldError at once if another
+// caller has the key. When that is a caller of this Locker, or one is about to acquire
+// it, the engine is not called. A second request is sent if a grant that nobody uses
+// had to be released first, which takes up to Config.RequestTimeout.
 func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	c := newAcquireCall(key, opts)
 	c.try = true

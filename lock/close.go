@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Close refuses new acquires, but not those that are nested in a lease that lives. It
-// ends those that wait with ErrClosed, and waits until every lease has been released
-// or abandoned. Orphans are released again and again until an answer comes or they
-// have expired: through a failover, give Close the time that it takes. Close returns
-// an error if there were too many of them, so that some are left to expire. When ctx
-// ends first, Close returns an error that matches ctx's, the leases that are left are
-// lost, and orphans expire by themselves. Either way no goroutine of the Locker is
-// left, unless the engine does not return. Close may be called again.
+// Close rejects new acquires with ErrClosed, except those inside a living lease. It ends
+// those that wait, and waits until every lease has been released or abandoned. Then it
+// releases the grants that nobody uses, until the engine has answered about each or it
+// has expired: give Close the time that a failover takes. It returns an error if there
+// were too many, so that some are left to expire.
+//
+// When ctx ends first, Close returns an error that matches ctx's. The leases that are
+// left are lost, and grants that nobody uses expire. Either way no goroutine of the
+// Locker is left, unless the engine does not return. Close may be called again.
 func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {

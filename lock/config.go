@@ -11,23 +11,21 @@ type Config struct {
 	// TTL is how long a lock outlives its holder. It is renewed at a third of it.
 	// Defaults to 30 s; at least 50 ms, at most a year.
 	TTL time.Duration
-	// RequestTimeout bounds a renewal or a release, which do not run under a
-	// caller's context. Defaults to 1 s, or to a third of TTL if that is less; at
-	// most TTL.
+	// RequestTimeout bounds a renewal or a release, which no caller's context ends.
+	// Defaults to 1 s, or to a third of TTL if that is less; at most TTL.
 	RequestTimeout time.Duration
 	// HandOver is how long after the engine's grant callers of this process may
 	// hand a lock over in memory. Then it is released in the engine, so that other
 	// processes get it, too. At least one hand-over takes place whenever a caller
 	// waits. Defaults to 10 ms; negative = none.
 	HandOver time.Duration
-	// MaxHold is how long one caller may hold a lock, so that a holder that hangs
-	// is not renewed for ever. At this limit the context of its lease ends with a
-	// cause that matches ErrMaxHold, and Close waits for it no longer. The lock is
-	// renewed no more, but not released, as its holder may be at work: others get
-	// it when the holder calls Release, or when it has expired, up to TTL later.
-	// The lease of a Local acquire ends likewise, and the next caller of this
-	// process gets the key at once. A caller that a lock is handed over to has a
-	// time of its own. Defaults to 5 minutes; negative = no limit.
+	// MaxHold is how long one caller may hold a lock, so that a holder that hangs is
+	// not renewed for ever. A caller that is handed over a lock has a time of its own.
+	// At this limit the context of the lease ends with a cause that matches
+	// ErrMaxHold, and Close waits for it no longer. The lock is renewed no more, but
+	// not released, as its holder may be at work: others get it when the holder calls
+	// Release, or when it has expired, up to TTL later. The key of a Local acquire is
+	// free at once. Defaults to 5 minutes; negative = no limit.
 	MaxHold time.Duration
 	// Name distinguishes several Lockers of one process in metrics. Defaults to
 	// "lock".

@@ -26,9 +26,8 @@
 // the head retries for up to a ttl.
 //
 // A lock that is released while a caller of this process waits is handed over in
-// memory: always once, and again within Config.HandOver of the engine's grant. Then it
-// is released in the engine, and other processes come first if the engine can wake
-// them.
+// memory: always once, and again within Config.HandOver of the grant. Then it is
+// released in the engine, and other processes come first if the engine can wake them.
 //
 // A caller whose context carries a lease on the key gets another one at once.
 //
@@ -48,14 +47,13 @@
 //
 // # Requests without an answer
 //
-// A request is executed at most once, so the Locker knows what it sent. A request
-// whose outcome is unknown leaves an orphan: a lock that may exist and has no user.
-// The Locker releases an orphan again and again until a ttl has passed, and at once
-// when it is in a caller's way. Close waits until the engine has answered about each.
-// There are at most 10,000 orphans, of which some 100 a second are released again;
-// further ones are left to expire. An engine that stood still may execute an acquire
-// even later. Such a lock is released when a caller of this Locker meets it; other
-// processes wait until it expires.
+// A request is executed at most once. One without an answer may leave a grant that
+// nobody uses. The Locker releases it again until a ttl has passed, and at once when it
+// is in a caller's way. Close waits until the engine has answered about each. There are
+// at most 10,000 such grants, of which some 100 a second are released again; further
+// ones are left to expire. An engine that stood still may execute an acquire even
+// later. Such a lock is released when a caller of this Locker meets it; other processes
+// wait until it expires.
 //
 // # Limits
 //

@@ -9,11 +9,11 @@ import (
 // request at most once and does not wait for a lock to become free. Implementations
 // are safe for concurrent use and return when ctx ends, or a bounded time later.
 type Engine interface {
-	// Acquire takes r.Key for r.Owner until ttl has passed. A second Acquire for the
+	// Acquire grants r.Key to r.Owner until ttl has passed. A second Acquire for the
 	// same owner renews the lock. Acquire returns a *HeldError when another owner
-	// has the key. A failure that matches ErrNotSent, ErrRefused or ErrNoAnswer may
-	// pass by itself. One that matches ErrUnusable concerns this key alone, any
-	// other the whole engine.
+	// has the key. A retry may succeed after an error that matches ErrNotSent,
+	// ErrRefused or ErrNoAnswer. An error that matches ErrUnusable concerns this key
+	// alone, any other the whole engine.
 	//
 	// After an error that matches ErrNotSent, ErrRefused or ErrUnusable, and not
 	// ErrNoAnswer, nothing was taken. After any other error the Locker assumes that
@@ -47,11 +47,10 @@ type Request struct {
 	// matches ErrNoAnswer, too, the lock may have been taken. A grant has seen the
 	// markers that holders before it set.
 	UnlessMarked bool
-	// Mark has Release mark the key as done until so long has passed, whoever holds
-	// it, before it releases the lock. It does not say when the marker could not be
-	// set. 0 = no marker.
+	// Mark is for how long Release marks the key as done, whoever holds it. Release
+	// sets the marker first, and does not report that it could not. 0 = no marker.
 	//
-	// A marker is a hint beside the key: it may get lost, and says nothing about who
+	// A marker is a hint beside the lock: it may get lost, and says nothing about who
 	// holds the key. An engine that keeps none ignores UnlessMarked and Mark.
 	Mark time.Duration
 }
@@ -79,14 +78,13 @@ type Grant struct {
 	// Owner is the id that the engine knows. It is new for every grant of the
 	// engine; callers that hand the lock over in memory share it.
 	Owner string
-	// FirstToken is the token of the first caller of this process that had the lock
-	// since the engine granted it. If the lock is found lost, any of the callers
-	// from FirstToken to Token may have had it without a lock.
+	// FirstToken is the token of the engine's grant. If the lock turns out to be lost,
+	// any of the callers from FirstToken to Token may have worked without a lock.
 	FirstToken int64
 	// TTL is how long the lock outlives its holder.
 	TTL time.Duration
-	// AcquiredAt is when this caller got the lock, not before the request for it was
-	// sent. It and Deadline follow a wall clock that was set meanwhile.
+	// AcquiredAt is when the caller's request was sent, or when the caller got the
+	// lock without one. It and Deadline follow a wall clock that was set meanwhile.
 	AcquiredAt time.Time
 	// Deadline is until when the lease can be relied on. Renewals move it.
 	Deadline time.Time
@@ -102,10 +100,10 @@ type Holder struct {
 // A Waker is an engine that notifies waiters when a lock is released, so that they
 // poll less.
 type Waker interface {
-	// Watch has wake called whenever key may have become free, from the return of
-	// Watch until stop is called, and when a call may have been missed. wake does
-	// not block; stop does not wait. Messages may get lost: waiters poll as well, at
-	// least once a second.
+	// Watch calls wake whenever key may have become free, until stop is called. It
+	// also does so when it may have missed a release. wake does not block, and stop
+	// does not wait. Messages may get lost: waiters poll as well, at least once a
+	// second.
 	Watch(ctx context.Context, key string, wake func()) (stop func(), err error)
 }
 
@@ -123,7 +121,7 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 	// Probe returns nil if a lock could be acquired now in the place where the lock
 	// on key is kept: a server that is out of memory may answer Ping and Inspect,
-	// and reject Acquire. It neither takes nor awaits that lock, whoever holds it,
-	// and what it writes expires at once. Like Acquire, it is one attempt.
+	// and reject Acquire. It does not acquire the lock on key, whoever holds that, and
+	// what it writes expires at once. Like Acquire, it is one attempt.
 	Probe(ctx context.Context, key string) error
 }

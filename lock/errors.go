@@ -27,8 +27,8 @@ var (
 	ErrNotSent = errors.New("lock: engine not reached")
 	// ErrDenied is returned when the engine rejects its client: the password is
 	// wrong, a right is missing, or the client was closed. Nothing was executed, and
-	// a retry would fail alike. Other keys fail, too, unless the right that is
-	// missing is one to the key of a lock that is held. It matches ErrNotSent.
+	// a retry would fail alike. Other keys fail, too, unless what is missing is the
+	// right to the key of a lock that is held. It matches ErrNotSent.
 	ErrDenied = fmt.Errorf("%w: client rejected", ErrNotSent)
 	// ErrRefused is returned when the engine does not grant the lock for now, though
 	// no other owner has it, and has left nothing behind.
@@ -37,7 +37,7 @@ var (
 	// been executed.
 	ErrNoAnswer = errors.New("lock: no answer")
 	// ErrUnusable is returned when the engine can't keep a lock under this key:
-	// something else is there, or the client may not touch it. Other keys are not
+	// something else is there, or the client has no right to it. Other keys are not
 	// affected. No lock was taken, and one that was held under the key is gone.
 	ErrUnusable = errors.New("lock: unusable key")
 	// ErrInvalidKey is returned when a key is not 1 to 512 bytes of valid UTF-8
@@ -46,11 +46,10 @@ var (
 	// ErrMarked is returned by an acquire with UnlessMarked when the key is marked:
 	// the work that it names is done.
 	ErrMarked = errors.New("lock: marked as done")
-	// ErrClosed is returned when the Locker has been closed. A lease that ends with
-	// an error that matches ErrLost and ErrClosed was ended by Close, whose context
-	// ended before the holder was done. The engine keeps that lock until its ttl has
-	// passed since the last renewal: no other caller gets it before. The lease of a
-	// Local acquire has no lock in the engine.
+	// ErrClosed is returned when the Locker has been closed. A lease ends with an
+	// error that matches ErrLost and ErrClosed when the context of Close ended before
+	// the holder was done. The engine keeps that lock until its ttl has passed since
+	// the last renewal, unless the acquire was Local.
 	ErrClosed = errors.New("lock: closed")
 
 	// errGivenUp is how a lease ends that Close did not wait for any longer.

@@ -3,22 +3,19 @@ package lock
 // An AcquireOption adjusts one Acquire or TryAcquire.
 type AcquireOption struct{ unlessMarked, local bool }
 
-// UnlessMarked has an acquire fail with an error that matches ErrMarked when a
-// holder of the key has marked it as done: see Lease.ReleaseMarked. It is for keys
-// that name a piece of work, such as one request. Every such caller calls the
-// engine, so there is no hand-over in memory to it or from it. An engine that keeps
-// no markers grants the lock.
+// UnlessMarked has an acquire fail with an error that matches ErrMarked when a holder
+// has marked the key as done: see Lease.ReleaseMarked. It is for keys that name a piece
+// of work. Each such acquire calls the engine: there is no hand-over in memory to it or
+// from it. An engine that keeps no markers grants the lock.
 func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }
 
-// Local has an acquire exclude the callers of this Locker from the key, and nobody
-// else: the engine is not called. It is for work that must go on while the engine
-// can't be reached.
+// Local has an acquire exclude only the callers of this Locker: the engine is not
+// called. It is for work that must go on while the engine can't be reached.
 //
-// The lease has no owner and no token, and is not renewed: only Config.MaxHold
-// limits it. Abandoned, it keeps the key for as long as an acquired one would. A
-// caller that is handed over a lock of the engine's, or has one already, gets a lease
-// on that. An Acquire inside a lease without an owner gets another such lease.
-// Metrics do not count local acquires.
+// The lease has no owner and no token, and is not renewed: only Config.MaxHold limits
+// it. Abandoned, it keeps the key for as long as another would. A caller that is handed
+// over a grant of the engine's, or has one already, gets a lease on that. An Acquire
+// inside a local lease gets another local lease. Metrics do not count local acquires.
 func Local() AcquireOption { return AcquireOption{local: true} }
 
 // An acquireCall is one Acquire or TryAcquire with its options.

@@ -22,10 +22,9 @@ func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
 // as done until keep has passed, so that acquires with UnlessMarked fail with
 // ErrMarked. The marker is set before the release, in the same round trip.
 //
-// A marker only saves work, so ReleaseMarked does not report whether it was set. It
-// is not set when the engine keeps no markers, when keep is not positive, when an
-// outer lease keeps the lock, when the lock was lost before, or when the engine can't
-// be reached.
+// ReleaseMarked does not report whether the marker was set. It is not set when the
+// engine keeps no markers or can't be reached, when keep is not positive, when an outer
+// lease keeps the lock, or when the lock was lost before.
 func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
 	return l.release(ctx, keep)
 }
