@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -22,7 +23,7 @@ func TestEventsOfReleases(t *testing.T) {
 			line = strings.TrimSpace(line)
 			schema, v := "interception.v1.json", any(new(notify.Event))
 			if !strings.Contains(line, `"verdict"`) {
-				schema, v = "heartbeat.v1.json", new(notify.Heartbeat)
+				schema, v = "heartbeat.v1.json", new(heartbeat.Heartbeat)
 			}
 			if err := json.Unmarshal([]byte(line), v); err != nil {
 				t.Errorf("%s: %v in %s", path, err, line)
