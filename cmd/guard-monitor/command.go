@@ -65,7 +65,7 @@ var commands = []command{
 	{name: "version", usage: "print the version and exit", noBroker: true, run: func(_ context.Context, c *call) error { return printVersion(c.stdout) }},
 }
 
-// run does what the arguments ask for. serve returns nil after ctx ended and
+// run runs the command that the arguments name. serve returns nil after ctx ended and
 // all is stopped.
 func run(ctx context.Context, c call) error {
 	cmd, args, err := choose(c.args)

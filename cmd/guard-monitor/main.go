@@ -1,6 +1,6 @@
-// Command guard-monitor tells people that locks failed, and why. It takes the
-// events from RabbitMQ, stores them, watches Redis, and shows and sends what it
-// makes of them. Run it with -h for its commands, settings and exit codes.
+// Command guard-monitor notifies people that locks failed, and why. It takes the
+// events from RabbitMQ, stores them, watches Redis, groups both into incidents, and
+// shows and sends these. Run it with -h for its commands, settings and exit codes.
 package main
 
 import (

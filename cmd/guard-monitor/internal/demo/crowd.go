@@ -17,8 +17,8 @@ type request struct {
 	no string    // order number
 	to *instance // where the load balancer sends it
 
-	// patient: when told that the shop is busy, the client tries again. A double
-	// click is not worth it, the first click is on its way. While Redis does not
+	// patient: while the shop is busy, the client tries again. A double click does
+	// not, since the first click is on its way. While Redis does not
 	// answer, everybody tries again.
 	patient bool
 }
@@ -116,8 +116,8 @@ func pause(ctx context.Context, tries int) bool {
 	}
 }
 
-// sendPair closes the door, waits until nobody is inside, and has the pair
-// sent. Whoever was inside may still have bought; half of the items are left.
+// sendPair closes the door, waits for the requests inside, and has the pair sent.
+// Those inside may still have bought; half of the items are left.
 func (c *crowd) sendPair(ctx context.Context, click, double request) (clicked, doubled error) {
 	c.door.Lock()
 	defer c.door.Unlock()

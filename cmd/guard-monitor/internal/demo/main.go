@@ -62,7 +62,7 @@ func main() {
 	}
 }
 
-// run plays the story, and serves the page afterwards if that is asked for.
+// run plays the story, and then serves the page if page is set.
 func run(ctx context.Context, scr *screen, page bool, listen string) (err error) {
 	e, err := openEmbedded(ctx)
 	if err != nil {

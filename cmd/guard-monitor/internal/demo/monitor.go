@@ -100,7 +100,7 @@ func (m *localMonitor) Send(_ context.Context, n *receiver.Notification) error {
 	for _, a := range n.Alerts {
 		select {
 		case m.alerts <- a:
-		default: // nobody reads them any more
+		default: // they are no longer read
 		}
 	}
 	return nil
@@ -113,9 +113,9 @@ func (m *localMonitor) Locate(notify.Place) (watch.Location, bool) {
 	return watch.Location{Cluster: redisName, SeenAt: time.Now()}, true
 }
 
-// saw records that somebody called a command once since a time. A watch.Watcher
-// asks real servers, which count the commands that they are sent; miniredis does
-// not, so the demo records what it did itself.
+// saw records that a command was called once since a time. A watch.Watcher queries
+// real servers, which count the commands that they are sent; miniredis does not, so
+// the demo records what it did itself.
 func (m *localMonitor) saw(ctx context.Context, kind watch.Kind, command, node string, since time.Time) error {
 	return m.store.AddEntries(ctx, []watch.Entry{{
 		Kind: kind, Cluster: redisName, Node: node, Since: since, At: time.Now(),
@@ -128,7 +128,7 @@ func (m *localMonitor) event(ctx context.Context) (ev notify.Event, err error) {
 	err = until(ctx, "guard-monitor to have the event", func() (bool, error) {
 		list, err := m.store.Recent(ctx, store.MaxRecent)
 		for _, r := range list {
-			if r.Event.Verdict != notify.VerdictUnavailable { // who asks again while Redis is away
+			if r.Event.Verdict != notify.VerdictUnavailable { // that request comes again while Redis is away
 				ev = r.Event
 				return true, err
 			}

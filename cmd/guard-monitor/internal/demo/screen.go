@@ -9,16 +9,16 @@ import (
 
 const (
 	width     = 78 // columns
-	nameWidth = 15 // columns of who does something
+	nameWidth = 15 // columns of the name of an actor
 )
 
-// screen tells the story in lines of at most width columns.
+// screen prints the story in lines of at most width columns.
 type screen struct {
 	out   io.Writer
 	steps int
 }
 
-// text tells something outside of the steps.
+// text prints a text outside of the steps.
 func (s *screen) text(text string) { s.fold("", text) }
 
 // step begins a part of the story.
@@ -27,10 +27,10 @@ func (s *screen) step(title string) {
 	fmt.Fprintf(s.out, "\n%d. %s\n", s.steps, title)
 }
 
-// say tells what somebody does.
+// say prints what an actor does.
 func (s *screen) say(who, text string) { s.fold(fmt.Sprintf("  %-*s", nameWidth, who), text) }
 
-// item tells one of several things that somebody says.
+// item prints one of several things that the last actor says.
 func (s *screen) item(text string) { s.fold(fmt.Sprintf("  %-*s- ", nameWidth, ""), text) }
 
 // fold writes a text behind margin, and breaks it between words into lines that are

@@ -13,8 +13,8 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// listenLocal listens on an address that only this host reaches: whoever sees the
-// page may change what is on it.
+// listenLocal listens on an address that only this host reaches: the page lets its
+// visitors change what is on it.
 func listenLocal(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", address)
@@ -103,8 +103,8 @@ func (v *visits) visit(ctx context.Context) error {
 	return errors.Join(v.judge(ctx, clicked), v.judge(ctx, doubled))
 }
 
-// judge returns err if it is none that a shopper may get. It puts new items on the
-// shelf if there are none.
+// judge returns err unless it is one that a shopper may get. When the items are sold
+// out, it puts new ones on the shelf.
 func (v *visits) judge(ctx context.Context, err error) error {
 	if errors.Is(err, errSoldOut) {
 		err = v.shop[0].Guard.Apply(ctx, itemKey, guard.Update(&Stock{ID: itemID}, func(s *Stock) error {

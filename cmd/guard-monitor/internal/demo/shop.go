@@ -32,8 +32,8 @@ const (
 
 var errSoldOut = errors.New("sold out")
 
-// buy sells one item under the order number no, once, however often it is asked
-// to. It fails fast: while another sale is on, it returns guard.ErrBusy.
+// buy sells one item under the order number no, once, however often it is called. It
+// fails fast: while another sale is on, it returns guard.ErrBusy.
 func (i *instance) buy(ctx context.Context, no string) error {
 	return i.Guard.Do(ctx, itemKey, order(no), guard.Protects(&Order{No: no}, &Stock{ID: itemID}))
 }

@@ -12,8 +12,7 @@ import (
 
 var errTimeout = fmt.Errorf("not done after %v", timeout)
 
-// play has the crowd come, and tells what happens. It returns what is wrong
-// about it.
+// play runs the sale, and prints what happens. It returns what went wrong.
 func (e *embedded) play(ctx context.Context, scr *screen) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
@@ -65,8 +64,8 @@ func (e *embedded) play(ctx context.Context, scr *screen) error {
 	return errors.Join(wrong...)
 }
 
-// stopped says why the sale was not over when ctx ended. Somebody who stops it
-// does not need to know what else went wrong; if it took too long, that is the reason.
+// stopped returns why the sale was not over when ctx ended. What else went wrong is a
+// reason only if the sale took too long, and not if somebody stopped it.
 func stopped(ctx context.Context, wrong error) error {
 	err := fmt.Errorf("stopped before the sale was over: %w", context.Cause(ctx))
 	if !errors.Is(err, errTimeout) {
@@ -75,7 +74,7 @@ func stopped(ctx context.Context, wrong error) error {
 	return errors.Join(err, wrong)
 }
 
-// tellFailure has one lock lost and follows what comes of it.
+// tellFailure loses one lock and follows what comes of it.
 func (e *embedded) tellFailure(ctx context.Context, scr *screen, click, double request) (clicked, doubled, err error) {
 	scr.step("A lock is lost")
 	clicked, doubled, err = e.loseLock(ctx, scr, click, double)

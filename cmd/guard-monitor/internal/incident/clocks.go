@@ -6,8 +6,8 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// clocks are those of instances that go wrong by more than skew, as their
-// heartbeats tell: how much each is behind this host's.
+// clocks are those of instances that are wrong by more than skew, as measured by
+// heartbeats: how much each is behind this host's.
 type clocks map[instance]time.Duration
 
 type instance struct{ service, name string }

@@ -29,14 +29,14 @@ type desk struct {
 }
 
 // related are the events that have a key or a service in common, of a time in
-// whole minutes: many explanations ask for the same.
+// whole minutes: many explanations need the same.
 type related struct {
 	name     string
 	from, to int64 // Unix minutes
 }
 
 type timeline struct {
-	from    time.Time // what was asked for
+	from    time.Time // as requested
 	since   time.Time // since when the entries are all: later if there were too many
 	entries []watch.Entry
 }
@@ -87,7 +87,7 @@ type explained struct {
 	cluster, shard string
 }
 
-// explain gathers the facts on an event and has them judged.
+// explain gathers the facts on an event and explains it by them.
 func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 	f := Facts{Event: d.clocks.correct(r.Event), Behind: d.clocks.behind(r.Event)}
 	at, watched := d.locate(r.Event.Place)
@@ -124,7 +124,7 @@ func (t *Tracker) locate(p notify.Place) (watch.Location, bool) {
 	return t.cfg.Locator.Locate(p)
 }
 
-// unexplained has nothing judged.
+// unexplained is explain for an event whose explanation fails.
 func (d *desk) unexplained(_ context.Context, r Received) (explained, error) {
 	x := explained{Received: r, Explanation: notJudged(d.now)}
 	x.key = GroupKey(r.Event.Service, Unknown, "", "")
@@ -148,7 +148,7 @@ func reach(ev notify.Event) (from, to time.Time) {
 }
 
 // timeline reads what happened to a cluster, once for many events. A read that
-// goes further back than is asked for does no harm.
+// goes further back than requested does no harm.
 func (d *desk) timeline(ctx context.Context, cluster string, from time.Time) (timeline, error) {
 	have, ok := d.timelines[cluster]
 	if ok && !from.Before(have.from) {
@@ -163,8 +163,8 @@ func (d *desk) timeline(ctx context.Context, cluster string, from time.Time) (ti
 	return d.timelines[cluster], nil
 }
 
-// others reads the events that may tell more of one on whose key somebody else
-// wrote; for the rest their own word is enough.
+// others reads the events that may explain one on whose key another caller wrote;
+// the rest need none.
 func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) ([]notify.Event, error) {
 	if !intrudedUpon(ev) {
 		return nil, nil
@@ -180,7 +180,7 @@ func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) 
 	return others, errors.Join(err, err2)
 }
 
-// relate reads events once for all that ask for them.
+// relate reads related events once.
 func relate(ctx context.Context, have map[related][]notify.Event,
 	read func(ctx context.Context, name string, from, to time.Time) ([]Received, error), name string, from, to time.Time,
 ) ([]notify.Event, error) {

@@ -45,8 +45,8 @@ const (
 	NotWatched    Kind = "not_watched"    // Redis is not watched
 	TooLongAgo    Kind = "too_long_ago"   // the timeline does not reach back
 	NeverAnswered Kind = "never_answered" // Redis never answered guard-monitor
-	NotLookedAt   Kind = "not_looked_at"  // nobody looked since
-	NobodyLooked  Kind = "nobody_looked"  // nobody looked meanwhile: Entry
+	NotLookedAt   Kind = "not_looked_at"  // no node answered since
+	NobodyLooked  Kind = "nobody_looked"  // guard-monitor did not watch meanwhile: Entry
 
 	Sentence Kind = "text" // Stored
 )

@@ -21,8 +21,8 @@ type Facts struct {
 	// Timeline is what happened to that Redis from From on, the oldest first.
 	From     time.Time
 	Timeline []watch.Entry
-	// Others are events that may tell more: those of the same key, and degraded
-	// ones of the same service.
+	// Others are events that may explain this one: those of the same key, and
+	// degraded ones of the same service.
 	Others []notify.Event
 }
 
@@ -122,7 +122,7 @@ func (f Facts) first(w window, kind watch.Kind, is func(watch.Entry) bool) (watc
 	return watch.Entry{}, false
 }
 
-// intrudedUpon reports whether somebody else may have written without the lock.
+// intrudedUpon reports whether another caller may have written without the lock.
 func intrudedUpon(ev notify.Event) bool {
 	return ev.Verdict == notify.VerdictOverlap && (ev.HolderAtConflict == notify.HolderSelf || ev.HolderAtConflict == notify.HolderUnknown)
 }

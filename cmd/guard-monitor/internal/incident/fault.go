@@ -47,7 +47,7 @@ func (f Facts) takeover(w window) (fault, bool) {
 	return fault{}, false
 }
 
-// failover is the fault that an entry tells of.
+// failover is the fault that an entry describes.
 func (f Facts) failover(e watch.Entry) fault {
 	x := fault{cause: Failover, confidence: High, at: e.At, rows: []watch.Entry{e}}
 	if e.Peer != f.Event.Place.Node {
@@ -128,8 +128,8 @@ func (f Facts) restart(w window) (fault, bool) {
 	return x, found
 }
 
-// dead finds that the process that granted the lock is gone, and nobody has
-// taken its place.
+// dead finds that the process that granted the lock is gone, and that no other node
+// has taken its place.
 func (f Facts) dead(w window) (fault, bool) {
 	e, found := f.first(w, watch.Down, func(e watch.Entry) bool { return e.Numbers[watch.Refused] == 1 })
 	return f.away(e), found

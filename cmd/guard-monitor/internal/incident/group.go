@@ -40,8 +40,8 @@ func (t *Tracker) settled(r Received, now time.Time) bool {
 }
 
 // groupEach puts events into incidents one by one, so that one that cannot be
-// explained, or whose explanation cannot be stored, keeps back no other. It goes
-// without an explanation.
+// explained, or whose explanation cannot be stored, delays no other. It gets no
+// explanation.
 func (t *Tracker) groupEach(ctx context.Context, now time.Time, events []Received) error {
 	for _, r := range events {
 		why := t.groupBatch(ctx, now, []Received{r}, (*desk).explain)

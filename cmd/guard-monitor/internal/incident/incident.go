@@ -26,7 +26,7 @@ const (
 	Partition       Cause = "partition"        // a living Redis node was cut off, or stood still
 	Overrun         Cause = "overrun"          // the holder did not renew in time, with Redis healthy
 	DegradedPeer    Cause = "degraded_peer"    // another instance worked without the lock
-	Bypass          Cause = "bypass"           // somebody wrote without a valid lock, and nothing else explains it
+	Bypass          Cause = "bypass"           // a caller wrote without a valid lock, and nothing else explains it
 	Unreachable     Cause = "unreachable"      // a service could not reach a Redis that was well
 	UnknownCommit   Cause = "unknown_commit"   // the database did not say whether it committed
 	HeartbeatSilent Cause = "heartbeat_silent" // a service reports nothing, not even that it lives
@@ -111,8 +111,8 @@ type Received struct {
 	Event    notify.Event `json:"event"`              // whole if the body was, else what the columns hold
 }
 
-// Severity is how urgent an incident is: critical if nobody knows what became of
-// some operations or nobody reports any more, else warning.
+// Severity is how urgent an incident is: critical if the outcome of some operations
+// is unknown or a service is silent, else warning.
 func (i Incident) Severity() string {
 	if i.Effect.Unknown > 0 || i.Cause == HeartbeatSilent {
 		return "critical"
@@ -144,7 +144,7 @@ func DocLink(c Cause) string { return "docs/alerts/" + string(c) + ".md" }
 // MaxHeartbeats bounds the heartbeats that are kept and read at once.
 const MaxHeartbeats = 10_000
 
-// Heartbeat is a service's word that it lives and could report.
+// Heartbeat says that an instance of a service runs and can report.
 type Heartbeat struct {
 	Service    string        `json:"service"`
 	Instance   string        `json:"instance"`
@@ -153,7 +153,7 @@ type Heartbeat struct {
 	ReceivedAt time.Time     `json:"received_at"` // by this host's clock
 }
 
-// Clock tells how the clock of an instance goes.
+// Clock is what heartbeats show of the clock of an instance.
 type Clock struct {
 	Service  string
 	Instance string
@@ -170,7 +170,7 @@ type Move struct {
 // weight orders confidences.
 func (c Confidence) weight() int { return slices.Index([]Confidence{"", Low, Medium, High}, c) }
 
-// Explanation is why an event came to pass, as far as the evidence tells.
+// Explanation is why a lock failed, as far as the evidence shows.
 type Explanation struct {
 	Cause      Cause
 	Confidence Confidence

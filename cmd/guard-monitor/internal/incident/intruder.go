@@ -60,8 +60,8 @@ func (f Facts) beforeGrant(w window) window {
 	return w
 }
 
-// lateHolder finds another holder of the key who reports to have lost the lock
-// and yet to have written: whatever took the lock from him explains both.
+// lateHolder finds another holder of the key that reports to have lost the lock and
+// yet may have written: the cause of that loss explains both.
 func (f Facts) lateHolder(rows []Evidence) (Explanation, bool) {
 	for _, other := range f.Others {
 		wrote := other.Outcome == notify.OutcomeCommitted || other.Outcome == notify.OutcomeUnknown
@@ -130,7 +130,7 @@ func (f Facts) degradedUntil(i int) time.Time {
 }
 
 // shardNodes are the nodes that keep, or kept, the locks of the event's shard, as
-// far as the timeline tells.
+// far as the timeline shows.
 func (f Facts) shardNodes() map[string]bool {
 	nodes := map[string]bool{f.Event.Place.Node: true}
 	for _, e := range f.Timeline {

@@ -8,8 +8,8 @@ import (
 )
 
 // hear notes since when events, and events and heartbeats, could arrive without a
-// break. The time without a broker is one, and that in which this process, or its
-// machine, stood still, or its clock was set.
+// break. Time without a broker is a break, and so is time in which this process or
+// its host stood still, or its clock was set.
 func (t *Tracker) hear(now time.Time) {
 	pause := now.Sub(t.listened)
 	t.listened = now
@@ -42,9 +42,8 @@ func quietSince(heard, last, now time.Time) time.Time {
 	return last
 }
 
-// listen makes an incident of every service that has fallen silent, and ends it
-// when the service is heard again. That nobody can be heard is not the
-// services' fault.
+// listen makes an incident of every service that has become silent, and ends it with
+// the next heartbeat. While no heartbeat can arrive, it does neither.
 func (t *Tracker) listen(ctx context.Context, now time.Time) error {
 	if t.heardAll.IsZero() {
 		return nil
@@ -61,7 +60,7 @@ func (t *Tracker) listen(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	if len(beats) >= MaxHeartbeats { // who is missing may only not have been read
+	if len(beats) >= MaxHeartbeats { // a missing one may only not have been read
 		return d.save(ctx)
 	}
 	open, err := t.cfg.Store.OpenIncidents(ctx)

@@ -4,10 +4,10 @@ import "github.com/belaygo/belay/notify"
 
 // news is what may explain earlier events otherwise.
 type news struct {
-	all      bool            // whatever came while nobody looked
+	all      bool            // whatever came before this Tracker
 	clusters map[string]bool // something happened to a Redis
 	services map[string]bool // an instance of a service works without the lock, or no longer does
-	keys     map[string]bool // somebody who lost the lock on a key may have written all the same
+	keys     map[string]bool // a caller that lost the lock on a key may have written all the same
 }
 
 func newNews() news {
@@ -18,7 +18,7 @@ func (n news) any() bool {
 	return n.all || len(n.clusters)+len(n.services)+len(n.keys) > 0
 }
 
-// hear takes in an event.
+// hear notes an event.
 func (n news) hear(ev notify.Event) {
 	switch ev.Verdict {
 	case notify.VerdictDegraded:

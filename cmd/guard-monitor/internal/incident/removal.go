@@ -30,7 +30,7 @@ func (f Facts) flush(w window) (fault, bool) {
 }
 
 // deletion finds that commands removed keys from the node that granted the lock,
-// or that keys expired there before their time. Redis does not tell which keys:
+// or that keys expired there before their time. Redis does not report which keys:
 // where that is routine, as with Redisson, it says little.
 func (f Facts) deletion(w window) (fault, bool) {
 	var best fault

@@ -15,7 +15,7 @@ import (
 const reviseEvery = 5 * time.Second
 
 // revise explains recent events again after something was seen to happen to
-// Redis, or another event tells more: the event often comes first.
+// Redis, or another event explains more: the event often comes first.
 func (t *Tracker) revise(ctx context.Context, now time.Time) error {
 	if err := t.look(ctx, now); err != nil {
 		return err
@@ -61,7 +61,7 @@ const maxAgain = 50_000
 func (t *Tracker) again(ctx context.Context, now time.Time) error {
 	moved := make(map[string]map[string][]explained) // by old incident and new key
 	var seq int64
-	var left int // as they are, since they can't be judged: they keep back no other
+	var left int // as they are, since they can't be explained: they delay no other
 	var why error
 	d := t.desk(now)
 	for seen := 0; seen < maxAgain; {

@@ -1,5 +1,5 @@
 // Package monitor is what guard-monitor does with an event: store it, count
-// it, tell people. It knows neither RabbitMQ nor HTTP, so that a program can
+// it, print a line. It knows neither RabbitMQ nor HTTP, so that a program can
 // also feed it in-process.
 package monitor
 
@@ -101,7 +101,7 @@ func (m *Monitor) Ingest(ctx context.Context, ev notify.Event, raw []byte) error
 }
 
 // add is not stopped half-way with ctx: the store might have the event then,
-// which would come back as a duplicate that nobody was alerted of.
+// which would come back as a duplicate without an alert.
 func (m *Monitor) add(ctx context.Context, ev notify.Event, raw []byte) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), addTimeout)
 	defer cancel()

@@ -16,13 +16,13 @@ type Incidents interface {
 	OpenIncidents(ctx context.Context) ([]incident.Incident, error)
 }
 
-// Clusters tells how the watched Redis servers are. *watch.Watcher is one.
+// Clusters knows the state of the watched Redis servers. *watch.Watcher is one.
 type Clusters interface {
 	Clusters() []watch.Cluster
 }
 
-// State is a prometheus.Collector of what is so now, read when it is asked for,
-// and counts the changes in Redis.
+// State is a prometheus.Collector of the present state, read at each scrape, and
+// counts the changes in Redis.
 type State struct {
 	incidents Incidents
 	clusters  Clusters

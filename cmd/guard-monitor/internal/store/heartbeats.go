@@ -35,7 +35,7 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 
 // Heartbeats returns the last heartbeat of each service, of whichever instance
 // it came, in order of service, at most incident.MaxHeartbeats. The names come
-// from whoever may publish: those of some must not hide others.
+// from anybody who may publish: those of some must not hide others.
 func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
 	// With a lone max(), SQLite takes the other columns from the row that has it.
 	return collect(ctx, s, "heartbeats", func(h *incident.Heartbeat) []any {
@@ -45,8 +45,7 @@ func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
 }
 
 // sameLag is how far the lags of two heartbeats may differ, in microseconds, to
-// tell how a clock goes. Of those that were held up and come at once, each has
-// another.
+// measure a clock. Heartbeats that were delayed and arrive at once differ by more.
 const sameLag = 500_000
 
 // Clocks returns the clocks of instances that are wrong by at least so much, as one

@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 )
 
-// Notification is one attempt to tell people of an incident, or several that
+// Notification is one attempt to notify people of an incident, or several that
 // failed in a row. Texts must hold no secrets.
 type Notification struct {
 	ID       int64

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Marks tell whether there is something new: each grows with every change of
-// what it is about.
+// Marks show whether there is something new: each grows with every change of its
+// list.
 type Marks struct {
 	Events    int64 `json:"events"`    // Seq of the newest event
 	Timeline  int64 `json:"timeline"`  // ID of the newest entry

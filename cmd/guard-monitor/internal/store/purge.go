@@ -63,16 +63,16 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 	return deleted + n, err
 }
 
-// stillTold is how long after its end an incident may still be told of.
+// stillTold is how long after its end people may still be notified of an incident.
 const stillTold = 48 * time.Hour
 
-// mayGo leaves out what a receiver was told last of an incident that is open or
-// ended lately.
+// mayGo leaves out the last delivered notification of each receiver of an incident
+// that is open or ended lately.
 const mayGo = ` AND NOT (
 	EXISTS (SELECT 1 FROM incidents i WHERE i.id = n.incident_id AND (i.state <> 'resolved' OR i.updated_at >= ?))
 	AND id = (SELECT max(id) FROM notifications WHERE receiver = n.receiver AND incident_id = n.incident_id AND error = ''))`
 
-// notLast leaves out the last heartbeat of a service, or nobody would miss it.
+// notLast leaves out the last heartbeat of a service, by which it is known.
 const notLast = ` AND EXISTS (SELECT 1 FROM heartbeats n WHERE n.service = h.service AND n.received_at > h.received_at)`
 
 // heartbeatsBeyond deletes heartbeats that are not among the newest.
@@ -83,7 +83,7 @@ func heartbeatsBeyond(but string) string {
 }
 
 // notNewest leaves out the newest row of a table, however old it is: SQLite would
-// give its number again, to a row that nobody then takes for new.
+// give its number again, to a row that readers would not take for new.
 func notNewest(table, id string) string {
 	return fmt.Sprintf(` AND %[2]s < (SELECT max(%[2]s) FROM %[1]s)`, table, id)
 }

@@ -50,7 +50,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		case !locked(err) || time.Now().After(until):
 			return nil, fmt.Errorf("open store %q: %w", path, err)
 		}
-		select { // SQLite itself does not wait for who turns on the log beside it
+		select { // SQLite itself does not wait for another process that turns on the log
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
 			return nil, fmt.Errorf("open store %q: %w", path, errors.Join(err, ctx.Err()))

@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 )
 
-// Told is what a receiver was told of an incident last.
+// Told is what the last delivered notification to a receiver said of an incident.
 type Told struct {
 	At    time.Time
 	State incident.State
@@ -25,8 +25,8 @@ const queryTold = `
 	JOIN notifications n ON n.id = (
 		SELECT max(id) FROM notifications WHERE receiver = ?2 AND incident_id = i.id AND error = '')`
 
-// Told returns what a receiver was told, by incident: of those that are open,
-// or were changed since.
+// Told returns the last notifications that were delivered to a receiver, by
+// incident: of those that are open, or were changed since.
 func (s *Store) Told(ctx context.Context, receiver string, since time.Time) (map[string]Told, error) {
 	type row struct {
 		id string
@@ -41,8 +41,8 @@ func (s *Store) Told(ctx context.Context, receiver string, since time.Time) (map
 	return told, err
 }
 
-// AddNotifications stores what one message told, all or nothing: after a crash
-// a message was told whole or not at all.
+// AddNotifications stores the notifications of one message, all or none, so that
+// after a crash a message counts as delivered whole or not at all.
 func (s *Store) AddNotifications(ctx context.Context, list []Notification) error {
 	return s.in(ctx, "insert notifications", func(tx *sql.Tx) error {
 		for _, n := range list {

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ask puts all questions to one node, which is known to be in a Redis Cluster or
-// not. was is the node after the last round, nil if there was none.
+// ask sends all queries of a round to one node. clustered says that it is in a Redis
+// Cluster. was is the node after the last round, nil if there was none.
 func ask(ctx context.Context, c *redis.Client, clustered bool, was *Node) look {
 	began := time.Now()
 	l := questions(ctx, c, clustered)
@@ -24,7 +24,7 @@ func ask(ctx context.Context, c *redis.Client, clustered bool, was *Node) look {
 	return l
 }
 
-// forbidden reports whether a server did not accept who asks, or what.
+// forbidden reports whether a server rejected guard-monitor or one of its queries.
 func forbidden(err error) bool {
 	return redis.IsAuthError(err) || redis.IsPermissionError(err)
 }
@@ -48,14 +48,14 @@ func questions(ctx context.Context, c *redis.Client, clustered bool) look {
 	return l
 }
 
-// askInfo asks for the usual sections and for how often each command was called,
-// which a server may keep to itself. Redis before 7.0 takes one section at a time.
+// askInfo reads the usual sections, and how often each command was called, which a
+// server may not report. Redis before 7.0 takes one section at a time.
 func askInfo(ctx context.Context, p redis.Pipeliner) (info, calls *redis.StringCmd) {
 	return p.Info(ctx), p.Info(ctx, "commandstats")
 }
 
-// askMember asks for the view first: who is a master in his own view has begun
-// a history of his own in INFO.
+// askMember reads the view first: a node that is a master in its own view has begun
+// a history of its own in INFO.
 func askMember(ctx context.Context, c *redis.Client) look {
 	var nodes, state, info, calls *redis.StringCmd
 	_, _ = c.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -64,7 +64,7 @@ func askMember(ctx context.Context, c *redis.Client) look {
 		info, calls = askInfo(ctx, p)
 		return nil
 	})
-	// Without a view no failover is seen. Who loads his data has none yet.
+	// Without a view no failover is seen. A node that loads its data has none yet.
 	if err := nodes.Err(); err != nil && !redis.IsLoadingError(err) {
 		return look{err: fmt.Errorf("CLUSTER NODES: %w", err)}
 	}

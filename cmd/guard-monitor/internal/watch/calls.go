@@ -6,7 +6,7 @@ import (
 )
 
 // calls returns how often each command that removes keys succeeded, nil if the
-// server does not tell. INFO itself is among those that it counts.
+// server does not report it. INFO itself is among those that it counts.
 func (l *look) calls() map[string]int64 {
 	if l.info["cmdstat_info"] == "" {
 		return nil
@@ -36,7 +36,7 @@ func (l *look) removals(was *Node) map[string]int64 {
 }
 
 // tells reports whether there will be an entry on commands that removed keys. Where
-// they are routine, there is one now and then.
+// they are routine, there is one every RoutineEvery.
 func (l *look) tells(was *Node) bool {
 	for name := range l.removals(was) {
 		told := &was.deletions

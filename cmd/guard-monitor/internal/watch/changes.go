@@ -29,7 +29,7 @@ type split struct {
 // round is what all nodes said.
 type round struct {
 	ended      time.Time
-	blind      bool // the watcher itself came too late to blame a node
+	blind      bool // the watcher itself was late, so silence says nothing of a node
 	looks      map[string]*look
 	master     string // what the Sentinels say
 	leaderless error  // why none of them names a master

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxClients bounds the connections that a node is asked about: it stands
-	// still while it answers.
+	// maxClients bounds the connections that a node may list: it serves nothing else
+	// meanwhile.
 	maxClients = 2000
 	maxName    = 64 // bytes
 )
 
-// client is a connection to a node, as CLIENT LIST tells of it.
+// client is a connection to a node, as in CLIENT LIST.
 type client struct {
 	addr, name, user, lib string
 	command               string // the last, as in "config|set"

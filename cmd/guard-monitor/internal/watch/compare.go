@@ -34,7 +34,7 @@ func (c *cluster) compare(r *round) []Entry {
 	return d.entries
 }
 
-// forget drops the nodes that nobody asks any more.
+// forget drops the nodes that are no longer queried.
 func (d *changes) forget() {
 	for addr := range d.nodes {
 		if d.round.looks[addr] == nil {

@@ -10,7 +10,7 @@ import (
 
 // Target is one Redis, whatever the number of its servers.
 type Target struct {
-	Name   string   // shown to people, and told apart by; required
+	Name   string   // identifies it to people; required
 	Addrs  []string // host:port of some nodes, of all servers outside a cluster, or of the Sentinels; required
 	Master string   // Sentinel's name of the master; empty = no Sentinel
 
@@ -23,10 +23,10 @@ type Target struct {
 // Config configures a Watcher. Record is required.
 type Config struct {
 	Targets []Target // whose names differ
-	// Record takes entries, the oldest first, and sets their IDs. Those that it
-	// refuses are offered again later.
+	// Record stores entries, the oldest first, and sets their IDs. After an error it is
+	// called with the same entries again.
 	Record func(context.Context, []Entry) error
-	// Every is how often each node is asked. Default 1 s.
+	// Every is how often each node is queried. Defaults to 1 s.
 	Every  time.Duration
 	Logger *slog.Logger // default: silent
 }
@@ -39,5 +39,5 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// timeout bounds the questions to a node in a round.
+// timeout bounds the queries to a node in a round.
 func (c Config) timeout() time.Duration { return c.Every * 4 / 5 }

@@ -2,17 +2,17 @@
 // writes a timeline of what changed: failovers, restarts, evictions, nodes that
 // were cut off.
 //
-// Redis Cluster announces no failover, so the only way is to ask each node, each
-// second, and to compare: a cluster client would ask the nodes that it believes
-// in, and a clean failover never shows in cluster_state. Each node is asked over
-// a connection of its own, all side by side, and one that does not answer holds
-// up a round no longer than four fifths of Config.Every.
+// Redis Cluster announces no failover, so the watcher queries each node, each
+// second, and compares. A cluster client would query the nodes that it knows, and a
+// clean failover never shows in cluster_state. Each node has a connection of its
+// own. All are queried at once, and one that does not answer delays a round by four
+// fifths of Config.Every at most.
 //
-// A round has two halves. The first asks and parses (look). The second is free
-// of input and output: it compares what the nodes said with what they said
-// before and returns entries (compare). An entry says when the change was seen
+// A round has two halves. The first queries and parses (look). The second does no
+// input or output: it compares the answers with those before and returns entries
+// (compare). An entry says when the change was seen
 // and when it was last seen not to be there, since it lies between the two.
 //
-// The watcher does not trust itself: when its own rounds come late, the nodes
-// are not blamed for it, and the timeline says that nobody looked (Watching).
+// When a round of the watcher itself is late, it takes no silence for a node's
+// failure, and the timeline says that nothing is known of that time (Watching).
 package watch

@@ -77,11 +77,11 @@ func (d *changes) expired(n, was *Node) {
 	d.about(n, Entry{Kind: Expiry, Since: from, Numbers: counts})
 }
 
-// setBy is the least by which a clock must have been set to be told of.
+// setBy is the least change of a clock that makes an entry.
 const setBy = time.Second
 
-// clockSet takes in that the clock of a node's host was set. Both looks are timed
-// by this process' own steady clock, which nobody sets.
+// clockSet notes that the clock of a node's host was set. Both looks are timed by
+// this process' monotonic clock, which cannot be set.
 func (d *changes) clockSet(n, was *Node) {
 	if n.clock.Unix() == 0 || was.clock.Unix() == 0 || d.round.blind {
 		return

@@ -11,11 +11,11 @@ type look struct {
 	at      time.Time // when it had answered, or had failed to
 	took    time.Duration
 	err     error
-	refused bool // nobody listens at its address
-	denied  bool // it answers, but forbids a question
+	refused bool // no process listens at its address
+	denied  bool // it answers, but forbids a query
 
 	info    map[string]string
-	clients []client // asked for only if an entry will tell that keys were removed
+	clients []client // queried only before an entry that keys were removed
 	view    []member // of a Redis Cluster
 	serves  bool
 }

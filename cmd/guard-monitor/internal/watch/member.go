@@ -17,7 +17,7 @@ type member struct {
 	addr   string // host:port
 	myself bool
 	master bool
-	doubt  bool   // "fail?": no answer to the one who sees it so
+	doubt  bool   // "fail?": it did not answer the node with this view
 	failed bool   // "fail": a majority had no answer
 	of     string // the master's id, of a replica
 	epoch  int64

@@ -101,8 +101,8 @@ func (d *changes) service(n, was *Node) {
 	d.about(n, Entry{Kind: kind, Since: was.SeenAt})
 }
 
-// shut takes in that a node forbids what it is asked: it is not down, but
-// nothing is known of it.
+// shut notes that a node forbids a query: it is not down, but nothing is known of
+// it.
 func (n *Node) shut(l *look) {
 	if n.DownAt.IsZero() {
 		n.DownAt = l.at.Add(-l.took)

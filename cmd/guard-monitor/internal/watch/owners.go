@@ -15,10 +15,10 @@ type owner struct {
 	own      bool // it says so itself
 }
 
-// owners finds who serves which slots: what a node says of itself counts more
-// than what others say of it, and of several claims the one of the highest
-// config epoch holds, as it does among the nodes. What was known of one that
-// does not answer stays while the others have only older news of it.
+// owners returns the masters with the slots that each serves. A node's own view of
+// itself outweighs that of others, and of several claims the one of the highest
+// config epoch holds, as it does among the nodes. What was known of a node that does
+// not answer stays while the others have only older views of it.
 func owners(looks map[string]*look, known []owner) []owner {
 	claims := make(map[string]owner)
 	for _, addr := range slices.Sorted(maps.Keys(looks)) {
@@ -118,8 +118,7 @@ func count(list []span) (n int) {
 	return n
 }
 
-// before finds who served the slots in an earlier list: the addresses and ids
-// of all of them.
+// before returns the owners in an earlier list that served some of the slots.
 func before(list []owner, slots []span) []owner {
 	var found []owner
 	for _, o := range list {

@@ -62,8 +62,8 @@ func (t *target) take(ctx context.Context, r *round) {
 	t.pending = nil
 }
 
-// warn logs which nodes begin to forbid what they are asked, and what that is,
-// and that the Sentinels no longer name a master.
+// warn logs the nodes that begin to forbid a query, with the error, and that the
+// Sentinels no longer name a master.
 func (t *target) warn(r *round) {
 	if r.leaderless != nil && !t.leaderless {
 		t.watcher.cfg.Logger.Warn("no sentinel names a master", "redis", t.cfg.Name, "error", r.leaderless)
@@ -76,7 +76,7 @@ func (t *target) warn(r *round) {
 	}
 }
 
-// look asks all nodes side by side.
+// look queries all nodes at once.
 func (t *target) look(ctx context.Context) *round {
 	r := &round{looks: make(map[string]*look), mode: t.state.Mode}
 	if t.cfg.Master != "" {
@@ -124,8 +124,8 @@ func (t *target) announce(r *round) {
 	}
 }
 
-// next returns the nodes to ask in the next round: those that any node knows,
-// or the configured ones while nobody answers.
+// next returns the nodes to query in the next round: those that any node knows, or
+// the configured ones while none answers.
 func (t *target) next(r *round) []string {
 	seen := make(map[string]bool)
 	var list []string

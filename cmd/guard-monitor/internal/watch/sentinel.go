@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sentinel asks the Sentinels, one after the other until one answers, who the
-// master is and which replicas it has, and has all of them looked at.
+// sentinel queries the Sentinels, one after the other until one answers, for the
+// master and its replicas, and makes them the nodes to query.
 func (t *target) sentinel(ctx context.Context, r *round) {
 	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.timeout())
 	defer cancel()
@@ -20,7 +20,7 @@ func (t *target) sentinel(ctx context.Context, r *round) {
 		stop()
 		if r.leaderless = err; err == nil {
 			r.master, lists = master, list
-			if i > 0 { // who answers is asked first
+			if i > 0 { // from now on, the one that answers comes first
 				t.cfg.Addrs = slices.Insert(slices.Delete(slices.Clone(t.cfg.Addrs), i, i+1), 0, addr)
 			}
 			break

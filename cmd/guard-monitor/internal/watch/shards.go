@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// shards takes in who serves which slots.
+// shards compares the owners of the slots with those before.
 func (d *changes) shards() {
 	was := d.owners
 	now := owners(d.round.looks, was)
-	if len(now) == 0 { // nobody answers: nothing new is known
+	if len(now) == 0 { // no node answers: nothing new is known
 		return
 	}
 	d.owners = now
@@ -23,7 +23,7 @@ func (d *changes) shards() {
 	}
 }
 
-// assign tells each node its shard.
+// assign notes the shard of each node.
 func (d *changes) assign() {
 	names := make(map[string]string) // by address of the master
 	for _, o := range d.owners {
@@ -59,7 +59,7 @@ func (d *changes) owner(was []owner, o owner) {
 			others = append(others, p.addr)
 		}
 	}
-	if len(others) == 0 { // it gave slots away: told with who got them
+	if len(others) == 0 { // it gave slots away: the entry of their new owner says so
 		return
 	}
 	d.add(Entry{
@@ -73,8 +73,8 @@ func (d *changes) serves(id string) bool {
 	return slices.ContainsFunc(d.owners, func(o owner) bool { return o.id == id })
 }
 
-// offsets compares how far the old master had come, when it was last asked, with
-// where the new one's own history begins. What lies between was lost.
+// offsets compares the offset of the old master, when it last answered, with that at
+// which the new one's own history begins. What lies between was lost.
 func (d *changes) offsets(from, to string) map[string]int64 {
 	numbers := make(map[string]int64)
 	old, now := d.nodes[from], d.nodes[to]
@@ -95,7 +95,7 @@ func (d *changes) moving(n *Node) {
 	n.movingTold = n.moving
 }
 
-// lead takes in who is the master outside a Redis Cluster.
+// lead compares the master with the one before, outside a Redis Cluster.
 func (d *changes) lead() {
 	for _, n := range d.nodes {
 		n.Shard = ""

@@ -29,7 +29,7 @@ func (d *changes) disagreements() {
 	}
 }
 
-// split tells of a disagreement on a node when it is certain.
+// split adds an entry on a disagreement about a node when it is certain.
 func (d *changes) split(addr string, s split) {
 	old, ok := d.splits[addr]
 	if !ok {

@@ -38,7 +38,7 @@ type Node struct {
 	Up       bool
 	DownAt   time.Time     // since when it does not answer; zero while Up
 	Error    string        // why it does not answer
-	SeenAt   time.Time     // when it last answered what it was asked
+	SeenAt   time.Time     // when it last answered the queries
 	Took     time.Duration // how long the last answer took
 	Role     string        // "master" or "replica"
 	Master   string        // of a replica: host:port
@@ -60,9 +60,9 @@ type Node struct {
 	replID2    string // the history that it followed before it was promoted
 	fork       int64  // the first offset that is not of that history
 	moving     int    // slots that begin to move
-	movingTold int    // moving, when an entry last told of it
+	movingTold int    // moving, in the last entry on it
 	failures   int    // rounds without an answer
-	denied     bool   // the last answer was that guard-monitor may not ask
+	denied     bool   // it rejected the last query as forbidden
 	answers    int    // rounds with one, since the last without
 
 	calls map[string]int64 // of commands that remove keys, since the process started

@@ -3,9 +3,9 @@ package watch
 import "time"
 
 const (
-	// tellEvery is the least time between two entries that tell of evictions,
-	// RoutineEvery between two of what is routine, and tellExpiry between two of keys
-	// that have expired. Entries are kept, and read again for each explanation.
+	// tellEvery is the least time between two entries on evictions, RoutineEvery
+	// between two on a routine, and tellExpiry between two on keys that have expired.
+	// Entries are kept, and read again for each explanation.
 	tellEvery    = 10 * time.Second
 	RoutineEvery = 5 * time.Minute
 	tellExpiry   = 10 * time.Minute
@@ -14,13 +14,12 @@ const (
 	routineTime  = 5 * time.Minute
 )
 
-// tally counts what happens again and again, by name, between two entries that
-// tell of it.
+// tally counts what happens again and again, by name, between two entries on it.
 type tally struct {
-	counts map[string]int64 // that no entry tells of yet
+	counts map[string]int64 // that no entry has yet
 	from   time.Time        // not before this
 	told   time.Time        // when the last entry was made
-	usual  bool             // that entry told of a routine
+	usual  bool             // that entry was on a routine
 	looks  []time.Time      // the last that saw something, at most routineLooks
 }
 
@@ -48,7 +47,7 @@ func (t *tally) routine() bool {
 }
 
 // pause is the least time between two entries of what is rare as a rule: none,
-// unless it is routine and the last entry told so.
+// unless it is routine and the last entry says so.
 func (t *tally) pause() time.Duration {
 	if t.usual && t.routine() {
 		return RoutineEvery
@@ -61,7 +60,7 @@ func (t *tally) due(now time.Time, pause time.Duration) bool {
 	return len(t.counts) > 0 && now.Sub(t.told) >= pause
 }
 
-// take returns what an entry tells of, and since when.
+// take returns the counts for an entry, and since when they are.
 func (t *tally) take(now time.Time) (counts map[string]int64, from time.Time) {
 	counts, from = t.counts, t.from
 	t.counts, t.told, t.usual = nil, now, t.routine()

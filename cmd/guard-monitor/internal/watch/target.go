@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// target looks at one Redis, round by round, in one goroutine; in a round each
-// node has a goroutine of its own.
+// target watches one Redis, round by round, in one goroutine; in a round each node
+// has a goroutine of its own.
 type target struct {
 	watcher *Watcher
 	index   int
@@ -29,7 +29,7 @@ func newTarget(w *Watcher, index int, cfg Target) *target {
 	}
 }
 
-// retain closes the connections to nodes that are not asked any more.
+// retain closes the connections to nodes that are no longer queried.
 func (t *target) retain(seen map[string]bool) {
 	for addr := range t.clients {
 		if !seen[addr] {
@@ -53,7 +53,7 @@ func (t *target) drop(addr string) {
 	}
 }
 
-// client returns the connection to a node, which is made when it is asked.
+// client returns the client of a node, which connects at its first query.
 func (t *target) client(addr string) *redis.Client {
 	c := t.clients[addr]
 	if c == nil {

@@ -74,7 +74,7 @@ func (w *Watcher) Clusters() []Cluster {
 
 // Locate finds the target and the shard of the place of a lock. The node must be,
 // or have been, one of the target's, under the address that the services know
-// it by: a slot alone does not tell one cluster from another.
+// it by: a slot alone does not identify a cluster.
 func (w *Watcher) Locate(p notify.Place) (Location, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
