@@ -42,26 +42,17 @@ func askClients(ctx context.Context, c *redis.Client, connected int64) []client 
 	return clients
 }
 
-func parseClient(line string) (c client) {
+func parseClient(line string) client {
+	fields := make(map[string]string)
 	for field := range strings.FieldsSeq(line) {
 		name, value, _ := strings.Cut(field, "=")
-		switch name {
-		case "addr":
-			c.addr = value
-		case "name":
-			c.name = value
-		case "user":
-			c.user = value
-		case "lib-name":
-			c.lib = value
-		case "cmd":
-			c.command = value
-		case "idle":
-			n, _ := strconv.Atoi(value)
-			c.idle = time.Duration(n) * time.Second
-		}
+		fields[name] = value
 	}
-	return c
+	idle, _ := strconv.Atoi(fields["idle"])
+	return client{
+		addr: fields["addr"], name: fields["name"], user: fields["user"], lib: fields["lib-name"],
+		command: fields["cmd"], idle: time.Duration(idle) * time.Second,
+	}
 }
 
 // java reports whether it is Redisson, which releases its locks with DEL.
