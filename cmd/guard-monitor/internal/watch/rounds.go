@@ -13,7 +13,7 @@ const maxPending = 1000
 func (t *target) run(ctx context.Context, looked func()) {
 	defer looked()
 	defer t.close()
-	tick := time.NewTicker(t.watcher.cfg.Every)
+	tick := time.NewTicker(t.Every)
 	defer tick.Stop()
 	last := time.Now()
 	for ctx.Err() == nil {
@@ -25,7 +25,7 @@ func (t *target) run(ctx context.Context, looked func()) {
 		// above that is this process' or this host's own delay.
 		// So is what only the wall clock shows: a steady clock may stand still while
 		// the host sleeps.
-		limit := 2*t.watcher.cfg.Every + time.Second
+		limit := 2*t.Every + time.Second
 		r.blind = r.ended.Sub(last) > limit || r.ended.Round(0).Sub(last.Round(0)) > limit
 		last = r.ended
 		t.take(ctx, r)
@@ -42,12 +42,12 @@ func (t *target) take(ctx context.Context, r *round) {
 	t.warn(r)
 	t.pending = append(t.pending, t.state.compare(r)...)
 	t.roster = t.next(r)
-	t.watcher.publish(t.index, t.state)
+	t.publish(t.state)
 	if len(t.pending) == 0 {
 		return
 	}
-	log := t.watcher.cfg.Logger
-	if err := t.watcher.cfg.Record(ctx, t.pending); err != nil {
+	log := t.Logger
+	if err := t.Record(ctx, t.pending); err != nil {
 		log.Warn("timeline not recorded", "redis", t.cfg.Name, "entries", len(t.pending), "error", err)
 		if n := len(t.pending) - maxPending; n > 0 {
 			log.Error("timeline entries dropped", "redis", t.cfg.Name, "entries", n)
@@ -66,12 +66,12 @@ func (t *target) take(ctx context.Context, r *round) {
 // Sentinels no longer name a master.
 func (t *target) warn(r *round) {
 	if r.leaderless != nil && !t.leaderless {
-		t.watcher.cfg.Logger.Warn("no sentinel names a master", "redis", t.cfg.Name, "error", r.leaderless)
+		t.Logger.Warn("no sentinel names a master", "redis", t.cfg.Name, "error", r.leaderless)
 	}
 	t.leaderless = r.leaderless != nil
 	for addr, l := range r.looks {
 		if n := t.state.nodes[addr]; l.denied && (n == nil || n.Error != l.err.Error()) {
-			t.watcher.cfg.Logger.Warn("redis refuses guard-monitor", "redis", t.cfg.Name, "node", addr, "error", l.err)
+			t.Logger.Warn("redis refuses guard-monitor", "redis", t.cfg.Name, "node", addr, "error", l.err)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (t *target) look(ctx context.Context) *round {
 		r.mode = Sentinel
 		t.sentinel(ctx, r)
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.timeout())
+	ctx, cancel := context.WithTimeout(ctx, t.timeout())
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, addr := range t.roster {

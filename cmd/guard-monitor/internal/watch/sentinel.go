@@ -11,11 +11,11 @@ import (
 // sentinel queries the Sentinels, one after the other until one answers, for the
 // master and its replicas, and makes them the nodes to query.
 func (t *target) sentinel(ctx context.Context, r *round) {
-	ctx, cancel := context.WithTimeout(ctx, t.watcher.cfg.timeout())
+	ctx, cancel := context.WithTimeout(ctx, t.timeout())
 	defer cancel()
 	var lists []string
 	for i, addr := range t.cfg.Addrs {
-		limited, stop := context.WithTimeout(ctx, t.watcher.cfg.timeout()/2)
+		limited, stop := context.WithTimeout(ctx, t.timeout()/2)
 		master, list, err := t.askSentinel(limited, addr)
 		stop()
 		if r.leaderless = err; err == nil {

@@ -9,8 +9,8 @@ import (
 // target watches one Redis, round by round, in one goroutine; in a round each node
 // has a goroutine of its own.
 type target struct {
-	watcher *Watcher
-	index   int
+	Config                 // of the watcher
+	publish func(*cluster) // makes the state visible
 	cfg     Target
 	state   *cluster
 	clients map[string]*redis.Client
@@ -20,12 +20,12 @@ type target struct {
 	leaderless bool // in the last round
 }
 
-func newTarget(w *Watcher, index int, cfg Target) *target {
+func newTarget(cfg Config, t Target, publish func(*cluster)) *target {
 	return &target{
-		watcher: w, index: index, cfg: cfg,
-		state:   newCluster(cfg.Name),
+		Config: cfg, publish: publish, cfg: t,
+		state:   newCluster(t.Name),
 		clients: make(map[string]*redis.Client),
-		roster:  cfg.Addrs,
+		roster:  t.Addrs,
 	}
 }
 
@@ -64,7 +64,7 @@ func (t *target) client(addr string) *redis.Client {
 }
 
 func (t *target) options(addr string) *redis.Options {
-	limit := t.watcher.cfg.timeout()
+	limit := t.timeout()
 	return &redis.Options{
 		Addr: addr, Username: t.cfg.Username, Password: t.cfg.Password, TLSConfig: t.cfg.TLS,
 		Protocol: 2, DisableIdentity: true,

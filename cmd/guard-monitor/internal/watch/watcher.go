@@ -28,7 +28,7 @@ type Watcher struct {
 func New(cfg Config) *Watcher {
 	w := &Watcher{cfg: cfg.withDefaults(), ready: make(chan struct{})}
 	for i, t := range cfg.Targets {
-		w.targets = append(w.targets, newTarget(w, i, t))
+		w.targets = append(w.targets, newTarget(w.cfg, t, func(c *cluster) { w.publish(i, c) }))
 		w.clusters = append(w.clusters, Cluster{Name: t.Name})
 	}
 	w.seen = make([]map[string]time.Time, len(cfg.Targets))
