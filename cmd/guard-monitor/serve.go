@@ -72,11 +72,9 @@ func serve(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	metrics, err := newRegistry(mon, consumer, state, dispatcher)
-	if err != nil {
-		return err
-	}
-	site, err := newSite(c.cfg, web.Config{Store: st, Broker: consumer, Metrics: metrics, Clusters: watcher, Logger: logger})
+	site, err := newSite(c.cfg, web.Config{
+		Store: st, Broker: consumer, Metrics: newRegistry(mon, consumer, state, dispatcher), Clusters: watcher, Logger: logger,
+	})
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func printVersion(w io.Writer) error {
 
 // newRegistry holds the metrics of the parts, the build, the runtime and the
 // process.
-func newRegistry(parts ...prometheus.Collector) (*prometheus.Registry, error) {
+func newRegistry(parts ...prometheus.Collector) *prometheus.Registry {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "belay_build_info",
 		Help:        "Always 1; the labels tell what runs.",
@@ -32,12 +32,7 @@ func newRegistry(parts ...prometheus.Collector) (*prometheus.Registry, error) {
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()
-	parts = append(parts, build, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, c := range parts {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return registry, nil
+	registry.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(parts...)
+	return registry
 }
