@@ -22,7 +22,7 @@ func AMQP(tb testing.TB) string {
 
 // AMQPAPI returns the base URL of RabbitMQ's HTTP API, with user and password
 // and without a slash at its end. It serves all virtual hosts: the path of the
-// URL from [AMQP] tells which one is the test's own.
+// URL from [AMQP] names the one that is the test's own.
 func AMQPAPI(tb testing.TB) string {
 	tb.Helper()
 	return strings.TrimSuffix(setting(tb, "BELAY_AMQP_API"), "/")

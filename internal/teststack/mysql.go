@@ -9,7 +9,7 @@ import (
 )
 
 // MySQL returns the DSN of an empty database made for this test, on the server
-// that stands for MySQL: MariaDB, unless the tests were told to take another.
+// that stands for MySQL: MariaDB, unless scripts/test runs on another.
 // It is dropped when the test ends, so close what uses it in a Cleanup of the
 // test's own.
 func MySQL(tb testing.TB) string {

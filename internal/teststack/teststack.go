@@ -21,7 +21,7 @@ import (
 // limit bounds each call to a server.
 const limit = 15 * time.Second
 
-// run tells this run of a test binary from all others.
+// run identifies this run of a test binary.
 var run = randomName()
 
 // Redis returns the addresses (host:port) of all nodes of the Redis Cluster.
