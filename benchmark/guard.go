@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"os"
 	"runtime/pprof"
-	"strings"
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
@@ -35,10 +33,10 @@ func runGuard(ctx context.Context, args []string) error {
 	case cfg.Span < 100*time.Millisecond:
 		return usagef("-span %v: want at least 100ms", cfg.Span)
 	}
-	if *cases != "" {
-		cfg.Cases = strings.Split(*cases, ",")
-	}
 	var err error
+	if cfg.Cases, err = versus.Cases(*cases); err != nil {
+		return usagef("-cases: %w", err)
+	}
 	if cfg.Servers, err = stage.FromEnvironment(stage.EnvDSN, stage.EnvRedis); err != nil {
 		return err
 	}
@@ -57,9 +55,6 @@ func runGuard(ctx context.Context, args []string) error {
 		defer pprof.StopCPUProfile()
 	}
 	report, err := versus.Run(ctx, cfg)
-	if errors.Is(err, versus.ErrCase) {
-		return usagef("-cases: %w", err)
-	}
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const (
 	SoldOut     Result = "sold_out"    // nothing left to sell
 	Busy        Result = "busy"        // first layer: another caller has the lock, or Redis remembers that it is done
 	Duplicate   Result = "duplicate"   // second layer: the database has the row already
-	Stale       Result = "stale"       // second layer: the row has changed since it was read, while the lock could not be asked
+	Stale       Result = "stale"       // second layer: the row has changed since it was read, without the lock
 	Intercepted Result = "intercepted" // second layer: a lock failed, the database refused
 	Failed      Result = "error"
 )
@@ -47,7 +47,7 @@ func judge(err error) Answer {
 		return Answer{Result: Busy}
 	case errors.Is(err, guard.ErrIntercepted), errors.Is(err, guard.ErrLost):
 		return Answer{Result: Intercepted}
-	case errors.Is(err, guard.ErrStale):
+	case errors.Is(err, guard.ErrStale), errors.Is(err, errConflict):
 		return Answer{Result: Stale}
 	case errors.Is(err, guard.ErrDuplicate), duplicateEntry(err):
 		return Answer{Result: Duplicate}

@@ -46,6 +46,11 @@ func (m Method) Parameter() string {
 	return "order"
 }
 
+// Path is that of a request for m, without an address.
+func (m Method) Path(value string) string {
+	return "/" + string(m) + "?" + m.Parameter() + "=" + value
+}
+
 // Key is the name under which m locks what the request parameter names.
 func (m Method) Key(value string) string { return m.Parameter() + ":" + value }
 

@@ -59,7 +59,7 @@ var errDSN = errors.New("the DSN of the database is malformed")
 // already are kept: each chunk and the note that it is there are one transaction, so
 // that a run that was interrupted continues where it was.
 func Seed(ctx context.Context, dsn string, rows int64, out io.Writer) error {
-	db, err := Create(ctx, dsn, Database(rows), 1)
+	db, err := Create(ctx, dsn, Database(rows))
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func Seed(ctx context.Context, dsn string, rows int64, out io.Writer) error {
 }
 
 // Create makes a database with the tables of the shop, unless they are there, and
-// opens a pool of n connections to it.
-func Create(ctx context.Context, dsn, database string, n int) (*sql.DB, error) {
+// opens a connection to it.
+func Create(ctx context.Context, dsn, database string) (*sql.DB, error) {
 	server, err := OpenPool(dsn, 1)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Create(ctx context.Context, dsn, database string, n int) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := OpenPool(target, n)
+	db, err := OpenPool(target, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -19,12 +19,12 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// Config describes a Service. All fields but Logger are required.
+// Config describes a Service. All fields but AMQP and Logger are required.
 type Config struct {
 	Name   string // of the instance
 	DSN    string // of the seeded database
 	Redis  []string
-	AMQP   string
+	AMQP   string       // default: lock failures are logged, and without Redis nothing is done
 	Pool   int          // database connections
 	Logger *slog.Logger // default: silent
 }
@@ -65,7 +65,10 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 	}
 	s.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis})
 	s.Later(func(context.Context) error { return s.redis.Close() })
-	settings := guard.Config{Instance: cfg.Name, OnUnavailable: guard.DBOnly, DBOnlyLimit: cfg.Pool}
+	settings := guard.Config{Instance: cfg.Name}
+	if cfg.AMQP != "" {
+		settings.OnUnavailable, settings.DBOnlyLimit = guard.DBOnly, cfg.Pool
+	}
 	s.belay, err = belay.Open(ctx, belay.Config{
 		Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Redis}, AMQP: cfg.AMQP, Logger: cfg.Logger, Guard: settings,
 	})
@@ -73,7 +76,10 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 		return s, err
 	}
 	s.Later(s.belay.Close)
-	settings.Service, settings.Publisher, settings.Logger = "benchmark", s.belay.Outbox, cfg.Logger
+	settings.Service, settings.Logger = "benchmark", cfg.Logger
+	if s.belay.Outbox != nil {
+		settings.Publisher = s.belay.Outbox
+	}
 	s.gates = &ungated{engine: s.belay.Redis, db: db, settings: settings}
 	s.Later(s.gates.Close)
 	return s, nil
@@ -117,6 +123,9 @@ func (s *Service) Ping(ctx context.Context) error {
 	if err := s.redis.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
 	}
+	if s.belay.Outbox == nil {
+		return nil
+	}
 	return s.belay.Outbox.Ping(ctx)
 }
 
@@ -140,7 +149,7 @@ func (s *Service) fill(ctx context.Context) error {
 
 // Do serves one request: value is an order number or the id of an item. With
 // hold, the operation of Belay stands still inside its transaction until
-// Holds().Resume.
+// it is resumed.
 func (s *Service) Do(ctx context.Context, m Method, value string, hold bool) Answer {
 	if m.Sells() {
 		item, err := strconv.ParseInt(value, 10, 64)
@@ -154,26 +163,26 @@ func (s *Service) Do(ctx context.Context, m Method, value string, hold bool) Ans
 
 const (
 	waitLimit  = time.Minute
-	remembered = 10 * time.Minute
+	remembered = time.Hour
 )
 
 func (s *Service) sell(ctx context.Context, m Method, item int64) error {
 	switch m {
 	case Pessimistic:
-		return SellPessimistic(ctx, s.plain, item)
+		return sellPessimistic(ctx, s.plain, item)
 	case Optimistic:
 		return sellOptimistic(ctx, s.plain, item)
 	}
-	return s.belay.Guard.Apply(ctx, m.Key(strconv.FormatInt(item, 10)), SellGuarded(item), guard.Wait(waitLimit))
+	return s.belay.Guard.Apply(ctx, m.Key(strconv.FormatInt(item, 10)), sellGuarded(item), guard.Wait(waitLimit))
 }
 
 func (s *Service) order(ctx context.Context, m Method, no string, hold bool) error {
-	o := NewOrder(no)
+	o := newOrder(no)
 	switch m {
 	case UniqueIndex:
-		return InsertOrder(ctx, s.plain, o)
+		return insertOrder(ctx, s.plain, o)
 	case RedisLock:
-		return underRedisLock(ctx, s.redis, m.Key(no), func() error { return InsertOrder(ctx, s.plain, o) })
+		return underRedisLock(ctx, s.redis, m.Key(no), func() error { return insertOrder(ctx, s.plain, o) })
 	case BelayNoGate:
 		return s.gates.do(ctx, m.Key(no), guard.Insert(o).Run)
 	case BelayMarked:
@@ -185,5 +194,7 @@ func (s *Service) order(ctx context.Context, m Method, no string, hold bool) err
 	return s.belay.Guard.Apply(ctx, m.Key(no), guard.Insert(o))
 }
 
-// Holds returns the operations that stand still.
-func (s *Service) Holds() *Holds { return s.holds }
+// SellOnce sells one of an item without Belay, unless another sale is faster: Stale.
+func (s *Service) SellOnce(ctx context.Context, item int64) Answer {
+	return judge(sellOnce(ctx, s.plain, item))
+}

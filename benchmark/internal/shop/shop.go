@@ -56,12 +56,12 @@ func (PlainStock) TableName() string { return "stocks" }
 var (
 	// ErrSoldOut: nothing is left.
 	ErrSoldOut = errors.New("shop: sold out")
-	// ErrConflict: another has updated the row since it was read.
-	ErrConflict = errors.New("shop: the row has changed")
+	// errConflict: another has updated the row since it was read.
+	errConflict = errors.New("shop: the row has changed")
 )
 
-// NewOrder returns the order of a request.
-func NewOrder(no string) *Order { return &Order{No: no, Item: 7, Amount: 1} }
+// newOrder returns the order of a request.
+func newOrder(no string) *Order { return &Order{No: no, Item: 7, Amount: 1} }
 
 // take sells one.
 func take(remaining *int) error {
@@ -72,10 +72,19 @@ func take(remaining *int) error {
 	return nil
 }
 
-// InsertOrder is the business operation of the methods without Belay, in a
+// insertOrder is the business operation of the methods without Belay, in a
 // transaction.
-func InsertOrder(ctx context.Context, db *gorm.DB, o *Order) error {
+func insertOrder(ctx context.Context, db *gorm.DB, o *Order) error {
 	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return tx.Create(o).Error })
+}
+
+// CountOrders counts the orders with numbers from one to another, and those that differ.
+func CountOrders(ctx context.Context, db *sql.DB, from, to string) (all, distinct int, err error) {
+	err = db.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(DISTINCT no) FROM orders WHERE no BETWEEN ? AND ?", from, to).Scan(&all, &distinct)
+	if err != nil {
+		err = fmt.Errorf("count the orders: %w", err)
+	}
+	return all, distinct, err
 }
 
 // CleanUp removes the orders that a run has added to the seeded ones.

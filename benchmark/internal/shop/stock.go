@@ -12,8 +12,8 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// SellPessimistic sells one of an item. It locks the row before it looks at it.
-func SellPessimistic(ctx context.Context, db *gorm.DB, item int64) error {
+// sellPessimistic sells one of an item. It locks the row before it looks at it.
+func sellPessimistic(ctx context.Context, db *gorm.DB, item int64) error {
 	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		var s PlainStock
 		if err := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Take(&s, item).Error; err != nil {
@@ -32,8 +32,8 @@ func SellPessimistic(ctx context.Context, db *gorm.DB, item int64) error {
 func sellOptimistic(ctx context.Context, db *gorm.DB, item int64) error {
 	const least, most = 10 * time.Millisecond, 640 * time.Millisecond
 	for pause := least; ; pause = min(2*pause, most) {
-		err := SellOptimisticOnce(ctx, db, item)
-		if !errors.Is(err, ErrConflict) {
+		err := sellOnce(ctx, db, item)
+		if !errors.Is(err, errConflict) {
 			return err
 		}
 		select {
@@ -44,9 +44,8 @@ func sellOptimistic(ctx context.Context, db *gorm.DB, item int64) error {
 	}
 }
 
-// SellOptimisticOnce updates the row if it is as it was read; else it returns
-// ErrConflict.
-func SellOptimisticOnce(ctx context.Context, db *gorm.DB, item int64) error {
+// sellOnce updates the row if it is as it was read, else it returns errConflict.
+func sellOnce(ctx context.Context, db *gorm.DB, item int64) error {
 	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		var s PlainStock
 		if err := tx.Take(&s, item).Error; err != nil {
@@ -58,13 +57,13 @@ func SellOptimisticOnce(ctx context.Context, db *gorm.DB, item int64) error {
 		done := tx.Model(&s).Where("version = ?", s.Version).
 			Updates(map[string]any{"remaining": s.Remaining, "version": s.Version + 1})
 		if done.Error == nil && done.RowsAffected == 0 {
-			return ErrConflict
+			return errConflict
 		}
 		return done.Error
 	})
 }
 
-// SellGuarded is the change of belay-stock: it sells one of an item.
-func SellGuarded(item int64) guard.Change {
+// sellGuarded is the change of belay-stock: it sells one of an item.
+func sellGuarded(item int64) guard.Change {
 	return guard.Update(&Stock{ID: item}, func(s *Stock) error { return take(&s.Remaining) })
 }

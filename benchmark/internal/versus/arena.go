@@ -9,22 +9,20 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"gorm.io/gorm"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/benchmark/internal/cost"
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/guard"
 )
 
-// An arena is what all cases share: one pool of connections, and one lock.
+// An arena is what all cases share: one shop, with one pool of connections and one
+// lock.
 type arena struct {
 	shop.Closers
 	prefix string // of the run's keys
-	pool   *sql.DB
-	plain  *gorm.DB // without Belay
-	guard  *guard.Guard
+	shop   *shop.Service
+	db     *sql.DB              // of its database, to look at the tables with
 	redis  *redis.ClusterClient // to look at the servers with
 	meter  cost.Meter
 }
@@ -38,41 +36,51 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 			err = errors.Join(err, a.Close(ctx))
 		}
 	}()
-	server, err := shop.OpenPool(cfg.Servers.DSN, 1)
-	if err != nil {
+	if a.db, err = shop.Create(ctx, cfg.Servers.DSN, base); err != nil {
 		return a, err
 	}
 	a.Later(func(ctx context.Context) error {
-		_, err := server.ExecContext(ctx, "DROP DATABASE IF EXISTS "+base)
-		return errors.Join(err, server.Close())
+		_, err := a.db.ExecContext(ctx, "DROP DATABASE "+base)
+		return errors.Join(err, a.db.Close())
 	})
-	if a.pool, err = shop.Create(ctx, cfg.Servers.DSN, base, cfg.Pool); err != nil {
-		return a, err
-	}
-	a.Later(func(context.Context) error { return a.pool.Close() })
 	a.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Servers.Redis})
 	a.Later(func(context.Context) error { return a.redis.Close() })
-	a.meter = cost.Meter{DB: server, Redis: a.redis, CPU: measure.NewMeter()}
+	a.meter = cost.Meter{DB: a.db, Redis: a.redis, CPU: measure.NewMeter()}
 	a.meter.CPU.Add("self", os.Getpid())
-	return a, a.openGuard(ctx, cfg)
+	dsn, err := shop.DSN(cfg.Servers.DSN, base)
+	if err != nil {
+		return a, err
+	}
+	if a.shop, err = shop.Open(ctx, shop.Config{Name: "guard", DSN: dsn, Redis: cfg.Servers.Redis, Pool: cfg.Pool}); err != nil {
+		return a, err
+	}
+	a.Later(a.shop.Close)
+	if err := a.shop.Ping(ctx); err != nil {
+		return a, err
+	}
+	return a, a.seed(ctx)
 }
 
-func (a *arena) openGuard(ctx context.Context, cfg Config) (err error) {
-	if a.plain, err = shop.OpenGorm(a.pool); err != nil {
-		return err
+// seeded is how many orders are there when the heats begin. The first layer
+// remembers them.
+const seeded = 4096
+
+// seed inserts the orders that are there.
+func (a *arena) seed(ctx context.Context) error {
+	var group errgroup.Group
+	group.SetLimit(64)
+	for n := range int64(seeded) {
+		group.Go(func() error {
+			if got := a.shop.Do(ctx, shop.BelayMarked, a.seeded(n), false); got.Result != shop.Done {
+				return fmt.Errorf("insert the orders that are repeated: %s %s", got.Result, got.Error)
+			}
+			return nil
+		})
 	}
-	db, err := shop.OpenGorm(a.pool) // of its own, as guard.New adds to it
-	if err != nil {
-		return err
-	}
-	parts, err := belay.Open(ctx, belay.Config{Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Servers.Redis}})
-	if err != nil {
-		return err
-	}
-	a.Later(parts.Close)
-	a.guard = parts.Guard
-	return nil
+	return group.Wait()
 }
+
+func (a *arena) seeded(n int64) string { return fmt.Sprintf("%s-s-%09d", a.prefix, n) }
 
 // probe writes as the script of a lock does.
 var probe = redis.NewScript(`redis.call('hset', KEYS[1], 'owner', 1)

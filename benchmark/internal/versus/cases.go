@@ -2,16 +2,11 @@ package versus
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"sync"
+	"strconv"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
-	"github.com/belaygo/belay/guard"
 )
 
 // The names of the cases.
@@ -27,156 +22,69 @@ const (
 	doRepeatRemember = "do-insert-repeat-remembered"
 )
 
-// A contest is one case with one number of callers.
-type contest struct {
+// A Case is a method with one number of callers.
+type Case struct {
 	name    string
 	callers int
-	deed    deed
-	counted func(context.Context, heat) (int64, error) // how often it has taken effect, by the database
+	method  shop.Method
+	value   func(h heat, n int64) string // what request number n of a heat is about
+	repeats bool                         // to be refused is no error
 }
 
-// A deed is request number n of a heat. done tells that it has changed
-// something; a request that was refused as it should be is no error.
-type deed func(ctx context.Context, h heat, n int64) (done bool, err error)
-
-// ErrCase: no case has that name.
-var ErrCase = errors.New("no such case")
-
-// contests returns those with the given names, or all.
-func contests(names []string) (all []contest, err error) {
-	known := make(map[string]bool)
-	add := func(name string, d deed, counted func(context.Context, heat) (int64, error), callers ...int) {
-		known[name] = true
-		if len(names) > 0 && !slices.Contains(names, name) {
-			return
-		}
-		for _, c := range callers {
-			all = append(all, contest{name, c, d, counted})
-		}
-	}
+// Cases returns those that list names, with commas between the names; the empty list
+// names all.
+func Cases(list string) ([]Case, error) {
+	var all []Case
 	// What is compared comes one right after the other.
 	for _, c := range []int{1, 64, 500} {
-		add(bareInsert, insertBare, orders, c)
-		add(doInsert, insertGuarded, orders, c)
+		all = append(all, Case{bareInsert, c, shop.UniqueIndex, fresh, false}, Case{doInsert, c, shop.Belay, fresh, false})
 	}
 	for _, c := range []int{64, 500} {
-		add(indexHalf, half(insertBare), orders, c)
-		add(doHalf, half(insertGuarded), orders, c)
+		all = append(all, Case{indexHalf, c, shop.UniqueIndex, half, true}, Case{doHalf, c, shop.Belay, half, true})
 	}
 	for _, c := range []int{64, 500} {
-		add(forUpdate, sellForUpdate, sold, c)
-		add(doUpdate, sellGuarded, sold, c)
-		add(casRetry, sellCAS, sold, c)
+		all = append(all, Case{forUpdate, c, shop.Pessimistic, item, false},
+			Case{doUpdate, c, shop.BelayStock, item, false}, Case{casRetry, c, shop.Optimistic, item, false})
 	}
-	add(doRepeat, repeat(), orders, 64)
-	add(doRepeatRemember, repeat(guard.Remember(remembered)), orders, 64)
-	for _, name := range names {
-		if !known[name] {
-			return nil, fmt.Errorf("%w: %q", ErrCase, name)
-		}
+	all = append(all, Case{doRepeat, 64, shop.Belay, old, true}, Case{doRepeatRemember, 64, shop.BelayMarked, old, true})
+	return measure.Choose(list, all, func(c Case) string { return c.name })
+}
+
+func fresh(h heat, n int64) string { return h.no(n) }
+
+// half has every second request ask for what the one before it asked for, at once.
+func half(h heat, n int64) string { return h.no(n / 2) }
+
+// old asks for orders that are there.
+func old(h heat, n int64) string { return h.arena.seeded(n % seeded) }
+
+func item(h heat, _ int64) string { return strconv.FormatInt(h.item, 10) }
+
+// do makes request number n of a heat. With compare-and-set it tries again until it
+// gets through, which is Done, or the time is up, which is Stale.
+func (c Case) do(ctx context.Context, h heat, n int64) shop.Answer {
+	if c.name != casRetry {
+		return h.arena.shop.Do(ctx, c.method, c.value(h, n), false)
 	}
-	return all, nil
-}
-
-func insertBare(ctx context.Context, h heat, n int64) (bool, error) {
-	return done(shop.InsertOrder(ctx, h.arena.plain, shop.NewOrder(h.no(n))))
-}
-
-func insertGuarded(ctx context.Context, h heat, n int64) (bool, error) {
-	no := h.no(n)
-	return done(h.arena.guard.Apply(ctx, "order:"+no, guard.Insert(shop.NewOrder(no))))
-}
-
-// half has every second request ask for what the one before it asked for, at
-// once.
-func half(d deed) deed {
-	return func(ctx context.Context, h heat, n int64) (bool, error) {
-		ok, err := d(ctx, h, n/2)
-		if refused(err) {
-			err = nil
-		}
-		return ok, err
-	}
-}
-
-func sellForUpdate(ctx context.Context, h heat, _ int64) (bool, error) {
-	return done(shop.SellPessimistic(ctx, h.arena.plain, h.item))
-}
-
-// sellCAS tries again until it gets through or the time is up.
-func sellCAS(ctx context.Context, h heat, _ int64) (bool, error) {
 	for {
-		err := shop.SellOptimisticOnce(ctx, h.arena.plain, h.item)
-		if !errors.Is(err, shop.ErrConflict) || time.Now().After(h.to) {
-			return done(err)
+		answer := h.arena.shop.SellOnce(ctx, h.item)
+		if answer.Result != shop.Stale || time.Now().After(h.to) {
+			return answer
 		}
 	}
 }
 
-func sellGuarded(ctx context.Context, h heat, _ int64) (bool, error) {
-	key := fmt.Sprintf("stock:%s:%d", h.arena.prefix, h.item)
-	return done(h.arena.guard.Apply(ctx, key, shop.SellGuarded(h.item), guard.Wait(time.Minute)))
+// right reports whether an answer is one that the case is to get.
+func (c Case) right(r shop.Result) bool {
+	return r == shop.Done || c.repeats && (r == shop.Busy || r == shop.Duplicate)
 }
 
-// Orders that are there when the heats begin, and for how long the first layer
-// remembers them.
-const (
-	seeded     = 4096
-	remembered = time.Hour
-)
-
-func repeat(opts ...guard.Option) deed {
-	return func(ctx context.Context, h heat, n int64) (bool, error) {
-		no := h.arena.seeded(n % seeded)
-		err := h.arena.guard.Apply(ctx, "order:"+no, guard.Insert(shop.NewOrder(no)), opts...)
-		if refused(err) {
-			return false, nil
-		}
-		return true, err // it should not have gone through: the count of orders will tell
+// counted returns how often the case has taken effect in a heat, by the database.
+func (c Case) counted(ctx context.Context, h heat) (n int64, err error) {
+	if c.method.Sells() {
+		err = h.arena.db.QueryRowContext(ctx, "SELECT ? - remaining FROM stocks WHERE id = ?", stocked, h.item).Scan(&n)
+	} else {
+		err = h.arena.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE no LIKE ?", h.prefix()+"%").Scan(&n)
 	}
-}
-
-// seed inserts the orders that are there. There are as many seeders as
-// connections, so that all are open when the heats begin.
-func (a *arena) seed(ctx context.Context, seeders int) error {
-	errs := make([]error, seeders)
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			for n := int64(i); n < seeded && errs[i] == nil; n += int64(seeders) {
-				no := a.seeded(n)
-				errs[i] = a.guard.Apply(ctx, "order:"+no, guard.Insert(shop.NewOrder(no)), guard.Remember(remembered))
-			}
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("insert the orders that are repeated: %w", err)
-	}
-	return nil
-}
-
-func (a *arena) seeded(n int64) string { return fmt.Sprintf("%s-s-%09d", a.prefix, n) }
-
-func done(err error) (bool, error) { return err == nil, err }
-
-// refused reports whether err is the answer that a repeat should get.
-func refused(err error) bool {
-	if e, ok := errors.AsType[*mysql.MySQLError](err); ok && e.Number == 1062 {
-		return true
-	}
-	return errors.Is(err, guard.ErrBusy) || errors.Is(err, guard.ErrDuplicate)
-}
-
-// orders counts those that a heat has inserted.
-func orders(ctx context.Context, h heat) (n int64, err error) {
-	err = h.arena.plain.WithContext(ctx).Model(&shop.Order{}).Where("no LIKE ?", h.prefix()+"%").Count(&n).Error
 	return n, err
-}
-
-// sold counts what a heat has sold.
-func sold(ctx context.Context, h heat) (int64, error) {
-	var s shop.PlainStock
-	err := h.arena.plain.WithContext(ctx).Take(&s, h.item).Error
-	return stocked - int64(s.Remaining), err
 }

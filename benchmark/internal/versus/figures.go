@@ -19,7 +19,7 @@ type Figures struct {
 	P99    int64   `json:"p99_us"`
 	Errors int64   `json:"errors"` // of all rounds
 
-	err                  error // the first
+	err                  string // the first
 	commands, statements float64
 	micros               float64 // processor time of this process
 }
@@ -33,25 +33,25 @@ type Report struct {
 
 // A round is what was measured within a minute.
 type round struct {
-	figures   map[contestKey]Figures
+	figures   map[caseKey]Figures
 	roundTrip time.Duration
 }
 
-type contestKey struct {
+type caseKey struct {
 	name    string
 	callers int
 }
 
-func medians(cases []contest, rounds []round) (all []Figures) {
+func medians(cases []Case, rounds []round) (all []Figures) {
 	for _, c := range cases {
 		var f Figures
 		of := func(figure func(Figures) float64) float64 {
-			return measure.MedianOf(rounds, func(r round) float64 { return figure(r.figures[contestKey{c.name, c.callers}]) })
+			return measure.MedianOf(rounds, func(r round) float64 { return figure(r.figures[caseKey{c.name, c.callers}]) })
 		}
 		for _, r := range rounds {
-			one := r.figures[contestKey{c.name, c.callers}]
+			one := r.figures[caseKey{c.name, c.callers}]
 			f.Errors += one.Errors
-			if f.err == nil {
+			if f.err == "" {
 				f.err = one.err
 			}
 		}
@@ -69,7 +69,7 @@ func medians(cases []contest, rounds []round) (all []Figures) {
 
 // targets compares cases within each round, and takes the medians.
 func targets(rounds []round) (all []result.Target) {
-	add := func(name string, limit float64, least bool, value func(round) float64, of ...contestKey) {
+	add := func(name string, limit float64, least bool, value func(round) float64, of ...caseKey) {
 		for _, key := range of {
 			if _, measured := rounds[0].figures[key]; !measured {
 				return
@@ -79,12 +79,12 @@ func targets(rounds []round) (all []result.Target) {
 	}
 	rate := func(ours string, c int, theirs string, d int, limit float64) {
 		name := fmt.Sprintf("%s at %d / %s at %d, ops/s", ours, c, theirs, d)
-		a, b := contestKey{ours, c}, contestKey{theirs, d}
+		a, b := caseKey{ours, c}, caseKey{theirs, d}
 		add(name, limit, true, func(r round) float64 { return r.figures[a].Ops / max(0.1, r.figures[b].Ops) }, a, b)
 	}
 	rate(doInsert, 64, bareInsert, 64, 0.72)
 	rate(doInsert, 500, bareInsert, 500, 1)
-	ours, bare := contestKey{doInsert, 1}, contestKey{bareInsert, 1}
+	ours, bare := caseKey{doInsert, 1}, caseKey{bareInsert, 1}
 	add(fmt.Sprintf("%s - %s, p50 at 1, in Redis round trips", doInsert, bareInsert), 2.5, false, func(r round) float64 {
 		return float64(r.figures[ours].P50-r.figures[bare].P50) / float64(max(1, r.roundTrip.Microseconds()))
 	}, ours, bare)
@@ -119,8 +119,8 @@ func (r Report) Print(out io.Writer) {
 	}
 	_ = t.Flush()
 	for _, f := range r.Figures {
-		if f.err != nil {
-			fmt.Fprintf(out, "first error of %s at %d: %v\n", f.Case, f.C, f.err)
+		if f.err != "" {
+			fmt.Fprintf(out, "first error of %s at %d: %s\n", f.Case, f.C, f.err)
 		}
 	}
 }

@@ -2,10 +2,8 @@ package versus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,22 +26,22 @@ func (h heat) prefix() string          { return fmt.Sprintf("%s-%d-", h.arena.pr
 func (h heat) no(n int64) string       { return fmt.Sprintf("%s%09d", h.prefix(), n) }
 func (h heat) within(t time.Time) bool { return !t.Before(h.from) && t.Before(h.to) }
 
-// A caller asks again and again, and notes what he got.
+// A caller asks again and again, and notes its answers.
 type caller struct {
 	took  []time.Duration
 	late  []time.Duration // at least, of requests that were under way when the time was up
 	asked int64           // warming up included, as is done
 	done  int64
 	errs  int64
-	err   error // the first
+	err   string // the first
 }
 
 // run has the callers of c ask until the time is up, and compares what they were
 // told with what the database says.
-func (h heat) run(ctx context.Context, c contest, warm, span time.Duration) (Figures, error) {
-	stock := shop.PlainStock{ID: h.item, Name: c.name, Remaining: stocked, Version: 1}
-	if err := h.arena.plain.WithContext(ctx).Create(&stock).Error; err != nil {
-		return Figures{}, fmt.Errorf("stock an item: %w", err)
+func (h heat) run(ctx context.Context, c Case, warm, span time.Duration) (f Figures, err error) {
+	_, err = h.arena.db.ExecContext(ctx, "INSERT INTO stocks (id, name, remaining, version) VALUES (?, ?, ?, 1)", h.item, c.name, stocked)
+	if err != nil {
+		return f, fmt.Errorf("stock an item: %w", err)
 	}
 	runtime.GC() // what the one before has left behind
 	callers := make([]caller, c.callers)
@@ -54,67 +52,64 @@ func (h heat) run(ctx context.Context, c contest, warm, span time.Duration) (Fig
 		return ctx.Err()
 	})
 	if err != nil {
-		return Figures{}, err
+		return f, err
 	}
 
-	var all caller
+	f = Figures{Case: c.name, C: c.callers}
+	var asked, done, inTime int64
+	var waited measure.Histogram
 	for _, w := range callers {
-		all.took = append(all.took, w.took...)
-		all.late = append(all.late, w.late...)
-		all.asked += w.asked
-		all.done += w.done
-		all.errs += w.errs
-		if all.err == nil {
-			all.err = w.err
+		inTime += int64(len(w.took))
+		for _, took := range append(w.took, w.late...) {
+			waited.Add(took)
+		}
+		asked += w.asked
+		done += w.done
+		f.Errors += w.errs
+		if f.err == "" {
+			f.err = w.err
 		}
 	}
 	switch counted, err := c.counted(ctx, h); {
 	case err != nil:
-		return Figures{}, fmt.Errorf("count what was done: %w", err)
-	case counted != all.done:
-		return Figures{}, fmt.Errorf("%d were told that it is done, but it is done %d times", all.done, counted)
+		return f, fmt.Errorf("count what was done: %w", err)
+	case counted != done:
+		return f, fmt.Errorf("%d were told that it is done, but it is done %d times", done, counted)
 	}
-	asked := float64(max(1, all.asked))
-	var waited measure.Histogram
-	for _, took := range slices.Concat(all.took, all.late) {
-		waited.Add(took)
-	}
-	return Figures{
-		Case: c.name, C: c.callers, Ops: float64(len(all.took)) / span.Seconds(),
-		P50: waited.Quantile(0.5).Microseconds(), P99: waited.Quantile(0.99).Microseconds(),
-		Errors: all.errs, err: all.err,
-		commands: grown["redis_commands"] / asked, statements: grown["Questions"] / asked, micros: grown["cpu_self"] / asked,
-	}, nil
+	f.Ops = float64(inTime) / span.Seconds()
+	f.P50, f.P99 = waited.Quantile(0.5).Microseconds(), waited.Quantile(0.99).Microseconds()
+	each := float64(max(1, asked))
+	f.commands, f.statements, f.micros = grown["redis_commands"]/each, grown["Questions"]/each, grown["cpu_self"]/each
+	return f, nil
 }
 
-func (h heat) crowd(ctx context.Context, c contest, callers []caller) {
+func (h heat) crowd(ctx context.Context, c Case, callers []caller) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for i := range callers {
 		wg.Go(func() {
 			for ctx.Err() == nil && time.Now().Before(h.to) {
-				callers[i].ask(ctx, h, c.deed, next.Add(1)-1)
+				start, n := time.Now(), next.Add(1)-1
+				answer := c.do(ctx, h, n)
+				callers[i].note(h, c, answer, start, time.Now())
 			}
 		})
 	}
 	wg.Wait()
 }
 
-func (w *caller) ask(ctx context.Context, h heat, d deed, n int64) {
-	start := time.Now()
-	done, err := d(ctx, h, n)
-	end := time.Now()
+func (w *caller) note(h heat, c Case, answer shop.Answer, start, end time.Time) {
 	w.asked++
-	if done {
+	if answer.Result == shop.Done {
 		w.done++
 	}
 	switch {
-	case errors.Is(err, shop.ErrConflict): // the time was up
+	case answer.Result == shop.Stale && c.name == casRetry: // the time was up
 		w.late = append(w.late, end.Sub(start))
-	case err != nil:
+	case !c.right(answer.Result):
 		w.errs++
-		if w.err == nil {
-			w.err = err
+		if w.err == "" {
+			w.err = fmt.Sprintf("%s %s", answer.Result, answer.Error)
 		}
 	case h.within(end):
 		w.took = append(w.took, end.Sub(start))

@@ -1,8 +1,6 @@
 package versus
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -14,23 +12,20 @@ import (
 func TestLateAnswers(t *testing.T) {
 	over := heat{from: time.Now().Add(-time.Hour), to: time.Now()}
 	still := heat{from: over.from, to: time.Now().Add(time.Hour)}
-	answers := func(err error) deed {
-		return func(context.Context, heat, int64) (bool, error) { return err == nil, err }
-	}
 	for name, tt := range map[string]struct {
 		heat             heat
-		err              error
+		result           shop.Result
 		took, late, errs int
 	}{
-		"in time":         {still, nil, 1, 0, 0},
-		"late":            {over, nil, 0, 1, 0},
-		"never got it":    {over, shop.ErrConflict, 0, 1, 0},
-		"failed":          {still, errors.New("broken"), 0, 0, 1},
-		"failed late":     {over, errors.New("broken"), 0, 0, 1},
-		"before the time": {heat{from: still.to, to: still.to}, nil, 0, 0, 0},
+		"in time":         {still, shop.Done, 1, 0, 0},
+		"late":            {over, shop.Done, 0, 1, 0},
+		"never got it":    {over, shop.Stale, 0, 1, 0},
+		"failed":          {still, shop.Failed, 0, 0, 1},
+		"failed late":     {over, shop.Failed, 0, 0, 1},
+		"before the time": {heat{from: still.to, to: still.to}, shop.Done, 0, 0, 0},
 	} {
 		var w caller
-		w.ask(t.Context(), tt.heat, answers(tt.err), 0)
+		w.note(tt.heat, Case{name: casRetry}, shop.Answer{Result: tt.result}, time.Now(), time.Now())
 		if len(w.took) != tt.took || len(w.late) != tt.late || int(w.errs) != tt.errs {
 			t.Errorf("%s: %d in time, %d late, %d errors", name, len(w.took), len(w.late), w.errs)
 		}

@@ -16,48 +16,41 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
-// Config describes a run. All fields but Cases are required.
+// Config describes a run. All fields are required.
 type Config struct {
 	Servers    stage.Servers // MariaDB, where a database is made, and Redis
 	Pool       int           // database connections
 	Warm, Span time.Duration
 	Rounds     int
-	Cases      []string  // empty = all
+	Cases      []Case
 	Out        io.Writer // for the progress
 }
 
 // Run measures every case in every round. Nothing else should use the servers
 // meanwhile: their own counters are read.
 func Run(ctx context.Context, cfg Config) (report Report, err error) {
-	cases, err := contests(cfg.Cases)
-	if err != nil {
-		return Report{}, err
-	}
 	a, err := open(ctx, cfg)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, a.Close(ctx)) }()
-	if err := a.seed(ctx, cfg.Pool); err != nil {
-		return Report{}, err
-	}
 	var rounds []round
-	count := measure.Progress(cfg.Out, "measure", 0, int64(cfg.Rounds*len(cases)))
+	count := measure.Progress(cfg.Out, "measure", 0, int64(cfg.Rounds*len(cfg.Cases)))
 	for i := range cfg.Rounds {
-		r, err := a.round(ctx, cfg, cases, i, count)
+		r, err := a.round(ctx, cfg, i, count)
 		if err != nil {
 			return Report{}, err
 		}
 		rounds = append(rounds, r)
 	}
 	trip := measure.MedianOf(rounds, func(r round) float64 { return float64(r.roundTrip) })
-	return Report{Figures: medians(cases, rounds), Targets: targets(rounds), RoundTrip: time.Duration(trip)}, nil
+	return Report{Figures: medians(cfg.Cases, rounds), Targets: targets(rounds), RoundTrip: time.Duration(trip)}, nil
 }
 
 // round runs all cases. Each round begins with another one, and every second
 // goes backwards, so that no case always comes after the same one.
-func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int, count func(int64)) (round, error) {
-	r := round{figures: make(map[contestKey]Figures)}
+func (a *arena) round(ctx context.Context, cfg Config, number int, count func(int64)) (round, error) {
+	r, all := round{figures: make(map[caseKey]Figures)}, cfg.Cases
 	var err error
 	if r.roundTrip, err = a.roundTrip(ctx); err != nil {
 		return r, err
@@ -69,7 +62,7 @@ func (a *arena) round(ctx context.Context, cfg Config, all []contest, number int
 		if err != nil {
 			return r, fmt.Errorf("%s, %d callers: %w", c.name, c.callers, err)
 		}
-		r.figures[contestKey{c.name, c.callers}] = f
+		r.figures[caseKey{c.name, c.callers}] = f
 		count(1)
 	}
 	return r, nil

@@ -1,26 +1,27 @@
 package versus
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"go.uber.org/goleak"
 
+	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
-	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestRunMeasuresEveryCase(t *testing.T) {
+	cases, err := Cases(strings.Join([]string{bareInsert, doInsert, doUpdate, doHalf, doRepeat}, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := Config{
-		Servers: stage.Servers{DSN: teststack.MySQL(t), Redis: teststack.Redis(t)}, Pool: 16, Cases: []string{bareInsert, doInsert, doUpdate, doHalf, doRepeat},
+		Servers: stage.Servers{DSN: teststack.MySQL(t), Redis: teststack.Redis(t)}, Pool: 16, Cases: cases,
 		Warm: 10 * time.Millisecond, Span: 300 * time.Millisecond, Rounds: 1, Out: io.Discard,
 	}
 	report, err := Run(t.Context(), cfg)
@@ -44,34 +45,29 @@ func TestRunMeasuresEveryCase(t *testing.T) {
 }
 
 func TestUnknownCase(t *testing.T) {
-	if _, err := Run(t.Context(), Config{Cases: []string{"nothing"}}); !errors.Is(err, ErrCase) {
-		t.Errorf("error %v", err)
+	if cases, err := Cases("do-insert,nothing"); err == nil {
+		t.Errorf("no error, but %d cases", len(cases))
 	}
 }
 
-func TestRefused(t *testing.T) {
-	for _, tc := range []struct {
-		err  error
-		want bool
-	}{
-		{nil, false},
-		{fmt.Errorf("do: %w", guard.ErrBusy), true},
-		{guard.ErrDuplicate, true},
-		{&mysql.MySQLError{Number: 1062}, true},
-		{&mysql.MySQLError{Number: 1213}, false},
-		{guard.ErrIntercepted, false},
-		{context.Canceled, false},
+// Only a case that repeats orders is to be refused, and never by an interception.
+func TestRightAnswers(t *testing.T) {
+	for result, repeats := range map[shop.Result]bool{
+		shop.Done: true, shop.Busy: true, shop.Duplicate: true, shop.Intercepted: false, shop.Stale: false, shop.Failed: false,
 	} {
-		if got := refused(tc.err); got != tc.want {
-			t.Errorf("%v: %v", tc.err, got)
+		if got := (Case{repeats: true}).right(result); got != repeats {
+			t.Errorf("%s is right for a repeat: %v", result, got)
+		}
+		if got := (Case{}).right(result); got != (result == shop.Done) {
+			t.Errorf("%s is right for another request: %v", result, got)
 		}
 	}
 }
 
 func TestTargets(t *testing.T) {
-	key := func(name string, c int) contestKey { return contestKey{name, c} }
+	key := func(name string, c int) caseKey { return caseKey{name, c} }
 	made := func(ours float64, p50 int64) round {
-		return round{roundTrip: 100 * time.Microsecond, figures: map[contestKey]Figures{
+		return round{roundTrip: 100 * time.Microsecond, figures: map[caseKey]Figures{
 			key(bareInsert, 1): {P50: 1000}, key(doInsert, 1): {P50: p50},
 			key(bareInsert, 64): {Ops: 100}, key(doInsert, 64): {Ops: ours},
 		}}
