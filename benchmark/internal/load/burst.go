@@ -2,13 +2,9 @@ package load
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
@@ -40,13 +36,9 @@ func (b *Burst) Answered(context.Context) (int, error) { return int(b.answered.L
 // Run opens a connection per request and then sends all requests at once. The
 // samples are in the order of the requests.
 func (b *Burst) Run(ctx context.Context, requests []Request) ([]Sample, error) {
-	users := make([]user, len(requests))
-	defer func() {
-		for i := range users {
-			users[i].close()
-		}
-	}()
-	if err := connectAll(ctx, users, requests); err != nil {
+	users, err := connectAll(ctx, requests)
+	defer closeAll(users)
+	if err != nil {
 		return nil, err
 	}
 	b.answered.Store(0)
@@ -76,28 +68,4 @@ func (b *Burst) Run(ctx context.Context, requests []Request) ([]Sample, error) {
 	close(starting)
 	wg.Wait()
 	return samples, ctx.Err()
-}
-
-// connectAll opens the connections, and waits for a first answer on each.
-func connectAll(ctx context.Context, users []user, requests []Request) error {
-	var group errgroup.Group
-	group.SetLimit(32)
-	for i, r := range requests {
-		users[i].addr = r.Addr
-		group.Go(func() error {
-			err := users[i].connect(ctx)
-			if err != nil {
-				return fmt.Errorf("connect user %d of %d: %w", i+1, len(users), err)
-			}
-			status, _, err := users[i].ask(http.MethodGet, "/healthz", time.Now().Add(10*time.Second))
-			if err == nil && status != http.StatusOK {
-				err = fmt.Errorf("status %d", status)
-			}
-			if err != nil {
-				return fmt.Errorf("first request of a user: %w", err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
 }

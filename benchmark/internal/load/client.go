@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
@@ -33,9 +35,42 @@ func (u *user) connect(ctx context.Context) (err error) {
 }
 
 func (u *user) close() {
-	if u != nil && u.conn != nil {
+	if u.conn != nil {
 		_ = u.conn.Close()
 		u.conn = nil
+	}
+}
+
+// connectAll opens a connection per request, and waits for a first answer on each. It
+// also returns those that are open after an error.
+func connectAll(ctx context.Context, requests []Request) ([]user, error) {
+	users := make([]user, len(requests))
+	var group errgroup.Group
+	group.SetLimit(32)
+	for i, r := range requests {
+		u := &users[i]
+		u.addr = r.Addr
+		group.Go(func() error {
+			err := u.connect(ctx)
+			if err != nil {
+				return fmt.Errorf("connect user %d of %d: %w", i+1, len(users), err)
+			}
+			status, _, err := u.ask(http.MethodGet, "/healthz", time.Now().Add(10*time.Second))
+			if err == nil && status != http.StatusOK {
+				err = fmt.Errorf("status %d", status)
+			}
+			if err != nil {
+				return fmt.Errorf("first request of a user: %w", err)
+			}
+			return nil
+		})
+	}
+	return users, group.Wait()
+}
+
+func closeAll(users []user) {
+	for i := range users {
+		users[i].close()
 	}
 }
 

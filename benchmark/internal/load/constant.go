@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -10,23 +9,17 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
-// A Source says what the users of a constant load send. Its methods are called
-// by many users at a time.
-type Source interface {
-	// Next returns what a user sends next: one request after the other, each
-	// when the one before has been answered. All requests of a user go to one
-	// address.
-	Next(user int) []Request
-}
-
 // A Constant load is a number of users who ask without a pause.
 type Constant struct {
 	Users    int
 	Duration time.Duration
 	Limit    time.Duration // of one request
 	Slice    time.Duration // of the series
-	Source   Source
-	Started  func(time.Time) // called when all users are connected; nil = nothing
+	// Next returns what a user sends next: one request after the other, each when the
+	// one before has been answered. All requests of a user go to one address. It is
+	// called by many users at a time.
+	Next    func(user int) []Request
+	Started func() // called when all users are connected; nil = nothing
 }
 
 // A Tally is what a constant load has measured.
@@ -49,25 +42,22 @@ type Slice struct {
 
 // Run runs the load. Requests count in the slice in which they are answered.
 func (c Constant) Run(ctx context.Context) (*Tally, error) {
-	users := make([]*user, c.Users)
-	defer func() {
-		for _, u := range users {
-			u.close()
-		}
-	}()
-	for i := range users {
-		users[i] = &user{addr: c.Source.Next(i)[0].Addr}
-		if err := users[i].connect(ctx); err != nil {
-			return nil, fmt.Errorf("connect user %d of %d: %w", i+1, c.Users, err)
-		}
+	first := make([]Request, c.Users)
+	for i := range first {
+		first[i] = c.Next(i)[0]
+	}
+	users, err := connectAll(ctx, first)
+	defer closeAll(users)
+	if err != nil {
+		return nil, err
 	}
 	t := &Tally{Results: make(map[shop.Result]int), start: time.Now()}
 	if c.Started != nil {
-		c.Started(t.start)
+		c.Started()
 	}
 	var wg sync.WaitGroup
-	for i, u := range users {
-		wg.Go(func() { c.ask(ctx, i, u, t) })
+	for i := range users {
+		wg.Go(func() { c.ask(ctx, i, &users[i], t) })
 	}
 	wg.Wait()
 	t.Took = time.Since(t.start)
@@ -77,7 +67,7 @@ func (c Constant) Run(ctx context.Context) (*Tally, error) {
 // ask sends the requests of one user until the time is over.
 func (c Constant) ask(ctx context.Context, i int, u *user, t *Tally) {
 	for ctx.Err() == nil {
-		for _, r := range c.Source.Next(i) {
+		for _, r := range c.Next(i) {
 			from := time.Now()
 			if from.Sub(t.start) >= c.Duration || ctx.Err() != nil {
 				return

@@ -116,11 +116,6 @@ func TestBurstWithoutServer(t *testing.T) {
 	}
 }
 
-// fixed is a Source of one path.
-type fixed struct{ addr string }
-
-func (f fixed) Next(int) []Request { return []Request{{Addr: f.addr, Path: "/"}} }
-
 func TestConstant(t *testing.T) {
 	var served atomic.Int64
 	addr := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -132,7 +127,7 @@ func TestConstant(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(`{"result":"done"}`))
 	})
-	c := Constant{Users: 4, Duration: 300 * time.Millisecond, Limit: limit, Slice: 100 * time.Millisecond, Source: fixed{addr}}
+	c := Constant{Users: 4, Duration: 300 * time.Millisecond, Limit: limit, Slice: 100 * time.Millisecond, Next: func(int) []Request { return []Request{{Addr: addr, Path: "/"}} }}
 	tally, err := c.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -35,9 +35,7 @@ func (s *Stage) openMonitor(ctx context.Context) error {
 	if s.monitor, err = p.await(ctx, "listening on "); err != nil {
 		return err
 	}
-	return Poll(ctx, 20*time.Millisecond, startLimit, "guard-monitor is healthy", func() (bool, error) {
-		return healthy(ctx, s.monitor), p.running()
-	})
+	return p.healthy(ctx, s.monitor)
 }
 
 // prepareEvents makes the outbox anew, and lets the database note each event that

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"text/template"
-	"time"
 )
 
 //go:embed nginx.conf.tmpl
@@ -64,9 +63,7 @@ func (s *Stage) openNginx(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return Poll(ctx, 20*time.Millisecond, startLimit, "nginx answers", func() (bool, error) {
-		return healthy(ctx, "http://"+s.nginx), p.running()
-	})
+	return p.healthy(ctx, "http://"+s.nginx)
 }
 
 func freeAddr(ctx context.Context) (string, error) {
@@ -79,12 +76,12 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Route is where the i-th user sends path to.
-func (s *Stage) Route(i int, path string) (addr, full string) {
+// Addr is where the i-th user sends its requests to.
+func (s *Stage) Addr(i int) string {
 	if s.nginx != "" {
-		return s.nginx, path
+		return s.nginx
 	}
-	return s.Addrs[i%len(s.Addrs)], path
+	return s.Addrs[i%len(s.Addrs)]
 }
 
 // Pin is where a user sends path to that must reach a certain instance.

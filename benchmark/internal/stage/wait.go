@@ -9,19 +9,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
-)
 
-// Pause waits for d, or until ctx ends, which is the error.
-func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+	"github.com/belaygo/belay/internal/wait"
+)
 
 // Poll calls done again and again until it reports true or an error. It returns an
 // error that names what was waited for when the limit has passed.
@@ -32,7 +22,7 @@ func Poll(ctx context.Context, every, limit time.Duration, what string, done fun
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
-		if err := Pause(ctx, every); err != nil {
+		if err := wait.Sleep(ctx, every, nil); err != nil {
 			return fmt.Errorf("it did not come about that %s: %w", what, err)
 		}
 	}
@@ -66,8 +56,10 @@ func Send(ctx context.Context, limit time.Duration, method, address, body string
 	return io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 }
 
-// healthy reports whether the server at an address answers that it is.
-func healthy(ctx context.Context, address string) bool {
-	_, err := Send(ctx, 2*time.Second, http.MethodGet, address+"/healthz", "")
-	return err == nil
+// healthy waits until the server of p at an address answers that it is.
+func (p *process) healthy(ctx context.Context, address string) error {
+	return Poll(ctx, 20*time.Millisecond, startLimit, p.name+" is healthy", func() (bool, error) {
+		_, err := Send(ctx, 2*time.Second, http.MethodGet, address+"/healthz", "")
+		return err == nil, p.running()
+	})
 }

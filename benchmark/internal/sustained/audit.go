@@ -27,13 +27,14 @@ func (r *run) fillShelves(ctx context.Context) error {
 }
 
 // state is what the database has before or after a step.
-type state struct{ orders, distinct, remaining int64 }
+type state struct {
+	orders, distinct int
+	remaining        int64
+}
 
 func (r *run) state(ctx context.Context, prefix string) (s state, err error) {
-	err = r.Stage.DB.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(DISTINCT no) FROM orders WHERE no > ? AND no < ?", prefix, prefix+"~").
-		Scan(&s.orders, &s.distinct)
-	if err != nil {
-		return s, fmt.Errorf("count the orders: %w", err)
+	if s.orders, s.distinct, err = shop.CountOrders(ctx, r.Stage.DB, prefix, prefix+"~"); err != nil {
+		return s, err
 	}
 	err = r.Stage.DB.QueryRowContext(ctx, "SELECT SUM(remaining) FROM stocks WHERE id IN ("+r.list+")").Scan(&s.remaining)
 	if err != nil {
@@ -53,7 +54,7 @@ func (r *run) audit(ctx context.Context, m shop.Method, prefix string, before st
 		fault(r, step, "%d of %d orders are duplicates", after.orders-after.distinct, after.orders)
 	}
 	told, failed := int64(step.Results[string(shop.Done)]), int64(step.Results[string(shop.Failed)])
-	done := after.orders - before.orders
+	done := int64(after.orders - before.orders)
 	if m.Sells() {
 		done = before.remaining - after.remaining
 	}

@@ -50,23 +50,22 @@ const (
 )
 
 func newSource(s *stage.Stage, m shop.Method, keys, repeats, prefix string, items []int64) *source {
-	span := zipfOrders - 1
+	among := zipfOrders
 	if m.Sells() {
-		span = len(items) - 1
+		among = len(items)
 	}
 	random := rand.New(rand.NewPCG(1, 2)) // the same keys in every run
 	return &source{
 		stage: s, method: m, keys: keys, repeats: repeats, prefix: prefix, items: items,
-		zipf: rand.NewZipf(random, zipfExponent, 1, uint64(max(0, span))),
+		zipf: rand.NewZipf(random, zipfExponent, 1, uint64(max(1, among)-1)),
 	}
 }
 
-// Next implements load.Source.
-func (s *source) Next(user int) []load.Request {
+// next returns what a user sends next.
+func (s *source) next(user int) []load.Request {
 	n := s.sent.Add(1) - 1
 	request := func(i int64) load.Request {
-		addr, path := s.stage.Route(user, "/"+string(s.method)+"?"+s.method.Parameter()+"="+s.value(i))
-		return load.Request{Addr: addr, Path: path}
+		return load.Request{Addr: s.stage.Addr(user), Path: s.method.Path(s.value(i))}
 	}
 	switch {
 	case s.method.Sells(), s.keys != Uniform, s.repeats == None:
@@ -80,31 +79,21 @@ func (s *source) Next(user int) []load.Request {
 
 // value is what the n-th request is about.
 func (s *source) value(n int64) string {
+	choice := n
+	switch {
+	case s.keys == Zipf:
+		s.mu.Lock()
+		choice = int64(s.zipf.Uint64()) //nolint:gosec // below zipfOrders, or the number of items
+		s.mu.Unlock()
+	case s.keys == Hot && s.method.Sells():
+		choice = 0
+	case s.keys == Hot:
+		choice = n / hotRepeats
+	case s.method.Sells():
+		choice = rand.Int64N(int64(len(s.items)))
+	}
 	if s.method.Sells() {
-		return strconv.FormatInt(s.items[s.choose(len(s.items))], 10)
+		return strconv.FormatInt(s.items[choice], 10)
 	}
-	switch s.keys {
-	case Hot:
-		n /= hotRepeats
-	case Zipf:
-		n = int64(s.draw()) //nolint:gosec // below zipfOrders
-	}
-	return fmt.Sprintf("%s-%09d", s.prefix, n)
-}
-
-// choose chooses one of n items.
-func (s *source) choose(n int) int {
-	switch s.keys {
-	case Hot:
-		return 0
-	case Zipf:
-		return int(s.draw()) //nolint:gosec // at most the number of items
-	}
-	return rand.IntN(n)
-}
-
-func (s *source) draw() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.zipf.Uint64()
+	return fmt.Sprintf("%s-%09d", s.prefix, choice)
 }

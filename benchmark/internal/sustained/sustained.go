@@ -15,6 +15,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // Config describes a run.
@@ -68,8 +69,7 @@ func (r *run) all(ctx context.Context) error {
 		if err := r.one(ctx, i, &s); err != nil {
 			return fmt.Errorf("%s with %d users: %w", s.Method, s.Concurrency, err)
 		}
-		perStep := time.Since(start).Seconds() / float64(i+1)
-		left := time.Duration(perStep * float64(len(steps)-i-1) * float64(time.Second))
+		left := time.Since(start) / time.Duration(i+1) * time.Duration(len(steps)-i-1)
 		fmt.Fprintf(r.Out, "%3d/%d %-13s %-8s %-8s %4d users %8.0f/s, mean %7.1f ms, p99 %8.1f ms, %d errors; %v left\n",
 			i+1, len(steps), s.Method, s.Keys, s.Repeats, s.Concurrency, s.Throughput, s.Mean, s.P99,
 			s.Results[string(shop.Failed)], left.Round(time.Second))
@@ -107,11 +107,11 @@ func (r *run) one(ctx context.Context, n int, step *result.Step) error {
 	killed := make(chan error, 1)
 	c := load.Constant{
 		Users: step.Concurrency, Duration: r.cfg.Duration, Limit: requestLimit, Slice: slice,
-		Source: newSource(r.Stage, m, step.Keys, step.Repeats, prefix, r.items),
+		Next: newSource(r.Stage, m, step.Keys, step.Repeats, prefix, r.items).next,
 	}
 	if r.cfg.Kill > 0 && m == shop.Belay {
 		step.Killed = r.cfg.Kill.Seconds()
-		c.Started = func(time.Time) { go func() { killed <- r.kill(ctx, n) }() }
+		c.Started = func() { go func() { killed <- r.kill(ctx, n) }() }
 	}
 	t, err := c.Run(ctx)
 	if t != nil && step.Killed >= 0 {
@@ -139,7 +139,7 @@ func (r *run) kill(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := stage.Pause(ctx, r.cfg.Kill); err != nil {
+	if err := wait.Sleep(ctx, r.cfg.Kill, nil); err != nil {
 		return err
 	}
 	return masters[n%len(masters)].Kill()

@@ -35,7 +35,7 @@ func drawn(m shop.Method, keys, repeats string, draws int) map[string]int {
 	s := newSource(&stage.Stage{Addrs: []string{"a"}}, m, keys, repeats, "S", []int64{11, 22, 33})
 	paths := make(map[string]int)
 	for i := range draws {
-		for _, r := range s.Next(i % 4) {
+		for _, r := range s.next(i % 4) {
 			paths[r.Path]++
 		}
 	}

@@ -54,24 +54,9 @@ func (e *experiment) auditSale(ctx context.Context, m shop.Method, p *plan, befo
 
 // auditOrders compares what users were told with the rows in the table.
 func (e *experiment) auditOrders(ctx context.Context, m shop.Method, p *plan, r *result.Round) error {
-	rows, err := e.Stage.DB.QueryContext(ctx, "SELECT no, COUNT(*) FROM orders WHERE no BETWEEN ? AND ? GROUP BY no",
-		p.orders[0], p.orders[len(p.orders)-1])
+	all, distinct, err := shop.CountOrders(ctx, e.Stage.DB, p.orders[0], p.orders[len(p.orders)-1])
 	if err != nil {
-		return fmt.Errorf("count the orders: %w", err)
-	}
-	defer rows.Close()
-	distinct, all := 0, 0
-	for rows.Next() {
-		var no string
-		var n int
-		if err := rows.Scan(&no, &n); err != nil {
-			return fmt.Errorf("count the orders: %w", err)
-		}
-		distinct++
-		all += n
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("count the orders: %w", err)
+		return err
 	}
 	// Who was told "done" twice has a duplicate, too, even if the table has not.
 	r.Duplicates = max(all-distinct, r.Succeeded-len(p.orders), 0)

@@ -7,6 +7,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // eventLimit is how long an event may be on its way from the outbox to the
@@ -70,7 +71,7 @@ func (e *experiment) awaitEvents(ctx context.Context, ids []string) (stage.Recei
 		if err != nil || len(got.Missing) == 0 || time.Now().After(deadline) {
 			return got, err
 		}
-		if err := stage.Pause(ctx, 50*time.Millisecond); err != nil {
+		if err := wait.Sleep(ctx, 50*time.Millisecond, nil); err != nil {
 			return got, err
 		}
 	}

@@ -21,12 +21,13 @@ type plan struct {
 
 // newPlan plans a round. With a master, the accident happens to it.
 func (e *experiment) newPlan(ctx context.Context, m shop.Method, users int, master *stage.Master) (*plan, error) {
-	if m.Sells() {
-		return e.planSale(m, users), nil
-	}
-	p := new(plan)
-	for range (users + 1) / 2 {
-		p.orders = append(p.orders, e.nextOrder())
+	p := &plan{item: 1 + rand.Int64N(e.cfg.Rows)}
+	value := func(int) string { return strconv.FormatInt(p.item, 10) }
+	if !m.Sells() {
+		for range (users + 1) / 2 {
+			p.orders = append(p.orders, e.nextOrder())
+		}
+		value = func(i int) string { return p.orders[i/2] }
 	}
 	special := -1
 	if master != nil {
@@ -39,8 +40,7 @@ func (e *experiment) newPlan(ctx context.Context, m shop.Method, users int, mast
 		if i/2 == special {
 			continue // the first and the last of the requests
 		}
-		addr, path := e.Stage.Route(i, orderPath(m, p.orders[i/2]))
-		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
+		p.requests = append(p.requests, load.Request{Addr: e.Stage.Addr(i), Path: m.Path(value(i))})
 	}
 	return p, nil
 }
@@ -64,23 +64,12 @@ func (e *experiment) planAccident(ctx context.Context, m shop.Method, p *plan, m
 	p.accident = newAccident(e.Stage, master, no, e.cfg.Users/4)
 	e.gate.accident.Store(p.accident)
 	const holder, other = 0, 1
-	addr, path := e.Stage.Pin(holder, orderPath(m, no)+"&hold=1")
+	addr, path := e.Stage.Pin(holder, m.Path(no)+"&hold=1")
 	p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
-	addr, path = e.Stage.Pin(other, orderPath(m, no))
+	addr, path = e.Stage.Pin(other, m.Path(no))
 	p.requests = append(p.requests, load.Request{Addr: addr, Path: path, After: p.accident.killed})
 	return special, nil
 }
-
-func (e *experiment) planSale(m shop.Method, users int) *plan {
-	p := &plan{item: 1 + rand.Int64N(e.cfg.Rows)}
-	for i := range users {
-		addr, path := e.Stage.Route(i, "/"+string(m)+"?item="+strconv.FormatInt(p.item, 10))
-		p.requests = append(p.requests, load.Request{Addr: addr, Path: path})
-	}
-	return p
-}
-
-func orderPath(m shop.Method, no string) string { return "/" + string(m) + "?order=" + no }
 
 // nextOrder returns a new order number. It sorts after all that came before.
 func (e *experiment) nextOrder() string {

@@ -9,6 +9,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
 	"github.com/belaygo/belay/benchmark/internal/stage"
+	"github.com/belaygo/belay/internal/wait"
 )
 
 const (
@@ -30,7 +31,7 @@ func (e *experiment) warmUp(ctx context.Context) error {
 // settle sends a small crowd until it meets no error.
 func (e *experiment) settle(ctx context.Context, m shop.Method) error {
 	if m.Guarded() || m == shop.RedisLock {
-		if err := stage.Pause(ctx, clientLag); err != nil {
+		if err := wait.Sleep(ctx, clientLag, nil); err != nil {
 			return err
 		}
 	}
