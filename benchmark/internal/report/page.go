@@ -20,9 +20,9 @@ func HTML(r *result.Run) (string, error) {
 	var b strings.Builder
 	err := pageTemplate.Execute(&b, struct {
 		*result.Run
-		Sections, Details []section
-		Figures           []figure
-	}{r, sections(r), details(r), figures(r)})
+		Sections []section
+		Figures  []figure
+	}{r, sections(r), figures(r)})
 	if err != nil {
 		return "", fmt.Errorf("write the page: %w", err)
 	}

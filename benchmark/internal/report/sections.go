@@ -48,7 +48,7 @@ func sections(r *result.Run) []section {
 		layers.add(name, m.FirstLayer, m.SecondLayer, m.SoldOut, m.LockFailures,
 			m.Duplicates, m.Oversold, m.Lost, m.Errors, fmt.Sprintf("%d / %d", m.EventsPublished, m.EventsReceived))
 	}
-	return append([]section{figures, layers}, targets(r)...)
+	return append([]section{figures, layers, processors(r)}, targets(r)...)
 }
 
 func targets(r *result.Run) []section {
@@ -58,14 +58,8 @@ func targets(r *result.Run) []section {
 	var s section
 	s.add("ratio within a round, median of the rounds", "measured", "to reach", "")
 	for _, t := range r.Targets {
-		sign, verdict := "≤", "missed"
-		if t.Least {
-			sign = "≥"
-		}
-		if t.Met {
-			verdict = "reached"
-		}
-		s.add(t.Name, fmt.Sprintf("%.2f", t.Value), fmt.Sprintf("%s %.2f", sign, t.Limit), verdict)
+		limit, verdict := t.Judged()
+		s.add(t.Name, fmt.Sprintf("%.2f", t.Value), limit, verdict)
 	}
 	return []section{s}
 }
@@ -109,33 +103,17 @@ func cell(s result.Step, measured bool) string {
 	return text
 }
 
-// details are on the page only.
-func details(r *result.Run) []section {
-	processors := section{Text: "Processor time of a round, ms. All processes share the machine's cores, so this is what bounds the throughput. " +
+// processors is where the time of a round went.
+func processors(r *result.Run) section {
+	s := section{Text: "Processor time of a round, ms. All processes share the machine's cores, so this is what bounds the throughput. " +
 		"What a master that was killed had used is not in it, nor is JMeter."}
-	processors.add("method", "load", "nginx", "instances", "redis", "mariadb", "sum")
+	s.add("method", "load", "nginx", "instances", "redis", "mariadb", "sum")
 	for _, m := range r.Methods {
 		c := m.CPU
-		processors.add(m.Method, c["load"], c["nginx"], c["instances"], c["redis"], c["mariadb"],
+		s.add(m.Method, c["load"], c["nginx"], c["instances"], c["redis"], c["mariadb"],
 			c["load"]+c["nginx"]+c["instances"]+c["redis"]+c["mariadb"])
 	}
-	steps := section{Text: "Every step."}
-	steps.add("method", "keys", "repeats", "users", "requests/s", "mean ms", "p50", "p95", "p99", "done", "first layer", "second layer", "sold out", "errors")
-	tenths := func(v float64) string { return fmt.Sprintf("%.1f", v) }
-	for _, s := range r.Steps {
-		second := 0
-		for kind, n := range s.Results {
-			if shop.Result(kind).BySecondLayer() {
-				second += n
-			}
-		}
-		steps.add(s.Method, s.Keys, s.Repeats, s.Concurrency, s.Throughput, tenths(s.Mean), tenths(s.P50), tenths(s.P95), tenths(s.P99),
-			s.Results["done"], s.Results["busy"], second, s.Results["sold_out"], s.Results["error"])
-	}
-	if r.Kind == result.Sustained {
-		return []section{steps}
-	}
-	return []section{processors}
+	return s
 }
 
 func through(r *result.Run) string {

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
@@ -18,6 +19,18 @@ type Target struct {
 // NewTarget returns a Target for a value.
 func NewTarget(name string, value, limit float64, least bool) Target {
 	return Target{Name: name, Value: value, Limit: limit, Least: least, Met: value == limit || value > limit == least}
+}
+
+// Judged returns the limit with its sign, and whether it is reached.
+func (t Target) Judged() (limit, verdict string) {
+	sign, verdict := "≤", "missed"
+	if t.Least {
+		sign = "≥"
+	}
+	if t.Met {
+		verdict = "reached"
+	}
+	return fmt.Sprintf("%s %.2f", sign, t.Limit), verdict
 }
 
 // Ratios compares methods within the run. A comparison whose methods were not

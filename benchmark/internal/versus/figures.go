@@ -108,14 +108,8 @@ func (r Report) Print(out io.Writer) {
 	fmt.Fprintf(out, "\nA round trip to Redis, for a script that writes, is %d µs. Commands, statements and the processor time of the client are per operation.\n\n", r.RoundTrip.Microseconds())
 	t = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, target := range r.Targets {
-		sign, met := "≤", "met"
-		if target.Least {
-			sign = "≥"
-		}
-		if !target.Met {
-			met = "missed"
-		}
-		fmt.Fprintf(t, "%s\t%.2f\ttarget %s %v\t%s\n", target.Name, target.Value, sign, target.Limit, met)
+		limit, verdict := target.Judged()
+		fmt.Fprintf(t, "%s\t%.2f\ttarget %s\t%s\n", target.Name, target.Value, limit, verdict)
 	}
 	_ = t.Flush()
 	for _, f := range r.Figures {
