@@ -19,10 +19,6 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
-// ErrNoJMeter is returned by FindJMeter when JMeter, or what it needs, is not
-// installed.
-var ErrNoJMeter = errors.New("jmeter is missing: apt-get install --no-install-recommends jmeter jmeter-http default-jdk-headless")
-
 const jmeterHome = "/usr/share/jmeter" // of Debian's package
 
 // A JMeter sends requests by Apache JMeter, one thread per request.
@@ -35,13 +31,13 @@ type JMeter struct {
 	before int // answers before the run that runs
 }
 
-// FindJMeter returns ErrNoJMeter if JMeter is not installed.
+// FindJMeter returns an error if JMeter, or what it needs, is not installed.
 func FindJMeter() error {
 	_, compiler := exec.LookPath("javac")
 	_, java := exec.LookPath("java")
 	_, http := os.Stat(jmeterHome + "/lib/ext/ApacheJMeter_http.jar")
 	if errors.Join(compiler, java, http) != nil {
-		return ErrNoJMeter
+		return errors.New("jmeter is missing: apt-get install --no-install-recommends jmeter jmeter-http default-jdk-headless")
 	}
 	return nil
 }

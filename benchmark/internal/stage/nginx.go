@@ -26,9 +26,6 @@ type nginxSettings struct {
 	Root      bool
 }
 
-// ErrNoNginx is returned by FindNginx when nginx is not installed.
-var ErrNoNginx = errors.New("nginx is missing: apt-get install --no-install-recommends nginx-light, or run with -lb none")
-
 // FindNginx returns the path of nginx.
 func FindNginx() (string, error) {
 	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // the second is not in everybody's PATH
@@ -36,7 +33,7 @@ func FindNginx() (string, error) {
 			return path, nil
 		}
 	}
-	return "", ErrNoNginx
+	return "", errors.New("nginx is missing: apt-get install --no-install-recommends nginx-light, or run with -lb none")
 }
 
 // openNginx starts an nginx in front of the instances.

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -23,15 +22,12 @@ const (
 	EnvRedis = "BELAY_REDIS_ADDRS"
 )
 
-// ErrNoStack is returned when the addresses of servers are not set.
-var ErrNoStack = errors.New(`the servers' addresses are not set: start them with "scripts/stack up", then: eval "$(scripts/stack env)"`)
-
-// FromEnvironment finds the servers. It returns ErrNoStack if a variable that is
+// FromEnvironment finds the servers. It returns an error if a variable that is
 // required is not set.
 func FromEnvironment(required ...string) (Servers, error) {
 	for _, name := range required {
 		if os.Getenv(name) == "" {
-			return Servers{}, fmt.Errorf("%s: %w", name, ErrNoStack)
+			return Servers{}, fmt.Errorf(`%s is not set: start the servers with "scripts/stack up", then: eval "$(scripts/stack env)"`, name)
 		}
 	}
 	return Servers{
