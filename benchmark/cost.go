@@ -63,27 +63,20 @@ func costFlags(args []string) (cfg costConfig, err error) {
 	flags := flag.NewFlagSet("cost", flag.ContinueOnError)
 	rows := flags.String("rows", strconv.Itoa(defaultRows), "sizes of the seeded tables, with commas between them: 100000,10000000 shows how the cost grows")
 	methods := flags.String("methods", "", "methods to measure, with commas between them; empty = all")
-	flags.IntVar(&cfg.n, "n", 400, "operations of each kind and round")
-	flags.IntVar(&cfg.rounds, "repeat", 5, "rounds, of which the medians are taken")
+	numberFlag(flags, &cfg.n, "n", 400, 1, 1_000_000, "operations of each kind and round")
+	numberFlag(flags, &cfg.rounds, "repeat", 5, 1, 1000, "rounds, of which the medians are taken")
 	flags.StringVar(&cfg.json, "json", "", "file for the results")
 	if err := parse(flags, args); err != nil {
 		return cfg, err
 	}
-	sizes, err := numbers(*rows, 1000, shop.MaxRows)
-	if err != nil {
+	if cfg.rows, err = numbers[int64](*rows, 1000, shop.MaxRows); err != nil {
 		return cfg, usagef("-rows: %w", err)
-	}
-	for _, n := range sizes {
-		cfg.rows = append(cfg.rows, int64(n))
 	}
 	if slices.Sort(cfg.rows); len(slices.Compact(slices.Clone(cfg.rows))) < len(cfg.rows) {
 		return cfg, usagef("-rows %s: a size is named twice", *rows)
 	}
 	if cfg.methods, err = shop.ParseMethods(*methods); err != nil {
 		return cfg, usagef("-methods: %w", err)
-	}
-	if cfg.n < 1 || cfg.rounds < 1 {
-		return cfg, usagef("-n %d, -repeat %d: want at least 1", cfg.n, cfg.rounds)
 	}
 	if cfg.servers, err = stage.FromEnvironment(stage.EnvDSN, stage.EnvAMQP, stage.EnvRedis); err != nil {
 		return cfg, err

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/report"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
@@ -20,36 +22,59 @@ import (
 const defaultRows = 10_000_000
 
 func rowsFlag(flags *flag.FlagSet, rows *int64) {
-	flags.Int64Var(rows, "rows", defaultRows, "size of the seeded tables")
+	numberFlag(flags, rows, "rows", defaultRows, 1000, shop.MaxRows, "size of the seeded tables")
 }
 
-func checkRows(rows int64) error {
-	if rows < 1000 || rows > shop.MaxRows {
-		return usagef("-rows %d: want 1000 to %d", rows, int64(shop.MaxRows))
+// numberFlag adds a flag that is a number from least to greatest.
+func numberFlag[T int | int64](flags *flag.FlagSet, p *T, name string, value, least, greatest T, usage string) {
+	*p = value
+	flags.Func(name, fmt.Sprintf("%s (default %d)", usage, value), func(text string) (err error) {
+		*p, err = number(text, least, greatest)
+		return err
+	})
+}
+
+// number reads a number from least to greatest.
+func number[T int | int64](text string, least, greatest T) (T, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < int64(least) || n > int64(greatest) {
+		return 0, fmt.Errorf("%q is not a number from %d to %d", text, least, greatest)
 	}
-	return nil
+	return T(n), nil
+}
+
+// numbers reads a list of numbers with commas between them.
+func numbers[T int | int64](list string, least, greatest T) (all []T, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := number(text, least, greatest)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// among chooses words by a list of them with commas between.
+func among(list string, words ...string) ([]string, error) {
+	return measure.Choose(list, words, func(word string) string { return word })
 }
 
 // stageFlags adds the flags that runs on a stage have in common. check completes cfg
 // when they are parsed.
 func stageFlags(flags *flag.FlagSet, cfg *stage.Config) (check func() error) {
 	rowsFlag(flags, &cfg.Rows)
-	flags.IntVar(&cfg.Instances, "instances", 3, "processes of the service")
-	flags.IntVar(&cfg.Pool, "pool", 64, "database connections of each instance")
+	numberFlag(flags, &cfg.Instances, "instances", 3, 1, 100, "processes of the service")
+	numberFlag(flags, &cfg.Pool, "pool", 64, 1, 900, "database connections of each instance")
 	lb := flags.String("lb", "nginx", "what spreads the requests: nginx, or none (each user has an instance)")
 	methods := flags.String("methods", "", "methods to measure, with commas between them; empty = all")
 	flags.StringVar(&cfg.JSON, "json", "", "file for the results (default: one in the folder for temporary files)")
 	cfg.Out, cfg.Command = os.Stderr, commandLine(os.Args[1:])
 	return func() (err error) {
-		if err := checkRows(cfg.Rows); err != nil {
-			return err
-		}
 		cfg.Nginx = *lb == "nginx"
 		switch {
-		case cfg.Instances < 1 || cfg.Instances > 100:
-			return usagef("-instances %d: want 1 to 100", cfg.Instances)
-		case cfg.Pool < 1 || cfg.Pool*cfg.Instances > 900:
-			return usagef("-pool %d: want at least 1, and at most 900 for all instances", cfg.Pool)
+		case cfg.Pool*cfg.Instances > 900:
+			return usagef("-pool %d: want at most 900 for all instances", cfg.Pool)
 		case !cfg.Nginx && *lb != "none":
 			return usagef("-lb %q: want nginx or none", *lb)
 		}

@@ -17,9 +17,6 @@ func runSeed(ctx context.Context, args []string) error {
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	if err := checkRows(rows); err != nil {
-		return err
-	}
 	servers, err := stage.FromEnvironment(stage.EnvDSN)
 	if err != nil {
 		return err

@@ -15,17 +15,11 @@ func runServe(ctx context.Context, args []string) error {
 	cfg := shop.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	listen := flags.String("listen", "127.0.0.1:9480", "loopback address; port 0 takes a free one, which is printed")
 	flags.StringVar(&cfg.Name, "name", "instance", "name of the instance in events")
-	flags.IntVar(&cfg.Pool, "pool", 64, "database connections")
+	numberFlag(flags, &cfg.Pool, "pool", 64, 1, 900, "database connections")
 	var rows int64
 	rowsFlag(flags, &rows)
 	if err := parse(flags, args); err != nil {
 		return err
-	}
-	if err := checkRows(rows); err != nil {
-		return err
-	}
-	if cfg.Pool < 1 {
-		return usagef("-pool %d: want at least 1", cfg.Pool)
 	}
 	servers, err := stage.FromEnvironment(stage.EnvDSN, stage.EnvAMQP, stage.EnvRedis)
 	if err != nil {

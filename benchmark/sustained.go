@@ -3,12 +3,8 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/sustained"
 )
 
@@ -45,22 +41,4 @@ func runSustained(ctx context.Context, args []string) error {
 	}
 	run, err := sustained.Run(ctx, cfg)
 	return finish(ctx, run, cfg.JSON, err)
-}
-
-// numbers reads a list of numbers with commas between them.
-func numbers(list string, least, greatest int) ([]int, error) {
-	var all []int
-	for text := range strings.SplitSeq(list, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil || n < least || n > greatest {
-			return nil, fmt.Errorf("%q is not a number from %d to %d", text, least, greatest)
-		}
-		all = append(all, n)
-	}
-	return all, nil
-}
-
-// among chooses words by a list of them with commas between.
-func among(list string, words ...string) ([]string, error) {
-	return measure.Choose(list, words, func(word string) string { return word })
 }
