@@ -157,11 +157,7 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 func TestExitStatusTellsFaults(t *testing.T) {
 	teststack.AMQP(t)
 	rows, program := seeded(t), build(t)
-	dsn, err := shop.DSN(teststack.MySQL(t), shop.Database(1009))
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("mysql", dsn)
+	db, err := shop.OpenPool(teststack.MySQL(t), shop.Database(1009), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,6 @@ func runServe(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg.AMQP, cfg.Redis = servers.AMQP, servers.Redis
-	if cfg.DSN, err = shop.DSN(servers.DSN, shop.Database(rows)); err != nil {
-		return err
-	}
+	cfg.DSN, cfg.Database, cfg.AMQP, cfg.Redis = servers.DSN, shop.Database(rows), servers.AMQP, servers.Redis
 	return shop.Serve(ctx, *listen, cfg, os.Stdout)
 }

@@ -2,7 +2,6 @@ package cost
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -28,22 +27,16 @@ type Bench struct {
 // Open returns a Bench on seeded tables.
 func Open(ctx context.Context, servers stage.Servers, rows int64) (b *Bench, err error) {
 	b = &Bench{rows: rows, item: strconv.FormatInt(rows/2, 10)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.Close(ctx))
-		}
-	}()
+	defer b.CloseIf(ctx, &err)
 	if b.meter.DB, err = stage.OpenTables(ctx, &b.Closers, servers.DSN, rows, 3); err != nil {
 		return b, err
 	}
 	if _, err = b.meter.DB.ExecContext(ctx, "UPDATE stocks SET remaining = 1000000000 WHERE id = ?", b.item); err != nil {
 		return b, fmt.Errorf("fill the shelf: %w", err)
 	}
-	dsn, err := shop.DSN(servers.DSN, shop.Database(rows))
-	if err != nil {
-		return b, err
-	}
-	if b.service, err = shop.Open(ctx, shop.Config{Name: "cost", DSN: dsn, Redis: servers.Redis, AMQP: servers.AMQP, Pool: 2}); err != nil {
+	if b.service, err = shop.Open(ctx, shop.Config{
+		Name: "cost", DSN: servers.DSN, Database: shop.Database(rows), Redis: servers.Redis, AMQP: servers.AMQP, Pool: 2,
+	}); err != nil {
 		return b, err
 	}
 	b.Later(func(ctx context.Context) error {

@@ -42,19 +42,6 @@ var tables = []table{
 // databases of their own and live side by side.
 func Database(rows int64) string { return fmt.Sprintf("belay_bench_%d", rows) }
 
-// DSN returns the DSN of a database on the server of dsn.
-func DSN(dsn, name string) (string, error) {
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return "", errDSN
-	}
-	cfg.DBName = name
-	return cfg.FormatDSN(), nil
-}
-
-// errDSN stands for errors that may show the password.
-var errDSN = errors.New("the DSN of the database is malformed")
-
 // Seed fills both tables up to the given size and verifies them. Rows that are there
 // already are kept: each chunk and the note that it is there are one transaction, so
 // that a run that was interrupted continues where it was.
@@ -75,7 +62,7 @@ func Seed(ctx context.Context, dsn string, rows int64, out io.Writer) error {
 // Create makes a database with the tables of the shop, unless they are there, and
 // opens a connection to it.
 func Create(ctx context.Context, dsn, database string) (*sql.DB, error) {
-	server, err := OpenPool(dsn, 1)
+	server, err := OpenPool(dsn, "", 1)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +70,7 @@ func Create(ctx context.Context, dsn, database string) (*sql.DB, error) {
 	if _, err := server.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+database); err != nil {
 		return nil, fmt.Errorf("create database %s: %w", database, err)
 	}
-	target, err := DSN(dsn, database)
-	if err != nil {
-		return nil, err
-	}
-	db, err := OpenPool(target, 1)
+	db, err := OpenPool(dsn, database, 1)
 	if err != nil {
 		return nil, err
 	}

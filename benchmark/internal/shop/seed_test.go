@@ -20,11 +20,7 @@ const rows = 250_017
 func open(t *testing.T) (*sql.DB, string) {
 	t.Helper()
 	dsn := teststack.MySQL(t)
-	target, err := shop.DSN(dsn, shop.Database(rows))
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("mysql", target)
+	db, err := shop.OpenPool(dsn, shop.Database(rows), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +119,7 @@ func TestSeedNoticesWhatIsMissing(t *testing.T) {
 }
 
 func TestBadDSNIsNotShown(t *testing.T) {
-	_, err := shop.DSN("user:secret@tcp(", "x")
+	_, err := shop.OpenPool("user:secret@tcp(", "x", 1)
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v", err)
 	}

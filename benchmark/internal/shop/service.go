@@ -21,12 +21,13 @@ import (
 
 // Config describes a Service. All fields but AMQP and Logger are required.
 type Config struct {
-	Name   string // of the instance
-	DSN    string // of the seeded database
-	Redis  []string
-	AMQP   string       // default: lock failures are logged, and without Redis nothing is done
-	Pool   int          // database connections
-	Logger *slog.Logger // default: silent
+	Name     string // of the instance
+	DSN      string // of the server
+	Database string
+	Redis    []string
+	AMQP     string       // default: lock failures are logged, and without Redis nothing is done
+	Pool     int          // database connections
+	Logger   *slog.Logger // default: silent
 }
 
 // A Service is one instance of the shop, with everything that its methods need. Close
@@ -47,12 +48,8 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s = &Service{holds: newHolds()}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close(ctx))
-		}
-	}()
-	if s.pool, err = OpenPool(cfg.DSN, cfg.Pool); err != nil {
+	defer s.CloseIf(ctx, &err)
+	if s.pool, err = OpenPool(cfg.DSN, cfg.Database, cfg.Pool); err != nil {
 		return s, err
 	}
 	s.Later(func(context.Context) error { return s.pool.Close() })
@@ -85,11 +82,18 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 	return s, nil
 }
 
-// OpenPool opens a pool of n connections that are kept.
-func OpenPool(dsn string, n int) (*sql.DB, error) {
+// errDSN stands for errors that may show the password.
+var errDSN = errors.New("the DSN of the database is malformed")
+
+// OpenPool opens a pool of n connections that are kept: to a database on the server of
+// dsn, or to that of dsn itself if it is "".
+func OpenPool(dsn, database string, n int) (*sql.DB, error) {
 	cfg, err := sqldriver.ParseDSN(dsn)
 	if err != nil {
 		return nil, errDSN
+	}
+	if database != "" {
+		cfg.DBName = database
 	}
 	cfg.InterpolateParams = true // one round trip per statement, for every method
 	connector, err := sqldriver.NewConnector(cfg)

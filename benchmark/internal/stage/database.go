@@ -13,11 +13,7 @@ import (
 // they are complete, keeps other runs away, and removes the orders that runs add,
 // now and at the end.
 func OpenTables(ctx context.Context, c *shop.Closers, dsn string, rows int64, n int) (*sql.DB, error) {
-	target, err := shop.DSN(dsn, shop.Database(rows))
-	if err != nil {
-		return nil, err
-	}
-	db, err := shop.OpenPool(target, n)
+	db, err := shop.OpenPool(dsn, shop.Database(rows), n)
 	if err != nil {
 		return nil, err
 	}

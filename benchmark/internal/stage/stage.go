@@ -57,11 +57,7 @@ const auditConnections = 4
 // Open sets everything up. Progress is written to cfg.Out.
 func Open(ctx context.Context, cfg Config) (s *Stage, err error) {
 	s = &Stage{cfg: cfg}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close(ctx))
-		}
-	}()
+	defer s.CloseIf(ctx, &err)
 	if s.Dir, err = os.MkdirTemp("", "belay-benchmark-"); err != nil {
 		return s, err
 	}

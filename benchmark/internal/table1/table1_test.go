@@ -43,7 +43,7 @@ func TestSummarize(t *testing.T) {
 // audited returns an experiment on an empty database.
 func audited(t *testing.T) *experiment {
 	t.Helper()
-	db, err := shop.OpenPool(teststack.MySQL(t), 2)
+	db, err := shop.OpenPool(teststack.MySQL(t), "", 2)
 	if err != nil {
 		t.Fatal(err)
 	}

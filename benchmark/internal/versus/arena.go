@@ -31,11 +31,7 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 	now := time.Now().UnixMilli()
 	a = &arena{prefix: fmt.Sprintf("G%d", now)}
 	base := fmt.Sprintf("belay_guard_%d", now) // dropped after the run
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, a.Close(ctx))
-		}
-	}()
+	defer a.CloseIf(ctx, &err)
 	if a.db, err = shop.Create(ctx, cfg.Servers.DSN, base); err != nil {
 		return a, err
 	}
@@ -47,11 +43,9 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 	a.Later(func(context.Context) error { return a.redis.Close() })
 	a.meter = cost.Meter{DB: a.db, Redis: a.redis, CPU: measure.NewMeter()}
 	a.meter.CPU.Add("self", os.Getpid())
-	dsn, err := shop.DSN(cfg.Servers.DSN, base)
-	if err != nil {
-		return a, err
-	}
-	if a.shop, err = shop.Open(ctx, shop.Config{Name: "guard", DSN: dsn, Redis: cfg.Servers.Redis, Pool: cfg.Pool}); err != nil {
+	if a.shop, err = shop.Open(ctx, shop.Config{
+		Name: "guard", DSN: cfg.Servers.DSN, Database: base, Redis: cfg.Servers.Redis, Pool: cfg.Pool,
+	}); err != nil {
 		return a, err
 	}
 	a.Later(a.shop.Close)
