@@ -22,8 +22,10 @@ func table1() *result.Run {
 	}
 	for name, mean := range map[string]float64{"unique-index": 400, "belay": 200} {
 		r.Methods = append(r.Methods, result.Combine(name, "insert", []result.Round{{
-			Round: 1, Succeeded: 500, Times: result.Times{Mean: mean, P50: mean, P95: mean, P99: mean, Throughput: 1e5 / mean}, FirstLayer: 480, SecondLayer: 20,
-			Killed: name == "belay", Published: 3, Received: 3, Results: map[string]int{"intercepted": 1}, CPU: map[string]float64{"redis": 12},
+			Round: 1, Times: result.Times{Mean: mean, P50: mean, P95: mean, P99: mean, Throughput: 1e5 / mean}, Results: map[string]int{"intercepted": 1},
+			Counts: result.Counts{
+				Succeeded: 500, FirstLayer: 480, SecondLayer: 20, Killed: name == "belay", Published: 3, Received: 3, CPU: map[string]float64{"redis": 12},
+			},
 		}}))
 	}
 	r.Targets = result.Ratios(r.Methods)

@@ -38,7 +38,7 @@ func sections(r *result.Run) []section {
 	layers.add("method", "first layer", "second layer", "sold out", "lock failures caught", "duplicates", "oversold", "lost", "errors", "events stored / received")
 	for _, m := range r.Methods {
 		name := m.Method
-		if m.MasterKilled {
+		if m.Killed {
 			name += " (a master killed)"
 		}
 		mean, rate, p := m.Spread.Mean, m.Spread.Throughput, paper(m.Method)
@@ -46,7 +46,7 @@ func sections(r *result.Run) []section {
 			fmt.Sprintf("%.0f [%.0f-%.0f]", m.Mean, mean[0], mean[1]), fmt.Sprintf("%.0f [%.0f-%.0f]", m.Throughput, rate[0], rate[1]),
 			m.P50, m.P95, m.P99, orDash("%.0f", p.meanMS), orDash("%.1f", p.perSecond))
 		layers.add(name, m.FirstLayer, m.SecondLayer, m.SoldOut, m.LockFailures,
-			m.Duplicates, m.Oversold, m.Lost, m.Errors, fmt.Sprintf("%d / %d", m.EventsPublished, m.EventsReceived))
+			m.Duplicates, m.Oversold, m.Lost, m.Errors, fmt.Sprintf("%d / %d", m.Published, m.Received))
 	}
 	return append([]section{figures, layers, processors(r)}, targets(r)...)
 }

@@ -15,17 +15,19 @@ func Combine(method, operation string, rounds []Round) Method {
 	}
 	m := Method{
 		Method: method, Operation: operation, Rounds: rounds,
-		Succeeded:   count(func(r Round) int { return r.Succeeded }),
 		Intercepted: count(func(r Round) int { return r.FirstLayer + r.SecondLayer + r.Results["sold_out"] }),
 		Times: Times{
 			Mean: of(func(r Round) float64 { return r.Mean }), P50: of(func(r Round) float64 { return r.P50 }),
 			P95: of(func(r Round) float64 { return r.P95 }), P99: of(func(r Round) float64 { return r.P99 }),
 			Throughput: of(func(r Round) float64 { return r.Throughput }),
 		},
-		FirstLayer:  count(func(r Round) int { return r.FirstLayer }),
-		SecondLayer: count(func(r Round) int { return r.SecondLayer }),
-		SoldOut:     count(func(r Round) int { return r.Results["sold_out"] }),
-		CPU:         make(map[string]float64),
+		Counts: Counts{
+			Succeeded:   count(func(r Round) int { return r.Succeeded }),
+			FirstLayer:  count(func(r Round) int { return r.FirstLayer }),
+			SecondLayer: count(func(r Round) int { return r.SecondLayer }),
+			CPU:         make(map[string]float64),
+		},
+		SoldOut: count(func(r Round) int { return r.Results["sold_out"] }),
 	}
 	for group := range rounds[0].CPU {
 		m.CPU[group] = of(func(r Round) float64 { return r.CPU[group] })
@@ -36,9 +38,9 @@ func Combine(method, operation string, rounds []Round) Method {
 		m.Oversold += r.Oversold
 		m.Lost += r.Lost
 		m.Errors += r.Results["error"]
-		m.EventsPublished += r.Published
-		m.EventsReceived += r.Received
-		m.MasterKilled = m.MasterKilled || r.Killed
+		m.Published += r.Published
+		m.Received += r.Received
+		m.Killed = m.Killed || r.Killed
 		if m.FirstError == "" {
 			m.FirstError = r.FirstError
 		}

@@ -58,31 +58,36 @@ func NewTimes(h *measure.Histogram, took time.Duration) Times {
 	return t
 }
 
+// Counts are what came of requests.
+type Counts struct {
+	Succeeded   int    `json:"succeeded"`
+	FirstLayer  int    `json:"first_layer"`  // rejected by the lock
+	SecondLayer int    `json:"second_layer"` // refused by the database
+	Duplicates  int    `json:"duplicates"`
+	Oversold    int    `json:"oversold"`
+	Lost        int    `json:"lost"`             // told to be done, and not in the database
+	Published   int    `json:"events_published"` // stored in the outbox
+	Received    int    `json:"events_received"`  // in the store of guard-monitor
+	Killed      bool   `json:"master_killed"`
+	FirstError  string `json:"first_error,omitempty"`
+
+	CPU map[string]float64 `json:"cpu_ms"` // processor time of a round by kind of process
+}
+
 // A Method is what one method reached. Times, rates and counts are medians of
 // the rounds; duplicates, oversold, lost, errors, lock failures and events are
 // sums over all of them.
 type Method struct {
 	Method      string `json:"method"`
 	Operation   string `json:"operation"` // insert or update
-	Succeeded   int    `json:"succeeded"`
 	Intercepted int    `json:"intercepted"`
 	Times
-	FirstLayer      int     `json:"first_layer"`  // rejected by the lock
-	SecondLayer     int     `json:"second_layer"` // refused by the database
-	SoldOut         int     `json:"sold_out"`
-	LockFailures    int     `json:"lock_failures"` // of the second layer, those that were a lock's failure
-	Duplicates      int     `json:"duplicates"`
-	Oversold        int     `json:"oversold"`
-	Lost            int     `json:"lost"` // told to be done, and not in the database
-	Errors          int     `json:"errors"`
-	EventsPublished int     `json:"events_published"` // stored in the outbox
-	EventsReceived  int     `json:"events_received"`  // in the store of guard-monitor
-	MasterKilled    bool    `json:"master_killed"`
-	Spread          Spread  `json:"spread"`
-	Rounds          []Round `json:"rounds"`
-	FirstError      string  `json:"first_error,omitempty"`
-
-	CPU map[string]float64 `json:"cpu_ms"` // processor time of a round by kind of process
+	Counts
+	SoldOut      int     `json:"sold_out"`
+	LockFailures int     `json:"lock_failures"` // of the second layer, those that were a lock's failure
+	Errors       int     `json:"errors"`
+	Spread       Spread  `json:"spread"`
+	Rounds       []Round `json:"rounds"`
 }
 
 // Spread is the least and the greatest of the rounds.
@@ -93,23 +98,12 @@ type Spread struct {
 
 // A Round is one measurement of one method.
 type Round struct {
-	Round     int            `json:"round"`
-	Results   map[string]int `json:"results"`
-	Succeeded int            `json:"succeeded"`
+	Round   int            `json:"round"`
+	Results map[string]int `json:"results"`
 	Times
-	Max         float64        `json:"max_ms"`
-	Killed      bool           `json:"master_killed"`
-	Duplicates  int            `json:"duplicates"`
-	Oversold    int            `json:"oversold"`
-	Lost        int            `json:"lost"`
-	Published   int            `json:"events_published"`
-	Received    int            `json:"events_received"`
-	Verdicts    map[string]int `json:"verdicts,omitempty"` // received events
-	FirstError  string         `json:"first_error,omitempty"`
-	FirstLayer  int            `json:"first_layer"`
-	SecondLayer int            `json:"second_layer"`
-
-	CPU map[string]float64 `json:"cpu_ms"` // processor time by kind of process
+	Counts
+	Max      float64        `json:"max_ms"`
+	Verdicts map[string]int `json:"verdicts,omitempty"` // received events
 }
 
 // A Timeline is every request of one round.

@@ -14,9 +14,11 @@ func rounds(means ...float64) []result.Round {
 	var all []result.Round
 	for i, m := range means {
 		all = append(all, result.Round{
-			Round: i + 1, Succeeded: 500, Times: result.Times{Mean: m, P50: m, Throughput: 1000 / m}, FirstLayer: 400 + i, SecondLayer: 100 - i,
-			Results: map[string]int{"intercepted": 1, "error": i}, Duplicates: i, Published: 3, Received: 2, Killed: i == 1,
-			CPU: map[string]float64{"redis": m},
+			Round: i + 1, Times: result.Times{Mean: m, P50: m, Throughput: 1000 / m}, Results: map[string]int{"intercepted": 1, "error": i},
+			Counts: result.Counts{
+				Succeeded: 500, FirstLayer: 400 + i, SecondLayer: 100 - i, Duplicates: i, Published: 3, Received: 2, Killed: i == 1,
+				CPU: map[string]float64{"redis": m},
+			},
 		})
 	}
 	return all
@@ -27,7 +29,7 @@ func TestCombine(t *testing.T) {
 	if m.Mean != 20 || m.P50 != 20 || m.FirstLayer != 401 || m.SecondLayer != 99 || m.Intercepted != 500 || m.CPU["redis"] != 20 {
 		t.Errorf("medians: %+v", m)
 	}
-	if m.Errors != 3 || m.Duplicates != 3 || m.LockFailures != 3 || m.EventsPublished != 9 || m.EventsReceived != 6 || !m.MasterKilled {
+	if m.Errors != 3 || m.Duplicates != 3 || m.LockFailures != 3 || m.Published != 9 || m.Received != 6 || !m.Killed {
 		t.Errorf("sums: %+v", m)
 	}
 	if m.Spread.Mean != [2]float64{10, 30} {

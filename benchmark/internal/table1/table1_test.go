@@ -85,7 +85,7 @@ func TestAuditOfOrders(t *testing.T) {
 			execute(t, e, "INSERT INTO orders (no, item, amount, created_at) VALUES (?, 1, 1, NOW())", no)
 		}
 		e.Result.Problems = nil
-		r := result.Round{Succeeded: tc.told, Results: map[string]int{"error": tc.failed}}
+		r := result.Round{Counts: result.Counts{Succeeded: tc.told}, Results: map[string]int{"error": tc.failed}}
 		if err := e.auditOrders(t.Context(), shop.Belay, p, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestAuditOfSale(t *testing.T) {
 			t.Fatal(err)
 		}
 		execute(t, e, "UPDATE stocks SET remaining = ?, version = version + ? WHERE id = 7", tc.remaining, tc.updates)
-		r := result.Round{Succeeded: tc.told, Results: map[string]int{"error": tc.failed}}
+		r := result.Round{Counts: result.Counts{Succeeded: tc.told}, Results: map[string]int{"error": tc.failed}}
 		if err := e.auditSale(t.Context(), shop.BelayStock, p, before, &r); err != nil {
 			t.Fatal(err)
 		}
