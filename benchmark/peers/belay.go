@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,23 +11,10 @@ import (
 	"github.com/belaygo/belay/lock/redislock"
 )
 
-func belay() contender {
+func belay(name, settings string, cfg lock.Config) contender {
 	return contender{
-		name:     "belay",
-		settings: fmt.Sprintf("lock.New over redislock.Open, both with their defaults (ttl %v)", ttl),
-		open:     func(addrs []string) (locker, error) { return openBelay(addrs, lock.Config{TTL: ttl}) },
-		ours:     true,
-	}
-}
-
-func belayNoHandOver() contender {
-	return contender{
-		name:     "belay-no-handover",
-		settings: "as belay, with Config.HandOver -1: every lock granted by Redis",
-		open: func(addrs []string) (locker, error) {
-			return openBelay(addrs, lock.Config{TTL: ttl, HandOver: -1})
-		},
-		ours: true,
+		name: name, settings: settings, ours: true,
+		open: func(addrs []string) (locker, error) { return openBelay(addrs, cfg) },
 	}
 }
 

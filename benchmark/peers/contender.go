@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
+	"github.com/belaygo/belay/lock"
 )
 
 // A contender is a lock library with the settings that suit it best.
@@ -45,7 +47,9 @@ var (
 
 func contenders() []contender {
 	return []contender{
-		raw(), bsmRedislock(), redsyncOnePool(), rueidisMajority1(), redisson(), belay(), belayNoHandOver(),
+		raw(), bsmRedislock(), redsyncOnePool(), rueidisMajority1(), redisson(),
+		belay("belay", fmt.Sprintf("lock.New over redislock.Open, both with their defaults (ttl %v)", ttl), lock.Config{TTL: ttl}),
+		belay("belay-no-handover", "as belay, with Config.HandOver -1: every lock granted by Redis", lock.Config{TTL: ttl, HandOver: -1}),
 	}
 }
 

@@ -32,7 +32,7 @@ func benchLock(ctx context.Context, addrs, args []string) error {
 		return errors.New("rounds and time must be positive")
 	}
 	chosen, err1 := choose(*names)
-	loads, err2 := chooseWorkloads(*kinds)
+	loads, err2 := measure.Choose(*kinds, workloads(), func(w workload) string { return w.name })
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
@@ -62,9 +62,6 @@ func benchLock(ctx context.Context, addrs, args []string) error {
 		all = append(all, rs...)
 	}
 	fmt.Printf("\ntook %v · load now %s\n", time.Since(began).Round(time.Second), measure.LoadAverages())
-	if *file == "" {
-		return nil
-	}
 	return measure.WriteJSON(*file, all)
 }
 

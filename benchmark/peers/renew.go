@@ -65,9 +65,6 @@ worst lateness   %8.1f  ms after it was due
 lost             %8d
 `, u.Goroutines, u.BytesPerLease, u.CPUShare*100, u.RenewalsPerSec, u.FailedRenewals, u.WorstLatenessMS, u.Lost)
 	fmt.Printf("\nload now %s\n", measure.LoadAverages())
-	if *file == "" {
-		return nil
-	}
 	return measure.WriteJSON(*file, u)
 }
 

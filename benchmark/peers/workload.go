@@ -1,7 +1,5 @@
 package main
 
-import "github.com/belaygo/belay/benchmark/internal/measure"
-
 const (
 	ownKey          = "own-key"
 	oneKey          = "one-key"
@@ -37,10 +35,4 @@ func workloads() []workload {
 		{oneKeyProcesses, 64, 4},
 		{tryOneKey, 1000, 1},
 	}
-}
-
-// chooseWorkloads returns those that a list of names selects; the empty list
-// selects all.
-func chooseWorkloads(names string) ([]workload, error) {
-	return measure.Choose(names, workloads(), func(w workload) string { return w.name })
 }
