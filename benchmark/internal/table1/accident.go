@@ -23,10 +23,6 @@ type accident struct {
 	at     time.Time // when it died
 }
 
-func newAccident(s *stage.Stage, master stage.Master, order string, after int) *accident {
-	return &accident{stage: s, master: master, order: order, after: after, killed: make(chan struct{})}
-}
-
 const (
 	accidentLimit = requestLimit // of each of its steps
 	accidentTick  = 2 * time.Millisecond

@@ -61,7 +61,7 @@ func (e *experiment) planAccident(ctx context.Context, m shop.Method, p *plan, m
 		return 0, fmt.Errorf("none of the %d orders has its lock on %s", len(keys), master.Addr)
 	}
 	no := p.orders[special]
-	p.accident = newAccident(e.Stage, master, no, e.cfg.Users/4)
+	p.accident = &accident{stage: e.Stage, master: master, order: no, after: e.cfg.Users / 4, killed: make(chan struct{})}
 	e.gate.accident.Store(p.accident)
 	const holder, other = 0, 1
 	addr, path := e.Stage.Pin(holder, m.Path(no)+"&hold=1")

@@ -80,7 +80,9 @@ func (e *experiment) run(ctx context.Context, t *stage.Trial) error {
 		e.load = &load.JMeter{Dir: t.Stage.Dir, Root: t.Stage.Root, Total: t.Stage.Answered, Ready: func() { e.ready() }}
 		t.Result.Machine.Note("jmeter", load.JMeterVersion(ctx))
 	}
-	if err := e.warmUp(ctx); err != nil {
+	fmt.Fprintln(e.Out, "warming up")
+	// A crowd as large as those to come opens every connection.
+	if _, err := e.crowd(ctx, shop.UniqueIndex, e.cfg.Users); err != nil {
 		return err
 	}
 	methods := e.cfg.Methods

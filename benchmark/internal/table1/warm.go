@@ -20,14 +20,6 @@ const (
 	clientLag = 1500 * time.Millisecond
 )
 
-// warmUp has every connection opened before anything is measured: by a crowd as
-// large as those to come.
-func (e *experiment) warmUp(ctx context.Context) error {
-	fmt.Fprintln(e.Out, "warming up")
-	_, err := e.crowd(ctx, shop.UniqueIndex, e.cfg.Users)
-	return err
-}
-
 // settle sends a small crowd until it meets no error.
 func (e *experiment) settle(ctx context.Context, m shop.Method) error {
 	if m.Guarded() || m == shop.RedisLock {
