@@ -53,9 +53,6 @@ func showCosts(costs []cost.Cost, path string, err error) error {
 	if said := verdict(costs); err == nil && said != "" {
 		fmt.Printf("\n%s\n", said)
 	}
-	if path == "" {
-		return err
-	}
 	return errors.Join(err, measure.WriteJSON(path, costs))
 }
 

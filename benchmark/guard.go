@@ -41,8 +41,5 @@ func runGuard(ctx context.Context, args []string) error {
 		return err
 	}
 	report.Print(os.Stdout)
-	if *json == "" {
-		return nil
-	}
 	return measure.WriteJSON(*json, report.Figures)
 }

@@ -6,9 +6,12 @@ import (
 	"os"
 )
 
-// WriteJSON writes v to a file as JSON. Links and devices like /dev/stdout are written
+// WriteJSON writes v to a file as JSON, unless path is "". Links and devices like /dev/stdout are written
 // to, not replaced.
 func WriteJSON(path string, v any) error {
+	if path == "" {
+		return nil
+	}
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode results: %w", err)

@@ -102,8 +102,7 @@ type Round struct {
 	Results map[string]int `json:"results"`
 	Times
 	Counts
-	Max      float64        `json:"max_ms"`
-	Verdicts map[string]int `json:"verdicts,omitempty"` // received events
+	Max float64 `json:"max_ms"`
 }
 
 // A Timeline is every request of one round.
@@ -131,7 +130,6 @@ type Step struct {
 	Requests    int64   `json:"requests"`
 	Times
 	Results    map[string]int `json:"results"`
-	Problems   []string       `json:"problems,omitempty"`
 	FirstError string         `json:"first_error,omitempty"`
 	Killed     float64        `json:"killed_s"` // when a master was killed; negative = never
 	Series     []Slice        `json:"series"`

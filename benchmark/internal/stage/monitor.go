@@ -87,9 +87,8 @@ func (s *Stage) Stored(ctx context.Context, after int64) (ids []string, last int
 
 // A Received is what the monitor has of some events.
 type Received struct {
-	Missing  []string       // ids that it has not
-	Verdicts map[string]int // events by verdict
-	Failures int            // lock failures that these events stand for: the sum of their counts
+	Missing  []string // ids that it has not
+	Failures int      // lock failures that these events stand for: the sum of their counts
 }
 
 // Received returns what the monitor has of the events with the given ids. Only
@@ -112,15 +111,12 @@ func (s *Stage) Received(ctx context.Context, ids []string) (Received, error) {
 			events[item.Event.ID] = item.Event
 		}
 	}
-	result := Received{Verdicts: make(map[string]int)}
+	var result Received
 	for _, id := range ids {
-		e := events[id]
-		if e == nil {
+		switch e := events[id]; {
+		case e == nil:
 			result.Missing = append(result.Missing, id)
-			continue
-		}
-		result.Verdicts[string(e.Verdict)]++
-		if e.Verdict == notify.VerdictOverlap || e.Verdict == notify.VerdictLost {
+		case e.Verdict == notify.VerdictOverlap, e.Verdict == notify.VerdictLost:
 			result.Failures += e.Count
 		}
 	}

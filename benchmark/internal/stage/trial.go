@@ -69,17 +69,11 @@ func (t *Trial) machine(ctx context.Context) measure.Machine {
 }
 
 // Write writes the results as they are now.
-func (t *Trial) Write() error {
-	if t.json == "" {
-		return nil
-	}
-	return measure.WriteJSON(t.json, t.Result)
-}
+func (t *Trial) Write() error { return measure.WriteJSON(t.json, t.Result) }
 
-// Fault notes that something is wrong, and returns it in words.
-func (t *Trial) Fault(format string, args ...any) string {
+// Fault notes that something is wrong.
+func (t *Trial) Fault(format string, args ...any) {
 	fault := fmt.Sprintf(format, args...)
 	t.Result.Problems = append(t.Result.Problems, fault)
 	fmt.Fprintln(t.Out, "fault:", fault)
-	return fault
 }

@@ -51,7 +51,7 @@ func (r *run) audit(ctx context.Context, m shop.Method, prefix string, before st
 		return err
 	}
 	if after.orders > after.distinct {
-		fault(r, step, "%d of %d orders are duplicates", after.orders-after.distinct, after.orders)
+		r.fault(step, "%d of %d orders are duplicates", after.orders-after.distinct, after.orders)
 	}
 	told, failed := int64(step.Results[string(shop.Done)]), int64(step.Results[string(shop.Failed)])
 	done := int64(after.orders - before.orders)
@@ -59,12 +59,11 @@ func (r *run) audit(ctx context.Context, m shop.Method, prefix string, before st
 		done = before.remaining - after.remaining
 	}
 	if done < told || done > told+failed {
-		fault(r, step, "%d requests were told that they are done, the database has %d", told, done)
+		r.fault(step, "%d requests were told that they are done, the database has %d", told, done)
 	}
 	return nil
 }
 
-func fault(r *run, step *result.Step, format string, args ...any) {
-	step.Problems = append(step.Problems, r.Fault("%s, keys %s, repeats %s, %d users: %s",
-		step.Method, step.Keys, step.Repeats, step.Concurrency, fmt.Sprintf(format, args...)))
+func (r *run) fault(step *result.Step, format string, args ...any) {
+	r.Fault("%s, keys %s, repeats %s, %d users: %s", step.Method, step.Keys, step.Repeats, step.Concurrency, fmt.Sprintf(format, args...))
 }

@@ -52,12 +52,6 @@ func (e *experiment) collect(ctx context.Context, m shop.Method, r *result.Round
 	}
 	r.Published += len(ids)
 	r.Received += len(ids) - len(got.Missing)
-	if r.Verdicts == nil {
-		r.Verdicts = make(map[string]int)
-	}
-	for verdict, n := range got.Verdicts {
-		r.Verdicts[verdict] += n
-	}
 	if len(got.Missing) > 0 {
 		e.problem(m, r.Round, "%d of %d events are not in the monitor's store", len(got.Missing), len(ids))
 	}
