@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// endGrace is how long after the span those who wait are sent away. Whoever was
+// endGrace is how long after the span callers that wait are canceled. A caller that was
 // inside when the span ended has left by then.
 const endGrace = 50 * time.Millisecond
 
@@ -17,7 +17,7 @@ const endGrace = 50 * time.Millisecond
 type caller struct {
 	job     job
 	locker  locker
-	arena   *arena // nil: nobody else wants the key
+	arena   *arena // nil: each caller has a key of its own
 	key     string
 	number  int64
 	outcome outcome
@@ -69,7 +69,7 @@ func (c *caller) cycle(ctx context.Context) {
 		return
 	}
 	// One that was given up at the end of the span counts, too: it would have waited
-	// at least that long, and to leave out those who wait longest would flatter.
+	// at least that long, and without the longest waits the figures would flatter.
 	if !granted.Before(c.job.from()) {
 		c.outcome.took = append(c.outcome.took, granted.Sub(asked))
 	}

@@ -13,7 +13,7 @@ import (
 // A contender is a lock library with the settings that suit it best.
 type contender struct {
 	name     string
-	settings string // told to the reader
+	settings string // printed before the figures
 
 	open func(addrs []string) (locker, error)
 	// command is the program of a contender that is not written in Go. It is
@@ -36,7 +36,7 @@ type locker interface {
 	close()
 }
 
-// A held lock is released by calling it. The error also tells that the lock had
+// A held lock is released by calling it. The error also says that the lock had
 // been lost before.
 type held func() error
 

@@ -91,7 +91,7 @@ type pairing struct {
 	workload  workload
 }
 
-// round makes each measurement once. Who comes first changes from round to round.
+// round makes each measurement once. The order changes from round to round.
 func (b *bench) round(ctx context.Context, cs []contender, ws []workload, round int, taken map[pairing][]result) error {
 	for _, w := range ws {
 		for i := range cs {

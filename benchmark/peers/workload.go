@@ -22,7 +22,7 @@ func (w workload) job() string {
 	return w.name
 }
 
-// contended tells whether callers meet at one key and wait for it.
+// contended reports whether callers meet at one key and wait for it.
 func (w workload) contended() bool { return w.job() == oneKey }
 
 func workloads() []workload {

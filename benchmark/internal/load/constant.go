@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
-// A Constant load is a number of users who ask without a pause.
+// A Constant load is a number of users that send requests without a pause.
 type Constant struct {
 	Users    int
 	Duration time.Duration

@@ -65,7 +65,7 @@ type Counts struct {
 	SecondLayer int    `json:"second_layer"` // refused by the database
 	Duplicates  int    `json:"duplicates"`
 	Oversold    int    `json:"oversold"`
-	Lost        int    `json:"lost"`             // told to be done, and not in the database
+	Lost        int    `json:"lost"`             // reported as done, and not in the database
 	Published   int    `json:"events_published"` // stored in the outbox
 	Received    int    `json:"events_received"`  // in the store of guard-monitor
 	Killed      bool   `json:"master_killed"`

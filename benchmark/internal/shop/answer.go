@@ -24,13 +24,13 @@ const (
 	Failed      Result = "error"
 )
 
-// BySecondLayer tells whether it was the database that refused.
+// BySecondLayer reports whether the database refused the request.
 func (r Result) BySecondLayer() bool { return r == Duplicate || r == Stale || r == Intercepted }
 
-// Refused tells whether the request was turned away as it should be.
+// Refused reports whether the request was rejected as it should be.
 func (r Result) Refused() bool { return r != Done && r != Failed }
 
-// An Answer is what the service tells its caller.
+// An Answer is what the service returns to its caller.
 type Answer struct {
 	Result Result `json:"result"`
 	Error  string `json:"error,omitempty"`

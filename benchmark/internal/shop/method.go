@@ -22,10 +22,10 @@ func Methods() []Method {
 	return []Method{Pessimistic, Optimistic, UniqueIndex, RedisLock, Belay, BelayNoGate, BelayMarked, BelayStock}
 }
 
-// Sells tells whether m sells stock; the others insert orders.
+// Sells reports whether m sells stock; the others insert orders.
 func (m Method) Sells() bool { return m == Pessimistic || m == Optimistic || m == BelayStock }
 
-// Guarded tells whether m is Belay.
+// Guarded reports whether m is Belay.
 func (m Method) Guarded() bool {
 	return m == Belay || m == BelayNoGate || m == BelayMarked || m == BelayStock
 }

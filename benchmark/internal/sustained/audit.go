@@ -43,7 +43,7 @@ func (r *run) state(ctx context.Context, prefix string) (s state, err error) {
 	return s, nil
 }
 
-// audit compares what users were told with what the database has. A request that
+// audit compares the answers to the users with what the database has. A request that
 // ended in an error may have been done all the same.
 func (r *run) audit(ctx context.Context, m shop.Method, prefix string, before state, step *result.Step) error {
 	after, err := r.state(ctx, prefix)

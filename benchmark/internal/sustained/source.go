@@ -14,19 +14,19 @@ import (
 
 // How keys are chosen.
 const (
-	Hot     = "hot"     // all users want the same one
+	Hot     = "hot"     // the same for all users
 	Uniform = "uniform" // each is as likely as any other
-	Zipf    = "zipf"    // a few are wanted by most
+	Zipf    = "zipf"    // a few are used by most
 )
 
-// How an order is asked for again.
+// How an order is requested again.
 const (
 	None     = "none"     // it is not
 	AtOnce   = "at-once"  // by another user at the same time
 	Sequence = "sequence" // by the same user, after the answer
 )
 
-// hotRepeats is how many requests in a row want one order when keys are hot: a
+// hotRepeats is how many requests in a row are for one order when keys are hot: a
 // key that is always the same would be inserted once.
 const hotRepeats = 100
 

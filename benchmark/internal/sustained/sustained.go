@@ -43,8 +43,8 @@ type run struct {
 }
 
 // Run runs all steps. It returns what it has measured, also when it was
-// interrupted, and stage.ErrWrong when what users were told is not what the
-// database has.
+// interrupted, and stage.ErrWrong when the answers to users do not agree with the
+// database.
 func Run(ctx context.Context, cfg Config) (*result.Run, error) {
 	res := &result.Run{Kind: result.Sustained, Load: "built-in", Settings: map[string]string{
 		"time of a step":                    cfg.Duration.String(),
@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg Config) (*result.Run, error) {
 	})
 }
 
-// all runs every step, and tells how far it is.
+// all runs every step, and prints its figures.
 func (r *run) all(ctx context.Context) error {
 	steps := r.cfg.steps()
 	fmt.Fprintf(r.Out, "%d steps of %v\n", len(steps), r.cfg.Duration)

@@ -52,13 +52,13 @@ func (e *experiment) auditSale(ctx context.Context, m shop.Method, p *plan, befo
 	return nil
 }
 
-// auditOrders compares what users were told with the rows in the table.
+// auditOrders compares the answers to the users with the rows in the table.
 func (e *experiment) auditOrders(ctx context.Context, m shop.Method, p *plan, r *result.Round) error {
 	all, distinct, err := shop.CountOrders(ctx, e.Stage.DB, p.orders[0], p.orders[len(p.orders)-1])
 	if err != nil {
 		return err
 	}
-	// Who was told "done" twice has a duplicate, too, even if the table has not.
+	// An order with two answers "done" is a duplicate, too, even if it has one row.
 	r.Duplicates = max(all-distinct, r.Succeeded-len(p.orders), 0)
 	r.Lost = max(0, r.Succeeded-all)
 	if r.Duplicates > 0 || r.Lost > 0 || all > r.Succeeded+r.Results[string(shop.Failed)] {

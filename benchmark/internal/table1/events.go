@@ -15,7 +15,7 @@ import (
 const eventLimit = 30 * time.Second
 
 // events counts the events of a round, waits until the monitor has them, and
-// compares them with what the users were told.
+// compares them with the answers to the users.
 func (e *experiment) events(ctx context.Context, m shop.Method, r *result.Round) error {
 	failures, err := e.collect(ctx, m, r)
 	if err != nil {
@@ -28,7 +28,7 @@ func (e *experiment) events(ctx context.Context, m shop.Method, r *result.Round)
 }
 
 // lateEvents counts what came after the end of the last round of Belay: that a
-// shard can be asked again, for example.
+// shard answers again, for example.
 func (e *experiment) lateEvents(ctx context.Context) error {
 	rounds := e.rounds[e.guarded]
 	if len(rounds) == 0 {
@@ -39,7 +39,7 @@ func (e *experiment) lateEvents(ctx context.Context) error {
 }
 
 // collect adds the events that came into the outbox since the last time. It
-// returns how many lock failures they tell of.
+// returns how many lock failures they stand for.
 func (e *experiment) collect(ctx context.Context, m shop.Method, r *result.Round) (int, error) {
 	ids, position, err := e.Stage.Stored(ctx, e.noted)
 	if err != nil || len(ids) == 0 {

@@ -14,7 +14,7 @@ import (
 // A plan is what the users of a round send.
 type plan struct {
 	requests []load.Request
-	orders   []string  // inserted, each wanted twice
+	orders   []string  // inserted, each requested twice
 	item     int64     // sold
 	accident *accident // nil = none
 }
@@ -50,7 +50,7 @@ func (e *experiment) newPlan(ctx context.Context, m shop.Method, users int, mast
 // the master is dead. It returns the index of the order.
 func (e *experiment) planAccident(ctx context.Context, m shop.Method, p *plan, master stage.Master) (int, error) {
 	var keys []string
-	for _, no := range p.orders[:e.cfg.Users/2] { // those that two users want
+	for _, no := range p.orders[:e.cfg.Users/2] { // those with two requests
 		keys = append(keys, m.Key(no))
 	}
 	special, err := e.Stage.Cluster.FirstServed(ctx, master, keys)

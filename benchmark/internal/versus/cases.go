@@ -52,10 +52,10 @@ func Cases(list string) ([]Case, error) {
 
 func fresh(h heat, n int64) string { return h.no(n) }
 
-// half has every second request ask for what the one before it asked for, at once.
+// half has every second request repeat the one before it, at the same time.
 func half(h heat, n int64) string { return h.no(n / 2) }
 
-// old asks for orders that are there.
+// old repeats orders that are there.
 func old(h heat, n int64) string { return h.arena.seeded(n % seeded) }
 
 func item(h heat, _ int64) string { return strconv.FormatInt(h.item, 10) }

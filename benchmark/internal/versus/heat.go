@@ -26,7 +26,7 @@ func (h heat) prefix() string          { return fmt.Sprintf("%s-%d-", h.arena.pr
 func (h heat) no(n int64) string       { return fmt.Sprintf("%s%09d", h.prefix(), n) }
 func (h heat) within(t time.Time) bool { return !t.Before(h.from) && t.Before(h.to) }
 
-// A caller asks again and again, and notes its answers.
+// A caller sends request after request, and notes the answers.
 type caller struct {
 	took  []time.Duration
 	late  []time.Duration // at least, of requests that were under way when the time was up
@@ -36,8 +36,8 @@ type caller struct {
 	err   string // the first
 }
 
-// run has the callers of c ask until the time is up, and compares what they were
-// told with what the database says.
+// run has the callers of c send requests until the time is up, and compares the
+// answers with what the database has.
 func (h heat) run(ctx context.Context, c Case, warm, span time.Duration) (f Figures, err error) {
 	_, err = h.arena.db.ExecContext(ctx, "INSERT INTO stocks (id, name, remaining, version) VALUES (?, ?, ?, 1)", h.item, c.name, stocked)
 	if err != nil {
@@ -113,7 +113,7 @@ func (w *caller) note(h heat, c Case, answer shop.Answer, start, end time.Time) 
 		}
 	case h.within(end):
 		w.took = append(w.took, end.Sub(start))
-	case !end.Before(h.to): // to leave out those who wait longest would flatter
+	case !end.Before(h.to): // without the longest waits, the figures would flatter
 		w.late = append(w.late, end.Sub(start))
 	}
 }

@@ -2,7 +2,7 @@
 // insert, the unique index alone, SELECT ... FOR UPDATE, compare-and-set. All
 // run in one process against the same servers over the same pool, one after the
 // other, in rounds; figures are compared within a round only. After each heat
-// the database is asked whether what was done is what the callers were told.
+// what the database has is compared with the answers to the callers.
 package versus
 
 import (
