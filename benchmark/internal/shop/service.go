@@ -62,22 +62,22 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 	}
 	s.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis})
 	s.Later(func(context.Context) error { return s.redis.Close() })
-	settings := guard.Config{Instance: cfg.Name}
-	if cfg.AMQP != "" {
-		settings.OnUnavailable, settings.DBOnlyLimit = guard.DBOnly, cfg.Pool
+	parts := belay.Config{
+		Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Redis}, AMQP: cfg.AMQP, Logger: cfg.Logger,
+		Guard: guard.Config{Instance: cfg.Name},
 	}
-	s.belay, err = belay.Open(ctx, belay.Config{
-		Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Redis}, AMQP: cfg.AMQP, Logger: cfg.Logger, Guard: settings,
-	})
-	if err != nil {
+	if cfg.AMQP != "" {
+		parts.Guard.OnUnavailable, parts.Guard.DBOnlyLimit = guard.DBOnly, cfg.Pool
+	}
+	if s.belay, err = belay.Open(ctx, parts); err != nil {
 		return s, err
 	}
 	s.Later(s.belay.Close)
-	settings.Service, settings.Logger = "benchmark", cfg.Logger
+	parts.Redis, parts.Engine, parts.AMQP = nil, s.belay.Redis, ""
 	if s.belay.Outbox != nil {
-		settings.Publisher = s.belay.Outbox
+		parts.Publisher = s.belay.Outbox
 	}
-	s.gates = &ungated{engine: s.belay.Redis, db: db, settings: settings}
+	s.gates = &ungated{cfg: parts}
 	s.Later(s.gates.Close)
 	return s, nil
 }
