@@ -19,6 +19,28 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
+// errUsage is matched by errors about arguments: exit status 2.
+var errUsage = errors.New("wrong usage")
+
+func usagef(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
+}
+
+// parse parses flags; arguments after them are refused.
+func parse(fs *flag.FlagSet, args []string) error {
+	fs.SetOutput(os.Stderr)
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if fs.NArg() > 0 {
+		return usagef("%s takes no arguments after the flags", fs.Name())
+	}
+	return nil
+}
+
 const defaultRows = 10_000_000
 
 func rowsFlag(flags *flag.FlagSet, rows *int64) {

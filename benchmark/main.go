@@ -57,16 +57,9 @@ func commands() []command {
 	}
 }
 
-// errUsage is matched by errors about arguments: exit status 2.
-var errUsage = errors.New("wrong usage")
-
-func usagef(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
-}
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	err := execute(ctx, os.Args[1:])
 	stop()
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
@@ -82,7 +75,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func execute(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return usagef("name a command:\n%s", usage())
 	}
@@ -104,19 +97,4 @@ func usage() string {
 		fmt.Fprintf(&b, "  go -C benchmark run . %-10s %s (-h for its flags)\n", c.name, c.does)
 	}
 	return b.String()
-}
-
-// parse parses flags; arguments after them are refused.
-func parse(fs *flag.FlagSet, args []string) error {
-	fs.SetOutput(os.Stderr)
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return fmt.Errorf("%w: %w", errUsage, err)
-	}
-	if fs.NArg() > 0 {
-		return usagef("%s takes no arguments after the flags", fs.Name())
-	}
-	return nil
 }

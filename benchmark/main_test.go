@@ -28,7 +28,7 @@ func TestWrongUsage(t *testing.T) {
 		{"sustained", "-duration", "1ms"}, {"sustained", "-kill", "1h"}, {"seed", "-rows", "-1"}, {"serve", "-pool", "0"}, {"report"}, {"cost", "-n", "0"}, {"cost", "-rows", "1000,x"}, {"cost", "-rows", "1000,1000"}, {"cost", "-methods", "x"},
 		{"guard", "-pool", "0"}, {"guard", "-repeat", "0"}, {"guard", "-span", "1ms"},
 	} {
-		if err := run(t.Context(), args); !errors.Is(err, errUsage) {
+		if err := execute(t.Context(), args); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
@@ -39,14 +39,14 @@ func TestWithoutStack(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	for _, args := range [][]string{{"seed"}, {"serve"}, {"table1", "-lb", "none"}, {"sustained", "-lb", "none"}, {"cost"}, {"guard"}} {
-		if err := run(t.Context(), args); err == nil || !strings.Contains(err.Error(), "scripts/stack up") {
+		if err := execute(t.Context(), args); err == nil || !strings.Contains(err.Error(), "scripts/stack up") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
 }
 
 func TestReportOfNothing(t *testing.T) {
-	if err := run(t.Context(), []string{"report", "-json", filepath.Join(t.TempDir(), "none.json")}); err == nil {
+	if err := execute(t.Context(), []string{"report", "-json", filepath.Join(t.TempDir(), "none.json")}); err == nil {
 		t.Error("no error")
 	}
 }

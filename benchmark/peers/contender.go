@@ -3,11 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
-
-	"github.com/belaygo/belay/benchmark/internal/measure"
-	"github.com/belaygo/belay/lock"
 )
 
 // A contender is a lock library with the settings that suit it best.
@@ -44,17 +40,3 @@ var (
 	errHeld = errors.New("another caller has the lock")
 	errLost = errors.New("the lock was lost while it was held")
 )
-
-func contenders() []contender {
-	return []contender{
-		raw(), bsmRedislock(), redsyncOnePool(), rueidisMajority1(), redisson(),
-		belay("belay", fmt.Sprintf("lock.New over redislock.Open, both with their defaults (ttl %v)", ttl), lock.Config{TTL: ttl}),
-		belay("belay-no-handover", "as belay, with Config.HandOver -1: every lock granted by Redis", lock.Config{TTL: ttl, HandOver: -1}),
-	}
-}
-
-// choose returns the contenders that a list of names selects; the empty list
-// selects all.
-func choose(names string) ([]contender, error) {
-	return measure.Choose(names, contenders(), func(c contender) string { return c.name })
-}

@@ -16,8 +16,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-
-	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
 func main() {
@@ -47,14 +45,6 @@ func run(ctx context.Context, args []string) error {
 		return work(addrs, args[1:])
 	}
 	return fmt.Errorf("unknown command %q (lock, renew)", args[0])
-}
-
-// describe describes in a line what the figures were taken on.
-func describe(ctx context.Context, addrs []string) string {
-	m := measure.Describe(ctx)
-	redis, _ := measure.RedisServer(ctx, addrs[0])
-	m.Note("redis", fmt.Sprintf("%s (%d nodes)", redis["redis_version"], len(addrs)))
-	return fmt.Sprintf("%s · %s", m, m.Software())
 }
 
 func addresses() ([]string, error) {

@@ -78,10 +78,10 @@ func holdMany(ctx context.Context, addrs []string, n int, span time.Duration) (u
 	}
 	defer engine.Close(context.Background())
 	// What is not the leases' own comes first: connections, keys, the list.
-	run := strconv.FormatInt(time.Now().UnixNano(), 36)
+	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
 	keys := make([]string, n)
 	for i := range keys {
-		keys[i] = "bench-renew:" + run + ":" + strconv.Itoa(i)
+		keys[i] = "bench-renew:" + stamp + ":" + strconv.Itoa(i)
 	}
 	times := newRenewTimes(engine, keys)
 	locker, err := lock.New(times, lock.Config{TTL: ttl})
