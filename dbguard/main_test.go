@@ -2,31 +2,21 @@ package dbguard_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
-	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/internal/teststack"
 )
 
-func TestMain(m *testing.M) {
-	teststack.Quiet()
-	// gorm's cache of prepared statements has a goroutine that nothing stops.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
-}
+func TestMain(m *testing.M) { testdb.Main(m) }
 
-var bg = context.Background()
-
-type Order struct {
-	ID     uint
-	No     string `gorm:"size:64;uniqueIndex"`
-	Shop   string `gorm:"size:64;uniqueIndex:receipt"`
-	Serial *int   `gorm:"uniqueIndex:receipt"`
-}
+var (
+	bg      = context.Background()
+	wantIs  = testdb.WantIs
+	wantNil = testdb.WantNil
+)
 
 type Stock struct {
 	ID      int64
@@ -38,38 +28,9 @@ type Stock struct {
 func each(t *testing.T, f func(t *testing.T, db *gorm.DB)) {
 	testdb.EachWithPostgres(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
 		db := open()
-		prepare(t, db)
+		wantNil(t, dbguard.Install(db))
+		wantNil(t, dbguard.Install(db))
+		wantNil(t, db.AutoMigrate(&Stock{}))
 		f(t, db)
 	})
-}
-
-func prepare(t *testing.T, db *gorm.DB) {
-	t.Helper()
-	wantNil(t, dbguard.Install(db))
-	wantNil(t, dbguard.Install(db))
-	wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
-}
-
-// left is the column of that name, which is a word of SQL, too.
-func left(db *gorm.DB) string { return db.Statement.Quote("left") }
-
-func count(t *testing.T, db *gorm.DB, model any) int64 {
-	t.Helper()
-	var n int64
-	wantNil(t, db.Model(model).Count(&n).Error)
-	return n
-}
-
-func wantIs(t *testing.T, err, target error) {
-	t.Helper()
-	if !errors.Is(err, target) {
-		t.Fatalf("error is %v, want %v", err, target)
-	}
-}
-
-func wantNil(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -5,22 +5,20 @@ import (
 	"errors"
 	"testing"
 
-	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/internal/teststack"
 )
 
-func TestMain(m *testing.M) {
-	teststack.Quiet()
-	// gorm's cache of prepared statements has a goroutine that nothing stops.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
-}
+func TestMain(m *testing.M) { testdb.Main(m) }
 
-var bg = context.Background()
+var (
+	bg      = context.Background()
+	wantIs  = testdb.WantIs
+	wantNil = testdb.WantNil
+)
 
 type Order struct {
 	ID     uint
@@ -72,20 +70,6 @@ func count(t *testing.T, db *gorm.DB, model any) int64 {
 	var n int64
 	wantNil(t, db.Model(model).Count(&n).Error)
 	return n
-}
-
-func wantIs(t *testing.T, err, target error) {
-	t.Helper()
-	if !errors.Is(err, target) {
-		t.Fatalf("error is %v, want %v", err, target)
-	}
-}
-
-func wantNil(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func stock(t *testing.T, db *gorm.DB, id int64) Stock {

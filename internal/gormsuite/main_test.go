@@ -4,18 +4,14 @@ import (
 	"errors"
 	"testing"
 
-	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/internal/teststack"
 )
 
-func TestMain(m *testing.M) {
-	teststack.Quiet()
-	// gorm's cache of prepared statements has a goroutine that nothing stops.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
-}
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+var wantNil = testdb.WantNil
 
 // feature is one use of gorm, on tables that are empty. In a transaction it is
 // all that the transaction does.

@@ -176,10 +176,3 @@ func contents(db *gorm.DB, r *record) error {
 	}
 	return nil
 }
-
-func wantNil(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
