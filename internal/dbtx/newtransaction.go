@@ -3,6 +3,7 @@ package dbtx
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
@@ -15,7 +16,10 @@ func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) 
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.settings = append(t.settings, setting{query, args})
+	t.settings = append(t.settings, func(ctx context.Context) error {
+		_, err := t.conn.SQL.ExecContext(ctx, query, args...)
+		return err
+	})
 }
 
 // inNewTransaction runs f in a new transaction after the end of this one, whose settings it
@@ -35,13 +39,10 @@ func (t *Tx) inNewTransaction(f func(context.Context) error) error {
 	settings := t.settings
 	t.mu.Unlock()
 	var err error
-	for _, s := range settings {
+	for _, step := range append(slices.Clone(settings), f) {
 		if err == nil {
-			_, err = t.conn.SQL.ExecContext(ctx, s.query, s.args...)
+			err = step(ctx)
 		}
-	}
-	if err == nil {
-		err = f(ctx)
 	}
 	if rollback := t.exec("ROLLBACK"); rollback != nil {
 		t.conn.Discard()

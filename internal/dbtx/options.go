@@ -1,6 +1,7 @@
 package dbtx
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -36,14 +37,8 @@ func (o Options) withDefaults() Options {
 	if o.Held == nil {
 		o.Held = func() error { return nil }
 	}
-	if o.EndTimeout <= 0 {
-		o.EndTimeout = 5 * time.Second
-	}
-	if o.Memory == nil {
-		o.Memory = new(Memory)
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.EndTimeout = cmp.Or(o.EndTimeout, 5*time.Second)
+	o.Memory = cmp.Or(o.Memory, new(Memory))
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }

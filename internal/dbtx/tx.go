@@ -42,8 +42,8 @@ type Tx struct {
 	ended    bool
 	unknown  bool // whether it was committed
 	poison   error
-	aborted  error     // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
-	settings []setting // for inNewTransaction
+	aborted  error                         // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
+	settings []func(context.Context) error // for inNewTransaction
 }
 
 type txKey struct{}
@@ -90,12 +90,6 @@ func txOf(stmt *gorm.Statement) *Tx {
 	t, _ := stmt.Settings.Load(txSetting)
 	tx, _ := t.(*Tx)
 	return tx
-}
-
-// A setting is a statement that changed which rows the transaction sees.
-type setting struct {
-	query string
-	args  []any
 }
 
 func (t *Tx) detached() (context.Context, context.CancelFunc) {

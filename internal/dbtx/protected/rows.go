@@ -123,13 +123,15 @@ func (p *Rows) HasNamed(table string) bool {
 }
 
 // In returns the rows of a table.
-func (p *Rows) In(table string) (rows []*Row) {
-	for _, r := range p.All() {
+func (p *Rows) In(table string) []*Row { return p.ofTable(p.All(), table) }
+
+func (p *Rows) ofTable(rows []*Row, table string) (found []*Row) {
+	for _, r := range rows {
 		if p.sameTable(r.Table, table) {
-			rows = append(rows, r)
+			found = append(found, r)
 		}
 	}
-	return rows
+	return found
 }
 
 // Among returns the rows among the models of a statement.
@@ -175,16 +177,11 @@ func (p *Rows) Matching(stmt *gorm.Statement, value func(column string) any) (ro
 func (p *Rows) Resolve(table string) { p.shapesIn(table) }
 
 // shapesIn returns the shapes of a table's rows.
-func (p *Rows) shapesIn(table string) (found []*Row) {
+func (p *Rows) shapesIn(table string) []*Row {
 	p.mu.Lock()
 	shapes := p.shapes
 	p.mu.Unlock()
-	for _, shape := range shapes {
-		if p.sameTable(shape.Table, table) {
-			found = append(found, shape)
-		}
-	}
-	return found
+	return p.ofTable(shapes, table)
 }
 
 // with returns the rows of a shape that may have the given values.

@@ -20,9 +20,7 @@ type Reader struct {
 
 	db      *gorm.DB // a session on the connection
 	context func() (context.Context, context.CancelFunc)
-
-	mu      sync.Mutex
-	schemas map[string]string // of tables that are named without one
+	schemas sync.Map // table name → schema, of tables that are named without one
 }
 
 // New returns a reader for db, a session on the connection. Each read has a context of

@@ -24,23 +24,14 @@ func (q *Reader) SameTable(a, b string) bool {
 // schemaOf returns the schema of a table that is named without one, "" if there is no
 // such table. Only the transaction remembers it: another one may have another.
 func (q *Reader) schemaOf(table string) (string, error) {
-	q.mu.Lock()
-	known, ok := q.schemas[table]
-	q.mu.Unlock()
-	if ok {
-		return known, nil
+	if known, ok := q.schemas.Load(table); ok {
+		return known.(string), nil
 	}
 	ctx, cancel := q.Context()
 	defer cancel()
 	schema, err := catalogue.SchemaOf(q.DB(ctx), table)
-	if err != nil {
-		return "", err
+	if err == nil {
+		q.schemas.Store(table, schema)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.schemas == nil {
-		q.schemas = make(map[string]string)
-	}
-	q.schemas[table] = schema
-	return schema, nil
+	return schema, err
 }
