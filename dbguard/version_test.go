@@ -172,9 +172,9 @@ func TestNothingToUpdate(t *testing.T) {
 	})
 }
 
-// TestPassedByVersions has writes that would not compare, or put a version back,
+// TestWritesThatBypassVersions has writes that would not compare, or put a version back,
 // so that another's compare would pass by accident.
-func TestPassedByVersions(t *testing.T) {
+func TestWritesThatBypassVersions(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {
 		wantNil(t, db.Create(&Stock{ID: 1, Left: 5, Version: 3}).Error)
 		for name, write := range map[string]func() *gorm.DB{
@@ -286,7 +286,7 @@ func TestVersionFields(t *testing.T) {
 }
 
 // TestSoftDeleteAndVersion: with a soft delete, a compare must not count as the
-// condition that gorm asks for.
+// condition that gorm requires.
 func TestSoftDeleteAndVersion(t *testing.T) {
 	type parcel struct {
 		ID        int64

@@ -52,8 +52,8 @@ func TestAliasedWrite(t *testing.T) {
 	})
 }
 
-// TestTableThatCantBeTold: a write may then have been one of any row.
-func TestTableThatCantBeTold(t *testing.T) {
+// TestUnknownTable: a write may then have been one of any row.
+func TestUnknownTable(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {
 		wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
 		wantNil(t, db.Create(&Order{ID: 1}).Error)

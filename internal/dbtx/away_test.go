@@ -17,8 +17,8 @@ type resolved struct {
 	err     error
 }
 
-// TestResolveAwaitsTheDatabase: a database that takes no connections when its answer to
-// a COMMIT is missed, and does so later, is asked then.
+// TestResolveAwaitsTheDatabase: a database that takes no connections when the answer to
+// a COMMIT is missed is read as soon as it takes some.
 func TestResolveAwaitsTheDatabase(t *testing.T) {
 	for _, tt := range []struct {
 		name string

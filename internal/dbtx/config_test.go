@@ -17,7 +17,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// TestConfigurations: what the user has set on his db changes nothing.
+// TestConfigurations: settings of the db change nothing.
 func TestConfigurations(t *testing.T) {
 	for name, config := range map[string]*gorm.Config{
 		"translate errors":            {TranslateError: true},

@@ -37,7 +37,7 @@ func TestCommittedSurvivesACrash(t *testing.T) {
 }
 
 // TestResolveAwaitsARestart: a server that is killed with a transaction, and comes back in
-// time, tells what became of it.
+// time, shows what became of it.
 func TestResolveAwaitsARestart(t *testing.T) {
 	server := startMariaDB(t)
 	db := testdb.OpenMySQL(t, server.DSN())

@@ -39,7 +39,7 @@ func eachLink(t *testing.T, f func(t *testing.T, direct, db *gorm.DB, k *testdb.
 	}
 }
 
-// eachMySQLLink does so on those that don't tell what became of a transaction.
+// eachMySQLLink does so on those that keep no outcome of a transaction.
 func eachMySQLLink(t *testing.T, f func(t *testing.T, direct, db *gorm.DB, k *testdb.Link)) {
 	eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
 		if db.Name() == "mysql" {
@@ -48,7 +48,7 @@ func eachMySQLLink(t *testing.T, f func(t *testing.T, direct, db *gorm.DB, k *te
 	})
 }
 
-// TestUnknownCommit: PostgreSQL tells what became of it, and elsewhere a row may
+// TestUnknownCommit: PostgreSQL knows the outcome, and elsewhere a row may
 // prove it.
 func TestUnknownCommit(t *testing.T) {
 	before := func(k *testdb.Link) *atomic.Bool { return &k.Before }
@@ -87,7 +87,7 @@ func TestUnknownCommit(t *testing.T) {
 		cut   func(*testdb.Link) *atomic.Bool
 		write func(*gorm.DB) error
 		then  func(*gorm.DB) error // others, after the commit
-		want  dbtx.Outcome         // where PostgreSQL is not asked
+		want  dbtx.Outcome         // where PostgreSQL does not decide
 	}{
 		{"insert, cut before", before, insert, nothing, dbtx.NotCommitted},
 		{"insert, cut after", after, insert, nothing, dbtx.Committed},
@@ -247,7 +247,7 @@ func TestKeyNotWritten(t *testing.T) {
 	})
 }
 
-// TestKeyFromTheDatabase: MySQL makes a primary key and does not tell it. Such a row
+// TestKeyFromTheDatabase: MySQL makes a primary key and does not return it. Such a row
 // may be anybody's.
 func TestKeyFromTheDatabase(t *testing.T) {
 	type Ticket struct {

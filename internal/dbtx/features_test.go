@@ -99,7 +99,7 @@ func TestOrdinaryGorm(t *testing.T) {
 }
 
 // TestRowsWithoutModel: gorm writes maps to a table of which it knows no model, and
-// nobody can tell which rows these are.
+// it is not known which rows these are.
 func TestRowsWithoutModel(t *testing.T) {
 	row := func(no string) map[string]any { return map[string]any{"no": no} }
 	each(t, func(t *testing.T, db *gorm.DB) {

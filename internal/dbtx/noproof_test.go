@@ -108,7 +108,7 @@ func TestMissingByItsName(t *testing.T) {
 	})
 }
 
-// TestNothingWritten: PostgreSQL tells that, too.
+// TestNothingWritten: PostgreSQL knows that, too.
 func TestNothingWritten(t *testing.T) {
 	eachLink(t, func(t *testing.T, _, db *gorm.DB, k *testdb.Link) {
 		if db.Name() != "postgres" {

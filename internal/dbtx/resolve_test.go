@@ -153,7 +153,7 @@ func TestResolveWithoutTheLock(t *testing.T) {
 	})
 }
 
-// TestResolveAwaitsTheSession: PostgreSQL only tells a session to end, and a read
+// TestResolveAwaitsTheSession: PostgreSQL only signals a session to end, and a read
 // does not wait for what it has inserted. Here it hears nothing, and commits late.
 func TestResolveAwaitsTheSession(t *testing.T) {
 	dsn := teststack.Postgres(t) + "&search_path=public,pg_catalog"

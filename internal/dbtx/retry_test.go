@@ -102,7 +102,7 @@ func sqliteError(t *testing.T, code int) error {
 
 // TestDeadlock has an operation swallow a deadlock: the server has rolled back,
 // and a further insert would commit by itself. Where the statement reads, the
-// error comes behind the first row, and only who reads it is told.
+// error comes behind the first row, and only its reader gets it.
 func TestDeadlock(t *testing.T) {
 	const both = "SELECT id FROM stocks WHERE id <= 2 FOR UPDATE"
 	for name, lockBoth := range map[string]func(tx *gorm.DB) error{

@@ -14,7 +14,7 @@ import (
 )
 
 // stalled calls f, on each kind of server, with a transaction whose COMMIT the
-// server still waits for. living tells whether the session is there.
+// server still waits for. living reports whether the session is there.
 func stalled(t *testing.T, f func(t *testing.T, tx *Tx, living func() bool)) {
 	type Ticket struct {
 		ID uint

@@ -32,7 +32,7 @@ type Lot struct {
 	DeletedAt gorm.DeletedAt
 }
 
-// TestStampProves: a stamp tells the own write from another's of the same values,
+// TestStampProves: a stamp distinguishes the own write from another's of the same values,
 // before it or after.
 func TestStampProves(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func TestStampProves(t *testing.T) {
 }
 
 // TestRivalOfTheSameValues: another writes the very same instead of this one, or the
-// same row again. A stamp tells them apart, and without one nobody knows.
+// same row again. A stamp distinguishes them; without one the outcome is not known.
 func TestRivalOfTheSameValues(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

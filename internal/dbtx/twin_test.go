@@ -19,7 +19,7 @@ type Twin struct {
 	B  string `gorm:"size:16;uniqueIndex"`
 }
 
-// TestWhichIndexFires: it does not matter whether the protected row is told by the
+// TestWhichIndexFires: it does not matter whether the protected row is named by the
 // index that the server checks first or by the last one.
 func TestWhichIndexFires(t *testing.T) {
 	t.Parallel()

@@ -282,7 +282,7 @@ func TestFailedRollbackTo(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {
 		tx := begin(t, db, dbtx.Options{})
 		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
-		_ = tx.DB().WithContext(tx.Context()).RollbackTo("nowhere") // not every dialect tells
+		_ = tx.DB().WithContext(tx.Context()).RollbackTo("nowhere") // not every dialect returns an error
 		wantIs(t, tx.Commit(), dbtx.ErrPoisoned)
 		if n := count(t, db, &Order{}); n != 0 {
 			t.Errorf("%d rows, want none", n)
@@ -290,7 +290,7 @@ func TestFailedRollbackTo(t *testing.T) {
 	})
 }
 
-// TestOuterContext: the connection tells where a statement belongs, whatever its
+// TestOuterContext: the connection decides where a statement belongs, whatever its
 // context.
 func TestOuterContext(t *testing.T) {
 	each(t, func(t *testing.T, db *gorm.DB) {

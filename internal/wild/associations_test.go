@@ -61,7 +61,7 @@ func TestChildIsSavedAfterItsParent(t *testing.T) {
 }
 
 // TestTriggerThatRaisesAVersion is not another writer. The trigger does what the
-// documentation asks of those who write past gorm.
+// documentation requires of those who write past gorm.
 func TestTriggerThatRaisesAVersion(t *testing.T) {
 	each(t, func(e *env) {
 		e.migrate(&Parent{}, &Child{})

@@ -37,7 +37,7 @@ type kind[T any] struct {
 type exception struct {
 	on, in  string // databases and cases; all by default
 	refused error  // by the first use
-	says    string // part of its text, which tells the way out
+	says    string // part of its text, which names the way out
 	blind   string // the outcome
 	events  int
 	why     string

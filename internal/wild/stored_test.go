@@ -31,7 +31,7 @@ func TestRepeatOfAKeyThatATriggerAlters(t *testing.T) {
 }
 
 // lowerEmails has the database keep the column email of a table in lower case, and
-// tell cases apart.
+// distinguish cases.
 func lowerEmails(e *env, table string) {
 	e.t.Helper()
 	e.exec(map[string]string{

@@ -174,7 +174,7 @@ func (j *Journal) RolledBackTo(name string) {
 		j.savepoints = j.savepoints[:i+1]
 		j.writes = j.writes[:p.writes]
 		undo, j.undo = slices.Clone(j.undo[p.undo:]), j.undo[:p.undo]
-	} else { // unheard of: nobody knows what is left
+	} else { // it was not seen: any write may be left
 		j.writes = append(j.writes, Write{})
 	}
 	j.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// TestUnheardOfSavepoint: when the transaction goes back to a savepoint that was set
-// behind its back, nobody knows what is left of its writes.
-func TestUnheardOfSavepoint(t *testing.T) {
+// TestUnknownSavepoint: when the transaction goes back to a savepoint that it did
+// not see, any of its writes may be left.
+func TestUnknownSavepoint(t *testing.T) {
 	j := New(nil, false)
 	j.writes = []Write{{How: Plain, Table: "orders", Rows: []*protected.Row{{}}}}
 	if c := j.Coverage(nil); !c.Covered {
