@@ -56,8 +56,8 @@ func apiOverviewOf(d *overviewData, in intake) apiOverview {
 		e := apiEntryOf(*d.Failover)
 		o.LastFailover = &e
 	}
-	if d.Newest != nil {
-		o.NewestEvent = d.Newest.At
+	if len(d.Latest) > 0 {
+		o.NewestEvent = d.Latest[0].At
 	}
 	if d.Beat != nil {
 		o.NewestBeat = d.Beat.ReceivedAt

@@ -22,17 +22,15 @@ func (cfg Config) intake() intake {
 	return intake{Connected: err == nil || refused, Storing: !refused}
 }
 
-// health answers 200 if the store answers and takes events, and the broker is
-// connected, else 503. The body names each part.
-type health struct{ cfg Config }
-
 type healthBody struct {
 	Status string `json:"status"` // ok or failing
 	Broker string `json:"broker"` // ok or not connected
 	Store  string `json:"store"`  // ok, not answering, or not taking events
 }
 
-func (h health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// healthz answers 200 if the store answers and takes events, and the broker is
+// connected, else 503. The body names each part.
+func (h *Handler) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	body, code := healthBody{Status: "ok", Broker: "ok", Store: "ok"}, http.StatusOK

@@ -32,8 +32,7 @@ type overviewData struct {
 
 	Clusters  []clusterHealth
 	Failover  *watch.Entry
-	Newest    *store.Received
-	Latest    []store.Received
+	Latest    []store.Received    // the newest first
 	Beat      *incident.Heartbeat // the newest
 	Services  []serviceHealth
 	Silent    int
@@ -77,9 +76,6 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 	var err error
 	if d.Latest, err = h.cfg.Store.Recent(ctx, shownLatest); err != nil {
 		return nil, err
-	}
-	if len(d.Latest) > 0 {
-		d.Newest = &d.Latest[0]
 	}
 	failovers, err := h.cfg.Store.Timeline(ctx, store.TimelineFilter{Kinds: []watch.Kind{watch.Failover}, Limit: 1})
 	if err != nil {

@@ -39,7 +39,7 @@ func (h *Handler) Run(ctx context.Context) error { return h.hub.run(ctx) }
 
 func (h *Handler) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /healthz", health{h.cfg})
+	mux.HandleFunc("GET /healthz", h.healthz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(h.cfg.Metrics, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(h.cfg.Logger.Handler(), slog.LevelWarn),
 	}))

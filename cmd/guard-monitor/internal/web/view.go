@@ -103,7 +103,7 @@ type view struct {
 	DocsURL string
 	Status  int
 	Problem string // of the query; empty = none
-	Answer  bool   // to a form
+	Answer  bool   // to a form: not fetched again, as its address may have no page
 	Body    any
 
 	location *time.Location
@@ -130,13 +130,6 @@ func (v *view) Word(kind, word string) string {
 	}
 	return line(word)
 }
-
-// Failed reports whether the store could not be read.
-func (v *view) Failed() bool { return v.Status == http.StatusServiceUnavailable }
-
-// Still reports whether the page must not be fetched again by itself: where a
-// form was sent to, there may be no page, or another one.
-func (v *view) Still() bool { return v.Answer }
 
 // Q is a query parameter, to fill in a form.
 func (v *view) Q(name string) string { return v.query.Get(name) }

@@ -25,7 +25,7 @@
 // (server-sent events) that reports only that something is new. The script then
 // fetches the same page again and replaces the parts that differ. One loop
 // (Handler.Run) reads the store for all connections, once a second. Answers to
-// forms are not fetched again: see view.Still.
+// forms are not fetched again.
 package web
 
 import (
