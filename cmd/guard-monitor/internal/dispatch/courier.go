@@ -5,8 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
@@ -19,31 +19,16 @@ const (
 	stopGrace = 3 * time.Second // for the message that is on its way
 )
 
-// courier serves one route in a goroutine of its own, so that a slow receiver does
-// not delay the others.
-type courier struct {
-	*Dispatcher
-	Route
-
-	seen     map[string]time.Time // since when an incident waits to be sent, by ID
-	sent     map[string]time.Time // when a group was sent, where the log does not say it
-	window   rate
-	failures map[string]int       // in a row, by group
-	notYet   map[string]time.Time // when to try a group again
-	pause    time.Time            // until when nothing is sent to the receiver
-	fails    int                  // in a row, of the receiver
-	unlogged []store.Notification // sent, but not stored
-}
-
-func (d *Dispatcher) newCourier(r Route) *courier {
-	if r.MaxAlerts <= 0 {
-		r.MaxAlerts = math.MaxInt
+// Run sends until ctx ends, and returns nil when the messages on their way have
+// arrived, at most three seconds later.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, r := range d.cfg.Routes {
+		wg.Go(func() { d.newCourier(r).run(ctx) })
 	}
-	return &courier{
-		Dispatcher: d, Route: r, window: rate{limit: r.RatePerMinute},
-		seen: map[string]time.Time{}, sent: map[string]time.Time{},
-		failures: map[string]int{}, notYet: map[string]time.Time{},
-	}
+	<-ctx.Done()
+	wg.Wait()
+	return nil
 }
 
 func (c *courier) run(ctx context.Context) {

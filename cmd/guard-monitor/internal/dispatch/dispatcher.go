@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -85,18 +84,6 @@ func New(cfg Config) (*Dispatcher, error) {
 		list = append(list, r.To.Name())
 	}
 	return &Dispatcher{cfg: cfg, metrics: newMetrics(list)}, nil
-}
-
-// Run sends until ctx ends, and returns nil when the messages on their way have
-// arrived, at most three seconds later.
-func (d *Dispatcher) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	for _, r := range d.cfg.Routes {
-		wg.Go(func() { d.newCourier(r).run(ctx) })
-	}
-	<-ctx.Done()
-	wg.Wait()
-	return nil
 }
 
 // incidents returns those that are open, and those that ended a while ago.

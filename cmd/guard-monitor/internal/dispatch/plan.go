@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,6 +74,33 @@ type member struct {
 	incident.Incident
 	news news
 	told store.Told
+}
+
+// courier serves one route in a goroutine of its own, so that a slow receiver does
+// not delay the others.
+type courier struct {
+	*Dispatcher
+	Route
+
+	seen     map[string]time.Time // since when an incident waits to be sent, by ID
+	sent     map[string]time.Time // when a group was sent, where the log does not say it
+	window   rate
+	failures map[string]int       // in a row, by group
+	notYet   map[string]time.Time // when to try a group again
+	pause    time.Time            // until when nothing is sent to the receiver
+	fails    int                  // in a row, of the receiver
+	unlogged []store.Notification // sent, but not stored
+}
+
+func (d *Dispatcher) newCourier(r Route) *courier {
+	if r.MaxAlerts <= 0 {
+		r.MaxAlerts = math.MaxInt
+	}
+	return &courier{
+		Dispatcher: d, Route: r, window: rate{limit: r.RatePerMinute},
+		seen: map[string]time.Time{}, sent: map[string]time.Time{},
+		failures: map[string]int{}, notYet: map[string]time.Time{},
+	}
 }
 
 // plan returns the groups that are due now, and the incidents whose end is noted
