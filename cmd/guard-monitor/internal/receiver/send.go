@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -8,14 +9,9 @@ import (
 
 // New returns a receiver. It does not connect.
 func New(cfg Config) (*Receiver, error) {
-	if cfg.Location == nil {
-		cfg.Location = time.UTC
-	}
+	cfg.Location, cfg.Client = cmp.Or(cfg.Location, time.UTC), cmp.Or(cfg.Client, newClient())
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if cfg.Client == nil {
-		cfg.Client = newClient()
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 		return nil, err
 	}
 	var err error
-	if d.Latest, err = h.cfg.Store.Recent(ctx, shownLatest); err != nil {
+	if d.Latest, err = h.cfg.Store.Events(ctx, store.EventFilter{Limit: shownLatest}); err != nil {
 		return nil, err
 	}
 	failovers, err := h.cfg.Store.Timeline(ctx, store.TimelineFilter{Kinds: []watch.Kind{watch.Failover}, Limit: 1})

@@ -48,7 +48,6 @@ import (
 type Store interface {
 	Ping(ctx context.Context) error
 	Marks(ctx context.Context) (store.Marks, error)
-	Recent(ctx context.Context, limit int) ([]store.Received, error)
 	Events(ctx context.Context, f store.EventFilter) ([]store.Received, error)
 	CountEvents(ctx context.Context, f store.EventFilter) (n int, more bool, err error)
 	EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) ([]store.Bounded, error)
