@@ -47,7 +47,6 @@ func TestMessagesAreComplete(t *testing.T) {
 	}
 	for _, v := range verdicts {
 		set("verdict.", string(v))
-		set("what.", string(v))
 	}
 	for _, o := range []notify.Outcome{notify.OutcomeCommitted, notify.OutcomeRefused, notify.OutcomeRolledBack, notify.OutcomeUnknown} {
 		set("outcome.", string(o))
