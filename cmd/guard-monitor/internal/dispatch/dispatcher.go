@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -69,21 +70,19 @@ func New(cfg Config) (*Dispatcher, error) {
 		return nil, errors.New("dispatch: Config.Store is nil")
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
-	names := make(map[string]bool)
-	var list []string
+	var names []string
 	for i, r := range cfg.Routes {
 		switch {
 		case r.To == nil:
 			return nil, fmt.Errorf("dispatch: Config.Routes[%d].To is nil", i)
-		case names[r.To.Name()]:
+		case slices.Contains(names, r.To.Name()):
 			return nil, fmt.Errorf("dispatch: Config.Routes[%d]: the name %q is taken", i, r.To.Name())
 		case r.RepeatInterval <= 0:
 			return nil, fmt.Errorf("dispatch: Config.Routes[%d].RepeatInterval is %v", i, r.RepeatInterval)
 		}
-		names[r.To.Name()] = true
-		list = append(list, r.To.Name())
+		names = append(names, r.To.Name())
 	}
-	return &Dispatcher{cfg: cfg, metrics: newMetrics(list)}, nil
+	return &Dispatcher{cfg: cfg, metrics: newMetrics(names)}, nil
 }
 
 // incidents returns those that are open, and those that ended a while ago.
