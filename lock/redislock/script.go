@@ -1,9 +1,9 @@
 package redislock
 
 import (
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
+
+	"github.com/redis/go-redis/v9"
 )
 
 var (
@@ -26,8 +26,7 @@ var (
 type script struct{ name, src, sha string }
 
 func newScript(name, src string) *script {
-	sum := sha1.Sum([]byte(src))
-	return &script{name: name, src: src, sha: hex.EncodeToString(sum[:])}
+	return &script{name, src, redis.NewScript(src).Hash()}
 }
 
 // question reports whether s changes nothing, so that it may be sent again though it
