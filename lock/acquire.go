@@ -67,9 +67,9 @@ func (l *Locker) acquire(ctx context.Context, c acquireCall) (*Lease, error) {
 	case a.grant != nil:
 		return l.releaseIfEnded(ctx, l.acceptHandOver(ctx, a.grant))
 	case c.local:
-		return l.acquireLocal(ctx, c, a)
+		return l.acquireLocal(ctx, c.key), nil
 	}
-	return l.acquireAsHead(ctx, c, a)
+	return l.acquireAsHead(ctx, c, a.yield)
 }
 
 // enter makes the caller the head of the key's queue, or returns why it is not.
@@ -82,6 +82,10 @@ func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 	}
 	a, ok := l.queues.enter(ctx, c.key, c.unlessMarked, l.closing)
 	if !ok {
+		return admission{}, l.notAdmitted(ctx, c.key)
+	}
+	if a.waited && a.grant == nil && l.waitEnd(ctx) != nil { // both came at once
+		defer l.queues.leave(c.key, false)
 		return admission{}, l.notAdmitted(ctx, c.key)
 	}
 	return a, nil
@@ -113,7 +117,7 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 
 // acquireAsHead acquires the lock from the engine, for the head of the key's queue.
 // The head leaves the queue unless it gets a lease, even if the engine panics.
-func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall, a admission) (lease *Lease, err error) {
+func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall, yield bool) (lease *Lease, err error) {
 	defer func() {
 		if lease == nil {
 			l.queues.leave(c.key, false)
@@ -123,7 +127,7 @@ func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall, a admission) 
 	if c.try {
 		lease, err = l.attempt(ctx, c)
 	} else {
-		lease, err = l.wait(ctx, c, a)
+		lease, err = l.wait(ctx, c, yield)
 	}
 	if err != nil {
 		return nil, err
@@ -135,17 +139,12 @@ func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall, a admission) 
 
 // acquireLocal makes the head of the key's queue a holder that the engine does not
 // know of.
-func (l *Locker) acquireLocal(ctx context.Context, c acquireCall, a admission) (*Lease, error) {
-	if a.waited && l.waitEnd(ctx) != nil { // the admission met the end of the wait
-		l.queues.leave(c.key, false)
-		l.finish()
-		return nil, l.notAdmitted(ctx, c.key)
-	}
+func (l *Locker) acquireLocal(ctx context.Context, key string) *Lease {
 	now := l.now()
-	g := &grant{key: c.key, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
+	g := &grant{key: key, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
 	g.deadline.Store(never)
 	lease := l.newLease(ctx, g, now)
-	l.queues.setGrant(c.key, g)
+	l.queues.setGrant(key, g)
 	l.track(g)
-	return lease, nil
+	return lease
 }

@@ -23,7 +23,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		cfg:     cfg,
 		epoch:   time.Now(),
 		id:      uuid.NewString(),
-		queues:  newQueues(),
+		queues:  &queues{byKey: make(map[string]*queue)},
 		closing: make(chan struct{}),
 		drained: make(chan struct{}),
 		stop:    make(chan struct{}),

@@ -33,8 +33,6 @@ type admission struct {
 	yield  bool   // the lock was just released, and other processes may wait for it
 }
 
-func newQueues() *queues { return &queues{byKey: make(map[string]*queue)} }
-
 // enter waits until the caller is the head of its queue. It returns false if ctx or
 // stop ends first.
 func (qs *queues) enter(ctx context.Context, key string, noHandOver bool, stop <-chan struct{}) (a admission, ok bool) {

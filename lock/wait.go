@@ -26,16 +26,12 @@ const (
 )
 
 // wait makes attempts until it gets the lock, ctx ends, or the engine fails for good.
-// The caller is the head of the key's queue, since a.
-func (l *Locker) wait(ctx context.Context, c acquireCall, a admission) (*Lease, error) {
+// The caller is the head of the key's queue. It first yields to other processes if
+// this one has just released the lock.
+func (l *Locker) wait(ctx context.Context, c acquireCall, yield bool) (*Lease, error) {
 	sub := l.queues.subscription(c.key)
 	last := &HeldError{Key: c.key, Holder: Holder{Place: Place{Slot: -1}}}
-	if a.waited { // the admission may have met the end of the wait
-		if end := l.waitEnd(ctx); end != nil {
-			return nil, last.endedBy(end)
-		}
-	}
-	if a.yield && sub != nil {
+	if yield && sub != nil {
 		if end := l.sleep(ctx, sub, yieldTime); end != nil {
 			return nil, last.endedBy(end)
 		}
