@@ -14,8 +14,8 @@ const pluginName = "belay:dbguard"
 // plugin is what Install adds to a gorm.DB.
 type plugin struct{}
 
-// Install adds callbacks to db: an update or delete of a loaded row that matches no row
-// returns a *ConflictError, wherever it runs, and models in memory get their new versions.
+// Install adds callbacks to db. An update or delete of a loaded row that matches no row
+// then returns a *ConflictError, wherever it runs; models in memory get their new versions.
 // guard.New calls it. It sends nothing to the database. Installing twice is harmless.
 func Install(db *gorm.DB) error {
 	if db == nil {

@@ -4,13 +4,19 @@ import (
 	"context"
 	"testing"
 
+	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) {
+	teststack.Quiet()
+	// gorm's cache of prepared statements has a goroutine that nothing stops.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
+}
 
 var (
 	bg      = context.Background()

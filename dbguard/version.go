@@ -27,9 +27,9 @@ import (
 // Outside of a guarded transaction, and with gorm's SkipDefaultTransaction, an update of
 // several structs writes those that match even if it returns a *ConflictError.
 //
-// A write that would bypass the versions is refused with ErrVersion: an update of rows
-// of which only some were loaded or one is given twice, and an upsert of all columns,
-// which is what gorm's Save of a slice, or of a row that does not exist, comes to.
+// A write that would bypass the versions is refused with ErrVersion. That is an update of
+// rows of which only some were loaded or one is given twice, and an upsert of all columns.
+// gorm's Save of a slice, or of a row that does not exist, is such an upsert.
 type Version int64
 
 // versionOf returns the version field of a schema, or nil.

@@ -82,8 +82,8 @@ func (t *Tx) Rollback() {
 	t.conn.Free()
 }
 
-// intact returns an error if PostgreSQL would take a COMMIT for a ROLLBACK, as it does
-// after any error, even one that came behind rows which nobody read. It also notes the
+// intact returns an error if PostgreSQL would take a COMMIT for a ROLLBACK. It does so
+// after any error, even one that came behind rows that were not read. intact also notes the
 // number of the transaction, by which Resolve finds its outcome.
 func (t *Tx) intact() error {
 	if !t.dialect.Aborts {

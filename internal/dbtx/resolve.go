@@ -25,20 +25,20 @@ import (
 //   - PostgreSQL knows the outcome by the number of the transaction, whatever that wrote.
 //   - MySQL and MariaDB do not know it. The old session is ended, so that nothing of it
 //     can take effect later. The protected rows that it wrote by plain inserts and
-//     versioned statements are read on another connection, which waits until ctx ends for
-//     what still holds them. The transaction was committed if a row has its
+//     versioned statements are read on another connection. Until ctx ends, the reads wait
+//     for what still holds the rows. The transaction was committed if a row has its
 //     [dbguard.Stamp], or a key that the database generated for it. It was not committed
-//     if a row still has the version that it had before, if another's stamp is at the
-//     version that it was to have, or if a row that it inserted is missing.
+//     if a row still has its old version, or has the new one with another's stamp, or if
+//     a row that it inserted is missing.
 //   - The same is done on PostgreSQL if it has crashed since, as it may have given the
 //     number to another transaction.
 //
 // While the database can't be reached, starts or ends, Resolve tries again until ctx
 // ends; Options.EndTimeout bounds that if ctx has no deadline.
 //
-// A row of equal values proves nothing: another may have written it. Without proof, or if
-// the database is another server by then, as behind a balancer or after a failover, the
-// outcome is Unresolved and the error says why.
+// A row of equal values proves nothing: another may have written it. Without proof the
+// outcome is Unresolved, and the error says why. The same holds if the database is another
+// server by then, as behind a balancer or after a failover.
 //
 // If a row proves that the transaction was not committed, Alive and Held must still
 // succeed: a caller that has the lock may delete rows and make them again. The functions
@@ -196,9 +196,9 @@ func (o outside) Value(key any) any {
 	return o.Context.Value(key)
 }
 
-// reconnect returns a connection to the server that had the transaction. On another
-// one of a cluster the number of its session is anybody's, its locks are not seen,
-// and what it has committed may not have come yet.
+// reconnect returns a connection to the server that had the transaction. On another server
+// of a cluster its session has no number and its locks are not seen, and what it has
+// committed may not have arrived yet.
 func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
 	c, err = pinned.Connect(ctx, t.pool, func(c *sql.Conn) error {
 		now, err = t.dialect.ReadSession(ctx, c)

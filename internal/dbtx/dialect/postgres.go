@@ -63,9 +63,9 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 }
 
 // endPostgresSession waits until the session is gone: one that is about to commit does so
-// first, and a read does not wait for what it has inserted. What it has committed may
-// not have reached a synchronous standby, since it was cancelled or ended while it
-// waited for that; a message of its own in the log does not come back before.
+// first, and a read does not wait for what it has inserted. If it was ended while it
+// waited for a synchronous standby, its commit may not have reached that. A message in
+// the log, which is acknowledged after that commit, waits for it.
 func endPostgresSession(ctx context.Context, c *sql.Conn, s Session) error {
 	var err error
 	for err == nil {

@@ -7,8 +7,8 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// Load reads the row by its key columns into a new struct of a model of its table;
-// the zero Value if it is not there.
+// Load reads the row by its key columns into a new struct of a model of its table. It
+// returns the zero Value if the row is not there.
 func (r *Row) Load(q *gorm.DB, model reflect.Type, lock string) (reflect.Value, error) {
 	q = q.Table(r.Table)
 	values := r.Values
