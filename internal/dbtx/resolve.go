@@ -197,8 +197,8 @@ func (o outside) Value(key any) any {
 }
 
 // reconnect returns a connection to the server that had the transaction. On another server
-// of a cluster its session has no number and its locks are not seen, and what it has
-// committed may not have arrived yet.
+// of a cluster the number of its session may be another's, its locks are not seen, and
+// what it has committed may not have arrived yet.
 func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
 	c, err = pinned.Connect(ctx, t.pool, func(c *sql.Conn) error {
 		now, err = t.dialect.ReadSession(ctx, c)
