@@ -2,9 +2,12 @@ package redislock
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/lock"
 )
 
 // A command is one use of a script. It is executed at most once, unless it is a
@@ -49,6 +52,24 @@ func (c *command) prepare(ctx context.Context, bySource bool) {
 
 // markName is the key of a lock's marker, in the slot of the lock.
 func markName(name string) string { return "belay_done:{" + name + "}" }
+
+// done reads the reply of a script that returns 1 for done and 0 for not held.
+func (c *command) done() error {
+	if err := c.Err(); err != nil {
+		return c.script.wrap(err)
+	}
+	switch c.Val() {
+	case int64(1):
+		return nil
+	case int64(0):
+		return lock.ErrNotHeld
+	}
+	return c.badReply()
+}
+
+func (c *command) badReply() error {
+	return fmt.Errorf("redislock: unexpected reply %v to %s", c.Val(), c.script.name)
+}
 
 // marked reports whether the lock is known to be marked.
 func (c *command) marked() bool { return c.markerGet != nil && c.markerGet.Err() == nil }

@@ -1,6 +1,8 @@
 package redislock
 
 import (
+	"time"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/lock"
@@ -35,4 +37,17 @@ func (e *Engine) place(name, answered string) lock.Place {
 		p.Entry = name
 	}
 	return p
+}
+
+// holderOf is what a script returned about a lock. No time left means less than a
+// millisecond; a negative one, that the lock does not expire or is not there.
+func (e *Engine) holderOf(cmd *command, owner string, ms int64) lock.Holder {
+	if ms == 0 {
+		ms = 1
+	}
+	return lock.Holder{
+		Owner: owner,
+		TTL:   time.Duration(max(0, ms)) * time.Millisecond,
+		Place: e.place(cmd.name, cmd.node),
+	}
 }
