@@ -3,26 +3,13 @@ package lock
 // deferred is what Locker.unlock does after Locker.mu is unlocked: a logger may be
 // slow, and a context may have any number of children.
 type deferred struct {
-	ended          []loss // of leases that their holders have not released
-	lost           []loss // to be logged
-	failedRenewals failedRenewals
+	ended      []failure // of leases that their holders have not released
+	lost       []failure // to be logged one by one
+	notRenewed []failure // to be logged together
 }
 
-// A loss is the loss of a grant.
-type loss struct {
+// A failure is why a grant was lost, or not renewed.
+type failure struct {
 	grant *grant
-	cause error
-}
-
-// failedRenewals are the renewals of one batch that failed.
-type failedRenewals struct {
-	locks int
-	first *grant
-	err   error // of the first
-}
-
-func (s *failedRenewals) add(g *grant, err error) {
-	if s.locks++; s.locks == 1 {
-		s.first, s.err = g, err
-	}
+	err   error
 }

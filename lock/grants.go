@@ -29,7 +29,7 @@ func (l *Locker) acceptHandOver(ctx context.Context, g *grant) *Lease {
 	lease := l.newLease(ctx, g, l.now())
 	if lost {
 		g.state = stateLost
-		l.deferred.ended = append(l.deferred.ended, loss{g, g.cause})
+		l.deferred.ended = append(l.deferred.ended, failure{g, g.cause})
 		return lease
 	}
 	heap.Fix(&l.grants, g.index)

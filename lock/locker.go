@@ -94,7 +94,7 @@ func (l *Locker) unlock() {
 	l.deferred = deferred{}
 	l.mu.Unlock()
 	for _, e := range n.ended {
-		e.grant.cancel(e.cause)
+		e.grant.cancel(e.err)
 	}
 	for _, e := range n.ended {
 		l.queues.leave(e.grant.key, false)
@@ -103,19 +103,20 @@ func (l *Locker) unlock() {
 	for _, x := range n.lost {
 		l.logLoss(x)
 	}
-	if s := n.failedRenewals; s.locks > 0 {
-		l.cfg.Logger.Warn("renew locks", "failed", s.locks, "key", s.first.key,
-			"node", s.first.place.Node, "error", s.err)
+	if failed := len(n.notRenewed); failed > 0 {
+		first := n.notRenewed[0]
+		l.cfg.Logger.Warn("renew locks", "failed", failed, "key", first.grant.key,
+			"node", first.grant.place.Node, "error", first.err)
 	}
 }
 
-func (l *Locker) logLoss(x loss) {
+func (l *Locker) logLoss(x failure) {
 	level, g := slog.LevelWarn, x.grant
-	if errors.Is(x.cause, ErrClosed) { // the program ends; no lock has failed
+	if errors.Is(x.err, ErrClosed) { // the program ends; no lock has failed
 		level = slog.LevelInfo
 	}
 	l.cfg.Logger.Log(context.Background(), level, "lock lost", "key", g.key, "owner", g.owner,
-		"node", g.place.Node, "slot", g.place.Slot, "error", x.cause)
+		"node", g.place.Node, "slot", g.place.Slot, "error", x.err)
 }
 
 // wakeWatchdog has the watchdog look at its lists.

@@ -64,14 +64,14 @@ func (l *Locker) lose(g *grant, cause error, why lostReason) {
 	heap.Remove(&l.grants, g.index)
 	l.protect(g)
 	l.metrics.lost.add(why)
-	l.deferred.lost = append(l.deferred.lost, loss{g, cause})
+	l.deferred.lost = append(l.deferred.lost, failure{g, cause})
 	handedOver := g.state == stateHandedOver
 	g.state = stateLost
 	if handedOver { // the caller that takes it is the head already, and will see
 		g.cause = cause
 		return
 	}
-	l.deferred.ended = append(l.deferred.ended, loss{g, cause})
+	l.deferred.ended = append(l.deferred.ended, failure{g, cause})
 }
 
 // loseAtClose ends the lease of a holder that Close waits for no longer. The lock is

@@ -137,7 +137,7 @@ func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 		g.renewalFailed, g.lastRenewalFailed = true, true
 		g.due = l.now() + int64(l.cfg.TTL/20)
 		l.metrics.renewalsFailed.Add(1)
-		l.deferred.failedRenewals.add(g, err)
+		l.deferred.notRenewed = append(l.deferred.notRenewed, failure{g, err})
 	}
 	heap.Fix(&l.grants, g.index)
 }
