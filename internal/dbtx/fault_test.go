@@ -175,6 +175,30 @@ func TestUnknownCommit(t *testing.T) {
 	}
 }
 
+// TestUnknownCommitOfAFunction: a function that is called by a SELECT may have written.
+func TestUnknownCommitOfAFunction(t *testing.T) {
+	eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+		create := "CREATE FUNCTION sell() RETURNS int DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO orders (no) VALUES ('a'); RETURN 1; END"
+		want := dbtx.Unresolved
+		if db.Name() == "postgres" {
+			create, want = "CREATE FUNCTION sell() RETURNS int LANGUAGE sql AS 'INSERT INTO orders (no) VALUES (''a''); SELECT 1'", dbtx.NotCommitted
+		}
+		wantNil(t, direct.Exec(create).Error)
+		tx := begin(t, db, dbtx.Options{})
+		var sold int
+		wantNil(t, tx.DB().Raw("SELECT sell()").Scan(&sold).Error)
+		if c := tx.Coverage(); !c.Wrote || c.Covered {
+			t.Errorf("coverage is %+v, want wrote and not covered", c)
+		}
+		k.Before.Store(true)
+		wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
+		k.Before.Store(false)
+		if o, err := tx.Resolve(bg); o != want {
+			t.Errorf("resolved as %v, %v, want %v", o, err, want)
+		}
+	})
+}
+
 // TestGuessedKey: on a cluster, the keys of several rows that are inserted at once
 // are not those that gorm counts.
 func TestGuessedKey(t *testing.T) {

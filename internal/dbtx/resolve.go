@@ -47,7 +47,6 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	t.mu.Lock()
 	unknown := t.unknown
 	t.mu.Unlock()
-	writes := t.journal.Writes()
 	if !unknown {
 		return Unresolved, errors.New("dbguard: resolve commit: its outcome is known")
 	}
@@ -56,9 +55,9 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 		ctx, cancel = context.WithTimeout(ctx, t.options.EndTimeout)
 		defer cancel()
 	}
-	o, err := t.findOut(ctx, writes)
+	o, err := t.findOut(ctx)
 	for dialect.Unreachable(err) && wait.Sleep(ctx, reconnectPause, nil) == nil {
-		o, err = t.findOut(ctx, writes)
+		o, err = t.findOut(ctx)
 	}
 	t.resolved(o)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
@@ -84,8 +83,8 @@ func (t *Tx) resolved(o Outcome) {
 	}
 }
 
-func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, error) {
-	if len(writes) == 0 || t.conn.Session.Numbers && t.xid == "" {
+func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
+	if !t.journal.Wrote() || t.conn.Session.Numbers && t.xid == "" {
 		return Committed, nil // it has changed nothing
 	}
 	c, now, err := t.reconnect(ctx)
@@ -100,7 +99,7 @@ func (t *Tx) findOut(ctx context.Context, writes []journal.Write) (Outcome, erro
 	if t.xid != "" && !restarted {
 		return t.readOutcome(ctx, c)
 	}
-	images := journal.Images(writes)
+	images := journal.Images(t.journal.Writes())
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}

@@ -10,7 +10,8 @@ import (
 // Coverage is what stands between the writes of a transaction and another writer when
 // there is no lock.
 type Coverage struct {
-	// Wrote: a statement wrote something, whatever it was.
+	// Wrote: a statement wrote something, whatever it was, or called a function that may
+	// have.
 	Wrote bool
 	// Covered: the transaction wrote at least one row that the key protects. It wrote
 	// every such row by a plain insert, or by a versioned update or delete that matched
@@ -29,7 +30,7 @@ func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.writes) == 0 {
-		return Coverage{}
+		return Coverage{Wrote: j.called}
 	}
 	c := Coverage{Wrote: true}
 	covered := make(map[*protected.Row]bool)
@@ -40,7 +41,8 @@ func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 			}
 		}
 	}
-	c.Covered = len(covered) > 0
+	open := func(r *protected.Row) bool { return !covered[r] }
+	c.Covered = len(covered) > 0 && !(j.called && slices.ContainsFunc(rows, open))
 	tables := make(map[string]bool)
 	for _, w := range j.writes {
 		if w.covers() {
@@ -51,7 +53,7 @@ func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 			name = "?"
 		}
 		tables[name] = true
-		if slices.ContainsFunc(rows, func(r *protected.Row) bool { return !covered[r] && w.mayBeTo(r.Table) }) {
+		if slices.ContainsFunc(rows, func(r *protected.Row) bool { return open(r) && w.mayBeTo(r.Table) }) {
 			c.Covered = false
 		}
 	}

@@ -97,6 +97,13 @@ func (j *Journal) Forget() {
 	j.writes = j.writes[:min(j.marked, len(j.writes))]
 }
 
+// Wrote reports whether a statement wrote, or may have written by a function.
+func (j *Journal) Wrote() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.called || len(j.writes) > 0
+}
+
 // Writes returns the writes so far.
 func (j *Journal) Writes() []Write {
 	j.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // TestUnknownSavepoint: when the transaction goes back to a savepoint that it did
@@ -17,5 +18,24 @@ func TestUnknownSavepoint(t *testing.T) {
 	j.RolledBackTo("nowhere")
 	if c := j.Coverage([]*protected.Row{{Table: "stocks"}}); c.Covered {
 		t.Errorf("coverage is %+v, want none", c)
+	}
+}
+
+// TestFunctionMayWrite: what a function did that a SELECT called is not known.
+func TestFunctionMayWrite(t *testing.T) {
+	there, elsewhere := &protected.Row{Table: "orders"}, &protected.Row{Table: "stocks"}
+	for query, want := range map[string]bool{"SELECT sell(1)": true, "SELECT count(*) FROM orders": false} {
+		j := New(nil, false)
+		j.Note(sqltext.Split(query, true)[0])
+		if j.Wrote() != want || j.Coverage(nil).Wrote != want {
+			t.Errorf("%s: wrote is %v, want %v", query, j.Wrote(), want)
+		}
+		j.writes = []Write{{How: Plain, Table: "orders", Rows: []*protected.Row{there}}}
+		if c := j.Coverage([]*protected.Row{there}); !c.Covered {
+			t.Errorf("%s: coverage of the row that was written is %+v", query, c)
+		}
+		if c := j.Coverage([]*protected.Row{there, elsewhere}); c.Covered == want {
+			t.Errorf("%s: coverage of another row is %+v, want covered %v", query, c, !want)
+		}
 	}
 }

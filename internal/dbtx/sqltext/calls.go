@@ -12,7 +12,9 @@ func (st Statement) Calls() bool { return slices.ContainsFunc(st, token.callsUnk
 func (t token) callsUnknown() bool { return t.call && (t.quoted || !harmless[t.text]) }
 
 // harmless are the words that may stand before a parenthesis in a statement that only
-// reads: words of SQL, functions, types, and functions that write no row. After a function that is missing here, a conflict is judged after the rollback.
+// reads: words of SQL, functions, types, and functions that write no row. A function that
+// is missing here may have written: a conflict after it is judged after the rollback, and
+// an operation that did nothing else counts as one that wrote.
 var harmless = func() map[string]bool {
 	known := make(map[string]bool)
 	for _, word := range strings.Fields(`
@@ -23,6 +25,14 @@ var harmless = func() map[string]bool {
 		DATE_FORMAT DATE_TRUNC EXTRACT FLOOR GREATEST GROUP_CONCAT IF IFNULL JSON_EXTRACT LAST_INSERT_ID LEAST LEFT LENGTH
 		LOWER MAX MIN MOD NOW NULLIF RANK REPLACE RIGHT ROUND ROW_COUNT ROW_NUMBER SET_CONFIG STRING_AGG SUBSTR SUBSTRING
 		SUM TRIM UNNEST UPPER VERSION YEAR
+		ADDDATE AGE BIT_AND BIT_LENGTH BIT_OR BOOL_AND BOOL_OR CEILING CONCAT_WS CURDATE CURRENT_DATE CURTIME DATEDIFF
+		DATETIME DATE_ADD DATE_PART DATE_SUB DAY DAYOFMONTH DAYOFWEEK DENSE_RANK EXP FIELD FIND_IN_SET FIRST_VALUE FORMAT
+		FROM_UNIXTIME GENERATE_SERIES HEX HOUR IIF INSTR INTERVAL ISNULL JSONB_AGG JSONB_BUILD_OBJECT JSON_AGG JSON_ARRAY
+		JSON_ARRAYAGG JSON_BUILD_OBJECT JSON_CONTAINS JSON_LENGTH JSON_OBJECT JSON_UNQUOTE JSON_VALUE JULIANDAY LAG
+		LAST_VALUE LEAD LN LOCATE LOG LPAD LTRIM MD5 MICROSECOND MINUTE MONTH NTILE NULLS OCTET_LENGTH PERCENT_RANK
+		POSITION POW POWER REGEXP_REPLACE REPEAT REVERSE RPAD RTRIM SECOND SHA1 SHA2 SIGN SPLIT_PART SQRT STDDEV STRFTIME
+		STR_TO_DATE SUBSTRING_INDEX TIME TIMESTAMP TIMESTAMPDIFF TOTAL TO_CHAR TO_DATE TO_TIMESTAMP UNIXEPOCH
+		UNIX_TIMESTAMP UTC_TIMESTAMP VARIANCE WEEK
 		CHAR DECIMAL NUMERIC VARCHAR
 		CURRVAL GEN_RANDOM_UUID GET_LOCK LASTVAL NEXTVAL PG_ADVISORY_XACT_LOCK PG_TRY_ADVISORY_XACT_LOCK RAND RANDOM
 		RELEASE_LOCK UUID
