@@ -11,7 +11,7 @@ type Kind string
 
 const (
 	Duplicate Kind = "duplicate" // an INSERT met an existing row
-	Stale     Kind = "stale"     // an UPDATE by version matched no row
+	Stale     Kind = "stale"     // an UPDATE or DELETE by version matched fewer rows than it named
 )
 
 // A ConflictError reports a write that the database refused. A Duplicate matches
@@ -33,7 +33,7 @@ type Evidence struct {
 	Unread    bool // the row is there, but no read finds it
 
 	Found   bool // the row is there
-	Changed bool // another writer wrote it while this caller had the lock
+	Changed bool // another writer wrote it since this caller had the lock, or, without one, since it first read the row
 	// Shared is set if another key may protect the row, too: this key protects several
 	// rows, or the database spells the row's name in another way.
 	Shared   bool

@@ -21,7 +21,8 @@ type ending struct {
 
 // attempt runs the operation once, in a transaction of its own. Its steps, in
 // order: begin, operation, reads at a conflict, ROLLBACK or COMMIT, ask the
-// lock. Releasing it and the event follow when there is no other attempt.
+// lock; if the operation swallowed the conflict, the lock is asked first. Releasing it
+// and the event follow when there is no other attempt.
 func (c *call) attempt(ctx context.Context) (e ending) {
 	ctx, end := c.guard.cfg.Observer.Start(ctx, StepTransaction, c.key)
 	e.err = errPanicked

@@ -19,7 +19,9 @@ const askAgain = 500 * time.Millisecond
 // does not answer, before it goes on without. The first to meet a silent node
 // would hold up its caller for as long as a failover may take; of a node that
 // refuses connections the engine knows within some 30 ms. It must be longer than
-// a busy machine takes to answer, or locks that are well are reported missing.
+// a busy machine takes to answer, or locks that are well are reported missing. Under
+// Refuse, a lock that has not answered for so long at the end of the caller's deadline
+// counts as unavailable.
 const hesitation = 500 * time.Millisecond
 
 // outages are the places where the lock can't be asked for now, under the policy

@@ -93,7 +93,7 @@ func mayBeHeld(err error) bool {
 	return !refused || errors.Is(err, ErrNoAnswer)
 }
 
-// notOurs reports whether a verdict on a request says that the lock is not its owner's
+// notOurs reports whether the answer to a request says that the lock is not its owner's
 // any more.
 func notOurs(err error) bool { return errors.Is(err, ErrNotHeld) || errors.Is(err, ErrUnusable) }
 

@@ -105,10 +105,10 @@ func (l *Locker) renew(batch []*grant) {
 	errs = l.engine.Renew(ctx, rs, l.cfg.TTL)
 }
 
-// afterRenewals takes in the verdicts on a batch.
+// afterRenewals takes in the answers for a batch.
 func (l *Locker) afterRenewals(batch []*grant, sent int64, errs []error) {
-	if len(errs) != len(batch) { // it is unknown which verdict is whose
-		err := fmt.Errorf("%d verdicts on %d requests", len(errs), len(batch))
+	if len(errs) != len(batch) { // it is unknown which answer is whose
+		err := fmt.Errorf("%d answers to %d requests", len(errs), len(batch))
 		errs = slices.Repeat([]error{err}, len(batch))
 	}
 	l.mu.Lock()
@@ -119,7 +119,7 @@ func (l *Locker) afterRenewals(batch []*grant, sent int64, errs []error) {
 	l.wakeWatchdog()
 }
 
-// afterRenewal takes in the verdict on one grant. The caller holds l.mu and calls
+// afterRenewal takes in the answer for one grant. The caller holds l.mu and calls
 // l.unlock.
 func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
 	if g.state != stateHeld && g.state != stateHandedOver {

@@ -100,7 +100,7 @@ func TestEngineUnreachable(t *testing.T) {
 			<-stuck
 			return sameVerdict(hs, nil)
 		},
-		"gives too few verdicts": func(context.Context, []lock.Request, time.Duration) []error { return nil },
+		"gives too few answers": func(context.Context, []lock.Request, time.Duration) []error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ func prepare(db *gorm.DB, protect func(*Tx, *gorm.Statement) error) {
 	if t == nil {
 		return
 	}
-	t.journal.Mark() // also for a statement that will not be sent: inserted and written rely on it
+	t.journal.Mark() // also for a statement that will not be sent: inserted and noted rely on it
 	if db.Error != nil || db.DryRun {
 		return
 	}
@@ -96,7 +96,7 @@ func (t *Tx) undoInMemory(stmt *gorm.Statement, expected models.Expected) {
 	}
 }
 
-// judged collects the evidence for the *dbguard.ConflictError that written has made.
+// judged collects the evidence for the *dbguard.ConflictError that dbguard has made.
 func judged(db *gorm.DB) {
 	if _, unmet := db.Statement.Settings.LoadAndDelete(unmetSetting); !unmet {
 		return

@@ -150,7 +150,7 @@ func (t *Tx) readOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 // were committed together or not at all, so one is enough.
 func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, generates bool) (journal.Proof, error) {
 	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
-	db.Error = nil // see quiet
+	db.Error = nil // see reader.Reader.DB
 	db.Statement.ConnPool = primary{c}
 	var found journal.Proof
 	for _, img := range images {

@@ -13,7 +13,7 @@ import (
 const degradedFor = time.Minute
 
 // intruder explains a row that was written while the reporting caller held the
-// lock, and Redis says that it did: by whom?
+// lock, and Redis says that it did, or did not answer: by whom?
 func (f Facts) intruder() Explanation {
 	rows := []Evidence{f.itself()}
 	if x, ok := f.lateHolder(rows); ok {

@@ -20,7 +20,7 @@ func newMetrics() *metrics {
 	f := metric.Factory{Labels: prometheus.Labels{"name": name}}
 	m := &metrics{
 		received:     f.Counter("belay_consumer_received_total", "Messages received, redelivered ones among them."),
-		stored:       f.Counter("belay_consumer_stored_total", "Events that the handler took and the consumer acknowledged."),
+		stored:       f.Counter("belay_consumer_stored_total", "Events that the handler took and the consumer acknowledged, also those that were stored before."),
 		failures:     f.Counter("belay_consumer_handler_failures_total", "Calls of the handler that failed."),
 		deadLettered: f.Counter("belay_consumer_dead_lettered_total", "Messages sent to the dead letters: no events, or refused by the handler."),
 		connections:  f.Counter("belay_consumer_connections_total", "Connections opened by the consumer."),
