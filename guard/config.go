@@ -20,10 +20,11 @@ const (
 	// one at Close.
 	Refuse Policy = iota
 	// DBOnly lets operations go on without the lock, guarded by the database
-	// alone. Only a transaction that wrote nothing, or wrote each row that the
-	// key protects by a plain insert or a versioned statement, is committed;
-	// for any other Do returns ErrUnavailable. The callers of one process still
-	// go one after the other for each key, and DBOnlyLimit bounds them in all.
+	// alone. Only a transaction that wrote nothing (and called no function that may
+	// have), or wrote each row that the key protects by a plain insert or a versioned
+	// statement, is committed; for any other Do returns ErrUnavailable. The callers of
+	// one process still go one after the other for each key, and DBOnlyLimit bounds
+	// them in all.
 	DBOnly
 )
 

@@ -22,7 +22,10 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	if !ok {
 		return nil, errors.New("dbguard: not installed on this db")
 	}
-	d, _ := dialect.Of(db.Name()) // Install knows it
+	d, ok := dialect.Of(db.Name()) // a second db that was opened with the same gorm.Config may have changed it
+	if !ok {
+		return nil, fmt.Errorf("dbguard: no support for the database %q", db.Name())
+	}
 	pool, err := db.DB()
 	if err != nil {
 		return nil, fmt.Errorf("begin transaction: %w", err)

@@ -37,7 +37,9 @@ func (o Options) withDefaults() Options {
 	if o.Held == nil {
 		o.Held = func() error { return nil }
 	}
-	o.EndTimeout = cmp.Or(o.EndTimeout, 5*time.Second)
+	if o.EndTimeout <= 0 {
+		o.EndTimeout = 5 * time.Second
+	}
 	o.Memory = cmp.Or(o.Memory, new(Memory))
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o

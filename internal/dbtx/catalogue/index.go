@@ -90,11 +90,14 @@ func Unusable(indexes []Index) string {
 // OnlyIndex reports whether no other table of its schema is known to have an index of the
 // name, which is not that of all primary keys. It is for MySQL and MariaDB.
 func (t Tables) OnlyIndex(table, index string) bool {
+	if strings.EqualFold(index, "PRIMARY") {
+		return false
+	}
 	db, done := t.Open()
 	defer done()
 	var others int64
 	err := db.Raw(`SELECT COUNT(*) FROM information_schema.statistics
 		WHERE index_name = @index AND table_schema = `+mysqlSchema+` AND table_name <> @name`,
 		nameOf(table), map[string]any{"index": index}).Scan(&others).Error
-	return err == nil && others == 0 && !strings.EqualFold(index, "PRIMARY")
+	return err == nil && others == 0
 }

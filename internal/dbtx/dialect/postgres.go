@@ -64,8 +64,8 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 
 // endPostgresSession waits until the session is gone: one that is about to commit does so
 // first, and a read does not wait for what it has inserted. If it was ended while it
-// waited for a synchronous standby, its commit may not have reached that. A message in
-// the log, which is acknowledged after that commit, waits for it.
+// waited for a synchronous standby, its commit may not have reached that. A message that
+// this session logs is acknowledged only after that commit has reached the standby.
 func endPostgresSession(ctx context.Context, c *sql.Conn, s Session) error {
 	var err error
 	for err == nil {

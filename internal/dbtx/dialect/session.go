@@ -46,17 +46,20 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 	if err := c.Raw(func(conn any) error { key = conn; return nil }); err != nil {
 		return Session{}, err
 	}
-	s.mu.Lock()
-	found, ok := s.known[key]
-	s.mu.Unlock()
-	if ok {
-		return found, nil
+	comparable := reflect.TypeOf(key).Kind() == reflect.Pointer // anything else need not be
+	if comparable {
+		s.mu.Lock()
+		found, ok := s.known[key]
+		s.mu.Unlock()
+		if ok {
+			return found, nil
+		}
 	}
 	found, err := d.ReadSession(ctx, c)
 	if err != nil {
 		return Session{}, fmt.Errorf("read the session: %w", err)
 	}
-	if reflect.TypeOf(key).Kind() == reflect.Pointer { // anything else need not be comparable
+	if comparable {
 		s.remember(key, found, pool.Stats().OpenConnections)
 	}
 	return found, nil

@@ -1,12 +1,16 @@
 package protected
 
-import "sync"
+import (
+	"hash/maphash"
+	"sync"
+)
 
 // Keys remembers under which key each row was protected last, to find rows that
 // are protected under several.
 type Keys struct {
 	mu     sync.Mutex
-	known  map[string]string // by the row's identity
+	seed   maphash.Seed
+	known  map[uint64]string // by the hash of the row's identity
 	warned map[string]bool   // by table
 }
 
@@ -22,10 +26,11 @@ func (k *Keys) Another(r *Row, now string) (key string, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.known == nil || len(k.known) >= maxRowKeys {
-		k.known = make(map[string]string)
+		k.seed, k.known = maphash.MakeSeed(), make(map[uint64]string)
 	}
-	key, known := k.known[r.Identity()]
-	k.known[r.Identity()] = now
+	row := maphash.String(k.seed, r.Identity())
+	key, known := k.known[row]
+	k.known[row] = now
 	if !known || key == now || k.warned[r.Table] {
 		return "", false
 	}

@@ -109,7 +109,7 @@ func (r *Row) AsStored(f *schema.Field, v any) any {
 // bucket is the same for all values that sqlvalue.Equal takes for the same.
 func bucket(table string, fields []*schema.Field, values []any) string {
 	var b strings.Builder
-	b.WriteString(table)
+	b.WriteString(strings.ToLower(table))
 	for i, f := range fields {
 		fmt.Fprintf(&b, "\x00%s=", f.DBName)
 		switch v := sqlvalue.Indirect(values[i]).(type) {

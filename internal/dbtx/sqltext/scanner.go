@@ -22,6 +22,7 @@ func decides(word string) bool {
 // statement returns the first tokens of the next statement that has any words.
 func (s *scanner) statement() (st Statement) {
 	words := 0
+	before := "" // the word or name before
 	for s.pos < len(s.src) {
 		switch c := s.src[s.pos]; {
 		case c == ';':
@@ -31,13 +32,18 @@ func (s *scanner) statement() (st Statement) {
 			}
 			st = nil
 		case c == '\'' || c == '"' || c == '`':
-			if name := s.quoted(c); c != '\'' && (words < maxWords || s.atCall()) {
-				st = append(st, token{text: name, quoted: true, call: s.atCall()})
+			name := s.quoted(c)
+			call := s.atCall() && !namesTable(before)
+			if c != '\'' && (words < maxWords || call) {
+				st = append(st, token{text: name, quoted: true, call: call})
 			}
+			before = ""
 		case s.skipComment():
 		case isWordByte(c):
+			cast := strings.HasSuffix(s.src[:s.pos], "::")
 			word := token{text: strings.ToUpper(s.word())}
-			word.call = s.atCall()
+			word.call = s.atCall() && !cast && !namesTable(before)
+			before = word.text
 			if words < maxWords || decides(word.text) || word.callsUnknown() {
 				st = append(st, word)
 				words++
@@ -50,6 +56,12 @@ func (s *scanner) statement() (st Statement) {
 		}
 	}
 	return st
+}
+
+// namesTable reports whether what follows a word is the name of a table or a type, with
+// its columns or its length in parentheses, and no function.
+func namesTable(word string) bool {
+	return word == "AS" || word == "WITH" || word == "RECURSIVE"
 }
 
 // atCall reports whether a parenthesis is next.

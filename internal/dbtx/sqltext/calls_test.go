@@ -1,0 +1,25 @@
+package sqltext
+
+import "testing"
+
+func TestCalls(t *testing.T) {
+	for query, want := range map[string]bool{
+		"SELECT sell(1)":                                    true,
+		`SELECT "count"(*) FROM orders`:                     true, // a name in quotes may be anybody's
+		"SELECT a FROM orders WHERE left_of(b) > 1":         true,
+		"SELECT count(*), date_add(a, b) FROM orders":       false,
+		"WITH x AS MATERIALIZED (SELECT 1) SELECT * FROM x": false,
+		"WITH x (a) AS (SELECT 1) SELECT * FROM x":          false,
+		`WITH "x" (a) AS (SELECT 1) SELECT * FROM x`:        false,
+		"WITH RECURSIVE t(n) AS (SELECT 1) SELECT * FROM t": false,
+		"SELECT * FROM (VALUES (1)) AS v (a)":               false,
+		"SELECT * FROM t PARTITION (p0)":                    false,
+		"SELECT 5::bit(3), ARRAY(SELECT 1), trunc(2.5)":     false,
+		"SELECT * FROM t WHERE MATCH (a) AGAINST ('b')":     false,
+		"EXPLAIN (ANALYZE) SELECT 1":                        false,
+	} {
+		if got := Split(query, false)[0].Calls(); got != want {
+			t.Errorf("%s: calls is %v, want %v", query, got, want)
+		}
+	}
+}
