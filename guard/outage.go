@@ -177,13 +177,16 @@ func (s *outages) join(key string, past int64, cause error) (o *outage, opened b
 	return o, opened
 }
 
-// begin reports that an outage has begun, and has somebody wait for its end.
+// begin reports that an outage has begun, and starts to wait for its end, even if
+// somebody's code panics.
 func (s *outages) begin(ctx context.Context, o *outage) {
+	defer func() {
+		if s.running.enter() {
+			go s.await(o)
+		}
+	}()
 	s.reporter.cfg.Logger.Warn("lock unavailable, only the database guards", "node", o.place.Node, "key", o.key, "error", o.cause)
 	s.reporter.publish(ctx, s.event(ctx, o))
-	if s.running.enter() {
-		go s.await(o)
-	}
 }
 
 // await asks for the lock until it can be asked, or the Guard closes, and reports
@@ -207,8 +210,10 @@ func (s *outages) await(o *outage) {
 	delete(s.asking, o.place.Node)
 	s.n.Add(-1)
 	s.past.Add(1)
-	ev := s.event(context.Background(), o) // as of now, whatever happens during the wait
+	at := time.Now()
 	s.mu.Unlock()
+	ev := s.event(context.Background(), o)
+	ev.CaughtAt = at // before another outage can begin there
 
 	// Operations that run on belong to the count, but can't hold up the report
 	// for ever.

@@ -22,16 +22,16 @@ func (e *engine) lose(all bool) {
 	e.loses = all
 }
 
-// Acquire acquires h. If locks are to be lost, it forgets the lock that is there before,
+// Acquire acquires the lock on r.Key. If locks are to be lost, it forgets the lock that is there before,
 // and its own after.
-func (e *engine) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.loses {
-		e.forget(h.Key)
-		defer e.forget(h.Key)
+		e.forget(r.Key)
+		defer e.forget(r.Key)
 	}
-	return e.Engine.Acquire(ctx, h, ttl)
+	return e.Engine.Acquire(ctx, r, ttl)
 }
 
 // forget loses the lock on key, and reports whether there was one.
