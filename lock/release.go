@@ -133,22 +133,22 @@ func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 // not know whether its work took effect. No caller of this Locker gets the key before
 // the lease's deadline.
 func (l *Lease) Abandon() {
-	k, g := l.locker, l.grant
-	k.mu.Lock()
+	locker, g := l.locker, l.grant
+	locker.mu.Lock()
 	if g.state != stateHeld || g.generation != l.generation || l.done {
-		k.mu.Unlock()
+		locker.mu.Unlock()
 		return
 	}
 	g.state = stateAbandoned
 	g.due, g.limit = never, never
-	k.protect(g)
+	locker.protect(g)
 	if g.isLocal() {
-		g.deadline.Store(k.now() + int64(k.cfg.TTL-k.cfg.margin()))
+		g.deadline.Store(locker.now() + int64(locker.cfg.TTL-locker.cfg.margin()))
 	}
-	heap.Fix(&k.grants, g.index)
-	k.finishLocked()
-	k.wakeWatchdog()
+	heap.Fix(&locker.grants, g.index)
+	locker.finishLocked()
+	locker.wakeWatchdog()
 	cancel := g.cancel // the next caller has another
-	k.mu.Unlock()
+	locker.mu.Unlock()
 	cancel(ErrNotHeld)
 }

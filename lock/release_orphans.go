@@ -21,6 +21,7 @@ func (l *Locker) addOrphan(r Request, acquire bool) {
 	if l.halted {
 		return // it expires by itself
 	}
+	r.UnlessMarked = false // it was of the acquire
 	now := l.now()
 	l.orphans.add(&orphan{request: r, acquire: acquire, until: now + int64(l.cfg.TTL), again: dueNow}, now)
 	l.wakeWatchdog()

@@ -35,7 +35,7 @@ func (e *Engine) withRetry(ctx context.Context, name string, attempt func(contex
 func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Context) error) error {
 	until := time.Now().Add(retryTime)
 	refreshed := false
-	for pause := shortPause; ; pause = min(2*pause, longPause) {
+	for pause := shortPause; ; {
 		err := attempt(ctx)
 		if silent, ok := errors.AsType[*silentNodeError](err); ok && !refreshed {
 			refreshed = true
@@ -49,6 +49,7 @@ func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Co
 		if time.Now().Add(pause).After(until) || wait.Sleep(ctx, pause, nil) != nil {
 			return err
 		}
+		pause = min(2*pause, longPause)
 	}
 }
 
