@@ -45,12 +45,15 @@ func (u *user) close() {
 // also returns those that are open after an error.
 func connectAll(ctx context.Context, requests []Request) ([]user, error) {
 	users := make([]user, len(requests))
-	var group errgroup.Group
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(32)
 	for i, r := range requests {
 		u := &users[i]
 		u.addr = r.Addr
 		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			err := u.connect(ctx)
 			if err != nil {
 				return fmt.Errorf("connect user %d of %d: %w", i+1, len(users), err)

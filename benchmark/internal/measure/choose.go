@@ -14,13 +14,15 @@ func Choose[T any](list string, all []T, name func(T) string) ([]T, error) {
 	}
 	var names, known []string
 	for _, one := range all {
-		known = append(known, name(one))
+		if !slices.Contains(known, name(one)) {
+			known = append(known, name(one))
+		}
 	}
 	for text := range strings.SplitSeq(list, ",") {
 		word := strings.TrimSpace(text)
 		switch {
 		case !slices.Contains(known, word):
-			return nil, fmt.Errorf("%q is none of %s", word, strings.Join(slices.Compact(known), ", "))
+			return nil, fmt.Errorf("%q is none of %s", word, strings.Join(known, ", "))
 		case slices.Contains(names, word):
 			return nil, fmt.Errorf("%q is named twice", word)
 		}

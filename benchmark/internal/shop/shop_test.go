@@ -42,6 +42,7 @@ func TestJudge(t *testing.T) {
 		{guard.ErrLost, Intercepted},
 		{guard.ErrDuplicate, Duplicate},
 		{guard.ErrStale, Stale},
+		{errConflict, Stale},
 		{&mysql.MySQLError{Number: 1062}, Duplicate},
 		{&mysql.MySQLError{Number: 1205}, Failed},
 		{guard.ErrUnavailable, Failed},

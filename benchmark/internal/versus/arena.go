@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -45,6 +46,7 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 	a.meter.CPU.Add("self", os.Getpid())
 	if a.shop, err = shop.Open(ctx, shop.Config{
 		Name: "guard", DSN: cfg.Servers.DSN, Database: base, Redis: cfg.Servers.Redis, Pool: cfg.Pool,
+		Logger: slog.Default(),
 	}); err != nil {
 		return a, err
 	}
@@ -61,10 +63,13 @@ const seeded = 4096
 
 // seed inserts the orders that are there.
 func (a *arena) seed(ctx context.Context) error {
-	var group errgroup.Group
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(64)
 	for n := range int64(seeded) {
 		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if got := a.shop.Do(ctx, shop.BelayMarked, a.seeded(n), false); got.Result != shop.Done {
 				return fmt.Errorf("insert the orders that are repeated: %s %s", got.Result, got.Error)
 			}
