@@ -121,7 +121,11 @@ func (t *Tracker) locate(p notify.Place) (watch.Location, bool) {
 	if t.cfg.Locator == nil {
 		return watch.Location{}, false
 	}
-	return t.cfg.Locator.Locate(p)
+	at, watched := t.cfg.Locator.Locate(p)
+	if !watched {
+		return watch.Location{}, false
+	}
+	return at, true
 }
 
 // unexplained is explain for an event whose explanation fails.
