@@ -12,8 +12,11 @@ import (
 // countTimeout limits how long a scrape waits for the size of the backlog.
 const countTimeout = time.Second
 
+// set is unexported, so that the types that embed it gain methods and no field.
+type set = metric.Set
+
 type metrics struct {
-	metric.Set
+	set
 
 	stored, inserts, published, direct, lost, unreadable, heartbeats prometheus.Counter
 }
@@ -29,7 +32,7 @@ func newMetrics(name string, t table) *metrics {
 		unreadable: f.Counter("belay_outbox_unreadable_total", "How often this process found a row that is no event, and set it aside for an hour."),
 		heartbeats: f.Counter("belay_outbox_heartbeats_total", "Heartbeats sent."),
 	}
-	m.Set = append(f.Set, &backlog{
+	m.set = append(f.Set, &backlog{
 		table: t,
 		size: prometheus.NewDesc("belay_outbox_backlog",
 			"Events in the table, at most 100000; missing when the table cannot be read.", nil, f.Labels),

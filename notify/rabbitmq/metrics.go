@@ -9,8 +9,11 @@ import (
 	"github.com/belaygo/belay/internal/metric"
 )
 
+// set is unexported, so that the types that embed it gain methods and no field.
+type set = metric.Set
+
 type metrics struct {
-	metric.Set
+	set
 
 	published   *prometheus.CounterVec
 	connections prometheus.Counter
@@ -38,7 +41,7 @@ func newMetrics(name string, state func() gobreaker.State) *metrics {
 		connections: f.Counter("belay_rabbitmq_connections_total", "Connections opened by the publisher."),
 		connected:   f.Gauge("belay_rabbitmq_connected", "1 while the publisher is connected."),
 	}
-	m.Set = append(f.Set, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	m.set = append(f.Set, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "belay_rabbitmq_breaker_state", Help: "Of the circuit breaker: 0 closed, 1 half open, 2 open.", ConstLabels: f.Labels,
 	}, func() float64 { return float64(state()) }))
 	m.published.WithLabelValues(resultFailed)
