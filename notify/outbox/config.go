@@ -23,8 +23,8 @@ type Config struct {
 	// when they are safe there, and must return when its context ends. An error that
 	// matches notify.ErrInvalidEvent sets the row aside for an hour. A
 	// notify.RawPublisher gets the stored bytes. A rabbitmq.Publisher, and a struct that
-	// embeds one, gets heartbeats as well. Defaults to nil: this process only stores, and another one
-	// relays.
+	// embeds one, gets heartbeats as well. Defaults to nil: this process only stores,
+	// and another one relays.
 	Relay notify.Publisher
 	// Logger gets warnings about the relay, and events that would be lost. Defaults to
 	// slog.Default().

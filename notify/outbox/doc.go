@@ -54,8 +54,9 @@
 // A row that waits for more than an hour by the database's clock does not wait: the
 // clock has been set back.
 //
-// With Config.Service the relay sends a heartbeat every minute, past the table,
-// so that the monitor can distinguish silence from a broken path.
+// With Config.Service, and a rabbitmq.Publisher as Relay (or a struct that embeds one),
+// the relay sends a heartbeat every minute, past the table, so that the monitor can
+// distinguish silence from a broken path.
 //
 // # Guarantees
 //

@@ -21,8 +21,13 @@ type heart struct {
 
 func newHeart(cfg Config, t table, m *metrics) *heart {
 	h := &heart{cfg: cfg, table: t, metrics: m}
-	if to, ok := cfg.Relay.(heartbeat.Publisher); ok && cfg.Service != "" {
+	to, ok := cfg.Relay.(heartbeat.Publisher)
+	switch {
+	case cfg.Service == "":
+	case ok:
 		h.to = to
+	case cfg.Relay != nil:
+		cfg.Logger.Warn("Config.Relay sends no heartbeats", "service", cfg.Service)
 	}
 	return h
 }
