@@ -73,6 +73,9 @@ func Open(ctx context.Context, url string, cfg Config, setup func(*amqp.Channel)
 			return session, nil
 		}
 		errs = append(errs, err)
+		if refused, ok := errors.AsType[*amqp.Error](err); ok && refused.Code == amqp.NotFound { // no other node has it either
+			break
+		}
 	}
 	return nil, errors.Join(errs...)
 }
