@@ -130,6 +130,9 @@ func (s *Store) fillDoubtful(ctx context.Context, list []incident.Incident) erro
 	return nil
 }
 
+// maxShown is how many of the silences that hold for an incident are read with it.
+const maxShown = 3
+
 func (s *Store) fillSilences(ctx context.Context, list []incident.Incident) error {
 	if len(list) == 0 {
 		return nil
@@ -142,6 +145,9 @@ func (s *Store) fillSilences(ctx context.Context, list []incident.Incident) erro
 		for _, silence := range silences {
 			if silence.Matches(list[i]) {
 				list[i].Silences = append(list[i].Silences, silence)
+			}
+			if len(list[i].Silences) == maxShown {
+				break
 			}
 		}
 	}

@@ -65,6 +65,9 @@ func (h *Handler) endSilence(ctx context.Context, _ *query, r *http.Request) (an
 	if err != nil {
 		return nil, err
 	}
+	if in.Matchers != nil || in.Duration != "" || in.Comment != "" {
+		return nil, &queryError{"body", "want no field but by"}
+	}
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
 		return nil, incident.ErrNotFound
@@ -72,5 +75,5 @@ func (h *Handler) endSilence(ctx context.Context, _ *query, r *http.Request) (an
 	if err := h.cfg.Store.EndSilence(ctx, id, in.By, time.Now()); err != nil {
 		return nil, err
 	}
-	return apiDone{OK: true}, h.audit(r, in.By, "end silence", r.PathValue("id"), "")
+	return apiDone{OK: true}, h.audit(r, in.By, "end silence", strconv.FormatInt(id, 10), "")
 }
