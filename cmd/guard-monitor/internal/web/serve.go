@@ -7,26 +7,49 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
-// LoadTLS returns the settings of a server with the certificate of two files. Each
-// connection reads them again, so that a certificate can be renewed without a restart.
-// The last one counts while they cannot be read, as when only half is written.
+// LoadTLS returns the settings of a server with the certificate of two files.
+// They are read again at most once a minute, so that a certificate can be
+// renewed without a restart.
 func LoadTLS(certFile, keyFile string) (*tls.Config, error) {
-	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
+	c := &certificate{certFile: certFile, keyFile: keyFile}
+	if err := c.load(); err != nil {
 		return nil, err
 	}
-	var last atomic.Pointer[tls.Certificate]
-	last.Store(&cert)
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		if cert, err := tls.LoadX509KeyPair(certFile, keyFile); err == nil {
-			last.Store(&cert)
-		}
-		return last.Load(), nil
-	}}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
+}
+
+const reloadEvery = time.Minute
+
+type certificate struct {
+	certFile, keyFile string
+
+	mu   sync.Mutex
+	cert *tls.Certificate
+	at   time.Time
+}
+
+func (c *certificate) load() error {
+	cert, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	c.at = time.Now()
+	if err == nil {
+		c.cert = &cert
+	}
+	return err
+}
+
+// get returns the old certificate while the new one cannot be read, as when only half
+// of it is written.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) >= reloadEvery {
+		_ = c.load() // the old one is still there
+	}
+	return c.cert, nil
 }
 
 const (
