@@ -79,7 +79,7 @@ func (c *Config) Validate() error {
 	case len(c.Mentions) > 0 && (c.Kind == Webhook || c.Kind == Alertmanager):
 		return fmt.Errorf("mentions: %s calls nobody", c.Kind)
 	case slices.ContainsFunc(c.Mentions, func(m string) bool { return !plainName.MatchString(m) }):
-		return errors.New("mentions: want mobile numbers or user ids of letters, digits, '-' and '_'")
+		return errors.New("mentions: want mobile numbers or user ids of 1 to 64 letters, digits, '-' and '_'")
 	}
 	return c.validateURL()
 }
