@@ -103,7 +103,7 @@ func (f *faults) wantSent(tb testing.TB, want requests) {
 // has it.
 func (f *faults) Forget(key string) {
 	ctx := context.Background()
-	holder, _ := f.Engine.Inspect(ctx, key)
+	holder, _ := f.Inspect(ctx, key)
 	_ = f.Engine.Release(ctx, lock.Request{Key: key, Owner: holder.Owner})
 }
 

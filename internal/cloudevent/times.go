@@ -16,5 +16,5 @@ func Millis(name string, n time.Duration) (time.Duration, error) {
 	if n < 0 || n > math.MaxInt64/time.Millisecond {
 		return 0, Invalid("%s %d is negative or too large", name, int64(n))
 	}
-	return n * time.Millisecond, nil
+	return n * time.Millisecond, nil //nolint:durationcheck // n is a number until here
 }

@@ -96,7 +96,7 @@ func TestDatabasesAreForgottenWithTheirPools(t *testing.T) {
 	var d databases
 	for range 10 {
 		pool := sql.OpenDB(nil)
-		if d.of(pool) != d.of(pool) {
+		if first := d.of(pool); d.of(pool) != first {
 			t.Fatal("a database is not remembered")
 		}
 		_ = pool.Close()

@@ -27,7 +27,7 @@ func newHeart(cfg Config, t table, m *metrics) *heart {
 	case ok:
 		h.to = to
 	case cfg.Relay != nil:
-		cfg.Logger.Warn("Config.Relay sends no heartbeats", "service", cfg.Service)
+		cfg.Logger.Warn("the relay's publisher sends no heartbeats", "service", cfg.Service)
 	}
 	return h
 }

@@ -50,7 +50,7 @@ func TestTimeIsOverBetweenTwoEvents(t *testing.T) {
 		{row: row{eventID: "2", body: []byte("{}")}},
 	}
 	stored := prometheus.NewRegistry()
-	stored.MustRegister(o.metrics.stored)
+	stored.MustRegister(o.stored)
 	o.writer.storeEach(limit{t.Context(), stored}, entries, context.Canceled)
 	if err := entries[0].err; err != nil {
 		t.Errorf("the first event: %v", err)

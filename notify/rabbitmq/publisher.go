@@ -79,7 +79,7 @@ func (p *Publisher) publish(ctx context.Context, env cloudevent.Envelope[routed]
 	message := newMessage(cloudevent.Event, env.ID, env.Data.Service, env.Time, body)
 	message.Headers = headers(env.TraceParent, env.TraceState)
 	err := p.guarded(ctx, rabbit.Queue, rabbit.EventKey(env.Data.Verdict), message)
-	p.metrics.count(err)
+	p.count(err)
 	if err != nil {
 		return fmt.Errorf("publish event: %w", err)
 	}

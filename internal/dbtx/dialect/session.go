@@ -46,8 +46,8 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 	if err := c.Raw(func(conn any) error { key = conn; return nil }); err != nil {
 		return Session{}, err
 	}
-	comparable := reflect.TypeOf(key).Kind() == reflect.Pointer // anything else need not be
-	if comparable {
+	isPointer := reflect.TypeOf(key).Kind() == reflect.Pointer // anything else need not be
+	if isPointer {
 		s.mu.Lock()
 		found, ok := s.known[key]
 		s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 	if err != nil {
 		return Session{}, fmt.Errorf("read the session: %w", err)
 	}
-	if comparable {
+	if isPointer {
 		s.remember(key, found, pool.Stats().OpenConnections)
 	}
 	return found, nil

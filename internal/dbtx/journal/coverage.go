@@ -42,7 +42,7 @@ func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 		}
 	}
 	open := func(r *protected.Row) bool { return !covered[r] }
-	c.Covered = len(covered) > 0 && !(j.called && slices.ContainsFunc(rows, open))
+	c.Covered = len(covered) > 0 && (!j.called || !slices.ContainsFunc(rows, open))
 	tables := make(map[string]bool)
 	for _, w := range j.writes {
 		if w.covers() {

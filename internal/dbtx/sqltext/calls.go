@@ -17,7 +17,7 @@ func (t token) callsUnknown() bool { return t.call && (t.quoted || !harmless[t.t
 // an operation that did nothing else counts as one that wrote.
 var harmless = func() map[string]bool {
 	known := make(map[string]bool)
-	for _, word := range strings.Fields(`
+	for word := range strings.FieldsSeq(`
 		AGAINST ALL AND ANY ARRAY AS BETWEEN BY CASE CROSS DISTINCT ELSE EXCEPT EXISTS EXPLAIN FILTER FROM GROUPING HAVING IN
 		INDEX INTERSECT INTERVAL IS JOIN KEY LATERAL LIKE LIMIT MATCH MATERIALIZED NOT OF OFFSET ON OR OVER PARTITION ROW
 		SELECT SETS SOME THEN TYPE UNION USING VALUES WHEN WHERE WITH WITHIN

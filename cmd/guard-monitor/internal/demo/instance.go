@@ -71,7 +71,7 @@ func (e *embedded) newInstance(ctx context.Context, name string) (_ *instance, e
 	if err != nil {
 		return nil, err
 	}
-	i.closes(i.Belay.Close)
+	i.closes(i.Close)
 	return i, nil
 }
 

@@ -82,7 +82,7 @@ func (m *localMonitor) Publish(ctx context.Context, ev notify.Event) error {
 }
 
 // PublishHeartbeat implements heartbeat.Publisher.
-func (m *localMonitor) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
+func (m *localMonitor) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error { //nolint:unparam // as the interface has it
 	m.monitor.Heard(ctx, h)
 	return nil
 }

@@ -84,9 +84,9 @@ func (c *Consumer) setErr(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.err = err
-	c.metrics.connected.Set(0)
+	c.connected.Set(0)
 	if err == nil {
-		c.metrics.connected.Set(1)
+		c.connected.Set(1)
 	}
 }
 
@@ -104,10 +104,10 @@ func (c *Consumer) setDead(n int, known bool) {
 	defer c.mu.Unlock()
 	c.dead, c.counted = n, known
 	if !known {
-		c.metrics.deadLetters.Reset()
+		c.deadLetters.Reset()
 		return
 	}
-	c.metrics.deadLetters.WithLabelValues().Set(float64(n))
+	c.deadLetters.WithLabelValues().Set(float64(n))
 }
 
 // Run declares the topology and gives each event to handle, one at a time, until ctx
@@ -172,7 +172,7 @@ func (c *Consumer) consume(ctx context.Context, handle Handler) (handled bool, e
 	}
 	defer s.Close()
 	r.session = s
-	c.metrics.connections.Inc()
+	c.connections.Inc()
 	c.setErr(nil)
 	c.cfg.Logger.Info("reading the monitor queue", "addr", c.dialer.Addr())
 	err = r.run(ctx)

@@ -70,7 +70,7 @@ func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery) error {
 	if err := h.UnmarshalJSON(d.Body); err != nil {
 		c.cfg.Logger.Warn("message is no heartbeat", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", err)
 	} else {
-		c.metrics.heartbeats.Inc()
+		c.heartbeats.Inc()
 		c.cfg.Heartbeat(ctx, h)
 	}
 	if err := d.Ack(false); err != nil {

@@ -88,7 +88,7 @@ func (r *reader) countDead(ctx context.Context) error {
 // take deals with one message to the end. An error means that the session is
 // over; the broker then delivers the message again.
 func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
-	r.metrics.received.Inc()
+	r.received.Inc()
 	var ev notify.Event // whatever content type the message claims: its body decides
 	if err := ev.UnmarshalJSON(d.Body); err != nil {
 		return r.deadLetter(d, err)
@@ -103,7 +103,7 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 	if err := d.Ack(false); err != nil {
 		return fmt.Errorf("acknowledge event: %w", err)
 	}
-	r.metrics.stored.Inc()
+	r.stored.Inc()
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
 			return err
 		}
 		r.setErr(fmt.Errorf("%w: %w", ErrHandler, err))
-		r.metrics.failures.Inc()
+		r.failures.Inc()
 		delay := pause.Next()
 		r.cfg.Logger.Warn("event is not stored", "event_id", ev.ID, "error", err, "retry_in", delay)
 		_ = wait.Sleep(ctx, delay, nil)
@@ -139,6 +139,6 @@ func (r *reader) deadLetter(d *amqp.Delivery, reason error) error {
 	if err := d.Reject(false); err != nil {
 		return fmt.Errorf("reject message: %w", err)
 	}
-	r.metrics.deadLettered.Inc()
+	r.deadLettered.Inc()
 	return nil
 }

@@ -55,7 +55,7 @@ func (c *Config) validateURL() error {
 	if c.URL == "" {
 		return errors.New("url is missing")
 	}
-	problem := ""
+	var problem string
 	switch u, err := url.Parse(c.URL); {
 	case err != nil:
 		problem = "is malformed"

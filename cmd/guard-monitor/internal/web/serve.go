@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -89,6 +90,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, secure *tls.Con
 	if srv.Shutdown(drain) != nil {
 		_ = srv.Close() // a client that does not read must not keep us
 	}
-	<-ended
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve http: %w", err)
+	}
 	return nil
 }

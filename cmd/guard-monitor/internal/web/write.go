@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func (h *Handler) form(action string, do func(ctx context.Context, id, by string
 			h.render(w, r, v)
 			return
 		}
-		http.Redirect(w, r, h.prefix+"/incidents/"+id, http.StatusSeeOther)
+		http.Redirect(w, r, h.prefix+"/incidents/"+url.PathEscape(id), http.StatusSeeOther)
 	}
 }
 
