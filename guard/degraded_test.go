@@ -97,7 +97,10 @@ func (e *env) dbOnly(cfg guard.Config) (*guard.Guard, *flaky) {
 	engine.down[0].Store(true)
 	locker, err := lock.New(engine, lock.Config{TTL: 2 * time.Second})
 	wantNil(e.t, err)
-	cfg.Service, cfg.Publisher, cfg.OnUnavailable = "degraded", &e.Events, guard.DBOnly
+	cfg.Service, cfg.OnUnavailable = "degraded", guard.DBOnly
+	if cfg.Publisher == nil {
+		cfg.Publisher = &e.Events
+	}
 	g, err := guard.New(e.db, locker, cfg)
 	wantNil(e.t, err)
 	e.t.Cleanup(func() {
@@ -432,6 +435,37 @@ func TestUnavailableConfig(t *testing.T) {
 			if _, err := guard.New(e.db, locker, cfg); err == nil {
 				e.t.Errorf("New accepts %+v", cfg)
 			}
+		}
+	})
+}
+
+// TestOutageEndsThoughItsBeginPanicked: a Publisher that panics does not leave a node
+// without its lock for ever.
+func TestOutageEndsThoughItsBeginPanicked(t *testing.T) {
+	each(t, func(e *env) {
+		panics := notify.PublisherFunc(func(_ context.Context, ev notify.Event) error {
+			if ev.Outcome == notify.OutcomeUnknown {
+				panic("the publisher panics")
+			}
+			return nil
+		})
+		g, engine := e.dbOnly(guard.Config{Publisher: panics})
+		nop := func(context.Context, *gorm.DB) error { return nil }
+		engine.down[0].Store(true)
+		func() {
+			defer func() {
+				if recover() == nil {
+					e.t.Error("the panic did not go on")
+				}
+			}()
+			_ = g.Do(bg, "a", nop)
+		}()
+		engine.down[0].Store(false)
+		e.awaitEnd(g)
+		asked := engine.asked.Load()
+		wantNil(e.t, g.Do(bg, "a", nop))
+		if engine.asked.Load() == asked {
+			e.t.Error("the lock is not asked for")
 		}
 	})
 }
