@@ -8,6 +8,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -84,6 +85,7 @@ func (c *call) conclude(opErr error) ending {
 		return c.rollback(opErr)
 	}
 	f := c.find(conflict)
+	fail.Point("guard/judged")
 	if opErr == nil && !f.verdict.failure() {
 		return c.commit() // to swallow a repeat is op's own decision
 	}
@@ -141,7 +143,9 @@ func (c *call) covered() error {
 func (c *call) resolve(err error) ending {
 	ctx, cancel := detached(c.ctx, c.guard.cfg.EndTimeout)
 	defer cancel()
+	fail.Point("guard/before-resolve")
 	outcome, cause := c.tx.Resolve(ctx)
+	fail.Point("guard/resolved")
 	switch outcome {
 	case dbtx.Committed:
 		return c.committed()

@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -64,4 +65,8 @@ func (c *call) unknownEvent(lapse error) notify.Event {
 	return ev
 }
 
-func (c *call) publish(ev notify.Event) { c.guard.reporter.publish(c.ctx, ev) }
+func (c *call) publish(ev notify.Event) {
+	fail.Point("guard/before-event")
+	c.guard.reporter.publish(c.ctx, ev)
+	fail.Point("guard/event-published")
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -16,6 +17,7 @@ func (c *call) finish(e ending) error {
 	if e.outcome == notify.OutcomeUnknown {
 		ev := c.unknownEvent(lapse)
 		c.lease.Abandon()
+		fail.Point("guard/abandoned")
 		c.settled = true
 		c.publish(ev)
 		return e.err

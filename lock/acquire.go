@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -65,6 +66,7 @@ func (l *Locker) acquire(ctx context.Context, c acquireCall) (*Lease, error) {
 		l.finish()
 		return nil, err
 	case a.grant != nil:
+		fail.Point("lock/hand-over-taken")
 		return l.releaseIfEnded(ctx, l.acceptHandOver(ctx, a.grant))
 	case c.local:
 		return l.acquireLocal(ctx, c.key), nil
@@ -134,6 +136,7 @@ func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall, yield bool) (
 	}
 	l.queues.setGrant(c.key, lease.grant)
 	l.track(lease.grant)
+	fail.Point("lock/granted")
 	return lease, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -69,7 +70,9 @@ func (l *Locker) callEngine(ctx context.Context, r Request) (answer Grant, err e
 	bound := l.cfg.TTL - l.cfg.margin()
 	bounded, cancel := within(ctx, bound)
 	defer cancel()
+	fail.Point("lock/before-acquire")
 	answer, err = l.engine.Acquire(bounded, r, l.cfg.TTL)
+	fail.Point("lock/acquire-answered")
 	returned = true
 	if errors.Is(err, context.DeadlineExceeded) && wait.Err(ctx) == nil {
 		err = overdue(err, bound)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // Release releases the lock in the engine, or hands it over to a caller of this
@@ -36,7 +38,10 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 		cancel(ErrNotHeld)
 	}
 	switch action {
-	case actionKeep, actionHandOver:
+	case actionKeep:
+		return nil
+	case actionHandOver:
+		fail.Point("lock/handed-over")
 		return nil
 	case actionFree:
 		return l.locker.free(ctx, g, mark)
@@ -117,7 +122,9 @@ func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 	defer cancel()
 	r := g.request()
 	r.Mark = mark
+	fail.Point("lock/before-release")
 	err := l.engine.Release(ctx, r)
+	fail.Point("lock/release-answered")
 	settled = err == nil || notOurs(err)
 	switch {
 	case err == nil:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // maxBatch is how many grants are renewed by one call of the engine.
@@ -102,7 +104,9 @@ func (l *Locker) renew(batch []*grant) {
 	sent := l.now()
 	var errs []error
 	defer func() { l.afterRenewals(batch, sent, errs) }() // even if the engine ends the goroutine
+	fail.Point("lock/before-renewal")
 	errs = l.engine.Renew(ctx, rs, l.cfg.TTL)
+	fail.Point("lock/renewal-answered")
 }
 
 // afterRenewals takes in the answers for a batch.

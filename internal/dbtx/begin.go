@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // Begin starts a guarded transaction on a connection of db's pool. The caller
@@ -38,6 +39,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 		begin, cancel = context.WithTimeout(ctx, o.BeginTimeout)
 		defer cancel()
 	}
+	fail.Point("dbtx/before-begin")
 	c, err := pinned.Begin(begin, pool, d, &known.sessions)
 	if err != nil {
 		return nil, err
@@ -48,6 +50,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 		})
 	}
 
+	fail.Point("dbtx/begun")
 	t := &Tx{
 		conn: c, dialect: d, pool: pool, keys: &known.keys, options: o,
 		translates: db.TranslateError,

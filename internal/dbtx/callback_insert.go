@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // beforeInsert does what beforeWrite does, and looks again at rows whose models hooks may
@@ -26,6 +27,7 @@ func inserted(db *gorm.DB) {
 	rows := t.rows.Among(db.Statement)
 	how := insertKind(db.Statement)
 	if db.Error == nil {
+		fail.Point("dbtx/inserted")
 		t.noteInserted(db.Statement, how, rows)
 		return
 	}

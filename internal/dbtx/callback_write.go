@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // beforeWrite prepares the protected rows for a statement that gorm is about to send.
@@ -66,6 +67,7 @@ func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protecte
 	w := journal.Write{How: journal.Blind, Table: catalogue.TableOf(db.Statement), Rows: rows}
 	w.Deletes = !models.IsUpdate(db.Statement)
 	if n := int64(len(expected.Rows)); n > 0 && db.RowsAffected == n {
+		fail.Point("dbtx/updated")
 		w.How = journal.Versioned
 		w.Images = journal.Updated(t.rows, db.Statement, expected)
 		for _, img := range w.Images {

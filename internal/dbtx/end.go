@@ -8,6 +8,7 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // ErrCommitUnknown is returned by Commit when it is not known whether the transaction was
@@ -36,8 +37,10 @@ func (t *Tx) Commit() error {
 		t.journal.Undo()
 		return fmt.Errorf("commit: %w", err)
 	}
+	fail.Point("dbtx/before-commit")
 	err := t.exec("COMMIT")
 	if err == nil {
+		fail.Point("dbtx/committed")
 		t.conn.Free()
 		return nil
 	}
@@ -75,9 +78,11 @@ func (t *Tx) Rollback() {
 	defer t.ending.Unlock()
 	t.conn.CloseRows()
 	defer t.journal.Undo()
+	fail.Point("dbtx/before-rollback")
 	if err := t.exec("ROLLBACK"); err != nil {
 		t.conn.Discard()
 	}
+	fail.Point("dbtx/rolled-back")
 	t.judge.Complete(t.inNewTransaction)
 	t.conn.Free()
 }

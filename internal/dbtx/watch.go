@@ -8,6 +8,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // Took notes statements that were sent, and how the last one ended.
@@ -35,6 +36,7 @@ func (t *Tx) noteSent(st sqltext.Statement) {
 	case "ROLLBACK":
 		t.rolledBackTo(last)
 	default:
+		fail.Point("dbtx/executed")
 		t.journal.Note(st)
 	}
 }
