@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
@@ -133,6 +134,7 @@ func (r *relay) pass(ctx context.Context) (more bool, err error) {
 		if ctx.Err() != nil || time.Until(end) < r.cfg.RelayTimeout {
 			return true, errors.Join(r.settle(ctx), r.giveBack(ctx, rows[i:]))
 		}
+		fail.Point("outbox/claimed")
 		r.sweep.after = row.id
 		if err := r.forward(ctx, row); err != nil {
 			return false, errors.Join(err, r.settle(ctx), r.giveBack(ctx, rows[i+1:]))
@@ -182,6 +184,7 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 	err := r.publish(ctx, stored.body)
 	switch {
 	case err == nil:
+		fail.Point("outbox/confirmed")
 		r.metrics.published.Inc()
 		r.confirmed = append(r.confirmed, stored)
 		r.failures = 0
@@ -226,6 +229,7 @@ func (r *relay) settle(ctx context.Context) error {
 		return nil
 	}
 	err := r.write(ctx, "delete published events", func(ctx context.Context) error { return r.table.remove(ctx, r.confirmed) })
+	fail.Point("outbox/deleted")
 	if err == nil {
 		r.confirmed = nil
 	}
@@ -249,6 +253,7 @@ func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
 
 func (r *relay) postpone(ctx context.Context, stored row, delay time.Duration) error {
 	err := r.write(ctx, "postpone event "+stored.eventID, func(ctx context.Context) error { return r.table.postpone(ctx, stored, delay) })
+	fail.Point("outbox/postponed")
 	r.doubt(err)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
@@ -173,7 +174,9 @@ func (w *writer) insert(ctx context.Context, entries ...*entry) error {
 		rows[i] = e.row
 	}
 	w.metrics.inserts.Inc()
+	fail.Point("outbox/before-insert")
 	err := w.within(ctx, func() error { return w.table.insert(ctx, rows...) })
+	fail.Point("outbox/inserted")
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/rabbit"
 )
 
@@ -69,10 +70,12 @@ func (l *lane) publish(ctx context.Context, r *request) (outcome, spoilt error) 
 	if err := l.require(r.queue); err != nil {
 		return l.unsent(err)
 	}
+	fail.Point("rabbitmq/before-send")
 	confirm, err := l.session.Channel.PublishWithDeferredConfirm(rabbit.Exchange, r.key, true, false, r.message)
 	if err != nil {
 		return l.unsent(err)
 	}
+	fail.Point("rabbitmq/sent")
 	timer := time.NewTimer(l.timeout)
 	defer timer.Stop()
 	for {
