@@ -11,6 +11,7 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/internal/fail"
 )
 
 const (
@@ -118,7 +119,9 @@ func (c *courier) deliver(ctx context.Context, g *group) (delivered bool, err er
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stopGrace, cancel) })
 	defer stop()
 
+	fail.Point("dispatch/before-send")
 	failed := c.To.Send(detached, c.notification(g, c.MaxAlerts))
+	fail.Point("dispatch/sent")
 	now := time.Now()
 	c.metrics.count(c.To.Name(), now, failed)
 	attempts := c.failures[g.key] + 1
@@ -193,6 +196,7 @@ func (c *courier) write(ctx context.Context, list []store.Notification) error {
 	if err := c.cfg.Store.AddNotifications(ctx, c.unlogged); err != nil {
 		return err
 	}
+	fail.Point("dispatch/logged")
 	c.unlogged = nil
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -70,9 +71,11 @@ func (d *desk) save(ctx context.Context) error {
 	slices.SortFunc(saved, func(a, b Incident) int { return a.FirstAt.Compare(b.FirstAt) })
 	for {
 		n := min(len(d.moves), maxMoves)
+		fail.Point("incident/before-save")
 		if err := d.cfg.Store.Apply(ctx, saved, d.moves[:n]); err != nil {
 			return err
 		}
+		fail.Point("incident/saved")
 		if saved, d.moves = nil, d.moves[n:]; len(d.moves) == 0 {
 			return nil
 		}

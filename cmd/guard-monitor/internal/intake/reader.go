@@ -9,6 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
@@ -93,6 +94,7 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 	if err := ev.UnmarshalJSON(d.Body); err != nil {
 		return r.deadLetter(d, err)
 	}
+	fail.Point("intake/received")
 	err := r.store(ctx, ev, d.Body)
 	switch {
 	case errors.Is(err, ErrReject):
@@ -100,9 +102,11 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 	case err != nil:
 		return err
 	}
+	fail.Point("intake/stored")
 	if err := d.Ack(false); err != nil {
 		return fmt.Errorf("acknowledge event: %w", err)
 	}
+	fail.Point("intake/acknowledged")
 	r.stored.Inc()
 	return nil
 }
