@@ -1,0 +1,170 @@
+package failpoints_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// An operation is what an instance does once per request. Repeated, it is a repeat.
+type operation string
+
+const (
+	insert operation = "insert" // of a row with a unique number
+	update operation = "update" // of a row whose version the request names
+	custom operation = "custom" // an insert, a versioned update and an INSERT in raw SQL
+)
+
+// A situation is a story in which the victim passes some points, in their order.
+type situation struct {
+	name   string
+	points []string
+	effect string    // the point from which on the operation has taken effect; see never and always
+	event  string    // the point from which on the victim's event is stored
+	blind  blindSpot // why an event may be missing if the victim dies before that
+
+	refuses operation // which does not come about here
+}
+
+const (
+	never  = ""
+	always = "*"
+)
+
+// A blindSpot is a sentence, or the begin of one, in docs/guarantees.md.
+type blindSpot string
+
+const (
+	nothing           blindSpot = "" // no lock has failed, or another process reports it
+	killedBeforeEvent blindSpot = "A process that is killed between its rollback and the commit of the event"
+	lateHolderDied    blindSpot = "A commit between the grant of the lock and the snapshot, by a holder that died before it could report."
+	severalRows       blindSpot = "Where one key protects several rows: a write to one of them by a holder that had lost the lock and died before it could report. The caller gets a conflict."
+)
+
+// The way of an event from the guard to the broker.
+var reporting = []string{
+	"guard/before-event", "outbox/before-insert", "outbox/inserted", "guard/event-published",
+	"outbox/claimed", "rabbitmq/before-send", "rabbitmq/sent", "outbox/confirmed", "outbox/deleted",
+}
+
+var situations = []situation{
+	{
+		name: "alone", effect: "dbtx/committed",
+		points: []string{
+			"lock/before-acquire", "lock/acquire-answered", "lock/granted",
+			"dbtx/before-begin", "dbtx/begun", "dbtx/inserted", "dbtx/updated", "dbtx/executed",
+			"dbtx/before-commit", "dbtx/committed", "lock/before-release", "lock/release-answered",
+		},
+	},
+	{
+		name: "renewed", effect: never,
+		points: []string{"lock/before-renewal", "lock/renewal-answered"},
+	},
+	{
+		name: "handed over", effect: always,
+		points: []string{"lock/handed-over", "lock/hand-over-taken"},
+	},
+	{
+		name: "repeat", effect: always,
+		points: []string{"dbtx/before-rollback", "dbtx/rolled-back", "guard/judged", "lock/before-release", "lock/release-answered"},
+	},
+	{
+		name: "remembered", effect: "dbtx/committed",
+		points: []string{"dbtx/before-commit", "dbtx/committed", "lock/before-release", "lock/release-answered"},
+	},
+	{
+		name: "overlap", effect: always, event: "outbox/inserted", blind: killedBeforeEvent,
+		points: append([]string{
+			"dbtx/before-rollback", "dbtx/rolled-back", "guard/judged", "lock/before-release", "lock/release-answered",
+		}, reporting...),
+	},
+	{
+		name: "overlap without a broker", effect: always, event: always,
+		points: []string{"outbox/postponed"},
+	},
+	{
+		name: "loss found by the watchdog", effect: always, event: "outbox/inserted", blind: killedBeforeEvent,
+		points: []string{"dbtx/before-rollback", "dbtx/rolled-back", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
+	},
+	{
+		name: "late commit", effect: always, event: "outbox/inserted", blind: lateHolderDied,
+		points: []string{"dbtx/committed", "lock/release-answered", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
+	},
+	{
+		name: "commit lost", effect: never,
+		points: []string{"guard/before-resolve", "guard/resolved"},
+	},
+	{
+		name: "answer lost", effect: always,
+		points: []string{"guard/before-resolve", "guard/resolved"},
+	},
+	{
+		name: "unknown commit", effect: always, event: "outbox/inserted", blind: nothing,
+		points: []string{"guard/resolved", "guard/abandoned", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
+	},
+	{
+		name: "late commit under a rival", effect: "dbtx/committed", event: "outbox/inserted", blind: nothing,
+		points: []string{
+			"dbtx/before-commit", "dbtx/committed", "lock/before-release", "lock/release-answered",
+			"guard/before-event", "outbox/inserted",
+		},
+	},
+	{
+		name: "without the lock", effect: "dbtx/committed", event: "outbox/inserted", blind: nothing,
+		points: []string{
+			"outbox/before-insert", "outbox/inserted", "dbtx/begun", "dbtx/inserted", "dbtx/updated",
+			"dbtx/before-commit", "dbtx/committed",
+		},
+		refuses: custom, // raw SQL, which only the lock would guard
+	},
+}
+
+// monitorPoints are passed by a monitor for each of its events; those of incidents for
+// several at once.
+var monitorPoints = []string{
+	"intake/received", "intake/stored", "intake/acknowledged", "incident/before-save", "incident/saved",
+	"dispatch/before-send", "dispatch/sent", "dispatch/logged",
+}
+
+// allPoints returns the points of the table, some of them several times.
+func allPoints() []string {
+	all := slices.Clone(monitorPoints)
+	for _, s := range situations {
+		all = append(all, s.points...)
+	}
+	return all
+}
+
+// TestEveryPointIsInTheTable keeps a point from being added without a death at it.
+func TestEveryPointIsInTheTable(t *testing.T) {
+	found, err := names("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := allPoints()
+	for name, at := range found {
+		if !slices.Contains(table, name) {
+			t.Errorf("%s: no situation has the point %q", at, name)
+		}
+	}
+	for _, name := range table {
+		if found[name] == "" {
+			t.Errorf("the table has the point %q, which is not in the code", name)
+		}
+	}
+}
+
+func TestBlindSpotsAreNamed(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("../../../..", "docs", "guarantees.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(page)), " ")
+	for _, spot := range []blindSpot{killedBeforeEvent, lateHolderDied, severalRows} {
+		if !strings.Contains(text, string(spot)) {
+			t.Errorf("docs/guarantees.md does not name the blind spot %q", spot)
+		}
+	}
+}

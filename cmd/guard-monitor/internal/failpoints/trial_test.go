@@ -1,0 +1,230 @@
+//go:build failpoints
+
+package failpoints_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify"
+)
+
+const (
+	shortTTL = 4 * time.Second  // of a victim whose lock has to expire, or to be renewed
+	longTTL  = 30 * time.Second // of processes that renew nothing and die holding nothing
+)
+
+// A trial is one death: a victim plays a situation and dies at a point of it.
+type trial struct {
+	*testing.T
+	*stage
+	situation
+	point string
+	do    operation
+	db    *gorm.DB // of the trial alone, with the tables and the outbox
+	dsn   string
+	key   string
+	dead  *process
+	heir  *process      // the lock's holder while the victim dies, or nil
+	ttl   time.Duration // of its lock
+}
+
+func newTrial(t *testing.T, s *stage, on string, at situation, point string, do operation) *trial {
+	t.Helper()
+	c := &trial{T: t, stage: s, situation: at, point: point, do: do, key: teststack.Key(t, string(do))}
+	c.dsn, c.db = database(t, on)
+	for _, model := range []any{&Order{}, &Stock{}, &Note{}} {
+		if err := c.db.Migrator().CreateTable(model); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := migrateOutbox(t.Context(), c.db); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.db.Create(&Stock{ID: stockID, Left: inStock}).Error; err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// run plays the situation to the death, has other processes carry on, and checks what is
+// there at the end.
+func (c *trial) run() {
+	plays[c.name](c)
+	c.awaitDeath(c.dead)
+	c.lockExpires()
+	if slices.Contains(inherited, c.point) {
+		c.awaitDeath(c.start("second victim", c.point, c.role()))
+	}
+	reported := c.heirEnds()
+
+	want := []string{"done", "repeat"}
+	if c.heir != nil || c.from(c.effect, c.point) {
+		want = []string{"repeat", "repeat"}
+	}
+	role := c.role()
+	role.Runs, role.Carry, role.TTL = len(want), true, longTTL
+	survivor := c.start("survivor", "", role)
+	if got := survivor.await("ended", len(want)); !slices.Equal(got, want) {
+		c.Errorf("the same request again ends in %q, want %q", got, want)
+	}
+	survivor.await("closed", 1)
+	c.rows()
+	c.events(reported)
+	if n := c.redis.Exists(c.Context(), c.key).Val(); n != 0 {
+		c.Error("the lock is left in Redis, though its last holder has released it")
+	}
+}
+
+func (c *trial) awaitDeath(p *process) {
+	c.Helper()
+	if !p.died() {
+		c.Fatalf("the %s did not die at %s", p.name, c.point)
+	}
+	c.deaths.Add(1)
+}
+
+// heirEnds has the heir, if there is one, do its operation after the victim's death. It
+// returns how many events the heir reports: one if the victim's has taken effect on its only
+// row.
+func (c *trial) heirEnds() (events int) {
+	c.Helper()
+	if c.heir == nil {
+		return 0
+	}
+	want := "done"
+	switch {
+	case !c.from(c.effect, c.point):
+	case c.do == custom: // the blind spot severalRows
+		want = "conflict"
+		c.excused.Add(1)
+	default:
+		want, events = "intercepted", 1
+	}
+	c.heir.proceed()
+	if got := c.heir.await("ended", 1)[0]; !strings.HasPrefix(got, want) {
+		c.Errorf("the operation of the one who has the lock ends in %q, want %s", got, want)
+	}
+	c.heir.await("closed", 1)
+	return events
+}
+
+// role is that of an instance that does the operation once.
+func (c *trial) role() serviceRole {
+	return serviceRole{
+		DSN: c.dsn, BoxDSN: c.dsn, AMQP: c.amqp, Redis: c.addrs, Key: c.key, Do: c.do, TTL: shortTTL, Runs: 1,
+		Remember: c.name == "remembered",
+	}
+}
+
+func (c *trial) start(name, point string, r serviceRole) *process {
+	c.Helper()
+	return start(c.T, name, point, role{Service: &r})
+}
+
+// victim starts the process that dies at the trial's point.
+func (c *trial) victim(r serviceRole) *process {
+	c.Helper()
+	c.ttl = r.TTL
+	c.dead = c.start("victim", fmt.Sprintf("%s:%d", c.point, c.passed(c.point, c.do)), r)
+	return c.dead
+}
+
+// rival has a process do the operation, which takes effect.
+func (c *trial) rival() {
+	c.Helper()
+	r := c.role()
+	r.Carry, r.TTL = true, longTTL
+	p := c.start("rival", "", r)
+	if got := p.await("ended", 1)[0]; got != "done" {
+		c.Fatalf("the rival's operation ends in %q, want done", got)
+	}
+	p.await("closed", 1)
+}
+
+// loseLock has a victim that stands lose its lock.
+func (c *trial) loseLock() {
+	c.Helper()
+	c.dead.await("stands", 1)
+	if n, err := c.redis.Del(c.Context(), c.key).Result(); err != nil || n != 1 {
+		c.Fatalf("the victim's lock is not in Redis: %v", err)
+	}
+}
+
+// lockExpires checks that a lock which the dead has left is there for its ttl at most.
+func (c *trial) lockExpires() {
+	c.Helper()
+	left, err := c.redis.PTTL(c.Context(), c.key).Result()
+	switch {
+	case err != nil:
+		c.Fatal(err)
+	case left == -1, left > c.ttl: // -2: there is none
+		c.Fatalf("the lock of the dead lasts for %v", left)
+	}
+}
+
+// rows checks that the operation has taken effect once, as a whole.
+func (c *trial) rows() {
+	c.Helper()
+	var orders, notes int64
+	var stock Stock
+	for _, err := range []error{
+		c.db.Model(&Order{}).Count(&orders).Error, c.db.Model(&Note{}).Count(&notes).Error, c.db.Take(&stock, stockID).Error,
+	} {
+		if err != nil {
+			c.Fatal(err)
+		}
+	}
+	type effect struct {
+		orders, notes, sold int64
+		version             int64
+	}
+	want := map[operation]effect{insert: {1, 0, 0, 1}, update: {0, 0, 1, 2}, custom: {1, 1, 1, 2}}[c.do]
+	if got := (effect{orders, notes, inStock - int64(stock.Left), int64(stock.Version)}); got != want {
+		c.Errorf("orders, notes, sold and version are %v, want %v", got, want)
+	}
+}
+
+// events checks which events of the key the monitor has: those that others have reported,
+// and the victim's, if it was stored.
+func (c *trial) events(others int) {
+	c.Helper()
+	got, want := c.reported(c.T, c.key), others
+	if c.from(c.event, c.point) {
+		want++
+	} else if c.blind != nothing {
+		c.excused.Add(1)
+	}
+	if len(got) != want {
+		c.Errorf("the monitor has %d events, want %d: %+v", len(got), want, got)
+	}
+	for _, p := range []*process{c.dead, c.heir} {
+		if id, ok := p.intercepted(); ok && !slices.ContainsFunc(got, func(ev notify.Event) bool { return ev.ID == id }) {
+			c.Errorf("the error of the %s names event %s, which the monitor does not have", p.name, id)
+		}
+	}
+}
+
+// database returns an empty database of the trial's own.
+func database(t *testing.T, on string) (dsn string, db *gorm.DB) {
+	t.Helper()
+	switch on {
+	case "mariadb":
+		dsn = teststack.MySQL(t)
+	case "mysql":
+		dsn = teststack.MySQL9(t)
+	case "postgres":
+		dsn = teststack.Postgres(t)
+		return dsn, testdb.OpenPostgres(t, dsn)
+	default:
+		t.Fatalf("%s: no such database as %q", onVariable, on)
+	}
+	return dsn, testdb.OpenMySQL(t, dsn)
+}
