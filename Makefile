@@ -94,6 +94,12 @@ chaos: ## both layers while locks, masters, processes and connections fail; BELA
 	@BELAY_CHAOS=$${BELAY_CHAOS:-2m} BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
 		-count=1 -v -timeout 30m -run TestChaos ./internal/chaos | $(e2e-lines)
 
+.PHONY: failpoints
+failpoints: on = $(or $(ON),$(if $(filter ci,$(BELAY_FAILPOINTS)),mariadb,mariadb mysql postgres))
+failpoints: ## a process dies at every step, on three databases; ON=mysql BELAY_FAILPOINTS=ci or dbtx/committed
+	@BELAY_FAILPOINTS_ON=$(shell echo $(on) | tr ' ' ,) scripts/test $(addprefix --with ,$(filter-out mariadb,$(on))) \
+		-C cmd/guard-monitor -tags failpoints -count=1 -v -timeout 30m -parallel 12 -run TestFailpoints ./internal/failpoints | $(e2e-lines)
+
 .PHONY: test-web
 test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures
 	@scripts/test-web
