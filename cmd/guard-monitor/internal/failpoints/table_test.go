@@ -38,8 +38,8 @@ type blindSpot string
 
 const (
 	nothing           blindSpot = "" // no lock has failed, or another process reports it
-	killedBeforeEvent blindSpot = "A process that is killed between its rollback and the commit of the event"
-	lateHolderDied    blindSpot = "A commit between the grant of the lock and the snapshot, by a holder that died before it could report."
+	killedBeforeEvent blindSpot = "A process that is killed between the refusal of its write, or its rollback, and the commit of the event"
+	lateHolderDied    blindSpot = "A commit by a holder that had lost its lock and died before it could report, unless it came after the next holder's snapshot."
 	severalRows       blindSpot = "Where one key protects several rows: a write to one of them by a holder that had lost the lock and died before it could report. The caller gets a conflict."
 )
 
