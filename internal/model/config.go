@@ -1,0 +1,57 @@
+package model
+
+// A Config is a system to search: who runs what on which database, and what may fail.
+type Config struct {
+	Name     string
+	Postgres bool // a transaction's number says what became of it, and no snapshot can be read after a conflict
+	Update   bool // the operation updates the row; otherwise it inserts it
+	Brought  bool // the update came with version 1
+	Stamp    bool // the row has a dbguard.Stamp
+	Keyed    bool // the database generates the row's primary key
+	Row      uint8
+	Callers  [callers]uint8 // the process of each, and nobody for none
+	Budget   Budget
+	Faults   uint8 // of all budgets at most; 0: no bound
+	Long     bool  // only in `make model`
+
+	Refuse  bool // callers do not wait for a lock: ErrBusy
+	DBOnly  bool // while the engine is out, the database alone guards
+	Changed bool // the isolation level of the sessions was changed past gorm: no snapshot
+	RawSQL  bool // the operation runs raw SQL before its row becomes protected
+	Path    bool // of the events, instead of callers
+
+	Weak Weakness
+}
+
+// A Budget is how often each thing may happen.
+type Budget struct {
+	Lose, Lapse, Mute, Cut, Deadlock, Kill, Crash, Late, Outage, Write, Delete, Replace uint8
+}
+
+// nobody stands for no process in Config.Callers.
+const nobody = 9
+
+// A Weakness breaks the protocol on purpose. The tests show that an invariant sees it.
+type Weakness struct {
+	NoUniqueIndex        bool // the database takes a second insert
+	NoVersionCompare     bool // an update does not look at the version
+	TrustEqualValues     bool // a row that is as it would have been written proves the commit
+	CutIsRolledBack      bool // a COMMIT without an answer is taken for rolled back
+	LeaveSession         bool // the session of the lost COMMIT is not ended, and its transaction not awaited
+	TrustVisible         bool // what is visible counts as durable
+	NoReleaseQuestion    bool // what the release of the lock says is ignored
+	NoComparison         bool // a refused write does not compare the row with what was seen first
+	ForgetWrites         bool // an attempt forgets that its own write succeeded
+	ForgetLoss           bool // a lock that was handed over is not looked at again
+	SnapshotBeforeGrant  bool // the transaction begins before the lock is granted
+	LaggingNode          bool // the transaction begins on a node that lacks the last commit
+	JudgeWithoutEvidence bool // each refused write is taken for a repeat
+	ReleaseUnknown       bool // ErrUnknown releases the key
+	OpenUnknown          bool // ErrUnknown keeps the lock, and lets the next caller of the process in
+	TwoEvents            bool // the release reports what the conflict has reported
+	ForgetOrphan         bool // a lock that nobody uses is released only while it is remembered
+	ProbeReads           bool // the end of an outage is found by a read
+	DeleteByID           bool // the relay deletes a row by its id alone
+	AckBeforeStore       bool // the monitor acknowledges before it stores
+	PoolUnknown          bool // a connection whose COMMIT was not answered goes back to the pool
+}

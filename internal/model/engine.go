@@ -1,0 +1,279 @@
+package model
+
+// The engine, and what a Locker does with it: lock/attempt.go, queue.go, release.go,
+// loss.go, orphans.go and reclaim.go.
+
+var engineActions = []action{
+	{idle, "%s wants the lock", ask},
+	{asking, "the engine grants the lock to %s", acquire},
+	{asking, "the engine grants a lock to %s, whose answer is lost", acquireUnheard},
+	{asking, "the acquire of %s is held up on its way, and given up", acquireHeldUp},
+	{anywhere, "the engine executes the late acquire of %s", acquireLate},
+	{anywhere, "the Locker of %s releases the lock that nobody uses", releaseOrphan},
+	{anywhere, "the Locker forgets the request of %s that got no answer", forgetOrphan},
+	{asking, "%s meets a lock of its own process that nobody uses, which is released", reclaim},
+	{asking, "%s is refused: ErrBusy", beBusy},
+	{anywhere, "the watchdog finds that the lock of %s is gone", renewGone},
+	{anywhere, "the watchdog sees that the deadline of the lock of %s has passed", notice},
+	{anywhere, "the deadline of the abandoned lock of %s passes", passAbandoned},
+	{anywhere, "the lock of %s expires", expire},
+	{closing, "%s gives the lock back", giveBack},
+	{closing, "%s gives the lock back, and the request is lost", giveBackUnsent},
+	{closing, "%s gives the lock back, and the answer is lost", giveBackUnheard},
+}
+
+func ask(cfg *Config, s *State, i int) bool {
+	c, p := &s.Callers[i], s.proc(cfg, i)
+	switch {
+	case p.Head == 0:
+		p.Head, c.PC = owner(i), asking
+	case cfg.Refuse:
+		return false // refused at once, and nothing is called
+	default:
+		c.PC = queued
+	}
+	if cfg.Weak.SnapshotBeforeGrant {
+		c.Snap = read(s.Row.Version)
+	}
+	return true
+}
+
+func acquire(cfg *Config, s *State, i int) bool {
+	if s.Holder != 0 || s.Node != up || s.proc(cfg, i).Out {
+		return false
+	}
+	s.Holder = owner(i)
+	s.Granted++
+	s.Grants[i] = Grant{State: held, Order: s.Granted}
+	s.lease(i, owner(i))
+	return true
+}
+
+// lease gives caller i a grant, and notes whose transaction may take effect under another
+// one at the same time.
+func (s *State) lease(i int, owner uint8) {
+	c := &s.Callers[i]
+	c.Grant, c.PC = owner, granted
+	for j := range s.Callers {
+		d := &s.Callers[j]
+		if j == i || !d.holds() || d.Grant == owner || s.Grants[d.Grant-1].Local {
+			continue
+		}
+		if d.PC == conflicted || d.PC == closing && d.Ended != committed { // it has been rolled back
+			continue
+		}
+		if s.Grants[d.Grant-1].Order < s.Grants[owner-1].Order {
+			d.Met |= 1 << i
+		} else {
+			c.Met |= 1 << j
+		}
+	}
+}
+
+func acquireUnheard(cfg *Config, s *State, i int) bool {
+	if s.Holder != 0 || s.Node != up || s.proc(cfg, i).Out || !s.spend(cfg, &s.Left.Mute) {
+		return false
+	}
+	s.Holder = owner(i)
+	s.Grants[i] = Grant{State: orphaned}
+	s.endUnlocked(cfg, i, unavailable)
+	return true
+}
+
+func acquireHeldUp(cfg *Config, s *State, i int) bool {
+	if !s.spend(cfg, &s.Left.Late) {
+		return false
+	}
+	s.Grants[i] = Grant{State: orphaned, Late: true}
+	s.endUnlocked(cfg, i, unavailable)
+	return true
+}
+
+// endUnlocked is the end of a call that got no lock.
+func (s *State) endUnlocked(cfg *Config, i int, r result) {
+	s.Callers[i].Res, s.Callers[i].PC = r, returning
+	s.leave(cfg, i)
+}
+
+func acquireLate(_ *Config, s *State, i int) bool {
+	g := &s.Grants[i]
+	if !g.Late || s.Holder != 0 {
+		return false
+	}
+	g.Late, s.Holder = false, owner(i)
+	return true
+}
+
+func releaseOrphan(cfg *Config, s *State, i int) bool {
+	if s.Grants[i].State != orphaned || s.Holder != owner(i) || s.proc(cfg, i).Dead {
+		return false
+	}
+	s.Holder, s.Grants[i].State = 0, ended
+	return true
+}
+
+// forgetOrphan is the end of a ttl since the request was given up.
+func forgetOrphan(_ *Config, s *State, i int) bool {
+	g := &s.Grants[i]
+	if g.State != orphaned || !g.Late {
+		return false
+	}
+	g.State = ended
+	return true
+}
+
+// unused reports whether the engine has a lock of caller i's own process that nobody
+// uses, nor must be kept until it has expired.
+func (s *State) unused(cfg *Config, i int) bool {
+	if s.Holder == 0 || cfg.Callers[s.Holder-1] != cfg.Callers[i] {
+		return false
+	}
+	g := s.Grants[s.Holder-1].State
+	return g == orphaned || g == ended
+}
+
+// reclaimable reports whether the Locker of caller i knows that.
+func (s *State) reclaimable(cfg *Config, i int) bool {
+	return s.unused(cfg, i) && (!cfg.Weak.ForgetOrphan || s.Grants[s.Holder-1].State == orphaned)
+}
+
+func reclaim(cfg *Config, s *State, i int) bool {
+	if !s.reclaimable(cfg, i) || s.Node != up {
+		return false
+	}
+	s.Grants[s.Holder-1].State = ended
+	s.Holder = 0
+	return true
+}
+
+func beBusy(cfg *Config, s *State, i int) bool {
+	if !cfg.Refuse || s.Holder == 0 || s.reclaimable(cfg, i) {
+		return false
+	}
+	s.Callers[i].ByOwnProcess = s.unused(cfg, i)
+	s.endUnlocked(cfg, i, busy)
+	return true
+}
+
+// leave makes the next caller of the process the head of its queue.
+func (s *State) leave(cfg *Config, i int) {
+	p := s.proc(cfg, i)
+	p.Head = 0
+	if j := s.heir(cfg, i); j >= 0 {
+		p.Head, s.Callers[j].PC = owner(j), asking
+	}
+}
+
+// heir returns the caller of i's process that waits in the queue, or -1.
+func (s *State) heir(cfg *Config, i int) int {
+	for j := range s.Callers {
+		if cfg.Callers[j] == cfg.Callers[i] && s.Callers[j].PC == queued {
+			return j
+		}
+	}
+	return -1
+}
+
+// lose ends a grant that can't be relied on any more. The holder keeps its lease,
+// which has ended.
+func (s *State) lose(cfg *Config, i int) {
+	s.Grants[i].State = lost
+	s.leave(cfg, i)
+}
+
+// lapsed is Lease.Err: it looks at the clock itself.
+func (s *State) lapsed(cfg *Config, i int) bool {
+	g := s.grant(i)
+	if g.State == held && g.Past {
+		s.lose(cfg, int(s.Callers[i].Grant-1))
+	}
+	return g.State == lost
+}
+
+func renewGone(cfg *Config, s *State, i int) bool {
+	g := &s.Grants[i]
+	if g.State != held || g.Local || s.Node != up || s.Holder == owner(i) || s.proc(cfg, i).Dead {
+		return false
+	}
+	s.lose(cfg, i)
+	return true
+}
+
+func notice(cfg *Config, s *State, i int) bool {
+	if s.Grants[i].State != held || !s.Grants[i].Past || s.proc(cfg, i).Dead {
+		return false
+	}
+	s.lose(cfg, i)
+	return true
+}
+
+func passAbandoned(cfg *Config, s *State, i int) bool {
+	g := &s.Grants[i]
+	if g.State != abandoned || g.Past || s.proc(cfg, i).Dead {
+		return false
+	}
+	g.Past, g.Shut = true, false
+	s.leave(cfg, i)
+	return true
+}
+
+func expire(cfg *Config, s *State, i int) bool {
+	g := &s.Grants[i]
+	unrenewed := g.Past || g.State == orphaned || g.State == ended || s.proc(cfg, i).Dead
+	if s.Holder != owner(i) || !unrenewed {
+		return false
+	}
+	s.Holder, g.Gone = 0, true
+	return true
+}
+
+func giveBack(cfg *Config, s *State, i int) bool {
+	c, g := &s.Callers[i], s.grant(i)
+	gone := false
+	switch j := s.heir(cfg, i); {
+	case s.lapsed(cfg, i):
+		gone, g.State = true, orphaned
+	case g.Local:
+		g.State = ended
+		s.leave(cfg, i)
+	case j >= 0:
+		s.proc(cfg, i).Head = owner(j)
+		c.PC, c.Handed = returning, true
+		s.lease(j, c.Grant)
+	case s.Node == silent:
+		return false
+	default:
+		gone = s.Holder != c.Grant
+		if !gone {
+			s.Holder = 0
+		}
+		g.State = ended
+		s.leave(cfg, i)
+		if cfg.Weak.NoReleaseQuestion || cfg.Weak.ForgetLoss && c.Grant != owner(i) {
+			gone = false
+		}
+	}
+	s.conclude(cfg, i, gone)
+	return true
+}
+
+func giveBackUnsent(cfg *Config, s *State, i int) bool { return giveBackMute(cfg, s, i, false) }
+
+func giveBackUnheard(cfg *Config, s *State, i int) bool { return giveBackMute(cfg, s, i, true) }
+
+func giveBackMute(cfg *Config, s *State, i int, executed bool) bool {
+	c, g := &s.Callers[i], s.grant(i)
+	if g.State != held || g.Past || g.Local || s.heir(cfg, i) >= 0 || s.Node == silent && executed {
+		return false
+	}
+	if s.Node != silent && !s.spend(cfg, &s.Left.Mute) {
+		return false
+	}
+	g.State, c.FreeUnheard = orphaned, true
+	if executed && s.Holder == c.Grant {
+		s.Holder = 0
+	}
+	s.leave(cfg, i)
+	s.conclude(cfg, i, false)
+	return true
+}

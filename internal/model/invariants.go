@@ -1,0 +1,149 @@
+package model
+
+// An invariant is a promise of docs/guarantees.md. It reports each place where a state
+// breaks it: a pair of callers, or one of them twice.
+type invariant struct {
+	ID, Says string
+
+	always  func(cfg *Config, s *State, report func(early, late int))
+	returns func(cfg *Config, s *State, i int) bool // broken by a Do that is about to return
+	ends    func(cfg *Config, s *State, report func(early, late int))
+}
+
+var invariants = []invariant{
+	{ID: "I1", Says: "An insert commits once.", always: insertedTwice},
+	{ID: "I2", Says: "Each version of the row is the base of one commit.", always: updatedTwice},
+	{ID: "I3", Says: "Nil means that the caller's own commit took effect, and any error but ErrUnknown that it did not and will not.", always: wrongResult},
+	{ID: "I4", Says: "After ErrUnknown nobody of the process has the key before the deadline of the lock.", always: openAfterUnknown},
+	{ID: "I5", Says: "Two holders at a time that both reached their write, and a write that another's commit refused under the lease, are told by an event.", returns: overlapTakenForRepeat, ends: untoldOverlap},
+	{ID: "I6", Says: "An event has a reason: overlap, another's commit under the lease; lost, a lock that was gone; unknown commit, a COMMIT without an answer.", returns: falseAlarm},
+	{ID: "I7", Says: "A Do publishes one event at most.", returns: func(_ *Config, s *State, i int) bool { return s.Callers[i].Events > 1 }},
+	{ID: "I8", Says: "Nobody is refused for a lock of its own process that nobody uses.", returns: func(_ *Config, s *State, i int) bool { return s.Callers[i].ByOwnProcess }},
+	{ID: "I9", Says: "An outage has one begin and one end.", always: flappingOutage, ends: endlessOutage},
+	{ID: "I10", Says: "An event whose row survives is published, and stored once by the monitor.", ends: lostEvent},
+	{ID: "I11", Says: "ErrDuplicate and ErrStale under a lock mean that another's commit preceded the snapshot.", returns: repeatOfNothing},
+	{ID: "I12", Says: "No connection goes back to the pool inside a transaction.", always: pooledOpen},
+}
+
+func insertedTwice(_ *Config, s *State, report func(early, late int)) {
+	if s.Row.Twice&1 != 0 {
+		report(0, 0)
+	}
+}
+
+func updatedTwice(_ *Config, s *State, report func(early, late int)) {
+	if s.Row.Twice&^1 != 0 {
+		report(0, 0)
+	}
+}
+
+func wrongResult(_ *Config, s *State, report func(early, late int)) {
+	for i := range s.Callers {
+		c := &s.Callers[i]
+		if c.PC == returned && (c.Res == done && c.Took != 1 || c.Res.clean() && c.Took != 0) {
+			report(i, i)
+		}
+	}
+}
+
+func openAfterUnknown(cfg *Config, s *State, report func(early, late int)) {
+	for i := range s.Grants {
+		if !s.Grants[i].Shut {
+			continue
+		}
+		for j := range s.Callers {
+			if c := &s.Callers[j]; cfg.Callers[j] == cfg.Callers[i] && c.holds() && s.grant(j).State == held {
+				report(i, j)
+			}
+		}
+	}
+}
+
+// overlapTakenForRepeat: what refused the write was committed after the caller could
+// know how the row was under its lease.
+func overlapTakenForRepeat(_ *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	return (c.Res == duplicate || c.Res == stale) && !c.Alarm && !s.grant(i).Local && (c.Later || c.Fresh || c.Missed)
+}
+
+func untoldOverlap(_ *Config, s *State, report func(early, late int)) {
+	for a := range s.Callers {
+		for b := range s.Callers {
+			early, late := &s.Callers[a], &s.Callers[b]
+			if early.Met&(1<<b) != 0 && early.Reached && late.Reached && !s.told(early.Grant) && !s.told(late.Grant) {
+				report(a, b)
+			}
+		}
+	}
+}
+
+// told reports whether one of those who had the grant has published an alarm.
+func (s *State) told(owner uint8) bool {
+	return s.any(owner, func(c *Caller) bool { return c.Alarm })
+}
+
+// any reports whether f holds for one of those who had the grant.
+func (s *State) any(owner uint8, f func(*Caller) bool) bool {
+	for i := range s.Callers {
+		if c := &s.Callers[i]; c.Grant == owner && f(c) {
+			return true
+		}
+	}
+	return false
+}
+
+func falseAlarm(_ *Config, s *State, i int) bool {
+	switch c := &s.Callers[i]; c.Said {
+	case saysOverlap:
+		return !c.Foreign
+	case saysLost:
+		return !s.grant(i).Gone
+	case saysUnknown:
+		return !c.Unanswered
+	}
+	return false
+}
+
+func flappingOutage(_ *Config, s *State, report func(early, late int)) {
+	for i := range s.Procs {
+		p := &s.Procs[i]
+		if p.Begins > s.Outages || p.Ends > p.Begins {
+			report(i, i)
+		}
+	}
+}
+
+func endlessOutage(_ *Config, s *State, report func(early, late int)) {
+	for i := range s.Procs {
+		if p := &s.Procs[i]; p.Begins != p.Ends {
+			report(i, i)
+		}
+	}
+}
+
+func lostEvent(_ *Config, s *State, report func(early, late int)) {
+	for e := range events {
+		if p := &s.Path; p.Stored&^p.Lost&(1<<e) != 0 && p.Kept[e] != 1 {
+			report(e, e)
+		}
+	}
+}
+
+func repeatOfNothing(cfg *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	switch {
+	case c.Alarm || c.Grant == 0 || s.grant(i).Local:
+		return false
+	case c.Res == duplicate:
+		return c.Snap <= 1
+	}
+	return c.Res == stale && c.Snap == read(c.Base)
+}
+
+func pooledOpen(_ *Config, s *State, report func(early, late int)) {
+	for i := range s.Callers {
+		if c := &s.Callers[i]; c.Pooled && c.Tx != noTx {
+			report(i, i)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package model
+
+// callers is how many calls of Do there are at most; processes, how many processes.
+const (
+	callers   = 3
+	processes = 2
+)
+
+// A State is all that a step depends on. It is comparable.
+type State struct {
+	Holder  uint8 // the owner that the engine has: a caller, from 1; 0 for none
+	Node    node
+	Granted uint8 // how many grants there were
+	Outages uint8 // how often the node went out
+	Grants  [callers]Grant
+	Procs   [processes]Process
+	Row     Row
+	Disk    Row   // what a crash of the database leaves of Row
+	Unsafe  uint8 // callers whose commit is in Row and not in Disk
+	Callers [callers]Caller
+	Left    Budget
+	Faults  uint8
+	Path    path
+}
+
+// A node is what the engine does.
+type node uint8
+
+const (
+	up      node = iota
+	refuses      // it answers, and grants no locks
+	silent
+)
+
+// A Grant is a lock that the engine gave, or may have given, to the caller of its index.
+// Callers of one process may have it one after the other.
+type Grant struct {
+	State grantState
+	Order uint8 // 1 for the first
+	Past  bool  // its local deadline has passed
+	Gone  bool  // the engine lost it, or the deadline has passed, while it was in use
+	Shut  bool  // after ErrUnknown: nobody of the process may have the key
+	Late  bool  // its acquire may still be executed
+	Local bool  // a place in the local queue; the engine knows nothing of it
+}
+
+type grantState uint8
+
+const (
+	noGrant   grantState = iota
+	held                 // by a caller
+	lost                 // and its Locker knows
+	abandoned            // not released, and not renewed
+	orphaned             // nobody uses it, and the Locker releases it again
+	ended                // released, or forgotten
+)
+
+// A Process is one Locker and one Guard.
+type Process struct {
+	Head         uint8 // of the local queue: a caller, from 1
+	Dead         bool
+	Out          bool // an outage is open
+	Begins, Ends uint8
+}
+
+// A Row is the one row. Version 0 means that there is none.
+type Row struct {
+	Version  uint8
+	Key      uint8 // who inserted it, which stands for its primary key
+	Stamp    uint8 // who wrote its stamp
+	Based    uint8 // a bit for each version that a commit was based on
+	Twice    uint8 // those that two commits were based on
+	Replaced bool  // somebody deleted it and inserted it again with the same version
+	Deleted  bool
+}
+
+// A Caller is one call of Do, with its transaction.
+type Caller struct {
+	PC    pc
+	Res   result
+	Grant uint8 // the owner whose grant it has, from 1
+	Tx    txState
+
+	Wrote  bool     // the transaction holds the row's lock
+	Snap   reading  // of the transaction: what it began with
+	Mem    reading  // what the product remembers that it saw first
+	Base   uint8    // the version that its write is based on
+	Took   uint8    // commits that took effect
+	Broken bool     // the database crashed under the COMMIT
+	Tries  uint8    // attempts that were run again
+	Ended  outcome  // of the last attempt
+	Found  evidence // about its conflict
+
+	Pending verdict // the event that it is about to publish
+	Events  uint8   // how many it published
+	Alarm   bool    // one of them says that a lock failed
+	Said    verdict // what the last one says
+
+	// What only the invariants look at.
+	Met          uint8 // callers that got another grant while this one had its own
+	Reached      bool  // the database has answered a write
+	Known        bool  // an answer has shown it how the row was under its lease
+	Foreign      bool  // another's commit took effect while it had its lease
+	Later        bool  // ... after it knew the row, and before its write
+	Fresh        bool  // ... after the snapshot of an attempt, which is all that it had
+	Missed       bool  // ... and a deadlock has ended that attempt
+	AskUnheard   bool  // the question who has the lock was not answered
+	FreeUnheard  bool  // nor the release
+	Unanswered   bool  // nor the COMMIT
+	DiedAt       pc    // where a kill met it
+	Handed       bool  // it has handed its grant on
+	Pooled       bool  // its connection is in the pool
+	ByOwnProcess bool  // it was refused for a lock of its own process
+}
+
+// A pc says what a caller does next.
+type pc uint8
+
+const (
+	idle pc = iota
+	queued
+	asking
+	granted // begins the transaction
+	looked  // PostgreSQL: loads the row
+	loaded  // sends its write
+	writing // awaits the answer
+	deadlocked
+	refused // PostgreSQL: rolls back and reads the row again
+	written // sends COMMIT
+	committing
+	unknown    // ends the session of the COMMIT that was not answered
+	resolving  // reads what became of it
+	doubting   // asks whether it still has the lock
+	conflicted // asks who has the lock
+	closing    // releases the lock
+	giving     // up: ErrUnknown
+	reporting
+	returning
+	returned
+	dead
+	anywhere // of actions: whatever a caller does
+)
+
+// holds reports whether the caller has a lease that it has not given back.
+func (c *Caller) holds() bool { return c.Grant != 0 && c.PC >= granted && c.PC <= giving }
+
+type txState uint8
+
+const (
+	noTx    txState = iota
+	active          // of a client that lives
+	commits         // COMMIT has arrived
+	dropped         // its client is gone, and the server will roll it back
+)
+
+// A reading is 0 for none, or what a read of the row has shown: its version + 1.
+type reading uint8
+
+func read(version uint8) reading { return reading(version + 1) }
+
+// changedTo is protected.Reading.ChangedTo. The reads of an insert see no versions.
+func (r reading) changedTo(now reading, versions bool) bool {
+	if r == 0 {
+		return false
+	}
+	if (r > 1) != (now > 1) {
+		return true
+	}
+	return versions && now > r
+}
+
+type result uint8
+
+const (
+	open result = iota
+	done
+	failed    // a clean error that says nothing about the lock
+	lostLease // ErrLost, rolled back
+	duplicate
+	stale
+	intercepted
+	business // a conflict that says nothing about the lock
+	unsure   // ErrUnknown
+	unavailable
+	busy
+)
+
+// clean reports whether the result says that nothing was committed.
+func (r result) clean() bool { return r >= failed && r != unsure }
+
+type outcome uint8
+
+const (
+	undecided outcome = iota
+	committed
+	rolledBack
+	refusedWrite
+)
+
+// evidence is what guard/verdict.go judges by.
+type evidence struct {
+	There, Changed, Expected, Lapsed bool
+	Holder                           holder
+	Verdict                          verdict
+}
+
+type holder uint8
+
+const (
+	notAsked holder = iota // or not answered
+	self
+	other
+	none
+)
+
+type verdict uint8
+
+const (
+	noVerdict verdict = iota
+	saysBusiness
+	saysRepeat
+	saysOverlap
+	saysLost
+	saysUnknown
+)
+
+func start(cfg *Config) State {
+	var s State
+	s.Left = cfg.Budget
+	s.Row = Row{Version: cfg.Row}
+	s.Disk = s.Row
+	for i, p := range cfg.Callers {
+		if p == nobody {
+			s.Callers[i].PC = returned
+		}
+	}
+	return s
+}
+
+// owner returns what stands for caller i as the owner of a grant, or for event or row i.
+func owner(i int) uint8 { return [callers]uint8{1, 2, 3}[i] }
+
+func (s *State) proc(cfg *Config, i int) *Process { return &s.Procs[cfg.Callers[i]] }
+
+func (s *State) grant(i int) *Grant { return &s.Grants[s.Callers[i].Grant-1] }
+
+// spend takes one from a budget. It reports false if nothing is left.
+func (s *State) spend(cfg *Config, budget *uint8) bool {
+	if *budget == 0 || cfg.Faults > 0 && s.Faults >= cfg.Faults {
+		return false
+	}
+	*budget--
+	if cfg.Faults > 0 {
+		s.Faults++
+	}
+	return true
+}
