@@ -100,6 +100,10 @@ failpoints: ## a process dies at every step, on three databases; ON=mysql BELAY_
 	@BELAY_FAILPOINTS_ON=$(shell echo $(on) | tr ' ' ,) scripts/test $(addprefix --with ,$(filter-out mariadb,$(on))) \
 		-C cmd/guard-monitor -tags failpoints -count=1 -v -timeout 30m -parallel 12 -run TestFailpoints ./internal/failpoints | $(e2e-lines)
 
+.PHONY: model
+model: ## every state of the protocol, one key and one row, in all orders: half a minute
+	@BELAY_MODEL=full go test -count=1 -v -run '^TestModel$$' ./internal/model | $(e2e-lines)
+
 .PHONY: test-web
 test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures
 	@scripts/test-web
