@@ -64,7 +64,7 @@ var blindspots = []blindspot{
 		},
 	},
 	{
-		"deadlock-before-look", "A row whose writer won a deadlock against the insert of the lock's holder, and committed before that one could look.", []string{"I5"},
+		"deadlock-before-look", "A row whose writer never asked for the lock, won a deadlock against the insert of the lock's holder, and committed before that one could look.", []string{"I5"},
 		func(_ *Config, s *State, _, late int) bool {
 			c := &s.Callers[late]
 			return c.Missed && !c.Later && !c.Fresh

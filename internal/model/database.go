@@ -240,14 +240,15 @@ func (s *State) tookEffect(i int, compared bool) {
 			continue
 		}
 		c.Foreign = true
+		stranger := i == callers
 		switch {
 		case c.PC > refused || !compared: // it has written, or is done
 		case c.Known:
 			c.Later = true
 		case c.PC == deadlocked:
-			c.Missed = true
+			c.Missed = c.Missed || stranger
 		case c.PC > granted && c.Snap != 0:
-			c.Fresh = true
+			c.Fresh, c.Stranger = true, c.Stranger || stranger
 		}
 	}
 }

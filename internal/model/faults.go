@@ -88,7 +88,7 @@ func deadlock(cfg *Config, s *State, i int) bool {
 	insert := c.PC == writing && !cfg.Update && !cfg.Postgres
 	c.rollback()
 	if !c.Known {
-		c.Missed, c.Fresh = c.Fresh, false
+		c.Missed, c.Fresh, c.Stranger = c.Stranger, false, false
 	}
 	if insert {
 		c.PC = deadlocked

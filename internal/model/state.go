@@ -103,6 +103,7 @@ type Caller struct {
 	Foreign      bool  // another's commit took effect while it had its lease
 	Later        bool  // ... after it knew the row, and before its write
 	Fresh        bool  // ... after the snapshot of an attempt, which is all that it had
+	Stranger     bool  // ... by somebody who never asked for the lock
 	Missed       bool  // ... and a deadlock has ended that attempt
 	AskUnheard   bool  // the question who has the lock was not answered
 	FreeUnheard  bool  // nor the release
