@@ -64,6 +64,9 @@ func find(cfg *Config, s *State, i int, h holder) {
 		return
 	}
 	c.PC, c.Ended = closing, refusedWrite
+	if v := c.Found.Verdict; cfg.Swallow && (cfg.Weak.HideSwallowed || v != saysOverlap && v != saysLost) {
+		c.Ended, c.Swallowed = committed, true // it commits what it has written else
+	}
 }
 
 // judge is guard.judge.

@@ -18,6 +18,7 @@ type Config struct {
 	DBOnly  bool // while the engine is out, the database alone guards
 	Changed bool // the isolation level of the sessions was changed past gorm: no snapshot
 	RawSQL  bool // the operation runs raw SQL before its row becomes protected
+	Swallow bool // the operation swallows a conflict
 	Path    bool // of the events, instead of callers
 
 	Weak Weakness
@@ -33,6 +34,7 @@ const nobody = 9
 
 // A Weakness breaks the protocol on purpose. The tests show that an invariant sees it.
 type Weakness struct {
+	GrantTwice           bool // the engine grants a lock that another has
 	NoUniqueIndex        bool // the database takes a second insert
 	NoVersionCompare     bool // an update does not look at the version
 	TrustEqualValues     bool // a row that is as it would have been written proves the commit
@@ -41,6 +43,7 @@ type Weakness struct {
 	TrustVisible         bool // what is visible counts as durable
 	NoReleaseQuestion    bool // what the release of the lock says is ignored
 	NoComparison         bool // a refused write does not compare the row with what was seen first
+	HideSwallowed        bool // a conflict that the operation swallows is not judged
 	ForgetWrites         bool // an attempt forgets that its own write succeeded
 	ForgetLoss           bool // a lock that was handed over is not looked at again
 	SnapshotBeforeGrant  bool // the transaction begins before the lock is granted

@@ -23,6 +23,8 @@ func Configs() []*Config {
 		{Name: "mysql insert, generated key", Callers: two, Budget: all, Keyed: true},
 		{Name: "mysql insert, stamp", Callers: two, Budget: cuts, Stamp: true},
 		{Name: "mysql insert of a row that is there", Callers: two, Budget: deaf, Row: 1},
+		{Name: "mysql insert, conflict swallowed", Callers: two, Budget: runs, Swallow: true},
+		{Name: "postgres update of a version, conflict swallowed", Callers: two, Budget: runs, Swallow: true, Postgres: true, Update: true, Row: 1, Brought: true},
 		{Name: "mysql update", Callers: two, Budget: cuts, Update: true, Row: 1},
 		{Name: "mysql update, stamp", Callers: two, Budget: all, Update: true, Row: 1, Stamp: true},
 		{Name: "mysql update of a version", Callers: two, Budget: runs, Update: true, Row: 1, Brought: true},

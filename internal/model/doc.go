@@ -39,10 +39,10 @@
 //
 // What needs several keys or rows, or values: rows that two keys name, the spelling of
 // texts, triggers, views, cascades, upserts, deletes by callers, what raw SQL reads, nested
-// operations, markers, and operations that swallow a conflict. What needs
-// clocks: deadlines of contexts, MaxHold, the limits of Config, wrong wall clocks. What
-// needs code: panics, Close, connections and goroutines that are left behind. That is for
-// the simulation and the tests.
+// operations, markers. What needs clocks: deadlines of contexts, MaxHold, the limits of
+// Config, wrong wall clocks. What needs code: panics, Close, events that can't be
+// published, connections and goroutines that are left behind. That is for the simulation
+// and the tests.
 //
 // Of I3, a row of equal values is the only wrong proof that can be expressed. That a row
 // proves a rollback only while the lock is held needs callers that delete.

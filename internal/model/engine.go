@@ -39,7 +39,7 @@ func ask(cfg *Config, s *State, i int) bool {
 }
 
 func acquire(cfg *Config, s *State, i int) bool {
-	if s.Holder != 0 || s.Node != up || s.proc(cfg, i).Out {
+	if s.Holder != 0 && !cfg.Weak.GrantTwice || s.Node != up || s.proc(cfg, i).Out {
 		return false
 	}
 	s.Holder = owner(i)

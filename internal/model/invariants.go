@@ -13,7 +13,7 @@ type invariant struct {
 var invariants = []invariant{
 	{ID: "I1", Says: "An insert commits once.", always: insertedTwice},
 	{ID: "I2", Says: "Each version of the row is the base of one commit.", always: updatedTwice},
-	{ID: "I3", Says: "Nil means that the caller's own commit took effect, and any error but ErrUnknown that it did not and will not.", always: wrongResult},
+	{ID: "I3", Says: "Nil means that the caller's own commit took effect, if it did not swallow a conflict, and any error but ErrUnknown that it did not and will not.", always: wrongResult},
 	{ID: "I4", Says: "After ErrUnknown nobody of the process has the key before the deadline of the lock.", always: openAfterUnknown},
 	{ID: "I5", Says: "Two holders at a time that both reached their write, and a write that another's commit refused under the lease, are told by an event.", returns: overlapTakenForRepeat, ends: untoldOverlap},
 	{ID: "I6", Says: "An event has a reason: overlap, another's commit under the lease; lost, a lock that was gone; unknown commit, a COMMIT without an answer.", returns: falseAlarm},
@@ -23,6 +23,7 @@ var invariants = []invariant{
 	{ID: "I10", Says: "An event whose row survives is published, and stored once by the monitor.", ends: lostEvent},
 	{ID: "I11", Says: "ErrDuplicate and ErrStale under a lock mean that another's commit preceded the snapshot.", returns: repeatOfNothing},
 	{ID: "I12", Says: "No connection goes back to the pool inside a transaction.", always: pooledOpen},
+	{ID: "I13", Says: "Two callers have grants at a time only if the engine lost the lock of the first, or its deadline had passed.", always: grantedTwice},
 }
 
 func insertedTwice(_ *Config, s *State, report func(early, late int)) {
@@ -40,7 +41,7 @@ func updatedTwice(_ *Config, s *State, report func(early, late int)) {
 func wrongResult(_ *Config, s *State, report func(early, late int)) {
 	for i := range s.Callers {
 		c := &s.Callers[i]
-		if c.PC == returned && (c.Res == done && c.Took != 1 || c.Res.clean() && c.Took != 0) {
+		if c.PC == returned && (c.Res == done && c.Took != 1 && !c.Swallowed || c.Res.clean() && c.Took != 0) {
 			report(i, i)
 		}
 	}
@@ -63,7 +64,7 @@ func openAfterUnknown(cfg *Config, s *State, report func(early, late int)) {
 // know how the row was under its lease.
 func overlapTakenForRepeat(_ *Config, s *State, i int) bool {
 	c := &s.Callers[i]
-	return (c.Res == duplicate || c.Res == stale) && !c.Alarm && !s.grant(i).Local && (c.Later || c.Fresh || c.Missed)
+	return (c.Res == duplicate || c.Res == stale || c.Swallowed) && !c.Alarm && !s.grant(i).Local && (c.Later || c.Fresh || c.Missed)
 }
 
 func untoldOverlap(_ *Config, s *State, report func(early, late int)) {
@@ -143,6 +144,14 @@ func repeatOfNothing(cfg *Config, s *State, i int) bool {
 func pooledOpen(_ *Config, s *State, report func(early, late int)) {
 	for i := range s.Callers {
 		if c := &s.Callers[i]; c.Pooled && c.Tx != noTx {
+			report(i, i)
+		}
+	}
+}
+
+func grantedTwice(_ *Config, s *State, report func(early, late int)) {
+	for i := range s.Callers {
+		if c := &s.Callers[i]; c.Met != 0 && c.holds() && !s.grant(i).Gone {
 			report(i, i)
 		}
 	}

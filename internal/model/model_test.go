@@ -67,6 +67,7 @@ func TestInvariantsBite(t *testing.T) {
 		{"the answer of the release is ignored", Weakness{NoReleaseQuestion: true}, "I5", Config{Callers: two, Budget: Budget{Lose: 1}}},
 		{"a lock that was handed over is not looked at", Weakness{ForgetLoss: true}, "I5", Config{Callers: three, Update: true, Row: 1, Budget: Budget{Lose: 1}}},
 		{"the row is not compared", Weakness{NoComparison: true}, "I5", Config{Callers: two, Budget: Budget{Write: 1}}},
+		{"a swallowed conflict is not judged", Weakness{HideSwallowed: true}, "I5", Config{Callers: two, Swallow: true, Budget: Budget{Write: 1}}},
 		{"an attempt forgets its own insert", Weakness{ForgetWrites: true}, "I5", Config{Callers: two, Budget: Budget{Deadlock: 1, Write: 1}}},
 		{"the snapshot comes before the grant", Weakness{SnapshotBeforeGrant: true}, "I6", Config{Callers: two}},
 		{"the snapshot comes from a node that is behind", Weakness{LaggingNode: true}, "I6", Config{Callers: two}},
@@ -77,6 +78,7 @@ func TestInvariantsBite(t *testing.T) {
 		{"the monitor acknowledges first", Weakness{AckBeforeStore: true}, "I10", Config{Path: true, Budget: Budget{Kill: 1}}},
 		{"any refused write is a repeat", Weakness{JudgeWithoutEvidence: true}, "I11", Config{Callers: two, Budget: Budget{Lose: 1}}},
 		{"a connection inside COMMIT is pooled", Weakness{PoolUnknown: true}, "I12", Config{Callers: two, Budget: Budget{Cut: 1}}},
+		{"a lock is granted twice", Weakness{GrantTwice: true}, "I13", Config{Callers: two}},
 	}
 	bitten := make(map[string]bool)
 	for _, tt := range tests {

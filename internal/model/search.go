@@ -152,23 +152,21 @@ func (q *search) visit() {
 	}
 }
 
-// settle lets those return who are about to, and forgets what matters no more.
+// settle checks those who are about to return, and lets them.
 func (q *search) settle() {
 	for i := range q.state.Callers {
 		c := &q.state.Callers[i]
 		if c.PC != returning {
 			continue
 		}
+		q.results[c.Res] = true
 		for k := range invariants {
 			if returns := invariants[k].returns; returns != nil && returns(q.cfg, &q.state, i) {
 				q.reports[k](i, i)
 			}
 		}
-		q.results[c.Res] = true
-		c.PC = returned
-		c.forget()
 	}
-	q.state.forgetGrants()
+	q.state.settle()
 }
 
 // end checks a state in which nothing can happen any more.
@@ -260,31 +258,4 @@ func (v *seen) path(from uint32, last Step) []Step {
 	}
 	slices.Reverse(steps)
 	return steps
-}
-
-// forget clears what no later step and no invariant of a call that has returned looks at.
-func (c *Caller) forget() {
-	*c = Caller{
-		PC: c.PC, Res: c.Res, Grant: c.Grant, Tx: c.Tx, Wrote: c.Wrote, Base: c.Base, Took: c.Took,
-		Alarm: c.Alarm, Met: c.Met, Reached: c.Reached, Unanswered: c.Unanswered,
-		AskUnheard: c.AskUnheard, FreeUnheard: c.FreeUnheard, Pooled: c.Pooled,
-	}
-	if c.Tx == noTx {
-		c.Base = 0
-	}
-}
-
-// forgetGrants clears what is left of grants that nobody has and the engine knows nothing of.
-func (s *State) forgetGrants() {
-	for i := range s.Grants {
-		g := &s.Grants[i]
-		used := s.any(owner(i), (*Caller).holds) || s.any(owner(i), func(c *Caller) bool { return c.PC == reporting })
-		if used || s.Holder == owner(i) || g.Late || g.State == abandoned {
-			continue
-		}
-		*g = Grant{State: g.State}
-		if g.State != noGrant {
-			g.State = ended
-		}
-	}
 }

@@ -81,15 +81,16 @@ type Caller struct {
 	Grant uint8 // the owner whose grant it has, from 1
 	Tx    txState
 
-	Wrote  bool     // the transaction holds the row's lock
-	Snap   reading  // of the transaction: what it began with
-	Mem    reading  // what the product remembers that it saw first
-	Base   uint8    // the version that its write is based on
-	Took   uint8    // commits that took effect
-	Broken bool     // the database crashed under the COMMIT
-	Tries  uint8    // attempts that were run again
-	Ended  outcome  // of the last attempt
-	Found  evidence // about its conflict
+	Wrote     bool     // the transaction holds the row's lock
+	Snap      reading  // of the transaction: what it began with
+	Mem       reading  // what the product remembers that it saw first
+	Base      uint8    // the version that its write is based on
+	Took      uint8    // commits that took effect
+	Swallowed bool     // it committed though its write was refused
+	Broken    bool     // the database crashed under the COMMIT
+	Tries     uint8    // attempts that were run again
+	Ended     outcome  // of the last attempt
+	Found     evidence // about its conflict
 
 	Pending verdict // the event that it is about to publish
 	Events  uint8   // how many it published
@@ -255,4 +256,42 @@ func (s *State) spend(cfg *Config, budget *uint8) bool {
 		s.Faults++
 	}
 	return true
+}
+
+// settle lets those return who are about to, and forgets what matters no more.
+func (s *State) settle() {
+	for i := range s.Callers {
+		if c := &s.Callers[i]; c.PC == returning {
+			c.PC = returned
+			c.forget()
+		}
+	}
+	s.forgetGrants()
+}
+
+// forget clears what no later step and no invariant of a call that has returned looks at.
+func (c *Caller) forget() {
+	*c = Caller{
+		PC: c.PC, Res: c.Res, Grant: c.Grant, Tx: c.Tx, Wrote: c.Wrote, Base: c.Base, Took: c.Took, Swallowed: c.Swallowed,
+		Alarm: c.Alarm, Met: c.Met, Reached: c.Reached, Unanswered: c.Unanswered,
+		AskUnheard: c.AskUnheard, FreeUnheard: c.FreeUnheard, Pooled: c.Pooled,
+	}
+	if c.Tx == noTx {
+		c.Base = 0
+	}
+}
+
+// forgetGrants clears what is left of grants that nobody has and the engine knows nothing of.
+func (s *State) forgetGrants() {
+	for i := range s.Grants {
+		g := &s.Grants[i]
+		used := s.any(owner(i), (*Caller).holds) || s.any(owner(i), func(c *Caller) bool { return c.PC == reporting })
+		if used || s.Holder == owner(i) || g.Late || g.State == abandoned {
+			continue
+		}
+		*g = Grant{State: g.State}
+		if g.State != noGrant {
+			g.State = ended
+		}
+	}
 }

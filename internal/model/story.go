@@ -31,19 +31,16 @@ func (v *Story) String() string {
 	return b.String()
 }
 
-// replay goes through the steps again. Callers that are about to return have not been
-// forgotten in after.
+// replay goes through the steps again. In after, who is about to return has not returned.
 func (v *Story) replay(each func(n int, step Step, before, after *State)) {
 	s := start(v.Config)
 	for n, step := range v.Steps {
 		before := s
-		actionsOf(v.Config)[step.action].do(v.Config, &s, int(step.who))
-		each(n+1, step, &before, &s)
-		for i := range s.Callers {
-			if c := &s.Callers[i]; c.PC == returning {
-				c.PC = returned
-			}
+		if a := actionsOf(v.Config)[step.action]; !a.do(v.Config, &s, int(step.who)) {
+			panic("model: a story that can't happen: " + a.says)
 		}
+		each(n+1, step, &before, &s)
+		s.settle()
 	}
 }
 
