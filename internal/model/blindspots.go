@@ -3,60 +3,61 @@ package model
 // A blindspot is one that docs/guarantees.md names: it excuses a state that breaks an
 // invariant. Each must be met, or it is named for nothing.
 type blindspot struct {
-	Name, Says string
+	Name, Says string   // Says are its words there
 	Of         []string // the IDs of the invariants
+	Pair       bool     // of two callers, not of one
 
 	holds func(cfg *Config, s *State, early, late int) bool
 }
 
 var blindspots = []blindspot{
 	{
-		"committed-before-snapshot", "A commit between the grant of the lock and the snapshot, by a holder that died before it could report.", []string{"I5"},
+		"committed-before-snapshot", "A commit between the grant of the lock and the snapshot, by a holder that died before it could report.", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			c := &s.Callers[early]
 			return c.PC == dead && c.Took > 0
 		},
 	},
-	{
-		"rolled-back-by-kill", "A process that is killed before the commit of the event, and whose transaction is rolled back.", []string{"I5"},
+	{ // the kill is what rolls it back
+		"rolled-back-by-kill", "A process that is killed between its rollback and the commit of the event", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			c := &s.Callers[early]
 			return c.PC == dead && c.Took == 0 && c.DiedAt < reporting
 		},
 	},
 	{
-		"killed-before-event", "A process that is killed between its rollback and the commit of the event.", []string{"I5"},
+		"killed-before-event", "A process that is killed between its rollback and the commit of the event", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			c := &s.Callers[early]
 			return c.PC == dead && c.DiedAt == reporting
 		},
 	},
 	{
-		"killed-after-hand-over", "A process that is killed with a lock that it lost earlier, when callers before had it who handed it on in memory.", []string{"I5"},
+		"killed-after-hand-over", "with a lock that it lost earlier, when callers before had it who handed it on in memory", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			return s.Callers[early].PC == returned && s.any(s.Callers[early].Grant, func(c *Caller) bool { return c.PC == dead })
 		},
 	},
 	{
-		"release-unheard", "A lock that was lost after its holder's commit, when the release met a dead node.", []string{"I5"},
+		"release-unheard", "A lock that was lost after its holder's commit", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			return s.any(s.Callers[early].Grant, func(c *Caller) bool { return c.Res == done && c.FreeUnheard })
 		},
 	},
 	{
-		"failed-release-unheard", "A lock that was lost before an operation that failed for another reason, when the release met a dead node.", []string{"I5"},
+		"failed-release-unheard", "before an operation that failed for another reason", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			return s.any(s.Callers[early].Grant, func(c *Caller) bool { return c.Res == failed && c.FreeUnheard })
 		},
 	},
 	{
-		"unknown-unheard", "A lock that was lost before a commit of unknown outcome, when the question who has it met a dead node.", []string{"I5"},
+		"unknown-unheard", "before a commit of unknown outcome, when the question who has it did", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			return s.any(s.Callers[early].Grant, func(c *Caller) bool { return c.Res == unsure && c.AskUnheard })
 		},
 	},
 	{
-		"repeat-unheard", "A repeat whose holder had lost its lock, when neither the question who has it nor the release reached the lock's node.", []string{"I5"},
+		"repeat-unheard", "A repeat whose holder had lost its lock, when neither the question who has it nor the release reached the lock's node.", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			return s.any(s.Callers[early].Grant, func(c *Caller) bool {
 				return (c.Res == duplicate || c.Res == stale) && c.AskUnheard && c.FreeUnheard
@@ -64,28 +65,28 @@ var blindspots = []blindspot{
 		},
 	},
 	{
-		"deadlock-before-look", "A row whose writer never asked for the lock, won a deadlock against the insert of the lock's holder, and committed before that one could look.", []string{"I5"},
+		"deadlock-before-look", "A row whose writer never asked for the lock, won a deadlock against the insert of the lock's holder, and committed before that one could look", []string{"I5"}, false,
 		func(_ *Config, s *State, _, late int) bool {
 			c := &s.Callers[late]
 			return c.Missed && !c.Later && !c.Fresh
 		},
 	},
 	{
-		"isolation-changed", "Overlaps on a session of MySQL or MariaDB whose isolation level was changed past gorm.", []string{"I5", "I11"},
-		func(cfg *Config, _ *State, early, late int) bool { return cfg.Changed && early == late },
+		"isolation-changed", "Overlaps on a session of MySQL or MariaDB whose isolation level was changed past gorm", []string{"I5", "I11"}, false,
+		func(cfg *Config, _ *State, _, _ int) bool { return cfg.Changed },
 	},
 	{
-		"protected-after-raw-sql", "Where no snapshot can be read after a conflict, an overlap on a row that became protected only after the operation had run raw SQL.", []string{"I5", "I11"},
-		func(cfg *Config, _ *State, early, late int) bool { return cfg.RawSQL && early == late },
+		"protected-after-raw-sql", "an overlap on a row that became protected only after the operation had run raw SQL", []string{"I5", "I11"}, false,
+		func(cfg *Config, _ *State, _, _ int) bool { return cfg.RawSQL },
 	},
 	{
-		"row-deleted", "A write whose COMMIT was executed and not answered, and whose row somebody without the lock deleted before it was looked for.", []string{"I3"},
+		"row-deleted", "a write whose COMMIT was executed and not answered, and whose row somebody without the lock deleted", []string{"I3"}, false,
 		func(cfg *Config, s *State, i, _ int) bool {
 			return !cfg.Postgres && s.Row.Deleted && s.Callers[i].Unanswered && s.Callers[i].Res.clean()
 		},
 	},
 	{
-		"row-replaced", "A row that was deleted and inserted again with the same primary key and version.", []string{"I2", "I11"},
+		"row-replaced", "A row that was deleted and inserted again with the same primary key and version.", []string{"I2", "I11"}, false,
 		func(_ *Config, s *State, _, _ int) bool { return s.Row.Replaced },
 	},
 }

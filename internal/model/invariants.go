@@ -1,7 +1,7 @@
 package model
 
 // An invariant is a promise of docs/guarantees.md. It reports each place where a state
-// breaks it: a pair of callers, or one of them twice.
+// breaks it: two callers, or one twice.
 type invariant struct {
 	ID, Says string
 

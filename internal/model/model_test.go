@@ -3,6 +3,7 @@ package model
 import (
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -101,6 +102,20 @@ func TestInvariantsBite(t *testing.T) {
 	for _, v := range invariants {
 		if !bitten[v.ID] {
 			t.Errorf("no weakness shows that %s bites", v.ID)
+		}
+	}
+}
+
+// TestBlindSpotsAreNamed: what is excused here must be said there.
+func TestBlindSpotsAreNamed(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarantees := strings.Join(strings.Fields(string(text)), " ")
+	for _, b := range blindspots {
+		if !strings.Contains(guarantees, b.Says) {
+			t.Errorf("%s: docs/guarantees.md does not say: %s", b.Name, b.Says)
 		}
 	}
 }

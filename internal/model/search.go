@@ -188,7 +188,7 @@ func (q *search) end(s *State, at uint32) {
 func (q *search) broken(id string, early, late int) {
 	excused := false
 	for _, b := range blindspots {
-		if slices.Contains(b.Of, id) && b.holds(q.cfg, &q.state, early, late) {
+		if slices.Contains(b.Of, id) && b.Pair == (early != late) && b.holds(q.cfg, &q.state, early, late) {
 			excused = true
 			if q.report.Witnesses[b.Name] == nil {
 				q.report.Witnesses[b.Name] = q.story(id, b.Name, early != late)
