@@ -12,21 +12,21 @@ type blindspot struct {
 
 var blindspots = []blindspot{
 	{
-		"committed-before-snapshot", "A commit between the grant of the lock and the snapshot, by a holder that died before it could report.", []string{"I5"}, true,
+		"committed-before-snapshot", "A commit by a holder that had lost its lock and died before it could report, unless it came after the next holder's snapshot.", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			c := &s.Callers[early]
 			return c.PC == dead && c.Took > 0
 		},
 	},
 	{ // the kill is what rolls it back
-		"rolled-back-by-kill", "A process that is killed between its rollback and the commit of the event", []string{"I5"}, true,
+		"rolled-back-by-kill", "A process that is killed between the refusal of its write, or its rollback, and the commit of the event", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			c := &s.Callers[early]
 			return c.PC == dead && c.Took == 0 && c.DiedAt < reporting
 		},
 	},
 	{
-		"killed-before-event", "A process that is killed between its rollback and the commit of the event", []string{"I5"}, true,
+		"killed-before-event", "A process that is killed between the refusal of its write, or its rollback, and the commit of the event", []string{"I5"}, true,
 		func(_ *Config, s *State, early, _ int) bool {
 			c := &s.Callers[early]
 			return c.PC == dead && c.DiedAt == reporting
