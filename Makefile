@@ -42,11 +42,17 @@ test-all: ## make test, and the parts that need another server: some 25 minutes
 	@$(MAKE) --no-print-directory test-gorm ON=mysql
 
 .PHONY: nightly
-nightly: ## make test-all, and the long forms: 10 minutes of chaos, then 5 on each other database
+nightly: ## make test-all, and the long forms: the searches, 10 minutes of chaos on each database
 	@$(MAKE) --no-print-directory test-all
 	@BELAY_CHAOS=10m $(MAKE) --no-print-directory chaos
-	@BELAY_CHAOS=5m $(MAKE) --no-print-directory chaos ON=mysql
-	@BELAY_CHAOS=5m $(MAKE) --no-print-directory chaos ON=postgres
+	@BELAY_CHAOS=10m $(MAKE) --no-print-directory chaos ON=mysql
+	@BELAY_CHAOS=10m $(MAKE) --no-print-directory chaos ON=postgres
+	@$(MAKE) --no-print-directory model
+	@$(MAKE) --no-print-directory simdb
+	@$(MAKE) --no-print-directory sim SIM=10m
+	@$(MAKE) --no-print-directory failpoints
+	@$(MAKE) --no-print-directory mutants
+	@$(MAKE) --no-print-directory soak
 	@$(MAKE) --no-print-directory test-monitor
 	@$(MAKE) --no-print-directory interop
 	@$(MAKE) --no-print-directory release-check
