@@ -2,13 +2,13 @@ package dbguard
 
 import (
 	"math"
-	"math/rand/v2"
 	"reflect"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/random"
 )
 
 // Stamp is the type of an optional column that identifies the write of a row: each insert
@@ -38,7 +38,7 @@ func (n newStamp) ModifyStatement(stmt *gorm.Statement) {
 	})
 }
 
-func randomStamp() Stamp { return Stamp(1 + rand.Int64N(math.MaxInt64)) }
+func randomStamp() Stamp { return Stamp(1 + random.Int64N(math.MaxInt64)) }
 
 // stampOf returns the stamp field of a schema, or nil.
 func stampOf(s *schema.Schema) *schema.Field { return models.FieldOf[Stamp](s) }

@@ -1,8 +1,9 @@
 package wait
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/belaygo/belay/internal/random"
 )
 
 // A Backoff spaces out attempts that fail: the bound of the delay starts at Min and
@@ -29,8 +30,8 @@ func After(failures int, shortest, longest time.Duration) time.Duration {
 	if failures = max(failures, 0); shortest <= longest>>failures {
 		bound = shortest << failures
 	}
-	return rand.N(bound + 1)
+	return random.Duration(bound + 1)
 }
 
 // Between returns a random delay, at least from and less than to.
-func Between(from, to time.Duration) time.Duration { return from + rand.N(to-from) }
+func Between(from, to time.Duration) time.Duration { return from + random.Duration(to-from) }
