@@ -110,6 +110,11 @@ failpoints: ## a process dies at every step, on three databases; ON=mysql BELAY_
 model: ## every state of the protocol, one key and one row, in all orders: half a minute
 	@BELAY_MODEL=full go test -count=1 -v -run '^TestModel$$' ./internal/model | $(e2e-lines)
 
+.PHONY: sim
+sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5m, SEED=1 repeats one
+	@BELAY_SIM=$(or $(SIM),1m) BELAY_SIM_FROM=$${BELAY_SIM_FROM:-$$(date +%s)00000} BELAY_SIM_SEED=$(SEED) \
+		go test -count=1 -timeout 0 -v -run '^TestSim$$' ./internal/sim
+
 .PHONY: test-web
 test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures
 	@scripts/test-web

@@ -1,0 +1,200 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An action is one kind of thing that the scheduler does.
+type action int
+
+const (
+	run       action = iota // a call is executed and answered
+	cut                     // its request is lost
+	cutAnswer               // its answer is lost
+	delay                   // its connection breaks, and it is executed later, or never
+	haunt                   // a delayed call is executed
+	wait                    // time passes
+	lose                    // a lock is lost
+	failOver                // a replica of the locks takes over that lacks the last changes
+	toggle                  // the server of the locks goes away, or comes back
+	fill                    // it has no memory, or has it again
+	killProcess
+)
+
+func (a action) String() string {
+	return [...]string{"run", "cut", "cut the answer to", "delay", "execute late", "wait", "lose the lock", "fail over", "server away or back",
+		"server full or not", "kill"}[a]
+}
+
+// ofCall reports whether the action is on a call that waits.
+func (a action) ofCall() bool { return a <= delay }
+
+// A choice is one thing that the scheduler did. A schedule is the list of them.
+type choice struct {
+	do      action
+	on      string // label of a call, a key, or a process
+	n       int
+	forTime time.Duration
+}
+
+func (c choice) String() string {
+	s := c.do.String()
+	if c.on != "" {
+		s += " " + c.on
+	}
+	if c.n > 0 {
+		s += fmt.Sprintf(" (%d)", c.n)
+	}
+	if c.forTime > 0 {
+		s += " " + c.forTime.String()
+	}
+	return s
+}
+
+// A chooser chooses what happens next.
+type chooser interface {
+	next(w *world, calls []*call) choice
+}
+
+// A player makes the choices of a list that are possible, and then goes on without faults.
+type player struct{ choices []choice }
+
+func (p *player) next(w *world, calls []*call) choice {
+	for len(p.choices) > 0 {
+		c := p.choices[0]
+		p.choices = p.choices[1:]
+		if w.possible(c, calls) {
+			return c
+		}
+	}
+	return oldest(calls)
+}
+
+// oldest is the choice without a fault.
+func oldest(calls []*call) choice {
+	if len(calls) == 0 {
+		return choice{do: wait}
+	}
+	if i := slices.IndexFunc(calls, expired); i >= 0 {
+		return choice{do: cut, on: calls[i].label()}
+	}
+	first := slices.MinFunc(calls, func(a, b *call) int { return a.n - b.n })
+	return choice{do: run, on: first.label()}
+}
+
+func expired(c *call) bool { return c.ctx.Err() != nil }
+
+// possible reports whether a choice can be made.
+func (w *world) possible(c choice, calls []*call) bool {
+	switch {
+	case c.do.ofCall():
+		return slices.ContainsFunc(calls, func(x *call) bool { return x.label() == c.on && (c.do != run || !expired(x)) })
+	case c.do == haunt:
+		return slices.ContainsFunc(w.ghosts, func(x *call) bool { return x.label() == c.on })
+	case c.do == lose:
+		return w.server.state.held[c.on].owner != ""
+	case c.do == failOver:
+		return c.n < len(w.server.older)
+	case c.do == killProcess:
+		return slices.ContainsFunc(w.processes, func(p *process) bool { return p.name == c.on && !p.dead })
+	case c.do == wait && c.forTime == 0:
+		return len(calls) == 0
+	}
+	return true
+}
+
+// A dice chooses by the seed. Each actor has a priority, and the first of them goes on
+// until it is put behind the others: uniform choices would hardly ever let one caller rest
+// while another does all of its work.
+type dice struct {
+	*rand.Rand
+	priority map[string]int
+	lowest   int
+	budget   int // faults left
+}
+
+func newDice(p plan) *dice {
+	r := rand.New(rand.NewPCG(p.seed, 3))
+	return &dice{Rand: r, priority: make(map[string]int), budget: p.faults}
+}
+
+func (d *dice) next(w *world, calls []*call) choice {
+	if i := slices.IndexFunc(calls, expired); i >= 0 {
+		return choice{do: []action{cut, cut, cutAnswer, delay}[d.IntN(4)], on: calls[i].label()}
+	}
+	if w.calm {
+		return oldest(calls)
+	}
+	if len(w.ghosts) > 0 && d.IntN(12) == 0 {
+		return choice{do: haunt, on: w.ghosts[d.IntN(len(w.ghosts))].label()}
+	}
+	if len(calls) == 0 {
+		return choice{do: wait}
+	}
+	top := d.first(calls)
+	if d.IntN(10) == 0 {
+		d.rest(top.actor)
+		top = d.first(calls)
+	}
+	if d.budget > 0 && d.IntN(8) == 0 {
+		if c := d.fault(w, top); c != nil && w.possible(*c, calls) {
+			d.budget--
+			return *c
+		}
+	}
+	return choice{do: run, on: top.label()}
+}
+
+// first returns the call of the actor with the highest priority.
+func (d *dice) first(calls []*call) *call {
+	for _, c := range calls {
+		if _, ok := d.priority[c.actor]; !ok {
+			d.priority[c.actor] = d.IntN(1000)
+		}
+	}
+	return slices.MaxFunc(calls, func(a, b *call) int { return d.priority[a.actor] - d.priority[b.actor] })
+}
+
+func (d *dice) rest(actor string) {
+	d.lowest--
+	d.priority[actor] = d.lowest
+}
+
+var pauses = []time.Duration{20 * time.Millisecond, 600 * time.Millisecond, 2500 * time.Millisecond, ttl + time.Second}
+
+func (d *dice) fault(w *world, top *call) *choice {
+	switch d.IntN(10) {
+	case 0, 1, 2:
+		return d.lose(w, top)
+	case 3, 4, 5, 6:
+		return d.cut(top)
+	case 7:
+		return &choice{do: wait, forTime: pauses[d.IntN(len(pauses))]}
+	case 8:
+		return &choice{do: killProcess, on: top.process.name}
+	}
+	return &choice{do: failOver, n: d.IntN(3)}
+}
+
+// cut breaks a connection: most of all in a COMMIT, or with a lock.
+func (d *dice) cut(c *call) *choice {
+	if !c.cuts || !strings.HasPrefix(c.text, "COMMIT") && !strings.HasPrefix(c.text, "ACQUIRE") && d.IntN(3) > 0 {
+		return nil
+	}
+	return &choice{do: []action{cut, cutAnswer, delay}[d.IntN(3)], on: c.label()}
+}
+
+// lose loses the lock of the caller whose turn it is, who may rest then.
+func (d *dice) lose(w *world, c *call) *choice {
+	if c.op == nil || w.server.state.held[c.op.key].owner == "" {
+		return nil
+	}
+	if d.IntN(2) == 0 {
+		d.rest(c.actor)
+	}
+	return &choice{do: lose, on: c.op.key}
+}

@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+const node = "redis:6379"
+
+// A server keeps locks as one Redis does. Only the scheduler calls it.
+type server struct {
+	w        *world
+	state    locks
+	older    []locks // before the last changes: what a replica may have
+	token    int64
+	down     bool // it refuses connections
+	full     bool // it answers, and rejects what it would have to keep
+	watchers []*watcher
+}
+
+type locks struct {
+	held  map[string]entry
+	marks map[string]time.Time
+}
+
+type entry struct {
+	owner   string
+	expires time.Time
+}
+
+type watcher struct {
+	key  string
+	wake func()
+}
+
+func newServer(w *world) *server {
+	return &server{w: w, state: locks{held: map[string]entry{}, marks: map[string]time.Time{}}}
+}
+
+func (s *server) fails(write bool) error {
+	switch {
+	case s.down:
+		return fmt.Errorf("%w: connection refused", lock.ErrNotSent)
+	case s.full && write:
+		return fmt.Errorf("%w: OOM command not allowed", lock.ErrRefused)
+	}
+	return nil
+}
+
+func (s *server) acquire(p *process, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	if err := s.fails(true); err != nil {
+		return lock.Grant{}, err
+	}
+	if until, ok := s.state.marks[r.Key]; ok && r.UnlessMarked && time.Now().Before(until) {
+		return lock.Grant{}, lock.ErrMarked
+	}
+	e, held := s.state.held[r.Key]
+	if held && e.owner != r.Owner {
+		return lock.Grant{}, &lock.HeldError{Key: r.Key, Holder: s.holder(r.Key)}
+	}
+	s.change()
+	s.state.held[r.Key] = entry{r.Owner, time.Now().Add(ttl)}
+	s.token += 1024
+	s.w.history.granted(p, r)
+	return lock.Grant{Token: s.token, Place: s.place(r.Key)}, nil
+}
+
+func (s *server) renew(rs []lock.Request, ttl time.Duration) []error {
+	errs := make([]error, len(rs))
+	for i, r := range rs {
+		switch e := s.state.held[r.Key]; {
+		case s.fails(false) != nil:
+			errs[i] = s.fails(false)
+		case e.owner != r.Owner:
+			errs[i] = lock.ErrNotHeld
+		default:
+			s.state.held[r.Key] = entry{r.Owner, time.Now().Add(ttl)}
+		}
+	}
+	return errs
+}
+
+func (s *server) release(r lock.Request) error {
+	if err := s.fails(false); err != nil {
+		return err
+	}
+	if r.Mark > 0 {
+		s.state.marks[r.Key] = time.Now().Add(r.Mark)
+	}
+	if s.state.held[r.Key].owner != r.Owner {
+		return lock.ErrNotHeld
+	}
+	s.change()
+	s.free(r.Key, "released")
+	return nil
+}
+
+func (s *server) holder(key string) lock.Holder {
+	e, ok := s.state.held[key]
+	if !ok {
+		return lock.Holder{Place: s.place(key)}
+	}
+	return lock.Holder{Owner: e.owner, TTL: time.Until(e.expires), Place: s.place(key)}
+}
+
+func (s *server) place(key string) lock.Place { return lock.Place{Node: node, Slot: -1, Entry: key} }
+
+// change keeps the state as it was, for a failover.
+func (s *server) change() {
+	s.older = append(s.older, locks{maps.Clone(s.state.held), maps.Clone(s.state.marks)})
+	s.older = s.older[max(0, len(s.older)-3):]
+}
+
+// free removes a lock, and notifies those that wait for it.
+func (s *server) free(key, why string) {
+	s.w.history.freed(key, s.state.held[key].owner, why)
+	delete(s.state.held, key)
+	s.w.mu.Lock()
+	watchers := slices.Clone(s.watchers)
+	s.w.mu.Unlock()
+	for _, x := range watchers {
+		if x.key == key {
+			x.wake()
+		}
+	}
+}
+
+// expire removes the locks whose time is up.
+func (s *server) expire() {
+	for _, key := range slices.Sorted(maps.Keys(s.state.held)) {
+		if !time.Now().Before(s.state.held[key].expires) {
+			s.free(key, "expired")
+		}
+	}
+}
+
+// wipe loses a lock that somebody has.
+func (s *server) wipe(key string) {
+	if _, ok := s.state.held[key]; ok {
+		s.free(key, "lost")
+	}
+}
+
+// failOver makes a replica the master that lacks the last changes.
+func (s *server) failOver(back int) {
+	if back >= len(s.older) {
+		return
+	}
+	was := s.state.held
+	s.state = s.older[len(s.older)-1-back]
+	s.older = nil
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if s.state.held[key].owner != was[key].owner {
+			s.w.history.freed(key, was[key].owner, "lost")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.state.held)) {
+		if s.state.held[key].owner != was[key].owner {
+			s.w.history.regained(key, s.state.held[key].owner)
+		}
+	}
+	s.expire()
+}
+
+// An engine is a server as one process reaches it.
+type engine struct {
+	w *world
+	p *process
+}
+
+var (
+	_ lock.Locator = engine{}
+	_ lock.Pinger  = engine{}
+	_ lock.Waker   = engine{}
+)
+
+// call has the scheduler execute run. The error says what became of the request.
+func (e engine) call(ctx context.Context, text string, run func() error) (err error) {
+	c := &call{process: e.p, text: text, ctx: ctx, cuts: true, run: func() { err = run() }}
+	c.op, c.actor = e.p.actor(ctx, "locker")
+	if f := e.w.gate.pass(c); f == executed {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", lock.ErrNoAnswer, ctx.Err())
+	}
+	return fmt.Errorf("%w: the connection broke", lock.ErrNoAnswer)
+}
+
+func (e engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (g lock.Grant, err error) {
+	if o, _ := ctx.Value(opKey{}).(*op); o != nil {
+		e.w.history.asked(o, r.Owner)
+	}
+	var answer lock.Grant
+	err = e.call(ctx, "ACQUIRE "+r.Key, func() (err error) {
+		answer, err = e.w.server.acquire(e.p, r, ttl)
+		return err
+	})
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	return answer, nil
+}
+
+func (e engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	text := "RENEW"
+	for _, r := range rs {
+		text += " " + r.Key
+	}
+	var answer []error
+	if err := e.call(ctx, text, func() error { answer = e.w.server.renew(rs, ttl); return nil }); err != nil {
+		return slices.Repeat([]error{err}, len(rs))
+	}
+	return answer
+}
+
+func (e engine) Release(ctx context.Context, r lock.Request) error {
+	return e.call(ctx, "RELEASE "+r.Key, func() error { return e.w.server.release(r) })
+}
+
+func (e engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	var answer lock.Holder
+	err := e.call(ctx, "INSPECT "+key, func() error {
+		answer = e.w.server.holder(key)
+		return e.w.server.fails(false)
+	})
+	if err != nil {
+		return lock.Holder{}, err
+	}
+	return answer, nil
+}
+
+func (e engine) Locate(key string) lock.Place { return e.w.server.place(key) }
+
+func (e engine) Ping(ctx context.Context) error { return e.Probe(ctx, "") }
+
+func (e engine) Probe(ctx context.Context, _ string) error {
+	return e.call(ctx, "PROBE", func() error { return e.w.server.fails(true) })
+}
+
+func (e engine) Watch(_ context.Context, key string, wake func()) (stop func(), err error) {
+	s, x := e.w.server, &watcher{key, wake}
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	s.watchers = append(s.watchers, x)
+	return func() {
+		e.w.mu.Lock()
+		defer e.w.mu.Unlock()
+		s.watchers = slices.DeleteFunc(s.watchers, func(y *watcher) bool { return x == y })
+	}, nil
+}

@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A call is one request of a process. It waits for the scheduler, which decides its fate.
+type call struct {
+	process *process
+	op      *op    // nil: a part of the process made it that serves all operations
+	actor   string // who made it, for choices and stories
+	text    string
+	n       int // order of arrival
+	ctx     context.Context
+	run     func() // executes it; nil: the database does, once the call has its fate
+	cuts    bool   // it goes over a network
+	decided chan fate
+}
+
+// label names a call in a list of choices.
+func (c *call) label() string { return c.actor + ": " + c.text }
+
+// A gate is where calls wait.
+type gate struct {
+	mu      sync.Mutex
+	waiting []*call
+	arrived chan struct{} // has a token when a call came, or a caller gave up
+	n       int
+}
+
+func newGate() *gate { return &gate{arrived: make(chan struct{}, 1)} }
+
+func (g *gate) wake() {
+	select {
+	case g.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// pass waits until the scheduler has decided what becomes of c.
+func (g *gate) pass(c *call) fate {
+	c.decided = make(chan fate, 1)
+	g.mu.Lock()
+	if c.process.dead {
+		g.mu.Unlock()
+		return cutBefore
+	}
+	g.n++
+	c.n = g.n
+	g.waiting = append(g.waiting, c)
+	g.mu.Unlock()
+	g.wake()
+	if c.ctx.Done() != nil {
+		defer context.AfterFunc(c.ctx, g.wake)()
+	}
+	return <-c.decided
+}
+
+// calls returns the calls that wait, in an order that does not depend on which
+// goroutine ran first.
+func (g *gate) calls() []*call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	slices.SortFunc(g.waiting, func(a, b *call) int {
+		return cmp.Or(strings.Compare(a.actor, b.actor), strings.Compare(a.text, b.text), cmp.Compare(a.n, b.n))
+	})
+	return slices.Clone(g.waiting)
+}
+
+// decide lets c go on.
+func (g *gate) decide(c *call, f fate) {
+	g.mu.Lock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *call) bool { return w == c })
+	g.mu.Unlock()
+	c.decided <- f
+}
+
+func (g *gate) isDead(p *process) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return p.dead
+}
+
+// kill ends the calls of p, now and from now on.
+func (g *gate) kill(p *process) {
+	g.mu.Lock()
+	p.dead = true
+	g.mu.Unlock()
+	for _, c := range g.calls() {
+		if c.process == p {
+			g.decide(c, cutBefore)
+		}
+	}
+}
+
+// A fate is what becomes of a call.
+type fate int
+
+const (
+	executed  fate = iota // and answered
+	cutBefore             // not executed, not answered
+	cutAfter              // executed, not answered
+	late                  // not answered, and executed later or never
+)

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/notify/outbox"
+)
+
+const ttl = 6 * time.Second
+
+// A process has its own Locker, Guard, pool of connections, and outbox. What comes after
+// a kill is another process.
+type process struct {
+	w      *world
+	name   string
+	number int
+	dead   bool // guarded by gate.mu
+	killed int  // the step
+
+	locker *lock.Locker
+	guard  *guard.Guard
+	box    *outbox.Outbox
+	pool   *sql.DB
+	db     *gorm.DB
+}
+
+type opKey struct{}
+
+// actor returns the operation that makes a call with ctx, and the name of who makes it.
+func (p *process) actor(ctx context.Context, part string) (*op, string) {
+	if o, _ := ctx.Value(opKey{}).(*op); o != nil {
+		return o, o.name
+	}
+	return nil, p.name + "." + part
+}
+
+// start starts process number n, for the life-th time.
+func (w *world) start(n, life int) *process {
+	p := &process{w: w, number: n, name: fmt.Sprintf("p%d", n)}
+	if life > 0 {
+		p.name += fmt.Sprintf("r%d", life)
+	}
+	var err error
+	p.locker, err = lock.New(engine{w, p}, lock.Config{TTL: ttl, Logger: silent})
+	w.must(err)
+	w.processes = append(w.processes, p)
+	for i, specs := range w.plan.work[n] {
+		var ops []*op
+		for k, s := range specs {
+			o := &op{spec: s, process: p, name: fmt.Sprintf("%s%c%d", p.name, 'a'+i, k)}
+			ops = append(ops, o)
+			w.history.ops = append(w.history.ops, o)
+		}
+		w.mu.Lock()
+		w.callers++
+		w.mu.Unlock()
+		go p.caller(ops)
+	}
+	return p
+}
+
+var silent = slog.New(slog.DiscardHandler)
+
+// stop ends a process whose calls end at once.
+func (p *process) stop() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if p.guard != nil {
+		_ = p.guard.Close(ctx)
+	}
+	if p.box != nil {
+		_ = p.box.Close(ctx)
+	}
+	_ = p.locker.Close(ctx)
+	if p.pool != nil {
+		_ = p.pool.Close()
+	}
+}
+
+var _ notify.Publisher

@@ -1,0 +1,276 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/internal/random"
+)
+
+// A world is one schedule: processes, the servers that they share, and one scheduler.
+type world struct {
+	plan    plan
+	rng     *rand.Rand // of the scheduler
+	chooser chooser
+	gate    *gate
+	server  *server
+	history *history
+
+	mu        sync.Mutex
+	callers   int   // that have not ended
+	returned  []*op // since the last step
+	processes []*process
+
+	step     int
+	calm     bool    // no more faults
+	ghosts   []*call // given up by their callers, executed later or never
+	choices  []choice
+	story    []string
+	problems []string
+}
+
+// maxSteps bounds a schedule: what is still running by then runs on without faults.
+const maxSteps = 1500
+
+// latency is how long a step takes.
+const latency = 97 * time.Microsecond
+
+// A result is what is left of a schedule.
+type result struct {
+	plan     plan
+	choices  []choice
+	story    []string
+	problems []string
+	spots    []string // blind spots that fired
+	faults   map[string]int
+}
+
+// simulate runs one schedule.
+func simulate(t *testing.T, p plan, c chooser) (r result) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), chooser: c, gate: newGate()}
+		w.server, w.history = newServer(w), newHistory(w)
+		random.Use(numbers(p.seed))
+		defer random.Use(nil)
+		for n := range p.work {
+			w.start(n, 0)
+		}
+		w.run()
+		w.check()
+		r = result{p, w.choices, w.story, w.problems, nil, w.history.faults}
+		for _, p := range w.processes {
+			w.gate.kill(p)
+		}
+		for _, p := range w.processes {
+			p.stop()
+		}
+		time.Sleep(time.Hour)
+	})
+	return r
+}
+
+// numbers returns the source of the product's random numbers. Delays depend on the moment
+// alone, and not on which goroutine draws first.
+func numbers(seed uint64) random.Source {
+	stamps := rand.New(rand.NewPCG(seed, 2))
+	return func(n int64) int64 {
+		if n > int64(365*24*time.Hour) {
+			return stamps.Int64N(n)
+		}
+		x := (uint64(time.Now().UnixNano()) ^ seed) * 0x9e3779b97f4a7c15
+		return int64((x >> 1) % uint64(n))
+	}
+}
+
+func (w *world) must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// run is the scheduler. Whatever happens between two of its steps happens in one
+// goroutine, or in several that do not see each other.
+func (w *world) run() {
+	for {
+		synctest.Wait()
+		w.settle()
+		calls := w.gate.calls()
+		if len(calls) == 0 && w.done() {
+			return
+		}
+		if w.step++; w.step > maxSteps {
+			w.calm = true
+		}
+		if w.step > 4*maxSteps {
+			w.problem("I0: the schedule does not end")
+			return
+		}
+		if c := w.quiet(calls); c != nil {
+			w.gate.decide(c, w.execute(c))
+			continue
+		}
+		w.apply(w.chooser.next(w, calls), calls)
+		time.Sleep(latency) // or timers of different steps would end at once, in any order
+	}
+}
+
+func (w *world) done() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.callers == 0
+}
+
+// settle takes in what the last step has led to.
+func (w *world) settle() {
+	w.mu.Lock()
+	returned := w.returned
+	w.returned = nil
+	w.mu.Unlock()
+	slices.SortFunc(returned, func(a, b *op) int { return strings.Compare(a.name, b.name) })
+	for _, o := range returned {
+		o.ended = w.step
+		w.tell("%s returned: %v", o, o.err)
+		w.learn(o)
+	}
+	w.server.expire()
+}
+
+// quiet returns a call that is not worth a choice.
+func (w *world) quiet([]*call) *call { return nil }
+
+// execute has a call executed, by the scheduler or, once it has its fate, by the database.
+func (w *world) execute(c *call) fate {
+	if c.run != nil {
+		c.run()
+	}
+	return executed
+}
+
+func (w *world) problem(format string, args ...any) {
+	w.problems = append(w.problems, fmt.Sprintf(format, args...))
+}
+
+func (w *world) tell(format string, args ...any) {
+	at := time.Since(epoch)
+	w.story = append(w.story, fmt.Sprintf("%4d %9.3fs  %s", w.step, at.Seconds(), fmt.Sprintf(format, args...)))
+}
+
+// epoch is when the clock of each schedule begins.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// apply does what was chosen.
+func (w *world) apply(c choice, calls []*call) {
+	w.choices = append(w.choices, c)
+	if c.do != run && c.do != wait {
+		w.history.faults[c.do.String()]++
+	}
+	w.tell("%s", c)
+	switch i := slices.IndexFunc(calls, func(x *call) bool { return x.label() == c.on }); {
+	case c.do.ofCall() && i >= 0:
+		w.decide(c.do, calls[i])
+	case c.do == wait:
+		w.wait(c.forTime)
+	case c.do == lose:
+		w.server.wipe(c.on)
+	case c.do == failOver:
+		w.server.failOver(c.n)
+	case c.do == toggle:
+		w.server.down = !w.server.down
+	case c.do == fill:
+		w.server.full = !w.server.full
+	case c.do == killProcess:
+		w.kill(c.on)
+	case c.do == haunt:
+		w.haunt(c.on)
+	}
+}
+
+// decide gives a call its fate.
+func (w *world) decide(do action, c *call) {
+	if c.op != nil && do != run {
+		c.op.cut = true
+	}
+	switch do {
+	case run:
+		w.gate.decide(c, w.execute(c))
+	case cut:
+		w.gate.decide(c, cutBefore)
+	case cutAnswer:
+		if c.run != nil {
+			c.run()
+		}
+		w.gate.decide(c, cutAfter)
+	case delay:
+		w.ghosts = append(w.ghosts, c)
+		w.gate.decide(c, late)
+	}
+}
+
+// haunt executes a request that its caller has given up.
+func (w *world) haunt(label string) {
+	i := slices.IndexFunc(w.ghosts, func(c *call) bool { return c.label() == label })
+	if i < 0 {
+		return
+	}
+	c := w.ghosts[i]
+	w.ghosts = slices.Delete(w.ghosts, i, i+1)
+	if c.run != nil {
+		c.run()
+	}
+}
+
+// wait lets time pass: d, or, if that is 0, until something happens. Meanwhile the locks
+// are renewed.
+func (w *world) wait(d time.Duration) {
+	until := d == 0
+	if until {
+		d = time.Hour
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-w.gate.arrived: // of an earlier call
+	default:
+	}
+	for {
+		select {
+		case <-timer.C:
+			return
+		case <-w.gate.arrived:
+		}
+		synctest.Wait()
+		w.settle()
+		if until {
+			return
+		}
+		for _, c := range w.gate.calls() {
+			if strings.HasPrefix(c.text, "RENEW") && c.ctx.Err() == nil {
+				w.gate.decide(c, w.execute(c))
+			}
+		}
+	}
+}
+
+// kill ends a process, and starts it again with what it has not done.
+func (w *world) kill(name string) {
+	i := slices.IndexFunc(w.processes, func(p *process) bool { return p.name == name && !p.dead })
+	if i < 0 {
+		return
+	}
+	p := w.processes[i]
+	p.killed = w.step
+	w.gate.kill(p)
+	life := 0
+	for _, q := range w.processes {
+		if q.number == p.number {
+			life++
+		}
+	}
+	w.start(p.number, life)
+}

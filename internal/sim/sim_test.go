@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What is run is said by the environment: how long, from which seed on, or one seed alone.
+// A child runs every n-th seed.
+const (
+	envTime  = "BELAY_SIM"
+	envFrom  = "BELAY_SIM_FROM"
+	envSeed  = "BELAY_SIM_SEED"
+	envEvery = "BELAY_SIM_EVERY"
+	mark     = "sim result: "
+)
+
+func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1) // or what runs between two steps would differ from run to run
+	os.Exit(m.Run())
+}
+
+// A summary is what a process has found.
+type summary struct {
+	Schedules int
+	Spots     map[string]int // blind spots, how often they fired
+	Faults    map[string]int
+	Violation string
+}
+
+// TestSim runs schedules, and expects that none breaks what is promised.
+func TestSim(t *testing.T) {
+	limit, err := time.ParseDuration(cmp.Or(os.Getenv(envTime), "3s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s summary
+	start := time.Now()
+	switch seed, from := number(envSeed), cmp.Or(number(envFrom), 1); {
+	case os.Getenv(envSeed) != "":
+		tellOne(t, seed)
+		return
+	case os.Getenv(envEvery) != "":
+		s = explore(t, from, number(envEvery), limit)
+		line, _ := json.Marshal(s)
+		fmt.Println(mark + string(line))
+		return
+	case os.Getenv(envTime) == "":
+		s = explore(t, from, 1, limit)
+	default:
+		s = spread(t, from, limit)
+	}
+	violations := 0
+	if s.Violation != "" {
+		violations = 1
+		t.Errorf("%s", s.Violation)
+	}
+	report(t, s)
+	fmt.Printf("belay sim: %d schedules, %d violations (%.0f a second)\n", s.Schedules, violations, float64(s.Schedules)/time.Since(start).Seconds())
+}
+
+func number(env string) uint64 {
+	n, _ := strconv.ParseUint(os.Getenv(env), 10, 64)
+	return n
+}
+
+// explore runs schedules of every n-th seed until one breaks something, or time is up.
+func explore(t *testing.T, from, every uint64, limit time.Duration) summary {
+	t.Helper()
+	s := summary{Spots: make(map[string]int), Faults: make(map[string]int)}
+	for end, seed := time.Now().Add(limit), from; time.Now().Before(end); seed += every {
+		p := newPlan(seed)
+		r := simulate(t, p, newDice(p))
+		s.Schedules++
+		for _, spot := range r.spots {
+			s.Spots[spot]++
+		}
+		for fault, n := range r.faults {
+			s.Faults[fault] += n
+		}
+		if len(r.problems) > 0 {
+			s.Violation = shrink(t, r, 15*time.Second).report()
+			break
+		}
+	}
+	return s
+}
+
+// spread runs a child for each core, as each uses one.
+func spread(t *testing.T, from uint64, limit time.Duration) summary {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit+time.Minute)
+	defer cancel()
+	all := summary{Spots: make(map[string]int), Faults: make(map[string]int)}
+	var mu sync.Mutex
+	var children sync.WaitGroup
+	for n := range runtime.NumCPU() {
+		children.Go(func() {
+			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSim$", "-test.timeout=0")
+			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", envFrom, from+uint64(n)), fmt.Sprintf("%s=%d", envEvery, runtime.NumCPU()))
+			out, err := cmd.CombinedOutput()
+			s, ok := parse(string(out))
+			mu.Lock()
+			defer mu.Unlock()
+			if !ok && all.Violation == "" {
+				t.Errorf("child %d: %v\n%s", n, err, out)
+			}
+			all.add(s)
+			if s.Violation != "" {
+				cancel()
+			}
+		})
+	}
+	children.Wait()
+	return all
+}
+
+func parse(out string) (s summary, ok bool) {
+	_, line, found := strings.Cut(out, mark)
+	line, _, _ = strings.Cut(line, "\n")
+	return s, found && json.Unmarshal([]byte(line), &s) == nil
+}
+
+func (s *summary) add(o summary) {
+	s.Schedules += o.Schedules
+	s.Violation = cmp.Or(s.Violation, o.Violation)
+	for k, n := range o.Spots {
+		s.Spots[k] += n
+	}
+	for k, n := range o.Faults {
+		s.Faults[k] += n
+	}
+}
+
+// report says what was tried, and which blind spots were never seen.
+func report(t *testing.T, s summary) {
+	t.Helper()
+	for _, k := range slices.Sorted(maps.Keys(s.Faults)) {
+		t.Logf("%8d x %s", s.Faults[k], k)
+	}
+}
+
+// tellOne runs one seed, and tells its story.
+func tellOne(t *testing.T, seed uint64) {
+	t.Helper()
+	p := newPlan(seed)
+	r := simulate(t, p, newDice(p))
+	if len(r.problems) > 0 {
+		t.Fatal(shrink(t, r, 15*time.Second).report())
+	}
+	t.Log("\n" + r.plan.String() + "\n" + r.text())
+}
+
+// TestSeedIsARun runs seeds twice: the same happens.
+func TestSeedIsARun(t *testing.T) {
+	seeds := uint64(100)
+	if n := number("BELAY_SIM_SEEDS"); n > 0 {
+		seeds = n
+	}
+	for seed := range seeds {
+		p := newPlan(seed)
+		first, second := simulate(t, p, newDice(p)), simulate(t, p, newDice(p))
+		if a, b := first.text(), second.text(); a != b {
+			t.Fatalf("seed %d: %s", seed, difference(a, b))
+		}
+		if replayed := simulate(t, p, &player{slices.Clone(first.choices)}); replayed.text() != first.text() {
+			t.Fatalf("seed %d, replayed: %s", seed, difference(first.text(), replayed.text()))
+		}
+	}
+}
+
+// difference is where two stories part.
+func difference(a, b string) string {
+	one, other := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range one {
+		if i >= len(other) || one[i] != other[i] {
+			return fmt.Sprintf("the stories part at line %d:\n%s\nand\n%s", i,
+				strings.Join(one[max(0, i-10):min(i+3, len(one))], "\n"), strings.Join(other[max(0, i-3):min(i+3, len(other))], "\n"))
+		}
+	}
+	return "one is longer"
+}

@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// text is the story of a schedule. Random ids in it are numbered as they appear.
+func (r result) text() string {
+	seen := make(map[string]string)
+	return uuids.ReplaceAllStringFunc(strings.Join(r.story, "\n"), func(id string) string {
+		if seen[id] == "" {
+			seen[id] = fmt.Sprintf("id%d", len(seen)+1)
+		}
+		return seen[id]
+	})
+}
+
+// report is what a person reads of a violation.
+func (r result) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d breaks what is promised:\n", r.plan.seed)
+	for _, p := range r.problems {
+		fmt.Fprintf(&b, "  %s\n", uuids.ReplaceAllString(p, "id"))
+	}
+	fmt.Fprintf(&b, "%s\n", r.plan)
+	fmt.Fprintf(&b, "step      time  what\n%s\n", r.text())
+	fmt.Fprintf(&b, "again: make sim SEED=%d\n", r.plan.seed)
+	return b.String()
+}
+
+func (p plan) String() string {
+	var b strings.Builder
+	for n, callers := range p.work {
+		for c, specs := range callers {
+			for i, s := range specs {
+				fmt.Fprintf(&b, "  p%d%c%d does %s on %s, waits %v\n", n, 'a'+c, i, s.work.name, s.key, s.wait)
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
