@@ -1,0 +1,269 @@
+package simdb
+
+import "slices"
+
+// heap is the engine of PostgreSQL.
+type heap struct{ db *Database }
+
+// A holder is a transaction that has locked a row, or waits for it.
+type holder struct {
+	tx   *tx
+	mode mode
+}
+
+func (h holder) conflicts(t *tx, m mode) bool {
+	return h.tx != t && !h.tx.ended && (h.mode != shared || m != shared)
+}
+
+func (e heap) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
+	t.look()
+	for _, r := range sc.rows() {
+		values := t.read(r)
+		if values == nil {
+			continue
+		}
+		if ok, err := sc.match(values); err != nil {
+			return err
+		} else if !ok {
+			continue
+		}
+		ok, err := e.hold(t, r, l)
+		if err == errLocked && l.skip {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if values = r.latest().values; !ok || values == nil {
+			continue
+		}
+		if ok, err = sc.match(values); err != nil {
+			return err
+		} else if !ok {
+			continue
+		}
+		if more, err := f(r, values); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold locks a row. It reports false if the row has been deleted. A transaction with one
+// view for all its statements gets an error if the row has changed since.
+func (e heap) hold(t *tx, r *row, l locking) (ok bool, err error) {
+	if err := e.turn(t, r, l); err != nil {
+		return false, err
+	}
+	if last := r.latest(); t.level == repeatableRead && !t.sees(last) {
+		what := "update"
+		if last.values == nil {
+			what = "delete"
+		}
+		return false, pgErr("40001", "could not serialize access due to concurrent "+what)
+	} else if last.values == nil {
+		return false, nil
+	}
+	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.tx.ended })
+	if !slices.ContainsFunc(r.holders, func(h holder) bool { return h.tx == t && h.mode >= l.mode }) {
+		r.holders = append(r.holders, holder{t, l.mode})
+		e.db.numbered(t)
+		t.undo = append(t.undo, func() { r.release(t, l.mode) })
+	}
+	return true, nil
+}
+
+func (r *row) release(t *tx, m mode) {
+	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.tx == t && h.mode == m })
+}
+
+// turn waits for those that have locked a row, behind those that wait already, unless the
+// transaction has locked it, too.
+func (e heap) turn(t *tx, r *row, l locking) error {
+	queued := false
+	defer func() {
+		if queued {
+			e.leave(t, r)
+		}
+	}()
+	for {
+		others := r.holders
+		if v := r.latest(); v.by.running(t) {
+			others = append(slices.Clip(others), holder{v.by, exclusive})
+		}
+		blocker := first(others, t, l.mode)
+		if blocker == nil {
+			return nil
+		}
+		if l.nowait || l.skip {
+			return errLocked
+		}
+		if !slices.ContainsFunc(r.holders, func(h holder) bool { return h.tx == t }) {
+			if !queued {
+				r.queue, queued = append(r.queue, holder{t, l.mode}), true
+			}
+			if ahead := first(r.queue[:r.place(t)], t, l.mode); ahead != nil {
+				blocker = ahead
+			}
+		}
+		if err := e.wait(t, blocker); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *row) place(t *tx) int {
+	return slices.IndexFunc(r.queue, func(h holder) bool { return h.tx == t })
+}
+
+// leave takes a transaction out of the queue, and lets those behind it look again.
+func (e heap) leave(t *tx, r *row) {
+	n := r.place(t)
+	r.queue = slices.Delete(r.queue, n, n+1)
+	for _, h := range r.queue[n:] {
+		if h.tx.blocker == t {
+			t.dismiss(h.tx)
+		}
+	}
+}
+
+func first(holders []holder, t *tx, m mode) *tx {
+	for _, h := range holders {
+		if h.conflicts(t, m) {
+			return h.tx
+		}
+	}
+	return nil
+}
+
+// wait waits until a transaction has ended, or gone back to a savepoint. A transaction
+// that has waited for long enough looks once for a deadlock, and is its victim.
+func (e heap) wait(t *tx, blocker *tx) error {
+	w := newWaiter()
+	t.waits, t.blocker = w, blocker
+	blocker.ends = append(blocker.ends, t)
+	err := e.db.await(w, e.db.knobs.DeadlockTimeout, func() {
+		if t.deadlocked() {
+			e.db.wake(w, pgErr("40P01", "deadlock detected"))
+		}
+	})
+	blocker.ends = slices.DeleteFunc(blocker.ends, func(o *tx) bool { return o == t })
+	t.blocker = nil
+	return err
+}
+
+func (t *tx) deadlocked() bool {
+	n := 0
+	for other := t.blocker; other != nil && n <= len(t.session.db.sessions); other = other.blocker {
+		if n++; other == t {
+			return true
+		}
+	}
+	return false
+}
+
+// dismiss lets a transaction that waits for t look again.
+func (t *tx) dismiss(other *tx) {
+	t.ends = slices.DeleteFunc(t.ends, func(o *tx) bool { return o == other })
+	t.session.db.wake(other.waits, nil)
+}
+
+// dismissAll does so for all.
+func (t *tx) dismissAll() {
+	for len(t.ends) > 0 {
+		t.dismiss(t.ends[0])
+	}
+}
+
+func (e heap) insert(t *tx, tb *table, values []any, upsert bool) (*row, error) {
+	if upsert {
+		for _, i := range tb.indexes {
+			if existing, err := e.conflict(t, i, nil, values); existing != nil || err != nil {
+				return existing, err
+			}
+		}
+	}
+	made := &row{table: tb, records: make([]*record, len(tb.indexes))}
+	t.write(made, values)
+	for n, i := range tb.indexes {
+		rec := &record{index: i, key: i.keyOf(values), row: made, by: t}
+		made.records[n] = rec
+		existing, err := e.conflict(t, i, made, values)
+		if err == nil && existing != nil {
+			err = e.db.duplicate(i, values)
+		}
+		if err != nil {
+			return nil, err
+		}
+		i.add(rec)
+		t.undo = append(t.undo, func() { i.remove(rec) })
+	}
+	return nil, nil
+}
+
+// conflict returns another row with the key of some values, once whoever writes one has
+// ended.
+func (e heap) conflict(t *tx, i *index, own *row, values []any) (*row, error) {
+	key := i.keyOf(values)
+	if slices.Contains(key, nil) {
+		return nil, nil
+	}
+	for n := i.seek(key); n < len(i.records) && compareKeys(i.records[n].key, key) == 0; {
+		r := i.records[n].row
+		n++
+		last := r.latest()
+		switch {
+		case r == own || len(r.versions) == 0:
+		case last.by.running(t):
+			if err := e.wait(t, last.by); err != nil {
+				return nil, err
+			}
+			n = i.seek(key)
+		case last.values != nil && compareKeys(i.keyOf(last.values), key) == 0:
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+func (e heap) update(t *tx, r *row, values []any) error {
+	if ok, err := e.hold(t, r, locking{mode: noKey}); err != nil || !ok {
+		return err
+	}
+	old := r.latest().values
+	t.write(r, values)
+	for _, i := range r.table.indexes {
+		if compareKeys(i.keyOf(values), i.keyOf(old)) == 0 {
+			continue
+		}
+		existing, err := e.conflict(t, i, r, values)
+		if err == nil && existing != nil {
+			err = e.db.duplicate(i, values)
+		}
+		if err != nil {
+			return err
+		}
+		rec := &record{index: i, key: i.keyOf(values), row: r, by: t}
+		i.add(rec)
+		t.undo = append(t.undo, func() { i.remove(rec) })
+	}
+	return nil
+}
+
+func (e heap) delete(t *tx, r *row) error {
+	t.write(r, nil)
+	return nil
+}
+
+// fail undoes what was done since the last savepoint. The transaction takes nothing but a
+// ROLLBACK then, and whoever waits for what it has given back goes on.
+func (t *tx) fail() {
+	to := 0
+	if n := len(t.savepoints); n > 0 {
+		to = t.savepoints[n-1].undo
+	}
+	t.back(to)
+	t.failed = true
+	t.ended = to == 0 && len(t.savepoints) == 0
+	t.dismissAll()
+}

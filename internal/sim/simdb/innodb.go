@@ -1,0 +1,360 @@
+package simdb
+
+import "slices"
+
+// innodb is the engine of MariaDB.
+type innodb struct{ db *Database }
+
+// errLocked is that a row is locked, for a statement that does not wait.
+var errLocked = errLock{}
+
+type errLock struct{}
+
+func (errLock) Error() string { return "locked" }
+
+func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
+	if sc.keys == nil {
+		return e.findAll(t, sc, l, f)
+	}
+	for _, key := range sc.keys {
+		r, err := e.findKey(t, sc.index, key, l)
+		if err == errLocked && l.skip || err == nil && r == nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if more, err := e.use(t, sc, r, f); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// use calls f for a locked row that matches, and unlocks another one at READ COMMITTED.
+func (e innodb) use(t *tx, sc *scan, r *record, f func(*row, []any) (bool, error)) (more bool, err error) {
+	values := r.row.latest().values
+	ok, err := sc.match(values)
+	if err == nil && ok {
+		return f(r.row, values)
+	}
+	e.unlock(t, r)
+	return true, err
+}
+
+// unlock gives back the lock on a row that the statement does not use.
+func (e innodb) unlock(t *tx, r *record) {
+	if t.level != readCommitted || len(r.locks) == 0 {
+		return
+	}
+	if last := t.locks[len(t.locks)-1]; last.record == r && last.cover == recordOnly {
+		last.cancel()
+	}
+}
+
+// findKey locks the record of a key; nil if there is none.
+func (e innodb) findKey(t *tx, i *index, key []any, l locking) (*record, error) {
+	for n := i.seek(key); ; {
+		r := i.at(n)
+		if r == i.supremum || compareKeys(r.key, key) != 0 {
+			if t.level == readCommitted {
+				return nil, nil
+			}
+			waited, err := t.lockRecord(r, l.mode, gapOnly, l)
+			if err != nil || !waited {
+				return nil, err
+			}
+			n = i.seek(key)
+			continue
+		}
+		c := recordOnly
+		if r.deleted && t.level != readCommitted {
+			c = nextKey
+		}
+		waited, err := e.lockRow(t, r, l, c)
+		switch {
+		case err != nil:
+			return nil, err
+		case waited:
+			n = i.seek(key)
+		case !r.deleted:
+			return r.row.records[0], nil
+		case i.primary():
+			e.unlock(t, r)
+			return nil, nil
+		default:
+			n++
+		}
+	}
+}
+
+// lockRow locks a record, and that of the primary key if it is of another index.
+func (e innodb) lockRow(t *tx, r *record, l locking, c cover) (waited bool, err error) {
+	if err := e.unchanged(t, r); err != nil {
+		return false, err
+	}
+	waited, err = t.lockRecord(r, l.mode, c, l)
+	if waited || err != nil || r.index.primary() || r.deleted {
+		return waited, err
+	}
+	return e.lockRow(t, r.row.records[0], l, recordOnly)
+}
+
+// unchanged returns an error if a record has changed since the snapshot, where the server
+// minds.
+func (e innodb) unchanged(t *tx, r *record) error {
+	if e.db.personality != MariaDBSnapshot || t.view == nil || t.level == readCommitted || !r.index.primary() {
+		return nil
+	}
+	if by := r.by; by != nil && by != t && by.committed > t.view.upTo {
+		return myErr(erCheckRead, r.index.table.name)
+	}
+	return nil
+}
+
+// findAll goes through the records of the primary key.
+func (e innodb) findAll(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
+	i, c := sc.index, nextKey
+	if t.level == readCommitted {
+		c = recordOnly
+	}
+	for n := sc.start(); n < len(i.records); {
+		r := i.at(n)
+		waited, err := e.lockRow(t, r, l, c)
+		switch {
+		case err == errLocked && l.skip:
+			n++
+			continue
+		case err != nil:
+			return err
+		case waited:
+			n = i.position(r)
+			continue
+		case r.deleted:
+			e.unlock(t, r)
+			n++
+			continue
+		}
+		if more, err := e.use(t, sc, r, f); err != nil || !more {
+			return err
+		}
+		n = i.position(r) + 1
+	}
+	if c == nextKey {
+		_, err := t.lockRecord(i.supremum, l.mode, nextKey, l)
+		return err
+	}
+	return nil
+}
+
+func (e innodb) insert(t *tx, tb *table, values []any, upsert bool) (*row, error) {
+	m := shared
+	if upsert {
+		m = exclusive
+	}
+	undo := len(t.undo)
+	existing, err := e.insertRow(t, tb, values, m)
+	if existing == nil {
+		return nil, err
+	}
+	t.back(undo)
+	if upsert {
+		return existing.row, nil
+	}
+	return nil, e.db.duplicate(existing.index, values)
+}
+
+// insertRow inserts into all indexes, and returns the record that is in the way.
+func (e innodb) insertRow(t *tx, tb *table, values []any, m mode) (existing *record, err error) {
+	r, existing, err := e.insertPrimary(t, tb.indexes[0], values, m)
+	if existing != nil || err != nil {
+		return existing, err
+	}
+	for _, i := range tb.indexes[1:] {
+		if existing, err := e.insertSecondary(t, i, r, values, m); existing != nil || err != nil {
+			return existing, err
+		}
+	}
+	return nil, nil
+}
+
+func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *record, error) {
+	key := i.keyOf(values)
+	for {
+		n := i.seek(key)
+		r := i.at(n)
+		if r == i.supremum || compareKeys(r.key, key) != 0 {
+			waited, err := t.intend(r)
+			if err != nil {
+				return nil, nil, err
+			}
+			if waited {
+				continue
+			}
+			made := &row{table: i.table, records: make([]*record, len(i.table.indexes))}
+			t.write(made, values)
+			made.records[0] = t.addRecord(i, made, key)
+			return made, nil, nil
+		}
+		c := nextKey
+		if t.level == readCommitted {
+			c = recordOnly
+		}
+		if err := e.unchanged(t, r); err != nil {
+			return nil, nil, err
+		}
+		waited, err := t.lockRecord(r, m, c, locking{})
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case waited:
+			continue
+		case !r.deleted:
+			return nil, r, nil
+		}
+		if waited, err = t.lockRecord(r, exclusive, recordOnly, locking{}); err != nil {
+			return nil, nil, err
+		} else if waited {
+			continue
+		}
+		t.write(r.row, values)
+		t.mark(r, false)
+		return r.row, nil, nil
+	}
+}
+
+func (e innodb) insertSecondary(t *tx, i *index, r *row, values []any, m mode) (*record, error) {
+	key := i.keyOf(values)
+	if slices.Contains(key, nil) {
+		return nil, nil
+	}
+	for {
+		existing, waited, err := e.duplicate(t, i, key, m)
+		if existing != nil || err != nil {
+			return existing, err
+		}
+		if waited {
+			continue
+		}
+		entry := &record{index: i, key: key, row: r}
+		n := i.position(entry)
+		next := i.at(n)
+		if next != i.supremum && next.row == r && compareKeys(next.key, key) == 0 {
+			if waited, err := t.lockRecord(next, exclusive, recordOnly, locking{}); err != nil {
+				return nil, err
+			} else if waited {
+				continue
+			}
+			t.mark(next, false)
+			t.point(r, i, next)
+			return nil, nil
+		}
+		if waited, err := t.intend(next); err != nil {
+			return nil, err
+		} else if waited {
+			continue
+		}
+		t.point(r, i, t.addRecord(i, r, key))
+		return nil, nil
+	}
+}
+
+// duplicate looks through the records of a key, and locks them with the one after them.
+func (e innodb) duplicate(t *tx, i *index, key []any, m mode) (existing *record, waited bool, err error) {
+	n := i.seek(key)
+	if r := i.at(n); r == i.supremum || compareKeys(r.key, key) != 0 {
+		return nil, false, nil
+	}
+	for ; ; n++ {
+		r := i.at(n)
+		if waited, err = t.lockRecord(r, m, nextKey, locking{}); waited || err != nil {
+			return nil, waited, err
+		}
+		switch {
+		case r == i.supremum || compareKeys(r.key, key) != 0:
+			return nil, false, nil
+		case !r.deleted:
+			return r, false, nil
+		}
+	}
+}
+
+// intend waits until the gap before a record may be inserted into.
+func (t *tx) intend(next *record) (waited bool, err error) {
+	want := &lock{tx: t, record: next, mode: exclusive, cover: gapOnly, insert: true}
+	if want.blocker(next.locks) == nil {
+		return false, nil
+	}
+	return t.request(want, locking{})
+}
+
+// addRecord adds a record, to which the locks of the gap that it divides extend.
+func (t *tx) addRecord(i *index, r *row, key []any) *record {
+	made := &record{index: i, key: key, row: r, by: t}
+	if i.primary() {
+		r.records[0] = made
+	}
+	next := i.after(made)
+	i.add(made)
+	for _, l := range slices.Clone(next.locks) {
+		if !l.insert && (next == i.supremum || l.cover != recordOnly) {
+			made.addGap(l)
+		}
+	}
+	t.undo = append(t.undo, func() {
+		made.inherit(t.session.db)
+		i.remove(made)
+	})
+	return made
+}
+
+// point makes a record the newest one of a row in an index.
+func (t *tx) point(r *row, i *index, to *record) {
+	n := slices.Index(i.table.indexes, i)
+	was := r.records[n]
+	r.records[n] = to
+	t.undo = append(t.undo, func() { r.records[n] = was })
+}
+
+// mark marks a record as deleted, or not.
+func (t *tx) mark(r *record, deleted bool) {
+	was, by := r.deleted, r.by
+	r.deleted, r.by = deleted, t
+	t.undo = append(t.undo, func() { r.deleted, r.by = was, by })
+}
+
+func (e innodb) update(t *tx, r *row, values []any) error {
+	old := r.latest().values
+	t.write(r, values)
+	t.mark(r.records[0], false)
+	for n, i := range r.table.indexes {
+		key := i.keyOf(values)
+		if compareKeys(key, i.keyOf(old)) == 0 {
+			continue
+		}
+		if n == 0 {
+			return e.db.unknown(errKeyChanged)
+		}
+		if r.records[n] != nil {
+			t.mark(r.records[n], true)
+		}
+		existing, err := e.insertSecondary(t, i, r, values, shared)
+		if err != nil {
+			return err
+		}
+		if existing != nil {
+			return e.db.duplicate(i, values)
+		}
+	}
+	return nil
+}
+
+func (e innodb) delete(t *tx, r *row) error {
+	t.write(r, nil)
+	for _, rec := range r.records {
+		if rec != nil {
+			t.mark(rec, true)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package simdb
+
+import "slices"
+
+// A mode is how strongly a row is locked.
+type mode int
+
+const (
+	shared    mode = iota + 1
+	noKey          // PostgreSQL: by an UPDATE that leaves the keys as they are
+	exclusive      // InnoDB knows only this and shared
+)
+
+// What a lock of InnoDB covers: a record, the gap before it, or both.
+type cover int
+
+const (
+	nextKey cover = iota
+	gapOnly
+	recordOnly
+)
+
+// A lock is one of InnoDB, granted or waited for.
+type lock struct {
+	tx      *tx
+	record  *record
+	mode    mode
+	cover   cover
+	insert  bool // it is the intention to insert into the gap
+	waits   bool
+	awaited bool // it was waited for, and so is a structure of its own
+}
+
+// conflicts reports whether a request has to wait for a lock that is before it.
+func (l *lock) conflicts(other *lock) bool {
+	switch {
+	case l.tx == other.tx || l.mode == shared && other.mode == shared:
+		return false
+	case (l.record == l.record.index.supremum || l.cover == gapOnly) && !l.insert:
+		return false // gaps are only kept from inserts
+	case !l.insert && other.cover == gapOnly:
+		return false
+	case l.cover == gapOnly && other.cover == recordOnly:
+		return false
+	}
+	return !other.insert
+}
+
+// covers reports whether a lock that is held makes a request needless.
+func (l *lock) covers(want *lock) bool {
+	end := l.record == l.record.index.supremum
+	return l.tx == want.tx && !l.waits && !l.insert && l.mode >= want.mode &&
+		(l.cover != recordOnly || want.cover == recordOnly || end) &&
+		(l.cover != gapOnly || want.cover == gapOnly || end)
+}
+
+// blocker returns the first lock that a request has to wait for; ahead are those before
+// it in the queue.
+func (l *lock) blocker(ahead []*lock) *lock {
+	for _, other := range ahead {
+		if other == l {
+			return nil
+		}
+		if l.conflicts(other) {
+			return other
+		}
+	}
+	return nil
+}
+
+// lockRecord locks a record. It reports whether it had to wait: the record may be
+// another one since.
+func (t *tx) lockRecord(r *record, m mode, c cover, how locking) (waited bool, err error) {
+	if m == noKey {
+		m = exclusive
+	}
+	if r == r.index.supremum {
+		c = nextKey
+	} else {
+		if r.by == t && !t.ended {
+			return false, nil // by its implicit lock
+		}
+		r.explicit(t)
+	}
+	want := &lock{tx: t, record: r, mode: m, cover: c}
+	if slices.ContainsFunc(r.locks, func(l *lock) bool { return l.covers(want) }) {
+		return false, nil
+	}
+	return t.request(want, how)
+}
+
+// explicit makes a lock of the implicit one that another transaction has.
+func (r *record) explicit(me *tx) {
+	if !r.by.running(me) {
+		return
+	}
+	held := &lock{tx: r.by, record: r, mode: exclusive, cover: recordOnly}
+	if !slices.ContainsFunc(r.locks, func(l *lock) bool { return l.covers(held) }) {
+		held.add()
+	}
+}
+
+func (l *lock) add() {
+	l.record.locks = append(l.record.locks, l)
+	l.tx.locks = append(l.tx.locks, l)
+}
+
+// request adds a lock, and waits until it is granted.
+func (t *tx) request(want *lock, how locking) (waited bool, err error) {
+	blocker := want.blocker(want.record.locks)
+	if blocker == nil {
+		want.add()
+		return false, nil
+	}
+	db := t.session.db
+	if how.nowait || how.skip {
+		return false, errLocked
+	}
+	want.waits, want.awaited = true, true
+	want.add()
+	t.waiting, t.waits, t.blocker = want, newWaiter(), blocker.tx
+	if db.resolve(t) == t {
+		want.cancel()
+		return true, myErr(erDeadlock)
+	}
+	w := t.waits
+	err = db.await(w, db.knobs.LockTimeout, func() { db.wake(w, myErr(erLockTimeout)) })
+	if err != nil && t.waiting != nil {
+		want.cancel()
+	}
+	return true, err
+}
+
+// cancel takes back a request, or gives back a lock.
+func (l *lock) cancel() {
+	if l.waits {
+		l.waits = false
+		l.tx.waiting, l.tx.blocker = nil, nil
+	}
+	l.tx.locks = without(l.tx.locks, l)
+	l.record.locks = without(l.record.locks, l)
+	l.record.grant(l.tx.session.db)
+}
+
+func without(locks []*lock, l *lock) []*lock {
+	if i := slices.Index(locks, l); i >= 0 {
+		return slices.Delete(locks, i, i+1)
+	}
+	return locks
+}
+
+// grant grants the requests for which nothing is in the way any more, in their order.
+func (r *record) grant(db *Database) {
+	for _, l := range slices.Clone(r.locks) {
+		if !l.waits {
+			continue
+		}
+		if b := l.blocker(r.locks); b != nil {
+			if l.tx.blocker != b.tx {
+				l.tx.blocker = b.tx
+				db.resolve(l.tx)
+			}
+			continue
+		}
+		l.granted(db)
+	}
+}
+
+func (l *lock) granted(db *Database) {
+	l.waits = false
+	l.tx.waiting, l.tx.blocker = nil, nil
+	db.wake(l.tx.waits, nil)
+}
+
+// releaseLocks gives all locks back, the last one first.
+func (t *tx) releaseLocks() {
+	for len(t.locks) > 0 {
+		t.locks[len(t.locks)-1].cancel()
+	}
+}
+
+// inherit passes the locks of a record that goes on to the gap that it leaves. Its
+// waiters try again.
+func (r *record) inherit(db *Database) {
+	heir := r.index.after(r)
+	for _, l := range slices.Clone(r.locks) {
+		if !l.insert && (l.tx.level != readCommitted || l.mode == shared) {
+			heir.addGap(l)
+		}
+	}
+	for _, l := range slices.Clone(r.locks) {
+		l.tx.locks = without(l.tx.locks, l)
+		if l.waits {
+			l.granted(db)
+		}
+	}
+	r.locks = nil
+}
+
+// addGap locks the gap before r for the transaction of another lock.
+func (r *record) addGap(l *lock) {
+	gap := &lock{tx: l.tx, record: r, mode: l.mode, cover: gapOnly}
+	if !slices.ContainsFunc(r.locks, func(h *lock) bool {
+		return h.tx == gap.tx && !h.waits && h.mode == gap.mode && h.cover == gapOnly && !h.insert
+	}) {
+		gap.add()
+	}
+}
+
+// weight is what a rollback would cost: the transaction with the least is the victim of a
+// deadlock. Locks of a kind on one index are one structure.
+func (t *tx) weight() int {
+	type kind struct {
+		index  *index
+		mode   mode
+		cover  cover
+		insert bool
+	}
+	kinds := make(map[kind]bool)
+	tables := make(map[kind]bool)
+	n := t.wrote
+	for _, l := range t.locks {
+		tables[kind{index: l.record.index.table.indexes[0], mode: l.mode}] = true
+		if l.awaited {
+			n++
+			continue
+		}
+		kinds[kind{l.record.index, l.mode, l.cover, l.insert}] = true
+	}
+	return n + len(kinds) + len(tables)
+}
+
+// resolve looks for a deadlock that t's waiting closes, and has a victim's request
+// fail. It returns the victim.
+func (db *Database) resolve(t *tx) *tx {
+	victim := t
+	n := 0
+	for other := t.blocker; other != t; other = other.blocker {
+		if n++; other == nil || n > len(db.sessions) {
+			return nil
+		}
+		if other.weight() < victim.weight() {
+			victim = other
+		}
+	}
+	if victim != t || t.waits.woken {
+		db.wake(victim.waits, myErr(erDeadlock))
+	}
+	return victim
+}

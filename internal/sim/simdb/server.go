@@ -1,0 +1,367 @@
+package simdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A session is one of the server's.
+type session struct {
+	db      *Database
+	id      int64
+	started time.Time
+	level   string // of its transactions
+	next    string // of the next one only
+	tx      *tx
+	busy    bool // it executes a statement
+	killed  bool // it ends with the statement that it executes
+	ended   bool
+	second  bool   // it is on the second node
+	cause   error  // what its client reads of its end; nil if nothing
+	flush   func() // passes the gate, before a COMMIT is acknowledged
+}
+
+func (db *Database) engine() engine {
+	if db.postgres() {
+		return heap{db}
+	}
+	return innodb{db}
+}
+
+func (db *Database) newSession() *session {
+	db.lastID++
+	s := &session{db: db, id: db.lastID, started: time.Now(), level: repeatableRead}
+	if db.postgres() {
+		s.level = readCommitted
+	}
+	db.sessions = append(db.sessions, s)
+	return s
+}
+
+// endSession ends a session, after the statement that it executes.
+func (db *Database) endSession(s *session) {
+	s.killed = true
+	if s.busy || s.ended {
+		return
+	}
+	if s.tx != nil {
+		s.tx.end(false)
+	}
+	s.ended = true
+	db.sessions = slices.DeleteFunc(db.sessions, func(o *session) bool { return o == s })
+}
+
+// call executes a statement. It returns when that has ended.
+func (s *session) call(sql string, args []any) *result {
+	db := s.db
+	db.take()
+	defer db.pass()
+	if s.ended || s.killed {
+		return &result{err: s.cause, gone: true}
+	}
+	s.busy = true
+	res, err := s.execute(sql, args)
+	s.busy = false
+	if res == nil || err != nil {
+		res = &result{err: err}
+	}
+	if s.killed {
+		if errors.Is(err, errKilled) {
+			res.err = s.cause
+		}
+		res.gone = true
+		db.endSession(s)
+	}
+	return res
+}
+
+// errKilled ends the waiting of a session that is killed.
+var errKilled = errors.New("simdb: session was killed")
+
+func (s *session) execute(sql string, args []any) (*result, error) {
+	if answer := s.db.question(sql); answer != nil {
+		if s.tx != nil && s.tx.failed {
+			return nil, pgErr("25P02", failedText)
+		}
+		return answer(s, sql, args)
+	}
+	st, err := parseOnce(sql)
+	if err != nil {
+		return nil, s.db.unknown(fmt.Errorf("%s: %w", sql, err))
+	}
+	if s.tx != nil && s.tx.failed && st.kind != "ROLLBACK" && st.kind != "ROLLBACK TO" && st.kind != "COMMIT" {
+		return nil, pgErr("25P02", failedText)
+	}
+	switch st.kind {
+	case "SELECT", "INSERT", "UPDATE", "DELETE":
+		return s.statement(st, args)
+	case "CREATE TABLE":
+		return &result{}, s.db.create(st)
+	case "CREATE INDEX":
+		return &result{}, s.db.addIndex(s.db.tables[st.table], st.keys[0])
+	}
+	return s.control(st)
+}
+
+const failedText = "current transaction is aborted, commands ignored until end of transaction block"
+
+// statement executes one that reads or writes, in a transaction of its own if there is
+// none.
+func (s *session) statement(st *statement, args []any) (*result, error) {
+	alone := s.tx == nil
+	if alone {
+		s.begin()
+	}
+	t := s.tx
+	undo := len(t.undo)
+	res, err := s.run(st, args)
+	if err != nil {
+		err = s.db.lockedError(err)
+		s.refused(err, undo)
+	}
+	if !alone || s.tx != t {
+		return res, err
+	}
+	return res, cmpErr(err, s.finish(err == nil))
+}
+
+func cmpErr(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// refused undoes a statement, or with it the transaction.
+func (s *session) refused(err error, undo int) {
+	switch {
+	case s.db.postgres():
+		s.tx.fail()
+	case undoesAll(err):
+		s.tx.end(false)
+	default:
+		s.tx.back(undo)
+	}
+}
+
+func (s *session) begin() {
+	s.tx = &tx{session: s, level: s.level}
+	if s.next != "" {
+		s.tx.level, s.next = s.next, ""
+	}
+}
+
+// finish ends the transaction, and returns when a commit is durable.
+func (s *session) finish(commit bool) error {
+	db, t := s.db, s.tx
+	t.end(commit && !t.failed)
+	at := t.committed
+	if at == 0 {
+		return nil
+	}
+	if s.flush != nil && db.knobs.VisibleBeforeDurable {
+		db.pass()
+		s.flush()
+		db.take()
+		if s.ended { // by a crash
+			return errKilled
+		}
+	}
+	db.durable = max(db.durable, at)
+	if !db.lagging {
+		db.applied = db.commits
+	}
+	return nil
+}
+
+func (s *session) control(st *statement) (*result, error) {
+	res := &result{}
+	switch st.kind {
+	case "BEGIN":
+		if s.tx != nil && !s.db.postgres() {
+			if err := s.finish(true); err != nil {
+				return nil, err
+			}
+		}
+		if s.tx == nil {
+			s.begin()
+		}
+		switch st.name {
+		case "SNAPSHOT":
+			s.tx.look()
+		case readCommitted, repeatableRead:
+			s.tx.level = st.name
+		}
+	case "COMMIT", "ROLLBACK":
+		s.next = ""
+		if s.tx != nil {
+			return res, s.finish(st.kind == "COMMIT")
+		}
+	case "SET NEXT":
+		s.next = st.name
+		if s.tx != nil {
+			s.tx.level, s.next = st.name, ""
+		}
+	case "SET SESSION":
+		s.level = st.name
+	case "SAVEPOINT":
+		if s.tx != nil {
+			s.tx.save(st.name)
+		}
+	case "ROLLBACK TO", "RELEASE":
+		return res, s.savepoint(st)
+	default:
+		return nil, s.db.unknown(fmt.Errorf("unknown statement %s", st.kind))
+	}
+	return res, nil
+}
+
+// savepoint goes back to one, or forgets it.
+func (s *session) savepoint(st *statement) error {
+	n := -1
+	if s.tx != nil {
+		n = s.tx.find(st.name)
+	}
+	if n < 0 {
+		return s.db.noSavepoint(st.name, s.tx)
+	}
+	t := s.tx
+	if st.kind == "RELEASE" {
+		t.savepoints = t.savepoints[:n]
+		return nil
+	}
+	t.back(t.savepoints[n].undo)
+	t.savepoints = t.savepoints[:n+1]
+	t.failed = false
+	t.dismissAll()
+	return nil
+}
+
+// kill ends a session. What waits ends with it; a COMMIT that is being flushed does not.
+func (db *Database) kill(s *session, cause error) {
+	s.cause = cause
+	if t := s.tx; t != nil && s.busy {
+		db.wake(t.waits, errKilled)
+	}
+	db.endSession(s)
+}
+
+func (db *Database) sessionOf(id int64) *session {
+	for _, s := range db.sessions {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// KillSession ends a session by its number, as KILL does.
+func (db *Database) KillSession(id int64) {
+	db.with(func() {
+		if s := db.sessionOf(id); s != nil {
+			db.kill(s, db.killedError())
+		}
+	})
+}
+
+// Crash ends the server: all sessions end, and commits that are not durable are lost.
+// Nobody can connect before Restart.
+func (db *Database) Crash() { db.with(func() { db.crash(db.durable) }) }
+
+func (db *Database) crash(upTo int64) {
+	db.up = false
+	for _, s := range slices.Clone(db.sessions) {
+		if t := s.tx; t != nil && s.busy {
+			db.wake(t.waits, errKilled)
+		}
+		s.killed, s.ended, s.tx = true, true, nil
+	}
+	db.sessions, db.late, db.pooler = nil, nil, pooler{waits: db.pooler.waits}
+	for _, name := range db.names {
+		db.tables[name].restore(upTo)
+	}
+	for number, t := range db.statuses {
+		if t.committed == 0 || t.committed > upTo {
+			delete(db.statuses, number)
+		}
+	}
+	db.commits, db.durable, db.applied = upTo, upTo, upTo
+}
+
+// restore leaves of a table what was committed up to a place.
+func (t *table) restore(upTo int64) {
+	old := t.indexes[0].records
+	for _, i := range t.indexes {
+		i.records, i.supremum = nil, &record{index: i}
+	}
+	for _, rec := range old {
+		for _, v := range slices.Backward(rec.row.versions) {
+			if v.by != nil && (v.by.committed == 0 || v.by.committed > upTo) {
+				continue
+			}
+			if v.values != nil {
+				t.put(v.values)
+			}
+			break
+		}
+	}
+}
+
+func (t *table) put(values []any) {
+	r := &row{table: t, versions: []version{{values: values}}, records: make([]*record, len(t.indexes))}
+	for n, i := range t.indexes {
+		r.records[n] = &record{index: i, key: i.keyOf(values), row: r}
+		i.add(r.records[n])
+	}
+}
+
+// Restart lets clients connect again. Sessions are numbered anew.
+func (db *Database) Restart() {
+	db.with(func() { db.up, db.started, db.lastID = true, time.Now(), 2 })
+}
+
+// Failover replaces the server by one that lacks the last commits, so many as lost says.
+func (db *Database) Failover(lost int64) {
+	db.with(func() {
+		db.crash(max(0, db.commits-lost))
+		db.up, db.started, db.lastID = true, time.Now(), 2
+		if !db.knobs.SameName {
+			db.server++
+		}
+		for _, name := range db.names {
+			if t := db.tables[name]; !db.knobs.KeepNumbers {
+				t.renumber()
+			}
+		}
+	})
+}
+
+// renumber has the next number of a table follow its highest.
+func (t *table) renumber() {
+	t.auto = 0
+	for _, rec := range t.indexes[0].records {
+		for i, c := range t.columns {
+			if n, ok := rec.row.latest().values[i].(int64); ok && c.auto {
+				t.auto = max(t.auto, n)
+			}
+		}
+	}
+}
+
+// Lag has the second node apply no further commits before Apply.
+func (db *Database) Lag() { db.with(func() { db.applied, db.lagging = db.commits, true }) }
+
+// Apply has the second node apply n commits more, all if n is negative.
+func (db *Database) Apply(n int64) {
+	db.with(func() {
+		if db.applied += n; n < 0 || db.applied > db.commits {
+			db.applied = db.commits
+		}
+	})
+}
+
+// background is the context of what no client waits for.
+var background = context.Background()

@@ -1,0 +1,151 @@
+package simdb
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Personality is the server that a database resembles.
+type Personality int
+
+const (
+	// MariaDB is 10.11, at REPEATABLE READ.
+	MariaDB Personality = iota
+	// MariaDBSnapshot has innodb_snapshot_isolation, as MariaDB 11 has.
+	MariaDBSnapshot
+	// PostgreSQL is 15, at READ COMMITTED.
+	PostgreSQL
+)
+
+// Knobs make a database behave as those do that promise less.
+type Knobs struct {
+	// VisibleBeforeDurable makes a COMMIT pass the gate a second time, as Call.Flush: its
+	// writes are visible before, and Crash loses them until then.
+	VisibleBeforeDurable bool
+	// CommitError is the number or SQLSTATE of the error that a COMMIT with the fate Refuse
+	// or RefuseAfter gets. Defaults to 1213, or 40001.
+	CommitError string
+	// KeepNumbers makes Failover continue the numbers of AUTO_INCREMENT columns after
+	// those that were lost. Without it they are given out again.
+	KeepNumbers bool
+	// SameName gives the server that a Failover promotes the name of the old one.
+	SameName bool
+	// Pooler is the number of server sessions that all connections share, as those of a
+	// pooler in transaction mode do. Defaults to 0: each connection has its own.
+	Pooler int
+	// Unknown is called with a statement that the database does not know, and must end the
+	// run. Defaults to a panic.
+	Unknown func(error)
+	// LockTimeout is innodb_lock_wait_timeout. Defaults to 50 s.
+	LockTimeout time.Duration
+	// DeadlockTimeout is PostgreSQL's deadlock_timeout. Defaults to 1 s.
+	DeadlockTimeout time.Duration
+}
+
+// A Database is a simulated database server, or two that share their rows. Its methods
+// are safe for concurrent use. Inside a testing/synctest bubble it blocks durably.
+type Database struct {
+	baton
+	personality Personality
+	knobs       Knobs
+
+	tables   map[string]*table
+	names    []string // of the tables, in the order in which they were made
+	sessions []*session
+	lastID   int64 // of a session
+	lastTx   int64 // PostgreSQL's number of a transaction
+	statuses map[int64]*tx
+	commits  int64 // how many there were
+	durable  int64 // how many of them Crash leaves
+	applied  int64 // how many the second node has
+	lagging  bool  // it applies only what Apply says
+	server   int   // which one it is: another after a Failover
+	up       bool
+	started  time.Time
+	conns    int     // that were ever made
+	clients  []*conn // that are alive
+	pooler   pooler
+	late     []lateCall
+}
+
+// New returns an empty database.
+func New(p Personality, k Knobs) *Database {
+	if k.Unknown == nil {
+		k.Unknown = func(err error) { panic(err) }
+	}
+	if k.LockTimeout == 0 {
+		k.LockTimeout = 50 * time.Second
+	}
+	if k.DeadlockTimeout == 0 {
+		k.DeadlockTimeout = time.Second
+	}
+	if k.CommitError == "" {
+		k.CommitError = map[bool]string{false: "1213", true: "40001"}[p == PostgreSQL]
+	}
+	return &Database{
+		personality: p, knobs: k, up: true, started: time.Now(), lastTx: 700,
+		tables: make(map[string]*table), statuses: make(map[int64]*tx),
+	}
+}
+
+func (db *Database) postgres() bool { return db.personality == PostgreSQL }
+
+// Exec executes statements beside all processes, such as CREATE TABLE. It panics if one
+// fails, and must not have to wait.
+func (db *Database) Exec(statements ...string) {
+	s := db.newSession()
+	defer db.with(func() { db.endSession(s) })
+	for _, sql := range statements {
+		if r := s.call(sql, nil); r.err != nil {
+			panic(fmt.Errorf("%s: %w", sql, r.err))
+		}
+	}
+}
+
+// Rows returns the newest committed rows of a table, in the order of its primary key.
+func (db *Database) Rows(name string) (rows []map[string]any) {
+	db.with(func() {
+		t := db.tables[name]
+		if t == nil {
+			return
+		}
+		for _, r := range t.indexes[0].records {
+			for _, v := range slices.Backward(r.row.versions) {
+				if v.by != nil && v.by.committed == 0 {
+					continue
+				}
+				if v.values != nil {
+					rows = append(rows, t.named(v.values))
+				}
+				break
+			}
+		}
+	})
+	return rows
+}
+
+func (t *table) named(values []any) map[string]any {
+	named := make(map[string]any, len(values))
+	for i, c := range t.columns {
+		named[c.name] = values[i]
+	}
+	return named
+}
+
+// visible is up to which commit a session sees.
+func (db *Database) visible(s *session) int64 {
+	if s.second && db.lagging {
+		return db.applied
+	}
+	return db.commits
+}
+
+// numbered gives a transaction its number, as PostgreSQL does at its first write.
+func (db *Database) numbered(t *tx) {
+	if t.number == 0 {
+		db.lastTx++
+		t.number = db.lastTx
+		db.statuses[t.number] = t
+	}
+}

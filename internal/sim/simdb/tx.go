@@ -1,0 +1,120 @@
+package simdb
+
+import "slices"
+
+// Levels of isolation.
+const (
+	readCommitted  = "READ-COMMITTED"
+	repeatableRead = "REPEATABLE-READ"
+)
+
+// A tx is a transaction.
+type tx struct {
+	session    *session
+	level      string
+	auto       bool  // it is of one statement
+	number     int64 // on PostgreSQL, once it has written
+	ended      bool  // committed or rolled back
+	committed  int64 // its place among the commits; 0 if it is not committed
+	view       *view // what its plain reads see
+	failed     bool  // PostgreSQL takes nothing but a ROLLBACK
+	undo       []func()
+	wrote      int // rows, of which an undo log has records
+	savepoints []savepoint
+
+	locks   []*lock // InnoDB's
+	waiting *lock   // InnoDB's, that it waits for
+	waits   *waiter
+	blocker *tx // what it waits for
+
+	ends []*tx // PostgreSQL: who waits for its end
+}
+
+type savepoint struct {
+	name  string
+	undo  int
+	wrote int
+}
+
+// A view sees what was committed up to a place.
+type view struct{ upTo int64 }
+
+// sees reports whether a plain read of the transaction sees a version.
+func (t *tx) sees(v version) bool {
+	return v.by == nil || v.by == t || v.by.committed > 0 && v.by.committed <= t.view.upTo
+}
+
+// read returns the values of a row that the transaction's view has; nil if there is none.
+func (t *tx) read(r *row) []any {
+	for _, v := range slices.Backward(r.versions) {
+		if t.sees(v) {
+			return v.values
+		}
+	}
+	return nil
+}
+
+// look gives the transaction a view for its next plain read.
+func (t *tx) look() {
+	if t.view == nil || t.level == readCommitted {
+		t.view = &view{upTo: t.session.db.visible(t.session)}
+	}
+}
+
+// running reports whether a transaction is another one that has not ended.
+func (t *tx) running(me *tx) bool { return t != nil && t != me && !t.ended }
+
+// write adds a version to a row, until a rollback.
+func (t *tx) write(r *row, values []any) {
+	r.versions = append(r.versions, version{by: t, values: values})
+	t.session.db.numbered(t)
+	t.wrote++
+	t.undo = append(t.undo, func() {
+		r.versions = r.versions[:len(r.versions)-1]
+		t.wrote--
+	})
+}
+
+// back undoes what was done after a point.
+func (t *tx) back(to int) {
+	for len(t.undo) > to {
+		last := t.undo[len(t.undo)-1]
+		t.undo = t.undo[:len(t.undo)-1]
+		last()
+	}
+}
+
+// end ends a transaction. Whoever waits for it goes on, in the order of the locks.
+func (t *tx) end(commit bool) {
+	db := t.session.db
+	if commit && t.wrote > 0 {
+		db.commits++
+		t.committed = db.commits
+	} else {
+		t.back(0)
+	}
+	t.ended = true
+	t.session.tx = nil
+	if db.postgres() {
+		t.dismissAll()
+		return
+	}
+	t.releaseLocks()
+}
+
+func (t *tx) save(name string) {
+	if !t.session.db.postgres() { // it replaces one of the same name
+		t.savepoints = slices.DeleteFunc(t.savepoints, func(s savepoint) bool { return s.name == name })
+	}
+	t.savepoints = append(t.savepoints, savepoint{name, len(t.undo), t.wrote})
+}
+
+// find returns the index of the newest savepoint of a name.
+func (t *tx) find(name string) int {
+	for i, s := range slices.Backward(t.savepoints) {
+		if s.name == name {
+			return i
+		}
+	}
+	return -1
+}
