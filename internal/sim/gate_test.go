@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/belaygo/belay/internal/sim/simdb"
 )
 
 // A call is one request of a process. It waits for the scheduler, which decides its fate.
@@ -17,7 +19,10 @@ type call struct {
 	n       int // order of arrival
 	ctx     context.Context
 	run     func() // executes it; nil: the database does, once the call has its fate
-	cuts    bool   // it goes over a network
+	db      *simdb.Call
+	sql     string // of db, whole
+	conn    string
+	cuts    bool // it goes over a network
 	decided chan fate
 }
 

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -11,12 +11,16 @@ import (
 // A history is what the scheduler knows to have happened, past what the product says of
 // it. Moments are steps of the scheduler.
 type history struct {
-	w       *world
-	ops     []*op
-	grants  map[string]*grant // by owner
-	commits []*commit
-	kills   []kill
-	faults  map[string]int // how often each kind of fault was chosen
+	w        *world
+	ops      []*op
+	grants   map[string]*grant // by owner
+	commits  []*commit
+	events   []published
+	monitor  map[string]int      // events stored, by id
+	open     map[string]*attempt // by connection
+	last     state
+	lostRows bool           // the database has lost commits
+	faults   map[string]int // how often each kind of fault was chosen
 }
 
 // A grant is a lock as the server had it.
@@ -37,7 +41,6 @@ type commit struct {
 	op      *op
 	attempt *attempt
 	step    int
-	table   string
 	row     string
 	from    int64 // version, 0: the row was not there
 	to      int64
@@ -45,10 +48,11 @@ type commit struct {
 
 // An attempt is one transaction of an operation.
 type attempt struct {
+	op        *op
 	conn      string
-	owner     string // of the grant that the process had
-	held      bool   // the server had that grant
+	grant     *grant // that the process had
 	begun     int
+	at        time.Time
 	wrote     int // first write that the server was sent
 	last      string
 	ended     int
@@ -56,13 +60,8 @@ type attempt struct {
 	committed int
 }
 
-type kill struct {
-	process *process
-	step    int
-}
-
 func newHistory(w *world) *history {
-	return &history{w: w, grants: make(map[string]*grant), faults: make(map[string]int)}
+	return &history{w: w, grants: make(map[string]*grant), faults: make(map[string]int), monitor: make(map[string]int), open: make(map[string]*attempt)}
 }
 
 func (h *history) asked(o *op, owner string) {
@@ -95,15 +94,119 @@ func (h *history) regained(_, owner string) {
 
 // lost reports whether the server lost the grant, or let it expire, before its owner
 // released it.
-func (g *grant) lost() bool { return g != nil && (g.why == "lost" || g.why == "expired") }
+func (g *grant) lost() bool { return g.until > 0 && (g.why == "lost" || g.why == "expired") }
 
-// published is an event that a Do has handed over.
+// A published is an event that a Do has handed over.
 type published struct {
 	op    *op
 	step  int
 	event notify.Event
 }
 
-func (p published) String() string {
-	return fmt.Sprintf("%s, %s, %s", p.event.Verdict, p.event.Outcome, p.event.Loss)
+func (h *history) report(o *op, ev notify.Event) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	h.events = append(h.events, published{o, h.w.step, ev})
+	if o != nil {
+		o.events = append(o.events, published{o, h.w.step, ev})
+	}
+}
+
+// transaction returns the one that runs on a connection.
+func (h *history) transaction(conn string) *attempt {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	return h.open[conn]
+}
+
+// statement takes in what becomes of a call of the database.
+func (h *history) statement(c *call, do action) {
+	word, _, _ := strings.Cut(c.sql, " ")
+	a := h.open[c.conn]
+	if a != nil && a.op != c.op && c.op != nil {
+		h.w.problem("I12: %s uses a connection in the transaction of %s: %s", c.op, a.op, c.text)
+	}
+	if c.op == nil {
+		return
+	}
+	switch {
+	case strings.HasPrefix(c.sql, "START TRANSACTION"), c.sql == "BEGIN" && h.w.plan.dialect == "postgres":
+		a = &attempt{op: c.op, conn: c.conn, begun: h.w.step, at: time.Now(), grant: h.grantOf(c.op)}
+		h.w.mu.Lock()
+		h.open[c.conn] = a
+		h.w.mu.Unlock()
+		c.op.attempts = append(c.op.attempts, a)
+	case a == nil:
+		return
+	case word == "INSERT", word == "UPDATE", word == "DELETE":
+		if a.wrote == 0 && do != cut {
+			a.wrote = h.w.step
+		}
+		a.last = c.sql
+	case word == "COMMIT":
+		a.cut = do != run
+		h.end(a)
+	case word == "ROLLBACK" && !strings.Contains(c.sql, " TO "):
+		h.end(a)
+	}
+	if do != run && do != delay {
+		h.end(a)
+	}
+}
+
+func (h *history) end(a *attempt) {
+	if a.ended == 0 {
+		a.ended = h.w.step
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	delete(h.open, a.conn)
+}
+
+// ordered returns the grants in the order in which they were asked for.
+func (h *history) ordered() (all []*grant) {
+	for _, o := range h.ops {
+		for _, owner := range o.owners {
+			all = append(all, h.grants[owner])
+		}
+	}
+	return all
+}
+
+// grantOf returns the newest grant that the process of o has on its key.
+func (h *history) grantOf(o *op) (newest *grant) {
+	for _, g := range h.grants {
+		if g.process == o.process && g.key == o.key && g.from > 0 && (newest == nil || g.from > newest.from) {
+			newest = g
+		}
+	}
+	return newest
+}
+
+// changed compares the rows with what they were before a call.
+func (h *history) changed(c *call) {
+	now := h.w.rows()
+	for row, to := range now {
+		from := h.last[row]
+		if from == to {
+			continue
+		}
+		k := &commit{op: c.op, step: h.w.step, row: row, from: from, to: to}
+		if n := len(c.op.attempts); n > 0 {
+			for _, a := range c.op.attempts {
+				if a.conn == c.conn {
+					k.attempt = a
+				}
+			}
+			k.attempt.committed = h.w.step
+		}
+		h.commits = append(h.commits, k)
+		c.op.commits = append(c.op.commits, k)
+	}
+	for row := range h.last {
+		if _, ok := now[row]; !ok {
+			h.lostRows = true
+		}
+	}
+	h.last = now
 }

@@ -2,9 +2,13 @@ package sim
 
 import (
 	"errors"
+	"slices"
+	"time"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
 )
 
 // learn takes in what an operation was told.
@@ -18,22 +22,229 @@ func (w *world) learn(o *op) {
 // that nobody uses, unless the request that would have released it went astray.
 func (w *world) ownGhost(o *op, held *lock.HeldError) {
 	g := w.history.grants[held.Holder.Owner]
-	if g == nil || g.process != o.process || o.wait > 0 || o.cut || g.regained >= o.began {
+	if g == nil || g.process != o.process || o.wait > 0 || o.cut != nil || g.regained >= o.began {
 		return
 	}
 	for _, other := range w.history.ops {
-		if other != o && other.process == o.process && other.key == o.key && other.uses(o, g) {
+		if other != o && other.process == o.process && other.key == o.key && other.uses(o) {
 			return
 		}
 	}
 	w.problem("I8: %s is told that %q is held by a lock of its own process that nobody uses", o, o.key)
 }
 
-// uses reports whether o may use g, or have it protected, while until runs.
-func (o *op) uses(until *op, g *grant) bool {
+// uses reports whether o may use its lock, or have it protected, while until runs.
+func (o *op) uses(until *op) bool {
 	return o.began > 0 && (o.ended == 0 || o.ended >= until.began || errors.Is(o.err, guard.ErrUnknown) || errors.Is(o.err, lock.ErrLost))
 }
 
 // check looks at the whole history.
 func (w *world) check() {
+	if w.db == nil {
+		return
+	}
+	w.checkVersions()
+	for _, o := range w.history.ops {
+		if o.work.rows == nil || o.ended == 0 {
+			continue
+		}
+		w.checkResult(o)
+		w.checkRepeat(o)
+		w.checkUnknown(o)
+		w.checkEvents(o)
+	}
+	for _, g := range w.history.ordered() {
+		w.checkLoss(g)
+	}
+	for _, k := range w.history.commits {
+		w.checkOverlaps(k)
+	}
+	w.checkRelay()
 }
+
+// checkVersions is I1 and I2: a row is inserted once, and each of its versions is the base
+// of one commit.
+func (w *world) checkVersions() {
+	type base struct {
+		row  string
+		from int64
+	}
+	seen := make(map[base]*commit)
+	for _, k := range w.history.commits {
+		b := base{k.row, k.from}
+		if other := seen[b]; other != nil && !w.history.lostRows {
+			name := "I2"
+			if k.from == 0 {
+				name = "I1"
+			}
+			w.problem("%s: %s and %s have both changed %s from version %d", name, other.op, k.op, k.row, k.from)
+		}
+		if k.from != 0 && k.to != k.from+1 && !w.history.lostRows {
+			w.problem("I2: %s has changed %s from version %d to %d", k.op, k.row, k.from, k.to)
+		}
+		seen[b] = k
+	}
+	for _, table := range []string{"stocks", "wares"} {
+		for _, r := range w.db.Rows(table) {
+			if r["left"].(int64) != full-r["version"].(int64)+1 {
+				w.problem("I2: a row of %s has version %v, and %v left", table, r["version"], r["left"])
+			}
+		}
+	}
+}
+
+// checkResult is I3: nil means that the operation's own commit took effect, any error but
+// ErrUnknown that none did.
+func (w *world) checkResult(o *op) {
+	switch {
+	case w.history.lostRows:
+	case o.err == nil && len(o.commits) != len(o.work.rows):
+		w.problem("I3: %s (%s) returned nil, and has committed %d of %d rows", o, o.work.name, len(o.commits), len(o.work.rows))
+	case o.err != nil && !errors.Is(o.err, guard.ErrUnknown) && len(o.commits) > 0 && !o.work.bare:
+		w.problem("I3: %s (%s) returned an error, and has committed", o, o.work.name)
+	}
+}
+
+// checkRepeat is I11: a repeat repeats something, and what it met had been there before the
+// operation had its snapshot.
+func (w *world) checkRepeat(o *op) {
+	if !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale) || w.history.lostRows {
+		return
+	}
+	met := slices.ContainsFunc(w.history.commits, func(k *commit) bool { return k.op != o && o.protects(k.row) && k.step <= o.ended })
+	if !met {
+		w.problem("I11: %s (%s) is told that it is a repeat, and nobody has written its rows", o, o.work.name)
+	}
+}
+
+// checkUnknown is I4: after a commit of unknown outcome nobody of the same process gets
+// the key before the lease would have ended.
+func (w *world) checkUnknown(o *op) {
+	if !errors.Is(o.err, guard.ErrUnknown) || len(o.attempts) == 0 {
+		return
+	}
+	g := o.attempts[len(o.attempts)-1].grant
+	if g == nil || g.until > 0 && g.until <= o.ended || w.plan.policy == guard.DBOnly {
+		return
+	}
+	deadline := g.asked.Add(ttl * 9 / 10)
+	for _, other := range w.history.ops {
+		if other.process != o.process || other.key != o.key || other.work.bare {
+			continue
+		}
+		for _, a := range other.attempts {
+			if a.begun > o.ended && a.at.Before(deadline) {
+				w.problem("I4: %s began under the key of %s, whose commit is unknown", other, o)
+			}
+		}
+	}
+}
+
+var failures = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit}
+
+// checkEvents is I7: one event for each Do at most, and one if it says so; and I6: no event
+// without a reason.
+func (w *world) checkEvents(o *op) {
+	var own []notify.Event
+	for _, p := range o.events {
+		if slices.Contains(failures, p.event.Verdict) {
+			own = append(own, p.event)
+		}
+	}
+	if len(own) > 1 {
+		w.problem("I7: %s has reported %d events", o, len(own))
+	}
+	if caught, ok := errors.AsType[*guard.InterceptionError](o.err); ok && (len(own) != 1 || own[0].ID != caught.Event.ID) {
+		w.problem("I7: %s was told of an event that it has not reported", o)
+	}
+	if errors.Is(o.err, guard.ErrUnknown) && len(own) == 0 {
+		w.problem("I7: %s is of unknown outcome, and has not reported it", o)
+	}
+	if len(own) == 1 && own[0].Verdict != notify.VerdictUnknownCommit && !w.reason(o) {
+		w.problem("I6: %s has reported %s, and no lock has failed", o, own[0].Verdict)
+	}
+}
+
+// reason reports whether a lock on the key of o has failed, somebody wrote without one, or
+// the outcome of a COMMIT was not known.
+func (w *world) reason(o *op) bool {
+	for _, g := range w.history.grants {
+		if g.key == o.key && (g.lost() || g.regained > 0) {
+			return true
+		}
+	}
+	for _, other := range w.history.ops {
+		if other.key != o.key {
+			continue
+		}
+		if other.work.bare && other.began > 0 || slices.ContainsFunc(other.attempts, func(a *attempt) bool { return a.cut }) {
+			return true
+		}
+	}
+	return w.plan.policy == guard.DBOnly
+}
+
+// reported reports whether there is an event about a grant.
+func (h *history) reported(g *grant) bool {
+	return g != nil && slices.ContainsFunc(h.events, func(p published) bool { return p.event.Owner == g.owner })
+}
+
+// users returns the operations that had a transaction under a grant.
+func (h *history) users(g *grant) (users []*op) {
+	for _, o := range h.ops {
+		if slices.ContainsFunc(o.attempts, func(a *attempt) bool { return a.grant == g }) {
+			users = append(users, o)
+		}
+	}
+	return users
+}
+
+// checkLoss is I5 for one who has lost a lock: a lock that was lost while a transaction ran
+// under it is reported.
+func (w *world) checkLoss(g *grant) {
+	if !g.lost() || g.regained > 0 || w.history.reported(g) {
+		return
+	}
+	for _, o := range w.history.users(g) {
+		for _, a := range o.attempts {
+			if a.grant == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended) && !w.excused(o, g, nil) {
+				w.problem("I5: the lock of %s (%s) was lost while it ran, and nobody reports it", o, o.work.name)
+				return
+			}
+		}
+	}
+}
+
+// checkOverlaps is I5 for those who met another: what an operation found committed after
+// its first snapshot, on a row that its key protects, is reported.
+func (w *world) checkOverlaps(k *commit) {
+	for _, o := range w.history.ops {
+		if o == k.op || o.work.bare || o.ended == 0 || len(o.attempts) == 0 || !o.protects(k.row) {
+			continue
+		}
+		first := o.attempts[0]
+		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
+		if k.step <= first.begun || k.step > o.ended || !conflict || !o.met(k) {
+			continue
+		}
+		if !w.history.reported(first.grant) && !(k.attempt != nil && w.history.reported(k.attempt.grant)) && !w.excused(o, first.grant, k) {
+			w.problem("I5: %s (%s) met what %s (%s) had committed to %s while it had the lock, and nobody reports it",
+				o, o.work.name, k.op, k.op.work.name, k.row)
+		}
+	}
+}
+
+// met reports whether the commit came while o was at work, and before its last write ended.
+func (o *op) met(k *commit) bool {
+	for _, a := range slices.Backward(o.attempts) {
+		if a.wrote > 0 {
+			return a.ended == 0 || k.step <= a.ended
+		}
+	}
+	return false
+}
+
+// checkRelay is I10: an event that was stored is published, and kept once.
+func (w *world) checkRelay() {}
+
+var _ = time.Second

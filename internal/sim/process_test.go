@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -51,7 +52,10 @@ func (w *world) start(n, life int) *process {
 	}
 	var err error
 	p.locker, err = lock.New(engine{w, p}, lock.Config{TTL: ttl, Logger: silent})
-	w.must(err)
+	must(err)
+	if w.db != nil {
+		p.open()
+	}
 	w.processes = append(w.processes, p)
 	for i, specs := range w.plan.work[n] {
 		var ops []*op
@@ -66,6 +70,25 @@ func (w *world) start(n, life int) *process {
 		go p.caller(ops)
 	}
 	return p
+}
+
+// open opens what uses the database.
+func (p *process) open() {
+	w := p.w
+	p.pool = sql.OpenDB(w.db.Connector(p.name, dbGate{w, p}))
+	p.pool.SetMaxIdleConns(8)
+	p.db = openOn(w.plan.dialect, p.pool)
+	var err error
+	to := reporter{w: w, process: p}
+	if w.plan.outbox {
+		p.box, err = outbox.New(p.db, outbox.Config{Relay: broker{w, p}, RelayTimeout: time.Second, Logger: silent})
+		must(err)
+		to.next = p.box
+	}
+	p.guard, err = guard.New(p.db, p.locker, guard.Config{
+		Service: "sim", Instance: p.name, Publisher: to, OnUnavailable: w.plan.policy, Logger: silent,
+	})
+	must(err)
 }
 
 var silent = slog.New(slog.DiscardHandler)
@@ -86,4 +109,36 @@ func (p *process) stop() {
 	}
 }
 
-var _ notify.Publisher
+// A reporter notes the events that a Do hands over.
+type reporter struct {
+	w       *world
+	process *process
+	next    notify.Publisher
+}
+
+func (r reporter) Publish(ctx context.Context, ev notify.Event) error {
+	if r.w.gate.isDead(r.process) {
+		return context.Canceled
+	}
+	o, _ := ctx.Value(opKey{}).(*op)
+	r.w.history.report(o, ev)
+	if r.next == nil {
+		return nil
+	}
+	return r.next.Publish(ctx, ev)
+}
+
+// A broker is the way of one process to the monitor, which stores each event once.
+type broker struct {
+	w *world
+	p *process
+}
+
+func (b broker) Publish(ctx context.Context, ev notify.Event) error {
+	c := &call{process: b.p, actor: b.p.name + ".relay", text: "PUBLISH " + string(ev.Verdict), ctx: ctx, cuts: true}
+	c.run = func() { b.w.history.monitor[ev.ID]++ }
+	if b.w.gate.pass(c) != executed {
+		return errors.New("not confirmed")
+	}
+	return nil
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/random"
+	"github.com/belaygo/belay/internal/sim/simdb"
 )
 
 // A world is one schedule: processes, the servers that they share, and one scheduler.
@@ -20,6 +21,7 @@ type world struct {
 	chooser chooser
 	gate    *gate
 	server  *server
+	db      *simdb.Database // nil: no operation needs one
 	history *history
 
 	mu        sync.Mutex
@@ -29,10 +31,12 @@ type world struct {
 
 	step     int
 	calm     bool    // no more faults
+	dirty    *call   // of the database, which may have committed
 	ghosts   []*call // given up by their callers, executed later or never
 	choices  []choice
 	story    []string
 	problems []string
+	fired    []string // blind spots
 }
 
 // maxSteps bounds a schedule: what is still running by then runs on without faults.
@@ -58,12 +62,16 @@ func simulate(t *testing.T, p plan, c chooser) (r result) {
 		w.server, w.history = newServer(w), newHistory(w)
 		random.Use(numbers(p.seed))
 		defer random.Use(nil)
+		if p.database() {
+			w.db = newDatabase(p)
+			w.history.last = w.rows()
+		}
 		for n := range p.work {
 			w.start(n, 0)
 		}
 		w.run()
 		w.check()
-		r = result{p, w.choices, w.story, w.problems, nil, w.history.faults}
+		r = result{p, w.choices, w.story, w.problems, w.fired, w.history.faults}
 		for _, p := range w.processes {
 			w.gate.kill(p)
 		}
@@ -85,12 +93,6 @@ func numbers(seed uint64) random.Source {
 		}
 		x := (uint64(time.Now().UnixNano()) ^ seed) * 0x9e3779b97f4a7c15
 		return int64((x >> 1) % uint64(n))
-	}
-}
-
-func (w *world) must(err error) {
-	if err != nil {
-		panic(err)
 	}
 }
 
@@ -138,11 +140,22 @@ func (w *world) settle() {
 		w.tell("%s returned: %v", o, o.err)
 		w.learn(o)
 	}
+	if w.dirty != nil {
+		w.history.changed(w.dirty)
+		w.dirty = nil
+	}
 	w.server.expire()
 }
 
-// quiet returns a call that is not worth a choice.
-func (w *world) quiet([]*call) *call { return nil }
+// quiet returns a call that is not worth a choice: a question about the server or a table.
+func (w *world) quiet(calls []*call) *call {
+	for _, c := range calls {
+		if c.db != nil && c.ctx.Err() == nil && (strings.HasPrefix(c.sql, "SHOW") || strings.Contains(c.sql, "information_schema")) {
+			return c
+		}
+	}
+	return nil
+}
 
 // execute has a call executed, by the scheduler or, once it has its fate, by the database.
 func (w *world) execute(c *call) fate {
@@ -194,7 +207,17 @@ func (w *world) apply(c choice, calls []*call) {
 // decide gives a call its fate.
 func (w *world) decide(do action, c *call) {
 	if c.op != nil && do != run {
-		c.op.cut = true
+		if c.op.cut == nil {
+			c.op.cut = make(map[string]bool)
+		}
+		word, _, _ := strings.Cut(c.text, " ")
+		c.op.cut[word] = true
+	}
+	if c.db != nil {
+		w.history.statement(c, do)
+		if c.op != nil && do != cut && strings.HasPrefix(c.text, "COMMIT") {
+			w.dirty = c
+		}
 	}
 	switch do {
 	case run:
@@ -222,6 +245,12 @@ func (w *world) haunt(label string) {
 	w.ghosts = slices.Delete(w.ghosts, i, i+1)
 	if c.run != nil {
 		c.run()
+		return
+	}
+	late := w.db.Late()
+	if n := slices.IndexFunc(late, func(l simdb.Call) bool { return l.Conn == c.db.Conn && l.Text == c.sql }); n >= 0 {
+		w.db.ExecuteLate(n)
+		w.dirty = c
 	}
 }
 
@@ -265,7 +294,15 @@ func (w *world) kill(name string) {
 	}
 	p := w.processes[i]
 	p.killed = w.step
+	for _, c := range w.gate.calls() {
+		if c.process == p && c.db != nil {
+			w.history.statement(c, cut)
+		}
+	}
 	w.gate.kill(p)
+	if w.db != nil {
+		w.db.KillProcess(p.name)
+	}
 	life := 0
 	for _, q := range w.processes {
 		if q.number == p.number {

@@ -29,6 +29,7 @@ const (
 
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1) // or what runs between two steps would differ from run to run
+	openBase()
 	os.Exit(m.Run())
 }
 
@@ -150,6 +151,13 @@ func report(t *testing.T, s summary) {
 	for _, k := range slices.Sorted(maps.Keys(s.Faults)) {
 		t.Logf("%8d x %s", s.Faults[k], k)
 	}
+	for _, spot := range spots {
+		if n := s.Spots[spot.name]; n > 0 {
+			t.Logf("%8d x blind spot: %s", n, spot.name)
+		} else {
+			t.Logf("   never   blind spot: %s", spot.name)
+		}
+	}
 }
 
 // tellOne runs one seed, and tells its story.
@@ -191,4 +199,17 @@ func difference(a, b string) string {
 		}
 	}
 	return "one is longer"
+}
+
+// TestWorkloads: each operation works without faults, twice.
+func TestWorkloads(t *testing.T) {
+	for _, dialect := range []string{"mysql", "postgres"} {
+		for _, work := range workloads {
+			p := plan{dialect: dialect, work: [][][]spec{{{{work, "k", 0}, {work, "k", 0}}}}}
+			r := simulate(t, p, &player{})
+			if story := r.text(); len(r.problems) > 0 || !strings.Contains(story, "returned: <nil>") {
+				t.Errorf("%s: %v\n%s\n%s", dialect, r.problems, p, story)
+			}
+		}
+	}
 }

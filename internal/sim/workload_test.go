@@ -7,14 +7,138 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 )
 
+// A workload is a kind of operation.
+type workload struct {
+	name string
+	run  func(ctx context.Context, p *process, o *op) error
+	// rows of the key that it writes once, by table
+	rows []string
+	// bare is one that takes no lock
+	bare bool
+}
+
+// change is a workload that applies a Change.
+func change(name, table string, make func(o *op) guard.Change, opts ...guard.Option) *workload {
+	return &workload{name: name, rows: []string{table}, run: func(ctx context.Context, p *process, o *op) error {
+		return p.guard.Apply(ctx, o.key, make(o), append(opts, guard.Wait(o.wait))...)
+	}}
+}
+
+// custom is a workload that does an operation, which may run again.
+func custom(name string, rows []string, do func(ctx context.Context, tx *gorm.DB, p *process, o *op) error, opts ...guard.Option) *workload {
+	return &workload{name: name, rows: rows, run: func(ctx context.Context, p *process, o *op) error {
+		all := append(opts, guard.Wait(o.wait), guard.Retries(2), guard.Protects(&Order{No: o.key}))
+		for _, table := range rows {
+			if table == "stocks" {
+				all = append(all, guard.Protects(&Stock{ID: o.number()}))
+			}
+		}
+		return p.guard.Do(ctx, o.key, func(ctx context.Context, tx *gorm.DB) error { return do(ctx, tx, p, o) }, all...)
+	}}
+}
+
+var workloads = []*workload{
+	{name: "hold", run: hold},
+	change("insert", "orders", func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }),
+	change("insert and remember", "orders", func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }, guard.Remember(time.Minute)),
+	change("insert with a key", "labels", func(o *op) guard.Change { return guard.Insert(&Label{Code: o.key, Amount: 5}) }),
+	change("update", "stocks", func(o *op) guard.Change { return guard.Update(&Stock{ID: o.number()}, takeStock) }),
+	change("update with a stamp", "wares", func(o *op) guard.Change { return guard.Update(&Ware{ID: o.number()}, takeWare) }),
+	custom("order and take", []string{"orders", "stocks"}, func(_ context.Context, tx *gorm.DB, _ *process, o *op) error {
+		if err := order(tx, o); err != nil {
+			return err
+		}
+		return take(tx, o)
+	}),
+	custom("take and order", []string{"orders", "stocks"}, func(_ context.Context, tx *gorm.DB, _ *process, o *op) error {
+		if err := take(tx, o); err != nil {
+			return err
+		}
+		return order(tx, o)
+	}),
+	custom("nested", []string{"orders", "stocks"}, func(ctx context.Context, tx *gorm.DB, p *process, o *op) error {
+		if err := order(tx, o); err != nil {
+			return err
+		}
+		return p.guard.Do(ctx, o.key, func(_ context.Context, tx *gorm.DB) error { return take(tx, o) })
+	}),
+	{name: "without the lock", rows: []string{"orders", "stocks"}, bare: true, run: func(ctx context.Context, p *process, o *op) error {
+		return p.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			if err := take(tx, o); err != nil {
+				return err
+			}
+			return order(tx, o)
+		})
+	}},
+}
+
+func order(tx *gorm.DB, o *op) error { return tx.Create(&Order{No: o.key}).Error }
+
+func take(tx *gorm.DB, o *op) error {
+	var s Stock
+	if err := tx.Take(&s, o.number()).Error; err != nil {
+		return err
+	}
+	return tx.Model(&s).Update("left", s.Left-1).Error
+}
+
+func takeStock(s *Stock) error { s.Left--; return nil }
+func takeWare(w *Ware) error   { w.Left--; return nil }
+
+// hold is an operation of the first layer alone.
+func hold(ctx context.Context, p *process, o *op) error {
+	var lease *lock.Lease
+	var err error
+	if o.wait == 0 {
+		lease, err = p.locker.TryAcquire(ctx, o.key)
+	} else {
+		waited, cancel := context.WithTimeout(ctx, o.wait)
+		defer cancel()
+		lease, err = p.locker.Acquire(waited, o.key)
+	}
+	if err != nil {
+		return err
+	}
+	p.pause(ctx, o, "WORK")
+	return errors.Join(lease.Err(), lease.Release(ctx))
+}
+
+// themes are workloads that meet on the rows of a key.
+var themes = [][]string{
+	{"hold"},
+	{"insert", "insert and remember"},
+	{"insert with a key"},
+	{"update"},
+	{"update", "update", "order and take"},
+	{"update with a stamp"},
+	{"order and take", "take and order", "nested"},
+	{"order and take", "without the lock"},
+	{"order and take", "insert", "update"},
+}
+
+func workloadOf(name string) *workload {
+	for _, w := range workloads {
+		if w.name == name {
+			return w
+		}
+	}
+	panic("no workload " + name)
+}
+
 // A plan is what a schedule has beside its choices. It follows from the seed.
 type plan struct {
-	seed   uint64
-	faults int
-	work   [][][]spec // of each process, of each caller
+	seed    uint64
+	dialect string
+	faults  int
+	outbox  bool
+	policy  guard.Policy
+	work    [][][]spec // of each process, of each caller
 }
 
 // A spec is one operation that a caller makes.
@@ -22,6 +146,42 @@ type spec struct {
 	work *workload
 	key  string
 	wait time.Duration
+}
+
+var waits = []time.Duration{0, 0, time.Second, 20 * time.Second}
+
+// newPlan chooses what is done by whom.
+func newPlan(seed uint64) plan {
+	r := rand.New(rand.NewPCG(seed, 0))
+	p := plan{seed: seed, faults: 1 + r.IntN(5), dialect: "mysql"}
+	keys := []string{"k", "l"}[:1+r.IntN(8)/7]
+	theme := themes[r.IntN(len(themes))]
+	for range 2 + r.IntN(4)/3 {
+		var callers [][]spec
+		for range 1 + r.IntN(3)/2 {
+			var specs []spec
+			for range 1 + r.IntN(3)/2 {
+				specs = append(specs, spec{workloadOf(theme[r.IntN(len(theme))]), keys[r.IntN(len(keys))], waits[r.IntN(len(waits))]})
+			}
+			callers = append(callers, specs)
+		}
+		p.work = append(p.work, callers)
+	}
+	return p
+}
+
+// database reports whether a plan needs one.
+func (p plan) database() bool {
+	for _, callers := range p.work {
+		for _, specs := range callers {
+			for _, s := range specs {
+				if s.work.rows != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // An op is one call of the product.
@@ -33,7 +193,7 @@ type op struct {
 	began   int
 	ended   int // 0: its process was killed before
 	err     error
-	cut     bool // one of its calls was not answered
+	cut     map[string]bool // calls that were not answered, by their first word
 
 	attempts []*attempt
 	commits  []*commit
@@ -42,33 +202,25 @@ type op struct {
 
 func (o *op) String() string { return o.name }
 
-// A workload is a kind of operation.
-type workload struct {
-	name string
-	run  func(ctx context.Context, p *process, o *op) error
-}
+// number is what a key has as the number of rows.
+func (o *op) number() int64 { return int64(o.key[0]-'k') + 1 }
 
-var workloads = []*workload{
-	{"hold", hold},
-}
-
-// newPlan chooses what is done by whom.
-func newPlan(seed uint64) plan {
-	r := rand.New(rand.NewPCG(seed, 0))
-	p := plan{seed: seed, faults: 1 + r.IntN(5)}
-	keys := []string{"k", "l"}[:1+r.IntN(2)]
-	for range 2 + r.IntN(2) {
-		var callers [][]spec
-		for range 1 + r.IntN(2) {
-			var specs []spec
-			for range 1 + r.IntN(2) {
-				specs = append(specs, spec{workloads[r.IntN(len(workloads))], keys[r.IntN(len(keys))], []time.Duration{0, time.Second, 20 * time.Second}[r.IntN(3)]})
-			}
-			callers = append(callers, specs)
+// protects reports whether the key of o protects a row that o writes.
+func (o *op) protects(row string) bool {
+	for _, table := range o.work.rows {
+		if row == o.row(table) {
+			return true
 		}
-		p.work = append(p.work, callers)
 	}
-	return p
+	return false
+}
+
+// row is the name of the key's row of a table.
+func (o *op) row(table string) string {
+	if table == "orders" || table == "labels" {
+		return table + "/" + o.key
+	}
+	return fmt.Sprintf("%s/%d", table, o.number())
 }
 
 // caller makes operations one after the other.
@@ -100,22 +252,4 @@ func (p *process) caller(ops []*op) {
 // the process was killed.
 func (p *process) pause(ctx context.Context, o *op, text string) bool {
 	return p.w.gate.pass(&call{process: p, op: o, actor: o.name, text: text, ctx: context.WithoutCancel(ctx)}) == executed
-}
-
-// hold is an operation of the first layer alone.
-func hold(ctx context.Context, p *process, o *op) error {
-	var lease *lock.Lease
-	var err error
-	if o.wait == 0 {
-		lease, err = p.locker.TryAcquire(ctx, o.key)
-	} else {
-		waited, cancel := context.WithTimeout(ctx, o.wait)
-		defer cancel()
-		lease, err = p.locker.Acquire(waited, o.key)
-	}
-	if err != nil {
-		return err
-	}
-	p.pause(ctx, o, "WORK")
-	return errors.Join(lease.Err(), lease.Release(ctx))
 }

@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gorm.io/driver/mysql"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/sim/simdb"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+)
+
+// The rows that keys protect: those of one key have its name, or its number.
+type (
+	// Order has a key that the database generates.
+	Order struct {
+		ID int64
+		No string `gorm:"size:64;uniqueIndex"`
+	}
+	// Label has a key of its own.
+	Label struct {
+		Code   string `gorm:"size:64;primaryKey"`
+		Amount int
+	}
+	// Stock is counted down: all who update it write the same values.
+	Stock struct {
+		ID      int64
+		Left    int
+		Version dbguard.Version
+	}
+	// Ware is a Stock that says who wrote it.
+	Ware struct {
+		ID      int64
+		Left    int
+		Version dbguard.Version
+		Stamp   dbguard.Stamp
+	}
+)
+
+const full = 100 // Left, before anybody takes one
+
+// tables are those whose rows the oracle follows.
+var tables = []string{"orders", "labels", "stocks", "wares"}
+
+// schemas make the tables.
+var schemas = map[string][]string{
+	"mysql": {
+		"CREATE TABLE orders (id BIGINT AUTO_INCREMENT, no VARCHAR(64), PRIMARY KEY (id), UNIQUE INDEX idx_orders_no (no))",
+		"CREATE TABLE labels (code VARCHAR(64) NOT NULL, amount BIGINT, PRIMARY KEY (code))",
+		"CREATE TABLE stocks (id BIGINT NOT NULL, `left` BIGINT, version BIGINT, PRIMARY KEY (id))",
+		"CREATE TABLE wares (id BIGINT NOT NULL, `left` BIGINT, version BIGINT, stamp BIGINT, PRIMARY KEY (id))",
+	},
+	"postgres": {
+		"CREATE TABLE orders (id BIGSERIAL, no VARCHAR(64), PRIMARY KEY (id), CONSTRAINT idx_orders_no UNIQUE (no))",
+		"CREATE TABLE labels (code VARCHAR(64) NOT NULL, amount BIGINT, PRIMARY KEY (code))",
+		`CREATE TABLE stocks (id BIGINT NOT NULL, "left" BIGINT, version BIGINT, PRIMARY KEY (id))`,
+		`CREATE TABLE wares (id BIGINT NOT NULL, "left" BIGINT, version BIGINT, stamp BIGINT, PRIMARY KEY (id))`,
+	},
+}
+
+func newDatabase(p plan) *simdb.Database {
+	as := simdb.MariaDB
+	if p.dialect == "postgres" {
+		as = simdb.PostgreSQL
+	}
+	db := simdb.New(as, simdb.Knobs{})
+	db.Exec(schemas[p.dialect]...)
+	for id := 1; id <= 2; id++ {
+		db.Exec(fmt.Sprintf(quoted(p, "INSERT INTO stocks (id, `left`, version) VALUES (%d, %d, 1)"), id, full),
+			fmt.Sprintf(quoted(p, "INSERT INTO wares (id, `left`, version, stamp) VALUES (%d, %d, 1, 0)"), id, full))
+	}
+	return db
+}
+
+func quoted(p plan, sql string) string {
+	if p.dialect == "postgres" {
+		return strings.ReplaceAll(sql, "`", `"`)
+	}
+	return sql
+}
+
+// A base is a gorm.DB of each dialect. Each process has one with another pool: to open one
+// and to parse the models takes longer than a schedule.
+var base = map[string]*gorm.DB{}
+
+func openBase() {
+	for name, d := range map[string]gorm.Dialector{
+		"mysql":    mysql.New(mysql.Config{Conn: nowhere{}, SkipInitializeWithVersion: true}),
+		"postgres": postgres.New(postgres.Config{Conn: nowhere{}}),
+	} {
+		db, err := gorm.Open(d, &gorm.Config{Logger: logger.Discard, DisableAutomaticPing: true})
+		must(err)
+		base[name] = db
+		warm(name)
+	}
+}
+
+// warm does each operation twice, outside of a bubble: what gorm learns of the models it
+// keeps in channels, which belong to the bubble that made them.
+func warm(dialect string) {
+	locker, err := lock.New(memlock.New(), lock.Config{Logger: silent})
+	must(err)
+	db := newDatabase(plan{dialect: dialect})
+	p := &process{pool: sql.OpenDB(db.Connector("warm", open{}))}
+	p.db = openOn(dialect, p.pool)
+	p.guard, err = guard.New(base[dialect], locker, guard.Config{Service: "warm", Logger: silent}) // base learns the callbacks
+	must(err)
+	p.guard, err = guard.New(p.db, locker, guard.Config{Service: "warm", Logger: silent})
+	must(err)
+	for _, work := range slices.Repeat(workloads, 2) {
+		if work.rows != nil {
+			_ = work.run(context.Background(), p, &op{spec: spec{work: work, key: "k"}})
+		}
+	}
+	must(locker.Close(context.Background()))
+	must(p.pool.Close())
+}
+
+// open is a gate that lets all calls run.
+type open struct{}
+
+func (open) Pass(context.Context, simdb.Call) simdb.Fate { return simdb.Execute }
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// nowhere is a gorm.ConnPool that is never used.
+type nowhere struct{ gorm.ConnPool }
+
+// open returns base on another pool.
+func openOn(dialect string, pool *sql.DB) *gorm.DB {
+	db := base[dialect].Session(&gorm.Session{})
+	db.ConnPool = pool
+	db.Plugins = maps.Clone(db.Plugins)
+	db.Statement = &gorm.Statement{DB: db, ConnPool: pool, Context: context.Background(), Clauses: base[dialect].Statement.Clauses}
+	return db.Session(&gorm.Session{})
+}
+
+// A dbGate is the way of one process to the database.
+type dbGate struct {
+	w *world
+	p *process
+}
+
+// Pass has the scheduler decide what becomes of a statement.
+func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
+	c := &call{process: g.p, text: brief(s.Text), sql: s.Text, ctx: ctx, db: &s, cuts: true}
+	part := "pool"
+	if strings.Contains(s.Text, "belay_outbox") {
+		part = "outbox"
+	}
+	c.op, c.actor = g.p.actor(ctx, part)
+	c.conn = g.p.name + "/" + fmt.Sprint(s.Conn)
+	if a := g.w.history.transaction(c.conn); c.op == nil && a != nil { // database/sql ends a transaction without the context
+		c.op, c.actor = a.op, a.op.name
+	}
+	return simdb.Fate(g.w.gate.pass(c))
+}
+
+// brief is a statement as a story has it.
+func brief(sql string) string {
+	sql = strings.Join(strings.Fields(sql), " ")
+	if savepoint := strings.Index(sql, "SAVEPOINT sp"); savepoint >= 0 { // followed by a random number
+		return sql[:savepoint] + "SAVEPOINT"
+	}
+	if len(sql) > 70 {
+		sql = sql[:70] + "..."
+	}
+	return sql
+}
+
+// state is the newest version of each row that the oracle follows; 1 if it has none.
+type state map[string]int64
+
+func (w *world) rows() state {
+	s := make(state)
+	for _, table := range tables {
+		for _, r := range w.db.Rows(table) {
+			switch {
+			case r["no"] != nil:
+				s[table+"/"+fmt.Sprint(r["no"])] = 1
+			case r["code"] != nil:
+				s[table+"/"+fmt.Sprint(r["code"])] = 1
+			default:
+				s[table+"/"+fmt.Sprint(r["id"])] = r["version"].(int64)
+			}
+		}
+	}
+	return s
+}
