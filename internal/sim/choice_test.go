@@ -23,11 +23,14 @@ const (
 	toggle                  // the server of the locks goes away, or comes back
 	fill                    // it has no memory, or has it again
 	killProcess
+	endSession // the server ends the session of a call
+	crash      // the database crashes, and is back at once
+	replace    // a replica of the database takes over that lacks the last commits
 )
 
 func (a action) String() string {
 	return [...]string{"run", "cut", "cut the answer to", "delay", "execute late", "wait", "lose the lock", "fail over", "server away or back",
-		"server full or not", "kill"}[a]
+		"server full or not", "kill", "end the session of", "crash the database", "fail over the database"}[a]
 }
 
 // ofCall reports whether the action is on a call that waits.
@@ -99,6 +102,10 @@ func (w *world) possible(c choice, calls []*call) bool {
 		return w.server.state.held[c.on].owner != ""
 	case c.do == failOver:
 		return c.n < len(w.server.older)
+	case c.do == endSession:
+		return slices.ContainsFunc(calls, func(x *call) bool { return x.label() == c.on && x.db != nil && x.db.Session > 0 })
+	case c.do == crash || c.do == replace:
+		return w.db != nil
 	case c.do == killProcess:
 		return slices.ContainsFunc(w.processes, func(p *process) bool { return p.name == c.on && !p.dead })
 	case c.do == wait && c.forTime == 0:
@@ -167,6 +174,9 @@ func (d *dice) rest(actor string) {
 var pauses = []time.Duration{20 * time.Millisecond, 600 * time.Millisecond, 2500 * time.Millisecond, ttl + time.Second}
 
 func (d *dice) fault(w *world, top *call) *choice {
+	if w.plan.loses && d.IntN(3) == 0 {
+		return &choice{do: replace, n: 1 + d.IntN(3)}
+	}
 	switch d.IntN(10) {
 	case 0, 1, 2:
 		return d.lose(w, top)
@@ -175,7 +185,14 @@ func (d *dice) fault(w *world, top *call) *choice {
 	case 7:
 		return &choice{do: wait, forTime: pauses[d.IntN(len(pauses))]}
 	case 8:
+		if d.IntN(2) == 0 {
+			return &choice{do: endSession, on: top.label()}
+		}
 		return &choice{do: killProcess, on: top.process.name}
+	case 9:
+		if d.IntN(3) == 0 {
+			return &choice{do: crash}
+		}
 	}
 	return &choice{do: failOver, n: d.IntN(3)}
 }

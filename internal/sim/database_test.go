@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -75,11 +76,20 @@ func newDatabase(p plan) *simdb.Database {
 	}
 	db := simdb.New(as, simdb.Knobs{})
 	db.Exec(schemas[p.dialect]...)
+	if p.outbox {
+		db.Exec(outboxSchema(p.dialect))
+	}
 	for id := 1; id <= 2; id++ {
 		db.Exec(fmt.Sprintf(quoted(p, "INSERT INTO stocks (id, `left`, version) VALUES (%d, %d, 1)"), id, full),
 			fmt.Sprintf(quoted(p, "INSERT INTO wares (id, `left`, version, stamp) VALUES (%d, %d, 1, 0)"), id, full))
 	}
 	return db
+}
+
+func outboxSchema(dialect string) string {
+	text, err := os.ReadFile("../../notify/outbox/schema/" + dialect + ".sql")
+	must(err)
+	return string(text)
 }
 
 func quoted(p plan, sql string) string {
@@ -158,11 +168,7 @@ type dbGate struct {
 // Pass has the scheduler decide what becomes of a statement.
 func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
 	c := &call{process: g.p, text: brief(s.Text), sql: s.Text, ctx: ctx, db: &s, cuts: true}
-	part := "pool"
-	if strings.Contains(s.Text, "belay_outbox") {
-		part = "outbox"
-	}
-	c.op, c.actor = g.p.actor(ctx, part)
+	c.op, c.actor = g.p.actor(ctx, "outbox")
 	c.conn = g.p.name + "/" + fmt.Sprint(s.Conn)
 	if a := g.w.history.transaction(c.conn); c.op == nil && a != nil { // database/sql ends a transaction without the context
 		c.op, c.actor = a.op, a.op.name

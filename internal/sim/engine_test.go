@@ -204,6 +204,7 @@ func (e engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) 
 	if err != nil {
 		return lock.Grant{}, err
 	}
+	e.w.history.answered(r.Owner)
 	return answer, nil
 }
 

@@ -16,7 +16,8 @@ type history struct {
 	grants   map[string]*grant // by owner
 	commits  []*commit
 	events   []published
-	monitor  map[string]int      // events stored, by id
+	monitor  map[string]int      // events stored by it, by id
+	stored   map[string]bool     // events that were in the outbox, and in no rows that were lost
 	open     map[string]*attempt // by connection
 	last     state
 	lostRows bool           // the database has lost commits
@@ -30,8 +31,9 @@ type grant struct {
 	process  *process
 	op       *op // that asked; hand-overs in memory are not seen
 	asked    time.Time
-	from     int // when it was granted, 0: never
-	until    int // when it was gone, 0: it is there
+	from     int  // when it was granted, 0: never
+	until    int  // when it was gone, 0: it is there
+	known    bool // the Locker got the answer
 	why      string
 	regained int // by a failover to a replica that had it still
 }
@@ -61,7 +63,7 @@ type attempt struct {
 }
 
 func newHistory(w *world) *history {
-	return &history{w: w, grants: make(map[string]*grant), faults: make(map[string]int), monitor: make(map[string]int), open: make(map[string]*attempt)}
+	return &history{w: w, grants: make(map[string]*grant), faults: make(map[string]int), monitor: make(map[string]int), stored: make(map[string]bool), open: make(map[string]*attempt)}
 }
 
 func (h *history) asked(o *op, owner string) {
@@ -78,6 +80,15 @@ func (h *history) granted(p *process, r lock.Request) {
 		h.grants[r.Owner] = g
 	}
 	g.from, g.until = h.w.step, 0
+}
+
+// answered takes in that a Locker knows of its grant.
+func (h *history) answered(owner string) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if g := h.grants[owner]; g != nil {
+		g.known = true
+	}
 }
 
 func (h *history) freed(_, owner, why string) {
@@ -163,6 +174,30 @@ func (h *history) end(a *attempt) {
 	delete(h.open, a.conn)
 }
 
+// broken ends what ran on a connection, or on all of them.
+func (h *history) broken(conn string) {
+	for _, a := range h.open {
+		if conn == "" || a.conn == conn {
+			h.end(a)
+		}
+	}
+}
+
+// keep notes the events that are in the outbox.
+func (h *history) keep() {
+	for _, r := range h.w.db.Rows("belay_outbox") {
+		h.stored[r["event_id"].(string)] = true
+	}
+}
+
+// replaced takes in that the database has lost its last commits.
+func (h *history) replaced() {
+	h.lostRows = true
+	h.last = h.w.rows()
+	clear(h.stored)
+	h.keep()
+}
+
 // ordered returns the grants in the order in which they were asked for.
 func (h *history) ordered() (all []*grant) {
 	for _, o := range h.ops {
@@ -176,7 +211,7 @@ func (h *history) ordered() (all []*grant) {
 // grantOf returns the newest grant that the process of o has on its key.
 func (h *history) grantOf(o *op) (newest *grant) {
 	for _, g := range h.grants {
-		if g.process == o.process && g.key == o.key && g.from > 0 && (newest == nil || g.from > newest.from) {
+		if g.process == o.process && g.key == o.key && g.known && (newest == nil || g.from > newest.from) {
 			newest = g
 		}
 	}

@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
@@ -244,7 +243,11 @@ func (o *op) met(k *commit) bool {
 	return false
 }
 
-// checkRelay is I10: an event that was stored is published, and kept once.
-func (w *world) checkRelay() {}
-
-var _ = time.Second
+// checkRelay is I10: an event that was stored, and not lost by the database, is published.
+func (w *world) checkRelay() {
+	for id := range w.history.stored {
+		if w.history.monitor[id] == 0 {
+			w.problem("I10: an event was stored, and is not published")
+		}
+	}
+}

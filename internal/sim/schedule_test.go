@@ -32,6 +32,7 @@ type world struct {
 	step     int
 	calm     bool    // no more faults
 	dirty    *call   // of the database, which may have committed
+	stored   bool    // an event may have been
 	ghosts   []*call // given up by their callers, executed later or never
 	choices  []choice
 	story    []string
@@ -103,8 +104,16 @@ func (w *world) run() {
 		synctest.Wait()
 		w.settle()
 		calls := w.gate.calls()
-		if len(calls) == 0 && w.done() {
-			return
+		if w.done() {
+			w.calm = true
+			for len(w.ghosts) > 0 { // a server does not keep a session for ever whose client has gone
+				w.haunt(w.ghosts[0].label())
+				synctest.Wait()
+				w.settle()
+			}
+			if w.drained(calls) {
+				return
+			}
 		}
 		if w.step++; w.step > maxSteps {
 			w.calm = true
@@ -120,6 +129,14 @@ func (w *world) run() {
 		w.apply(w.chooser.next(w, calls), calls)
 		time.Sleep(latency) // or timers of different steps would end at once, in any order
 	}
+}
+
+// drained reports whether nothing is left to do after the last operation.
+func (w *world) drained(calls []*call) bool {
+	if w.plan.outbox {
+		return len(w.db.Rows("belay_outbox")) == 0
+	}
+	return len(calls) == 0
 }
 
 func (w *world) done() bool {
@@ -143,6 +160,10 @@ func (w *world) settle() {
 	if w.dirty != nil {
 		w.history.changed(w.dirty)
 		w.dirty = nil
+	}
+	if w.stored {
+		w.history.keep()
+		w.stored = false
 	}
 	w.server.expire()
 }
@@ -199,6 +220,17 @@ func (w *world) apply(c choice, calls []*call) {
 		w.server.full = !w.server.full
 	case c.do == killProcess:
 		w.kill(c.on)
+	case c.do == endSession && i >= 0:
+		w.db.KillSession(calls[i].db.Session)
+		w.history.broken(calls[i].conn)
+	case c.do == crash:
+		w.db.Crash()
+		w.db.Restart()
+		w.history.broken("")
+	case c.do == replace:
+		w.db.Failover(int64(c.n))
+		w.history.broken("")
+		w.history.replaced()
 	case c.do == haunt:
 		w.haunt(c.on)
 	}
@@ -217,6 +249,9 @@ func (w *world) decide(do action, c *call) {
 		w.history.statement(c, do)
 		if c.op != nil && do != cut && strings.HasPrefix(c.text, "COMMIT") {
 			w.dirty = c
+		}
+		if strings.HasPrefix(c.sql, "INSERT INTO belay_outbox") {
+			w.stored = true
 		}
 	}
 	switch do {
@@ -250,7 +285,10 @@ func (w *world) haunt(label string) {
 	late := w.db.Late()
 	if n := slices.IndexFunc(late, func(l simdb.Call) bool { return l.Conn == c.db.Conn && l.Text == c.sql }); n >= 0 {
 		w.db.ExecuteLate(n)
-		w.dirty = c
+		w.stored = true
+		if c.op != nil {
+			w.dirty = c
+		}
 	}
 }
 

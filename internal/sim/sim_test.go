@@ -205,7 +205,7 @@ func difference(a, b string) string {
 func TestWorkloads(t *testing.T) {
 	for _, dialect := range []string{"mysql", "postgres"} {
 		for _, work := range workloads {
-			p := plan{dialect: dialect, work: [][][]spec{{{{work, "k", 0}, {work, "k", 0}}}}}
+			p := plan{dialect: dialect, outbox: work.boxed, work: [][][]spec{{{{work, "k", 0}, {work, "k", 0}}}}}
 			r := simulate(t, p, &player{})
 			if story := r.text(); len(r.problems) > 0 || !strings.Contains(story, "returned: <nil>") {
 				t.Errorf("%s: %v\n%s\n%s", dialect, r.problems, p, story)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
 )
 
 // A workload is a kind of operation.
@@ -19,6 +20,8 @@ type workload struct {
 	run  func(ctx context.Context, p *process, o *op) error
 	// rows of the key that it writes once, by table
 	rows []string
+	// boxed is one that is for the outbox alone
+	boxed bool
 	// bare is one that takes no lock
 	bare bool
 }
@@ -44,6 +47,11 @@ func custom(name string, rows []string, do func(ctx context.Context, tx *gorm.DB
 }
 
 var workloads = []*workload{
+	{name: "publish", boxed: true, run: func(ctx context.Context, p *process, o *op) error {
+		return p.box.Publish(ctx, notify.Event{
+			ID: o.name, Verdict: notify.VerdictLost, Outcome: notify.OutcomeCommitted, Service: "sim", Key: o.key, Count: 1, CaughtAt: time.Now(),
+		})
+	}},
 	{name: "hold", run: hold},
 	change("insert", "orders", func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }),
 	change("insert and remember", "orders", func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }, guard.Remember(time.Minute)),
@@ -112,6 +120,7 @@ func hold(ctx context.Context, p *process, o *op) error {
 // themes are workloads that meet on the rows of a key.
 var themes = [][]string{
 	{"hold"},
+	{"publish"},
 	{"insert", "insert and remember"},
 	{"insert with a key"},
 	{"update"},
@@ -137,6 +146,7 @@ type plan struct {
 	dialect string
 	faults  int
 	outbox  bool
+	loses   bool // the database may lose commits
 	policy  guard.Policy
 	work    [][][]spec // of each process, of each caller
 }
@@ -156,6 +166,8 @@ func newPlan(seed uint64) plan {
 	p := plan{seed: seed, faults: 1 + r.IntN(5), dialect: "mysql"}
 	keys := []string{"k", "l"}[:1+r.IntN(8)/7]
 	theme := themes[r.IntN(len(themes))]
+	p.loses = theme[0] == "publish"
+	p.outbox = p.loses || theme[0] != "hold" && r.IntN(16) == 0
 	for range 2 + r.IntN(4)/3 {
 		var callers [][]spec
 		for range 1 + r.IntN(3)/2 {
@@ -175,7 +187,7 @@ func (p plan) database() bool {
 	for _, callers := range p.work {
 		for _, specs := range callers {
 			for _, s := range specs {
-				if s.work.rows != nil {
+				if s.work.rows != nil || s.work.boxed {
 					return true
 				}
 			}
