@@ -18,8 +18,8 @@ type spot struct {
 
 var spots = []spot{
 	{"killed before it could report, or with a lock that was handed on", func(w *world, o *op, g *grant, k *commit) bool {
-		for _, user := range w.history.users(g) {
-			if user.ended == 0 {
+		for _, other := range w.history.ops {
+			if other.process == o.process && other.key == o.key && other.began > 0 && other.ended == 0 {
 				return true
 			}
 		}
@@ -51,7 +51,7 @@ var spots = []spot{
 		return false
 	}},
 	{"the connection broke before the snapshot could be read, and the writer had no lock or died", func(_ *world, o *op, _ *grant, k *commit) bool {
-		return k != nil && k.unheard() && (o.cut["SELECT"] || o.cut["ROLLBACK"])
+		return k != nil && k.unheard() && (o.cut["SELECT"] || o.cut["ROLLBACK"] || o.cut["SESSION"])
 	}},
 	{"one key protects several rows, and their writer had no lock, or lost it and did not find that out", func(_ *world, o *op, _ *grant, k *commit) bool {
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)

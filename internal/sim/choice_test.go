@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/belaygo/belay/guard"
 )
 
 // An action is one kind of thing that the scheduler does.
@@ -174,6 +176,9 @@ func (d *dice) rest(actor string) {
 var pauses = []time.Duration{20 * time.Millisecond, 600 * time.Millisecond, 2500 * time.Millisecond, ttl + time.Second}
 
 func (d *dice) fault(w *world, top *call) *choice {
+	if w.plan.policy == guard.DBOnly && d.IntN(3) == 0 {
+		return &choice{do: []action{toggle, fill}[d.IntN(2)]}
+	}
 	if w.plan.loses && d.IntN(3) == 0 {
 		return &choice{do: replace, n: 1 + d.IntN(3)}
 	}

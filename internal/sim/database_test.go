@@ -70,11 +70,7 @@ var schemas = map[string][]string{
 }
 
 func newDatabase(p plan) *simdb.Database {
-	as := simdb.MariaDB
-	if p.dialect == "postgres" {
-		as = simdb.PostgreSQL
-	}
-	db := simdb.New(as, simdb.Knobs{})
+	db := simdb.New(p.server, simdb.Knobs{})
 	db.Exec(schemas[p.dialect]...)
 	if p.outbox {
 		db.Exec(outboxSchema(p.dialect))
@@ -99,6 +95,8 @@ func quoted(p plan, sql string) string {
 	return sql
 }
 
+var personalities = map[string]simdb.Personality{"mysql": simdb.MariaDB, "postgres": simdb.PostgreSQL}
+
 // A base is a gorm.DB of each dialect. Each process has one with another pool: to open one
 // and to parse the models takes longer than a schedule.
 var base = map[string]*gorm.DB{}
@@ -120,7 +118,7 @@ func openBase() {
 func warm(dialect string) {
 	locker, err := lock.New(memlock.New(), lock.Config{Logger: silent})
 	must(err)
-	db := newDatabase(plan{dialect: dialect})
+	db := newDatabase(plan{dialect: dialect, server: personalities[dialect]})
 	p := &process{pool: sql.OpenDB(db.Connector("warm", open{}))}
 	p.db = openOn(dialect, p.pool)
 	p.guard, err = guard.New(base[dialect], locker, guard.Config{Service: "warm", Logger: silent}) // base learns the callbacks

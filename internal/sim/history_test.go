@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ type history struct {
 	stored   map[string]bool     // events that were in the outbox, and in no rows that were lost
 	open     map[string]*attempt // by connection
 	last     state
+	shaken   int            // faults on the way to the locks
 	lostRows bool           // the database has lost commits
 	faults   map[string]int // how often each kind of fault was chosen
 }
@@ -178,6 +180,7 @@ func (h *history) end(a *attempt) {
 func (h *history) broken(conn string) {
 	for _, a := range h.open {
 		if conn == "" || a.conn == conn {
+			a.op.missed("SESSION")
 			h.end(a)
 		}
 	}
@@ -196,6 +199,30 @@ func (h *history) replaced() {
 	h.last = h.w.rows()
 	clear(h.stored)
 	h.keep()
+}
+
+// outages returns how many outages a process has reported to begin, and to end.
+func (h *history) outages(process string) (begun, ended int) {
+	for _, p := range h.events {
+		switch {
+		case p.event.Verdict != notify.VerdictDegraded || p.event.Instance != process:
+		case p.event.Outcome == notify.OutcomeUnknown:
+			begun++
+		default:
+			ended++
+		}
+	}
+	return begun, ended
+}
+
+// inOutage reports whether a process that lives has an outage that has not ended.
+func (h *history) inOutage() bool {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	return slices.ContainsFunc(h.w.processes, func(p *process) bool {
+		begun, ended := h.outages(p.name)
+		return p.killed == 0 && begun > ended
+	})
 }
 
 // ordered returns the grants in the order in which they were asked for.

@@ -52,12 +52,15 @@ func (w *world) check() {
 		w.checkUnknown(o)
 		w.checkEvents(o)
 	}
-	for _, g := range w.history.ordered() {
-		w.checkLoss(g)
+	if w.plan.policy == guard.Refuse { // or nobody knows which transaction had a lock
+		for _, g := range w.history.ordered() {
+			w.checkLoss(g)
+		}
+		for _, k := range w.history.commits {
+			w.checkOverlaps(k)
+		}
 	}
-	for _, k := range w.history.commits {
-		w.checkOverlaps(k)
-	}
+	w.checkOutages()
 	w.checkRelay()
 }
 
@@ -241,6 +244,17 @@ func (o *op) met(k *commit) bool {
 		}
 	}
 	return false
+}
+
+// checkOutages is I9: an outage begins once and ends once, and no more of them begin than
+// there were faults.
+func (w *world) checkOutages() {
+	for _, p := range w.processes {
+		begun, ended := w.history.outages(p.name)
+		if ended > begun || begun > ended+1 || begun > w.history.shaken {
+			w.problem("I9: %s has reported that %d outages began and %d ended, after %d faults", p.name, begun, ended, w.history.shaken)
+		}
+	}
 }
 
 // checkRelay is I10: an event that was stored, and not lost by the database, is published.

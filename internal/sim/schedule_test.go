@@ -105,7 +105,7 @@ func (w *world) run() {
 		w.settle()
 		calls := w.gate.calls()
 		if w.done() {
-			w.calm = true
+			w.settleDown()
 			for len(w.ghosts) > 0 { // a server does not keep a session for ever whose client has gone
 				w.haunt(w.ghosts[0].label())
 				synctest.Wait()
@@ -116,7 +116,7 @@ func (w *world) run() {
 			}
 		}
 		if w.step++; w.step > maxSteps {
-			w.calm = true
+			w.settleDown()
 		}
 		if w.step > 4*maxSteps {
 			w.problem("I0: the schedule does not end")
@@ -131,12 +131,15 @@ func (w *world) run() {
 	}
 }
 
+// settleDown ends all faults.
+func (w *world) settleDown() { w.calm, w.server.down, w.server.full = true, false, false }
+
 // drained reports whether nothing is left to do after the last operation.
 func (w *world) drained(calls []*call) bool {
-	if w.plan.outbox {
-		return len(w.db.Rows("belay_outbox")) == 0
+	if w.plan.outbox && len(w.db.Rows("belay_outbox")) > 0 {
+		return false
 	}
-	return len(calls) == 0
+	return (w.plan.outbox || len(calls) == 0) && !w.history.inOutage()
 }
 
 func (w *world) done() bool {
@@ -171,12 +174,14 @@ func (w *world) settle() {
 // quiet returns a call that is not worth a choice: a question about the server or a table.
 func (w *world) quiet(calls []*call) *call {
 	for _, c := range calls {
-		if c.db != nil && c.ctx.Err() == nil && (strings.HasPrefix(c.sql, "SHOW") || strings.Contains(c.sql, "information_schema")) {
+		if c.db != nil && c.ctx.Err() == nil && slices.ContainsFunc(questions, func(part string) bool { return strings.Contains(c.sql, part) }) {
 			return c
 		}
 	}
 	return nil
 }
+
+var questions = []string{"SHOW ", "information_schema", "pg_trigger", "pg_attribute", "pg_backend_pid"}
 
 // execute has a call executed, by the scheduler or, once it has its fate, by the database.
 func (w *world) execute(c *call) fate {
@@ -216,8 +221,10 @@ func (w *world) apply(c choice, calls []*call) {
 		w.server.failOver(c.n)
 	case c.do == toggle:
 		w.server.down = !w.server.down
+		w.history.shaken++
 	case c.do == fill:
 		w.server.full = !w.server.full
+		w.history.shaken++
 	case c.do == killProcess:
 		w.kill(c.on)
 	case c.do == endSession && i >= 0:
@@ -239,11 +246,11 @@ func (w *world) apply(c choice, calls []*call) {
 // decide gives a call its fate.
 func (w *world) decide(do action, c *call) {
 	if c.op != nil && do != run {
-		if c.op.cut == nil {
-			c.op.cut = make(map[string]bool)
-		}
 		word, _, _ := strings.Cut(c.text, " ")
-		c.op.cut[word] = true
+		c.op.missed(word)
+	}
+	if c.run != nil && do != run {
+		w.history.shaken++
 	}
 	if c.db != nil {
 		w.history.statement(c, do)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,7 @@ const (
 
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1) // or what runs between two steps would differ from run to run
+	debug.SetGCPercent(300)
 	openBase()
 	os.Exit(m.Run())
 }
@@ -205,7 +207,7 @@ func difference(a, b string) string {
 func TestWorkloads(t *testing.T) {
 	for _, dialect := range []string{"mysql", "postgres"} {
 		for _, work := range workloads {
-			p := plan{dialect: dialect, outbox: work.boxed, work: [][][]spec{{{{work, "k", 0}, {work, "k", 0}}}}}
+			p := plan{dialect: dialect, server: personalities[dialect], outbox: work.boxed, work: [][][]spec{{{{work, "k", 0}, {work, "k", 0}}}}}
 			r := simulate(t, p, &player{})
 			if story := r.text(); len(r.problems) > 0 || !strings.Contains(story, "returned: <nil>") {
 				t.Errorf("%s: %v\n%s\n%s", dialect, r.problems, p, story)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/belaygo/belay/guard"
 )
 
 var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
@@ -34,6 +36,8 @@ func (r result) report() string {
 
 func (p plan) String() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "  on %s%s\n", [...]string{"MariaDB", "MariaDB with innodb_snapshot_isolation", "PostgreSQL"}[p.server],
+		[...]string{guard.Refuse: "", guard.DBOnly: ", policy DBOnly"}[p.policy])
 	for n, callers := range p.work {
 		for c, specs := range callers {
 			for i, s := range specs {

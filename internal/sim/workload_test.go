@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/sim/simdb"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -143,6 +144,7 @@ func workloadOf(name string) *workload {
 // A plan is what a schedule has beside its choices. It follows from the seed.
 type plan struct {
 	seed    uint64
+	server  simdb.Personality
 	dialect string
 	faults  int
 	outbox  bool
@@ -160,12 +162,23 @@ type spec struct {
 
 var waits = []time.Duration{0, 0, time.Second, 20 * time.Second}
 
+// servers are the databases, those that are met more often several times.
+var servers = []simdb.Personality{simdb.MariaDB, simdb.MariaDB, simdb.MariaDB, simdb.MariaDBSnapshot, simdb.PostgreSQL}
+
 // newPlan chooses what is done by whom.
 func newPlan(seed uint64) plan {
 	r := rand.New(rand.NewPCG(seed, 0))
-	p := plan{seed: seed, faults: 1 + r.IntN(5), dialect: "mysql"}
+	p := plan{seed: seed, faults: 1 + r.IntN(5)}
 	keys := []string{"k", "l"}[:1+r.IntN(8)/7]
 	theme := themes[r.IntN(len(themes))]
+	p.server = servers[r.IntN(len(servers))]
+	p.dialect = "mysql"
+	if p.server == simdb.PostgreSQL {
+		p.dialect = "postgres"
+	}
+	if theme[0] != "hold" && r.IntN(8) == 0 {
+		p.policy = guard.DBOnly
+	}
 	p.loses = theme[0] == "publish"
 	p.outbox = p.loses || theme[0] != "hold" && r.IntN(16) == 0
 	for range 2 + r.IntN(4)/3 {
@@ -213,6 +226,14 @@ type op struct {
 }
 
 func (o *op) String() string { return o.name }
+
+// missed notes that a call was not answered.
+func (o *op) missed(word string) {
+	if o.cut == nil {
+		o.cut = make(map[string]bool)
+	}
+	o.cut[word] = true
+}
 
 // number is what a key has as the number of rows.
 func (o *op) number() int64 { return int64(o.key[0]-'k') + 1 }
