@@ -18,6 +18,8 @@ const (
 	cut                     // its request is lost
 	cutAnswer               // its answer is lost
 	delay                   // its connection breaks, and it is executed later, or never
+	refuse                  // the database rolls back at a COMMIT
+	mistake                 // it answers so, and commits
 	haunt                   // a delayed call is executed
 	wait                    // time passes
 	lose                    // a lock is lost
@@ -27,16 +29,17 @@ const (
 	killProcess
 	endSession // the server ends the session of a call
 	crash      // the database crashes, and is back at once
+	lag        // the second node of the database applies no more commits, or all
 	replace    // a replica of the database takes over that lacks the last commits
 )
 
 func (a action) String() string {
-	return [...]string{"run", "cut", "cut the answer to", "delay", "execute late", "wait", "lose the lock", "fail over", "server away or back",
-		"server full or not", "kill", "end the session of", "crash the database", "fail over the database"}[a]
+	return [...]string{"run", "cut", "cut the answer to", "delay", "refuse", "refuse and do", "execute late", "wait", "lose the lock", "fail over", "server away or back",
+		"server full or not", "kill", "end the session of", "crash the database", "second node lags or not", "fail over the database"}[a]
 }
 
 // ofCall reports whether the action is on a call that waits.
-func (a action) ofCall() bool { return a <= delay }
+func (a action) ofCall() bool { return a <= mistake }
 
 // A choice is one thing that the scheduler did. A schedule is the list of them.
 type choice struct {
@@ -106,6 +109,8 @@ func (w *world) possible(c choice, calls []*call) bool {
 		return c.n < len(w.server.older)
 	case c.do == endSession:
 		return slices.ContainsFunc(calls, func(x *call) bool { return x.label() == c.on && x.db != nil && x.db.Session > 0 })
+	case c.do == lag:
+		return w.db != nil && w.plan.second
 	case c.do == crash || c.do == replace:
 		return w.db != nil
 	case c.do == killProcess:
@@ -176,11 +181,11 @@ func (d *dice) rest(actor string) {
 var pauses = []time.Duration{20 * time.Millisecond, 600 * time.Millisecond, 2500 * time.Millisecond, ttl + time.Second}
 
 func (d *dice) fault(w *world, top *call) *choice {
+	if n := len(w.plan.also); n > 0 && d.IntN(3) == 0 {
+		return d.more(w, w.plan.also[d.IntN(n)], top)
+	}
 	if w.plan.policy == guard.DBOnly && d.IntN(3) == 0 {
 		return &choice{do: []action{toggle, fill}[d.IntN(2)]}
-	}
-	if w.plan.loses && d.IntN(3) == 0 {
-		return &choice{do: replace, n: 1 + d.IntN(3)}
 	}
 	switch d.IntN(10) {
 	case 0, 1, 2:
@@ -207,7 +212,24 @@ func (d *dice) cut(c *call) *choice {
 	if !c.cuts || !strings.HasPrefix(c.text, "COMMIT") && !strings.HasPrefix(c.text, "ACQUIRE") && d.IntN(3) > 0 {
 		return nil
 	}
-	return &choice{do: []action{cut, cutAnswer, delay}[d.IntN(3)], on: c.label()}
+	fates := []action{cut, cutAnswer, delay, refuse}
+	if c.db == nil || !c.db.Commit {
+		fates = fates[:3]
+	}
+	return &choice{do: fates[d.IntN(len(fates))], on: c.label()}
+}
+
+// more is a fault that the plan has beside the ordinary ones.
+func (d *dice) more(w *world, do action, top *call) *choice {
+	switch {
+	case do == replace, do == failOver:
+		return &choice{do: do, n: 1 + d.IntN(3)}
+	case do.ofCall() && (top.db == nil || !top.db.Commit):
+		return nil
+	case do.ofCall():
+		return &choice{do: do, on: top.label()}
+	}
+	return &choice{do: do}
 }
 
 // lose loses the lock of the caller whose turn it is, who may rest then.

@@ -70,7 +70,7 @@ var schemas = map[string][]string{
 }
 
 func newDatabase(p plan) *simdb.Database {
-	db := simdb.New(p.server, simdb.Knobs{})
+	db := simdb.New(p.server, p.knobs)
 	db.Exec(schemas[p.dialect]...)
 	if p.outbox {
 		db.Exec(outboxSchema(p.dialect))
@@ -168,6 +168,9 @@ func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
 	c := &call{process: g.p, text: brief(s.Text), sql: s.Text, ctx: ctx, db: &s, cuts: true}
 	c.op, c.actor = g.p.actor(ctx, "outbox")
 	c.conn = g.p.name + "/" + fmt.Sprint(s.Conn)
+	if s.Flush {
+		c.actor, c.text, c.sql, c.cuts = g.p.name+".database", "FLUSH", "FLUSH", false
+	}
 	if a := g.w.history.transaction(c.conn); c.op == nil && a != nil { // database/sql ends a transaction without the context
 		c.op, c.actor = a.op, a.op.name
 	}

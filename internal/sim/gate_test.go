@@ -110,4 +110,6 @@ const (
 	cutBefore             // not executed, not answered
 	cutAfter              // executed, not answered
 	late                  // not answered, and executed later or never
+	refused               // a COMMIT is rolled back, with an error
+	mistaken              // it is executed, and answered with that error
 )

@@ -12,18 +12,17 @@ import (
 // A history is what the scheduler knows to have happened, past what the product says of
 // it. Moments are steps of the scheduler.
 type history struct {
-	w        *world
-	ops      []*op
-	grants   map[string]*grant // by owner
-	commits  []*commit
-	events   []published
-	monitor  map[string]int      // events stored by it, by id
-	stored   map[string]bool     // events that were in the outbox, and in no rows that were lost
-	open     map[string]*attempt // by connection
-	last     state
-	shaken   int            // faults on the way to the locks
-	lostRows bool           // the database has lost commits
-	faults   map[string]int // how often each kind of fault was chosen
+	w       *world
+	ops     []*op
+	grants  map[string]*grant // by owner
+	commits []*commit
+	events  []published
+	monitor map[string]int      // events stored by it, by id
+	stored  map[string]bool     // events that were in the outbox, and in no rows that were lost
+	open    map[string]*attempt // by connection
+	last    state
+	shaken  int            // faults on the way to the locks
+	faults  map[string]int // how often each kind of fault was chosen
 }
 
 // A grant is a lock as the server had it.
@@ -48,6 +47,7 @@ type commit struct {
 	row     string
 	from    int64 // version, 0: the row was not there
 	to      int64
+	lost    bool // the database has lost it
 }
 
 // An attempt is one transaction of an operation.
@@ -193,12 +193,19 @@ func (h *history) keep() {
 	}
 }
 
-// replaced takes in that the database has lost its last commits.
-func (h *history) replaced() {
-	h.lostRows = true
-	h.last = h.w.rows()
-	clear(h.stored)
-	h.keep()
+// forgotten takes in that the database may have lost its last commits.
+func (h *history) forgotten() {
+	now := h.w.rows()
+	for _, k := range h.commits {
+		if now[k.row] < k.to {
+			k.lost = true
+		}
+	}
+	h.last = now
+	if h.w.plan.outbox {
+		clear(h.stored)
+		h.keep()
+	}
 }
 
 // outages returns how many outages a process has reported to begin, and to end.
@@ -264,11 +271,6 @@ func (h *history) changed(c *call) {
 		}
 		h.commits = append(h.commits, k)
 		c.op.commits = append(c.op.commits, k)
-	}
-	for row := range h.last {
-		if _, ok := now[row]; !ok {
-			h.lostRows = true
-		}
 	}
 	h.last = now
 }

@@ -74,14 +74,17 @@ func (w *world) checkVersions() {
 	seen := make(map[base]*commit)
 	for _, k := range w.history.commits {
 		b := base{k.row, k.from}
-		if other := seen[b]; other != nil && !w.history.lostRows {
+		if k.lost {
+			continue
+		}
+		if other := seen[b]; other != nil {
 			name := "I2"
 			if k.from == 0 {
 				name = "I1"
 			}
 			w.problem("%s: %s and %s have both changed %s from version %d", name, other.op, k.op, k.row, k.from)
 		}
-		if k.from != 0 && k.to != k.from+1 && !w.history.lostRows {
+		if k.from != 0 && k.to != k.from+1 {
 			w.problem("I2: %s has changed %s from version %d to %d", k.op, k.row, k.from, k.to)
 		}
 		seen[b] = k
@@ -98,11 +101,18 @@ func (w *world) checkVersions() {
 // checkResult is I3: nil means that the operation's own commit took effect, any error but
 // ErrUnknown that none did.
 func (w *world) checkResult(o *op) {
+	commits, lost := 0, 0
+	for _, k := range o.commits {
+		if commits++; k.lost {
+			lost++
+		}
+	}
 	switch {
-	case w.history.lostRows:
-	case o.err == nil && len(o.commits) != len(o.work.rows):
-		w.problem("I3: %s (%s) returned nil, and has committed %d of %d rows", o, o.work.name, len(o.commits), len(o.work.rows))
-	case o.err != nil && !errors.Is(o.err, guard.ErrUnknown) && len(o.commits) > 0 && !o.work.bare:
+	case o.err == nil && commits != len(o.work.rows):
+		w.problem("I3: %s (%s) returned nil, and has committed %d of %d rows", o, o.work.name, commits, len(o.work.rows))
+	case o.err == nil && lost > 0:
+		w.problem("I3: %s (%s) returned nil, and the database has lost its commit", o, o.work.name)
+	case o.err != nil && !errors.Is(o.err, guard.ErrUnknown) && commits > lost && !o.work.bare:
 		w.problem("I3: %s (%s) returned an error, and has committed", o, o.work.name)
 	}
 }
@@ -110,7 +120,7 @@ func (w *world) checkResult(o *op) {
 // checkRepeat is I11: a repeat repeats something, and what it met had been there before the
 // operation had its snapshot.
 func (w *world) checkRepeat(o *op) {
-	if !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale) || w.history.lostRows {
+	if !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale) {
 		return
 	}
 	met := slices.ContainsFunc(w.history.commits, func(k *commit) bool { return k.op != o && o.protects(k.row) && k.step <= o.ended })

@@ -75,7 +75,11 @@ func (w *world) start(n, life int) *process {
 // open opens what uses the database.
 func (p *process) open() {
 	w := p.w
-	p.pool = sql.OpenDB(w.db.Connector(p.name, dbGate{w, p}))
+	connector := w.db.Connector
+	if w.plan.second && p.number%2 == 1 {
+		connector = w.db.SecondConnector
+	}
+	p.pool = sql.OpenDB(connector(p.name, dbGate{w, p}))
 	p.pool.SetMaxIdleConns(8)
 	p.db = openOn(w.plan.dialect, p.pool)
 	var err error

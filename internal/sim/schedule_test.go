@@ -30,8 +30,9 @@ type world struct {
 	processes []*process
 
 	step     int
-	calm     bool    // no more faults
-	dirty    *call   // of the database, which may have committed
+	calm     bool  // no more faults
+	dirty    *call // of the database, which may have committed
+	lagging  bool
 	stored   bool    // an event may have been
 	ghosts   []*call // given up by their callers, executed later or never
 	choices  []choice
@@ -234,10 +235,17 @@ func (w *world) apply(c choice, calls []*call) {
 		w.db.Crash()
 		w.db.Restart()
 		w.history.broken("")
+		w.history.forgotten()
 	case c.do == replace:
 		w.db.Failover(int64(c.n))
 		w.history.broken("")
-		w.history.replaced()
+		w.history.forgotten()
+	case c.do == lag && w.lagging:
+		w.db.Apply(-1)
+		w.lagging = false
+	case c.do == lag:
+		w.db.Lag()
+		w.lagging = true
 	case c.do == haunt:
 		w.haunt(c.on)
 	}
@@ -271,6 +279,10 @@ func (w *world) decide(do action, c *call) {
 			c.run()
 		}
 		w.gate.decide(c, cutAfter)
+	case refuse:
+		w.gate.decide(c, refused)
+	case mistake:
+		w.gate.decide(c, mistaken)
 	case delay:
 		w.ghosts = append(w.ghosts, c)
 		w.gate.decide(c, late)

@@ -148,7 +148,9 @@ type plan struct {
 	dialect string
 	faults  int
 	outbox  bool
-	loses   bool // the database may lose commits
+	knobs   simdb.Knobs
+	second  bool     // odd processes are connected to another node
+	also    []action // faults beside the ordinary ones
 	policy  guard.Policy
 	work    [][][]spec // of each process, of each caller
 }
@@ -179,8 +181,11 @@ func newPlan(seed uint64) plan {
 	if theme[0] != "hold" && r.IntN(8) == 0 {
 		p.policy = guard.DBOnly
 	}
-	p.loses = theme[0] == "publish"
-	p.outbox = p.loses || theme[0] != "hold" && r.IntN(16) == 0
+	if p.outbox = theme[0] == "publish"; p.outbox {
+		p.also = []action{replace}
+	}
+	p.knobs.VisibleBeforeDurable = r.IntN(3) == 0
+	p.outbox = p.outbox || theme[0] != "hold" && r.IntN(16) == 0
 	for range 2 + r.IntN(4)/3 {
 		var callers [][]spec
 		for range 1 + r.IntN(3)/2 {
