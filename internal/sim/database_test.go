@@ -76,8 +76,8 @@ func newDatabase(p plan) *simdb.Database {
 		db.Exec(outboxSchema(p.dialect))
 	}
 	for id := 1; id <= 2; id++ {
-		db.Exec(fmt.Sprintf(quoted(p, "INSERT INTO stocks (id, `left`, version) VALUES (%d, %d, 1)"), id, full),
-			fmt.Sprintf(quoted(p, "INSERT INTO wares (id, `left`, version, stamp) VALUES (%d, %d, 1, 0)"), id, full))
+		db.Exec(fmt.Sprintf(quoted(p.dialect, "INSERT INTO stocks (id, `left`, version) VALUES (%d, %d, 1)"), id, full),
+			fmt.Sprintf(quoted(p.dialect, "INSERT INTO wares (id, `left`, version, stamp) VALUES (%d, %d, 1, 0)"), id, full))
 	}
 	return db
 }
@@ -88,8 +88,8 @@ func outboxSchema(dialect string) string {
 	return string(text)
 }
 
-func quoted(p plan, sql string) string {
-	if p.dialect == "postgres" {
+func quoted(dialect, sql string) string {
+	if dialect == "postgres" {
 		return strings.ReplaceAll(sql, "`", `"`)
 	}
 	return sql
@@ -119,7 +119,7 @@ func warm(dialect string) {
 	locker, err := lock.New(memlock.New(), lock.Config{Logger: silent})
 	must(err)
 	db := newDatabase(plan{dialect: dialect, server: personalities[dialect]})
-	p := &process{pool: sql.OpenDB(db.Connector("warm", open{}))}
+	p := &process{dialect: dialect, pool: sql.OpenDB(db.Connector("warm", open{}))}
 	p.db = openOn(dialect, p.pool)
 	p.guard, err = guard.New(base[dialect], locker, guard.Config{Service: "warm", Logger: silent}) // base learns the callbacks
 	must(err)

@@ -21,11 +21,12 @@ const ttl = 6 * time.Second
 // A process has its own Locker, Guard, pool of connections, and outbox. What comes after
 // a kill is another process.
 type process struct {
-	w      *world
-	name   string
-	number int
-	dead   bool // guarded by gate.mu
-	killed int  // the step
+	w       *world
+	name    string
+	dialect string
+	number  int
+	dead    bool // guarded by gate.mu
+	killed  int  // the step
 
 	locker *lock.Locker
 	guard  *guard.Guard
@@ -46,7 +47,7 @@ func (p *process) actor(ctx context.Context, part string) (*op, string) {
 
 // start starts process number n, for the life-th time.
 func (w *world) start(n, life int) *process {
-	p := &process{w: w, number: n, name: fmt.Sprintf("p%d", n)}
+	p := &process{w: w, number: n, dialect: w.plan.dialect, name: fmt.Sprintf("p%d", n)}
 	if life > 0 {
 		p.name += fmt.Sprintf("r%d", life)
 	}

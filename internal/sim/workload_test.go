@@ -77,6 +77,13 @@ var workloads = []*workload{
 		}
 		return p.guard.Do(ctx, o.key, func(_ context.Context, tx *gorm.DB) error { return take(tx, o) })
 	}),
+	custom("raw update", []string{"stocks"}, func(_ context.Context, tx *gorm.DB, p *process, o *op) error {
+		var left int
+		if err := tx.Raw("SELECT "+quoted(p.dialect, "`left`")+" FROM stocks WHERE id = ?", o.number()).Scan(&left).Error; err != nil {
+			return err
+		}
+		return tx.Exec(quoted(p.dialect, "UPDATE stocks SET `left` = ?, version = version + 1 WHERE id = ?"), left-1, o.number()).Error
+	}),
 	{name: "without the lock", rows: []string{"orders", "stocks"}, bare: true, run: func(ctx context.Context, p *process, o *op) error {
 		return p.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 			if err := take(tx, o); err != nil {
