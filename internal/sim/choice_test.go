@@ -154,7 +154,11 @@ func (d *dice) next(w *world, calls []*call) choice {
 		d.rest(top.actor)
 		top = d.first(calls)
 	}
-	if d.budget > 0 && d.IntN(8) == 0 {
+	odds := 8
+	if top.db != nil && top.db.Commit && w.history.rival(top.op) {
+		odds = 2
+	}
+	if d.budget > 0 && d.IntN(odds) == 0 {
 		if c := d.fault(w, top); c != nil && w.possible(*c, calls) {
 			d.budget--
 			return *c
@@ -237,7 +241,7 @@ func (d *dice) lose(w *world, c *call) *choice {
 	if c.op == nil || w.server.state.held[c.op.key].owner == "" {
 		return nil
 	}
-	if d.IntN(2) == 0 {
+	if d.IntN(4) > 0 {
 		d.rest(c.actor)
 	}
 	return &choice{do: lose, on: c.op.key}

@@ -56,6 +56,7 @@ type attempt struct {
 	conn      string
 	grant     *grant // that the process had
 	begun     int
+	snapshot  int // what the attempt reads is no older; on PostgreSQL its last read before its first write
 	at        time.Time
 	wrote     int // first write that the server was sent
 	last      string
@@ -144,13 +145,15 @@ func (h *history) statement(c *call, do action) {
 	}
 	switch {
 	case strings.HasPrefix(c.sql, "START TRANSACTION"), c.sql == "BEGIN" && h.w.plan.dialect == "postgres":
-		a = &attempt{op: c.op, conn: c.conn, begun: h.w.step, at: time.Now(), grant: h.grantOf(c.op)}
+		a = &attempt{op: c.op, conn: c.conn, begun: h.w.step, snapshot: h.w.step, at: time.Now(), grant: h.grantOf(c.op)}
 		h.w.mu.Lock()
 		h.open[c.conn] = a
 		h.w.mu.Unlock()
 		c.op.attempts = append(c.op.attempts, a)
 	case a == nil:
 		return
+	case word == "SELECT" && a.wrote == 0 && h.w.plan.dialect == "postgres":
+		a.snapshot = h.w.step
 	case word == "INSERT", word == "UPDATE", word == "DELETE":
 		if a.wrote == 0 && do != cut {
 			a.wrote = h.w.step
@@ -174,6 +177,16 @@ func (h *history) end(a *attempt) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	delete(h.open, a.conn)
+}
+
+// rival reports whether another operation has a transaction on the key of o.
+func (h *history) rival(o *op) bool {
+	for _, a := range h.open {
+		if o != nil && a.op != o && a.op.key == o.key {
+			return true
+		}
+	}
+	return false
 }
 
 // broken ends what ran on a connection, or on all of them.

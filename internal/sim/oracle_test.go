@@ -236,7 +236,13 @@ func (w *world) checkOverlaps(k *commit) {
 		}
 		first := o.attempts[0]
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
-		if k.step <= first.begun || k.step > o.ended || !conflict || !o.met(k) {
+		if k.step > o.ended || !conflict || !o.met(k) {
+			continue
+		}
+		if k.step <= first.snapshot {
+			if g := first.grant; g != nil && k.step > g.from && k.unheard() && !w.history.reported(g) {
+				w.fired = append(w.fired, early)
+			}
 			continue
 		}
 		if !w.history.reported(first.grant) && !(k.attempt != nil && w.history.reported(k.attempt.grant)) && !w.excused(o, first.grant, k) {

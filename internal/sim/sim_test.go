@@ -21,11 +21,12 @@ import (
 // What is run is said by the environment: how long, from which seed on, or one seed alone.
 // A child runs every n-th seed.
 const (
-	envTime  = "BELAY_SIM"
-	envFrom  = "BELAY_SIM_FROM"
-	envSeed  = "BELAY_SIM_SEED"
-	envEvery = "BELAY_SIM_EVERY"
-	mark     = "sim result: "
+	envTime   = "BELAY_SIM"
+	envFrom   = "BELAY_SIM_FROM"
+	envSeed   = "BELAY_SIM_SEED"
+	envEvery  = "BELAY_SIM_EVERY"
+	envShrink = "BELAY_SIM_SHRINK" // for how long a violation is shrunk
+	mark      = "sim result: "
 )
 
 func TestMain(m *testing.M) {
@@ -74,6 +75,14 @@ func TestSim(t *testing.T) {
 	fmt.Printf("belay sim: %d schedules, %d violations (%.0f a second)\n", s.Schedules, violations, float64(s.Schedules)/time.Since(start).Seconds())
 }
 
+func patience() time.Duration {
+	d, err := time.ParseDuration(os.Getenv(envShrink))
+	if err != nil {
+		return 15 * time.Second
+	}
+	return d
+}
+
 func number(env string) uint64 {
 	n, _ := strconv.ParseUint(os.Getenv(env), 10, 64)
 	return n
@@ -94,7 +103,7 @@ func explore(t *testing.T, from, every uint64, limit time.Duration) summary {
 			s.Faults[fault] += n
 		}
 		if len(r.problems) > 0 {
-			s.Violation = shrink(t, r, 15*time.Second).report()
+			s.Violation = shrink(t, r, patience()).report()
 			break
 		}
 	}
@@ -168,7 +177,7 @@ func tellOne(t *testing.T, seed uint64) {
 	p := newPlan(seed)
 	r := simulate(t, p, newDice(p))
 	if len(r.problems) > 0 {
-		t.Fatal(shrink(t, r, 15*time.Second).report())
+		t.Fatal(shrink(t, r, patience()).report())
 	}
 	t.Log("\n" + r.plan.String() + "\n" + r.text())
 }
