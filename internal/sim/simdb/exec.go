@@ -141,10 +141,17 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 		return s.db.engine().find(s.tx, sc, l, f)
 	}
 	s.tx.look()
+	var last []any
 	for _, r := range sc.rows() {
 		values := s.tx.read(r)
 		if values == nil {
 			continue
+		}
+		if key := sc.index.keyOf(values); sc.keys != nil && !s.db.postgres() {
+			if last != nil && compareKeys(last, key) == 0 {
+				continue // a lookup by a unique key ends with the first row, be it deleted since
+			}
+			last = key
 		}
 		ok, err := sc.match(values)
 		if err == nil && ok {
@@ -273,7 +280,7 @@ func (s *session) head(st *statement) *result {
 	for _, it := range st.items {
 		res.columns = append(res.columns, it.name)
 	}
-	if t := s.db.tables[st.table]; t != nil && st.items == nil {
+	if t := s.db.tables[st.table]; t != nil && st.items == nil && (st.returning || st.kind == "SELECT") {
 		for _, c := range t.columns {
 			res.columns = append(res.columns, c.name)
 		}

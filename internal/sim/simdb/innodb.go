@@ -13,6 +13,8 @@ type errLock struct{}
 func (errLock) Error() string { return "locked" }
 
 func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
+	t.lockTable(sc.table, l.mode)
+	t.upserts = false
 	if sc.keys == nil {
 		return e.findAll(t, sc, l, f)
 	}
@@ -42,12 +44,13 @@ func (e innodb) use(t *tx, sc *scan, r *record, f func(*row, []any) (bool, error
 	return true, err
 }
 
-// unlock gives back the lock on a row that the statement does not use.
+// unlock gives back the lock on a row that the statement does not use, unless it had to
+// wait for it.
 func (e innodb) unlock(t *tx, r *record) {
-	if t.level != readCommitted || len(r.locks) == 0 {
+	if t.level != readCommitted || len(r.locks) == 0 || r.by == t {
 		return
 	}
-	if last := t.locks[len(t.locks)-1]; last.record == r && last.cover == recordOnly {
+	if last := t.locks[len(t.locks)-1]; last.record == r && last.cover == recordOnly && !last.awaited {
 		last.cancel()
 	}
 }
@@ -68,7 +71,7 @@ func (e innodb) findKey(t *tx, i *index, key []any, l locking) (*record, error) 
 			continue
 		}
 		c := recordOnly
-		if r.deleted && t.level != readCommitted {
+		if (r.deleted || !i.primary()) && t.level != readCommitted {
 			c = nextKey
 		}
 		waited, err := e.lockRow(t, r, l, c)
@@ -152,16 +155,22 @@ func (e innodb) insert(t *tx, tb *table, values []any, upsert bool) (*row, error
 	if upsert {
 		m = exclusive
 	}
+	t.lockTable(tb, exclusive)
+	t.upserts = upsert
 	undo := len(t.undo)
 	existing, err := e.insertRow(t, tb, values, m)
 	if existing == nil {
 		return nil, err
 	}
 	t.back(undo)
-	if upsert {
-		return existing.row, nil
+	if !upsert {
+		return nil, e.db.duplicate(existing.index, values)
 	}
-	return nil, e.db.duplicate(existing.index, values)
+	found, err := e.findKey(t, existing.index, existing.key, locking{mode: exclusive})
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return found.row, nil
 }
 
 // insertRow inserts into all indexes, and returns the record that is in the way.
@@ -196,14 +205,10 @@ func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *rec
 			made.records[0] = t.addRecord(i, made, key)
 			return made, nil, nil
 		}
-		c := nextKey
-		if t.level == readCommitted {
-			c = recordOnly
-		}
 		if err := e.unchanged(t, r); err != nil {
 			return nil, nil, err
 		}
-		waited, err := t.lockRecord(r, m, c, locking{})
+		waited, err := t.lockRecord(r, m, recordOnly, locking{})
 		switch {
 		case err != nil:
 			return nil, nil, err

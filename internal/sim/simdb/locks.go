@@ -28,7 +28,7 @@ type lock struct {
 	cover   cover
 	insert  bool // it is the intention to insert into the gap
 	waits   bool
-	awaited bool // it was waited for, and so is a structure of its own
+	awaited bool // it was granted after a wait
 }
 
 // conflicts reports whether a request has to wait for a lock that is before it.
@@ -55,13 +55,15 @@ func (l *lock) covers(want *lock) bool {
 }
 
 // blocker returns the first lock that a request has to wait for; ahead are those before
-// it in the queue.
+// it in the queue. Whoever has the record already passes those that wait for it.
 func (l *lock) blocker(ahead []*lock) *lock {
+	has := false
 	for _, other := range ahead {
 		if other == l {
 			return nil
 		}
-		if l.conflicts(other) {
+		has = has || other.tx == l.tx && !other.waits && other.cover != gapOnly && other.mode >= l.mode
+		if l.conflicts(other) && !(has && other.waits && !l.insert) {
 			return other
 		}
 	}
@@ -77,7 +79,7 @@ func (t *tx) lockRecord(r *record, m mode, c cover, how locking) (waited bool, e
 	if r == r.index.supremum {
 		c = nextKey
 	} else {
-		if r.by == t && !t.ended {
+		if r.by == t && !t.ended && c == recordOnly {
 			return false, nil // by its implicit lock
 		}
 		r.explicit(t)
@@ -87,6 +89,22 @@ func (t *tx) lockRecord(r *record, m mode, c cover, how locking) (waited bool, e
 		return false, nil
 	}
 	return t.request(want, how)
+}
+
+// A tableLock is the intention to lock rows of a table. None is ever in the way of another.
+type tableLock struct {
+	table *table
+	mode  mode
+}
+
+func (t *tx) lockTable(tb *table, m mode) {
+	m = min(m, noKey)
+	for _, l := range t.tables {
+		if l.table == tb && l.mode >= m {
+			return
+		}
+	}
+	t.tables = append(t.tables, tableLock{tb, m})
 }
 
 // explicit makes a lock of the implicit one that another transaction has.
@@ -100,7 +118,26 @@ func (r *record) explicit(me *tx) {
 	}
 }
 
+// A lockKind is what the locks have in common that InnoDB keeps in one structure.
+type lockKind struct {
+	index  *index
+	mode   mode
+	cover  cover
+	insert bool
+}
+
+func (l *lock) kind() lockKind { return lockKind{l.record.index, l.mode, l.cover, l.insert} }
+
+// add adds a lock to the queue of its record. One that waits, or that comes where others
+// wait, has a structure of its own.
 func (l *lock) add() {
+	t, k := l.tx, l.kind()
+	if l.waits || !t.kinds[k] || slices.ContainsFunc(l.record.locks, func(o *lock) bool { return o.waits }) {
+		t.structures++
+	}
+	if !l.waits {
+		t.know(k)
+	}
 	l.record.locks = append(l.record.locks, l)
 	l.tx.locks = append(l.tx.locks, l)
 }
@@ -116,17 +153,21 @@ func (t *tx) request(want *lock, how locking) (waited bool, err error) {
 	if how.nowait || how.skip {
 		return false, errLocked
 	}
-	want.waits, want.awaited = true, true
+	want.waits = true
 	want.add()
 	t.waiting, t.waits, t.blocker = want, newWaiter(), blocker.tx
 	if db.resolve(t) == t {
 		want.cancel()
+		db.recheck()
 		return true, myErr(erDeadlock)
 	}
 	w := t.waits
+	t.awaits = true
 	err = db.await(w, db.knobs.LockTimeout, func() { db.wake(w, myErr(erLockTimeout)) })
+	t.awaits = false
 	if err != nil && t.waiting != nil {
 		want.cancel()
+		db.recheck()
 	}
 	return true, err
 }
@@ -135,11 +176,19 @@ func (t *tx) request(want *lock, how locking) (waited bool, err error) {
 func (l *lock) cancel() {
 	if l.waits {
 		l.waits = false
+		l.tx.structures--
 		l.tx.waiting, l.tx.blocker = nil, nil
 	}
 	l.tx.locks = without(l.tx.locks, l)
 	l.record.locks = without(l.record.locks, l)
 	l.record.grant(l.tx.session.db)
+}
+
+func (t *tx) know(k lockKind) {
+	if t.kinds == nil {
+		t.kinds = make(map[lockKind]bool)
+	}
+	t.kinds[k] = true
 }
 
 func without(locks []*lock, l *lock) []*lock {
@@ -156,9 +205,9 @@ func (r *record) grant(db *Database) {
 			continue
 		}
 		if b := l.blocker(r.locks); b != nil {
-			if l.tx.blocker != b.tx {
-				l.tx.blocker = b.tx
-				db.resolve(l.tx)
+			l.tx.blocker = b.tx
+			if b.tx.blocker != nil && !slices.Contains(db.doubted, b.tx) {
+				db.doubted = append(db.doubted, b.tx)
 			}
 			continue
 		}
@@ -167,7 +216,8 @@ func (r *record) grant(db *Database) {
 }
 
 func (l *lock) granted(db *Database) {
-	l.waits = false
+	l.waits, l.awaited = false, true
+	l.tx.know(l.kind())
 	l.tx.waiting, l.tx.blocker = nil, nil
 	db.wake(l.tx.waits, nil)
 }
@@ -177,6 +227,16 @@ func (t *tx) releaseLocks() {
 	for len(t.locks) > 0 {
 		t.locks[len(t.locks)-1].cancel()
 	}
+	t.session.db.recheck()
+}
+
+// recheck looks for the deadlocks of transactions that others have come to wait for.
+func (db *Database) recheck() {
+	for len(db.doubted) > 0 {
+		t := db.doubted[0]
+		db.doubted = db.doubted[1:]
+		db.resolve(t)
+	}
 }
 
 // inherit passes the locks of a record that goes on to the gap that it leaves. Its
@@ -184,7 +244,7 @@ func (t *tx) releaseLocks() {
 func (r *record) inherit(db *Database) {
 	heir := r.index.after(r)
 	for _, l := range slices.Clone(r.locks) {
-		if !l.insert && (l.tx.level != readCommitted || l.mode == shared) {
+		if !l.insert && (l.tx.level != readCommitted || (l.mode == shared) != l.tx.upserts) {
 			heir.addGap(l)
 		}
 	}
@@ -208,43 +268,36 @@ func (r *record) addGap(l *lock) {
 }
 
 // weight is what a rollback would cost: the transaction with the least is the victim of a
-// deadlock. Locks of a kind on one index are one structure.
-func (t *tx) weight() int {
-	type kind struct {
-		index  *index
-		mode   mode
-		cover  cover
-		insert bool
-	}
-	kinds := make(map[kind]bool)
-	tables := make(map[kind]bool)
-	n := t.wrote
-	for _, l := range t.locks {
-		tables[kind{index: l.record.index.table.indexes[0], mode: l.mode}] = true
-		if l.awaited {
-			n++
-			continue
-		}
-		kinds[kind{l.record.index, l.mode, l.cover, l.insert}] = true
-	}
-	return n + len(kinds) + len(tables)
-}
+// deadlock.
+func (t *tx) weight() int { return t.wrote + len(t.tables) + t.structures }
 
 // resolve looks for a deadlock that t's waiting closes, and has a victim's request
 // fail. It returns the victim.
 func (db *Database) resolve(t *tx) *tx {
-	victim := t
-	n := 0
-	for other := t.blocker; other != t; other = other.blocker {
-		if n++; other == nil || n > len(db.sessions) {
-			return nil
-		}
+	cycle := t.cycle()
+	if cycle == nil {
+		return nil
+	}
+	victim := cycle.blocker
+	for other := victim.blocker; other != cycle.blocker; other = other.blocker {
 		if other.weight() < victim.weight() {
 			victim = other
 		}
 	}
-	if victim != t || t.waits.woken {
+	if victim != t || victim.awaits {
 		db.wake(victim.waits, myErr(erDeadlock))
 	}
 	return victim
+}
+
+// cycle returns the transaction of a deadlock with which the server's search ends: it
+// counts which of equally light ones is the victim.
+func (t *tx) cycle() *tx {
+	slow, fast := t, t.blocker
+	for power, n := 1, 1; fast != nil && fast != slow; n, fast = n+1, fast.blocker {
+		if n == power {
+			power, n, slow = 2*power, 0, fast
+		}
+	}
+	return fast
 }

@@ -116,6 +116,7 @@ func (s *session) statement(st *statement, args []any) (*result, error) {
 		s.begin()
 	}
 	t := s.tx
+	t.joined = true
 	undo := len(t.undo)
 	res, err := s.run(st, args)
 	if err != nil {
@@ -192,6 +193,7 @@ func (s *session) control(st *statement) (*result, error) {
 		switch st.name {
 		case "SNAPSHOT":
 			s.tx.look()
+			s.tx.joined = true
 		case readCommitted, repeatableRead:
 			s.tx.level = st.name
 		}
@@ -237,6 +239,10 @@ func (s *session) savepoint(st *statement) error {
 	t.savepoints = t.savepoints[:n+1]
 	t.failed = false
 	t.dismissAll()
+	if !s.db.postgres() && !t.savepoints[n].joined { // MariaDB rolls InnoDB's transaction back
+		t.releaseLocks()
+		t.joined, t.view = false, nil
+	}
 	return nil
 }
 

@@ -67,6 +67,7 @@ type Database struct {
 	clients  []*conn // that are alive
 	pooler   pooler
 	late     []lateCall
+	doubted  []*tx // to be searched for deadlocks of InnoDB
 }
 
 // New returns an empty database.

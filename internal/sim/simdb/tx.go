@@ -12,7 +12,7 @@ const (
 type tx struct {
 	session    *session
 	level      string
-	auto       bool  // it is of one statement
+	joined     bool  // it has read or written rows, or has a snapshot
 	number     int64 // on PostgreSQL, once it has written
 	ended      bool  // committed or rolled back
 	committed  int64 // its place among the commits; 0 if it is not committed
@@ -22,18 +22,23 @@ type tx struct {
 	wrote      int // rows, of which an undo log has records
 	savepoints []savepoint
 
-	locks   []*lock // InnoDB's
-	waiting *lock   // InnoDB's, that it waits for
-	waits   *waiter
-	blocker *tx // what it waits for
+	locks      []*lock // InnoDB's
+	tables     []tableLock
+	structures int // that keep its locks
+	kinds      map[lockKind]bool
+	upserts    bool  // its statement is an INSERT ON DUPLICATE KEY UPDATE
+	waiting    *lock // InnoDB's, that it waits for
+	waits      *waiter
+	awaits     bool // it has found no deadlock, and waits
+	blocker    *tx  // what it waits for
 
 	ends []*tx // PostgreSQL: who waits for its end
 }
 
 type savepoint struct {
-	name  string
-	undo  int
-	wrote int
+	name   string
+	undo   int
+	joined bool // InnoDB took part in the transaction by then
 }
 
 // A view sees what was committed up to a place.
@@ -106,7 +111,7 @@ func (t *tx) save(name string) {
 	if !t.session.db.postgres() { // it replaces one of the same name
 		t.savepoints = slices.DeleteFunc(t.savepoints, func(s savepoint) bool { return s.name == name })
 	}
-	t.savepoints = append(t.savepoints, savepoint{name, len(t.undo), t.wrote})
+	t.savepoints = append(t.savepoints, savepoint{name, len(t.undo), t.joined})
 }
 
 // find returns the index of the newest savepoint of a name.

@@ -1,0 +1,566 @@
+package simdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+// A side executes schedules: the simulation, or a real server.
+type side interface {
+	// send sends a statement, which may have to wait.
+	send(session int, st sent)
+	// settle returns the results that have come, by session, once all other sessions
+	// that have sent something wait for a lock.
+	settle() map[int]string
+	// rows returns the rows of a schedule.
+	rows() []string
+}
+
+// trace executes a schedule and returns what happened at each step.
+func (s *schedule) trace(sd side) (lines []string) {
+	at, waits := make([]int, len(s.sessions)), make([]bool, len(s.sessions))
+	step := func(i int) bool {
+		if waits[i] || at[i] == len(s.sessions[i]) {
+			return false
+		}
+		st := s.sessions[i][at[i]]
+		at[i]++
+		waits[i] = true
+		sd.send(i, st)
+		line := fmt.Sprintf("%d: %s %v", i, st.sql, st.args)
+		came := sd.settle()
+		for n := range s.sessions {
+			if result, ok := came[n]; ok {
+				waits[n] = false
+				line += fmt.Sprintf(" | %d %s", n, result)
+			} else if waits[n] {
+				line += fmt.Sprintf(" | %d waits", n)
+			}
+		}
+		lines = append(lines, line)
+		return true
+	}
+	for _, i := range s.order {
+		step(i)
+	}
+	for again := true; again; {
+		again = false
+		for i := range s.sessions {
+			again = step(i) || again
+		}
+	}
+	if slices.Contains(waits, true) {
+		lines = append(lines, "waits for ever")
+	}
+	return append(lines, sd.rows()...)
+}
+
+// resultOf writes the result of a statement.
+func resultOf(rows [][]any, affected int64, err error) string {
+	var my *mysql.MySQLError
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &my):
+		return fmt.Sprintf("error %d", my.Number)
+	case errors.As(err, &pg):
+		return "error " + pg.Code
+	case err != nil:
+		return "error " + err.Error()
+	case rows != nil:
+		return fmt.Sprint(rows)
+	}
+	return fmt.Sprint(affected)
+}
+
+// simulated is the simulation.
+type simulated struct {
+	db       *Database
+	s        *schedule
+	sessions []*session
+	came     chan struct {
+		session int
+		result  string
+	}
+}
+
+var sentinels = map[bool][]string{
+	false: {
+		"CREATE TABLE `orders` (`id` BIGINT NOT NULL AUTO_INCREMENT, `no` VARCHAR(64) COLLATE utf8mb4_bin NOT NULL, `amount` BIGINT, PRIMARY KEY (`id`), UNIQUE KEY `orders_no` (`no`)) DEFAULT CHARACTER SET utf8mb4",
+		"CREATE TABLE `stocks` (`id` BIGINT NOT NULL, `left` BIGINT, `version` BIGINT NOT NULL, PRIMARY KEY (`id`))",
+		"INSERT INTO `orders` (`no`,`amount`) VALUES ('~',0)",
+		"INSERT INTO `stocks` (`id`,`left`,`version`) VALUES (1000000000000000,0,1)",
+	},
+	true: {
+		`CREATE TABLE "orders" ("id" BIGSERIAL PRIMARY KEY, "no" VARCHAR(64) COLLATE "C" NOT NULL, "amount" BIGINT)`,
+		`CREATE UNIQUE INDEX orders_no ON orders ("no")`,
+		`CREATE TABLE "stocks" ("id" BIGINT NOT NULL PRIMARY KEY, "left" BIGINT, "version" BIGINT NOT NULL)`,
+	},
+}
+
+func newSimulated(p Personality, s *schedule) *simulated {
+	db := New(p, Knobs{})
+	db.Exec(sentinels[db.postgres()]...)
+	sim := &simulated{db: db, s: s}
+	sim.came = make(chan struct {
+		session int
+		result  string
+	}, len(s.sessions))
+	first := db.newSession()
+	for _, st := range s.seeded() {
+		if r := first.call(sim.text(st), st.args); r.err != nil {
+			panic(r.err)
+		}
+	}
+	for range s.sessions {
+		sim.sessions = append(sim.sessions, db.newSession())
+	}
+	return sim
+}
+
+func (s *simulated) text(st sent) string {
+	if s.db.postgres() {
+		return st.postgres().sql
+	}
+	return st.sql
+}
+
+func (s *simulated) send(i int, st sent) {
+	go func() {
+		res := s.sessions[i].call(s.text(st), st.args)
+		rows := res.rows
+		if rows == nil && res.columns != nil {
+			rows = [][]any{}
+		}
+		s.came <- struct {
+			session int
+			result  string
+		}{i, resultOf(rows, res.affected, res.err)}
+	}()
+}
+
+func (s *simulated) settle() map[int]string {
+	synctest.Wait()
+	time.Sleep(time.Millisecond)
+	for s.cycle() {
+		time.Sleep(time.Second)
+		synctest.Wait()
+	}
+	came := make(map[int]string)
+	for len(s.came) > 0 {
+		c := <-s.came
+		came[c.session] = c.result
+	}
+	return came
+}
+
+func (s *simulated) cycle() bool {
+	return s.db.postgres() && slices.ContainsFunc(s.sessions, func(o *session) bool { return o.tx != nil && o.busy && o.tx.deadlocked() })
+}
+
+func (s *simulated) rows() (all []string) {
+	for _, name := range []string{"orders", "stocks"} {
+		var found []string
+		for _, r := range s.db.Rows(name) {
+			if name == "orders" && r["no"] != "~" {
+				found = append(found, fmt.Sprint(r["no"], " ", r["amount"]))
+			}
+			if name == "stocks" && r["id"] != int64(1000000000000000) {
+				found = append(found, fmt.Sprint(r["id"], " ", r["left"], " ", r["version"]))
+			}
+		}
+		slices.Sort(found)
+		all = append(all, found...)
+	}
+	return all
+}
+
+// simulate executes a schedule on the simulation. choices say who of several that were
+// woken at once goes on first; the others that were possible are returned.
+func simulate(t *testing.T, p Personality, s *schedule, choices []int) (lines []string, options []int) {
+	synctest.Test(t, func(*testing.T) {
+		sim := newSimulated(p, s)
+		sim.db.pick = func(n int) int {
+			options = append(options, n)
+			if at := len(options) - 1; at < len(choices) {
+				return choices[at]
+			}
+			return 0
+		}
+		lines = s.trace(sim)
+		for _, o := range sim.sessions {
+			sim.db.KillSession(o.id)
+		}
+	})
+	return lines, options
+}
+
+// possible reports whether the simulation can give a trace, whoever goes on first.
+func possible(t *testing.T, p Personality, s *schedule, want []string) (first []string, ok bool) {
+	todo := [][]int{nil}
+	for n := 0; len(todo) > 0 && n < 100; n++ {
+		choices := todo[0]
+		todo = todo[1:]
+		lines, options := simulate(t, p, s, choices)
+		if first == nil {
+			first = lines
+		}
+		if slices.Equal(lines, want) {
+			return first, true
+		}
+		for at := len(choices); at < len(options); at++ {
+			for other := 1; other < options[at]; other++ {
+				next := append(slices.Clone(choices), make([]int, at-len(choices))...)
+				todo = append(todo, append(next, other))
+			}
+		}
+	}
+	return first, false
+}
+
+// real is a real server.
+type real struct {
+	t        *testing.T
+	postgres bool
+	pool     *sql.DB
+	admin    *sql.Conn // for questions
+	keeper   *sql.Conn // has a snapshot, so that nothing is purged
+	conns    []*sql.Conn
+	ids      []int64
+	s        *schedule
+	came     chan struct {
+		session int
+		result  string
+	}
+	pending map[int]bool
+	n       int
+}
+
+var ctx = context.Background()
+
+func newReal(t *testing.T, p Personality) *real {
+	r := &real{t: t, postgres: p == PostgreSQL}
+	name, dsn := "mysql", ""
+	if r.postgres {
+		name, dsn = "pgx", teststack.Postgres(t)+"&default_query_exec_mode=simple_protocol"
+	} else {
+		dsn = teststack.MySQL(t) + "&interpolateParams=true"
+		if p == MariaDBSnapshot {
+			dsn += "&innodb_snapshot_isolation=1"
+		}
+	}
+	var err error
+	if r.pool, err = sql.Open(name, dsn); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.pool.Close() })
+	for i := range 5 {
+		c, err := r.pool.Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		switch i {
+		case 0:
+			r.admin = c
+		case 1:
+			r.keeper = c
+		default:
+			question := map[bool]string{false: "SELECT CONNECTION_ID()", true: "SELECT pg_backend_pid()"}[r.postgres]
+			var id int64
+			if err := c.QueryRowContext(ctx, question).Scan(&id); err != nil {
+				t.Fatal(err)
+			}
+			r.conns, r.ids = append(r.conns, c), append(r.ids, id)
+		}
+	}
+	return r
+}
+
+func (r *real) exec(c *sql.Conn, sql string, args ...any) {
+	if _, err := c.ExecContext(ctx, sql, args...); err != nil {
+		r.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// prepare makes the rows of a schedule. The tables are made anew from time to time, so
+// that their indexes have one page.
+func (r *real) prepare(s *schedule) {
+	if r.n++; r.n%20 == 1 {
+		for _, name := range []string{"orders", "stocks"} {
+			r.exec(r.admin, "DROP TABLE IF EXISTS "+name)
+		}
+		for _, sql := range sentinels[r.postgres] {
+			r.exec(r.admin, sql)
+		}
+	}
+	r.s = s
+	r.came = make(chan struct {
+		session int
+		result  string
+	}, len(r.conns))
+	r.pending = make(map[int]bool)
+	for _, st := range s.seeded() {
+		if r.postgres {
+			st = st.postgres()
+		}
+		r.exec(r.admin, st.sql, st.args...)
+	}
+	if !r.postgres {
+		r.exec(r.keeper, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+	}
+}
+
+func (r *real) finish() {
+	for _, c := range r.conns {
+		r.exec(c, "ROLLBACK")
+	}
+	if !r.postgres {
+		r.exec(r.keeper, "COMMIT")
+	}
+}
+
+func (r *real) send(i int, st sent) {
+	if r.postgres {
+		st = st.postgres()
+	}
+	r.pending[i] = true
+	go func() {
+		c := struct {
+			session int
+			result  string
+		}{session: i}
+		if strings.HasPrefix(st.sql, "SELECT") {
+			rows, err := r.query(r.conns[i], st.sql, st.args...)
+			c.result = resultOf(rows, 0, err)
+		} else if res, err := r.conns[i].ExecContext(ctx, st.sql, st.args...); err != nil {
+			c.result = resultOf(nil, 0, err)
+		} else {
+			n, _ := res.RowsAffected()
+			c.result = resultOf(nil, n, nil)
+		}
+		r.came <- c
+	}()
+}
+
+func (r *real) query(c *sql.Conn, sql string, args ...any) ([][]any, error) {
+	found, err := c.QueryContext(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	names, err := found.Columns()
+	all := [][]any{}
+	for err == nil && found.Next() {
+		row, into := make([]any, len(names)), make([]any, len(names))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		err = found.Scan(into...)
+		for i, v := range row {
+			if b, ok := v.([]byte); ok {
+				row[i] = string(b)
+			}
+		}
+		all = append(all, row)
+	}
+	return all, errors.Join(err, found.Err())
+}
+
+func (r *real) settle() map[int]string {
+	came := make(map[int]string)
+	take := func(wait time.Duration) (any bool) {
+		timeout := time.After(wait)
+		for len(r.pending) > 0 {
+			select {
+			case c := <-r.came:
+				came[c.session] = c.result
+				delete(r.pending, c.session)
+				any = true
+				continue
+			case <-timeout:
+			}
+			break
+		}
+		return any
+	}
+	calm := 0
+	for begin := time.Now(); ; {
+		take(500 * time.Microsecond)
+		if len(r.pending) == 0 {
+			return came
+		}
+		if r.allWait() {
+			calm++
+		} else {
+			calm = 0
+		}
+		if calm > 1 && !take(0) {
+			return came
+		}
+		if time.Since(begin) > 30*time.Second {
+			r.t.Fatalf("it does not settle\n%v", r.s)
+		}
+	}
+}
+
+// allWait asks the server whether all sessions that have sent something wait for a lock,
+// and no deadlock is to be found yet.
+func (r *real) allWait() bool {
+	if r.postgres {
+		return r.allWaitPostgres()
+	}
+	found, err := r.query(r.admin, "SHOW ENGINE INNODB STATUS")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	waits := make(map[int64]bool)
+	for _, part := range strings.Split(found[0][2].(string), "---TRANSACTION ")[1:] {
+		_, after, ok := strings.Cut(part, "thread id ")
+		if !ok {
+			continue
+		}
+		id, _, _ := strings.Cut(after, ",")
+		n, _ := strconv.ParseInt(id, 10, 64)
+		waits[n] = strings.Contains(part, "\nLOCK WAIT ")
+	}
+	for i := range r.pending {
+		if !waits[r.ids[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *real) allWaitPostgres() bool {
+	blockers := make(map[int64][]int64)
+	found, err := r.query(r.admin, "SELECT pid, array_to_string(pg_blocking_pids(pid), ' ') FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, row := range found {
+		for _, f := range strings.Fields(row[1].(string)) {
+			n, _ := strconv.ParseInt(f, 10, 64)
+			blockers[row[0].(int64)] = append(blockers[row[0].(int64)], n)
+		}
+	}
+	for i := range r.pending {
+		if len(blockers[r.ids[i]]) == 0 || reaches(blockers, r.ids[i], r.ids[i], 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func reaches(edges map[int64][]int64, from, to int64, depth int) bool {
+	return depth < 5 && slices.ContainsFunc(edges[from], func(n int64) bool { return n == to || reaches(edges, n, to, depth+1) })
+}
+
+func (r *real) rows() (all []string) {
+	defer r.finish()
+	for _, q := range []sent{
+		{"SELECT `no`,`amount` FROM `orders` WHERE `no` IN (?,?,?) ORDER BY `no`", []any{r.s.key(0), r.s.key(1), r.s.key(2)}},
+		{"SELECT `id`,`left`,`version` FROM `stocks` WHERE `id` IN (?,?,?) ORDER BY `id`", []any{r.s.id(0), r.s.id(1), r.s.id(2)}},
+	} {
+		if r.postgres {
+			q = q.postgres()
+		}
+		found, err := r.query(r.admin, q.sql, q.args...)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		var lines []string
+		for _, row := range found {
+			lines = append(lines, strings.Trim(fmt.Sprint(row), "[]"))
+		}
+		slices.Sort(lines)
+		all = append(all, lines...)
+	}
+	return all
+}
+
+// run executes a schedule on the server.
+func (r *real) run(s *schedule) []string {
+	r.prepare(s)
+	return s.trace(r)
+}
+
+// TestAsRealServers compares random schedules on the simulation and on real servers.
+// BELAY_SIMDB is how many there are on each; BELAY_SIMDB_SEED is the first.
+func TestAsRealServers(t *testing.T) {
+	total, first := 300, 1
+	for name, n := range map[string]*int{"BELAY_SIMDB": &total, "BELAY_SIMDB_SEED": &first} {
+		if text := os.Getenv(name); text != "" {
+			var err error
+			if *n, err = strconv.Atoi(text); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+	}
+	var done [3]atomic.Int64
+	var differences atomic.Int64
+	for name, p := range map[string]Personality{"mariadb": MariaDB, "snapshot": MariaDBSnapshot, "postgres": PostgreSQL} {
+		n := total
+		if p == MariaDBSnapshot {
+			n /= 4
+		}
+		t.Run(name, func(t *testing.T) {
+			const workers = 4
+			for w := range workers {
+				t.Run(fmt.Sprint(w), func(t *testing.T) {
+					t.Parallel()
+					r := newReal(t, p)
+					for seed := first + w; seed < first+n && differences.Load() < 5; seed += workers {
+						if !same(t, r, p, newSchedule(uint64(seed))) {
+							differences.Add(1)
+						}
+						done[p].Add(1)
+					}
+				})
+			}
+		})
+	}
+	t.Logf("belay simdb: %d schedules on MariaDB, %d on PostgreSQL, %d differences",
+		done[MariaDB].Load()+done[MariaDBSnapshot].Load(), done[PostgreSQL].Load(), differences.Load())
+}
+
+// same reports whether a schedule gives the same on both.
+func same(t *testing.T, r *real, p Personality, s *schedule) bool {
+	want := r.run(s)
+	if _, ok := possible(t, p, s, want); ok {
+		return true
+	}
+	fails := func(s *schedule) bool {
+		r.n = 0 // the rows of the same seed are there
+		_, ok := possible(t, p, s, r.run(s))
+		return !ok
+	}
+	if !fails(s) || !fails(s) {
+		got, _ := simulate(t, p, s, nil)
+		t.Logf("a difference did not come again:\n  %s\nsimulated:\n  %s", strings.Join(want, "\n  "), strings.Join(got, "\n  "))
+		r.n = 0
+		return true
+	}
+	small := s.shrink(func(s *schedule) bool { return fails(s) && fails(s) })
+	r.n = 0
+	want = r.run(small)
+	got, _ := possible(t, p, small, want)
+	r.n = 0
+	t.Errorf("%v real:\n  %s\n simulated:\n  %s", small, strings.Join(want, "\n  "), strings.Join(got, "\n  "))
+	return false
+}
