@@ -3,6 +3,7 @@ package simdb_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"testing"
@@ -65,13 +66,17 @@ func each(t *testing.T, k simdb.Knobs, f func(t *testing.T, sdb *simdb.Database,
 				sdb := simdb.New(p, k)
 				sdb.Exec(tables[p == simdb.PostgreSQL]...)
 				f(t, sdb, func(g simdb.Gate) *gorm.DB {
-					pool := sql.OpenDB(sdb.Connector("p", g))
-					t.Cleanup(func() { _ = pool.Close() })
-					return gormOn(t, p, pool)
+					return gormOn(t, p, sqlOpen(t, sdb.Connector("p", g)))
 				})
 			})
 		})
 	}
+}
+
+func sqlOpen(t *testing.T, c driver.Connector) *sql.DB {
+	pool := sql.OpenDB(c)
+	t.Cleanup(func() { _ = pool.Close() })
+	return pool
 }
 
 func gormOn(t *testing.T, p simdb.Personality, pool *sql.DB) *gorm.DB {

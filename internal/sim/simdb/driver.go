@@ -23,7 +23,7 @@ type Call struct {
 	Process string
 	Conn    int    // number of the connection, from 1 on in each database
 	Session int64  // of the server; 0 if there is none yet
-	Text    string // the statement, CONNECT or PING
+	Text    string // the statement, or CONNECT, PING, CANCEL
 	Args    []any
 	Flush   bool // the server makes a COMMIT durable, whose writes are visible
 	Commit  bool // it is a COMMIT, or a write outside of a transaction
@@ -139,10 +139,13 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 	case fate == CutBefore:
 		c.cut()
 		return nil, c.db.brokenError()
-	case fate == Late && c.session != nil:
+	case fate == Late:
+		s := c.acquire(ctx)
 		c.db.with(func() {
 			c.dead.Store(true)
-			c.db.late = append(c.db.late, lateCall{call, c.session, values})
+			if s != nil {
+				c.db.late = append(c.db.late, lateCall{call, s, values})
+			}
 		})
 		return nil, cmpErr(c.ended(ctx), c.db.brokenError())
 	case fate == CutAfter:
@@ -169,14 +172,18 @@ func (c *conn) ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// send has the server execute a statement. If ctx ends before, the client goes; MariaDB
-// notices when it has executed the statement, and PostgreSQL cancels it.
+// send has the server execute a statement. If ctx ends before, the client goes. The server
+// notices when it has executed the statement, but pgx sends a request to cancel it.
 func (c *conn) send(ctx context.Context, sql string, args []any) (*result, error) {
-	s := c.acquire()
+	s := c.acquire(ctx)
+	if s == nil {
+		c.cut()
+		return nil, cmpErr(c.ended(ctx), c.db.brokenError())
+	}
 	done := make(chan *result, 1)
 	go func() {
 		res := s.call(sql, args)
-		c.release(s)
+		c.db.with(func() { c.release(s) })
 		done <- res
 	}()
 	select {
@@ -188,7 +195,17 @@ func (c *conn) send(ctx context.Context, sql string, args []any) (*result, error
 		return res, res.err
 	case <-ctx.Done():
 		c.cut()
+		if c.db.postgres() {
+			go c.cancel(s)
+		}
 		return nil, c.ended(ctx)
+	}
+}
+
+// cancel ends what a session waits for.
+func (c *conn) cancel(s *session) {
+	if c.gate.Pass(background, Call{Process: c.process, Conn: c.number, Session: s.id, Text: "CANCEL"}) == Execute {
+		c.db.with(func() { c.db.kill(s, nil) })
 	}
 }
 
@@ -200,9 +217,6 @@ func (c *conn) cut() {
 		s := c.session
 		if s == nil || slices.ContainsFunc(c.db.late, func(l lateCall) bool { return l.session == s }) {
 			return
-		}
-		if t := s.tx; s.busy && t != nil && c.db.postgres() {
-			c.db.wake(t.waits, errKilled)
 		}
 		c.db.endSession(s)
 	})

@@ -30,9 +30,10 @@ func (db *Database) question(sql string) answer {
 	}
 	text := strings.Join(strings.Fields(sql), " ")
 	var found answer
+	longest := 0
 	for begin, a := range answers {
-		if strings.HasPrefix(text, begin) {
-			found = a
+		if strings.HasPrefix(text, begin) && len(begin) > longest {
+			found, longest = a, len(begin)
 		}
 	}
 	normal.Store(key{db.postgres(), sql}, found)
@@ -99,12 +100,13 @@ func (db *Database) noSavepoint(name string, t *tx) error {
 	return pgErr("3B001", fmt.Sprintf("savepoint %q does not exist", name))
 }
 
-// killedError is what a client reads whose session was killed.
+// killedError is what a client reads whose session was killed; nil if that is nothing but
+// the end.
 func (db *Database) killedError() error {
 	if db.postgres() {
 		return pgErr("57P01", "terminating connection due to administrator command")
 	}
-	return myErr(erKilled)
+	return nil
 }
 
 // brokenError is what a driver returns when the answer does not come.

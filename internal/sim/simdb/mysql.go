@@ -21,7 +21,6 @@ const (
 	erLockTimeout = 1205
 	erDeadlock    = 1213
 	erNoSavepoint = 1305
-	erKilled      = 1927
 )
 
 var myTexts = map[uint16]string{
@@ -33,11 +32,10 @@ var myTexts = map[uint16]string{
 	erLockTimeout: "Lock wait timeout exceeded; try restarting transaction",
 	erDeadlock:    "Deadlock found when trying to get lock; try restarting transaction",
 	erNoSavepoint: "SAVEPOINT %s does not exist",
-	erKilled:      "Connection was killed",
 }
 
 var myStates = map[uint16]string{
-	erIsNull: "23000", erDuplicate: "23000", erNoTable: "42S02", erDeadlock: "40001", erNoSavepoint: "42000", erKilled: "70100",
+	erIsNull: "23000", erDuplicate: "23000", erNoTable: "42S02", erDeadlock: "40001", erNoSavepoint: "42000",
 }
 
 func myErr(number uint16, args ...any) error {

@@ -18,6 +18,7 @@ var pgAnswers = map[string]answer{
 	"PING":    func(*session, string, []any) (*result, error) { return &result{}, nil },
 	"-- ping": func(*session, string, []any) (*result, error) { return &result{}, nil },
 	"SELECT pg_backend_pid(), format('%s:%s %s %s'": pgSession,
+	"SELECT pg_backend_pid()":                       func(s *session, _ string, _ []any) (*result, error) { return table1("pid", []any{s.id}) },
 	"SELECT pg_current_xact_id_if_assigned()::text": func(s *session, _ string, _ []any) (*result, error) {
 		if s.tx == nil || s.tx.number == 0 {
 			return table1("pg_current_xact_id_if_assigned", []any{nil})

@@ -51,6 +51,7 @@ func (db *Database) endSession(s *session) {
 		s.tx.end(false)
 	}
 	s.ended = true
+	db.pooler.wake(db)
 	db.sessions = slices.DeleteFunc(db.sessions, func(o *session) bool { return o == s })
 }
 
@@ -119,6 +120,9 @@ func (s *session) statement(st *statement, args []any) (*result, error) {
 	t.joined = true
 	undo := len(t.undo)
 	res, err := s.run(st, args)
+	if s.ended { // the server has crashed meanwhile
+		return nil, errKilled
+	}
 	if err != nil {
 		err = s.db.lockedError(err)
 		s.refused(err, undo)
@@ -285,7 +289,8 @@ func (db *Database) crash(upTo int64) {
 		}
 		s.killed, s.ended, s.tx = true, true, nil
 	}
-	db.sessions, db.late, db.pooler = nil, nil, pooler{waits: db.pooler.waits}
+	db.sessions, db.late = nil, nil
+	db.pooler.wake(db)
 	for _, name := range db.names {
 		db.tables[name].restore(upTo)
 	}
