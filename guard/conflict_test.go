@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"gorm.io/gorm"
@@ -11,6 +12,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -111,6 +113,40 @@ func TestConditionBesideTheVersion(t *testing.T) {
 		}, guard.Protects(&Stock{ID: 1})), guard.ErrStale)
 		e.wantNoEvent()
 	})
+}
+
+// TestLostAtABusinessConflict: the question who has the key finds the lock gone, and the
+// release, which would have told it, too, is not answered.
+func TestLostAtABusinessConflict(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 0})
+		left := e.db.Statement.Quote("left")
+		locker, err := lock.New(&deaf{Engine: e.Engine()}, lock.Config{})
+		wantNil(e.t, err)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "deaf", Publisher: &e.Events})
+		wantNil(e.t, err)
+		e.wantConflict(g.Do(bg, "sku:1", func(_ context.Context, tx *gorm.DB) error {
+			e.Forget("sku:1")
+			return tx.Model(&Stock{ID: 1, Version: 1}).Where(left+" > 0").Update("left", gorm.Expr(left+" - 1")).Error
+		}, guard.Protects(&Stock{ID: 1})))
+		if ev := e.wantEvent(notify.VerdictLost, notify.OutcomeRefused, "sku:1"); ev.Loss != notify.LossGone {
+			e.t.Errorf("loss is %q, want gone", ev.Loss)
+		}
+		wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg)))
+	})
+}
+
+// deaf does not answer the first release.
+type deaf struct {
+	lock.Engine
+	releases atomic.Int64
+}
+
+func (d *deaf) Release(ctx context.Context, r lock.Request) error {
+	if d.releases.Add(1) == 1 {
+		return lock.ErrNoAnswer
+	}
+	return d.Engine.Release(ctx, r)
 }
 
 // TestDeletedByTheOther: an update of a row that the next holder has deleted.

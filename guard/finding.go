@@ -74,6 +74,11 @@ func (f *finding) doneBefore(opErr error) bool {
 // unverified reports whether a repeat is one only as far as is known.
 func (f *finding) unverified() bool { return f.locked && f.relation == notify.HolderUnknown }
 
+// gone reports whether the lock was found gone when it was asked who has the key.
+func (f *finding) gone() bool {
+	return f.relation == notify.HolderOther || f.relation == notify.HolderNone
+}
+
 // describe adds to ev what was found.
 func (f *finding) describe(ev *notify.Event) {
 	c := f.conflict
@@ -82,7 +87,7 @@ func (f *finding) describe(ev *notify.Event) {
 	ev.HolderAtConflict = f.relation
 	ev.HolderOwner = f.holder
 	ev.Loss = f.loss
-	if f.loss == "" && (f.relation == notify.HolderOther || f.relation == notify.HolderNone) {
+	if f.loss == "" && f.gone() {
 		ev.Loss = notify.LossGone
 	}
 	if c.Kind != dbguard.Duplicate && c.Evidence.Found {

@@ -26,6 +26,9 @@ func (c *call) finish(e ending) error {
 	gone := c.release(e.done)
 	switch f := e.finding; {
 	case f != nil && e.outcome != notify.OutcomeCommitted:
+		if gone == nil && f.gone() { // the release was not answered
+			gone = lock.ErrLost
+		}
 		if gone != nil {
 			f.released()
 		}
