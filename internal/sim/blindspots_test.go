@@ -26,6 +26,12 @@ var spots = []spot{
 		}
 		return o.ended == 0
 	}},
+	{"an unknown commit, and the question who has the lock met a dead node", func(_ *world, o *op, _ *grant, k *commit) bool {
+		return k == nil && errors.Is(o.err, guard.ErrUnknown) && o.cut["INSPECT"]
+	}},
+	{"a repeat, and neither the question nor the release reached the lock", func(_ *world, o *op, _ *grant, _ *commit) bool {
+		return (errors.Is(o.err, guard.ErrDuplicate) || errors.Is(o.err, guard.ErrStale)) && o.cut["INSPECT"] && o.cut["RELEASE"]
+	}},
 	{"the release met a dead node", func(w *world, o *op, g *grant, k *commit) bool {
 		for _, user := range w.history.users(g) {
 			if k == nil && user.cut["RELEASE"] {
@@ -33,12 +39,6 @@ var spots = []spot{
 			}
 		}
 		return false
-	}},
-	{"an unknown commit, and the question who has the lock met a dead node", func(_ *world, o *op, _ *grant, k *commit) bool {
-		return k == nil && errors.Is(o.err, guard.ErrUnknown) && o.cut["INSPECT"]
-	}},
-	{"a repeat, and neither the question nor the release reached the lock", func(_ *world, o *op, _ *grant, _ *commit) bool {
-		return (errors.Is(o.err, guard.ErrDuplicate) || errors.Is(o.err, guard.ErrStale)) && o.cut["INSPECT"] && o.cut["RELEASE"]
 	}},
 	{"a deadlock against the insert was won by a writer without the lock", func(_ *world, o *op, _ *grant, k *commit) bool {
 		if k == nil || !k.op.work.bare {

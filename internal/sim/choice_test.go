@@ -204,16 +204,23 @@ func (d *dice) fault(w *world, top *call) *choice {
 		}
 		return &choice{do: killProcess, on: top.process.name}
 	case 9:
-		if d.IntN(3) == 0 {
+		switch d.IntN(6) {
+		case 0, 1:
 			return &choice{do: crash}
+		case 2:
+			return &choice{do: toggle}
 		}
 	}
 	return &choice{do: failOver, n: d.IntN(3)}
 }
 
+// delicate are the calls whose answers matter most.
+var delicate = []string{"COMMIT", "ACQUIRE", "INSPECT", "RELEASE"}
+
 // cut breaks a connection: most of all in a COMMIT, or with a lock.
 func (d *dice) cut(c *call) *choice {
-	if !c.cuts || !strings.HasPrefix(c.text, "COMMIT") && !strings.HasPrefix(c.text, "ACQUIRE") && d.IntN(3) > 0 {
+	verb, _, _ := strings.Cut(c.text, " ")
+	if !c.cuts || !slices.Contains(delicate, verb) && d.IntN(3) > 0 {
 		return nil
 	}
 	fates := []action{cut, cutAnswer, delay, refuse}

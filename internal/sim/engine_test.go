@@ -2,9 +2,11 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -181,8 +183,13 @@ var (
 
 // call has the scheduler execute run. The error says what became of the request.
 func (e engine) call(ctx context.Context, text string, run func() error) (err error) {
-	c := &call{process: e.p, text: text, ctx: ctx, cuts: true, run: func() { err = run() }}
+	c := &call{process: e.p, text: text, ctx: ctx, cuts: true}
 	c.op, c.actor = e.p.actor(ctx, "locker")
+	c.run = func() {
+		if err = run(); c.op != nil && errors.Is(err, lock.ErrNotSent) {
+			c.op.missed(strings.Fields(text)[0])
+		}
+	}
 	if f := e.w.gate.pass(c); f == executed {
 		return err
 	}

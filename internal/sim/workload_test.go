@@ -192,6 +192,9 @@ func newPlan(seed uint64) plan {
 		p.also = []action{replace}
 	}
 	p.knobs.VisibleBeforeDurable = r.IntN(3) == 0
+	if r.IntN(12) == 0 {
+		p.knobs.Pooler = 3
+	}
 	p.outbox = p.outbox || theme[0] != "hold" && r.IntN(16) == 0
 	for range 2 + r.IntN(4)/3 {
 		var callers [][]spec
