@@ -245,7 +245,8 @@ func (w *world) checkOverlaps(k *commit) {
 			}
 			continue
 		}
-		if !w.history.reported(first.grant) && !(k.attempt != nil && w.history.reported(k.attempt.grant)) && !w.excused(o, first.grant, k) {
+		heard := w.history.reported(first.grant) || k.attempt != nil && w.history.reported(k.attempt.grant)
+		if !heard && !w.excused(o, first.grant, k) {
 			w.problem("I5: %s (%s) met what %s (%s) had committed to %s while it had the lock, and nobody reports it",
 				o, o.work.name, k.op, k.op.work.name, k.row)
 		}

@@ -80,7 +80,7 @@ func simulate(t *testing.T, p plan, c chooser) (r result) {
 		for _, p := range w.processes {
 			p.stop()
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour) // what still waits ends
 	})
 	return r
 }
@@ -128,7 +128,7 @@ func (w *world) run() {
 			continue
 		}
 		w.apply(w.chooser.next(w, calls), calls)
-		time.Sleep(latency) // or timers of different steps would end at once, in any order
+		<-time.After(latency) // or timers of different steps would end at once, in any order
 	}
 }
 

@@ -79,7 +79,7 @@ func actorOf(c choice) string {
 func (p plan) fewer(try func(plan) bool) (fewer bool) {
 	for n := range p.work {
 		for c := range p.work[n] {
-			for i := len(p.work[n][c]) - 1; i >= 0; i-- {
+			for i := range slices.Backward(p.work[n][c]) {
 				q := p
 				q.work = slices.Clone(p.work)
 				q.work[n] = slices.Clone(p.work[n])

@@ -59,7 +59,7 @@ func TestSim(t *testing.T) {
 	case os.Getenv(envEvery) != "":
 		s = explore(t, from, number(envEvery), limit)
 		line, _ := json.Marshal(s)
-		fmt.Println(mark + string(line))
+		fmt.Fprintln(os.Stdout, mark+string(line))
 		return
 	case os.Getenv(envTime) == "":
 		s = explore(t, from, 1, limit)
@@ -72,7 +72,7 @@ func TestSim(t *testing.T) {
 		t.Errorf("%s", s.Violation)
 	}
 	report(t, s)
-	fmt.Printf("belay sim: %d schedules, %d violations (%.0f a second)\n", s.Schedules, violations, float64(s.Schedules)/time.Since(start).Seconds())
+	fmt.Fprintf(os.Stdout, "belay sim: %d schedules, %d violations (%.0f a second)\n", s.Schedules, violations, float64(s.Schedules)/time.Since(start).Seconds())
 }
 
 func patience() time.Duration {

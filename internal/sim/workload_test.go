@@ -28,9 +28,9 @@ type workload struct {
 }
 
 // change is a workload that applies a Change.
-func change(name, table string, make func(o *op) guard.Change, opts ...guard.Option) *workload {
+func change(name, table string, of func(o *op) guard.Change, opts ...guard.Option) *workload {
 	return &workload{name: name, rows: []string{table}, run: func(ctx context.Context, p *process, o *op) error {
-		return p.guard.Apply(ctx, o.key, make(o), append(opts, guard.Wait(o.wait))...)
+		return p.guard.Apply(ctx, o.key, of(o), append(opts, guard.Wait(o.wait))...)
 	}}
 }
 
