@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/dbguard"
@@ -51,20 +52,21 @@ var spots = []spot{
 		}
 		return false
 	}},
-	{"the connection broke before the snapshot could be read, and the writer had no lock or died", func(_ *world, o *op, _ *grant, k *commit) bool {
-		return k != nil && k.unheard() && (o.cut["SELECT"] || o.cut["ROLLBACK"] || o.cut["SESSION"])
+	{"the connection broke before the snapshot could be read, and the writer had no lock or died", func(w *world, o *op, _ *grant, k *commit) bool {
+		return k != nil && w.unheard(k) && (o.cut["SELECT"] || o.cut["ROLLBACK"] || o.cut["SESSION"])
 	}},
-	{"one key protects several rows, and their writer had no lock, or lost it and did not find that out", func(_ *world, o *op, _ *grant, k *commit) bool {
+	{"one key protects several rows, and their writer had no lock, or lost it and did not find that out", func(w *world, o *op, _ *grant, k *commit) bool {
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
-		return k != nil && conflict && len(o.work.rows) > 1 && k.unheard() && !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale)
+		return k != nil && conflict && len(o.work.rows) > 1 && w.unheard(k) && !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale)
 	}},
 }
 
 // unheard reports whether the writer of k could not report that its lock was lost: it had
-// none, or its process died, perhaps when another caller had the lock, or its release was
-// not answered.
-func (k *commit) unheard() bool {
-	return k.op.work.bare || k.op.process.killed > 0 || k.op.cut["RELEASE"]
+// none, or its process died, perhaps when another caller had the lock, or the release was
+// not answered, perhaps that of another caller who was handed the lock.
+func (w *world) unheard(k *commit) bool {
+	return k.op.work.bare || k.op.process.killed > 0 || k.attempt == nil ||
+		slices.ContainsFunc(w.history.users(k.attempt.grant), func(o *op) bool { return o.cut["RELEASE"] })
 }
 
 // early is what no check expects to be reported.

@@ -240,7 +240,7 @@ func (w *world) checkOverlaps(k *commit) {
 			continue
 		}
 		if k.step <= first.snapshot {
-			if g := first.grant; g != nil && k.step > g.from && k.unheard() && !w.history.reported(g) {
+			if g := first.grant; g != nil && k.step > g.from && w.unheard(k) && !w.history.reported(g) {
 				w.fired = append(w.fired, early)
 			}
 			continue
