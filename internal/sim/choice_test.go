@@ -155,7 +155,7 @@ func (d *dice) next(w *world, calls []*call) choice {
 		top = d.first(calls)
 	}
 	odds := 8
-	if top.db != nil && top.db.Commit && w.history.rival(top.op) {
+	if top.text == flush || top.db != nil && top.db.Commit && w.history.rival(top.op) {
 		odds = 2
 	}
 	if d.budget > 0 && d.IntN(odds) == 0 {
@@ -185,6 +185,10 @@ func (d *dice) rest(actor string) {
 var pauses = []time.Duration{20 * time.Millisecond, 600 * time.Millisecond, 2500 * time.Millisecond, ttl + time.Second}
 
 func (d *dice) fault(w *world, top *call) *choice {
+	if top.text == flush && d.IntN(2) == 0 { // the commit is visible, and may be lost
+		d.rest(top.actor)
+		return &choice{do: wait, forTime: pauses[3]}
+	}
 	if n := len(w.plan.also); n > 0 && d.IntN(3) == 0 {
 		return d.more(w, w.plan.also[d.IntN(n)], top)
 	}

@@ -157,6 +157,9 @@ func openOn(dialect string, pool *sql.DB) *gorm.DB {
 	return db.Session(&gorm.Session{})
 }
 
+// flush is what a server does with a COMMIT that is visible already.
+const flush = "FLUSH"
+
 // A dbGate is the way of one process to the database.
 type dbGate struct {
 	w *world
@@ -169,7 +172,7 @@ func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
 	c.op, c.actor = g.p.actor(ctx, "outbox")
 	c.conn = g.p.name + "/" + fmt.Sprint(s.Conn)
 	if s.Flush {
-		c.actor, c.text, c.sql, c.cuts = g.p.name+".database", "FLUSH", "FLUSH", false
+		c.actor, c.text, c.sql, c.cuts = g.p.name+".database", flush, flush, false
 	}
 	if a := g.w.history.transaction(c.conn); c.op == nil && a != nil { // database/sql ends a transaction without the context
 		c.op, c.actor = a.op, a.op.name

@@ -32,9 +32,10 @@ type grant struct {
 	process  *process
 	op       *op // that asked; hand-overs in memory are not seen
 	asked    time.Time
-	from     int  // when it was granted, 0: never
-	until    int  // when it was gone, 0: it is there
-	known    bool // the Locker got the answer
+	took     time.Duration // from then to the grant
+	from     int           // when it was granted, 0: never
+	until    int           // when it was gone, 0: it is there
+	known    bool          // the Locker got the answer
 	why      string
 	regained int // by a failover to a replica that had it still
 }
@@ -82,7 +83,7 @@ func (h *history) granted(p *process, r lock.Request) {
 		g = &grant{owner: r.Owner, key: r.Key, process: p}
 		h.grants[r.Owner] = g
 	}
-	g.from, g.until = h.w.step, 0
+	g.from, g.until, g.took = h.w.step, 0, time.Since(g.asked)
 }
 
 // answered takes in that a Locker knows of its grant.

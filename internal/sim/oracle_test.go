@@ -39,6 +39,7 @@ func (o *op) uses(until *op) bool {
 
 // check looks at the whole history.
 func (w *world) check() {
+	w.checkLeft()
 	if w.db == nil {
 		return
 	}
@@ -62,6 +63,21 @@ func (w *world) check() {
 	}
 	w.checkOutages()
 	w.checkRelay()
+}
+
+// checkLeft is I8, too: in the end a Locker has released what it does not use, but for
+// the locks of unknown commits, and requests that were executed when it had given them up.
+func (w *world) checkLeft() {
+	for key, e := range w.server.state.held {
+		g := w.history.grants[e.owner]
+		if g == nil || g.process.killed > 0 || g.regained > 0 || g.took > ttl*9/10 {
+			continue
+		}
+		unsure := func(o *op) bool { return errors.Is(o.err, guard.ErrUnknown) || errors.Is(o.err, lock.ErrLost) }
+		if !slices.ContainsFunc(w.history.users(g), unsure) {
+			w.problem("I8: the lock on %q of %s is left behind", key, g.process.name)
+		}
+	}
 }
 
 // checkVersions is I1 and I2: a row is inserted once, and each of its versions is the base

@@ -30,8 +30,9 @@ type world struct {
 	processes []*process
 
 	step     int
-	calm     bool  // no more faults
-	dirty    *call // of the database, which may have committed
+	calm     bool      // no more faults
+	calmed   time.Time // since then
+	dirty    *call     // of the database, which may have committed
 	lagging  bool
 	stored   bool    // an event may have been
 	ghosts   []*call // given up by their callers, executed later or never
@@ -133,14 +134,23 @@ func (w *world) run() {
 }
 
 // settleDown ends all faults.
-func (w *world) settleDown() { w.calm, w.server.down, w.server.full = true, false, false }
+func (w *world) settleDown() {
+	if !w.calm {
+		w.calmed = time.Now()
+	}
+	w.calm, w.server.down, w.server.full = true, false, false
+}
+
+// rest is how long a Locker has to release what it does not use, in the end.
+const rest = ttl / 2
 
 // drained reports whether nothing is left to do after the last operation.
 func (w *world) drained(calls []*call) bool {
-	if w.plan.outbox && len(w.db.Rows("belay_outbox")) > 0 {
+	outbox := w.plan.outbox && w.db != nil
+	if outbox && len(w.db.Rows("belay_outbox")) > 0 || time.Since(w.calmed) < rest {
 		return false
 	}
-	return (w.plan.outbox || len(calls) == 0) && !w.history.inOutage()
+	return (outbox || len(calls) == 0) && !w.history.inOutage()
 }
 
 func (w *world) done() bool {
@@ -317,6 +327,9 @@ func (w *world) wait(d time.Duration) {
 	until := d == 0
 	if until {
 		d = time.Hour
+	}
+	if w.calm {
+		d = rest
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
