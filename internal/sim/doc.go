@@ -34,4 +34,29 @@
 //
 // A failure that docs/guarantees.md says nobody reports is a blind spot: a predicate with a
 // name. Each that excuses something is counted.
+//
+// A violation names an invariant, as in "I3: ... returned nil, and has committed 0 of 1
+// rows":
+//
+//	I0   a schedule ends
+//	I1   a row is inserted once
+//	I2   a version of a row is the base of one commit
+//	I3   nil means that the commit took effect and stays, an error that it did not
+//	I4   after an unknown commit the process leaves the key alone until the deadline
+//	I5   a lock that is lost at work, or a rival's commit that is met, is reported
+//	I6   no lock failure is reported without a reason
+//	I7   a Do reports one event at most, and the one that it returns
+//	I8   a Locker leaves no lock behind, and rejects nobody because of one
+//	I9   an outage begins once and ends once
+//	I10  a stored event is published
+//	I11  a repeat repeats something
+//	I12  no connection goes back to the pool in a transaction
+//
+// # More
+//
+// A workload is a line in workloads, and its name one in themes. A fault is an action: what
+// it does is in world.apply, when it happens in dice.fault, and when it is possible in
+// world.possible. A setting of the database is one of the plan. What is not promised is a
+// witness, which must break. Another engine implements what server does, and its calls go
+// through engine.call.
 package sim
