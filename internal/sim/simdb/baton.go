@@ -45,6 +45,20 @@ func (b *baton) pass() {
 	turn <- struct{}{}
 }
 
+// yield lets those run that were woken meanwhile, if a test wants other orders.
+func (b *baton) yield() {
+	b.mu.Lock()
+	if b.pick == nil || len(b.next) == 0 {
+		b.mu.Unlock()
+		return
+	}
+	turn := make(chan struct{}, 1)
+	b.next = append([]chan struct{}{turn}, b.next...)
+	b.mu.Unlock()
+	b.pass()
+	<-turn
+}
+
 // with runs f while nothing else runs.
 func (b *baton) with(f func()) {
 	b.take()

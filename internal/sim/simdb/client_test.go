@@ -159,7 +159,7 @@ func TestAsRealDrivers(t *testing.T) {
 		for story, run := range map[string]func(*client){"killed": (*client).killed, "ended": (*client).ended} {
 			t.Run(name+"/"+story, func(t *testing.T) {
 				r := newReal(t, p)
-				for _, sql := range sentinels[r.postgres] {
+				for _, sql := range sentinels(r.postgres) {
 					r.exec(r.admin, sql)
 				}
 				real := &client{t: t, pool: r.pool, postgres: r.postgres, waits: func(n int) {
@@ -169,7 +169,7 @@ func TestAsRealDrivers(t *testing.T) {
 				var simulated *client
 				synctest.Test(t, func(t *testing.T) {
 					db := New(p, Knobs{})
-					db.Exec(sentinels[db.postgres()]...)
+					db.Exec(sentinels(db.postgres())...)
 					pool := sql.OpenDB(db.Connector("p", always))
 					defer pool.Close()
 					simulated = &client{t: t, pool: pool, postgres: db.postgres(), waits: func(int) { synctest.Wait() }}

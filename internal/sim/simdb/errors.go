@@ -94,7 +94,7 @@ func (db *Database) noSavepoint(name string, t *tx) error {
 	case !db.postgres():
 		return myErr(erNoSavepoint, name)
 	case t == nil:
-		return pgErr("25P01", "ROLLBACK TO SAVEPOINT can only be used in transaction blocks")
+		return pgErr("25P01", "savepoints can only be used in transaction blocks")
 	}
 	t.fail()
 	return pgErr("3B001", fmt.Sprintf("savepoint %q does not exist", name))

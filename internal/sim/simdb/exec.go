@@ -140,7 +140,9 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 	if l.mode != 0 {
 		return s.db.engine().find(s.tx, sc, l, f)
 	}
-	s.tx.look()
+	if !s.db.postgres() {
+		s.tx.look()
+	}
 	var last []any
 	for _, r := range sc.rows() {
 		values := s.tx.read(r)
@@ -310,8 +312,9 @@ func (s *session) insertion(v *env, st *statement) (*result, error) {
 		return nil, s.db.noTable(st.table)
 	}
 	res := s.head(st)
+	numbers := &numbers{table: t, rows: int64(len(st.rows)), postgres: s.db.postgres()}
 	for _, given := range st.rows {
-		values, id, err := s.newRow(v, t, st.columns, given)
+		values, id, err := s.newRow(v, numbers, st.columns, given)
 		if err != nil {
 			return nil, err
 		}
@@ -322,6 +325,9 @@ func (s *session) insertion(v *env, st *statement) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
+		if existing != nil && id != 0 {
+			numbers.reuse()
+		}
 		switch {
 		case existing == nil:
 			res.affected++
@@ -330,7 +336,10 @@ func (s *session) insertion(v *env, st *statement) (*result, error) {
 			if err != nil {
 				return nil, err
 			}
-			res.affected += 2 * n
+			res.affected += n
+			if !s.db.postgres() {
+				res.affected += n
+			}
 			values = existing.latest().values
 		}
 		if st.returning && (existing == nil || len(st.set) > 0) {
@@ -344,8 +353,37 @@ func (s *session) insertion(v *env, st *statement) (*result, error) {
 	return res, nil
 }
 
+// numbers gives the rows of one statement their numbers. MariaDB reserves as many as
+// there are rows, and gives one again that a row had which is there already.
+type numbers struct {
+	table    *table
+	rows     int64
+	postgres bool
+	next     int64 // 0 if none are reserved
+}
+
+func (n *numbers) take() int64 {
+	if n.postgres {
+		n.table.auto++
+		return n.table.auto
+	}
+	if n.next == 0 {
+		n.next = n.table.auto + 1
+		n.table.auto += n.rows
+	}
+	n.next++
+	return n.next - 1
+}
+
+func (n *numbers) reuse() {
+	if !n.postgres {
+		n.next--
+	}
+}
+
 // newRow returns the values of a row, and its number if that was given to it.
-func (s *session) newRow(v *env, t *table, columns []string, given []*expr) (values []any, id int64, err error) {
+func (s *session) newRow(v *env, numbers *numbers, columns []string, given []*expr) (values []any, id int64, err error) {
+	t := numbers.table
 	values = make([]any, len(t.columns))
 	for i, c := range t.columns {
 		e := c.byDefault
@@ -360,8 +398,8 @@ func (s *session) newRow(v *env, t *table, columns []string, given []*expr) (val
 		values[i] = convert(c.kind, values[i], s.db.postgres())
 		switch n, _ := values[i].(int64); {
 		case c.auto && n == 0:
-			t.auto++
-			id, values[i] = t.auto, t.auto
+			id = numbers.take()
+			values[i] = id
 		case c.auto && !s.db.postgres():
 			t.auto = max(t.auto, n)
 		case c.notNull && values[i] == nil:

@@ -16,7 +16,6 @@ func (h holder) conflicts(t *tx, m mode) bool {
 }
 
 func (e heap) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
-	t.look()
 	for _, r := range sc.rows() {
 		values := t.read(r)
 		if values == nil {
@@ -60,7 +59,7 @@ func (e heap) hold(t *tx, r *row, l locking) (ok bool, err error) {
 		if last.values == nil {
 			what = "delete"
 		}
-		return false, pgErr("40001", "could not serialize access due to concurrent "+what)
+		return false, errChanged(what)
 	} else if last.values == nil {
 		return false, nil
 	}
@@ -71,6 +70,10 @@ func (e heap) hold(t *tx, r *row, l locking) (ok bool, err error) {
 		t.undo = append(t.undo, func() { r.release(t, l.mode) })
 	}
 	return true, nil
+}
+
+func errChanged(what string) error {
+	return pgErr("40001", "could not serialize access due to concurrent "+what)
 }
 
 func (r *row) release(t *tx, m mode) {
@@ -106,8 +109,14 @@ func (e heap) turn(t *tx, r *row, l locking) error {
 				blocker = ahead
 			}
 		}
+		versions := len(r.versions)
 		if err := e.wait(t, blocker); err != nil {
 			return err
+		}
+		if queued && len(r.versions) != versions { // the next version has a queue of its own
+			e.leave(t, r)
+			queued = false
+			e.db.yield()
 		}
 	}
 }
@@ -178,7 +187,11 @@ func (t *tx) dismissAll() {
 func (e heap) insert(t *tx, tb *table, values []any, upsert bool) (*row, error) {
 	if upsert {
 		for _, i := range tb.indexes {
-			if existing, err := e.conflict(t, i, nil, values); existing != nil || err != nil {
+			existing, err := e.conflict(t, i, nil, values)
+			if existing != nil && t.level == repeatableRead && !t.sees(existing.latest()) {
+				err = errChanged("update")
+			}
+			if existing != nil || err != nil {
 				return existing, err
 			}
 		}
@@ -197,6 +210,7 @@ func (e heap) insert(t *tx, tb *table, values []any, upsert bool) (*row, error) 
 		}
 		i.add(rec)
 		t.undo = append(t.undo, func() { i.remove(rec) })
+		e.db.yield()
 	}
 	return nil, nil
 }

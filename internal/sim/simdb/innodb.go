@@ -1,9 +1,17 @@
 package simdb
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // innodb is the engine of MariaDB.
 type innodb struct{ db *Database }
+
+var (
+	errScan       = errors.New("rows are locked without a key, above READ COMMITTED")
+	errKeyChanged = errors.New("an UPDATE of a primary key")
+)
 
 // errLocked is that a row is locked, for a statement that does not wait.
 var errLocked = errLock{}
@@ -44,14 +52,12 @@ func (e innodb) use(t *tx, sc *scan, r *record, f func(*row, []any) (bool, error
 	return true, err
 }
 
-// unlock gives back the lock on a row that the statement does not use, unless it had to
-// wait for it.
+// unlock gives back the lock on a row that the statement does not use, unless it had it
+// before or had to wait for it.
 func (e innodb) unlock(t *tx, r *record) {
-	if t.level != readCommitted || len(r.locks) == 0 || r.by == t {
-		return
-	}
-	if last := t.locks[len(t.locks)-1]; last.record == r && last.cover == recordOnly && !last.awaited {
-		last.cancel()
+	if t.level == readCommitted && t.fresh != nil && t.fresh.record == r && r.by != t {
+		t.fresh.cancel()
+		t.structures++ // it stays, empty
 	}
 }
 
@@ -86,6 +92,7 @@ func (e innodb) findKey(t *tx, i *index, key []any, l locking) (*record, error) 
 			e.unlock(t, r)
 			return nil, nil
 		default:
+			e.unlock(t, r)
 			n++
 		}
 	}
@@ -115,15 +122,16 @@ func (e innodb) unchanged(t *tx, r *record) error {
 	return nil
 }
 
-// findAll goes through the records of the primary key.
+// findAll goes through the records of the primary key. Above READ COMMITTED it would lock
+// all gaps, too, of which it depends on the optimizer which these are.
 func (e innodb) findAll(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
-	i, c := sc.index, nextKey
-	if t.level == readCommitted {
-		c = recordOnly
+	if t.level != readCommitted {
+		return e.db.unknown(errScan)
 	}
+	i := sc.index
 	for n := sc.start(); n < len(i.records); {
 		r := i.at(n)
-		waited, err := e.lockRow(t, r, l, c)
+		waited, err := e.lockRow(t, r, l, recordOnly)
 		switch {
 		case err == errLocked && l.skip:
 			n++
@@ -143,10 +151,6 @@ func (e innodb) findAll(t *tx, sc *scan, l locking, f func(*row, []any) (bool, e
 		}
 		n = i.position(r) + 1
 	}
-	if c == nextKey {
-		_, err := t.lockRecord(i.supremum, l.mode, nextKey, l)
-		return err
-	}
 	return nil
 }
 
@@ -159,6 +163,7 @@ func (e innodb) insert(t *tx, tb *table, values []any, upsert bool) (*row, error
 	t.upserts = upsert
 	undo := len(t.undo)
 	existing, err := e.insertRow(t, tb, values, m)
+	e.db.yield()
 	if existing == nil {
 		return nil, err
 	}
@@ -180,6 +185,7 @@ func (e innodb) insertRow(t *tx, tb *table, values []any, m mode) (existing *rec
 		return existing, err
 	}
 	for _, i := range tb.indexes[1:] {
+		e.db.yield()
 		if existing, err := e.insertSecondary(t, i, r, values, m); existing != nil || err != nil {
 			return existing, err
 		}

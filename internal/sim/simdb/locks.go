@@ -22,13 +22,12 @@ const (
 
 // A lock is one of InnoDB, granted or waited for.
 type lock struct {
-	tx      *tx
-	record  *record
-	mode    mode
-	cover   cover
-	insert  bool // it is the intention to insert into the gap
-	waits   bool
-	awaited bool // it was granted after a wait
+	tx     *tx
+	record *record
+	mode   mode
+	cover  cover
+	insert bool // it is the intention to insert into the gap
+	waits  bool
 }
 
 // conflicts reports whether a request has to wait for a lock that is before it.
@@ -73,6 +72,7 @@ func (l *lock) blocker(ahead []*lock) *lock {
 // lockRecord locks a record. It reports whether it had to wait: the record may be
 // another one since.
 func (t *tx) lockRecord(r *record, m mode, c cover, how locking) (waited bool, err error) {
+	t.fresh = nil
 	if m == noKey {
 		m = exclusive
 	}
@@ -147,6 +147,7 @@ func (t *tx) request(want *lock, how locking) (waited bool, err error) {
 	blocker := want.blocker(want.record.locks)
 	if blocker == nil {
 		want.add()
+		t.fresh = want
 		return false, nil
 	}
 	db := t.session.db
@@ -216,7 +217,7 @@ func (r *record) grant(db *Database) {
 }
 
 func (l *lock) granted(db *Database) {
-	l.waits, l.awaited = false, true
+	l.waits = false
 	l.tx.know(l.kind())
 	l.tx.waiting, l.tx.blocker = nil, nil
 	db.wake(l.tx.waits, nil)
@@ -272,14 +273,14 @@ func (r *record) addGap(l *lock) {
 func (t *tx) weight() int { return t.wrote + len(t.tables) + t.structures }
 
 // resolve looks for a deadlock that t's waiting closes, and has a victim's request
-// fail. It returns the victim.
+// fail: the lightest one, of equal ones t. It returns the victim.
 func (db *Database) resolve(t *tx) *tx {
-	cycle := t.cycle()
-	if cycle == nil {
-		return nil
-	}
-	victim := cycle.blocker
-	for other := victim.blocker; other != cycle.blocker; other = other.blocker {
+	victim := t
+	n := 0
+	for other := t.blocker; other != t; other = other.blocker {
+		if n++; other == nil || n > len(db.sessions) {
+			return nil
+		}
 		if other.weight() < victim.weight() {
 			victim = other
 		}
@@ -288,16 +289,4 @@ func (db *Database) resolve(t *tx) *tx {
 		db.wake(victim.waits, myErr(erDeadlock))
 	}
 	return victim
-}
-
-// cycle returns the transaction of a deadlock with which the server's search ends: it
-// counts which of equally light ones is the victim.
-func (t *tx) cycle() *tx {
-	slow, fast := t, t.blocker
-	for power, n := 1, 1; fast != nil && fast != slow; n, fast = n+1, fast.blocker {
-		if n == power {
-			power, n, slow = 2*power, 0, fast
-		}
-	}
-	return fast
 }

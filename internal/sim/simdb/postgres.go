@@ -1,7 +1,6 @@
 package simdb
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -77,5 +76,3 @@ func pgTerminate(s *session, _ string, args []any) (*result, error) {
 	s.db.kill(victim, s.db.killedError())
 	return table1("pg_terminate_backend", []any{true})
 }
-
-var errKeyChanged = errors.New("an UPDATE of a primary key")

@@ -15,6 +15,7 @@ type schedule struct {
 	stocks   []int
 	sessions [][]sent
 	order    []int // of the sessions
+	outbox   bool  // they use no other table than the outbox, which is empty at the beginning
 }
 
 // sent is a statement as it is sent to MariaDB.
@@ -43,7 +44,12 @@ func newSchedule(seed uint64) *schedule {
 			s.stocks = append(s.stocks, n)
 		}
 	}
+	s.outbox = r.IntN(5) == 0
 	for range 2 + r.IntN(2) {
+		if s.outbox {
+			s.sessions = append(s.sessions, relay(r))
+			continue
+		}
 		s.sessions = append(s.sessions, s.session(r))
 	}
 	for i, session := range s.sessions {
@@ -69,9 +75,9 @@ func (s *schedule) session(r *rand.Rand) (all []sent) {
 	}
 	saved := false
 	for range 1 + r.IntN(5) {
-		switch n := r.IntN(24); {
-		case n < 22 || alone:
-			all = append(all, s.statement(r, n%22))
+		switch n := r.IntN(26); {
+		case n < 24 || alone:
+			all = append(all, s.statement(r, n%24))
 		case saved:
 			plain("ROLLBACK TO SAVEPOINT sp")
 			saved = r.IntN(2) == 0
@@ -90,6 +96,50 @@ func (s *schedule) session(r *rand.Rand) (all []sent) {
 	return all
 }
 
+const (
+	nowMy = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)"
+	nowPg = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+	due   = "FROM belay_outbox WHERE id > ? AND NOT (leased_until BETWEEN " + nowMy + " + 1 AND " + nowMy + " + 3600000)" +
+		" AND NOT (retry_at BETWEEN " + nowMy + " + ? AND " + nowMy + " + 3600000) ORDER BY id LIMIT ? FOR UPDATE SKIP LOCKED"
+	these = "id IN (?) AND COALESCE(event_id, '') IN (?)"
+)
+
+// relay returns what an outbox and its relay send.
+func relay(r *rand.Rand) (all []sent) {
+	event := func() string { return string(rune('a' + r.IntN(3))) }
+	for range 1 + r.IntN(4) {
+		first := int64(1 + r.IntN(3))
+		args := []any{first, event()}
+		switch r.IntN(6) {
+		case 0, 1:
+			all = append(all, sent{"INSERT INTO belay_outbox (event_id, body) VALUES (?, ?), (?, ?) ON DUPLICATE KEY UPDATE event_id = event_id",
+				[]any{event(), "x", event(), "y"}})
+		case 2:
+			all = append(all, sent{"DELETE FROM belay_outbox WHERE " + these, args})
+		case 3:
+			all = append(all, sent{"UPDATE belay_outbox SET leased_until = 0, attempts = attempts + 1, retry_at = " + nowMy + " + ? WHERE " + these,
+				append([]any{while(r)}, args...)})
+		default:
+			all = append(all, lease(r)...)
+		}
+	}
+	return all
+}
+
+// while returns some milliseconds, others each time: two statements may run in the same one.
+func while(r *rand.Rand) int64 { return 60_000 + r.Int64N(3_000_000) }
+
+func lease(r *rand.Rand) []sent {
+	after, limit, first := int64(r.IntN(2)), int64(1+r.IntN(2)), int64(1+r.IntN(2))
+	return []sent{
+		{sql: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"},
+		{sql: "START TRANSACTION"},
+		{"SELECT id, event_id, attempts " + due, []any{after, int64(1), limit}},
+		{"UPDATE belay_outbox SET leased_until = " + nowMy + " + ? WHERE id IN (?)", []any{while(r), first}},
+		{sql: "COMMIT"},
+	}
+}
+
 var locks = []string{"", " FOR UPDATE", " FOR UPDATE NOWAIT", " LOCK IN SHARE MODE", " LOCK IN SHARE MODE NOWAIT"}
 
 func (s *schedule) statement(r *rand.Rand, kind int) sent {
@@ -105,6 +155,10 @@ func (s *schedule) statement(r *rand.Rand, kind int) sent {
 		return sent{"INSERT INTO `orders` (`no`,`amount`) VALUES (?,?) ON DUPLICATE KEY UPDATE `no`=`no`", []any{key, version}}
 	case 7, 8, 9:
 		return sent{"SELECT `no`,`amount` FROM `orders` WHERE `no` = ?" + lock, []any{key}}
+	case 21:
+		return sent{"INSERT INTO `orders` (`no`,`amount`) VALUES (?,?) ON DUPLICATE KEY UPDATE `amount`=VALUES(`amount`)", []any{key, version}}
+	case 22:
+		return sent{"INSERT INTO `orders` (`no`,`amount`) VALUES (?,?) RETURNING `no`", []any{key, version}}
 	case 10:
 		return sent{"UPDATE `orders` SET `amount`=? WHERE `no` = ?", []any{version, key}}
 	case 11, 12:
@@ -125,8 +179,14 @@ func (s *schedule) statement(r *rand.Rand, kind int) sent {
 
 // postgres returns a statement as it is sent to PostgreSQL.
 func (s sent) postgres() sent {
-	sql := strings.NewReplacer("`", `"`, " LOCK IN SHARE MODE", " FOR SHARE", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "BEGIN", "START TRANSACTION", "BEGIN",
+	sql := strings.NewReplacer("`", `"`, " LOCK IN SHARE MODE", " FOR SHARE", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "BEGIN", "START TRANSACTION", "BEGIN ISOLATION LEVEL REPEATABLE READ",
+		nowMy, nowPg, "ON DUPLICATE KEY UPDATE event_id = event_id", "ON CONFLICT (event_id) DO NOTHING",
+		"ON DUPLICATE KEY UPDATE `amount`=VALUES(`amount`)", `ON CONFLICT ("no") DO UPDATE SET "amount"="excluded"."amount"`,
 		"ON DUPLICATE KEY UPDATE `no`=`no`", `ON CONFLICT ("no") DO NOTHING`).Replace(s.sql)
+	if selected, ok := strings.CutPrefix(sql, "SELECT id, event_id, attempts "); ok { // a lease is one statement
+		sql = "WITH due AS MATERIALIZED (SELECT id " + selected + ") UPDATE belay_outbox SET leased_until = " + nowPg +
+			" + 60000 WHERE id IN (SELECT id FROM due) RETURNING id, event_id, attempts"
+	}
 	parts := strings.Split(sql, "?")
 	for n := range parts[1:] {
 		parts[n] += fmt.Sprintf("$%d", n+1)
@@ -136,6 +196,9 @@ func (s sent) postgres() sent {
 
 // seeded returns the statements that make the rows that are there at the beginning.
 func (s *schedule) seeded() (all []sent) {
+	if s.outbox {
+		return nil
+	}
 	for _, n := range s.orders {
 		all = append(all, sent{"INSERT INTO `orders` (`no`,`amount`) VALUES (?,?)", []any{s.key(n), int64(9)}})
 	}
@@ -158,7 +221,7 @@ func (s *schedule) shrink(fails func(*schedule) bool) *schedule {
 
 func (s *schedule) smaller(fails func(*schedule) bool) *schedule {
 	try := func(change func(*schedule)) *schedule {
-		c := &schedule{seed: s.seed, orders: slices.Clone(s.orders), stocks: slices.Clone(s.stocks), order: slices.Clone(s.order)}
+		c := &schedule{seed: s.seed, outbox: s.outbox, orders: slices.Clone(s.orders), stocks: slices.Clone(s.stocks), order: slices.Clone(s.order)}
 		for _, session := range s.sessions {
 			c.sessions = append(c.sessions, slices.Clone(session))
 		}
@@ -202,6 +265,11 @@ func (s *schedule) smaller(fails func(*schedule) bool) *schedule {
 	return nil
 }
 
+// short is a statement without the clocks in it.
+func (s sent) short() string {
+	return fmt.Sprint(strings.NewReplacer(nowMy, "{now}").Replace(s.sql), " ", s.args)
+}
+
 func (s *schedule) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, orders %v, stocks %v\n", s.seed, s.orders, s.stocks)
@@ -209,7 +277,7 @@ func (s *schedule) String() string {
 	for _, i := range s.order {
 		st := s.sessions[i][at[i]]
 		at[i]++
-		fmt.Fprintf(&b, "  %d: %s %v\n", i, st.sql, st.args)
+		fmt.Fprintf(&b, "  %d: %s\n", i, st.short())
 	}
 	return b.String()
 }

@@ -118,6 +118,9 @@ func (s *session) statement(st *statement, args []any) (*result, error) {
 	}
 	t := s.tx
 	t.joined = true
+	if s.db.postgres() {
+		t.look()
+	}
 	undo := len(t.undo)
 	res, err := s.run(st, args)
 	if s.ended { // the server has crashed meanwhile
@@ -214,8 +217,11 @@ func (s *session) control(st *statement) (*result, error) {
 	case "SET SESSION":
 		s.level = st.name
 	case "SAVEPOINT":
-		if s.tx != nil {
+		switch {
+		case s.tx != nil:
 			s.tx.save(st.name)
+		case s.db.postgres():
+			return nil, s.db.noSavepoint(st.name, nil)
 		}
 	case "ROLLBACK TO", "RELEASE":
 		return res, s.savepoint(st)

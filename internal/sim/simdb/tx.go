@@ -24,7 +24,8 @@ type tx struct {
 
 	locks      []*lock // InnoDB's
 	tables     []tableLock
-	structures int // that keep its locks
+	structures int   // that keep its locks
+	fresh      *lock // the last one, if it was granted at once and was not there before
 	kinds      map[lockKind]bool
 	upserts    bool  // its statement is an INSERT ON DUPLICATE KEY UPDATE
 	waiting    *lock // InnoDB's, that it waits for
@@ -86,6 +87,9 @@ func (t *tx) back(to int) {
 		last := t.undo[len(t.undo)-1]
 		t.undo = t.undo[:len(t.undo)-1]
 		last()
+		if !t.session.db.postgres() {
+			t.session.db.yield()
+		}
 	}
 }
 
