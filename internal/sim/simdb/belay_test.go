@@ -81,7 +81,7 @@ func sqlOpen(t *testing.T, c driver.Connector) *sql.DB {
 
 func gormOn(t *testing.T, p simdb.Personality, pool *sql.DB) *gorm.DB {
 	t.Helper()
-	var d gorm.Dialector = mysql.New(mysql.Config{Conn: pool})
+	d := mysql.New(mysql.Config{Conn: pool})
 	if p == simdb.PostgreSQL {
 		d = postgres.New(postgres.Config{Conn: pool})
 	}

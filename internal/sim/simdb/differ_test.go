@@ -111,6 +111,19 @@ func sentinels(postgres bool) []string {
 	return append(slices.Clip(tables[postgres]), string(outbox))
 }
 
+// fill returns the statements that add so many rows before all others that the planner of
+// MariaDB looks rows up by their keys.
+func fill(postgres bool) []string {
+	if postgres {
+		return nil
+	}
+	return []string{
+		"INSERT INTO `orders` (`no`,`amount`) SELECT CONCAT('!', seq), 0 FROM seq_1_to_60",
+		"INSERT INTO `stocks` (`id`,`left`,`version`) SELECT -seq, 0, 1 FROM seq_1_to_60",
+		"ANALYZE TABLE `orders`, `stocks`",
+	}
+}
+
 var tables = map[bool][]string{
 	false: {
 		"CREATE TABLE `orders` (`id` BIGINT NOT NULL AUTO_INCREMENT, `no` VARCHAR(64) COLLATE utf8mb4_bin NOT NULL, `amount` BIGINT, PRIMARY KEY (`id`), UNIQUE KEY `orders_no` (`no`)) DEFAULT CHARACTER SET utf8mb4",
@@ -168,9 +181,9 @@ func (s *simulated) send(i int, st sent) {
 
 func (s *simulated) settle() map[int]string {
 	synctest.Wait()
-	time.Sleep(time.Millisecond)
+	<-time.After(time.Millisecond)
 	for s.cycle() {
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 	}
 	came := make(map[int]string)
@@ -248,8 +261,8 @@ func possible(t *testing.T, p Personality, s *schedule, want []string) (first []
 	return first, false
 }
 
-// real is a real server.
-type real struct {
+// A server is a real one.
+type server struct {
 	t        *testing.T
 	postgres bool
 	pool     *sql.DB
@@ -268,13 +281,13 @@ type real struct {
 
 var ctx = context.Background()
 
-func newReal(t *testing.T, p Personality) *real {
-	r := &real{t: t, postgres: p == PostgreSQL}
-	name, dsn := "mysql", ""
+func newServer(t *testing.T, p Personality) *server {
+	r := &server{t: t, postgres: p == PostgreSQL}
+	var name, dsn string
 	if r.postgres {
 		name, dsn = "pgx", teststack.Postgres(t)+"&default_query_exec_mode=simple_protocol&enable_seqscan=off&enable_bitmapscan=off"
 	} else {
-		dsn = teststack.MySQL(t) + "&interpolateParams=true"
+		name, dsn = "mysql", teststack.MySQL(t)+"&interpolateParams=true"
 		if p == MariaDBSnapshot {
 			dsn += "&innodb_snapshot_isolation=1"
 		}
@@ -307,7 +320,7 @@ func newReal(t *testing.T, p Personality) *real {
 	return r
 }
 
-func (r *real) exec(c *sql.Conn, sql string, args ...any) {
+func (r *server) exec(c *sql.Conn, sql string, args ...any) {
 	if _, err := c.ExecContext(ctx, sql, args...); err != nil {
 		r.t.Fatalf("%s: %v", sql, err)
 	}
@@ -315,12 +328,12 @@ func (r *real) exec(c *sql.Conn, sql string, args ...any) {
 
 // prepare makes the rows of a schedule. The tables are made anew from time to time, so
 // that their indexes have one page.
-func (r *real) prepare(s *schedule) {
+func (r *server) prepare(s *schedule) {
 	if r.n++; r.n%20 == 1 {
 		for _, name := range []string{"orders", "stocks", "belay_outbox"} {
 			r.exec(r.admin, "DROP TABLE IF EXISTS "+name)
 		}
-		for _, sql := range sentinels(r.postgres) {
+		for _, sql := range append(sentinels(r.postgres), fill(r.postgres)...) {
 			r.exec(r.admin, sql)
 		}
 	}
@@ -344,7 +357,7 @@ func (r *real) prepare(s *schedule) {
 	}
 }
 
-func (r *real) finish() {
+func (r *server) finish() {
 	for _, c := range r.conns {
 		r.exec(c, "ROLLBACK")
 	}
@@ -353,7 +366,7 @@ func (r *real) finish() {
 	}
 }
 
-func (r *real) send(i int, st sent) {
+func (r *server) send(i int, st sent) {
 	if r.postgres {
 		st = st.postgres()
 	}
@@ -376,7 +389,7 @@ func (r *real) send(i int, st sent) {
 	}()
 }
 
-func (r *real) query(c *sql.Conn, sql string, args ...any) ([][]any, error) {
+func (r *server) query(c *sql.Conn, sql string, args ...any) ([][]any, error) {
 	found, err := c.QueryContext(ctx, sql, args...)
 	if err != nil {
 		return nil, err
@@ -400,22 +413,21 @@ func (r *real) query(c *sql.Conn, sql string, args ...any) ([][]any, error) {
 	return all, errors.Join(err, found.Err())
 }
 
-func (r *real) settle() map[int]string {
+func (r *server) settle() map[int]string {
 	came := make(map[int]string)
-	take := func(wait time.Duration) (any bool) {
+	take := func(wait time.Duration) (more bool) {
 		timeout := time.After(wait)
 		for len(r.pending) > 0 {
 			select {
 			case c := <-r.came:
 				came[c.session] = c.result
 				delete(r.pending, c.session)
-				any = true
-				continue
+				more = true
 			case <-timeout:
+				return more
 			}
-			break
 		}
-		return any
+		return more
 	}
 	calm := 0
 	for begin := time.Now(); ; {
@@ -439,7 +451,7 @@ func (r *real) settle() map[int]string {
 
 // allWait asks the server whether all sessions that have sent something wait for a lock,
 // and no deadlock is to be found yet.
-func (r *real) allWait() bool {
+func (r *server) allWait() bool {
 	if r.postgres {
 		return r.allWaitPostgres()
 	}
@@ -465,14 +477,14 @@ func (r *real) allWait() bool {
 	return true
 }
 
-func (r *real) allWaitPostgres() bool {
+func (r *server) allWaitPostgres() bool {
 	blockers := make(map[int64][]int64)
 	found, err := r.query(r.admin, "SELECT pid, array_to_string(pg_blocking_pids(pid), ' ') FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	for _, row := range found {
-		for _, f := range strings.Fields(row[1].(string)) {
+		for f := range strings.FieldsSeq(row[1].(string)) {
 			n, _ := strconv.ParseInt(f, 10, 64)
 			blockers[row[0].(int64)] = append(blockers[row[0].(int64)], n)
 		}
@@ -489,7 +501,7 @@ func reaches(edges map[int64][]int64, from, to int64, depth int) bool {
 	return depth < 5 && slices.ContainsFunc(edges[from], func(n int64) bool { return n == to || reaches(edges, n, to, depth+1) })
 }
 
-func (r *real) rows() (all []string) {
+func (r *server) rows() (all []string) {
 	defer r.finish()
 	for _, q := range []sent{
 		{"SELECT `no`,`amount` FROM `orders` WHERE `no` IN (?,?,?) ORDER BY `no`", []any{r.s.key(0), r.s.key(1), r.s.key(2)}},
@@ -517,7 +529,7 @@ func (r *real) rows() (all []string) {
 }
 
 // run executes a schedule on the server.
-func (r *real) run(s *schedule) []string {
+func (r *server) run(s *schedule) []string {
 	r.prepare(s)
 	return s.trace(r)
 }
@@ -546,7 +558,7 @@ func TestAsRealServers(t *testing.T) {
 			for w := range workers {
 				t.Run(fmt.Sprint(w), func(t *testing.T) {
 					t.Parallel()
-					r := newReal(t, p)
+					r := newServer(t, p)
 					for seed := first + w; seed < first+n && differences.Load() < 5; seed += workers {
 						if !same(t, r, p, newSchedule(uint64(seed))) {
 							differences.Add(1)
@@ -562,7 +574,7 @@ func TestAsRealServers(t *testing.T) {
 }
 
 // same reports whether a schedule gives the same on both.
-func same(t *testing.T, r *real, p Personality, s *schedule) bool {
+func same(t *testing.T, r *server, p Personality, s *schedule) bool {
 	want := r.run(s)
 	if _, ok := possible(t, p, s, want); ok {
 		return true
@@ -572,13 +584,21 @@ func same(t *testing.T, r *real, p Personality, s *schedule) bool {
 		got, ok := possible(t, p, s, r.run(s))
 		return !ok && !strings.Contains(strings.Join(got, ""), errUnknown.Error())
 	}
-	if !fails(s) || !fails(s) {
+	again := func(s *schedule) bool {
+		for range 2 {
+			if !fails(s) {
+				return false
+			}
+		}
+		return true
+	}
+	if !again(s) {
 		got, _ := simulate(t, p, s, nil)
 		t.Logf("a difference did not come again:\n  %s\nsimulated:\n  %s", strings.Join(want, "\n  "), strings.Join(got, "\n  "))
 		r.n = 0
 		return true
 	}
-	small := s.shrink(func(s *schedule) bool { return fails(s) && fails(s) })
+	small := s.shrink(again)
 	r.n = 0
 	want = r.run(small)
 	got, _ := possible(t, p, small, want)

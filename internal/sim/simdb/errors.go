@@ -1,6 +1,7 @@
 package simdb
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -67,7 +68,7 @@ func (db *Database) duplicate(i *index, values []any) error {
 // lockedError is what a statement with NOWAIT gets.
 func (db *Database) lockedError(err error) error {
 	switch {
-	case err != errLocked:
+	case !errors.Is(err, errLocked):
 		return err
 	case db.postgres():
 		return pgErr("55P03", "could not obtain lock on row in relation")

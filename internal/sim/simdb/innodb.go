@@ -14,11 +14,7 @@ var (
 )
 
 // errLocked is that a row is locked, for a statement that does not wait.
-var errLocked = errLock{}
-
-type errLock struct{}
-
-func (errLock) Error() string { return "locked" }
+var errLocked = errors.New("locked")
 
 func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
 	t.lockTable(sc.table, l.mode)
@@ -28,7 +24,7 @@ func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, erro
 	}
 	for _, key := range sc.keys {
 		r, err := e.findKey(t, sc.index, key, l)
-		if err == errLocked && l.skip || err == nil && r == nil {
+		if errors.Is(err, errLocked) && l.skip || err == nil && r == nil {
 			continue
 		}
 		if err != nil {
@@ -57,7 +53,6 @@ func (e innodb) use(t *tx, sc *scan, r *record, f func(*row, []any) (bool, error
 func (e innodb) unlock(t *tx, r *record) {
 	if t.level == readCommitted && t.fresh != nil && t.fresh.record == r && r.by != t {
 		t.fresh.cancel()
-		t.structures++ // it stays, empty
 	}
 }
 
@@ -76,8 +71,12 @@ func (e innodb) findKey(t *tx, i *index, key []any, l locking) (*record, error) 
 			n = i.seek(key)
 			continue
 		}
+		if e.skips(t, r) {
+			n++
+			continue
+		}
 		c := recordOnly
-		if (r.deleted || !i.primary()) && t.level != readCommitted {
+		if !i.primary() && t.level != readCommitted {
 			c = nextKey
 		}
 		waited, err := e.lockRow(t, r, l, c)
@@ -89,13 +88,17 @@ func (e innodb) findKey(t *tx, i *index, key []any, l locking) (*record, error) 
 		case !r.deleted:
 			return r.row.records[0], nil
 		case i.primary():
-			e.unlock(t, r)
 			return nil, nil
 		default:
-			e.unlock(t, r)
 			n++
 		}
 	}
+}
+
+// skips reports whether a record is not even locked: at READ COMMITTED, if it is deleted
+// for good.
+func (e innodb) skips(t *tx, r *record) bool {
+	return t.level == readCommitted && r.deleted && !r.by.running(t)
 }
 
 // lockRow locks a record, and that of the primary key if it is of another index.
@@ -131,9 +134,13 @@ func (e innodb) findAll(t *tx, sc *scan, l locking, f func(*row, []any) (bool, e
 	i := sc.index
 	for n := sc.start(); n < len(i.records); {
 		r := i.at(n)
+		if e.skips(t, r) {
+			n++
+			continue
+		}
 		waited, err := e.lockRow(t, r, l, recordOnly)
 		switch {
-		case err == errLocked && l.skip:
+		case errors.Is(err, errLocked) && l.skip:
 			n++
 			continue
 		case err != nil:
@@ -142,7 +149,6 @@ func (e innodb) findAll(t *tx, sc *scan, l locking, f func(*row, []any) (bool, e
 			n = i.position(r)
 			continue
 		case r.deleted:
-			e.unlock(t, r)
 			n++
 			continue
 		}

@@ -62,7 +62,7 @@ func (l *lock) blocker(ahead []*lock) *lock {
 			return nil
 		}
 		has = has || other.tx == l.tx && !other.waits && other.cover != gapOnly && other.mode >= l.mode
-		if l.conflicts(other) && !(has && other.waits && !l.insert) {
+		if passes := has && other.waits && !l.insert; !passes && l.conflicts(other) {
 			return other
 		}
 	}
@@ -157,14 +157,14 @@ func (t *tx) request(want *lock, how locking) (waited bool, err error) {
 	want.waits = true
 	want.add()
 	t.waiting, t.waits, t.blocker = want, newWaiter(), blocker.tx
-	if db.resolve(t) == t {
-		want.cancel()
-		db.recheck()
+	victim := db.resolve(t)
+	db.recheck()
+	if victim == t {
 		return true, myErr(erDeadlock)
 	}
 	w := t.waits
 	t.awaits = true
-	err = db.await(w, db.knobs.LockTimeout, func() { db.wake(w, myErr(erLockTimeout)) })
+	err = db.await(w, t.session.apart(db.knobs.LockTimeout), func() { db.wake(w, myErr(erLockTimeout)) })
 	t.awaits = false
 	if err != nil && t.waiting != nil {
 		want.cancel()
@@ -234,8 +234,12 @@ func (t *tx) releaseLocks() {
 // recheck looks for the deadlocks of transactions that others have come to wait for.
 func (db *Database) recheck() {
 	for len(db.doubted) > 0 {
-		t := db.doubted[0]
-		db.doubted = db.doubted[1:]
+		n := 0
+		if db.pick != nil && len(db.doubted) > 1 { // the server's order is that of addresses
+			n = db.pick(len(db.doubted))
+		}
+		t := db.doubted[n]
+		db.doubted = slices.Delete(db.doubted, n, n+1)
 		db.resolve(t)
 	}
 }
@@ -288,5 +292,6 @@ func (db *Database) resolve(t *tx) *tx {
 	if victim != t || victim.awaits {
 		db.wake(victim.waits, myErr(erDeadlock))
 	}
+	victim.waiting.cancel()
 	return victim
 }

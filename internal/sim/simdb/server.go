@@ -24,6 +24,12 @@ type session struct {
 	flush   func() // passes the gate, before a COMMIT is acknowledged
 }
 
+// apart returns a limit that differs between sessions: of two timers that end at once, any
+// could be the first.
+func (s *session) apart(limit time.Duration) time.Duration {
+	return limit + time.Duration(s.id)*time.Microsecond
+}
+
 func (db *Database) engine() engine {
 	if db.postgres() {
 		return heap{db}

@@ -30,7 +30,6 @@ type table struct {
 	columns []column
 	indexes []*index
 	auto    int64 // the last number that was given
-	rows    []*row
 }
 
 // An index is unique. The first one is the primary key.
