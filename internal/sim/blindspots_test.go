@@ -55,9 +55,9 @@ var spots = []spot{
 	{"the connection broke before the snapshot could be read, and the writer had no lock or died", func(w *world, o *op, _ *grant, k *commit) bool {
 		return k != nil && w.unheard(k) && (o.cut["SELECT"] || o.cut["ROLLBACK"] || o.cut["SESSION"])
 	}},
-	{"one key protects several rows, and their writer had no lock, or lost it and did not find that out", func(w *world, o *op, _ *grant, k *commit) bool {
+	{"one key protects several rows, and who had lost the lock could not find that out, or report it", func(w *world, o *op, _ *grant, k *commit) bool {
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
-		return k != nil && conflict && len(o.work.rows) > 1 && w.unheard(k) && !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale)
+		return k != nil && conflict && len(o.work.rows) > 1 && (w.unheard(k) || o.cut["INSPECT"] && o.cut["RELEASE"]) && !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale)
 	}},
 }
 
