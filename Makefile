@@ -113,7 +113,7 @@ model: ## every state of the protocol, one key and one row, in all orders: half 
 .PHONY: sim
 sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5m, SEED=1 repeats one
 	@BELAY_SIM=$(or $(SIM),1m) BELAY_SIM_FROM=$${BELAY_SIM_FROM:-$$(date +%s)00000} BELAY_SIM_SEED=$(SEED) \
-		go test -count=1 -timeout 0 -v -run '^TestSim$$' ./internal/sim
+		go test -count=1 -timeout 0 -v -run '^TestSim$$' ./internal/sim | $(e2e-lines)
 
 .PHONY: test-web
 test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures

@@ -192,10 +192,10 @@ func newPlan(seed uint64) plan {
 		p.also = []action{replace}
 	}
 	p.knobs.VisibleBeforeDurable = r.IntN(3) == 0
-	if r.IntN(12) == 0 {
+	p.outbox = p.outbox || theme[0] != "hold" && r.IntN(16) == 0
+	if !p.outbox && r.IntN(12) == 0 { // the relay sets the isolation of its next transaction, which is another session's then
 		p.knobs.Pooler = 3
 	}
-	p.outbox = p.outbox || theme[0] != "hold" && r.IntN(16) == 0
 	for range 2 + r.IntN(4)/3 {
 		var callers [][]spec
 		for range 1 + r.IntN(3)/2 {
