@@ -117,7 +117,10 @@ func (w *world) run() {
 				return
 			}
 		}
-		if w.step++; w.step > maxSteps {
+		w.mu.Lock()
+		w.step++
+		w.mu.Unlock()
+		if w.step > maxSteps {
 			w.settleDown()
 		}
 		if w.step > 4*maxSteps {
