@@ -241,7 +241,7 @@ func simulate(t *testing.T, p Personality, s *schedule, choices []int) (lines []
 // possible reports whether the simulation can give a trace, whoever goes on first.
 func possible(t *testing.T, p Personality, s *schedule, want []string) (first []string, ok bool) {
 	todo := [][]int{nil}
-	for n := 0; len(todo) > 0 && n < 300; n++ {
+	for n := 0; len(todo) > 0 && n < 1000; n++ {
 		choices := todo[0]
 		todo = todo[1:]
 		lines, options := simulate(t, p, s, choices)

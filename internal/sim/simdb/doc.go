@@ -44,6 +44,8 @@
 // program gets when its session is killed or its context ends. They leave out:
 //
 //   - The purge of deleted records. A snapshot keeps the real server from it.
+//   - Which of two transactions of a deadlock is InnoDB's victim if their weights differ by no
+//     more than one structure.
 //   - The planner. Rows are found by the primary key, else by a unique key of which all
 //     columns are given, and are locked in the order of the primary key. On tables of a few
 //     rows a real server may read them all instead. A locking read of a whole table
