@@ -11,6 +11,7 @@ type baton struct {
 	mu    sync.Mutex
 	taken bool
 	next  []chan struct{}
+	wakes int             // how many there were
 	pick  func(n int) int // which of n goes next, for tests of other orders; nil = the first
 }
 
@@ -81,6 +82,7 @@ func (b *baton) wake(w *waiter, err error) {
 		return
 	}
 	w.woken, w.err = true, err
+	b.wakes++
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.next = append(b.next, w.turn)

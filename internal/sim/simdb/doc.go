@@ -44,6 +44,8 @@
 // program gets when its session is killed or its context ends. They leave out:
 //
 //   - The purge of deleted records. A snapshot keeps the real server from it.
+//   - Sessions that one rollback of InnoDB wakes, if there are several: they run before it is
+//     done.
 //   - Which of two transactions of a deadlock is InnoDB's victim if their weights differ by no
 //     more than one structure.
 //   - The planner. Rows are found by the primary key, else by a unique key of which all

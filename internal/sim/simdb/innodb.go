@@ -253,6 +253,7 @@ func (e innodb) insertSecondary(t *tx, i *index, r *row, values []any, m mode) (
 		if waited {
 			continue
 		}
+		e.db.yield()
 		entry := &record{index: i, key: key, row: r}
 		n := i.position(entry)
 		next := i.at(n)
@@ -269,6 +270,7 @@ func (e innodb) insertSecondary(t *tx, i *index, r *row, values []any, m mode) (
 		if waited, err := t.intend(next); err != nil {
 			return nil, err
 		} else if waited {
+			e.db.yield()
 			continue
 		}
 		t.point(r, i, t.addRecord(i, r, key))

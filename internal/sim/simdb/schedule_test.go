@@ -15,6 +15,7 @@ type schedule struct {
 	stocks   []int
 	sessions [][]sent
 	order    []int // of the sessions
+	raced    bool  // a rollback woke several sessions at once
 	outbox   bool  // they use no other table than the outbox, which is empty at the beginning
 }
 

@@ -68,6 +68,7 @@ type Database struct {
 	pooler   pooler
 	late     []lateCall
 	doubted  []*tx // to be searched for deadlocks of InnoDB
+	raced    bool  // a rollback has woken several at once, which tests leave out
 }
 
 // New returns an empty database.

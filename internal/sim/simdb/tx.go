@@ -83,6 +83,7 @@ func (t *tx) write(r *row, values []any) {
 
 // back undoes what was done after a point.
 func (t *tx) back(to int) {
+	defer t.session.db.watchRace()()
 	for len(t.undo) > to {
 		last := t.undo[len(t.undo)-1]
 		t.undo = t.undo[:len(t.undo)-1]
@@ -96,6 +97,9 @@ func (t *tx) back(to int) {
 // end ends a transaction. Whoever waits for it goes on, in the order of the locks.
 func (t *tx) end(commit bool) {
 	db := t.session.db
+	if !commit {
+		defer db.watchRace()()
+	}
 	if commit && t.wrote > 0 {
 		db.commits++
 		t.committed = db.commits
@@ -109,6 +113,13 @@ func (t *tx) end(commit bool) {
 		return
 	}
 	t.releaseLocks()
+}
+
+// watchRace notes whether a rollback wakes several at once. A real server lets them run before
+// the rollback is done.
+func (db *Database) watchRace() func() {
+	before := db.wakes
+	return func() { db.raced = db.raced || db.wakes > before+1 }
 }
 
 func (t *tx) save(name string) {
