@@ -37,7 +37,7 @@ func tellsUnknown(e *notify.Event) bool {
 
 // falseAlarm reports whether a call reported a failure without a reason. A reason
 // is a fault of its lock, another call that had the lock at the same time or wrote
-// without it, and another COMMIT that had no answer. For a commit of unknown outcome
+// without it, and another call of an earlier or later lock whose outcome is open. For a commit of unknown outcome
 // the reason is a connection that was cut, by the worker too, or a fault of the worker.
 func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	if c.count(notify.VerdictUnknownCommit) > 0 && !c.lost && !slices.ContainsFunc(h.faults, func(f fault) bool {
@@ -57,9 +57,9 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	if c.lapsed() {
 		return false
 	}
-	if slices.ContainsFunc(h.calls, func(other *call) bool {
-		return other.key == c.key && other.wrote > 0 && other.wrote <= c.caught && other.over() >= c.grant.asked &&
-			(other.grant == nil || other.ended == 0 && other.grant != c.grant)
+	if slices.ContainsFunc(h.byKey[c.key], func(other *call) bool {
+		return other.wrote > 0 && other.wrote <= c.caught && h.over(other) >= c.grant.asked &&
+			(other.grant == nil || other.open() && other.grant != c.grant)
 	}) {
 		return false
 	}

@@ -12,8 +12,11 @@ import (
 type call struct {
 	name, worker, key string
 
-	begun, wrote, ended, returned int64
-	lost                          bool // its COMMIT got no answer
+	begun, wrote, ended, returned int64 // begun and wrote by its first attempt, ended by its last
+	version                       int64 // of the row that it has read
+	read                          int64 // when
+	lost                          bool  // its worker lost its COMMIT
+	doubtful                      bool  // a COMMIT of it got no answer, or an error
 	result                        string
 	events                        []*notify.Event
 	caught                        int64 // when the first event was published
@@ -36,6 +39,7 @@ type grant struct {
 // A history is what all workers saw.
 type history struct {
 	calls   []*call
+	byKey   map[string][]*call
 	grants  []*grant
 	faults  []fault
 	refused map[string]int // by worker: operations, as its events say that no lock could be acquired for them
@@ -57,11 +61,13 @@ const (
 	pause    faultKind = "worker paused"
 	kill     faultKind = "worker killed"
 	cut      faultKind = "connection cut"
+
+	databaseKilled faultKind = "database killed"
 )
 
 // read puts the lines of the workers together.
 func read(lines map[string][]line, faults []fault) *history {
-	h := &history{faults: faults, refused: make(map[string]int)}
+	h := &history{faults: faults, byKey: make(map[string][]*call), refused: make(map[string]int)}
 	for worker, ls := range lines {
 		calls, grants := make(map[string]*call), make(map[string]*grant)
 		for _, l := range ls {
@@ -72,13 +78,17 @@ func read(lines map[string][]line, faults []fault) *history {
 				calls[l.Do] = c
 				h.calls = append(h.calls, c)
 			case begun:
-				c.begun = l.T
+				c.begun, c.ended = cmp.Or(c.begun, l.T), 0 // an attempt that has ended ends nothing of the next one
+			case loaded:
+				c.version, c.read = l.Version, l.T
 			case wrote:
 				c.wrote = cmp.Or(c.wrote, l.T)
 			case lostCommit:
 				c.lost = true
 			case ended:
-				if l.Result != unanswered { // else the server may still execute it
+				if l.Result == unanswered { // the server may still execute it
+					c.doubtful = true
+				} else {
 					c.ended = l.T
 				}
 			case returned:
@@ -112,6 +122,7 @@ func read(lines map[string][]line, faults []fault) *history {
 	}
 	for _, c := range h.calls {
 		c.died = h.death(c.worker)
+		h.byKey[c.key] = append(h.byKey[c.key], c)
 	}
 	h.assign()
 	return h

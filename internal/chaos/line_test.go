@@ -22,6 +22,8 @@ type line struct {
 	Node   string        `json:"node,omitempty"`   // that granted
 	Result string        `json:"result,omitempty"` // of ended, returned, released and inspected
 	Event  *notify.Event `json:"event,omitempty"`
+
+	Version int64 `json:"version,omitempty"` // of loaded
 }
 
 // A moment is a step of a call of guard.Do or of a grant of the lock.
@@ -29,10 +31,11 @@ type moment string
 
 const (
 	called     moment = "called"
-	begun      moment = "begun"       // the operation runs
+	begun      moment = "begun"       // an attempt of the operation runs
+	loaded     moment = "loaded"      // the operation has read a row, at a version
 	wrote      moment = "wrote"       // the database answered a write, or refused it
 	lostCommit moment = "lost commit" // the worker closes the connection at the COMMIT
-	ended      moment = "ended"       // the database answered the COMMIT or the ROLLBACK, or the connection broke
+	ended      moment = "ended"       // a COMMIT, with an answer or not, or a ROLLBACK
 	returned   moment = "returned"    // from Do, with a result
 	asked      moment = "asked"       // the engine for the lock
 	granted    moment = "granted"     // by the engine

@@ -102,15 +102,7 @@ func TestOracle(t *testing.T) {
 		{T: 17, At: returned, Do: "b.0", Key: "k", Result: done},
 	}
 
-	tests := []struct {
-		name        string
-		lines       map[string][]line
-		faults      []fault
-		overlaps    int
-		reported    int
-		blind       int
-		falseAlarms int
-	}{
+	tests := []tale{
 		{
 			name:  "one after the other",
 			lines: map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
@@ -367,7 +359,7 @@ func TestOracle(t *testing.T) {
 			falseAlarms: 1,
 		},
 	}
-	for _, tt := range tests {
+	for _, tt := range append(tests, openTales()...) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := read(tt.lines, tt.faults)
 			overlaps := h.overlaps()

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 )
 
 // An overlap is two calls that had the lock on one key at a time, both of which
@@ -28,7 +27,11 @@ func (h *history) overlaps() (found []overlap) {
 		for i, a := range calls {
 			_, end := a.hold()
 			for _, b := range calls[i+1:] {
-				if from, _ := b.hold(); from < end && a.grant != b.grant && (a.wrote > 0 || b.wrote > 0) {
+				from, _ := b.hold()
+				if from >= end {
+					break
+				}
+				if a.grant != b.grant && (a.wrote > 0 || b.wrote > 0) {
 					found = append(found, overlap{a, b})
 				}
 			}
@@ -51,8 +54,9 @@ func (o overlap) reported() bool {
 // hold returns from when to when a call had the lock, as far as that can be seen
 // from outside. It begins with the grant, or with the operation if the lock was
 // handed over in memory. It ends with the release, or with the transaction if the
-// lock was handed over again. A transaction without an answer to its COMMIT or
-// ROLLBACK ends when Do returns.
+// lock was handed over again. A transaction without an answer to its COMMIT ends
+// when Do returns. That is as long as the call had to report what becomes of its lock;
+// what it wrote may take effect later: see open.
 func (c *call) hold() (from, to int64) {
 	from, to = c.begun, cmp.Or(c.ended, c.returned)
 	if c.grant.calls[0] == c {
@@ -63,25 +67,6 @@ func (c *call) hold() (from, to int64) {
 	}
 	return from, cmp.Or(to, c.died, math.MaxInt64)
 }
-
-// over returns when nothing of the call can take effect any more. A server goes on
-// with a COMMIT whose worker was killed or whose connection was cut. Do ends the
-// session before it returns, but only if it had the lock.
-func (c *call) over() int64 {
-	switch end := cmp.Or(c.ended, c.returned, c.died); {
-	case end == 0:
-		return math.MaxInt64
-	case c.ended > 0, c.grant != nil && c.returned > 0:
-		return end
-	default:
-		return end + int64(lateCommit)
-	}
-}
-
-// lateCommit is how long a server may go on with a COMMIT whose client is gone. It is
-// far less than what is left of the lock of a worker that is killed: a lock that
-// expired by itself excuses no alarm.
-const lateCommit = 2 * time.Second
 
 // blindSpot says why nobody could report the overlap, or returns "". The calls of
 // the earlier grant find out together that it was lost, from this one on.

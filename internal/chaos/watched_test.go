@@ -76,8 +76,8 @@ func (e watchedEngine) Inspect(ctx context.Context, key string) (lock.Holder, er
 	return h, err
 }
 
-// unanswered is the result of a request to the engine, a COMMIT or a ROLLBACK that
-// got no answer.
+// unanswered is the result of a request to the engine that got no answer, and of a
+// COMMIT without an answer or with an error.
 const unanswered = "unanswered"
 
 // watchedPublisher notes what is published.
@@ -167,7 +167,7 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 		c.journal.write(line{At: wrote, Do: do})
 	case rest == "" && (verb == "COMMIT" || verb == "ROLLBACK"): // ROLLBACK TO a savepoint ends nothing
 		l := line{At: ended, Do: do}
-		if err != nil { // a server may go on with the COMMIT of a session that was killed
+		if err != nil && verb == "COMMIT" { // the server may go on with it, also after an error
 			l.Result = unanswered
 		}
 		c.journal.write(l)
