@@ -31,10 +31,7 @@ func Postgres(tb testing.TB) string {
 // Like [Postgres] it is skipped where that server is not up.
 func StartPostgres(tb testing.TB, name string) string {
 	tb.Helper()
-	extra(tb, "BELAY_POSTGRES_DSN", "postgres") // where there is one, there may be another
-	own := newStack(tb, name)
-	own.Stack(tb, "up", "postgres")
-	return own.settings(tb)["BELAY_POSTGRES_DSN"]
+	return StartDatabase(tb, name, "postgres").DSN
 }
 
 func executePostgres(tb testing.TB, server, statement string) {
