@@ -40,31 +40,35 @@ func tellsUnknown(e *notify.Event) bool {
 // without it, and another call of an earlier or later lock whose outcome is open. For a commit of unknown outcome
 // the reason is a connection that was cut, by the worker too, or a fault of the worker.
 func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
-	if c.count(notify.VerdictUnknownCommit) > 0 && !c.lost && !slices.ContainsFunc(h.faults, func(f fault) bool {
-		return (f.Kind == cut || f.Subject == c.worker) && f.From <= c.caught && f.To >= c.begun
+	if c.count(notify.VerdictUnknownCommit) > 0 && c.lost == "" && !slices.ContainsFunc(h.faults, func(f fault) bool {
+		return (f.Kind == cut || f.Kind == databaseKilled || f.Subject == c.worker) && f.From <= c.caught && f.To >= c.begun
 	}) {
 		return true
 	}
 	if len(c.alarms()) == 0 {
 		return false
 	}
-	if slices.ContainsFunc(overlaps, func(o overlap) bool { return o.first == c || o.second == c }) {
-		return false
-	}
 	if c.grant == nil {
-		return true
+		return !inOverlap(c, overlaps)
 	}
-	if c.lapsed() {
-		return false
-	}
-	if slices.ContainsFunc(h.byKey[c.key], func(other *call) bool {
-		return other.wrote > 0 && other.wrote <= c.caught && h.over(other) >= c.grant.asked &&
-			(other.grant == nil || other.open() && other.grant != c.grant)
-	}) {
+	if c.lapsed() || h.contended(c, c.caught, overlaps) {
 		return false
 	}
 	return !slices.ContainsFunc(h.faults, func(f fault) bool {
 		return f.hit(c.grant) && f.From <= c.caught && f.To >= c.grant.asked
+	})
+}
+
+func inOverlap(c *call, overlaps []overlap) bool {
+	return slices.ContainsFunc(overlaps, func(o overlap) bool { return o.first == c || o.second == c })
+}
+
+// contended reports whether another call may have written the row of c, which has or had a
+// lock, from when c asked for it until then.
+func (h *history) contended(c *call, until int64, overlaps []overlap) bool {
+	return inOverlap(c, overlaps) || slices.ContainsFunc(h.byKey[c.key], func(other *call) bool {
+		return other.wrote > 0 && other.wrote <= until && h.over(other) >= c.grant.asked &&
+			(other.grant == nil || other.open() && other.grant != c.grant)
 	})
 }
 
@@ -85,23 +89,36 @@ func (f fault) hit(g *grant) bool {
 		return f.Subject == g.key
 	case failover:
 		return f.Subject == g.node
-	case cut: // a connection is no lock
+	case cut, databaseKilled, monitorKilled, linkCut, linkAway, linkMute: // nothing of that is a lock
 		return false
 	case pause, kill:
 	}
 	return f.Subject == g.worker
 }
 
-// cutWords are the drivers' and the servers' for a connection that was cut.
-var cutWords = []string{
-	"invalid connection", "bad connection", "Connection was killed", "interrupted",
-	"terminating connection", "unexpected EOF", "conn closed", "connection reset", "broken pipe",
-	"Deadlock found", "deadlock detected", // of two that waited for its insert
-}
+// cutWords are the drivers' and the servers' for a connection that was cut, awayWords those
+// for a server that is dead or not yet ready.
+var (
+	cutWords = []string{
+		"invalid connection", "bad connection", "Connection was killed", "interrupted",
+		"terminating connection", "unexpected EOF", "conn closed", "connection reset", "broken pipe",
+		"use of closed network connection", "failed to connect", // when the answer to a handshake is cut
+		"Deadlock found", "deadlock detected", // of two that waited for its insert
+	}
+	awayWords = []string{
+		"connection refused", "starting up", "shutting down", "not yet accepting", "recovery mode", "reset by peer", "EOF",
+		"crash of another server process", "Server shutdown", "has been closed",
+	}
+)
 
 // failedUnexplained reports whether the call ended with an error that is not one
-// of Do's, nor of a connection that was cut.
-func (c *call) failedUnexplained() bool {
-	return strings.HasPrefix(c.result, failed) &&
-		!slices.ContainsFunc(cutWords, func(s string) bool { return strings.Contains(c.result, s) })
+// of Do's, nor of a connection that was cut, nor of a database that was dead.
+func (h *history) failedUnexplained(c *call) bool {
+	says := func(s string) bool { return strings.Contains(c.result, s) }
+	if !strings.HasPrefix(c.result, failed) || slices.ContainsFunc(cutWords, says) {
+		return false
+	}
+	return !slices.ContainsFunc(awayWords, says) || !slices.ContainsFunc(h.faults, func(f fault) bool {
+		return f.Kind == databaseKilled && f.From <= c.returned && c.called <= f.To
+	})
 }

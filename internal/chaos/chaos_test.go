@@ -3,15 +3,14 @@ package chaos_test
 import (
 	"fmt"
 	"os"
-	"slices"
-	"syscall"
+	"strconv"
 	"testing"
 	"time"
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/notify/outbox"
 )
 
 func TestMain(m *testing.M) {
@@ -26,21 +25,38 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// workers is how many processes work at a time.
-const workers = 4
+// A form is a way to run the test.
+type form string
 
-// duration is how long the test wrecks, in whole rounds of all faults. BELAY_CHAOS
-// sets another.
-func duration(t *report) time.Duration {
+const (
+	short  form = "short"  // on the database that all tests share, which lives on
+	fierce form = "fierce" // on one of its own, which is killed
+)
+
+var intensities = map[form]intensity{
+	short: {
+		deck: []faultKind{kill, pause, failover, failover}, rest: time.Second,
+		events: []faultKind{monitorKilled, linkCut, linkAway, linkMute}, restOf: 2 * time.Second,
+		between: 30 * time.Millisecond, cutOneIn: 4,
+	},
+	fierce: {
+		deck: []faultKind{kill, kill, pause, failover, failover, databaseKilled}, rest: time.Second,
+		events: []faultKind{monitorKilled, linkCut, linkAway, linkMute}, restOf: 2 * time.Second,
+		between: 30 * time.Millisecond, cutOneIn: 4,
+	},
+}
+
+// chosenForm returns how to run, and for how long, in whole rounds of great faults.
+func chosenForm(t *report) (form, time.Duration) {
 	text := os.Getenv("BELAY_CHAOS")
 	if text == "" {
-		return 15 * time.Second
+		return short, 15 * time.Second
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		t.Fatalf("BELAY_CHAOS: %v", err)
 	}
-	return d
+	return fierce, d
 }
 
 // TestChaos runs on the database that BELAY_CHAOS_ON names: mariadb, mysql or
@@ -49,7 +65,9 @@ func duration(t *report) time.Duration {
 func TestChaos(t *testing.T) {
 	dir := os.Getenv("BELAY_CHAOS_JUDGE")
 	if dir == "" {
-		chaos(newReport(t))
+		r := newReport(t)
+		f, d := chosenForm(r)
+		chaos(r, f, d)
 		return
 	}
 	r, err := loadRun(dir)
@@ -59,101 +77,57 @@ func TestChaos(t *testing.T) {
 	check(&report{T: t}, r)
 }
 
-func chaos(t *report) {
-	kind, ok := databases[chosen()]
-	if !ok {
-		t.Fatalf("%s=%s is none of mariadb, mysql and postgres", databaseName, chosen())
-	}
-	dsn := kind.dsn(t)
-	db := kind.open(t, dsn)
-	oneConnection(t, db)
-	if err := db.AutoMigrate(&Order{}, &Counter{}); err != nil {
-		t.Fatal(err)
-	}
-	for id := range int64(counters) {
-		if err := db.Create(&Counter{ID: id + 1}).Error; err != nil {
-			t.Fatal(err)
-		}
-	}
-	w := newWrecker(t, kind, db)
-	lines := wreck(t, w, dsn)
-	check(t, run{lines, w.faults, readRows(t, db)})
+func chaos(t *report, f form, d time.Duration) {
+	t.seed = seedOf(t)
+	head := head{chosen(), t.seed}
+	t.keepJSON(headFile, head)
+	server := startServer(t, f != short)
+	db := server.open(t, server.dsn)
+	prepare(t, db)
+	cluster := teststack.StartCluster(t, "chaos")
+	way := newWay(t, cluster)
+	p := newPlan(t.seed, d, intensities[f])
+	t.write(planFile, p)
+	crew := startCrew(t, cluster, seedName+"="+strconv.FormatUint(t.seed, 10),
+		"BELAY_CHAOS_DSN="+server.dsn, "BELAY_CHAOS_AMQP="+way.through, "BELAY_CHAOS_PACE=10ms")
+	w := newWrecker(t, server, db, crew, way)
+	w.follow(p)
+	lines := crew.finish()
+	events := way.deliver(db, storedIn(lines))
+	check(t, run{head, lines, w.faults, readRows(t, db), events})
 }
 
-// oneConnection has the test itself use one connection, which it never cuts.
-func oneConnection(t *report, db *gorm.DB) {
+// prepare makes the tables and the rows that are updated. The test itself has one
+// connection, which it never cuts.
+func prepare(t *report, db *gorm.DB) {
 	t.Helper()
 	pool, err := db.DB()
 	if err != nil {
 		t.Fatal(err)
 	}
 	pool.SetMaxOpenConns(1)
-}
-
-// wreck has workers work while everything breaks, and returns what they saw.
-func wreck(t *report, w *wrecker, dsn string) map[string][]line {
-	var all []*process
-	start := func() {
-		name := fmt.Sprintf("w%d", len(all))
-		p := startWorker(t, name, dsn, w.cluster.Addrs, policyOf(name))
-		all, w.workers = append(all, p), append(w.workers, p)
+	if err := db.AutoMigrate(tables...); err != nil {
+		t.Fatal(err)
 	}
-	for range workers {
-		start()
+	if err := outbox.Migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
 	}
-	kinds := []faultKind{kill, pause, failover, failover}
-	for until := time.Now().Add(duration(t)); time.Now().Before(until); {
-		w.rand.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-		for _, kind := range kinds {
-			wipes(w, time.Second)
-			i := w.rand.IntN(len(w.workers))
-			p := w.workers[i]
-			switch kind {
-			case kill:
-				w.hurt(kill, p.name, func() bool {
-					p.signal(syscall.SIGKILL)
-					<-p.exited
-					return true
-				})
-				w.workers = slices.Delete(w.workers, i, i+1)
-				start()
-			case pause:
-				w.hurt(pause, p.name, func() bool {
-					p.signal(syscall.SIGSTOP)
-					wipes(w, ttl+time.Second)
-					p.signal(syscall.SIGCONT)
-					return true
-				})
-			case failover:
-				w.failOver()
-			}
+	create := func(row any) {
+		if err := db.Create(row).Error; err != nil {
+			t.Fatal(err)
 		}
 	}
-	for _, p := range w.workers {
-		p.finish()
+	for id := int64(1); id <= rowsOf[counters]; id++ {
+		create(&Counter{ID: id})
 	}
-	lines := make(map[string][]line)
-	for _, p := range all {
-		lines[p.name] = p.lines
+	for id := int64(1); id <= rowsOf[stamped]; id++ {
+		create(&Stamped{ID: id})
 	}
-	return lines
-}
-
-// policyOf is what the worker of a name, which ends in its number, does without a lock.
-func policyOf(name string) guard.Policy {
-	if (name[len(name)-1]-'0')%2 == 0 {
-		return guard.Refuse
+	for id := int64(1); id <= rowsOf[items]; id++ {
+		create(&Item{ID: id})
 	}
-	return guard.DBOnly
-}
-
-// wipes takes locks away and cuts connections for a while.
-func wipes(w *wrecker, d time.Duration) {
-	for until := time.Now().Add(d); time.Now().Before(until); {
-		w.wipe()
-		if w.rand.IntN(4) == 0 {
-			w.cut()
-		}
-		w.linger(time.Duration(w.rand.IntN(30)) * time.Millisecond)
+	for id := int64(1); id <= rowsOf[pairs]; id++ {
+		create(&Half{ID: 2 * id})
+		create(&Half{ID: 2*id + 1})
 	}
 }

@@ -1,13 +1,16 @@
 package chaos_test
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
+	"net"
 	"os"
 	"testing"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/driver/mysql"
 	"gorm.io/driver/postgres"
@@ -19,14 +22,17 @@ import (
 
 // A database is a kind of database that the test can run on.
 type database struct {
-	dsn       func(testing.TB) string
+	shared    func(testing.TB) string // the DSN of one on the server that all tests share
 	open      func(testing.TB, string, ...gorm.Option) *gorm.DB
-	connector func(dsn string) (driver.Connector, error)
+	connector func(dsn string, dial dialer) (driver.Connector, error)
 	dialector func(*sql.DB) gorm.Dialector
 
-	session string // selects the id of another session, one that runs a statement if there is any
-	kill    string // ends the session with an id
+	sessions string // selects the ids of other sessions, those that run a statement if there are any
+	kill     string // ends the session with an id
+	self     string // selects the id of the own session
 }
+
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 var databases = map[string]database{
 	"mariadb":  mysqlWith(teststack.MySQL),
@@ -45,38 +51,68 @@ func chosen() string {
 	return "mariadb"
 }
 
-func mysqlWith(dsn func(testing.TB) string) database {
+// A server is the database of a run.
+type server struct {
+	database
+
+	name string
+	dsn  string
+	own  *teststack.Database // of this run only, so that it may be killed; or nil
+}
+
+// startServer returns the database that was chosen, on a server of its own or not.
+func startServer(t *report, own bool) *server {
+	kind, ok := databases[chosen()]
+	if !ok {
+		t.Fatalf("%s=%s is none of mariadb, mysql and postgres", databaseName, chosen())
+	}
+	s := &server{database: kind, name: chosen()}
+	if !own {
+		s.dsn = kind.shared(t)
+		return s
+	}
+	s.own = teststack.StartDatabase(t, "chaos-"+s.name, s.name)
+	s.dsn = s.own.DSN
+	return s
+}
+
+func mysqlWith(shared func(testing.TB) string) database {
 	return database{
-		dsn:  dsn,
-		open: testdb.OpenMySQL,
-		connector: func(dsn string) (driver.Connector, error) {
+		shared: shared,
+		open:   testdb.OpenMySQL,
+		connector: func(dsn string, dial dialer) (driver.Connector, error) {
 			config, err := mysqldriver.ParseDSN(dsn)
 			if err != nil {
 				return nil, err
 			}
 			config.Logger = &mysqldriver.NopLogger{} // or it would report each connection that was cut
+			config.DialFunc = dial
 			return mysqldriver.NewConnector(config)
 		},
 		dialector: func(pool *sql.DB) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool}) },
-		session: `SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
-			ORDER BY command = 'Sleep', RAND() LIMIT 1`,
+		sessions: `SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
+			AND (command <> 'Sleep' OR NOT EXISTS (SELECT 1 FROM information_schema.processlist
+				WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command <> 'Sleep'))`,
 		kill: "KILL %d",
+		self: "SELECT CONNECTION_ID()",
 	}
 }
 
 var postgresDatabase = database{
-	dsn:  teststack.Postgres,
-	open: testdb.OpenPostgres,
-	connector: func(dsn string) (driver.Connector, error) {
+	shared: teststack.Postgres,
+	open:   testdb.OpenPostgres,
+	connector: func(dsn string, dial dialer) (driver.Connector, error) {
 		config, err := pgx.ParseConfig(dsn)
 		if err != nil {
 			return nil, err
 		}
+		config.DialFunc = pgconn.DialFunc(dial)
 		return stdlib.GetConnector(*config), nil
 	},
 	dialector: func(pool *sql.DB) gorm.Dialector { return postgres.New(postgres.Config{Conn: pool}) },
-	session: `SELECT pid FROM pg_stat_activity
-		WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
-		ORDER BY state <> 'active', random() LIMIT 1`,
+	sessions: `WITH others AS (SELECT pid, state FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend')
+		SELECT pid FROM others WHERE state = 'active' OR NOT EXISTS (SELECT 1 FROM others WHERE state = 'active')`,
 	kill: "SELECT pg_terminate_backend(%d)",
+	self: "SELECT pg_backend_pid()",
 }

@@ -1,9 +1,31 @@
-// Package chaos has a randomized test of both layers at once. Several processes
-// do thousands of operations on few keys while locks are wiped, masters killed
-// with locks that no replica has, processes paused past their leases and killed,
-// and connections to the database cut by the server. Every other process goes on
-// without the lock where it can't be asked. An oracle of its own, which knows nothing of Belay but when the engine
-// granted and released and what the database answered, says which operations had
-// a lock at the same time; each of those must have been reported, and nothing
-// else.
+// Package chaos has a randomized test of both layers at once. Several processes do
+// thousands of operations on few keys while locks are wiped, masters killed with locks
+// that no replica has, processes paused past their leases and killed, COMMITs cut, and
+// the database itself killed. Every other process goes on without the lock where it can't
+// be asked.
+//
+// # The plan
+//
+// A seed, which each run prints, makes the plan: which fault, when, on whom. It also makes
+// what each call of a worker does, by the call's name. Real processes do not replay exactly,
+// so the same seed gives the same plan and the same operations, and another schedule.
+//
+// # The oracle
+//
+// It knows nothing of Belay but what goes in and out of it: each worker writes a journal of
+// when the engine granted and released, what the database answered, and what calls
+// returned. From these it says which operations had a lock at the same time. Each of
+// those must have been reported, unless docs/guarantees.md names the blind spot, and
+// nothing else.
+//
+// Reported is what guard-monitor has in its store at the end. Events take the real way
+// there, by the outbox, the relay and RabbitMQ, all of which are broken on the way; each
+// must arrive once.
+//
+// An operation is open if its COMMIT got no answer, if it returned an unknown outcome, or
+// never returned. What it wrote may take effect at any later time, and so excuses an alarm,
+// until the database has proven what became of it. It does not excuse a wrong result: the
+// rows are compared with what calls returned.
+//
+// A run that fails is kept, to be judged again: BELAY_CHAOS_JUDGE.
 package chaos

@@ -4,10 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,43 +15,67 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// A wrecker breaks locks, nodes and workers.
+// A wrecker does what a plan says.
 type wrecker struct {
 	t       *report
-	rand    *rand.Rand
 	cluster *teststack.Cluster
 	client  *redis.ClusterClient
-	kind    database
+	server  *server
 	db      *gorm.DB
-	workers []*process // that are alive
-	faults  []fault
-	kept    *json.Encoder // writes the faults to a file
+	way     *way
+	crew    *crew
+
+	mu     sync.Mutex
+	faults []fault
+	kept   *json.Encoder // writes the faults to a file
 }
 
-func newWrecker(t *report, kind database, db *gorm.DB) *wrecker {
-	c := teststack.StartCluster(t, "chaos")
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs, MaxRetries: -1})
+func newWrecker(t *report, s *server, db *gorm.DB, c *crew, w *way) *wrecker {
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.cluster.Addrs, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	file := t.file(faultsFile)
 	t.Cleanup(func() { _ = file.Close() })
-	return &wrecker{
-		t: t, rand: rand.New(rand.NewPCG(seed(t), 0)), cluster: c, client: client,
-		kind: kind, db: db, kept: json.NewEncoder(file),
-	}
+	return &wrecker{t: t, cluster: c.cluster, client: client, server: s, db: db, way: w, crew: c, kept: json.NewEncoder(file)}
 }
 
-// seed returns what the faults are drawn with. BELAY_CHAOS_SEED sets it, which repeats
-// the choice of faults, but not when they meet the workers.
-func seed(t *report) uint64 {
-	seed := rand.Uint64()
-	if text := os.Getenv("BELAY_CHAOS_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("BELAY_CHAOS_SEED: %v", err)
-		}
+// follow takes all steps of the plan and returns when it has.
+func (w *wrecker) follow(p plan) {
+	var tracks sync.WaitGroup
+	for _, track := range p {
+		tracks.Go(func() {
+			for _, s := range track {
+				late := w.crew.at() - s.At
+				if late > 200*time.Millisecond && (s.Kind == wipe || s.Kind == cut) {
+					continue // after a stall there would be a storm of them
+				}
+				w.linger(-late)
+				w.take(s)
+			}
+		})
 	}
-	fmt.Printf("belay chaos: %s=%s BELAY_CHAOS_SEED=%d\n", databaseName, chosen(), seed)
-	return seed
+	tracks.Wait()
+}
+
+func (w *wrecker) take(s step) {
+	switch s.Kind {
+	case wipe:
+		w.wipe(s.Key.key(w.crew.at()))
+	case cut:
+		w.cut(int(s.Whom))
+	case kill:
+		w.kill(int(s.Whom))
+	case pause:
+		w.pause(w.crew.member(int(s.Whom)))
+	case failover:
+		w.failOver(int(s.Whom))
+	case databaseKilled:
+		w.killDatabase()
+	case monitorKilled:
+		w.hurt(s.Kind, "", func() bool { w.way.monitor.kill(); w.linger(s.For); return true })
+		w.way.monitor.start()
+	case linkCut, linkAway, linkMute:
+		w.hurt(s.Kind, "", func() bool { w.way.hurt(s); return true })
+	}
 }
 
 // hurt does something and notes it as a fault if it did.
@@ -62,6 +85,8 @@ func (w *wrecker) hurt(kind faultKind, subject string, do func() bool) {
 		return
 	}
 	f := fault{kind, subject, from, now()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.faults = append(w.faults, f)
 	if err := w.kept.Encode(f); err != nil {
 		w.t.Error(err)
@@ -69,11 +94,7 @@ func (w *wrecker) hurt(kind faultKind, subject string, do func() bool) {
 }
 
 // wipe takes a lock away, if somebody has it.
-func (w *wrecker) wipe() {
-	key := counterKey(w.rand.Int64N(counters) + 1)
-	if w.rand.IntN(2) == 0 {
-		key = orderKey(orderNo(now(), w.rand.IntN(3)))
-	}
+func (w *wrecker) wipe(key string) {
 	w.hurt(wipe, key, func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -81,29 +102,57 @@ func (w *wrecker) wipe() {
 		if err == nil && n == 0 {
 			return false
 		}
-		for _, p := range w.workers {
-			p.wiped(key)
-		}
+		w.crew.wiped(key)
 		return true
 	})
 }
 
 // cut has the database end a connection of a worker, one that is in a statement
 // if there is any.
-func (w *wrecker) cut() {
-	var id int64
-	if err := w.db.Raw(w.kind.session).Scan(&id).Error; err != nil {
-		w.t.Error(err)
+func (w *wrecker) cut(whom int) {
+	var ids []int64
+	if w.db.Raw(w.server.sessions).Scan(&ids).Error != nil || len(ids) == 0 {
+		return // it was killed, or nobody works
 	}
+	id := ids[whom%len(ids)]
 	w.hurt(cut, fmt.Sprint(id), func() bool {
-		return id != 0 && w.db.Exec(fmt.Sprintf(w.kind.kill, id)).Error == nil // else it has ended by itself
+		return w.db.Exec(fmt.Sprintf(w.server.kill, id)).Error == nil // else it has ended by itself
+	})
+}
+
+func (w *wrecker) kill(whom int) {
+	p := w.crew.member(whom)
+	w.hurt(kill, p.name, func() bool {
+		p.signal(syscall.SIGKILL)
+		<-p.exited
+		return true
+	})
+	w.crew.replace(p)
+}
+
+// pause has a worker stand still for longer than its locks last.
+func (w *wrecker) pause(p *process) {
+	w.hurt(pause, p.name, func() bool {
+		p.signal(syscall.SIGSTOP)
+		w.linger(ttl + time.Second)
+		p.signal(syscall.SIGCONT)
+		return true
+	})
+}
+
+// killDatabase kills the server under load and starts it again.
+func (w *wrecker) killDatabase() {
+	w.hurt(databaseKilled, w.server.name, func() bool {
+		w.server.own.Kill(w.t)
+		w.server.own.Start(w.t)
+		return true
 	})
 }
 
 // failOver has a master die with locks that its replica has not heard of, waits
 // until the replica is the master, and starts the dead one again.
-func (w *wrecker) failOver() {
-	master, replica := w.shard()
+func (w *wrecker) failOver(whom int) {
+	master, replica := w.shard(whom)
 	w.cluster.Stack(w.t, "pause", w.cluster.Node(w.t, replica))
 	if _, err := w.on(master, "CLIENT", "KILL", "TYPE", "replica").Result(); err != nil {
 		w.t.Error(err)
@@ -122,14 +171,14 @@ func (w *wrecker) failOver() {
 	w.cluster.Stack(w.t, "heal")
 }
 
-// shard draws a shard that has a replica.
-func (w *wrecker) shard() (master, replica string) {
+// shard returns a shard that has a replica.
+func (w *wrecker) shard(whom int) (master, replica string) {
 	w.await("a shard has a replica", func() bool {
-		ranges, err := w.on(w.cluster.Addrs[w.rand.IntN(6)], "CLUSTER", "SLOTS").Slice()
+		ranges, err := w.on(w.cluster.Addrs[whom%6], "CLUSTER", "SLOTS").Slice()
 		if err != nil || len(ranges) == 0 {
 			return false
 		}
-		r := ranges[w.rand.IntN(len(ranges))].([]any)
+		r := ranges[whom/6%len(ranges)].([]any)
 		if len(r) < 4 {
 			return false
 		}

@@ -10,20 +10,23 @@ import (
 // A call is one call of guard.Do, as its worker saw it. Times are 0 where it did
 // not come that far.
 type call struct {
-	name, worker, key string
+	name, worker, key, kind string
 
-	begun, wrote, ended, returned int64 // begun and wrote by its first attempt, ended by its last
-	version                       int64 // of the row that it has read
-	read                          int64 // when
-	lost                          bool  // its worker lost its COMMIT
-	doubtful                      bool  // a COMMIT of it got no answer, or an error
+	called                        int64
+	begun, wrote, ended, returned int64      // begun and wrote by its first attempt, ended by its last
+	version                       int64      // of the row that it has read
+	read                          int64      // when
+	lost                          commitLoss // how its worker lost its COMMIT, if it did
+	doubtful                      bool       // a COMMIT of it got no answer, or an error
 	result                        string
-	events                        []*notify.Event
-	caught                        int64 // when the first event was published
-	died                          int64 // when its worker was killed
-	inspected                     bool  // it asked who has the lock, and was answered
-	holder                        string
-	grant                         *grant
+
+	events      []*notify.Event
+	caught      int64 // when the first event was published
+	died        int64 // when its worker was killed
+	unpublished bool  // its event could not be published
+	inspected   bool  // it asked who has the lock, and was answered
+	holder      string
+	grant       *grant
 }
 
 // A grant is a lock that the engine gave to a worker, until it released it. Calls
@@ -38,11 +41,13 @@ type grant struct {
 
 // A history is what all workers saw.
 type history struct {
-	calls   []*call
-	byKey   map[string][]*call
-	grants  []*grant
-	faults  []fault
-	refused map[string]int // by worker: operations, as its events say that no lock could be acquired for them
+	calls  []*call
+	byKey  map[string][]*call
+	grants []*grant
+	faults []fault
+
+	unpublished bool           // an event that told of refusals got lost
+	refused     map[string]int // by worker: operations, as its events say that no lock could be acquired for them
 }
 
 // A fault is what was done to a lock, a node or a worker, and when.
@@ -63,6 +68,10 @@ const (
 	cut      faultKind = "connection cut"
 
 	databaseKilled faultKind = "database killed"
+	monitorKilled  faultKind = "monitor killed"
+	linkCut        faultKind = "broker link cut"
+	linkAway       faultKind = "broker link away"
+	linkMute       faultKind = "broker link mute"
 )
 
 // read puts the lines of the workers together.
@@ -74,7 +83,7 @@ func read(lines map[string][]line, faults []fault) *history {
 			c := calls[l.Do]
 			switch l.At {
 			case called:
-				c = &call{name: l.Do, worker: worker, key: l.Key}
+				c = &call{name: l.Do, worker: worker, key: l.Key, kind: l.Kind, called: l.T}
 				calls[l.Do] = c
 				h.calls = append(h.calls, c)
 			case begun:
@@ -84,7 +93,7 @@ func read(lines map[string][]line, faults []fault) *history {
 			case wrote:
 				c.wrote = cmp.Or(c.wrote, l.T)
 			case lostCommit:
-				c.lost = true
+				c.lost = commitLoss(l.Result)
 			case ended:
 				if l.Result == unanswered { // the server may still execute it
 					c.doubtful = true
@@ -100,6 +109,14 @@ func read(lines map[string][]line, faults []fault) *history {
 				if c != nil { // the end of an outage belongs to no call
 					c.events = append(c.events, l.Event)
 					c.caught = cmp.Or(c.caught, l.T)
+				}
+			case stored:
+				switch {
+				case l.Result == "":
+				case c == nil:
+					h.unpublished = true
+				default:
+					c.unpublished = true
 				}
 			case inspected:
 				if c != nil { // the question whether an outage is over belongs to no call

@@ -18,12 +18,15 @@ type line struct {
 	Do  string `json:"do,omitempty"` // the call of guard.Do
 	Key string `json:"key,omitempty"`
 
+	Kind string `json:"kind,omitempty"` // of called: what it does
+
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted
-	Result string        `json:"result,omitempty"` // of ended, returned, released and inspected
+	Result string        `json:"result,omitempty"` // of ended, returned, released, inspected, stored and lostCommit
 	Event  *notify.Event `json:"event,omitempty"`
 
-	Version int64 `json:"version,omitempty"` // of loaded
+	Version int64  `json:"version,omitempty"` // of loaded
+	ID      string `json:"id,omitempty"`      // of the event, of stored and of returned, if an error names one
 }
 
 // A moment is a step of a call of guard.Do or of a grant of the lock.
@@ -34,7 +37,7 @@ const (
 	begun      moment = "begun"       // an attempt of the operation runs
 	loaded     moment = "loaded"      // the operation has read a row, at a version
 	wrote      moment = "wrote"       // the database answered a write, or refused it
-	lostCommit moment = "lost commit" // the worker closes the connection at the COMMIT
+	lostCommit moment = "lost commit" // the worker is about to lose the answer to the COMMIT
 	ended      moment = "ended"       // a COMMIT, with an answer or not, or a ROLLBACK
 	returned   moment = "returned"    // from Do, with a result
 	asked      moment = "asked"       // the engine for the lock
@@ -44,7 +47,8 @@ const (
 	released   moment = "released"    // the engine has answered, or not
 
 	inspected moment = "inspected" // the engine was asked who has the lock
-	event     moment = "event"     // was published
+	event     moment = "event"     // is about to be published
+	stored    moment = "stored"    // the event was published, with a result
 )
 
 // now reads the host's monotonic clock.

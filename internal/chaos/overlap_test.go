@@ -91,6 +91,8 @@ func (c *call) mute() string {
 	switch {
 	case c.returned == 0:
 		return "its worker was killed before it could report"
+	case c.unpublished:
+		return "the database was dead and the broker away when it reported"
 	case c.result == unknown && (!c.inspected || c.holder == c.grant.owner):
 		return "its commit had no answer, which is what was reported, and it could not see that its lock was gone"
 	case c.result == done && c.grant.released == unanswered:

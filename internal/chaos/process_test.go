@@ -5,12 +5,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
-
-	"github.com/belaygo/belay/guard"
 )
 
 // process is a worker in a process of its own: this test binary again.
@@ -27,11 +24,10 @@ type process struct {
 // workerName tells the test binary that it is a worker.
 const workerName = "BELAY_CHAOS_WORKER"
 
-func startWorker(t *report, name, dsn string, addrs []string, policy guard.Policy) *process {
+func startWorker(t *report, name string, env []string) *process {
 	t.Helper()
 	p := &process{t: t, name: name, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), workerName+"="+name,
-		"BELAY_CHAOS_DSN="+dsn, "BELAY_CHAOS_REDIS="+strings.Join(addrs, ","), "BELAY_CHAOS_POLICY="+strconv.Itoa(int(policy)))
+	p.cmd.Env = slices.Concat(os.Environ(), env, []string{workerName + "=" + name})
 	log := t.file(name + ".log")
 	defer log.Close() // the worker has it
 	p.cmd.Stderr = log
@@ -65,10 +61,12 @@ func (p *process) wiped(key string) { _, _ = fmt.Fprintln(p.stdin, key) }
 
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// finish has the worker end, and waits until it has.
+// dismiss has the worker end.
+func (p *process) dismiss() { _ = p.stdin.Close() }
+
+// finish waits until the worker has ended.
 func (p *process) finish() {
 	p.t.Helper()
-	_ = p.stdin.Close()
 	select {
 	case <-p.exited:
 		if p.err != nil {
@@ -76,5 +74,7 @@ func (p *process) finish() {
 		}
 	case <-time.After(time.Minute):
 		p.t.Errorf("%s does not end", p.name)
+		p.signal(syscall.SIGQUIT) // its log says where it is
+		<-p.exited
 	}
 }

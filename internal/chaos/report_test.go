@@ -1,11 +1,14 @@
 package chaos_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // A report is a test that says at its very end once more what failed, behind all
@@ -13,7 +16,10 @@ import (
 type report struct {
 	*testing.T
 
-	logs   string // the folder of the workers' logs and journals
+	logs string // the folder of the workers' logs and journals
+	seed uint64
+
+	mu     sync.Mutex
 	failed []string
 }
 
@@ -38,7 +44,47 @@ func (r *report) file(name string) *os.File {
 	return f
 }
 
-func (r *report) keep(what string) { r.failed = append(r.failed, strings.TrimSpace(what)) }
+// keepJSON makes a file of values, one on each line.
+func (r *report) keepJSON(name string, values ...any) {
+	r.Helper()
+	f := r.file(name)
+	defer f.Close()
+	for _, v := range values {
+		if err := json.NewEncoder(f).Encode(v); err != nil {
+			r.Error(err)
+		}
+	}
+}
+
+// write makes a file of the plan.
+func (r *report) write(name string, p plan) {
+	r.Helper()
+	f := r.file(name)
+	defer f.Close()
+	for i, track := range p {
+		for _, s := range track {
+			fmt.Fprintln(f, i, s)
+		}
+	}
+}
+
+func (r *report) keep(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, strings.TrimSpace(what))
+}
+
+// await fails the test if cond does not hold soon, and goes on then: what is missing is
+// judged.
+func (r *report) await(what string, cond func() bool) {
+	r.Helper()
+	for until := time.Now().Add(time.Minute); !cond(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			r.Errorf("it never happened: %s", what)
+			return
+		}
+	}
+}
 
 func (r *report) Error(args ...any) {
 	r.Helper()
@@ -71,6 +117,7 @@ func (r *report) end() {
 	}
 	fmt.Printf("belay chaos: failed; the workers' logs, journals and the faults are in %s\n", r.logs)
 	fmt.Printf("belay chaos: to judge them again: BELAY_CHAOS_JUDGE=%s go test -v -run TestChaos ./internal/chaos\n", r.logs)
+	fmt.Printf("belay chaos: the plan of its faults: %s=%d, in %s\n", seedName, r.seed, planFile)
 	for _, what := range r.failed {
 		fmt.Println("belay chaos: failed:", what)
 	}

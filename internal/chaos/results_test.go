@@ -25,33 +25,42 @@ func (h *history) unreported(worker string) int {
 	return n
 }
 
-// told is what the calls' results add up to.
-func (h *history) told(key string, result string) (n int64) {
-	for _, c := range h.calls {
-		if c.key == key && c.result == result {
+// told counts the calls on key that were done.
+func (h *history) told(key string) (n int64) {
+	for _, c := range h.byKey[key] {
+		if c.result == done {
 			n++
 		}
 	}
 	return n
 }
 
-// open counts the calls on key of which nobody knows whether they were
-// committed.
-func (h *history) open(key string) (n int64) {
-	for _, c := range h.calls {
-		if c.key == key && c.wrote > 0 && (c.returned == 0 || c.result == unknown) {
+// undecided counts the calls on key that may have been committed, for all that they said.
+func (h *history) undecided(key string) (n int64) {
+	for _, c := range h.byKey[key] {
+		if c.wrote > 0 && (c.returned == 0 || c.result == unknown) {
 			n++
 		}
 	}
 	return n
 }
 
-// lost counts the calls whose COMMIT was lost by their worker.
-func (h *history) lost() (n int) {
+// losses counts the COMMITs that workers lost on purpose.
+func (h *history) losses() map[commitLoss]int {
+	n := make(map[commitLoss]int)
 	for _, c := range h.calls {
-		if c.lost {
-			n++
+		if c.lost != "" {
+			n[c.lost]++
 		}
+	}
+	return n
+}
+
+// kinds counts the calls by what they do.
+func (h *history) kinds() map[string]int {
+	n := make(map[string]int)
+	for _, c := range h.calls {
+		n[c.kind]++
 	}
 	return n
 }

@@ -9,44 +9,60 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/notify"
 )
 
 // A run is all that the oracle needs. It is kept in a folder when the test fails, so
 // that it can be judged again.
 type run struct {
+	head   head
 	lines  map[string][]line // of each worker
 	faults []fault
 	rows   rows
+	events []notify.Event // in the store of guard-monitor
+}
+
+// head says what run it was.
+type head struct {
+	Database string
+	Seed     uint64
 }
 
 // rows are what the workers left in the database.
 type rows struct {
 	Orders   []Order
+	Claims   []Claim
 	Counters []Counter
+	Stamped  []Stamped
+	Halves   []Half
+	Items    []Item
+	Sales    []Sale
+	Spoils   []Spoil
 }
 
-// The files of a run: one journal of each worker beside the two others.
+// The files of a run: one journal of each worker beside the others.
 const (
 	journalExt = ".journal"
 	faultsFile = "faults.json"
+	headFile   = "run.json"
 	rowsFile   = "rows.json"
+	eventsFile = "events.json"
+	planFile   = "plan.txt" // which nobody reads but people
 )
 
 // readRows reads the rows and writes them to the folder of t.
 func readRows(t *report, db *gorm.DB) (r rows) {
 	t.Helper()
-	for _, found := range []any{&r.Orders, &r.Counters} {
-		if err := db.Find(found).Error; err != nil {
+	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Spoils} {
+		if err := db.Order("id").Find(found).Error; err != nil {
 			t.Fatal(err)
 		}
 	}
-	file := t.file(rowsFile)
-	defer file.Close()
-	if err := json.NewEncoder(file).Encode(r); err != nil {
-		t.Fatal(err)
-	}
+	t.keepJSON(rowsFile, r)
 	return r
 }
 
@@ -66,6 +82,13 @@ func loadRun(dir string) (run, error) {
 	if r.faults, err = scanFile[fault](filepath.Join(dir, faultsFile)); err != nil {
 		return run{}, err
 	}
+	heads, err := scanFile[head](filepath.Join(dir, headFile))
+	if err != nil {
+		return run{}, err
+	}
+	if len(heads) > 0 {
+		r.head = heads[0]
+	}
 	found, err := scanFile[rows](filepath.Join(dir, rowsFile))
 	if err != nil {
 		return run{}, err
@@ -73,7 +96,8 @@ func loadRun(dir string) (run, error) {
 	if len(found) > 0 {
 		r.rows = found[0]
 	}
-	return r, nil
+	r.events, err = scanFile[notify.Event](filepath.Join(dir, eventsFile))
+	return r, err
 }
 
 func scanFile[T any](path string) ([]T, error) {
@@ -104,16 +128,23 @@ func scan[T any](r io.Reader) (values []T) {
 // TestRunIsKept checks that a run is judged again by what it was.
 func TestRunIsKept(t *testing.T) {
 	want := run{
+		head:   head{"mysql", 7},
 		lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 30, 32, 40, 41, "gone")},
 		faults: []fault{{wipe, "k", 33, 34}, {kill, "a", 50, 51}},
 		rows:   rows{Orders: []Order{{ID: 1, No: "7", By: "a.0"}}, Counters: []Counter{{ID: 1, N: 2, Version: 3}}},
+		events: []notify.Event{{
+			ID: "1", Service: "chaos", Instance: "a", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
+			Key: "k", CaughtAt: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Count: 1,
+		}},
 	}
 	dir := t.TempDir()
 	for worker, lines := range want.lines {
 		keep(t, filepath.Join(dir, worker+journalExt), lines...)
 	}
+	keep(t, filepath.Join(dir, headFile), want.head)
 	keep(t, filepath.Join(dir, faultsFile), want.faults...)
 	keep(t, filepath.Join(dir, rowsFile), want.rows)
+	keep(t, filepath.Join(dir, eventsFile), want.events...)
 	got, err := loadRun(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/belaygo/belay/dbguard"
@@ -14,6 +15,13 @@ type Order struct {
 	By string `gorm:"size:64"`
 }
 
+// Claim is an Order that the first layer remembers.
+type Claim struct {
+	ID uint
+	No string `gorm:"size:64;uniqueIndex"`
+	By string `gorm:"size:64"`
+}
+
 // Counter is updated: N grows by one with each success.
 type Counter struct {
 	ID      int64
@@ -21,19 +29,94 @@ type Counter struct {
 	Version dbguard.Version
 }
 
+// Stamped is a Counter whose writes have stamps.
+type Stamped struct {
+	ID      int64
+	N       int64
+	Version dbguard.Version
+	Stamp   dbguard.Stamp
+}
+
+// Half is one of two rows that grow together: 2p and 2p+1 make the pair p.
+type Half struct {
+	ID      int64
+	N       int64
+	Version dbguard.Version
+}
+
+// Item is sold: each success makes a Sale of it and counts it, both or none.
+type Item struct {
+	ID      int64
+	N       int64
+	Version dbguard.Version
+}
+
+// Sale is the Nth of its Item.
+type Sale struct {
+	ID   uint
+	No   string `gorm:"size:64;uniqueIndex"` // the call that made it
+	Item int64  `gorm:"index"`
+	N    int64
+}
+
+// Spoil is written in a savepoint that is always rolled back.
+type Spoil struct {
+	ID uint
+	By string `gorm:"size:64"`
+}
+
+// tables are all of them.
+var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Spoil{}}
+
+// A class is what a key names.
+type class string
+
 const (
-	counters = 8
-	// orderEach is how long an order is the newest. Meanwhile all workers try
-	// to insert it, and some of those before.
-	orderEach = 40 * time.Millisecond
+	orders   class = "order"
+	claims   class = "claim"
+	counters class = "counter"
+	stamped  class = "stamped"
+	pairs    class = "pair"
+	items    class = "item"
 )
 
-func counterKey(id int64) string { return fmt.Sprintf("counter:%d", id) }
+// rowsOf is how many keys of a class there are. Of orders and claims there are always
+// new ones.
+var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4}
 
-func orderKey(no string) string { return "order:" + no }
+// orderEach is how long an order is the newest. Meanwhile all workers try to insert it,
+// and some of those before.
+const orderEach = 40 * time.Millisecond
 
-// orderNo is the number of the newest order, or of one that is back orders old.
-// All processes agree about it.
-func orderNo(at int64, back int) string {
-	return fmt.Sprint(at/int64(orderEach) - int64(back))
+// backs is how many of the newest orders there are tries at.
+const backs = 3
+
+func keyOf(c class, id any) string { return fmt.Sprintf("%s:%v", c, id) }
+
+// A pick is a key that was drawn before anybody knew when it is needed.
+type pick struct {
+	Class class
+	N     int64 // the row, or how many orders to go back from the newest one
 }
+
+// shares are how often a class is drawn.
+var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items}
+
+func drawPick(r *rand.Rand) pick {
+	c := shares[r.IntN(len(shares))]
+	if n := rowsOf[c]; n > 0 {
+		return pick{c, 1 + r.Int64N(n)}
+	}
+	return pick{c, r.Int64N(backs)}
+}
+
+// id is what the pick names so long after the workers began. All processes agree about
+// it.
+func (p pick) id(at time.Duration) int64 {
+	if rowsOf[p.Class] > 0 {
+		return p.N
+	}
+	return int64(at/orderEach) - p.N
+}
+
+func (p pick) key(at time.Duration) string { return keyOf(p.Class, p.id(at)) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"io"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -80,28 +78,44 @@ func (e watchedEngine) Inspect(ctx context.Context, key string) (lock.Holder, er
 // COMMIT without an answer or with an error.
 const unanswered = "unanswered"
 
-// watchedPublisher notes what is published.
-type watchedPublisher struct{ journal *journal }
+// watchedPublisher notes what is published, before and after.
+type watchedPublisher struct {
+	notify.Publisher
+
+	journal *journal
+}
 
 func (p watchedPublisher) Publish(ctx context.Context, ev notify.Event) error {
 	p.journal.write(line{At: event, Do: doOf(ctx), Key: ev.Key, Event: &ev})
-	return nil
+	err := p.Publisher.Publish(ctx, ev)
+	l := line{At: stored, Do: doOf(ctx), ID: ev.ID}
+	if err != nil {
+		l.Result = err.Error()
+	}
+	p.journal.write(l)
+	return err
 }
 
 // watchedConnector notes when the database answers a write, a COMMIT or a
 // ROLLBACK.
 type watchedConnector struct {
 	driver.Connector
-	journal *journal
-	wiped   *wiped
+
+	worker *worker
 }
 
 func (c watchedConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
+	w := &watchedConn{worker: c.worker}
+	conn, err := c.Connector.Connect(context.WithValue(ctx, cableKey{}, &w.cable))
 	if err != nil {
 		return nil, err
 	}
-	return &watchedConn{conn.(driverConn), c.journal, c.wiped}, nil
+	w.driverConn = conn.(driverConn)
+	if w.id, err = sessionOf(ctx, w.driverConn, c.worker.kind.self); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return w, nil
 }
 
 // driverConn is what the connections of all drivers can do and database/sql uses.
@@ -118,8 +132,10 @@ type driverConn interface {
 
 type watchedConn struct {
 	driverConn
-	journal *journal
-	wiped   *wiped
+
+	worker *worker
+	cable  *cable
+	id     int64 // of its session
 }
 
 // IsValid implements driver.Validator, as MySQL's connections do.
@@ -128,25 +144,18 @@ func (c *watchedConn) IsValid() bool {
 	return !ok || v.IsValid()
 }
 
-func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	exec := c.driverConn.ExecContext
-	if query == "COMMIT" && c.wiped.lately(doingOf(ctx).key) && rand.IntN(8) == 0 {
-		exec = c.loseCommit
+func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (res driver.Result, err error) {
+	var loss commitLoss
+	if d := doingOf(ctx); d.do != "" && query == "COMMIT" {
+		loss = c.worker.drawLoss(d)
 	}
-	res, err := exec(ctx, query, args)
+	if loss == "" {
+		res, err = c.driverConn.ExecContext(ctx, query, args)
+	} else {
+		res, err = c.lose(ctx, loss)
+	}
 	c.note(ctx, query, err)
 	return res, err
-}
-
-// loseCommit closes the connection before the COMMIT is sent or after its answer, and
-// does not tell which.
-func (c *watchedConn) loseCommit(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.journal.write(line{At: lostCommit, Do: doOf(ctx)})
-	if rand.IntN(2) == 0 {
-		_, _ = c.driverConn.ExecContext(ctx, query, args)
-	}
-	_ = c.Close()
-	return nil, io.ErrUnexpectedEOF
 }
 
 // QueryContext runs the INSERT of MariaDB and of PostgreSQL: it returns the row.
@@ -164,12 +173,12 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 	verb, rest, _ := strings.Cut(query, " ")
 	switch {
 	case verb == "INSERT", verb == "UPDATE":
-		c.journal.write(line{At: wrote, Do: do})
+		c.worker.journal.write(line{At: wrote, Do: do})
 	case rest == "" && (verb == "COMMIT" || verb == "ROLLBACK"): // ROLLBACK TO a savepoint ends nothing
 		l := line{At: ended, Do: do}
 		if err != nil && verb == "COMMIT" { // the server may go on with it, also after an error
 			l.Result = unanswered
 		}
-		c.journal.write(l)
+		c.worker.journal.write(l)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -19,9 +18,12 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // ttl outlasts a failover, so that a lock that it lost is missed by the database
@@ -35,39 +37,34 @@ const callers = 8
 // its standard input ends, on which it reads the keys whose locks are wiped.
 type worker struct {
 	name    string
+	seed    uint64
+	began   int64         // when the workers began
+	pace    time.Duration // at most, between two calls
 	journal *journal
+	kind    database
+	side    *sql.DB // for what the oracle does not watch
+	wiped   wiped
 	guard   *guard.Guard
 }
 
 func work(name string) error {
-	w := &worker{name: name, journal: new(journal)}
-	kind, wiped := databases[chosen()], new(wiped)
-	connector, err := kind.connector(os.Getenv("BELAY_CHAOS_DSN"))
+	w := &worker{name: name, journal: new(journal), kind: databases[chosen()]}
+	if err := w.configure(); err != nil {
+		return err
+	}
+	connector, err := w.kind.connector(os.Getenv("BELAY_CHAOS_DSN"), dial)
 	if err != nil {
 		return err
 	}
-	pool, db, err := open(kind, watchedConnector{connector, w.journal, wiped})
+	w.side = sql.OpenDB(connector)
+	w.side.SetMaxIdleConns(1)
+	defer w.side.Close()
+	pool, db, err := open(w.kind, watchedConnector{connector, w})
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
 	defer pool.Close()
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_CHAOS_REDIS"), ",")}, redislock.Config{})
-	if err != nil {
-		return err
-	}
-	defer engine.Close(context.Background())
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	locker, err := lock.New(watchedEngine{engine, w.journal}, lock.Config{TTL: ttl, Logger: log})
-	if err != nil {
-		return err
-	}
-	policy, err := strconv.Atoi(os.Getenv("BELAY_CHAOS_POLICY"))
-	if err != nil {
-		return err
-	}
-	w.guard, err = guard.New(db, locker, guard.Config{
-		Service: "chaos", Instance: name, Publisher: watchedPublisher{w.journal}, OnUnavailable: guard.Policy(policy), Logger: log,
-	})
+	end, err := w.open(db)
 	if err != nil {
 		return err
 	}
@@ -78,13 +75,58 @@ func work(name string) error {
 		running.Go(func() { w.call(ctx, fmt.Sprintf("%s.%d", name, i)) })
 	}
 	for keys := bufio.NewScanner(os.Stdin); keys.Scan(); {
-		wiped.note(keys.Text())
+		w.wiped.note(keys.Text())
 	}
 	cancel()
 	running.Wait()
-	ctx, cancel = context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel = context.WithTimeout(context.Background(), 40*time.Second)
 	defer cancel()
-	return errors.Join(w.guard.Close(ctx), locker.Close(ctx))
+	return end(ctx)
+}
+
+// configure reads what the test said.
+func (w *worker) configure() (err error) {
+	if w.seed, err = strconv.ParseUint(os.Getenv(seedName), 10, 64); err != nil {
+		return err
+	}
+	if w.began, err = strconv.ParseInt(os.Getenv("BELAY_CHAOS_BEGAN"), 10, 64); err != nil {
+		return err
+	}
+	w.pace, err = time.ParseDuration(os.Getenv("BELAY_CHAOS_PACE"))
+	return err
+}
+
+// open makes the guard with all that services have. end closes it, as operations.md says.
+func (w *worker) open(db *gorm.DB) (end func(context.Context) error, err error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_CHAOS_REDIS"), ",")}, redislock.Config{})
+	if err != nil {
+		return nil, err
+	}
+	locker, err := lock.New(watchedEngine{engine, w.journal}, lock.Config{TTL: ttl, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	broker, err := rabbitmq.New(os.Getenv("BELAY_CHAOS_AMQP"), rabbitmq.Config{Timeout: time.Second, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	// Rows that a relay leased which was killed wait for three RelayTimeouts.
+	box, err := outbox.New(db, outbox.Config{Service: "chaos", Instance: w.name, Relay: broker, RelayTimeout: time.Second, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	w.guard, err = guard.New(db, locker, guard.Config{
+		Service: "chaos", Instance: w.name, Publisher: watchedPublisher{box, w.journal}, OnUnavailable: policyOf(w.name), Logger: log,
+	})
+	return func(ctx context.Context) error {
+		err := w.guard.Close(ctx)
+		// What is left there the test relays.
+		if full := box.Close(ctx); full != nil && !strings.Contains(full.Error(), "stay stored") {
+			err = errors.Join(err, full)
+		}
+		return errors.Join(err, broker.Close(ctx), locker.Close(ctx), engine.Close(ctx))
+	}, err
 }
 
 // open opens a pool, and another one if the connection is cut: gorm closes the pool
@@ -102,54 +144,49 @@ func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err err
 	return nil, nil, err
 }
 
+// at is how long the workers have worked.
+func (w *worker) at() time.Duration { return time.Duration(now() - w.began) }
+
+// read notes that a call has read its row.
+func (w *worker) read(do string, version int64) {
+	w.journal.write(line{At: loaded, Do: do, Version: version})
+}
+
 // call does one operation after the other until ctx ends.
 func (w *worker) call(ctx context.Context, caller string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		do := fmt.Sprintf("%s.%d", caller, n)
-		key, op := w.operation(do)
-		w.journal.write(line{At: called, Do: do, Key: key})
-		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do, key})
-		wait := time.Duration(rand.IntN(2)) * time.Second // or fail fast
-		err := w.guard.Do(doing, key, op, guard.Wait(wait))
-		w.journal.write(line{At: returned, Do: do, Key: key, Result: result(err)})
-		linger(ctx, time.Duration(rand.IntN(10))*time.Millisecond) // a refusal costs next to nothing
+		r := draws(w.seed, do)
+		t := draw(r, w.at(), do)
+		w.journal.write(line{At: called, Do: do, Key: t.key, Kind: t.kind})
+		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do, t.key})
+		err := w.guard.Do(doing, t.key, w.operation(t, do), t.opts...)
+		l := line{At: returned, Do: do, Key: t.key, Result: result(err)}
+		if i, ok := errors.AsType[*guard.InterceptionError](err); ok {
+			l.ID = i.Event.ID
+		}
+		w.journal.write(l)
+		linger(ctx, time.Duration(r.Int64N(int64(w.pace)))) // a refusal costs next to nothing
+		if strings.HasPrefix(l.Result, failed) {
+			linger(ctx, 50*time.Millisecond)
+		}
 	}
 }
 
-// operation draws what to do next. It takes its time before the write, or after it,
-// with the row locked.
-func (w *worker) operation(do string) (key string, op guard.Op) {
-	key, takes, write := draw(do)
-	after := rand.IntN(2) == 0
-	return key, func(ctx context.Context, tx *gorm.DB) error {
-		w.journal.write(line{At: begun, Do: do, Key: key})
-		if !after {
-			linger(ctx, takes)
+// operation makes the writes of a task. It takes its time before them, or after them, with
+// the row locked.
+func (w *worker) operation(t task, do string) guard.Op {
+	return func(ctx context.Context, tx *gorm.DB) error {
+		w.journal.write(line{At: begun, Do: do, Key: t.key})
+		if !t.after {
+			linger(ctx, t.takes)
 		}
-		err := write(ctx, tx)
-		if after && err == nil {
-			linger(ctx, takes)
+		err := t.write(ctx, tx, w, t, do)
+		if t.after && err == nil {
+			linger(ctx, t.takes)
 		}
 		return err
 	}
-}
-
-// draw draws a key, and what to write under it after some time.
-func draw(do string) (key string, takes time.Duration, write guard.Op) {
-	takes = time.Duration(rand.IntN(4)) * time.Millisecond
-	if rand.IntN(2) == 0 {
-		id := rand.Int64N(counters) + 1
-		return counterKey(id), takes, guard.Update(&Counter{ID: id}, func(c *Counter) error {
-			c.N++
-			linger(context.Background(), time.Duration(rand.IntN(3))*time.Millisecond)
-			return nil
-		}).Run
-	}
-	no := orderNo(now(), rand.IntN(3))
-	if rand.IntN(200) == 0 { // a slow one, which a failover may catch
-		takes = time.Duration(4+rand.IntN(3)) * time.Second
-	}
-	return orderKey(no), takes, guard.Insert(&Order{No: no, By: do}).Run
 }
 
 // linger is the time that a business operation takes.
@@ -167,6 +204,7 @@ const (
 	stale     = "stale"
 	unknown   = "unknown"
 
+	conflict    = "conflict" // and nothing said of the lock
 	unavailable = "unavailable"
 	failed      = "error: " // and the error
 )
@@ -189,6 +227,13 @@ func result(err error) string {
 		return "lost"
 	case errors.Is(err, guard.ErrUnavailable):
 		return unavailable
+	case isConflict(err):
+		return conflict
 	}
 	return failed + err.Error()
+}
+
+func isConflict(err error) bool {
+	_, ok := errors.AsType[*dbguard.ConflictError](err)
+	return ok
 }

@@ -1,0 +1,105 @@
+package chaos_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+)
+
+// A cable is the connection of a worker to the database, which can be cut behind what is
+// sent.
+type cable struct {
+	*net.TCPConn
+
+	cutNext atomic.Bool
+}
+
+func (c *cable) Write(b []byte) (int, error) {
+	n, err := c.TCPConn.Write(b)
+	if c.cutNext.CompareAndSwap(true, false) {
+		_ = c.Close()
+	}
+	return n, err
+}
+
+// cableKey is where the context of Connect has room for the cable.
+type cableKey struct{}
+
+// dial is the dialer of all connectors.
+func dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &cable{TCPConn: conn.(*net.TCPConn)}
+	if room, ok := ctx.Value(cableKey{}).(**cable); ok {
+		*room = c
+	}
+	return c, nil
+}
+
+// A commitLoss is a way to lose the answer to a COMMIT.
+type commitLoss string
+
+const (
+	notSent    commitLoss = "the connection is cut before the COMMIT"
+	cutBehind  commitLoss = "the connection is cut behind the COMMIT, and the server goes on"
+	answerLost commitLoss = "the connection is cut before the answer to the COMMIT"
+	killedInIt commitLoss = "the server is told to kill the session, and the COMMIT is sent"
+)
+
+var commitLosses = []commitLoss{notSent, cutBehind, answerLost, killedInIt}
+
+// drawLoss draws what becomes of the COMMIT of a call, or returns "". Most are lost of
+// keys whose lock was wiped a moment ago, as that is hardest to resolve.
+func (w *worker) drawLoss(d doing) commitLoss {
+	r := draws(w.seed, d.do+" commit")
+	loss := commitLosses[r.IntN(len(commitLosses))]
+	if often := r.IntN(8); often == 0 && w.wiped.lately(d.key) {
+		return loss
+	}
+	return ""
+}
+
+// lose sends a COMMIT, or does not, and loses its answer.
+func (c *watchedConn) lose(ctx context.Context, loss commitLoss) (driver.Result, error) {
+	c.worker.journal.write(line{At: lostCommit, Do: doOf(ctx), Result: string(loss)})
+	switch loss {
+	case killedInIt:
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			_, _ = c.worker.side.ExecContext(ctx, fmt.Sprintf(c.worker.kind.kill, c.id))
+		}()
+		res, err := c.driverConn.ExecContext(ctx, "COMMIT", nil)
+		<-killed // or it would hit whoever has the connection next
+		return res, err
+	case cutBehind:
+		c.cable.cutNext.Store(true)
+		return c.driverConn.ExecContext(ctx, "COMMIT", nil)
+	case answerLost:
+		_, _ = c.driverConn.ExecContext(ctx, "COMMIT", nil)
+	}
+	_ = c.Close()
+	return nil, io.ErrUnexpectedEOF
+}
+
+// sessionOf asks the server for the number of a connection's session.
+func sessionOf(ctx context.Context, c driver.QueryerContext, query string) (int64, error) {
+	rows, err := c.QueryContext(ctx, query, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	row := make([]driver.Value, len(rows.Columns()))
+	if err := rows.Next(row); err != nil {
+		return 0, err
+	}
+	var id sql.NullInt64
+	err = id.Scan(row[0])
+	return id.Int64, err
+}
