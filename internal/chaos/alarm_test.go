@@ -19,7 +19,7 @@ func (c *call) alarms() (events []*notify.Event) {
 
 // foundAnother reports whether the call's write was refused because of another
 // one's. On PostgreSQL a read can find that, before the call has written.
-func (c *call) foundAnother() bool { return c.count(notify.VerdictOverlap) > 0 }
+func (c *call) foundAnother() bool { return c.count(notify.VerdictOverlap) > 0 || c.result == conflict }
 
 func (c *call) count(v notify.Verdict) (n int) {
 	for _, e := range c.events {
