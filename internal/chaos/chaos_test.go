@@ -92,9 +92,9 @@ func chaos(t *report, f form, d time.Duration) {
 		"BELAY_CHAOS_DSN="+server.dsn, "BELAY_CHAOS_AMQP="+way.through, "BELAY_CHAOS_PACE=10ms")
 	w := newWrecker(t, server, db, crew, way)
 	w.follow(p)
-	lines := crew.finish()
-	events := way.deliver(db, storedIn(lines))
-	check(t, run{head, lines, w.faults, readRows(t, db), events})
+	records := crew.finish()
+	events := way.deliver(db, handedIn(records))
+	check(t, run{head, records, w.faults, readRows(t, db), events})
 }
 
 // prepare makes the tables and the rows that are updated. The test itself has one

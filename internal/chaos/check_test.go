@@ -11,7 +11,8 @@ import (
 // check compares what was promised with what the database and the monitor have.
 func check(t *report, r run) {
 	t.Helper()
-	h := read(checkEvents(t, r), r.faults)
+	checkEvents(t, r)
+	h := read(r.records, r.faults)
 	duplicates, lostUpdates := checkRows(t, r.rows, h)
 	overlaps := h.overlaps()
 	reported, blind := 0, make(map[string]int)
@@ -41,9 +42,9 @@ func check(t *report, r run) {
 		}
 		checkCall(t, h, c, overlaps)
 	}
-	for worker := range r.lines {
-		if n := h.unreported(worker); n != 0 && policyOf(worker) == guard.Refuse && !h.unpublished {
-			t.Errorf("%s refused %d operations more than its events say", worker, n)
+	for _, rec := range r.records {
+		if n := h.unreported(rec.worker); n != 0 && policyOf(rec.worker) == guard.Refuse && !h.unpublished {
+			t.Errorf("%s refused %d operations more than its events say", rec.worker, n)
 		}
 	}
 	results := h.results()

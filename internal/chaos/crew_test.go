@@ -72,18 +72,17 @@ func (w *crew) wiped(key string) {
 }
 
 // finish has the workers end and returns what all of them saw.
-func (w *crew) finish() map[string][]line {
+func (w *crew) finish() (records []*record) {
 	for _, p := range w.live {
 		p.dismiss()
 	}
 	for _, p := range w.live {
 		p.finish()
 	}
-	lines := make(map[string][]line)
 	for _, p := range w.all {
-		lines[p.name] = p.lines
+		records = append(records, p.record)
 	}
-	return lines
+	return records
 }
 
 // policyOf is what the worker of a name, which ends in its number, does without a lock.

@@ -19,6 +19,7 @@ type call struct {
 	lost                          commitLoss // how its worker lost its COMMIT, if it did
 	doubtful                      bool       // a COMMIT of it got no answer, or an error
 	result                        string
+	named                         string // the id of the event in its error
 
 	events      []*notify.Event
 	caught      int64 // when the first event was published
@@ -43,6 +44,7 @@ type grant struct {
 type history struct {
 	calls  []*call
 	byKey  map[string][]*call
+	overs  map[*call]int64 // what over has found
 	grants []*grant
 	faults []fault
 
@@ -74,67 +76,14 @@ const (
 	linkMute       faultKind = "broker link mute"
 )
 
-// read puts the lines of the workers together.
-func read(lines map[string][]line, faults []fault) *history {
-	h := &history{faults: faults, byKey: make(map[string][]*call), refused: make(map[string]int)}
-	for worker, ls := range lines {
-		calls, grants := make(map[string]*call), make(map[string]*grant)
-		for _, l := range ls {
-			c := calls[l.Do]
-			switch l.At {
-			case called:
-				c = &call{name: l.Do, worker: worker, key: l.Key, kind: l.Kind, called: l.T}
-				calls[l.Do] = c
-				h.calls = append(h.calls, c)
-			case begun:
-				c.begun, c.ended = cmp.Or(c.begun, l.T), 0 // an attempt that has ended ends nothing of the next one
-			case loaded:
-				c.version, c.read = l.Version, l.T
-			case wrote:
-				c.wrote = cmp.Or(c.wrote, l.T)
-			case lostCommit:
-				c.lost = commitLoss(l.Result)
-			case ended:
-				if l.Result == unanswered { // the server may still execute it
-					c.doubtful = true
-				} else {
-					c.ended = l.T
-				}
-			case returned:
-				c.returned, c.result = l.T, l.Result
-			case event:
-				if l.Event.Verdict == notify.VerdictUnavailable {
-					h.refused[worker] += l.Event.Count
-				}
-				if c != nil { // the end of an outage belongs to no call
-					c.events = append(c.events, l.Event)
-					c.caught = cmp.Or(c.caught, l.T)
-				}
-			case stored:
-				switch {
-				case l.Result == "":
-				case c == nil:
-					h.unpublished = true
-				default:
-					c.unpublished = true
-				}
-			case inspected:
-				if c != nil { // the question whether an outage is over belongs to no call
-					c.inspected, c.holder = l.Result != unanswered, l.Owner
-				}
-			case asked:
-				grants[l.Owner] = &grant{worker: worker, key: l.Key, owner: l.Owner, asked: l.T}
-			case granted:
-				g := grants[l.Owner]
-				g.granted, g.node = l.T, l.Node
-				h.grants = append(h.grants, g)
-			case renewed:
-				grants[l.Owner].renewed = l.T
-			case release:
-				grants[l.Owner].release = cmp.Or(grants[l.Owner].release, l.T)
-			case released:
-				grants[l.Owner].released = cmp.Or(grants[l.Owner].released, l.Result)
-			}
+// read puts together what the workers saw. Of events only those count that the monitor
+// has.
+func read(records []*record, faults []fault) *history {
+	h := &history{faults: faults, byKey: make(map[string][]*call), overs: make(map[*call]int64), refused: make(map[string]int)}
+	for _, r := range records {
+		h.calls, h.grants = append(h.calls, r.calls...), append(h.grants, r.grants...)
+		for _, e := range r.handed {
+			h.hear(r.worker, e)
 		}
 	}
 	for _, c := range h.calls {
@@ -143,6 +92,24 @@ func read(lines map[string][]line, faults []fault) *history {
 	}
 	h.assign()
 	return h
+}
+
+// hear adds an event to the call that it is of. The end of an outage belongs to none.
+func (h *history) hear(worker string, e *handed) {
+	switch {
+	case e.missing && e.call != nil:
+		e.call.unpublished = e.call.unpublished || e.result != ""
+		return
+	case e.missing:
+		h.unpublished = true
+		return
+	case e.event.Verdict == notify.VerdictUnavailable:
+		h.refused[worker] += e.event.Count
+	}
+	if e.call != nil {
+		e.call.events = append(e.call.events, e.event)
+		e.call.caught = cmp.Or(e.call.caught, e.at)
+	}
 }
 
 func (h *history) death(worker string) int64 {
@@ -166,14 +133,14 @@ func (h *history) assign() {
 		at[p] = append(at[p], g)
 	}
 	for _, c := range h.calls {
-		for _, g := range slices.Backward(at[place{c.worker, c.key}]) {
-			if c.begun > 0 && g.granted <= c.begun {
-				if (g.release == 0 || g.release >= c.begun) && c.begun < g.expiry() && !g.abandoned(c.begun) { // else it runs without a lock
-					c.grant = g
-					g.calls = append(g.calls, c)
-				}
-				break
-			}
+		got := at[place{c.worker, c.key}]
+		n, _ := slices.BinarySearchFunc(got, c.begun+1, func(g *grant, t int64) int { return cmp.Compare(g.granted, t) })
+		if c.begun == 0 || n == 0 {
+			continue
+		}
+		if g := got[n-1]; (g.release == 0 || g.release >= c.begun) && c.begun < g.expiry() && !g.abandoned(c.begun) { // else it runs without a lock
+			c.grant = g
+			g.calls = append(g.calls, c)
 		}
 	}
 	for _, c := range h.calls { // it was handed a lock that it found lost, before its operation began or in a pause

@@ -24,6 +24,7 @@ type line struct {
 	Node   string        `json:"node,omitempty"`   // that granted
 	Result string        `json:"result,omitempty"` // of ended, returned, released, inspected, stored and lostCommit
 	Event  *notify.Event `json:"event,omitempty"`
+	Sample *sample       `json:"sample,omitempty"`
 
 	Version int64  `json:"version,omitempty"` // of loaded
 	ID      string `json:"id,omitempty"`      // of the event, of stored and of returned, if an error names one
@@ -47,6 +48,7 @@ const (
 	released   moment = "released"    // the engine has answered, or not
 
 	inspected moment = "inspected" // the engine was asked who has the lock
+	sampled   moment = "sampled"   // what the process has in use
 	event     moment = "event"     // is about to be published
 	stored    moment = "stored"    // the event was published, with a result
 )

@@ -20,6 +20,13 @@ func (h *history) over(c *call) int64 {
 	if !c.open() {
 		return cmp.Or(c.ended, c.returned)
 	}
+	if _, found := h.overs[c]; !found {
+		h.overs[c] = h.proven(c)
+	}
+	return h.overs[c]
+}
+
+func (h *history) proven(c *call) int64 {
 	proven := int64(math.MaxInt64)
 	for _, other := range h.byKey[c.key] {
 		if at := other.proves(c); at > 0 && other != c {

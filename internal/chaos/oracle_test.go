@@ -46,6 +46,12 @@ func repeated(lines []line) []line {
 	return lines
 }
 
+// conflicted gives a story another end.
+func conflicted(lines []line) []line {
+	lines[len(lines)-1].Result = conflict
+	return lines
+}
+
 // unsure ends a story with a commit of unknown outcome, after which holder was
 // found to have the lock, if anybody said so.
 func unsure(lines []line, holder string) []line {
@@ -78,7 +84,7 @@ func TestUnreported(t *testing.T) {
 		want   int
 	}{{2, nil, 0}, {1, nil, 1}, {3, nil, -1}, {1, killed, 0}, {3, killed, 0}, {4, killed, -1}} {
 		ev := &notify.Event{Verdict: notify.VerdictUnavailable, Outcome: notify.OutcomeRolledBack, Count: tt.told}
-		h := read(map[string][]line{"a": append(slices.Clone(refusals), line{T: 5, At: event, Key: "k", Event: ev})}, tt.faults)
+		h := read(recordsOf(map[string][]line{"a": append(slices.Clone(refusals), line{T: 5, At: event, Key: "k", Event: ev})}), tt.faults)
 		if n := h.unreported("a"); n != tt.want {
 			t.Errorf("%d of 2 refusals told, faults %v: %d unreported, want %d", tt.told, tt.faults, n, tt.want)
 		}
@@ -220,7 +226,21 @@ func TestOracle(t *testing.T) {
 			overlaps: 1, reported: 1,
 		},
 		{
-			name:        "the same, but nobody wrote",
+			name: "the same, of one of several rows: that is a conflict, and the first says so",
+			lines: map[string][]line{
+				"a": story("a.0", "A", 10, 18, 20, 22, "gone", lost), "b": conflicted(story("b.0", "B", 16, 0, 21, 22, "freed")),
+			},
+			faults:   []fault{{wipe, "k", 11, 12}},
+			overlaps: 1, reported: 1,
+		},
+		{
+			name:     "the same, and nobody says so",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 18, 20, 22, "gone"), "b": conflicted(story("b.0", "B", 16, 0, 21, 22, "freed"))},
+			faults:   []fault{{wipe, "k", 11, 12}},
+			overlaps: 1,
+		},
+		{
+			name:        "two at a time, and the second tells of what nobody wrote",
 			lines:       map[string][]line{"a": story("a.0", "A", 10, 0, 20, 22, "gone"), "b": story("b.0", "B", 16, 0, 21, 22, "freed", overlap)},
 			faults:      []fault{{wipe, "k", 11, 12}},
 			falseAlarms: 1,
@@ -361,7 +381,7 @@ func TestOracle(t *testing.T) {
 	}
 	for _, tt := range append(tests, openTales()...) {
 		t.Run(tt.name, func(t *testing.T) {
-			h := read(tt.lines, tt.faults)
+			h := read(recordsOf(tt.lines), tt.faults)
 			overlaps := h.overlaps()
 			reported, blind, falseAlarms := 0, 0, 0
 			for _, o := range overlaps {

@@ -16,7 +16,7 @@ type process struct {
 	name   string
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	lines  []line // to be read when it has exited
+	record *record // to be read when it has exited
 	exited chan struct{}
 	err    error
 }
@@ -26,7 +26,7 @@ const workerName = "BELAY_CHAOS_WORKER"
 
 func startWorker(t *report, name string, env []string) *process {
 	t.Helper()
-	p := &process{t: t, name: name, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
+	p := &process{t: t, name: name, cmd: exec.Command(os.Args[0]), record: newRecord(name), exited: make(chan struct{})}
 	p.cmd.Env = slices.Concat(os.Environ(), env, []string{workerName + "=" + name})
 	log := t.file(name + ".log")
 	defer log.Close() // the worker has it
@@ -45,7 +45,9 @@ func startWorker(t *report, name string, env []string) *process {
 	journal := t.file(name + journalExt)
 	go func() {
 		defer journal.Close()
-		p.lines = scan[line](io.TeeReader(stdout, journal))
+		for l := range scan[line](io.TeeReader(stdout, journal)) {
+			p.record.add(l)
+		}
 		p.err = p.cmd.Wait()
 		close(p.exited)
 	}()

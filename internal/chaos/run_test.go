@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +21,11 @@ import (
 // A run is all that the oracle needs. It is kept in a folder when the test fails, so
 // that it can be judged again.
 type run struct {
-	head   head
-	lines  map[string][]line // of each worker
-	faults []fault
-	rows   rows
-	events []notify.Event // in the store of guard-monitor
+	head    head
+	records []*record // of each worker
+	faults  []fault
+	rows    rows
+	events  []notify.Event // in the store of guard-monitor
 }
 
 // head says what run it was.
@@ -68,16 +70,21 @@ func readRows(t *report, db *gorm.DB) (r rows) {
 
 // loadRun reads a run that was kept in dir.
 func loadRun(dir string) (run, error) {
-	r := run{lines: make(map[string][]line)}
+	var r run
 	journals, err := filepath.Glob(filepath.Join(dir, "*"+journalExt))
 	if err != nil {
 		return run{}, err
 	}
 	for _, path := range journals {
-		worker := strings.TrimSuffix(filepath.Base(path), journalExt)
-		if r.lines[worker], err = scanFile[line](path); err != nil {
+		rec := newRecord(strings.TrimSuffix(filepath.Base(path), journalExt))
+		lines, err := scanFile[line](path)
+		if err != nil {
 			return run{}, err
 		}
+		for _, l := range lines {
+			rec.add(l)
+		}
+		r.records = append(r.records, rec)
 	}
 	if r.faults, err = scanFile[fault](filepath.Join(dir, faultsFile)); err != nil {
 		return run{}, err
@@ -106,39 +113,40 @@ func scanFile[T any](path string) ([]T, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return scan[T](f), nil
+	return slices.Collect(scan[T](f)), nil
 }
 
 // scan reads values in JSON, one on each line. A line that was cut off, as the last
 // one of a worker that was killed may be, is skipped.
-func scan[T any](r io.Reader) (values []T) {
-	lines := bufio.NewReader(r)
-	for {
-		text, err := lines.ReadBytes('\n')
-		var v T
-		if json.Unmarshal(text, &v) == nil {
-			values = append(values, v)
-		}
-		if err != nil {
-			return values
+func scan[T any](r io.Reader) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		lines := bufio.NewReader(r)
+		for {
+			text, err := lines.ReadBytes('\n')
+			var v T
+			if json.Unmarshal(text, &v) == nil && !yield(v) || err != nil {
+				return
+			}
 		}
 	}
 }
 
 // TestRunIsKept checks that a run is judged again by what it was.
 func TestRunIsKept(t *testing.T) {
+	lines := map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 30, 32, 40, 41, "gone")}
 	want := run{
-		head:   head{"mysql", 7},
-		lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 30, 32, 40, 41, "gone")},
-		faults: []fault{{wipe, "k", 33, 34}, {kill, "a", 50, 51}},
-		rows:   rows{Orders: []Order{{ID: 1, No: "7", By: "a.0"}}, Counters: []Counter{{ID: 1, N: 2, Version: 3}}},
+		head:    head{"mysql", 7},
+		records: recordsOf(map[string][]line{"a": lines["a"]}),
+		faults:  []fault{{wipe, "k", 33, 34}, {kill, "a", 50, 51}},
+		rows:    rows{Orders: []Order{{ID: 1, No: "7", By: "a.0"}}, Counters: []Counter{{ID: 1, N: 2, Version: 3}}},
 		events: []notify.Event{{
 			ID: "1", Service: "chaos", Instance: "a", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 			Key: "k", CaughtAt: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Count: 1,
 		}},
 	}
 	dir := t.TempDir()
-	for worker, lines := range want.lines {
+	want.records = append(want.records, recordsOf(map[string][]line{"b": lines["b"]})...)
+	for worker, lines := range lines {
 		keep(t, filepath.Join(dir, worker+journalExt), lines...)
 	}
 	keep(t, filepath.Join(dir, headFile), want.head)

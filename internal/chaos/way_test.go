@@ -66,7 +66,7 @@ func (w *way) hurt(s step) {
 
 // deliver relays what workers that were killed have left behind, and returns what the
 // monitor has when it has all that was stored, or a while later.
-func (w *way) deliver(db *gorm.DB, want map[string]bool) (events []notify.Event) {
+func (w *way) deliver(db *gorm.DB, want map[string]*handed) (events []notify.Event) {
 	w.relay(db)
 	var all []any
 	w.t.await("the monitor has each event that was stored", func() bool {
@@ -75,8 +75,8 @@ func (w *way) deliver(db *gorm.DB, want map[string]bool) (events []notify.Event)
 		for _, ev := range events {
 			have[ev.ID] = true
 		}
-		for id := range want {
-			if !have[id] {
+		for id, e := range want {
+			if e.stored && !have[id] {
 				return false
 			}
 		}

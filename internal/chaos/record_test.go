@@ -1,0 +1,105 @@
+package chaos_test
+
+import (
+	"cmp"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// A record is what one worker saw.
+type record struct {
+	worker  string
+	calls   []*call
+	grants  []*grant // in the order in which they were granted
+	handed  []*handed
+	samples []sample
+
+	byDo    map[string]*call
+	byOwner map[string]*grant // also those that were asked for only
+	byID    map[string]*handed
+}
+
+// handed is an event that a worker handed over for publishing.
+type handed struct {
+	event   *notify.Event
+	call    *call // or nil
+	at      int64
+	stored  bool   // Publish returned nil
+	result  string // the error that it returned
+	missing bool   // the monitor does not have it
+}
+
+func newRecord(worker string) *record {
+	return &record{worker: worker, byDo: make(map[string]*call), byOwner: make(map[string]*grant), byID: make(map[string]*handed)}
+}
+
+// recordsOf reads lines that are at hand.
+func recordsOf(lines map[string][]line) (all []*record) {
+	for worker, ls := range lines {
+		r := newRecord(worker)
+		for _, l := range ls {
+			r.add(l)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// add reads the next line of the worker's journal.
+func (r *record) add(l line) {
+	switch l.At {
+	case called:
+		c := &call{name: l.Do, worker: r.worker, key: l.Key, kind: l.Kind, called: l.T}
+		r.byDo[l.Do], r.calls = c, append(r.calls, c)
+	case begun, loaded, wrote, lostCommit, ended, returned:
+		r.byDo[l.Do].add(l)
+	case event:
+		e := &handed{event: l.Event, call: r.byDo[l.Do], at: l.T}
+		r.byID[l.Event.ID], r.handed = e, append(r.handed, e)
+	case stored:
+		e := r.byID[l.ID]
+		e.stored, e.result = l.Result == "", l.Result
+	case inspected:
+		if c := r.byDo[l.Do]; c != nil { // the question whether an outage is over belongs to no call
+			c.inspected, c.holder = l.Result != unanswered, l.Owner
+		}
+	case asked:
+		r.byOwner[l.Owner] = &grant{worker: r.worker, key: l.Key, owner: l.Owner, asked: l.T}
+	case granted:
+		g := r.byOwner[l.Owner]
+		g.granted, g.node = l.T, l.Node
+		r.grants = append(r.grants, g)
+	case renewed:
+		r.byOwner[l.Owner].renewed = l.T
+	case release:
+		g := r.byOwner[l.Owner]
+		g.release = cmp.Or(g.release, l.T)
+	case released:
+		g := r.byOwner[l.Owner]
+		g.released = cmp.Or(g.released, l.Result)
+	case sampled:
+		l.Sample.at, l.Sample.ops = l.T, float64(len(r.calls))
+		r.samples = append(r.samples, *l.Sample)
+	}
+}
+
+func (c *call) add(l line) {
+	switch l.At {
+	case begun:
+		c.begun, c.ended = cmp.Or(c.begun, l.T), 0 // an attempt that has ended ends nothing of the next one
+	case loaded:
+		c.version, c.read = l.Version, l.T
+	case wrote:
+		c.wrote = cmp.Or(c.wrote, l.T)
+	case lostCommit:
+		c.lost = commitLoss(l.Result)
+	case ended:
+		if l.Result == unanswered { // the server may still execute it
+			c.doubtful = true
+		} else {
+			c.ended = l.T
+		}
+	case returned:
+		c.returned, c.result, c.named = l.T, l.Result, l.ID
+	}
+}
