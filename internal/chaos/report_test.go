@@ -12,7 +12,7 @@ import (
 )
 
 // A report is a test that says at its very end once more what failed, behind all
-// that was said meanwhile.
+// that was said meanwhile. Without a test it only keeps it.
 type report struct {
 	*testing.T
 
@@ -86,6 +86,13 @@ func (r *report) await(what string, cond func() bool) {
 	}
 }
 
+// Helper is testing.T's.
+func (r *report) Helper() {
+	if r.T != nil {
+		r.T.Helper()
+	}
+}
+
 func (r *report) Error(args ...any) {
 	r.Helper()
 	r.keep(fmt.Sprintln(args...))
@@ -95,7 +102,9 @@ func (r *report) Error(args ...any) {
 func (r *report) Errorf(format string, args ...any) {
 	r.Helper()
 	r.keep(fmt.Sprintf(format, args...))
-	r.T.Errorf(format, args...)
+	if r.T != nil {
+		r.T.Errorf(format, args...)
+	}
 }
 
 func (r *report) Fatal(args ...any) {

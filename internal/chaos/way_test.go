@@ -53,10 +53,11 @@ func (w *way) hurt(s step) {
 	switch s.Kind {
 	case linkCut:
 		link.Cut()
-	case linkAway:
-		link.Refuse()
+	case linkAway: // not refused: the port could be another's by the time that it is needed again
+		link.BeSilent()
 		<-wait
 		link.Heal(w.t)
+		link.Cut()
 	case linkMute: // what was said arrives, the confirms do not
 		release := link.Hold()
 		<-wait
