@@ -43,8 +43,8 @@ func checkEvents(t *report, r run) {
 		case !e.missing:
 		case e.stored:
 			t.Errorf("the monitor lacks an event that was stored: %s", asJSON(*e.event))
-		case e.result != "" && !r.databaseAway(e.at):
-			t.Errorf("an event could not be published, though the database was there: %s: %s", e.result, asJSON(*e.event))
+		case e.result != "" && !r.mayLose(e.at):
+			t.Errorf("an event got lost though the database or the broker was there: %s: %s", e.result, asJSON(*e.event))
 		}
 	}
 	for _, rec := range r.records {
@@ -56,15 +56,21 @@ func checkEvents(t *report, r run) {
 	}
 }
 
-// databaseAway reports whether the database was dead within the time that Publish takes.
-func (r run) databaseAway(at int64) bool {
-	return slices.ContainsFunc(r.faults, func(f fault) bool {
-		return f.Kind == databaseKilled && f.From <= at+int64(publishing) && at <= f.To
-	})
+// mayLose reports whether an event may be lost that was handed over then: faults kept the
+// database from storing it and the broker from taking it instead.
+func (r run) mayLose(at int64) bool {
+	met := func(after time.Duration, kinds ...faultKind) bool {
+		return slices.ContainsFunc(r.faults, func(f fault) bool {
+			return slices.Contains(kinds, f.Kind) && f.From <= at+int64(publishing) && at <= f.To+int64(after)
+		})
+	}
+	return met(0, cut, databaseKilled) && met(reconnecting, linkCut, linkAway, linkMute)
 }
 
-// publishing is how long Publish of an outbox takes at most.
-const publishing = 3 * time.Second
+const (
+	publishing   = 3 * time.Second // Publish of an outbox takes no longer
+	reconnecting = 3 * time.Second // until a publisher has found its broker again
+)
 
 func asJSON(ev notify.Event) string {
 	text, err := json.Marshal(ev)

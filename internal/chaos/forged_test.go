@@ -79,6 +79,9 @@ func TestForged(t *testing.T) {
 		{"a savepoint kept", func(r *run) { r.rows.Spoils = []Spoil{{ID: 1}} }, "a savepoint that was rolled back is there"},
 		{"an event lost", func(r *run) { r.events = nil }, "the monitor lacks an event that was stored"},
 		{"an event lost that an error names", func(r *run) { r.events = nil }, "an error names event e1"},
+		{"an event that could not be published", refused(), "an event got lost though the database or the broker was there"},
+		{"the same, and the database was cut", refused(fault{cut, "7", 34, 35}), "an event got lost though the database or the broker was there"},
+		{"the same, and the broker was away, too", refused(fault{cut, "7", 34, 35}, fault{linkAway, "", 10, 40}), ""},
 		{"an event twice", func(r *run) { r.events = append(r.events, r.events[0]) }, "has event e1 twice"},
 		{"an event of nobody", func(r *run) { r.events = append(r.events, other) }, "an event that nobody reported"},
 		{"an event that was changed", func(r *run) { r.events[0].Key = "order:2" }, "another event than was reported"},
@@ -93,5 +96,14 @@ func TestForged(t *testing.T) {
 				t.Errorf("said %q, want %q", said, tt.says)
 			}
 		})
+	}
+}
+
+// refused has the event of the run refused by the outbox, under faults.
+func refused(faults ...fault) func(*run) {
+	return func(r *run) {
+		e := r.records[0].handed[0]
+		e.stored, e.result = false, "lost"
+		r.events, r.faults = nil, faults
 	}
 }

@@ -92,15 +92,15 @@ func (c *call) mute() string {
 	case c.returned == 0:
 		return "its worker was killed before it could report"
 	case c.unpublished:
-		return "the database was dead and the broker away when it reported"
+		return "neither the database nor the broker took its event"
 	case c.result == unknown && (!c.inspected || c.holder == c.grant.owner):
 		return "its commit had no answer, which is what was reported, and it could not see that its lock was gone"
 	case c.result == done && c.grant.released == unanswered:
 		return "the release after its commit met a dead node"
 	case strings.HasPrefix(c.result, failed) && c.grant.released == unanswered:
 		return "the release after its rollback met a dead node"
-	case (c.result == duplicate || c.result == stale) && !c.inspected && c.grant.released == unanswered:
-		return "it was a repeat, and both the question who has the lock and the release met a dead node"
+	case (c.result == duplicate || c.result == stale || c.result == conflict) && !c.inspected && c.grant.released == unanswered:
+		return "it was a repeat or a conflict, and both the question who has the lock and the release met a dead node"
 	}
 	return ""
 }
