@@ -96,7 +96,7 @@ test-monitor: ## guard-monitor, with real servers, Prometheus and Alertmanager
 	@scripts/test-monitor
 
 .PHONY: chaos
-chaos: ## both layers while locks, masters, processes and connections fail; BELAY_CHAOS=5m ON=mysql or postgres
+chaos: ## both layers while locks, masters, databases, processes and connections fail; BELAY_CHAOS=5m BELAY_CHAOS_SEED=7 ON=mysql or postgres
 	@BELAY_CHAOS=$${BELAY_CHAOS:-2m} BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
 		-count=1 -v -timeout 30m -run TestChaos ./internal/chaos | $(e2e-lines)
 
@@ -114,6 +114,11 @@ model: ## every state of the protocol, one key and one row, in all orders: half 
 sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5m, SEED=1 repeats one
 	@BELAY_SIM=$(or $(SIM),1m) BELAY_SIM_FROM=$${BELAY_SIM_FROM:-$$(date +%s)00000} BELAY_SIM_SEED=$(SEED) \
 		go test -count=1 -timeout 0 -v -run '^TestSim$$' ./internal/sim | $(e2e-lines)
+
+.PHONY: soak
+soak: ## the same with few faults, and whether anything grows; SOAK=2h ON=mysql or postgres
+	@BELAY_SOAK=$(or $(SOAK),2h) BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
+		-count=1 -v -timeout 0 -run TestSoak ./internal/chaos | $(e2e-lines)
 
 .PHONY: test-web
 test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures

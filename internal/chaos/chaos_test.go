@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type form string
 const (
 	short  form = "short"  // on the database that all tests share, which lives on
 	fierce form = "fierce" // on one of its own, which is killed
+	calm   form = "calm"   // likewise, with few faults, for hours
 )
 
 var intensities = map[form]intensity{
@@ -44,7 +46,16 @@ var intensities = map[form]intensity{
 		events: []faultKind{monitorKilled, linkCut, linkAway, linkMute}, restOf: 2 * time.Second,
 		between: 30 * time.Millisecond, cutOneIn: 4,
 	},
+	calm: {
+		deck: []faultKind{kill, pause, failover, databaseKilled}, rest: 25 * time.Second,
+		events: []faultKind{linkCut, linkAway, linkMute}, restOf: 20 * time.Second,
+		between: 500 * time.Millisecond, cutOneIn: 4, local: true,
+	},
 }
+
+// pace is how long a caller waits between two calls, at most. A run of hours is slow, or its
+// record would fill the memory.
+var pace = map[form]string{short: "10ms", fierce: "10ms", calm: "400ms"}
 
 // chosenForm returns how to run, and for how long, in whole rounds of great faults.
 func chosenForm(t *report) (form, time.Duration) {
@@ -77,7 +88,9 @@ func TestChaos(t *testing.T) {
 	check(&report{T: t}, r)
 }
 
-func chaos(t *report, f form, d time.Duration) {
+// chaos has workers work under the faults of a plan and checks what came of it. It returns
+// the run and, of the calm form, samples of the monitor.
+func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	t.seed = seedOf(t)
 	head := head{chosen(), t.seed}
 	t.keepJSON(headFile, head)
@@ -88,13 +101,28 @@ func chaos(t *report, f form, d time.Duration) {
 	way := newWay(t, cluster)
 	p := newPlan(t.seed, d, intensities[f])
 	t.write(planFile, p)
-	crew := startCrew(t, cluster, seedName+"="+strconv.FormatUint(t.seed, 10),
-		"BELAY_CHAOS_DSN="+server.dsn, "BELAY_CHAOS_AMQP="+way.through, "BELAY_CHAOS_PACE=10ms")
+	env := []string{
+		seedName + "=" + strconv.FormatUint(t.seed, 10), "BELAY_CHAOS_DSN=" + server.dsn,
+		"BELAY_CHAOS_AMQP=" + way.through, "BELAY_CHAOS_PACE=" + pace[f],
+	}
+	ports := portsOf(t, server, cluster.Addrs, way.services.Addr, way.behind.Addr)
+	var sampling sync.WaitGroup
+	var samples []sample
+	stop := make(chan struct{})
+	if f == calm {
+		env = append(env, portsName+"="+ports.String())
+		sampling.Go(func() { samples = way.monitor.sampleUntil(stop, ports) })
+	}
+	crew := startCrew(t, cluster, env...)
 	w := newWrecker(t, server, db, crew, way)
 	w.follow(p)
+	close(stop)
+	sampling.Wait()
 	records := crew.finish()
 	events := way.deliver(db, handedIn(records))
-	check(t, run{head, records, w.faults, readRows(t, db), events})
+	r := run{head, records, w.faults, readRows(t, db), events}
+	check(t, r)
+	return r, samples
 }
 
 // prepare makes the tables and the rows that are updated. The test itself has one

@@ -63,6 +63,7 @@ type intensity struct {
 	restOf   time.Duration // between two of these
 	between  time.Duration // at most, between two small faults: wipes and cuts
 	cutOneIn int           // small faults
+	local    bool          // the worker that was started last is killed, and one shard fails over, for the others to live in peace
 }
 
 // lasts is how long a great fault takes, about. The next one waits for its end.
@@ -72,6 +73,9 @@ var lasts = map[faultKind]time.Duration{pause: ttl + time.Second, failover: 4 * 
 // beside them. It depends on its arguments only.
 func newPlan(seed uint64, d time.Duration, in intensity) plan {
 	great := rounds(draws(seed, "great faults"), d, in.deck, in.rest)
+	if in.local {
+		great = local(great, in.rest)
+	}
 	if n := len(great); n > 0 {
 		d = max(d, great[n-1].At+lasts[great[n-1].Kind])
 	}
@@ -90,6 +94,22 @@ func rounds(r *rand.Rand, d time.Duration, deck []faultKind, rest time.Duration)
 		}
 	}
 	return steps
+}
+
+// local has kills and failovers hit the same all the time. It begins with two failovers:
+// after these, both nodes of the shard have been masters. A client keeps what it has
+// opened to a node that is no master any more for half an hour.
+func local(steps []step, rest time.Duration) []step {
+	begin := []step{{At: rest / 4, Kind: failover}, {At: rest/4 + lasts[failover], Kind: failover}}
+	for i := range steps {
+		switch steps[i].Kind {
+		case kill:
+			steps[i].Whom = workers - 1
+		case failover:
+			steps[i].Whom = 0
+		}
+	}
+	return append(begin, steps...)
 }
 
 func small(r *rand.Rand, d time.Duration, in intensity) (steps []step) {

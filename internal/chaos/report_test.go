@@ -78,7 +78,7 @@ func (r *report) keep(what string) {
 // judged.
 func (r *report) await(what string, cond func() bool) {
 	r.Helper()
-	for until := time.Now().Add(time.Minute); !cond(); time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); !cond(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(until) {
 			r.Errorf("it never happened: %s", what)
 			return

@@ -21,6 +21,9 @@ type sample struct {
 	ops float64 // operations that were begun by then
 }
 
+// portsName is the variable that has a worker take samples, and has the ports.
+const portsName = "BELAY_CHAOS_PORTS"
+
 // ports are those of the servers, by what they are.
 type ports map[string]string
 
@@ -50,7 +53,8 @@ func takeSample(p ports) (*sample, error) {
 	return &sample{Heap: float64(m.HeapAlloc), Goroutines: float64(runtime.NumGoroutine()), Conns: conns}, err
 }
 
-// connections counts the connections of a process to the servers.
+// connections counts the connections of a process to the servers, also those that the
+// server has closed and the process has not.
 func (p ports) connections(pid string) (map[string]int, error) {
 	own, err := filepath.Glob(filepath.Join("/proc", pid, "fd", "*"))
 	if err != nil {
@@ -69,7 +73,7 @@ func (p ports) connections(pid string) (map[string]int, error) {
 	n := make(map[string]int)
 	for line := range strings.Lines(string(table)) {
 		f := strings.Fields(line) // number, local and remote address, state, ..., inode
-		if len(f) < 10 || f[3] != established || !sockets[fmt.Sprintf("socket:[%s]", f[9])] {
+		if len(f) < 10 || !sockets[fmt.Sprintf("socket:[%s]", f[9])] {
 			continue
 		}
 		_, hex, _ := strings.Cut(f[2], ":")
@@ -83,5 +87,3 @@ func (p ports) connections(pid string) (map[string]int, error) {
 	}
 	return n, nil
 }
-
-const established = "01"

@@ -74,6 +74,9 @@ func work(name string) error {
 	for i := range callers {
 		running.Go(func() { w.call(ctx, fmt.Sprintf("%s.%d", name, i)) })
 	}
+	if text := os.Getenv(portsName); text != "" {
+		running.Go(func() { err = w.sample(ctx, parsePorts(text)) })
+	}
 	for keys := bufio.NewScanner(os.Stdin); keys.Scan(); {
 		w.wiped.note(keys.Text())
 	}
@@ -81,7 +84,7 @@ func work(name string) error {
 	running.Wait()
 	ctx, cancel = context.WithTimeout(context.Background(), 40*time.Second)
 	defer cancel()
-	return end(ctx)
+	return errors.Join(err, end(ctx))
 }
 
 // configure reads what the test said.
@@ -136,6 +139,7 @@ func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err err
 		pool = sql.OpenDB(c)
 		pool.SetMaxOpenConns(2 * callers)
 		pool.SetMaxIdleConns(2 * callers)
+		pool.SetConnMaxIdleTime(10 * time.Second) // so that what a peak has opened does not look like a leak
 		if db, err = gorm.Open(kind.dialector(pool), &gorm.Config{Logger: logger.Discard}); err == nil {
 			return pool, db, nil
 		}
@@ -146,6 +150,19 @@ func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err err
 
 // at is how long the workers have worked.
 func (w *worker) at() time.Duration { return time.Duration(now() - w.began) }
+
+// sample notes what this process has in use, until ctx ends.
+func (w *worker) sample(ctx context.Context, p ports) error {
+	for ctx.Err() == nil {
+		s, err := takeSample(p)
+		if err != nil {
+			return err
+		}
+		w.journal.write(line{At: sampled, Sample: s})
+		linger(ctx, sampleEach)
+	}
+	return nil
+}
 
 // read notes that a call has read its row.
 func (w *worker) read(do string, version int64) {
