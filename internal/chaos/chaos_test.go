@@ -94,11 +94,12 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	t.seed = seedOf(t)
 	head := head{chosen(), t.seed}
 	t.keepJSON(headFile, head)
+	program := buildMonitor(t)
 	server := startServer(t, f != short)
 	db := server.open(t, server.dsn)
 	prepare(t, db)
 	cluster := teststack.StartCluster(t, "chaos")
-	way := newWay(t, cluster)
+	way := newWay(t, cluster, program)
 	p := newPlan(t.seed, d, intensities[f])
 	t.write(planFile, p)
 	env := []string{

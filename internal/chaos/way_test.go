@@ -33,13 +33,31 @@ type way struct {
 	monitor  *monitor
 }
 
-func newWay(t *report, cluster *teststack.Cluster) *way {
+func newWay(t *report, cluster *teststack.Cluster, program *program) *way {
 	w := &way{t: t, broker: teststack.AMQP(t)}
 	w.services, w.through = testamqp.NewProxy(t, w.broker)
 	var url string
 	w.behind, url = testamqp.NewProxy(t, w.broker)
-	w.monitor = newMonitor(t, url, cluster)
+	w.monitor = newMonitor(t, url, cluster, program)
 	return w
+}
+
+// A program is guard-monitor, which is being built.
+type program struct {
+	path  string
+	built chan error
+}
+
+func buildMonitor(t *report) *program {
+	p := &program{path: filepath.Join(t.TempDir(), "guard-monitor"), built: make(chan error, 1)}
+	go func() {
+		out, err := exec.Command("go", "build", "-C", "../../cmd/guard-monitor", "-o", p.path, ".").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("build guard-monitor: %w\n%s", err, out)
+		}
+		p.built <- err
+	}()
+	return p
 }
 
 // hurt breaks the connections to the broker of the services or of the monitor, for a
@@ -124,15 +142,14 @@ type monitor struct {
 	url     string
 }
 
-func newMonitor(t *report, broker string, cluster *teststack.Cluster) *monitor {
-	m := &monitor{t: t, dir: t.TempDir()}
-	m.program = filepath.Join(m.dir, "guard-monitor")
-	if out, err := exec.Command("go", "build", "-C", "../../cmd/guard-monitor", "-o", m.program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build guard-monitor: %v\n%s", err, out)
-	}
+func newMonitor(t *report, broker string, cluster *teststack.Cluster, p *program) *monitor {
+	m := &monitor{t: t, program: p.path, dir: t.TempDir()}
 	settings := fmt.Sprintf("amqp_url: %s\ndb: %s\nlisten: 127.0.0.1:0\nredis:\n  - name: chaos\n    nodes: [%s]\n",
 		broker, filepath.Join(m.dir, "monitor.db"), strings.Join(cluster.Addrs, ", "))
 	if err := os.WriteFile(m.settings(), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-p.built; err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.kill)

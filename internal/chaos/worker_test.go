@@ -132,10 +132,10 @@ func (w *worker) open(db *gorm.DB) (end func(context.Context) error, err error) 
 	}, err
 }
 
-// open opens a pool, and another one if the connection is cut: gorm closes the pool
-// then.
+// open opens a pool, and another one if the connection is cut or the database dead: gorm
+// closes the pool then.
 func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err error) {
-	for range 5 {
+	for until := time.Now().Add(30 * time.Second); ; linger(context.Background(), 100*time.Millisecond) {
 		pool = sql.OpenDB(c)
 		pool.SetMaxOpenConns(2 * callers)
 		pool.SetMaxIdleConns(2 * callers)
@@ -144,8 +144,10 @@ func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err err
 			return pool, db, nil
 		}
 		_ = pool.Close()
+		if time.Now().After(until) {
+			return nil, nil, err
+		}
 	}
-	return nil, nil, err
 }
 
 // at is how long the workers have worked.
