@@ -14,6 +14,7 @@ type call struct {
 
 	called                        int64
 	begun, wrote, ended, returned int64      // begun and wrote by its first attempt, ended by its last
+	attempt                       int64      // when its last one began
 	version                       int64      // of the row that it has read
 	read                          int64      // when
 	lost                          commitLoss // how its worker lost its COMMIT, if it did

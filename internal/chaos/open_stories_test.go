@@ -128,6 +128,15 @@ func openTales() []tale {
 			faults: killed,
 		},
 		{
+			name: "the second attempt of one takes effect, the database was killed before it",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 13, 0, ""), line{T: 17, At: begun, Do: "a.0", Key: "k"},
+					line{T: 18, At: ended, Do: "a.0", Result: unanswered}, line{T: 23, At: returned, Do: "a.0", Key: "k", Result: unknown}),
+				"b": accuses(long),
+			},
+			faults: []fault{{databaseKilled, "", 14, 16}},
+		},
+		{
 			name: "two at a time, the first killed in its second attempt",
 			lines: map[string][]line{
 				"a": append(story("a.0", "A", 10, 12, 13, 0, ""), line{T: 14, At: begun, Do: "a.0", Key: "k"}),

@@ -86,7 +86,7 @@ func (r *record) add(l line) {
 func (c *call) add(l line) {
 	switch l.At {
 	case begun:
-		c.begun, c.ended = cmp.Or(c.begun, l.T), 0 // an attempt that has ended ends nothing of the next one
+		c.begun, c.attempt, c.ended = cmp.Or(c.begun, l.T), l.T, 0 // an attempt that has ended ends nothing of the next one
 	case loaded:
 		c.version, c.read = l.Version, l.T
 	case wrote:
