@@ -94,8 +94,8 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	t.seed = seedOf(t)
 	head := head{chosen(), t.seed}
 	t.keepJSON(headFile, head)
-	program := buildMonitor(t)
 	server := startServer(t, f != short)
+	program := buildMonitor(t)
 	db := server.open(t, server.dsn)
 	prepare(t, db)
 	cluster := teststack.StartCluster(t, "chaos")

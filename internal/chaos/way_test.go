@@ -45,18 +45,20 @@ func newWay(t *report, cluster *teststack.Cluster, program *program) *way {
 // A program is guard-monitor, which is being built.
 type program struct {
 	path  string
-	built chan error
+	built chan struct{}
+	err   error // to be read when it is built
 }
 
 func buildMonitor(t *report) *program {
-	p := &program{path: filepath.Join(t.TempDir(), "guard-monitor"), built: make(chan error, 1)}
+	p := &program{path: filepath.Join(t.TempDir(), "guard-monitor"), built: make(chan struct{})}
 	go func() {
+		defer close(p.built)
 		out, err := exec.Command("go", "build", "-C", "../../cmd/guard-monitor", "-o", p.path, ".").CombinedOutput()
 		if err != nil {
-			err = fmt.Errorf("build guard-monitor: %w\n%s", err, out)
+			p.err = fmt.Errorf("build guard-monitor: %w\n%s", err, out)
 		}
-		p.built <- err
 	}()
+	t.Cleanup(func() { <-p.built }) // before its folder goes
 	return p
 }
 
@@ -149,8 +151,8 @@ func newMonitor(t *report, broker string, cluster *teststack.Cluster, p *program
 	if err := os.WriteFile(m.settings(), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-p.built; err != nil {
-		t.Fatal(err)
+	if <-p.built; p.err != nil {
+		t.Fatal(p.err)
 	}
 	t.Cleanup(m.kill)
 	m.start()
