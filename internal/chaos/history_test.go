@@ -48,6 +48,7 @@ type history struct {
 	overs  map[*call]int64 // what over has found
 	grants []*grant
 	faults []fault
+	deaths map[string]int64 // by worker
 
 	unpublished bool           // an event that told of refusals got lost
 	refused     map[string]int // by worker: operations, as its events say that no lock could be acquired for them
@@ -80,7 +81,7 @@ const (
 // read puts together what the workers saw. Of events only those count that the monitor
 // has.
 func read(records []*record, faults []fault) *history {
-	h := &history{faults: faults, byKey: make(map[string][]*call), overs: make(map[*call]int64), refused: make(map[string]int)}
+	h := &history{faults: faults, deaths: deathsIn(faults), byKey: make(map[string][]*call), overs: make(map[*call]int64), refused: make(map[string]int)}
 	for _, r := range records {
 		h.calls, h.grants = append(h.calls, r.calls...), append(h.grants, r.grants...)
 		for _, e := range r.handed {
@@ -88,7 +89,7 @@ func read(records []*record, faults []fault) *history {
 		}
 	}
 	for _, c := range h.calls {
-		c.died = h.death(c.worker)
+		c.died = h.deaths[c.worker]
 		h.byKey[c.key] = append(h.byKey[c.key], c)
 	}
 	h.assign()
@@ -113,13 +114,15 @@ func (h *history) hear(worker string, e *handed) {
 	}
 }
 
-func (h *history) death(worker string) int64 {
-	for _, f := range h.faults {
-		if f.Kind == kill && f.Subject == worker {
-			return f.To
+// deathsIn returns when workers were killed.
+func deathsIn(faults []fault) map[string]int64 {
+	deaths := make(map[string]int64)
+	for _, f := range faults {
+		if f.Kind == kill {
+			deaths[f.Subject] = f.To
 		}
 	}
-	return 0
+	return deaths
 }
 
 // assign finds the grant of each call whose operation began: the last one that

@@ -19,7 +19,7 @@ func (h *history) unreported(worker string) int {
 			open++
 		}
 	}
-	if h.death(worker) > 0 {
+	if h.deaths[worker] > 0 {
 		return min(n+open, 0)
 	}
 	return n
