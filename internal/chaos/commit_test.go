@@ -52,17 +52,19 @@ const (
 	killedInIt commitLoss = "the server is told to kill the session, and the COMMIT is sent"
 )
 
-var commitLosses = []commitLoss{notSent, cutBehind, answerLost, killedInIt}
+// commitLosses are drawn from. A COMMIT that was not sent frees the row for the holder
+// before, who may write the same.
+var commitLosses = []commitLoss{notSent, notSent, cutBehind, answerLost, killedInIt}
 
 // drawLoss draws what becomes of the COMMIT of a call, or returns "". Most are lost of
 // keys whose lock was wiped a moment ago, as that is hardest to resolve.
 func (w *worker) drawLoss(d doing) commitLoss {
 	r := draws(w.seed, d.do+" commit")
 	loss := commitLosses[r.IntN(len(commitLosses))]
-	if often := r.IntN(8); often == 0 && w.wiped.lately(d.key) {
-		return loss
+	if r.IntN(4) > 0 || !w.wiped.lately(d.key) {
+		return ""
 	}
-	return ""
+	return loss
 }
 
 // lose sends a COMMIT, or does not, and loses its answer.

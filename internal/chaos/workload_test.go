@@ -63,6 +63,9 @@ func draw(r *rand.Rand, at time.Duration, do string) task {
 		takes: time.Duration(r.IntN(4)) * time.Millisecond,
 		after: r.IntN(2) == 0,
 	}
+	if r.IntN(8) == 0 { // long enough for another to wait for its row
+		t.takes = time.Duration(r.IntN(20)) * time.Millisecond
+	}
 	if p.Class == orders && r.IntN(200) == 0 { // a slow one, which a failover may catch
 		t.takes = time.Duration(4+r.IntN(3)) * time.Second
 	}
