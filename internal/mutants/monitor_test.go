@@ -1,0 +1,282 @@
+package mutants
+
+// monitorMutants have guard-monitor lose events, or tell people what is not so.
+var monitorMutants = []mutant{
+	{
+		name:  "acknowledged-before-it-is-stored",
+		loses: "A crash of guard-monitor loses the events that it was about to store.",
+		file:  "cmd/guard-monitor/internal/intake/consumer.go",
+		old:   `ch.Consume(queue, "", false, false, false, false, nil)`,
+		new:   `ch.Consume(queue, "", true, false, false, false, nil)`,
+		tests: "cmd/guard-monitor/internal/intake TestBrokenBetweenStoreAndAcknowledgement TestRoundTrip",
+	},
+	{
+		name:  "failing-store-rejects",
+		loses: "Events that come while the disk is full end as dead letters.",
+		file:  "cmd/guard-monitor/internal/intake/reader.go",
+		old:   `		if err == nil || errors.Is(err, ErrReject) {`,
+		new: `		if err != nil {
+			err = errors.Join(ErrReject, err)
+		}
+		if err == nil || errors.Is(err, ErrReject) {`,
+		tests: "cmd/guard-monitor/internal/intake TestFailingHandlerIsCalledAgain",
+	},
+	{
+		name:  "bad-message-dropped",
+		loses: "A message that guard-monitor can't read is gone, and nobody can look at it.",
+		file:  "cmd/guard-monitor/internal/intake/reader.go",
+		old:   `d.Reject(false)`,
+		new:   `d.Ack(false)`,
+		tests: "cmd/guard-monitor/internal/intake TestWhatIsNoEventGoesToTheDeadLetters",
+	},
+	{
+		name:  "broker-forgets-dead-letters",
+		loses: "Dead letters that have no room are dropped.",
+		file:  "cmd/guard-monitor/internal/intake/topology.go",
+		old:   `amqp.QueueOverflowRejectPublish, // by default it forgets the oldest`,
+		new:   `amqp.QueueOverflowDropHead,`,
+		tests: "cmd/guard-monitor/internal/intake TestFullDeadLetters",
+	},
+	{
+		name:  "event-counted-twice",
+		loses: "An event that is delivered twice is two alert lines and two in the counts.",
+		file:  "cmd/guard-monitor/internal/store/events.go",
+		old:   `	return n == 1, err`,
+		new:   `	return n >= 0, err`,
+		tests: "cmd/guard-monitor/internal/store TestAddSameIDTogether TestAddAndReopen",
+	},
+	{
+		name:  "moved-event-is-counted-twice",
+		loses: "An incident counts failures that were found to belong to another.",
+		file:  "cmd/guard-monitor/internal/store/apply.go",
+		old:   `	if from.Valid {`,
+		new:   `	if from.Valid && from.String == m.Incident {`,
+		tests: "cmd/guard-monitor/internal/store TestMoves",
+	},
+	{
+		name:  "failed-message-counts-as-told",
+		loses: "People are never told of an incident whose first message failed.",
+		file:  "cmd/guard-monitor/internal/store/told.go",
+		old:   ` AND incident_id = i.id AND error = '')`,
+		new:   ` AND incident_id = i.id)`,
+		tests: "cmd/guard-monitor/internal/dispatch TestRetry TestRefused",
+	},
+	{
+		name:  "told-again-after-a-restart",
+		loses: "Each restart of guard-monitor repeats the alerts of all open incidents.",
+		file:  "cmd/guard-monitor/internal/dispatch/courier.go",
+		old:   `	return true, c.log(detached, g, now, nil, attempts)`,
+		new:   `	return true, nil`,
+		tests: "cmd/guard-monitor/internal/dispatch TestRestart",
+	},
+	{
+		name:  "told-again-when-the-store-is-back",
+		loses: "While the disk is full each alert is sent once a second.",
+		file:  "cmd/guard-monitor/internal/dispatch/courier.go",
+		old: `	if err := c.write(ctx, nil); err != nil {
+		return err // what was sent must not be sent again
+	}`,
+		new:   `	_ = c.write(ctx, nil)`,
+		tests: "cmd/guard-monitor/internal/dispatch TestStoreFails",
+	},
+	{
+		name:  "short-incident-is-never-told",
+		loses: "People are not told of an incident that is over within the group wait.",
+		file:  "cmd/guard-monitor/internal/dispatch/plan.go",
+		old:   `		return wasShort`,
+		new:   `		return nothing`,
+		tests: "cmd/guard-monitor/internal/dispatch TestShort TestShortAgain",
+	},
+	{
+		name:  "end-is-never-told",
+		loses: "An alert stays open in people's heads after its incident is over.",
+		file:  "cmd/guard-monitor/internal/dispatch/plan.go",
+		old:   `		return isOver`,
+		new:   `		return goesOn`,
+		tests: "cmd/guard-monitor/internal/dispatch TestLife",
+	},
+	{
+		name:  "silence-ignored",
+		loses: "An incident that somebody has silenced is alerted all the same.",
+		file:  "cmd/guard-monitor/internal/dispatch/plan.go",
+		old:   `	case i.Silenced() && i.State.Open():`,
+		new:   `	case i.Silenced() && i.AckedBy != "":`,
+		tests: "cmd/guard-monitor/internal/dispatch TestSilence TestSilenceHasTheEnd",
+	},
+	{
+		name:  "silence-of-everything",
+		loses: "A silence of one service silences all of them.",
+		file:  "cmd/guard-monitor/internal/incident/silence.go",
+		old:   `		if value == nil || m.fits(value(&i)) == m.Negate {`,
+		new:   `		if value == nil {`,
+		tests: "cmd/guard-monitor/internal/store TestSilences",
+	},
+	{
+		name:  "routine-deletion-is-the-cause",
+		loses: "Where keys are deleted all the time, each loss is blamed on that for sure.",
+		file:  "cmd/guard-monitor/internal/incident/removal.go",
+		old:   `e.Kind == watch.Deletion && routine {`,
+		new:   `e.Kind == watch.Deletion && usual.Node == "" {`,
+		tests: "cmd/guard-monitor/internal/incident TestRemovedLocks TestExplain",
+	},
+	{
+		name:  "routine-deletion-is-certain",
+		loses: "Where keys are deleted all the time, each loss is blamed on that for sure.",
+		file:  "cmd/guard-monitor/internal/incident/removal.go",
+		old:   `best = fault{cause: Deleted, confidence: Low, at: usual.At,`,
+		new:   `best = fault{cause: Deleted, confidence: High, at: usual.At,`,
+		tests: "cmd/guard-monitor/internal/incident TestRemovedLocks TestExplain",
+	},
+	{
+		name:  "takeover-explains-its-own-grant",
+		loses: "A failover is blamed for the loss of a lock that the new master granted.",
+		file:  "cmd/guard-monitor/internal/incident/fault.go",
+		old:   `		if e.Node != f.Event.Place.Node {`,
+		new:   `		if e.Node != "" {`,
+		tests: "cmd/guard-monitor/internal/incident TestExplain TestCauses",
+	},
+	{
+		name:  "bypass-without-a-look",
+		loses: "A program is blamed for a bypass while nobody watched Redis.",
+		file:  "cmd/guard-monitor/internal/incident/intruder.go",
+		old: `	rows = append(rows, health)
+	if !healthy {
+		return f.unknown(rows...)
+	}
+	rows = append(rows, Evidence{At: f.Event.CaughtAt, Kind: NoOtherHolder`,
+		new: `	rows = append(rows, health)
+	if !healthy && f.Watched {
+		return f.unknown(rows...)
+	}
+	rows = append(rows, Evidence{At: f.Event.CaughtAt, Kind: NoOtherHolder`,
+		tests: "cmd/guard-monitor/internal/incident TestExplainKnowsItsLimits TestExplain TestUnwatched",
+	},
+	{
+		name:  "rolled-back-holder-is-the-intruder",
+		loses: "A holder whose transaction was rolled back is blamed for a row that another wrote.",
+		file:  "cmd/guard-monitor/internal/incident/intruder.go",
+		old:   `other.Verdict == notify.VerdictDegraded || !wrote ||`,
+		new:   `other.Verdict == notify.VerdictDegraded || wrote == (other.Outcome == "") ||`,
+		tests: "cmd/guard-monitor/internal/incident TestLateHolder TestExplain TestExplainKnowsItsLimits",
+	},
+	{
+		name:  "incident-comes-back-as-a-new-one",
+		loses: "A cause that comes back a day later is told as a new incident.",
+		file:  "cmd/guard-monitor/internal/incident/desk.go",
+		old:   `	case i == nil, !i.State.Open() && d.now.Sub(i.ResolvedAt) > regress:`,
+		new:   `	case i == nil, !i.State.Open() && d.now.Sub(i.ResolvedAt) >= 0:`,
+		tests: "cmd/guard-monitor/internal/incident TestStates",
+	},
+	{
+		name:  "explained-before-the-facts-are-in",
+		loses: "An alert says that the cause is unknown, as Redis was not looked at yet.",
+		file:  "cmd/guard-monitor/internal/incident/group.go",
+		old:   `age >= t.cfg.Settle ||`,
+		new:   `age >= 0 ||`,
+		tests: "cmd/guard-monitor/internal/incident TestSettle",
+	},
+	{
+		name:  "silence-while-nobody-listens",
+		loses: "Each outage of the broker alerts that all services are silent.",
+		file:  "cmd/guard-monitor/internal/incident/listen.go",
+		old:   `quietSince(d.heardAll, h.ReceivedAt, d.now)) > patience`,
+		new:   `h.ReceivedAt) > patience`,
+		tests: "cmd/guard-monitor/internal/incident TestSilenceOfTheBroker TestSilenceWhileTheMonitorStoodStill",
+	},
+	{
+		name:  "old-news-undoes-a-takeover",
+		loses: "The timeline shows failovers that never were, and causes are made of them.",
+		file:  "cmd/guard-monitor/internal/watch/owners.go",
+		old:   `			if m.myself || m.epoch >= c.epoch {`,
+		new:   `			if m.myself || m.epoch >= 0 {`,
+		tests: "cmd/guard-monitor/internal/watch TestOldNews",
+	},
+	{
+		name:  "own-delay-is-a-dead-node",
+		loses: "A pause of guard-monitor itself is told as an outage of Redis.",
+		file:  "cmd/guard-monitor/internal/watch/compare.go",
+		old:   `	case r.blind:`,
+		new:   `	case r.blind && r.looks == nil:`,
+		tests: "cmd/guard-monitor/internal/watch TestBlindRound",
+	},
+	{
+		name:  "letter-taken-before-its-queue-is-there",
+		loses: "A dead letter that is replayed without a queue for it is lost.",
+		file:  "cmd/guard-monitor/internal/deadletter/queue.go",
+		old:   `	if err := box.requireQueue(); err != nil {`,
+		new:   `	if err := ctx.Err(); err != nil {`,
+		tests: "cmd/guard-monitor/internal/deadletter TestReplayKeepsALetterWhileTheQueueIsMissing TestReplayUnroutable",
+	},
+}
+
+// siteMutants open guard-monitor to those who may not.
+var siteMutants = []mutant{
+	{
+		name:  "token-of-metrics-opens-all",
+		loses: "Whoever can read the settings of Prometheus may silence alerts.",
+		file:  "cmd/guard-monitor/internal/web/auth.go",
+		old:   `		case r.URL.Path == "/healthz", metrics && r.URL.Path == "/metrics":`,
+		new:   `		case r.URL.Path == "/healthz", metrics:`,
+		tests: "cmd/guard-monitor/internal/web TestAuthentication",
+	},
+	{
+		name:  "token-compared-by-prefix",
+		loses: "Any token, or none, opens the metrics.",
+		file:  "cmd/guard-monitor/internal/web/auth.go",
+		old:   `subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1`,
+		new:   `subtle.ConstantTimeCompare(sum[:0], a.token[:0]) == 1`,
+		tests: "cmd/guard-monitor/internal/web TestAuthentication",
+	},
+	{
+		name:  "host-not-checked",
+		loses: "Any web page can read guard-monitor through the browser of someone who can reach it.",
+		file:  "cmd/guard-monitor/internal/web/protect.go",
+		old:   `		if !known(r.Host, external, h.cfg.AnyAddress) {`,
+		new:   `		if r.Host == "" {`,
+		tests: "cmd/guard-monitor/internal/web TestHost",
+	},
+	{
+		name:  "writes-of-other-sites",
+		loses: "Any web page can acknowledge incidents for someone who is logged in.",
+		file:  "cmd/guard-monitor/internal/web/routes.go",
+		old:   `	next := cross.Handler(h.readOnly(routes))`,
+		new:   `	next := h.readOnly(routes)`,
+		tests: "cmd/guard-monitor/internal/web TestCrossOriginWritesAreRefused",
+	},
+	{
+		name:  "read-only-site-writes",
+		loses: "Everybody may silence alerts where web.writes is off.",
+		file:  "cmd/guard-monitor/internal/web/routes.go",
+		old:   `	next := cross.Handler(h.readOnly(routes))`,
+		new:   `	next := cross.Handler(routes)`,
+		tests: "cmd/guard-monitor/internal/web TestReadOnly",
+	},
+	{
+		name:  "redirect-followed",
+		loses: "An alert counts as sent that a redirect turned into a GET elsewhere.",
+		file:  "cmd/guard-monitor/internal/receiver/http.go",
+		old:   `return http.ErrUseLastResponse`,
+		new:   `return nil`,
+		tests: "cmd/guard-monitor/internal/receiver TestRedirect",
+	},
+	{
+		name:  "secret-in-an-error",
+		loses: "The address of a chat, which is a password, is in the log.",
+		file:  "cmd/guard-monitor/internal/receiver/http.go",
+		old: `	res, err := r.cfg.Client.Do(req)
+	if err != nil {
+		return nil, withoutURL(err)`,
+		new: `	res, err := r.cfg.Client.Do(req)
+	if err != nil {
+		return nil, err`,
+		tests: "cmd/guard-monitor/internal/receiver TestSecretsStaySecret",
+	},
+	{
+		name:  "acknowledged-under-any-name",
+		loses: "Someone who is logged in may acknowledge in another's name.",
+		file:  "cmd/guard-monitor/internal/web/write.go",
+		old:   `cmp.Or(user(r.Context()), strings.TrimSpace(given))`,
+		new:   `cmp.Or(strings.TrimSpace(given), user(r.Context()))`,
+		tests: "cmd/guard-monitor/internal/web TestWritesCarryTheAuthenticatedName",
+	},
+}

@@ -1,0 +1,84 @@
+package mutants
+
+var redisMutants = []mutant{
+	{
+		name:  "lock-granted-twice",
+		loses: "Redis grants a key that another process holds.",
+		file:  "lock/redislock/acquire.lua",
+		old:   `if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then`,
+		new:   `if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then`,
+		tests: "lock/redislock TestHistory TestLockersExclude",
+	},
+	{
+		name:  "anybody-renews",
+		loses: "A holder that lost its lock renews that of the next one, and both go on.",
+		file:  "lock/redislock/renew.lua",
+		old:   `redis.call('hexists', KEYS[1], ARGV[1]) == 0`,
+		new:   `redis.call('exists', KEYS[1]) == 0`,
+		tests: "lock/redislock TestRenew TestContractOnSingleServer",
+	},
+	{
+		name:  "anybody-releases",
+		loses: "A late release frees the lock of the next holder.",
+		file:  "lock/redislock/release.lua",
+		old:   `redis.call('hdel', KEYS[1], ARGV[1]) == 0`,
+		new:   `redis.call('del', KEYS[1]) == 0`,
+		tests: "lock/redislock TestLockInRedis TestContractOnSingleServer",
+	},
+	{
+		name:  "lock-that-never-expires",
+		loses: "The key of a process that died stays locked for ever.",
+		file:  "lock/redislock/acquire.lua",
+		old:   `redis.call('pexpire', KEYS[1], ARGV[2])`,
+		new:   `redis.call('persist', KEYS[1])`,
+		tests: "lock/redislock TestExpiry TestLockInRedis",
+	},
+	{
+		name:  "release-wakes-nobody",
+		loses: "Waiting callers of other processes notice a release up to a second later.",
+		file:  "lock/redislock/release.lua",
+		old:   `local sent = redis.pcall(ARGV[3], ARGV[2], '0')`,
+		new:   `local sent = redis.pcall(ARGV[3], KEYS[1], '0')`,
+		tests: "lock/redislock TestReleaseWakesRedisson TestWatch TestReleasePublishes",
+	},
+	{
+		name:  "request-sent-twice",
+		loses: "A request whose answer is lost is executed again, after its release perhaps.",
+		file:  "lock/redislock/command.go",
+		old:   `func (c *command) NoRetry() bool { return !c.script.question() }`,
+		new:   `func (c *command) NoRetry() bool { return c.script.question() }`,
+		tests: "lock/redislock TestSentOnce TestSentOnceBySingleClient TestCrowdIsSentOnce",
+	},
+	{
+		name:  "no-answer-taken-for-not-sent",
+		loses: "A lock that was granted without an answer is left to expire.",
+		file:  "lock/redislock/errors.go",
+		old:   `	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)`,
+		new:   `	return fmt.Errorf("%w: %w", lock.ErrNotSent, err)`,
+		tests: "lock/redislock TestAnswerLost TestFaultsOfNodes TestBlackHole",
+	},
+	{
+		name:  "out-of-memory-is-no-refusal",
+		loses: "Each lock that a full Redis rejects is released again for a ttl.",
+		file:  "lock/redislock/errors.go",
+		old:   `prefixesWriteless = []string{"OOM", "MISCONF", "NOREPLICAS"}`,
+		new:   `prefixesWriteless = []string{"MISCONF", "NOREPLICAS"}`,
+		tests: "lock/redislock TestAnsweredRefusals",
+	},
+	{
+		name:  "marker-after-the-release",
+		loses: "Work that is done and remembered is done again by the next holder.",
+		file:  "lock/redislock/command.go",
+		old: `	if c.markerSet != nil {
+		_ = pipe.Process(ctx, c.markerSet)
+	}
+	_ = pipe.Process(ctx, c)
+`,
+		new: `	_ = pipe.Process(ctx, c)
+	if c.markerSet != nil {
+		_ = pipe.Process(ctx, c.markerSet)
+	}
+`,
+		tests: "lock/redislock TestMarkerOnTheWire TestMarkerIsKept",
+	},
+}
