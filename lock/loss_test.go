@@ -117,3 +117,38 @@ func TestOverwrittenLockIsLostAtRelease(t *testing.T) {
 		engine.wantSent(t, requests{acquire: 1, release: 1})
 	})
 }
+
+// TestContextEndsBeforeTheKeyIsFree: the next caller must not get the key while nothing
+// has told the last one to stop.
+func TestContextEndsBeforeTheKeyIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &lastLook{bells: newBells()}
+		holder := elsewhere(t, engine)
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		release(t, holder)
+		lease := w.got(t)
+		looked := false
+		engine.look = func() { // nobody waits for the key, which is free from now on
+			looked = true
+			wantIs(t, context.Cause(lease.Context()), lock.ErrLost)
+		}
+		engine.onRenew(func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+			return sameVerdict(hs, lock.ErrNotHeld)
+		})
+		pass(renewed)
+		if !looked {
+			t.Error("the key is not free")
+		}
+	})
+}
+
+// lastLook calls look when nobody of a Locker has a key any more, or waits for it.
+type lastLook struct {
+	*bells
+	look func()
+}
+
+func (l *lastLook) Watch(ctx context.Context, key string, wake func()) (func(), error) {
+	stop, err := l.bells.Watch(ctx, key, wake)
+	return func() { l.look(); stop() }, err
+}

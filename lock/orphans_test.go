@@ -32,6 +32,24 @@ func TestAnswerOfAcquireLost(t *testing.T) {
 	})
 }
 
+// TestAnswerLostToACallerThatLeaves: it has asked for a lock that it does not know of.
+func TestAnswerLostToACallerThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+			_, err := engine.answerLost(ctx, h, ttl)
+			<-ctx.Done()
+			return lock.Grant{}, err
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := newLocker(t, engine, lock.Config{}).TryAcquire(ctx, "k")
+		wantIs(t, err, errDown, context.DeadlineExceeded)
+		synctest.Wait()
+		engine.wantFree(t, "k")
+	})
+}
+
 // The acquire is executed after the first release of it.
 func TestDelayedAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,16 @@ func TestGhostOfAcquire(t *testing.T) {
 	})
 }
 
+// A caller that would wait for the lock does not wait for a ghost either.
+func TestGhostIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		leaveGhost(t, l, engine)
+		release(t, wait(t, l, "k").got(t))
+	})
+}
+
 func TestGhostOfRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
