@@ -32,12 +32,13 @@ var lockMutants = []mutant{
 		tests: "lock TestSlowRenewal",
 	},
 	{
-		name:  "renewal-ignores-not-held",
-		loses: "A holder whose lock another has by now goes on until its deadline.",
-		file:  "lock/watchdog.go",
-		old:   `case notOurs(err):`,
-		new:   `case notOurs(err) && g.lastRenewalFailed:`,
-		tests: "lock TestEngineSaysNotOurs",
+		name:   "renewal-ignores-not-held",
+		loses:  "A holder whose lock another has by now goes on until its deadline.",
+		file:   "lock/watchdog.go",
+		old:    `case notOurs(err):`,
+		new:    `case notOurs(err) && g.lastRenewalFailed:`,
+		tests:  "lock TestEngineSaysNotOurs",
+		panics: true,
 	},
 	{
 		name:  "renewal-gives-up-at-an-error",
@@ -69,7 +70,7 @@ var lockMutants = []mutant{
 		file:  "lock/attempt.go",
 		old:   `		if mayBeHeld(err) {`,
 		new:   `		if mayBeHeld(err) && wait.Err(ctx) == nil {`,
-		tests: "lock TestAnswerOfAcquireLost TestContextEndsDuringRequest TestDelayedAcquire",
+		tests: "lock TestAnswerOfAcquireLost TestAnswerLostToACallerThatLeaves",
 	},
 	{
 		name:  "not-held-settles-an-acquire",
@@ -101,7 +102,7 @@ var lockMutants = []mutant{
 		file:  "lock/attempt.go",
 		old:   `	if ok && l.reclaim(`,
 		new:   `	if ok && c.try && l.reclaim(`,
-		tests: "lock TestGhostOfAcquire TestGhostOfRelease",
+		tests: "lock TestGhostIsNotWaitedFor",
 	},
 	{
 		name:  "refused-lock-becomes-an-orphan",
@@ -174,7 +175,7 @@ var lockMutants = []mutant{
 	for _, e := range n.ended {
 		e.grant.cancel(e.err)
 	}`,
-		tests: "lock TestEndIsSeenAtOnce",
+		tests: "lock TestContextEndsBeforeTheKeyIsFree",
 	},
 	{
 		name:  "queue-is-last-in-first-out",
@@ -225,6 +226,6 @@ var lockMutants = []mutant{
 		file:  "lock/release.go",
 		old:   `		if !settled { // not answered, or the engine panicked`,
 		new:   `		if !settled && mark > 0 {`,
-		tests: "lock TestReleaseFails TestGhostOfRelease",
+		tests: "lock TestReleaseFails TestUnsentReleaseIsTriedAgainSoon",
 	},
 }
