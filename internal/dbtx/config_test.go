@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"testing"
+	"time"
 
 	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
@@ -188,6 +189,31 @@ func TestNothingIsPooledOpen(t *testing.T) {
 			if n != 1 {
 				t.Errorf("%s: the next insert was made inside the old transaction", name)
 			}
+		}
+	})
+}
+
+// TestUnsentEndIsNotPooled: a transaction whose end was not sent in time is open still.
+func TestUnsentEndIsNotPooled(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		pool, err := db.DB()
+		wantNil(t, err)
+		pool.SetMaxOpenConns(1)
+		for name, end := range map[string]func(*dbtx.Tx){
+			"commit":   func(tx *dbtx.Tx) { _ = tx.Commit() },
+			"rollback": func(tx *dbtx.Tx) { tx.Rollback() },
+		} {
+			tx := begin(t, db, dbtx.Options{EndTimeout: time.Nanosecond})
+			wantNil(t, tx.DB().Exec("INSERT INTO orders (no, shop) VALUES (?, '')", name).Error)
+			end(tx)
+			wantNil(t, db.Create(&Order{No: "behind " + name}).Error)
+			wantNil(t, reconnect(pool))
+			var n int64
+			wantNil(t, db.Model(&Order{}).Count(&n).Error)
+			if n != 1 {
+				t.Errorf("%s: %d rows, want the next insert's alone", name, n)
+			}
+			wantNil(t, db.Exec("DELETE FROM orders").Error)
 		}
 	})
 }
