@@ -295,6 +295,31 @@ func TestFailedPublishChangesNothing(t *testing.T) {
 	})
 }
 
+// TestEventOutlivesItsCaller: a caller that has gone does not take the event along.
+func TestEventOutlivesItsCaller(t *testing.T) {
+	each(t, func(e *env) {
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		defer locker.Close(bg)
+		published := errors.New("no event")
+		g, err := guard.New(e.db, locker, guard.Config{
+			Service: "s",
+			Publisher: notify.PublisherFunc(func(ctx context.Context, _ notify.Event) error {
+				published = ctx.Err()
+				return nil
+			}),
+		})
+		wantNil(e.t, err)
+		ctx, leave := context.WithCancel(bg)
+		wantIs(e.t, g.Do(ctx, "k", func(context.Context, *gorm.DB) error {
+			e.Forget("k")
+			leave()
+			return errSoldOut
+		}), errSoldOut)
+		wantNil(e.t, published)
+	})
+}
+
 func TestTransactionControl(t *testing.T) {
 	each(t, func(e *env) {
 		wantIs(e.t, e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
