@@ -120,6 +120,10 @@ soak: ## the same with few faults, and whether anything grows; SOAK=2h ON=mysql 
 	@BELAY_SOAK=$(or $(SOAK),2h) BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
 		-count=1 -v -timeout 0 -run TestSoak ./internal/chaos | $(e2e-lines)
 
+.PHONY: mutants
+mutants: ## break Belay in some 130 named ways: does a test notice each; MUTANTS=name,name or a count
+	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test --with postgres -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(e2e-lines)
+
 .PHONY: test-web
 test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures
 	@scripts/test-web

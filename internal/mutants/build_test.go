@@ -13,8 +13,11 @@ import (
 	"time"
 )
 
-// patience is how long the tests of a mutant may take.
-const patience = 90 * time.Second
+// How long the tests of a mutant may take, and those that are expected not to end.
+const (
+	patience = 90 * time.Second
+	endless  = 20 * time.Second
+)
 
 // A bench compiles and runs tests, with a mutant or without one.
 type bench struct{ dir string } // for what it makes
@@ -91,12 +94,12 @@ var (
 	dead    = regexp.MustCompile(`(?m)^(panic:|fatal error:)`)
 )
 
-// run runs the tests of a binary where go test would run them.
-func (b bench) run(ctx context.Context, binary string, m mutant) (result, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience+10*time.Second)
+// run runs the tests of a binary where go test would run them, until limit.
+func (b bench) run(ctx context.Context, binary string, m mutant, limit time.Duration) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
 	tests := exec.CommandContext(ctx, binary, "-test.run", m.pattern(), "-test.v", "-test.failfast",
-		"-test.count=1", "-test.timeout", patience.String())
+		"-test.count=1", "-test.timeout", limit.String())
 	tests.Dir = filepath.Join(root, m.folder())
 	tests.WaitDelay = time.Second
 	began := time.Now()

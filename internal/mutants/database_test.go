@@ -89,7 +89,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/protected/memory.go",
 		old:   `	if m.server != server {`,
 		new:   `	if m.server == "" {`,
-		tests: "internal/dbtx TestSecondAttempt",
+		tests: "internal/dbtx/protected TestMemoryIsOfOneServer",
 	},
 	{
 		name:  "transaction-goes-on-after-a-deadlock",
@@ -113,7 +113,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/journal/journal.go",
 		old:   `undo, j.undo = slices.Clone(j.undo[p.undo:]), j.undo[:p.undo]`,
 		new:   `j.undo = j.undo[:p.undo]`,
-		tests: "internal/dbtx TestVersionInMemoryIsUndone TestOnRollback",
+		tests: "internal/dbtx TestUndoneInMemory",
 	},
 	{
 		name:  "savepoint-keeps-the-writes",
@@ -175,7 +175,7 @@ var databaseMutants = []mutant{
 		t.conn.Discard()
 	}`,
 		new:   `	_ = t.exec("ROLLBACK")`,
-		tests: "internal/dbtx TestNothingIsPooledOpen",
+		tests: "internal/dbtx TestUnsentEndIsNotPooled TestNothingIsPooledOpen",
 	},
 	{
 		name:  "rows-of-other-keys-are-judged",
@@ -264,8 +264,10 @@ var resolveMutants = []mutant{
 		name:  "restart-not-noticed",
 		loses: "After a restart the session of another program is ended.",
 		file:  "internal/dbtx/dialect/mysql.go",
-		old:   `	case up+time.Second <= known:`,
-		new:   `	case up+time.Hour <= known:`,
+		old: `	case up+time.Second <= known:
+		return true, err`,
+		new: `	case up+time.Second <= known:
+		return false, err`,
 		tests: "internal/dbtx TestNumberAfterRestart",
 	},
 	{

@@ -111,7 +111,7 @@ func (b bench) all(t *testing.T, group []mutant) (killed int64) {
 
 // passes returns an error unless the tests of the mutant pass without it.
 func (b bench) passes(ctx context.Context, binary string, m mutant) error {
-	r, err := b.run(ctx, binary, m)
+	r, err := b.run(ctx, binary, m, patience)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,11 @@ func (b bench) kill(ctx context.Context, m mutant) error {
 		return err
 	}
 	defer os.Remove(binary)
-	r, err := b.run(ctx, binary, m)
+	limit := patience
+	if m.panics {
+		limit = endless
+	}
+	r, err := b.run(ctx, binary, m, limit)
 	switch {
 	case err != nil:
 		return err
