@@ -48,7 +48,7 @@ func (b bench) compile(ctx context.Context, m mutant, mutated bool) (binary stri
 		return "", err
 	}
 	mod, folder := module(m.folder())
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", binary+".json", "-o", binary, folder)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", binary+".json", "-o", binary, folder)
 	build.Dir = filepath.Join(root, mod)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("it does not compile: %w\n%s", err, out)

@@ -33,7 +33,7 @@ var databaseMutants = []mutant{
 		file:  "dbguard/written.go",
 		old:   `	case db.RowsAffected >= int64(len(expected.Rows)):`,
 		new:   `	case db.RowsAffected > 0:`,
-		tests: "dbguard TestCompare",
+		tests: "internal/dbtx TestBatches",
 	},
 	{
 		name:  "no-snapshot",

@@ -121,7 +121,7 @@ func (b bench) passes(ctx context.Context, binary string, m mutant) error {
 		}
 	}
 	if !r.passed {
-		return fmt.Errorf("%s fails without the mutant\n%s", r.failed, tail(r.output))
+		return fmt.Errorf("%s fails without the mutant\n%s", r.failed, brief(r.output))
 	}
 	return nil
 }
@@ -145,16 +145,19 @@ func (b bench) kill(ctx context.Context, m mutant) error {
 		fmt.Printf("SURVIVED  %-38s %s\n", m.name, m.loses)
 		return errors.New("no test notices it")
 	case r.panicked && !m.panics:
-		return fmt.Errorf("%s panics, or does not end in time\n%s", r.failed, tail(r.output))
+		return fmt.Errorf("%s panics, or does not end in time\n%s", r.failed, brief(r.output))
 	case r.failed == "":
-		return fmt.Errorf("no test failed, and yet\n%s", tail(r.output))
+		return fmt.Errorf("no test failed, and yet\n%s", brief(r.output))
 	}
 	fmt.Printf("killed    %-38s %-52s %5.1f s\n", m.name, path.Base(m.folder())+"."+r.failed, r.took.Seconds())
 	return nil
 }
 
-// tail is the end of an output.
-func tail(output string) string {
-	const most = 3000
-	return output[max(0, len(output)-most):]
+// brief is an output without its middle.
+func brief(output string) string {
+	const begin, end = 1500, 1000
+	if len(output) <= begin+end {
+		return output
+	}
+	return output[:begin] + "\n[...]\n" + output[len(output)-end:]
 }
