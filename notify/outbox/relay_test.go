@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -52,6 +53,23 @@ func TestRelayGoesOnWhenTheBrokerIsBack(t *testing.T) {
 			if times != 1 {
 				t.Errorf("event %d was relayed %d times, want once", i+1, times)
 			}
+		}
+	})
+}
+
+// TestEventWithoutAnAnswerIsKept: a broker that does not answer in time may not have the
+// event.
+func TestEventWithoutAnAnswerIsKept(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *gorm.DB) {
+		var relay recorder
+		relay.failWith(func(notify.Event) error { return fmt.Errorf("no confirm: %w", context.DeadlineExceeded) })
+		publish(t, open(t, db, outbox.Config{Relay: &relay}), 1)
+		testwait.Until(t, "the relay has tried", func() bool { return relay.asked() > 0 })
+		relay.failWith(nil)
+		testwait.Until(t, "the table is empty", func() bool { return rows(t, db) == 0 })
+		if times := relay.took(1)[0]; times != 1 {
+			t.Errorf("the event was relayed %d times, want once", times)
 		}
 	})
 }

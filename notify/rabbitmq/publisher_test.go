@@ -75,6 +75,21 @@ func TestUnroutableEventIsAnError(t *testing.T) {
 	testwait.Until(t, "the event is stored", func() bool { return s.has(1) })
 }
 
+// TestQueueThatTakesNothingIsAnError: the monitor's queue is there, without its binding.
+func TestQueueThatTakesNothingIsAnError(t *testing.T) {
+	broker := teststack.AMQP(t)
+	declare(t, broker)
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
+		if err := ch.QueueUnbind(rabbit.Queue, rabbit.EventPattern, rabbit.Exchange, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	p := newPublisher(t, broker, rabbitmq.Config{})
+	if err := p.Publish(t.Context(), event(1)); !errors.Is(err, rabbitmq.ErrUnroutable) {
+		t.Errorf("err = %v, want ErrUnroutable", err)
+	}
+}
+
 func TestFullQueueRefuses(t *testing.T) {
 	broker := teststack.AMQP(t)
 	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
