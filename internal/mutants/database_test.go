@@ -129,7 +129,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/watch.go",
 		old:   `		if st.Controls() || d.Name == "mysql" && st.SetsIsolation() {`,
 		new:   `		if d.Name == "mysql" && st.SetsIsolation() {`,
-		tests: "guard TestTransactionControl",
+		tests: "internal/dbtx TestAdmissible TestTransactionControlIsRefused",
 	},
 	{
 		name:  "isolation-level-may-be-set",
@@ -152,7 +152,7 @@ var databaseMutants = []mutant{
 		loses: "A write of the operation stays though the operation was rolled back.",
 		file:  "internal/dbtx/callback_inside.go",
 		old:   `	return t != nil && t != txOf(stmt)`,
-		new:   `	return t != nil && t == txOf(nil)`,
+		new:   `	return t != nil && t.hasEnded()`,
 		tests: "guard TestOuterDB",
 	},
 	{

@@ -34,7 +34,7 @@ var outboxMutants = []mutant{
 		r.metrics.published.Inc()`,
 		new: `	case err == nil, errors.Is(err, context.DeadlineExceeded):
 		r.metrics.published.Inc()`,
-		tests: "notify/outbox TestRelayGoesOnWhenTheBrokerIsBack TestPublisherThatTimesOutIsNotLogged",
+		tests: "notify/outbox TestEventWithoutAnAnswerIsKept",
 	},
 	{
 		name:  "failed-publish-is-a-confirm",
@@ -123,7 +123,7 @@ var brokerMutants = []mutant{
 		return nil, nil
 	}
 	timer := time.NewTimer(l.timeout)`,
-		tests: "notify/rabbitmq TestFullQueueRefuses TestUnroutableEventIsAnError TestHalfOpenLink",
+		tests: "notify/rabbitmq TestFullQueueRefuses TestHalfOpenLink",
 	},
 	{
 		name:  "refusal-is-a-confirm",
@@ -139,7 +139,7 @@ var brokerMutants = []mutant{
 		file:  "notify/rabbitmq/lane.go",
 		old:   `rabbit.Exchange, r.key, true, false, r.message)`,
 		new:   `rabbit.Exchange, r.key, false, false, r.message)`,
-		tests: "notify/rabbitmq TestUnroutableEventIsAnError TestPublisherWithoutTheRightToCheckTheQueue",
+		tests: "notify/rabbitmq TestQueueThatTakesNothingIsAnError",
 	},
 	{
 		name:  "not-persistent",

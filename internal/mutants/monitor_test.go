@@ -59,7 +59,7 @@ var monitorMutants = []mutant{
 		file:  "cmd/guard-monitor/internal/store/told.go",
 		old:   ` AND incident_id = i.id AND error = '')`,
 		new:   ` AND incident_id = i.id)`,
-		tests: "cmd/guard-monitor/internal/dispatch TestRetry TestRefused",
+		tests: "cmd/guard-monitor/internal/store TestLogs",
 	},
 	{
 		name:  "told-again-after-a-restart",
@@ -117,7 +117,7 @@ var monitorMutants = []mutant{
 		file:  "cmd/guard-monitor/internal/incident/removal.go",
 		old:   `e.Kind == watch.Deletion && routine {`,
 		new:   `e.Kind == watch.Deletion && usual.Node == "" {`,
-		tests: "cmd/guard-monitor/internal/incident TestRemovedLocks TestExplain",
+		tests: "cmd/guard-monitor/internal/incident TestExplain",
 	},
 	{
 		name:  "routine-deletion-is-certain",
@@ -125,7 +125,7 @@ var monitorMutants = []mutant{
 		file:  "cmd/guard-monitor/internal/incident/removal.go",
 		old:   `best = fault{cause: Deleted, confidence: Low, at: usual.At,`,
 		new:   `best = fault{cause: Deleted, confidence: High, at: usual.At,`,
-		tests: "cmd/guard-monitor/internal/incident TestRemovedLocks TestExplain",
+		tests: "cmd/guard-monitor/internal/incident TestExplain",
 	},
 	{
 		name:  "takeover-explains-its-own-grant",
@@ -133,7 +133,7 @@ var monitorMutants = []mutant{
 		file:  "cmd/guard-monitor/internal/incident/fault.go",
 		old:   `		if e.Node != f.Event.Place.Node {`,
 		new:   `		if e.Node != "" {`,
-		tests: "cmd/guard-monitor/internal/incident TestExplain TestCauses",
+		tests: "cmd/guard-monitor/internal/incident TestExplain",
 	},
 	{
 		name:  "bypass-without-a-look",
