@@ -37,6 +37,25 @@ var outboxMutants = []mutant{
 		tests: "notify/outbox TestEventWithoutAnAnswerIsKept",
 	},
 	{
+		name:  "deleted-before-it-is-published",
+		loses: "A relay that dies between the two, or whose broker is away, loses the event.",
+		file:  "notify/outbox/relay.go",
+		old:   `	err := r.publish(ctx, stored.body)`,
+		new: `	_ = r.table.remove(ctx, []row{stored})
+	err := r.publish(ctx, stored.body)`,
+		tests: "notify/outbox TestRelayGoesOnWhenTheBrokerIsBack",
+	},
+	{
+		name:  "answer-before-the-insert",
+		loses: "A process that ends after Do has returned takes the event with it.",
+		file:  "notify/outbox/writer.go",
+		old: `	<-e.done
+	if e.err != nil {`,
+		new: `	go func() { <-e.done }()
+	if len(e.body) == 0 {`,
+		tests: "notify/outbox TestStoreOnly TestEventThatWouldBeLostIsLoggedWhole",
+	},
+	{
 		name:  "failed-publish-is-a-confirm",
 		loses: "The events of an outage of the broker are deleted unpublished.",
 		file:  "notify/outbox/relay.go",

@@ -11,6 +11,15 @@ var guardMutants = []mutant{
 		tests: "guard TestInsertOnce TestRepeatOfAnUpdatedRow",
 	},
 	{
+		name:  "release-before-commit",
+		loses: "The next caller begins before this one is committed, and each busy key is an alarm.",
+		file:  "guard/attempt.go",
+		old:   `	err := c.tx.Commit()`,
+		new: `	_ = c.release(true)
+	err := c.tx.Commit()`,
+		tests: "guard TestInsertOnce",
+	},
+	{
 		name:  "lock-asked-before-rollback",
 		loses: "While Redis is slow to answer, a refused caller keeps its rows locked.",
 		file:  "guard/attempt.go",
@@ -369,7 +378,7 @@ var verdictMutants = []mutant{
 		loses: "A request is remembered as done though its row was never seen.",
 		file:  "guard/finding.go",
 		old:   `	return v == duplicate && !f.verdict.failure() && !conflict.Evidence.Unread`,
-		new:   `	return v == duplicate && !f.verdict.failure()`,
+		new:   `	return v == duplicate && !f.verdict.failure() && conflict != nil`,
 		tests: "guard TestRememberUnread",
 	},
 	{

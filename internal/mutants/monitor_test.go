@@ -62,6 +62,17 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/store TestLogs",
 	},
 	{
+		name:  "told-before-it-is-sent",
+		loses: "People are never told of an incident if guard-monitor dies while it sends.",
+		file:  "cmd/guard-monitor/internal/dispatch/courier.go",
+		old:   `	failed := c.To.Send(`,
+		new: `	if err := c.log(detached, g, time.Now(), nil, 1); err != nil {
+		return false, err
+	}
+	failed := c.To.Send(`,
+		tests: "cmd/guard-monitor/internal/dispatch TestRetry",
+	},
+	{
 		name:  "told-again-after-a-restart",
 		loses: "Each restart of guard-monitor repeats the alerts of all open incidents.",
 		file:  "cmd/guard-monitor/internal/dispatch/courier.go",
@@ -156,7 +167,7 @@ var monitorMutants = []mutant{
 		loses: "A holder whose transaction was rolled back is blamed for a row that another wrote.",
 		file:  "cmd/guard-monitor/internal/incident/intruder.go",
 		old:   `other.Verdict == notify.VerdictDegraded || !wrote ||`,
-		new:   `other.Verdict == notify.VerdictDegraded || wrote == (other.Outcome == "") ||`,
+		new:   `other.Verdict == notify.VerdictDegraded || wrote && other.ID == "" ||`,
 		tests: "cmd/guard-monitor/internal/incident TestLateHolder TestExplain TestExplainKnowsItsLimits",
 	},
 	{

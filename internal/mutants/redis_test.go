@@ -34,6 +34,14 @@ var redisMutants = []mutant{
 		tests: "lock/redislock TestLockInRedis",
 	},
 	{
+		name:  "lock-outlives-its-ttl",
+		loses: "The key of a process that died stays locked for minutes.",
+		file:  "lock/redislock/acquire.go",
+		old:   `args: []any{r.Owner, ttl.Milliseconds()},`,
+		new:   `args: []any{r.Owner, 24 * ttl.Milliseconds()},`,
+		tests: "lock/redislock TestLockInRedis",
+	},
+	{
 		name:  "release-wakes-nobody",
 		loses: "Waiting callers of other processes notice a release up to a second later.",
 		file:  "lock/redislock/release.lua",
