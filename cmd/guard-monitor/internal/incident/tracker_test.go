@@ -190,8 +190,10 @@ func TestSettle(t *testing.T) {
 	b := newBench(t)
 	b.tracker = incident.NewTracker(incident.Config{Store: b.store, Locator: b, Settle: time.Hour})
 	b.send("a", nil)
-	b.round(0)
-	b.incidents(0)
+	for _, after := range []time.Duration{0, 59 * time.Minute} {
+		b.round(after)
+		b.incidents(0)
+	}
 	b.round(2 * time.Hour)
 	b.incidents(1)
 }
