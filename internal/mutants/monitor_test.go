@@ -120,7 +120,7 @@ var monitorMutants = []mutant{
 		file:  "cmd/guard-monitor/internal/incident/silence.go",
 		old:   `		if value == nil || m.fits(value(&i)) == m.Negate {`,
 		new:   `		if value == nil {`,
-		tests: "cmd/guard-monitor/internal/store TestSilences",
+		tests: "cmd/guard-monitor/internal/incident TestSilenceMatches",
 	},
 	{
 		name:  "routine-deletion-is-the-cause",
