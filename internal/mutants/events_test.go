@@ -156,8 +156,8 @@ var brokerMutants = []mutant{
 		name:  "not-mandatory",
 		loses: "An event that no queue takes counts as published.",
 		file:  "notify/rabbitmq/lane.go",
-		old:   `rabbit.Exchange, r.key, true, false, r.message)`,
-		new:   `rabbit.Exchange, r.key, false, false, r.message)`,
+		old:   `(rabbit.Exchange, r.key, true,`,
+		new:   `(rabbit.Exchange, r.key, r.key == "",`,
 		tests: "notify/rabbitmq TestQueueThatTakesNothingIsAnError",
 	},
 	{

@@ -6,8 +6,8 @@ var monitorMutants = []mutant{
 		name:  "acknowledged-before-it-is-stored",
 		loses: "A crash of guard-monitor loses the events that it was about to store.",
 		file:  "cmd/guard-monitor/internal/intake/consumer.go",
-		old:   `ch.Consume(queue, "", false, false, false, false, nil)`,
-		new:   `ch.Consume(queue, "", true, false, false, false, nil)`,
+		old:   `ch.Consume(queue, "", false,`,
+		new:   `ch.Consume(queue, "", true,`,
 		tests: "cmd/guard-monitor/internal/intake TestBrokenBetweenStoreAndAcknowledgement TestRoundTrip",
 	},
 	{

@@ -40,7 +40,7 @@ func TestMutants(t *testing.T) {
 	}
 	close(next)
 	workers.Wait()
-	fmt.Printf("belay mutants: %d of %d killed\n", killed.Load(), len(chosen))
+	t.Logf("belay mutants: %d of %d killed", killed.Load(), len(chosen))
 }
 
 // choose returns the mutants of a selection: all, ci, how many, or names.
@@ -58,7 +58,7 @@ func choose(which string) ([]mutant, error) {
 		return some, nil
 	}
 	var named []mutant
-	for _, name := range strings.Split(which, ",") {
+	for name := range strings.SplitSeq(which, ",") {
 		i := slices.IndexFunc(table, func(m mutant) bool { return m.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no mutant %q", name)
@@ -86,6 +86,7 @@ func byFolder(all []mutant) (groups [][]mutant) {
 // all tries the mutants of one folder one after the other, and returns how many were
 // killed.
 func (b bench) all(t *testing.T, group []mutant) (killed int64) {
+	t.Helper()
 	whole, err := b.compile(t.Context(), group[0], false)
 	if err != nil {
 		t.Errorf("%s: %v", group[0].folder(), err)
@@ -98,7 +99,7 @@ func (b bench) all(t *testing.T, group []mutant) (killed int64) {
 		}
 		err := sound[m.tests]
 		if err == nil {
-			err = b.kill(t.Context(), m)
+			err = b.kill(t, m)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", m.name, err)
@@ -127,8 +128,9 @@ func (b bench) passes(ctx context.Context, binary string, m mutant) error {
 }
 
 // kill returns an error unless a test notices the mutant.
-func (b bench) kill(ctx context.Context, m mutant) error {
-	binary, err := b.compile(ctx, m, true)
+func (b bench) kill(t *testing.T, m mutant) error {
+	t.Helper()
+	binary, err := b.compile(t.Context(), m, true)
 	if err != nil {
 		return err
 	}
@@ -137,19 +139,19 @@ func (b bench) kill(ctx context.Context, m mutant) error {
 	if m.panics {
 		limit = endless
 	}
-	r, err := b.run(ctx, binary, m, limit)
+	r, err := b.run(t.Context(), binary, m, limit)
 	switch {
 	case err != nil:
 		return err
 	case r.passed:
-		fmt.Printf("SURVIVED  %-38s %s\n", m.name, m.loses)
+		t.Logf("SURVIVED  %-38s %s", m.name, m.loses)
 		return errors.New("no test notices it")
 	case r.panicked && !m.panics:
 		return fmt.Errorf("%s panics, or does not end in time\n%s", r.failed, brief(r.output))
 	case r.failed == "":
 		return fmt.Errorf("no test failed, and yet\n%s", brief(r.output))
 	}
-	fmt.Printf("killed    %-38s %-52s %5.1f s\n", m.name, path.Base(m.folder())+"."+r.failed, r.took.Seconds())
+	t.Logf("killed    %-38s %-52s %5.1f s", m.name, path.Base(m.folder())+"."+r.failed, r.took.Seconds())
 	return nil
 }
 
