@@ -52,6 +52,43 @@ var databaseMutants = []mutant{
 		tests: "guard TestOverlapOfInserts",
 	},
 	{
+		name:  "conflict-without-evidence",
+		loses: "Overlaps and repeats come back as conflicts of the business, and nobody reports them.",
+		file:  "internal/dbtx/evidence/judge.go",
+		old:   `	if c.Err != nil && j.Reader.Dialect.Aborts || j.examine(c) != nil {`,
+		new:   `	if c.Err != nil && j.Reader.Dialect.Aborts {`,
+		tests: "guard TestInsertOnce TestOverlapOfInserts",
+	},
+	{
+		name:  "values-in-an-error",
+		loses: "The text of a conflict, which is logged, has the values of a row.",
+		file:  "dbguard/conflict.go",
+		old:   `	if len(c.Columns) > 0 {`,
+		new: `	if c.Err != nil {
+		text += ": " + c.Err.Error()
+	}
+	if len(c.Columns) > 0 {`,
+		tests: "internal/dbtx TestConflictNamesNoValues",
+	},
+	{
+		name:  "null-names-a-row",
+		loses: "A key is said to protect a row of which there may be any number.",
+		file:  "internal/dbtx/protect.go",
+		old:   `		if sqlvalue.IsNull(v) {`,
+		new:   `		if sqlvalue.IsNull(v) && r.Named {`,
+		tests: "internal/dbtx TestNullInKeys TestKeyMadeNull",
+	},
+	{
+		name:  "insert-guesses-its-index",
+		loses: "A key protects another row than its user means.",
+		file:  "internal/dbtx/protect.go",
+		old: `	case 1:
+		return`,
+		new: `	case 1, 2:
+		return`,
+		tests: "internal/dbtx TestProtectNew",
+	},
+	{
 		name:  "every-repeat-has-changed",
 		loses: "A request with an old version is reported as a lock failure.",
 		file:  "internal/dbtx/protected/reading.go",
@@ -259,6 +296,39 @@ var resolveMutants = []mutant{
 		old:   `		err = t.options.Held()`,
 		new:   `		err = nil`,
 		tests: "internal/dbtx TestResolveWithoutTheLock TestMissingRowNeedsTheLease",
+	},
+	{
+		name:  "session-awaited-and-not-ended",
+		loses: "The outcome of a COMMIT whose session hangs is unknown, and not a clean error.",
+		file:  "internal/dbtx/dialect/mysql.go",
+		old:   `			_, err = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.ID))`,
+		new:   `			_, err = c.ExecContext(ctx, fmt.Sprintf("DO %d", s.ID))`,
+		tests: "internal/dbtx TestUnknownCommit TestResolveAwaitsTheSession",
+	},
+	{
+		name:  "running-transaction-is-rolled-back",
+		loses: "On PostgreSQL an operation is reported as failed, and its COMMIT takes effect later.",
+		file:  "internal/dbtx/resolve.go",
+		old:   `		case "in progress": // in another session than was known, behind a pooler`,
+		new: `		case "in progress":
+			return NotCommitted, nil`,
+		tests: "internal/dbtx TestResolveAwaitsTheStandby",
+	},
+	{
+		name:  "old-version-proves-nothing",
+		loses: "On MySQL an update that did not take effect is unknown, and not a clean error.",
+		file:  "internal/dbtx/journal/proof.go",
+		old:   `	case i.From != 0 && version == i.From, another && !i.deleted: // or`,
+		new:   `	case another && !i.deleted: // or`,
+		tests: "internal/dbtx TestUnknownCommit",
+	},
+	{
+		name:  "name-not-found-proves",
+		loses: "An insert whose row a trigger renamed is reported as failed, and is committed.",
+		file:  "internal/dbtx/journal/proof.go",
+		old:   `	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.MayChange) {`,
+		new:   `	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.IsNull) {`,
+		tests: "internal/dbtx TestMissingByItsName TestKeyInAnotherForm",
 	},
 	{
 		name:  "restart-not-noticed",

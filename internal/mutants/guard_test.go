@@ -83,6 +83,16 @@ var guardMutants = []mutant{
 		tests: "guard TestOverlapOfInserts",
 	},
 	{
+		name:  "event-under-another-id",
+		loses: "The event that an error names is nowhere to be found.",
+		file:  "guard/finish.go",
+		old: `	ev := c.conflictEvent(f)
+	c.publish(ev)`,
+		new: `	ev := c.conflictEvent(f)
+	c.publish(c.conflictEvent(f))`,
+		tests: "guard TestOverlapOfInserts",
+	},
+	{
 		name:  "event-in-the-background",
 		loses: "A process that ends after Do has returned takes the event with it.",
 		file:  "guard/event.go",
@@ -282,6 +292,14 @@ var guardMutants = []mutant{
 		new:    `	_ = node`,
 		tests:  "guard TestRefusalsAreReported",
 		panics: true,
+	},
+	{
+		name:  "hurried-caller-is-an-outage",
+		loses: "Callers with short deadlines report outages of a Redis that is well.",
+		file:  "guard/acquire.go",
+		old:   `	return late && errors.Is(err, lock.ErrNoAnswer) && took >= hesitation`,
+		new:   `	return late && errors.Is(err, lock.ErrNoAnswer) && took > 0`,
+		tests: "guard TestNoRefusalToReport TestSilentRedisIsReported",
 	},
 	{
 		name:  "refusals-without-a-count",
