@@ -104,3 +104,31 @@ func TestNumberAfterCrash(t *testing.T) {
 		}
 	})
 }
+
+// TestTransactionInProgressIsAwaited: a pooler may have run the transaction in another
+// session than the one that was ended.
+func TestTransactionInProgressIsAwaited(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, _ func() bool) {
+		if tx.dialect.Name != "postgres" {
+			return
+		}
+		other, err := tx.pool.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.QueryRow("SELECT pg_current_xact_id()::text").Scan(&tx.xid); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		if o, err := tx.findOut(ctx); o != Unresolved || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("found out %v, %v while it is in progress", o, err)
+		}
+		if err := other.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if o, err := tx.findOut(context.Background()); o != NotCommitted || err != nil {
+			t.Errorf("found out %v, %v, want not committed", o, err)
+		}
+	})
+}
