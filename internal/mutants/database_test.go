@@ -312,7 +312,7 @@ var resolveMutants = []mutant{
 		old:   `		case "in progress": // in another session than was known, behind a pooler`,
 		new: `		case "in progress":
 			return NotCommitted, nil`,
-		tests: "internal/dbtx TestResolveAwaitsTheStandby",
+		tests: "internal/dbtx TestTransactionInProgressIsAwaited",
 	},
 	{
 		name:  "old-version-proves-nothing",
@@ -328,7 +328,7 @@ var resolveMutants = []mutant{
 		file:  "internal/dbtx/journal/proof.go",
 		old:   `	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.MayChange) {`,
 		new:   `	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.IsNull) {`,
-		tests: "internal/dbtx TestMissingByItsName TestKeyInAnotherForm",
+		tests: "internal/dbtx/journal TestMissingNameThatMayChange",
 	},
 	{
 		name:  "restart-not-noticed",
