@@ -121,7 +121,7 @@ soak: ## the same with few faults, and whether anything grows; SOAK=2h ON=mysql 
 		-count=1 -v -timeout 0 -run TestSoak ./internal/chaos | $(e2e-lines)
 
 .PHONY: mutants
-mutants: ## break Belay in some 130 named ways: does a test notice each; MUTANTS=name,name or a count
+mutants: ## break Belay in some 180 named ways, one at a time: which test notices; MUTANTS=name,name or a count
 	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test --with postgres -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(e2e-lines)
 
 .PHONY: test-web

@@ -96,8 +96,8 @@ var guardMutants = []mutant{
 		name:  "event-in-the-background",
 		loses: "A process that ends after Do has returned takes the event with it.",
 		file:  "guard/event.go",
-		old:   `func (c *call) publish(ev notify.Event) { c.guard.reporter.publish(c.ctx, ev) }`,
-		new:   `func (c *call) publish(ev notify.Event) { go c.guard.reporter.publish(c.ctx, ev) }`,
+		old:   `c.guard.reporter.publish(c.ctx, ev)`,
+		new:   `go c.guard.reporter.publish(c.ctx, ev)`,
 		tests: "guard TestOverlapOfInserts TestLostAtRelease",
 	},
 	{

@@ -51,8 +51,9 @@ func choose(which string) ([]mutant, error) {
 	case which == "ci":
 		which = few
 	case err == nil:
+		n = min(n, len(table))
 		var some []mutant
-		for i := range min(n, len(table)) {
+		for i := range n {
 			some = append(some, table[i*len(table)/n])
 		}
 		return some, nil
