@@ -205,6 +205,17 @@ var databaseMutants = []mutant{
 		tests: "internal/dbtx TestEndAfterTheContext TestConnectionIsKept",
 	},
 	{
+		name:  "refused-commit-ends-nothing",
+		loses: "A transaction whose COMMIT was refused keeps its connection and its row locks.",
+		file:  "internal/dbtx/end.go",
+		old: `	if err := t.usable(); err != nil {
+		t.Rollback()
+		return err`,
+		new: `	if err := t.usable(); err != nil {
+		return err`,
+		tests: "internal/dbtx TestNothingIsPooledOpen",
+	},
+	{
 		name:  "open-transaction-is-pooled",
 		loses: "The next request runs in a transaction that nobody commits.",
 		file:  "internal/dbtx/end.go",
@@ -212,7 +223,7 @@ var databaseMutants = []mutant{
 		t.conn.Discard()
 	}`,
 		new:   `	_ = t.exec("ROLLBACK")`,
-		tests: "internal/dbtx TestUnsentEndIsNotPooled TestNothingIsPooledOpen",
+		tests: "internal/dbtx TestUnsentEndIsNotPooled",
 	},
 	{
 		name:  "rows-of-other-keys-are-judged",

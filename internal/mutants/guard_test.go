@@ -35,7 +35,7 @@ var guardMutants = []mutant{
 		t.Rollback()`,
 		new: `	if err := t.Poisoned(); err != nil {
 		t.Rollback()`,
-		tests: "guard TestPausedAfterItsWrite TestLostWhileRunning",
+		tests: "guard TestPausedAfterItsWrite",
 	},
 	{
 		name:  "statements-after-the-lease",
@@ -43,7 +43,7 @@ var guardMutants = []mutant{
 		file:  "internal/dbtx/state.go",
 		old:   `	return t.options.Alive()`,
 		new:   `	return nil`,
-		tests: "guard TestPausedBeforeItsWrite TestLostWhileRunning",
+		tests: "guard TestLostWhileRunning",
 	},
 	{
 		name:   "loss-ends-no-context",
@@ -72,7 +72,7 @@ var guardMutants = []mutant{
 		new: `			c.publish(c.lostEvent(notify.OutcomeCommitted, gone))
 		}
 		return gone`,
-		tests: "guard TestLostAtRelease TestFailedPublishChangesNothing",
+		tests: "guard TestFailedPublishChangesNothing",
 	},
 	{
 		name:  "event-published-twice",
