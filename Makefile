@@ -100,6 +100,11 @@ chaos: ## both layers while locks, masters, databases, processes and connections
 	@BELAY_CHAOS=$${BELAY_CHAOS:-2m} BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
 		-count=1 -v -timeout 30m -run TestChaos ./internal/chaos | $(e2e-lines)
 
+.PHONY: soak
+soak: ## the same with few faults, and whether anything grows; SOAK=2h ON=mysql or postgres
+	@BELAY_SOAK=$(or $(SOAK),2h) BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
+		-count=1 -v -timeout 0 -run TestSoak ./internal/chaos | $(e2e-lines)
+
 .PHONY: failpoints
 failpoints: on = $(or $(ON),$(if $(filter ci,$(BELAY_FAILPOINTS)),mariadb,mariadb mysql postgres))
 failpoints: ## a process dies at every step, on three databases; ON=mysql BELAY_FAILPOINTS=ci or dbtx/committed
@@ -114,11 +119,6 @@ model: ## every state of the protocol, one key and one row, in all orders: half 
 sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5m, SEED=1 repeats one
 	@BELAY_SIM=$(or $(SIM),1m) BELAY_SIM_FROM=$${BELAY_SIM_FROM:-$$(date +%s)00000} BELAY_SIM_SEED=$(SEED) \
 		go test -count=1 -timeout 0 -v -run '^TestSim$$' ./internal/sim | $(e2e-lines)
-
-.PHONY: soak
-soak: ## the same with few faults, and whether anything grows; SOAK=2h ON=mysql or postgres
-	@BELAY_SOAK=$(or $(SOAK),2h) BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
-		-count=1 -v -timeout 0 -run TestSoak ./internal/chaos | $(e2e-lines)
 
 .PHONY: mutants
 mutants: ## break Belay in some 180 named ways, one at a time: which test notices; MUTANTS=name,name or a count
