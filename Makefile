@@ -124,6 +124,10 @@ sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5
 mutants: ## break Belay in some 180 named ways, one at a time: which test notices; MUTANTS=name,name or a count
 	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test --with postgres -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(e2e-lines)
 
+.PHONY: simdb
+simdb: ## random schedules on the simulated database and on MariaDB and PostgreSQL; BELAY_SIMDB=10000 of them
+	@BELAY_SIMDB=$${BELAY_SIMDB:-10000} scripts/test --with postgres -count=1 -v -timeout 30m -run TestAsRealServers ./internal/sim/simdb | $(e2e-lines)
+
 .PHONY: test-web
 test-web: ## guard-monitor's pages, in a real Chromium; BELAY_WEB_SHOTS=dir keeps pictures
 	@scripts/test-web
