@@ -175,7 +175,7 @@ func TestOutbox(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if err := o.Close(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -168,10 +168,10 @@ func TestAsRealDrivers(t *testing.T) {
 				for _, sql := range sentinels(r.postgres) {
 					r.exec(r.admin, sql)
 				}
-				real := &client{t: t, pool: r.pool, postgres: r.postgres, waits: func(n int) {
+				onServer := &client{t: t, pool: r.pool, postgres: r.postgres, waits: func(n int) {
 					testwait.Until(t, "statements that wait", func() bool { return r.waiting() == n })
 				}}
-				run(real)
+				run(onServer)
 				var simulated *client
 				synctest.Test(t, func(t *testing.T) {
 					db := New(p, Knobs{})
@@ -181,8 +181,8 @@ func TestAsRealDrivers(t *testing.T) {
 					simulated = &client{t: t, pool: pool, postgres: db.postgres(), waits: func(int) { synctest.Wait() }}
 					run(simulated)
 				})
-				if !slices.Equal(real.told, simulated.told) {
-					t.Errorf("real:      %q\nsimulated: %q", real.told, simulated.told)
+				if !slices.Equal(onServer.told, simulated.told) {
+					t.Errorf("real:      %q\nsimulated: %q", onServer.told, simulated.told)
 				}
 			})
 		}
