@@ -614,3 +614,29 @@ func same(t *testing.T, r *server, p Personality, s *schedule) bool {
 	t.Errorf("%v real:\n  %s\n simulated:\n  %s", small, strings.Join(want, "\n  "), strings.Join(got, "\n  "))
 	return false
 }
+
+// TestSameTwice: a schedule gives the same trace each time.
+func TestSameTwice(t *testing.T) {
+	for _, p := range []Personality{MariaDB, MariaDBSnapshot, PostgreSQL} {
+		for seed := range uint64(200) {
+			s := newSchedule(seed)
+			once, twice := simulateAlone(t, p, s), simulateAlone(t, p, s)
+			if !slices.Equal(once, twice) {
+				t.Fatalf("%v\nonce:\n  %s\ntwice:\n  %s", s, strings.Join(once, "\n  "), strings.Join(twice, "\n  "))
+			}
+		}
+	}
+}
+
+// simulateAlone executes a schedule as a scheduler would: nobody chooses between those that
+// were woken at once.
+func simulateAlone(t *testing.T, p Personality, s *schedule) (lines []string) {
+	synctest.Test(t, func(*testing.T) {
+		sim := newSimulated(p, s)
+		lines = s.trace(sim)
+		for _, o := range sim.sessions {
+			sim.db.KillSession(o.id)
+		}
+	})
+	return lines
+}
