@@ -28,6 +28,7 @@ type lock struct {
 	cover  cover
 	insert bool // it is the intention to insert into the gap
 	waits  bool
+	made   int64 // which of the structures it is in
 }
 
 // conflicts reports whether a request has to wait for a lock that is before it.
@@ -128,18 +129,26 @@ type lockKind struct {
 
 func (l *lock) kind() lockKind { return lockKind{l.record.index, l.mode, l.cover, l.insert} }
 
-// add adds a lock to the queue of its record. One that waits, or that comes where others
-// wait, has a structure of its own.
+// add adds a lock to the queue of its record, in the order in which the structures were
+// made. One that waits, or that comes where others wait, has a structure of its own.
 func (l *lock) add() {
 	t, k := l.tx, l.kind()
-	if l.waits || !t.kinds[k] || slices.ContainsFunc(l.record.locks, func(o *lock) bool { return o.waits }) {
+	l.made = t.kinds[k]
+	if l.waits || l.made == 0 || slices.ContainsFunc(l.record.locks, func(o *lock) bool { return o.waits }) {
+		db := t.session.db
+		db.structures++
+		l.made = db.structures
 		t.structures++
 	}
 	if !l.waits {
-		t.know(k)
+		t.know(l)
 	}
-	l.record.locks = append(l.record.locks, l)
-	l.tx.locks = append(l.tx.locks, l)
+	at := len(l.record.locks)
+	for at > 0 && l.record.locks[at-1].made > l.made {
+		at--
+	}
+	l.record.locks = slices.Insert(l.record.locks, at, l)
+	t.locks = append(t.locks, l)
 }
 
 // request adds a lock, and waits until it is granted.
@@ -185,11 +194,15 @@ func (l *lock) cancel() {
 	l.record.grant(l.tx.session.db)
 }
 
-func (t *tx) know(k lockKind) {
+// know notes the structure of a lock for others of its kind; the first one is used.
+func (t *tx) know(l *lock) {
+	k := l.kind()
 	if t.kinds == nil {
-		t.kinds = make(map[lockKind]bool)
+		t.kinds = make(map[lockKind]int64)
 	}
-	t.kinds[k] = true
+	if was := t.kinds[k]; was == 0 || l.made < was {
+		t.kinds[k] = l.made
+	}
 }
 
 func without(locks []*lock, l *lock) []*lock {
@@ -218,7 +231,7 @@ func (r *record) grant(db *Database) {
 
 func (l *lock) granted(db *Database) {
 	l.waits = false
-	l.tx.know(l.kind())
+	l.tx.know(l)
 	l.tx.waiting, l.tx.blocker = nil, nil
 	db.wake(l.tx.waits, nil)
 }

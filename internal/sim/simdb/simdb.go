@@ -50,25 +50,26 @@ type Database struct {
 	personality Personality
 	knobs       Knobs
 
-	tables   map[string]*table
-	names    []string // of the tables, in the order in which they were made
-	sessions []*session
-	lastID   int64 // of a session
-	lastTx   int64 // PostgreSQL's number of a transaction
-	statuses map[int64]*tx
-	commits  int64 // how many there were
-	durable  int64 // how many of them Crash leaves
-	applied  int64 // how many the second node has
-	lagging  bool  // it applies only what Apply says
-	server   int   // which one it is: another after a Failover
-	up       bool
-	started  time.Time
-	conns    int     // that were ever made
-	clients  []*conn // that are alive
-	pooler   pooler
-	late     []lateCall
-	doubted  []*tx // to be searched for deadlocks of InnoDB
-	raced    bool  // a rollback has woken several at once, which tests leave out
+	tables     map[string]*table
+	names      []string // of the tables, in the order in which they were made
+	sessions   []*session
+	lastID     int64 // of a session
+	lastTx     int64 // PostgreSQL's number of a transaction
+	statuses   map[int64]*tx
+	commits    int64 // how many there were
+	durable    int64 // how many of them Crash leaves
+	applied    int64 // how many the second node has
+	lagging    bool  // it applies only what Apply says
+	server     int   // which one it is: another after a Failover
+	up         bool
+	started    time.Time
+	conns      int     // that were ever made
+	clients    []*conn // that are alive
+	pooler     pooler
+	late       []lateCall
+	doubted    []*tx // to be searched for deadlocks of InnoDB
+	structures int64 // of InnoDB that keep locks, so many were made
+	raced      bool  // a rollback has woken several at once, which tests leave out
 }
 
 // New returns an empty database.

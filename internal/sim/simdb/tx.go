@@ -26,7 +26,7 @@ type tx struct {
 	tables     []tableLock
 	structures int   // that keep its locks
 	fresh      *lock // the last one, if it was granted at once and was not there before
-	kinds      map[lockKind]bool
+	kinds      map[lockKind]int64
 	upserts    bool  // its statement is an INSERT ON DUPLICATE KEY UPDATE
 	waiting    *lock // InnoDB's, that it waits for
 	waits      *waiter
