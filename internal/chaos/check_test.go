@@ -21,7 +21,9 @@ func check(t *report, r run) {
 		case o.reported():
 			reported++
 		case reason != "":
-			blind[reason]++
+			if blind[reason]++; blind[reason] == 1 {
+				t.Logf("not reported, as %s:\n%s\n%s", reason, o.first, o.second)
+			}
 		default:
 			t.Errorf("nobody reported that two had %s:\n%s\n%s", o.first.key, o.first, o.second)
 		}
