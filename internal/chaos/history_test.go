@@ -39,6 +39,7 @@ type grant struct {
 	renewed                  int64  // for the last time
 	released                 string // the answer
 	calls                    []*call
+	waiting                  bool // a caller that was killed waited for it, and may have been handed it
 }
 
 // A history is what all workers saw.
@@ -138,6 +139,9 @@ func (h *history) assign() {
 	}
 	for _, c := range h.calls {
 		got := at[place{c.worker, c.key}]
+		if len(got) > 0 && c.begun == 0 && c.returned == 0 && c.died > 0 {
+			got[len(got)-1].waiting = true
+		}
 		n, _ := slices.BinarySearchFunc(got, c.begun+1, func(g *grant, t int64) int { return cmp.Compare(g.granted, t) })
 		if c.begun == 0 || n == 0 {
 			continue

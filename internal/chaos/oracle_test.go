@@ -133,6 +133,24 @@ func TestOracle(t *testing.T) {
 			lines: map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 15, 0, 30, 31, "freed")},
 		},
 		{
+			name: "two at a time, and the first had handed its lock to a caller that was killed before it began",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 20, 0, ""), line{T: 21, At: returned, Do: "a.0", Key: "k", Result: done}, line{T: 11, At: called, Do: "a.1", Key: "k"}),
+				"b": repeated(story("b.0", "B", 15, 27, 30, 31, "freed")),
+			},
+			faults:   []fault{{kill, "a", 22, 23}},
+			overlaps: 1, blind: 1,
+		},
+		{
+			name: "the second after a repeat that had its lock when it had rolled back",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 20, 0, ""),
+					line{T: 21, At: inspected, Do: "a.0", Key: "k", Owner: "A"}, line{T: 26, At: release, Do: "a.0", Key: "k", Owner: "A"},
+					line{T: 27, At: released, Do: "a.0", Key: "k", Owner: "A", Result: unanswered}, line{T: 28, At: returned, Do: "a.0", Key: "k", Result: duplicate}),
+				"b": story("b.0", "B", 23, 27, 30, 31, "freed"),
+			},
+		},
+		{
 			name:     "two at a time, the release of the first unanswered",
 			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 26, unanswered), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
 			overlaps: 1, blind: 1,

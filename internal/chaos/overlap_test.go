@@ -25,7 +25,7 @@ func (h *history) overlaps() (found []overlap) {
 			return cmp.Compare(from, other)
 		})
 		for i, a := range calls {
-			_, end := a.hold()
+			end := a.over()
 			for _, b := range calls[i+1:] {
 				from, _ := b.hold()
 				if from >= end {
@@ -68,12 +68,27 @@ func (c *call) hold() (from, to int64) {
 	return from, cmp.Or(to, c.died, math.MaxInt64)
 }
 
+// over returns when the call's hold of the lock no longer matters: at its release, or at
+// the end of its transaction if that was rolled back and the call was told afterwards that
+// it had the lock.
+func (c *call) over() int64 {
+	refused := c.result == duplicate || c.result == stale || c.result == conflict
+	if refused && c.inspected && c.holder == c.grant.owner && c.ended > 0 {
+		return c.ended
+	}
+	_, to := c.hold()
+	return to
+}
+
 // blindSpot says why nobody could report the overlap, or returns "". The calls of
 // the earlier grant find out together that it was lost, from this one on.
 func (o overlap) blindSpot() string {
 	early, late := o.first, o.second
 	if late.grant.granted < early.grant.granted {
 		early, late = late, early
+	}
+	if early.grant.waiting && early.grant.release == 0 {
+		return "it may have been handed to a caller that was killed"
 	}
 	for _, c := range append(early.grant.from(early), late) {
 		if reason := c.mute(); reason != "" {
