@@ -75,6 +75,14 @@ var guardMutants = []mutant{
 		tests: "guard TestFailedPublishChangesNothing",
 	},
 	{
+		name:  "loss-at-a-conflict-needs-the-release",
+		loses: "A lock that was found gone is not reported when its release gets no answer.",
+		file:  "guard/finish.go",
+		old:   "if gone == nil && f.gone() {",
+		new:   "if false && f.gone() {",
+		tests: "guard TestLostAtABusinessConflict",
+	},
+	{
 		name:  "event-published-twice",
 		loses: "Each overlap is two events and counts as two failures.",
 		file:  "guard/finish.go",
