@@ -32,7 +32,7 @@ func TestPromises(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
-		if len(cells) != 5 || !namedTest.MatchString(cells[3]) {
+		if len(cells) != 6 || !namedTest.MatchString(cells[3]) {
 			continue
 		}
 		rows++
