@@ -195,7 +195,11 @@ func (s *simulated) settle() map[int]string {
 }
 
 func (s *simulated) cycle() bool {
-	return s.db.postgres() && slices.ContainsFunc(s.sessions, func(o *session) bool { return o.tx != nil && o.busy && o.tx.deadlocked() })
+	found := false
+	s.db.with(func() {
+		found = s.db.postgres() && slices.ContainsFunc(s.sessions, func(o *session) bool { return o.tx != nil && o.busy && o.tx.deadlocked() })
+	})
+	return found
 }
 
 func (s *simulated) rows() (all []string) {

@@ -153,7 +153,7 @@ func (db *Database) create(st *statement) error {
 	if len(st.keys) == 0 || !st.keys[0].primary {
 		return fmt.Errorf("table %s has no primary key", st.table)
 	}
-	t := &table{name: st.table, columns: st.defined}
+	t := &table{name: st.table, columns: slices.Clone(st.defined)} // the statement is kept, for all databases
 	for _, k := range st.keys {
 		if err := db.addIndex(t, k); err != nil {
 			return err
