@@ -55,9 +55,9 @@ var spots = []spot{
 	{"the connection broke before the snapshot could be read, and the writer had no lock or died", func(w *world, o *op, _ *grant, k *commit) bool {
 		return k != nil && w.unheard(k) && (o.cut["SELECT"] || o.cut["ROLLBACK"] || o.cut["SESSION"])
 	}},
-	{"one key protects several rows, and who had lost the lock could not find that out, or report it", func(w *world, o *op, _ *grant, k *commit) bool {
+	{"one key protects several rows, and who had lost the lock could not find that out, or report it", func(w *world, o *op, g *grant, k *commit) bool {
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
-		return k != nil && conflict && len(o.work.rows) > 1 && (w.unheard(k) || o.cut["INSPECT"] && o.cut["RELEASE"]) && !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale)
+		return k != nil && conflict && len(o.work.rows) > 1 && (w.unheard(k) || o.cut["INSPECT"] && w.unreleased(g)) && !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale)
 	}},
 }
 
@@ -65,8 +65,13 @@ var spots = []spot{
 // none, or its process died, perhaps when another caller had the lock, or the release was
 // not answered, perhaps that of another caller who was handed the lock.
 func (w *world) unheard(k *commit) bool {
-	return k.op.work.bare || k.op.process.killed > 0 || k.attempt == nil ||
-		slices.ContainsFunc(w.history.users(k.attempt.grant), func(o *op) bool { return o.cut["RELEASE"] })
+	return k.op.work.bare || k.op.process.killed > 0 || k.attempt == nil || w.unreleased(k.attempt.grant)
+}
+
+// unreleased reports whether the release of a lock was not answered, perhaps that of
+// another caller who was handed it.
+func (w *world) unreleased(g *grant) bool {
+	return g != nil && slices.ContainsFunc(w.history.users(g), func(o *op) bool { return o.cut["RELEASE"] })
 }
 
 // early is what no check expects to be reported.

@@ -57,7 +57,8 @@ type attempt struct {
 	conn      string
 	grant     *grant // that the process had
 	begun     int
-	snapshot  int // what the attempt reads is no older; on PostgreSQL its last read before its first write
+	served    bool // the server has begun it
+	snapshot  int  // what the attempt reads is no older; on PostgreSQL its last read before its first write
 	at        time.Time
 	wrote     int // first write that the server was sent
 	last      string
@@ -143,6 +144,12 @@ func (h *history) statement(c *call, do action) {
 	}
 	if c.op == nil {
 		return
+	}
+	if a != nil && !a.served {
+		a.served = true
+		if h.w.plan.knobs.Pooler > 0 { // which may have let the begin wait for a session
+			a.snapshot = h.w.step
+		}
 	}
 	switch {
 	case strings.HasPrefix(c.sql, "START TRANSACTION"), c.sql == "BEGIN" && h.w.plan.dialect == "postgres":
