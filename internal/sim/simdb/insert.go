@@ -1,0 +1,119 @@
+package simdb
+
+import "slices"
+
+func (s *session) insertion(v *env, st *statement) (*result, error) {
+	t := s.db.tables[st.table]
+	if t == nil {
+		return nil, s.db.noTable(st.table)
+	}
+	res := s.head(st)
+	numbers := &numbers{table: t, rows: int64(len(st.rows)), postgres: s.db.postgres()}
+	for _, given := range st.rows {
+		values, id, err := s.newRow(v, numbers, st.columns, given)
+		if err != nil {
+			return nil, err
+		}
+		if id != 0 && res.lastID == 0 {
+			res.lastID = id
+		}
+		existing, err := s.db.engine().insert(s.tx, t, values, st.upsert)
+		if err != nil {
+			return nil, err
+		}
+		if existing != nil && id != 0 {
+			numbers.reuse()
+		}
+		switch {
+		case existing == nil:
+			res.affected++
+		case len(st.set) > 0:
+			n, err := s.overwrite(v, st, existing, values)
+			if err != nil {
+				return nil, err
+			}
+			res.affected += n
+			if !s.db.postgres() {
+				res.affected += n
+			}
+			values = existing.latest().values
+		}
+		if st.returning && (existing == nil || len(st.set) > 0) {
+			out, err := s.project(v, st, values)
+			if err != nil {
+				return nil, err
+			}
+			res.rows = append(res.rows, out)
+		}
+	}
+	return res, nil
+}
+
+// numbers gives the rows of one statement their numbers. MariaDB reserves as many as
+// there are rows, and gives one again that a row had which is there already.
+type numbers struct {
+	table    *table
+	rows     int64
+	postgres bool
+	next     int64 // 0 if none are reserved
+}
+
+func (n *numbers) take() int64 {
+	if n.postgres {
+		n.table.auto++
+		return n.table.auto
+	}
+	if n.next == 0 {
+		n.next = n.table.auto + 1
+		n.table.auto += n.rows
+	}
+	n.next++
+	return n.next - 1
+}
+
+func (n *numbers) reuse() {
+	if !n.postgres {
+		n.next--
+	}
+}
+
+// newRow returns the values of a row, and its number if that was given to it.
+func (s *session) newRow(v *env, numbers *numbers, columns []string, given []*expr) (values []any, id int64, err error) {
+	t := numbers.table
+	values = make([]any, len(t.columns))
+	for i, c := range t.columns {
+		e := c.byDefault
+		if n := slices.Index(columns, c.name); n >= 0 && given[n].op != "default" {
+			e = given[n]
+		}
+		if e != nil {
+			if values[i], err = e.eval(v); err != nil {
+				return nil, 0, err
+			}
+		}
+		values[i] = convert(c.kind, values[i], s.db.postgres())
+		switch n, _ := values[i].(int64); {
+		case c.auto && n == 0:
+			id = numbers.take()
+			values[i] = id
+		case c.auto && !s.db.postgres():
+			t.auto = max(t.auto, n)
+		case c.notNull && values[i] == nil:
+			return nil, 0, s.db.isNull(c.name)
+		}
+	}
+	return values, id, nil
+}
+
+// convert returns a value as a column keeps it.
+func convert(kind int, v any, postgres bool) any {
+	switch b, isBool := v.(bool); {
+	case isBool && !postgres:
+		return number(b)
+	case kind == kindBool && postgres:
+		if n, ok := v.(int64); ok {
+			return n != 0
+		}
+	}
+	return v
+}
