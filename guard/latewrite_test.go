@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -79,7 +78,7 @@ func (e *env) race(k *testdb.Link, op func(ctx context.Context, tx *gorm.DB, res
 	const key = "k"
 	e.create(&Stock{ID: 1, Left: 9}, &Ware{ID: 1, Left: 9})
 	peer := e.Peer(e.t, e.db) // another instance, not behind the link
-	var session int
+	var session int64
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	lateResult, result := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -111,16 +110,7 @@ func (e *env) race(k *testdb.Link, op func(ctx context.Context, tx *gorm.DB, res
 }
 
 // untilWaits waits until a session waits for a lock.
-func (e *env) untilWaits(session int) {
+func (e *env) untilWaits(session int64) {
 	e.t.Helper()
-	// MySQL and MariaDB renew this table only when nobody has read it for 100 ms.
-	question, renewed := "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?", 150*time.Millisecond
-	if e.db.Name() == "postgres" {
-		question, renewed = "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = ?", 0
-	}
-	testwait.Until(e.t, "the session waits for a lock", func() bool {
-		<-time.After(renewed)
-		var n int
-		return e.db.Raw(question, session).Scan(&n).Error == nil && n == 1
-	})
+	testwait.Until(e.t, "the session waits for a lock", func() bool { return testdb.Waiting(e.t, e.db, session) == 1 })
 }

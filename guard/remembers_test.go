@@ -118,7 +118,7 @@ func TestDeadlockBehindAWrite(t *testing.T) {
 		}
 		rival := e.open().Begin()
 		defer rival.Rollback()
-		var id int
+		var id int64
 		wantNil(e.t, rival.Raw("SELECT CONNECTION_ID()").Scan(&id).Error)
 		wantNil(e.t, rival.Exec("UPDATE stocks SET version = version + 1").Error)
 		wrote, calls := make(chan error, 1), 0

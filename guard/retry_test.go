@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
@@ -197,10 +198,10 @@ func TestThreeInserts(t *testing.T) {
 		wantNil(e.t, third.Create(&Order{No: "a"}).Error)
 		defer third.Rollback()
 		var mu sync.Mutex
-		var ids []int
+		var ids []int64
 		begun := func() int { mu.Lock(); defer mu.Unlock(); return len(ids) }
 		insert := func(ctx context.Context, tx *gorm.DB) error { // no test's goroutine: it must return
-			var id int
+			var id int64
 			if err := tx.Raw("SELECT CONNECTION_ID()").Scan(&id).Error; err != nil {
 				return err
 			}
@@ -218,12 +219,9 @@ func TestThreeInserts(t *testing.T) {
 			return nil
 		}
 		waiting := func(n int) bool {
-			<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
 			mu.Lock()
 			defer mu.Unlock()
-			var found int
-			err := e.db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id IN ?", append(ids, 0)).Scan(&found).Error
-			return err == nil && found == n
+			return testdb.Waiting(e.t, e.db, ids...) == n
 		}
 		peer := e.Peer(e.t, e.open())
 		results := make(chan error, 2)

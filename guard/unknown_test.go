@@ -198,10 +198,10 @@ func TestUnknownCommitLikeAnother(t *testing.T) {
 	<-reached
 	e.Forget(key)
 	next, other := make(chan error, 1), e.Peer(t, e.db)
-	id := make(chan int, 1)
+	id := make(chan int64, 1)
 	go func() {
 		next <- other.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
-			var n int
+			var n int64
 			err := tx.Raw("SELECT CONNECTION_ID()").Scan(&n).Error
 			id <- n
 			if err != nil {

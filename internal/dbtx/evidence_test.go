@@ -184,11 +184,11 @@ func TestThreeInserts(t *testing.T) {
 			err    error
 		}
 		results := make(chan result, 2)
-		var ids []int
+		var ids []int64
 		for range 2 {
 			r := result{memory: new(dbtx.Memory)}
 			r.tx = begin(t, db, dbtx.Options{Memory: r.memory})
-			var id int
+			var id int64
 			wantNil(t, r.tx.DB().Raw("SELECT CONNECTION_ID()").Scan(&id).Error)
 			ids = append(ids, id)
 			wantNil(t, r.tx.Protect(&Order{No: "k"}))
@@ -197,12 +197,7 @@ func TestThreeInserts(t *testing.T) {
 				results <- r
 			}()
 		}
-		testwait.Until(t, "both wait", func() bool {
-			<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
-			var n int
-			err := db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id IN ?", ids).Scan(&n).Error
-			return err == nil && n == 2
-		})
+		testwait.Until(t, "both wait", func() bool { return testdb.Waiting(t, db, ids...) == 2 })
 		begin0.Rollback()
 		a, b := <-results, <-results
 		if a.err == nil {

@@ -261,16 +261,11 @@ func deadlock(t *testing.T, db *gorm.DB, f func() error) {
 	for i := range 50 { // the heavier transaction survives
 		wantNil(t, other.Create(&Order{No: "heavy" + strconv.Itoa(i)}).Error)
 	}
-	var id int
+	var id int64
 	wantNil(t, other.Raw("SELECT CONNECTION_ID()").Scan(&id).Error)
 	waits := make(chan error, 1)
 	go func() { waits <- lockRow(other, 1) }()
-	testwait.Until(t, "the other transaction waits", func() bool {
-		<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
-		var n int
-		err := db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?", id).Scan(&n).Error
-		return err == nil && n > 0
-	})
+	testwait.Until(t, "the other transaction waits", func() bool { return testdb.Waiting(t, db, id) == 1 })
 	if err := f(); err == nil {
 		t.Error("no deadlock")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -13,6 +12,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 )
@@ -51,10 +51,10 @@ func TestWaiterProvesNothing(t *testing.T) {
 			if dbtx.FromContext(db.Statement.Context) == nil {
 				return
 			}
-			session := make(chan int, 1)
+			session := make(chan int64, 1)
 			go func() {
 				done <- other.Transaction(func(tx *gorm.DB) error {
-					var id int
+					var id int64
 					if err := tx.Raw("SELECT CONNECTION_ID()").Scan(&id).Error; err != nil {
 						return err
 					}
@@ -171,14 +171,9 @@ func TestCascadeUnderAnotherKey(t *testing.T) {
 }
 
 // untilWaits returns when a session of MySQL waits for a lock.
-func (e *env) untilWaits(session int) {
+func (e *env) untilWaits(session int64) {
 	e.t.Helper()
-	testwait.Until(e.t, "it waits", func() bool {
-		<-time.After(150 * time.Millisecond) // the server renews this table only when nobody has read it for 100 ms
-		var n int
-		err := e.db.Raw("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?", session).Scan(&n).Error
-		return err == nil && n == 1
-	})
+	testwait.Until(e.t, "it waits", func() bool { return testdb.Waiting(e.t, e.db, session) == 1 })
 }
 
 // TestOverlapBehindAnotherInsert: the operation has inserted another row before its own

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testwait"
 )
 
@@ -195,11 +197,19 @@ func (f gateFunc) Pass(ctx context.Context, c Call) Fate { return f(ctx, c) }
 
 // waiting returns how many sessions of the database wait for a lock.
 func (r *server) waiting() (n int) {
-	sql := "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()"
-	if r.postgres {
-		sql = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+	question := "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+	if !r.postgres {
+		ids, err := testdb.InnoDBWaiting(ctx, r.admin)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		question = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND id IN (0"
+		for _, id := range ids {
+			question += "," + strconv.FormatInt(id, 10)
+		}
+		question += ")"
 	}
-	if err := r.admin.QueryRowContext(ctx, sql).Scan(&n); err != nil {
+	if err := r.admin.QueryRowContext(ctx, question).Scan(&n); err != nil {
 		r.t.Fatal(err)
 	}
 	return n

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -461,22 +462,12 @@ func (r *server) allWait() bool {
 	if r.postgres {
 		return r.allWaitPostgres()
 	}
-	found, err := r.query(r.admin, "SHOW ENGINE INNODB STATUS")
+	waiting, err := testdb.InnoDBWaiting(ctx, r.admin)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	waits := make(map[int64]bool)
-	for _, part := range strings.Split(found[0][2].(string), "---TRANSACTION ")[1:] {
-		_, after, ok := strings.Cut(part, "thread id ")
-		if !ok {
-			continue
-		}
-		id, _, _ := strings.Cut(after, ",")
-		n, _ := strconv.ParseInt(id, 10, 64)
-		waits[n] = strings.Contains(part, "\nLOCK WAIT ")
-	}
 	for i := range r.pending {
-		if !waits[r.ids[i]] {
+		if !slices.Contains(waiting, r.ids[i]) {
 			return false
 		}
 	}
