@@ -6,10 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/belaygo/belay/internal/testrepo"
 )
 
 // root is where the repository begins.
@@ -196,29 +199,10 @@ func TestNamedTests(t *testing.T) {
 		t.Fatalf("docs/guarantees.md names only %d tests", len(named))
 	}
 	for _, m := range named {
-		if !declared(t, where[m[1]], "func "+m[2]+"(") {
+		if !testrepo.HasTest(t, where[m[1]], m[2]) {
 			t.Errorf("docs/guarantees.md: %s.%s does not exist", m[1], m[2])
 		}
 	}
-}
-
-// declared tells whether a test file in dir has that text.
-func declared(t *testing.T, dir, text string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(source), text) {
-			return true
-		}
-	}
-	return false
 }
 
 // The files that architecture.md names are there.
@@ -241,7 +225,7 @@ func TestExamples(t *testing.T) {
 		"guard", "guard/guardotel", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock",
 		"dbguard", "notify", "notify/outbox", "notify/rabbitmq",
 	} {
-		if !declared(t, dir, "\nfunc Example") {
+		if !slices.ContainsFunc(testrepo.TestFunctions(t, dir), func(name string) bool { return strings.HasPrefix(name, "Example") }) {
 			t.Errorf("package %s has no example", dir)
 		}
 	}

@@ -1,12 +1,11 @@
 package mutants
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/belaygo/belay/internal/testrepo"
 )
 
 // TestTable: each mutant still applies, and its tests exist.
@@ -27,7 +26,7 @@ func TestTable(t *testing.T) {
 			if len(m.testNames()) == 0 {
 				t.Error("no test is named")
 			}
-			known := testsIn(t, m.folder())
+			known := testrepo.TestFunctions(t, m.folder())
 			for _, name := range m.testNames() {
 				if !slices.Contains(known, name) {
 					t.Errorf("%s has no %s", m.folder(), name)
@@ -38,25 +37,4 @@ func TestTable(t *testing.T) {
 	if len(table) < 40 {
 		t.Errorf("%d mutants, want at least 40", len(table))
 	}
-}
-
-var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-
-// testsIn returns the names of the tests in a folder.
-func testsIn(t *testing.T, folder string) (names []string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range testFunction.FindAllStringSubmatch(string(text), -1) {
-			names = append(names, match[1])
-		}
-	}
-	return names
 }

@@ -1,11 +1,10 @@
 package failpoints_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/belaygo/belay/internal/testrepo"
 )
 
 // An operation is what an instance does once per request. Repeated, it is a repeat.
@@ -139,7 +138,7 @@ func allPoints() []string {
 
 // TestEveryPointIsInTheTable keeps a point from being added without a death at it.
 func TestEveryPointIsInTheTable(t *testing.T) {
-	found, err := names("../../../..")
+	found, err := names(testrepo.Root(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,13 +156,8 @@ func TestEveryPointIsInTheTable(t *testing.T) {
 }
 
 func TestBlindSpotsAreNamed(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("../../../..", "docs", "guarantees.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(strings.Fields(string(page)), " ")
 	for _, spot := range []blindSpot{killedBeforeEvent, lateHolderDied, severalRows} {
-		if !strings.Contains(text, string(spot)) {
+		if !testrepo.Says(t, "docs/guarantees.md", string(spot)) {
 			t.Errorf("docs/guarantees.md does not name the blind spot %q", spot)
 		}
 	}
