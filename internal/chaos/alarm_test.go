@@ -2,7 +2,9 @@ package chaos_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -37,11 +39,12 @@ func tellsUnknown(e *notify.Event) bool {
 
 // falseAlarm reports whether a call reported a failure without a reason. A reason
 // is a fault of its lock, another call that had the lock at the same time or wrote
-// without it, and another call of an earlier or later lock whose outcome is open. For a commit of unknown outcome
-// the reason is a connection that was cut, by the worker too, or a fault of the worker.
+// without it, and another call of an earlier or later lock whose outcome is open. For a
+// commit of unknown outcome the reason is that its connection broke, or a fault of the
+// worker.
 func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
-	if c.count(notify.VerdictUnknownCommit) > 0 && c.lost == "" && !slices.ContainsFunc(h.faults, func(f fault) bool {
-		return (f.Kind == cut || f.Kind == databaseKilled || f.Subject == c.worker) && f.From <= c.caught && f.To >= c.begun
+	if c.count(notify.VerdictUnknownCommit) > 0 && !h.broke(c, c.caught) && !slices.ContainsFunc(h.faults, func(f fault) bool {
+		return f.Subject == c.worker && f.From <= c.caught && f.To >= c.begun
 	}) {
 		return true
 	}
@@ -59,8 +62,20 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 	})
 }
 
+// broke reports whether the connection of the call broke while its last attempt ran, until
+// then: its COMMIT was lost, its session ended, or the database was killed.
+func (h *history) broke(c *call, until int64) bool {
+	return c.lost != "" || slices.ContainsFunc(h.faults, func(f fault) bool {
+		mine := f.Kind == databaseKilled || f.Kind == cut && f.Subject == strconv.FormatInt(c.session, 10)
+		return mine && f.From <= until && f.To+int64(ending) >= c.attempt
+	})
+}
+
+// ending is how long a session may go on that was told to end.
+const ending = time.Second
+
 func inOverlap(c *call, overlaps []overlap) bool {
-	return slices.ContainsFunc(overlaps, func(o overlap) bool { return o.first == c || o.second == c })
+	return slices.ContainsFunc(overlaps, func(o overlap) bool { return o.early == c || o.late == c })
 }
 
 // contended reports whether another call may have written the row of c, which has or had a

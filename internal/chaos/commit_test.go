@@ -69,7 +69,6 @@ func (w *worker) drawLoss(d doing) commitLoss {
 
 // lose sends a COMMIT, or does not, and loses its answer.
 func (c *watchedConn) lose(ctx context.Context, loss commitLoss) (driver.Result, error) {
-	c.worker.journal.write(line{At: lostCommit, Do: doOf(ctx), Result: string(loss)})
 	switch loss {
 	case killedInIt:
 		killed := make(chan struct{})

@@ -15,6 +15,8 @@ type call struct {
 	called                        int64
 	begun, wrote, ended, returned int64      // begun and wrote by its first attempt, ended by its last
 	attempt                       int64      // when its last one began
+	looked, committing            int64      // when that one first saw rows, and sent its COMMIT
+	session                       int64      // of the connection that it wrote on
 	version                       int64      // of the row that it has read
 	read                          int64      // when
 	lost                          commitLoss // how its worker lost its COMMIT, if it did
@@ -27,6 +29,7 @@ type call struct {
 	died        int64 // when its worker was killed
 	unpublished bool  // its event could not be published
 	inspected   bool  // it asked who has the lock, and was answered
+	inspectedAt int64 // when
 	holder      string
 	grant       *grant
 }

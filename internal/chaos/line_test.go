@@ -22,11 +22,12 @@ type line struct {
 
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted
-	Result string        `json:"result,omitempty"` // of ended, returned, released, inspected, stored and lostCommit
+	Result string        `json:"result,omitempty"` // of ended, returned, released, inspected, stored and committing
 	Event  *notify.Event `json:"event,omitempty"`
 	Sample *sample       `json:"sample,omitempty"`
 
 	Version int64  `json:"version,omitempty"` // of loaded
+	Session int64  `json:"session,omitempty"` // of the connection, of wrote and committing
 	ID      string `json:"id,omitempty"`      // of the event, of stored and of returned, if an error names one
 }
 
@@ -35,17 +36,18 @@ type moment string
 
 const (
 	called     moment = "called"
-	begun      moment = "begun"       // an attempt of the operation runs
-	loaded     moment = "loaded"      // the operation has read a row, at a version
-	wrote      moment = "wrote"       // the database answered a write, or refused it
-	lostCommit moment = "lost commit" // the worker is about to lose the answer to the COMMIT
-	ended      moment = "ended"       // a COMMIT, with an answer or not, or a ROLLBACK
-	returned   moment = "returned"    // from Do, with a result
-	asked      moment = "asked"       // the engine for the lock
-	granted    moment = "granted"     // by the engine
-	renewed    moment = "renewed"     // by the engine
-	release    moment = "release"     // is about to be sent to the engine
-	released   moment = "released"    // the engine has answered, or not
+	begun      moment = "begun"      // an attempt of the operation runs
+	looked     moment = "looked"     // the database answered a SELECT
+	loaded     moment = "loaded"     // the operation has read a row, at a version
+	wrote      moment = "wrote"      // the database answered a write, or refused it
+	committing moment = "committing" // the COMMIT is about to be sent, or lost in the way that Result names
+	ended      moment = "ended"      // a COMMIT, with an answer or not, or a ROLLBACK
+	returned   moment = "returned"   // from Do, with a result
+	asked      moment = "asked"      // the engine for the lock
+	granted    moment = "granted"    // by the engine
+	renewed    moment = "renewed"    // by the engine
+	release    moment = "release"    // is about to be sent to the engine
+	released   moment = "released"   // the engine has answered, or not
 
 	inspected moment = "inspected" // the engine was asked who has the lock
 	sampled   moment = "sampled"   // what the process has in use

@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -17,7 +18,7 @@ func story(do, owner string, granted_, wrote_, ended_, release_ int64, result st
 		{T: granted_ + 1, At: begun, Do: do, Key: "k"},
 	}
 	if wrote_ > 0 {
-		ls = append(ls, line{T: wrote_, At: wrote, Do: do})
+		ls = append(ls, line{T: wrote_, At: wrote, Do: do, Session: 7})
 	}
 	if ended_ > 0 {
 		ls = append(ls, line{T: ended_, At: ended, Do: do})
@@ -37,6 +38,12 @@ func story(do, owner string, granted_, wrote_, ended_, release_ int64, result st
 // broke gives a story another end.
 func broke(lines []line) []line {
 	lines[len(lines)-1].Result = failed + "invalid connection"
+	return lines
+}
+
+// askedAt gives a story another beginning.
+func askedAt(at int64, lines []line) []line {
+	lines[1].T = at
 	return lines
 }
 
@@ -153,13 +160,62 @@ func TestOracle(t *testing.T) {
 		{
 			name:     "two at a time, the release of the first unanswered",
 			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 26, unanswered), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
+			faults:   []fault{{failover, "n", 24, 25}},
 			overlaps: 1, blind: 1,
+		},
+		{
+			name:     "the same, but its node lives",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 26, unanswered), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
+			faults:   []fault{{failover, "m", 24, 25}},
+			overlaps: 1,
+		},
+		{
+			name: "two at a time, both asked for their locks at once, and the release of one was unanswered",
+			lines: map[string][]line{
+				"a": story("a.0", "A", 25, 26, 30, 31, "freed"),
+				"b": askedAt(24, story("b.0", "B", 27, 28, 32, 33, unanswered)),
+			},
+			faults:   []fault{{failover, "n", 26, 27}},
+			overlaps: 1, blind: 1,
+		},
+		{
+			name:     "two at a time, and the second was killed: the first is to say so",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 26, "gone"), "b": story("b.0", "B", 25, 27, 0, 0, "")},
+			faults:   []fault{{kill, "b", 28, 29}},
+			overlaps: 1,
+		},
+		{
+			name: "two at a time, and the second says only that it lost its lock, too",
+			lines: map[string][]line{
+				"a": story("a.0", "A", 10, 12, 20, 26, "gone"), "b": story("b.0", "B", 25, 27, 30, 31, "gone", lost),
+			},
+			faults:   []fault{{wipe, "k", 28, 29}},
+			overlaps: 1,
+		},
+		{
+			name:     "two at a time, and the first never returns, though nobody killed it",
+			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 0, 0, ""), "b": story("b.0", "B", 25, 27, 30, 31, "freed")},
+			overlaps: 1,
+		},
+		{
+			name: "two at a time, handed over to one that was told that its lock is gone, the release unanswered",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 20, 0, ""), line{T: 21, At: returned, Do: "a.0", Key: "k", Result: done},
+					line{T: 21, At: called, Do: "a.1", Key: "k"}, line{T: 22, At: begun, Do: "a.1", Key: "k"}, line{T: 23, At: wrote, Do: "a.1"},
+					line{T: 24, At: ended, Do: "a.1"}, line{T: 25, At: inspected, Do: "a.1", Key: "k", Owner: "B"},
+					line{T: 26, At: release, Do: "a.1", Key: "k", Owner: "A"}, line{T: 27, At: released, Do: "a.1", Key: "k", Owner: "A", Result: unanswered},
+					line{T: 28, At: returned, Do: "a.1", Key: "k", Result: duplicate}),
+				"b": story("b.0", "B", 19, 22, 23, 24, "freed"),
+			},
+			faults:   []fault{{failover, "n", 25, 26}},
+			overlaps: 2,
 		},
 		{
 			name: "two at a time, the first rolled back for another reason, its release unanswered",
 			lines: map[string][]line{
 				"a": broke(story("a.0", "A", 10, 12, 20, 26, unanswered)), "b": story("b.0", "B", 25, 27, 30, 31, "freed"),
 			},
+			faults:   []fault{{failover, "n", 24, 25}},
 			overlaps: 1, blind: 1,
 		},
 		{
@@ -174,8 +230,23 @@ func TestOracle(t *testing.T) {
 			lines: map[string][]line{
 				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), ""), "b": story("b.0", "B", 15, 27, 30, 31, "freed"),
 			},
-			faults:   []fault{{cut, "7", 19, 20}},
+			faults:   []fault{{cut, "7", 19, 20}, {failover, "n", 20, 21}},
 			overlaps: 1, blind: 1,
+		},
+		{
+			name: "the same, but it never asked for its lock",
+			lines: map[string][]line{
+				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), ""), "b": story("b.0", "B", 15, 27, 30, 31, "freed"),
+			},
+			faults:   []fault{{cut, "7", 19, 20}},
+			overlaps: 1,
+		},
+		{
+			name: "two at a time, the second after the first was told that it has its lock, its commit unknown",
+			lines: map[string][]line{
+				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), "A"), "b": story("b.0", "B", 23, 27, 30, 31, "freed"),
+			},
+			faults: []fault{{cut, "7", 19, 20}},
 		},
 		{
 			name: "two at a time, the commit of the first unknown, who saw that its lock was gone",
@@ -199,11 +270,11 @@ func TestOracle(t *testing.T) {
 			name: "handed over to one whose commit is unknown, and none said that it was lost",
 			lines: map[string][]line{
 				"a": append(story("a.0", "A", 10, 12, 20, 0, ""), line{T: 21, At: returned, Do: "a.0", Key: "k", Result: done},
-					line{T: 22, At: called, Do: "a.1", Key: "k"}, line{T: 23, At: begun, Do: "a.1", Key: "k"}, line{T: 24, At: wrote, Do: "a.1"},
+					line{T: 22, At: called, Do: "a.1", Key: "k"}, line{T: 23, At: begun, Do: "a.1", Key: "k"}, line{T: 24, At: wrote, Do: "a.1", Session: 7},
 					line{T: 26, At: event, Do: "a.1", Key: "k", Event: mute}, line{T: 27, At: returned, Do: "a.1", Key: "k", Result: unknown}),
 				"b": story("b.0", "B", 15, 22, 23, 24, "freed"),
 			},
-			faults:   []fault{{cut, "7", 19, 25}},
+			faults:   []fault{{cut, "7", 19, 25}, {failover, "n", 24, 25}},
 			overlaps: 2, blind: 2,
 		},
 		{
@@ -342,9 +413,15 @@ func TestOracle(t *testing.T) {
 			falseAlarms: 1,
 		},
 		{
-			name:        "a commit without an answer, though nothing was cut then",
-			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 0, "", mute)},
+			name:        "a commit without an answer, though nothing was cut for long",
+			lines:       map[string][]line{"a": later(2*time.Second, story("a.0", "A", 10, 12, 20, 0, "", mute))},
 			faults:      []fault{{cut, "7", 2, 3}, {wipe, "k", 11, 12}},
+			falseAlarms: 1,
+		},
+		{
+			name:        "the same, but of another connection",
+			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 0, "", mute)},
+			faults:      []fault{{cut, "8", 19, 20}},
 			falseAlarms: 1,
 		},
 		{
@@ -406,7 +483,7 @@ func TestOracle(t *testing.T) {
 				switch {
 				case o.reported():
 					reported++
-				case o.blindSpot() != "":
+				case h.blindSpot(o) != nothing:
 					blind++
 				}
 			}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
+
+	"github.com/belaygo/belay/notify"
 )
 
 // An overlap is two calls that had the lock on one key at a time, both of which
-// reached their write or found what the other wrote.
-type overlap struct{ first, second *call }
+// reached their write or found what the other wrote. The lock of the early one, which was
+// granted first, was lost.
+type overlap struct{ early, late *call }
 
 func (h *history) overlaps() (found []overlap) {
 	byKey := make(map[string][]*call)
@@ -32,7 +34,7 @@ func (h *history) overlaps() (found []overlap) {
 					break
 				}
 				if a.grant != b.grant && (a.wrote > 0 || b.wrote > 0) {
-					found = append(found, overlap{a, b})
+					found = append(found, overlapOf(a, b))
 				}
 			}
 		}
@@ -40,15 +42,27 @@ func (h *history) overlaps() (found []overlap) {
 	return found
 }
 
-// reported reports whether one of the two was told about, by whoever had its
-// grant then.
-func (o overlap) reported() bool {
-	for _, c := range slices.Concat(o.first.grant.calls, o.second.grant.calls) {
-		if len(c.alarms()) > 0 {
-			return true
-		}
+func overlapOf(a, b *call) overlap {
+	if b.grant.granted < a.grant.granted {
+		a, b = b, a
 	}
-	return false
+	return overlap{a, b}
+}
+
+// unordered reports whether the locks were asked for at the same time. Which one was granted
+// first, and lost, is not known then.
+func (o overlap) unordered() bool { return o.late.grant.asked < o.early.grant.granted }
+
+// reported reports whether it was told that the early lock was lost, by whoever had that
+// lock, or that its holder wrote, by whoever had the late one.
+func (o overlap) reported() bool {
+	alarmed := func(c *call) bool { return len(c.alarms()) > 0 }
+	if slices.ContainsFunc(o.early.grant.calls, alarmed) {
+		return true
+	}
+	return slices.ContainsFunc(o.late.grant.calls, func(c *call) bool {
+		return c.count(notify.VerdictOverlap) > 0 || o.unordered() && alarmed(c)
+	})
 }
 
 // hold returns from when to when a call had the lock, as far as that can be seen
@@ -68,54 +82,24 @@ func (c *call) hold() (from, to int64) {
 	return from, cmp.Or(to, c.died, math.MaxInt64)
 }
 
-// over returns when the call's hold of the lock no longer matters: at its release, or at
-// the end of its transaction if that was rolled back and the call was told afterwards that
-// it had the lock.
+// over returns when the call's hold of the lock no longer matters: at its release. If the
+// call was told that it has the lock, it is the end of its transaction that was rolled back
+// before, or the answer if the outcome of its COMMIT is unknown: such a lock is never
+// released.
 func (c *call) over() int64 {
-	refused := c.result == duplicate || c.result == stale || c.result == conflict
-	if refused && c.inspected && c.holder == c.grant.owner && c.ended > 0 {
-		return c.ended
-	}
 	_, to := c.hold()
+	switch {
+	case !c.inspected || c.holder != c.grant.owner:
+	case c.refused() && c.ended > 0:
+		return c.ended
+	case c.result == unknown:
+		return min(to, c.inspectedAt)
+	}
 	return to
 }
 
-// blindSpot says why nobody could report the overlap, or returns "". The calls of
-// the earlier grant find out together that it was lost, from this one on.
-func (o overlap) blindSpot() string {
-	early, late := o.first, o.second
-	if late.grant.granted < early.grant.granted {
-		early, late = late, early
-	}
-	if early.grant.waiting && early.grant.release == 0 {
-		return "it may have been handed to a caller that was killed"
-	}
-	for _, c := range append(early.grant.from(early), late) {
-		if reason := c.mute(); reason != "" {
-			return reason
-		}
-	}
-	return ""
-}
-
-// from returns c and the calls that had the grant after it.
-func (g *grant) from(c *call) []*call { return slices.Clone(g.calls[slices.Index(g.calls, c):]) }
-
-// mute says why the call could not report that its grant was lost, or returns "".
-func (c *call) mute() string {
-	switch {
-	case c.returned == 0:
-		return "its worker was killed before it could report"
-	case c.unpublished:
-		return "neither the database nor the broker took its event"
-	case c.result == unknown && (!c.inspected || c.holder == c.grant.owner):
-		return "its commit had no answer, which is what was reported, and it could not see that its lock was gone"
-	case c.result == done && c.grant.released == unanswered:
-		return "the release after its commit met a dead node"
-	case strings.HasPrefix(c.result, failed) && c.grant.released == unanswered:
-		return "the release after its rollback met a dead node"
-	case (c.result == duplicate || c.result == stale || c.result == conflict) && !c.inspected && c.grant.released == unanswered:
-		return "it was a repeat or a conflict, and both the question who has the lock and the release met a dead node"
-	}
-	return ""
+// refused reports whether the database refused what the call wrote, and nothing was said of
+// its lock.
+func (c *call) refused() bool {
+	return c.result == duplicate || c.result == stale || c.result == conflict
 }

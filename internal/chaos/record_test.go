@@ -51,7 +51,7 @@ func (r *record) add(l line) {
 	case called:
 		c := &call{name: l.Do, worker: r.worker, key: l.Key, kind: l.Kind, called: l.T}
 		r.byDo[l.Do], r.calls = c, append(r.calls, c)
-	case begun, loaded, wrote, lostCommit, ended, returned:
+	case begun, looked, loaded, wrote, committing, ended, returned:
 		r.byDo[l.Do].add(l)
 	case event:
 		e := &handed{event: l.Event, call: r.byDo[l.Do], at: l.T}
@@ -61,7 +61,7 @@ func (r *record) add(l line) {
 		e.stored, e.result = l.Result == "", l.Result
 	case inspected:
 		if c := r.byDo[l.Do]; c != nil { // the question whether an outage is over belongs to no call
-			c.inspected, c.holder = l.Result != unanswered, l.Owner
+			c.inspected, c.holder, c.inspectedAt = l.Result != unanswered, l.Owner, l.T
 		}
 	case asked:
 		r.byOwner[l.Owner] = &grant{worker: r.worker, key: l.Key, owner: l.Owner, asked: l.T}
@@ -86,13 +86,16 @@ func (r *record) add(l line) {
 func (c *call) add(l line) {
 	switch l.At {
 	case begun:
-		c.begun, c.attempt, c.ended = cmp.Or(c.begun, l.T), l.T, 0 // an attempt that has ended ends nothing of the next one
+		c.begun, c.attempt = cmp.Or(c.begun, l.T), l.T
+		c.looked, c.committing, c.ended = 0, 0, 0 // an attempt that has ended ends nothing of the next one
+	case looked:
+		c.looked = cmp.Or(c.looked, l.T)
 	case loaded:
 		c.version, c.read = l.Version, l.T
 	case wrote:
-		c.wrote = cmp.Or(c.wrote, l.T)
-	case lostCommit:
-		c.lost = commitLoss(l.Result)
+		c.wrote, c.session = cmp.Or(c.wrote, l.T), l.Session
+	case committing:
+		c.committing, c.session, c.lost = l.T, l.Session, commitLoss(l.Result)
 	case ended:
 		if l.Result == unanswered { // the server may still execute it
 			c.doubtful = true

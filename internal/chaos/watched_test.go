@@ -148,6 +148,7 @@ func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driv
 	var loss commitLoss
 	if d := doingOf(ctx); d.do != "" && query == "COMMIT" {
 		loss = c.worker.drawLoss(d)
+		c.worker.journal.write(line{At: committing, Do: d.do, Session: c.id, Result: string(loss)})
 	}
 	if loss == "" {
 		res, err = c.driverConn.ExecContext(ctx, query, args)
@@ -172,8 +173,10 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 	}
 	verb, rest, _ := strings.Cut(query, " ")
 	switch {
+	case verb == "SELECT":
+		c.worker.journal.write(line{At: looked, Do: do})
 	case verb == "INSERT", verb == "UPDATE":
-		c.worker.journal.write(line{At: wrote, Do: do})
+		c.worker.journal.write(line{At: wrote, Do: do, Session: c.id})
 	case rest == "" && (verb == "COMMIT" || verb == "ROLLBACK"): // ROLLBACK TO a savepoint ends nothing
 		l := line{At: ended, Do: do}
 		if err != nil && verb == "COMMIT" { // the server may go on with it, also after an error

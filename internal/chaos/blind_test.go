@@ -1,0 +1,93 @@
+package chaos_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/testrepo"
+)
+
+// A blindSpot is a part of docs/guarantees.md: why nobody reports that a lock was lost.
+type blindSpot string
+
+const (
+	nothing       blindSpot = ""
+	killedRefused blindSpot = "A process that is killed between the refusal of its write, or its rollback, and the commit of the event"
+	killedWaiting blindSpot = "or with a lock that it lost earlier, when callers before had it who handed it on in memory: the last one finds that out."
+	killedLate    blindSpot = "A commit by a holder that had lost its lock and died before it could report, unless it came after the next holder's snapshot."
+	deadNode      blindSpot = "A lock that was lost after its holder's commit, or before an operation that failed for another reason (its connection to the database broke, say) and was rolled back, when the release met a dead node"
+	deadAtUnknown blindSpot = "or before a commit of unknown outcome, when the question who has it did."
+	deadAtRepeat  blindSpot = "A repeat whose holder had lost its lock, when neither the question who has it nor the release reached the lock's node."
+	deadAtOneOf   blindSpot = "The same holds if that caller has lost the lock, and neither the question who has it nor the release is answered."
+	notTaken      blindSpot = "A failure whose event neither the database nor the broker takes"
+)
+
+// TestBlindSpotsAreNamed checks that each excuse is one that docs/guarantees.md names.
+func TestBlindSpotsAreNamed(t *testing.T) {
+	for _, spot := range []blindSpot{
+		killedRefused, killedWaiting, killedLate, deadNode, deadAtUnknown, deadAtRepeat, deadAtOneOf, notTaken,
+	} {
+		if !testrepo.Says(t, "docs/guarantees.md", string(spot)) {
+			t.Errorf("docs/guarantees.md does not name the blind spot %q", spot)
+		}
+	}
+}
+
+// blindSpot says why nobody could report that the early lock was lost.
+func (h *history) blindSpot(o overlap) blindSpot {
+	spot := h.unseen(o.early)
+	if spot == nothing && o.unordered() {
+		spot = h.unseen(o.late)
+	}
+	return spot
+}
+
+// unseen says why those who had the grant of c, from c on, could not report that it was
+// lost. The last of them finds that out for all.
+func (h *history) unseen(c *call) blindSpot {
+	g := c.grant
+	calls := g.from(c)
+	last := calls[len(calls)-1]
+	switch {
+	case g.waiting && g.release == 0:
+		return killedWaiting
+	case slices.ContainsFunc(calls, func(c *call) bool { return c.unpublished }):
+		return notTaken
+	case last.returned == 0 && last.died > 0 && last.committing > 0:
+		return killedLate
+	case last.returned == 0 && last.died > 0:
+		return killedRefused
+	case !h.nodeDied(last):
+		return nothing
+	case last.result == unknown && !last.inspected:
+		return deadAtUnknown
+	case g.released != unanswered:
+		return nothing
+	case last.result == done, strings.HasPrefix(last.result, failed):
+		return deadNode
+	case last.inspected:
+		return nothing
+	case last.result == duplicate, last.result == stale:
+		return deadAtRepeat
+	case last.result == conflict:
+		return deadAtOneOf
+	}
+	return nothing
+}
+
+// from returns c and the calls that had the grant after it.
+func (g *grant) from(c *call) []*call { return slices.Clone(g.calls[slices.Index(g.calls, c):]) }
+
+// away is how long the locks of a node are out of reach at most, once it was killed: until
+// its replica is the master and clients know that.
+const away = 15 * time.Second
+
+// nodeDied reports whether the node with the lock of c was killed, in the last moments of c
+// or not long before.
+func (h *history) nodeDied(c *call) bool {
+	return slices.ContainsFunc(h.faults, func(f fault) bool {
+		return f.Kind == failover && f.Subject == c.grant.node && f.From <= c.returned && c.returned <= f.To+int64(away)
+	})
+}
