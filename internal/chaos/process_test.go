@@ -42,12 +42,12 @@ func startWorker(t *report, name string, env []string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	journal := t.file(name + journalExt)
+	journal := newJournalFile(t, name)
 	go func() {
-		defer journal.Close()
 		for l := range scan[line](io.TeeReader(stdout, journal)) {
 			p.record.add(l)
 		}
+		journal.close(t)
 		p.err = p.cmd.Wait()
 		close(p.exited)
 	}()

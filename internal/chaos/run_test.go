@@ -48,7 +48,7 @@ type rows struct {
 
 // The files of a run: one journal of each worker beside the others.
 const (
-	journalExt = ".journal"
+	journalExt = ".journal.gz"
 	faultsFile = "faults.json"
 	headFile   = "run.json"
 	rowsFile   = "rows.json"
@@ -76,13 +76,9 @@ func loadRun(dir string) (run, error) {
 		return run{}, err
 	}
 	for _, path := range journals {
-		rec := newRecord(strings.TrimSuffix(filepath.Base(path), journalExt))
-		lines, err := scanFile[line](path)
+		rec, err := loadJournal(path)
 		if err != nil {
 			return run{}, err
-		}
-		for _, l := range lines {
-			rec.add(l)
 		}
 		r.records = append(r.records, rec)
 	}
@@ -147,7 +143,13 @@ func TestRunIsKept(t *testing.T) {
 	dir := t.TempDir()
 	want.records = append(want.records, recordsOf(map[string][]line{"b": lines["b"]})...)
 	for worker, lines := range lines {
-		keep(t, filepath.Join(dir, worker+journalExt), lines...)
+		file := newJournalFile(&report{T: t, logs: dir}, worker)
+		for _, l := range lines {
+			if err := json.NewEncoder(file).Encode(l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file.close(t)
 	}
 	keep(t, filepath.Join(dir, headFile), want.head)
 	keep(t, filepath.Join(dir, faultsFile), want.faults...)
