@@ -2,16 +2,10 @@ package guard_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,8 +16,8 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testproc"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -120,85 +114,34 @@ func say(w word) {
 
 // child is a process that does a task.
 type child struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	exited chan struct{}
-	log    bytes.Buffer
+	*testproc.Process
 
-	mu    sync.Mutex
-	words []word
+	t *testing.T
 }
 
-func startChild(t *testing.T, what task) *child {
+func startChild(t *testing.T, what task) child {
 	t.Helper()
 	what.Redis = teststack.Redis(t)
 	text, err := json.Marshal(what)
 	wantNil(t, err)
-	c := &child{t: t, cmd: exec.Command(os.Args[0]), exited: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), taskVariable+"="+string(text))
-	c.cmd.Stderr = &c.log
-	c.stdin, err = c.cmd.StdinPipe()
-	wantNil(t, err)
-	stdout, err := c.cmd.StdoutPipe()
-	wantNil(t, err)
-	wantNil(t, c.cmd.Start())
-	go func() {
-		defer close(c.exited)
-		lines := bufio.NewScanner(stdout)
-		for lines.Scan() {
-			var w word
-			if json.Unmarshal(lines.Bytes(), &w) == nil {
-				c.mu.Lock()
-				c.words = append(c.words, w)
-				c.mu.Unlock()
-			}
-		}
-		_ = c.cmd.Wait()
-	}()
-	t.Cleanup(func() {
-		_ = c.cmd.Process.Signal(syscall.SIGCONT)
-		_ = c.cmd.Process.Kill()
-		<-c.exited
-		if t.Failed() && c.log.Len() > 0 {
-			t.Logf("child: %s", strings.TrimSpace(c.log.String()))
-		}
-	})
-	return c
+	return child{testproc.Start(t, "the child", testproc.Self(taskVariable+"="+string(text))), t}
 }
 
 // await waits for a word.
-func (c *child) await(said string) (found word) {
+func (c child) await(said string) word {
 	c.t.Helper()
-	testwait.Until(c.t, "the child says "+said, func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, w := range c.words {
-			if w.Said == said {
-				found = w
-				return true
-			}
-		}
-		return false
-	})
-	return found
+	return parse(c.Await(said, func(line string) bool { return parse(line).Said == said }))
 }
 
-// proceed lets it go on from where it stands.
-func (c *child) proceed() {
-	c.t.Helper()
-	_, err := io.WriteString(c.stdin, "\n")
-	wantNil(c.t, err)
-}
-
-func (c *child) signal(s syscall.Signal) {
-	c.t.Helper()
-	wantNil(c.t, c.cmd.Process.Signal(s))
+// parse returns the word that a line is, if it is one.
+func parse(line string) (w word) {
+	_ = json.Unmarshal([]byte(line), &w)
+	return w
 }
 
 // wantResult checks what became of the child's Do: its outcome and the one
 // event it reported, or none.
-func (c *child) wantResult(result string, v notify.Verdict, o notify.Outcome) notify.Event {
+func (c child) wantResult(result string, v notify.Verdict, o notify.Outcome) notify.Event {
 	c.t.Helper()
 	w := c.await("ended")
 	if w.Result != result {

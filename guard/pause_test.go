@@ -58,10 +58,10 @@ func TestPausedBeforeItsWrite(t *testing.T) {
 		key := teststack.Key(t, "order")
 		c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
 		c.await("begun")
-		c.signal(syscall.SIGSTOP)
+		c.Signal(syscall.SIGSTOP)
 		wantNil(t, s.g.Apply(bg, key, guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)))
-		c.signal(syscall.SIGCONT)
-		c.proceed()
+		c.Signal(syscall.SIGCONT)
+		c.Proceed()
 		c.wantResult("lost", notify.VerdictLost, notify.OutcomeRolledBack)
 		s.wantNoEvent()
 		if n := s.count(&Order{}); n != 1 {
@@ -74,10 +74,10 @@ func TestPausedBeforeItsWrite(t *testing.T) {
 		s.create(&Stock{ID: 1, Left: 9})
 		c := startChild(t, task{DSN: s.dsn, Key: key, Stock: 1})
 		c.await("begun")
-		c.signal(syscall.SIGSTOP)
+		c.Signal(syscall.SIGSTOP)
 		wantNil(t, s.g.Apply(bg, key, guard.Update(&Stock{ID: 1}, take), guard.Wait(time.Minute)))
-		c.signal(syscall.SIGCONT)
-		c.proceed()
+		c.Signal(syscall.SIGCONT)
+		c.Proceed()
 		c.wantResult("lost", notify.VerdictLost, notify.OutcomeRolledBack)
 		s.wantNoEvent()
 		if got := s.stock(1); got.Left != 8 {
@@ -93,9 +93,9 @@ func TestPausedAfterItsWrite(t *testing.T) {
 	key := teststack.Key(t, "order")
 	c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
 	c.await("begun")
-	c.proceed()
+	c.Proceed()
 	c.await("written")
-	c.signal(syscall.SIGSTOP)
+	c.Signal(syscall.SIGSTOP)
 	begun, result := make(chan struct{}), make(chan error, 1)
 	go func() {
 		result <- s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
@@ -104,8 +104,8 @@ func TestPausedAfterItsWrite(t *testing.T) {
 		}, guard.Wait(time.Minute))
 	}()
 	<-begun
-	c.signal(syscall.SIGCONT)
-	c.proceed()
+	c.Signal(syscall.SIGCONT)
+	c.Proceed()
 	c.wantResult("lost", notify.VerdictLost, notify.OutcomeRolledBack)
 	wantNil(t, <-result)
 	s.wantNoEvent()
@@ -122,13 +122,13 @@ func TestPausedInItsCommit(t *testing.T) {
 	key := teststack.Key(t, "order")
 	c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
 	c.await("begun")
-	c.proceed()
+	c.Proceed()
 	c.await("written")
 	reached, pass := s.Hold()
 	defer pass()
-	c.proceed()
+	c.Proceed()
 	<-reached
-	c.signal(syscall.SIGSTOP)
+	c.Signal(syscall.SIGSTOP)
 	err := s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
 		pass()
 		testwait.Until(t, "the sleeper's commit arrives", func() bool { return s.count(&Order{}) == 1 })
@@ -139,7 +139,7 @@ func TestPausedInItsCommit(t *testing.T) {
 	if ev.HolderAtConflict != notify.HolderSelf {
 		t.Errorf("holder at the conflict is %q, want self", ev.HolderAtConflict)
 	}
-	c.signal(syscall.SIGCONT)
+	c.Signal(syscall.SIGCONT)
 	late := c.wantResult("done", notify.VerdictLost, notify.OutcomeCommitted)
 	if late.Token >= ev.Token {
 		t.Errorf("the sleeper's token %d is not below the next holder's, %d", late.Token, ev.Token)
@@ -163,9 +163,9 @@ func TestWipedWhileTwoWork(t *testing.T) {
 			t.Fatalf("deleted %d locks: %v", n, err)
 		}
 		return s.g.Do(bg, key, func(ctx context.Context, tx *gorm.DB) error {
-			c.proceed()
+			c.Proceed()
 			c.await("written")
-			c.proceed()
+			c.Proceed()
 			c.await("ended")
 			return guard.Insert(&Order{No: "a"}).Run(ctx, tx)
 		})
