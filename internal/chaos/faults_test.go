@@ -122,9 +122,9 @@ func (w *wrecker) cut(whom int) {
 
 func (w *wrecker) kill(whom int) {
 	p := w.crew.member(whom)
-	w.hurt(kill, p.name, func() bool {
-		p.signal(syscall.SIGKILL)
-		<-p.exited
+	w.hurt(kill, p.Name(), func() bool {
+		p.Signal(syscall.SIGKILL)
+		<-p.Exited()
 		return true
 	})
 	w.crew.replace(p)
@@ -132,10 +132,10 @@ func (w *wrecker) kill(whom int) {
 
 // pause has a worker stand still for longer than its locks last.
 func (w *wrecker) pause(p *process) {
-	w.hurt(pause, p.name, func() bool {
-		p.signal(syscall.SIGSTOP)
+	w.hurt(pause, p.Name(), func() bool {
+		p.Signal(syscall.SIGSTOP)
 		w.linger(ttl + time.Second)
-		p.signal(syscall.SIGCONT)
+		p.Signal(syscall.SIGCONT)
 		return true
 	})
 }

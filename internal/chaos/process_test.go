@@ -1,24 +1,20 @@
 package chaos_test
 
 import (
-	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/belaygo/belay/internal/testproc"
 )
 
 // process is a worker in a process of its own: this test binary again.
 type process struct {
+	*testproc.Process
+
 	t      *report
-	name   string
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
 	record *record // to be read when it has exited
-	exited chan struct{}
-	err    error
 }
 
 // workerName tells the test binary that it is a worker.
@@ -26,57 +22,38 @@ const workerName = "BELAY_CHAOS_WORKER"
 
 func startWorker(t *report, name string, env []string) *process {
 	t.Helper()
-	p := &process{t: t, name: name, cmd: exec.Command(os.Args[0]), record: newRecord(name), exited: make(chan struct{})}
-	p.cmd.Env = slices.Concat(os.Environ(), env, []string{workerName + "=" + name})
+	p := &process{t: t, record: newRecord(name)}
+	cmd := testproc.Self(slices.Concat(env, []string{workerName + "=" + name})...)
 	log := t.file(name + ".log")
 	defer log.Close() // the worker has it
-	p.cmd.Stderr = log
-	var err error
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd.Stderr = log
 	journal := newJournalFile(t, name)
-	go func() {
+	p.Process = testproc.StartReading(t, name, cmd, func(stdout io.Reader) {
 		for l := range scan[line](io.TeeReader(stdout, journal)) {
 			p.record.add(l)
 		}
 		journal.close(t)
-		p.err = p.cmd.Wait()
-		close(p.exited)
-	}()
-	t.Cleanup(func() {
-		p.signal(syscall.SIGKILL)
-		<-p.exited
 	})
 	return p
 }
 
 // wiped notes in the worker that the lock on key was wiped.
-func (p *process) wiped(key string) { _, _ = fmt.Fprintln(p.stdin, key) }
-
-func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+func (p *process) wiped(key string) { p.Say(key) }
 
 // dismiss has the worker end.
-func (p *process) dismiss() { _ = p.stdin.Close() }
+func (p *process) dismiss() { p.CloseStdin() }
 
 // finish waits until the worker has ended.
 func (p *process) finish() {
 	p.t.Helper()
 	select {
-	case <-p.exited:
-		if p.err != nil {
-			p.t.Errorf("%s: %v", p.name, p.err)
+	case <-p.Exited():
+		if err := p.Err(); err != nil {
+			p.t.Errorf("%s: %v", p.Name(), err)
 		}
 	case <-time.After(time.Minute):
-		p.t.Errorf("%s does not end", p.name)
-		p.signal(syscall.SIGQUIT) // its log says where it is
-		<-p.exited
+		p.t.Errorf("%s does not end", p.Name())
+		p.Signal(syscall.SIGQUIT) // its log says where it is
+		<-p.Exited()
 	}
 }

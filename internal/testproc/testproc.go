@@ -105,8 +105,8 @@ func (p *Process) keepLines(stdout io.Reader) {
 func (p *Process) end() {
 	_ = p.cmd.Process.Kill()
 	<-p.exited
-	if p.tb.Failed() {
-		p.tb.Logf("%s said:\n%s\nand logged:\n%s", p.name, strings.Join(p.Lines(), "\n"), p.log.String())
+	if said := strings.Join(p.Lines(), "\n"); p.tb.Failed() && said+p.log.String() != "" {
+		p.tb.Logf("%s said:\n%s\nand logged:\n%s", p.name, said, p.log.String())
 	}
 }
 
