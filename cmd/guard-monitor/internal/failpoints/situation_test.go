@@ -56,7 +56,7 @@ func (c *trial) overlap() {
 	c.standing()
 	c.loseLock()
 	c.rival()
-	c.dead.proceed()
+	c.dead.Proceed()
 }
 
 func (c *trial) overlapWithoutBroker() {
@@ -66,7 +66,7 @@ func (c *trial) overlapWithoutBroker() {
 	c.victim(r)
 	c.loseLock()
 	c.rival()
-	c.dead.proceed()
+	c.dead.Proceed()
 }
 
 // lost is overlap, but the victim's watchdog finds the loss.
@@ -82,7 +82,7 @@ func (c *trial) lost() {
 func (c *trial) late() {
 	c.standing()
 	c.loseLock()
-	c.dead.proceed()
+	c.dead.Proceed()
 }
 
 // lateUnderRival is late, but another process has the lock by then and stands in its
@@ -94,7 +94,7 @@ func (c *trial) lateUnderRival() {
 	r.Hold, r.Carry, r.TTL = true, true, longTTL
 	c.heir = c.start("heir", "", r)
 	c.heir.await("stands", 1)
-	c.dead.proceed()
+	c.dead.Proceed()
 }
 
 // withoutLock has the victim go on without the lock, as its Redis does not answer.
@@ -123,5 +123,5 @@ func (c *trial) unknown() {
 	k := c.linked(true, func(k *testdb.Link) { k.After.Store(true) })
 	c.dead.await("stands", 1)
 	k.Away.Store(true)
-	c.dead.proceed()
+	c.dead.Proceed()
 }

@@ -86,7 +86,7 @@ func (c *trial) run() {
 func (c *trial) awaitDeath(p *process) {
 	c.Helper()
 	if !p.died() {
-		c.Fatalf("the %s did not die at %s", p.name, c.point)
+		c.Fatalf("the %s did not die at %s", p.Name(), c.point)
 	}
 	c.deaths.Add(1)
 }
@@ -108,7 +108,7 @@ func (c *trial) heirEnds() (events int) {
 	default:
 		want, events = "intercepted", 1
 	}
-	c.heir.proceed()
+	c.heir.Proceed()
 	if got := c.heir.await("ended", 1)[0]; !strings.HasPrefix(got, want) {
 		c.Errorf("the operation of the one who has the lock ends in %q, want %s", got, want)
 	}
@@ -207,7 +207,7 @@ func (c *trial) events(others int) {
 	}
 	for _, p := range []*process{c.dead, c.heir} {
 		if id, ok := p.intercepted(); ok && !slices.ContainsFunc(got, func(ev notify.Event) bool { return ev.ID == id }) {
-			c.Errorf("the error of the %s names event %s, which the monitor does not have", p.name, id)
+			c.Errorf("the error of the %s names event %s, which the monitor does not have", p.Name(), id)
 		}
 	}
 }
