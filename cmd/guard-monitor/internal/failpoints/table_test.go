@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/internal/testrepo"
+	"github.com/belaygo/belay/notify"
 )
 
 // An operation is what an instance does once per request. Repeated, it is a repeat.
@@ -20,8 +21,9 @@ const (
 type situation struct {
 	name   string
 	points []string
-	effect string    // the point from which on the operation has taken effect; see never and always
-	event  string    // the point from which on the victim's event is stored
+	effect string // the point from which on the operation has taken effect; see never and always
+	event  string // the point from which on the victim's event is stored
+	says   notify.Verdict
 	blind  blindSpot // why an event may be missing if the victim dies before that
 
 	refuses operation // which does not come about here
@@ -74,21 +76,21 @@ var situations = []situation{
 		points: []string{"dbtx/before-commit", "dbtx/committed", "lock/before-release", "lock/release-answered"},
 	},
 	{
-		name: "overlap", effect: always, event: "outbox/inserted", blind: killedBeforeEvent,
+		name: "overlap", effect: always, event: "outbox/inserted", says: notify.VerdictOverlap, blind: killedBeforeEvent,
 		points: append([]string{
 			"dbtx/before-rollback", "dbtx/rolled-back", "guard/judged", "lock/before-release", "lock/release-answered",
 		}, reporting...),
 	},
 	{
-		name: "overlap without a broker", effect: always, event: always,
+		name: "overlap without a broker", effect: always, event: always, says: notify.VerdictOverlap,
 		points: []string{"outbox/postponed"},
 	},
 	{
-		name: "loss found by the watchdog", effect: always, event: "outbox/inserted", blind: killedBeforeEvent,
+		name: "loss found by the watchdog", effect: always, event: "outbox/inserted", says: notify.VerdictLost, blind: killedBeforeEvent,
 		points: []string{"dbtx/before-rollback", "dbtx/rolled-back", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
 	},
 	{
-		name: "late commit", effect: always, event: "outbox/inserted", blind: lateHolderDied,
+		name: "late commit", effect: always, event: "outbox/inserted", says: notify.VerdictLost, blind: lateHolderDied,
 		points: []string{"dbtx/committed", "lock/release-answered", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
 	},
 	{
@@ -100,18 +102,18 @@ var situations = []situation{
 		points: []string{"guard/before-resolve", "guard/resolved"},
 	},
 	{
-		name: "unknown commit", effect: always, event: "outbox/inserted", blind: nothing,
+		name: "unknown commit", effect: always, event: "outbox/inserted", says: notify.VerdictUnknownCommit, blind: nothing,
 		points: []string{"guard/resolved", "guard/abandoned", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
 	},
 	{
-		name: "late commit under a rival", effect: "dbtx/committed", event: "outbox/inserted", blind: nothing,
+		name: "late commit under a rival", effect: "dbtx/committed", event: "outbox/inserted", says: notify.VerdictLost, blind: nothing,
 		points: []string{
 			"dbtx/before-commit", "dbtx/committed", "lock/before-release", "lock/release-answered",
 			"guard/before-event", "outbox/inserted",
 		},
 	},
 	{
-		name: "without the lock", effect: "dbtx/committed", event: "outbox/inserted", blind: nothing,
+		name: "without the lock", effect: "dbtx/committed", event: "outbox/inserted", says: notify.VerdictDegraded, blind: nothing,
 		points: []string{
 			"outbox/before-insert", "outbox/inserted", "dbtx/begun", "dbtx/inserted", "dbtx/updated",
 			"dbtx/before-commit", "dbtx/committed",
