@@ -176,9 +176,13 @@ func (t table) rows(ctx context.Context, q gorm.ConnPool, query string, args ...
 // these returns the condition for the given rows, and its arguments. The event
 // ids exclude a row whose id was given out again. The condition is a cross
 // product of the relay's own rows: at worst it matches one of their events under
-// the id of another. COALESCE keeps the database from using the index on
-// event_id, by which relays could deadlock: rows are locked in the order of the
-// primary key, as a lease does.
+// the id of another.
+//
+// COALESCE keeps the database from using the index on event_id, by which relays could
+// deadlock: MySQL and MariaDB lock the rows in the order of the primary key, as a lease
+// does. PostgreSQL locks them in the order of its plan, which without statistics is that of
+// the heap. Two relays write the same rows only after a lease has expired. A deadlock
+// there fails the write of one: its rows are leased again later.
 func these(rows []row) (condition string, args []any) {
 	marks := list("?", len(rows))
 	for _, r := range rows {
