@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,15 +21,27 @@ const (
 )
 
 // A bench compiles and runs tests, with a mutant or without one.
-type bench struct{ dir string } // for what it makes
+type bench struct {
+	dir     string            // for what it makes
+	overlay map[string]string // of every build
+}
+
+// newBench makes a bench on which tests wait for a condition for a shorter time than usual:
+// most mutants are noticed because something never happens.
+func newBench(dir string) (bench, error) {
+	b := bench{dir, make(map[string]string)}
+	impatient := mutant{file: "internal/testwait/testwait.go", old: "limit = 2 * time.Minute", new: "limit = 20 * time.Second"}
+	text, err := impatient.apply()
+	if err != nil {
+		return b, err
+	}
+	return b, b.replace(b.overlay, impatient.file, "testwait.go", text)
+}
 
 // compile makes the test binary of the mutant's folder. Without a mutation it is that of
 // the tree.
 func (b bench) compile(ctx context.Context, m mutant, mutated bool) (binary string, err error) {
-	replace, err := b.impatient()
-	if err != nil {
-		return "", err
-	}
+	replace := maps.Clone(b.overlay)
 	binary = filepath.Join(b.dir, strings.ReplaceAll(m.folder(), "/", "-")+".test")
 	if mutated {
 		binary = filepath.Join(b.dir, m.name+".test")
@@ -54,18 +67,6 @@ func (b bench) compile(ctx context.Context, m mutant, mutated bool) (binary stri
 		return "", fmt.Errorf("it does not compile: %w\n%s", err, out)
 	}
 	return binary, nil
-}
-
-// impatient begins an overlay in which tests wait for a condition for a shorter time than
-// usual: most mutants are noticed because something never happens.
-func (b bench) impatient() (map[string]string, error) {
-	m := mutant{file: "internal/testwait/testwait.go", old: "limit = 2 * time.Minute", new: "limit = 20 * time.Second"}
-	text, err := m.apply()
-	if err != nil {
-		return nil, err
-	}
-	replace := make(map[string]string)
-	return replace, b.replace(replace, m.file, "testwait.go", text)
 }
 
 // replace writes a file and puts it into an overlay.

@@ -25,7 +25,10 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	var killed atomic.Int64
-	b := bench{t.TempDir()}
+	b, err := newBench(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	next := make(chan []mutant)
 	var workers sync.WaitGroup
 	for range 2 {
@@ -50,7 +53,7 @@ func choose(which string) ([]mutant, error) {
 		return table, nil
 	case which == "ci":
 		which = few
-	case err == nil:
+	case err == nil && n > 0:
 		n = min(n, len(table))
 		var some []mutant
 		for i := range n {
@@ -163,4 +166,17 @@ func brief(output string) string {
 		return output
 	}
 	return output[:begin] + "\n[...]\n" + output[len(output)-end:]
+}
+
+// TestChoose: a selection is never empty, and a name that is none is an error.
+func TestChoose(t *testing.T) {
+	for which, want := range map[string]int{
+		"all": len(table), "ci": 5, "3": 3, "100000": len(table), table[0].name: 1, table[0].name + "," + table[1].name: 2,
+		"0": 0, "-1": 0, "no-such-mutant": 0, table[0].name + ",": 0,
+	} {
+		chosen, err := choose(which)
+		if len(chosen) != want || (err == nil) != (want > 0) {
+			t.Errorf("choose(%q) returns %d mutants, %v, want %d", which, len(chosen), err, want)
+		}
+	}
 }
