@@ -123,8 +123,7 @@ func (w *wrecker) cut(whom int) {
 func (w *wrecker) kill(whom int) {
 	p := w.crew.member(whom)
 	w.hurt(kill, p.Name(), func() bool {
-		p.Signal(syscall.SIGKILL)
-		<-p.Exited()
+		p.Kill()
 		return true
 	})
 	w.crew.replace(p)

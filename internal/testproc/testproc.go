@@ -3,7 +3,7 @@
 //
 //	p := testproc.Start(t, "victim", testproc.Self("BELAY_ROLE=victim"))
 //	p.Await("stands", func(line string) bool { return line == "stands" })
-//	p.Signal(syscall.SIGKILL)
+//	p.Kill()
 //
 // TestMain looks whether the variable is set, and does what it says instead of tests.
 package testproc
@@ -103,8 +103,7 @@ func (p *Process) keepLines(stdout io.Reader) {
 
 // end kills the process, also one that is paused, unless it has ended.
 func (p *Process) end() {
-	_ = p.cmd.Process.Kill()
-	<-p.exited
+	p.Kill()
 	if said := strings.Join(p.Lines(), "\n"); p.tb.Failed() && said+p.log.String() != "" {
 		p.tb.Logf("%s said:\n%s\nand logged:\n%s", p.name, said, p.log.String())
 	}
@@ -157,6 +156,12 @@ func (p *Process) CloseStdin() { _ = p.stdin.Close() }
 
 // Signal sends a signal. It is no error if the process has ended.
 func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// Kill kills the process, and returns when it has ended.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL)
+	<-p.exited
+}
 
 // Exited is closed when the process has ended and all that it said is read.
 func (p *Process) Exited() <-chan struct{} { return p.exited }

@@ -53,8 +53,7 @@ func TestKill(t *testing.T) {
 	if p.HasExited() {
 		t.Error("one that is paused has exited")
 	}
-	p.Signal(syscall.SIGKILL)
-	<-p.Exited()
+	p.Kill()
 	if p.Err() == nil || !p.WasKilled() {
 		t.Errorf("it ended with %v, killed: %v", p.Err(), p.WasKilled())
 	}
