@@ -1,13 +1,11 @@
 package alerts_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
+	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
+	"github.com/belaygo/belay/internal/testproc"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -80,33 +79,10 @@ func childMonitor(db *gorm.DB) error {
 
 // startChild starts a part in a process of its own and waits until it has said
 // last. It returns the process and all lines before.
-func startChild(t *testing.T, part, last, dsn, amqpURL string, events int) (kill func(), lines []string) {
+func startChild(t *testing.T, part, last, dsn, amqpURL string, events int) (p *testproc.Process, lines []string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+part, "CHILD_DSN="+dsn, "CHILD_AMQP="+amqpURL, "CHILD_EVENTS="+strconv.Itoa(events))
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	end := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
-	scanner := bufio.NewScanner(stdout)
-	for scanner.Scan() && scanner.Text() != last {
-		lines = append(lines, scanner.Text())
-	}
-	ready := scanner.Text() == last
-	kill = func() {
-		end.Stop()
-		_ = cmd.Process.Kill() // SIGKILL
-		_ = cmd.Wait()
-	}
-	if !ready {
-		kill()
-		t.Fatalf("%s did not come as far as %q: %s", part, last, stderr.String())
-	}
-	return kill, lines
+	p = testproc.Start(t, part, testproc.Self(childEnv+"="+part, "CHILD_DSN="+dsn, "CHILD_AMQP="+amqpURL, "CHILD_EVENTS="+strconv.Itoa(events)))
+	p.Await(last, func(line string) bool { return line == last })
+	lines = p.Lines()
+	return p, lines[:slices.Index(lines, last)]
 }

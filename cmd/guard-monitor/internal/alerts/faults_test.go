@@ -181,8 +181,8 @@ func monitorKilled(s *stage) account {
 	r := s.report(s.db)
 	s.load(200, r)
 	for range 3 {
-		kill, _ := startChild(s.t, "monitor", "stored", s.dsn, s.amqp, 0)
-		kill()
+		p, _ := startChild(s.t, "monitor", "stored", s.dsn, s.amqp, 0)
+		p.Kill()
 	}
 	s.reading()
 	a := s.settle(r)
@@ -245,8 +245,8 @@ func databaseAway(s *stage) account {
 func processKilled(s *stage) account {
 	s.link.become(refusing)
 	const events = 50
-	kill, ids := startChild(s.t, "reporter", "committed", s.dsn, s.linked(), events)
-	kill()
+	p, ids := startChild(s.t, "reporter", "committed", s.dsn, s.linked(), events)
+	p.Kill()
 	if len(ids) != events {
 		s.t.Fatalf("the process reported %d events, want %d", len(ids), events)
 	}

@@ -57,7 +57,7 @@ func (s *stage) event(key string, v notify.Verdict, o notify.Outcome) notify.Eve
 
 // alerts counts the monitor's alert lines that name key.
 func (s *stage) alerts(key string) (n int) {
-	for _, line := range s.monitor.output() {
+	for _, line := range s.monitor.Lines() {
 		if strings.Contains(line, key) {
 			n++
 		}

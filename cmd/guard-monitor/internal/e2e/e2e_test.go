@@ -99,7 +99,7 @@ func setUp(t *testing.T) *stage {
 // reports whether its queue takes events.
 func (s *stage) monitorIsReady(path string) bool {
 	if s.events == nil {
-		if len(s.monitor.output()) == 0 && !exists(path) {
+		if len(s.monitor.Lines()) == 0 && !exists(path) {
 			return false
 		}
 		events, err := store.Open(context.Background(), path)
@@ -157,7 +157,7 @@ func insertOverlaps(t *testing.T, s *stage) string {
 	b := s.start("B", "-key", key, "-order", no, "-wait", "30s")
 	s.want(b.await("ended"), "done")
 	b.finish()
-	a.proceed()
+	a.Proceed()
 	s.want(a.await("ended"), "intercepted")
 	a.finish()
 
@@ -177,7 +177,7 @@ func updateOverlaps(t *testing.T, s *stage) string {
 	b := s.start("B", append(update, "-wait", "30s")...)
 	s.want(b.await("ended"), "done")
 	b.finish()
-	a.proceed()
+	a.Proceed()
 	s.want(a.await("ended"), "intercepted")
 	a.finish()
 

@@ -31,7 +31,7 @@ func (s *stage) removed(no string, cause incident.Cause, command func(key string
 	b := s.start("B", "-key", key, "-order", no, "-wait", "30s")
 	s.want(b.await("ended"), "done")
 	b.finish()
-	a.proceed()
+	a.Proceed()
 	s.want(a.await("ended"), "intercepted")
 	a.finish()
 

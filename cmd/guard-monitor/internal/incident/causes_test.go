@@ -176,20 +176,17 @@ func bypass(_ *testing.T, s *stage, key string) {
 func overrun(_ *testing.T, s *stage, key string) {
 	s.shard(key)
 	h := startHolder(s.t, holderConfig{DSN: s.dsn, Key: key, No: key, Redis: s.Addrs, TTL: 6 * time.Second})
-	if got := h.line(); got != "stands" {
-		s.t.Fatalf("the holder says %q", got)
-	}
-	h.signal(syscall.SIGSTOP)
+	h.Await("that it stands", func(line string) bool { return line == "stands" })
+	h.Signal(syscall.SIGSTOP)
 	b := s.instance("b", lockTTL)
 	err := b.guard.Apply(context.Background(), key, guard.Insert(&order{No: key}), guard.Wait(time.Minute))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	h.signal(syscall.SIGCONT)
-	if _, err := h.stdin.Write([]byte("\n")); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.receive(s.t.Context(), []byte(h.line())); err != nil {
+	h.Signal(syscall.SIGCONT)
+	h.Proceed()
+	event := h.Await("its event", func(line string) bool { return line != "stands" })
+	if err := s.receive(s.t.Context(), []byte(event)); err != nil {
 		s.t.Fatal(err)
 	}
 	if i := s.explained(key, incident.Overrun, "did not renew it until", "answered guard-monitor"); i.Confidence != incident.High {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testproc"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -86,55 +85,14 @@ func (w writer) Publish(_ context.Context, ev notify.Event) error {
 	return json.NewEncoder(w.Writer).Encode(ev)
 }
 
-// holder is such a process.
-type holder struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	lines *bufio.Scanner
-}
-
-func startHolder(t *testing.T, c holderConfig) *holder {
+// startHolder starts such a process.
+func startHolder(t *testing.T, c holderConfig) *testproc.Process {
 	t.Helper()
 	config, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &holder{t: t, cmd: exec.Command(os.Args[0])}
-	h.cmd.Env = append(os.Environ(), holderEnv+"="+string(config))
-	h.cmd.Stderr = os.Stderr
-	stdout, err := h.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	h.lines = bufio.NewScanner(stdout)
-	t.Cleanup(func() {
-		_ = h.cmd.Process.Kill()
-		_ = h.cmd.Wait()
-	})
-	return h
-}
-
-// line returns the next line of output.
-func (h *holder) line() string {
-	h.t.Helper()
-	if !h.lines.Scan() {
-		h.t.Fatalf("the holder ended: %v", h.lines.Err())
-	}
-	return h.lines.Text()
-}
-
-func (h *holder) signal(s syscall.Signal) {
-	h.t.Helper()
-	if err := h.cmd.Process.Signal(s); err != nil {
-		h.t.Fatal(err)
-	}
+	return testproc.Start(t, "the holder", testproc.Self(holderEnv+"="+string(config)))
 }
 
 // instance is a service instance.
