@@ -98,7 +98,7 @@ test-monitor: ## guard-monitor, with real servers, Prometheus and Alertmanager
 .PHONY: chaos
 chaos: ## both layers while locks, masters, databases, processes and connections fail; BELAY_CHAOS=5m BELAY_CHAOS_SEED=7 ON=mysql or postgres
 	@BELAY_CHAOS=$${BELAY_CHAOS:-2m} BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
-		-count=1 -v -timeout 30m -run TestChaos ./internal/chaos | $(e2e-lines)
+		-count=1 -v -timeout 60m -run TestChaos ./internal/chaos | $(e2e-lines)
 
 .PHONY: soak
 soak: ## the same with few faults, and whether anything grows; SOAK=2h ON=mysql or postgres

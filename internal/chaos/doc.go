@@ -16,7 +16,9 @@
 // when the engine granted and released, what the database answered, and what calls
 // returned. From these it says which operations had a lock at the same time. Each of
 // those must have been reported, unless docs/guarantees.md names the blind spot, and
-// nothing else.
+// nothing else. A blindSpot is a part of that page. What excuses it is told by the journals
+// and the faults: a worker that was killed, a node that died, the call's own session that
+// was cut.
 //
 // Reported is what guard-monitor has in its store at the end. Events take the real way
 // there, by the outbox, the relay and RabbitMQ, all of which are broken on the way; each

@@ -28,6 +28,7 @@ func newJournalFile(t *report, worker string) journalFile {
 }
 
 func (f journalFile) close(t testing.TB) {
+	t.Helper()
 	if err := errors.Join(f.Close(), f.file.Close()); err != nil {
 		t.Error(err)
 	}

@@ -50,7 +50,7 @@ type Process struct {
 // kept, too, unless the command has a place for it.
 func Start(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 	tb.Helper()
-	p := newProcess(tb, name, cmd)
+	p := &Process{tb: tb, name: name, cmd: cmd, exited: make(chan struct{})}
 	p.start(p.keepLines)
 	return p
 }
@@ -58,21 +58,16 @@ func Start(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 // StartReading is Start, but read gets the standard output, until its end.
 func StartReading(tb testing.TB, name string, cmd *exec.Cmd, read func(io.Reader)) *Process {
 	tb.Helper()
-	p := newProcess(tb, name, cmd)
-	p.start(read)
-	return p
-}
-
-func newProcess(tb testing.TB, name string, cmd *exec.Cmd) *Process {
 	p := &Process{tb: tb, name: name, cmd: cmd, exited: make(chan struct{})}
-	if cmd.Stderr == nil {
-		cmd.Stderr = &p.log
-	}
+	p.start(read)
 	return p
 }
 
 func (p *Process) start(read func(io.Reader)) {
 	p.tb.Helper()
+	if p.cmd.Stderr == nil {
+		p.cmd.Stderr = &p.log
+	}
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		p.tb.Fatal(err)

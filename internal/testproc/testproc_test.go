@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		fmt.Println("heard", lines.Text())
+		fmt.Fprintln(os.Stdout, "heard", lines.Text())
 	}
 }
 
