@@ -111,14 +111,16 @@ func (f fault) hit(g *grant) bool {
 	return f.Subject == g.worker
 }
 
-// cutWords are the drivers' and the servers' for a connection that was cut, awayWords those
-// for a server that is dead or not yet ready.
+// deadlockWords are the servers' for a deadlock, of two that waited for an insert, say,
+// cutWords theirs and the drivers' for a connection that was cut, and awayWords those for a
+// server that is dead or not yet ready.
 var (
+	deadlockWords = []string{"Deadlock found", "deadlock detected"}
+
 	cutWords = []string{
 		"invalid connection", "bad connection", "Connection was killed", "interrupted",
 		"terminating connection", "unexpected EOF", "conn closed", "connection reset", "broken pipe",
 		"use of closed network connection", "failed to connect", // when the answer to a handshake is cut
-		"Deadlock found", "deadlock detected", // of two that waited for its insert
 	}
 	awayWords = []string{
 		"connection refused", "starting up", "shutting down", "not yet accepting", "recovery mode", "reset by peer", "EOF",
@@ -126,14 +128,21 @@ var (
 	}
 )
 
-// failedUnexplained reports whether the call ended with an error that is not one
-// of Do's, nor of a connection that was cut, nor of a database that was dead.
+// failedUnexplained reports whether the call ended with an error that is not one of Do's,
+// nor a deadlock, nor of a connection that was cut or a database that was dead: meanwhile,
+// or when the connection was idle.
 func (h *history) failedUnexplained(c *call) bool {
 	says := func(s string) bool { return strings.Contains(c.result, s) }
-	if !strings.HasPrefix(c.result, failed) || slices.ContainsFunc(cutWords, says) {
+	met := func(kinds ...faultKind) bool {
+		return slices.ContainsFunc(h.faults, func(f fault) bool {
+			return slices.Contains(kinds, f.Kind) && f.From <= c.returned && c.called <= f.To+int64(maxIdle+ending)
+		})
+	}
+	switch {
+	case !strings.HasPrefix(c.result, failed), slices.ContainsFunc(deadlockWords, says):
+		return false
+	case slices.ContainsFunc(cutWords, says) && (c.lost != "" || met(cut, databaseKilled)):
 		return false
 	}
-	return !slices.ContainsFunc(awayWords, says) || !slices.ContainsFunc(h.faults, func(f fault) bool {
-		return f.Kind == databaseKilled && f.From <= c.returned && c.called <= f.To
-	})
+	return !slices.ContainsFunc(awayWords, says) || !met(databaseKilled)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/notify"
@@ -126,21 +127,33 @@ func (c *call) String() string {
 	return s
 }
 
-// TestStaleUnderALock wants a reason for a version that was out of date, of a call that had
-// the lock.
-func TestStaleUnderALock(t *testing.T) {
+// TestCalls has calls end in ways that need a reason.
+func TestCalls(t *testing.T) {
+	const (
+		isStale  = "stale, though it had the lock"
+		isFailed = "an error that no fault explains"
+	)
+	const at = int64(time.Minute) // the call, and most faults
+	mine, others, before := []fault{{cut, "7", at + 19, at + 20}}, []fault{{cut, "8", at + 19, at + 20}}, []fault{{databaseKilled, "", 1, 2}}
 	for _, tt := range []struct {
-		name   string
-		faults []fault
-		says   string
+		name, result string
+		faults       []fault
+		says         string // or nothing
 	}{
-		{"nothing", nil, "stale, though it had the lock"},
-		{"its connection broke", []fault{{cut, "7", 19, 20}}, ""},
-		{"that of another broke", []fault{{cut, "8", 19, 20}}, "stale, though it had the lock"},
+		{"stale", stale, nil, isStale},
+		{"stale, its connection broke", stale, mine, ""},
+		{"stale, that of another broke", stale, others, isStale},
+		{"deadlock", failed + "Deadlock found", nil, ""},
+		{"cut", failed + "invalid connection", mine, ""},
+		{"cut by nobody", failed + "invalid connection", nil, isFailed},
+		{"cut long ago", failed + "invalid connection", before, isFailed},
+		{"refused", failed + "connection refused", mine, isFailed},
+		{"refused by a dead database", failed + "connection refused", []fault{{databaseKilled, "", at + 19, at + 20}}, ""},
+		{"an error of its own", failed + "sold out", mine, isFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			lines := story("a.0", "A", 10, 12, 20, 21, "freed")
-			lines[len(lines)-1].Result = stale
+			lines := later(time.Duration(at), story("a.0", "A", 10, 12, 20, 21, "freed"))
+			lines[len(lines)-1].Result = tt.result
 			h, rep := read(recordsOf(map[string][]line{"a": lines}), tt.faults), &report{}
 			checkCall(rep, h, h.calls[0], nil)
 			said := strings.Join(rep.failed, "\n")

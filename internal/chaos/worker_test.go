@@ -33,6 +33,10 @@ const ttl = 5 * time.Second
 // callers is how many goroutines of a worker call Do, one after the other.
 const callers = 8
 
+// maxIdle is how long a connection to the database may be idle: what a peak has opened is not
+// to look like a leak.
+const maxIdle = 10 * time.Second
+
 // A worker is one instance of a service, in a process of its own. It works until
 // its standard input ends, on which it reads the keys whose locks are wiped.
 type worker struct {
@@ -139,7 +143,7 @@ func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err err
 		pool = sql.OpenDB(c)
 		pool.SetMaxOpenConns(2 * callers)
 		pool.SetMaxIdleConns(2 * callers)
-		pool.SetConnMaxIdleTime(10 * time.Second) // so that what a peak has opened does not look like a leak
+		pool.SetConnMaxIdleTime(maxIdle)
 		if db, err = gorm.Open(kind.dialector(pool), &gorm.Config{Logger: logger.Discard}); err == nil {
 			return pool, db, nil
 		}
