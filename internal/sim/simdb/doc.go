@@ -53,7 +53,8 @@
 //     rows a real server may read them all instead. A locking read of a whole table
 //     is unknown above READ COMMITTED.
 //   - Collations: texts compare by their bytes.
-//   - SERIALIZABLE, foreign keys, triggers, updates of a primary key, secondary indexes that
-//     are not unique, prepared statements.
+//   - SERIALIZABLE, foreign keys, triggers, updates of a key, keys of several columns, indexes
+//     that are not unique, prepared statements; an INSERT with the primary key of a deleted row
+//     where there is another key. All of them are unknown.
 //   - Errors of a disk, of a full table, of a deadlock with a lock on a table.
 package simdb

@@ -129,7 +129,7 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 	c.db.with(func() {
 		if s := c.session; s != nil {
 			call.Session = s.id
-			call.Commit = call.Commit || s.tx == nil && writes(sql)
+			call.Commit = call.Commit || s.tx == nil && c.db.writes(sql)
 		}
 	})
 	switch fate := c.gate.Pass(ctx, call); {
@@ -289,17 +289,17 @@ func (c *conn) Ping(ctx context.Context) error {
 }
 
 // Prepare implements driver.Conn.
-func (c *conn) Prepare(string) (driver.Stmt, error) {
-	return nil, c.db.unknown(fmt.Errorf("prepared statements"))
+func (c *conn) Prepare(sql string) (driver.Stmt, error) {
+	panic(errUnknown.Error() + " to prepare: " + sql)
 }
 
 // Begin implements driver.Conn.
-func (c *conn) Begin() (driver.Tx, error) { return c.BeginTx(background, driver.TxOptions{}) }
+func (c *conn) Begin() (driver.Tx, error) { panic(errUnknown.Error() + ": Begin") }
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if o.Isolation != 0 || o.ReadOnly {
-		return nil, c.db.unknown(fmt.Errorf("a transaction with options"))
+	if o != (driver.TxOptions{}) {
+		panic(fmt.Sprint(errUnknown, ": BEGIN with ", o))
 	}
 	sql := "START TRANSACTION"
 	if c.db.postgres() {

@@ -2,7 +2,6 @@ package simdb
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 )
 
@@ -29,89 +28,41 @@ type engine interface {
 
 // run executes a statement that reads or writes rows, inside a transaction.
 func (s *session) run(st *statement, args []any) (res *result, err error) {
-	v := &env{args: args}
-	v.query = func(q *statement) (first []any, err error) {
-		sub, err := s.selection(v, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range sub.rows {
-			first = append(first, r[0])
-		}
-		return first, nil
+	defer known(&err)
+	v := &env{table: s.db.tables[st.table], args: args}
+	if v.table == nil {
+		return nil, s.db.noTable(st.table)
 	}
 	if st.due != nil {
-		due, err := v.query(st.due)
+		due, err := s.run(st.due, args)
 		if err != nil {
 			return nil, err
 		}
-		above := v.query
-		v.query = func(q *statement) ([]any, error) {
-			if q.table == st.due.name {
-				return due, nil
-			}
-			return above(q)
+		for _, r := range due.rows {
+			v.due = append(v.due, r[0])
 		}
 	}
+	res = s.head(v.table, st)
 	switch st.kind {
 	case "SELECT":
-		return s.selection(v, st)
+		err = s.selection(v, st, res)
 	case "INSERT":
-		return s.insertion(v, st)
+		err = s.insertion(v, st, res)
 	case "UPDATE":
-		return s.update(v, st)
+		err = s.update(v, st, res)
 	case "DELETE":
-		return s.deletion(v, st)
-	}
-	return nil, s.db.unknown(fmt.Errorf("unknown statement %s", st.kind))
-}
-
-func (s *session) selection(v *env, st *statement) (*result, error) {
-	limit := -1
-	if st.limit != nil {
-		n, err := st.limit.eval(v)
-		if err != nil {
-			return nil, err
-		}
-		limit = int(n.(int64))
-	}
-	res, counts := s.head(st), len(st.items) == 1 && st.items[0].value.op == "count"
-	n := int64(0)
-	take := func(_ *row, values []any) (bool, error) {
-		if n++; !counts {
-			out, err := s.project(v, st, values)
-			if err != nil {
-				return false, err
-			}
-			res.rows = append(res.rows, out)
-		}
-		return limit < 0 || n < int64(limit), nil
-	}
-	var err error
-	switch {
-	case limit == 0:
-	case st.from != nil:
-		var sub []any
-		sub, err = v.query(st.from)
-		n = int64(len(sub))
-	case st.table != "":
-		err = s.found(v, st, st.lock, take)
-	default:
-		_, err = take(nil, nil)
-	}
-	if counts && err == nil {
-		res.rows = [][]any{{n}}
+		err = s.deletion(v, st, res)
 	}
 	return res, err
 }
 
 // head returns a result with the columns of a statement.
-func (s *session) head(st *statement) *result {
+func (s *session) head(t *table, st *statement) *result {
 	res := &result{}
 	for _, it := range st.items {
 		res.columns = append(res.columns, it.name)
 	}
-	if t := s.db.tables[st.table]; t != nil && st.items == nil && (st.returning || st.kind == "SELECT") {
+	if st.items == nil && st.kind == "SELECT" {
 		for _, c := range t.columns {
 			res.columns = append(res.columns, c.name)
 		}
@@ -119,86 +70,75 @@ func (s *session) head(st *statement) *result {
 	return res
 }
 
-func (s *session) project(v *env, st *statement, values []any) ([]any, error) {
-	if st.items == nil {
-		return values, nil
+func (s *session) selection(v *env, st *statement, res *result) error {
+	limit := int64(-1)
+	if st.limit != nil {
+		limit = st.limit.eval(v).(int64)
 	}
-	w := *v
-	w.table, w.row = s.db.tables[st.table], values
-	out := make([]any, len(st.items))
-	for i, it := range st.items {
-		var err error
-		if out[i], err = it.value.eval(&w); err != nil {
-			return nil, err
+	counts, n := len(st.items) == 1 && st.items[0].op == "count", int64(0)
+	err := s.found(v, st, st.lock, func(_ *row, values []any) (bool, error) {
+		if n++; !counts {
+			res.rows = append(res.rows, project(v, st, values))
 		}
+		return n != limit, nil
+	})
+	if counts && err == nil {
+		res.rows = [][]any{{n}}
 	}
-	return out, nil
+	return err
+}
+
+// project returns what a statement returns of a row.
+func project(v *env, st *statement, values []any) []any {
+	if st.items == nil {
+		return values
+	}
+	w, out := v.of(values), make([]any, len(st.items))
+	for i, it := range st.items {
+		out[i] = it.eval(w)
+	}
+	return out
 }
 
 // overwrite sets columns of a row that the transaction has locked, and returns whether
 // that altered it.
 func (s *session) overwrite(v *env, st *statement, r *row, given []any) (int64, error) {
-	t := r.table
-	w := *v
-	w.table, w.given = t, given
-	next := slices.Clone(r.latest().values)
-	w.row = next // MySQL assigns in order, and reads what it has assigned
-	if s.db.postgres() {
-		w.row = slices.Clone(next)
+	old := r.latest().values
+	next := slices.Clone(old)
+	w := v.of(next) // MySQL assigns in order, and reads what it has assigned
+	if w.given = given; s.db.postgres() {
+		w.row = old
 	}
 	for _, a := range st.set {
-		n := t.column(a.column)
-		if n < 0 {
-			return 0, s.db.unknown(fmt.Errorf("no column %s", a.column))
-		}
-		value, err := a.value.eval(&w)
-		if err != nil {
-			return 0, err
-		}
-		next[n] = convert(t.columns[n].kind, value, s.db.postgres())
+		next[v.table.column(a.column)] = a.value.eval(w)
 	}
-	if !s.db.postgres() && slices.EqualFunc(next, r.latest().values, func(a, b any) bool { return compare(a, b) == 0 }) {
+	if !s.db.postgres() && compareKeys(next, old) == 0 {
 		return 0, nil
+	}
+	for _, i := range v.table.indexes {
+		if compare(next[i.column], old[i.column]) != 0 {
+			panic(unknown("UPDATE of a key"))
+		}
 	}
 	return 1, s.db.engine().update(s.tx, r, next)
 }
 
-func (s *session) update(v *env, st *statement) (*result, error) {
-	res := s.head(st)
-	err := s.found(v, st, locking{mode: noKey}, func(r *row, _ []any) (bool, error) {
+func (s *session) update(v *env, st *statement, res *result) error {
+	return s.found(v, st, locking{mode: noKey}, func(r *row, _ []any) (bool, error) {
 		n, err := s.overwrite(v, st, r, nil)
-		res.affected += n
-		if err != nil || !st.returning {
-			return true, err
+		if res.affected += n; err == nil && st.returning {
+			res.rows = append(res.rows, project(v, st, r.latest().values))
 		}
-		out, err := s.project(v, st, r.latest().values)
-		res.rows = append(res.rows, out)
 		return true, err
 	})
-	return res, err
 }
 
-func (s *session) deletion(v *env, st *statement) (*result, error) {
-	res := s.head(st)
-	err := s.found(v, st, locking{mode: exclusive}, func(r *row, values []any) (bool, error) {
+func (s *session) deletion(v *env, st *statement, res *result) error {
+	return s.found(v, st, locking{mode: exclusive}, func(r *row, _ []any) (bool, error) {
 		res.affected++
-		if st.returning {
-			out, err := s.project(v, st, values)
-			if err != nil {
-				return false, err
-			}
-			res.rows = append(res.rows, out)
-		}
 		return true, s.db.engine().delete(s.tx, r)
 	})
-	return res, err
 }
 
 // errUnknown is the error of a statement that the simulation does not know.
 var errUnknown = errors.New("simdb: unknown statement")
-
-func (db *Database) unknown(err error) error {
-	err = fmt.Errorf("%w: %w", errUnknown, err)
-	db.knobs.Unknown(err)
-	return err
-}

@@ -1,215 +1,210 @@
 package simdb
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // An expr is an expression of a statement.
 type expr struct {
-	op    string // a sign, a word, "column", "given", "param", "value" or "call"
-	name  string // of a column or function, in lower case
-	args  []*expr
+	op    string // an operator, a function, "column", "given", "param", "value" or "count"
+	name  string // of a column
 	value any
 	n     int // of a parameter
-	query *statement
+	args  []*expr
 }
 
-func (p *parser) expr() *expr {
-	left := p.and()
-	for p.is("OR") {
-		left = &expr{op: "OR", args: []*expr{left, p.and()}}
-	}
-	return left
-}
+// binds is how tightly an operator binds.
+var binds = map[string]int{"AND": 1, "=": 3, ">": 3, "IN": 3, "BETWEEN": 3, "+": 4}
 
-func (p *parser) and() *expr {
-	left := p.not()
-	for p.is("AND") {
-		left = &expr{op: "AND", args: []*expr{left, p.not()}}
-	}
-	return left
-}
-
-func (p *parser) not() *expr {
+// expr reads an expression of operators that bind more tightly than above.
+func (p *parser) expr(above int) *expr {
+	var left *expr
 	if p.is("NOT") {
-		return &expr{op: "NOT", args: []*expr{p.not()}}
+		left = &expr{op: "NOT", args: []*expr{p.expr(2)}}
+	} else {
+		left = p.operand()
 	}
-	return p.comparison()
-}
-
-func (p *parser) comparison() *expr {
-	left := p.sum()
-	for _, sign := range []string{"<=>", "<=", ">=", "<>", "!=", "=", "<", ">"} {
-		if p.is(sign) {
-			return &expr{op: sign, args: []*expr{left, p.sum()}}
+	for {
+		op := p.peek().text
+		bind := binds[op]
+		if bind <= above || !p.is(op) {
+			return left
+		}
+		left = &expr{op: op, args: []*expr{left}}
+		switch {
+		case op == "BETWEEN":
+			left.args = append(left.args, p.expr(bind))
+			p.want("AND")
+			left.args = append(left.args, p.expr(bind))
+		case op == "IN" && p.is("( SELECT ID FROM DUE )"):
+			left.op = "IN due"
+		case op == "IN":
+			p.list(func() { left.args = append(left.args, p.expr(0)) })
+		default:
+			left.args = append(left.args, p.expr(bind))
 		}
 	}
-	not := p.is("NOT")
-	e := &expr{args: []*expr{left}}
+}
+
+// The outbox's clock in milliseconds since 1970, as MariaDB and PostgreSQL spell it.
+const (
+	clockMy = "( TIMESTAMPDIFF ( MICROSECOND , '1970-01-01' , UTC_TIMESTAMP ( 6 ) ) DIV 1000 )"
+	clockPg = "CAST ( EXTRACT ( EPOCH FROM CLOCK_TIMESTAMP ( ) ) * 1000 AS BIGINT )"
+)
+
+func (p *parser) operand() *expr {
 	switch {
-	case p.is("IN", "(", "SELECT"):
-		e.op, e.query = "IN", p.selection()
+	case p.is(clockMy):
+		return &expr{op: "clock"}
+	case p.is(clockPg):
+		return &expr{op: "clock rounded"}
+	case p.is("CURRENT_TIMESTAMP ( 6 )"), p.is("CLOCK_TIMESTAMP ( )"):
+		return &expr{op: "now"}
+	case p.is("("):
+		e := p.expr(0)
 		p.want(")")
-	case p.is("IN"):
-		e.op = "IN"
-		p.list(func() { e.args = append(e.args, p.sum()) })
-	case p.is("BETWEEN"):
-		low := p.sum()
-		p.want("AND")
-		e.op, e.args = "BETWEEN", append(e.args, low, p.sum())
-	case p.is("IS", "NOT", "DISTINCT", "FROM"):
-		return &expr{op: "<=>", args: []*expr{left, p.sum()}}
-	case p.is("IS", "NOT", "NULL"):
-		return &expr{op: "NOT", args: []*expr{{op: "NULL", args: e.args}}}
-	case p.is("IS", "NULL"):
-		e.op = "NULL"
-	default:
-		return left
+		return e
+	case p.is("COUNT ( * )"):
+		return &expr{op: "count", name: "count"}
+	case p.is("COALESCE"):
+		e := &expr{op: "COALESCE"}
+		p.list(func() { e.args = append(e.args, p.expr(0)) })
+		return e
+	case p.is("VALUES ("):
+		e := &expr{op: "given", name: p.ident()}
+		p.want(")")
+		return e
 	}
-	if not {
-		return &expr{op: "NOT", args: []*expr{e}}
-	}
-	return e
-}
-
-func (p *parser) sum() *expr {
-	left := p.product()
-	for {
-		switch {
-		case p.is("+"):
-			left = &expr{op: "+", args: []*expr{left, p.product()}}
-		case p.is("-"):
-			left = &expr{op: "-", args: []*expr{left, p.product()}}
-		default:
-			return left
-		}
-	}
-}
-
-func (p *parser) product() *expr {
-	left := p.suffixed()
-	for {
-		switch {
-		case p.is("*"):
-			left = &expr{op: "*", args: []*expr{left, p.suffixed()}}
-		case p.is("DIV"):
-			left = &expr{op: "DIV", args: []*expr{left, p.suffixed()}}
-		default:
-			return left
-		}
-	}
-}
-
-// suffixed reads a value with its casts, which change nothing but a number to a text.
-func (p *parser) suffixed() *expr {
-	e := p.primary()
-	for {
-		switch {
-		case p.is("::"):
-			e = &expr{op: "cast", name: strings.ToLower(p.next().name), args: []*expr{e}}
-		case p.is("COLLATE"):
-			p.next()
-		default:
-			return e
-		}
-	}
-}
-
-func (p *parser) primary() *expr {
-	switch t := p.next(); {
-	case t.kind == 'n':
-		n, err := strconv.ParseInt(t.text, 10, 64)
+	switch t := p.peek(); t.kind {
+	case 'n':
+		n, err := strconv.ParseInt(p.next().text, 10, 64)
 		if err != nil {
 			p.fail()
 		}
 		return &expr{op: "value", value: n}
-	case t.kind == 's':
-		return &expr{op: "value", value: t.text}
-	case t.kind == 'p':
-		return &expr{op: "param", n: p.param(t)}
-	case t.kind == 'o' && t.text == "(":
-		e := p.expr()
-		p.want(")")
-		return e
-	case t.kind == 'w' || t.kind == 'q':
-		p.at--
-		return p.word()
-	}
-	p.at--
-	p.fail()
-	return nil
-}
-
-// word reads what begins with a word: a constant, a call or a column.
-func (p *parser) word() *expr {
-	switch {
-	case p.is("NULL"):
-		return &expr{op: "value"}
-	case p.is("TRUE"):
-		return &expr{op: "value", value: true}
-	case p.is("FALSE"):
-		return &expr{op: "value", value: false}
-	case p.is("DEFAULT"):
-		return &expr{op: "default"}
-	case p.is("CURRENT_TIMESTAMP", "("), p.is("UTC_TIMESTAMP", "("), p.is("NOW", "("):
-		if !p.is(")") {
-			p.next()
-			p.want(")")
-		}
-		return &expr{op: "now"}
-	case p.is("CLOCK_TIMESTAMP", "(", ")"), p.is("CURRENT_TIMESTAMP"):
-		return &expr{op: "now"}
-	case p.is("TIMESTAMPDIFF", "(", "MICROSECOND", ","): // since 1970
+	case 's':
+		text := p.next().text
+		return &expr{op: "value", value: strings.ReplaceAll(text[1:len(text)-1], "''", "'")}
+	case 'p':
 		p.next()
-		p.want(",")
-		e := p.expr()
-		p.want(")")
-		return &expr{op: "micros", args: []*expr{e}}
-	case p.is("EXTRACT", "(", "EPOCH", "FROM"), p.is("UNIX_TIMESTAMP", "("):
-		e := p.expr()
-		p.want(")")
-		return &expr{op: "epoch", args: []*expr{e}}
-	case p.is("CAST", "("):
-		e := p.expr()
-		p.want("AS")
-		kind := strings.ToLower(p.next().name)
-		p.want(")")
-		return &expr{op: "cast", name: kind, args: []*expr{e}}
-	case p.is("EXISTS", "(", "SELECT"):
-		e := &expr{op: "EXISTS", query: p.selection()}
-		p.want(")")
-		return e
-	case p.is("COUNT", "("):
-		if !p.is("*") {
-			p.next()
+		n, err := strconv.Atoi(t.text[1:])
+		if p.params++; err != nil { // that of MariaDB has no number
+			n = p.params
 		}
-		p.want(")")
-		return &expr{op: "count", name: "count"}
-	case p.is("COALESCE"):
-		e := &expr{op: "coalesce"}
-		p.list(func() { e.args = append(e.args, p.expr()) })
-		return e
-	case p.is("VALUES", "("):
-		e := &expr{op: "given", name: p.ident()}
-		p.want(")")
-		return e
-	case p.is("CASE", "WHEN"):
-		e := &expr{op: "case", args: []*expr{p.expr()}}
-		p.want("THEN")
-		e.args = append(e.args, p.expr())
-		p.want("ELSE")
-		e.args = append(e.args, p.expr())
-		p.want("END")
-		return e
+		return &expr{op: "param", n: n - 1}
 	}
 	op := "column"
 	if strings.EqualFold(p.peek().name, "excluded") {
 		op = "given"
 	}
-	name := p.ident()
-	if p.is("(") {
-		p.fail()
+	return &expr{op: op, name: p.ident()}
+}
+
+// An env is what an expression is evaluated in.
+type env struct {
+	table      *table
+	row, given []any // what columns are, and those that an upsert was given
+	args       []any
+	due        []any // ids that WITH has found
+}
+
+// of returns an env for a row.
+func (v env) of(row []any) *env {
+	v.row = row
+	return &v
+}
+
+// eval panics with an unknown where nothing is compared with the real servers.
+func (e *expr) eval(v *env) any {
+	switch e.op {
+	case "value":
+		return e.value
+	case "param":
+		return v.args[e.n]
+	case "column":
+		return v.row[v.table.column(e.name)]
+	case "given":
+		return v.given[v.table.column(e.name)]
+	case "now":
+		return time.Now().UnixMicro()
+	case "clock":
+		return time.Now().UnixMilli()
+	case "clock rounded":
+		return time.Now().Add(500 * time.Microsecond).UnixMilli()
+	case "AND":
+		return e.args[0].true(v) && e.args[1].true(v)
+	case "NOT":
+		return !e.args[0].true(v) // of NULL, too: no statement here has such
 	}
-	return &expr{op: op, name: name}
+	return e.apply(v)
+}
+
+// true reports whether a condition is fulfilled, as NULL is not.
+func (e *expr) true(v *env) bool {
+	fulfilled, _ := e.eval(v).(bool)
+	return fulfilled
+}
+
+func (e *expr) apply(v *env) any {
+	args := make([]any, len(e.args))
+	for i, a := range e.args {
+		args[i] = a.eval(v)
+	}
+	switch {
+	case e.op == "COALESCE":
+		return cmp.Or(args...)
+	case e.op == "IN":
+		return args[0] != nil && among(args[0], args[1:])
+	case e.op == "IN due":
+		return among(args[0], v.due)
+	case slices.Contains(args, nil):
+		return nil
+	}
+	switch e.op {
+	case "=":
+		return compare(args[0], args[1]) == 0
+	case ">":
+		return compare(args[0], args[1]) > 0
+	case "BETWEEN":
+		return compare(args[0], args[1]) >= 0 && compare(args[0], args[2]) <= 0
+	case "+":
+		a, okA := args[0].(int64)
+		b, okB := args[1].(int64)
+		if okA && okB {
+			return a + b
+		}
+	}
+	panic(unknown("operation " + e.op))
+}
+
+func among(v any, values []any) bool {
+	return slices.ContainsFunc(values, func(o any) bool { return compare(v, o) == 0 })
+}
+
+// compare orders values as a column does; NULL is the least.
+func compare(a, b any) int {
+	switch a := a.(type) {
+	case int64:
+		if b, ok := b.(int64); ok {
+			return cmp.Compare(a, b)
+		}
+	case string:
+		if b, ok := b.(string); ok {
+			return strings.Compare(a, b)
+		}
+	case nil:
+		if b == nil {
+			return 0
+		}
+		return -1
+	}
+	if b == nil {
+		return 1
+	}
+	panic(unknown(fmt.Sprintf("comparison of %T and %T", a, b)))
 }

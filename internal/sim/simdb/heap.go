@@ -21,12 +21,7 @@ func (h holder) conflicts(t *tx, m mode) bool {
 func (e heap) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
 	for _, r := range sc.rows() {
 		values := t.read(r)
-		if values == nil {
-			continue
-		}
-		if ok, err := sc.match(values); err != nil {
-			return err
-		} else if !ok {
+		if values == nil || !sc.match(values) {
 			continue
 		}
 		ok, err := e.hold(t, r, l)
@@ -36,12 +31,7 @@ func (e heap) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)
 		if err != nil {
 			return err
 		}
-		if values = r.latest().values; !ok || values == nil {
-			continue
-		}
-		if ok, err = sc.match(values); err != nil {
-			return err
-		} else if !ok {
+		if values = r.latest().values; !ok || values == nil || !sc.match(values) {
 			continue
 		}
 		if more, err := f(r, values); err != nil || !more {
@@ -158,7 +148,7 @@ func (e heap) wait(t *tx, blocker *tx) error {
 	w := newWaiter()
 	t.waits, t.blocker = w, blocker
 	blocker.ends = append(blocker.ends, t)
-	limit := e.db.knobs.DeadlockTimeout
+	limit := deadlockTimeout
 	if e.db.pick != nil && e.db.pick(2) == 1 {
 		limit = 0 // it looks before there is one: a real server may be slow
 	}
@@ -198,7 +188,7 @@ func (t *tx) dismissAll() {
 func (e heap) insert(t *tx, tb *table, values []any, upsert bool) (*row, error) {
 	if upsert {
 		for _, i := range tb.indexes {
-			existing, err := e.conflict(t, i, nil, values)
+			existing, err := e.conflict(t, i, values)
 			if existing != nil && t.level == repeatableRead && !t.sees(existing.latest()) {
 				err = errChanged("update")
 			}
@@ -207,14 +197,13 @@ func (e heap) insert(t *tx, tb *table, values []any, upsert bool) (*row, error) 
 			}
 		}
 	}
-	made := &row{table: tb, records: make([]*record, len(tb.indexes))}
+	made := &row{table: tb}
 	t.write(made, values)
-	for n, i := range tb.indexes {
-		rec := &record{index: i, key: i.keyOf(values), row: made, by: t}
-		made.records[n] = rec
-		existing, err := e.conflict(t, i, made, values)
+	for _, i := range tb.indexes {
+		rec := made.record(i, values[i.column])
+		existing, err := e.conflict(t, i, values)
 		if err == nil && existing != nil {
-			err = e.db.duplicate(i, values)
+			err = e.db.duplicate(rec)
 		}
 		if err != nil {
 			return nil, err
@@ -226,25 +215,21 @@ func (e heap) insert(t *tx, tb *table, values []any, upsert bool) (*row, error) 
 	return nil, nil
 }
 
-// conflict returns another row with the key of some values, once whoever writes one has
-// ended.
-func (e heap) conflict(t *tx, i *index, own *row, values []any) (*row, error) {
-	key := i.keyOf(values)
-	if slices.Contains(key, nil) {
+// conflict returns the row with the key of some values, once whoever writes one has ended.
+func (e heap) conflict(t *tx, i *index, values []any) (*row, error) {
+	key := values[i.column]
+	if key == nil {
 		return nil, nil
 	}
-	for n := i.seek(key); n < len(i.records) && compareKeys(i.records[n].key, key) == 0; {
+	for n := i.seek(key); i.at(n).has(key); n++ {
 		r := i.records[n].row
-		n++
-		last := r.latest()
-		switch {
-		case r == own || len(r.versions) == 0:
+		switch last := r.latest(); {
 		case last.by.running(t):
 			if err := e.wait(t, last.by); err != nil {
 				return nil, err
 			}
-			n = i.seek(key)
-		case last.values != nil && compareKeys(i.keyOf(last.values), key) == 0:
+			n = i.seek(key) - 1
+		case last.values != nil:
 			return r, nil
 		}
 	}
@@ -252,27 +237,11 @@ func (e heap) conflict(t *tx, i *index, own *row, values []any) (*row, error) {
 }
 
 func (e heap) update(t *tx, r *row, values []any) error {
-	if ok, err := e.hold(t, r, locking{mode: noKey}); err != nil || !ok {
-		return err
+	ok, err := e.hold(t, r, locking{mode: noKey})
+	if ok {
+		t.write(r, values)
 	}
-	old := r.latest().values
-	t.write(r, values)
-	for _, i := range r.table.indexes {
-		if compareKeys(i.keyOf(values), i.keyOf(old)) == 0 {
-			continue
-		}
-		existing, err := e.conflict(t, i, r, values)
-		if err == nil && existing != nil {
-			err = e.db.duplicate(i, values)
-		}
-		if err != nil {
-			return err
-		}
-		rec := &record{index: i, key: i.keyOf(values), row: r, by: t}
-		i.add(rec)
-		t.undo = append(t.undo, func() { i.remove(rec) })
-	}
-	return nil
+	return err
 }
 
 func (e heap) delete(t *tx, r *row) error {

@@ -8,11 +8,6 @@ import (
 // innodb is the engine of MariaDB.
 type innodb struct{ db *Database }
 
-var (
-	errScan       = errors.New("rows are locked without a key, above READ COMMITTED")
-	errKeyChanged = errors.New("an UPDATE of a primary key")
-)
-
 // errLocked is that a row is locked, for a statement that does not wait.
 var errLocked = errors.New("locked")
 
@@ -40,12 +35,11 @@ func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, erro
 // use calls f for a locked row that matches, and unlocks another one at READ COMMITTED.
 func (e innodb) use(t *tx, sc *scan, r *record, f func(*row, []any) (bool, error)) (more bool, err error) {
 	values := r.row.latest().values
-	ok, err := sc.match(values)
-	if err == nil && ok {
+	if sc.match(values) {
 		return f(r.row, values)
 	}
 	e.unlock(t, r)
-	return true, err
+	return true, nil
 }
 
 // unlock gives back the lock on a row that the statement does not use, unless it had it
@@ -57,10 +51,10 @@ func (e innodb) unlock(t *tx, r *record) {
 }
 
 // findKey locks the record of a key; nil if there is none.
-func (e innodb) findKey(t *tx, i *index, key []any, l locking) (*record, error) {
+func (e innodb) findKey(t *tx, i *index, key any, l locking) (*record, error) {
 	for n := i.seek(key); ; {
 		r := i.at(n)
-		if r == i.supremum || compareKeys(r.key, key) != 0 {
+		if !r.has(key) {
 			if t.level == readCommitted {
 				return nil, nil
 			}
@@ -119,7 +113,7 @@ func (e innodb) unchanged(t *tx, r *record) error {
 	if e.db.personality != MariaDBSnapshot || t.view == nil || t.level == readCommitted || !r.index.primary() {
 		return nil
 	}
-	if by := r.by; by != nil && by != t && by.committed > t.view.upTo {
+	if by := r.by; by != nil && by != t && by.committed > *t.view {
 		return myErr(erCheckRead, r.index.table.name)
 	}
 	return nil
@@ -129,7 +123,7 @@ func (e innodb) unchanged(t *tx, r *record) error {
 // all gaps, too, of which it depends on the optimizer which these are.
 func (e innodb) findAll(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
 	if t.level != readCommitted {
-		return e.db.unknown(errScan)
+		panic(unknown("rows are locked without a key, above READ COMMITTED"))
 	}
 	i := sc.index
 	for n := sc.start(); n < len(i.records); {
@@ -175,7 +169,7 @@ func (e innodb) insert(t *tx, tb *table, values []any, upsert bool) (*row, error
 	}
 	t.back(undo)
 	if !upsert {
-		return nil, e.db.duplicate(existing.index, values)
+		return nil, e.db.duplicate(existing)
 	}
 	found, err := e.findKey(t, existing.index, existing.key, locking{mode: exclusive})
 	if err != nil || found == nil {
@@ -200,11 +194,11 @@ func (e innodb) insertRow(t *tx, tb *table, values []any, m mode) (existing *rec
 }
 
 func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *record, error) {
-	key := i.keyOf(values)
+	key := values[i.column]
 	for {
 		n := i.seek(key)
 		r := i.at(n)
-		if r == i.supremum || compareKeys(r.key, key) != 0 {
+		if !r.has(key) {
 			waited, err := t.intend(r)
 			if err != nil {
 				return nil, nil, err
@@ -212,9 +206,9 @@ func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *rec
 			if waited {
 				continue
 			}
-			made := &row{table: i.table, records: make([]*record, len(i.table.indexes))}
+			made := &row{table: i.table}
 			t.write(made, values)
-			made.records[0] = t.addRecord(i, made, key)
+			t.addRecord(i, made, key)
 			return made, nil, nil
 		}
 		if err := e.unchanged(t, r); err != nil {
@@ -234,6 +228,9 @@ func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *rec
 		} else if waited {
 			continue
 		}
+		if len(i.table.indexes) > 1 {
+			panic(unknown("INSERT of a row that was deleted, with the same primary key"))
+		}
 		t.write(r.row, values)
 		t.mark(r, false)
 		return r.row, nil, nil
@@ -241,8 +238,8 @@ func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *rec
 }
 
 func (e innodb) insertSecondary(t *tx, i *index, r *row, values []any, m mode) (*record, error) {
-	key := i.keyOf(values)
-	if slices.Contains(key, nil) {
+	key := values[i.column]
+	if key == nil {
 		return nil, nil
 	}
 	for {
@@ -254,34 +251,22 @@ func (e innodb) insertSecondary(t *tx, i *index, r *row, values []any, m mode) (
 			continue
 		}
 		e.db.yield()
-		entry := &record{index: i, key: key, row: r}
-		n := i.position(entry)
-		next := i.at(n)
-		if next != i.supremum && next.row == r && compareKeys(next.key, key) == 0 {
-			if waited, err := t.lockRecord(next, exclusive, recordOnly, locking{}); err != nil {
-				return nil, err
-			} else if waited {
-				continue
-			}
-			t.mark(next, false)
-			t.point(r, i, next)
-			return nil, nil
-		}
+		next := i.at(i.position(&record{index: i, key: key, row: r}))
 		if waited, err := t.intend(next); err != nil {
 			return nil, err
 		} else if waited {
 			e.db.yield()
 			continue
 		}
-		t.point(r, i, t.addRecord(i, r, key))
+		t.addRecord(i, r, key)
 		return nil, nil
 	}
 }
 
 // duplicate looks through the records of a key, and locks them with the one after them.
-func (e innodb) duplicate(t *tx, i *index, key []any, m mode) (existing *record, waited bool, err error) {
+func (e innodb) duplicate(t *tx, i *index, key any, m mode) (existing *record, waited bool, err error) {
 	n := i.seek(key)
-	if r := i.at(n); r == i.supremum || compareKeys(r.key, key) != 0 {
+	if r := i.at(n); !r.has(key) {
 		return nil, false, nil
 	}
 	for ; ; n++ {
@@ -290,7 +275,7 @@ func (e innodb) duplicate(t *tx, i *index, key []any, m mode) (existing *record,
 			return nil, waited, err
 		}
 		switch {
-		case r == i.supremum || compareKeys(r.key, key) != 0:
+		case !r.has(key):
 			return nil, false, nil
 		case !r.deleted:
 			return r, false, nil
@@ -308,11 +293,9 @@ func (t *tx) intend(next *record) (waited bool, err error) {
 }
 
 // addRecord adds a record, to which the locks of the gap that it divides extend.
-func (t *tx) addRecord(i *index, r *row, key []any) *record {
-	made := &record{index: i, key: key, row: r, by: t}
-	if i.primary() {
-		r.records[0] = made
-	}
+func (t *tx) addRecord(i *index, r *row, key any) {
+	made := r.record(i, key)
+	made.by = t
 	next := i.after(made)
 	i.add(made)
 	for _, l := range slices.Clone(next.locks) {
@@ -324,15 +307,6 @@ func (t *tx) addRecord(i *index, r *row, key []any) *record {
 		made.inherit(t.session.db)
 		i.remove(made)
 	})
-	return made
-}
-
-// point makes a record the newest one of a row in an index.
-func (t *tx) point(r *row, i *index, to *record) {
-	n := slices.Index(i.table.indexes, i)
-	was := r.records[n]
-	r.records[n] = to
-	t.undo = append(t.undo, func() { r.records[n] = was })
 }
 
 // mark marks a record as deleted, or not.
@@ -343,37 +317,15 @@ func (t *tx) mark(r *record, deleted bool) {
 }
 
 func (e innodb) update(t *tx, r *row, values []any) error {
-	old := r.latest().values
 	t.write(r, values)
 	t.mark(r.records[0], false)
-	for n, i := range r.table.indexes {
-		key := i.keyOf(values)
-		if compareKeys(key, i.keyOf(old)) == 0 {
-			continue
-		}
-		if n == 0 {
-			return e.db.unknown(errKeyChanged)
-		}
-		if r.records[n] != nil {
-			t.mark(r.records[n], true)
-		}
-		existing, err := e.insertSecondary(t, i, r, values, shared)
-		if err != nil {
-			return err
-		}
-		if existing != nil {
-			return e.db.duplicate(i, values)
-		}
-	}
 	return nil
 }
 
 func (e innodb) delete(t *tx, r *row) error {
 	t.write(r, nil)
 	for _, rec := range r.records {
-		if rec != nil {
-			t.mark(rec, true)
-		}
+		t.mark(rec, true)
 	}
 	return nil
 }

@@ -2,24 +2,19 @@ package simdb
 
 import "slices"
 
-func (s *session) insertion(v *env, st *statement) (*result, error) {
-	t := s.db.tables[st.table]
-	if t == nil {
-		return nil, s.db.noTable(st.table)
-	}
-	res := s.head(st)
-	numbers := &numbers{table: t, rows: int64(len(st.rows)), postgres: s.db.postgres()}
+func (s *session) insertion(v *env, st *statement, res *result) error {
+	numbers := &numbers{table: v.table, rows: int64(len(st.rows)), postgres: s.db.postgres()}
 	for _, given := range st.rows {
 		values, id, err := s.newRow(v, numbers, st.columns, given)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if id != 0 && res.lastID == 0 {
+		if res.lastID == 0 {
 			res.lastID = id
 		}
-		existing, err := s.db.engine().insert(s.tx, t, values, st.upsert)
+		existing, err := s.db.engine().insert(s.tx, v.table, values, st.upsert)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if existing != nil && id != 0 {
 			numbers.reuse()
@@ -27,26 +22,23 @@ func (s *session) insertion(v *env, st *statement) (*result, error) {
 		switch {
 		case existing == nil:
 			res.affected++
-		case len(st.set) > 0:
+		case st.set == nil:
+			continue
+		default:
 			n, err := s.overwrite(v, st, existing, values)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			res.affected += n
-			if !s.db.postgres() {
+			if res.affected += n; !s.db.postgres() {
 				res.affected += n
 			}
 			values = existing.latest().values
 		}
-		if st.returning && (existing == nil || len(st.set) > 0) {
-			out, err := s.project(v, st, values)
-			if err != nil {
-				return nil, err
-			}
-			res.rows = append(res.rows, out)
+		if st.returning {
+			res.rows = append(res.rows, project(v, st, values))
 		}
 	}
-	return res, nil
+	return nil
 }
 
 // numbers gives the rows of one statement their numbers. MariaDB reserves as many as
@@ -79,19 +71,16 @@ func (n *numbers) reuse() {
 
 // newRow returns the values of a row, and its number if that was given to it.
 func (s *session) newRow(v *env, numbers *numbers, columns []string, given []*expr) (values []any, id int64, err error) {
-	t := numbers.table
+	t := v.table
 	values = make([]any, len(t.columns))
 	for i, c := range t.columns {
 		e := c.byDefault
-		if n := slices.Index(columns, c.name); n >= 0 && given[n].op != "default" {
+		if n := slices.Index(columns, c.name); n >= 0 {
 			e = given[n]
 		}
 		if e != nil {
-			if values[i], err = e.eval(v); err != nil {
-				return nil, 0, err
-			}
+			values[i] = e.eval(v)
 		}
-		values[i] = convert(c.kind, values[i], s.db.postgres())
 		switch n, _ := values[i].(int64); {
 		case c.auto && n == 0:
 			id = numbers.take()
@@ -103,17 +92,4 @@ func (s *session) newRow(v *env, numbers *numbers, columns []string, given []*ex
 		}
 	}
 	return values, id, nil
-}
-
-// convert returns a value as a column keeps it.
-func convert(kind int, v any, postgres bool) any {
-	switch b, isBool := v.(bool); {
-	case isBool && !postgres:
-		return number(b)
-	case kind == kindBool && postgres:
-		if n, ok := v.(int64); ok {
-			return n != 0
-		}
-	}
-	return v
 }

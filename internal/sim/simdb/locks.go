@@ -173,7 +173,7 @@ func (t *tx) request(want *lock, how locking) (waited bool, err error) {
 	}
 	w := t.waits
 	t.awaits = true
-	err = db.await(w, t.session.apart(db.knobs.LockTimeout), func() { db.wake(w, myErr(erLockTimeout)) })
+	err = db.await(w, t.session.apart(lockTimeout), func() { db.wake(w, myErr(erLockTimeout)) })
 	t.awaits = false
 	if err != nil && t.waiting != nil {
 		want.cancel()

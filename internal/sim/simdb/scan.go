@@ -1,48 +1,33 @@
 package simdb
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// A scan is how the rows of a table are found: by whole keys of an index, or all of
-// them from the first or after a key.
+// A scan is how the rows of a table are found: by keys of an index, or all of them from the
+// first or after a key.
 type scan struct {
-	table *table
+	env
+	where *expr
 	index *index // the primary key, unless keys are of another one
-	keys  [][]any
-	after []any
-	match func(values []any) (bool, error)
+	keys  []any
+	after any
 }
 
-// plan chooses an index whose columns all have one value, the primary key first.
-func (v *env) plan(t *table, where *expr) (*scan, error) {
-	sc := &scan{table: t, index: t.indexes[0]}
-	sc.match = func(values []any) (bool, error) {
-		if where == nil {
-			return true, nil
-		}
-		w := *v
-		w.table, w.row = t, values
-		got, err := where.eval(&w)
-		return truth(got), err
-	}
+// plan chooses an index of which the values are given, the primary key first.
+func (v *env) plan(where *expr) *scan {
+	sc := &scan{env: *v, where: where, index: v.table.indexes[0]}
 	conditions := conjuncts(where)
-	for _, i := range t.indexes {
-		keys, err := v.keysOf(i, conditions)
-		if err != nil || keys != nil {
+	for _, i := range v.table.indexes {
+		if keys := v.keysOf(i, conditions); keys != nil {
 			sc.index, sc.keys = i, keys
-			return sc, err
+			return sc
 		}
 	}
 	for _, c := range conditions {
-		if c.op == ">" && c.args[0].op == "column" && t.column(c.args[0].name) == sc.index.columns[0] && c.args[1].constant() {
-			low, err := c.args[1].eval(v)
-			sc.after = []any{low}
-			return sc, err
+		if c.op == ">" && sc.index.is(c.args[0]) {
+			sc.after = c.args[1].eval(v)
 		}
 	}
-	return sc, nil
+	return sc
 }
 
 func conjuncts(e *expr) []*expr {
@@ -55,65 +40,38 @@ func conjuncts(e *expr) []*expr {
 	return []*expr{e}
 }
 
-// keysOf returns the keys of an index that conditions name; nil if they do not.
-func (v *env) keysOf(i *index, conditions []*expr) (keys [][]any, err error) {
-	var key []any
-	for _, c := range i.columns {
-		values, err := v.valuesOf(i.table.columns[c].name, conditions)
-		if err != nil || values == nil {
-			return nil, err
-		}
-		if len(values) == 0 {
-			return [][]any{}, nil
-		}
-		if len(values) > 1 && len(i.columns) == 1 {
-			slices.SortFunc(values, compare)
-			for _, value := range slices.CompactFunc(values, func(a, b any) bool { return compare(a, b) == 0 }) {
-				keys = append(keys, []any{value})
-			}
-			return keys, nil
-		}
-		key = append(key, values[0])
-	}
-	return [][]any{key}, nil
+// is reports whether an expression is the column of an index.
+func (i *index) is(e *expr) bool {
+	return e.op == "column" && e.name == i.table.columns[i.column].name
 }
 
-func (v *env) valuesOf(name string, conditions []*expr) (values []any, err error) {
+// keysOf returns the keys of an index that conditions name; nil if they do not.
+func (v *env) keysOf(i *index, conditions []*expr) []any {
 	for _, c := range conditions {
-		if c.op != "=" && c.op != "IN" || c.args[0].op != "column" || c.args[0].name != name {
+		if len(c.args) == 0 || !i.is(c.args[0]) || c.op != "=" && c.op != "IN" && c.op != "IN due" {
 			continue
 		}
-		if c.query != nil {
-			found, err := v.query(c.query)
-			return append([]any{}, found...), err
+		keys := []any{}
+		if c.op == "IN due" {
+			keys = append(keys, v.due...)
 		}
 		for _, a := range c.args[1:] {
-			if !a.constant() {
-				return nil, nil
-			}
-			value, err := a.eval(v)
-			if err != nil {
-				return nil, err
-			}
-			values = append(values, value)
+			keys = append(keys, a.eval(v))
 		}
-		return values, nil
+		slices.SortFunc(keys, compare)
+		return slices.Compact(keys)
 	}
-	return nil, nil
+	return nil
 }
+
+// match reports whether the condition of a scan holds for a row.
+func (sc *scan) match(values []any) bool { return sc.where == nil || sc.where.true(sc.of(values)) }
 
 // found calls f for the rows of a statement: as the view has them, or locked.
 func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (bool, error)) error {
-	t := s.db.tables[st.table]
-	if t == nil {
-		return s.db.noTable(st.table)
-	}
-	sc, err := v.plan(t, st.where)
-	if err != nil {
-		return err
-	}
-	if st.order != "" && t.column(st.order) != t.indexes[0].columns[0] {
-		return s.db.unknown(fmt.Errorf("ORDER BY %s: not the primary key", st.order))
+	sc := v.plan(st.where)
+	if st.order != "" && v.table.column(st.order) != v.table.indexes[0].column {
+		panic(unknown("ORDER BY " + st.order))
 	}
 	if l.mode != 0 {
 		return s.db.engine().find(s.tx, sc, l, f)
@@ -121,26 +79,22 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 	if !s.db.postgres() {
 		s.tx.look()
 	}
-	var last []any
+	var last any
 	for _, r := range sc.rows() {
 		values := s.tx.read(r)
 		if values == nil {
 			continue
 		}
-		if key := sc.index.keyOf(values); sc.keys != nil && !s.db.postgres() {
-			if last != nil && compareKeys(last, key) == 0 {
+		if key := values[sc.index.column]; sc.keys != nil && !s.db.postgres() {
+			if last == key {
 				continue // a lookup by a unique key ends with the first row, be it deleted since
 			}
 			last = key
 		}
-		ok, err := sc.match(values)
-		if err == nil && ok {
-			ok, err = f(r, values)
-			if err == nil && !ok {
-				return nil
-			}
+		if !sc.match(values) {
+			continue
 		}
-		if err != nil {
+		if more, err := f(r, values); err != nil || !more {
 			return err
 		}
 	}
@@ -156,7 +110,7 @@ func (sc *scan) rows() (rows []*row) {
 		return rows
 	}
 	for _, key := range sc.keys {
-		for n := sc.index.seek(key); n < len(sc.index.records) && compareKeys(sc.index.records[n].key, key) == 0; n++ {
+		for n := sc.index.seek(key); sc.index.at(n).has(key); n++ {
 			if r := sc.index.records[n].row; !slices.Contains(rows, r) {
 				rows = append(rows, r)
 			}
@@ -170,7 +124,7 @@ func (sc *scan) start() int {
 		return 0
 	}
 	n := sc.index.seek(sc.after)
-	if n < len(sc.index.records) && compareKeys(sc.index.records[n].key, sc.after) == 0 {
+	if sc.index.at(n).has(sc.after) {
 		n++
 	}
 	return n

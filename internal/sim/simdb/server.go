@@ -1,10 +1,12 @@
 package simdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,8 +15,7 @@ type session struct {
 	db      *Database
 	id      int64
 	started time.Time
-	level   string // of its transactions
-	next    string // of the next one only
+	next    string // the level of its next transaction, if that has another one
 	tx      *tx
 	busy    bool // it executes a statement
 	killed  bool // it ends with the statement that it executes
@@ -39,10 +40,7 @@ func (db *Database) engine() engine {
 
 func (db *Database) newSession() *session {
 	db.lastID++
-	s := &session{db: db, id: db.lastID, started: time.Now(), level: repeatableRead}
-	if db.postgres() {
-		s.level = readCommitted
-	}
+	s := &session{db: db, id: db.lastID, started: time.Now()}
 	db.sessions = append(db.sessions, s)
 	return s
 }
@@ -71,6 +69,9 @@ func (s *session) call(sql string, args []any) *result {
 	}
 	s.busy = true
 	res, err := s.execute(sql, args)
+	if errors.Is(err, errUnknown) {
+		db.knobs.Unknown(fmt.Errorf("%s: %w", sql, err))
+	}
 	s.busy = false
 	if res == nil || err != nil {
 		res = &result{err: err}
@@ -88,32 +89,29 @@ func (s *session) call(sql string, args []any) *result {
 // errKilled ends the waiting of a session that is killed.
 var errKilled = errors.New("simdb: session was killed")
 
-func (s *session) execute(sql string, args []any) (*result, error) {
-	if answer := s.db.question(sql); answer != nil {
-		if s.tx != nil && s.tx.failed {
-			return nil, pgErr("25P02", failedText)
-		}
-		return answer(s, sql, args)
-	}
-	st, err := parseOnce(sql)
-	if err != nil {
-		return nil, s.db.unknown(fmt.Errorf("%s: %w", sql, err))
-	}
-	if s.tx != nil && s.tx.failed && st.kind != "ROLLBACK" && st.kind != "ROLLBACK TO" && st.kind != "COMMIT" {
-		return nil, pgErr("25P02", failedText)
+func (s *session) execute(sql string, args []any) (res *result, err error) {
+	defer known(&err)
+	st, err := s.db.parse(sql)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.tx != nil && s.tx.failed && st.kind != "COMMIT" && !strings.HasPrefix(st.kind, "ROLLBACK"):
+		return nil, pgErr("25P02", "current transaction is aborted, commands ignored until end of transaction block")
 	}
 	switch st.kind {
+	case "ASK":
+		return st.ask(s, args)
 	case "SELECT", "INSERT", "UPDATE", "DELETE":
 		return s.statement(st, args)
 	case "CREATE TABLE":
-		return &result{}, s.db.create(st)
+		s.db.create(st)
 	case "CREATE INDEX":
-		return &result{}, s.db.addIndex(s.db.tables[st.table], st.keys[0])
+		s.db.addIndex(s.db.tables[st.table], st.keys[0])
+	default:
+		return &result{}, s.control(st)
 	}
-	return s.control(st)
+	return &result{}, nil
 }
-
-const failedText = "current transaction is aborted, commands ignored until end of transaction block"
 
 // statement executes one that reads or writes, in a transaction of its own if there is
 // none.
@@ -162,10 +160,11 @@ func (s *session) refused(err error, undo int) {
 }
 
 func (s *session) begin() {
-	s.tx = &tx{session: s, level: s.level}
-	if s.next != "" {
-		s.tx.level, s.next = s.next, ""
+	if s.tx != nil {
+		panic(unknown("BEGIN inside a transaction"))
 	}
+	s.tx = &tx{session: s, level: cmp.Or(s.next, s.db.level())}
+	s.next = ""
 }
 
 // finish ends the transaction, and returns when a commit is durable.
@@ -191,65 +190,44 @@ func (s *session) finish(commit bool) error {
 	return nil
 }
 
-func (s *session) control(st *statement) (*result, error) {
-	res := &result{}
+func (s *session) control(st *statement) error {
 	switch st.kind {
 	case "BEGIN":
-		if s.tx != nil && !s.db.postgres() {
-			if err := s.finish(true); err != nil {
-				return nil, err
-			}
-		}
-		if s.tx == nil {
-			s.begin()
-		}
+		s.begin()
 		switch st.name {
-		case "SNAPSHOT":
+		case snapshot:
 			s.tx.look()
 			s.tx.joined = true
-		case readCommitted, repeatableRead:
+		case repeatableRead:
 			s.tx.level = st.name
 		}
 	case "COMMIT", "ROLLBACK":
 		s.next = ""
 		if s.tx != nil {
-			return res, s.finish(st.kind == "COMMIT")
+			return s.finish(st.kind == "COMMIT")
 		}
-	case "SET NEXT":
+	case "SET":
 		s.next = st.name
-		if s.tx != nil {
-			s.tx.level, s.next = st.name, ""
-		}
-	case "SET SESSION":
-		s.level = st.name
 	case "SAVEPOINT":
-		switch {
-		case s.tx != nil:
+		if s.tx != nil {
 			s.tx.save(st.name)
-		case s.db.postgres():
-			return nil, s.db.noSavepoint(st.name, nil)
 		}
-	case "ROLLBACK TO", "RELEASE":
-		return res, s.savepoint(st)
-	default:
-		return nil, s.db.unknown(fmt.Errorf("unknown statement %s", st.kind))
+	case "ROLLBACK TO SAVEPOINT":
+		return s.back(st.name)
+	case "KILL":
+		return s.db.killNumber(st.name)
 	}
-	return res, nil
+	return nil
 }
 
-// savepoint goes back to one, or forgets it.
-func (s *session) savepoint(st *statement) error {
-	n := -1
-	if s.tx != nil {
-		n = s.tx.find(st.name)
+// back goes back to a savepoint.
+func (s *session) back(name string) error {
+	t, n := s.tx, -1
+	if t != nil {
+		n = t.find(name)
 	}
 	if n < 0 {
-		return s.db.noSavepoint(st.name, s.tx)
-	}
-	t := s.tx
-	if st.kind == "RELEASE" {
-		t.savepoints = t.savepoints[:n]
-		return nil
+		return s.db.noSavepoint(name, t)
 	}
 	t.back(t.savepoints[n].undo)
 	t.savepoints = t.savepoints[:n+1]
@@ -303,8 +281,8 @@ func (db *Database) crash(upTo int64) {
 	}
 	db.sessions, db.late = nil, nil
 	db.pooler.wake(db)
-	for _, name := range db.names {
-		db.tables[name].restore(upTo)
+	for _, t := range db.tables {
+		t.restore(upTo)
 	}
 	for number, t := range db.statuses {
 		if t.committed == 0 || t.committed > upTo {
@@ -321,23 +299,14 @@ func (t *table) restore(upTo int64) {
 		i.records, i.supremum = nil, &record{index: i}
 	}
 	for _, rec := range old {
-		for _, v := range slices.Backward(rec.row.versions) {
-			if v.by != nil && (v.by.committed == 0 || v.by.committed > upTo) {
-				continue
-			}
-			if v.values != nil {
-				t.put(v.values)
-			}
-			break
+		values := rec.row.at(upTo, nil)
+		if values == nil {
+			continue
 		}
-	}
-}
-
-func (t *table) put(values []any) {
-	r := &row{table: t, versions: []version{{values: values}}, records: make([]*record, len(t.indexes))}
-	for n, i := range t.indexes {
-		r.records[n] = &record{index: i, key: i.keyOf(values), row: r}
-		i.add(r.records[n])
+		r := &row{table: t, versions: []version{{values: values}}}
+		for _, i := range t.indexes {
+			i.add(r.record(i, values[i.column]))
+		}
 	}
 }
 
@@ -346,18 +315,15 @@ func (db *Database) Restart() {
 	db.with(func() { db.up, db.started, db.lastID = true, time.Now(), 2 })
 }
 
-// Failover replaces the server by one that lacks the last commits, so many as lost says.
+// Failover replaces the server by one that lacks the last commits, so many as lost says. It
+// gives out the numbers of their rows again.
 func (db *Database) Failover(lost int64) {
 	db.with(func() {
 		db.crash(max(0, db.commits-lost))
 		db.up, db.started, db.lastID = true, time.Now(), 2
-		if !db.knobs.SameName {
-			db.server++
-		}
-		for _, name := range db.names {
-			if t := db.tables[name]; !db.knobs.KeepNumbers {
-				t.renumber()
-			}
+		db.server++
+		for _, t := range db.tables {
+			t.renumber()
 		}
 	})
 }

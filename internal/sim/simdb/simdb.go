@@ -2,7 +2,6 @@ package simdb
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -23,24 +22,12 @@ type Knobs struct {
 	// VisibleBeforeDurable makes a COMMIT pass the gate a second time, as Call.Flush: its
 	// writes are visible before, and Crash loses them until then.
 	VisibleBeforeDurable bool
-	// CommitError is the number or SQLSTATE of the error that a COMMIT with the fate Refuse
-	// or RefuseAfter gets. Defaults to 1213, or 40001.
-	CommitError string
-	// KeepNumbers makes Failover continue the numbers of AUTO_INCREMENT columns after
-	// those that were lost. Without it they are given out again.
-	KeepNumbers bool
-	// SameName gives the server that a Failover promotes the name of the old one.
-	SameName bool
 	// Pooler is the number of server sessions that all connections share, as those of a
 	// pooler in transaction mode do. Defaults to 0: each connection has its own.
 	Pooler int
 	// Unknown is called with a statement that the database does not know, and must end the
 	// run. Defaults to a panic.
 	Unknown func(error)
-	// LockTimeout is innodb_lock_wait_timeout. Defaults to 50 s.
-	LockTimeout time.Duration
-	// DeadlockTimeout is PostgreSQL's deadlock_timeout. Defaults to 1 s.
-	DeadlockTimeout time.Duration
 }
 
 // A Database is a simulated database server, or two that share their rows. Its methods
@@ -51,7 +38,6 @@ type Database struct {
 	knobs       Knobs
 
 	tables     map[string]*table
-	names      []string // of the tables, in the order in which they were made
 	sessions   []*session
 	lastID     int64 // of a session
 	lastTx     int64 // PostgreSQL's number of a transaction
@@ -72,19 +58,16 @@ type Database struct {
 	raced      bool  // a rollback has woken several at once, which tests leave out
 }
 
+// Limits of the servers, as they are by default.
+const (
+	lockTimeout     = 50 * time.Second // innodb_lock_wait_timeout
+	deadlockTimeout = time.Second      // PostgreSQL's deadlock_timeout
+)
+
 // New returns an empty database.
 func New(p Personality, k Knobs) *Database {
 	if k.Unknown == nil {
 		k.Unknown = func(err error) { panic(err) }
-	}
-	if k.LockTimeout == 0 {
-		k.LockTimeout = 50 * time.Second
-	}
-	if k.DeadlockTimeout == 0 {
-		k.DeadlockTimeout = time.Second
-	}
-	if k.CommitError == "" {
-		k.CommitError = map[bool]string{false: "1213", true: "40001"}[p == PostgreSQL]
 	}
 	return &Database{
 		personality: p, knobs: k, up: true, started: time.Now(), lastTx: 700,
@@ -93,6 +76,14 @@ func New(p Personality, k Knobs) *Database {
 }
 
 func (db *Database) postgres() bool { return db.personality == PostgreSQL }
+
+// level is that of a transaction by default.
+func (db *Database) level() string {
+	if db.postgres() {
+		return readCommitted
+	}
+	return repeatableRead
+}
 
 // Exec executes statements beside all processes, such as CREATE TABLE. It panics if one
 // fails, and must not have to wait.
@@ -113,15 +104,9 @@ func (db *Database) Rows(name string) (rows []map[string]any) {
 		if t == nil {
 			return
 		}
-		for _, r := range t.indexes[0].records {
-			for _, v := range slices.Backward(r.row.versions) {
-				if v.by != nil && v.by.committed == 0 {
-					continue
-				}
-				if v.values != nil {
-					rows = append(rows, t.named(v.values))
-				}
-				break
+		for _, rec := range t.indexes[0].records {
+			if values := rec.row.at(db.commits, nil); values != nil {
+				rows = append(rows, t.named(values))
 			}
 		}
 	})

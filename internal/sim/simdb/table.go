@@ -1,24 +1,12 @@
 package simdb
 
 import (
-	"fmt"
 	"slices"
 	"sort"
-	"strings"
-)
-
-// Kinds of columns. A text compares by its bytes, whatever its collation.
-const (
-	kindText = iota
-	kindInt
-	kindFloat
-	kindBool
-	kindTime
 )
 
 type column struct {
 	name      string
-	kind      int
 	notNull   bool
 	auto      bool
 	byDefault *expr
@@ -32,11 +20,11 @@ type table struct {
 	auto    int64 // the last number that was given
 }
 
-// An index is unique. The first one is the primary key.
+// An index is unique, and of one column. The first one is the primary key.
 type index struct {
 	name     string
 	table    *table
-	columns  []int
+	column   int
 	records  []*record // in order
 	supremum *record   // stands for the end, where gaps are locked
 }
@@ -45,7 +33,7 @@ type index struct {
 // of which at most one is not deleted.
 type record struct {
 	index   *index
-	key     []any
+	key     any
 	row     *row
 	deleted bool // marked: nothing here purges it
 	by      *tx  // the last to write it: while it runs, it has an implicit lock
@@ -56,7 +44,7 @@ type record struct {
 type row struct {
 	table    *table
 	versions []version
-	records  []*record // of each index, the newest
+	records  []*record // of each index
 	holders  []holder  // PostgreSQL
 	queue    []holder  // PostgreSQL: those that wait for it, in order
 }
@@ -67,8 +55,21 @@ type version struct {
 	values []any
 }
 
+// column returns the place of a column.
 func (t *table) column(name string) int {
-	return slices.IndexFunc(t.columns, func(c column) bool { return c.name == name })
+	if t != nil {
+		if n := slices.IndexFunc(t.columns, func(c column) bool { return c.name == name }); n >= 0 {
+			return n
+		}
+	}
+	panic(unknown("column " + name))
+}
+
+// record makes the record of a row for an index.
+func (r *row) record(i *index, key any) *record {
+	made := &record{index: i, key: key, row: r}
+	r.records = append(r.records, made)
+	return made
 }
 
 func (r *row) latest() version {
@@ -78,29 +79,29 @@ func (r *row) latest() version {
 	return version{}
 }
 
-func (i *index) keyOf(values []any) []any {
-	key := make([]any, len(i.columns))
-	for n, c := range i.columns {
-		key[n] = values[c]
+// at returns the values of a row up to a commit, or as a running transaction has written
+// them; nil if there are none.
+func (r *row) at(upTo int64, own *tx) []any {
+	for _, v := range slices.Backward(r.versions) {
+		if v.seen(upTo, own) {
+			return v.values
+		}
 	}
-	return key
+	return nil
+}
+
+func (v version) seen(upTo int64, own *tx) bool {
+	return v.by == nil || v.by == own || v.by.committed > 0 && v.by.committed <= upTo
 }
 
 func (i *index) primary() bool { return i == i.table.indexes[0] }
 
-// compareKeys compares a key with the first columns of another.
-func compareKeys(a, b []any) int {
-	for i := range min(len(a), len(b)) {
-		if c := compare(a[i], b[i]); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
+// compareKeys compares columns in their order.
+func compareKeys(a, b []any) int { return slices.CompareFunc(a, b, compare) }
 
 // seek returns the position of the first record that is not below a key.
-func (i *index) seek(key []any) int {
-	return sort.Search(len(i.records), func(n int) bool { return compareKeys(i.records[n].key, key) >= 0 })
+func (i *index) seek(key any) int {
+	return sort.Search(len(i.records), func(n int) bool { return compare(i.records[n].key, key) >= 0 })
 }
 
 // at returns the record at a position, the supremum at the end.
@@ -111,30 +112,32 @@ func (i *index) at(n int) *record {
 	return i.supremum
 }
 
+// has reports whether a record is of a key.
+func (r *record) has(key any) bool { return r.row != nil && compare(r.key, key) == 0 }
+
 // after returns the record that follows r, which may be gone.
 func (i *index) after(r *record) *record {
 	if r == i.supremum {
 		return r
 	}
-	n := i.seek(r.full())
-	if n < len(i.records) && i.records[n] == r {
+	n := i.position(r)
+	if i.at(n) == r {
 		n++
 	}
 	return i.at(n)
 }
 
-// full is the key with that of the row, by which the records of a secondary index are
-// in order.
-func (r *record) full() []any {
-	if r.index.primary() {
-		return r.key
-	}
-	return append(slices.Clip(r.key), r.row.records[0].key...)
-}
-
+// position returns where a record is, or would be: those of one key are in the order of the
+// primary key.
 func (i *index) position(r *record) int {
-	full := r.full()
-	return sort.Search(len(i.records), func(n int) bool { return compareKeys(i.records[n].full(), full) >= 0 })
+	return sort.Search(len(i.records), func(n int) bool {
+		o := i.records[n]
+		c := compare(o.key, r.key)
+		if c == 0 && !i.primary() {
+			c = compare(o.row.records[0].key, r.row.records[0].key)
+		}
+		return c >= 0
+	})
 }
 
 func (i *index) add(r *record) { i.records = slices.Insert(i.records, i.position(r), r) }
@@ -146,43 +149,28 @@ func (i *index) remove(r *record) {
 }
 
 // create makes a table, if it is not there.
-func (db *Database) create(st *statement) error {
+func (db *Database) create(st *statement) {
 	if db.tables[st.table] != nil {
-		return nil
-	}
-	if len(st.keys) == 0 || !st.keys[0].primary {
-		return fmt.Errorf("table %s has no primary key", st.table)
+		return
 	}
 	t := &table{name: st.table, columns: slices.Clone(st.defined)} // the statement is kept, for all databases
 	for _, k := range st.keys {
-		if err := db.addIndex(t, k); err != nil {
-			return err
-		}
+		db.addIndex(t, k)
 	}
 	db.tables[t.name] = t
-	db.names = append(db.names, t.name)
-	return nil
 }
 
-func (db *Database) addIndex(t *table, k key) error {
-	i := &index{name: k.name, table: t}
-	for _, name := range k.columns {
-		c := t.column(name)
-		if c < 0 {
-			return fmt.Errorf("no column %s", name)
-		}
-		t.columns[c].notNull = t.columns[c].notNull || k.primary
-		i.columns = append(i.columns, c)
-	}
+func (db *Database) addIndex(t *table, k key) {
+	i := &index{name: k.name, table: t, column: t.column(k.column)}
 	switch {
-	case db.postgres() && k.primary:
-		i.name = t.name + "_pkey"
-	case db.postgres() && k.name == "":
-		i.name = t.name + "_" + strings.Join(k.columns, "_") + "_key"
+	case k.primary:
+		t.columns[i.column].notNull = true
+		if i.name = "PRIMARY"; db.postgres() {
+			i.name = t.name + "_pkey"
+		}
 	case k.name == "":
-		i.name = k.columns[0]
+		i.name = t.name + "_" + k.column + "_key" // PostgreSQL's
 	}
 	i.supremum = &record{index: i}
 	t.indexes = append(t.indexes, i)
-	return nil
 }

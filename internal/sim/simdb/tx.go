@@ -6,18 +6,19 @@ import "slices"
 const (
 	readCommitted  = "READ-COMMITTED"
 	repeatableRead = "REPEATABLE-READ"
+	snapshot       = "SNAPSHOT" // REPEATABLE READ, with a view from the beginning
 )
 
 // A tx is a transaction.
 type tx struct {
 	session    *session
 	level      string
-	joined     bool  // it has read or written rows, or has a snapshot
-	number     int64 // on PostgreSQL, once it has written
-	ended      bool  // committed or rolled back
-	committed  int64 // its place among the commits; 0 if it is not committed
-	view       *view // what its plain reads see
-	failed     bool  // PostgreSQL takes nothing but a ROLLBACK
+	joined     bool   // it has read or written rows, or has a snapshot
+	number     int64  // on PostgreSQL, once it has written
+	ended      bool   // committed or rolled back
+	committed  int64  // its place among the commits; 0 if it is not committed
+	view       *int64 // up to which commit its plain reads see
+	failed     bool   // PostgreSQL takes nothing but a ROLLBACK
 	undo       []func()
 	wrote      int // rows, of which an undo log has records
 	savepoints []savepoint
@@ -42,28 +43,17 @@ type savepoint struct {
 	joined bool // InnoDB took part in the transaction by then
 }
 
-// A view sees what was committed up to a place.
-type view struct{ upTo int64 }
-
 // sees reports whether a plain read of the transaction sees a version.
-func (t *tx) sees(v version) bool {
-	return v.by == nil || v.by == t || v.by.committed > 0 && v.by.committed <= t.view.upTo
-}
+func (t *tx) sees(v version) bool { return v.seen(*t.view, t) }
 
-// read returns the values of a row that the transaction's view has; nil if there is none.
-func (t *tx) read(r *row) []any {
-	for _, v := range slices.Backward(r.versions) {
-		if t.sees(v) {
-			return v.values
-		}
-	}
-	return nil
-}
+// read returns the values of a row that the transaction sees; nil if there is none.
+func (t *tx) read(r *row) []any { return r.at(*t.view, t) }
 
 // look gives the transaction a view for its next plain read.
 func (t *tx) look() {
 	if t.view == nil || t.level == readCommitted {
-		t.view = &view{upTo: t.session.db.visible(t.session)}
+		upTo := t.session.db.visible(t.session)
+		t.view = &upTo
 	}
 }
 
