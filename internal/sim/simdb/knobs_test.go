@@ -120,6 +120,12 @@ func TestLag(t *testing.T) {
 		if err := second.QueryRow(count).Scan(&n); err != nil || n != 1 {
 			t.Errorf("%d rows, %v; want 1", n, err)
 		}
+		if err := db.Create(&Order{No: "b"}).Error; err != nil {
+			t.Fatal(err)
+		}
+		if err := second.QueryRow(count).Scan(&n); err != nil || n != 2 {
+			t.Errorf("%d rows, %v; want 2: it does not lag any more", n, err)
+		}
 	})
 }
 

@@ -184,9 +184,6 @@ func (s *session) finish(commit bool) error {
 		}
 	}
 	db.durable = max(db.durable, at)
-	if !db.lagging {
-		db.applied = db.commits
-	}
 	return nil
 }
 
@@ -343,13 +340,10 @@ func (t *table) renumber() {
 // Lag has the second node apply no further commits before Apply.
 func (db *Database) Lag() { db.with(func() { db.applied, db.lagging = db.commits, true }) }
 
-// Apply has the second node apply n commits more, all if n is negative.
+// Apply has the second node apply n commits more. If n is negative, it applies all, and does
+// not lag any more.
 func (db *Database) Apply(n int64) {
-	db.with(func() {
-		if db.applied += n; n < 0 || db.applied > db.commits {
-			db.applied = db.commits
-		}
-	})
+	db.with(func() { db.applied, db.lagging = min(db.applied+n, db.commits), db.lagging && n >= 0 })
 }
 
 // background is the context of what no client waits for.
