@@ -1,6 +1,7 @@
 package simdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"fmt"
@@ -24,9 +25,8 @@ type Call struct {
 	Conn    int    // number of the connection, from 1 on in each database
 	Session int64  // of the server; 0 if there is none yet
 	Text    string // the statement, or CONNECT, PING, CANCEL
-	Args    []any
-	Flush   bool // the server makes a COMMIT durable, whose writes are visible
-	Commit  bool // it is a COMMIT, or a write outside of a transaction
+	Flush   bool   // the server makes a COMMIT durable, whose writes are visible
+	Commit  bool   // it is a COMMIT, or a write outside of a transaction
 }
 
 // Fate is what becomes of a call.
@@ -125,7 +125,7 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 	for i, a := range args {
 		values[i] = a.Value
 	}
-	call := Call{Process: c.process, Conn: c.number, Text: sql, Args: values, Commit: sql == "COMMIT"}
+	call := Call{Process: c.process, Conn: c.number, Text: sql, Commit: sql == "COMMIT"}
 	c.db.with(func() {
 		if s := c.session; s != nil {
 			call.Session = s.id
@@ -147,11 +147,11 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 				c.db.late = append(c.db.late, lateCall{call, s, values})
 			}
 		})
-		return nil, cmpErr(c.ended(ctx), c.db.brokenError())
+		return nil, cmp.Or(c.ended(ctx), c.db.brokenError())
 	case fate == CutAfter:
 		_, _ = c.send(ctx, sql, values)
 		c.cut()
-		return nil, cmpErr(c.ended(ctx), c.db.brokenError())
+		return nil, cmp.Or(c.ended(ctx), c.db.brokenError())
 	case fate == Refuse || fate == RefuseAfter:
 		if fate == Refuse {
 			sql = "ROLLBACK"
@@ -178,7 +178,7 @@ func (c *conn) send(ctx context.Context, sql string, args []any) (*result, error
 	s := c.acquire(ctx)
 	if s == nil {
 		c.cut()
-		return nil, cmpErr(c.ended(ctx), c.db.brokenError())
+		return nil, cmp.Or(c.ended(ctx), c.db.brokenError())
 	}
 	done := make(chan *result, 1)
 	go func() {
@@ -190,7 +190,7 @@ func (c *conn) send(ctx context.Context, sql string, args []any) (*result, error
 	case res := <-done:
 		if res.gone {
 			c.dead.Store(true)
-			return nil, cmpErr(res.err, c.db.brokenError())
+			return nil, cmp.Or(res.err, c.db.brokenError())
 		}
 		return res, res.err
 	case <-ctx.Done():

@@ -31,20 +31,6 @@ func (db *Database) lockedError(err error) error {
 	return myErr(erLockTimeout)
 }
 
-func (db *Database) noTable(name string) error {
-	if db.postgres() {
-		return pgErr("42P01", fmt.Sprintf("relation %q does not exist", name))
-	}
-	return myErr(erNoTable, name)
-}
-
-func (db *Database) isNull(column string) error {
-	if db.postgres() {
-		return pgErr("23502", fmt.Sprintf("null value in column %q violates not-null constraint", column))
-	}
-	return myErr(erIsNull, column)
-}
-
 func (db *Database) noSavepoint(name string, t *tx) error {
 	if !db.postgres() {
 		return myErr(erNoSavepoint, name)
@@ -70,6 +56,7 @@ func (db *Database) brokenError() error {
 	return mysql.ErrInvalidConn
 }
 
+// commitError is what a COMMIT with the fate Refuse or RefuseAfter gets.
 func (db *Database) commitError() error {
 	if db.postgres() {
 		return pgErr("40001", "commit failed")

@@ -31,7 +31,7 @@ func (s *session) run(st *statement, args []any) (res *result, err error) {
 	defer known(&err)
 	v := &env{table: s.db.tables[st.table], args: args}
 	if v.table == nil {
-		return nil, s.db.noTable(st.table)
+		panic(unknown("table " + st.table))
 	}
 	if st.due != nil {
 		due, err := s.run(st.due, args)

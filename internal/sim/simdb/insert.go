@@ -3,12 +3,12 @@ package simdb
 import "slices"
 
 func (s *session) insertion(v *env, st *statement, res *result) error {
-	numbers := &numbers{table: v.table, rows: int64(len(st.rows)), postgres: s.db.postgres()}
+	numbers := &numbers{table: v.table, batch: int64(len(st.rows))}
+	if s.db.postgres() {
+		numbers.batch = 1
+	}
 	for _, given := range st.rows {
-		values, id, err := s.newRow(v, numbers, st.columns, given)
-		if err != nil {
-			return err
-		}
+		values, id := s.newRow(v, numbers, st.columns, given)
 		if res.lastID == 0 {
 			res.lastID = id
 		}
@@ -16,8 +16,9 @@ func (s *session) insertion(v *env, st *statement, res *result) error {
 		if err != nil {
 			return err
 		}
-		if existing != nil && id != 0 {
-			numbers.reuse()
+		if existing != nil && id != 0 && !s.db.postgres() { // MariaDB gives the number again
+			numbers.next--
+			numbers.left++
 		}
 		switch {
 		case existing == nil:
@@ -41,36 +42,25 @@ func (s *session) insertion(v *env, st *statement, res *result) error {
 	return nil
 }
 
-// numbers gives the rows of one statement their numbers. MariaDB reserves as many as
-// there are rows, and gives one again that a row had which is there already.
+// numbers gives the rows of one statement their numbers, of which it reserves some at once.
 type numbers struct {
-	table    *table
-	rows     int64
-	postgres bool
-	next     int64 // 0 if none are reserved
+	table       *table
+	batch, left int64
+	next        int64
 }
 
 func (n *numbers) take() int64 {
-	if n.postgres {
-		n.table.auto++
-		return n.table.auto
+	if n.left == 0 {
+		n.next, n.left = n.table.auto+1, n.batch
+		n.table.auto += n.batch
 	}
-	if n.next == 0 {
-		n.next = n.table.auto + 1
-		n.table.auto += n.rows
-	}
+	n.left--
 	n.next++
 	return n.next - 1
 }
 
-func (n *numbers) reuse() {
-	if !n.postgres {
-		n.next--
-	}
-}
-
 // newRow returns the values of a row, and its number if that was given to it.
-func (s *session) newRow(v *env, numbers *numbers, columns []string, given []*expr) (values []any, id int64, err error) {
+func (s *session) newRow(v *env, numbers *numbers, columns []string, given []*expr) (values []any, id int64) {
 	t := v.table
 	values = make([]any, len(t.columns))
 	for i, c := range t.columns {
@@ -88,8 +78,8 @@ func (s *session) newRow(v *env, numbers *numbers, columns []string, given []*ex
 		case c.auto && !s.db.postgres():
 			t.auto = max(t.auto, n)
 		case c.notNull && values[i] == nil:
-			return nil, 0, s.db.isNull(c.name)
+			panic(unknown("NULL in " + c.name))
 		}
 	}
-	return values, id, nil
+	return values, id
 }

@@ -12,36 +12,26 @@ import (
 // Numbers of MariaDB's errors.
 const (
 	erCheckRead   = 1020
-	erIsNull      = 1048
 	erDuplicate   = 1062
 	erNoThread    = 1094
-	erNoTable     = 1146
 	erLockTimeout = 1205
 	erDeadlock    = 1213
 	erNoSavepoint = 1305
 )
 
-var myTexts = map[uint16]string{
-	erCheckRead:   "Record has changed since last read in table '%s'",
-	erIsNull:      "Column '%s' cannot be null",
-	erDuplicate:   "Duplicate entry '%s' for key '%s'",
-	erNoThread:    "Unknown thread id: %d",
-	erNoTable:     "Table 'belay.%s' doesn't exist",
-	erLockTimeout: "Lock wait timeout exceeded; try restarting transaction",
-	erDeadlock:    "Deadlock found when trying to get lock; try restarting transaction",
-	erNoSavepoint: "SAVEPOINT %s does not exist",
-}
-
-var myStates = map[uint16]string{
-	erIsNull: "23000", erDuplicate: "23000", erNoTable: "42S02", erDeadlock: "40001", erNoSavepoint: "42000",
+// myTexts has their states and texts.
+var myTexts = map[uint16][2]string{
+	erCheckRead:   {"HY000", "Record has changed since last read in table '%s'"},
+	erDuplicate:   {"23000", "Duplicate entry '%v' for key '%s'"},
+	erNoThread:    {"HY000", "Unknown thread id: %d"},
+	erLockTimeout: {"HY000", "Lock wait timeout exceeded; try restarting transaction"},
+	erDeadlock:    {"40001", "Deadlock found when trying to get lock; try restarting transaction"},
+	erNoSavepoint: {"42000", "SAVEPOINT %s does not exist"},
 }
 
 func myErr(number uint16, args ...any) error {
-	state := myStates[number]
-	if state == "" {
-		state = "HY000"
-	}
-	return &mysql.MySQLError{Number: number, SQLState: [5]byte([]byte(state)), Message: fmt.Sprintf(myTexts[number], args...)}
+	text := myTexts[number]
+	return &mysql.MySQLError{Number: number, SQLState: [5]byte([]byte(text[0])), Message: fmt.Sprintf(text[1], args...)}
 }
 
 // undoesAll reports whether InnoDB has rolled the transaction back.
@@ -84,10 +74,8 @@ func myVariables(s *session, _ []any) (*result, error) {
 // killNumber is KILL.
 func (db *Database) killNumber(number string) error {
 	id, _ := strconv.ParseInt(number, 10, 64)
-	victim := db.sessionOf(id)
-	if victim == nil {
+	if !db.killSession(id) {
 		return myErr(erNoThread, id)
 	}
-	db.kill(victim, db.killedError())
 	return nil
 }

@@ -137,14 +137,7 @@ func (s *session) statement(st *statement, args []any) (*result, error) {
 	if !alone || s.tx != t {
 		return res, err
 	}
-	return res, cmpErr(err, s.finish(err == nil))
-}
-
-func cmpErr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
+	return res, cmp.Or(err, s.finish(err == nil))
 }
 
 // refused undoes a statement, or with it the transaction.
@@ -256,12 +249,15 @@ func (db *Database) sessionOf(id int64) *session {
 }
 
 // KillSession ends a session by its number, as KILL does.
-func (db *Database) KillSession(id int64) {
-	db.with(func() {
-		if s := db.sessionOf(id); s != nil {
-			db.kill(s, db.killedError())
-		}
-	})
+func (db *Database) KillSession(id int64) { db.with(func() { db.killSession(id) }) }
+
+// killSession reports whether there was such a session.
+func (db *Database) killSession(id int64) bool {
+	s := db.sessionOf(id)
+	if s != nil {
+		db.kill(s, db.killedError())
+	}
+	return s != nil
 }
 
 // Crash ends the server: all sessions end, and commits that are not durable are lost.
