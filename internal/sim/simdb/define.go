@@ -30,6 +30,9 @@ func (p *parser) createTable() *statement {
 			p.column(st)
 		}
 	})
+	if len(st.keys) == 0 || !st.keys[0].primary {
+		panic(unknown("table without a primary key"))
+	}
 	p.at = len(p.tokens) // ENGINE, CHARSET
 	return st
 }

@@ -32,7 +32,7 @@
 // A row has holders and a queue. Whoever waits for a row waits for the end of one
 // transaction, or for the one that is before it in the queue. An insert waits for whoever
 // writes its key. A deadlock is found by the transaction that has waited for
-// Knobs.DeadlockTimeout and is in a circle then: it is the victim. After an error a
+// deadlock_timeout and is in a circle then: it is the victim. After an error a
 // transaction gives back what it has locked since its last savepoint.
 //
 // # How far it is the real thing

@@ -42,9 +42,10 @@ const (
 	// Late ends the connection for the client. The server executes the call at ExecuteLate;
 	// until then the session lives, with its locks.
 	Late
-	// Refuse has a COMMIT fail with Knobs.CommitError. The transaction is rolled back.
+	// Refuse has a COMMIT fail, as one may that meets a deadlock or cannot be serialized. The
+	// transaction is rolled back.
 	Refuse
-	// RefuseAfter executes a COMMIT, and answers Knobs.CommitError all the same.
+	// RefuseAfter executes a COMMIT, and answers that error all the same.
 	RefuseAfter
 )
 

@@ -1,7 +1,6 @@
 package simdb
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -18,17 +17,6 @@ func (db *Database) duplicate(r *record) error {
 		Severity: "ERROR", Code: "23505", SchemaName: "public", TableName: r.index.table.name, ConstraintName: r.index.name,
 		Message: fmt.Sprintf("duplicate key value violates unique constraint %q", r.index.name),
 	}
-}
-
-// lockedError is what a statement with NOWAIT gets.
-func (db *Database) lockedError(err error) error {
-	switch {
-	case !errors.Is(err, errLocked):
-		return err
-	case db.postgres():
-		return pgErr("55P03", "could not obtain lock on row in relation")
-	}
-	return myErr(erLockTimeout)
 }
 
 func (db *Database) noSavepoint(name string, t *tx) error {

@@ -120,7 +120,7 @@ func (s *session) overwrite(v *env, st *statement, r *row, given []any) (int64, 
 			panic(unknown("UPDATE of a key"))
 		}
 	}
-	return 1, s.db.engine().update(s.tx, r, next)
+	return 1, s.db.engine.update(s.tx, r, next)
 }
 
 func (s *session) update(v *env, st *statement, res *result) error {
@@ -136,7 +136,7 @@ func (s *session) update(v *env, st *statement, res *result) error {
 func (s *session) deletion(v *env, st *statement, res *result) error {
 	return s.found(v, st, locking{mode: exclusive}, func(r *row, _ []any) (bool, error) {
 		res.affected++
-		return true, s.db.engine().delete(s.tx, r)
+		return true, s.db.engine.delete(s.tx, r)
 	})
 }
 

@@ -25,7 +25,7 @@ func (e heap) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)
 			continue
 		}
 		ok, err := e.hold(t, r, l)
-		if errors.Is(err, errLocked) && l.skip {
+		if errors.Is(err, errLocked) {
 			continue
 		}
 		if err != nil {
@@ -95,8 +95,11 @@ func (e heap) turn(t *tx, r *row, l locking) error {
 		if blocker == nil {
 			return nil
 		}
-		if l.nowait || l.skip {
+		switch {
+		case l.skip:
 			return errLocked
+		case l.nowait:
+			return pgErr("55P03", "could not obtain lock on row in relation")
 		}
 		if !slices.ContainsFunc(r.holders, func(h holder) bool { return h.tx == t }) {
 			if !queued {

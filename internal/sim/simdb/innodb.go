@@ -8,7 +8,7 @@ import (
 // innodb is the engine of MariaDB.
 type innodb struct{ db *Database }
 
-// errLocked is that a row is locked, for a statement that does not wait.
+// errLocked is that a row is locked, for a statement that skips those.
 var errLocked = errors.New("locked")
 
 func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
@@ -19,7 +19,7 @@ func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, erro
 	}
 	for _, key := range sc.keys {
 		r, err := e.findKey(t, sc.index, key, l)
-		if errors.Is(err, errLocked) && l.skip || err == nil && r == nil {
+		if errors.Is(err, errLocked) || err == nil && r == nil {
 			continue
 		}
 		if err != nil {
@@ -32,22 +32,17 @@ func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, erro
 	return nil
 }
 
-// use calls f for a locked row that matches, and unlocks another one at READ COMMITTED.
+// use calls f for a locked row that matches. At READ COMMITTED it unlocks another one, unless
+// the statement had to wait for it, or it was locked before.
 func (e innodb) use(t *tx, sc *scan, r *record, f func(*row, []any) (bool, error)) (more bool, err error) {
 	values := r.row.latest().values
 	if sc.match(values) {
 		return f(r.row, values)
 	}
-	e.unlock(t, r)
-	return true, nil
-}
-
-// unlock gives back the lock on a row that the statement does not use, unless it had it
-// before or had to wait for it.
-func (e innodb) unlock(t *tx, r *record) {
 	if t.level == readCommitted && t.fresh != nil && t.fresh.record == r && r.by != t {
 		t.fresh.cancel()
 	}
+	return true, nil
 }
 
 // findKey locks the record of a key; nil if there is none.
@@ -126,30 +121,25 @@ func (e innodb) findAll(t *tx, sc *scan, l locking, f func(*row, []any) (bool, e
 		panic(unknown("rows are locked without a key, above READ COMMITTED"))
 	}
 	i := sc.index
-	for n := sc.start(); n < len(i.records); {
+	for n := sc.start(); n < len(i.records); n++ {
 		r := i.at(n)
 		if e.skips(t, r) {
-			n++
 			continue
 		}
 		waited, err := e.lockRow(t, r, l, recordOnly)
 		switch {
-		case errors.Is(err, errLocked) && l.skip:
-			n++
+		case waited && err == nil:
+			n = i.position(r) - 1
+			continue
+		case errors.Is(err, errLocked), err == nil && r.deleted:
 			continue
 		case err != nil:
 			return err
-		case waited:
-			n = i.position(r)
-			continue
-		case r.deleted:
-			n++
-			continue
 		}
 		if more, err := e.use(t, sc, r, f); err != nil || !more {
 			return err
 		}
-		n = i.position(r) + 1
+		n = i.position(r)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ func (s *session) insertion(v *env, st *statement, res *result) error {
 		if res.lastID == 0 {
 			res.lastID = id
 		}
-		existing, err := s.db.engine().insert(s.tx, v.table, values, st.upsert)
+		existing, err := s.db.engine.insert(s.tx, v.table, values, st.upsert)
 		if err != nil {
 			return err
 		}

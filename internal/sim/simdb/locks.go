@@ -160,8 +160,11 @@ func (t *tx) request(want *lock, how locking) (waited bool, err error) {
 		return false, nil
 	}
 	db := t.session.db
-	if how.nowait || how.skip {
+	switch {
+	case how.skip:
 		return false, errLocked
+	case how.nowait:
+		return false, myErr(erLockTimeout)
 	}
 	want.waits = true
 	want.add()

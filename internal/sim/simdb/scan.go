@@ -74,7 +74,7 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 		panic(unknown("ORDER BY " + st.order))
 	}
 	if l.mode != 0 {
-		return s.db.engine().find(s.tx, sc, l, f)
+		return s.db.engine.find(s.tx, sc, l, f)
 	}
 	if !s.db.postgres() {
 		s.tx.look()

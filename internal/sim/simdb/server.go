@@ -31,13 +31,6 @@ func (s *session) apart(limit time.Duration) time.Duration {
 	return limit + time.Duration(s.id)*time.Microsecond
 }
 
-func (db *Database) engine() engine {
-	if db.postgres() {
-		return heap{db}
-	}
-	return innodb{db}
-}
-
 func (db *Database) newSession() *session {
 	db.lastID++
 	s := &session{db: db, id: db.lastID, started: time.Now()}
@@ -131,7 +124,6 @@ func (s *session) statement(st *statement, args []any) (*result, error) {
 		return nil, errKilled
 	}
 	if err != nil {
-		err = s.db.lockedError(err)
 		s.refused(err, undo)
 	}
 	if !alone || s.tx != t {
@@ -156,7 +148,7 @@ func (s *session) begin() {
 	if s.tx != nil {
 		panic(unknown("BEGIN inside a transaction"))
 	}
-	s.tx = &tx{session: s, level: cmp.Or(s.next, s.db.level())}
+	s.tx = &tx{session: s, level: cmp.Or(s.next, s.db.level)}
 	s.next = ""
 }
 
@@ -304,16 +296,16 @@ func (t *table) restore(upTo int64) {
 }
 
 // Restart lets clients connect again. Sessions are numbered anew.
-func (db *Database) Restart() {
-	db.with(func() { db.up, db.started, db.lastID = true, time.Now(), 2 })
-}
+func (db *Database) Restart() { db.with(db.restart) }
+
+func (db *Database) restart() { db.up, db.started, db.lastID = true, time.Now(), 2 }
 
 // Failover replaces the server by one that lacks the last commits, so many as lost says. It
 // gives out the numbers of their rows again.
 func (db *Database) Failover(lost int64) {
 	db.with(func() {
 		db.crash(max(0, db.commits-lost))
-		db.up, db.started, db.lastID = true, time.Now(), 2
+		db.restart()
 		db.server++
 		for _, t := range db.tables {
 			t.renumber()

@@ -36,6 +36,8 @@ type Database struct {
 	baton
 	personality Personality
 	knobs       Knobs
+	engine      engine
+	level       string // of a transaction by default
 
 	tables     map[string]*table
 	sessions   []*session
@@ -69,21 +71,18 @@ func New(p Personality, k Knobs) *Database {
 	if k.Unknown == nil {
 		k.Unknown = func(err error) { panic(err) }
 	}
-	return &Database{
+	db := &Database{
 		personality: p, knobs: k, up: true, started: time.Now(), lastTx: 700,
 		tables: make(map[string]*table), statuses: make(map[int64]*tx),
 	}
+	db.engine, db.level = innodb{db}, repeatableRead
+	if p == PostgreSQL {
+		db.engine, db.level = heap{db}, readCommitted
+	}
+	return db
 }
 
 func (db *Database) postgres() bool { return db.personality == PostgreSQL }
-
-// level is that of a transaction by default.
-func (db *Database) level() string {
-	if db.postgres() {
-		return readCommitted
-	}
-	return repeatableRead
-}
 
 // Exec executes statements beside all processes, such as CREATE TABLE. It panics if one
 // fails, and must not have to wait.
@@ -105,20 +104,18 @@ func (db *Database) Rows(name string) (rows []map[string]any) {
 			return
 		}
 		for _, rec := range t.indexes[0].records {
-			if values := rec.row.at(db.commits, nil); values != nil {
-				rows = append(rows, t.named(values))
+			values := rec.row.at(db.commits, nil)
+			if values == nil {
+				continue
 			}
+			named := make(map[string]any)
+			for i, c := range t.columns {
+				named[c.name] = values[i]
+			}
+			rows = append(rows, named)
 		}
 	})
 	return rows
-}
-
-func (t *table) named(values []any) map[string]any {
-	named := make(map[string]any, len(values))
-	for i, c := range t.columns {
-		named[c.name] = values[i]
-	}
-	return named
 }
 
 // visible is up to which commit a session sees.
