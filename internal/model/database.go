@@ -117,7 +117,7 @@ func sendWrite(cfg *Config, s *State, i int) bool {
 	return true
 }
 
-// lockedBy reports whether a transaction other than caller i's has written the row.
+// locked reports whether a transaction other than caller i's has written the row.
 func (s *State) locked(i int) bool {
 	for j := range s.Callers {
 		if j != i && s.Callers[j].Wrote {

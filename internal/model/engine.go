@@ -122,19 +122,14 @@ func forgetOrphan(_ *Config, s *State, i int) bool {
 	return true
 }
 
-// unused reports whether the engine has a lock of caller i's own process that nobody
-// uses, nor must be kept until it has expired.
-func (s *State) unused(cfg *Config, i int) bool {
+// reclaimable reports whether the engine has a lock of caller i's own process that the
+// Locker has given up, or does not know any more.
+func (s *State) reclaimable(cfg *Config, i int) bool {
 	if s.Holder == 0 || cfg.Callers[s.Holder-1] != cfg.Callers[i] {
 		return false
 	}
 	g := s.Grants[s.Holder-1].State
-	return g == orphaned || g == ended
-}
-
-// reclaimable reports whether the Locker of caller i knows that.
-func (s *State) reclaimable(cfg *Config, i int) bool {
-	return s.unused(cfg, i) && (!cfg.Weak.ForgetOrphan || s.Grants[s.Holder-1].State == orphaned)
+	return g == orphaned || g == ended && !cfg.Weak.ForgetOrphan
 }
 
 func reclaim(cfg *Config, s *State, i int) bool {
@@ -150,7 +145,6 @@ func beBusy(cfg *Config, s *State, i int) bool {
 	if !cfg.Refuse || s.Holder == 0 || s.reclaimable(cfg, i) {
 		return false
 	}
-	s.Callers[i].ByOwnProcess = s.unused(cfg, i)
 	s.endUnlocked(cfg, i, busy)
 	return true
 }

@@ -119,7 +119,6 @@ func cutAfter(cfg *Config, s *State, i int) bool {
 // cut is a COMMIT without an answer.
 func (c *Caller) cut(cfg *Config) {
 	c.Unanswered, c.PC = true, unknown
-	c.Pooled = cfg.Weak.PoolUnknown
 	if cfg.Weak.CutIsRolledBack {
 		c.fail()
 	}

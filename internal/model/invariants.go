@@ -15,14 +15,14 @@ var invariants = []invariant{
 	{ID: "I2", Says: "Each version of the row is the base of one commit.", always: updatedTwice},
 	{ID: "I3", Says: "Nil means that the caller's own commit took effect, if it did not swallow a conflict, and any error but ErrUnknown that it did not and will not.", always: wrongResult},
 	{ID: "I4", Says: "After ErrUnknown nobody of the process has the key before the deadline of the lock.", always: openAfterUnknown},
-	{ID: "I5", Says: "Two holders at a time that both reached their write, and a write that another's commit refused under the lease, are told by an event.", returns: overlapTakenForRepeat, ends: untoldOverlap},
+	{ID: "I5", Says: "An event tells of two holders at a time who both reached their write, and of a write that another's commit refused under the lease.", returns: overlapTakenForRepeat, ends: untoldOverlap},
 	{ID: "I6", Says: "An event has a reason: overlap, another's commit under the lease; lost, a lock that was gone; unknown commit, a COMMIT without an answer.", returns: falseAlarm},
 	{ID: "I7", Says: "A Do publishes one event at most.", returns: func(_ *Config, s *State, i int) bool { return s.Callers[i].Events > 1 }},
-	{ID: "I8", Says: "Nobody is refused for a lock of its own process that nobody uses.", returns: func(_ *Config, s *State, i int) bool { return s.Callers[i].ByOwnProcess }},
+	{ID: "I8", Says: "Nobody is refused for a lock of its own process that nobody uses.", returns: refusedForNothing},
 	{ID: "I9", Says: "An outage has one begin and one end.", always: flappingOutage, ends: endlessOutage},
 	{ID: "I10", Says: "An event whose row survives is published, and stored once by the monitor.", ends: lostEvent},
 	{ID: "I11", Says: "ErrDuplicate and ErrStale under a lock mean that another's commit preceded the snapshot.", returns: repeatOfNothing},
-	{ID: "I12", Says: "No connection goes back to the pool inside a transaction.", always: pooledOpen},
+	{ID: "I12", Says: "No connection goes back to the pool inside a transaction.", returns: pooledOpen},
 	{ID: "I13", Says: "Two callers have grants at a time only if the engine lost the lock of the first, or its deadline had passed.", always: grantedTwice},
 }
 
@@ -105,6 +105,14 @@ func falseAlarm(_ *Config, s *State, i int) bool {
 	return false
 }
 
+// refusedForNothing: the lock that was in the way is of a call that has ended. One whose
+// outcome is unknown keeps its lock until it expires.
+func refusedForNothing(cfg *Config, s *State, i int) bool {
+	h := s.Holder
+	return s.Callers[i].Res == busy && h != 0 && cfg.Callers[h-1] == cfg.Callers[i] &&
+		s.Grants[h-1].State != abandoned && !s.any(h, (*Caller).holds)
+}
+
 func flappingOutage(_ *Config, s *State, report func(early, late int)) {
 	for i := range s.Procs {
 		p := &s.Procs[i]
@@ -141,12 +149,13 @@ func repeatOfNothing(cfg *Config, s *State, i int) bool {
 	return c.Res == stale && c.Snap == read(c.Base)
 }
 
-func pooledOpen(_ *Config, s *State, report func(early, late int)) {
-	for i := range s.Callers {
-		if c := &s.Callers[i]; c.Pooled && c.Tx != noTx {
-			report(i, i)
-		}
+// pooledOpen: a connection goes to the pool unless it broke, or did not answer COMMIT.
+func pooledOpen(cfg *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	if cfg.Weak.PoolUnknown {
+		return c.Tx != noTx
 	}
+	return (c.Tx == active || c.Tx == commits) && !c.Unanswered
 }
 
 func grantedTwice(_ *Config, s *State, report func(early, late int)) {

@@ -98,21 +98,19 @@ type Caller struct {
 	Said    verdict // what the last one says
 
 	// What only the invariants look at.
-	Met          uint8 // callers that got another grant while this one had its own
-	Reached      bool  // the database has answered a write
-	Known        bool  // an answer has shown it how the row was under its lease
-	Foreign      bool  // another's commit took effect while it had its lease
-	Later        bool  // ... after it knew the row, and before its write
-	Fresh        bool  // ... after the snapshot of an attempt, which is all that it had
-	Stranger     bool  // ... by somebody who never asked for the lock
-	Missed       bool  // ... and a deadlock has ended that attempt
-	AskUnheard   bool  // the question who has the lock was not answered
-	FreeUnheard  bool  // nor the release
-	Unanswered   bool  // nor the COMMIT
-	DiedAt       pc    // where a kill met it
-	Handed       bool  // it has handed its grant on
-	Pooled       bool  // its connection is in the pool
-	ByOwnProcess bool  // it was refused for a lock of its own process
+	Met         uint8 // callers that got another grant while this one had its own
+	Reached     bool  // the database has answered a write
+	Known       bool  // an answer has shown it how the row was under its lease
+	Foreign     bool  // another's commit took effect while it had its lease
+	Later       bool  // ... after it knew the row, and before its write
+	Fresh       bool  // ... after the snapshot of an attempt, which is all that it had
+	Stranger    bool  // ... by somebody who never asked for the lock
+	Missed      bool  // ... and a deadlock has ended that attempt
+	AskUnheard  bool  // the question who has the lock was not answered
+	FreeUnheard bool  // nor the release
+	Unanswered  bool  // nor the COMMIT
+	DiedAt      pc    // where a kill met it
+	Handed      bool  // it has handed its grant on
 }
 
 // A pc says what a caller does next.
@@ -274,7 +272,7 @@ func (c *Caller) forget() {
 	*c = Caller{
 		PC: c.PC, Res: c.Res, Grant: c.Grant, Tx: c.Tx, Wrote: c.Wrote, Base: c.Base, Took: c.Took, Swallowed: c.Swallowed,
 		Alarm: c.Alarm, Met: c.Met, Reached: c.Reached, Unanswered: c.Unanswered,
-		AskUnheard: c.AskUnheard, FreeUnheard: c.FreeUnheard, Pooled: c.Pooled,
+		AskUnheard: c.AskUnheard, FreeUnheard: c.FreeUnheard,
 	}
 	if c.Tx == noTx {
 		c.Base = 0
