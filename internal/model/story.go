@@ -25,6 +25,9 @@ func (v *Story) String() string {
 		fmt.Fprintf(&b, ": %s", invariants[i].Says)
 	}
 	b.WriteByte('\n')
+	if !v.Config.Path {
+		b.WriteString("     (a.0 is the first call of process a, a.1 the second)\n")
+	}
 	v.replay(func(n int, step Step, before, after *State) {
 		fmt.Fprintf(&b, "%3d  %s\n", n, tell(v.Config, step, before, after))
 	})
