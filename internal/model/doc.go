@@ -37,6 +37,10 @@
 //
 // # What it leaves out
 //
+// An invariant forbids wrong answers and silence. Nothing here fails where the code gives up
+// too early: at an ErrUnknown whose outcome a row would prove, at a repeat that it could run
+// again; nor where it goes on for too long, with a statement under a lease that has ended.
+//
 // What needs several keys or rows, or values: rows that two keys name, the spelling of
 // texts, triggers, views, cascades, upserts, deletes by callers, what raw SQL reads, nested
 // operations, markers. What needs clocks: deadlines of contexts, MaxHold, the limits of
