@@ -140,14 +140,8 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 	case fate == CutBefore:
 		c.cut()
 		return nil, c.db.brokenError()
-	case fate == Late:
-		s := c.acquire(ctx)
-		c.db.with(func() {
-			c.dead.Store(true)
-			if s != nil {
-				c.db.late = append(c.db.late, lateCall{call, s, values})
-			}
-		})
+	case fate == Late, fate == CutAfter && ctx.Err() != nil:
+		c.leave(lateCall{call, c.acquire(ctx), values}, fate == CutAfter)
 		return nil, cmp.Or(c.ended(ctx), c.db.brokenError())
 	case fate == CutAfter:
 		_, _ = c.send(ctx, sql, values)
@@ -163,6 +157,30 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 		return nil, c.db.commitError()
 	}
 	return c.send(ctx, sql, values)
+}
+
+// leave ends the connection for the client, while the session goes on to execute a call, now
+// or later.
+func (c *conn) leave(l lateCall, now bool) {
+	c.db.with(func() {
+		c.dead.Store(true)
+		switch {
+		case l.session == nil:
+		case now:
+			l.execute()
+		default:
+			c.db.late = append(c.db.late, l)
+		}
+	})
+}
+
+// execute executes a call whose client has gone, and ends its session. It does not wait for
+// that.
+func (l lateCall) execute() {
+	go func() {
+		l.session.call(l.call.Text, l.args)
+		l.session.db.with(func() { l.session.db.endSession(l.session) })
+	}()
 }
 
 // ended returns the error of a context that has ended.
@@ -238,10 +256,7 @@ func (db *Database) ExecuteLate(n int) {
 	db.with(func() {
 		l := db.late[n]
 		db.late = slices.Delete(db.late, n, n+1)
-		go func() {
-			l.session.call(l.call.Text, l.args)
-			db.with(func() { db.endSession(l.session) })
-		}()
+		l.execute()
 	})
 }
 

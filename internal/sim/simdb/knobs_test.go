@@ -186,3 +186,25 @@ func TestLate(t *testing.T) {
 		}
 	})
 }
+
+// TestCutAfterTheDeadline: the server executes a statement whose client has given up.
+func TestCutAfterTheDeadline(t *testing.T) {
+	each(t, simdb.Knobs{}, func(t *testing.T, sdb *simdb.Database, _ func(simdb.Gate) *gorm.DB) {
+		pool := sqlOpen(t, sdb.Connector("p", gateFunc(func(ctx context.Context, c simdb.Call) simdb.Fate {
+			if !strings.HasPrefix(c.Text, "INSERT") {
+				return simdb.Execute
+			}
+			<-ctx.Done()
+			return simdb.CutAfter
+		})))
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := pool.ExecContext(short, "INSERT INTO orders (no) VALUES ('a')"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+		synctest.Wait()
+		if rows := sdb.Rows("orders"); len(rows) != 1 {
+			t.Errorf("rows are %v", rows)
+		}
+	})
+}
