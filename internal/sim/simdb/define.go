@@ -5,15 +5,12 @@ import "strings"
 // A definition is what CREATE TABLE makes.
 type definition struct {
 	defined []column
+	primary string // its column
 	keys    []key
 }
 
-// A key is a unique index. That of the table is first.
-type key struct {
-	name    string
-	column  string
-	primary bool
-}
+// A key is a unique index.
+type key struct{ name, column string }
 
 func (p *parser) createTable() *statement {
 	p.is("IF NOT EXISTS")
@@ -21,7 +18,7 @@ func (p *parser) createTable() *statement {
 	p.list(func() {
 		switch {
 		case p.is("PRIMARY KEY"):
-			st.primary(p.only())
+			st.primary = p.only()
 		case p.is("UNIQUE KEY"), p.is("UNIQUE INDEX"), p.is("CONSTRAINT"):
 			name := p.ident()
 			p.is("UNIQUE")
@@ -30,15 +27,11 @@ func (p *parser) createTable() *statement {
 			p.column(st)
 		}
 	})
-	if len(st.keys) == 0 || !st.keys[0].primary {
+	if st.primary == "" {
 		panic(unknown("table without a primary key"))
 	}
 	p.at = len(p.tokens) // ENGINE, CHARSET
 	return st
-}
-
-func (st *statement) primary(column string) {
-	st.keys = append([]key{{column: column, primary: true}}, st.keys...)
 }
 
 func (p *parser) names() (names []string) {
@@ -75,7 +68,7 @@ func (p *parser) column(st *statement) {
 		case p.is("AUTO_INCREMENT"):
 			c.auto = true
 		case p.is("PRIMARY KEY"):
-			st.primary(c.name)
+			st.primary = c.name
 		case p.is("UNIQUE"):
 			st.keys = append(st.keys, key{column: c.name})
 		case p.peek().kind == 0:

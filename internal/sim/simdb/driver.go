@@ -185,10 +185,11 @@ func (l lateCall) execute() {
 
 // ended returns the error of a context that has ended.
 func (c *conn) ended(ctx context.Context) error {
-	if err := ctx.Err(); err != nil && c.db.postgres() {
-		return fmt.Errorf("timeout: %w", err)
+	err := ctx.Err()
+	if err != nil && c.db.postgres() {
+		err = fmt.Errorf("timeout: %w", err)
 	}
-	return ctx.Err()
+	return err
 }
 
 // send has the server execute a statement. If ctx ends before, the client goes. The server

@@ -19,14 +19,6 @@ func (db *Database) duplicate(r *record) error {
 	}
 }
 
-func (db *Database) noSavepoint(name string, t *tx) error {
-	if !db.postgres() {
-		return myErr(erNoSavepoint, name)
-	}
-	t.fail()
-	return pgErr("3B001", fmt.Sprintf("savepoint %q does not exist", name))
-}
-
 // killedError is what a client reads whose session was killed; nil if that is nothing but
 // the end.
 func (db *Database) killedError() error {

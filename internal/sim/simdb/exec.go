@@ -42,7 +42,7 @@ func (s *session) run(st *statement, args []any) (res *result, err error) {
 			v.due = append(v.due, r[0])
 		}
 	}
-	res = s.head(v.table, st)
+	res = head(v.table, st)
 	switch st.kind {
 	case "SELECT":
 		err = s.selection(v, st, res)
@@ -57,8 +57,8 @@ func (s *session) run(st *statement, args []any) (res *result, err error) {
 }
 
 // head returns a result with the columns of a statement.
-func (s *session) head(t *table, st *statement) *result {
-	res := &result{}
+func head(t *table, st *statement) (res *result) {
+	res = &result{}
 	for _, it := range st.items {
 		res.columns = append(res.columns, it.name)
 	}

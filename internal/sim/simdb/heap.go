@@ -46,36 +46,28 @@ func (e heap) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)
 func (e heap) hold(t *tx, r *row, l locking) (ok bool, err error) {
 	changed := func(v version) bool { return v.by != nil && v.by.committed > 0 && !t.sees(v) }
 	if t.level == repeatableRead && slices.ContainsFunc(r.versions, changed) && r.latest().by.running(t) {
-		return false, errChanged("update")
+		return false, errChanged()
 	}
 	if err := e.turn(t, r, l); err != nil {
 		return false, err
 	}
-	if last := r.latest(); t.level == repeatableRead && !t.sees(last) {
-		what := "update"
-		if last.values == nil {
-			what = "delete"
-		}
-		return false, errChanged(what)
-	} else if last.values == nil {
+	switch last := r.latest(); {
+	case t.level == repeatableRead && !t.sees(last):
+		return false, errChanged()
+	case last.values == nil:
 		return false, nil
 	}
 	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.tx.ended })
 	if !slices.ContainsFunc(r.holders, func(h holder) bool { return h.tx == t && h.mode >= l.mode }) {
-		r.holders = append(r.holders, holder{t, l.mode})
+		own := holder{t, l.mode}
+		r.holders = append(r.holders, own)
 		e.db.numbered(t)
-		t.undo = append(t.undo, func() { r.release(t, l.mode) })
+		t.undo = append(t.undo, func() { r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h == own }) })
 	}
 	return true, nil
 }
 
-func errChanged(what string) error {
-	return pgErr("40001", "could not serialize access due to concurrent "+what)
-}
-
-func (r *row) release(t *tx, m mode) {
-	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.tx == t && h.mode == m })
-}
+func errChanged() error { return pgErr("40001", "could not serialize access due to concurrent update") }
 
 // turn waits for those that have locked a row, behind those that wait already, unless the
 // transaction has locked it, too.
@@ -193,7 +185,7 @@ func (e heap) insert(t *tx, tb *table, values []any, upsert bool) (*row, error) 
 		for _, i := range tb.indexes {
 			existing, err := e.conflict(t, i, values)
 			if existing != nil && t.level == repeatableRead && !t.sees(existing.latest()) {
-				err = errChanged("update")
+				err = errChanged()
 			}
 			if existing != nil || err != nil {
 				return existing, err

@@ -186,14 +186,11 @@ func (e innodb) insertRow(t *tx, tb *table, values []any, m mode) (existing *rec
 func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *record, error) {
 	key := values[i.column]
 	for {
-		n := i.seek(key)
-		r := i.at(n)
+		r := i.at(i.seek(key))
 		if !r.has(key) {
-			waited, err := t.intend(r)
-			if err != nil {
+			if waited, err := t.intend(r); err != nil {
 				return nil, nil, err
-			}
-			if waited {
+			} else if waited {
 				continue
 			}
 			made := &row{table: i.table}
@@ -205,6 +202,9 @@ func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *rec
 			return nil, nil, err
 		}
 		waited, err := t.lockRecord(r, m, recordOnly, locking{})
+		if err == nil && !waited && r.deleted {
+			waited, err = t.lockRecord(r, exclusive, recordOnly, locking{})
+		}
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -212,13 +212,7 @@ func (e innodb) insertPrimary(t *tx, i *index, values []any, m mode) (*row, *rec
 			continue
 		case !r.deleted:
 			return nil, r, nil
-		}
-		if waited, err = t.lockRecord(r, exclusive, recordOnly, locking{}); err != nil {
-			return nil, nil, err
-		} else if waited {
-			continue
-		}
-		if len(i.table.indexes) > 1 {
+		case len(i.table.indexes) > 1:
 			panic(unknown("INSERT of a row that was deleted, with the same primary key"))
 		}
 		t.write(r.row, values)
@@ -256,7 +250,7 @@ func (e innodb) insertSecondary(t *tx, i *index, r *row, values []any, m mode) (
 // duplicate looks through the records of a key, and locks them with the one after them.
 func (e innodb) duplicate(t *tx, i *index, key any, m mode) (existing *record, waited bool, err error) {
 	n := i.seek(key)
-	if r := i.at(n); !r.has(key) {
+	if !i.at(n).has(key) {
 		return nil, false, nil
 	}
 	for ; ; n++ {

@@ -100,12 +100,9 @@ type tableLock struct {
 
 func (t *tx) lockTable(tb *table, m mode) {
 	m = min(m, noKey)
-	for _, l := range t.tables {
-		if l.table == tb && l.mode >= m {
-			return
-		}
+	if !slices.ContainsFunc(t.tables, func(l tableLock) bool { return l.table == tb && l.mode >= m }) {
+		t.tables = append(t.tables, tableLock{tb, m})
 	}
-	t.tables = append(t.tables, tableLock{tb, m})
 }
 
 // explicit makes a lock of the implicit one that another transaction has.

@@ -3,7 +3,6 @@ package simdb
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -69,13 +68,4 @@ func myVariables(s *session, _ []any) (*result, error) {
 		[]any{"pseudo_thread_id", fmt.Sprint(s.id)},
 		[]any{"sql_mode", "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION"},
 		[]any{"tx_isolation", repeatableRead}, []any{"version", myVersion})
-}
-
-// killNumber is KILL.
-func (db *Database) killNumber(number string) error {
-	id, _ := strconv.ParseInt(number, 10, 64)
-	if !db.killSession(id) {
-		return myErr(erNoThread, id)
-	}
-	return nil
 }

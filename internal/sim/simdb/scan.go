@@ -120,9 +120,6 @@ func (sc *scan) rows() (rows []*row) {
 }
 
 func (sc *scan) start() int {
-	if sc.after == nil {
-		return 0
-	}
 	n := sc.index.seek(sc.after)
 	if sc.index.at(n).has(sc.after) {
 		n++

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -197,7 +198,10 @@ func (s *session) control(st *statement) error {
 	case "ROLLBACK TO SAVEPOINT":
 		return s.back(st.name)
 	case "KILL":
-		return s.db.killNumber(st.name)
+		id, _ := strconv.ParseInt(st.name, 10, 64)
+		if !s.db.killSession(id) {
+			return myErr(erNoThread, id)
+		}
 	}
 	return nil
 }
@@ -208,8 +212,13 @@ func (s *session) back(name string) error {
 	if t != nil {
 		n = t.find(name)
 	}
-	if n < 0 {
-		return s.db.noSavepoint(name, t)
+	switch {
+	case n >= 0:
+	case s.db.postgres():
+		t.fail()
+		return pgErr("3B001", fmt.Sprintf("savepoint %q does not exist", name))
+	default:
+		return myErr(erNoSavepoint, name)
 	}
 	t.back(t.savepoints[n].undo)
 	t.savepoints = t.savepoints[:n+1]

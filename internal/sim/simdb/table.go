@@ -154,6 +154,7 @@ func (db *Database) create(st *statement) {
 		return
 	}
 	t := &table{name: st.table, columns: slices.Clone(st.defined)} // the statement is kept, for all databases
+	db.addIndex(t, key{column: st.primary})
 	for _, k := range st.keys {
 		db.addIndex(t, k)
 	}
@@ -163,7 +164,7 @@ func (db *Database) create(st *statement) {
 func (db *Database) addIndex(t *table, k key) {
 	i := &index{name: k.name, table: t, column: t.column(k.column)}
 	switch {
-	case k.primary:
+	case t.indexes == nil: // the primary key
 		t.columns[i.column].notNull = true
 		if i.name = "PRIMARY"; db.postgres() {
 			i.name = t.name + "_pkey"
