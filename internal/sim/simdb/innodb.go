@@ -269,8 +269,12 @@ func (e innodb) duplicate(t *tx, i *index, key any, m mode) (existing *record, w
 
 // intend waits until the gap before a record may be inserted into.
 func (t *tx) intend(next *record) (waited bool, err error) {
-	want := &lock{tx: t, record: next, mode: exclusive, cover: gapOnly, insert: true}
-	if want.blocker(next.locks) == nil {
+	return t.pass(&lock{tx: t, record: next, mode: exclusive, cover: gapOnly, insert: true})
+}
+
+// pass waits until a lock can be had. One that can be had at once is implicit, and not kept.
+func (t *tx) pass(want *lock) (waited bool, err error) {
+	if want.blocker(want.record.locks) == nil {
 		return false, nil
 	}
 	return t.request(want, locking{})
@@ -306,9 +310,16 @@ func (e innodb) update(t *tx, r *row, values []any) error {
 	return nil
 }
 
+// delete marks the records of a row that is locked. Those of other indexes may be locked
+// by somebody who waits for the row.
 func (e innodb) delete(t *tx, r *row) error {
 	t.write(r, nil)
-	for _, rec := range r.records {
+	t.mark(r.records[0], true)
+	for _, rec := range r.records[1:] {
+		e.db.yield()
+		if _, err := t.pass(&lock{tx: t, record: rec, mode: exclusive, cover: recordOnly}); err != nil {
+			return err
+		}
 		t.mark(rec, true)
 	}
 	return nil
