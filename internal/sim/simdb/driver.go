@@ -109,7 +109,7 @@ func (c *conn) open() {
 	s := c.db.newSession()
 	s.second = c.second
 	s.flush = func() {
-		c.gate.Pass(background, Call{Process: c.process, Conn: c.number, Session: s.id, Text: "COMMIT", Flush: true})
+		c.gate.Pass(context.Background(), Call{Process: c.process, Conn: c.number, Session: s.id, Text: "COMMIT", Flush: true})
 	}
 	c.session = s
 }
@@ -224,7 +224,7 @@ func (c *conn) send(ctx context.Context, sql string, args []any) (*result, error
 
 // cancel ends what a session waits for.
 func (c *conn) cancel(s *session) {
-	if c.gate.Pass(background, Call{Process: c.process, Conn: c.number, Session: s.id, Text: "CANCEL"}) == Execute {
+	if c.gate.Pass(context.Background(), Call{Process: c.process, Conn: c.number, Session: s.id, Text: "CANCEL"}) == Execute {
 		c.db.with(func() { c.db.kill(s, nil) })
 	}
 }
@@ -328,13 +328,13 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 
 // Commit implements driver.Tx.
 func (c *conn) Commit() error {
-	_, err := c.do(background, "COMMIT", nil)
+	_, err := c.do(context.Background(), "COMMIT", nil)
 	return err
 }
 
 // Rollback implements driver.Tx.
 func (c *conn) Rollback() error {
-	_, err := c.do(background, "ROLLBACK", nil)
+	_, err := c.do(context.Background(), "ROLLBACK", nil)
 	return err
 }
 

@@ -2,7 +2,6 @@ package simdb
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -209,8 +208,10 @@ func (s *session) control(st *statement) error {
 // back goes back to a savepoint.
 func (s *session) back(name string) error {
 	t, n := s.tx, -1
-	if t != nil {
-		n = t.find(name)
+	for i := 0; t != nil && i < len(t.savepoints); i++ {
+		if t.savepoints[i].name == name {
+			n = i
+		}
 	}
 	switch {
 	case n >= 0:
@@ -241,10 +242,8 @@ func (db *Database) kill(s *session, cause error) {
 }
 
 func (db *Database) sessionOf(id int64) *session {
-	for _, s := range db.sessions {
-		if s.id == id {
-			return s
-		}
+	if n := slices.IndexFunc(db.sessions, func(s *session) bool { return s.id == id }); n >= 0 {
+		return db.sessions[n]
 	}
 	return nil
 }
@@ -342,6 +341,3 @@ func (db *Database) Lag() { db.with(func() { db.applied, db.lagging = db.commits
 func (db *Database) Apply(n int64) {
 	db.with(func() { db.applied, db.lagging = min(db.applied+n, db.commits), db.lagging && n >= 0 })
 }
-
-// background is the context of what no client waits for.
-var background = context.Background()

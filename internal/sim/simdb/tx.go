@@ -118,13 +118,3 @@ func (t *tx) save(name string) {
 	}
 	t.savepoints = append(t.savepoints, savepoint{name, len(t.undo), t.joined})
 }
-
-// find returns the index of the newest savepoint of a name.
-func (t *tx) find(name string) int {
-	for i, s := range slices.Backward(t.savepoints) {
-		if s.name == name {
-			return i
-		}
-	}
-	return -1
-}
