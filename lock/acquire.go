@@ -71,7 +71,8 @@ func (l *Locker) acquire(ctx context.Context, c acquireCall) (*Lease, error) {
 	case c.local:
 		return l.acquireLocal(ctx, c.key), nil
 	}
-	return l.acquireAsHead(ctx, c, a.yield)
+	c.waits = a.waited
+	return l.acquireAsHead(ctx, c)
 }
 
 // enter makes the caller the head of the key's queue, or returns why it is not.
@@ -87,7 +88,7 @@ func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 		return admission{}, l.notAdmitted(ctx, c.key)
 	}
 	if a.waited && a.grant == nil && l.waitEnd(ctx) != nil { // both came at once
-		defer l.queues.leave(c.key, false)
+		defer l.queues.leave(c.key)
 		return admission{}, l.notAdmitted(ctx, c.key)
 	}
 	return a, nil
@@ -119,17 +120,17 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 
 // acquireAsHead acquires the lock from the engine, for the head of the key's queue.
 // The head leaves the queue unless it gets a lease, even if the engine panics.
-func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall, yield bool) (lease *Lease, err error) {
+func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall) (lease *Lease, err error) {
 	defer func() {
 		if lease == nil {
-			l.queues.leave(c.key, false)
+			l.queues.leave(c.key)
 			l.finish()
 		}
 	}()
 	if c.try {
 		lease, err = l.attempt(ctx, c)
 	} else {
-		lease, err = l.wait(ctx, c, yield)
+		lease, err = l.wait(ctx, c)
 	}
 	if err != nil {
 		return nil, err

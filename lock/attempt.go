@@ -26,7 +26,7 @@ func (l *Locker) attemptOnce(ctx context.Context, c acquireCall) (*Lease, error)
 	if err := wait.Err(ctx); err != nil { // nothing is sent that may leave an orphan
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
-	r := Request{Key: key, Owner: l.newOwner(), UnlessMarked: c.unlessMarked}
+	r := Request{Key: key, Owner: l.newOwner(), UnlessMarked: c.unlessMarked, Waits: c.waits}
 	sent := l.now()
 	answer, err := l.callEngine(ctx, r)
 	if held, ok := errors.AsType[*HeldError](err); ok {

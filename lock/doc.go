@@ -27,7 +27,8 @@
 //
 // A lock that is released while a caller of this process waits is handed over in
 // memory: always once, and again within Config.HandOver of the grant. Then it is
-// released in the engine, and other processes come first if the engine can wake them.
+// released in the engine, so that other processes get it, too. An engine may keep the
+// order in which processes began to wait: lock/redislock does.
 //
 // A caller whose context carries a lease on the key gets another one at once.
 //

@@ -47,6 +47,10 @@ type Request struct {
 	// matches ErrNoAnswer, too, the lock may have been taken. A grant has seen the
 	// markers that holders before it set.
 	UnlessMarked bool
+	// Waits says that the caller has waited for the key already, and goes on if it does
+	// not get it: it asks again when a Waker notifies it, or some time later. An engine
+	// may let those who wait take turns.
+	Waits bool
 	// Mark is for how long Release marks the key as done, whoever holds it. Release
 	// sets the marker first, and does not report that it could not. 0 = no marker.
 	//

@@ -97,7 +97,7 @@ func (l *Locker) unlock() {
 		e.grant.cancel(e.err)
 	}
 	for _, e := range n.ended {
-		l.queues.leave(e.grant.key, false)
+		l.queues.leave(e.grant.key)
 		l.finish()
 	}
 	for _, x := range n.lost {

@@ -50,7 +50,7 @@ func (l *Locker) expire(g *grant, now int64) {
 	case g.state == stateAbandoned:
 		g.state = stateEnded
 		heap.Remove(&l.grants, g.index)
-		l.queues.leave(g.key, false)
+		l.queues.leave(g.key)
 	case now >= g.deadline.Load():
 		l.lose(g, g.expired(), lostDeadline)
 	default:

@@ -24,6 +24,7 @@ type acquireCall struct {
 	unlessMarked bool
 	local        bool
 	try          bool // without waiting
+	waits        bool // it has waited already
 }
 
 func newAcquireCall(key string, opts []AcquireOption) acquireCall {

@@ -30,7 +30,6 @@ type waiter struct {
 type admission struct {
 	waited bool   // it had to wait for it
 	grant  *grant // handed over in memory, nil if the engine must be called
-	yield  bool   // the lock was just released, and other processes may wait for it
 }
 
 // enter waits until the caller is the head of its queue. It returns false if ctx or
@@ -110,12 +109,12 @@ func (qs *queues) handOver(key string, gr *grant) bool {
 }
 
 // leave makes the first waiter the head, without a grant.
-func (qs *queues) leave(key string, yield bool) {
+func (qs *queues) leave(key string) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	q := qs.byKey[key]
 	q.grant = nil
-	if q.admitNext(admission{waited: true, yield: yield}) {
+	if q.admitNext(admission{waited: true}) {
 		return
 	}
 	delete(qs.byKey, key)

@@ -107,10 +107,10 @@ func (l *Locker) endLease(lease *Lease, marked bool) (releaseAction, context.Can
 func (l *Locker) free(ctx context.Context, g *grant, mark time.Duration) error {
 	defer l.finish()
 	if g.isLocal() {
-		l.queues.leave(g.key, false)
+		l.queues.leave(g.key)
 		return nil
 	}
-	defer l.queues.leave(g.key, true)
+	defer l.queues.leave(g.key)
 
 	settled := false
 	defer func() {

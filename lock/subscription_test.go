@@ -59,53 +59,6 @@ func TestAlarmIsStopped(t *testing.T) {
 	}
 }
 
-// After a real release another process goes first, if it is about as quick: the
-// next caller of this one waits for the message that all have to wait for, or
-// 5 ms.
-func TestOthersGoFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newBells()
-		holder := elsewhere(t, engine)
-		here := newLocker(t, engine, lock.Config{HandOver: -1})
-		w1, w2 := wait(t, here, "k"), wait(t, here, "k")
-		release(t, holder)
-		first := w1.got(t)
-		there := wait(t, newLocker(t, engine, lock.Config{}), "k")
-
-		engine.setMute(true)
-		time.AfterFunc(time.Millisecond, func() {
-			engine.setMute(false)
-			engine.ring("k") // is slow to come
-		})
-		release(t, first)
-		w2.wantWaiting(t)
-		second, err := there.result()
-		if err != nil || second != nil {
-			t.Fatalf("a lock before its time: %v, %v", second, err)
-		}
-		pass(time.Millisecond)
-		lease, _ := w2.result()
-		other, _ := there.result()
-		if (lease == nil) == (other == nil) {
-			t.Fatalf("here %v, there %v, want one of them to have the lock", lease, other)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		engine := newBells()
-		holder := elsewhere(t, engine)
-		here := newLocker(t, engine, lock.Config{HandOver: -1})
-		w1, w2 := wait(t, here, "k"), wait(t, here, "k")
-		release(t, holder)
-		first := w1.got(t)
-		engine.setMute(true) // the message does not come
-		release(t, first)
-		pass(5*time.Millisecond - 1)
-		w2.wantWaiting(t)
-		pass(1)
-		w2.got(t)
-	})
-}
-
 // With nobody listening there is nobody to wait for.
 func TestNoYieldWithoutAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,28 +19,19 @@ const (
 	// such request may have left an orphan, or when the engine refuses, as it is in
 	// trouble.
 	maxBackoff = 4
-
-	// yieldTime is how long it leaves the key to other processes after this one
-	// has released it, if no notification comes.
-	yieldTime = 5 * time.Millisecond
 )
 
 // wait makes attempts until it gets the lock, ctx ends, or the engine fails for good.
-// The caller is the head of the key's queue. It first yields to other processes if
-// this one has just released the lock.
-func (l *Locker) wait(ctx context.Context, c acquireCall, yield bool) (*Lease, error) {
+// The caller is the head of the key's queue.
+func (l *Locker) wait(ctx context.Context, c acquireCall) (*Lease, error) {
 	sub := l.queues.subscription(c.key)
 	last := &HeldError{Key: c.key, Holder: Holder{Place: Place{Slot: -1}}}
-	if yield && sub != nil {
-		if end := l.sleep(ctx, sub, yieldTime); end != nil {
-			return nil, last.endedBy(end)
-		}
-	}
 	heard := false     // the engine has answered
 	backoff := 0       // how often the sleep is doubled
 	reached := l.now() // when it last did
 	for {
 		lease, err := l.attempt(ctx, c)
+		c.waits = true
 		if err == nil || errors.Is(err, ErrMarked) {
 			return lease, err
 		}

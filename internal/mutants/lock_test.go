@@ -165,11 +165,11 @@ var lockMutants = []mutant{
 		e.grant.cancel(e.err)
 	}
 	for _, e := range n.ended {
-		l.queues.leave(e.grant.key, false)
+		l.queues.leave(e.grant.key)
 		l.finish()
 	}`,
 		new: `	for _, e := range n.ended {
-		l.queues.leave(e.grant.key, false)
+		l.queues.leave(e.grant.key)
 		l.finish()
 	}
 	for _, e := range n.ended {

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -173,4 +175,41 @@ func javaHoldsTwice(t *testing.T, s *stage) string {
 	}
 	release(t, held)
 	return "free after the second unlock, not after the first"
+}
+
+// busyGoLetsJavaIn has a Java thread count beside processes that always want the lock.
+func busyGoLetsJavaIn(t *testing.T, s *stage) string {
+	const processes, goroutines, times = 4, 4, 50
+	key, counter := teststack.Key(t, "busy"), teststack.Key(t, "busycounter")
+	if err := s.cluster.Set(t.Context(), counter, 0, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.cluster.Del(context.Background(), counter) })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var busy sync.WaitGroup
+	var held atomic.Int64
+	for range processes {
+		l := newLocker(t, newEngine(t, s.addrs), ttl)
+		for range goroutines {
+			busy.Go(func() {
+				for ctx.Err() == nil {
+					if lease, err := l.Acquire(ctx, key); err == nil {
+						held.Add(1)
+						<-time.After(time.Millisecond)
+						_ = lease.Release(context.Background())
+					}
+				}
+			})
+		}
+	}
+	testwait.Until(t, "they are busy", func() bool { return held.Load() > 100 })
+	before, atFirst := time.Now(), held.Load()
+	java := s.thread(t, "busy")
+	java.begin(t, "count", key, counter, strconv.Itoa(times))
+	java.result(t)
+	took, byGo := time.Since(before), held.Load()-atFirst
+	cancel()
+	busy.Wait()
+	return fmt.Sprintf("%d by a Java thread beside %d by %d busy lockers in %v", times, byGo, processes, took.Round(time.Millisecond))
 }

@@ -26,6 +26,7 @@ func TestRedisson(t *testing.T) {
 		{"what Belay sends has the same effects", sameEffects},
 		{"one bus", sameBus},
 		{"unprotected counter", counterIsExact},
+		{"busy Go lets Java in", busyGoLetsJavaIn},
 		{"Java holds past the ttl", javaKeepsGoOut},
 		{"Go holds past the ttl", goKeepsJavaOut},
 		{"Java holds twice", javaHoldsTwice},

@@ -103,9 +103,9 @@ func effects(key string, calls []call) []string {
 }
 
 // changes reports whether a command changes something that others can see.
-// Redisson's latch is known to one unlock only.
+// Redisson's latch is known to one unlock only, and Belay's line to Belay.
 func changes(args []string) bool {
-	if len(args) > 1 && strings.HasPrefix(args[1], "redisson_unlock_latch:") {
+	if len(args) > 1 && (strings.HasPrefix(args[1], "redisson_unlock_latch:") || strings.HasPrefix(args[1], "belay_line:")) {
 		return false
 	}
 	switch strings.ToLower(args[0]) {

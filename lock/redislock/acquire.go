@@ -27,8 +27,9 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	name := e.lockName(r.Key)
 	cmd := &command{
-		script: acquireScript, name: e.lockName(r.Key), args: []any{r.Owner, ttl.Milliseconds()},
+		script: acquireScript, name: name, args: []any{r.Owner, ttl.Milliseconds(), lineName(name), e.id, r.Waits},
 		readMarker: r.UnlessMarked,
 	}
 	var few, err error // few = too few replicas have the lock
@@ -42,6 +43,9 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	}
 	grant, err := e.granted(cmd, r.Key)
 	_, held := errors.AsType[*lock.HeldError](err)
+	if r.Waits {
+		e.waker.stands(name, held)
+	}
 	switch {
 	case err != nil && !held:
 		return lock.Grant{}, err

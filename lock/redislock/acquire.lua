@@ -1,13 +1,36 @@
 -- Takes a lock, or renews it when this owner has it already, so that asking
--- twice is the same as asking once.
+-- twice is the same as asking once. A lock that is offered to the caller's engine,
+-- see release.lua, is there to be taken.
 -- KEYS[1] lock name   ARGV[1] owner   ARGV[2] ttl in ms
+-- ARGV[3] line of those who wait   ARGV[4] engine   ARGV[5] 1 if the caller waits
 -- Returns {1, seconds, microseconds} of the server's clock when granted,
 -- {0, owner, ms left} when another owner has it.
-if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+local time = redis.call('time')
+local now = time[1] * 1000000 + time[2]
+local waits = ARGV[5] == '1'
+local taken = redis.call('exists', KEYS[1]) == 1
+if taken and redis.call('hexists', KEYS[1], ARGV[4] .. ':0') == 1 then
+  redis.call('hdel', KEYS[1], ARGV[4] .. ':0')
+  taken = false
+end
+if taken and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  if waits then -- who may not write the line does without it
+    redis.pcall('zadd', ARGV[3], 'nx', now, ARGV[4])
+    redis.pcall('pexpire', ARGV[3], 3000)
+  end
   local owners = redis.call('hkeys', KEYS[1])
   return {0, owners[1], redis.call('pttl', KEYS[1])}
 end
+if waits and not taken then
+  local turn = redis.pcall('zscore', ARGV[3], '*')
+  local left = type(turn) == 'string' and -turn - now or 0
+  if left > 0 and left <= 5000 then -- others have the turn
+    return {0, '', math.ceil(left / 1000)}
+  end
+end
+if waits then
+  redis.pcall('zrem', ARGV[3], ARGV[4])
+end
 redis.call('hset', KEYS[1], ARGV[1], 1)
 redis.call('pexpire', KEYS[1], ARGV[2])
-local now = redis.call('time')
-return {1, tonumber(now[1]), tonumber(now[2])}
+return {1, tonumber(time[1]), tonumber(time[2])}

@@ -108,7 +108,7 @@ func TestReplicas(t *testing.T) {
 func TestReplicasOnTheWire(t *testing.T) {
 	n := newNode(t)
 	n.reply = func(args []string) string {
-		if len(args) == 6 {
+		if len(args) == acquireArgs {
 			return granted["acquire"]
 		}
 		return granted["release"]

@@ -11,6 +11,7 @@ import (
 // An Engine is a lock.Engine on Redis, a lock.Waker, a lock.Locator, a lock.Pinger and a
 // prometheus.Collector. It is safe for concurrent use.
 type Engine struct {
+	id       string // in lines
 	client   redis.UniversalClient
 	owned    bool // Close closes client
 	cfg      Config
@@ -44,6 +45,9 @@ func (e *Engine) place(name, answered string) lock.Place {
 func (e *Engine) holderOf(cmd *command, owner string, ms int64) lock.Holder {
 	if ms == 0 {
 		ms = 1
+	}
+	if isOffer(owner) {
+		owner = "" // nobody has it
 	}
 	return lock.Holder{
 		Owner: owner,

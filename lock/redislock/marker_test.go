@@ -14,7 +14,7 @@ import (
 
 // grantAll says yes to acquires and releases.
 func grantAll(args []string) string {
-	if len(args) == 6 {
+	if len(args) == acquireArgs {
 		return granted["acquire"]
 	}
 	return granted["release"]
@@ -130,7 +130,7 @@ func TestMarkedButNotFreed(t *testing.T) {
 	n := newNode(t)
 	n.other = map[string]string{"get": "$1\r\n1\r\n"}
 	n.reply = func(args []string) string {
-		if len(args) == 6 {
+		if len(args) == acquireArgs {
 			return granted["acquire"]
 		}
 		return hangUp

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
@@ -27,14 +28,17 @@ func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	topology := newTopology(client)
-	return &Engine{
+	e := &Engine{
+		id:       uuid.NewString(),
 		client:   client,
 		cfg:      cfg,
 		sender:   passThrough{topology},
 		topology: topology,
 		waker:    newWaker(topology),
 		metrics:  newMetrics(cfg.Name),
-	}, nil
+	}
+	e.waker.leaveLine = e.leaveLine
+	return e, nil
 }
 
 // Open returns an engine on a cluster client of its own, which Close closes. It does not

@@ -20,15 +20,20 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 }
 
 func (e *Engine) release(ctx context.Context, r lock.Request) error {
-	name := e.lockName(r.Key)
-	cmd := &command{
-		script: releaseScript, name: name, args: []any{r.Owner, channel(name), e.topology.publish()},
-		setMarker: r.Mark,
-	}
+	cmd := e.releaseOf(e.lockName(r.Key), r, "")
 	if err := e.run(ctx, cmd); err != nil {
 		return err
 	}
 	return cmd.done()
+}
+
+// releaseOf returns the release of a lock. It takes the engine with the id leaves, if
+// any, out of the lock's line.
+func (e *Engine) releaseOf(name string, r lock.Request, leaves string) *command {
+	return &command{
+		script: releaseScript, name: name, setMarker: r.Mark,
+		args: []any{r.Owner, channel(name), e.topology.publish(), lineName(name), e.waker.listens(name), leaves},
+	}
 }
 
 // undoAcquire releases a lock that was granted, but must not be used.

@@ -1,13 +1,46 @@
--- Frees a lock and wakes those who wait for it.
+-- Frees a lock and wakes those who wait for it. It offers the lock to the engine
+-- that stands first in line, which has 20 ms to take it.
 -- KEYS[1] lock name   ARGV[1] owner   ARGV[2] channel   ARGV[3] publish or spublish
+-- ARGV[4] line of those who wait   ARGV[5] 1 if the caller's engine listens, too
+-- ARGV[6] engine that leaves the line, or empty
 -- Returns 1 when freed, 0 when this owner does not have the lock.
+if ARGV[6] ~= '' then
+  redis.pcall('zrem', ARGV[4], ARGV[6])
+end
 if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
 -- A server before 7 has no spublish. A message that can't be sent must not
 -- turn a release into an error.
-local sent = redis.pcall(ARGV[3], ARGV[2], '0')
-if type(sent) == 'table' and sent.err and ARGV[3] == 'spublish' then
-  redis.pcall('publish', ARGV[2], '0')
+local told = redis.pcall(ARGV[3], ARGV[2], '0')
+if type(told) == 'table' and told.err and ARGV[3] == 'spublish' then
+  told = redis.pcall('publish', ARGV[2], '0')
+end
+
+-- Nothing below must do so either: who may not write the line does without it.
+local first = redis.pcall('zpopmin', ARGV[4])
+if first[1] == '*' and tonumber(first[2]) < 0 then -- the turn of others is over
+  first = redis.pcall('zpopmin', ARGV[4])
+end
+local time = redis.call('time')
+local now = time[1] * 1000000 + time[2]
+if type(told) == 'number' and told > 0 then
+  -- Who listens and stands in no line is another kind of client: it comes to
+  -- the end of the line, as *, but to a turn in 50 ms at the earliest.
+  local others = redis.pcall('zcard', ARGV[4])
+  local known = ARGV[5] + ((first[1] or '*') ~= '*' and 1 or 0)
+  if type(others) == 'number' and told > known + others then
+    redis.pcall('zadd', ARGV[4], 'nx', now + 50000, '*')
+    redis.pcall('pexpire', ARGV[4], 3000)
+  end
+end
+if first[1] == '*' then
+  -- Its turn is free for those who ask without a line, for 5 ms.
+  local at = tonumber(first[2])
+  redis.pcall('zadd', ARGV[4], at <= now and -(now + 5000) or at, '*')
+  redis.pcall('pexpire', ARGV[4], 3000)
+elseif first[1] and redis.call('exists', KEYS[1]) == 0 then
+  redis.pcall('hset', KEYS[1], first[1] .. ':0', 1)
+  redis.pcall('pexpire', KEYS[1], 20)
 end
 return 1

@@ -24,6 +24,8 @@ type waker struct {
 	close    context.CancelFunc
 	wg       sync.WaitGroup
 
+	leaveLine func(ctx context.Context, name string)
+
 	mu         sync.Mutex
 	running    bool
 	topics     map[string]*topic          // by channel
@@ -40,6 +42,7 @@ type topic struct {
 	confirmed     bool
 	missed        bool // it stood before: messages may have been missed
 	idle          bool // nobody watched at the last check
+	inLine        bool // the engine waits for its turn
 }
 
 type watcher struct{ wake func() }

@@ -28,7 +28,7 @@ func TestTimeLeft(t *testing.T) {
 	for ms, want := range map[int]time.Duration{0: time.Millisecond, 1: time.Millisecond, -1: 0, 500: 500 * time.Millisecond} {
 		node := newNode(t)
 		node.reply = func(args []string) string {
-			if len(args) == 6 {
+			if len(args) == acquireArgs {
 				return fmt.Sprintf("*3\r\n:0\r\n$6\r\nthey:1\r\n:%d\r\n", ms)
 			}
 			return fmt.Sprintf("*2\r\n$6\r\nthey:1\r\n:%d\r\n", ms)

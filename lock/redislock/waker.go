@@ -44,11 +44,7 @@ func (w *waker) watch(ctx context.Context, name string, wake func()) (stop func(
 	if t == nil {
 		return nil, errClosed
 	}
-	leave := func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(t.watchers, x)
-	}
+	leave := func() { w.unwatch(t, x) }
 	timer := time.NewTimer(confirmTime)
 	defer timer.Stop()
 	select {

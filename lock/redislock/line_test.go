@@ -1,0 +1,212 @@
+package redislock_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// inLine returns how many stand in the line of a lock.
+func inLine(tb testing.TB, c redis.UniversalClient, key string) int64 {
+	tb.Helper()
+	n, err := c.ZCard(tb.Context(), "belay_line:{"+key+"}").Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// waiter acquires a lock, reports it and releases it.
+func waiter(t *testing.T, e *redislock.Engine, key string, got func()) (done chan error) {
+	l := newLocker(t, e, lock.Config{})
+	done = make(chan error, 1)
+	go func() {
+		lease, err := l.Acquire(t.Context(), key)
+		if err == nil {
+			got()
+			err = lease.Release(context.Background())
+		}
+		done <- err
+	}()
+	return done
+}
+
+// Processes get a lock in the order in which they began to wait.
+func TestTurns(t *testing.T) {
+	key, c := teststack.Key(t, "turns"), cluster(t)
+	e := open(t)
+	acquire(t, e, lock.Request{Key: key, Owner: "first:1"})
+	order := make(chan string, 100)
+	var all []chan error
+	for n := range 5 {
+		all = append(all, waiter(t, open(t), key, func() { order <- fmt.Sprint("process ", n) }))
+		testwait.Until(t, "it stands in line", func() bool { return inLine(t, c, key) == int64(n+1) })
+	}
+	all = append(all, waiter(t, e, key, func() { order <- "process 5" }))
+	testwait.Until(t, "it stands in line", func() bool { return inLine(t, c, key) == 6 })
+	release(t, e, lock.Request{Key: key, Owner: "first:1"})
+	for _, done := range all {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(order)
+	var got []string
+	for who := range order {
+		got = append(got, who)
+	}
+	if !slices.IsSorted(got) || len(got) != 6 {
+		t.Errorf("they got the lock in the order %q", got)
+	}
+}
+
+// Nobody is offered a lock that he does not wait for any more.
+func TestLeaveLine(t *testing.T) {
+	key, c := teststack.Key(t, "leave"), cluster(t)
+	e := open(t)
+	h := lock.Request{Key: key, Owner: "me:1"}
+	acquire(t, e, h)
+	waiting := newLocker(t, open(t), lock.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := waiting.Acquire(ctx, key)
+		done <- err
+	}()
+	testwait.Until(t, "it stands in line", func() bool { return inLine(t, c, key) == 1 })
+	cancel()
+	wantIs(t, <-done, context.Canceled)
+	testwait.Until(t, "it has left the line", func() bool { return inLine(t, c, key) == 0 })
+	release(t, e, h)
+	acquire(t, e, lock.Request{Key: key, Owner: "me:2"})
+}
+
+// A process in line that does not come for its lock delays the others by 20 ms.
+func TestOfferExpires(t *testing.T) {
+	key, c := teststack.Key(t, "offer"), cluster(t)
+	gone, e := open(t), open(t)
+	h := lock.Request{Key: key, Owner: "me:1"}
+	acquire(t, e, h)
+	_, err := gone.Acquire(t.Context(), lock.Request{Key: key, Owner: "gone:1", Waits: true}, ttl)
+	wantHeld(t, err, "me:1")
+	release(t, e, h)
+	if left, err := c.PTTL(t.Context(), key).Result(); err != nil || left > 20*time.Millisecond {
+		t.Errorf("the offer lasts %v (%v), want at most 20 ms", left, err)
+	}
+	if holder, err := e.Inspect(t.Context(), key); err != nil || holder.Owner != "" {
+		t.Errorf("held by %q (%v), want nobody: it is an offer", holder.Owner, err)
+	}
+	if err := <-waiter(t, e, key, func() {}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A lock that is offered to an engine is granted to any of its callers.
+func TestOfferIsTaken(t *testing.T) {
+	key := teststack.Key(t, "taken")
+	next, e := open(t), open(t)
+	h := lock.Request{Key: key, Owner: "me:1"}
+	acquire(t, e, h)
+	_, err := next.Acquire(t.Context(), lock.Request{Key: key, Owner: "next:1", Waits: true}, ttl)
+	wantHeld(t, err, "me:1")
+	release(t, e, h)
+	acquire(t, next, lock.Request{Key: key, Owner: "next:2"})
+	_, err = e.Acquire(t.Context(), h, ttl)
+	if left := wantHeld(t, err, "next:2").TTL; left < time.Second {
+		t.Errorf("it is held for %v, want a ttl", left)
+	}
+	release(t, next, lock.Request{Key: key, Owner: "next:2"})
+	acquire(t, e, h)
+}
+
+// Clients that stand in no line, as Redisson's, get the lock beside processes that
+// always want it: here one that asks 2 ms after each release.
+func TestOtherClientsTakeTurns(t *testing.T) {
+	key, c := teststack.Key(t, "others"), cluster(t)
+	sub := c.SSubscribe(t.Context(), "redisson_lock__channel:{"+key+"}")
+	defer sub.Close()
+	if _, err := sub.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan struct{})
+	for range 2 {
+		l := newLocker(t, open(t), lock.Config{})
+		for range 4 {
+			go func() {
+				defer func() { ended <- struct{}{} }()
+				for ctx.Err() == nil {
+					if lease, err := l.Acquire(ctx, key); err == nil {
+						<-time.After(time.Millisecond)
+						_ = lease.Release(context.Background())
+					}
+				}
+			}()
+		}
+	}
+	other := redis.NewScript(`return redis.call('exists', KEYS[1]) == 0 and redis.call('hset', KEYS[1], 'jvm:1', 1) or 0`)
+	until := time.After(limit)
+	for got := 0; got < 5; {
+		select {
+		case <-sub.Channel():
+		case <-until:
+			t.Fatalf("it got the lock %d times", got)
+		}
+		<-time.After(2 * time.Millisecond)
+		n, err := other.Run(ctx, c, []string{key}).Int()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got += n; n == 1 {
+			c.Del(ctx, key)
+			c.SPublish(ctx, "redisson_lock__channel:{"+key+"}", "0")
+		}
+	}
+	cancel()
+	for range 8 {
+		<-ended
+	}
+}
+
+// Who may not write the line does without it.
+func TestNoRightToTheLine(t *testing.T) {
+	s := startServer(t, volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer client.Close()
+	s.must("acl", "setuser", "default", "resetkeys", "~app:*", "~belay_done:*")
+	e, err := redislock.New(client, redislock.Config{Prefix: "app:"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t.Context())
+	l, other := newLocker(t, e, lock.Config{HandOver: -1}), newLocker(t, e, lock.Config{})
+	held := lease(t, l, "k")
+	waiting := make(chan error, 1)
+	go func() {
+		lease, err := other.Acquire(t.Context(), "k")
+		if err == nil {
+			err = lease.Release(t.Context())
+		}
+		waiting <- err
+	}()
+	testwait.Until(t, "it listens", func() bool {
+		n, err := client.PubSubNumSub(t.Context(), "redisson_lock__channel:{app:k}").Result()
+		return err == nil && n["redisson_lock__channel:{app:k}"] == 1
+	})
+	if err := held.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-waiting; err != nil {
+		t.Error(err)
+	}
+}
