@@ -263,8 +263,12 @@ func (h *history) ordered() (all []*grant) {
 	return all
 }
 
-// grantOf returns the newest grant that the process of o has on its key.
+// grantOf returns the newest grant that the process of o has on its key; nil if o takes no
+// lock.
 func (h *history) grantOf(o *op) (newest *grant) {
+	if o.work.bare {
+		return nil
+	}
 	for _, g := range h.grants {
 		if g.process == o.process && g.key == o.key && g.known && (newest == nil || g.from > newest.from) {
 			newest = g
