@@ -59,6 +59,10 @@ var spots = []spot{
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
 		return k != nil && conflict && len(o.work.rows) > 1 && (w.unheard(k) || o.cut["INSPECT"] && w.unreleased(g)) && !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale)
 	}},
+	{"one key protects several rows, and the caller met another one than the writer, who could not report", func(w *world, o *op, _ *grant, k *commit) bool {
+		conflict, ok := errors.AsType[*dbguard.ConflictError](o.err)
+		return ok && k != nil && !strings.HasPrefix(k.row, conflict.Table+"/") && w.unheard(k)
+	}},
 }
 
 // unheard reports whether the writer of k could not report that its lock was lost: it had
