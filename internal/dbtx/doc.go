@@ -79,7 +79,9 @@
 // transaction are gone then, including those of triggers and functions. A conflict
 // remains open if the transaction may have written the row, if the row is locked, and on
 // PostgreSQL after any error. An error that reports only that some row has changed, as a
-// failed serialization does, becomes a conflict if a protected row is found changed.
+// failed serialization does, becomes a conflict if a protected row is found changed. If the
+// connection breaks at a conflict, the rows are read on another one to the same server.
+// What the operation saw before can be compared then, but no snapshot is left.
 //
 // A row may be there although no read finds it: a trigger has altered it, a number was
 // rounded, or row-level security hides it. If the error names the index that protects

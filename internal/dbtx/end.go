@@ -38,7 +38,7 @@ func (t *Tx) Commit() error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	fail.Point("dbtx/before-commit")
-	err := t.exec("COMMIT")
+	err := t.exec(t.conn, "COMMIT")
 	if err == nil {
 		fail.Point("dbtx/committed")
 		t.conn.Free()
@@ -79,7 +79,7 @@ func (t *Tx) Rollback() {
 	t.conn.CloseRows()
 	defer t.journal.Undo()
 	fail.Point("dbtx/before-rollback")
-	if err := t.exec("ROLLBACK"); err != nil {
+	if err := t.exec(t.conn, "ROLLBACK"); err != nil {
 		t.conn.Discard()
 	}
 	fail.Point("dbtx/rolled-back")
@@ -95,7 +95,7 @@ func (t *Tx) intact() error {
 		return nil
 	}
 	if !t.conn.Session.Numbers {
-		return t.exec("SELECT 1")
+		return t.exec(t.conn, "SELECT 1")
 	}
 	ctx, cancel := t.detached()
 	defer cancel()

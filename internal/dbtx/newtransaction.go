@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"slices"
 
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
@@ -16,39 +19,69 @@ func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) 
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.settings = append(t.settings, func(ctx context.Context) error {
-		_, err := t.conn.SQL.ExecContext(ctx, query, args...)
+	t.settings = append(t.settings, func(ctx context.Context, c *sql.Conn) error {
+		_, err := c.ExecContext(ctx, query, args...)
 		return err
 	})
 }
 
 // inNewTransaction runs f in a new transaction after the end of this one, whose settings it
-// repeats and whose writes it does not see. A proxy may send a read outside of a
-// transaction to a replica that is behind.
+// repeats and whose writes it does not see. If its connection has broken, or breaks then,
+// f runs on another one.
 func (t *Tx) inNewTransaction(f func(context.Context) error) error {
-	if t.conn.Broken {
-		return sql.ErrConnDone
+	if !t.conn.Broken {
+		if err := t.beginOn(t.conn, f); !t.conn.Broken {
+			return err
+		}
 	}
+	conn, err := t.elsewhere()
+	if err != nil {
+		return err
+	}
+	defer conn.Free()
+	return t.beginOn(conn, f)
+}
+
+// beginOn runs f in a new transaction on a connection, which it discards if that breaks. A
+// proxy may send a read outside of a transaction to a replica that is behind.
+func (t *Tx) beginOn(conn *pinned.Conn, f func(context.Context) error) error {
 	ctx, cancel := t.reader.Context()
 	defer cancel()
-	if _, err := t.conn.SQL.ExecContext(ctx, "BEGIN"); err != nil {
-		t.conn.Discard()
+	if _, err := conn.SQL.ExecContext(ctx, "BEGIN"); err != nil {
+		conn.Discard()
 		return err
 	}
 	t.mu.Lock()
-	settings := t.settings
+	settings := slices.Clone(t.settings)
 	t.mu.Unlock()
 	var err error
-	for _, step := range append(slices.Clone(settings), f) {
+	for _, set := range settings {
 		if err == nil {
-			err = step(ctx)
+			err = set(ctx, conn.SQL)
 		}
 	}
-	if rollback := t.exec("ROLLBACK"); rollback != nil {
-		t.conn.Discard()
+	if err == nil {
+		err = f(ctx)
+	}
+	if rollback := t.exec(conn, "ROLLBACK"); rollback != nil {
+		conn.Discard()
 		return rollback
 	}
 	return err
+}
+
+// elsewhere has the reader read on another connection to the same server, and returns it.
+func (t *Tx) elsewhere() (*pinned.Conn, error) {
+	ctx, cancel := t.detached()
+	defer cancel()
+	c, _, err := t.reconnect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	db := t.db.Session(&gorm.Session{NewDB: true, Context: ctx})
+	db.Statement.ConnPool = primary{c}
+	t.reader.Use(db)
+	return &pinned.Conn{SQL: c}, nil
 }
 
 // lookAfterDeadlock notes which of the rows that were to be inserted are not there.

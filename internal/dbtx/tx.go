@@ -42,8 +42,8 @@ type Tx struct {
 	ended    bool
 	unknown  bool // whether it was committed
 	poison   error
-	aborted  error                         // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
-	settings []func(context.Context) error // for inNewTransaction
+	aborted  error                                    // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
+	settings []func(context.Context, *sql.Conn) error // for inNewTransaction
 }
 
 type txKey struct{}
@@ -92,14 +92,15 @@ func txOf(stmt *gorm.Statement) *Tx {
 	return tx
 }
 
+// detached returns a context that outlives the operation's and belongs to no transaction.
 func (t *Tx) detached() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(t.ctx), t.options.EndTimeout)
+	return context.WithTimeout(outside{context.WithoutCancel(t.ctx)}, t.options.EndTimeout)
 }
 
-// exec ends the transaction on a context of its own.
-func (t *Tx) exec(query string) error {
+// exec runs a query that ends a transaction, on a context of its own.
+func (t *Tx) exec(c *pinned.Conn, query string) error {
 	ctx, cancel := t.detached()
 	defer cancel()
-	_, err := t.conn.SQL.ExecContext(ctx, query)
+	_, err := c.SQL.ExecContext(ctx, query)
 	return err
 }

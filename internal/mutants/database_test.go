@@ -219,11 +219,19 @@ var databaseMutants = []mutant{
 		name:  "open-transaction-is-pooled",
 		loses: "The next request runs in a transaction that nobody commits.",
 		file:  "internal/dbtx/end.go",
-		old: `	if err := t.exec("ROLLBACK"); err != nil {
+		old: `	if err := t.exec(t.conn, "ROLLBACK"); err != nil {
 		t.conn.Discard()
 	}`,
-		new:   `	_ = t.exec("ROLLBACK")`,
+		new:   `	_ = t.exec(t.conn, "ROLLBACK")`,
 		tests: "internal/dbtx TestUnsentEndIsNotPooled",
+	},
+	{
+		name:  "broken-conflict-is-not-read-again",
+		loses: "An overlap is taken for a repeat if the connection breaks at the conflict.",
+		file:  "internal/dbtx/newtransaction.go",
+		old:   `	t.reader.Use(db)`,
+		new:   `	_ = db`,
+		tests: "internal/dbtx TestConnectionBreaksAtAConflict",
 	},
 	{
 		name:  "rows-of-other-keys-are-judged",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/sim/simdb"
 )
 
 // A spot is a failure that docs/guarantees.md says nobody reports.
@@ -41,8 +42,8 @@ var spots = []spot{
 		}
 		return false
 	}},
-	{"a deadlock against the insert was won by a writer without the lock", func(_ *world, o *op, _ *grant, k *commit) bool {
-		if k == nil || !k.op.work.bare {
+	{"a deadlock against the insert was won by a writer without the lock", func(w *world, o *op, _ *grant, k *commit) bool {
+		if k == nil || !k.op.work.bare || w.plan.server != simdb.MariaDB {
 			return false
 		}
 		for _, a := range o.attempts[:len(o.attempts)-1] {
@@ -52,8 +53,11 @@ var spots = []spot{
 		}
 		return false
 	}},
-	{"the connection broke before the snapshot could be read, and the writer had no lock or died", func(w *world, o *op, _ *grant, k *commit) bool {
-		return k != nil && w.unheard(k) && (o.cut["SELECT"] || o.cut["ROLLBACK"] || o.cut["SESSION"])
+	{"the connection broke before the snapshot could be read, which alone says when the row was made, and the writer could not report", func(w *world, o *op, _ *grant, k *commit) bool {
+		return k != nil && w.unheard(k) && o.breaks > 0 && k.from == 0 && w.plan.server == simdb.MariaDB
+	}},
+	{"the next connection broke, too, before the rows could be read, and the writer could not report", func(w *world, o *op, _ *grant, k *commit) bool {
+		return k != nil && w.unheard(k) && o.breaks > 1
 	}},
 	{"one key protects several rows, and who had lost the lock could not find that out, or report it", func(w *world, o *op, g *grant, k *commit) bool {
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)

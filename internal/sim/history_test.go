@@ -145,6 +145,9 @@ func (h *history) statement(c *call, do action) {
 	if c.op == nil {
 		return
 	}
+	if do != run {
+		c.op.breaks++
+	}
 	if a != nil && !a.served {
 		a.served = true
 		if h.w.plan.knobs.Pooler > 0 { // which may have let the begin wait for a session
@@ -165,6 +168,9 @@ func (h *history) statement(c *call, do action) {
 	case word == "INSERT", word == "UPDATE", word == "DELETE":
 		if a.wrote == 0 && do != cut {
 			a.wrote = h.w.step
+		}
+		if do == run {
+			c.op.breaks = 0
 		}
 		a.last = c.sql
 	case word == "COMMIT":
@@ -197,10 +203,15 @@ func (h *history) rival(o *op) bool {
 	return false
 }
 
-// broken ends what ran on a connection, or on all of them.
-func (h *history) broken(conn string) {
+// broken ends what ran on the connection of a call, or, if that is nil, on all of them.
+func (h *history) broken(c *call) {
+	for _, o := range h.ops {
+		if o.began > 0 && o.ended == 0 && (c == nil || c.op == o) {
+			o.breaks++
+		}
+	}
 	for _, a := range h.open {
-		if conn == "" || a.conn == conn {
+		if c == nil || a.conn == c.conn {
 			a.op.missed("SESSION")
 			h.end(a)
 		}

@@ -243,15 +243,15 @@ func (w *world) apply(c choice, calls []*call) {
 		w.kill(c.on)
 	case c.do == endSession && i >= 0:
 		w.db.KillSession(calls[i].db.Session)
-		w.history.broken(calls[i].conn)
+		w.history.broken(calls[i])
 	case c.do == crash:
 		w.db.Crash()
 		w.db.Restart()
-		w.history.broken("")
+		w.history.broken(nil)
 		w.history.forgotten()
 	case c.do == replace:
 		w.db.Failover(int64(c.n))
-		w.history.broken("")
+		w.history.broken(nil)
 		w.history.forgotten()
 	case c.do == lag && w.lagging:
 		w.db.Apply(-1)

@@ -234,6 +234,7 @@ type op struct {
 	ended   int // 0: its process was killed before
 	err     error
 	cut     map[string]bool // calls that were not answered, by their first word
+	breaks  int             // of its connections to the database, since its last write
 
 	attempts []*attempt
 	commits  []*commit

@@ -56,8 +56,9 @@ func (j *Judge) examineOne(ctx context.Context, c *inquiry, s *suspect, plain pr
 }
 
 // Complete completes the evidence of the open conflicts after the rollback. It reads by
-// inNewTransaction, which runs a function in a new transaction. All that the transaction
-// wrote is gone, even by triggers, so the rows are as others left them.
+// inNewTransaction, which runs a function in a new transaction, and in another one if the
+// connection breaks. All that the transaction wrote is gone, even by triggers, so the rows
+// are as others left them.
 func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) error) {
 	j.mu.Lock()
 	open := slices.Clone(j.inquiries)
@@ -66,18 +67,14 @@ func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) erro
 	if len(open) == 0 {
 		return
 	}
-	unread := open
 	_ = inNewTransaction(func(ctx context.Context) error {
-		unread = nil
-		for _, c := range open {
+		open = slices.DeleteFunc(open, func(c *inquiry) bool {
 			c.open = false
-			if err := j.reread(ctx, c, c.suspects); err != nil {
-				unread = append(unread, c)
-			}
-		}
+			return j.reread(ctx, c, c.suspects) == nil
+		})
 		return nil
 	})
-	for _, c := range unread {
+	for _, c := range open {
 		c.open = false
 		if c.clean && (c.ownIndex || c.Kind == dbguard.Stale || !j.Reader.Dialect.Aborts) {
 			// No write of its own was in the way, nor, as PostgreSQL names the index, another row.

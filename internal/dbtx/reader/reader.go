@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -18,7 +19,7 @@ type Reader struct {
 	Session dialect.Session
 	catalogue.Tables
 
-	db      *gorm.DB // a session on the connection
+	db      atomic.Pointer[gorm.DB] // a session on the connection
 	context func() (context.Context, context.CancelFunc)
 	schemas sync.Map // table name → schema, of tables that are named without one
 }
@@ -26,13 +27,17 @@ type Reader struct {
 // New returns a reader for db, a session on the connection. Each read has a context of
 // its own, which ctx returns.
 func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, ctx func() (context.Context, context.CancelFunc)) *Reader {
-	q := &Reader{Dialect: d, Session: s, db: db, context: ctx}
+	q := &Reader{Dialect: d, Session: s, context: ctx}
+	q.Use(db)
 	q.Tables = catalogue.Tables{Known: known, Open: func() (*gorm.DB, func()) {
 		ctx, cancel := q.Context()
 		return q.DB(ctx), cancel
 	}}
 	return q
 }
+
+// Use has q read on another connection from now on. db is a session on it.
+func (q *Reader) Use(db *gorm.DB) { q.db.Store(db) }
 
 type ownKey struct{}
 
@@ -47,7 +52,7 @@ func (q *Reader) Context() (context.Context, context.CancelFunc) {
 
 // DB returns a session for reads. It has no logger, which would show the values in them.
 func (q *Reader) DB(ctx context.Context) *gorm.DB {
-	s := q.db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard})
+	s := q.db.Load().Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard})
 	s.Error = nil // that of a ROLLBACK TO which was refused: gorm leaves it in the db
 	return s.Unscoped()
 }
