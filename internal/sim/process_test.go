@@ -114,6 +114,10 @@ func (p *process) stop() {
 	}
 }
 
+// forget lets go of the pool. The plugin in base remembers what is known of a pool until
+// that is collected, and with it connections, which know the process by their gate.
+func (p *process) forget() { p.pool, p.db, p.guard, p.box = nil, nil, nil, nil }
+
 // A reporter notes the events that a Do hands over.
 type reporter struct {
 	w       *world

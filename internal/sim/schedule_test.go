@@ -82,6 +82,9 @@ func simulate(t *testing.T, p plan, c chooser) (r result) {
 			p.stop()
 		}
 		<-time.After(time.Hour) // what still waits ends
+		for _, p := range w.processes {
+			p.forget()
+		}
 	})
 	return r
 }
