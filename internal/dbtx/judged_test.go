@@ -188,3 +188,22 @@ func TestSwallowedOverlapBehindAnInsert(t *testing.T) {
 		}
 	})
 }
+
+// TestFailedSerializationNamesTheRow: of several protected rows, the conflict names the one
+// that has changed.
+func TestFailedSerializationNamesTheRow(t *testing.T) {
+	onPG(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
+		tx := begin(t, db, dbtx.Options{})
+		wantNil(t, tx.DB().Exec("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").Error)
+		wantNil(t, tx.Protect(&Order{No: "k"}))
+		wantNil(t, tx.Protect(&Stock{ID: 1}))
+		wantNil(t, db.Model(&Stock{ID: 1, Version: 1}).Update("left", 4).Error)
+		if tx.DB().Model(&Stock{ID: 1, Version: 1}).Update("left", 3).Error == nil {
+			t.Fatal("not refused")
+		}
+		if c := refused(tx); !overlap(c) || c.Table != "stocks" || c.Columns[0] != "id" {
+			t.Errorf("conflict is %v with evidence %+v", c, evidence(c))
+		}
+	})
+}

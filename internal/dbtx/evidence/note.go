@@ -35,6 +35,9 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 	defer j.mu.Unlock()
 	if !c.Evidence.Found || weight(e) > weight(c.Evidence) {
 		c.Evidence, c.Columns = e, s.row.Columns()
+		if c.doubtful { // or the statement has named it
+			c.Table = s.row.Table
+		}
 	}
 	return nil
 }
