@@ -148,7 +148,7 @@ func must(err error) {
 // nowhere is a gorm.ConnPool that is never used.
 type nowhere struct{ gorm.ConnPool }
 
-// open returns base on another pool.
+// openOn returns base on another pool.
 func openOn(dialect string, pool *sql.DB) *gorm.DB {
 	db := base[dialect].Session(&gorm.Session{})
 	db.ConnPool = pool

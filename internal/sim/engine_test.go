@@ -120,7 +120,7 @@ func (s *server) change() {
 
 // free removes a lock, and notifies those that wait for it.
 func (s *server) free(key, why string) {
-	s.w.history.freed(key, s.state.held[key].owner, why)
+	s.w.history.freed(s.state.held[key].owner, why)
 	delete(s.state.held, key)
 	s.w.mu.Lock()
 	watchers := slices.Clone(s.watchers)
@@ -158,12 +158,12 @@ func (s *server) failOver(back int) {
 	s.older = nil
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if s.state.held[key].owner != was[key].owner {
-			s.w.history.freed(key, was[key].owner, "lost")
+			s.w.history.freed(was[key].owner, "lost")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.state.held)) {
 		if s.state.held[key].owner != was[key].owner {
-			s.w.history.regained(key, s.state.held[key].owner)
+			s.w.history.regained(s.state.held[key].owner)
 		}
 	}
 	s.expire()

@@ -16,7 +16,7 @@ type history struct {
 	ops     []*op
 	grants  map[string]*grant // by owner
 	commits []*commit
-	events  []published
+	events  []notify.Event
 	monitor map[string]int      // events stored by it, by id
 	stored  map[string]bool     // events that were in the outbox, and in no rows that were lost
 	open    map[string]*attempt // by connection
@@ -30,7 +30,6 @@ type grant struct {
 	owner    string
 	key      string
 	process  *process
-	op       *op // that asked; hand-overs in memory are not seen
 	asked    time.Time
 	took     time.Duration // from then to the grant
 	from     int           // when it was granted, 0: never
@@ -53,18 +52,17 @@ type commit struct {
 
 // An attempt is one transaction of an operation.
 type attempt struct {
-	op        *op
-	conn      string
-	grant     *grant // that the process had
-	begun     int
-	served    bool // the server has begun it
-	snapshot  int  // what the attempt reads is no older; on PostgreSQL its last read before its first write
-	at        time.Time
-	wrote     int // first write that the server was sent
-	last      string
-	ended     int
-	cut       bool // its COMMIT was not answered
-	committed int
+	op       *op
+	conn     string
+	grant    *grant // that the process had
+	begun    int
+	served   bool // the server has begun it
+	snapshot int  // what the attempt reads is no older; on PostgreSQL its last read before its first write
+	at       time.Time
+	wrote    int // first write that the server was sent
+	last     string
+	ended    int
+	cut      bool // its COMMIT was not answered
 }
 
 func newHistory(w *world) *history {
@@ -74,7 +72,7 @@ func newHistory(w *world) *history {
 func (h *history) asked(o *op, owner string) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	h.grants[owner] = &grant{owner: owner, key: o.key, process: o.process, op: o, asked: time.Now()}
+	h.grants[owner] = &grant{owner: owner, key: o.key, process: o.process, asked: time.Now()}
 	o.owners = append(o.owners, owner)
 }
 
@@ -96,13 +94,13 @@ func (h *history) answered(owner string) {
 	}
 }
 
-func (h *history) freed(_, owner, why string) {
+func (h *history) freed(owner, why string) {
 	if g := h.grants[owner]; g != nil {
 		g.until, g.why = h.w.step, why
 	}
 }
 
-func (h *history) regained(_, owner string) {
+func (h *history) regained(owner string) {
 	if g := h.grants[owner]; g != nil {
 		g.until, g.regained = 0, h.w.step
 	}
@@ -112,19 +110,13 @@ func (h *history) regained(_, owner string) {
 // released it.
 func (g *grant) lost() bool { return g.until > 0 && (g.why == "lost" || g.why == "expired") }
 
-// A published is an event that a Do has handed over.
-type published struct {
-	op    *op
-	step  int
-	event notify.Event
-}
-
+// report takes in an event that was handed over, by o or by a part of its process.
 func (h *history) report(o *op, ev notify.Event) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	h.events = append(h.events, published{o, h.w.step, ev})
+	h.events = append(h.events, ev)
 	if o != nil {
-		o.events = append(o.events, published{o, h.w.step, ev})
+		o.events = append(o.events, ev)
 	}
 }
 
@@ -212,7 +204,6 @@ func (h *history) broken(c *call) {
 	}
 	for _, a := range h.open {
 		if c == nil || a.conn == c.conn {
-			a.op.missed("SESSION")
 			h.end(a)
 		}
 	}
@@ -242,10 +233,10 @@ func (h *history) forgotten() {
 
 // outages returns how many outages a process has reported to begin, and to end.
 func (h *history) outages(process string) (begun, ended int) {
-	for _, p := range h.events {
+	for _, ev := range h.events {
 		switch {
-		case p.event.Verdict != notify.VerdictDegraded || p.event.Instance != process:
-		case p.event.Outcome == notify.OutcomeUnknown:
+		case ev.Verdict != notify.VerdictDegraded || ev.Instance != process:
+		case ev.Outcome == notify.OutcomeUnknown:
 			begun++
 		default:
 			ended++
@@ -297,13 +288,10 @@ func (h *history) changed(c *call) {
 			continue
 		}
 		k := &commit{op: c.op, step: h.w.step, row: row, from: from, to: to}
-		if n := len(c.op.attempts); n > 0 {
-			for _, a := range c.op.attempts {
-				if a.conn == c.conn {
-					k.attempt = a
-				}
+		for _, a := range c.op.attempts {
+			if a.conn == c.conn {
+				k.attempt = a
 			}
-			k.attempt.committed = h.w.step
 		}
 		h.commits = append(h.commits, k)
 		c.op.commits = append(c.op.commits, k)

@@ -133,8 +133,7 @@ func (w *world) checkResult(o *op) {
 	}
 }
 
-// checkRepeat is I11: a repeat repeats something, and what it met had been there before the
-// operation had its snapshot.
+// checkRepeat is I11: a repeat repeats something. Whether that was there before is I5.
 func (w *world) checkRepeat(o *op) {
 	if !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale) {
 		return
@@ -174,9 +173,9 @@ var failures = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notif
 // without a reason.
 func (w *world) checkEvents(o *op) {
 	var own []notify.Event
-	for _, p := range o.events {
-		if slices.Contains(failures, p.event.Verdict) {
-			own = append(own, p.event)
+	for _, ev := range o.events {
+		if slices.Contains(failures, ev.Verdict) {
+			own = append(own, ev)
 		}
 	}
 	if len(own) > 1 {
@@ -214,7 +213,7 @@ func (w *world) reason(o *op) bool {
 
 // reported reports whether there is an event about a grant.
 func (h *history) reported(g *grant) bool {
-	return g != nil && slices.ContainsFunc(h.events, func(p published) bool { return p.event.Owner == g.owner })
+	return g != nil && slices.ContainsFunc(h.events, func(ev notify.Event) bool { return ev.Owner == g.owner })
 }
 
 // users returns the operations that had a transaction under a grant.

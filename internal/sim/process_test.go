@@ -45,8 +45,8 @@ func (p *process) actor(ctx context.Context, part string) (*op, string) {
 	return nil, p.name + "." + part
 }
 
-// start starts process number n, for the life-th time.
-func (w *world) start(n, life int) *process {
+// start starts process number n, after it was killed life times.
+func (w *world) start(n, life int) {
 	p := &process{w: w, number: n, dialect: w.plan.dialect, name: fmt.Sprintf("p%d", n)}
 	if life > 0 {
 		p.name += fmt.Sprintf("r%d", life)
@@ -70,7 +70,6 @@ func (w *world) start(n, life int) *process {
 		w.mu.Unlock()
 		go p.caller(ops)
 	}
-	return p
 }
 
 // open opens what uses the database.

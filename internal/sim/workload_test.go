@@ -238,7 +238,7 @@ type op struct {
 
 	attempts []*attempt
 	commits  []*commit
-	events   []published
+	events   []notify.Event
 }
 
 func (o *op) String() string { return o.name }
