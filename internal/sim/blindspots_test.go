@@ -28,8 +28,8 @@ var spots = []spot{
 		}
 		return o.ended == 0
 	}},
-	{"an unknown commit, and the question who has the lock met a dead node", func(_ *world, o *op, _ *grant, k *commit) bool {
-		return k == nil && errors.Is(o.err, guard.ErrUnknown) && o.cut["INSPECT"]
+	{"an unknown commit, and the question who has the lock met a dead node", func(w *world, _ *op, g *grant, k *commit) bool {
+		return k == nil && slices.ContainsFunc(w.history.users(g), func(o *op) bool { return errors.Is(o.err, guard.ErrUnknown) && o.cut["INSPECT"] })
 	}},
 	{"a repeat, and neither the question nor the release reached the lock", func(_ *world, o *op, _ *grant, _ *commit) bool {
 		return (errors.Is(o.err, guard.ErrDuplicate) || errors.Is(o.err, guard.ErrStale)) && o.cut["INSPECT"] && o.cut["RELEASE"]

@@ -235,7 +235,13 @@ func (e engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	var answer lock.Holder
 	err := e.call(ctx, "INSPECT "+key, func() error {
 		answer = e.w.server.holder(key)
-		return e.w.server.fails(false)
+		if err := e.w.server.fails(false); err != nil {
+			return err
+		}
+		if o, _ := ctx.Value(opKey{}).(*op); o != nil {
+			o.looked = e.w.step
+		}
+		return nil
 	})
 	if err != nil {
 		return lock.Holder{}, err

@@ -216,6 +216,14 @@ func (h *history) reported(g *grant) bool {
 	return g != nil && slices.ContainsFunc(h.events, func(ev notify.Event) bool { return ev.Owner == g.owner })
 }
 
+// reportedLost reports whether there is an event that says that a lock failed, and not only
+// that the outcome of a COMMIT is unknown.
+func (h *history) reportedLost(g *grant) bool {
+	return slices.ContainsFunc(h.events, func(ev notify.Event) bool {
+		return ev.Owner == g.owner && ev.Verdict != notify.VerdictUnknownCommit
+	})
+}
+
 // users returns the operations that had a transaction under a grant.
 func (h *history) users(g *grant) (users []*op) {
 	for _, o := range h.ops {
@@ -229,17 +237,23 @@ func (h *history) users(g *grant) (users []*op) {
 // checkLoss is I5 for one who has lost a lock: a lock that was lost while a transaction ran
 // under it is reported.
 func (w *world) checkLoss(g *grant) {
-	if !g.lost() || g.regained > 0 || w.history.reported(g) {
+	if !g.lost() || g.regained > 0 || w.history.reportedLost(g) {
 		return
 	}
 	for _, o := range w.history.users(g) {
 		for _, a := range o.attempts {
-			if a.grant == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended) && !w.excused(o, g, nil) {
+			if a.grant == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended) && !o.unsureBefore(g.until) && !w.excused(o, g, nil) {
 				w.problem("I5: the lock of %s (%s) was lost while it ran, and nobody reports it", o, o.work.name)
 				return
 			}
 		}
 	}
+}
+
+// unsureBefore reports whether o has found its lock in place, after a COMMIT of unknown
+// outcome, before a step. It uses the lock no more then.
+func (o *op) unsureBefore(step int) bool {
+	return errors.Is(o.err, guard.ErrUnknown) && o.looked > 0 && o.looked < step
 }
 
 // checkOverlaps is I5 for those who met another: what an operation found committed after

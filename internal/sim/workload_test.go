@@ -235,6 +235,7 @@ type op struct {
 	err     error
 	cut     map[string]bool // calls that were not answered, by their first word
 	breaks  int             // of its connections to the database, since its last write
+	looked  int             // when the question who has its lock was answered
 
 	attempts []*attempt
 	commits  []*commit
