@@ -53,7 +53,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	fail.Point("dbtx/begun")
 	t := &Tx{
 		conn: c, dialect: d, pool: pool, keys: &known.keys, options: o,
-		translates: db.TranslateError,
+		translates: db.TranslateError, key: o.Key,
 	}
 	c.Watcher = t
 	o.Memory.Use(c.Session.Server)
@@ -63,7 +63,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
 	t.rows = protected.NewRows(t.reader.SameTable)
 	t.judge = &evidence.Judge{
-		Reader: t.reader, Rows: t.rows, Journal: t.journal, Memory: o.Memory, Key: o.Key, Poison: t.Poison,
+		Reader: t.reader, Rows: t.rows, Journal: t.journal, Memory: o.Memory, Poison: t.Poison,
 	}
 	return t, nil
 }

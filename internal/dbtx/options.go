@@ -21,7 +21,8 @@ type Options struct {
 	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
 	// do not end with the context. Defaults to 5 s.
 	EndTimeout time.Duration
-	// Key is the key of the lock. Conflicts and warnings name it. Default: none.
+	// Key is the key of the lock, which protects the rows that are named: see Under.
+	// Conflicts and warnings name it. Default: none.
 	Key string
 	// Memory is shared by the attempts of one operation, so that a second one
 	// does not hide what the first one saw. Default: one of its own.

@@ -13,6 +13,30 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
+// Under has another key that is held protect the rows that are named from now on, until
+// restore is called. A row that is named twice remains under its first key.
+func (t *Tx) Under(key string) (restore func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.key
+	t.key = key
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.key = before
+	}
+}
+
+// keyFor returns the key that protects a row which is named now.
+func (t *Tx) keyFor(r *protected.Row) string {
+	if key, ok := t.rows.KeyOf(r); ok {
+		return key
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.key
+}
+
 // Protect names a row that the held key protects. model is a struct, or a
 // pointer to one, whose non-zero fields are the columns of one unique index or
 // of the primary key. Only conflicts on protected rows are judged. It returns
@@ -94,12 +118,15 @@ func (t *Tx) protect(r *protected.Row) error {
 	if t.rows.Has(r) {
 		return nil
 	}
+	if !r.Followed {
+		r.Key = t.keyFor(r)
+	}
 	if err := t.ready(r); err != nil {
 		return err
 	}
-	if other, ok := t.keys.Another(r, t.options.Key); ok {
+	if other, ok := t.keys.Another(r, r.Key); ok {
 		t.options.Logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
-			"table", r.Table, "key", t.options.Key, "other", other)
+			"table", r.Table, "key", r.Key, "other", other)
 	}
 	t.rows.Add(r)
 	return nil
@@ -154,7 +181,7 @@ func (t *Tx) follow(stmt *gorm.Statement) error {
 		if r.Followed || r.Schema.ModelType != stmt.Schema.ModelType || t.reader.SameTable(r.Table, table) {
 			continue
 		}
-		there := &protected.Row{Table: table, Schema: r.Schema, Fields: r.Fields, Values: r.Values, Followed: true}
+		there := &protected.Row{Key: r.Key, Table: table, Schema: r.Schema, Fields: r.Fields, Values: r.Values, Followed: true}
 		names, err := t.reader.Identifies(there)
 		if err == nil && names {
 			err = t.protect(there)

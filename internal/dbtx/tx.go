@@ -39,6 +39,7 @@ type Tx struct {
 	ending sync.Mutex // held while the connection is used beside the statements
 
 	mu       sync.Mutex
+	key      string // that protects the rows which are named now
 	ended    bool
 	unknown  bool // whether it was committed
 	poison   error

@@ -17,10 +17,9 @@ import (
 // concurrent use.
 type Judge struct {
 	Reader  *reader.Reader
-	Rows    *protected.Rows   // that the key protects
+	Rows    *protected.Rows   // that the keys protect
 	Journal *journal.Journal  // of the transaction
 	Memory  *protected.Memory // of the operation
-	Key     string            // that is held; "" if it is not known
 	Poison  func(error)       // keeps the transaction from being committed
 
 	mu        sync.Mutex
@@ -52,7 +51,7 @@ func (j *Judge) judge(c *inquiry) {
 		return
 	}
 	c.Evidence.Protected = true
-	c.Columns = c.suspects[0].row.Columns()
+	c.Columns, c.Key = c.suspects[0].row.Columns(), c.suspects[0].row.Key
 	c.clean = true
 	for _, s := range c.suspects {
 		s.clean = !j.Journal.Touched(s.row)
@@ -75,7 +74,8 @@ func (j *Judge) Doubt(err error) {
 	}
 	if len(c.suspects) > 0 {
 		c.Evidence.Protected = true
-		c.Table, c.Columns = c.suspects[0].row.Table, c.suspects[0].row.Columns()
+		first := c.suspects[0].row
+		c.Table, c.Columns, c.Key = first.Table, first.Columns(), first.Key
 		j.keep(c)
 	}
 }
@@ -87,8 +87,7 @@ func (j *Judge) keep(c *inquiry) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	c.Key = j.Key
-	c.Evidence.Shared = c.Evidence.Shared || j.Rows.Several()
+	c.Evidence.Shared = c.Evidence.Shared || j.Rows.Several(c.Key)
 	j.inquiries = append(j.inquiries, c)
 }
 

@@ -23,7 +23,7 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 		Protected:    true,
 		Found:        now.Found,
 		Changed:      changed,
-		Shared:       c.Evidence.Shared || s.row.Followed || j.Reader.SpelledOtherwise(j.Key, s.row, now, s.row.Values),
+		Shared:       j.shared(c, s.row) || j.Reader.SpelledOtherwise(s.row, now, s.row.Values),
 		Expected:     c.Kind == dbguard.Stale && now.Found && s.asExpected(now.Version, version),
 		Version:      version,
 		FoundVersion: now.Version,
@@ -34,12 +34,17 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !c.Evidence.Found || weight(e) > weight(c.Evidence) {
-		c.Evidence, c.Columns = e, s.row.Columns()
+		c.Evidence, c.Columns, c.Key = e, s.row.Columns(), s.row.Key
 		if c.doubtful { // or the statement has named it
 			c.Table = s.row.Table
 		}
 	}
 	return nil
+}
+
+// shared reports whether r may have a second key beside its own.
+func (j *Judge) shared(c *inquiry, r *protected.Row) bool {
+	return r.Followed || j.Rows.Several(r.Key) || c.Evidence.Shared && c.Key == r.Key
 }
 
 // met reports whether the row that was read is one of the statement's.
@@ -57,7 +62,7 @@ func (j *Judge) met(ctx context.Context, c *inquiry, s *suspect, now protected.R
 		}
 	}
 	for _, given := range s.given {
-		if !j.Reader.SpelledOtherwise(j.Key, s.row, now, given) {
+		if !j.Reader.SpelledOtherwise(s.row, now, given) {
 			return true, nil
 		}
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// A Row is a row that the held key protects, named by the columns of a
-// unique index.
+// A Row is a row that a held key protects, named by the columns of a unique
+// index.
 type Row struct {
+	Key      string // that protects it; "" if it is not known
 	Table    string
 	Schema   *schema.Schema
 	Fields   []*schema.Field

@@ -14,7 +14,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// Rows are the rows that a transaction's key protects. Finding one takes
+// Rows are the rows that the keys of a transaction protect. Finding one takes
 // the same time however many there are. They are safe for concurrent use.
 type Rows struct {
 	sameTable func(a, b string) bool
@@ -25,7 +25,14 @@ type Rows struct {
 	byModel map[any][]*Row    // by the pointer to the struct that is to be inserted
 	shapes  []*Row            // one for each table and list of columns
 	tables  map[string]bool   // of the rows that are named
-	several bool              // the key protects more than one row, apart from followed ones
+	keys    []*keyRows
+}
+
+// keyRows are the rows of one key.
+type keyRows struct {
+	key     string
+	shapes  []*Row // one for each table and list of columns
+	several bool   // there is more than one, apart from followed ones
 }
 
 // NewRows returns no rows. sameTable reports whether two names are those of one table.
@@ -42,10 +49,7 @@ func NewRows(sameTable func(a, b string) bool) *Rows {
 func (p *Rows) Add(r *Row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.several = p.several || !r.Followed && slices.ContainsFunc(p.shapes, func(k *Row) bool {
-		// A row of the same table that other columns name may be the same.
-		return !k.Followed && (!strings.EqualFold(k.Table, r.Table) || k.sameShape(r) && k.Identity() != r.Identity())
-	})
+	p.of(r.Key).add(r)
 	p.all = append(p.all, r)
 	p.index(r)
 	if r.Model != nil {
@@ -56,6 +60,31 @@ func (p *Rows) Add(r *Row) {
 	}
 	if !slices.ContainsFunc(p.shapes, r.sameShape) {
 		p.shapes = append(p.shapes, r)
+	}
+}
+
+// of returns the rows of a key. The caller holds p.mu.
+func (p *Rows) of(key string) *keyRows {
+	for _, k := range p.keys {
+		if k.key == key {
+			return k
+		}
+	}
+	k := &keyRows{key: key}
+	p.keys = append(p.keys, k)
+	return k
+}
+
+func (k *keyRows) add(r *Row) {
+	if r.Followed {
+		return
+	}
+	k.several = k.several || slices.ContainsFunc(k.shapes, func(other *Row) bool {
+		// A row of the same table that other columns name may be the same.
+		return !strings.EqualFold(other.Table, r.Table) || other.sameShape(r) && other.Identity() != r.Identity()
+	})
+	if !slices.ContainsFunc(k.shapes, r.sameShape) {
+		k.shapes = append(k.shapes, r)
 	}
 }
 
@@ -99,11 +128,23 @@ func (p *Rows) All() []*Row {
 	return p.all
 }
 
-// Several reports whether the key protects more than one row.
-func (p *Rows) Several() bool {
+// Several reports whether a key protects more than one row.
+func (p *Rows) Several(key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.several
+	return p.of(key).several
+}
+
+// KeyOf returns the key that protects an equal row.
+func (p *Rows) KeyOf(r *Row) (key string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range p.byValue[bucket(r.Table, r.Fields, r.Values)] {
+		if k.Identity() == r.Identity() {
+			return k.Key, true
+		}
+	}
+	return "", false
 }
 
 // Has reports whether an equal row is there.

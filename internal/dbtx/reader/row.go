@@ -58,13 +58,12 @@ func (q *Reader) RoundTimes(r *protected.Row) error {
 
 // SpelledOtherwise reports whether the database has other texts in a row's name than were
 // given. Its collation takes the two for the same, but each is in a key of its own. Only
-// columns count that return a text as it was given. key is the one that is held, "" if it
-// is not known.
-func (q *Reader) SpelledOtherwise(key string, r *protected.Row, now protected.Reading, given []any) bool {
+// columns count that return a text as it was given.
+func (q *Reader) SpelledOtherwise(r *protected.Row, now protected.Reading, given []any) bool {
 	for i, f := range r.Fields {
 		text, ok := sqlvalue.Text(given[i])
 		stored, read := now.Texts[f.DBName]
-		if ok && read && text != stored && (key == "" || strings.Contains(key, text)) {
+		if ok && read && text != stored && (r.Key == "" || strings.Contains(r.Key, text)) {
 			column, err := q.Column(r.Table, f.DBName)
 			return err == nil && column.KeepsTexts(q.Dialect.Name) && !q.Facts(r.Table).Alters
 		}
