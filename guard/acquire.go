@@ -8,10 +8,12 @@ import (
 
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
 )
 
-// acquire takes the lock, or, where the policy allows it, a place in the local
-// queue, and puts a refusal into Do's words.
+// acquire takes the lock on each key, or, where the policy allows it, a place in the
+// local queue, and puts a refusal into Do's words. It stops waiting for a key when the
+// lock on one before it is lost.
 func (c *call) acquire(ctx context.Context) error {
 	waited := ctx
 	if c.wait > 0 {
@@ -19,8 +21,25 @@ func (c *call) acquire(ctx context.Context) error {
 		waited, cancel = context.WithTimeout(ctx, c.wait)
 		defer cancel()
 	}
+	for i := range c.holds {
+		if err := c.holds[i].acquire(ctx, waited); err != nil {
+			if lapse := c.alive(); lapse != nil {
+				return c.finish(ending{err: lapse, outcome: notify.OutcomeRolledBack})
+			}
+			return err
+		}
+		if i+1 < len(c.holds) {
+			var cancel context.CancelFunc
+			waited, cancel = c.within(waited)
+			defer cancel()
+		}
+	}
+	return nil
+}
+
+func (h *hold) acquire(ctx, waited context.Context) error {
 	for {
-		if again, err := c.get(ctx, waited); !again {
+		if again, err := h.get(ctx, waited); !again {
 			return err
 		}
 	}
@@ -29,40 +48,42 @@ func (c *call) acquire(ctx context.Context) error {
 // get makes one attempt to acquire, until waited ends, at which the wait for the key
 // does. If again is true, an outage has begun or ended meanwhile, and what to do is to
 // be decided anew.
-func (c *call) get(ctx, waited context.Context) (again bool, err error) {
-	g := c.guard
+func (h *hold) get(ctx, waited context.Context) (again bool, err error) {
+	g := h.call.guard
 	past := g.outages.past.Load()
-	if o := g.outages.on(c.key); o != nil { // it would only be waited for
-		return c.goWithout(ctx, waited, past, o.cause)
+	if o := g.outages.on(h.key); o != nil { // it would only be waited for
+		return h.goWithout(ctx, waited, past, o.cause)
 	}
 	begun := time.Now()
-	lease, outage, err := c.ask(ctx, waited)
+	lease, outage, err := h.ask(ctx, waited)
 	if err == nil {
-		c.lease = lease
+		h.got(lease)
 		return false, nil
 	}
-	refusal := c.refusal(ctx, err)
+	refusal := refusal(ctx, err)
 	unavailable := errors.Is(refusal, ErrUnavailable)
 	switch {
 	case g.cfg.OnUnavailable == Refuse:
 		mistaken := errors.Is(err, errNoLock) // of the program
 		if unavailable && !mistaken || unanswered(ctx, err, time.Since(begun)) {
-			g.refusals.count(c.ctx, c.key, err)
+			g.refusals.count(h.call.ctx, h.key, err)
 		}
 	case outage && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
 		return true, nil
 	case unavailable:
-		return c.goWithout(ctx, waited, past, notRunError(err))
+		return h.goWithout(ctx, waited, past, notRunError(err))
 	}
 	return false, refusal
 }
 
+func (h *hold) got(lease *lock.Lease) { h.lease, h.ctx = lease, lease.Context() }
+
 // ask asks the Locker for the lock. outage reports whether an outage that key falls
 // under began meanwhile, which ends the wait under DBOnly.
-func (c *call) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool, err error) {
-	g := c.guard
+func (h *hold) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool, err error) {
+	g := h.call.guard
 	acquire, asked := g.locker.Acquire, waited
-	hurried := c.hurried(ctx, waited)
+	hurried := h.call.hurried(ctx, waited)
 	if hurried {
 		acquire, asked = g.locker.TryAcquire, ctx
 	}
@@ -71,15 +92,15 @@ func (c *call) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool,
 		if hurried {
 			asked, cancel = context.WithTimeout(asked, hesitation)
 		} else {
-			asked, cancel = g.outages.until(asked, c.key)
+			asked, cancel = g.outages.until(asked, h.key)
 		}
 		defer cancel()
 	}
 	var opts []lock.AcquireOption
-	if c.remember > 0 {
+	if h.call.remember > 0 {
 		opts = append(opts, lock.UnlessMarked())
 	}
-	lease, err = acquire(asked, c.key, opts...)
+	lease, err = acquire(asked, h.key, opts...)
 	if err == nil && lease.Grant().Owner == "" {
 		_ = lease.Release(ctx)
 		err = errNoLock
@@ -104,7 +125,7 @@ func unanswered(ctx context.Context, err error, took time.Duration) bool {
 var errNoLock = errors.New("the context's lease is not of a lock")
 
 // refusal is the lock's error in Do's words. ctx is the caller's.
-func (c *call) refusal(ctx context.Context, err error) error {
+func refusal(ctx context.Context, err error) error {
 	var held *lock.HeldError
 	switch {
 	case errors.As(err, &held) && ended(ctx):
@@ -129,45 +150,64 @@ func ended(ctx context.Context) bool { return wait.Err(ctx) != nil }
 // without the lock, in an outage that may begin here. If one has ended since the
 // lock could not be asked, when so many were past, and none is open, it gets the
 // lock after all: again is true. waited ends when the wait for the key does.
-func (c *call) goWithout(ctx, waited context.Context, past int64, cause error) (again bool, err error) {
-	g := c.guard
+func (h *hold) goWithout(ctx, waited context.Context, past int64, cause error) (again bool, err error) {
+	g := h.call.guard
 	acquire, within := g.locker.Acquire, waited
-	if c.hurried(ctx, waited) {
+	if h.call.hurried(ctx, waited) {
 		acquire, within = g.locker.TryAcquire, ctx
 	}
-	lease, err := acquire(within, c.key, lock.Local())
+	lease, err := acquire(within, h.key, lock.Local())
 	if err != nil {
-		return false, c.refusal(ctx, err)
+		return false, refusal(ctx, err)
 	}
-	c.lease = lease
+	h.got(lease)
 	if lease.Grant().Owner != "" { // a real one was handed over
 		return false, nil
 	}
-	if !g.outages.overSince(c.key, past) {
-		if err := g.outages.admit(ctx, lease.Grant().TTL/2); err != nil {
+	if !g.outages.overSince(h.key, past) {
+		if err := h.call.admit(ctx, lease.Grant().TTL/2); err != nil {
 			return false, fmt.Errorf("%w: %w", err, cause)
 		}
-		if c.join(past, cause) {
+		if h.join(past, cause) {
 			return false, nil
 		}
-		g.outages.dismiss(nil)
 	}
 	_ = lease.Release(ctx)
-	c.lease = nil
+	h.lease, h.ctx = nil, nil
+	h.call.readmit()
 	return true, nil
+}
+
+// admit makes the call one of those who may run without a lock.
+func (c *call) admit(ctx context.Context, limit time.Duration) error {
+	if c.admitted {
+		return nil
+	}
+	err := c.guard.outages.admit(ctx, limit)
+	c.admitted = err == nil
+	return err
+}
+
+// readmit lets another call run without a lock, unless this one does.
+func (c *call) readmit() {
+	if c.admitted && c.without() == nil {
+		c.admitted = false
+		c.guard.outages.readmit()
+	}
 }
 
 // join makes the call, which has been admitted, one that runs without the lock. It
 // returns false if the outage is over.
-func (c *call) join(past int64, cause error) bool {
-	o, opened := c.guard.outages.join(c.key, past, cause)
+func (h *hold) join(past int64, cause error) bool {
+	g := h.call.guard
+	o, opened := g.outages.join(h.key, past, cause)
 	if o == nil {
 		return false
 	}
-	c.without, c.outage = cause, o
-	c.guard.metrics.without.Inc()
+	h.without, h.outage = cause, o
+	g.metrics.without.Inc()
 	if opened {
-		c.guard.outages.begin(c.ctx, o)
+		g.outages.begin(h.call.ctx, o)
 	}
 	return true
 }

@@ -22,7 +22,7 @@ type ending struct {
 
 // attempt runs the operation once, in a transaction of its own. Its steps, in
 // order: begin, operation, reads at a conflict, ROLLBACK or COMMIT, ask the
-// lock; if the operation swallowed the conflict, the lock is asked first. Releasing it
+// lock; if the operation swallowed the conflict, the lock is asked first. The release
 // and the event follow when there is no other attempt.
 func (c *call) attempt(ctx context.Context) (e ending) {
 	ctx, end := c.guard.cfg.Observer.Start(ctx, StepTransaction, c.key)
@@ -45,13 +45,13 @@ func (c *call) attempt(ctx context.Context) (e ending) {
 // lease.
 func (c *call) begin(ctx context.Context) error {
 	c.tx = nil
-	if c.without != nil {
+	if c.without() != nil {
 		c.memory = dbtx.Memory{} // a change since an earlier attempt proves nothing about a lock
 	}
 	tx, err := dbtx.Begin(ctx, c.guard.db, dbtx.Options{
-		Alive:        c.lease.Err,
+		Alive:        c.alive,
 		Held:         c.held,
-		BeginTimeout: c.lease.Grant().TTL / 2,
+		BeginTimeout: c.ttl() / 2,
 		EndTimeout:   c.guard.cfg.EndTimeout,
 		Key:          c.key,
 		Memory:       &c.memory,
@@ -61,7 +61,17 @@ func (c *call) begin(ctx context.Context) error {
 		return err
 	}
 	c.tx = tx
-	for _, row := range c.protects {
+	for i := range c.holds {
+		if err := protect(tx, c.holds[i].key, c.holds[i].rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func protect(tx *dbtx.Tx, key string, rows []any) error {
+	defer tx.Under(key)()
+	for _, row := range rows {
 		if err := tx.Protect(row); err != nil {
 			return err
 		}
@@ -118,8 +128,10 @@ func (c *call) commit() ending {
 }
 
 func (c *call) committed() ending {
-	if c.outage != nil {
-		c.outage.committed.Add(1)
+	for i := range c.holds {
+		if o := c.holds[i].outage; o != nil {
+			o.committed.Add(1)
+		}
 	}
 	return ending{outcome: notify.OutcomeCommitted, done: true}
 }
@@ -128,18 +140,19 @@ func (c *call) committed() ending {
 // counts one that nothing but the lock does.
 func (c *call) covered() error {
 	cover := c.tx.Coverage()
-	if c.without == nil {
+	without := c.without()
+	if without == nil {
 		c.guard.metrics.countUncovered(cover.Uncovered, c.guard.cfg.Logger)
 		return nil
 	}
 	if cover.Wrote && !cover.Covered {
-		return fmt.Errorf("%w: only the lock would guard what was written: %w", ErrUnavailable, c.without)
+		return fmt.Errorf("%w: only the lock would guard what was written: %w", ErrUnavailable, without)
 	}
 	return nil
 }
 
 // resolve finds out whether a commit took effect whose answer did not come. The
-// lease is renewed meanwhile.
+// leases are renewed meanwhile.
 func (c *call) resolve(err error) ending {
 	ctx, cancel := detached(c.ctx, c.guard.cfg.EndTimeout)
 	defer cancel()
@@ -152,8 +165,10 @@ func (c *call) resolve(err error) ending {
 	case dbtx.NotCommitted:
 		return ending{err: fmt.Errorf("guard: the commit did not take effect: %w", ownLimitError{errors.Unwrap(err)}), outcome: notify.OutcomeRolledBack}
 	}
-	if c.outage != nil {
-		c.outage.unknown.Add(1)
+	for i := range c.holds {
+		if o := c.holds[i].outage; o != nil {
+			o.unknown.Add(1)
+		}
 	}
 	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}), outcome: notify.OutcomeUnknown}
 }

@@ -4,35 +4,33 @@ import (
 	"context"
 
 	"github.com/belaygo/belay/internal/dbtx"
-	"github.com/belaygo/belay/lock"
 )
 
-// call is one Do: the lock, and one attempt or several under it.
+// call is one Do: the locks, and one attempt or several under them.
 type call struct {
 	options
 	guard   *Guard
-	key     string
+	key     string // that Do was given
 	op      Op
 	ctx     context.Context // the caller's, and what the Observer adds
-	lease   *lock.Lease
-	memory  dbtx.Memory // of all attempts
-	without error       // why there is no lock but only a place in the local queue
-	outage  *outage     // which it is without for
-	tx      *dbtx.Tx    // of the attempt that runs
-	tries   int         // attempts that were made again
-	brought bool        // the caller gave Update a row with a version, which no attempt changes
-	settled bool        // the lease has been given back
+	holds   []hold          // of all keys, in the order in which they are acquired
+	first   [1]hold         // most calls have one
+	memory  dbtx.Memory     // of all attempts
+	tx      *dbtx.Tx        // of the attempt that runs
+	tries   int             // attempts that were made again
+	brought bool            // the caller gave Update a row with a version, which no attempt changes
+
+	admitted bool // among those who may run without a lock
 }
 
 // callKey asks a context for the call whose operation it belongs to.
 type callKey struct{}
 
-// callContext is the context of a call's operation. It carries the lease, too, in
+// callContext is the context of a call's operation. It carries the leases, too, in
 // which another acquire of the key is nested.
 type callContext struct {
 	context.Context
-	call  *call
-	lease context.Context
+	call *call
 }
 
 func (c callContext) Value(key any) any {
@@ -42,5 +40,10 @@ func (c callContext) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v
 	}
-	return c.lease.Value(key)
+	for i := range c.call.holds {
+		if v := c.call.holds[i].ctx.Value(key); v != nil {
+			return v
+		}
+	}
+	return nil
 }

@@ -11,8 +11,8 @@ import (
 // returns. If op panics, everything is rolled back, the lock is released, and
 // the panic goes on.
 //
-// Inside an operation, with its ctx, Do with the same key runs op in a savepoint
-// of the same transaction: what it returns is op's own error, and judgement
+// Inside an operation, with its ctx, Do with a key of that operation runs op in a
+// savepoint of the same transaction: what it returns is op's own error, and judgement
 // waits for the end of the outer Do. Another key there is an error, ErrNested.
 func (g *Guard) Do(ctx context.Context, key string, op Op, opts ...Option) error {
 	if op == nil {
@@ -33,6 +33,9 @@ func (g *Guard) Apply(ctx context.Context, key string, change Change, opts ...Op
 func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 	for _, opt := range opts {
 		opt(&c.options)
+	}
+	if err := c.plan(); err != nil {
+		return err
 	}
 	if outer := dbtx.FromContext(ctx); outer != nil {
 		return c.nest(ctx, outer)
@@ -61,7 +64,7 @@ func (c *call) do(ctx context.Context) (err error) {
 	return err
 }
 
-// enter gets the lock, or what stands for it.
+// enter gets the locks, or what stands for them.
 func (c *call) enter() (err error) {
 	ctx, end := c.guard.cfg.Observer.Start(c.ctx, StepLock, c.key)
 	begun := time.Now()
@@ -74,17 +77,13 @@ func (c *call) enter() (err error) {
 	return err
 }
 
-// run makes attempts, all under the same lease.
+// run makes attempts, all under the same leases.
 func (c *call) run() error {
-	lease := c.lease.Context()
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	defer cancel(context.Canceled)
-	detach := context.AfterFunc(lease, func() { cancel(context.Cause(lease)) })
-	defer detach()
+	ctx, cancel := c.within(c.ctx)
+	defer cancel()
 	for {
-		if e := c.attempt(callContext{ctx, c, lease}); !c.again(e) {
-			detach() // or the release would make a goroutine that ends ctx
-			cancel(context.Canceled)
+		if e := c.attempt(callContext{ctx, c}); !c.again(e) {
+			cancel()
 			return c.finish(e)
 		}
 	}
@@ -93,10 +92,13 @@ func (c *call) run() error {
 // leave gives back what enter got and nobody has given back, for somebody's code
 // may panic, or end its goroutine.
 func (c *call) leave() {
-	if c.lease != nil && !c.settled {
-		_ = c.release(false)
+	_, _ = c.release(false)
+	for i := range c.holds {
+		if o := c.holds[i].outage; o != nil {
+			o.running.Add(-1)
+		}
 	}
-	if c.without != nil {
-		c.guard.outages.dismiss(c.outage)
+	if c.admitted {
+		c.guard.outages.readmit()
 	}
 }

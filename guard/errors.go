@@ -41,7 +41,8 @@ var (
 	ErrUnknown = errors.New("guard: outcome unknown")
 	// ErrTxControl is returned when the operation tried to end its transaction itself.
 	ErrTxControl = dbtx.ErrTxControl
-	// ErrNested is returned by a Do inside an operation, with another key.
+	// ErrNested is returned by a Do inside an operation, with a key that the operation
+	// does not hold: see Also.
 	ErrNested = errors.New("guard: Do inside an operation")
 	// ErrClosed is returned after the Guard or its Locker has been closed.
 	ErrClosed = errors.New("guard: closed")

@@ -8,14 +8,15 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// event begins the report of a failure of the call's lock.
-func (c *call) event(v notify.Verdict, o notify.Outcome) notify.Event {
-	ev := c.guard.reporter.event(c.ctx, v, o, c.key)
-	if c.without != nil {
-		ev.Place = place(c.outage.place)
+// event begins the report of a failure of the lock.
+func (h *hold) event(v notify.Verdict, o notify.Outcome) notify.Event {
+	ev := h.call.guard.reporter.event(h.call.ctx, v, o, h.key)
+	ev.Keys = h.call.keys()
+	if h.without != nil {
+		ev.Place = place(h.outage.place)
 		return ev
 	}
-	grant := c.lease.Grant()
+	grant := h.lease.Grant()
 	ev.Place = place(grant.Place)
 	ev.Owner = grant.Owner
 	ev.Token = grant.Token
@@ -28,9 +29,9 @@ func (c *call) event(v notify.Verdict, o notify.Outcome) notify.Event {
 	return ev
 }
 
-// conflictEvent is the report of a conflict that shows a failure of the lock.
-func (c *call) conflictEvent(f *finding) notify.Event {
-	ev := c.event(notify.VerdictOverlap, notify.OutcomeRefused)
+// event is the report of a conflict that shows a failure of the lock.
+func (f *finding) event() notify.Event {
+	ev := f.hold.event(notify.VerdictOverlap, notify.OutcomeRefused)
 	if f.verdict == lost {
 		ev.Verdict = notify.VerdictLost
 	}
@@ -39,8 +40,8 @@ func (c *call) conflictEvent(f *finding) notify.Event {
 }
 
 // lostEvent is the report of a lock whose loss no conflict has shown.
-func (c *call) lostEvent(o notify.Outcome, gone error) notify.Event {
-	ev := c.event(notify.VerdictLost, o)
+func (h *hold) lostEvent(o notify.Outcome, gone error) notify.Event {
+	ev := h.event(notify.VerdictLost, o)
 	ev.Loss = loss(gone)
 	if errors.Is(gone, lock.ErrClosed) { // and its time ran out before the COMMIT was answered
 		ev.Loss = notify.LossExpired
@@ -48,21 +49,30 @@ func (c *call) lostEvent(o notify.Outcome, gone error) notify.Event {
 	return ev
 }
 
-// unknownEvent is the report of a commit of unknown outcome, and of the loss of the
-// lock if that is known. No release of this lease will find it out, for those who
-// had the lock before either, so the lock is asked.
-func (c *call) unknownEvent(lapse error) notify.Event {
-	ev := c.event(notify.VerdictUnknownCommit, notify.OutcomeUnknown)
-	ev.Loss = loss(lapse)
-	if ev.Loss == "" {
-		if who, _ := c.holder(); who == notify.HolderNone || who == notify.HolderOther {
-			ev.Loss = notify.LossGone
+// unknownEvent is the report of a commit of unknown outcome, and of the loss of a lock
+// if that is known. No release will find it out, for those who had the lock before
+// either, so the lock is asked.
+func (c *call) unknownEvent() notify.Event {
+	for i := range c.holds {
+		h := &c.holds[i]
+		if l := h.lost(); l != "" {
+			ev := h.event(notify.VerdictLost, notify.OutcomeUnknown)
+			ev.Loss = l
+			return ev
 		}
 	}
-	if ev.Loss != "" {
-		ev.Verdict = notify.VerdictLost
+	return c.hold(c.key).event(notify.VerdictUnknownCommit, notify.OutcomeUnknown)
+}
+
+// lost returns how the lock was lost, as far as the lease knows or the lock answers.
+func (h *hold) lost() notify.Loss {
+	if l := loss(h.lease.Err()); l != "" {
+		return l
 	}
-	return ev
+	if who, _ := h.holder(); who == notify.HolderNone || who == notify.HolderOther {
+		return notify.LossGone
+	}
+	return ""
 }
 
 func (c *call) publish(ev notify.Event) {

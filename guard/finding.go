@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/belaygo/belay/dbguard"
@@ -10,6 +11,7 @@ import (
 
 // finding is what a conflict on a protected row was found to mean.
 type finding struct {
+	hold     *hold // on the key that protects the row
 	conflict *dbguard.ConflictError
 	verdict  verdict
 	locked   bool // there was a lock
@@ -19,16 +21,18 @@ type finding struct {
 	holder   string // owner id of the other holder, if there is one
 }
 
-// find judges a conflict. It asks the lock who has the key.
+// find judges a conflict. It asks the lock who has the row's key.
 func (c *call) find(conflict *dbguard.ConflictError) *finding {
-	gone := c.lease.Err()
+	h := cmp.Or(c.hold(conflict.Key), c.hold(c.key))
+	gone := h.lease.Err()
 	f := &finding{
+		hold:     h,
 		conflict: conflict,
-		locked:   c.without == nil,
+		locked:   h.without == nil,
 		lapsed:   gone != nil && !errors.Is(gone, lock.ErrClosed),
 		loss:     loss(gone),
 	}
-	f.relation, f.holder = c.holder()
+	f.relation, f.holder = h.holder()
 	f.verdict = f.judge(conflict)
 	return f
 }

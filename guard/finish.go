@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/belaygo/belay/internal/fail"
@@ -10,49 +11,61 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// finish releases the lock after the last attempt and reports what went wrong
-// with it: one event at most.
+// finish releases the locks after the last attempt and reports what went wrong
+// with them: one event at most.
 func (c *call) finish(e ending) error {
-	lapse := c.lease.Err()
+	lapsed, lapse := c.lapse()
 	if e.outcome == notify.OutcomeUnknown {
-		ev := c.unknownEvent(lapse)
-		c.lease.Abandon()
+		ev := c.unknownEvent()
+		c.abandon()
 		fail.Point("guard/abandoned")
-		c.settled = true
 		c.publish(ev)
 		return e.err
 	}
 
-	gone := c.release(e.done)
+	h, gone := c.release(e.done)
 	switch f := e.finding; {
 	case f != nil && e.outcome != notify.OutcomeCommitted:
 		if gone == nil && f.gone() { // the release was not answered
-			gone = lock.ErrLost
+			h, gone = f.hold, lock.ErrLost
 		}
-		if gone != nil {
+		if h == f.hold {
 			f.released()
 		}
 		if gone != nil && !f.verdict.failure() { // after a repeat: another may have held it, too
-			c.publish(c.lostEvent(notify.OutcomeRefused, gone))
+			h.report(notify.OutcomeRefused, gone)
 		}
 		return c.refused(f, e.err)
 	case e.outcome == notify.OutcomeCommitted:
 		if gone != nil {
-			c.publish(c.lostEvent(notify.OutcomeCommitted, gone))
+			h.report(notify.OutcomeCommitted, gone)
 		}
 		return nil
 	case errors.Is(lapse, lock.ErrLost):
 		if !errors.Is(lapse, lock.ErrClosed) { // the program has ended it itself
-			c.publish(c.lostEvent(notify.OutcomeRolledBack, lapse))
+			lapsed.report(notify.OutcomeRolledBack, lapse)
 		}
 		if e.err == nil || errors.Is(e.err, lock.ErrLost) {
 			return lapse
 		}
 		return fmt.Errorf("%w; the operation ended with: %w", lapse, e.err)
 	case gone != nil && !errors.Is(gone, lock.ErrClosed):
-		c.publish(c.lostEvent(notify.OutcomeRolledBack, gone))
+		h.report(notify.OutcomeRolledBack, gone)
 	}
 	return e.err
+}
+
+// report publishes that the lock was lost.
+func (h *hold) report(o notify.Outcome, gone error) {
+	h.call.publish(h.lostEvent(o, gone))
+}
+
+// abandon leaves the locks to their ttl.
+func (c *call) abandon() {
+	for i := range c.holds {
+		c.holds[i].settled = true
+		c.holds[i].lease.Abandon()
+	}
 }
 
 // refused is the end of an operation with a conflict on a protected row.
@@ -60,7 +73,7 @@ func (c *call) refused(f *finding, opErr error) error {
 	if !f.verdict.failure() {
 		return c.repeated(f, opErr)
 	}
-	ev := c.conflictEvent(f)
+	ev := f.event()
 	c.publish(ev)
 	return &InterceptionError{Event: ev, Conflict: f.conflict}
 }
@@ -88,25 +101,52 @@ func (c *call) repeated(f *finding, opErr error) error {
 	return fmt.Errorf("%w: %w", repeat, conflict)
 }
 
-// release gives the lock back. It returns an error that matches ErrLost if the
-// lock was found gone. done tells that the request which the key names has taken
-// effect, now or before. A release that fails changes nothing about what was
-// done: the Locker goes on trying.
-func (c *call) release(done bool) (gone error) {
-	c.settled = true
+// release gives the locks back, all at once. It returns an error that matches ErrLost,
+// and the hold, if a lock was found gone: the first one. done tells that the request
+// which the key names has taken effect, now or before.
+func (c *call) release(done bool) (*hold, error) {
+	if len(c.holds) == 1 {
+		h := &c.holds[0]
+		if gone := h.release(done); gone != nil {
+			return h, gone
+		}
+		return nil, nil
+	}
+	gone := make([]error, len(c.holds))
+	var all sync.WaitGroup
+	for i := range c.holds {
+		all.Go(func() { gone[i] = c.holds[i].release(done) })
+	}
+	all.Wait()
+	for i, err := range gone {
+		if err != nil {
+			return &c.holds[i], err
+		}
+	}
+	return nil, nil
+}
+
+// release gives the lock back, if there is one and nobody has given it back. A release
+// that fails changes nothing about what was done: the Locker goes on trying.
+func (h *hold) release(done bool) (gone error) {
+	if h.lease == nil || h.settled {
+		return nil
+	}
+	h.settled = true
+	c := h.call
 	var err error
-	if done && c.remember > 0 && c.without == nil {
-		err = c.lease.ReleaseMarked(c.ctx, c.remember)
+	if done && c.remember > 0 && h.without == nil {
+		err = h.lease.ReleaseMarked(c.ctx, c.remember)
 	} else {
-		err = c.lease.Release(c.ctx)
+		err = h.lease.Release(c.ctx)
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, lock.ErrClosed) && time.Now().Before(c.lease.Grant().Deadline): // nobody has it yet
+	case errors.Is(err, lock.ErrClosed) && time.Now().Before(h.lease.Grant().Deadline): // nobody has it yet
 	case errors.Is(err, lock.ErrLost):
 		return err
 	default:
-		c.guard.cfg.Logger.Warn("release lock", "key", c.key, "error", err)
+		c.guard.cfg.Logger.Warn("release lock", "key", h.key, "error", err)
 	}
 	return nil
 }

@@ -12,24 +12,24 @@ import (
 // holder asks the lock, if there is one, who has the key, and for the owner id if
 // that is another caller. Where nobody answers, the question would only hold up the
 // caller.
-func (c *call) holder() (notify.Holder, string) {
-	g := c.guard
-	if c.without != nil || g.outages.on(c.key) != nil {
+func (h *hold) holder() (notify.Holder, string) {
+	g := h.call.guard
+	if h.without != nil || g.outages.on(h.key) != nil {
 		return notify.HolderUnknown, ""
 	}
-	ctx, cancel := detached(c.ctx, c.patience())
+	ctx, cancel := detached(h.call.ctx, h.call.patience())
 	defer cancel()
-	h, err := inspect(ctx, g.locker.Engine(), c.key)
+	now, err := inspect(ctx, g.locker.Engine(), h.key)
 	switch {
 	case err != nil:
-		g.cfg.Logger.Warn("ask who holds the lock", "key", c.key, "error", err)
+		g.cfg.Logger.Warn("ask who holds the lock", "key", h.key, "error", err)
 		return notify.HolderUnknown, ""
-	case h.Owner == "":
+	case now.Owner == "":
 		return notify.HolderNone, ""
-	case h.Owner == c.lease.Grant().Owner:
+	case now.Owner == h.lease.Grant().Owner:
 		return notify.HolderSelf, ""
 	}
-	return notify.HolderOther, h.Owner
+	return notify.HolderOther, now.Owner
 }
 
 // patience is how long the lock may take to answer who has the key. A caller that goes
@@ -41,10 +41,13 @@ func (c *call) patience() time.Duration {
 	return c.guard.cfg.EndTimeout
 }
 
-// held asks the lock whether the call still has it.
+// held asks whether the call still has each lock.
 func (c *call) held() error {
-	if who, _ := c.holder(); who != notify.HolderSelf {
-		return fmt.Errorf("the lock may have been another's meanwhile: its holder is %s", who)
+	for i := range c.holds {
+		h := &c.holds[i]
+		if who, _ := h.holder(); who != notify.HolderSelf {
+			return fmt.Errorf("the lock %q may have been another's meanwhile: its holder is %s", h.key, who)
+		}
 	}
 	return nil
 }

@@ -19,15 +19,18 @@ func (c *call) nest(ctx context.Context, t *dbtx.Tx) error {
 		return fmt.Errorf("%w: the context carries a guarded transaction that no Do has begun", ErrNested)
 	case outer.guard != c.guard:
 		return fmt.Errorf("%w: key %q of one Guard inside key %q of another", ErrNested, c.key, outer.key)
-	case outer.key != c.key:
-		return fmt.Errorf("%w: key %q inside key %q: two transactions would wait for each other. "+
-			"Call one Do after the other", ErrNested, c.key, outer.key)
 	}
-	for _, row := range c.protects {
-		if err := t.Protect(row); err != nil {
+	for i := range c.holds {
+		h := &c.holds[i]
+		if outer.hold(h.key) == nil {
+			return fmt.Errorf("%w: key %q inside key %q: two operations would wait for each other. "+
+				"Give the outer Do all keys, with Also", ErrNested, h.key, outer.key)
+		}
+		if err := protect(t, h.key, h.rows); err != nil {
 			return err
 		}
 	}
+	defer t.Under(c.key)()
 	tx := t.DB().Session(&gorm.Session{Context: ctx})
 	tx.DisableNestedTransaction = false // or what failed would stay
 	return tx.Transaction(func(tx *gorm.DB) error { return c.op(ctx, tx) })

@@ -20,6 +20,12 @@ type options struct {
 	remember time.Duration
 	retries  int
 	protects []any
+	also     []also
+}
+
+type also struct {
+	key  string
+	rows []any
 }
 
 // Wait lets Do wait up to d for the lock, through a failover, too. The default,
@@ -38,6 +44,21 @@ func Wait(d time.Duration) Option {
 // otherwise another caller may have written that row under a key of its own.
 func Protects(rows ...any) Option {
 	return func(o *options) { o.protects = append(o.protects, rows...) }
+}
+
+// Also has the operation run under the lock on another key, too, which protects rows:
+// both accounts of a transfer, for instance. The locks are acquired before the
+// transaction begins, all or none, and Wait bounds the wait for all of them. As every
+// process acquires them in the order of their bytes, no two operations wait for each
+// other. At most 16 keys can be held.
+//
+// A conflict on a row is judged by the lock on its key. A row that no Also names is
+// protected by the key of Do. When one lock is lost, the operation ends.
+//
+// An operation that waits for one key holds those before it, so a key that many want
+// holds up operations on others.
+func Also(key string, rows ...any) Option {
+	return func(o *options) { o.also = append(o.also, also{key, rows}) }
 }
 
 // Remember has the first layer remember for d that what the key names is done,

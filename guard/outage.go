@@ -145,14 +145,8 @@ func (s *outages) admit(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// dismiss is the end of an operation that was admitted, in an outage if it came
-// that far.
-func (s *outages) dismiss(o *outage) {
-	if o != nil {
-		o.running.Add(-1)
-	}
-	<-s.admitted
-}
+// readmit is the end of an operation that was admitted: another may be.
+func (s *outages) readmit() { <-s.admitted }
 
 // join counts an operation on key that runs without the lock, and returns its outage,
 // which the first operation opens: the caller calls begin then. nil means that the last

@@ -19,7 +19,7 @@ func (c *call) again(e ending) bool {
 	if !c.lostRace(e) && (e.outcome != notify.OutcomeRolledBack || !dbtx.Retryable(e.err)) {
 		return false
 	}
-	if c.tries >= c.retries || c.lease.Err() != nil || wait.Sleep(c.ctx, wait.After(c.tries, longestPause, longestPause<<6), nil) != nil {
+	if c.tries >= c.retries || c.alive() != nil || wait.Sleep(c.ctx, wait.After(c.tries, longestPause, longestPause<<6), nil) != nil {
 		return false
 	}
 	c.tries++
@@ -30,7 +30,7 @@ func (c *call) again(e ending) bool {
 // lostRace reports whether an attempt without the lock was refused because another
 // writer changed a row after the attempt had read it.
 func (c *call) lostRace(e ending) bool {
-	if c.without == nil || c.brought || e.finding == nil || e.outcome != notify.OutcomeRefused {
+	if e.finding == nil || e.finding.locked || c.brought || e.outcome != notify.OutcomeRefused {
 		return false
 	}
 	conflict, v := e.finding.endedWith(e.err)

@@ -92,6 +92,7 @@ type Event struct {
 	Service  string    `json:"service"`            // the service that reports
 	Instance string    `json:"instance,omitempty"` // the instance of that service
 	Key      string    `json:"key,omitempty"`      // the lock's key
+	Keys     []string  `json:"keys,omitempty"`     // all keys that the operation held, if there were several
 	Table    string    `json:"table,omitempty"`    // the table whose row was refused; empty if none was
 	Index    []string  `json:"index,omitempty"`    // the columns that identify the row
 	Versions *Versions `json:"versions,omitempty"` // set when an update found another version
