@@ -1,0 +1,118 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// maxBundle bounds the keys of a Bundle: who waits for one of them holds those before.
+const maxBundle = 16
+
+// A Bundle is the leases on several keys as one. It is safe for concurrent use.
+type Bundle struct {
+	leases []*Lease
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stops  []func() bool
+}
+
+// AcquireAll acquires the locks on all keys, or none, and waits for them until ctx ends.
+// It acquires one after the other, in the order of their bytes: as every process does,
+// no two callers wait for each other. Equal keys count once; at most 16 can be held.
+// The error is that of Acquire for the key that could not be had.
+//
+// A caller that waits for one key holds those before it, so a key that many want holds
+// up callers of others. A lock before may be lost by the time the last one is acquired:
+// then the Bundle's context has ended.
+func (l *Locker) AcquireAll(ctx context.Context, keys []string, opts ...AcquireOption) (*Bundle, error) {
+	return bundle(ctx, keys, opts, l.Acquire)
+}
+
+// TryAcquireAll is AcquireAll without waiting: it returns a *HeldError at once if
+// another caller has one of the keys.
+func (l *Locker) TryAcquireAll(ctx context.Context, keys []string, opts ...AcquireOption) (*Bundle, error) {
+	return bundle(ctx, keys, opts, l.TryAcquire)
+}
+
+type acquireFunc func(context.Context, string, ...AcquireOption) (*Lease, error)
+
+func bundle(ctx context.Context, keys []string, opts []AcquireOption, acquire acquireFunc) (*Bundle, error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	switch {
+	case len(keys) == 0:
+		return nil, fmt.Errorf("%w: no key", ErrInvalidKey)
+	case len(keys) > maxBundle:
+		return nil, fmt.Errorf("%w: %d keys, at most %d are allowed", ErrInvalidKey, len(keys), maxBundle)
+	}
+	for _, key := range keys {
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
+	}
+	b := new(Bundle)
+	defer func() { // also if an engine panics
+		if b.ctx == nil {
+			_ = b.releaseAll(ctx)
+		}
+	}()
+	for _, key := range keys {
+		lease, err := acquire(ctx, key, opts...)
+		if err != nil {
+			return nil, err
+		}
+		b.leases = append(b.leases, lease)
+	}
+	b.join(ctx)
+	return b, nil
+}
+
+// join makes the context of all leases.
+func (b *Bundle) join(ctx context.Context) {
+	ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	for _, lease := range b.leases {
+		ended := lease.ctx
+		b.stops = append(b.stops, context.AfterFunc(ended, func() { b.cancel(context.Cause(ended)) }))
+		ctx = leaseContext{ctx, lease}
+	}
+	b.ctx = ctx
+}
+
+// Leases returns the leases, in the order of their keys.
+func (b *Bundle) Leases() []*Lease { return slices.Clone(b.leases) }
+
+// Context returns a context that ends with the first lease that ends, and has its
+// cause. An Acquire of one of the keys by the same Locker with this context is granted
+// at once: see Locker.Acquire.
+func (b *Bundle) Context() context.Context { return b.ctx }
+
+// Err returns the error of the first lease that is no longer believed in: see Lease.Err.
+func (b *Bundle) Err() error {
+	for _, lease := range b.leases {
+		if err := lease.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release releases all leases at once. It returns their errors: see Lease.Release.
+func (b *Bundle) Release(ctx context.Context) error {
+	for _, stop := range b.stops {
+		stop()
+	}
+	b.cancel(ErrNotHeld)
+	return b.releaseAll(ctx)
+}
+
+func (b *Bundle) releaseAll(ctx context.Context) error {
+	errs := make([]error, len(b.leases))
+	var all sync.WaitGroup
+	for i, lease := range b.leases {
+		all.Go(func() { errs[i] = lease.Release(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
