@@ -29,8 +29,8 @@ func accountKey(id int64) string { return fmt.Sprintf("account:%d", id) }
 // also is the option for the account of another key.
 func also(id int64) guard.Option { return guard.Also(accountKey(id), &Stock{ID: id}) }
 
-// transfer moves one from an account to another.
-func transfer(ctx context.Context, g interface {
+// move moves one from an account to another.
+func move(ctx context.Context, g interface {
 	Apply(context.Context, string, guard.Change, ...guard.Option) error
 }, from, to int64, opts ...guard.Option) error {
 	return g.Apply(ctx, accountKey(from), guard.All(
@@ -51,9 +51,9 @@ func (e *env) wantLeft(first, second int) {
 func TestTransfer(t *testing.T) {
 	each(t, func(e *env) {
 		e.twoAccounts()
-		wantNil(e.t, transfer(bg, e, 1, 2))
+		wantNil(e.t, move(bg, e, 1, 2))
 		e.wantLeft(8, 10)
-		wantNil(e.t, transfer(bg, e, 2, 1))
+		wantNil(e.t, move(bg, e, 2, 1))
 		e.wantLeft(9, 9)
 		wantIs(e.t, e.Apply(bg, accountKey(1), guard.All(
 			guard.Update(&Stock{ID: 1}, take),
@@ -86,7 +86,7 @@ func TestTransfersBetweenAll(t *testing.T) {
 					if from == to {
 						continue
 					}
-					if err := transfer(bg, services[i%instances], from, to, guard.Wait(time.Minute)); err != nil {
+					if err := move(bg, services[i%instances], from, to, guard.Wait(time.Minute)); err != nil {
 						e.t.Errorf("transfer from %d to %d: %v", from, to, err)
 					}
 				}
@@ -164,7 +164,7 @@ func TestBusyKeyGivesAllBack(t *testing.T) {
 		for _, busy := range []int64{1, 2} {
 			for name, opts := range map[string][]guard.Option{"at once": nil, "after a wait": {guard.Wait(20 * time.Millisecond)}} {
 				wantNil(e.t, peer.Do(bg, accountKey(busy), func(context.Context, *gorm.DB) error {
-					err := transfer(bg, e, 1, 2, opts...)
+					err := move(bg, e, 1, 2, opts...)
 					wantIs(e.t, err, guard.ErrBusy)
 					var held *lock.HeldError
 					if !errors.As(err, &held) || held.Key != accountKey(busy) {
@@ -248,15 +248,15 @@ func TestConflictOnAnUnnamedRow(t *testing.T) {
 func TestRepeatUnderSeveralKeys(t *testing.T) {
 	each(t, func(e *env) {
 		e.twoAccounts()
-		move := func() error {
+		again := func() error {
 			return e.Apply(bg, "request:7", guard.All(
 				guard.Insert(&Order{No: "7"}),
 				guard.Update(&Stock{ID: 1}, take),
 				guard.Update(&Stock{ID: 2}, put),
 			), also(1), also(2))
 		}
-		wantNil(e.t, move())
-		wantIs(e.t, move(), guard.ErrDuplicate)
+		wantNil(e.t, again())
+		wantIs(e.t, again(), guard.ErrDuplicate)
 		e.wantLeft(8, 10)
 		e.wantNoEvent()
 	})
@@ -359,8 +359,8 @@ func TestOneKeyWithoutItsLock(t *testing.T) {
 		e.twoAccounts()
 		g, engine := e.dbOnly(guard.Config{DBOnlyLimit: 1}) // two keys without a lock take one place
 		b, peer := guard.Also("b:2", &Stock{ID: 2}), e.Peer(e.t, e.db)
-		move := guard.All(guard.Update(&Stock{ID: 1}, take), guard.Update(&Stock{ID: 2}, put))
-		wantNil(e.t, g.Apply(bg, "account:1", move, b))
+		change := guard.All(guard.Update(&Stock{ID: 1}, take), guard.Update(&Stock{ID: 2}, put))
+		wantNil(e.t, g.Apply(bg, "account:1", change, b))
 		wantNil(e.t, g.Do(bg, "account:1", func(ctx context.Context, _ *gorm.DB) error {
 			wantIs(e.t, peer.Do(bg, "b:2", nop), guard.ErrBusy)
 			return nil
@@ -370,7 +370,7 @@ func TestOneKeyWithoutItsLock(t *testing.T) {
 		}, b), guard.ErrUnavailable)
 		e.wantDegraded(0, notify.OutcomeUnknown, 1)
 		engine.down[1].Store(true)
-		wantNil(e.t, g.Apply(bg, "account:1", move, b))
+		wantNil(e.t, g.Apply(bg, "account:1", change, b))
 		e.wantLeft(7, 11)
 	})
 }

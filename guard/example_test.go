@@ -50,6 +50,50 @@ func sell(ctx context.Context, g *guard.Guard, no, buyer string, item int64) err
 	))
 }
 
+type Account struct {
+	ID      int64
+	Cents   int64
+	Version dbguard.Version
+}
+
+var ErrInsufficientFunds = errors.New("insufficient funds")
+
+// transfer moves money under the locks on both accounts.
+func transfer(ctx context.Context, g *guard.Guard, from, to, cents int64) error {
+	key := func(account int64) string { return fmt.Sprintf("account:%d", account) }
+	return g.Apply(ctx, key(from), guard.All(
+		guard.Update(&Account{ID: from}, func(a *Account) error {
+			if a.Cents < cents {
+				return ErrInsufficientFunds
+			}
+			a.Cents -= cents
+			return nil
+		}),
+		guard.Update(&Account{ID: to}, func(a *Account) error {
+			a.Cents += cents
+			return nil
+		}),
+	), guard.Also(key(to), &Account{ID: to}))
+}
+
+func ExampleAlso() {
+	db, done := exampleDB(&Account{})
+	defer done()
+	db.Create([]Account{{ID: 1, Cents: 500}, {ID: 2}})
+	g, stop := exampleGuard(db)
+	defer stop()
+
+	fmt.Println(transfer(context.Background(), g, 1, 2, 300))
+	fmt.Println(transfer(context.Background(), g, 1, 2, 300))
+	var accounts []Account
+	db.Order("id").Find(&accounts)
+	fmt.Println(accounts[0].Cents, accounts[1].Cents)
+	// Output:
+	// <nil>
+	// insufficient funds
+	// 200 300
+}
+
 func ExampleGuard_Do() {
 	db, done := exampleDB(&Sale{}, &Item{})
 	defer done()

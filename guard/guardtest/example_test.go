@@ -68,3 +68,33 @@ func testWithoutLocks(t *testing.T, open func() *gorm.DB) {
 func ExampleGuard_LoseAll() {
 	_ = testWithoutLocks
 }
+
+// testTransfer is the body of a test of an operation with two keys: what is lost is the
+// lock on the second one.
+func testTransfer(t *testing.T, db *gorm.DB) {
+	g := guardtest.New(t, db)
+
+	err := g.Apply(t.Context(), "stock:1", guard.All(
+		guard.Update(&Stock{ID: 1}, func(s *Stock) error {
+			s.Left--
+			return nil
+		}),
+		guard.Update(&Stock{ID: 2}, func(s *Stock) error {
+			g.Forget("stock:2")
+			s.Left++
+			return nil
+		}),
+	), guard.Also("stock:2", &Stock{ID: 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events := g.Events.All(); len(events) != 1 || events[0].Key != "stock:2" {
+		t.Errorf("reported %v, want the lost lock of the second key", events)
+	}
+}
+
+// An operation with two keys is tested with the lock on one of them lost: see
+// testTransfer.
+func ExampleGuard_Forget() {
+	_ = testTransfer
+}

@@ -30,11 +30,13 @@ func TestExamples(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, func() *gorm.DB){
 		"Example":              func(t *testing.T, open func() *gorm.DB) { testLostLock(t, open()) },
 		"ExampleGuard_LoseAll": testWithoutLocks,
+		"ExampleGuard_Forget":  func(t *testing.T, open func() *gorm.DB) { testTransfer(t, open()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "orders.db")
 			open := func() *gorm.DB { return testdb.OpenSQLite(t, path) }
-			if err := open().AutoMigrate(&Order{}); err != nil {
+			db := open()
+			if err := errors.Join(db.AutoMigrate(&Order{}, &Stock{}), db.Create([]Stock{{ID: 1}, {ID: 2}}).Error); err != nil {
 				t.Fatal(err)
 			}
 			test(t, open)
