@@ -45,8 +45,10 @@ func (c *call) attempt(ctx context.Context) (e ending) {
 // lease.
 func (c *call) begin(ctx context.Context) error {
 	c.tx = nil
-	if c.without() != nil {
-		c.memory = dbtx.Memory{} // a change since an earlier attempt proves nothing about a lock
+	for i := range c.holds {
+		if c.holds[i].without != nil {
+			c.memory.Forget(c.holds[i].key)
+		}
 	}
 	tx, err := dbtx.Begin(ctx, c.guard.db, dbtx.Options{
 		Alive:        c.alive,

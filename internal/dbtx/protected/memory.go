@@ -1,15 +1,24 @@
 package protected
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
-// A Memory is what the attempts of one operation saw first of the rows that its key
-// protects, while it had the lock. If such a row has changed later, another writer wrote
+// A Memory is what the attempts of one operation saw first of the rows that its keys
+// protect, while it had the locks. If such a row has changed later, another writer wrote
 // it. The zero value is ready. A Memory is safe for concurrent use, and must not be used
 // for another operation.
 type Memory struct {
 	mu     sync.Mutex
 	server string
-	rows   map[string]Reading
+	rows   map[string]seen
+}
+
+// seen is what was seen first of a row.
+type seen struct {
+	key string // that protects the row
+	Reading
 }
 
 // Use forgets all if the memory is of another server, as that may be behind.
@@ -21,6 +30,14 @@ func (m *Memory) Use(server string) {
 	}
 }
 
+// Forget forgets the rows of a key whose lock is not held: that they change proves
+// nothing then.
+func (m *Memory) Forget(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.rows, func(_ string, s seen) bool { return s.key == key })
+}
+
 // See notes what was read of a row, unless something was noted before, and
 // returns what was noted first.
 func (m *Memory) See(r *Row, now Reading) (first Reading) {
@@ -28,12 +45,12 @@ func (m *Memory) See(r *Row, now Reading) (first Reading) {
 	defer m.mu.Unlock()
 	name := r.Identity()
 	if first, ok := m.rows[name]; ok {
-		return first
+		return first.Reading
 	}
 	if m.rows == nil {
-		m.rows = make(map[string]Reading)
+		m.rows = make(map[string]seen)
 	}
-	m.rows[name] = now
+	m.rows[name] = seen{r.Key, now}
 	return now
 }
 
@@ -41,6 +58,6 @@ func (m *Memory) See(r *Row, now Reading) (first Reading) {
 func (m *Memory) Recall(r *Row) (first Reading, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first, ok = m.rows[r.Identity()]
-	return first, ok
+	was, ok := m.rows[r.Identity()]
+	return was.Reading, ok
 }
