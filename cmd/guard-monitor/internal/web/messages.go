@@ -187,6 +187,7 @@ var messages = map[string]message{
 	"token":                  {"Token", "令牌"},
 	"holder":                 {"Holder at the conflict", "冲突时的持有者"},
 	"versions":               {"Version expected, found", "期望与实际版本"},
+	"keys":                   {"All keys held", "持有的全部键"},
 	"index":                  {"Columns", "列"},
 	"count":                  {"Failures it stands for", "代表的故障数"},
 	"trace":                  {"Trace", "追踪"},
