@@ -3,10 +3,10 @@ package guard
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/parallel"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -105,19 +105,8 @@ func (c *call) repeated(f *finding, opErr error) error {
 // and the hold, if a lock was found gone: the first one. done tells that the request
 // which the key names has taken effect, now or before.
 func (c *call) release(done bool) (*hold, error) {
-	if len(c.holds) == 1 {
-		h := &c.holds[0]
-		if gone := h.release(done); gone != nil {
-			return h, gone
-		}
-		return nil, nil
-	}
 	gone := make([]error, len(c.holds))
-	var all sync.WaitGroup
-	for i := range c.holds {
-		all.Go(func() { gone[i] = c.holds[i].release(done) })
-	}
-	all.Wait()
+	parallel.Do(len(gone), func(i int) { gone[i] = c.holds[i].release(done) })
 	for i, err := range gone {
 		if err != nil {
 			return &c.holds[i], err

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+
+	"github.com/belaygo/belay/internal/parallel"
 )
 
 // maxBundle bounds the keys of a Bundle: who waits for one of them holds those before.
@@ -109,10 +110,6 @@ func (b *Bundle) Release(ctx context.Context) error {
 
 func (b *Bundle) releaseAll(ctx context.Context) error {
 	errs := make([]error, len(b.leases))
-	var all sync.WaitGroup
-	for i, lease := range b.leases {
-		all.Go(func() { errs[i] = lease.Release(ctx) })
-	}
-	all.Wait()
+	parallel.Do(len(errs), func(i int) { errs[i] = b.leases[i].Release(ctx) })
 	return errors.Join(errs...)
 }

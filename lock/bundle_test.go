@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -138,4 +139,31 @@ func TestAcquireAllHasNoDeadlock(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestBundleOfAnEngineThatDoesNotReturn: its caller may recover, and no key stays locked.
+func TestBundleOfAnEngineThatDoesNotReturn(t *testing.T) {
+	for how, leave := range leaves {
+		for _, key := range []string{"a", "b"} {
+			t.Run(how+" over "+key, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newFaults()
+					l := newLocker(t, engine, lock.Config{TTL: ttl})
+					b, err := l.AcquireAll(t.Context(), []string{"a", "b"})
+					wantIs(t, err, nil)
+					engine.onRelease(func(ctx context.Context, r lock.Request) error {
+						if r.Key == key {
+							engine.onRelease(nil)
+							leave()
+						}
+						return engine.Engine.Release(ctx, r)
+					})
+					survive(func() { _ = b.Release(t.Context()) })
+					synctest.Wait()
+					engine.wantFree(t, "a")
+					engine.wantFree(t, "b")
+				})
+			})
+		}
+	}
 }
