@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/dbguard"
@@ -63,17 +64,22 @@ func (c *call) begin(ctx context.Context) error {
 		return err
 	}
 	c.tx = tx
+	return c.protect(tx)
+}
+
+// protect names the rows that the keys protect.
+func (c *call) protect(tx *dbtx.Tx) error {
 	for i := range c.holds {
-		if err := protect(tx, c.holds[i].key, c.holds[i].rows); err != nil {
+		if err := c.holds[i].protect(tx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func protect(tx *dbtx.Tx, key string, rows []any) error {
-	defer tx.Under(key)()
-	for _, row := range rows {
+func (h *hold) protect(tx *dbtx.Tx) error {
+	defer tx.Under(h.key)()
+	for _, row := range h.rows {
 		if err := tx.Protect(row); err != nil {
 			return err
 		}
@@ -89,14 +95,14 @@ func (c *call) conclude(opErr error) ending {
 	if opErr != nil {
 		c.tx.Rollback() // before the lock is asked: nobody waits for us longer than he must
 	}
-	conflict := c.tx.Conflict()
+	conflicts := c.tx.Conflicts()
 	switch {
-	case conflict == nil && opErr == nil:
+	case len(conflicts) == 0 && opErr == nil:
 		return c.commit()
-	case conflict == nil:
+	case len(conflicts) == 0:
 		return c.rollback(opErr)
 	}
-	f := c.find(conflict)
+	f := c.find(conflicts)
 	fail.Point("guard/judged")
 	if opErr == nil && !f.verdict.failure() {
 		return c.commit() // to swallow a repeat is op's own decision
@@ -139,16 +145,19 @@ func (c *call) committed() ending {
 }
 
 // covered refuses a transaction that nothing but a missing lock would guard, and
-// counts one that nothing but the lock does.
+// counts one that nothing but the locks do. Each key without a lock needs a covered row:
+// one of another key excludes nobody under this one.
 func (c *call) covered() error {
 	cover := c.tx.Coverage()
-	without := c.without()
-	if without == nil {
+	if c.without() == nil {
 		c.guard.metrics.countUncovered(cover.Uncovered, c.guard.cfg.Logger)
 		return nil
 	}
-	if cover.Wrote && !cover.Covered {
-		return fmt.Errorf("%w: only the lock would guard what was written: %w", ErrUnavailable, without)
+	for i := range c.holds {
+		h := &c.holds[i]
+		if h.without != nil && cover.Wrote && !(cover.Covered && slices.Contains(cover.Keys, h.key)) {
+			return fmt.Errorf("%w: only the lock %q would guard what was written: %w", ErrUnavailable, h.key, h.without)
+		}
 	}
 	return nil
 }

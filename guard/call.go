@@ -14,7 +14,7 @@ type call struct {
 	op      Op
 	ctx     context.Context // the caller's, and what the Observer adds
 	holds   []hold          // of all keys, in the order in which they are acquired
-	first   [1]hold         // most calls have one
+	one     [1]hold         // most calls have one
 	memory  dbtx.Memory     // of all attempts
 	tx      *dbtx.Tx        // of the attempt that runs
 	tries   int             // attempts that were made again

@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/lock"
@@ -18,11 +19,39 @@ type finding struct {
 	lapsed   bool // but the lease was no longer believed in
 	loss     notify.Loss
 	relation notify.Holder
-	holder   string // owner id of the other holder, if there is one
+	holder   string     // owner id of the other holder, if there is one
+	others   []*finding // about conflicts on rows of other keys
 }
 
-// find judges a conflict. It asks the lock who has the row's key.
-func (c *call) find(conflict *dbguard.ConflictError) *finding {
+// find judges the weightiest conflict of each key, and returns the finding that shows a
+// failure of a lock, or else the first.
+func (c *call) find(conflicts []*dbguard.ConflictError) *finding {
+	found := make([]*finding, len(conflicts))
+	for i, conflict := range conflicts {
+		found[i] = c.findOne(conflict)
+	}
+	return gravest(found)
+}
+
+func gravest(found []*finding) *finding {
+	i := max(0, slices.IndexFunc(found, func(f *finding) bool { return f.verdict.failure() }))
+	f := found[i]
+	f.others = slices.Delete(found, i, i+1)
+	return f
+}
+
+// about returns the finding about the lock that a conflict is judged by.
+func (f *finding) about(c *dbguard.ConflictError) *finding {
+	for _, other := range f.others {
+		if other.conflict.Key == c.Key {
+			return other
+		}
+	}
+	return f
+}
+
+// findOne judges a conflict. It asks the lock who has the row's key.
+func (c *call) findOne(conflict *dbguard.ConflictError) *finding {
 	h := cmp.Or(c.hold(conflict.Key), c.hold(c.key))
 	gone := h.lease.Err()
 	f := &finding{
@@ -39,6 +68,7 @@ func (c *call) find(conflict *dbguard.ConflictError) *finding {
 
 // judge judges any conflict of the operation by what was found about the lock.
 func (f *finding) judge(c *dbguard.ConflictError) verdict {
+	f = f.about(c)
 	return judge(evidence{
 		Evidence: c.Evidence,
 		kind:     c.Kind,
@@ -48,12 +78,17 @@ func (f *finding) judge(c *dbguard.ConflictError) verdict {
 	})
 }
 
-// released adds what the release of the lock showed: it was found gone.
-func (f *finding) released() {
-	if f.unverified() {
-		f.relation = notify.HolderNone
-		f.verdict = f.judge(f.conflict)
+// released adds what the release showed of the locks that were found gone, and returns
+// the finding that counts now.
+func (f *finding) released() *finding {
+	all := append([]*finding{f}, f.others...)
+	for _, f := range all {
+		if f.hold.gone != nil && f.unverified() {
+			f.relation = notify.HolderNone
+			f.verdict = f.judge(f.conflict)
+		}
 	}
+	return gravest(all)
 }
 
 // endedWith returns the conflict that the operation ended with, and what it means
@@ -81,6 +116,16 @@ func (f *finding) unverified() bool { return f.locked && f.relation == notify.Ho
 // gone reports whether the lock was found gone when it was asked who has the key.
 func (f *finding) gone() bool {
 	return f.relation == notify.HolderOther || f.relation == notify.HolderNone
+}
+
+// foundGone returns the first lock that was found gone when it was asked who has its key.
+func (f *finding) foundGone() (*hold, error) {
+	for _, f := range append([]*finding{f}, f.others...) {
+		if f.gone() {
+			return f.hold, lock.ErrLost
+		}
+	}
+	return nil, nil
 }
 
 // describe adds to ev what was found.

@@ -26,12 +26,10 @@ func (c *call) finish(e ending) error {
 	h, gone := c.release(e.done)
 	switch f := e.finding; {
 	case f != nil && e.outcome != notify.OutcomeCommitted:
-		if gone == nil && f.gone() { // the release was not answered
-			h, gone = f.hold, lock.ErrLost
+		if gone == nil { // or the release was not answered
+			h, gone = f.foundGone()
 		}
-		if h == f.hold {
-			f.released()
-		}
+		f = f.released()
 		if gone != nil && !f.verdict.failure() { // after a repeat: another may have held it, too
 			h.report(notify.OutcomeRefused, gone)
 		}
@@ -94,7 +92,7 @@ func (c *call) repeated(f *finding, opErr error) error {
 		}
 		return opErr
 	}
-	if f.unverified() {
+	if f.about(conflict).unverified() {
 		c.guard.metrics.unverified.Inc()
 		return fmt.Errorf("%w (not verified: the lock could not be asked): %w", repeat, conflict)
 	}
@@ -102,24 +100,18 @@ func (c *call) repeated(f *finding, opErr error) error {
 }
 
 // release gives the locks back, all at once. It returns an error that matches ErrLost,
-// and the hold, if a lock was found gone: the first one. done tells that the request
-// which the key names has taken effect, now or before.
+// and the hold, if a lock was found gone. done tells that the request which the key names
+// has taken effect, now or before.
 func (c *call) release(done bool) (*hold, error) {
-	gone := make([]error, len(c.holds))
-	parallel.Do(len(gone), func(i int) { gone[i] = c.holds[i].release(done) })
-	for i, err := range gone {
-		if err != nil {
-			return &c.holds[i], err
-		}
-	}
-	return nil, nil
+	parallel.Do(len(c.holds), func(i int) { c.holds[i].release(done) })
+	return c.first(func(h *hold) error { return h.gone })
 }
 
 // release gives the lock back, if there is one and nobody has given it back. A release
 // that fails changes nothing about what was done: the Locker goes on trying.
-func (h *hold) release(done bool) (gone error) {
+func (h *hold) release(done bool) {
 	if h.lease == nil || h.settled {
-		return nil
+		return
 	}
 	h.settled = true
 	c := h.call
@@ -133,9 +125,8 @@ func (h *hold) release(done bool) (gone error) {
 	case err == nil:
 	case errors.Is(err, lock.ErrClosed) && time.Now().Before(h.lease.Grant().Deadline): // nobody has it yet
 	case errors.Is(err, lock.ErrLost):
-		return err
+		h.gone = err
 	default:
 		c.guard.cfg.Logger.Warn("release lock", "key", h.key, "error", err)
 	}
-	return nil
 }

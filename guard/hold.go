@@ -25,12 +25,13 @@ type hold struct {
 	without error           // why there is no lock but only a place in the local queue
 	outage  *outage         // which it is without for
 	settled bool            // the lease has been given back
+	gone    error           // what its release found, if the lock was lost
 }
 
 // plan lists the holds of a call in the order in which all processes acquire them:
 // otherwise two callers could wait for each other.
 func (c *call) plan() error {
-	c.holds = append(c.first[:0], hold{call: c, key: c.key, rows: c.protects})
+	c.holds = append(c.one[:0], hold{call: c, key: c.key, rows: c.protects})
 	for _, a := range c.also {
 		if h := c.hold(a.key); h != nil {
 			h.rows = append(slices.Clip(h.rows), a.rows...)
@@ -70,16 +71,30 @@ func (c *call) keys() []string {
 	return keys
 }
 
-// alive returns why the lease on a key is no longer believed in, and that key's hold.
+// lapse returns why a lease is no longer believed in, and its hold.
 func (c *call) lapse() (*hold, error) {
+	return c.first(func(h *hold) error {
+		if h.lease == nil {
+			return nil
+		}
+		return h.lease.Err()
+	})
+}
+
+// first returns the first error that of returns, and its hold. A lease that Close gave
+// up counts only if there is no other.
+func (c *call) first(of func(*hold) error) (which *hold, err error) {
 	for i := range c.holds {
-		if h := &c.holds[i]; h.lease != nil {
-			if err := h.lease.Err(); err != nil {
-				return h, err
-			}
+		e := of(&c.holds[i])
+		switch {
+		case e == nil:
+		case !errors.Is(e, lock.ErrClosed):
+			return &c.holds[i], e
+		case err == nil:
+			which, err = &c.holds[i], e
 		}
 	}
-	return nil, nil
+	return which, err
 }
 
 // alive returns an error if a lease is no longer believed in.
@@ -88,7 +103,7 @@ func (c *call) alive() error {
 	return err
 }
 
-// without reports whether the call runs without the lock on a key.
+// without returns why the call runs without the lock on a key, or nil if it has all.
 func (c *call) without() error {
 	for i := range c.holds {
 		if err := c.holds[i].without; err != nil {

@@ -21,14 +21,13 @@ func (c *call) nest(ctx context.Context, t *dbtx.Tx) error {
 		return fmt.Errorf("%w: key %q of one Guard inside key %q of another", ErrNested, c.key, outer.key)
 	}
 	for i := range c.holds {
-		h := &c.holds[i]
-		if outer.hold(h.key) == nil {
+		if key := c.holds[i].key; outer.hold(key) == nil {
 			return fmt.Errorf("%w: key %q inside key %q: two operations would wait for each other. "+
-				"Give the outer Do all keys, with Also", ErrNested, h.key, outer.key)
+				"Give the outer Do all keys, with Also", ErrNested, key, outer.key)
 		}
-		if err := protect(t, h.key, h.rows); err != nil {
-			return err
-		}
+	}
+	if err := c.protect(t); err != nil {
+		return err
 	}
 	defer t.Under(c.key)()
 	tx := t.DB().Session(&gorm.Session{Context: ctx})

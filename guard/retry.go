@@ -30,9 +30,9 @@ func (c *call) again(e ending) bool {
 // lostRace reports whether an attempt without the lock was refused because another
 // writer changed a row after the attempt had read it.
 func (c *call) lostRace(e ending) bool {
-	if e.finding == nil || e.finding.locked || c.brought || e.outcome != notify.OutcomeRefused {
+	if e.finding == nil || e.finding.verdict.failure() || c.brought || e.outcome != notify.OutcomeRefused {
 		return false
 	}
 	conflict, v := e.finding.endedWith(e.err)
-	return v == stale && conflict.Evidence.Changed
+	return v == stale && conflict.Evidence.Changed && !e.finding.about(conflict).locked
 }

@@ -32,6 +32,11 @@ func (t *Tx) keyFor(r *protected.Row) string {
 	if key, ok := t.rows.KeyOf(r); ok {
 		return key
 	}
+	return t.underKey()
+}
+
+// underKey returns the key that protects new rows which are named now.
+func (t *Tx) underKey() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.key
@@ -82,15 +87,15 @@ func (t *Tx) ProtectPrimary(model any) error {
 
 // ProtectNew names the row that inserting model makes, by the one unique index
 // whose columns are set in model. An auto-increment key is not one. It does
-// nothing if Protect has named a row of the table, or if the row is protected
-// already. It returns an error that matches ErrUnprotectable, with the choices,
+// nothing if Protect has named a row of the table under the same key, or if the row is
+// protected already. It returns an error that matches ErrUnprotectable, with the choices,
 // unless exactly one index fits. Hooks of the model may still alter its values.
 func (t *Tx) ProtectNew(model any) error {
 	m, err := protected.Parse(t.ctx, t.db, model)
 	if err != nil {
 		return err
 	}
-	if t.rows.HasNamed(m.Table()) || len(t.rows.Among(m.Statement())) > 0 {
+	if t.rows.HasNamed(t.underKey(), m.Table()) || len(t.rows.Among(m.Statement())) > 0 {
 		return nil
 	}
 	indexes, err := t.reader.Indexes(m.Table())

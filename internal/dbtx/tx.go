@@ -73,7 +73,16 @@ func (t *Tx) Coverage() journal.Coverage { return t.journal.Coverage(t.rows.All(
 
 // Conflict returns the weightiest conflict on a protected row so far, or nil. Its
 // evidence is complete after Rollback.
-func (t *Tx) Conflict() *dbguard.ConflictError { return t.judge.Conflict() }
+func (t *Tx) Conflict() *dbguard.ConflictError {
+	if all := t.Conflicts(); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// Conflicts returns the weightiest conflict on a row of each key so far, the weightiest of
+// all first. Their evidence is complete after Rollback.
+func (t *Tx) Conflicts() []*dbguard.ConflictError { return t.judge.Conflicts() }
 
 // txSetting is where a statement keeps its guarded transaction: a plugin may put a
 // connection of its own around the transaction's.

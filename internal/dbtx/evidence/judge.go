@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"gorm.io/gorm"
@@ -91,18 +93,24 @@ func (j *Judge) keep(c *inquiry) {
 	j.inquiries = append(j.inquiries, c)
 }
 
-// Conflict returns the weightiest conflict on a protected row so far, or nil. Its
-// evidence is complete after Complete.
-func (j *Judge) Conflict() (weightiest *dbguard.ConflictError) {
+// Conflicts returns the weightiest conflict on a row of each key so far, the weightiest of
+// all first. Their evidence is complete after Complete.
+func (j *Judge) Conflicts() (weightiest []*dbguard.ConflictError) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, c := range j.inquiries {
 		if c.doubtful && !c.Evidence.Changed {
 			continue
 		}
-		if weightiest == nil || weight(c.Evidence) > weight(weightiest.Evidence) {
-			weightiest = c.ConflictError
+		switch i := slices.IndexFunc(weightiest, func(w *dbguard.ConflictError) bool { return w.Key == c.Key }); {
+		case i < 0:
+			weightiest = append(weightiest, c.ConflictError)
+		case weight(c.Evidence) > weight(weightiest[i].Evidence):
+			weightiest[i] = c.ConflictError
 		}
 	}
+	slices.SortStableFunc(weightiest, func(a, b *dbguard.ConflictError) int {
+		return cmp.Compare(weight(b.Evidence), weight(a.Evidence))
+	})
 	return weightiest
 }

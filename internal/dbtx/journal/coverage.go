@@ -13,10 +13,12 @@ type Coverage struct {
 	// Wrote: a statement wrote something, whatever it was, or called a function that may
 	// have.
 	Wrote bool
-	// Covered: the transaction wrote at least one row that the key protects. It wrote
+	// Covered: the transaction wrote at least one row that a key protects. It wrote
 	// every such row by a plain insert, or by a versioned update or delete that matched
 	// it. Of two such transactions the database refuses one.
 	Covered bool
+	// Keys are the keys that protect such a row.
+	Keys []string
 	// Uncovered names the tables with writes that the database would not refuse:
 	// upserts (gorm saves associations by them), SQL of the caller's own, and
 	// updates and deletes without a loaded version. "?" is a table that is not
@@ -24,7 +26,7 @@ type Coverage struct {
 	Uncovered []string
 }
 
-// Coverage returns how far the writes so far are covered, where the key protects rows.
+// Coverage returns how far the writes so far are covered, where the keys protect rows.
 // Writes that a rollback to a savepoint has undone do not count.
 func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 	j.mu.Lock()
@@ -38,6 +40,9 @@ func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 		if w.covers() {
 			for _, r := range w.Rows {
 				covered[r] = true
+				if !slices.Contains(c.Keys, r.Key) {
+					c.Keys = append(c.Keys, r.Key)
+				}
 			}
 		}
 	}

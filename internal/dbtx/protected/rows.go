@@ -24,15 +24,15 @@ type Rows struct {
 	byValue map[string][]*Row // by bucket
 	byModel map[any][]*Row    // by the pointer to the struct that is to be inserted
 	shapes  []*Row            // one for each table and list of columns
-	tables  map[string]bool   // of the rows that are named
 	keys    []*keyRows
 }
 
 // keyRows are the rows of one key.
 type keyRows struct {
 	key     string
-	shapes  []*Row // one for each table and list of columns
-	several bool   // there is more than one, apart from followed ones
+	shapes  []*Row          // one for each table and list of columns
+	several bool            // there is more than one, apart from followed ones
+	named   map[string]bool // tables of the rows that Protect named
 }
 
 // NewRows returns no rows. sameTable reports whether two names are those of one table.
@@ -41,7 +41,6 @@ func NewRows(sameTable func(a, b string) bool) *Rows {
 		sameTable: sameTable,
 		byValue:   make(map[string][]*Row),
 		byModel:   make(map[any][]*Row),
-		tables:    make(map[string]bool),
 	}
 }
 
@@ -55,9 +54,6 @@ func (p *Rows) Add(r *Row) {
 	if r.Model != nil {
 		p.byModel[r.Model] = append(p.byModel[r.Model], r)
 	}
-	if r.Named {
-		p.tables[r.Table] = true
-	}
 	if !slices.ContainsFunc(p.shapes, r.sameShape) {
 		p.shapes = append(p.shapes, r)
 	}
@@ -70,12 +66,15 @@ func (p *Rows) of(key string) *keyRows {
 			return k
 		}
 	}
-	k := &keyRows{key: key}
+	k := &keyRows{key: key, named: make(map[string]bool)}
 	p.keys = append(p.keys, k)
 	return k
 }
 
 func (k *keyRows) add(r *Row) {
+	if r.Named {
+		k.named[r.Table] = true
+	}
 	if r.Followed {
 		return
 	}
@@ -156,11 +155,11 @@ func (p *Rows) Has(r *Row) bool {
 	})
 }
 
-// HasNamed reports whether a row of the table is named.
-func (p *Rows) HasNamed(table string) bool {
+// HasNamed reports whether Protect has named a row of the table under a key.
+func (p *Rows) HasNamed(key, table string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.tables[table]
+	return p.of(key).named[table]
 }
 
 // In returns the rows of a table.

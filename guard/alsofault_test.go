@@ -1,0 +1,196 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// TestEachKeyWithoutItsLockNeedsACoveredRow: what the database guards under one key does
+// not make up for the missing lock on another.
+func TestEachKeyWithoutItsLockNeedsACoveredRow(t *testing.T) {
+	each(t, func(e *env) {
+		e.twoAccounts()
+		g, _ := e.dbOnly(guard.Config{})
+		raw := func(ctx context.Context, tx *gorm.DB) error {
+			if err := guard.Insert(&Order{No: "a"}).Run(ctx, tx); err != nil {
+				return err
+			}
+			return tx.Exec("UPDATE stocks SET version = version + 1 WHERE id = 1").Error
+		}
+		wantIs(e.t, g.Do(bg, "b:request", raw, guard.Also("account:1")), guard.ErrUnavailable)
+		wantIs(e.t, g.Do(bg, "request", raw, guard.Also("account:1")), guard.ErrUnavailable)
+		wantNil(e.t, g.Do(bg, "b:request", func(ctx context.Context, tx *gorm.DB) error {
+			return guard.All(guard.Insert(&Order{No: "a"}), guard.Update(&Stock{ID: 1}, take)).Run(ctx, tx)
+		}, guard.Also("account:1", &Stock{ID: 1})))
+		e.wantLeft(8, 9)
+	})
+}
+
+// TestRowsOfATableUnderTwoKeys: a row that no Also names is the key of Do's, though an
+// Also names another row of its table.
+func TestRowsOfATableUnderTwoKeys(t *testing.T) {
+	each(t, func(e *env) {
+		again := func() error {
+			return e.Apply(bg, "order:1", guard.All(guard.Insert(&Order{No: "1"}), guard.Insert(&Order{No: "2"})),
+				guard.Also("order:2", &Order{No: "2"}))
+		}
+		wantNil(e.t, again())
+		wantIs(e.t, again(), guard.ErrDuplicate)
+		e.wantNoEvent()
+	})
+}
+
+// TestConflictsOfTwoKeys: each is judged by the lock on its own key.
+func TestConflictsOfTwoKeys(t *testing.T) {
+	for name, swallow := range map[string]bool{"returned": false, "swallowed": true} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(e *env) {
+				e.create(&Order{No: "1"}, &Order{No: "2"})
+				err := e.Do(bg, "order:1", func(_ context.Context, tx *gorm.DB) error {
+					wantIs(e.t, tryCreate(tx, &Order{No: "1"}), gorm.ErrDuplicatedKey)
+					e.Forget("order:2")
+					err := tryCreate(tx, &Order{No: "2"})
+					if swallow {
+						return nil
+					}
+					return err
+				}, guard.Protects(&Order{No: "1"}), guard.Also("order:2", &Order{No: "2"}))
+				wantIs(e.t, err, guard.ErrIntercepted)
+				e.wantEvent(notify.VerdictLost, notify.OutcomeRefused, "order:2")
+			})
+		})
+	}
+}
+
+// leaving is an engine that does not return from what it is told to leave.
+type leaving struct {
+	lock.Engine
+	acquire, release atomic.Pointer[string] // the key
+	leave            func()
+}
+
+func (l *leaving) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	g, err := l.Engine.Acquire(ctx, r, ttl)
+	if key := l.acquire.Swap(nil); key != nil {
+		if *key == r.Key {
+			l.leave()
+		}
+		l.acquire.CompareAndSwap(nil, key)
+	}
+	return g, err
+}
+
+func (l *leaving) Release(ctx context.Context, r lock.Request) error {
+	if key := l.release.Load(); key != nil && *key == r.Key && l.release.CompareAndSwap(key, nil) {
+		l.leave()
+	}
+	return l.Engine.Release(ctx, r)
+}
+
+// TestEngineThatLeavesASecondKey: an engine that panics, or ends the goroutine, over one
+// of several keys does so to its caller, who may recover, and no key stays locked.
+func TestEngineThatLeavesASecondKey(t *testing.T) {
+	for how, leave := range map[string]func(){"panic": func() { panic("a hook") }, "Goexit": runtime.Goexit} {
+		for _, what := range []string{"Acquire", "Release"} {
+			for _, key := range []string{"a", "b"} {
+				t.Run(what+" of "+key+", "+how, func(t *testing.T) {
+					each(t, func(e *env) {
+						engine := &leaving{Engine: e.Engine(), leave: leave}
+						if what == "Acquire" {
+							engine.acquire.Store(&key)
+						} else {
+							engine.release.Store(&key)
+						}
+						g := e.guardOn(engine, guard.Config{})
+						returned := false
+						var caller sync.WaitGroup
+						caller.Go(func() {
+							defer func() { _ = recover() }()
+							_ = g.Do(bg, "a", nop, guard.Also("b"))
+							returned = true
+						})
+						caller.Wait()
+						if returned {
+							e.t.Error("Do returned")
+						}
+						wantNil(e.t, e.Do(bg, "a", nop, guard.Also("b"), guard.Wait(10*time.Second)))
+					})
+				})
+			}
+		}
+	}
+}
+
+// unheard is an engine that does not say who holds a key.
+type unheard struct{ lock.Engine }
+
+func (unheard) Inspect(context.Context, string) (lock.Holder, error) {
+	return lock.Holder{}, lock.ErrNoAnswer
+}
+
+// TestUnverifiedRepeatOfASecondKey: the release of the lock on its own key judges it,
+// whatever else was lost.
+func TestUnverifiedRepeatOfASecondKey(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Order{No: "2"})
+		g := e.guardOn(unheard{e.Engine()}, guard.Config{})
+		err := g.Do(bg, "order:1", func(ctx context.Context, tx *gorm.DB) error {
+			e.Forget("order:1")
+			e.Forget("order:2")
+			return tx.Create(&Order{No: "2"}).Error
+		}, guard.Also("order:2", &Order{No: "2"}))
+		wantIs(e.t, err, guard.ErrIntercepted)
+		e.wantEvent(notify.VerdictLost, notify.OutcomeRefused, "order:2")
+	})
+}
+
+// TestLostBesideOneGivenUp: the end of the Locker hides no loss of another lock.
+func TestLostBesideOneGivenUp(t *testing.T) {
+	each(t, func(e *env) {
+		locker, err := lock.New(e.Engine(), lock.Config{TTL: 300 * time.Millisecond})
+		wantNil(e.t, err)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events})
+		wantNil(e.t, err)
+		err = g.Do(bg, "a", func(ctx context.Context, _ *gorm.DB) error {
+			e.Forget("b")
+			<-ctx.Done()
+			ended, cancel := context.WithCancel(bg)
+			cancel()
+			_ = locker.Close(ended)
+			return nil
+		}, guard.Also("b"))
+		wantIs(e.t, err, guard.ErrLost)
+		if errors.Is(err, lock.ErrClosed) {
+			e.t.Errorf("error is %v, want the loss", err)
+		}
+		wantNil(e.t, g.Close(bg))
+		e.wantEvent(notify.VerdictLost, notify.OutcomeRolledBack, "b")
+	})
+}
+
+// TestRefusedNestedDoNamesNothing: a Do inside an operation that asks for a key which is
+// not held leaves nothing behind.
+func TestRefusedNestedDoNamesNothing(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Order{No: "2"})
+		err := e.Do(bg, "a", func(ctx context.Context, tx *gorm.DB) error {
+			wantIs(e.t, e.Do(ctx, "a", nop, guard.Protects(&Order{No: "2"}), guard.Also("b")), guard.ErrNested)
+			return tx.Create(&Order{No: "2"}).Error
+		})
+		wantIs(e.t, err, gorm.ErrDuplicatedKey)
+		if errors.Is(err, guard.ErrDuplicate) {
+			e.t.Errorf("error is %v, but the row was not named", err)
+		}
+	})
+}
