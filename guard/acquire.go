@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
@@ -12,8 +13,8 @@ import (
 )
 
 // acquire takes the lock on each key, or, where the policy allows it, a place in the
-// local queue, and puts a refusal into Do's words. It stops waiting for a key when the
-// lock on one before it is lost.
+// local queue, and puts a refusal into Do's words. If an outage has ended by the time it
+// has all, it begins anew, as a lock can't be acquired out of order.
 func (c *call) acquire(ctx context.Context) error {
 	waited := ctx
 	if c.wait > 0 {
@@ -21,11 +22,34 @@ func (c *call) acquire(ctx context.Context) error {
 		waited, cancel = context.WithTimeout(ctx, c.wait)
 		defer cancel()
 	}
+	for {
+		err := c.acquireAll(ctx, waited)
+		if err == nil {
+			var again bool
+			if again, err = c.enlist(ctx); !again && err == nil {
+				return nil
+			}
+		}
+		if lapse := c.alive(); lapse != nil {
+			err = lapse
+		}
+		if err != nil {
+			return c.finish(ending{err: err, outcome: notify.OutcomeRolledBack})
+		}
+		if h, gone := c.release(false); gone != nil {
+			h.report(notify.OutcomeRolledBack, gone)
+			return gone
+		}
+		for i := range c.holds {
+			c.holds[i] = hold{call: c, key: c.holds[i].key, rows: c.holds[i].rows}
+		}
+	}
+}
+
+// acquireAll stops waiting for a key when the lock on one before it is lost.
+func (c *call) acquireAll(ctx, waited context.Context) error {
 	for i := range c.holds {
 		if err := c.holds[i].acquire(ctx, waited); err != nil {
-			if lapse := c.alive(); lapse != nil {
-				return c.finish(ending{err: lapse, outcome: notify.OutcomeRolledBack})
-			}
 			return err
 		}
 		if i+1 < len(c.holds) {
@@ -59,6 +83,9 @@ func (h *hold) get(ctx, waited context.Context) (again bool, err error) {
 	if err == nil {
 		h.got(lease)
 		return false, nil
+	}
+	if lapse := h.call.alive(); lapse != nil { // which has ended the wait, not the engine
+		return false, lapse
 	}
 	refusal := refusal(ctx, err)
 	unavailable := errors.Is(refusal, ErrUnavailable)
@@ -146,10 +173,9 @@ func refusal(ctx context.Context, err error) error {
 // be the first to notice.
 func ended(ctx context.Context) bool { return wait.Err(ctx) != nil }
 
-// goWithout gets a place in the local queue and one among those who may run
-// without the lock, in an outage that may begin here. If one has ended since the
-// lock could not be asked, when so many were past, and none is open, it gets the
-// lock after all: again is true. waited ends when the wait for the key does.
+// goWithout gets a place in the local queue, in an outage that may begin here. If one
+// has ended since the lock could not be asked, when so many were past, and none is open,
+// it gets the lock after all: again is true. waited ends when the wait for the key does.
 func (h *hold) goWithout(ctx, waited context.Context, past int64, cause error) (again bool, err error) {
 	g := h.call.guard
 	acquire, within := g.locker.Acquire, waited
@@ -164,50 +190,40 @@ func (h *hold) goWithout(ctx, waited context.Context, past int64, cause error) (
 	if lease.Grant().Owner != "" { // a real one was handed over
 		return false, nil
 	}
-	if !g.outages.overSince(h.key, past) {
-		if err := h.call.admit(ctx, lease.Grant().TTL/2); err != nil {
-			return false, fmt.Errorf("%w: %w", err, cause)
-		}
-		if h.join(past, cause) {
-			return false, nil
-		}
-	}
-	_ = lease.Release(ctx)
-	h.lease, h.ctx = nil, nil
-	h.call.readmit()
-	return true, nil
-}
-
-// admit makes the call one of those who may run without a lock.
-func (c *call) admit(ctx context.Context, limit time.Duration) error {
-	if c.admitted {
-		return nil
-	}
-	err := c.guard.outages.admit(ctx, limit)
-	c.admitted = err == nil
-	return err
-}
-
-// readmit lets another call run without a lock, unless this one does.
-func (c *call) readmit() {
-	if c.admitted && c.without() == nil {
-		c.admitted = false
-		c.guard.outages.readmit()
-	}
-}
-
-// join makes the call, which has been admitted, one that runs without the lock. It
-// returns false if the outage is over.
-func (h *hold) join(past int64, cause error) bool {
-	g := h.call.guard
-	o, opened := g.outages.join(h.key, past, cause)
+	o, opened := g.outages.open(h.key, past, cause)
 	if o == nil {
-		return false
+		_ = lease.Release(ctx)
+		h.lease, h.ctx = nil, nil
+		return true, nil
 	}
 	h.without, h.outage = cause, o
-	g.metrics.without.Inc()
 	if opened {
 		g.outages.begin(h.call.ctx, o)
 	}
-	return true
+	return false, nil
+}
+
+// enlist makes a call that is without a lock one of those who may run so, and counts it
+// in its outages. again is true if one of these is over.
+func (c *call) enlist(ctx context.Context) (again bool, err error) {
+	var outages []*outage
+	for i := range c.holds {
+		if o := c.holds[i].outage; o != nil && !slices.Contains(outages, o) {
+			outages = append(outages, o)
+		}
+	}
+	if len(outages) == 0 {
+		return false, nil
+	}
+	g := c.guard
+	if err := g.outages.admit(ctx, c.ttl()/2); err != nil {
+		return false, fmt.Errorf("%w: %w", err, c.without())
+	}
+	if !g.outages.join(outages) {
+		g.outages.readmit()
+		return true, nil
+	}
+	c.outages = outages
+	g.metrics.without.Inc()
+	return false, nil
 }

@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -73,6 +74,70 @@ func TestConflictsOfTwoKeys(t *testing.T) {
 	}
 }
 
+// TestOutageCountsOperations: not their keys, and none that never ran.
+func TestOutageCountsOperations(t *testing.T) {
+	each(t, func(e *env) {
+		e.twoAccounts()
+		g, engine := e.dbOnly(guard.Config{})
+		peer := e.Peer(e.t, e.db)
+		wantNil(e.t, move(bg, g, 1, 2))
+		wantNil(e.t, peer.Do(bg, "b", func(context.Context, *gorm.DB) error {
+			wantIs(e.t, g.Do(bg, "a", nop, guard.Also("b")), guard.ErrBusy)
+			return nil
+		}))
+		wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
+		engine.down[0].Store(false)
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		e.wantDegraded(1, notify.OutcomeCommitted, 1)
+	})
+}
+
+// TestWaitWithoutAPlace: an operation that waits for one key keeps no other from going
+// on without a lock.
+func TestWaitWithoutAPlace(t *testing.T) {
+	eachServer(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{DBOnlyLimit: 1})
+		waiting := make(chan error, 1)
+		wantNil(e.t, e.Do(bg, "b", func(context.Context, *gorm.DB) error {
+			before := engine.refused.Load()
+			go func() { waiting <- g.Do(bg, "a", nop, guard.Also("b"), guard.Wait(time.Minute)) }()
+			testwait.Until(e.t, "the second key is waited for", func() bool { return engine.refused.Load() > before })
+			return g.Do(bg, "a2", nop)
+		}))
+		wantNil(e.t, <-waiting)
+		wantNil(e.t, g.Do(bg, "a", nop))
+	})
+}
+
+// TestLockIsBackWhileWaiting: an operation that has waited for one key until the lock on
+// another can be acquired again acquires it.
+func TestLockIsBackWhileWaiting(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{DBOnlyLimit: 1})
+		waiting := make(chan error, 1)
+		wantNil(e.t, e.Do(bg, "b", func(context.Context, *gorm.DB) error {
+			before := engine.refused.Load()
+			go func() {
+				waiting <- g.Do(bg, "a", func(context.Context, *gorm.DB) error {
+					for _, key := range []string{"a", "b"} {
+						wantIs(e.t, e.Do(bg, key, nop), guard.ErrBusy)
+					}
+					return nil
+				}, guard.Also("b"), guard.Wait(time.Minute))
+			}()
+			testwait.Until(e.t, "the second key is waited for", func() bool { return engine.refused.Load() > before })
+			engine.down[0].Store(false)
+			e.awaitEnd(g)
+			return nil
+		}))
+		wantNil(e.t, <-waiting)
+		e.wantFree("a")
+		e.wantFree("b")
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) == 2 })
+		e.wantDegraded(1, notify.OutcomeCommitted, 0)
+	})
+}
+
 // leaving is an engine that does not return from what it is told to leave.
 type leaving struct {
 	lock.Engine
@@ -129,6 +194,47 @@ func TestEngineThatLeavesASecondKey(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// silentOn is an engine that does not answer acquires of a key.
+type silentOn struct {
+	lock.Engine
+	key   string
+	asked chan struct{} // closed when the key is asked for
+	once  sync.Once
+}
+
+func (s *silentOn) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	if r.Key == s.key {
+		s.once.Do(func() { close(s.asked) })
+		<-ctx.Done()
+		return lock.Grant{}, lock.ErrNoAnswer
+	}
+	return s.Engine.Acquire(ctx, r, ttl)
+}
+
+// TestLostBeforeAnAnswer: a lock that is lost while another is asked for is one failure,
+// and does not make the other unavailable.
+func TestLostBeforeAnAnswer(t *testing.T) {
+	for name, policy := range map[string]guard.Policy{"Refuse": guard.Refuse, "DBOnly": guard.DBOnly} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(e *env) {
+				engine := &silentOn{Engine: e.Engine(), key: "b", asked: make(chan struct{})}
+				locker, err := lock.New(engine, lock.Config{TTL: 600 * time.Millisecond})
+				wantNil(e.t, err)
+				g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: policy})
+				wantNil(e.t, err)
+				ended := make(chan error, 1)
+				go func() { ended <- g.Do(bg, "a", nop, guard.Also("b"), guard.Wait(time.Hour)) }()
+				<-engine.asked
+				e.Forget("a")
+				wantIs(e.t, <-ended, guard.ErrLost)
+				wantNil(e.t, g.Close(bg))
+				wantNil(e.t, locker.Close(bg))
+				e.wantEvent(notify.VerdictLost, notify.OutcomeRolledBack, "a")
+			})
+		})
 	}
 }
 

@@ -136,10 +136,8 @@ func (c *call) commit() ending {
 }
 
 func (c *call) committed() ending {
-	for i := range c.holds {
-		if o := c.holds[i].outage; o != nil {
-			o.committed.Add(1)
-		}
+	for _, o := range c.outages {
+		o.committed.Add(1)
 	}
 	return ending{outcome: notify.OutcomeCommitted, done: true}
 }
@@ -176,10 +174,8 @@ func (c *call) resolve(err error) ending {
 	case dbtx.NotCommitted:
 		return ending{err: fmt.Errorf("guard: the commit did not take effect: %w", ownLimitError{errors.Unwrap(err)}), outcome: notify.OutcomeRolledBack}
 	}
-	for i := range c.holds {
-		if o := c.holds[i].outage; o != nil {
-			o.unknown.Add(1)
-		}
+	for _, o := range c.outages {
+		o.unknown.Add(1)
 	}
 	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}), outcome: notify.OutcomeUnknown}
 }

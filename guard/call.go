@@ -20,7 +20,7 @@ type call struct {
 	tries   int             // attempts that were made again
 	brought bool            // the caller gave Update a row with a version, which no attempt changes
 
-	admitted bool // among those who may run without a lock
+	outages []*outage // that it is counted in, as one of those who may run without a lock
 }
 
 // callKey asks a context for the call whose operation it belongs to.

@@ -93,12 +93,10 @@ func (c *call) run() error {
 // may panic, or end its goroutine.
 func (c *call) leave() {
 	_, _ = c.release(false)
-	for i := range c.holds {
-		if o := c.holds[i].outage; o != nil {
-			o.running.Add(-1)
-		}
+	for _, o := range c.outages {
+		o.running.Add(-1)
 	}
-	if c.admitted {
+	if c.outages != nil {
 		c.guard.outages.readmit()
 	}
 }

@@ -77,12 +77,6 @@ func (s *outages) on(key string) *outage {
 	return s.at[node]
 }
 
-// overSince reports whether an outage has ended since so many were past, and key
-// falls under none: then the lock can be asked for again.
-func (s *outages) overSince(key string, past int64) bool {
-	return s.past.Load() != past && s.on(key) == nil
-}
-
 // errBegun is the cause of a wait's end: an outage has begun.
 var errBegun = errors.New("an outage has begun")
 
@@ -148,10 +142,10 @@ func (s *outages) admit(ctx context.Context, limit time.Duration) error {
 // readmit is the end of an operation that was admitted: another may be.
 func (s *outages) readmit() { <-s.admitted }
 
-// join counts an operation on key that runs without the lock, and returns its outage,
-// which the first operation opens: the caller calls begin then. nil means that the last
-// outage has ended since so many were past.
-func (s *outages) join(key string, past int64, cause error) (o *outage, opened bool) {
+// open returns the outage that key falls under, which the first caller opens: it calls
+// begin then. nil means that the last outage has ended since so many were past: then the
+// lock can be asked for again.
+func (s *outages) open(key string, past int64, cause error) (o *outage, opened bool) {
 	at := locate(s.engine, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,9 +160,24 @@ func (s *outages) join(key string, past int64, cause error) (o *outage, opened b
 		s.askingAt(at.Node).begun()
 		s.rouse("") // whose node was not known when they asked
 	}
-	o.ran.Add(1) // while it is known to be open
-	o.running.Add(1)
 	return o, opened
+}
+
+// join counts an operation that runs without the lock in each of its outages. It returns
+// false, and counts it in none, if one of them is over.
+func (s *outages) join(all []*outage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range all {
+		if s.at[o.place.Node] != o {
+			return false
+		}
+	}
+	for _, o := range all {
+		o.ran.Add(1)
+		o.running.Add(1)
+	}
+	return true
 }
 
 // begin reports that an outage has begun, and starts to wait for its end, even if
