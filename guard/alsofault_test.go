@@ -300,3 +300,50 @@ func TestRefusedNestedDoNamesNothing(t *testing.T) {
 		}
 	})
 }
+
+// together is an engine that says who holds a key when so many were asked for.
+type together struct {
+	lock.Engine
+	keys  int64
+	asked atomic.Int64
+	all   chan struct{}
+}
+
+func (s *together) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	if s.asked.Add(1) == s.keys {
+		close(s.all)
+	}
+	select {
+	case <-s.all:
+		return s.Engine.Inspect(ctx, key)
+	case <-ctx.Done():
+		return lock.Holder{}, lock.ErrNoAnswer
+	}
+}
+
+// TestHoldersAreAskedForAtOnce: an engine that does not answer holds up an operation with
+// several keys no longer than one with one.
+func TestHoldersAreAskedForAtOnce(t *testing.T) {
+	e, k := linked(t)
+	e.create(&Label{Code: "z"}) // warms the catalogue
+	engine := &together{Engine: e.Engine(), keys: 3, all: make(chan struct{})}
+	locker, err := lock.New(engine, lock.Config{})
+	wantNil(t, err)
+	g, err := guard.New(e.open(), locker, guard.Config{Service: "s", Publisher: &e.Events})
+	wantNil(t, err)
+	err = g.Do(bg, "a", func(ctx context.Context, tx *gorm.DB) error {
+		if err := guard.Insert(&Label{Code: "a"}).Run(ctx, tx); err != nil {
+			return err
+		}
+		k.After.Store(true)
+		e.Forget("b")
+		return nil
+	}, guard.Also("b"), guard.Also("c"))
+	k.After.Store(false)
+	wantIs(t, err, guard.ErrUnknown)
+	e.wantEvent(notify.VerdictLost, notify.OutcomeUnknown, "b")
+	wantNil(t, g.Close(bg))
+	ended, cancel := context.WithCancel(bg)
+	cancel()
+	_ = locker.Close(ended)
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/parallel"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -53,10 +54,11 @@ func (h *hold) lostEvent(o notify.Outcome, gone error) notify.Event {
 // if that is known. No release will find it out, for those who had the lock before
 // either, so the lock is asked.
 func (c *call) unknownEvent() notify.Event {
-	for i := range c.holds {
-		h := &c.holds[i]
-		if l := h.lost(); l != "" {
-			ev := h.event(notify.VerdictLost, notify.OutcomeUnknown)
+	lost := make([]notify.Loss, len(c.holds))
+	parallel.Do(len(lost), func(i int) { lost[i] = c.holds[i].lost() })
+	for i, l := range lost {
+		if l != "" {
+			ev := c.holds[i].event(notify.VerdictLost, notify.OutcomeUnknown)
 			ev.Loss = l
 			return ev
 		}

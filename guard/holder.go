@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/parallel"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -43,10 +44,11 @@ func (c *call) patience() time.Duration {
 
 // held asks whether the call still has each lock.
 func (c *call) held() error {
-	for i := range c.holds {
-		h := &c.holds[i]
-		if who, _ := h.holder(); who != notify.HolderSelf {
-			return fmt.Errorf("the lock %q may have been another's meanwhile: its holder is %s", h.key, who)
+	who := make([]notify.Holder, len(c.holds))
+	parallel.Do(len(who), func(i int) { who[i], _ = c.holds[i].holder() })
+	for i, who := range who {
+		if who != notify.HolderSelf {
+			return fmt.Errorf("the lock %q may have been another's meanwhile: its holder is %s", c.holds[i].key, who)
 		}
 	}
 	return nil
