@@ -74,6 +74,35 @@ func TestConflictsOfTwoKeys(t *testing.T) {
 	}
 }
 
+// TestConflictOfRowsOfTwoKeys: a statement that met changed rows of two keys, of which one
+// proves nothing, is an overlap of the other.
+func TestConflictOfRowsOfTwoKeys(t *testing.T) {
+	eachServer(t, func(e *env) {
+		err := e.Do(bg, "a", func(_ context.Context, tx *gorm.DB) error {
+			wantNil(e.t, tx.Find(&[]Order{}).Error) // the snapshot
+			wantNil(e.t, e.open().Create([]Order{{No: "1"}, {No: "2"}}).Error)
+			return tx.Create([]Order{{No: "1"}, {No: "2"}}).Error
+		}, guard.Protects(&Order{No: "1"}, &Order{No: "3"}), guard.Also("b", &Order{No: "2"}))
+		wantIs(e.t, err, guard.ErrIntercepted)
+		e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "b")
+	})
+}
+
+// TestRepeatOfRowsOfTwoKeys: a statement that met a row of one key, and not that of
+// another, is a repeat.
+func TestRepeatOfRowsOfTwoKeys(t *testing.T) {
+	for _, there := range []string{"1", "2"} {
+		each(t, func(e *env) {
+			e.create(&Order{No: there})
+			err := e.Do(bg, "a", func(_ context.Context, tx *gorm.DB) error {
+				return tx.Create([]Order{{No: "1"}, {No: "2"}}).Error
+			}, guard.Protects(&Order{No: "1"}), guard.Also("b", &Order{No: "2"}))
+			wantIs(e.t, err, guard.ErrDuplicate)
+			e.wantNoEvent()
+		})
+	}
+}
+
 // TestOutageCountsOperations: not their keys, and none that never ran.
 func TestOutageCountsOperations(t *testing.T) {
 	each(t, func(e *env) {

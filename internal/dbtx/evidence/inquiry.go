@@ -1,6 +1,10 @@
 package evidence
 
-import "github.com/belaygo/belay/dbguard"
+import (
+	"slices"
+
+	"github.com/belaygo/belay/dbguard"
+)
 
 // An inquiry is what is being found out about a conflict.
 type inquiry struct {
@@ -11,6 +15,24 @@ type inquiry struct {
 	open     bool // the evidence is complete only after the rollback
 	ownIndex bool // the index that refused the insert protects all of its rows
 	doubtful bool // it is about some row of the database: it counts only if a suspect has changed
+}
+
+// byKey returns an inquiry into the conflict for each key that protects suspects, or none
+// if there is one key.
+func (c *inquiry) byKey() (each []*inquiry) {
+	for _, s := range c.suspects {
+		i := slices.IndexFunc(each, func(one *inquiry) bool { return one.suspects[0].row.Key == s.row.Key })
+		if i < 0 {
+			conflict := *c.ConflictError
+			each = append(each, &inquiry{ConflictError: &conflict, open: c.open, doubtful: c.doubtful})
+			i = len(each) - 1
+		}
+		each[i].suspects = append(each[i].suspects, s)
+	}
+	if len(each) == 1 {
+		return nil
+	}
+	return each
 }
 
 // weight orders the conflicts of a transaction: the proof of another writer weighs

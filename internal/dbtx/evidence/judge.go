@@ -45,13 +45,23 @@ func (j *Judge) Stale(stmt *gorm.Statement, expected models.Expected, conflict *
 	j.judge(&inquiry{ConflictError: conflict, suspects: j.suspectsOfUpdate(stmt, expected)})
 }
 
-// judge collects the evidence for a conflict, and keeps it. The conflict remains open
-// until the rollback if the transaction takes no reads, or has written what it would
-// read.
+// judge collects the evidence for a conflict. What the row of one key shows must not hide
+// what that of another does, so a conflict on rows of several keys is also one of each key.
 func (j *Judge) judge(c *inquiry) {
 	if len(c.suspects) == 0 {
 		return
 	}
+	each := c.byKey()
+	j.inquire(c)
+	for _, one := range each {
+		j.inquire(one)
+	}
+}
+
+// inquire collects the evidence for a conflict, and keeps it. The conflict remains open
+// until the rollback if the transaction takes no reads, or has written what it would
+// read.
+func (j *Judge) inquire(c *inquiry) {
 	c.Evidence.Protected = true
 	c.Columns, c.Key = c.suspects[0].row.Columns(), c.suspects[0].row.Key
 	c.clean = true
@@ -79,6 +89,10 @@ func (j *Judge) Doubt(err error) {
 		first := c.suspects[0].row
 		c.Table, c.Columns, c.Key = first.Table, first.Columns(), first.Key
 		j.keep(c)
+		for _, one := range c.byKey() {
+			one.Key = one.suspects[0].row.Key
+			j.keep(one)
+		}
 	}
 }
 
