@@ -46,22 +46,22 @@ func (c *call) acquire(ctx context.Context) error {
 	}
 }
 
-// acquireAll stops waiting for a key when the lock on one before it is lost.
 func (c *call) acquireAll(ctx, waited context.Context) error {
 	for i := range c.holds {
 		if err := c.holds[i].acquire(ctx, waited); err != nil {
 			return err
 		}
-		if i+1 < len(c.holds) {
-			var cancel context.CancelFunc
-			waited, cancel = c.within(waited)
-			defer cancel()
-		}
 	}
 	return nil
 }
 
+// acquire stops waiting for the key when the lock on one before it is lost.
 func (h *hold) acquire(ctx, waited context.Context) error {
+	if h != &h.call.holds[0] {
+		var cancel context.CancelFunc
+		waited, cancel = h.call.within(waited)
+		defer cancel()
+	}
 	for {
 		if again, err := h.get(ctx, waited); !again {
 			return err

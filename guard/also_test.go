@@ -14,6 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
@@ -321,9 +322,7 @@ func TestLostWhileWaiting(t *testing.T) {
 		wantNil(e.t, peer.Do(bg, accountKey(2), func(ctx context.Context, _ *gorm.DB) error {
 			ended := make(chan error)
 			go func() { ended <- g.Do(bg, accountKey(1), nop, guard.Also(accountKey(2)), guard.Wait(time.Hour)) }()
-			for !e.Forget(accountKey(1)) {
-				time.Sleep(time.Millisecond)
-			}
+			testwait.Until(e.t, "the first key is held", func() bool { return e.Forget(accountKey(1)) })
 			wantIs(e.t, <-ended, guard.ErrLost)
 			return nil
 		}))

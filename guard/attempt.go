@@ -147,13 +147,15 @@ func (c *call) committed() ending {
 // one of another key excludes nobody under this one.
 func (c *call) covered() error {
 	cover := c.tx.Coverage()
-	if c.without() == nil {
+	switch {
+	case c.without() == nil:
 		c.guard.metrics.countUncovered(cover.Uncovered, c.guard.cfg.Logger)
+		return nil
+	case !cover.Wrote:
 		return nil
 	}
 	for i := range c.holds {
-		h := &c.holds[i]
-		if h.without != nil && cover.Wrote && !(cover.Covered && slices.Contains(cover.Keys, h.key)) {
+		if h := &c.holds[i]; h.without != nil && (!cover.Covered || !slices.Contains(cover.Keys, h.key)) {
 			return fmt.Errorf("%w: only the lock %q would guard what was written: %w", ErrUnavailable, h.key, h.without)
 		}
 	}

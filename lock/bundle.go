@@ -76,7 +76,7 @@ func (b *Bundle) join(ctx context.Context) {
 	for _, lease := range b.leases {
 		ended := lease.ctx
 		b.stops = append(b.stops, context.AfterFunc(ended, func() { b.cancel(context.Cause(ended)) }))
-		ctx = leaseContext{ctx, lease}
+		ctx = leaseContext{ctx, lease} //nolint:fatcontext // it carries them all
 	}
 	b.ctx = ctx
 }
