@@ -53,7 +53,9 @@ func Protects(rows ...any) Option {
 // other. At most 16 keys can be held.
 //
 // A conflict on a row is judged by the lock on its key. A row that no Also names is
-// protected by the key of Do. When one lock is lost, the operation ends.
+// protected by the key of Do; one that is named under several keys, by the first of them
+// in that order. When one lock is lost, the operation ends. Under DBOnly, an operation
+// that writes without the lock on a key must write a row that this key protects.
 //
 // An operation that waits for one key holds those before it, so a key that many want
 // holds up operations on others.
