@@ -237,7 +237,7 @@ var databaseMutants = []mutant{
 		name:  "rows-of-other-keys-are-judged",
 		loses: "A row whose text differs in case from this key's is judged as this key's.",
 		file:  "internal/dbtx/evidence/note.go",
-		old:   `		if !j.Reader.SpelledOtherwise(j.Key, s.row, now, given) {`,
+		old:   `		if !j.Reader.SpelledOtherwise(s.row, now, given) {`,
 		new:   `		if len(given) > 0 {`,
 		tests: "guard TestSpellingsOfOneRow TestRowOfAnotherKey",
 	},

@@ -5,9 +5,9 @@ var guardMutants = []mutant{
 		name:  "release-before-verdict",
 		loses: "Each repeat is reported as a lock failure.",
 		file:  "guard/attempt.go",
-		old:   `	f := c.find(conflict)`,
-		new: `	_ = c.lease.Release(c.ctx)
-	f := c.find(conflict)`,
+		old:   `	f := c.find(conflicts)`,
+		new: `	_, _ = c.release(false)
+	f := c.find(conflicts)`,
 		tests: "guard TestInsertOnce TestRepeatOfAnUpdatedRow",
 	},
 	{
@@ -48,9 +48,9 @@ var guardMutants = []mutant{
 	{
 		name:   "loss-ends-no-context",
 		loses:  "An operation whose lock is lost runs to its end.",
-		file:   "guard/do.go",
+		file:   "guard/hold.go",
 		old:    `func() { cancel(context.Cause(lease)) }`,
-		new:    `func() { _ = cancel }`,
+		new:    `func() { _, _ = cancel, lease }`,
 		tests:  "guard TestLostWhileRunning",
 		panics: true,
 	},
@@ -58,18 +58,18 @@ var guardMutants = []mutant{
 		name:  "lost-while-running-is-not-told",
 		loses: "Nobody learns that a lock was lost under an operation that was rolled back for it.",
 		file:  "guard/finish.go",
-		old:   `			c.publish(c.lostEvent(notify.OutcomeRolledBack, lapse))`,
-		new:   `			_ = lapse`,
+		old:   `			lapsed.report(notify.OutcomeRolledBack, lapse)`,
+		new:   `			_, _ = lapsed, lapse`,
 		tests: "guard TestLostWhileRunning TestLostBeforeBegin",
 	},
 	{
 		name:  "lost-at-release-is-an-error",
 		loses: "The caller is told that an operation failed that is committed.",
 		file:  "guard/finish.go",
-		old: `			c.publish(c.lostEvent(notify.OutcomeCommitted, gone))
+		old: `			h.report(notify.OutcomeCommitted, gone)
 		}
 		return nil`,
-		new: `			c.publish(c.lostEvent(notify.OutcomeCommitted, gone))
+		new: `			h.report(notify.OutcomeCommitted, gone)
 		}
 		return gone`,
 		tests: "guard TestFailedPublishChangesNothing",
@@ -78,9 +78,25 @@ var guardMutants = []mutant{
 		name:  "loss-at-a-conflict-needs-the-release",
 		loses: "A lock that was found gone is not reported when its release gets no answer.",
 		file:  "guard/finish.go",
-		old:   "if gone == nil && f.gone() {",
-		new:   "if false && f.gone() {",
+		old:   `			h, gone = f.foundGone()`,
+		new:   `			_, _ = f.foundGone()`,
 		tests: "guard TestLostAtABusinessConflict",
+	},
+	{
+		name:  "keys-in-any-order",
+		loses: "Two operations with the same keys wait for each other.",
+		file:  "guard/hold.go",
+		old:   `cmp.Compare(a.key, b.key)`,
+		new:   `cmp.Compare(a.key, a.key)`,
+		tests: "guard TestKeysAreAcquiredInOneOrder",
+	},
+	{
+		name:  "each-row-judged-by-the-first-key",
+		loses: "The event names a key whose lock is well.",
+		file:  "guard/finding.go",
+		old:   `cmp.Or(c.hold(conflict.Key), c.hold(c.key))`,
+		new:   `cmp.Or(c.hold(c.key), c.hold(conflict.Key))`,
+		tests: "guard TestConflictOfASecondKey",
 	},
 	{
 		name:  "event-published-twice",
@@ -94,10 +110,10 @@ var guardMutants = []mutant{
 		name:  "event-under-another-id",
 		loses: "The event that an error names is nowhere to be found.",
 		file:  "guard/finish.go",
-		old: `	ev := c.conflictEvent(f)
+		old: `	ev := f.event()
 	c.publish(ev)`,
-		new: `	ev := c.conflictEvent(f)
-	c.publish(c.conflictEvent(f))`,
+		new: `	ev := f.event()
+	c.publish(f.event())`,
 		tests: "guard TestOverlapOfInserts",
 	},
 	{
@@ -136,19 +152,17 @@ var guardMutants = []mutant{
 		name:  "unknown-commit-frees-the-key",
 		loses: "The next caller gets the key while a COMMIT of unknown outcome may still take effect.",
 		file:  "guard/finish.go",
-		old:   `		c.lease.Abandon()`,
-		new:   `		_ = c.release(false)`,
+		old:   `		c.abandon()`,
+		new:   `		_, _ = c.release(false)`,
 		tests: "guard TestUnknownCommit",
 	},
 	{
 		name:  "unknown-commit-is-not-told",
 		loses: "Nobody learns that it is not known whether an operation took effect.",
 		file:  "guard/finish.go",
-		old: `		c.settled = true
-		c.publish(ev)
+		old: `		c.publish(ev)
 		return e.err`,
-		new: `		c.settled = true
-		if ev.Loss != "" {
+		new: `		if ev.Loss != "" {
 			c.publish(ev)
 		}
 		return e.err`,
@@ -158,16 +172,16 @@ var guardMutants = []mutant{
 		name:  "failure-is-remembered",
 		loses: "A request that failed is refused as done when it comes again.",
 		file:  "guard/finish.go",
-		old:   `	if done && c.remember > 0 && c.without == nil {`,
-		new:   `	if c.remember > 0 && c.without == nil {`,
+		old:   `	if done && c.remember > 0 && h.without == nil {`,
+		new:   `	if c.remember > 0 && h.without == nil {`,
 		tests: "guard TestRemember TestRememberNoFailure",
 	},
 	{
 		name:  "two-keys-in-one-operation",
 		loses: "An operation waits for itself: two transactions, each for the other's rows.",
 		file:  "guard/nested.go",
-		old:   `	case outer.key != c.key:`,
-		new:   `	case c.key == "":`,
+		old:   `outer.hold(key) == nil {`,
+		new:   `key == "" {`,
 		tests: "guard TestNestedMisuse",
 	},
 	{
@@ -182,8 +196,10 @@ var guardMutants = []mutant{
 		name:  "panic-keeps-the-lock",
 		loses: "After a panic the key stays locked until the limit of a hold.",
 		file:  "guard/do.go",
-		old:   `	if c.lease != nil && !c.settled {`,
-		new:   `	if c.lease != nil && !c.settled && c.tx == nil {`,
+		old:   `	_, _ = c.release(false)`,
+		new: `	if c.tx == nil {
+		_, _ = c.release(false)
+	}`,
 		tests: "guard TestPanic TestGoexit",
 	},
 	{
@@ -214,10 +230,10 @@ var guardMutants = []mutant{
 		name:  "memory-of-one-attempt",
 		loses: "After a deadlock an overlap comes back as a repeat, and nobody reports it.",
 		file:  "guard/attempt.go",
-		old: `	if c.without != nil {
-		c.memory`,
-		new: `	if c.tries > 0 {
-		c.memory`,
+		old: `		if c.holds[i].without != nil {
+			c.memory`,
+		new: `		if c.tries > 0 {
+			c.memory`,
 		tests: "guard TestRetryHidesNoOverlap",
 	},
 	{
@@ -272,8 +288,8 @@ var guardMutants = []mutant{
 		name:  "unprotected-write-without-the-lock",
 		loses: "Without the lock an insert of a row is committed that the key does not protect.",
 		file:  "guard/attempt.go",
-		old:   `	if cover.Wrote && !cover.Covered {`,
-		new:   `	if cover.Wrote && !cover.Covered && len(cover.Uncovered) > 0 {`,
+		old:   `(!cover.Covered || !slices`,
+		new:   `(!cover.Covered && len(cover.Uncovered) > 0 || !slices`,
 		tests: "guard TestDBOnlyUncovered",
 	},
 	{
@@ -411,7 +427,7 @@ var verdictMutants = []mutant{
 		name:  "lock-is-not-asked",
 		loses: "A holder that was replaced while it wrote is told of a repeat.",
 		file:  "guard/finding.go",
-		old:   `	f.relation, f.holder = c.holder()`,
+		old:   `	f.relation, f.holder = h.holder()`,
 		new:   `	f.relation = notify.HolderSelf`,
 		tests: "guard TestLostSwallowed TestOverlapOfInserts",
 	},
