@@ -52,7 +52,7 @@ func (v deleteVersion) rebuild(stmt *gorm.Statement, expected models.Expected) {
 	if !ok {
 		return // not ours to touch
 	}
-	set = v.with(set, v.current(stmt))
+	set = v.with(set, v.current(stmt), 1)
 	stmt.Clauses["SET"] = clause.Clause{Name: "SET", Expression: set}
 	where(stmt, expected)
 	stmt.SQL.Reset()

@@ -3,6 +3,7 @@ package dbguard
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"gorm.io/gorm"
@@ -52,7 +53,7 @@ func (v updateVersion) loaded(stmt *gorm.Statement) models.Expected {
 
 // among returns the versions in a struct or in several.
 func (v updateVersion) among(stmt *gorm.Statement, given reflect.Value) models.Expected {
-	expected, n := models.Expected{Field: v.field}, 1
+	expected, n := models.Expected{Field: v.field, Steps: models.Steps(stmt)}, 1
 	if k := given.Kind(); k == reflect.Slice || k == reflect.Array {
 		n = given.Len()
 		for i := range n {
@@ -143,7 +144,7 @@ func (v updateVersion) increment(stmt *gorm.Statement) bool {
 			return false
 		}
 	}
-	stmt.AddClause(v.with(set, v.current(stmt)))
+	stmt.AddClause(v.with(set, v.current(stmt), models.Steps(stmt)))
 	return true
 }
 
@@ -161,14 +162,14 @@ func ofRow(f *schema.Field) clause.Column {
 	return clause.Column{Table: clause.CurrentTable, Name: f.DBName}
 }
 
-// with returns set with the increment of the version in it, and a stamp if the model
-// has one.
-func (v updateVersion) with(set clause.Set, current clause.Column) clause.Set {
+// with returns set with the increment of the version in it, by steps, and a stamp if the
+// model has one.
+func (v updateVersion) with(set clause.Set, current clause.Column, steps int64) clause.Set {
 	next := v.without(set)
 	if stamp := stampOf(v.field.Schema); stamp != nil {
 		next = append(next, assign(stamp, randomStamp()))
 	}
-	return append(next, assign(v.field, clause.Expr{SQL: "? + 1", Vars: []any{current}}))
+	return append(next, assign(v.field, clause.Expr{SQL: "? + " + strconv.FormatInt(steps, 10), Vars: []any{current}}))
 }
 
 // without returns set without the version and the stamp.

@@ -19,7 +19,7 @@ func withNext(stmt *gorm.Statement, f *schema.Field, set clause.Set) clause.Set 
 	set = next.without(set)
 	same, ok := unchanged(stmt, set)
 	if !ok {
-		return next.with(set, ofRow(f))
+		return next.with(set, ofRow(f), 1)
 	}
 	ours := clause.Set{assign(f, clause.Expr{
 		SQL:  "? + CASE WHEN " + same.SQL + " THEN 0 ELSE 1 END",

@@ -38,7 +38,7 @@ func bump(db *gorm.DB, expected models.Expected) {
 		if !r.Model.CanAddr() {
 			continue
 		}
-		set(r, expected.Field, Version(r.Version+1))
+		set(r, expected.Field, Version(r.Version+expected.Steps))
 		if stamp != 0 {
 			set(r, stampOf(db.Statement.Schema), stamp)
 		}

@@ -15,8 +15,8 @@ var databaseMutants = []mutant{
 		name:  "version-not-raised",
 		loses: "The second of two updates of one version writes over the first.",
 		file:  "dbguard/version_update.go",
-		old:   `SQL: "? + 1"`,
-		new:   `SQL: "? + 0"`,
+		old:   `strconv.FormatInt(steps, 10)`,
+		new:   `strconv.FormatInt(steps-1, 10)`,
 		tests: "dbguard TestEveryUpdateCounts",
 	},
 	{

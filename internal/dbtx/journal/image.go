@@ -109,7 +109,7 @@ func Updated(rows *protected.Rows, stmt *gorm.Statement, expected models.Expecte
 		for _, r := range rows.Matching(stmt, models.Values(stmt, loaded.Model)) {
 			images = append(images, Image{
 				Row: r, Schema: stmt.Schema, key: models.Key(stmt, loaded.Model), deleted: !models.IsUpdate(stmt),
-				From: dbguard.Version(loaded.Version), version: dbguard.Version(loaded.Version + 1), stamp: stamp,
+				From: dbguard.Version(loaded.Version), version: dbguard.Version(loaded.Version + expected.Steps), stamp: stamp,
 			})
 		}
 	}

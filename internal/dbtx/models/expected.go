@@ -17,7 +17,21 @@ const expectedClause = "belay:expected"
 type Expected struct {
 	Field  *schema.Field // of the version
 	Rows   []Loaded
-	Values bool // the struct is not the model but the values
+	Values bool  // the struct is not the model but the values
+	Steps  int64 // by how much an update raises the version
+}
+
+// stepsSetting is where a session keeps for how many updates one of its own stands.
+const stepsSetting = "belay:steps"
+
+// WithSteps returns a session whose versioned updates raise the version by n.
+func WithSteps(tx *gorm.DB, n int64) *gorm.DB { return tx.Set(stepsSetting, n) }
+
+// Steps returns by how much a versioned update of the session raises the version.
+func Steps(stmt *gorm.Statement) int64 {
+	n, _ := stmt.Settings.Load(stepsSetting)
+	steps, _ := n.(int64)
+	return max(1, steps)
 }
 
 // A Loaded is a struct that has been read from the database.
