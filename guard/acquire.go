@@ -19,7 +19,7 @@ func (c *call) acquire(ctx context.Context) error {
 	waited := ctx
 	if c.wait > 0 {
 		var cancel context.CancelFunc
-		waited, cancel = context.WithTimeout(ctx, c.wait)
+		waited, cancel = context.WithDeadline(ctx, c.until)
 		defer cancel()
 	}
 	for {

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"time"
 
 	"github.com/belaygo/belay/internal/dbtx"
 )
@@ -12,6 +13,7 @@ type call struct {
 	guard   *Guard
 	key     string // that Do was given
 	op      Op
+	change  Change          // what op does, if it was given to Apply
 	ctx     context.Context // the caller's, and what the Observer adds
 	holds   []hold          // of all keys, in the order in which they are acquired
 	one     [1]hold         // most calls have one
@@ -21,6 +23,8 @@ type call struct {
 	brought bool            // the caller gave Update a row with a version, which no attempt changes
 
 	outages []*outage // that it is counted in, as one of those who may run without a lock
+	until   time.Time // when the wait for the locks ends, if there is one
+	shared  int       // how many calls' changes the transaction makes, if there are several
 }
 
 // callKey asks a context for the call whose operation it belongs to.

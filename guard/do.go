@@ -25,7 +25,7 @@ func (g *Guard) Do(ctx context.Context, key string, op Op, opts ...Option) error
 // again, up to three times under the same lock, when the database has rolled it back for
 // a deadlock or the like.
 func (g *Guard) Apply(ctx context.Context, key string, change Change, opts ...Option) error {
-	c := &call{guard: g, key: key, op: change.Run}
+	c := &call{guard: g, key: key, op: change.Run, change: change}
 	c.retries = changeTries
 	return g.call(ctx, c, opts)
 }
@@ -37,6 +37,9 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 	if err := c.plan(); err != nil {
 		return err
 	}
+	if c.combine && len(c.change.steps) == 0 {
+		return errCombineDo
+	}
 	if outer := dbtx.FromContext(ctx); outer != nil {
 		return c.nest(ctx, outer)
 	}
@@ -44,10 +47,15 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 		return ErrClosed
 	}
 	defer g.running.leave()
-	return c.do(ctx)
+	c.until = time.Now().Add(c.wait)
+	if m := c.member(ctx); m != nil {
+		return c.observed(ctx, m.join)
+	}
+	return c.observed(ctx, c.alone)
 }
 
-func (c *call) do(ctx context.Context) (err error) {
+// observed runs a call to its end.
+func (c *call) observed(ctx context.Context, run func() error) (err error) {
 	ctx, end := c.guard.cfg.Observer.Start(ctx, StepDo, c.key)
 	c.ctx = ctx
 	err = errPanicked
@@ -55,13 +63,17 @@ func (c *call) do(ctx context.Context) (err error) {
 		c.guard.metrics.ended(err)
 		end(err)
 	}()
+	err = run()
+	return err
+}
+
+// alone runs the call in transactions of its own.
+func (c *call) alone() error {
 	defer c.leave()
-	if refusal := c.enter(); refusal != nil {
-		err = refusal
+	if err := c.enter(); err != nil {
 		return err
 	}
-	err = c.run()
-	return err
+	return c.run()
 }
 
 // enter gets the locks, or what stands for them.

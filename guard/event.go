@@ -13,6 +13,7 @@ import (
 func (h *hold) event(v notify.Verdict, o notify.Outcome) notify.Event {
 	ev := h.call.guard.reporter.event(h.call.ctx, v, o, h.key)
 	ev.Keys = h.call.keys()
+	ev.Count = max(1, h.call.shared)
 	if h.without != nil {
 		ev.Place = place(h.outage.place)
 		return ev

@@ -22,6 +22,7 @@ type Guard struct {
 	reporter *reporter
 	outages  *outages
 	refusals *refusals
+	lines    *lines
 	metrics  *metrics
 	halt     context.CancelFunc // of what runs between operations
 }
@@ -54,6 +55,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 		reporter: r,
 		outages:  newOutages(ctx, locker.Engine(), r, running),
 		refusals: newRefusals(ctx, locker.Engine(), r, running),
+		lines:    &lines{of: make(map[string]*line)},
 		metrics:  m,
 		halt:     halt,
 	}, nil

@@ -21,6 +21,7 @@ type options struct {
 	retries  int
 	protects []any
 	also     []also
+	combine  bool
 }
 
 type also struct {
@@ -71,6 +72,20 @@ func Also(key string, rows ...any) Option {
 func Remember(d time.Duration) Option {
 	return func(o *options) { o.remember = d }
 }
+
+// Combine lets callers of this process that wait for the key share a transaction: one of
+// them loads the row, all change it in turn, and it is saved once. Each caller gets the
+// row as its own change left it, and its answer after the COMMIT. It is an option of
+// Apply, for a Change that is one Update of a row that comes without a version, with
+// Wait. Any other Change, and one with Also, Protects, Remember or Retries, runs alone,
+// and so does the Update of a model that has hooks, or fields that share memory:
+// pointers, slices, maps.
+//
+// What the database makes of a row when it is saved (rounding, triggers, checks) happens
+// once for all. A failure of the database is everybody's; an operation that the database
+// refuses for its values runs again alone. Apply may return later than its context ends,
+// by the time that the others' transaction takes.
+func Combine() Option { return func(o *options) { o.combine = true } }
 
 // Retries allows the operation to run again, up to n times, when the database has
 // rolled it back for a deadlock or the like, or when, without the lock (see DBOnly),

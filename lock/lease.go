@@ -71,6 +71,13 @@ func (c leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// Holds reports whether ctx carries a lease of l on key that lives: then an acquire with
+// ctx is granted at once.
+func (l *Locker) Holds(ctx context.Context, key string) bool {
+	lease, _ := ctx.Value(leaseKey{l, key}).(*Lease)
+	return lease != nil && lease.Err() == nil
+}
+
 // reenter returns another lease on the lock that ctx carries a lease on, or nil if
 // ctx carries none that lives.
 func (l *Locker) reenter(ctx context.Context, key string) *Lease {

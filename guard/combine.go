@@ -1,0 +1,148 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx"
+)
+
+var errCombineDo = errors.New("guard: Combine is an option of Apply: what an operation does can't be combined")
+
+// foldable is a step that can be made together with its like.
+type foldable interface {
+	step
+	// target names the row. ok is false if the step must run alone.
+	target(ctx context.Context, g *Guard) (row rowName, ok bool)
+	// fold begins the work of a crew on the row: it loads it.
+	fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, error)
+}
+
+// fold is what a crew makes of a row.
+type fold interface {
+	// try makes a step's change to the row as the changes before left it. The row is as
+	// it was before if the change fails or panics, or undo is called. adopt makes the
+	// change one of the crew's.
+	try(ctx context.Context, s step) (adopt func(*dbtx.Tx) error, undo func(), err error)
+	// size returns how many changes were adopted.
+	size() int
+	// save saves the row.
+	save(ctx context.Context, tx *gorm.DB) error
+}
+
+// rowName names a row: its model and its primary key.
+type rowName struct {
+	model reflect.Type
+	key   string
+}
+
+// member returns the call as one that may share its transaction, nil if it runs alone.
+func (c *call) member(ctx context.Context) *member {
+	alike := c.combine && c.wait > 0 && len(c.holds) == 1 && c.remember == 0 && len(c.protects) == 0 && c.retries == changeTries
+	if !alike || len(c.change.steps) != 1 || c.guard.outages.on(c.key) != nil || c.guard.locker.Holds(ctx, c.key) {
+		return nil
+	}
+	f, ok := c.change.steps[0].(foldable)
+	if !ok {
+		return nil
+	}
+	row, ok := f.target(ctx, c.guard)
+	if !ok {
+		return nil
+	}
+	return &member{call: c, ctx: ctx, change: f, row: row, turn: make(chan signal, 1)}
+}
+
+// lines are the callers that wait to share a transaction, by key.
+type lines struct {
+	mu sync.Mutex
+	of map[string]*line
+}
+
+// A line exists while just one of its callers leads: that one acquires the lock for all.
+type line struct{ queue []*member }
+
+// join adds m to the line of its key. It reports whether m leads.
+func (l *lines) join(m *member) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.of[m.call.key]; at != nil {
+		at.queue = append(at.queue, m)
+		return false
+	}
+	l.of[m.call.key] = new(line)
+	return true
+}
+
+// quit takes m out of its line. It reports false if m's turn has come.
+func (l *lines) quit(m *member) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[m.call.key]
+	if at == nil {
+		return false
+	}
+	for i, other := range at.queue {
+		if other == m {
+			at.queue = append(at.queue[:i], at.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// take returns the next in the line who change the leader's row, at most n, and lets the
+// first of the rest lead.
+func (l *lines) take(leader *member, n int) (crew []*member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := leader.call.key
+	at := l.of[key]
+	rest := at.queue[:0]
+	for _, m := range at.queue {
+		if len(crew) < n && m.row == leader.row {
+			crew = append(crew, m)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	clear(at.queue[len(rest):])
+	if at.queue = rest; len(rest) == 0 {
+		delete(l.of, key)
+		return crew
+	}
+	next := rest[0]
+	at.queue = rest[1:]
+	next.turn <- turnLead
+	return crew
+}
+
+// giveBack puts members whose turn did not come at the head of their line. Those who do
+// not wait any longer try once more alone.
+func (l *lines) giveBack(key string, members []*member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var waiting []*member
+	for _, m := range members {
+		if time.Now().After(m.call.until) || m.ctx.Err() != nil {
+			m.turn <- turnAlone
+		} else {
+			waiting = append(waiting, m)
+		}
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	at := l.of[key]
+	if at == nil {
+		l.of[key] = &line{queue: waiting[1:]}
+		waiting[0].turn <- turnLead
+		return
+	}
+	at.queue = append(waiting, at.queue...)
+}

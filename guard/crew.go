@@ -1,0 +1,116 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/notify"
+)
+
+// maxCrew is how many calls share a transaction at most.
+const maxCrew = 128
+
+// A crew is the calls that share a transaction. The first one leads: it has the lock, and
+// runs the transaction.
+type crew struct {
+	all   []*member // without those who have left, or have an answer
+	call  *call     // of the leader
+	cut   context.CancelCauseFunc
+	round *round // of the last attempt; nil if the row was not loaded
+}
+
+// errImpatient is the cause of an attempt's end: see round.watch.
+var errImpatient = errors.New("guard: a caller who shares the transaction does not wait any longer")
+
+// share runs a crew and returns the answer of its leader.
+func share(leader *member, others []*member) error {
+	k := &crew{all: append([]*member{leader}, others...), call: leader.call}
+	defer k.scatter() // if somebody's code panics
+	c := k.call
+	c.ctx = context.WithoutCancel(c.ctx) // the others', too
+	c.op = k.work
+	for {
+		e, impatient := k.attempt()
+		if impatient || c.again(e) {
+			continue
+		}
+		apart := k.apart(e)
+		err := c.finish(e)
+		if apart {
+			k.scatter()
+			return leader.anew().alone()
+		}
+		k.answer(err)
+		return leader.err
+	}
+}
+
+// attempt runs the transaction once, on a context that ends with the lock.
+func (k *crew) attempt() (e ending, impatient bool) {
+	c := k.call
+	ctx, cancel := c.within(c.ctx)
+	defer cancel()
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(context.Canceled)
+	k.cut, k.round = cut, nil
+	e = c.attempt(callContext{ctx, c})
+	if k.round != nil {
+		k.round.close()
+	}
+	return e, e.outcome == notify.OutcomeRolledBack && e.finding == nil && errors.Is(context.Cause(ctx), errImpatient)
+}
+
+// work is the operation of the crew's transaction.
+func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
+	t := dbtx.FromContext(ctx)
+	f, err := k.all[0].change.fold(ctx, t, tx)
+	if err != nil {
+		return err
+	}
+	r := &round{leader: k.all[0], fold: f, tx: t, begun: time.Now(), cut: k.cut, all: slices.Clone(k.all), over: make(chan struct{})}
+	for _, m := range k.all {
+		m.round = r
+	}
+	k.round = r
+	r.turns()
+	k.call.guard.lines.giveBack(k.call.key, r.late)
+	k.all = r.members()
+	k.call.shared = f.size()
+	return f.save(ctx, tx)
+}
+
+// apart reports whether the members are to run alone: the database has refused the
+// transaction, perhaps for what one of them has written, or has broken it off.
+func (k *crew) apart(e ending) bool {
+	return e.err != nil && e.outcome == notify.OutcomeRolledBack && e.finding == nil &&
+		k.round != nil && k.call.alive() == nil && !dbtx.Retryable(e.err)
+}
+
+// answer tells each member what became of its change. An error is everybody's: what a
+// change that failed had seen of the others' was not committed.
+func (k *crew) answer(err error) {
+	all := k.all
+	k.all = nil
+	for i, m := range all {
+		if err != nil {
+			m.err = err
+		}
+		if i > 0 {
+			m.turn <- turnDone
+		}
+	}
+}
+
+// scatter lets the members that have no answer run alone.
+func (k *crew) scatter() {
+	all := k.all
+	k.all = nil
+	for _, m := range slices.Clone(all[min(1, len(all)):]) {
+		m.turn <- turnAlone
+	}
+}

@@ -1,0 +1,19 @@
+package guard
+
+// Queued returns how many callers wait to share a transaction under key, apart from the
+// one that leads.
+func (g *Guard) Queued(key string) int {
+	g.lines.mu.Lock()
+	defer g.lines.mu.Unlock()
+	if at := g.lines.of[key]; at != nil {
+		return len(at.queue)
+	}
+	return 0
+}
+
+// Lines returns for how many keys callers wait.
+func (g *Guard) Lines() int {
+	g.lines.mu.Lock()
+	defer g.lines.mu.Unlock()
+	return len(g.lines.of)
+}

@@ -1,0 +1,155 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/dbtx/models"
+)
+
+// target implements foldable. A row that comes with a version is expected to have it, and
+// rows that share memory would change each other.
+func (w update[T]) target(ctx context.Context, g *Guard) (rowName, bool) {
+	if checkRow(w.row) != nil || w.change == nil {
+		return rowName{}, false
+	}
+	m, err := parse(g.db, w.row)
+	if err != nil || m.version(ctx, w.row) != 0 || !folds(m.Schema) || len(m.PrimaryFields) == 0 {
+		return rowName{}, false
+	}
+	var key strings.Builder
+	for _, f := range m.PrimaryFields {
+		value, zero := f.ValueOf(ctx, reflect.ValueOf(w.row))
+		if zero {
+			return rowName{}, false
+		}
+		fmt.Fprintf(&key, "%#v\x00", value)
+	}
+	return rowName{m.ModelType, key.String()}, true
+}
+
+// known has for each model whether changes of its rows can be folded.
+var known sync.Map // reflect.Type → bool
+
+// folds reports whether several changes of a row of the model can be made before it is
+// saved: no hook expects to see each, and copies of the row share no memory.
+func folds(s *schema.Schema) bool {
+	if yes, ok := known.Load(s.ModelType); ok {
+		return yes.(bool)
+	}
+	hooks := s.BeforeSave || s.AfterSave || s.BeforeUpdate || s.AfterUpdate || s.AfterFind
+	yes := !hooks && copies(s.ModelType)
+	known.Store(s.ModelType, yes)
+	return yes
+}
+
+// copies reports whether an assignment copies all of a value of the type.
+func copies(t reflect.Type) bool {
+	if t == reflect.TypeFor[time.Time]() {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		return copies(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if !copies(f.Type) {
+				return false
+			}
+		}
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		return false
+	}
+	return true
+}
+
+// A foldedUpdate is a row that several Updates change.
+type foldedUpdate[T any] struct {
+	versioned[T]
+	asked T // with the primary key
+	now   T // with the changes so far
+	from  dbguard.Version
+	rows  []*T // of those who made them
+}
+
+// fold implements foldable.
+func (w update[T]) fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, error) {
+	m, err := parse(tx, w.row)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.ProtectPrimary(w.row); err != nil {
+		return nil, err
+	}
+	f := &foldedUpdate[T]{versioned: m, asked: *w.row, now: *w.row}
+	if err := m.load(ctx, tx, &f.now); err != nil {
+		return nil, err
+	}
+	f.from = m.version(ctx, &f.now)
+	return f, nil
+}
+
+func (f *foldedUpdate[T]) try(ctx context.Context, s step) (adopt func(*dbtx.Tx) error, undo func(), err error) {
+	w := s.(update[T])
+	before := *w.row
+	undo = func() { *w.row = before }
+	made := false
+	defer func() {
+		if !made {
+			undo()
+		}
+	}()
+	*w.row = f.now
+	if err := w.change(w.row); err != nil {
+		return nil, undo, err
+	}
+	made = true
+	return func(t *dbtx.Tx) error {
+		if err := f.restore(ctx, w.row, &f.asked, f.from+dbguard.Version(len(f.rows))+1); err != nil {
+			undo()
+			return err
+		}
+		f.now, f.rows = *w.row, append(f.rows, w.row)
+		t.OnRollback(undo)
+		return nil
+	}, undo, nil
+}
+
+func (f *foldedUpdate[T]) size() int { return len(f.rows) }
+
+func (f *foldedUpdate[T]) save(ctx context.Context, tx *gorm.DB) error {
+	if len(f.rows) == 0 {
+		return nil
+	}
+	saved := f.now
+	if err := f.restore(ctx, &saved, &f.asked, f.from); err != nil {
+		return err
+	}
+	tx = models.WithSteps(tx, int64(len(f.rows)))
+	if err := tx.Select("*").Omit(clause.Associations).Updates(&saved).Error; err != nil {
+		return err
+	}
+	for _, field := range f.Fields {
+		if field.AutoUpdateTime == 0 && field.FieldType != reflect.TypeFor[dbguard.Stamp]() {
+			continue
+		}
+		value, _ := field.ValueOf(ctx, reflect.ValueOf(&saved))
+		for _, row := range f.rows {
+			if err := field.Set(ctx, reflect.ValueOf(row), value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

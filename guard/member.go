@@ -1,0 +1,122 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// A member is a call that may share its transaction.
+type member struct {
+	call   *call
+	ctx    context.Context // the caller's
+	change foldable
+	row    rowName
+	turn   chan signal // one at a time
+	round  *round      // set before the signal
+	err    error       // of its own change, and then what the call returns
+	gone   bool        // it has left the crew; guarded by round.mu
+}
+
+// A signal tells a member what to do next.
+type signal int
+
+const (
+	turnLead   signal = iota // acquire the lock for the next crew
+	turnChange               // make the change
+	turnDone                 // return err
+	turnAlone                // run without the others
+)
+
+// join queues for the key, until the call is done.
+func (m *member) join() error {
+	c := m.call
+	begun := time.Now()
+	if c.guard.lines.join(m) {
+		return m.lead()
+	}
+	waited, cancel := context.WithDeadline(m.ctx, c.until)
+	defer cancel()
+	var next signal
+	select {
+	case next = <-m.turn:
+	case <-waited.Done():
+		if c.guard.lines.quit(m) {
+			c.guard.metrics.lockWait.Observe(time.Since(begun).Seconds())
+			return m.refused()
+		}
+		next = <-m.turn
+	}
+	if next == turnChange {
+		c.guard.metrics.lockWait.Observe(time.Since(begun).Seconds())
+	}
+	return m.follow(next)
+}
+
+// refused is the error of a member whose wait has ended.
+func (m *member) refused() error {
+	held := &lock.HeldError{Key: m.call.key}
+	if err := m.ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w: %w", ErrBusy, held, err)
+	}
+	return fmt.Errorf("%w: %w", ErrBusy, held)
+}
+
+// follow does what the crew's leader, or the line, tells the member.
+func (m *member) follow(next signal) error {
+	for {
+		switch next {
+		case turnLead:
+			return m.lead()
+		case turnAlone:
+			return m.call.alone()
+		case turnDone:
+			return m.err
+		case turnChange:
+			if in, late := m.round.step(m); late {
+				return m.call.alone()
+			} else if !in {
+				return m.err
+			}
+		}
+		next = <-m.turn
+	}
+}
+
+// anew returns a call that makes the member's change alone.
+func (m *member) anew() *call {
+	c := m.call
+	again := &call{options: c.options, guard: c.guard, key: c.key, op: c.change.Run, change: c.change, ctx: m.ctx, until: c.until}
+	_ = again.plan() // as the first time
+	return again
+}
+
+// lead acquires the lock, and runs the crew that has gathered meanwhile.
+func (m *member) lead() error {
+	c := m.call
+	defer c.leave()
+	taken := false
+	take := func(n int) []*member {
+		taken = true
+		return c.guard.lines.take(m, n)
+	}
+	defer func() {
+		if !taken { // somebody else acquires it
+			take(0)
+		}
+	}()
+	if err := c.enter(); err != nil {
+		return err
+	}
+	others := maxCrew - 1
+	if c.without() != nil {
+		others = 0 // without the lock each has its own race to win
+	}
+	crew := take(others)
+	if len(crew) == 0 {
+		return c.run()
+	}
+	return share(m, crew)
+}

@@ -1,0 +1,131 @@
+package guard
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/internal/dbtx"
+)
+
+// turnTime is how long all changes of a crew may take. Whoever takes longer runs alone,
+// and those behind it are in the next crew.
+const turnTime = 10 * time.Millisecond
+
+// crewPatience is how long a transaction runs before a member whose context ends cuts it
+// short, for the others to run it again.
+const crewPatience = 100 * time.Millisecond
+
+// A round is one attempt of a crew: the members make their changes one after the other,
+// each on its own goroutine.
+type round struct {
+	leader *member
+	fold   fold
+	tx     *dbtx.Tx
+	begun  time.Time
+	cut    context.CancelCauseFunc // ends the transaction
+
+	mu    sync.Mutex
+	all   []*member
+	next  int           // whose turn it is
+	ended bool          // nobody but the leader may make a change any more
+	late  []*member     // whose turn did not come
+	over  chan struct{} // closed when ended
+	stops []func() bool
+}
+
+// turns lets all make their changes, those of the leader first.
+func (r *round) turns() {
+	timer := time.AfterFunc(turnTime, r.end)
+	defer timer.Stop()
+	defer r.end() // before the rollback, if the leader's code panics
+	r.step(r.leader)
+	<-r.over
+}
+
+// step makes m's change, and gives the turn to the next member. in reports whether the
+// change is one of the crew's; late, that the crew did not wait for it.
+func (r *round) step(m *member) (in, late bool) {
+	defer r.pass() // also if m's code panics, or ends its goroutine
+	m.leave()      // until the change is adopted
+	if m.err = context.Cause(m.ctx); m.ctx.Err() != nil {
+		return false, false
+	}
+	adopt, undo, err := r.fold.try(m.ctx, m.change)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended && m != r.leader {
+		undo()
+		return false, true
+	}
+	m.gone = false
+	if err == nil {
+		err = adopt(r.tx)
+	}
+	if m.err = err; err == nil {
+		r.watch(m)
+	}
+	return true, false
+}
+
+// leave notes that m is not to be answered: its code may panic.
+func (m *member) leave() {
+	m.round.mu.Lock()
+	defer m.round.mu.Unlock()
+	m.gone = true
+}
+
+// watch cuts the transaction short if it lasts and m does not wait any longer.
+func (r *round) watch(m *member) {
+	r.stops = append(r.stops, context.AfterFunc(m.ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		timer := time.AfterFunc(crewPatience-time.Since(r.begun), func() { r.cut(errImpatient) })
+		r.stops = append(r.stops, timer.Stop)
+	}))
+}
+
+// pass gives the turn to the next member.
+func (r *round) pass() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	if r.next++; r.next < len(r.all) {
+		r.all[r.next].turn <- turnChange
+		return
+	}
+	r.ended = true
+	close(r.over)
+}
+
+// end ends the turns.
+func (r *round) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ended = true
+	r.late = slices.Clone(r.all[r.next+1:])
+	r.all = r.all[:max(1, r.next)] // the one at next is making its change, and then runs alone
+	close(r.over)
+}
+
+// close stops watching the members.
+func (r *round) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, stop := range r.stops {
+		stop()
+	}
+}
+
+// members returns those whose changes were made, or failed.
+func (r *round) members() []*member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.all), func(m *member) bool { return m.gone && m != r.leader })
+}
