@@ -60,6 +60,8 @@ func (c *call) member(ctx context.Context) *member {
 
 // lines are the callers that wait to share a transaction, by key.
 type lines struct {
+	turnTime time.Duration // see turnTime
+
 	mu sync.Mutex
 	of map[string]*line
 }

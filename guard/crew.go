@@ -77,8 +77,9 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 		m.round = r
 	}
 	k.round = r
-	r.turns()
-	k.call.guard.lines.giveBack(k.call.key, r.late)
+	lines := k.call.guard.lines
+	r.turns(lines.turnTime)
+	lines.giveBack(k.call.key, r.late)
 	k.all = r.members()
 	k.call.shared = f.size()
 	return f.save(ctx, tx)

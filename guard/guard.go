@@ -55,7 +55,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 		reporter: r,
 		outages:  newOutages(ctx, locker.Engine(), r, running),
 		refusals: newRefusals(ctx, locker.Engine(), r, running),
-		lines:    &lines{of: make(map[string]*line)},
+		lines:    &lines{turnTime: turnTime, of: make(map[string]*line)},
 		metrics:  m,
 		halt:     halt,
 	}, nil

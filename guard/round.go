@@ -35,9 +35,9 @@ type round struct {
 	stops []func() bool
 }
 
-// turns lets all make their changes, those of the leader first.
-func (r *round) turns() {
-	timer := time.AfterFunc(turnTime, r.end)
+// turns lets all make their changes, the leader first, for at most d.
+func (r *round) turns(d time.Duration) {
+	timer := time.AfterFunc(d, r.end)
 	defer timer.Stop()
 	defer r.end() // before the rollback, if the leader's code panics
 	r.step(r.leader)
