@@ -74,7 +74,7 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	}
 	r := &round{leader: k.all[0], fold: f, tx: t, begun: time.Now(), cut: k.cut, all: slices.Clone(k.all), over: make(chan struct{})}
 	for _, m := range k.all {
-		m.round = r
+		m.round, m.in = r, false
 	}
 	k.round = r
 	lines := k.call.guard.lines

@@ -14,7 +14,10 @@ func (g *Guard) Queued(key string) int {
 }
 
 // NoTurnLimit lets the changes of a crew take as long as they do.
-func (g *Guard) NoTurnLimit() { g.lines.turnTime = time.Hour }
+func (g *Guard) NoTurnLimit() { g.TurnLimit(time.Hour) }
+
+// TurnLimit sets how long the changes of a crew may take.
+func (g *Guard) TurnLimit(d time.Duration) { g.lines.turnTime = d }
 
 // Lines returns for how many keys callers wait.
 func (g *Guard) Lines() int {

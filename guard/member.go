@@ -17,7 +17,7 @@ type member struct {
 	turn   chan signal // one at a time
 	round  *round      // set before the signal
 	err    error       // of its own change, and then what the call returns
-	gone   bool        // it has left the crew; guarded by round.mu
+	in     bool        // its change was made, or failed, in the round; guarded by round.mu
 }
 
 // A signal tells a member what to do next.

@@ -48,7 +48,6 @@ func (r *round) turns(d time.Duration) {
 // change is one of the crew's; late, that the crew did not wait for it.
 func (r *round) step(m *member) (in, late bool) {
 	defer r.pass() // also if m's code panics, or ends its goroutine
-	m.leave()      // until the change is adopted
 	if m.err = context.Cause(m.ctx); m.ctx.Err() != nil {
 		return false, false
 	}
@@ -59,21 +58,13 @@ func (r *round) step(m *member) (in, late bool) {
 		undo()
 		return false, true
 	}
-	m.gone = false
 	if err == nil {
 		err = adopt(r.tx)
 	}
-	if m.err = err; err == nil {
+	if m.in, m.err = true, err; err == nil {
 		r.watch(m)
 	}
 	return true, false
-}
-
-// leave notes that m is not to be answered: its code may panic.
-func (m *member) leave() {
-	m.round.mu.Lock()
-	defer m.round.mu.Unlock()
-	m.gone = true
 }
 
 // watch cuts the transaction short if it lasts and m does not wait any longer.
@@ -110,7 +101,7 @@ func (r *round) end() {
 	}
 	r.ended = true
 	r.late = slices.Clone(r.all[r.next+1:])
-	r.all = r.all[:max(1, r.next)] // the one at next is making its change, and then runs alone
+	r.all = r.all[:r.next+1] // the last one is making its change, or has made it
 	close(r.over)
 }
 
@@ -123,9 +114,9 @@ func (r *round) close() {
 	}
 }
 
-// members returns those whose changes were made, or failed.
+// members returns the leader and those whose changes were made, or failed.
 func (r *round) members() []*member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.all), func(m *member) bool { return m.gone && m != r.leader })
+	return slices.DeleteFunc(slices.Clone(r.all), func(m *member) bool { return !m.in && m != r.leader })
 }
