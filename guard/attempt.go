@@ -34,6 +34,7 @@ func (c *call) attempt(ctx context.Context) (e ending) {
 			c.tx.Rollback() // if somebody's code panics, or ends its goroutine
 		}
 		c.guard.metrics.txTime.Observe(time.Since(begun).Seconds())
+		c.last = e
 		end(e.err)
 	}()
 	if err := c.begin(ctx); err != nil {

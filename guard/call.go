@@ -19,6 +19,7 @@ type call struct {
 	one     [1]hold         // most calls have one
 	memory  dbtx.Memory     // of all attempts
 	tx      *dbtx.Tx        // of the attempt that runs
+	last    ending          // of the last attempt; it has no outcome if somebody's code panicked
 	tries   int             // attempts that were made again
 	brought bool            // the caller gave Update a row with a version, which no attempt changes
 

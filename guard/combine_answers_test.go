@@ -1,12 +1,17 @@
 package guard_test
 
 import (
+	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
 )
 
 // TestCombineAnswersAll: wherever the time for the changes ends, each caller gets an
@@ -30,6 +35,59 @@ func TestCombineAnswersAll(t *testing.T) {
 		}
 		if s := e.stock(1); s.Left != 0 || s.Version != callers*rounds+1 {
 			e.t.Errorf("the stock is %+v", s)
+		}
+	})
+}
+
+// trap is an Observer, and a Publisher, that panics once when it is set.
+type trap struct{ step, publish atomic.Bool }
+
+func (p *trap) Start(ctx context.Context, s guard.Step, _ string) (context.Context, func(error)) {
+	return ctx, func(error) {
+		if s == guard.StepTransaction && p.step.Swap(false) {
+			panic("observer")
+		}
+	}
+}
+
+func (*trap) Trace(context.Context) notify.Trace { return notify.Trace{} }
+
+func (p *trap) Publish(context.Context, notify.Event) error {
+	if p.publish.Swap(false) {
+		panic("publisher")
+	}
+	return nil
+}
+
+// TestCombinePanicsAfterTheCommit: what is committed is not made again, and those who did
+// not panic get their answer.
+func TestCombinePanicsAfterTheCommit(t *testing.T) {
+	each(t, func(e *env) {
+		var p trap
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		e.Guard.Guard, err = guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &p, Observer: &p})
+		wantNil(e.t, err)
+		e.t.Cleanup(func() {
+			wantNil(e.t, errors.Join(e.Close(bg), locker.Close(bg)))
+		})
+		e.create(&Stock{ID: 1, Left: 100})
+		for i, where := range []*atomic.Bool{&p.step, &p.publish} {
+			callers := takers(4)
+			callers[0].leads = true
+			callers[2].change = func(s *Stock) error {
+				where.Store(true)
+				e.Forget("sku:1") // which is published
+				return take(s)
+			}
+			e.crew(callers...)
+			if s := e.stock(1); s.Left != 96-4*i || s.Version != dbguard.Version(5+4*i) {
+				e.t.Errorf("the stock is %+v", s)
+			}
+			if callers[0].err == nil {
+				e.t.Error("the leader did not panic")
+			}
+			e.wantShared(98-4*i, dbguard.Version(3+4*i), callers[1:]...)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,7 +23,12 @@ type crew struct {
 	call  *call     // of the leader
 	cut   context.CancelCauseFunc
 	round *round // of the last attempt; nil if the row was not loaded
+	saved bool   // the last attempt has saved the row, and may have committed it
 }
+
+// errOrphaned is the answer of a crew that may have been committed, but whose leader has
+// panicked.
+var errOrphaned = fmt.Errorf("%w: the caller that ran the transaction has panicked", ErrUnknown)
 
 // errImpatient is the cause of an attempt's end: see round.watch.
 var errImpatient = errors.New("guard: a caller who shares the transaction does not wait any longer")
@@ -57,7 +63,7 @@ func (k *crew) attempt() (e ending, impatient bool) {
 	defer cancel()
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(context.Canceled)
-	k.cut, k.round = cut, nil
+	k.cut, k.round, k.saved = cut, nil, false
 	e = c.attempt(callContext{ctx, c})
 	if k.round != nil {
 		k.round.close()
@@ -82,7 +88,9 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	lines.giveBack(k.call.key, r.late)
 	k.all = r.members()
 	k.call.shared = f.size()
-	return f.save(ctx, tx)
+	err = f.save(ctx, tx)
+	k.saved = err == nil
+	return err
 }
 
 // apart reports whether the members are to run alone: the database has refused the
@@ -107,11 +115,20 @@ func (k *crew) answer(err error) {
 	}
 }
 
-// scatter lets the members that have no answer run alone.
+// scatter has the members that have no answer run alone, unless their changes are
+// committed, or may be.
 func (k *crew) scatter() {
 	all := k.all
 	k.all = nil
-	for _, m := range slices.Clone(all[min(1, len(all)):]) {
-		m.turn <- turnAlone
+	for _, m := range all[min(1, len(all)):] {
+		switch outcome := k.call.last.outcome; {
+		case outcome == notify.OutcomeCommitted:
+			m.turn <- turnDone
+		case outcome == notify.OutcomeUnknown, outcome == "" && k.saved:
+			m.err = errOrphaned
+			m.turn <- turnDone
+		default:
+			m.turn <- turnAlone
+		}
 	}
 }
