@@ -131,10 +131,10 @@ func (l *lines) giveBack(key string, members []*member) {
 	defer l.mu.Unlock()
 	var waiting []*member
 	for _, m := range members {
-		if time.Now().After(m.call.until) || m.ctx.Err() != nil {
-			m.turn <- turnAlone
-		} else {
+		if m.waits() {
 			waiting = append(waiting, m)
+		} else {
+			m.turn <- turnAlone
 		}
 	}
 	if len(waiting) == 0 {

@@ -91,3 +91,24 @@ func TestCombinePanicsAfterTheCommit(t *testing.T) {
 		}
 	})
 }
+
+// TestCombineHangingLeader: those behind a change that hangs are in their line again, and
+// wait no longer than they want to.
+func TestCombineHangingLeader(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 100})
+		ctx, cancel := context.WithCancel(bg)
+		callers := takers(4)
+		callers[2].ctx = ctx
+		callers[0].change = func(s *Stock) error {
+			testwait.Until(e.t, "the others queue again", func() bool { return e.Queued("sku:1") == 2 })
+			cancel()
+			testwait.Until(e.t, "the impatient one has its answer", callers[2].answered.Load)
+			return take(s)
+		}
+		e.crewWithin(callers...)
+		wantIs(e.t, callers[2].err, guard.ErrBusy)
+		wantIs(e.t, callers[2].err, context.Canceled)
+		e.wantShared(99, 2, callers[0], callers[1], callers[3])
+	})
+}

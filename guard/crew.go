@@ -83,10 +83,8 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 		m.round, m.in = r, false
 	}
 	k.round = r
-	lines := k.call.guard.lines
-	r.turns(lines.turnTime)
-	lines.giveBack(k.call.key, r.late)
-	k.all = r.members()
+	defer func() { k.all = r.members() }() // the others are not ours any longer
+	r.turns(k.call.guard.lines.turnTime)
 	k.call.shared = f.size()
 	err = f.save(ctx, tx)
 	k.saved = err == nil

@@ -30,7 +30,8 @@ const (
 	turnAlone                // run without the others
 )
 
-// join queues for the key, until the call is done.
+// join queues for the key, and then does what the crew's leader, or the line, tells the
+// member, until the call is done.
 func (m *member) join() error {
 	c := m.call
 	begun := time.Now()
@@ -39,21 +40,46 @@ func (m *member) join() error {
 	}
 	waited, cancel := context.WithDeadline(m.ctx, c.until)
 	defer cancel()
-	var next signal
-	select {
-	case next = <-m.turn:
-	case <-waited.Done():
-		if c.guard.lines.quit(m) {
+	for first := true; ; first = false {
+		next, ok := m.await(waited)
+		if first && (!ok || next == turnChange) {
 			c.guard.metrics.lockWait.Observe(time.Since(begun).Seconds())
+		}
+		if !ok {
 			return m.refused()
 		}
-		next = <-m.turn
+		switch next {
+		case turnLead:
+			return m.lead()
+		case turnAlone:
+			return c.alone()
+		case turnDone:
+			return m.err
+		case turnChange:
+			if in, late := m.round.step(m); late {
+				return c.alone()
+			} else if !in {
+				return m.err
+			}
+		}
 	}
-	if next == turnChange {
-		c.guard.metrics.lockWait.Observe(time.Since(begun).Seconds())
-	}
-	return m.follow(next)
 }
+
+// await returns the next signal. ok is false if waited ends while m is in its line.
+func (m *member) await(waited context.Context) (next signal, ok bool) {
+	select {
+	case next = <-m.turn:
+		return next, true
+	case <-waited.Done():
+	}
+	if m.call.guard.lines.quit(m) {
+		return 0, false
+	}
+	return <-m.turn, true
+}
+
+// waits reports whether m still waits for the key.
+func (m *member) waits() bool { return m.ctx.Err() == nil && time.Now().Before(m.call.until) }
 
 // refused is the error of a member whose wait has ended.
 func (m *member) refused() error {
@@ -62,27 +88,6 @@ func (m *member) refused() error {
 		return fmt.Errorf("%w: %w: %w", ErrBusy, held, err)
 	}
 	return fmt.Errorf("%w: %w", ErrBusy, held)
-}
-
-// follow does what the crew's leader, or the line, tells the member.
-func (m *member) follow(next signal) error {
-	for {
-		switch next {
-		case turnLead:
-			return m.lead()
-		case turnAlone:
-			return m.call.alone()
-		case turnDone:
-			return m.err
-		case turnChange:
-			if in, late := m.round.step(m); late {
-				return m.call.alone()
-			} else if !in {
-				return m.err
-			}
-		}
-		next = <-m.turn
-	}
 }
 
 // anew returns a call that makes the member's change alone.

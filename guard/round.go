@@ -30,24 +30,30 @@ type round struct {
 	all   []*member
 	next  int           // whose turn it is
 	ended bool          // nobody but the leader may make a change any more
-	late  []*member     // whose turn did not come
 	over  chan struct{} // closed when ended
 	stops []func() bool
 }
 
-// turns lets all make their changes, the leader first, for at most d.
+// turns lets all make their changes, the leader first, for at most d. If the leader's
+// code panics, the others are given back.
 func (r *round) turns(d time.Duration) {
 	timer := time.AfterFunc(d, r.end)
 	defer timer.Stop()
-	defer r.end() // before the rollback, if the leader's code panics
-	r.step(r.leader)
+	defer r.end()
+	r.change(r.leader)
+	r.pass()
 	<-r.over
 }
 
-// step makes m's change, and gives the turn to the next member. in reports whether the
-// change is one of the crew's; late, that the crew did not wait for it.
+// step makes m's change, and gives the turn to the next member.
 func (r *round) step(m *member) (in, late bool) {
 	defer r.pass() // also if m's code panics, or ends its goroutine
+	return r.change(m)
+}
+
+// change makes m's change. in reports whether the change is one of the crew's; late, that
+// the crew did not wait for it.
+func (r *round) change(m *member) (in, late bool) {
 	if m.err = context.Cause(m.ctx); m.ctx.Err() != nil {
 		return false, false
 	}
@@ -92,17 +98,26 @@ func (r *round) pass() {
 	close(r.over)
 }
 
-// end ends the turns.
+// end ends the turns, and gives those back whose turn has not come.
 func (r *round) end() {
+	if late := r.cutOff(); len(late) > 0 {
+		c := r.leader.call
+		c.guard.lines.giveBack(c.key, late)
+	}
+}
+
+// cutOff ends the turns. It returns those whose turn has not come.
+func (r *round) cutOff() (late []*member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
-		return
+		return nil
 	}
 	r.ended = true
-	r.late = slices.Clone(r.all[r.next+1:])
-	r.all = r.all[:r.next+1] // the last one is making its change, or has made it
 	close(r.over)
+	late = slices.Clone(r.all[r.next+1:])
+	r.all = r.all[:r.next+1] // the last one is making its change, or has made it
+	return late
 }
 
 // close stops watching the members.
