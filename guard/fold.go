@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,9 +49,15 @@ func folds(s *schema.Schema) bool {
 		return yes.(bool)
 	}
 	hooks := s.BeforeSave || s.AfterSave || s.BeforeUpdate || s.AfterUpdate || s.AfterFind
-	yes := !hooks && copies(s.ModelType)
+	yes := !hooks && copies(s.ModelType) && !slices.ContainsFunc(s.Fields, generated)
 	known.Store(s.ModelType, yes)
 	return yes
+}
+
+// generated reports whether the database may compute a field from the others: the changes
+// of a crew would see the value from before the first one.
+func generated(f *schema.Field) bool {
+	return f.DBName != "" && f.Readable && !f.Creatable && !f.Updatable
 }
 
 // copies reports whether an assignment copies all of a value of the type.
@@ -81,6 +88,7 @@ type foldedUpdate[T any] struct {
 	now   T // with the changes so far
 	from  dbguard.Version
 	rows  []*T // of those who made them
+	clock func() time.Time
 }
 
 // fold implements foldable.
@@ -92,7 +100,7 @@ func (w update[T]) fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, err
 	if err := t.ProtectPrimary(w.row); err != nil {
 		return nil, err
 	}
-	f := &foldedUpdate[T]{versioned: m, asked: *w.row, now: *w.row}
+	f := &foldedUpdate[T]{versioned: m, asked: *w.row, now: *w.row, clock: tx.NowFunc}
 	if err := m.load(ctx, tx, &f.now); err != nil {
 		return nil, err
 	}
@@ -120,10 +128,33 @@ func (f *foldedUpdate[T]) try(ctx context.Context, s step) (adopt func(*dbtx.Tx)
 			undo()
 			return err
 		}
-		f.now, f.rows = *w.row, append(f.rows, w.row)
+		if err := f.adopt(ctx, w.row); err != nil {
+			undo()
+			return err
+		}
 		t.OnRollback(undo)
 		return nil
 	}, undo, nil
+}
+
+// adopt makes a changed row the one that the next change gets, as if it had been saved and
+// loaded: what is no column that is saved stays as it was loaded, and the row says that it
+// was updated now.
+func (f *foldedUpdate[T]) adopt(ctx context.Context, row *T) error {
+	next, changed := reflect.ValueOf(&f.now), reflect.ValueOf(row)
+	for _, field := range f.Fields {
+		switch {
+		case field.DBName == "" || !field.Updatable:
+		case field.AutoUpdateTime > 0:
+			if err := field.Set(ctx, next, f.clock()); err != nil {
+				return err
+			}
+		default:
+			field.ReflectValueOf(ctx, next).Set(field.ReflectValueOf(ctx, changed))
+		}
+	}
+	f.rows = append(f.rows, row)
+	return nil
 }
 
 func (f *foldedUpdate[T]) size() int { return len(f.rows) }
