@@ -206,11 +206,11 @@ func TestCombineLeavesASlowCallerBehind(t *testing.T) {
 func TestCombineEndedContext(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 100})
-		ctx, cancel := context.WithCancel(bg)
+		ctx, cancel := context.WithCancelCause(bg)
 		callers := takers(5)
 		callers[3].ctx = ctx
 		callers[1].change = func(s *Stock) error {
-			cancel()
+			cancel(errors.New("own cause"))
 			return take(s)
 		}
 		e.crew(callers...)

@@ -54,7 +54,7 @@ func (r *round) step(m *member) (in, late bool) {
 // change makes m's change. in reports whether the change is one of the crew's; late, that
 // the crew did not wait for it.
 func (r *round) change(m *member) (in, late bool) {
-	if m.err = context.Cause(m.ctx); m.ctx.Err() != nil {
+	if m.err = m.ctx.Err(); m.err != nil {
 		return false, false
 	}
 	adopt, undo, err := r.fold.try(m.ctx, m.change)
