@@ -2,10 +2,13 @@ package guard_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
@@ -110,5 +113,48 @@ func TestCombineHangingLeader(t *testing.T) {
 		wantIs(e.t, callers[2].err, guard.ErrBusy)
 		wantIs(e.t, callers[2].err, context.Canceled)
 		e.wantShared(99, 2, callers[0], callers[1], callers[3])
+	})
+}
+
+// TestCombineWithoutAChange: when all changes fail, nothing is committed, and no event
+// says so.
+func TestCombineWithoutAChange(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Stock{ID: 1})
+		callers := takers(3)
+		callers[1].change = func(s *Stock) error {
+			e.Forget("sku:1")
+			return take(s)
+		}
+		e.crew(callers...)
+		for _, c := range callers {
+			wantIs(e.t, c.err, errSoldOut)
+		}
+		if ev := e.wantEvent(notify.VerdictLost, notify.OutcomeRolledBack, "sku:1"); ev.Count != 3 {
+			e.t.Errorf("the event counts %d, want 3", ev.Count)
+		}
+	})
+}
+
+// TestCombineLosesItsConnection: one that breaks when the row is loaded costs nobody
+// anything.
+func TestCombineLosesItsConnection(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 100})
+		var armed atomic.Bool
+		wantNil(e.t, e.db.Callback().Query().Before("gorm:query").Register("test:break", func(tx *gorm.DB) {
+			if tx.Statement.Table == "stocks" && armed.Swap(false) {
+				_ = tx.AddError(driver.ErrBadConn)
+			}
+		}))
+		callers := takers(3)
+		armed.Store(true)
+		e.crew(callers...)
+		for _, c := range callers {
+			wantNil(e.t, c.err)
+		}
+		if s := e.stock(1); s.Left != 97 || s.Version != 4 {
+			e.t.Errorf("the stock is %+v", s)
+		}
 	})
 }

@@ -30,6 +30,9 @@ type crew struct {
 // panicked.
 var errOrphaned = fmt.Errorf("%w: the caller that ran the transaction has panicked", ErrUnknown)
 
+// errNoChange has the transaction rolled back: all changes have failed.
+var errNoChange = errors.New("guard: no change was made")
+
 // errImpatient is the cause of an attempt's end: see round.watch.
 var errImpatient = errors.New("guard: a caller who shares the transaction does not wait any longer")
 
@@ -51,6 +54,9 @@ func share(leader *member, others []*member) error {
 			k.scatter()
 			return leader.anew().alone()
 		}
+		if err == errNoChange { //nolint:errorlint // and no more went wrong
+			err = nil // each has its own
+		}
 		k.answer(err)
 		return leader.err
 	}
@@ -63,7 +69,7 @@ func (k *crew) attempt() (e ending, impatient bool) {
 	defer cancel()
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(context.Canceled)
-	k.cut, k.round, k.saved = cut, nil, false
+	k.cut, k.round, k.saved, c.shared = cut, nil, false, len(k.all)
 	e = c.attempt(callContext{ctx, c})
 	if k.round != nil {
 		k.round.close()
@@ -85,7 +91,11 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	k.round = r
 	defer func() { k.all = r.members() }() // the others are not ours any longer
 	r.turns(k.call.guard.lines.turnTime)
-	k.call.shared = f.size()
+	n := f.size()
+	if n == 0 {
+		return errNoChange
+	}
+	k.call.shared = n
 	err = f.save(ctx, tx)
 	k.saved = err == nil
 	return err
@@ -94,8 +104,9 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 // apart reports whether the members are to run alone: the database has refused the
 // transaction, perhaps for what one of them has written, or has broken it off.
 func (k *crew) apart(e ending) bool {
+	everybodys := dbtx.Retryable(e.err) || errors.Is(e.err, gorm.ErrRecordNotFound) || errors.Is(e.err, errNoChange)
 	return e.err != nil && e.outcome == notify.OutcomeRolledBack && e.finding == nil &&
-		k.round != nil && k.call.alive() == nil && !dbtx.Retryable(e.err)
+		k.call.tx != nil && k.call.alive() == nil && !everybodys
 }
 
 // answer tells each member what became of its change. An error is everybody's: what a
