@@ -24,6 +24,8 @@ type call struct {
 	brought bool            // the caller gave Update a row with a version, which no attempt changes
 
 	outages []*outage // that it is counted in, as one of those who may run without a lock
+	waited  bool      // hasWaited was called
+	begun   time.Time // when the call did
 	until   time.Time // when the wait for the locks ends, if there is one
 	shared  int       // how many calls' changes the transaction makes, if there are several
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
@@ -155,6 +156,35 @@ func TestCombineLosesItsConnection(t *testing.T) {
 		}
 		if s := e.stock(1); s.Left != 97 || s.Version != 4 {
 			e.t.Errorf("the stock is %+v", s)
+		}
+	})
+}
+
+// TestCombineCountsEachWait: each caller has waited once, whether it leads, is led, or
+// runs alone in the end.
+func TestCombineCountsEachWait(t *testing.T) {
+	each(t, func(e *env) {
+		wantNil(e.t, e.db.Callback().Update().Before("gorm:update").Register("test:refuse", func(tx *gorm.DB) {
+			if s, ok := tx.Statement.Dest.(*Stock); ok && s.Left < 0 {
+				_ = tx.AddError(errSoldOut)
+			}
+		}))
+		e.create(&Stock{ID: 1, Left: 100})
+		callers := takers(5)
+		callers[4].change = func(s *Stock) error {
+			s.Left = -1
+			return nil
+		}
+		e.crew(callers...)
+		wantIs(e.t, callers[4].err, errSoldOut)
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(e.Guard)
+		families, err := registry.Gather()
+		wantNil(e.t, err)
+		for _, f := range families {
+			if n := f.Metric[0].Histogram.GetSampleCount(); f.GetName() == "belay_guard_lock_seconds" && n != 6 {
+				e.t.Errorf("%d waits are counted, want 6", n)
+			}
 		}
 	})
 }

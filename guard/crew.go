@@ -41,7 +41,8 @@ func share(leader *member, others []*member) error {
 	k := &crew{all: append([]*member{leader}, others...), call: leader.call}
 	defer k.scatter() // if somebody's code panics
 	c := k.call
-	c.ctx = context.WithoutCancel(c.ctx) // the others', too
+	ctx := c.ctx
+	c.ctx = context.WithoutCancel(ctx) // the others', too
 	c.op = k.work
 	for {
 		e, impatient := k.attempt()
@@ -52,7 +53,7 @@ func share(leader *member, others []*member) error {
 		err := c.finish(e)
 		if apart {
 			k.scatter()
-			return leader.anew().alone()
+			return leader.anew(ctx).alone()
 		}
 		if err == errNoChange { //nolint:errorlint // and no more went wrong
 			err = nil // each has its own

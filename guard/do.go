@@ -47,7 +47,8 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 		return ErrClosed
 	}
 	defer g.running.leave()
-	c.until = time.Now().Add(c.wait)
+	c.begun = time.Now()
+	c.until = c.begun.Add(c.wait)
 	if m := c.member(ctx); m != nil {
 		return c.observed(ctx, m.join)
 	}
@@ -79,14 +80,21 @@ func (c *call) alone() error {
 // enter gets the locks, or what stands for them.
 func (c *call) enter() (err error) {
 	ctx, end := c.guard.cfg.Observer.Start(c.ctx, StepLock, c.key)
-	begun := time.Now()
 	err = errPanicked
 	defer func() {
-		c.guard.metrics.lockWait.Observe(time.Since(begun).Seconds())
+		c.hasWaited()
 		end(err)
 	}()
 	err = c.acquire(ctx)
 	return err
+}
+
+// hasWaited notes that the wait for the lock, or for a turn under it, is over.
+func (c *call) hasWaited() {
+	if !c.waited {
+		c.waited = true
+		c.guard.metrics.lockWait.Observe(time.Since(c.begun).Seconds())
+	}
 }
 
 // run makes attempts, all under the same leases.

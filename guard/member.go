@@ -34,16 +34,15 @@ const (
 // member, until the call is done.
 func (m *member) join() error {
 	c := m.call
-	begun := time.Now()
 	if c.guard.lines.join(m) {
 		return m.lead()
 	}
 	waited, cancel := context.WithDeadline(m.ctx, c.until)
 	defer cancel()
-	for first := true; ; first = false {
+	for {
 		next, ok := m.await(waited)
-		if first && (!ok || next == turnChange) {
-			c.guard.metrics.lockWait.Observe(time.Since(begun).Seconds())
+		if !ok || next == turnChange || next == turnDone {
+			c.hasWaited()
 		}
 		if !ok {
 			return m.refused()
@@ -90,10 +89,11 @@ func (m *member) refused() error {
 	return fmt.Errorf("%w: %w", ErrBusy, held)
 }
 
-// anew returns a call that makes the member's change alone.
-func (m *member) anew() *call {
+// anew returns a call that makes the member's change alone. ctx is what the Observer made
+// of the caller's.
+func (m *member) anew(ctx context.Context) *call {
 	c := m.call
-	again := &call{options: c.options, guard: c.guard, key: c.key, op: c.change.Run, change: c.change, ctx: m.ctx, until: c.until}
+	again := &call{options: c.options, guard: c.guard, key: c.key, op: c.change.Run, change: c.change, ctx: ctx, until: c.until, waited: true}
 	_ = again.plan() // as the first time
 	return again
 }
