@@ -38,7 +38,7 @@ type fold interface {
 // rowName names a row: its model and its primary key.
 type rowName struct {
 	model reflect.Type
-	key   string
+	key   any // pairs of the values before and the last one
 }
 
 // member returns the call as one that may share its transaction, nil if it runs alone.

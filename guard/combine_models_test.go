@@ -113,3 +113,44 @@ func combineSeats(e *env, changes ...func(*Seat) error) {
 	}))
 	all.Wait()
 }
+
+// Secret is a name that does not show when it is printed.
+type Secret string
+
+func (Secret) GoString() string { return "***" }
+
+type Vault struct {
+	ID      Secret `gorm:"primaryKey;size:16"`
+	Left    int
+	Version dbguard.Version
+}
+
+// TestCombineKnowsRowsByTheirKeys: and not by what is printed of them.
+func TestCombineKnowsRowsByTheirKeys(t *testing.T) {
+	each(t, func(e *env) {
+		wantNil(e.t, e.db.AutoMigrate(&Vault{}))
+		ids := []Secret{"a", "b", "a", "b"}
+		e.create(&Vault{ID: "a", Left: 10}, &Vault{ID: "b", Left: 20})
+		var all sync.WaitGroup
+		wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
+			for i, id := range ids {
+				all.Go(func() {
+					open := func(v *Vault) error { v.Left--; return nil }
+					if err := e.Apply(bg, "sku:1", guard.Update(&Vault{ID: id}, open), guard.Wait(time.Minute), guard.Combine()); err != nil {
+						e.t.Error(err)
+					}
+				})
+				testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+			}
+			return nil
+		}))
+		all.Wait()
+		for id, want := range map[Secret]int{"a": 8, "b": 18} {
+			var v Vault
+			wantNil(e.t, e.db.Take(&v, "id = ?", id).Error)
+			if v.Left != want {
+				e.t.Errorf("the vault %s is %+v, want %d left", string(id), v, want)
+			}
+		}
+	})
+}

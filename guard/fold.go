@@ -2,10 +2,8 @@ package guard
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,15 +26,15 @@ func (w update[T]) target(ctx context.Context, g *Guard) (rowName, bool) {
 	if err != nil || m.version(ctx, w.row) != 0 || !folds(m.Schema) || len(m.PrimaryFields) == 0 {
 		return rowName{}, false
 	}
-	var key strings.Builder
+	var key any
 	for _, f := range m.PrimaryFields {
 		value, zero := f.ValueOf(ctx, reflect.ValueOf(w.row))
-		if zero {
+		if zero || !reflect.ValueOf(value).Comparable() {
 			return rowName{}, false
 		}
-		fmt.Fprintf(&key, "%#v\x00", value)
+		key = [2]any{key, value}
 	}
-	return rowName{m.ModelType, key.String()}, true
+	return rowName{m.ModelType, key}, true
 }
 
 // known has for each model whether changes of its rows can be folded.
