@@ -22,8 +22,7 @@ type crew struct {
 	all   []*member // without those who have left, or have an answer
 	call  *call     // of the leader
 	cut   context.CancelCauseFunc
-	round *round // of the last attempt; nil if the row was not loaded
-	saved bool   // the last attempt has saved the row, and may have committed it
+	saved bool // the last attempt has saved the row, and may have committed it
 }
 
 // errOrphaned is the answer of a crew that may have been committed, but whose leader has
@@ -70,11 +69,8 @@ func (k *crew) attempt() (e ending, impatient bool) {
 	defer cancel()
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(context.Canceled)
-	k.cut, k.round, k.saved, c.shared = cut, nil, false, len(k.all)
+	k.cut, k.saved, c.shared = cut, false, len(k.all)
 	e = c.attempt(callContext{ctx, c})
-	if k.round != nil {
-		k.round.close()
-	}
 	return e, e.outcome == notify.OutcomeRolledBack && e.finding == nil && errors.Is(context.Cause(ctx), errImpatient)
 }
 
@@ -89,7 +85,7 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	for _, m := range k.all {
 		m.round, m.in = r, false
 	}
-	k.round = r
+	defer r.close()
 	defer func() { k.all = r.members() }() // the others are not ours any longer
 	r.turns(k.call.guard.lines.turnTime)
 	n := f.size()
