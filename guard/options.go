@@ -78,9 +78,11 @@ func Remember(d time.Duration) Option {
 // row as its own change left it, and its answer after the COMMIT. It is an option of
 // Apply, for a Change that is one Update of a row that comes without a version, with
 // Wait. Any other Change, and one with Also, Protects, Remember or Retries, runs alone,
-// and so does the Update of a model that has hooks, or fields that share memory:
-// pointers, slices, maps.
+// and so does the Update of a model that has hooks, columns that the database computes,
+// or fields that share memory: pointers, slices, maps.
 //
+// The statements get the context values of one of the callers, for plugins of gorm. So
+// callers whose statements such values direct to different rows need different keys.
 // What the database makes of a row when it is saved (rounding, triggers, checks) happens
 // once for all. A failure of the database is everybody's; an operation that the database
 // refuses for its values runs again alone. Apply may return later than its context ends,
