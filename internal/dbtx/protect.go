@@ -98,22 +98,31 @@ func (t *Tx) ProtectNew(model any) error {
 	if t.rows.HasNamed(t.underKey(), m.Table()) || len(t.rows.Among(m.Statement())) > 0 {
 		return nil
 	}
-	indexes, err := t.reader.Indexes(m.Table())
+	r, err := t.newRow(m)
 	if err != nil {
 		return err
+	}
+	return t.protect(r)
+}
+
+// newRow returns the row that inserting a model makes.
+func (t *Tx) newRow(m protected.Model) (*protected.Row, error) {
+	indexes, err := t.reader.Indexes(m.Table())
+	if err != nil {
+		return nil, err
 	}
 	fit := m.Fitting(catalogue.WithPrimary(catalogue.UniqueKeys(indexes), m.Primary()))
 	switch len(fit) {
 	case 1:
-		return t.protect(m.Row(fit[0], protected.Row{Model: m.Pointer()}))
+		return m.Row(fit[0], protected.Row{Model: m.Pointer()}), nil
 	case 0:
-		return fmt.Errorf("%w: no unique index of %s has all its columns set%s", dbguard.ErrUnprotectable, m.Table(), catalogue.Unusable(indexes))
+		return nil, fmt.Errorf("%w: no unique index of %s has all its columns set%s", dbguard.ErrUnprotectable, m.Table(), catalogue.Unusable(indexes))
 	}
 	choices := make([]string, len(fit))
 	for i, columns := range fit {
 		choices[i] = catalogue.Listing(columns)
 	}
-	return fmt.Errorf("%w: several unique indexes of %s are set, name one with Protects: %s",
+	return nil, fmt.Errorf("%w: several unique indexes of %s are set, name one with Protects: %s",
 		dbguard.ErrUnprotectable, m.Table(), strings.Join(choices, " or "))
 }
 
@@ -129,17 +138,34 @@ func (t *Tx) protect(r *protected.Row) error {
 	if err := t.ready(r); err != nil {
 		return err
 	}
+	t.add(r)
+	return nil
+}
+
+// add adds a row that is ready.
+func (t *Tx) add(r *protected.Row) {
 	if other, ok := t.keys.Another(r, r.Key); ok {
 		t.options.Logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
 			"table", r.Table, "key", r.Key, "other", other)
 	}
 	t.rows.Add(r)
-	return nil
 }
 
 // ready makes sure that a row with new values can be identified, and found again. It
 // reads the indexes now, as PostgreSQL reads nothing after an error.
 func (t *Tx) ready(r *protected.Row) error {
+	if err := t.identify(r); err != nil {
+		return err
+	}
+	if err := t.judge.LookBefore(r); err != nil {
+		t.Learn(err)
+		return err
+	}
+	return nil
+}
+
+// identify makes sure that a row can be identified.
+func (t *Tx) identify(r *protected.Row) error {
 	if !t.reader.Facts(r.Table).Transactional {
 		return fmt.Errorf("%w: the engine of table %s has no transactions", dbguard.ErrUnprotectable, r.Table)
 	}
@@ -151,14 +177,7 @@ func (t *Tx) ready(r *protected.Row) error {
 			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", dbguard.ErrUnprotectable, r.Table, r.Fields[i].DBName)
 		}
 	}
-	if err := t.reader.RoundTimes(r); err != nil {
-		return err
-	}
-	if err := t.judge.LookBefore(r); err != nil {
-		t.Learn(err)
-		return err
-	}
-	return nil
+	return t.reader.RoundTimes(r)
 }
 
 // refresh looks again at the models that a statement is about to insert: hooks

@@ -24,7 +24,7 @@ func (j *Judge) examine(c *inquiry) error {
 		}
 	}
 	for i, s := range c.suspects {
-		if err := j.examineOne(ctx, c, s, plain[i]); err != nil || c.Evidence.Changed {
+		if err := j.examineOne(ctx, c, s, plain[i]); err != nil || c.proven(s) {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (j *Judge) reread(ctx context.Context, c *inquiry, suspects []*suspect) err
 		if err != nil {
 			return err
 		}
-		if err := j.note(ctx, c, s, now, j.changedSinceFirst(s.row, now)); err != nil || c.Evidence.Changed {
+		if err := j.note(ctx, c, s, now, j.changedSinceFirst(s.row, now)); err != nil || c.proven(s) {
 			return err
 		}
 	}

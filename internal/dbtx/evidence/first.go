@@ -67,3 +67,12 @@ func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.Conf
 	j.keep(&inquiry{ConflictError: c})
 	return c
 }
+
+// NoteAbsent notes that a row is not there, before the transaction writes.
+func (j *Judge) NoteAbsent(r *protected.Row) { j.Memory.See(r, protected.Reading{}) }
+
+// WasAbsent reports whether a row was not there when this operation saw it first.
+func (j *Judge) WasAbsent(r *protected.Row) bool {
+	first, seen := j.Memory.Recall(r)
+	return seen && !first.Found
+}

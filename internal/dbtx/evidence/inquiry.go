@@ -10,11 +10,12 @@ import (
 type inquiry struct {
 	*dbguard.ConflictError
 	suspects []*suspect
-	resumed  bool // it was looked at behind a savepoint
-	clean    bool // the transaction had written none of the suspects
-	open     bool // the evidence is complete only after the rollback
-	ownIndex bool // the index that refused the insert protects all of its rows
-	doubtful bool // it is about some row of the database: it counts only if a suspect has changed
+	resumed  bool  // it was looked at behind a savepoint
+	clean    bool  // the transaction had written none of the suspects
+	open     bool  // the evidence is complete only after the rollback
+	ownIndex bool  // the index that refused the insert protects all of its rows
+	doubtful bool  // it is about some row of the database: it counts only if a suspect has changed
+	of       []int // the calls whose rows it is about, where several share the transaction
 }
 
 // byKey returns an inquiry into the conflict for each key that protects suspects, or none
@@ -46,3 +47,7 @@ func weight(e dbguard.Evidence) int {
 	}
 	return 0
 }
+
+// proven reports whether no more suspects need to be looked at after s. Of several calls
+// each is told what it has met itself.
+func (c *inquiry) proven(s *suspect) bool { return c.Evidence.Changed && s.row.Of == 0 }

@@ -128,3 +128,14 @@ func (j *Judge) Conflicts() (weightiest []*dbguard.ConflictError) {
 	})
 	return weightiest
 }
+
+// Of returns the calls that share the transaction and whose rows conflicts are about.
+func (j *Judge) Of() (calls []int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, c := range j.inquiries {
+		calls = append(calls, c.of...)
+	}
+	slices.Sort(calls)
+	return slices.DeleteFunc(slices.Compact(calls), func(n int) bool { return n == 0 })
+}

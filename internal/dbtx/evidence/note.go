@@ -33,6 +33,7 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	c.of = append(c.of, s.row.Of)
 	if !c.Evidence.Found || weight(e) > weight(c.Evidence) {
 		c.Evidence, c.Columns, c.Key = e, s.row.Columns(), s.row.Key
 		if c.doubtful { // or the statement has named it

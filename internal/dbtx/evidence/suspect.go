@@ -74,6 +74,10 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 		if sure[r] {
 			continue
 		}
+		if r.Of != 0 { // of a call whose turn to insert has not come
+			suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.Values}})
+			continue
+		}
 		s := &suspect{row: r}
 		var rows []clause.Expression
 		models.EachRow(stmt, func(value func(column string) any) {

@@ -34,3 +34,32 @@ type lockingClause string
 func (lockingClause) Name() string                   { return "FOR" }
 func (l lockingClause) Build(b clause.Builder)       { _, _ = b.WriteString(string(l)) }
 func (l lockingClause) MergeClause(c *clause.Clause) { c.Name, c.Expression = "", l }
+
+// LoadThose reads which of rows, all of one table and named by the same columns, are
+// there: their names, into new structs of the model.
+func LoadThose(q *gorm.DB, rows []*Row) (reflect.Value, error) {
+	first := rows[0]
+	found := reflect.New(reflect.SliceOf(first.Schema.ModelType))
+	err := q.Table(first.Table).Select(first.Columns()).Where(anyOf(rows)).Find(found.Interface()).Error
+	return found.Elem(), err
+}
+
+// anyOf is the condition that a row is one of rows.
+func anyOf(rows []*Row) clause.Expression {
+	if fields := rows[0].Fields; len(fields) == 1 {
+		in := clause.IN{Column: clause.Column{Name: fields[0].DBName}}
+		for _, r := range rows {
+			in.Values = append(in.Values, r.AsStored(fields[0], r.Values[0]))
+		}
+		return in
+	}
+	either := make([]clause.Expression, len(rows))
+	for i, r := range rows {
+		var name []clause.Expression
+		for n, f := range r.Fields {
+			name = append(name, clause.Eq{Column: clause.Column{Name: f.DBName}, Value: r.AsStored(f, r.Values[n])})
+		}
+		either[i] = clause.And(name...)
+	}
+	return clause.Or(either...)
+}

@@ -26,6 +26,7 @@ type Row struct {
 	Model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
 	Named    bool   // by Protect
 	Followed bool   // to another table
+	Of       int    // the call that the row is of, from 1, where several share the transaction; 0 = all of them
 }
 
 // Columns returns the columns that name the row.
@@ -48,9 +49,9 @@ func (r *Row) valuesIn(ctx context.Context, model reflect.Value) []any {
 
 func (r *Row) setValues(values []any) { r.Values, r.id = values, "" }
 
-// is reports whether a row with the given values is the row. With NULL in its
+// Is reports whether a row with the given values is the row. With NULL in its
 // key it is none in particular.
-func (r *Row) is(value func(column string) any) bool {
+func (r *Row) Is(value func(column string) any) bool {
 	for i, f := range r.Fields {
 		v := value(f.DBName)
 		if sqlvalue.IsNull(v) {
@@ -63,9 +64,9 @@ func (r *Row) is(value func(column string) any) bool {
 	return true
 }
 
-// sameShape reports whether two rows have one table and are named by the same
+// SameShape reports whether two rows have one table and are named by the same
 // columns.
-func (r *Row) sameShape(k *Row) bool {
+func (r *Row) SameShape(k *Row) bool {
 	return r.Table == k.Table && slices.EqualFunc(r.Fields, k.Fields, func(a, b *schema.Field) bool { return a.DBName == b.DBName })
 }
 

@@ -54,7 +54,7 @@ func (p *Rows) Add(r *Row) {
 	if r.Model != nil {
 		p.byModel[r.Model] = append(p.byModel[r.Model], r)
 	}
-	if !slices.ContainsFunc(p.shapes, r.sameShape) {
+	if !slices.ContainsFunc(p.shapes, r.SameShape) {
 		p.shapes = append(p.shapes, r)
 	}
 }
@@ -79,10 +79,13 @@ func (k *keyRows) add(r *Row) {
 		return
 	}
 	k.several = k.several || slices.ContainsFunc(k.shapes, func(other *Row) bool {
+		if r.Of != 0 && other.Of != 0 && r.Of != other.Of {
+			return false // to each call its key protects its own
+		}
 		// A row of the same table that other columns name may be the same.
-		return !strings.EqualFold(other.Table, r.Table) || other.sameShape(r) && other.Identity() != r.Identity()
+		return !strings.EqualFold(other.Table, r.Table) || other.SameShape(r) && other.Identity() != r.Identity()
 	})
-	if !slices.ContainsFunc(k.shapes, r.sameShape) {
+	if !slices.ContainsFunc(k.shapes, r.SameShape) {
 		k.shapes = append(k.shapes, r)
 	}
 }
@@ -203,7 +206,7 @@ func (p *Rows) Matching(stmt *gorm.Statement, value func(column string) any) (ro
 	for _, shape := range p.shapesIn(catalogue.TableOf(stmt)) {
 		p.mu.Lock()
 		for _, r := range p.with(shape, value) {
-			if r.is(value) {
+			if r.Is(value) {
 				rows = append(rows, r)
 			}
 		}

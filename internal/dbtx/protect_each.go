@@ -1,0 +1,93 @@
+package dbtx
+
+import (
+	"errors"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+)
+
+// ProtectEach names the rows that several calls are about to insert in this transaction,
+// the models of each call, as ProtectNew does. It reports which calls have to run in
+// transactions of their own, and leaves their rows out: a row is there already, or another
+// of these calls inserts it, or it can't be identified.
+func (t *Tx) ProtectEach(calls [][]any) (apart []bool, err error) {
+	apart = make([]bool, len(calls))
+	each := make([][]*protected.Row, len(calls))
+	var all []*protected.Row
+	for i, models := range calls {
+		each[i], err = t.newRows(models, i+1)
+		if apart[i] = errors.Is(err, dbguard.ErrUnprotectable); !apart[i] && err != nil {
+			return nil, err
+		}
+		all = append(all, each[i]...)
+	}
+	there, sure, err := t.those(all)
+	if err != nil {
+		return nil, err
+	}
+	for i, rows := range each {
+		apart[i] = apart[i] || !sure || t.known(rows, there)
+		if apart[i] {
+			continue
+		}
+		for _, r := range rows {
+			t.judge.NoteAbsent(r)
+			t.add(r)
+		}
+	}
+	return apart, nil
+}
+
+// newRows returns the rows that inserting models of a call makes.
+func (t *Tx) newRows(models []any, call int) (rows []*protected.Row, err error) {
+	for _, model := range models {
+		m, err := protected.Parse(t.ctx, t.db, model)
+		if err != nil {
+			return nil, err
+		}
+		r, err := t.newRow(m)
+		if err != nil {
+			return nil, err
+		}
+		r.Of, r.Key = call, t.underKey()
+		if err := t.identify(r); err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// those reads which of rows are there.
+func (t *Tx) those(rows []*protected.Row) (there map[*protected.Row]bool, sure bool, err error) {
+	if len(rows) == 0 {
+		return nil, true, nil
+	}
+	ctx, cancel := t.reader.Context()
+	defer cancel()
+	if there, sure, err = t.reader.Those(ctx, rows); err != nil {
+		t.Learn(err)
+	}
+	return there, sure, err
+}
+
+// known reports whether one of the rows is there or is protected already. One that was not
+// there in an earlier attempt has been inserted by another writer since: the refused
+// INSERT shows that.
+func (t *Tx) known(rows []*protected.Row, there map[*protected.Row]bool) bool {
+	for _, r := range rows {
+		if _, twin := t.rows.KeyOf(r); twin || there[r] && !t.judge.WasAbsent(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Met returns the calls, from 1, whose rows conflicts of the transaction are about. It is
+// complete after Rollback.
+func (t *Tx) Met() []int { return t.judge.Of() }
+
+// HasTriggers reports whether a write to a table may write other rows, as far as the
+// database shows that.
+func (t *Tx) HasTriggers(table string) bool { return t.reader.Facts(table).Triggers }

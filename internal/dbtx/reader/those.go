@@ -1,0 +1,39 @@
+package reader
+
+import (
+	"context"
+
+	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+)
+
+// Those reads which of rows are there. sure is false if it has found one that is none of
+// them as Go compares values, but is to the database.
+func (q *Reader) Those(ctx context.Context, rows []*protected.Row) (there map[*protected.Row]bool, sure bool, err error) {
+	there, sure = make(map[*protected.Row]bool), true
+	for len(rows) > 0 {
+		var alike, rest []*protected.Row
+		for _, r := range rows {
+			if r.SameShape(rows[0]) {
+				alike = append(alike, r)
+			} else {
+				rest = append(rest, r)
+			}
+		}
+		found, err := protected.LoadThose(q.DB(ctx), alike)
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range found.Len() {
+			is := false
+			for _, r := range alike {
+				if r.Is(func(column string) any { return models.Value(ctx, models.Column(r.Schema, column), found.Index(i)) }) {
+					there[r], is = true, true
+				}
+			}
+			sure = sure && is
+		}
+		rows = rest
+	}
+	return there, sure, nil
+}
