@@ -17,50 +17,73 @@ var errCombineDo = errors.New("guard: Combine is an option of Apply: what an ope
 // foldable is a step that can be made together with its like.
 type foldable interface {
 	step
-	// target names the row. ok is false if the step must run alone.
-	target(ctx context.Context, g *Guard) (row rowName, ok bool)
-	// fold begins the work of a crew on the row: it loads it.
+	// target names what the step does. ok is false if the step must run alone.
+	target(ctx context.Context, g *Guard) (what target, ok bool)
+	// fold begins the work of a crew: that of an Update loads the row.
 	fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, error)
+	// inserts returns the row, if the step inserts it.
+	inserts() any
 }
 
-// fold is what a crew makes of a row.
+// fold is what a crew makes of a step that all have.
 type fold interface {
 	// try makes a step's change to the row as the changes before left it. The row is as
 	// it was before if the change fails or panics, or undo is called. adopt makes the
 	// change one of the crew's.
-	try(ctx context.Context, s step) (adopt func(*dbtx.Tx) error, undo func(), err error)
-	// size returns how many changes were adopted.
-	size() int
-	// save saves the row.
+	try(ctx context.Context, s step) (adopt func(*dbtx.Tx), undo func(), err error)
+	// save writes what was adopted.
 	save(ctx context.Context, tx *gorm.DB) error
 }
 
-// rowName names a row: its model and its primary key.
-type rowName struct {
+// A target is what a step does: an Update changes one row, which its model and its primary
+// key name; an Insert inserts some row of a model.
+type target struct {
 	model reflect.Type
-	key   any // pairs of the values before and the last one
+	table string
+	key   any // pairs of the values before and the last one; nil of an Insert
+}
+
+// alike returns what the members of a crew have in common, and their steps. ok is false if
+// the Change must run alone: it would see in memory what others have not written yet.
+func (c Change) alike(ctx context.Context, g *Guard) (shape any, steps []foldable, ok bool) {
+	updated := ""
+	inserted := make(map[string]bool)
+	for _, s := range c.steps {
+		f, ok := s.(foldable)
+		if !ok {
+			return nil, nil, false
+		}
+		what, ok := f.target(ctx, g)
+		switch {
+		case !ok, what.key != nil && updated != "":
+			return nil, nil, false
+		case what.key != nil:
+			updated = what.table
+		default:
+			inserted[what.table] = true
+		}
+		shape, steps = [2]any{shape, what}, append(steps, f)
+	}
+	return shape, steps, len(steps) > 0 && !inserted[updated]
 }
 
 // member returns the call as one that may share its transaction, nil if it runs alone.
 func (c *call) member(ctx context.Context) *member {
 	alike := c.combine && c.wait > 0 && len(c.holds) == 1 && c.remember == 0 && len(c.protects) == 0 && c.retries == changeTries
-	if !alike || len(c.change.steps) != 1 || c.guard.outages.on(c.key) != nil || c.guard.locker.Holds(ctx, c.key) {
+	if !alike || c.guard.outages.on(c.key) != nil || c.guard.locker.Holds(ctx, c.key) {
 		return nil
 	}
-	f, ok := c.change.steps[0].(foldable)
+	shape, steps, ok := c.change.alike(ctx, c.guard)
 	if !ok {
 		return nil
 	}
-	row, ok := f.target(ctx, c.guard)
-	if !ok {
-		return nil
-	}
-	return &member{call: c, ctx: ctx, change: f, row: row, turn: make(chan signal, 1)}
+	return &member{call: c, ctx: ctx, steps: steps, shape: shape, turn: make(chan signal, 1)}
 }
 
 // lines are the callers that wait to share a transaction, by key.
 type lines struct {
 	turnTime time.Duration // see turnTime
+	apart    sync.Map      // models of which no rows are inserted together: reflect.Type → true
 
 	mu sync.Mutex
 	of map[string]*line
@@ -98,7 +121,7 @@ func (l *lines) quit(m *member) bool {
 	return false
 }
 
-// take returns the next in the line who change the leader's row, at most n, and lets the
+// take returns the next in the line who do what the leader does, at most n, and lets the
 // first of the rest lead.
 func (l *lines) take(leader *member, n int) (crew []*member) {
 	l.mu.Lock()
@@ -107,7 +130,7 @@ func (l *lines) take(leader *member, n int) (crew []*member) {
 	at := l.of[key]
 	rest := at.queue[:0]
 	for _, m := range at.queue {
-		if len(crew) < n && m.row == leader.row {
+		if len(crew) < n && m.shape == leader.shape {
 			crew = append(crew, m)
 		} else {
 			rest = append(rest, m)

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/notify"
 )
@@ -22,7 +23,11 @@ type crew struct {
 	all   []*member // without those who have left, or have an answer
 	call  *call     // of the leader
 	cut   context.CancelCauseFunc
-	saved bool // the last attempt has saved the row, and may have committed it
+	saved bool // the last attempt has saved the rows, and may have committed them
+
+	inserts bool      // they insert rows
+	asked   []*member // in the order in which the transaction knows them
+	made    int       // changes in the last attempt
 }
 
 // errOrphaned is the answer of a crew that may have been committed, but whose leader has
@@ -48,18 +53,33 @@ func share(leader *member, others []*member) error {
 		if impatient || c.again(e) {
 			continue
 		}
-		apart := k.apart(e)
-		err := c.finish(e)
-		if apart {
-			k.scatter()
+		if k.end(e) {
 			return leader.anew(ctx).alone()
 		}
-		if err == errNoChange { //nolint:errorlint // and no more went wrong
-			err = nil // each has its own
-		}
-		k.answer(err)
 		return leader.err
 	}
+}
+
+// end ends the call of a crew after its last attempt. It reports whether the leader is to
+// run alone.
+func (k *crew) end(e ending) (alone bool) {
+	apart := k.apart(e)
+	met := k.met(e)
+	k.call.shared = k.told(e, met)
+	err := k.call.finish(e)
+	failure, _ := errors.AsType[*InterceptionError](err)
+	switch {
+	case apart, k.inserts && e.finding != nil && failure == nil: // it is of one of them
+		k.scatter()
+		return true
+	case failure != nil && len(met) > 0:
+		return k.intercept(err, met)
+	case err == errNoChange: //nolint:errorlint // and no more went wrong
+		err = nil // each has its own
+	}
+	alone = k.all[0].apart
+	k.answer(err)
+	return alone
 }
 
 // attempt runs the transaction once, on a context that ends with the lock.
@@ -77,8 +97,11 @@ func (k *crew) attempt() (e ending, impatient bool) {
 // work is the operation of the crew's transaction.
 func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	t := dbtx.FromContext(ctx)
-	f, err := k.all[0].change.fold(ctx, t, tx)
+	f, err := foldAll(ctx, t, tx, k.all[0].steps)
 	if err != nil {
+		return err
+	}
+	if err := k.protect(t); err != nil {
 		return err
 	}
 	r := &round{leader: k.all[0], fold: f, tx: t, begun: time.Now(), cut: k.cut, all: slices.Clone(k.all), over: make(chan struct{})}
@@ -88,22 +111,94 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	defer r.close()
 	defer func() { k.all = r.members() }() // the others are not ours any longer
 	r.turns(k.call.guard.lines.turnTime)
-	n := f.size()
-	if n == 0 {
+	if k.made = f.n; k.made == 0 {
 		return errNoChange
 	}
-	k.call.shared = n
 	err = f.save(ctx, tx)
 	k.saved = err == nil
 	return err
 }
 
+// protect names the rows that the members insert. Those whose rows are there already, or
+// are another member's, run alone: the database has to judge them.
+func (k *crew) protect(t *dbtx.Tx) error {
+	rows := make([][]any, len(k.all))
+	for i, m := range k.all {
+		for _, s := range m.steps {
+			if row := s.inserts(); row != nil {
+				rows[i] = append(rows[i], row)
+				k.inserts = true
+			}
+		}
+	}
+	k.asked = k.all
+	if !k.inserts {
+		return nil
+	}
+	apart, err := t.ProtectEach(rows)
+	if err != nil {
+		return err
+	}
+	k.all = k.asked[:1:1]
+	k.asked[0].apart = k.asked[0].apart || apart[0]
+	for i, m := range k.asked[1:] {
+		if apart[i+1] {
+			m.turn <- turnAlone
+		} else {
+			k.all = append(k.all, m)
+		}
+	}
+	return nil
+}
+
 // apart reports whether the members are to run alone: the database has refused the
 // transaction, perhaps for what one of them has written, or has broken it off.
 func (k *crew) apart(e ending) bool {
-	everybodys := dbtx.Retryable(e.err) || errors.Is(e.err, gorm.ErrRecordNotFound) || errors.Is(e.err, errNoChange)
+	everybodys := dbtx.Retryable(e.err) || errors.Is(e.err, gorm.ErrRecordNotFound) && !k.inserts || errors.Is(e.err, errNoChange)
 	return e.err != nil && e.outcome == notify.OutcomeRolledBack && e.finding == nil &&
 		k.call.tx != nil && k.call.alive() == nil && !everybodys
+}
+
+// met returns the members whose own rows a conflict is about, if it is not about the row
+// of all.
+func (k *crew) met(e ending) (met []*member) {
+	if e.finding == nil || e.finding.conflict.Kind != dbguard.Duplicate {
+		return nil
+	}
+	for _, n := range k.call.tx.Met() {
+		if m := k.asked[n-1]; slices.Contains(k.all, m) {
+			met = append(met, m)
+		}
+	}
+	return met
+}
+
+// told returns for how many calls an event about the crew stands.
+func (k *crew) told(e ending, met []*member) int {
+	switch {
+	case len(met) > 0:
+		return len(met)
+	case e.outcome == notify.OutcomeCommitted:
+		return k.made
+	case k.all[0].apart:
+		return len(k.all) - 1
+	}
+	return len(k.all)
+}
+
+// intercept answers those whose rows another caller has written, too. The others run alone.
+// It reports whether the leader does.
+func (k *crew) intercept(err error, met []*member) (alone bool) {
+	for _, m := range met {
+		m.err = err
+		if m != k.all[0] {
+			m.turn <- turnDone
+		}
+	}
+	leads := k.all[0]
+	k.all = slices.DeleteFunc(k.all, func(m *member) bool { return m != leads && slices.Contains(met, m) })
+	k.scatter()
+	return !slices.Contains(met, leads)
 }
 
 // answer tells each member what became of its change. An error is everybody's: what a

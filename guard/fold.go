@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,23 +19,23 @@ import (
 
 // target implements foldable. A row that comes with a version is expected to have it, and
 // rows that share memory would change each other.
-func (w update[T]) target(ctx context.Context, g *Guard) (rowName, bool) {
+func (w update[T]) target(ctx context.Context, g *Guard) (target, bool) {
 	if checkRow(w.row) != nil || w.change == nil {
-		return rowName{}, false
+		return target{}, false
 	}
 	m, err := parse(g.db, w.row)
 	if err != nil || m.version(ctx, w.row) != 0 || !folds(m.Schema) || len(m.PrimaryFields) == 0 {
-		return rowName{}, false
+		return target{}, false
 	}
 	var key any
 	for _, f := range m.PrimaryFields {
 		value, zero := f.ValueOf(ctx, reflect.ValueOf(w.row))
 		if zero || !reflect.ValueOf(value).Comparable() {
-			return rowName{}, false
+			return target{}, false
 		}
 		key = [2]any{key, value}
 	}
-	return rowName{m.ModelType, key}, true
+	return target{m.ModelType, strings.ToLower(m.Table), key}, true
 }
 
 // known has for each model whether changes of its rows can be folded.
@@ -89,6 +90,8 @@ type foldedUpdate[T any] struct {
 	clock func() time.Time
 }
 
+func (w update[T]) inserts() any { return nil }
+
 // fold implements foldable.
 func (w update[T]) fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, error) {
 	m, err := parse(tx, w.row)
@@ -106,10 +109,10 @@ func (w update[T]) fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, err
 	return f, nil
 }
 
-func (f *foldedUpdate[T]) try(ctx context.Context, s step) (adopt func(*dbtx.Tx) error, undo func(), err error) {
+func (f *foldedUpdate[T]) try(ctx context.Context, s step) (func(*dbtx.Tx), func(), error) {
 	w := s.(update[T])
 	before := *w.row
-	undo = func() { *w.row = before }
+	undo := func() { *w.row = before }
 	made := false
 	defer func() {
 		if !made {
@@ -118,44 +121,41 @@ func (f *foldedUpdate[T]) try(ctx context.Context, s step) (adopt func(*dbtx.Tx)
 	}()
 	*w.row = f.now
 	if err := w.change(w.row); err != nil {
-		return nil, undo, err
+		return nil, nil, err
+	}
+	if err := f.restore(ctx, w.row, &f.asked, f.from+dbguard.Version(len(f.rows))+1); err != nil {
+		return nil, nil, err
+	}
+	next, err := f.after(ctx, w.row)
+	if err != nil {
+		return nil, nil, err
 	}
 	made = true
-	return func(t *dbtx.Tx) error {
-		if err := f.restore(ctx, w.row, &f.asked, f.from+dbguard.Version(len(f.rows))+1); err != nil {
-			undo()
-			return err
-		}
-		if err := f.adopt(ctx, w.row); err != nil {
-			undo()
-			return err
-		}
+	return func(t *dbtx.Tx) {
 		t.OnRollback(undo)
-		return nil
+		f.now, f.rows = next, append(f.rows, w.row)
 	}, undo, nil
 }
 
-// adopt makes a changed row the one that the next change gets, as if it had been saved and
+// after returns the row that the next change gets, as if a changed one had been saved and
 // loaded: what is no column that is saved stays as it was loaded, and the row says that it
 // was updated now.
-func (f *foldedUpdate[T]) adopt(ctx context.Context, row *T) error {
-	next, changed := reflect.ValueOf(&f.now), reflect.ValueOf(row)
+func (f *foldedUpdate[T]) after(ctx context.Context, row *T) (T, error) {
+	saved := f.now
+	next, changed := reflect.ValueOf(&saved), reflect.ValueOf(row)
 	for _, field := range f.Fields {
 		switch {
 		case field.DBName == "" || !field.Updatable:
 		case field.AutoUpdateTime > 0:
 			if err := field.Set(ctx, next, f.clock()); err != nil {
-				return err
+				return saved, err
 			}
 		default:
 			field.ReflectValueOf(ctx, next).Set(field.ReflectValueOf(ctx, changed))
 		}
 	}
-	f.rows = append(f.rows, row)
-	return nil
+	return saved, nil
 }
-
-func (f *foldedUpdate[T]) size() int { return len(f.rows) }
 
 func (f *foldedUpdate[T]) save(ctx context.Context, tx *gorm.DB) error {
 	if len(f.rows) == 0 {

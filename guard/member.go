@@ -10,14 +10,15 @@ import (
 
 // A member is a call that may share its transaction.
 type member struct {
-	call   *call
-	ctx    context.Context // the caller's
-	change foldable
-	row    rowName
-	turn   chan signal // one at a time
-	round  *round      // set before the signal
-	err    error       // of its own change, and then what the call returns
-	in     bool        // its change was made, or failed, in the round; guarded by round.mu
+	call  *call
+	ctx   context.Context // the caller's
+	steps []foldable
+	shape any         // of the steps: those of a crew have the same
+	turn  chan signal // one at a time
+	round *round      // set before the signal
+	err   error       // of its own change, and then what the call returns
+	apart bool        // it leads, and its own change is left out: it runs alone afterwards
+	in    bool        // its change was made, or failed, in the round; guarded by round.mu
 }
 
 // A signal tells a member what to do next.

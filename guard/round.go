@@ -21,7 +21,7 @@ const crewPatience = 100 * time.Millisecond
 // each on its own goroutine.
 type round struct {
 	leader *member
-	fold   fold
+	fold   *folded
 	tx     *dbtx.Tx
 	begun  time.Time
 	cut    context.CancelCauseFunc // ends the transaction
@@ -40,7 +40,9 @@ func (r *round) turns(d time.Duration) {
 	timer := time.AfterFunc(d, r.end)
 	defer timer.Stop()
 	defer r.end()
-	r.change(r.leader)
+	if !r.leader.apart {
+		r.change(r.leader)
+	}
 	r.pass()
 	<-r.over
 }
@@ -57,17 +59,17 @@ func (r *round) change(m *member) (in, late bool) {
 	if m.err = m.ctx.Err(); m.err != nil {
 		return false, false
 	}
-	adopt, undo, err := r.fold.try(m.ctx, m.change)
+	adopt, undo, err := r.fold.try(m.ctx, m.steps)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended && m != r.leader {
-		undo()
+		if err == nil {
+			undo()
+		}
 		return false, true
 	}
-	if err == nil {
-		err = adopt(r.tx)
-	}
 	if m.in, m.err = true, err; err == nil {
+		adopt(r.tx)
 		r.watch(m)
 	}
 	return true, false
