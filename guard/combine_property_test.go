@@ -26,11 +26,13 @@ import (
 //   - A lock that was lost is one event for the crew, with a Count of its changes. A
 //     change that is made again may lose it again, so at most one does here.
 //   - A lock that was handed over is found lost by the one who releases it, whose
-//     transaction may have ended otherwise.
+//     transaction may have ended otherwise. So nobody repeats an order in such a plan here.
 //   - Whoever's context ended before its turn may have ErrBusy, as its wait ends with it.
 //   - After a write that the database refuses, and after a leader that panics, the others
 //     run again in any order. So at most one does that here, in a plan in which nobody loses
 //     the lock, and the rows have stock enough for all.
+//   - Whose row another one of the crew inserts, or is there already, runs alone after the
+//     crew. So such plans have stock enough, too, and nobody in them runs again.
 //   - A caller whose context ends after its change, which is not made here, may be told of
 //     a commit where it would have been told of its context.
 //
@@ -90,29 +92,56 @@ type plannedCall struct {
 	row    int64
 	what   part
 	amount int
+	no     string // of the order
 }
+
+// A trade is what all calls of a plan are made of.
+type trade int
+
+const (
+	updates trade = iota
+	sales         // an Insert and an Update
+	inserts       // nothing but an Insert
+	trades
+)
 
 // A plan is calls that queue under one key, in this order.
 type plan struct {
+	trade   trade
 	callers []plannedCall
 	left    [3]int
 	ordered bool // the order is kept
 }
 
 func newPlan(r *rand.Rand) plan {
-	p := plan{ordered: true}
+	p := plan{trade: trade(r.IntN(int(trades))), ordered: true}
 	rows, reruns := 1+r.Int64N(3), false
+	twins := p.trade != updates && r.IntN(2) == 0
+	seen := make(map[string]int)
+	repeats := p.trade != updates && r.IntN(2) == 0
+	if twins {
+		reruns, p.ordered = true, false
+	}
 	for range 1 + r.IntN(10) {
 		c := plannedCall{row: 1 + r.Int64N(rows), amount: 1 + r.IntN(3)}
 		if r.IntN(3) == 0 {
 			c.what = part(r.IntN(int(parts)))
 		}
 		if c.what >= panics && c.what <= loses && c.what != renames && c.what != gives {
-			if reruns {
+			if reruns || repeats && c.what == loses {
 				c.what = takes
 			}
 			reruns = true
 			p.ordered = p.ordered && c.what == loses
+		}
+		switch c.no = fmt.Sprint(c.row, "+", len(p.callers)); {
+		case twins: // the order of a third one would be open
+			if no := fmt.Sprint(c.row, "-", r.IntN(4)); seen[no] < 2 {
+				c.no = no
+				seen[no]++
+			}
+		case repeats && r.IntN(4) == 0:
+			c.no = "old"
 		}
 		p.callers = append(p.callers, c)
 	}
@@ -127,13 +156,14 @@ func newPlan(r *rand.Rand) plan {
 
 // An answer is what a caller got.
 type answer struct {
-	err  string
-	left int
-	at   dbguard.Version
+	err   string
+	left  int
+	at    dbguard.Version
+	order bool // has the number that the database gave it
 }
 
 func (p plan) same(a, b answer) bool {
-	if !p.ordered && a.err == "" {
+	if !p.ordered && a.err == "" && b.err == "" {
 		a.left, a.at = b.left, b.at
 	}
 	return a == b
@@ -141,9 +171,10 @@ func (p plan) same(a, b answer) bool {
 
 // A world is a database and an instance of a service.
 type world struct {
-	t    *testing.T
-	db   *gorm.DB
-	g    *guardtest.Guard
+	t  *testing.T
+	db *gorm.DB
+	g  *guardtest.Guard
+	trade
 	seen int // events
 	busy int // deadlocks to come, by row
 }
@@ -154,7 +185,7 @@ func newWorld(t *testing.T) *world {
 	wantNil(t, err)
 	pool.SetMaxOpenConns(1)
 	wantNil(t, db.Exec("PRAGMA synchronous = OFF").Error) // the time goes into the disk
-	wantNil(t, db.AutoMigrate(&Stock{}))
+	wantNil(t, db.AutoMigrate(&Stock{}, &Order{}))
 	wantNil(t, db.Exec("CREATE TRIGGER enough BEFORE UPDATE ON stocks WHEN NEW.left < 0 BEGIN SELECT RAISE(ABORT, 'too few'); END").Error)
 	w := &world{t: t, db: db, g: guardtest.New(t, db)}
 	wantNil(t, db.Callback().Update().Before("gorm:update").Register("test:deadlock", func(tx *gorm.DB) {
@@ -168,17 +199,20 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) reset(p plan) {
 	w.t.Helper()
-	w.busy = 0
+	w.busy, w.trade = 0, p.trade
 	wantNil(w.t, w.db.Exec("DELETE FROM stocks").Error)
+	wantNil(w.t, w.db.Exec("DELETE FROM orders").Error)
+	wantNil(w.t, w.db.Create(&Order{No: "old"}).Error)
 	for i, left := range p.left {
 		wantNil(w.t, w.db.Create(&Stock{ID: int64(i + 1), Left: left}).Error)
 	}
 }
 
-func (w *world) rows() (all []Stock) {
+func (w *world) rows() (stocks []Stock, orders []string) {
 	w.t.Helper()
-	wantNil(w.t, w.db.Order("id").Find(&all).Error)
-	return all
+	wantNil(w.t, w.db.Order("id").Find(&stocks).Error)
+	wantNil(w.t, w.db.Model(&Order{}).Order("no").Pluck("no || ' ' || amount", &orders).Error)
+	return stocks, orders
 }
 
 // lost returns what the events since the last call say.
@@ -196,7 +230,7 @@ func (w *world) lost(changes int) (what string) {
 
 // call makes a call.
 func (w *world) call(ctx context.Context, got *answer, c plannedCall, opts ...guard.Option) {
-	s := Stock{ID: c.row}
+	s, o := Stock{ID: c.row}, Order{No: c.no, Amount: c.amount}
 	got.err = "none"
 	tries := 0
 	defer func() {
@@ -204,8 +238,15 @@ func (w *world) call(ctx context.Context, got *answer, c plannedCall, opts ...gu
 			got.err = fmt.Sprint(what)
 		}
 		got.left, got.at = s.Left, s.Version
+		if got.order = o.ID != 0; got.order {
+			var stored Order
+			wantNil(w.t, w.db.Take(&stored, o.ID).Error)
+			if stored != o {
+				w.t.Errorf("a caller has the order %+v, the database %+v", o, stored)
+			}
+		}
 	}()
-	err := w.g.Apply(ctx, "sku", guard.Update(&s, func(s *Stock) error {
+	update := guard.Update(&s, func(s *Stock) error {
 		tries++
 		if s.Left < c.amount {
 			return errSoldOut
@@ -230,12 +271,16 @@ func (w *world) call(ctx context.Context, got *answer, c plannedCall, opts ...gu
 			}
 		}
 		return nil
-	}), append(opts, guard.Wait(1<<40))...)
+	})
+	change := []guard.Change{updates: update, sales: guard.All(guard.Insert(&o), update), inserts: guard.Insert(&o)}[w.trade]
+	err := w.g.Apply(ctx, "sku", change, append(opts, guard.Wait(1<<40))...)
 	switch {
 	case err == nil:
 		got.err = ""
 	case errors.Is(err, context.Canceled):
 		got.err = "cancelled"
+	case errors.Is(err, guard.ErrDuplicate):
+		got.err = "duplicate"
 	default:
 		got.err = err.Error()
 	}
