@@ -76,17 +76,26 @@ func Remember(d time.Duration) Option {
 // Combine lets callers of this process that wait for the key share a transaction: one of
 // them loads the row, all change it in turn, and it is saved once. Each caller gets the
 // row as its own change left it, and its answer after the COMMIT. It is an option of
-// Apply, for a Change that is one Update of a row that comes without a version, with
-// Wait. Any other Change, and one with Also, Protects, Remember or Retries, runs alone,
-// and so does the Update of a model that has hooks, columns that the database computes,
-// or fields that share memory: pointers, slices, maps.
+// Apply with Wait, for an Update of a row that comes without a version, for Inserts, and for
+// All of one such Update and Inserts into other tables. Callers share a transaction if their
+// Changes have the same steps, with the same primary key at the Update.
 //
-// The statements get the context values of one of the callers, for plugins of gorm. So
-// callers whose statements such values direct to different rows need different keys.
+// Any other Change runs alone, and so does one with Also, Protects, Remember or Retries;
+// the Update of a model that has hooks, columns that the database computes, or fields that
+// share memory (pointers, slices, maps); the Insert of a model that has hooks or
+// associations, or whose table has triggers that the database shows.
+//
+// Changes are made in memory before the first row is written. So a change does not see what
+// the database makes of the rows that its own Insert inserts, their numbers for instance.
 // What the database makes of a row when it is saved (rounding, triggers, checks) happens
-// once for all. A failure of the database is everybody's; an operation that the database
-// refuses for its values runs again alone. Apply may return later than its context ends,
-// by the time that the others' transaction takes.
+// once for all. The statements get the context values of one of the callers, for plugins of
+// gorm. So callers whose statements such values direct to different rows need different
+// keys.
+//
+// A caller runs alone, after the others, if its row is there already or another of them
+// inserts it, if its change takes long, or if the database refuses the values of one. A
+// failure of the database is everybody's. Apply may return later than its context ends, by
+// the time that the others' transaction takes.
 func Combine() Option { return func(o *options) { o.combine = true } }
 
 // Retries allows the operation to run again, up to n times, when the database has

@@ -99,6 +99,50 @@ var guardMutants = []mutant{
 		tests: "guard TestConflictOfASecondKey",
 	},
 	{
+		name:  "crew-raises-the-version-once",
+		loses: "A caller that saves its row later writes over the changes of those behind it.",
+		file:  "guard/fold.go",
+		old:   `models.WithSteps(tx, int64(len(f.rows)))`,
+		new:   `models.WithSteps(tx, 1)`,
+		tests: "guard TestCombine",
+	},
+	{
+		name:  "crew-answers-before-the-commit",
+		loses: "A caller is told that all is done when another's change has not been made yet.",
+		file:  "guard/round.go",
+		old:   `	if m.in, m.err = true, err; err == nil {`,
+		new: `	if m.in, m.err = true, err; err == nil && m != r.leader {
+		m.turn <- turnDone
+	}
+	if err == nil {`,
+		tests:  "guard TestCombineAwaitsTheCommit",
+		panics: true,
+	},
+	{
+		name:  "a-twin-joins-its-crew",
+		loses: "Two equal orders make the transaction of all callers fail.",
+		file:  "internal/dbtx/protect_each.go",
+		old:   `twin || there[r] && !t.judge.WasAbsent(r)`,
+		new:   `!twin && there[r] && !t.judge.WasAbsent(r)`,
+		tests: "guard TestCombineRepeats",
+	},
+	{
+		name:  "crew-forgets-what-was-absent",
+		loses: "A row that another caller inserted without the lock between two attempts is a repeat.",
+		file:  "internal/dbtx/protect_each.go",
+		old:   `there[r] && !t.judge.WasAbsent(r)`,
+		new:   `there[r]`,
+		tests: "guard TestCombineDeadlockHidesNoOverlap",
+	},
+	{
+		name:  "overlap-of-one-is-everybodys",
+		loses: "Callers are told of a lock failure that did not meet them.",
+		file:  "guard/crew.go",
+		old:   `	case failure != nil && len(met) > 0:`,
+		new:   `	case failure != nil && len(met) > len(k.all):`,
+		tests: "guard TestCombineOverlapOfInserts",
+	},
+	{
 		name:  "event-published-twice",
 		loses: "Each overlap is two events and counts as two failures.",
 		file:  "guard/finish.go",
