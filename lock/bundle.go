@@ -60,7 +60,7 @@ func bundle(ctx context.Context, keys []string, opts []AcquireOption, acquire ac
 		}
 	}()
 	for _, key := range keys {
-		lease, err := acquire(ctx, key, opts...)
+		lease, err := b.next(ctx, key, opts, acquire)
 		if err != nil {
 			return nil, err
 		}
@@ -68,6 +68,23 @@ func bundle(ctx context.Context, keys []string, opts []AcquireOption, acquire ac
 	}
 	b.join(ctx)
 	return b, nil
+}
+
+// next acquires another key. The wait for it ends when one of the leases so far does.
+func (b *Bundle) next(ctx context.Context, key string, opts []AcquireOption, acquire acquireFunc) (*Lease, error) {
+	if len(b.leases) == 0 {
+		return acquire(ctx, key, opts...)
+	}
+	waited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, lease := range b.leases {
+		defer context.AfterFunc(lease.ctx, cancel)()
+	}
+	lease, err := acquire(waited, key, opts...)
+	if lapse := b.Err(); err != nil && lapse != nil {
+		return nil, lapse
+	}
+	return lease, err
 }
 
 // join makes the context of all leases.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 )
@@ -166,4 +167,27 @@ func TestBundleOfAnEngineThatDoesNotReturn(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAcquireAllEndsWithALostLease: a caller that waits for a key, and has lost one that it
+// held, waits no longer.
+func TestAcquireAllEndsWithALostLease(t *testing.T) {
+	engine := newFaults()
+	l, other := newLocker(t, engine, lock.Config{TTL: 300 * time.Millisecond}), newLocker(t, engine, lock.Config{})
+	held := acquire(t, other, "b")
+	ended := make(chan error)
+	go func() {
+		_, err := l.AcquireAll(t.Context(), []string{"a", "b"})
+		ended <- err
+	}()
+	testwait.Until(t, "the first key is held", func() bool {
+		holder, _ := engine.Inspect(t.Context(), "a")
+		return holder.Owner != ""
+	})
+	engine.Forget("a")
+	if err := <-ended; !errors.Is(err, lock.ErrLost) {
+		t.Errorf("the error is %v", err)
+	}
+	release(t, held)
+	release(t, acquire(t, l, "b"))
 }
