@@ -32,6 +32,20 @@ func (t *Tx) Commit() error {
 	t.ending.Lock()
 	defer t.ending.Unlock()
 	defer t.cancel()
+	returned := false
+	defer func() {
+		if !returned { // the driver has panicked
+			t.conn.Discard()
+			t.setUnknown()
+		}
+	}()
+	err := t.commit()
+	returned = true
+	return err
+}
+
+// commit sends the COMMIT.
+func (t *Tx) commit() error {
 	if err := t.intact(); err != nil {
 		t.conn.Discard()
 		t.journal.Undo()
@@ -51,10 +65,15 @@ func (t *Tx) Commit() error {
 		t.journal.Undo()
 		return fmt.Errorf("commit: %w", err)
 	}
-	t.mu.Lock()
-	t.unknown = true
-	t.mu.Unlock()
+	t.setUnknown()
 	return commitUnknownError{err}
+}
+
+// setUnknown notes that it is not known whether the transaction was committed.
+func (t *Tx) setUnknown() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unknown = true
 }
 
 // commitUnknownError is ErrCommitUnknown with the error of the COMMIT.
