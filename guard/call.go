@@ -23,11 +23,13 @@ type call struct {
 	tries   int             // attempts that were made again
 	brought bool            // the caller gave Update a row with a version, which no attempt changes
 
-	outages []*outage // that it is counted in, as one of those who may run without a lock
-	waited  bool      // hasWaited was called
-	begun   time.Time // when the call did
-	until   time.Time // when the wait for the locks ends, if there is one
-	shared  int       // how many calls' changes the transaction makes, if there are several
+	outages []*outage       // that it is counted in, as one of those who may run without a lock
+	waiting context.Context // of the wait that was begun last
+	endWait func(error)     // nil unless the call waits
+	waited  bool            // it has, once
+	begun   time.Time       // when the call did
+	until   time.Time       // when the wait for the locks ends, if there is one
+	shared  int             // how many calls' changes the transaction makes, if there are several
 }
 
 // callKey asks a context for the call whose operation it belongs to.

@@ -130,21 +130,31 @@ func (l *lines) take(leader *member, n int) (crew []*member) {
 	at := l.of[key]
 	rest := at.queue[:0]
 	for _, m := range at.queue {
-		if len(crew) < n && m.shape == leader.shape {
+		switch {
+		case m.gone():
+		case len(crew) < n && m.shape == leader.shape:
 			crew = append(crew, m)
-		} else {
+		default:
 			rest = append(rest, m)
 		}
 	}
 	clear(at.queue[len(rest):])
-	if at.queue = rest; len(rest) == 0 {
-		delete(l.of, key)
-		return crew
-	}
-	next := rest[0]
-	at.queue = rest[1:]
-	next.turn <- turnLead
+	at.queue = rest
+	l.promote(key, at)
 	return crew
+}
+
+// promote has the first of a line lead, or removes an empty one. The caller holds l.mu.
+func (l *lines) promote(key string, at *line) {
+	for len(at.queue) > 0 {
+		next := at.queue[0]
+		at.queue = at.queue[1:]
+		if next.use() {
+			next.turn <- turnLead
+			return
+		}
+	}
+	delete(l.of, key)
 }
 
 // giveBack puts members whose turn did not come at the head of their line. Those who do
@@ -154,20 +164,17 @@ func (l *lines) giveBack(key string, members []*member) {
 	defer l.mu.Unlock()
 	var waiting []*member
 	for _, m := range members {
-		if m.waits() {
+		if m.spare(); m.waits() {
 			waiting = append(waiting, m)
 		} else {
 			m.turn <- turnAlone
 		}
 	}
-	if len(waiting) == 0 {
+	if at := l.of[key]; at != nil {
+		at.queue = append(waiting, at.queue...)
 		return
 	}
-	at := l.of[key]
-	if at == nil {
-		l.of[key] = &line{queue: waiting[1:]}
-		waiting[0].turn <- turnLead
-		return
-	}
-	at.queue = append(waiting, at.queue...)
+	at := &line{queue: waiting}
+	l.of[key] = at
+	l.promote(key, at)
 }

@@ -48,12 +48,18 @@ func share(leader *member, others []*member) error {
 	ctx := c.ctx
 	c.ctx = context.WithoutCancel(ctx) // the others', too
 	c.op = k.work
+	combined := c.guard.metrics.combined
+	combined.WithLabelValues(combinedShared).Inc()
 	for {
 		e, impatient := k.attempt()
 		if impatient || c.again(e) {
+			for _, m := range k.all {
+				m.spare()
+			}
 			continue
 		}
 		if k.end(e) {
+			combined.WithLabelValues(combinedAlone).Inc()
 			return leader.anew(ctx).alone()
 		}
 		return leader.err
@@ -66,6 +72,7 @@ func (k *crew) end(e ending) (alone bool) {
 	apart := k.apart(e)
 	met := k.met(e)
 	k.call.shared = k.told(e, met)
+	k.call.guard.metrics.crewSize.Observe(float64(max(1, k.made)))
 	err := k.call.finish(e)
 	failure, _ := errors.AsType[*InterceptionError](err)
 	switch {
@@ -122,18 +129,20 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 // protect names the rows that the members insert. Those whose rows are there already, or
 // are another member's, run alone: the database has to judge them.
 func (k *crew) protect(t *dbtx.Tx) error {
-	rows := make([][]any, len(k.all))
-	for i, m := range k.all {
+	for _, s := range k.all[0].steps {
+		k.inserts = k.inserts || s.inserts() != nil
+	}
+	if !k.inserts {
+		return nil
+	}
+	k.asked = slices.DeleteFunc(slices.Clone(k.all), func(m *member) bool { return m != k.all[0] && !m.use() })
+	rows := make([][]any, len(k.asked))
+	for i, m := range k.asked {
 		for _, s := range m.steps {
 			if row := s.inserts(); row != nil {
 				rows[i] = append(rows[i], row)
-				k.inserts = true
 			}
 		}
-	}
-	k.asked = k.all
-	if !k.inserts {
-		return nil
 	}
 	apart, err := t.ProtectEach(rows)
 	if err != nil {

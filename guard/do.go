@@ -52,6 +52,9 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 	if m := c.member(ctx); m != nil {
 		return c.observed(ctx, m.join)
 	}
+	if c.combine {
+		g.metrics.combined.WithLabelValues(combinedAlone).Inc()
+	}
 	return c.observed(ctx, c.alone)
 }
 
@@ -79,22 +82,33 @@ func (c *call) alone() error {
 
 // enter gets the locks, or what stands for them.
 func (c *call) enter() (err error) {
-	ctx, end := c.guard.cfg.Observer.Start(c.ctx, StepLock, c.key)
+	ctx := c.beginWait()
 	err = errPanicked
-	defer func() {
-		c.hasWaited()
-		end(err)
-	}()
+	defer func() { c.hasWaited(err) }()
 	err = c.acquire(ctx)
 	return err
 }
 
-// hasWaited notes that the wait for the lock, or for a turn under it, is over.
-func (c *call) hasWaited() {
+// beginWait notes that the wait for the lock, or for a turn under it, begins.
+func (c *call) beginWait() context.Context {
+	if c.endWait == nil {
+		c.waiting, c.endWait = c.guard.cfg.Observer.Start(c.ctx, StepLock, c.key)
+	}
+	return c.waiting
+}
+
+// hasWaited notes that the wait is over. The metric has the first one of a call.
+func (c *call) hasWaited(err error) {
+	end := c.endWait
+	if end == nil {
+		return
+	}
+	c.endWait = nil
 	if !c.waited {
 		c.waited = true
 		c.guard.metrics.lockWait.Observe(time.Since(c.begun).Seconds())
 	}
+	end(err)
 }
 
 // run makes attempts, all under the same leases.

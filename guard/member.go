@@ -2,7 +2,9 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -16,9 +18,14 @@ type member struct {
 	shape any         // of the steps: those of a crew have the same
 	turn  chan signal // one at a time
 	round *round      // set before the signal
+	ended func(error) // ends the Observer's step of its turn
 	err   error       // of its own change, and then what the call returns
 	apart bool        // it leads, and its own change is left out: it runs alone afterwards
 	in    bool        // its change was made, or failed, in the round; guarded by round.mu
+
+	mu   sync.Mutex
+	used bool // it leads, or the crew's transaction may touch its rows
+	left bool // it has an answer
 }
 
 // A signal tells a member what to do next.
@@ -40,42 +47,117 @@ func (m *member) join() error {
 	}
 	waited, cancel := context.WithDeadline(m.ctx, c.until)
 	defer cancel()
+	c.beginWait()
+	defer func() {
+		c.hasWaited(errPanicked) // if the change does
+		m.endTurn(errPanicked)
+	}()
 	for {
-		next, ok := m.await(waited)
-		if !ok || next == turnChange || next == turnDone {
-			c.hasWaited()
-		}
-		if !ok {
-			return m.refused()
+		next, err := m.await(waited)
+		if err != nil {
+			c.hasWaited(err)
+			return err
 		}
 		switch next {
 		case turnLead:
 			return m.lead()
 		case turnAlone:
-			return c.alone()
+			m.endTurn(errApart)
+			return m.alone(combinedAlone)
 		case turnDone:
+			c.hasWaited(nil)
+			m.endTurn(m.err)
 			return m.err
 		case turnChange:
+			m.beginTurn()
 			if in, late := m.round.step(m); late {
-				return c.alone()
+				m.endTurn(errApart)
+				return m.alone(combinedSlow)
 			} else if !in {
+				m.endTurn(m.err)
 				return m.err
 			}
 		}
 	}
 }
 
-// await returns the next signal. ok is false if waited ends while m is in its line.
-func (m *member) await(waited context.Context) (next signal, ok bool) {
+// errApart is how the turn of a member ends that runs alone after all.
+var errApart = errors.New("guard: the call runs in a transaction of its own")
+
+// beginTurn notes that the wait for the lock is over, and that for the COMMIT begins.
+func (m *member) beginTurn() {
+	c := m.call
+	c.hasWaited(nil)
+	if m.ended == nil {
+		c.guard.metrics.combined.WithLabelValues(combinedShared).Inc()
+		_, m.ended = c.guard.cfg.Observer.Start(c.ctx, StepTransaction, c.key)
+	}
+}
+
+func (m *member) endTurn(err error) {
+	if end := m.ended; end != nil {
+		m.ended = nil
+		end(err)
+	}
+}
+
+// alone runs the call in transactions of its own, after its turn or in its place.
+func (m *member) alone(how string) error {
+	m.call.guard.metrics.combined.WithLabelValues(how).Inc()
+	return m.call.alone()
+}
+
+// await returns the next signal, or an error if m's wait ends while it is in its line, or
+// its context before its turn.
+func (m *member) await(waited context.Context) (signal, error) {
 	select {
-	case next = <-m.turn:
-		return next, true
+	case next := <-m.turn:
+		return next, nil
 	case <-waited.Done():
 	}
 	if m.call.guard.lines.quit(m) {
-		return 0, false
+		return 0, m.refused()
 	}
-	return <-m.turn, true
+	select {
+	case next := <-m.turn:
+		return next, nil
+	case <-m.ctx.Done():
+	}
+	if m.leave() {
+		return 0, m.ctx.Err()
+	}
+	return <-m.turn, nil
+}
+
+// leave takes m out of its crew, while that waits for a connection or for the row. It
+// reports false if the crew has a use for m's rows: an answer comes.
+func (m *member) leave() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = !m.used
+	return m.left
+}
+
+// use has m stay until it has an answer. It reports false if m has left.
+func (m *member) use() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used = !m.left
+	return m.used
+}
+
+// gone reports whether m has left.
+func (m *member) gone() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.left
+}
+
+// spare lets m leave again, as its rows are as they were.
+func (m *member) spare() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used = false
 }
 
 // waits reports whether m still waits for the key.
@@ -122,6 +204,8 @@ func (m *member) lead() error {
 	}
 	crew := take(others)
 	if len(crew) == 0 {
+		c.guard.metrics.crewSize.Observe(1)
+		c.guard.metrics.combined.WithLabelValues(combinedAlone).Inc()
 		return c.run()
 	}
 	return share(m, crew)

@@ -20,10 +20,20 @@ type metrics struct {
 	unverified prometheus.Counter
 	retries    prometheus.Counter
 	without    prometheus.Counter
+	crewSize   prometheus.Histogram
+	combined   *prometheus.CounterVec
 	outages    *prometheus.Desc
 
 	logged sync.Map // tables whose uncovered writes have been logged
 }
+
+// What became of a call with Combine. One that shared a transaction and then ran alone
+// counts twice.
+const (
+	combinedShared = "shared" // it made its change in a transaction with others
+	combinedAlone  = "alone"  // it had a transaction of its own
+	combinedSlow   = "slow"   // likewise, as its change took too long for the others
+)
 
 func newMetrics(name string) *metrics {
 	labels := prometheus.Labels{"name": name}
@@ -46,10 +56,18 @@ func newMetrics(name string) *metrics {
 		unverified: prometheus.NewCounter(counter("unverified_total", "Repeats at which the lock could not be asked.")),
 		retries:    prometheus.NewCounter(counter("retries_total", "Attempts made again after a deadlock, or after a race that was lost without the lock.")),
 		without:    prometheus.NewCounter(counter("without_lock_total", "Operations that ran without the lock.")),
-		outages:    prometheus.NewDesc("belay_guard_degraded", "Places where operations run without the lock now.", nil, labels),
+		crewSize: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "belay_guard_crew_size", Help: "Calls with Combine whose changes one transaction made.", ConstLabels: labels,
+			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128},
+		}),
+		combined: prometheus.NewCounterVec(counter("combined_total", "Calls with Combine, by result."), []string{"result"}),
+		outages:  prometheus.NewDesc("belay_guard_degraded", "Places where operations run without the lock now.", nil, labels),
 	}
 	for _, r := range results {
 		m.outcomes.WithLabelValues(string(r))
+	}
+	for _, result := range []string{combinedShared, combinedAlone, combinedSlow} {
+		m.combined.WithLabelValues(result)
 	}
 	m.done = m.outcomes.WithLabelValues(string(resultDone))
 	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable} {
@@ -79,5 +97,5 @@ func (m *metrics) countUncovered(tables []string, logger *slog.Logger) {
 
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.outcomes, m.events, m.uncovered, m.lockWait, m.txTime,
-		m.unjudged, m.unverified, m.retries, m.without}
+		m.unjudged, m.unverified, m.retries, m.without, m.crewSize, m.combined}
 }

@@ -26,7 +26,7 @@ type Step string
 const (
 	StepDo          Step = "do"          // a whole Do
 	StepLock        Step = "lock"        // inside it, getting the lock
-	StepTransaction Step = "transaction" // inside it, each attempt: a transaction with the operation
+	StepTransaction Step = "transaction" // inside it, each attempt: a transaction with the operation; for a caller that shares another's (Combine), from its turn to its answer
 )
 
 // noObserver is the Observer of a Guard without one.

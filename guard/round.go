@@ -92,9 +92,11 @@ func (r *round) pass() {
 	if r.ended {
 		return
 	}
-	if r.next++; r.next < len(r.all) {
-		r.all[r.next].turn <- turnChange
-		return
+	for r.next++; r.next < len(r.all); r.next++ {
+		if m := r.all[r.next]; m.use() {
+			m.turn <- turnChange
+			return
+		}
 	}
 	r.ended = true
 	close(r.over)
