@@ -414,6 +414,7 @@ func TestSeveralKeysMisuse(t *testing.T) {
 			"too many":              {many, "17 keys"},
 			"Remember":              {[]guard.Option{guard.Also("b"), guard.Remember(time.Minute)}, "Remember"},
 			"a nil row":             {[]guard.Option{guard.Also("b", nil)}, "nil"},
+			"a nil row of a type":   {[]guard.Option{guard.Also("b", (*Stock)(nil))}, "nil"},
 			"a row without a name":  {[]guard.Option{guard.Also("b", &Stock{Left: 3})}, "no unique index"},
 			"a key with a brace":    {[]guard.Option{guard.Also("b{1}")}, "brace"},
 			"the row is not struct": {[]guard.Option{guard.Also("b", 7)}, ""},
@@ -429,6 +430,7 @@ func TestSeveralKeysMisuse(t *testing.T) {
 		}
 		wantNil(e.t, e.Do(bg, "a", nop, many[:15]...))
 		wantNil(e.t, e.Do(bg, "a", nop, guard.Also("a"), guard.Also("a")))
+		wantNil(e.t, e.Do(bg, "a", nop, guard.Protects(&Stock{ID: 1}), guard.Also("b", &Stock{ID: 1}, &Stock{ID: 1})))
 		e.wantNoEvent()
 	})
 }

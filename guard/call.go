@@ -14,6 +14,7 @@ type call struct {
 	key     string // that Do was given
 	op      Op
 	change  Change          // what op does, if it was given to Apply
+	applies bool            // it was
 	ctx     context.Context // the caller's, and what the Observer adds
 	holds   []hold          // of all keys, in the order in which they are acquired
 	one     [1]hold         // most calls have one

@@ -41,6 +41,18 @@ func (e *env) crew(callers ...*caller) {
 // next transaction.
 func (e *env) crewWithin(callers ...*caller) {
 	e.t.Helper()
+	e.gather(nil, callers)
+}
+
+// crewOf is crew, and calls ready when all have gathered.
+func (e *env) crewOf(ready func(), callers ...*caller) {
+	e.t.Helper()
+	e.NoTurnLimit()
+	e.gather(ready, callers)
+}
+
+func (e *env) gather(ready func(), callers []*caller) {
+	e.t.Helper()
 	var all sync.WaitGroup
 	wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
 		for i, c := range callers {
@@ -54,6 +66,9 @@ func (e *env) crewWithin(callers ...*caller) {
 				c.err = e.Apply(c.ctx, "sku:1", guard.Update(&c.row, c.change), guard.Wait(time.Minute), guard.Combine())
 			})
 			testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+		}
+		if ready != nil {
+			ready()
 		}
 		return nil
 	}))
@@ -352,9 +367,30 @@ func TestCombineMisuse(t *testing.T) {
 		wantNil(e.t, e.Do(bg, "sku:1", func(ctx context.Context, _ *gorm.DB) error {
 			return e.Apply(ctx, "sku:1", guard.Update(&Stock{ID: 1}, take), combine, wait)
 		}))
-		if err := e.Apply(bg, "sku:1", guard.Update[Stock](nil, take), combine, wait); err == nil {
-			e.t.Error("a nil row is updated")
+		wantNil(e.t, e.Do(bg, "sku:1", func(ctx context.Context, _ *gorm.DB) error {
+			wantIs(e.t, e.Apply(ctx, "sku:2", guard.Update(&Stock{ID: 1}, take), combine, wait), guard.ErrNested)
+			return nil
+		}))
+		wantNil(e.t, e.Apply(bg, "sku:1", guard.Change{}, combine, wait))
+		again := &Order{No: "2"}
+		for name, change := range map[string]guard.Change{
+			"a nil row":              guard.Update[Stock](nil, take),
+			"a nil change":           guard.Update(&Stock{ID: 1}, nil),
+			"no primary key":         guard.Update(&Stock{}, take),
+			"a nil row to insert":    guard.Insert[Order](nil),
+			"one of two rows is nil": guard.All(guard.Insert(&Order{No: "3"}), guard.Update[Stock](nil, take)),
+			"no struct":              guard.Insert(new(int)),
+			"a row that has no name": guard.Insert(&Order{Amount: 1}),
+			"a row twice":            guard.All(guard.Insert(again), guard.Insert(again)),
+		} {
+			if err := e.Apply(bg, "sku:1", change, combine, wait); err == nil {
+				e.t.Errorf("%s: no error", name)
+			}
 		}
+		if n := e.count(&Order{}); n != 1 {
+			e.t.Errorf("%d orders, want 1", n)
+		}
+		wantNil(e.t, e.Apply(bg, "sku:1", guard.All(guard.Update(&Stock{ID: 1}, take), guard.Update(&Stock{ID: 1}, take)), combine, wait))
 		e.wantNoEvent()
 	})
 }

@@ -25,7 +25,7 @@ func (g *Guard) Do(ctx context.Context, key string, op Op, opts ...Option) error
 // again, up to three times under the same lock, when the database has rolled it back for
 // a deadlock or the like.
 func (g *Guard) Apply(ctx context.Context, key string, change Change, opts ...Option) error {
-	c := &call{guard: g, key: key, op: change.Run, change: change}
+	c := &call{guard: g, key: key, op: change.Run, change: change, applies: true}
 	c.retries = changeTries
 	return g.call(ctx, c, opts)
 }
@@ -37,7 +37,7 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 	if err := c.plan(); err != nil {
 		return err
 	}
-	if c.combine && len(c.change.steps) == 0 {
+	if c.combine && !c.applies {
 		return errCombineDo
 	}
 	if outer := dbtx.FromContext(ctx); outer != nil {

@@ -26,6 +26,9 @@ func Parse(ctx context.Context, db *gorm.DB, model any) (Model, error) {
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
+	if v.Kind() == reflect.Pointer {
+		return Model{}, fmt.Errorf("%w: a nil %T names no row", dbguard.ErrUnprotectable, model)
+	}
 	if v.Kind() != reflect.Struct {
 		return Model{}, fmt.Errorf("%w: %T is not a struct or a pointer to one", dbguard.ErrUnprotectable, model)
 	}

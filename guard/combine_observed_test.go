@@ -1,0 +1,168 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// watcher is an Observer that counts steps, by name and by how they ended.
+type watcher struct {
+	mu    sync.Mutex
+	steps map[string]int
+}
+
+func (w *watcher) count(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps[what]++
+}
+
+func (w *watcher) Start(ctx context.Context, s guard.Step, _ string) (context.Context, func(error)) {
+	w.count(string(s))
+	return ctx, func(err error) { w.count(fmt.Sprint(s, " ended: ", err)) }
+}
+
+func (*watcher) Trace(context.Context) notify.Trace { return notify.Trace{} }
+
+// TestCombineIsObserved: each caller of a crew has its own steps, and the metrics say how
+// many there were.
+func TestCombineIsObserved(t *testing.T) {
+	each(t, func(e *env) {
+		w := &watcher{steps: make(map[string]int)}
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		e.Guard.Guard, err = guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, Observer: w})
+		wantNil(e.t, err)
+		e.t.Cleanup(func() { wantNil(e.t, errors.Join(e.Close(bg), locker.Close(bg))) })
+		e.create(&Stock{ID: 1, Left: 3})
+		e.crew(takers(4)...)
+		want := map[string]int{ // one is that which the others queued behind
+			"do": 5, "do ended: <nil>": 4, "do ended: sold out": 1,
+			"lock": 5, "lock ended: <nil>": 5,
+			"transaction": 5, "transaction ended: <nil>": 4, "transaction ended: sold out": 1,
+		}
+		if !maps.Equal(w.steps, want) {
+			e.t.Errorf("the steps are %v, want %v", w.steps, want)
+		}
+		if n := e.metric("belay_guard_crew_size"); n != 3 {
+			e.t.Errorf("the size of the crew is %v, want 3", n)
+		}
+		if n := e.metric("belay_guard_combined_total"); n != 4 {
+			e.t.Errorf("%v calls were combined, want 4", n)
+		}
+	})
+}
+
+// metric returns the sum of a metric over its labels.
+func (e *env) metric(name string) (sum float64) {
+	e.t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(e.Guard)
+	families, err := registry.Gather()
+	wantNil(e.t, err)
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.Metric {
+			sum += m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+		}
+	}
+	return sum
+}
+
+// TestCombineLeavesAWaitingCrew: a caller whose context ends while its crew waits for the
+// row has its answer at once.
+func TestCombineLeavesAWaitingCrew(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 9})
+		loads, pass := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		ctx, cancel := context.WithCancel(bg)
+		callers := takers(5)
+		callers[1].ctx, callers[4].ctx = ctx, ctx
+		var all sync.WaitGroup
+		all.Go(func() {
+			e.crewOf(func() {
+				wantNil(e.t, e.db.Callback().Query().Before("gorm:query").Register("test:hold", func(tx *gorm.DB) {
+					if tx.Statement.Table == "stocks" {
+						once.Do(func() {
+							close(loads)
+							<-pass
+						})
+					}
+				}))
+			}, callers...)
+		})
+		<-loads
+		cancel()
+		testwait.Until(e.t, "they have their answers", func() bool { return callers[1].answered.Load() && callers[4].answered.Load() })
+		close(pass)
+		all.Wait()
+		for _, c := range []*caller{callers[1], callers[4]} {
+			wantIs(e.t, c.err, context.Canceled)
+		}
+		e.wantShared(8, 2, callers[0], callers[2], callers[3])
+		e.wantNoEvent()
+	})
+}
+
+// TestCombineCountsOwnFailures: a failure of the lock is also the answer of a caller whose
+// own change had failed, so the event counts it.
+func TestCombineCountsOwnFailures(t *testing.T) {
+	eachServer(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 100})
+		callers := takers(4)
+		callers[1].change = func(*Stock) error { return errSoldOut }
+		callers[3].change = func(s *Stock) error {
+			e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take).Run)
+			return take(s)
+		}
+		e.crew(callers...)
+		for _, c := range callers {
+			wantIs(e.t, c.err, guard.ErrIntercepted)
+		}
+		if ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1"); ev.Count != 4 {
+			e.t.Errorf("the event counts %d, want 4", ev.Count)
+		}
+	})
+}
+
+// TestCombineWithALease: a caller that holds the key already does not queue behind itself.
+func TestCombineWithALease(t *testing.T) {
+	each(t, func(e *env) {
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events})
+		wantNil(e.t, err)
+		e.t.Cleanup(func() { wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg))) })
+		e.create(&Stock{ID: 1, Left: 9})
+		lease, err := locker.Acquire(bg, "sku:1")
+		wantNil(e.t, err)
+		var others sync.WaitGroup
+		others.Go(func() {
+			if err := g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take), guard.Wait(1<<40), guard.Combine()); err != nil {
+				e.t.Error(err)
+			}
+		})
+		testwait.Until(e.t, "the other leads", func() bool { return g.Lines() == 1 })
+		wantNil(e.t, g.Apply(lease.Context(), "sku:1", guard.Update(&Stock{ID: 1}, take), guard.Wait(1<<40), guard.Combine()))
+		wantNil(e.t, lease.Release(bg))
+		others.Wait()
+		if s := e.stock(1); s.Left != 7 {
+			e.t.Errorf("the stock is %+v", s)
+		}
+	})
+}
