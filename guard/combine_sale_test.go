@@ -144,12 +144,7 @@ func TestCombineSales(t *testing.T) {
 
 // returns reports whether the database returns the numbers of new rows.
 func (e *env) returns() bool {
-	for _, c := range e.db.Callback().Create().Clauses {
-		if c == "RETURNING" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.db.Callback().Create().Clauses, "RETURNING")
 }
 
 // TestCombineRepeats: a repeat of an order from before, or of another one in the crew, is

@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,13 +58,10 @@ func (e *env) gather(ready func(), callers []*caller) {
 	wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
 		for i, c := range callers {
 			c.row, c.err = Stock{ID: 1}, errors.New("no answer")
-			if c.ctx == nil {
-				c.ctx = bg
-			}
 			all.Go(func() {
 				defer c.answered.Store(true)
 				defer func() { _ = recover() }()
-				c.err = e.Apply(c.ctx, "sku:1", guard.Update(&c.row, c.change), guard.Wait(time.Minute), guard.Combine())
+				c.err = e.Apply(cmp.Or(c.ctx, bg), "sku:1", guard.Update(&c.row, c.change), guard.Wait(time.Minute), guard.Combine())
 			})
 			testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
 		}
