@@ -8,12 +8,11 @@
 local time = redis.call('time')
 local now = time[1] * 1000000 + time[2]
 local waits = ARGV[5] == '1'
-local taken = redis.call('exists', KEYS[1]) == 1
-if taken and redis.call('hexists', KEYS[1], ARGV[4] .. ':0') == 1 then
-  redis.call('hdel', KEYS[1], ARGV[4] .. ':0')
-  taken = false
+local taken, offered = redis.call('exists', KEYS[1]) == 1, false
+if taken then
+  offered = redis.call('hexists', KEYS[1], ARGV[4] .. ':0') == 1 and redis.call('hlen', KEYS[1]) == 1
 end
-if taken and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+if taken and not offered and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   if waits then -- who may not write the line does without it
     redis.pcall('zadd', ARGV[3], 'nx', now, ARGV[4])
     redis.pcall('pexpire', ARGV[3], 3000)
@@ -32,5 +31,8 @@ if waits then
   redis.pcall('zrem', ARGV[3], ARGV[4])
 end
 redis.call('hset', KEYS[1], ARGV[1], 1)
+if offered then -- not before: while its slot migrates, a key that is gone can't be written again
+  redis.call('hdel', KEYS[1], ARGV[4] .. ':0')
+end
 redis.call('pexpire', KEYS[1], ARGV[2])
 return {1, tonumber(time[1]), tonumber(time[2])}

@@ -30,6 +30,7 @@ func TestFaultsOfData(t *testing.T) {
 	playFaults(t, "data", map[string]faultCase{
 		"a slot migrates":           testMigration,
 		"a slot migrates, markers":  testMigrationMarked,
+		"a slot migrates, offers":   testMigrationOffered,
 		"a slot migrates, replicas": testMigrationReplicated,
 		"scripts are flushed":       testScriptFlush,
 		"all keys are flushed":      testFlushAll,

@@ -210,3 +210,39 @@ func TestNoRightToTheLine(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// While its slot migrates, a lock that is offered can be taken, and be released.
+func testMigrationOffered(t *testing.T, c *ownCluster) {
+	const key, line = "e", "belay_line:{e}"
+	e, next, last := open(t, c.Addrs...), open(t, c.Addrs...), open(t, c.Addrs...)
+	s := c.shardOf(key)
+	target := c.otherMaster(s)
+	acquire(t, e, lock.Request{Key: key, Owner: "me:1"})
+	for _, waiting := range []*redislock.Engine{next, last} {
+		watch(t, waiting, key)
+		_, err := waiting.Acquire(t.Context(), lock.Request{Key: key, Owner: "waiting:1", Waits: true}, ttl)
+		wantHeld(t, err, "me:1")
+	}
+	first, err := c.client.ZRange(t.Context(), line, 0, 0).Result()
+	if err != nil || len(first) != 1 {
+		t.Fatalf("first in line is %v, %v", first, err)
+	}
+	c.must(s.master, "HSET", key, first[0]+":0", 1) // its release, but for the 20 ms
+	c.must(s.master, "HDEL", key, "me:1")
+
+	c.must(target, "CLUSTER", "SETSLOT", s.slot, "IMPORTING", c.id(s.master))
+	c.must(s.master, "CLUSTER", "SETSLOT", s.slot, "MIGRATING", c.id(target))
+	h := lock.Request{Key: key, Owner: "next:1", Waits: true}
+	acquire(t, next, h)
+	release(t, next, h)
+	if n := c.must(s.master, "CLUSTER", "COUNTKEYSINSLOT", s.slot); n != "0" {
+		t.Errorf("%s keys are at the old master, want none: the line would be in the way of the new one", n)
+	}
+	if grant := acquire(t, last, h); grant.Node != target {
+		t.Errorf("granted by %s, want the new master %s", grant.Node, target)
+	}
+	for _, addr := range []string{target, s.master} {
+		c.must(addr, "CLUSTER", "SETSLOT", s.slot, "NODE", c.id(target))
+	}
+	release(t, last, h)
+}

@@ -39,8 +39,13 @@ if first[1] == '*' then
   local at = tonumber(first[2])
   redis.pcall('zadd', ARGV[4], at <= now and -(now + 5000) or at, '*')
   redis.pcall('pexpire', ARGV[4], 3000)
-elseif first[1] and redis.call('exists', KEYS[1]) == 0 then
-  redis.pcall('hset', KEYS[1], first[1] .. ':0', 1)
-  redis.pcall('pexpire', KEYS[1], 20)
+elseif first[1] then
+  local rest = redis.pcall('exists', KEYS[1])
+  if rest == 0 then
+    redis.pcall('hset', KEYS[1], first[1] .. ':0', 1)
+    redis.pcall('pexpire', KEYS[1], 20)
+  elseif type(rest) == 'table' then -- the slot migrates: the next lock, and its line, are at the new node
+    redis.pcall('del', ARGV[4])
+  end
 end
 return 1
