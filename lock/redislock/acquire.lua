@@ -13,8 +13,10 @@ if taken then
   offered = redis.call('hexists', KEYS[1], ARGV[4] .. ':0') == 1 and redis.call('hlen', KEYS[1]) == 1
 end
 if taken and not offered and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  if waits then -- who may not write the line does without it
-    redis.pcall('zadd', ARGV[3], 'nx', now, ARGV[4])
+  -- Who may not write the line does without it. A time in the future comes from a
+  -- master before this one, whose clock was ahead.
+  if waits then
+    redis.pcall('zadd', ARGV[3], 'lt', now, ARGV[4])
     redis.pcall('pexpire', ARGV[3], 3000)
   end
   local owners = redis.call('hkeys', KEYS[1])

@@ -178,6 +178,41 @@ func TestOtherClientsTakeTurns(t *testing.T) {
 	}
 }
 
+// After a failover to a server whose clock is behind, who waited before is not passed by
+// who comes later: its time in line, which is in the future, becomes that of its next
+// attempt.
+func TestClockBehind(t *testing.T) {
+	key, c := teststack.Key(t, "clock"), cluster(t)
+	line := "belay_line:{" + key + "}"
+	e, waiting := open(t), open(t)
+	watch(t, waiting, key)
+	h := lock.Request{Key: key, Owner: "me:1"}
+	acquire(t, e, h)
+	refused := func() {
+		_, err := waiting.Acquire(t.Context(), lock.Request{Key: key, Owner: "waiting:1", Waits: true}, ttl)
+		wantHeld(t, err, "me:1")
+	}
+	refused()
+	ahead := time.Now().Add(time.Hour)
+	engines, err := c.ZRange(t.Context(), line, 0, 0).Result()
+	if err != nil || len(engines) != 1 {
+		t.Fatalf("in line are %v, %v", engines, err)
+	}
+	for _, who := range append(engines, "*") {
+		c.ZAdd(t.Context(), line, redis.Z{Score: float64(ahead.UnixMicro()), Member: who})
+	}
+	refused()
+	if at := c.ZScore(t.Context(), line, engines[0]).Val(); at >= float64(ahead.UnixMicro()) {
+		t.Errorf("it stands in line for a time in the future")
+	}
+	watch(t, e, key)
+	watch(t, open(t), key) // which stands in no line
+	release(t, e, h)
+	if at := c.ZScore(t.Context(), line, "*").Val(); at == 0 || at >= float64(ahead.UnixMicro()) {
+		t.Errorf("the turn of others is at %v, want soon", at)
+	}
+}
+
 // Who may not write the line does without it.
 func TestNoRightToTheLine(t *testing.T) {
 	s := startServer(t, volatile)

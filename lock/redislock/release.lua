@@ -27,17 +27,17 @@ local now = time[1] * 1000000 + time[2]
 if type(told) == 'number' and told > 0 then
   -- Who listens and stands in no line is another kind of client: it comes to
   -- the end of the line, as *, but to a turn in 50 ms at the earliest.
-  local others = redis.pcall('zcard', ARGV[4])
+  local others = redis.pcall('zcount', ARGV[4], '-inf', now)
   local known = ARGV[5] + ((first[1] or '*') ~= '*' and 1 or 0)
   if type(others) == 'number' and told > known + others then
-    redis.pcall('zadd', ARGV[4], 'nx', now + 50000, '*')
+    redis.pcall('zadd', ARGV[4], 'lt', now + 50000, '*')
     redis.pcall('pexpire', ARGV[4], 3000)
   end
 end
 if first[1] == '*' then
   -- Its turn is free for those who ask without a line, for 5 ms.
   local at = tonumber(first[2])
-  redis.pcall('zadd', ARGV[4], at <= now and -(now + 5000) or at, '*')
+  redis.pcall('zadd', ARGV[4], at <= now and -(now + 5000) or math.min(at, now + 50000), '*')
   redis.pcall('pexpire', ARGV[4], 3000)
 elseif first[1] then
   local rest = redis.pcall('exists', KEYS[1])
