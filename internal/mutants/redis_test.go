@@ -37,8 +37,8 @@ var redisMutants = []mutant{
 		name:  "lock-outlives-its-ttl",
 		loses: "The key of a process that died stays locked for minutes.",
 		file:  "lock/redislock/acquire.go",
-		old:   `args: []any{r.Owner, ttl.Milliseconds(), lineName(name), e.id, r.Waits},`,
-		new:   `args: []any{r.Owner, 24 * ttl.Milliseconds(), lineName(name), e.id, r.Waits},`,
+		old:   `args: []any{r.Owner, ttl.Milliseconds(), e.id, e.waits(name, r)},`,
+		new:   `args: []any{r.Owner, 24 * ttl.Milliseconds(), e.id, e.waits(name, r)},`,
 		tests: "lock/redislock TestLockInRedis",
 	},
 	{
@@ -53,8 +53,8 @@ var redisMutants = []mutant{
 		name:  "offer-beside-a-holder",
 		loses: "A process takes a lock that another one holds, as it was offered to it.",
 		file:  "lock/redislock/acquire.lua",
-		old:   `offered = redis.call('hexists', KEYS[1], ARGV[4] .. ':0') == 1 and`,
-		new:   `offered = ARGV[5] == '1' and`,
+		old:   `offered = redis.call('hexists', KEYS[1], ARGV[3] .. ':0') == 1 and`,
+		new:   `offered = ARGV[4] == '1' and`,
 		tests: "lock/redislock TestTurns TestOfferExpires",
 	},
 	{
@@ -64,6 +64,14 @@ var redisMutants = []mutant{
 		old:   `local rest = redis.pcall('exists', KEYS[1])`,
 		new:   `local rest = redis.call('exists', KEYS[1])`,
 		tests: "lock/redislock TestFaultsOfData",
+	},
+	{
+		name:  "offer-to-the-deaf",
+		loses: "Processes that may not subscribe leave each lock idle for 20 ms.",
+		file:  "lock/redislock/acquire.lua",
+		old:   `if ARGV[4] == '1' then`,
+		new:   `if waits then`,
+		tests: "lock/redislock TestNoRightToChannels",
 	},
 	{
 		name:  "no-turn-for-redisson",
@@ -77,8 +85,8 @@ var redisMutants = []mutant{
 		name:  "release-wakes-nobody",
 		loses: "Waiting callers of other processes notice a release up to a second later.",
 		file:  "lock/redislock/release.lua",
-		old:   `local told = redis.pcall(ARGV[3], ARGV[2], '0')`,
-		new:   `local told = redis.pcall(ARGV[3], KEYS[1], '0')`,
+		old:   `redis.pcall(ARGV[3], ARGV[2], '0'),`,
+		new:   `redis.pcall(ARGV[3], KEYS[1], '0'),`,
 		tests: "lock/redislock TestReleasePublishes TestReleaseWakesRedisson",
 	},
 	{

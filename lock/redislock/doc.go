@@ -78,22 +78,23 @@
 // # Turns
 //
 // A message reaches all who wait at once, and the quickest would get the lock: a process
-// that has just released it nearly always. So engines that wait for a lock stand in a
-// line, a sorted set by the time at which each was refused first. A release takes the
-// first one out and offers it the lock: the hash gets the field ENGINE:0 for 20 ms. An
-// acquire of that engine takes the offer; to all others, also to Redisson's clients, the
-// lock is held. An offer is nobody's hold: [Engine.Inspect] does not return it, and when
-// it expires, whoever asks first gets the lock. An engine whose last waiter gives up
-// leaves the line.
+// that has just released it nearly always. So engines that wait for a lock, and are told
+// of its release, stand in a line: a sorted set by the time at which each was refused
+// first. A release takes the first one out and offers it the lock: the hash gets the field
+// ENGINE:0 for 20 ms. An acquire of that engine takes the offer; to all others, also to
+// Redisson's clients, the lock is held. An offer is nobody's hold: [Engine.Inspect] does
+// not return it, and when it expires, whoever asks first gets the lock. An engine whose
+// last waiter gives up leaves the line.
 //
 // Redisson's clients stand in no line. They show by listening: when more connections get
 // the message than the engines in line have, a member * joins the line, for a turn in
 // 50 ms at the earliest. In its turn the lock is free for 5 ms, in which engines that wait
-// leave it alone. An engine whose callers have just stopped to wait listens for another
+// leave it alone. An engine whose callers have just stopped waiting listens for another
 // second or two, so it may cost such turns that nobody takes.
 //
 // Acquires that do not wait, and first attempts, take any lock that is free. The line is a
-// matter of order only: if it is lost or can't be written, locks exclude as before.
+// matter of order only: if it is lost or can't be written, locks exclude as before. Servers
+// before 6.2 keep no lines. While its slot migrates, a line may begin anew.
 //
 // # Settings of the servers
 //

@@ -11,10 +11,17 @@ import (
 // leaveTime is how long the engine tries to leave a line.
 const leaveTime = time.Second
 
-// lineName is the key of the line of engines that wait for a lock, in its slot. The
-// scripts get it as an argument: while a slot moves, a command with two keys fails if
-// just one of them is there.
-func lineName(name string) string { return "belay_line:{" + name + "}" }
+// waits is what the script is told of a caller: 0 if it does not wait, 1 if it does and
+// may stand in line, 2 if no message would reach it in its turn.
+func (e *Engine) waits(name string, r lock.Request) int {
+	switch {
+	case !r.Waits:
+		return 0
+	case e.waker.listens(name):
+		return 1
+	}
+	return 2
+}
 
 // offered is the end of the owner of a lock that is offered to an engine, behind the
 // engine's id. Owners of grants end with a number from 1.

@@ -94,6 +94,7 @@ func TestLeaveLine(t *testing.T) {
 func TestOfferExpires(t *testing.T) {
 	key, c := teststack.Key(t, "offer"), cluster(t)
 	gone, e := open(t), open(t)
+	watch(t, gone, key)
 	h := lock.Request{Key: key, Owner: "me:1"}
 	acquire(t, e, h)
 	_, err := gone.Acquire(t.Context(), lock.Request{Key: key, Owner: "gone:1", Waits: true}, ttl)
@@ -114,6 +115,7 @@ func TestOfferExpires(t *testing.T) {
 func TestOfferIsTaken(t *testing.T) {
 	key := teststack.Key(t, "taken")
 	next, e := open(t), open(t)
+	watch(t, next, key)
 	h := lock.Request{Key: key, Owner: "me:1"}
 	acquire(t, e, h)
 	_, err := next.Acquire(t.Context(), lock.Request{Key: key, Owner: "next:1", Waits: true}, ttl)
@@ -280,4 +282,26 @@ func testMigrationOffered(t *testing.T, c *ownCluster) {
 		c.must(addr, "CLUSTER", "SETSLOT", s.slot, "NODE", c.id(target))
 	}
 	release(t, last, h)
+}
+
+// An engine that is not told of releases would miss its turns: it stands in no line.
+func TestNoRightToChannels(t *testing.T) {
+	s := startServer(t, volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	defer client.Close()
+	s.must("acl", "setuser", "default", "resetchannels")
+	e, err := redislock.New(client, redislock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t.Context())
+	h := lock.Request{Key: "k", Owner: "me:1"}
+	acquire(t, e, h)
+	_, err = e.Acquire(t.Context(), lock.Request{Key: "k", Owner: "waiting:1", Waits: true}, ttl)
+	wantHeld(t, err, "me:1")
+	if n := inLine(t, client, "k"); n != 0 {
+		t.Errorf("%d stand in line, want none", n)
+	}
+	release(t, e, h)
+	acquire(t, e, h)
 }

@@ -32,7 +32,7 @@ func (e *Engine) release(ctx context.Context, r lock.Request) error {
 func (e *Engine) releaseOf(name string, r lock.Request, leaves string) *command {
 	return &command{
 		script: releaseScript, name: name, setMarker: r.Mark,
-		args: []any{r.Owner, channel(name), e.topology.publish(), lineName(name), e.waker.listens(name), leaves},
+		args: []any{r.Owner, channel(name), e.topology.publish(), e.waker.listens(name), leaves},
 	}
 }
 
