@@ -46,6 +46,22 @@ func BenchmarkDo(b *testing.B) {
 			}
 		}
 	})
+	b.Run("update", func(b *testing.B) {
+		if err := db.AutoMigrate(&Stock{}); err != nil {
+			b.Fatal(err)
+		}
+		stock := Stock{}
+		if err := db.Create(&stock).Error; err != nil {
+			b.Fatal(err)
+		}
+		sell := func(s *Stock) error { s.Left--; return nil }
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := g.Apply(bg, "k", guard.Update(&Stock{ID: stock.ID}, sell)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("bare", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
