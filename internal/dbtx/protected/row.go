@@ -3,6 +3,7 @@ package protected
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"slices"
 	"strings"
@@ -108,21 +109,24 @@ func (r *Row) AsStored(f *schema.Field, v any) any {
 	return v
 }
 
-// bucket is the same for all values that sqlvalue.Equal takes for the same.
-func bucket(table string, fields []*schema.Field, values []any) string {
-	var b strings.Builder
-	b.WriteString(strings.ToLower(table))
+// bucketSeed is that of all buckets.
+var bucketSeed = maphash.MakeSeed()
+
+// bucket is the same for all values that sqlvalue.Equal takes for the same. Others may
+// have it, too.
+func bucket(table string, fields []*schema.Field, values []any) uint64 {
+	b := append(make([]byte, 0, 128), strings.ToLower(table)...)
 	for i, f := range fields {
-		fmt.Fprintf(&b, "\x00%s=", f.DBName)
+		b = append(append(append(b, 0), f.DBName...), '=')
 		switch v := sqlvalue.Indirect(values[i]).(type) {
 		case time.Time: // equal to the same instant elsewhere, and to its day
 		case fmt.Stringer, []byte:
-			fmt.Fprint(&b, v)
+			b = fmt.Append(b, v)
 		default:
 			if k := reflect.ValueOf(v).Kind(); k != reflect.Struct && k != reflect.Pointer && k != reflect.Map && k != reflect.Interface {
-				fmt.Fprint(&b, v)
+				b = fmt.Append(b, v)
 			}
 		}
 	}
-	return b.String()
+	return maphash.Bytes(bucketSeed, b)
 }

@@ -21,7 +21,7 @@ type Rows struct {
 
 	mu      sync.Mutex
 	all     []*Row
-	byValue map[string][]*Row // by bucket
+	byValue map[uint64][]*Row // by bucket
 	byModel map[any][]*Row    // by the pointer to the struct that is to be inserted
 	shapes  []*Row            // one for each table and list of columns
 	keys    []*keyRows
@@ -39,7 +39,7 @@ type keyRows struct {
 func NewRows(sameTable func(a, b string) bool) *Rows {
 	return &Rows{
 		sameTable: sameTable,
-		byValue:   make(map[string][]*Row),
+		byValue:   make(map[uint64][]*Row),
 		byModel:   make(map[any][]*Row),
 	}
 }
