@@ -7,7 +7,7 @@ import (
 
 // Calls reports whether a statement calls a function that may write, as one of the
 // program's own can: any but those that are known.
-func (st Statement) Calls() bool { return slices.ContainsFunc(st, token.callsUnknown) }
+func (st Statement) Calls() bool { return slices.ContainsFunc(st.tokens, token.callsUnknown) }
 
 func (t token) callsUnknown() bool { return t.call && (t.quoted || !harmless[t.text]) }
 

@@ -23,7 +23,7 @@ func (st Statement) Controls() bool {
 	case "ROLLBACK":
 		return !slices.Contains(rest, "TO")
 	case "SET":
-		return slices.ContainsFunc(st, token.setsAutocommit) || len(rest) > 0 && rest[0] == "PASSWORD"
+		return slices.ContainsFunc(st.tokens, token.setsAutocommit) || len(rest) > 0 && rest[0] == "PASSWORD"
 	case "PREPARE":
 		return slices.Contains(rest, "TRANSACTION")
 	case "LOAD":
@@ -40,7 +40,7 @@ func (t token) setsAutocommit() bool {
 // SetsIsolation reports whether a statement of MySQL sets the isolation level of its
 // session. Other sessions may be given any.
 func (st Statement) SetsIsolation() bool {
-	return st.Words()[0] == "SET" && slices.ContainsFunc(st, token.isIsolation) && st.index("GLOBAL") != 1 && st.index("@@GLOBAL") != 1
+	return st.Words()[0] == "SET" && slices.ContainsFunc(st.tokens, token.isIsolation) && st.index("GLOBAL") != 1 && st.index("@@GLOBAL") != 1
 }
 
 // isIsolation: a variable's name may be quoted, too.

@@ -20,7 +20,7 @@ func decides(word string) bool {
 }
 
 // statement returns the first tokens of the next statement that has any words.
-func (s *scanner) statement() (st Statement) {
+func (s *scanner) statement() (st []token) {
 	words := 0
 	before := "" // the word or name before
 	for s.pos < len(s.src) {

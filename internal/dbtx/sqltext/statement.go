@@ -6,12 +6,16 @@ import (
 )
 
 // Split splits query into the statements that have any words. backslash says that a
-// backslash escapes inside strings.
-func Split(query string, backslash bool) (all []Statement) {
-	s := scanner{src: query, backslash: backslash}
+// backslash escapes inside strings. The caller must not alter what it returns.
+func Split(query string, backslash bool) []Statement {
+	return known.statements(text{query, backslash})
+}
+
+func split(t text) (all []Statement) {
+	s := scanner{src: t.query, backslash: t.backslash}
 	for {
-		st := s.statement()
-		if len(st.Words()) == 0 {
+		st := newStatement(s.statement())
+		if len(st.words) == 0 {
 			return all
 		}
 		all = append(all, st)
@@ -19,7 +23,20 @@ func Split(query string, backslash bool) (all []Statement) {
 }
 
 // A Statement is the beginning of an SQL statement.
-type Statement []token
+type Statement struct {
+	tokens []token
+	words  []string // those that are not quoted
+}
+
+func newStatement(tokens []token) Statement {
+	st := Statement{tokens: tokens}
+	for _, t := range tokens {
+		if !t.quoted {
+			st.words = append(st.words, t.text)
+		}
+	}
+	return st
+}
 
 // A token is a word of SQL in upper case, or a quoted name or string.
 type token struct {
@@ -30,32 +47,25 @@ type token struct {
 }
 
 // Words returns what is not quoted.
-func (st Statement) Words() (words []string) {
-	for _, t := range st {
-		if !t.quoted {
-			words = append(words, t.text)
-		}
-	}
-	return words
-}
+func (st Statement) Words() []string { return st.words }
 
 // Last returns the last word or name of the statement.
-func (st Statement) Last() string { return st[len(st)-1].text }
+func (st Statement) Last() string { return st.tokens[len(st.tokens)-1].text }
 
 // index returns the position of the first such word, or -1.
 func (st Statement) index(word string) int {
-	return slices.IndexFunc(st, func(t token) bool { return !t.quoted && t.text == word })
+	return slices.IndexFunc(st.tokens, func(t token) bool { return !t.quoted && t.text == word })
 }
 
 // after returns the table named behind a word, in lower case.
 func (st Statement) after(word string) string {
 	i := st.index(word) + 1
-	if i == 0 || i >= len(st) {
+	if i == 0 || i >= len(st.tokens) {
 		return ""
 	}
-	name := st[i].text
-	if st[i].dot && i+1 < len(st) {
-		name += "." + st[i+1].text
+	name := st.tokens[i].text
+	if st.tokens[i].dot && i+1 < len(st.tokens) {
+		name += "." + st.tokens[i+1].text
 	}
 	return strings.ToLower(name)
 }

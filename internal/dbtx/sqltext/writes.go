@@ -10,7 +10,7 @@ func (st Statement) Writes() (table string, ok bool) {
 	case "INSERT", "REPLACE":
 		return st.after("INTO"), true
 	case "UPDATE":
-		if set := st.index("SET"); set == 2 || set == 3 && st[1].dot {
+		if set := st.index("SET"); set == 2 || set == 3 && st.tokens[1].dot {
 			return st.after("UPDATE"), true
 		}
 		return "", true
