@@ -26,17 +26,25 @@ func Each(stmt *gorm.Statement, f func(reflect.Value)) {
 	}
 }
 
-// EachRow calls f for every row among the models and the values of a statement.
+// EachRow calls f for every row among the models and the values of a statement, which are
+// one struct if a model is inserted.
 func EachRow(stmt *gorm.Statement, f func(value func(column string) any)) {
 	model := func(row reflect.Value) { f(Values(stmt, row)) }
 	Each(stmt, model)
 	switch dest := Indirect(stmt.Dest); {
 	case !dest.IsValid():
 	case dest.Type() == stmt.Schema.ModelType:
-		model(dest)
+		if !same(dest, stmt.ReflectValue) {
+			model(dest)
+		}
 	default:
 		EachMap(stmt.Schema, dest, f)
 	}
+}
+
+// same reports whether two values are one variable.
+func same(a, b reflect.Value) bool {
+	return a.CanAddr() && b.CanAddr() && a.Type() == b.Type() && a.UnsafeAddr() == b.UnsafeAddr()
 }
 
 // EachMap does so for maps, in which a row can be given, too.
