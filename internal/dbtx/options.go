@@ -1,7 +1,6 @@
 package dbtx
 
 import (
-	"cmp"
 	"log/slog"
 	"time"
 )
@@ -41,7 +40,11 @@ func (o Options) withDefaults() Options {
 	if o.EndTimeout <= 0 {
 		o.EndTimeout = 5 * time.Second
 	}
-	o.Memory = cmp.Or(o.Memory, new(Memory))
-	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Memory == nil {
+		o.Memory = new(Memory)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	return o
 }
