@@ -62,6 +62,8 @@ func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 			c.Covered = false
 		}
 	}
-	c.Uncovered = slices.Sorted(maps.Keys(tables))
+	if len(tables) > 0 {
+		c.Uncovered = slices.Sorted(maps.Keys(tables))
+	}
 	return c
 }
