@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,11 +37,11 @@ func (c *command) NoRetry() bool { return !c.script.question() }
 // prepare makes the command ready to be sent by the hash of its script, or by the
 // source if the node does not know the hash.
 func (c *command) prepare(ctx context.Context, bySource bool) {
-	verb, code := "evalsha", c.script.sha
+	head := []any{"evalsha", c.script.sha, 1, c.name}
 	if bySource {
-		verb, code = "eval", c.script.src
+		head = []any{"eval", c.script.src, 1, c.name}
 	}
-	c.Cmd = redis.NewCmd(ctx, append([]any{verb, code, 1, c.name}, c.args...)...)
+	c.Cmd = redis.NewCmd(ctx, slices.Concat(head, c.args)...)
 	c.SetFirstKeyPos(3)
 	if c.setMarker > 0 {
 		c.markerSet = redis.NewStatusCmd(ctx, "set", markName(c.name), "1", "px", c.setMarker.Milliseconds())

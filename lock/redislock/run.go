@@ -10,7 +10,7 @@ import (
 func (e *Engine) run(ctx context.Context, cmd *command) error {
 	cmd.prepare(ctx, false)
 	err := e.sender.send(ctx, cmd)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") { // it allocates for no error, too
 		cmd.prepare(ctx, true)
 		err = e.sender.send(ctx, cmd)
 	}
