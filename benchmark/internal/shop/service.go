@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strconv"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// Config describes a Service. All fields but AMQP and Logger are required.
+// Config describes a Service. All fields but AMQP, Logger and Dial are required.
 type Config struct {
 	Name     string // of the instance
 	DSN      string // of the server
@@ -28,6 +29,9 @@ type Config struct {
 	AMQP     string       // default: lock failures are logged, and without Redis nothing is done
 	Pool     int          // database connections
 	Logger   *slog.Logger // default: silent
+
+	// Dial connects to the database and to Redis. It defaults to that of a net.Dialer.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // A Service is one instance of the shop, with everything that its methods need. Close
@@ -49,7 +53,7 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 	}
 	s = &Service{holds: newHolds()}
 	defer s.CloseIf(ctx, &err)
-	if s.pool, err = OpenPool(cfg.DSN, cfg.Database, cfg.Pool); err != nil {
+	if s.pool, err = openPool(cfg.DSN, cfg.Database, cfg.Pool, cfg.Dial); err != nil {
 		return s, err
 	}
 	s.Later(func(context.Context) error { return s.pool.Close() })
@@ -60,10 +64,10 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis})
+	s.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis, Dialer: cfg.Dial})
 	s.Later(func(context.Context) error { return s.redis.Close() })
 	parts := belay.Config{
-		Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Redis}, AMQP: cfg.AMQP, Logger: cfg.Logger,
+		Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Redis, Dialer: cfg.Dial}, AMQP: cfg.AMQP, Logger: cfg.Logger,
 		Guard: guard.Config{Instance: cfg.Name},
 	}
 	if cfg.AMQP != "" {
@@ -88,6 +92,10 @@ var errDSN = errors.New("the DSN of the database is malformed")
 // OpenPool opens a pool of n connections that are kept: to a database on the server of
 // dsn, or to that of dsn itself if it is "".
 func OpenPool(dsn, database string, n int) (*sql.DB, error) {
+	return openPool(dsn, database, n, nil)
+}
+
+func openPool(dsn, database string, n int, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (*sql.DB, error) {
 	cfg, err := sqldriver.ParseDSN(dsn)
 	if err != nil {
 		return nil, errDSN
@@ -95,6 +103,7 @@ func OpenPool(dsn, database string, n int) (*sql.DB, error) {
 	if database != "" {
 		cfg.DBName = database
 	}
+	cfg.DialFunc = dial
 	cfg.InterpolateParams = true // one round trip per statement, for every method
 	connector, err := sqldriver.NewConnector(cfg)
 	if err != nil {
@@ -173,11 +182,11 @@ const (
 func (s *Service) sell(ctx context.Context, m Method, item int64) error {
 	switch m {
 	case Pessimistic:
-		return sellPessimistic(ctx, s.plain, item)
+		return sellPessimistic(ctx, s.plain, item, nil)
 	case Optimistic:
 		return sellOptimistic(ctx, s.plain, item)
 	}
-	return s.belay.Guard.Apply(ctx, m.Key(strconv.FormatInt(item, 10)), sellGuarded(item), guard.Wait(waitLimit))
+	return s.sellGuarded(ctx, item, nil)
 }
 
 func (s *Service) order(ctx context.Context, m Method, no string, hold bool) error {

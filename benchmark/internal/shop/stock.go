@@ -8,12 +8,11 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
-
-	"github.com/belaygo/belay/guard"
 )
 
-// sellPessimistic sells one of an item. It locks the row before it looks at it.
-func sellPessimistic(ctx context.Context, db *gorm.DB, item int64) error {
+// sellPessimistic sells one of an item. It locks the row before it looks at it, and
+// inserts the order unless it is nil.
+func sellPessimistic(ctx context.Context, db *gorm.DB, item int64, o *Order) error {
 	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		var s PlainStock
 		if err := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Take(&s, item).Error; err != nil {
@@ -22,7 +21,11 @@ func sellPessimistic(ctx context.Context, db *gorm.DB, item int64) error {
 		if err := take(&s.Remaining); err != nil {
 			return err
 		}
-		return tx.Model(&s).Updates(map[string]any{"remaining": s.Remaining, "version": s.Version + 1}).Error
+		err := tx.Model(&s).Updates(map[string]any{"remaining": s.Remaining, "version": s.Version + 1}).Error
+		if err != nil || o == nil {
+			return err
+		}
+		return tx.Create(o).Error
 	})
 }
 
@@ -61,9 +64,4 @@ func sellOnce(ctx context.Context, db *gorm.DB, item int64) error {
 		}
 		return done.Error
 	})
-}
-
-// sellGuarded is the change of belay-stock: it sells one of an item.
-func sellGuarded(item int64) guard.Change {
-	return guard.Update(&Stock{ID: item}, func(s *Stock) error { return take(&s.Remaining) })
 }
