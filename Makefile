@@ -161,7 +161,7 @@ cost: ## what an operation costs, and how that grows from ROWS=100000,10000000
 	@benchmark/run cost
 
 .PHONY: bench-guard
-bench-guard: ## guard.Do beside what does the same without it, some 3 minutes; JSON=file
+bench-guard: ## guard.Do beside what does the same without it, some 10 minutes; JSON=file
 	@benchmark/run guard
 
 .PHONY: lint

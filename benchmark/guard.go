@@ -18,6 +18,7 @@ func runGuard(ctx context.Context, args []string) error {
 	numberFlag(flags, &cfg.Pool, "pool", 500, 1, 900, "database connections; database/sql by itself sets no limit")
 	numberFlag(flags, &cfg.Rounds, "repeat", 9, 1, 1000, "rounds, of which the medians are taken")
 	flags.DurationVar(&cfg.Span, "span", 700*time.Millisecond, "time of each case in each round")
+	flags.DurationVar(&cfg.Delay, "delay", 0, "time that each round trip to the database and to Redis takes longer, as over a network")
 	cases := flags.String("cases", "", "cases to measure, with commas between them; empty = all")
 	json := flags.String("json", "", "file for the results")
 	if err := parse(flags, args); err != nil {
@@ -25,6 +26,9 @@ func runGuard(ctx context.Context, args []string) error {
 	}
 	if cfg.Span < 100*time.Millisecond {
 		return usagef("-span %v: want at least 100ms", cfg.Span)
+	}
+	if cfg.Delay < 0 || cfg.Delay > time.Second {
+		return usagef("-delay %v: want 0 to 1s", cfg.Delay)
 	}
 	var err error
 	if cfg.Cases, err = versus.Cases(*cases); err != nil {
@@ -42,4 +46,12 @@ func runGuard(ctx context.Context, args []string) error {
 	}
 	report.Print(os.Stdout)
 	return measure.WriteJSON(*json, report.Figures)
+}
+
+// runWorker is a process of runGuard, which starts it.
+func runWorker(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no arguments", versus.WorkerCommand)
+	}
+	return versus.Work(ctx, os.Stdin, os.Stdout)
 }

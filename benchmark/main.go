@@ -37,6 +37,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/belaygo/belay/benchmark/internal/versus"
 )
 
 // A command is one of the program's.
@@ -54,6 +56,7 @@ func commands() []command {
 		{"cost", "measure what one operation costs the servers", runCost},
 		{"report", "make Markdown and HTML from the JSON of a run", runReport},
 		{"serve", "run one instance of the service", runServe},
+		{versus.WorkerCommand, "be a process of guard, which starts it", runWorker},
 	}
 }
 
@@ -94,7 +97,7 @@ func execute(ctx context.Context, args []string) error {
 func usage() string {
 	var b strings.Builder
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "  go -C benchmark run . %-10s %s (-h for its flags)\n", c.name, c.does)
+		fmt.Fprintf(&b, "  go -C benchmark run . %-12s %s (-h for its flags)\n", c.name, c.does)
 	}
 	return b.String()
 }

@@ -27,6 +27,7 @@ func TestWrongUsage(t *testing.T) {
 		{"sustained", "-users", "0"}, {"sustained", "-users", "1,,2"}, {"sustained", "-keys", "cold"}, {"sustained", "-repeats", "often"},
 		{"sustained", "-duration", "1ms"}, {"sustained", "-kill", "1h"}, {"seed", "-rows", "-1"}, {"serve", "-pool", "0"}, {"report"}, {"cost", "-n", "0"}, {"cost", "-rows", "1000,x"}, {"cost", "-rows", "1000,1000"}, {"cost", "-methods", "x"},
 		{"guard", "-pool", "0"}, {"guard", "-repeat", "0"}, {"guard", "-span", "1ms"},
+		{"guard", "-delay", "-1us"}, {"guard", "-delay", "2s"}, {"guard-worker", "x"},
 	} {
 		if err := execute(t.Context(), args); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", args, err)

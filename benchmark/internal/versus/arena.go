@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
@@ -18,14 +17,15 @@ import (
 )
 
 // An arena is what all cases share: one shop, with one pool of connections and one
-// lock.
+// lock, and workers with shops of their own.
 type arena struct {
 	shop.Closers
-	prefix string // of the run's keys
-	shop   *shop.Service
-	db     *sql.DB              // of its database, to look at the tables with
-	redis  *redis.ClusterClient // to look at the servers with
-	meter  cost.Meter
+	prefix  string // of the run's keys
+	shop    *shop.Service
+	workers []*worker            // the processes of cases that have several
+	db      *sql.DB              // of its database, to look at the tables with
+	redis   *redis.ClusterClient // to look at the servers with
+	meter   cost.Meter
 }
 
 func open(ctx context.Context, cfg Config) (a *arena, err error) {
@@ -44,17 +44,34 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 	a.Later(func(context.Context) error { return a.redis.Close() })
 	a.meter = cost.Meter{DB: a.db, Redis: a.redis, CPU: measure.NewMeter()}
 	a.meter.CPU.Add("self", os.Getpid())
-	if a.shop, err = shop.Open(ctx, shop.Config{
-		Name: "guard", DSN: cfg.Servers.DSN, Database: base, Redis: cfg.Servers.Redis, Pool: cfg.Pool,
-		Logger: slog.Default(),
-	}); err != nil {
+	own := setup{Servers: cfg.Servers, Database: base, Pool: cfg.Pool, Delay: cfg.Delay}
+	if a.shop, err = own.open(ctx, &a.Closers); err != nil {
 		return a, err
 	}
-	a.Later(a.shop.Close)
-	if err := a.shop.Ping(ctx); err != nil {
+	if err = a.startWorkers(ctx, cfg.Cases, own); err != nil {
 		return a, err
 	}
-	return a, a.seed(ctx)
+	err = a.seed(ctx)
+	return a, err
+}
+
+// startWorkers starts as many as a case has. Each has a connection for each caller.
+func (a *arena) startWorkers(ctx context.Context, cases []Case, s setup) error {
+	n := 0
+	for _, c := range cases {
+		if c.processes > 1 {
+			n, s.Pool = max(n, c.processes), min(s.Pool, c.callers/c.processes)
+		}
+	}
+	for range n {
+		w, err := start(ctx, &a.Closers, s)
+		if err != nil {
+			return err
+		}
+		a.workers = append(a.workers, w)
+		a.meter.CPU.Add("self", w.cmd.Process.Pid)
+	}
+	return nil
 }
 
 // seeded is how many orders are there when the heats begin. The first layer
@@ -70,7 +87,7 @@ func (a *arena) seed(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if got := a.shop.Do(ctx, shop.BelayMarked, a.seeded(n), false); got.Result != shop.Done {
+			if got := a.shop.Do(ctx, shop.BelayMarked, seededNo(a.prefix, n), false); got.Result != shop.Done {
 				return fmt.Errorf("insert the orders that are repeated: %s %s", got.Result, got.Error)
 			}
 			return nil
@@ -79,7 +96,7 @@ func (a *arena) seed(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (a *arena) seeded(n int64) string { return fmt.Sprintf("%s-s-%09d", a.prefix, n) }
+func seededNo(run string, n int64) string { return fmt.Sprintf("%s-s-%09d", run, n) }
 
 // probe writes as the script of a lock does.
 var probe = redis.NewScript(`redis.call('hset', KEYS[1], 'owner', 1)

@@ -1,8 +1,10 @@
 // Package versus puts guard.Do beside what does the same without it: the plain
-// insert, the unique index alone, SELECT ... FOR UPDATE, compare-and-set. All
-// run in one process against the same servers over the same pool, one after the
-// other, in rounds; figures are compared within a round only. After each heat
-// what the database has is compared with the answers to the callers.
+// insert, the unique index alone, SELECT ... FOR UPDATE, compare-and-set, and an
+// UPDATE that tests what it changes. All run against the same servers over the same
+// pool, one after the other, in rounds; figures are compared within a round only. Most
+// cases have their callers in one process, some have workers: processes with callers
+// of their own. After each heat what the database has is compared with the answers to
+// the callers.
 package versus
 
 import (
@@ -16,10 +18,11 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/stage"
 )
 
-// Config describes a run. All fields are required.
+// Config describes a run. All fields but Delay are required.
 type Config struct {
 	Servers    stage.Servers // MariaDB, where a database is made, and Redis
 	Pool       int           // database connections
+	Delay      time.Duration // of each round trip to the database and to Redis
 	Warm, Span time.Duration
 	Rounds     int
 	Cases      []Case
@@ -44,7 +47,7 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 		rounds = append(rounds, r)
 	}
 	trip := measure.MedianOf(rounds, func(r round) float64 { return float64(r.roundTrip) })
-	return Report{Figures: medians(cfg.Cases, rounds), Targets: targets(rounds), RoundTrip: time.Duration(trip)}, nil
+	return Report{Figures: medians(cfg.Cases, rounds), Targets: targets(rounds), RoundTrip: time.Duration(trip), Delay: cfg.Delay}, nil
 }
 
 // round runs all cases. Each round begins with another one, and every second
@@ -57,12 +60,11 @@ func (a *arena) round(ctx context.Context, cfg Config, number int, count func(in
 	}
 	for i := range all {
 		c := all[order(i, number, len(all), cfg.Rounds)]
-		h := heat{arena: a, item: int64(1 + number*len(all) + i)}
-		f, err := h.run(ctx, c, cfg.Warm, cfg.Span)
+		f, err := a.run(ctx, c, int64(1+number*len(all)+i), cfg.Warm, cfg.Span)
 		if err != nil {
-			return r, fmt.Errorf("%s, %d callers: %w", c.name, c.callers, err)
+			return r, fmt.Errorf("%s, callers: %w", c.key(), err)
 		}
-		r.figures[caseKey{c.name, c.callers}] = f
+		r.figures[c.key()] = f
 		count(1)
 	}
 	return r, nil
