@@ -19,7 +19,8 @@ type Figures struct {
 	Ops       float64 `json:"ops_per_s"` // done, or refused as they should be
 	P50       int64   `json:"p50_us"`
 	P99       int64   `json:"p99_us"`
-	Errors    int64   `json:"errors"` // of all rounds
+	Errors    int64   `json:"errors"`             // of all rounds
+	Delay     int64   `json:"delay_us,omitempty"` // of each round trip
 
 	err                  string // the first
 	commands, statements float64
@@ -57,7 +58,7 @@ func (k caseKey) crowd() string {
 	return fmt.Sprintf("%d × %d", k.processes, k.callers/k.processes)
 }
 
-func medians(cases []Case, rounds []round) (all []Figures) {
+func medians(cases []Case, rounds []round, delay time.Duration) (all []Figures) {
 	for _, c := range cases {
 		var f Figures
 		of := func(figure func(Figures) float64) float64 {
@@ -70,7 +71,7 @@ func medians(cases []Case, rounds []round) (all []Figures) {
 				f.err = one.err
 			}
 		}
-		f.Case, f.C, f.Processes = c.name, c.callers, c.processes
+		f.Case, f.C, f.Processes, f.Delay = c.name, c.callers, c.processes, delay.Microseconds()
 		f.Ops = float64(int64(of(func(f Figures) float64 { return f.Ops })*10)) / 10
 		f.P50 = int64(of(func(f Figures) float64 { return float64(f.P50) }))
 		f.P99 = int64(of(func(f Figures) float64 { return float64(f.P99) }))

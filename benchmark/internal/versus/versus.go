@@ -47,7 +47,7 @@ func Run(ctx context.Context, cfg Config) (report Report, err error) {
 		rounds = append(rounds, r)
 	}
 	trip := measure.MedianOf(rounds, func(r round) float64 { return float64(r.roundTrip) })
-	return Report{Figures: medians(cfg.Cases, rounds), Targets: targets(rounds), RoundTrip: time.Duration(trip), Delay: cfg.Delay}, nil
+	return Report{Figures: medians(cfg.Cases, rounds, cfg.Delay), Targets: targets(rounds), RoundTrip: time.Duration(trip), Delay: cfg.Delay}, nil
 }
 
 // round runs all cases. Each round begins with another one, and every second
