@@ -14,7 +14,7 @@ const (
 	Belay       Method = "belay"        // both layers, fail fast
 	BelayNoGate Method = "belay-nogate" // the same without the local gate
 	BelayMarked Method = "belay-marked" // the same with guard.Remember: repeats are refused by Redis alone
-	BelayStock  Method = "belay-stock"  // an update under the item's key, waiting
+	BelayStock  Method = "belay-stock"  // an update under the item's key, waiting; callers of one instance share transactions
 )
 
 // Methods returns all methods in the order of the paper.

@@ -186,7 +186,7 @@ func (s *Service) sell(ctx context.Context, m Method, item int64) error {
 	case Optimistic:
 		return sellOptimistic(ctx, s.plain, item)
 	}
-	return s.sellGuarded(ctx, item, nil)
+	return s.sellGuarded(ctx, item, nil, guard.Combine())
 }
 
 func (s *Service) order(ctx context.Context, m Method, no string, hold bool) error {
