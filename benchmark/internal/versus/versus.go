@@ -62,7 +62,7 @@ func (a *arena) round(ctx context.Context, cfg Config, number int, count func(in
 		c := all[order(i, number, len(all), cfg.Rounds)]
 		f, err := a.run(ctx, c, int64(1+number*len(all)+i), cfg.Warm, cfg.Span)
 		if err != nil {
-			return r, fmt.Errorf("%s, callers: %w", c.key(), err)
+			return r, fmt.Errorf("%s: %w", c.key(), err)
 		}
 		r.figures[c.key()] = f
 		count(1)

@@ -19,6 +19,9 @@ import (
 // WorkerCommand is the argument with which this program calls Work.
 const WorkerCommand = "guard-worker"
 
+// stopLimit is how long a worker may take to end before it is killed.
+const stopLimit = 20 * time.Second
+
 // A setup is what a process needs for its shop.
 type setup struct {
 	Servers  stage.Servers `json:"servers"`
@@ -90,13 +93,12 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 // A worker is such a process, seen from outside.
 type worker struct {
 	cmd     *exec.Cmd
-	in      io.Closer
 	lines   *json.Encoder
 	answers *json.Decoder
 }
 
-// start starts this program as a worker, and waits until it is ready. The end of ctx
-// kills it.
+// start starts this program as a worker, and waits until it is ready. The end of its
+// stdin ends it, with ctx or with c.
 func start(ctx context.Context, c *shop.Closers, s setup) (*worker, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -106,11 +108,15 @@ func start(ctx context.Context, c *shop.Closers, s setup) (*worker, error) {
 	w.cmd.Stderr = os.Stderr
 	in, err1 := w.cmd.StdinPipe()
 	out, err2 := w.cmd.StdoutPipe()
+	w.cmd.Cancel, w.cmd.WaitDelay = func() error { return in.Close() }, stopLimit
 	if err := errors.Join(err1, err2, w.cmd.Start()); err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
-	w.in, w.lines, w.answers = in, json.NewEncoder(in), json.NewDecoder(out)
-	c.Later(func(context.Context) error { return errors.Join(w.in.Close(), w.cmd.Wait()) })
+	w.lines, w.answers = json.NewEncoder(in), json.NewDecoder(out)
+	c.Later(func(context.Context) error {
+		_ = in.Close() // unless ctx has
+		return w.cmd.Wait()
+	})
 	_, err = w.ask(s)
 	return w, err
 }
