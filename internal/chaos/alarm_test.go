@@ -19,6 +19,13 @@ func (c *call) alarms() (events []*notify.Event) {
 	return events
 }
 
+// failures are those events which say that a lock failed, or that an outcome is unknown.
+func failures(events []*notify.Event) []*notify.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e *notify.Event) bool {
+		return e.Verdict != notify.VerdictOverlap && e.Verdict != notify.VerdictLost && e.Verdict != notify.VerdictUnknownCommit
+	})
+}
+
 // foundAnother reports whether the call's write was refused because of another
 // one's. On PostgreSQL a read can find that, before the call has written.
 func (c *call) foundAnother() bool { return c.count(notify.VerdictOverlap) > 0 || c.result == conflict }

@@ -21,13 +21,14 @@ const (
 	deadAtUnknown blindSpot = "or before a commit of unknown outcome, when the question who has it did."
 	deadAtRepeat  blindSpot = "A repeat whose holder had lost its lock, when neither the question who has it nor the release reached the lock's node."
 	deadAtOneOf   blindSpot = "The same holds if that caller has lost the lock, and neither the question who has it nor the release is answered."
+	oneOfLost     blindSpot = "An operation with several keys that loses several locks reports one of them."
 	notTaken      blindSpot = "A failure whose event neither the database nor the broker takes"
 )
 
 // TestBlindSpotsAreNamed checks that each excuse is one that docs/guarantees.md names.
 func TestBlindSpotsAreNamed(t *testing.T) {
 	for _, spot := range []blindSpot{
-		killedRefused, killedWaiting, killedLate, deadNode, deadAtUnknown, deadAtRepeat, deadAtOneOf, notTaken,
+		killedRefused, killedWaiting, killedLate, deadNode, deadAtUnknown, deadAtRepeat, deadAtOneOf, oneOfLost, notTaken,
 	} {
 		if !testrepo.Says(t, "docs/guarantees.md", string(spot)) {
 			t.Errorf("docs/guarantees.md does not name the blind spot %q", spot)
@@ -55,6 +56,8 @@ func (h *history) unseen(c *call) blindSpot {
 		return killedWaiting
 	case slices.ContainsFunc(calls, func(c *call) bool { return c.unpublished }):
 		return notTaken
+	case slices.ContainsFunc(last.legs, func(leg *call) bool { return len(leg.alarms()) > 0 }):
+		return oneOfLost
 	case last.returned == 0 && last.died > 0 && last.committing > 0:
 		return killedLate
 	case last.returned == 0 && last.died > 0:
@@ -65,7 +68,7 @@ func (h *history) unseen(c *call) blindSpot {
 		return deadAtUnknown
 	case g.released != unanswered:
 		return nothing
-	case last.result == done, strings.HasPrefix(last.result, failed):
+	case last.result == done, last.result == poor, strings.HasPrefix(last.result, failed):
 		return deadNode
 	case last.inspected:
 		return nothing

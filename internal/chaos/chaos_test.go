@@ -155,6 +155,9 @@ func prepare(t *report, db *gorm.DB) {
 	for id := int64(1); id <= rowsOf[items]; id++ {
 		create(&Item{ID: id})
 	}
+	for id := int64(1); id <= rowsOf[accounts]; id++ {
+		create(&Account{ID: id, Balance: opening})
+	}
 	for id := int64(1); id <= rowsOf[pairs]; id++ {
 		create(&Half{ID: 2 * id})
 		create(&Half{ID: 2*id + 1})

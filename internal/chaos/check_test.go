@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/notify"
 )
 
 // check compares what was promised with what the database and the monitor have.
@@ -38,21 +37,21 @@ func check(t *report, r run) {
 			t.Errorf("%s refused %d operations more than its events say", rec.worker, n)
 		}
 	}
-	results := h.results()
-	if lapsed > len(h.calls)/100+1 {
-		t.Errorf("%d of %d leases were not renewed in time", lapsed, len(h.calls))
+	results, calls := h.results(), len(once(h.calls))
+	if lapsed > calls/100+1 {
+		t.Errorf("%d of %d leases were not renewed in time", lapsed, calls)
 	}
 	t.Logf("results: %v, without a lock: %d, not renewed in time: %d", results, len(h.without()), lapsed)
 	t.Logf("workloads: %v", h.kinds())
 	t.Logf("faults: %v, COMMITs lost by workers: %v, events: %d", count(h.faults), h.losses(), len(r.events))
-	if results[done] < len(h.calls)/10 {
-		t.Errorf("%d of %d operations were done", results[done], len(h.calls))
+	if results[done] < calls/10 {
+		t.Errorf("%d of %d operations were done", results[done], calls)
 	}
 	if reported == 0 {
 		t.Error("no overlap was provoked and reported: the test tests nothing")
 	}
 	fmt.Printf("belay chaos: %s, seed %d: %d operations, %d faults, %d duplicates, %d lost updates, %d locks lost under a write, %d reported, %d in blind spots, %d false alarms\n",
-		r.head.Database, r.head.Seed, len(h.calls), len(h.faults), duplicates, lostUpdates, lost, reported, blind, falseAlarms)
+		r.head.Database, r.head.Seed, calls, len(h.faults), duplicates, lostUpdates, lost, reported, blind, falseAlarms)
 }
 
 // checkOverlaps counts the locks that were lost and under which somebody wrote: how many of
@@ -88,8 +87,8 @@ func checkOverlaps(t *report, h *history, overlaps []overlap) (lost, reported, b
 // checkCall compares what a call returned with its events and with the faults.
 func checkCall(t *report, h *history, c *call, overlaps []overlap) {
 	t.Helper()
-	if n := len(c.alarms()) + c.count(notify.VerdictUnknownCommit); n > 1 {
-		t.Errorf("%d events of one call:\n%s", n, c)
+	if c.first() {
+		checkTold(t, c)
 	}
 	if h.failedUnexplained(c) {
 		t.Errorf("an error that no fault explains:\n%s", c)
@@ -100,7 +99,24 @@ func checkCall(t *report, h *history, c *call, overlaps []overlap) {
 	if c.result == conflict && c.grant != nil && !h.contended(c, c.returned, overlaps) {
 		t.Errorf("a conflict with nobody:\n%s", c)
 	}
-	if !c.unpublished && (c.result == unknown) != (c.returned > 0 && slices.ContainsFunc(c.events, tellsUnknown)) {
+}
+
+// checkTold compares the events of a call with its result and its keys.
+func checkTold(t *report, c *call) {
+	t.Helper()
+	told := failures(c.told())
+	if n := len(told); n > 1 {
+		t.Errorf("%d events of one call:\n%s", n, c)
+	}
+	for _, e := range told {
+		if !slices.Equal(e.Keys, c.keys()) {
+			t.Errorf("an event has the keys %v, the call %v:\n%s", e.Keys, c.keys(), c)
+		}
+		if !slices.ContainsFunc(c.legs, func(leg *call) bool { return leg.key == e.Key }) {
+			t.Errorf("an event names the key %s, which the call did not have:\n%s", e.Key, c)
+		}
+	}
+	if !c.unpublished && (c.result == unknown) != (c.returned > 0 && slices.ContainsFunc(c.told(), tellsUnknown)) {
 		t.Errorf("a commit of unknown outcome is told by the result or by an event only:\n%s", c)
 	}
 }

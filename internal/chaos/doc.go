@@ -24,6 +24,9 @@
 // there, by the outbox, the relay and RabbitMQ, all of which are broken on the way; each
 // must arrive once.
 //
+// A call with several keys has a leg for each: the lock on each key is judged by itself, and
+// an event belongs to the leg whose key it names.
+//
 // An operation is open if its COMMIT got no answer, if it returned an unknown outcome, or
 // never returned. What it wrote may take effect at any later time, and so excuses an alarm,
 // until the database has proven what became of it. It does not excuse a wrong result: the

@@ -15,7 +15,7 @@ func sound() run {
 	at := int64(0)
 	does := func(do, key, result string, events ...*notify.Event) {
 		at += 10
-		r.add(line{T: at, At: called, Do: do, Key: key})
+		r.add(line{T: at, At: called, Do: do, Key: key, Also: map[string][]string{"account:1": {"account:2"}}[key]})
 		r.add(line{T: at + 1, At: begun, Do: do, Key: key})
 		r.add(line{T: at + 2, At: wrote, Do: do})
 		named := ""
@@ -40,6 +40,8 @@ func sound() run {
 	does("a.0.7", "pair:1", done)
 	does("a.0.8", "item:1", done)
 	does("a.0.9", "item:1", failed+"sold out")
+	does("a.0.10", "account:1", done)
+	does("a.0.11", "account:1", poor)
 	return run{
 		records: []*record{r}, events: []notify.Event{overlap},
 		rows: rows{
@@ -47,6 +49,8 @@ func sound() run {
 			Counters: []Counter{{ID: 1, N: 1, Version: 2}}, Stamped: []Stamped{{ID: 1, N: 1, Version: 2}},
 			Halves: []Half{{ID: 2, N: 1, Version: 2}, {ID: 3, N: 1, Version: 2}},
 			Items:  []Item{{ID: 1, N: 1, Version: 2}}, Sales: []Sale{{ID: 1, No: "a.0.8", Item: 1, N: 1}},
+			Accounts:  []Account{{ID: 1, Balance: opening - 7, Version: 2}, {ID: 2, Balance: opening + 7, Version: 2}},
+			Transfers: []Transfer{{ID: 1, No: "a.0.10", Payer: 1, Payee: 2, Amount: 7}},
 		},
 	}
 }
@@ -76,6 +80,14 @@ func TestForged(t *testing.T) {
 		{"a sale of one that failed", func(r *run) { r.rows.Sales[0].No = "a.0.9" }, "the sale of a call that was not done is there"},
 		{"a sale of another item", func(r *run) { r.rows.Sales[0].Item = 2 }, "the sale is one of item 2"},
 		{"two first sales", func(r *run) { r.rows.Sales = append(r.rows.Sales, Sale{ID: 2, No: "x", Item: 1, N: 1}) }, "two sales are the 1."},
+		{"a transfer lost", func(r *run) { r.rows.Transfers = nil }, "the transfer of a call that was done is not there"},
+		{"a transfer of one that was refused", func(r *run) { r.rows.Transfers[0].No = "a.0.11" }, "the transfer of a call that was not done is there"},
+		{"one booking of two", func(r *run) { r.rows.Accounts[1] = Account{ID: 2, Balance: opening, Version: 1} }, "2 accounts have 193"},
+		{"a booking lost", func(r *run) { r.rows.Accounts[1].Version = 1 }, "account:2 is 0 after 1"},
+		{"an account overdrawn", func(r *run) {
+			r.rows.Transfers[0].Amount = opening + 1
+			r.rows.Accounts[0].Balance, r.rows.Accounts[1].Balance = -1, 2*opening+1
+		}, "account 1 has -1"},
 		{"a savepoint kept", func(r *run) { r.rows.Spoils = []Spoil{{ID: 1}} }, "a savepoint that was rolled back is there"},
 		{"an event lost", func(r *run) { r.events = nil }, "the monitor lacks an event that was stored"},
 		{"an event lost that an error names", func(r *run) { r.events = nil }, "an error names event e1"},

@@ -8,9 +8,12 @@ import (
 )
 
 // A call is one call of guard.Do, as its worker saw it. Times are 0 where it did
-// not come that far.
+// not come that far. One with several keys has a leg for each, which is a call, too: the lock
+// on each key is judged by itself.
 type call struct {
 	name, worker, key, kind string
+
+	legs []*call // of the same call of Do, one for each key, that of Do first
 
 	called                        int64
 	begun, wrote, ended, returned int64      // begun and wrote by its first attempt, ended by its last
@@ -104,7 +107,9 @@ func read(records []*record, faults []fault) *history {
 func (h *history) hear(worker string, e *handed) {
 	switch {
 	case e.missing && e.call != nil:
-		e.call.unpublished = e.call.unpublished || e.result != ""
+		for _, c := range e.call.legs {
+			c.unpublished = c.unpublished || e.result != ""
+		}
 		return
 	case e.missing:
 		h.unpublished = true

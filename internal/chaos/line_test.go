@@ -18,7 +18,8 @@ type line struct {
 	Do  string `json:"do,omitempty"` // the call of guard.Do
 	Key string `json:"key,omitempty"`
 
-	Kind string `json:"kind,omitempty"` // of called: what it does
+	Also []string `json:"also,omitempty"` // of called: the keys beside Key
+	Kind string   `json:"kind,omitempty"` // of called: what it does
 
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted

@@ -49,20 +49,22 @@ func recordsOf(lines map[string][]line) (all []*record) {
 func (r *record) add(l line) {
 	switch l.At {
 	case called:
-		c := &call{name: l.Do, worker: r.worker, key: l.Key, kind: l.Kind, called: l.T}
-		r.byDo[l.Do], r.calls = c, append(r.calls, c)
-	case begun, looked, loaded, wrote, committing, ended, returned:
-		r.byDo[l.Do].add(l)
+		r.calls = append(r.calls, newLegs(r.worker, l)...)
+		r.byDo[l.Do] = r.calls[len(r.calls)-1].legs[0]
+	case begun, looked, wrote, committing, ended, returned:
+		for _, c := range r.byDo[l.Do].legs {
+			c.add(l)
+		}
+	case loaded, inspected:
+		for _, c := range r.byDo[l.Do].on(l.Key) {
+			c.add(l)
+		}
 	case event:
-		e := &handed{event: l.Event, call: r.byDo[l.Do], at: l.T}
+		e := &handed{event: l.Event, call: r.byDo[l.Do].leg(l.Key), at: l.T}
 		r.byID[l.Event.ID], r.handed = e, append(r.handed, e)
 	case stored:
 		e := r.byID[l.ID]
 		e.stored, e.result = l.Result == "", l.Result
-	case inspected:
-		if c := r.byDo[l.Do]; c != nil { // the question whether an outage is over belongs to no call
-			c.inspected, c.holder, c.inspectedAt = l.Result != unanswered, l.Owner, l.T
-		}
 	case asked:
 		r.byOwner[l.Owner] = &grant{worker: r.worker, key: l.Key, owner: l.Owner, asked: l.T}
 	case granted:
@@ -102,6 +104,8 @@ func (c *call) add(l line) {
 		} else {
 			c.ended = l.T
 		}
+	case inspected:
+		c.inspected, c.holder, c.inspectedAt = l.Result != unanswered, l.Owner, l.T
 	case returned:
 		c.returned, c.result, c.named = l.T, l.Result, l.ID
 	}

@@ -36,14 +36,16 @@ type head struct {
 
 // rows are what the workers left in the database.
 type rows struct {
-	Orders   []Order
-	Claims   []Claim
-	Counters []Counter
-	Stamped  []Stamped
-	Halves   []Half
-	Items    []Item
-	Sales    []Sale
-	Spoils   []Spoil
+	Orders    []Order
+	Claims    []Claim
+	Counters  []Counter
+	Stamped   []Stamped
+	Halves    []Half
+	Items     []Item
+	Sales     []Sale
+	Accounts  []Account
+	Transfers []Transfer
+	Spoils    []Spoil
 }
 
 // The files of a run: one journal of each worker beside the others.
@@ -59,7 +61,7 @@ const (
 // readRows reads the rows and writes them to the folder of t.
 func readRows(t *report, db *gorm.DB) (r rows) {
 	t.Helper()
-	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Spoils} {
+	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Spoils} {
 		if err := db.Order("id").Find(found).Error; err != nil {
 			t.Fatal(err)
 		}

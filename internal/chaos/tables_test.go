@@ -59,6 +59,25 @@ type Sale struct {
 	N    int64
 }
 
+// Account has money, which Transfers move.
+type Account struct {
+	ID      int64
+	Balance int64
+	Version dbguard.Version
+}
+
+// opening is the balance of each Account at first.
+const opening = 100
+
+// Transfer is written with the two Accounts that it changes.
+type Transfer struct {
+	ID     uint
+	No     string `gorm:"size:64;uniqueIndex"` // the call that made it
+	Payer  int64
+	Payee  int64
+	Amount int64
+}
+
 // Spoil is written in a savepoint that is always rolled back.
 type Spoil struct {
 	ID uint
@@ -66,7 +85,7 @@ type Spoil struct {
 }
 
 // tables are all of them.
-var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Spoil{}}
+var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Account{}, &Transfer{}, &Spoil{}}
 
 // A class is what a key names.
 type class string
@@ -78,11 +97,12 @@ const (
 	stamped  class = "stamped"
 	pairs    class = "pair"
 	items    class = "item"
+	accounts class = "account"
 )
 
 // rowsOf is how many keys of a class there are. Of orders and claims there are always
 // new ones.
-var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4}
+var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4, accounts: 6}
 
 // orderEach is how long an order is the newest. Meanwhile all workers try to insert it,
 // and some of those before.
@@ -100,7 +120,7 @@ type pick struct {
 }
 
 // shares are how often a class is drawn.
-var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items}
+var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items, accounts, accounts}
 
 func drawPick(r *rand.Rand) pick {
 	c := shares[r.IntN(len(shares))]

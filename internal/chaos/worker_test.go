@@ -181,7 +181,7 @@ func (w *worker) call(ctx context.Context, caller string) {
 		do := fmt.Sprintf("%s.%d", caller, n)
 		r := draws(w.seed, do)
 		t := draw(r, w.at(), do)
-		w.journal.write(line{At: called, Do: do, Key: t.key, Kind: t.kind})
+		w.journal.write(line{At: called, Do: do, Key: t.key, Also: t.also(), Kind: t.kind})
 		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do, t.key})
 		err := w.guard.Do(doing, t.key, w.operation(t, do), t.opts...)
 		l := line{At: returned, Do: do, Key: t.key, Result: result(err)}
@@ -228,6 +228,7 @@ const (
 	unknown   = "unknown"
 
 	conflict    = "conflict" // and nothing said of the lock
+	poor        = "poor"     // the operation's own error
 	unavailable = "unavailable"
 	failed      = "error: " // and the error
 )
@@ -250,6 +251,8 @@ func result(err error) string {
 		return "lost"
 	case errors.Is(err, guard.ErrUnavailable):
 		return unavailable
+	case errors.Is(err, errPoor):
+		return poor
 	case isConflict(err):
 		return conflict
 	}

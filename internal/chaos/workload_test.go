@@ -22,6 +22,16 @@ type task struct {
 	after bool // it takes its time after its writes, not before
 	write write
 	opts  []guard.Option
+
+	other int64 // the row under the second key, or 0
+}
+
+// also returns the keys of a task beside the first one.
+func (t task) also() []string {
+	if t.other == 0 {
+		return nil
+	}
+	return []string{keyOf(accounts, t.other)}
 }
 
 // write makes the writes of a task, by a worker.
@@ -48,6 +58,7 @@ var workloads = map[class][]workload{
 		{"two changes", sellByChanges, nil},
 		{"nested", sellNested, nil},
 	},
+	accounts: {{"transfer", transfer, retried}},
 }
 
 func retried(int64, string) []guard.Option { return []guard.Option{guard.Retries(2)} }
@@ -70,6 +81,10 @@ func draw(r *rand.Rand, at time.Duration, do string) task {
 		t.takes = time.Duration(4+r.IntN(3)) * time.Second
 	}
 	t.opts = []guard.Option{guard.Wait(t.wait)}
+	if p.Class == accounts {
+		t.other = 1 + (t.id+r.Int64N(rowsOf[accounts]-1))%rowsOf[accounts]
+		t.opts = append(t.opts, guard.Also(keyOf(accounts, t.other), &Account{ID: t.other}))
+	}
 	if kind.opts != nil {
 		t.opts = append(t.opts, kind.opts(t.id, do)...)
 	}
@@ -154,4 +169,21 @@ func sellNested(ctx context.Context, tx *gorm.DB, w *worker, t task, do string) 
 		return fmt.Errorf("a nested Do that fails returned: %w", err)
 	}
 	return w.guard.Do(ctx, t.key, func(_ context.Context, tx *gorm.DB) error { return tx.Create(sale).Error })
+}
+
+var errPoor = errors.New("poor")
+
+// transfer moves money between the accounts of both keys.
+func transfer(ctx context.Context, tx *gorm.DB, w *worker, t task, do string) error {
+	made := &Transfer{No: do, Payer: t.id, Payee: t.other, Amount: 1 + draws(w.seed, do+" amount").Int64N(opening/2)}
+	book := func(id, amount int64) guard.Change {
+		return guard.Update(&Account{ID: id}, func(a *Account) error {
+			w.journal.write(line{At: loaded, Do: do, Key: keyOf(accounts, id), Version: int64(a.Version)})
+			if a.Balance += amount; a.Balance < 0 {
+				return errPoor
+			}
+			return nil
+		})
+	}
+	return guard.All(book(t.id, -made.Amount), book(t.other, made.Amount), guard.Insert(made)).Run(ctx, tx)
 }

@@ -1,0 +1,60 @@
+package chaos_test
+
+import "github.com/belaygo/belay/notify"
+
+// bothKeys writes the lines of one call that had the locks on "k" and "m", by grants of its
+// own, and found both gone.
+func bothKeys(told *notify.Event) []line {
+	return []line{
+		{T: 7, At: called, Do: "a.0", Key: "k", Also: []string{"m"}},
+		{T: 8, At: asked, Do: "a.0", Key: "k", Owner: "A"}, {T: 9, At: granted, Key: "k", Owner: "A", Node: "n"},
+		{T: 9, At: asked, Do: "a.0", Key: "m", Owner: "M"}, {T: 10, At: granted, Key: "m", Owner: "M", Node: "o"},
+		{T: 11, At: begun, Do: "a.0", Key: "k"}, {T: 12, At: wrote, Do: "a.0", Session: 7}, {T: 20, At: ended, Do: "a.0"},
+		{T: 21, At: release, Do: "a.0", Key: "k", Owner: "A"}, {T: 21, At: release, Do: "a.0", Key: "m", Owner: "M"},
+		{T: 22, At: released, Do: "a.0", Key: "k", Owner: "A", Result: "gone"}, {T: 22, At: released, Do: "a.0", Key: "m", Owner: "M", Result: "gone"},
+		{T: 23, At: event, Do: "a.0", Key: told.Key, Event: told}, {T: 24, At: returned, Do: "a.0", Key: "k", Result: done},
+	}
+}
+
+// under has a story on another key.
+func under(key string, lines []line) []line {
+	for i := range lines {
+		lines[i].Key = key
+	}
+	return lines
+}
+
+// legTales are those of calls with two keys.
+func legTales() []tale {
+	first := &notify.Event{Verdict: notify.VerdictLost, Key: "k", Keys: []string{"k", "m"}}
+	second := &notify.Event{Verdict: notify.VerdictLost, Key: "m", Keys: []string{"k", "m"}}
+	onFirst := story("b.0", "B", 15, 27, 30, 31, "freed")
+	onSecond := under("m", story("c.0", "C", 16, 28, 31, 32, "freed"))
+	wipes := []fault{{wipe, "m", 13, 14}, {wipe, "k", 13, 14}}
+	return []tale{
+		{
+			name:     "the second key of two was lost, and told",
+			lines:    map[string][]line{"a": bothKeys(second), "c": onSecond},
+			faults:   wipes[:1],
+			overlaps: 1, reported: 1,
+		},
+		{
+			name:     "the same, and the event names the first",
+			lines:    map[string][]line{"a": bothKeys(first), "c": onSecond},
+			faults:   wipes[:1],
+			overlaps: 1, blind: 1, falseAlarms: 1,
+		},
+		{
+			name:     "both keys were lost, and one is told",
+			lines:    map[string][]line{"a": bothKeys(second), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
+			name:     "the first key was lost, and the lock on it was the other's alone",
+			lines:    map[string][]line{"a": bothKeys(first), "b": onFirst},
+			faults:   wipes[1:],
+			overlaps: 1, reported: 1,
+		},
+	}
+}
