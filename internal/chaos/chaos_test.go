@@ -155,6 +155,9 @@ func prepare(t *report, db *gorm.DB) {
 	for id := int64(1); id <= rowsOf[items]; id++ {
 		create(&Item{ID: id})
 	}
+	for id := int64(1); id <= rowsOf[stocks]; id++ {
+		create(&Stock{ID: id})
+	}
 	for id := int64(1); id <= rowsOf[accounts]; id++ {
 		create(&Account{ID: id, Balance: opening})
 	}

@@ -43,6 +43,8 @@ func check(t *report, r run) {
 	}
 	t.Logf("results: %v, without a lock: %d, not renewed in time: %d", results, len(h.without()), lapsed)
 	t.Logf("workloads: %v", h.kinds())
+	sizes, told := h.crews()
+	t.Logf("transactions by how many shared them: %v, events of these by their count: %v", sizes, told)
 	t.Logf("faults: %v, COMMITs lost by workers: %v, events: %d", count(h.faults), h.losses(), len(r.events))
 	if results[done] < calls/10 {
 		t.Errorf("%d of %d operations were done", results[done], calls)
@@ -90,6 +92,9 @@ func checkCall(t *report, h *history, c *call, overlaps []overlap) {
 	if c.first() {
 		checkTold(t, c)
 	}
+	for _, e := range failures(c.events) {
+		h.checkCount(t, c, e)
+	}
 	if h.failedUnexplained(c) {
 		t.Errorf("an error that no fault explains:\n%s", c)
 	}
@@ -115,6 +120,10 @@ func checkTold(t *report, c *call) {
 		if !slices.ContainsFunc(c.legs, func(leg *call) bool { return leg.key == e.Key }) {
 			t.Errorf("an event names the key %s, which the call did not have:\n%s", e.Key, c)
 		}
+	}
+	if c.lead != nil {
+		checkShared(t, c)
+		return
 	}
 	if !c.unpublished && (c.result == unknown) != (c.returned > 0 && slices.ContainsFunc(c.told(), tellsUnknown)) {
 		t.Errorf("a commit of unknown outcome is told by the result or by an event only:\n%s", c)

@@ -27,6 +27,11 @@
 // A call with several keys has a leg for each: the lock on each key is judged by itself, and
 // an event belongs to the leg whose key it names.
 //
+// A call that may share its transaction has a part for each transaction that it took part in.
+// Whoever sends BEGIN leads; a call of the same process and key that gets its row before that
+// transaction ends is its mate. Each is judged like a call that made the leader's statements.
+// The leader's events are everybody's, and count them.
+//
 // An operation is open if its COMMIT got no answer, if it returned an unknown outcome, or
 // never returned. What it wrote may take effect at any later time, and so excuses an alarm,
 // until the database has proven what became of it. It does not excuse a wrong result: the

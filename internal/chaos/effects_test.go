@@ -1,6 +1,5 @@
 package chaos_test
 
-import "strings"
 
 // transfers checks that each transfer and both its bookings were written together, and that
 // no account was overdrawn.
@@ -23,15 +22,46 @@ func (e *effects) transfers(all []Account, transfers []Transfer) {
 	if sum != opening*int64(len(all)) {
 		e.t.Errorf("%d accounts have %d", len(all), sum)
 	}
-	e.once("transfer", accounts, made)
+	e.onceOf("transfer", "transfer", made)
 }
 
-// once checks that each call on keys of a class that was done has made its row, and none
-// that was not.
-func (e *effects) once(what string, keys class, made map[string]bool) {
+// stocks checks that each call got a row of its own making, and each receipt its number.
+func (e *effects) stocks(all []Stock, receipts []Receipt) {
+	made, number := make(map[string]bool), make(map[string]int64)
+	for _, r := range receipts {
+		made[r.No], number[r.No] = true, r.N
+	}
+	for _, s := range all {
+		e.counter(keyOf(stocks, s.ID), s.N, int64(s.Version))
+	}
+	e.onceOf("receipt", "combined sale", made)
+
+	type place struct {
+		key     string
+		version int64
+	}
+	got := make(map[place]*call)
+	for _, c := range e.h.calls {
+		if !c.combines || c.result != done {
+			continue
+		}
+		p := place{c.key, c.made}
+		if other := got[p]; other != nil {
+			e.t.Errorf("two got the row at version %d:\n%s\n%s", c.made, c, other)
+		}
+		got[p] = c
+		if n, ok := number[c.name]; ok && n != c.made-1 {
+			e.t.Errorf("the receipt is for number %d, the row that its call got is at version %d:\n%s", n, c.made, c)
+		}
+	}
+}
+
+// onceOf checks that each call of a kind that was done has made its row, and none that was
+// not.
+func (e *effects) onceOf(what, kind string, made map[string]bool) {
 	for _, c := range once(e.h.calls) {
 		switch {
-		case !strings.HasPrefix(c.key, string(keys)+":"):
+		case c.kind != kind:
 		case made[c.name] && c.rolledBack():
 			e.duplicates++
 			e.t.Errorf("the %s of a call that was not done is there:\n%s", what, c)

@@ -13,9 +13,12 @@ import (
 func sound() run {
 	r := newRecord("a")
 	at := int64(0)
+	also := map[string][]string{"account:1": {"account:2"}}
+	kinds := map[string]string{"account:1": "transfer", "stock:1": "combined sale"}
+	made := map[string]int64{"a.0.12": 2, "a.0.13": 3}
 	does := func(do, key, result string, events ...*notify.Event) {
 		at += 10
-		r.add(line{T: at, At: called, Do: do, Key: key, Also: map[string][]string{"account:1": {"account:2"}}[key]})
+		r.add(line{T: at, At: called, Do: do, Key: key, Also: also[key], Kind: kinds[key], Combine: key == "stock:1"})
 		r.add(line{T: at + 1, At: begun, Do: do, Key: key})
 		r.add(line{T: at + 2, At: wrote, Do: do})
 		named := ""
@@ -24,7 +27,7 @@ func sound() run {
 			r.add(line{T: at + 4, At: stored, Do: do, ID: e.ID})
 			named = e.ID
 		}
-		r.add(line{T: at + 5, At: returned, Do: do, Key: key, Result: result, ID: named})
+		r.add(line{T: at + 5, At: returned, Do: do, Key: key, Result: result, ID: named, Version: made[do]})
 	}
 	overlap := notify.Event{
 		ID: "e1", Service: "chaos", Instance: "a", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
@@ -42,6 +45,9 @@ func sound() run {
 	does("a.0.9", "item:1", failed+"sold out")
 	does("a.0.10", "account:1", done)
 	does("a.0.11", "account:1", poor)
+	does("a.0.12", "stock:1", done)
+	does("a.0.13", "stock:1", done)
+	does("a.0.14", "stock:1", "busy")
 	return run{
 		records: []*record{r}, events: []notify.Event{overlap},
 		rows: rows{
@@ -51,6 +57,8 @@ func sound() run {
 			Items:  []Item{{ID: 1, N: 1, Version: 2}}, Sales: []Sale{{ID: 1, No: "a.0.8", Item: 1, N: 1}},
 			Accounts:  []Account{{ID: 1, Balance: opening - 7, Version: 2}, {ID: 2, Balance: opening + 7, Version: 2}},
 			Transfers: []Transfer{{ID: 1, No: "a.0.10", Payer: 1, Payee: 2, Amount: 7}},
+			Stocks:    []Stock{{ID: 1, N: 2, Version: 3}},
+			Receipts:  []Receipt{{ID: 1, No: "a.0.12", Stock: 1, N: 1}, {ID: 2, No: "a.0.13", Stock: 1, N: 2}},
 		},
 	}
 }
@@ -88,6 +96,11 @@ func TestForged(t *testing.T) {
 			r.rows.Transfers[0].Amount = opening + 1
 			r.rows.Accounts[0].Balance, r.rows.Accounts[1].Balance = -1, 2*opening+1
 		}, "account 1 has -1"},
+		{"a receipt lost", func(r *run) { r.rows.Receipts = r.rows.Receipts[:1] }, "the receipt of a call that was done is not there"},
+		{"a receipt of one that was refused", func(r *run) { r.rows.Receipts[1].No = "a.0.14" }, "the receipt of a call that was not done is there"},
+		{"a receipt with the number of another", func(r *run) { r.rows.Receipts[1].N = 1 }, "the receipt is for number 1"},
+		{"two with one result", func(r *run) { r.records[0].byDo["a.0.13"].made = 2 }, "two got the row at version 2"},
+		{"a change of a crew lost", func(r *run) { r.rows.Stocks[0] = Stock{ID: 1, N: 1, Version: 2} }, "stock:1 is 1 after 2"},
 		{"a savepoint kept", func(r *run) { r.rows.Spoils = []Spoil{{ID: 1}} }, "a savepoint that was rolled back is there"},
 		{"an event lost", func(r *run) { r.events = nil }, "the monitor lacks an event that was stored"},
 		{"an event lost that an error names", func(r *run) { r.events = nil }, "an error names event e1"},

@@ -15,6 +15,12 @@ type call struct {
 
 	legs []*call // of the same call of Do, one for each key, that of Do first
 
+	combines bool    // it may share its transaction: see part
+	lead     *call   // whose transaction it shares
+	mates    []*call // which share its own
+	next     *call   // its next part
+	made     int64   // the version of the row that it got
+
 	called                        int64
 	begun, wrote, ended, returned int64      // begun and wrote by its first attempt, ended by its last
 	attempt                       int64      // when its last one began
@@ -107,7 +113,7 @@ func read(records []*record, faults []fault) *history {
 func (h *history) hear(worker string, e *handed) {
 	switch {
 	case e.missing && e.call != nil:
-		for _, c := range e.call.legs {
+		for _, c := range slices.Concat(e.call.legs, e.call.mates) {
 			c.unpublished = c.unpublished || e.result != ""
 		}
 		return

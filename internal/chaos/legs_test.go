@@ -9,7 +9,7 @@ import (
 // newLegs returns the legs of a call: one for each key.
 func newLegs(worker string, l line) (legs []*call) {
 	for _, key := range append([]string{l.Key}, l.Also...) {
-		legs = append(legs, &call{name: l.Do, worker: worker, key: key, kind: l.Kind, called: l.T})
+		legs = append(legs, &call{name: l.Do, worker: worker, key: key, kind: l.Kind, combines: l.Combine, called: l.T})
 	}
 	for _, c := range legs {
 		c.legs = legs

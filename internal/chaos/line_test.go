@@ -18,8 +18,9 @@ type line struct {
 	Do  string `json:"do,omitempty"` // the call of guard.Do
 	Key string `json:"key,omitempty"`
 
-	Also []string `json:"also,omitempty"` // of called: the keys beside Key
-	Kind string   `json:"kind,omitempty"` // of called: what it does
+	Also    []string `json:"also,omitempty"`    // of called: the keys beside Key
+	Combine bool     `json:"combine,omitempty"` // of called: it may share its transaction
+	Kind    string   `json:"kind,omitempty"`    // of called: what it does
 
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted
@@ -27,7 +28,7 @@ type line struct {
 	Event  *notify.Event `json:"event,omitempty"`
 	Sample *sample       `json:"sample,omitempty"`
 
-	Version int64  `json:"version,omitempty"` // of loaded
+	Version int64  `json:"version,omitempty"` // of loaded, and of returned: that of the row in memory
 	Session int64  `json:"session,omitempty"` // of the connection, of wrote and committing
 	ID      string `json:"id,omitempty"`      // of the event, of stored and of returned, if an error names one
 }

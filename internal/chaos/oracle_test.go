@@ -474,7 +474,7 @@ func TestOracle(t *testing.T) {
 			falseAlarms: 1,
 		},
 	}
-	for _, tt := range slices.Concat(tests, openTales(), legTales()) {
+	for _, tt := range slices.Concat(tests, openTales(), legTales(), sharedTales()) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := read(recordsOf(tt.lines), tt.faults)
 			overlaps := h.overlaps()

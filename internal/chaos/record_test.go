@@ -14,7 +14,8 @@ type record struct {
 	handed  []*handed
 	samples []sample
 
-	byDo    map[string]*call
+	byDo    map[string]*call  // its last part
+	running map[string]*call  // by key: who runs a transaction that calls may share
 	byOwner map[string]*grant // also those that were asked for only
 	byID    map[string]*handed
 }
@@ -30,7 +31,7 @@ type handed struct {
 }
 
 func newRecord(worker string) *record {
-	return &record{worker: worker, byDo: make(map[string]*call), byOwner: make(map[string]*grant), byID: make(map[string]*handed)}
+	return &record{worker: worker, byDo: make(map[string]*call), running: make(map[string]*call), byOwner: make(map[string]*grant), byID: make(map[string]*handed)}
 }
 
 // recordsOf reads lines that are at hand.
@@ -51,13 +52,31 @@ func (r *record) add(l line) {
 	case called:
 		r.calls = append(r.calls, newLegs(r.worker, l)...)
 		r.byDo[l.Do] = r.calls[len(r.calls)-1].legs[0]
-	case begun, looked, wrote, committing, ended, returned:
+	case begun:
+		c := r.byDo[l.Do]
+		if c.combines {
+			c = r.part(c, l.T)
+			r.running[c.key] = c
+		}
+		c.addAll(l)
+	case loaded:
+		r.load(r.byDo[l.Do], l)
+	case looked, wrote, committing, ended:
+		c := r.byDo[l.Do]
+		c.addAll(l)
+		if l.At == ended && r.running[c.key] == c {
+			delete(r.running, c.key)
+		}
+	case returned:
 		for _, c := range r.byDo[l.Do].legs {
 			c.add(l)
 		}
-	case loaded, inspected:
+	case inspected:
 		for _, c := range r.byDo[l.Do].on(l.Key) {
 			c.add(l)
+			for _, m := range c.mates {
+				m.add(l)
+			}
 		}
 	case event:
 		e := &handed{event: l.Event, call: r.byDo[l.Do].leg(l.Key), at: l.T}
@@ -107,6 +126,6 @@ func (c *call) add(l line) {
 	case inspected:
 		c.inspected, c.holder, c.inspectedAt = l.Result != unanswered, l.Owner, l.T
 	case returned:
-		c.returned, c.result, c.named = l.T, l.Result, l.ID
+		c.returned, c.result, c.named, c.made = l.T, l.Result, l.ID, l.Version
 	}
 }

@@ -35,6 +35,7 @@ func checkRows(t *report, r rows, h *history) (duplicates int, missing int64) {
 		}
 	}
 	e.sales(r.Items, r.Sales)
+	e.stocks(r.Stocks, r.Receipts)
 	e.transfers(r.Accounts, r.Transfers)
 	for _, s := range r.Spoils {
 		t.Errorf("the write of a savepoint that was rolled back is there, of %s", s.By)

@@ -45,6 +45,8 @@ type rows struct {
 	Sales     []Sale
 	Accounts  []Account
 	Transfers []Transfer
+	Stocks    []Stock
+	Receipts  []Receipt
 	Spoils    []Spoil
 }
 
@@ -61,7 +63,7 @@ const (
 // readRows reads the rows and writes them to the folder of t.
 func readRows(t *report, db *gorm.DB) (r rows) {
 	t.Helper()
-	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Spoils} {
+	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Stocks, &r.Receipts, &r.Spoils} {
 		if err := db.Order("id").Find(found).Error; err != nil {
 			t.Fatal(err)
 		}

@@ -78,6 +78,23 @@ type Transfer struct {
 	Amount int64
 }
 
+// Stock is what all want at once: N grows by one with each success, of which some make a
+// Receipt.
+type Stock struct {
+	ID      int64
+	N       int64
+	Version dbguard.Version
+	Stamp   dbguard.Stamp
+}
+
+// Receipt is for the Nth of its Stock.
+type Receipt struct {
+	ID    uint
+	No    string `gorm:"size:64;uniqueIndex"` // the call that made it
+	Stock int64
+	N     int64
+}
+
 // Spoil is written in a savepoint that is always rolled back.
 type Spoil struct {
 	ID uint
@@ -85,7 +102,7 @@ type Spoil struct {
 }
 
 // tables are all of them.
-var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Account{}, &Transfer{}, &Spoil{}}
+var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Account{}, &Transfer{}, &Stock{}, &Receipt{}, &Spoil{}}
 
 // A class is what a key names.
 type class string
@@ -98,11 +115,12 @@ const (
 	pairs    class = "pair"
 	items    class = "item"
 	accounts class = "account"
+	stocks   class = "stock"
 )
 
 // rowsOf is how many keys of a class there are. Of orders and claims there are always
 // new ones.
-var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4, accounts: 6}
+var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4, accounts: 6, stocks: 1}
 
 // orderEach is how long an order is the newest. Meanwhile all workers try to insert it,
 // and some of those before.
@@ -120,7 +138,7 @@ type pick struct {
 }
 
 // shares are how often a class is drawn.
-var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items, accounts, accounts}
+var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items, accounts, accounts, stocks, stocks, stocks, stocks}
 
 func drawPick(r *rand.Rand) pick {
 	c := shares[r.IntN(len(shares))]

@@ -16,7 +16,10 @@ import (
 // to the lock and to the database has it.
 type doKey struct{}
 
-type doing struct{ do, key string }
+type doing struct {
+	do, key  string
+	combines bool // its attempts begin with BEGIN: those of other calls, with their operation
+}
 
 func doOf(ctx context.Context) string { return doingOf(ctx).do }
 
@@ -167,12 +170,15 @@ func (c *watchedConn) QueryContext(ctx context.Context, query string, args []dri
 }
 
 func (c *watchedConn) note(ctx context.Context, query string, err error) {
-	do := doOf(ctx)
+	d := doingOf(ctx)
+	do := d.do
 	if do == "" {
 		return
 	}
 	verb, rest, _ := strings.Cut(query, " ")
 	switch {
+	case d.combines && err == nil && (verb == "START" || verb == "BEGIN"):
+		c.worker.journal.write(line{At: begun, Do: do, Key: d.key})
 	case verb == "SELECT":
 		c.worker.journal.write(line{At: looked, Do: do})
 	case verb == "INSERT", verb == "UPDATE":

@@ -181,10 +181,10 @@ func (w *worker) call(ctx context.Context, caller string) {
 		do := fmt.Sprintf("%s.%d", caller, n)
 		r := draws(w.seed, do)
 		t := draw(r, w.at(), do)
-		w.journal.write(line{At: called, Do: do, Key: t.key, Also: t.also(), Kind: t.kind})
-		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do, t.key})
-		err := w.guard.Do(doing, t.key, w.operation(t, do), t.opts...)
-		l := line{At: returned, Do: do, Key: t.key, Result: result(err)}
+		w.journal.write(line{At: called, Do: do, Key: t.key, Also: t.also(), Kind: t.kind, Combine: t.change != nil})
+		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do, t.key, t.change != nil})
+		version, err := w.run(doing, t, do)
+		l := line{At: returned, Do: do, Key: t.key, Result: result(err), Version: version}
 		if i, ok := errors.AsType[*guard.InterceptionError](err); ok {
 			l.ID = i.Event.ID
 		}

@@ -23,7 +23,8 @@ type task struct {
 	write write
 	opts  []guard.Option
 
-	other int64 // the row under the second key, or 0
+	other  int64 // the row under the second key, or 0
+	change change
 }
 
 // also returns the keys of a task beside the first one.
@@ -37,28 +38,34 @@ func (t task) also() []string {
 // write makes the writes of a task, by a worker.
 type write func(ctx context.Context, tx *gorm.DB, w *worker, t task, do string) error
 
+// change makes the Change of a task that may share its transaction, and the row that it
+// changes.
+type change func(w *worker, t task, do string) (guard.Change, *Stock)
+
 // A workload is a kind of tasks.
 type workload struct {
-	kind  string
-	write write
-	opts  func(id int64, do string) []guard.Option
+	kind   string
+	write  write
+	opts   func(id int64, do string) []guard.Option
+	change change // or write
 }
 
 // workloads are the kinds of tasks by what they write.
 var workloads = map[class][]workload{
-	orders:   {{"insert", insertOrder, nil}},
-	claims:   {{"remembered insert", insertClaim, func(int64, string) []guard.Option { return []guard.Option{guard.Remember(2 * time.Second)} }}},
-	counters: {{"update", updateCounter, nil}, {"retried update", updateCounter, retried}},
-	stamped:  {{"stamped update", updateStamped, retried}},
-	pairs:    {{"two rows", updatePair, retried}},
+	orders:   {{"insert", insertOrder, nil, nil}},
+	claims:   {{"remembered insert", insertClaim, func(int64, string) []guard.Option { return []guard.Option{guard.Remember(2 * time.Second)} }, nil}},
+	counters: {{"update", updateCounter, nil, nil}, {"retried update", updateCounter, retried, nil}},
+	stamped:  {{"stamped update", updateStamped, retried, nil}},
+	pairs:    {{"two rows", updatePair, retried, nil}},
 	items: {
 		{"two writes", sell, func(id int64, do string) []guard.Option {
 			return []guard.Option{guard.Retries(2), guard.Protects(&Item{ID: id}, &Sale{No: do})}
-		}},
-		{"two changes", sellByChanges, nil},
-		{"nested", sellNested, nil},
+		}, nil},
+		{"two changes", sellByChanges, nil, nil},
+		{"nested", sellNested, nil, nil},
 	},
-	accounts: {{"transfer", transfer, retried}},
+	accounts: {{"transfer", transfer, retried, nil}},
+	stocks:   {{kind: "combined update", change: grow}, {kind: "combined sale", change: growAndSell}},
 }
 
 func retried(int64, string) []guard.Option { return []guard.Option{guard.Retries(2)} }
@@ -79,6 +86,9 @@ func draw(r *rand.Rand, at time.Duration, do string) task {
 	}
 	if p.Class == orders && r.IntN(200) == 0 { // a slow one, which a failover may catch
 		t.takes = time.Duration(4+r.IntN(3)) * time.Second
+	}
+	if t.change = kind.change; t.change != nil {
+		t.wait = time.Second // or it would run alone
 	}
 	t.opts = []guard.Option{guard.Wait(t.wait)}
 	if p.Class == accounts {

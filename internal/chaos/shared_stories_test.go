@@ -1,0 +1,102 @@
+package chaos_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/belaygo/belay/notify"
+)
+
+// mate writes the lines of a call that shares the transaction of a story, which began at
+// 11, and ends with a result.
+func mate(do, result, id string) []line {
+	return []line{
+		{T: 9, At: called, Do: do, Key: "k", Combine: true}, {T: 12, At: loaded, Do: do, Version: 2},
+		{T: 40, At: returned, Do: do, Key: "k", Result: result, ID: id},
+	}
+}
+
+// crewStory writes a story of a call whose transaction others share. It ends at 22.
+func crewStory(lines []line, others ...[]line) []line {
+	lines[0].Combine = true
+	for _, of := range others {
+		lines = append(lines, of...)
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return int(a.T - b.T) })
+	return lines
+}
+
+// sharedTales are those of calls that share a transaction.
+func sharedTales() []tale {
+	lost := &notify.Event{Verdict: notify.VerdictLost, Count: 2}
+	rival := map[string][]line{"b": story("b.0", "B", 15, 27, 30, 31, "freed")}
+	with := func(lines []line) map[string][]line { return map[string][]line{"a": lines, "b": rival["b"]} }
+	alone := []line{
+		{T: 23, At: begun, Do: "a.1", Key: "k"}, {T: 24, At: loaded, Do: "a.1", Version: 2}, {T: 25, At: wrote, Do: "a.1"}, {T: 26, At: ended, Do: "a.1"},
+	}
+	wiped := []fault{{wipe, "k", 12, 13}}
+	return []tale{
+		{
+			name:     "two share a transaction that loses its lock, and it is told once",
+			lines:    with(crewStory(story("a.0", "A", 10, 14, 20, 21, "gone", lost), mate("a.1", done, ""))),
+			faults:   wiped,
+			overlaps: 2, reported: 2,
+		},
+		{
+			name:     "the same, and nobody says so",
+			lines:    with(crewStory(story("a.0", "A", 10, 14, 20, 21, "gone"), mate("a.1", done, ""))),
+			faults:   wiped,
+			overlaps: 2,
+		},
+		{
+			name:     "the same, but they were killed",
+			lines:    with(crewStory(story("a.0", "A", 10, 14, 0, 0, ""), mate("a.1", done, "")[:2])),
+			faults:   append(wiped, fault{kill, "a", 28, 29}),
+			overlaps: 2, blind: 2,
+		},
+		{
+			name:     "one of them runs again alone, and says that the lock is lost",
+			lines:    with(crewStory(story("a.0", "A", 10, 14, 20, 28, "gone", lost), mate("a.1", done, ""), alone)),
+			faults:   wiped,
+			overlaps: 3, reported: 3,
+		},
+		{
+			name:        "a false alarm of one whose transaction others share",
+			lines:       map[string][]line{"a": crewStory(story("a.0", "A", 10, 14, 20, 21, "freed", lost), mate("a.1", done, ""))},
+			falseAlarms: 1,
+		},
+	}
+}
+
+// TestCrewsAreCounted has events count those who shared a transaction.
+func TestCrewsAreCounted(t *testing.T) {
+	const counts = "an event counts"
+	for _, tt := range []struct {
+		name    string
+		count   int
+		outcome notify.Outcome
+		result  string // of the two mates
+		says    string // or nothing
+	}{
+		{"all", 3, notify.OutcomeCommitted, done, ""},
+		{"too few", 2, notify.OutcomeCommitted, done, counts},
+		{"too many", 4, notify.OutcomeCommitted, done, counts},
+		{"those who ran again are not of it", 1, notify.OutcomeCommitted, "busy", ""},
+		{"told, and not by the result of the mates", 3, notify.OutcomeUnknown, done, "told by the result or by an event only"},
+		{"an unknown outcome that nobody told", 3, notify.OutcomeCommitted, unknown, "nobody told the unknown outcome"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lost := &notify.Event{Verdict: notify.VerdictLost, Outcome: tt.outcome, Key: "k", Count: tt.count}
+			lines := crewStory(story("a.0", "A", 10, 14, 20, 21, "gone", lost), mate("a.1", tt.result, ""), mate("a.2", tt.result, ""))
+			h, rep := read(recordsOf(map[string][]line{"a": lines}), nil), &report{}
+			for _, c := range h.calls {
+				checkCall(rep, h, c, nil)
+			}
+			said := strings.Join(rep.failed, "\n")
+			if !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
+				t.Errorf("said %q, want %q", said, tt.says)
+			}
+		})
+	}
+}
