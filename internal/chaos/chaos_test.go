@@ -92,7 +92,7 @@ func TestChaos(t *testing.T) {
 // the run and, of the calm form, samples of the monitor.
 func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	t.seed = seedOf(t)
-	head := head{chosen(), t.seed}
+	head := head{Database: chosen(), Seed: t.seed}
 	t.keepJSON(headFile, head)
 	server := startServer(t, f != short)
 	program := buildMonitor(t)
@@ -114,7 +114,7 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 		env = append(env, portsName+"="+ports.String())
 		sampling.Go(func() { samples = way.monitor.sampleUntil(stop, ports) })
 	}
-	crew := startCrew(t, cluster, env...)
+	crew := startCrew(t, workers, cluster, env...)
 	w := newWrecker(t, server, db, crew, way)
 	w.follow(p)
 	close(stop)

@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// workers is how many processes work at a time.
+// workers is how many processes work at a time, but in TestTransfers.
 const workers = 4
 
 // A crew is the workers of a run.
@@ -27,11 +27,11 @@ type crew struct {
 	live []*process // in the order of their numbers
 }
 
-// startCrew starts workers. env is what they are told beside the locks.
-func startCrew(t *report, c *teststack.Cluster, env ...string) *crew {
+// startCrew starts n workers. env is what they are told beside the locks.
+func startCrew(t *report, n int, c *teststack.Cluster, env ...string) *crew {
 	w := &crew{t: t, cluster: c, began: now()}
 	w.env = append(env, "BELAY_CHAOS_REDIS="+strings.Join(c.Addrs, ","), "BELAY_CHAOS_BEGAN="+strconv.FormatInt(w.began, 10))
-	for range workers {
+	for range n {
 		w.hire()
 	}
 	return w

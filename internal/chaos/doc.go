@@ -4,6 +4,10 @@
 // the database itself killed. Every other process goes on without the lock where it can't
 // be asked.
 //
+// TestTransfers has more processes and accounts, transfers only, and no fault but masters
+// that are killed: there nobody may wait in vain, and no deadlock may end a transfer.
+// BELAY_TRANSFERS=10m is its long form.
+//
 // # The plan
 //
 // A seed, which each run prints, makes the plan: which fault, when, on whom. It also makes

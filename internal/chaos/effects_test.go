@@ -1,6 +1,5 @@
 package chaos_test
 
-
 // transfers checks that each transfer and both its bookings were written together, and that
 // no account was overdrawn.
 func (e *effects) transfers(all []Account, transfers []Transfer) {

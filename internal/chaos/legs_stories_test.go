@@ -1,6 +1,11 @@
 package chaos_test
 
-import "github.com/belaygo/belay/notify"
+import (
+	"strings"
+	"testing"
+
+	"github.com/belaygo/belay/notify"
+)
 
 // bothKeys writes the lines of one call that had the locks on "k" and "m", by grants of its
 // own, and found both gone.
@@ -56,5 +61,41 @@ func legTales() []tale {
 			faults:   wipes[1:],
 			overlaps: 1, reported: 1,
 		},
+	}
+}
+
+// TestConflictUnderOneKey has a call with two keys end with a conflict.
+func TestConflictUnderOneKey(t *testing.T) {
+	lost := &notify.Event{Verdict: notify.VerdictLost, Key: "m", Keys: []string{"k", "m"}, Count: 1}
+	for _, tt := range []struct {
+		name   string
+		forge  func(lines []line)
+		others []line
+		says   string // or nothing
+	}{
+		{"with the holder of the second key", func([]line) {}, under("m", story("c.0", "C", 16, 18, 19, 32, "freed")), ""},
+		{"with nobody", func([]line) {}, nil, "a conflict with nobody"},
+		{"told for a key that it did not have", func(ls []line) {
+			ls[len(ls)-2].Event = &notify.Event{Verdict: notify.VerdictLost, Key: "o", Keys: lost.Keys, Count: 1}
+		}, nil, "names the key o"},
+		{"told without its keys", func(ls []line) {
+			ls[len(ls)-2].Event = &notify.Event{Verdict: notify.VerdictLost, Key: "m", Count: 1}
+		}, nil, "an event has the keys []"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lines := conflicted(bothKeys(lost))
+			tt.forge(lines)
+			h, rep := read(recordsOf(map[string][]line{"a": lines, "b": tt.others}), nil), &report{}
+			overlaps := h.overlaps()
+			for _, c := range h.calls {
+				if c.name == "a.0" {
+					checkCall(rep, h, c, overlaps)
+				}
+			}
+			said := strings.Join(rep.failed, "\n")
+			if !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
+				t.Errorf("said %q, want %q", said, tt.says)
+			}
+		})
 	}
 }

@@ -42,6 +42,11 @@ func (c *call) on(key string) []*call {
 // first reports whether c stands for its call where each call counts once.
 func (c *call) first() bool { return c.legs[0] == c }
 
+// locked reports whether the call had the locks on all its keys.
+func (c *call) locked() bool {
+	return !slices.ContainsFunc(c.legs, func(leg *call) bool { return leg.grant == nil })
+}
+
 // told returns the events of all legs.
 func (c *call) told() (events []*notify.Event) {
 	for _, leg := range c.legs {

@@ -32,6 +32,8 @@ type run struct {
 type head struct {
 	Database string
 	Seed     uint64
+
+	Transfers bool // and nothing else, under few faults
 }
 
 // rows are what the workers left in the database.
@@ -135,7 +137,7 @@ func scan[T any](r io.Reader) iter.Seq[T] {
 func TestRunIsKept(t *testing.T) {
 	lines := map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed"), "b": story("b.0", "B", 30, 32, 40, 41, "gone")}
 	want := run{
-		head:    head{"mysql", 7},
+		head:    head{Database: "mysql", Seed: 7},
 		records: recordsOf(map[string][]line{"a": lines["a"]}),
 		faults:  []fault{{wipe, "k", 33, 34}, {kill, "a", 50, 51}},
 		rows:    rows{Orders: []Order{{ID: 1, No: "7", By: "a.0"}}, Counters: []Counter{{ID: 1, N: 2, Version: 3}}},

@@ -90,11 +90,12 @@ func draw(r *rand.Rand, at time.Duration, do string) task {
 	if t.change = kind.change; t.change != nil {
 		t.wait = time.Second // or it would run alone
 	}
-	t.opts = []guard.Option{guard.Wait(t.wait)}
 	if p.Class == accounts {
+		t.wait = max(t.wait, transferWait)
 		t.other = 1 + (t.id+r.Int64N(rowsOf[accounts]-1))%rowsOf[accounts]
 		t.opts = append(t.opts, guard.Also(keyOf(accounts, t.other), &Account{ID: t.other}))
 	}
+	t.opts = append(t.opts, guard.Wait(t.wait))
 	if kind.opts != nil {
 		t.opts = append(t.opts, kind.opts(t.id, do)...)
 	}
