@@ -102,6 +102,9 @@ func read(records []*record, faults []fault) *history {
 		}
 	}
 	for _, c := range h.calls {
+		if c.givenBack() {
+			c.begun, c.wrote, c.committing, c.ended, c.doubtful = 0, 0, 0, 0, false
+		}
 		c.died = h.deaths[c.worker]
 		h.byKey[c.key] = append(h.byKey[c.key], c)
 	}

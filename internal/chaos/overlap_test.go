@@ -76,7 +76,7 @@ func (c *call) hold() (from, to int64) {
 	if c.grant.calls[0] == c {
 		from = c.grant.granted
 	}
-	if last := c.grant.calls[len(c.grant.calls)-1]; last == c && c.grant.release > 0 {
+	if last := c.grant.calls[len(c.grant.calls)-1]; c.grant.release > 0 && (last == c || to > c.grant.release) {
 		to = c.grant.release
 	}
 	return from, cmp.Or(to, c.died, math.MaxInt64)

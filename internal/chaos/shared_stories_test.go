@@ -59,7 +59,14 @@ func sharedTales() []tale {
 			name:     "one of them runs again alone, and says that the lock is lost",
 			lines:    with(crewStory(story("a.0", "A", 10, 14, 20, 28, "gone", lost), mate("a.1", done, ""), alone)),
 			faults:   wiped,
-			overlaps: 3, reported: 3,
+			overlaps: 2, reported: 2,
+		},
+		{
+			name: "one of them came too late, and waited in vain, while the outcome of the others was unknown",
+			lines: map[string][]line{
+				"a": crewStory(unsure(story("a.0", "A", 10, 14, 0, 0, ""), ""), mate("a.1", "busy", "")),
+				"b": story("b.0", "B", 28, 30, 31, 32, "freed"),
+			},
 		},
 		{
 			name:        "a false alarm of one whose transaction others share",

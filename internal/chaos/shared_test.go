@@ -41,6 +41,13 @@ func (r *record) load(c *call, l line) {
 	}
 }
 
+// givenBack reports whether a mate ended in another way than its leader: its change came too
+// late, or the transaction was rolled back for all to run alone. What was written is the
+// leader's alone then.
+func (c *call) givenBack() bool {
+	return c.lead != nil && c.rolledBack() && (c.result == apart || c.result != c.lead.result)
+}
+
 // addAll adds a line to all legs of a call, and to those who share its transaction.
 func (c *call) addAll(l line) {
 	for _, of := range slices.Concat(c.legs, c.mates) {
