@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"gorm.io/gorm"
@@ -163,6 +164,84 @@ func TestCombineWithALease(t *testing.T) {
 		others.Wait()
 		if s := e.stock(1); s.Left != 7 {
 			e.t.Errorf("the stock is %+v", s)
+		}
+	})
+}
+
+// TestCombineObservesALeaver: the steps of a caller that leaves between two attempts end
+// with its own error.
+func TestCombineObservesALeaver(t *testing.T) {
+	each(t, func(e *env) {
+		w := &watcher{steps: make(map[string]int)}
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		e.Guard.Guard, err = guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, Observer: w})
+		wantNil(e.t, err)
+		e.t.Cleanup(func() { wantNil(e.t, errors.Join(e.Close(bg), locker.Close(bg))) })
+		e.prepareDeadlocks()
+		e.create(&Stock{ID: 1, Left: 9})
+		e.deadlocks(1)
+		ctx, cancel := context.WithCancel(bg)
+		callers := takers(3)
+		callers[1].ctx = ctx
+		loads := 0
+		wantNil(e.t, e.db.Callback().Query().Before("gorm:query").Register("test:hold", func(tx *gorm.DB) {
+			if tx.Statement.Table != "stocks" {
+				return
+			}
+			if loads++; loads == 2 {
+				cancel()
+				testwait.Until(e.t, "the caller has left", callers[1].answered.Load)
+			}
+		}))
+		e.crew(callers...)
+		wantIs(e.t, callers[1].err, context.Canceled)
+		e.wantShared(8, 2, callers[0], callers[2])
+		want := map[string]int{
+			"do": 4, "do ended: <nil>": 3, "do ended: context canceled": 1,
+			"lock": 4, "lock ended: <nil>": 4,
+			"transaction": 5, "transaction ended: <nil>": 3, "transaction ended: context canceled": 1,
+			"transaction ended: " + errDeadlock.Error(): 1,
+		}
+		if !maps.Equal(w.steps, want) {
+			e.t.Errorf("the steps are %v, want %v", w.steps, want)
+		}
+	})
+}
+
+// TestCombineObservesALineAgain: a caller that has to lead after an attempt of others has
+// ended the step of that attempt.
+func TestCombineObservesALineAgain(t *testing.T) {
+	each(t, func(e *env) {
+		w := &watcher{steps: make(map[string]int)}
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		e.Guard.Guard, err = guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, Observer: w})
+		wantNil(e.t, err)
+		e.t.Cleanup(func() { wantNil(e.t, errors.Join(e.Close(bg), locker.Close(bg))) })
+		e.prepareDeadlocks()
+		e.create(&Stock{ID: 1, Left: 9})
+		e.deadlocks(1)
+		callers := takers(2)
+		made := 0
+		callers[0].change = func(s *Stock) error {
+			if made++; made == 2 { // the other one leads
+				testwait.Until(e.t, "the other one is given back", func() bool { return e.Lines() == 1 })
+			}
+			return take(s)
+		}
+		e.TurnLimit(500 * time.Millisecond)
+		e.gather(nil, callers)
+		e.wantShared(8, 2, callers...)
+		want := map[string]int{
+			"do": 3, "do ended: <nil>": 3,
+			"transaction": 5, "transaction ended: <nil>": 3,
+			"transaction ended: " + errDeadlock.Error():                           1,
+			"transaction ended: guard: the call runs in a transaction of its own": 1,
+			"lock": 4, "lock ended: <nil>": 4,
+		}
+		if !maps.Equal(w.steps, want) {
+			e.t.Errorf("the steps are %v, want %v", w.steps, want)
 		}
 	})
 }

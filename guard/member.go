@@ -56,10 +56,12 @@ func (m *member) join() error {
 		next, err := m.await(waited)
 		if err != nil {
 			c.hasWaited(err)
+			m.endTurn(err)
 			return err
 		}
 		switch next {
 		case turnLead:
+			m.endTurn(errApart)
 			return m.lead()
 		case turnAlone:
 			m.endTurn(errApart)
