@@ -188,3 +188,21 @@ func TestCombineCountsEachWait(t *testing.T) {
 		}
 	})
 }
+
+// TestCombineAfterTheEnd: a caller whose context has ended before its call is told that
+// and no more, as one that does not combine.
+func TestCombineAfterTheEnd(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 9})
+		ctx, cancel := context.WithCancel(bg)
+		cancel()
+		e.crewOf(func() {
+			for _, opts := range [][]guard.Option{{guard.Wait(time.Minute)}, {guard.Wait(time.Minute), guard.Combine()}} {
+				err := e.Apply(ctx, "sku:1", guard.Update(&Stock{ID: 1}, take), opts...)
+				if wantIs(e.t, err, context.Canceled); errors.Is(err, guard.ErrBusy) {
+					e.t.Errorf("the error is %v", err)
+				}
+			}
+		}, takers(1)...)
+	})
+}
