@@ -154,3 +154,47 @@ func TestCombineKnowsRowsByTheirKeys(t *testing.T) {
 		}
 	})
 }
+
+// Desk can be deleted softly.
+type Desk struct {
+	ID        int64
+	Left      int
+	DeletedAt gorm.DeletedAt
+	Version   dbguard.Version
+}
+
+// TestCombineSoftDelete: no change gets a row that another change has deleted.
+func TestCombineSoftDelete(t *testing.T) {
+	each(t, func(e *env) {
+		wantNil(e.t, e.db.AutoMigrate(&Desk{}))
+		for at := range 3 {
+			e.create(&Desk{ID: int64(at + 1), Left: 9})
+			e.NoTurnLimit()
+			answers := make([]error, 3)
+			var all sync.WaitGroup
+			wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
+				for i := range answers {
+					all.Go(func() {
+						answers[i] = e.Apply(bg, "sku:1", guard.Update(&Desk{ID: int64(at + 1)}, func(d *Desk) error {
+							if d.DeletedAt.Valid {
+								e.t.Errorf("%d closes: the change of %d gets a deleted row", at, i)
+							}
+							if d.Left--; i == at {
+								d.DeletedAt = gorm.DeletedAt{Time: time.Now(), Valid: true}
+							}
+							return nil
+						}), guard.Wait(time.Minute), guard.Combine())
+					})
+					testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+				}
+				return nil
+			}))
+			all.Wait()
+			var d Desk
+			wantNil(e.t, e.db.Unscoped().Take(&d, at+1).Error)
+			if d.Left != 6 || !d.DeletedAt.Valid || d.Version != 4 || errors.Join(answers...) != nil {
+				e.t.Errorf("%d closes: the desk is %+v, the answers are %v", at, d, answers)
+			}
+		}
+	})
+}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -80,6 +81,16 @@ func copies(t reflect.Type) bool {
 	return true
 }
 
+// errHides has a change made alone: later ones would not have found the row.
+var errHides = errors.New("guard: the change hides the row from queries")
+
+// hides reports whether queries leave out rows by the value of a field, as they do with
+// rows that were deleted softly.
+func hides(f *schema.Field) bool {
+	_, ok := reflect.New(f.IndirectFieldType).Interface().(schema.QueryClausesInterface)
+	return ok
+}
+
 // A foldedUpdate is a row that several Updates change.
 type foldedUpdate[T any] struct {
 	versioned[T]
@@ -151,7 +162,11 @@ func (f *foldedUpdate[T]) after(ctx context.Context, row *T) (T, error) {
 				return saved, err
 			}
 		default:
-			field.ReflectValueOf(ctx, next).Set(field.ReflectValueOf(ctx, changed))
+			was, is := field.ReflectValueOf(ctx, next), field.ReflectValueOf(ctx, changed)
+			if len(f.QueryClauses) > 0 && hides(field) && !reflect.DeepEqual(was.Interface(), is.Interface()) {
+				return saved, errHides
+			}
+			was.Set(is)
 		}
 	}
 	return saved, nil

@@ -20,7 +20,7 @@ type member struct {
 	round *round      // set before the signal
 	ended func(error) // ends the Observer's step of its turn
 	err   error       // of its own change, and then what the call returns
-	apart bool        // it leads, and its own change is left out: it runs alone afterwards
+	apart bool        // its change is left out: it runs alone, after the others if it leads
 	in    bool        // its change was made, or failed, in the round; guarded by round.mu
 
 	mu   sync.Mutex
@@ -72,9 +72,9 @@ func (m *member) join() error {
 			return m.err
 		case turnChange:
 			m.beginTurn()
-			if in, late := m.round.step(m); late {
+			if in, alone := m.round.step(m); alone != "" {
 				m.endTurn(errApart)
-				return m.alone(combinedSlow)
+				return m.alone(alone)
 			} else if !in {
 				m.endTurn(m.err)
 				return m.err

@@ -48,16 +48,16 @@ func (r *round) turns(d time.Duration) {
 }
 
 // step makes m's change, and gives the turn to the next member.
-func (r *round) step(m *member) (in, late bool) {
+func (r *round) step(m *member) (in bool, alone string) {
 	defer r.pass() // also if m's code panics, or ends its goroutine
 	return r.change(m)
 }
 
-// change makes m's change. in reports whether the change is one of the crew's; late, that
-// the crew did not wait for it.
-func (r *round) change(m *member) (in, late bool) {
+// change makes m's change. in reports whether the change is one of the crew's; alone says
+// why it is made alone, if it has to be.
+func (r *round) change(m *member) (in bool, alone string) {
 	if m.err = m.ctx.Err(); m.err != nil {
-		return false, false
+		return false, ""
 	}
 	adopt, undo, err := r.fold.try(m.ctx, m.steps)
 	r.mu.Lock()
@@ -66,13 +66,17 @@ func (r *round) change(m *member) (in, late bool) {
 		if err == nil {
 			undo()
 		}
-		return false, true
+		return false, combinedSlow
+	}
+	if err == errHides { //nolint:errorlint // of try itself
+		m.apart = true
+		return false, combinedAlone
 	}
 	if m.in, m.err = true, err; err == nil {
 		adopt(r.tx)
 		r.watch(m)
 	}
-	return true, false
+	return true, ""
 }
 
 // watch cuts the transaction short if it lasts and m does not wait any longer.
