@@ -167,7 +167,7 @@ func (m *member) waits() bool { return m.ctx.Err() == nil && time.Now().Before(m
 
 // refused is the error of a member whose wait has ended.
 func (m *member) refused() error {
-	held := &lock.HeldError{Key: m.call.key}
+	held := &lock.HeldError{Key: m.call.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
 	if err := m.ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w: %w", ErrBusy, held, err)
 	}
