@@ -47,19 +47,19 @@ func Protects(rows ...any) Option {
 	return func(o *options) { o.protects = append(o.protects, rows...) }
 }
 
-// Also has the operation run under the lock on another key, too, which protects rows:
-// both accounts of a transfer, for instance. The locks are acquired before the
-// transaction begins, all or none, and Wait bounds the wait for all of them. As every
-// process acquires them in the order of their bytes, no two operations wait for each
-// other. At most 16 keys can be held.
+// Also adds a key to the operation, and rows that this key protects: the second account
+// of a transfer, for instance. The locks on all keys are acquired before the transaction
+// begins, all or none, and Wait bounds the wait for all of them. Every process acquires
+// them in the order of their bytes, so no two operations wait for each other. An operation
+// can have 16 keys.
 //
 // A conflict on a row is judged by the lock on its key. A row that no Also names is
-// protected by the key of Do; one that is named under several keys, by the first of them
-// in that order. When one lock is lost, the operation ends. Under DBOnly, an operation
-// that writes without the lock on a key must write a row that this key protects.
+// protected by the key of Do. A row that is named under several keys is protected by the
+// first of them in that order. When one lock is lost, the operation ends. Under DBOnly, an
+// operation that writes without the lock on a key must write a row that this key protects.
 //
-// An operation that waits for one key holds those before it, so a key that many want
-// holds up operations on others.
+// An operation holds its first keys while it waits for the others. So a busy key delays
+// operations on other keys, too.
 func Also(key string, rows ...any) Option {
 	return func(o *options) { o.also = append(o.also, also{key, rows}) }
 }
@@ -73,29 +73,34 @@ func Remember(d time.Duration) Option {
 	return func(o *options) { o.remember = d }
 }
 
-// Combine lets callers of this process that wait for the key share a transaction: one of
+// Combine lets callers of this process that wait for the key share a transaction. One of
 // them loads the row, all change it in turn, and it is saved once. Each caller gets the
-// row as its own change left it, and its answer after the COMMIT. It is an option of
-// Apply with Wait, for an Update of a row that comes without a version, for Inserts, and for
-// All of one such Update and Inserts into other tables. Callers share a transaction if their
-// Changes have the same steps, with the same primary key at the Update.
+// row as its own change left it, and its answer after the COMMIT.
 //
-// Any other Change runs alone, and so does one with Also, Protects, Remember or Retries;
-// the Update of a model that has hooks, columns that the database computes, or fields that
-// share memory (pointers, slices, maps); the Insert of a model that has hooks or
-// associations, or whose table has triggers that the database shows.
+// Combine is an option of Apply with Wait. It applies to an Update of a row that comes
+// without a version, to Inserts, and to an All of one such Update and of Inserts into
+// other tables. Callers share a transaction if their Changes have the same steps, and the
+// same primary key at the Update.
 //
-// Changes are made in memory before the first row is written. So a change does not see what
-// the database makes of the rows that its own Insert inserts, their numbers for instance.
-// What the database makes of a row when it is saved (rounding, triggers, checks) happens
-// once for all. The statements get the context values of one of the callers, for plugins of
-// gorm. So callers whose statements such values direct to different rows need different
-// keys.
+// Any other Change runs alone, and so does one with Also, Protects, Remember or Retries.
+// The same holds for
+//   - the Update of a model with hooks, with columns that the database computes, or with
+//     fields that share memory (pointers, slices, maps);
+//   - the Insert of a model with hooks or associations, or into a table whose triggers the
+//     database shows.
 //
 // A caller runs alone, after the others, if its row is there already or another of them
-// inserts it, if its change takes long, or if the database refuses the values of one. A
-// failure of the database is everybody's. Apply may return later than its context ends, by
-// the time that the others' transaction takes.
+// inserts it, if its change deletes the row softly or takes more than some milliseconds,
+// or if the database refuses the values of one of them.
+//
+// Changes are made in memory before the first row is written. So a change does not see what
+// the database makes of the rows that its own Insert inserts, such as their numbers. What
+// the database makes of a row when it is saved (rounding, triggers, checks) happens once
+// for all. The statements get the context values of one of the callers. Callers need
+// different keys if a plugin of gorm chooses rows by such values.
+//
+// A failure of the database is returned to all callers of the transaction. Apply may return
+// after its context has ended, by as long as that transaction takes.
 func Combine() Option { return func(o *options) { o.combine = true } }
 
 // Retries allows the operation to run again, up to n times, when the database has

@@ -9,7 +9,8 @@ import (
 	"github.com/belaygo/belay/internal/parallel"
 )
 
-// maxBundle bounds the keys of a Bundle: who waits for one of them holds those before.
+// maxBundle bounds the keys of a Bundle: a caller holds the first ones while it waits for
+// the others.
 const maxBundle = 16
 
 // A Bundle is the leases on several keys as one. It is safe for concurrent use.
@@ -21,13 +22,13 @@ type Bundle struct {
 }
 
 // AcquireAll acquires the locks on all keys, or none, and waits for them until ctx ends.
-// It acquires one after the other, in the order of their bytes: as every process does,
-// no two callers wait for each other. Equal keys count once; at most 16 can be held.
-// The error is that of Acquire for the key that could not be had.
+// It acquires one after the other. Every process does so in the order of the keys' bytes,
+// so no two callers wait for each other. Equal keys count once; a Bundle has at most 16.
+// The error is that of Acquire for the key that was not acquired.
 //
-// A caller that waits for one key holds those before it, so a key that many want holds
-// up callers of others. A lock before may be lost by the time the last one is acquired:
-// then the Bundle's context has ended.
+// A caller holds its first keys while it waits for the others. So a busy key delays callers
+// of other keys, too. If a lock is lost before the last one is acquired, the Bundle may
+// have a context that has ended.
 func (l *Locker) AcquireAll(ctx context.Context, keys []string, opts ...AcquireOption) (*Bundle, error) {
 	return bundle(ctx, keys, opts, l.Acquire)
 }
