@@ -61,5 +61,25 @@
 //     is not asked for there. An operation that runs on for more than
 //     Config.EndTimeout is not counted.
 //
+// # Several keys
+//
+// With [Also] an operation holds several keys. They are acquired in one order, and the
+// transaction begins after the last grant: its snapshot is younger than every lock. Each
+// row is judged by the lock on its own key, and the one event names the key that failed.
+//
+// # Crews
+//
+// With [Combine] the callers that wait for one key stand in a line. The first one leads: it
+// acquires the lock. When it has it, the callers behind it with the same Change become its
+// crew, and the first of the rest leads the next one. A crew is closed before its
+// transaction begins, so no member gets a snapshot that is older than its call.
+//
+// The leader loads the row, and each member makes its change on its own goroutine, in turn:
+// a panic stays in its caller. The row is saved once, and its version raised by the number
+// of changes, so that of all members only the last has the version that is stored. Members
+// get their answers after the COMMIT. What the database refuses may be the fault of one
+// member: then each runs alone, and gets its own verdict. A lock failure is one event, whose
+// Count is the number of callers that it met.
+//
 // What remains unnoticed is listed in docs/guarantees.md.
 package guard
