@@ -184,12 +184,12 @@ func TestCombineObservesALeaver(t *testing.T) {
 		ctx, cancel := context.WithCancel(bg)
 		callers := takers(3)
 		callers[1].ctx = ctx
-		loads := 0
+		attempts := make(map[gorm.ConnPool]bool)
 		wantNil(e.t, e.db.Callback().Query().Before("gorm:query").Register("test:hold", func(tx *gorm.DB) {
 			if tx.Statement.Table != "stocks" {
 				return
 			}
-			if loads++; loads == 2 {
+			if attempts[tx.Statement.ConnPool] = true; len(attempts) == 2 {
 				cancel()
 				testwait.Until(e.t, "the caller has left", callers[1].answered.Load)
 			}
