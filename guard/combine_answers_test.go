@@ -113,7 +113,7 @@ func TestCombineHangingLeader(t *testing.T) {
 		e.crewWithin(callers...)
 		wantIs(e.t, callers[2].err, guard.ErrBusy)
 		wantIs(e.t, callers[2].err, context.Canceled)
-		if held, ok := errors.AsType[*lock.HeldError](callers[2].err); !ok || held.Key != "sku:1" || held.Holder.Place.Slot != -1 {
+		if held, ok := errors.AsType[*lock.HeldError](callers[2].err); !ok || held.Key != "sku:1" || held.Holder.Slot != -1 {
 			e.t.Errorf("the error is %+v, want the key and no slot", held)
 		}
 		e.wantShared(99, 2, callers[0], callers[1], callers[3])

@@ -87,7 +87,7 @@ var errHides = errors.New("guard: the change hides the row from queries")
 // hides reports whether queries leave out rows by the value of a field, as they do with
 // rows that were deleted softly.
 func hides(f *schema.Field) bool {
-	_, ok := reflect.New(f.IndirectFieldType).Interface().(schema.QueryClausesInterface)
+	_, ok := reflect.TypeAssert[schema.QueryClausesInterface](reflect.New(f.IndirectFieldType))
 	return ok
 }
 

@@ -216,7 +216,7 @@ func (c *conn) send(ctx context.Context, sql string, args []any) (*result, error
 	case <-ctx.Done():
 		c.cut()
 		if c.db.postgres() {
-			go c.cancel(s)
+			go c.cancel(s) //nolint:gosec // the context has ended
 		}
 		return nil, c.ended(ctx)
 	}
