@@ -41,12 +41,7 @@ func (*watcher) Trace(context.Context) notify.Trace { return notify.Trace{} }
 // many there were.
 func TestCombineIsObserved(t *testing.T) {
 	each(t, func(e *env) {
-		w := &watcher{steps: make(map[string]int)}
-		locker, err := lock.New(e.Engine(), lock.Config{})
-		wantNil(e.t, err)
-		e.Guard.Guard, err = guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, Observer: w})
-		wantNil(e.t, err)
-		e.t.Cleanup(func() { wantNil(e.t, errors.Join(e.Close(bg), locker.Close(bg))) })
+		w := e.watched()
 		e.create(&Stock{ID: 1, Left: 3})
 		e.crew(takers(4)...)
 		want := map[string]int{ // one is that which the others queued behind
@@ -168,16 +163,23 @@ func TestCombineWithALease(t *testing.T) {
 	})
 }
 
+// watched gives e a guard whose steps are counted.
+func (e *env) watched() *watcher {
+	e.t.Helper()
+	w := &watcher{steps: make(map[string]int)}
+	locker, err := lock.New(e.Engine(), lock.Config{})
+	wantNil(e.t, err)
+	e.Guard.Guard, err = guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, Observer: w})
+	wantNil(e.t, err)
+	e.t.Cleanup(func() { wantNil(e.t, errors.Join(e.Close(bg), locker.Close(bg))) })
+	return w
+}
+
 // TestCombineObservesALeaver: the steps of a caller that leaves between two attempts end
 // with its own error.
 func TestCombineObservesALeaver(t *testing.T) {
 	each(t, func(e *env) {
-		w := &watcher{steps: make(map[string]int)}
-		locker, err := lock.New(e.Engine(), lock.Config{})
-		wantNil(e.t, err)
-		e.Guard.Guard, err = guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, Observer: w})
-		wantNil(e.t, err)
-		e.t.Cleanup(func() { wantNil(e.t, errors.Join(e.Close(bg), locker.Close(bg))) })
+		w := e.watched()
 		e.prepareDeadlocks()
 		e.create(&Stock{ID: 1, Left: 9})
 		e.deadlocks(1)
@@ -213,12 +215,7 @@ func TestCombineObservesALeaver(t *testing.T) {
 // ended the step of that attempt.
 func TestCombineObservesALineAgain(t *testing.T) {
 	each(t, func(e *env) {
-		w := &watcher{steps: make(map[string]int)}
-		locker, err := lock.New(e.Engine(), lock.Config{})
-		wantNil(e.t, err)
-		e.Guard.Guard, err = guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, Observer: w})
-		wantNil(e.t, err)
-		e.t.Cleanup(func() { wantNil(e.t, errors.Join(e.Close(bg), locker.Close(bg))) })
+		w := e.watched()
 		e.prepareDeadlocks()
 		e.create(&Stock{ID: 1, Left: 9})
 		e.deadlocks(1)
