@@ -2,7 +2,6 @@ package teststack
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/belaygo/belay/internal/portrange"
 )
 
 // servers is a stack of one test's own, whose servers may be killed and paused:
@@ -32,7 +33,12 @@ func (s *servers) Env() []string {
 func newStack(tb testing.TB, name string) *servers {
 	tb.Helper()
 	name = fmt.Sprintf("%s-%d", name, os.Getpid())
-	s := &servers{name: name, port: freePorts(tb), dir: filepath.Join(root(), ".stack", name)}
+	port, reserved, err := portrange.Reserve()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = reserved.Close() })
+	s := &servers{name: name, port: port, dir: filepath.Join(root(), ".stack", name)}
 	s.env = append(os.Environ(), s.Env()...)
 	s.own(tb)
 	tb.Cleanup(func() {
@@ -110,31 +116,6 @@ func (c *Cluster) Node(tb testing.TB, addr string) string {
 		tb.Fatal(err)
 	}
 	return "redis-" + strconv.Itoa(n-c.port)
-}
-
-// freePorts returns the first of 40 ports that nobody uses, below those that
-// the system gives out by itself.
-func freePorts(tb testing.TB) int {
-	tb.Helper()
-	const from, ranges, size = 20000, 50, 40
-	for range 100 {
-		if port := from + size*rand.IntN(ranges); free(port, size) {
-			return port
-		}
-	}
-	tb.Fatal("no free ports for a Redis Cluster")
-	return 0
-}
-
-func free(first, size int) bool {
-	for port := first; port < first+size; port++ {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			return false
-		}
-		_ = l.Close()
-	}
-	return true
 }
 
 // root is the folder of the module.

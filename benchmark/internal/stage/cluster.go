@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
+	"github.com/belaygo/belay/internal/portrange"
 )
 
 // A Cluster is a Redis Cluster of the run's own, whose nodes it may kill.
@@ -30,11 +30,14 @@ type Cluster struct {
 	port       int
 }
 
-// openCluster starts 3 masters and 3 replicas by scripts/stack, which checks that their
-// ports are free.
+// openCluster starts 3 masters and 3 replicas by scripts/stack.
 func (s *Stage) openCluster(ctx context.Context) error {
-	const first, ranges, size = 22000, 50, 40 // below the ports that the system gives out
-	c := &Cluster{root: s.Root, name: fmt.Sprintf("benchmark-%d", os.Getpid()), port: first + size*rand.IntN(ranges)}
+	port, reserved, err := portrange.Reserve()
+	if err != nil {
+		return err
+	}
+	s.Later(func(context.Context) error { return reserved.Close() })
+	c := &Cluster{root: s.Root, name: fmt.Sprintf("benchmark-%d", os.Getpid()), port: port}
 	for n := 1; n <= 6; n++ {
 		c.Addrs = append(c.Addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port+n)))
 	}
