@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/belaygo/belay/notify"
@@ -86,11 +87,13 @@ func inOverlap(c *call, overlaps []overlap) bool {
 }
 
 // contended reports whether another call may have written the row of c, which has or had a
-// lock, from when c asked for it until then.
+// lock, from when c asked for it until then. One with a lock of its own may have done so if
+// nobody knows when it ended, or if that was after c's lock was granted: c's snapshot may be
+// older than the time at which its begin was noted.
 func (h *history) contended(c *call, until int64, overlaps []overlap) bool {
 	return inOverlap(c, overlaps) || slices.ContainsFunc(h.byKey[c.key], func(other *call) bool {
 		return other.wrote > 0 && other.wrote <= until && h.over(other) >= c.grant.asked &&
-			(other.grant == nil || other.open() && other.grant != c.grant)
+			(other.grant == nil || other.grant != c.grant && (other.open() || h.over(other) > c.grant.granted))
 	})
 }
 
@@ -125,7 +128,7 @@ var (
 	deadlockWords = []string{"Deadlock found", "deadlock detected"}
 
 	cutWords = []string{
-		"invalid connection", "bad connection", "Connection was killed", "interrupted",
+		"invalid connection", "bad connection", "connection is already closed", "Connection was killed", "interrupted",
 		"terminating connection", "unexpected EOF", "conn closed", "connection reset", "broken pipe",
 		"use of closed network connection", "failed to connect", // when the answer to a handshake is cut
 	}
@@ -152,4 +155,36 @@ func (h *history) failedUnexplained(c *call) bool {
 		return false
 	}
 	return !slices.ContainsFunc(awayWords, says) || !met(databaseKilled)
+}
+
+// TestConflictBeforeItsBegin has a call end with a conflict whose begin was noted after the
+// end of the only other one.
+func TestConflictBeforeItsBegin(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ended int64 // the other one, which was granted its lock at 10
+		says  string
+	}{
+		{"it ended when the lock was granted to another already", 25, ""},
+		{"it ended before that", 17, "a conflict with nobody"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lines := conflicted(story("a.0", "A", 20, 30, 32, 34, "freed"))
+			for i := range lines {
+				if lines[i].At == begun {
+					lines[i].T = 28
+				}
+			}
+			other := story("b.0", "B", 10, 12, tt.ended, tt.ended+1, "gone")
+			h, rep := read(recordsOf(map[string][]line{"a": lines, "b": other}), nil), &report{}
+			for _, c := range h.calls {
+				if c.name == "a.0" {
+					checkCall(rep, h, c, h.overlaps())
+				}
+			}
+			if said := strings.Join(rep.failed, "\n"); !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
+				t.Errorf("said %q, want %q", said, tt.says)
+			}
+		})
+	}
 }
