@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"io"
@@ -22,6 +23,9 @@ func TestPoisons(t *testing.T) {
 		if got := (Dialect{Name: "mysql"}).Poisons(err); got != want {
 			t.Errorf("poisons(%d) = %v, want %v", number, got, want)
 		}
+	}
+	if !(Dialect{Name: "mysql"}).Poisons(sql.ErrConnDone) {
+		t.Error("a connection that broke at the statement before may go on")
 	}
 }
 
