@@ -42,7 +42,9 @@
 // operation, at a conflict read the row twice, COMMIT or ROLLBACK, after a
 // conflict ask who holds the lock, release it, and report. There is one event
 // per Do at most: an overlap outweighs a loss, a loss a commit of unknown
-// outcome, and what the release finds goes into the same event.
+// outcome, and what the release finds goes into the same event. (With [Combine]
+// there may be one for the lock of the crew, and another one for the lock under
+// which the leader runs alone afterwards.)
 //
 //   - After a deadlock a Change is run again, under the same lease; an Op only with
 //     [Retries]. What an earlier attempt saw of the row
