@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,7 +91,10 @@ type lines struct {
 }
 
 // A line exists while just one of its callers leads: that one acquires the lock for all.
-type line struct{ queue []*member }
+type line struct {
+	queue []*member
+	asked question
+}
 
 // join adds m to the line of its key. It reports whether m leads.
 func (l *lines) join(m *member) bool {
@@ -104,21 +108,20 @@ func (l *lines) join(m *member) bool {
 	return true
 }
 
-// quit takes m out of its line. It reports false if m's turn has come.
-func (l *lines) quit(m *member) bool {
+// quit takes m out of its line, and returns that. It returns nil if m's turn has come.
+func (l *lines) quit(m *member) *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.of[m.call.key]
 	if at == nil {
-		return false
+		return nil
 	}
-	for i, other := range at.queue {
-		if other == m {
-			at.queue = append(at.queue[:i], at.queue[i+1:]...)
-			return true
-		}
+	i := slices.Index(at.queue, m)
+	if i < 0 {
+		return nil
 	}
-	return false
+	at.queue = slices.Delete(at.queue, i, i+1)
+	return at
 }
 
 // take returns the next in the line who do what the leader does, at most n, and lets the
