@@ -31,6 +31,7 @@ type call struct {
 	begun   time.Time       // when the call did
 	until   time.Time       // when the wait for the locks ends, if there is one
 	shared  int             // how many calls' changes the transaction makes, if there are several
+	became  string          // with Combine: see combinedShared; empty until there is a transaction
 }
 
 // callKey asks a context for the call whose operation it belongs to.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
@@ -55,28 +56,96 @@ func TestCombineIsObserved(t *testing.T) {
 		if n := e.metric("belay_guard_crew_size"); n != 3 {
 			e.t.Errorf("the size of the crew is %v, want 3", n)
 		}
-		if n := e.metric("belay_guard_combined_total"); n != 4 {
-			e.t.Errorf("%v calls were combined, want 4", n)
-		}
+		e.wantCombined(map[string]int{"shared": 4})
 	})
+}
+
+// TestCombineCountsEachCallOnce: a call counts when it ends, with what became of it last.
+func TestCombineCountsEachCallOnce(t *testing.T) {
+	boom := func(*Stock) error { panic("boom") }
+	for name, c := range map[string]struct {
+		spoil func(e *env, all []*caller) (ready func())
+		want  map[string]int
+	}{
+		"none of these": {func(*env, []*caller) func() { return nil }, map[string]int{"shared": 4}},
+		"a panic": {func(_ *env, all []*caller) func() {
+			all[0].change, all[3].change = boom, boom
+			return nil
+		}, map[string]int{"shared": 4}},
+		"a refused value": {func(e *env, all []*caller) func() {
+			wantNil(e.t, e.db.Callback().Update().Before("gorm:update").Register("test:refuse", func(tx *gorm.DB) {
+				if s, ok := tx.Statement.Dest.(*Stock); ok && s.Left < 0 {
+					_ = tx.AddError(errSoldOut)
+				}
+			}))
+			all[2].change = func(s *Stock) error { s.Left = -1; return nil }
+			return nil
+		}, map[string]int{"alone": 4}},
+		"a slow change": {func(e *env, all []*caller) func() {
+			e.TurnLimit(500 * time.Millisecond)
+			all[3].change = func(s *Stock) error {
+				testwait.Until(e.t, "the others are done", func() bool { return e.stock(1).Left < 100 })
+				return take(s)
+			}
+			return nil
+		}, map[string]int{"shared": 3, "slow": 1}},
+		"a wait that ends": {func(e *env, all []*caller) func() {
+			ctx, cancel := context.WithCancel(bg)
+			all[2].ctx = ctx
+			return func() {
+				cancel()
+				testwait.Until(e.t, "the caller has left", func() bool { return e.Queued("sku:1") == 2 })
+			}
+		}, map[string]int{"shared": 3, "none": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := onSQLite(t)
+			e.create(&Stock{ID: 1, Left: 100})
+			e.NoTurnLimit()
+			callers := takers(4)
+			e.gather(c.spoil(e, callers), callers)
+			e.wantCombined(c.want)
+		})
+	}
 }
 
 // metric returns the sum of a metric over its labels.
 func (e *env) metric(name string) (sum float64) {
+	e.t.Helper()
+	for _, m := range e.metrics(name) {
+		sum += m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+	}
+	return sum
+}
+
+func (e *env) metrics(name string) []*dto.Metric {
 	e.t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(e.Guard)
 	families, err := registry.Gather()
 	wantNil(e.t, err)
 	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, m := range f.Metric {
-			sum += m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+		if f.GetName() == name {
+			return f.Metric
 		}
 	}
-	return sum
+	return nil
+}
+
+// wantCombined checks how many calls with Combine there were, by result.
+func (e *env) wantCombined(want map[string]int) {
+	e.t.Helper()
+	got := make(map[string]int)
+	for _, m := range e.metrics("belay_guard_combined_total") {
+		for _, l := range m.Label {
+			if n := int(m.Counter.GetValue()); l.GetName() == "result" && n > 0 {
+				got[l.GetValue()] = n
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		e.t.Errorf("calls were counted as %v, want %v", got, want)
+	}
 }
 
 // TestCombineLeavesAWaitingCrew: a caller whose context ends while its crew waits for the

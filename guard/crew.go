@@ -48,8 +48,7 @@ func share(leader *member, others []*member) error {
 	ctx := c.ctx
 	c.ctx = context.WithoutCancel(ctx) // the others', too
 	c.op = k.work
-	combined := c.guard.metrics.combined
-	combined.WithLabelValues(combinedShared).Inc()
+	c.became = combinedShared
 	for {
 		e, impatient := k.attempt()
 		if impatient || c.again(e) {
@@ -59,7 +58,7 @@ func share(leader *member, others []*member) error {
 			continue
 		}
 		if k.end(e) {
-			combined.WithLabelValues(combinedAlone).Inc()
+			c.became = combinedAlone
 			return leader.anew(ctx).alone()
 		}
 		return leader.err

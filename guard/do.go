@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -52,9 +53,6 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 	if m := c.member(ctx); m != nil {
 		return c.observed(ctx, m.join)
 	}
-	if c.combine {
-		g.metrics.combined.WithLabelValues(combinedAlone).Inc()
-	}
 	return c.observed(ctx, c.alone)
 }
 
@@ -65,6 +63,9 @@ func (c *call) observed(ctx context.Context, run func() error) (err error) {
 	err = errPanicked
 	defer func() {
 		c.guard.metrics.ended(err)
+		if c.combine {
+			c.guard.metrics.combined.WithLabelValues(cmp.Or(c.became, combinedNone)).Inc()
+		}
 		end(err)
 	}()
 	err = run()
@@ -77,6 +78,7 @@ func (c *call) alone() error {
 	if err := c.enter(); err != nil {
 		return err
 	}
+	c.became = cmp.Or(c.became, combinedAlone)
 	return c.run()
 }
 

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -59,6 +60,13 @@ func each(t *testing.T, f func(e *env), opts ...gorm.Option) {
 		}
 		f(&env{Guard: guardtest.New(t, db), t: t, db: db, open: open})
 	})
+}
+
+// onSQLite returns an instance on a database of its own, for what no database does.
+func onSQLite(t *testing.T) *env {
+	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "test.db"))
+	wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
+	return &env{Guard: guardtest.New(t, db), t: t, db: db}
 }
 
 // eachServer runs f on every database that lets two transactions write at once.

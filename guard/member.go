@@ -90,8 +90,8 @@ var errApart = errors.New("guard: the call runs in a transaction of its own")
 func (m *member) beginTurn() {
 	c := m.call
 	c.hasWaited(nil)
+	c.became = combinedShared
 	if m.ended == nil {
-		c.guard.metrics.combined.WithLabelValues(combinedShared).Inc()
 		_, m.ended = c.guard.cfg.Observer.Start(c.ctx, StepTransaction, c.key)
 	}
 }
@@ -105,7 +105,7 @@ func (m *member) endTurn(err error) {
 
 // alone runs the call in transactions of its own, after its turn or in its place.
 func (m *member) alone(how string) error {
-	m.call.guard.metrics.combined.WithLabelValues(how).Inc()
+	m.call.became = how
 	return m.call.alone()
 }
 
@@ -207,7 +207,7 @@ func (m *member) lead() error {
 	crew := take(others)
 	if len(crew) == 0 {
 		c.guard.metrics.crewSize.Observe(1)
-		c.guard.metrics.combined.WithLabelValues(combinedAlone).Inc()
+		c.became = combinedAlone
 		return c.run()
 	}
 	return share(m, crew)

@@ -27,12 +27,13 @@ type metrics struct {
 	logged sync.Map // tables whose uncovered writes have been logged
 }
 
-// What became of a call with Combine. One that shared a transaction and then ran alone
-// counts twice.
+// What became of a call with Combine in the end. One that shared a transaction and then ran
+// alone is alone, or slow.
 const (
 	combinedShared = "shared" // it made its change in a transaction with others
 	combinedAlone  = "alone"  // it had a transaction of its own
 	combinedSlow   = "slow"   // likewise, as its change took too long for the others
+	combinedNone   = "none"   // it ended before it had a transaction
 )
 
 func newMetrics(name string) *metrics {
@@ -60,13 +61,13 @@ func newMetrics(name string) *metrics {
 			Name: "belay_guard_crew_size", Help: "Calls with Combine whose changes one transaction made.", ConstLabels: labels,
 			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128},
 		}),
-		combined: prometheus.NewCounterVec(counter("combined_total", "Calls with Combine, by result."), []string{"result"}),
+		combined: prometheus.NewCounterVec(counter("combined_total", "Ended calls with Combine, by what became of them."), []string{"result"}),
 		outages:  prometheus.NewDesc("belay_guard_degraded", "Places where operations run without the lock now.", nil, labels),
 	}
 	for _, r := range results {
 		m.outcomes.WithLabelValues(string(r))
 	}
-	for _, result := range []string{combinedShared, combinedAlone, combinedSlow} {
+	for _, result := range []string{combinedShared, combinedAlone, combinedSlow, combinedNone} {
 		m.combined.WithLabelValues(result)
 	}
 	m.done = m.outcomes.WithLabelValues(string(resultDone))
