@@ -132,6 +132,15 @@ func (e *env) metrics(name string) []*dto.Metric {
 	return nil
 }
 
+// transactions returns how many transactions there were.
+func (e *env) transactions() (n int) {
+	e.t.Helper()
+	for _, m := range e.metrics("belay_guard_transaction_seconds") {
+		n += int(m.Histogram.GetSampleCount())
+	}
+	return n
+}
+
 // wantCombined checks how many calls with Combine there were, by result.
 func (e *env) wantCombined(want map[string]int) {
 	e.t.Helper()

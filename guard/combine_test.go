@@ -215,6 +215,29 @@ func TestCombineLeavesASlowCallerBehind(t *testing.T) {
 	})
 }
 
+// TestCombineSlowKey: where each change takes too long, there are as many transactions and
+// changes as without Combine.
+func TestCombineSlowKey(t *testing.T) {
+	e := onSQLite(t)
+	e.create(&Stock{ID: 1, Left: 100})
+	e.TurnLimit(time.Millisecond)
+	changes := 0
+	callers := takers(4)
+	for _, c := range callers {
+		c.change = func(s *Stock) error {
+			if changes++; changes < len(callers) {
+				testwait.Until(e.t, "the others are given back", func() bool { return e.Lines() == 1 })
+			}
+			return take(s)
+		}
+	}
+	e.crewWithin(callers...)
+	e.wantShared(99, 2, callers...)
+	if n := e.transactions(); n != len(callers)+1 || changes != len(callers) { // one that they queued behind
+		t.Errorf("%d callers had %d transactions, and made %d changes", len(callers), n-1, changes)
+	}
+}
+
 // TestCombineEndedContext: a caller that no longer waits when its turn comes has no part.
 func TestCombineEndedContext(t *testing.T) {
 	each(t, func(e *env) {
