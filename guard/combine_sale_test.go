@@ -266,6 +266,32 @@ func TestCombineOverlapOfInserts(t *testing.T) {
 	}
 }
 
+// TestCombineOverlapOfNobodysRow: a refused INSERT shows that another caller has inserted
+// the order of one whose change panicked. No answer of the others rests on that.
+func TestCombineOverlapOfNobodysRow(t *testing.T) {
+	eachServer(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 9}, &Order{ID: 7, No: "other"})
+		all := buyers(4)
+		all[1].order.ID = 7 // which another row has
+		all[2].change = func(*Stock) error { panic("boom") }
+		var once sync.Once
+		wantNil(e.t, e.db.Callback().Create().Before("gorm:create").Register("test:rival", func(tx *gorm.DB) {
+			if guardedInsert(tx) {
+				once.Do(func() { e.loseTo("sku:1", guard.Insert(&Order{No: all[2].order.No, Amount: 99}).Run) })
+			}
+		}))
+		e.sell(all...)
+		wantNil(e.t, all[0].err)
+		wantNil(e.t, all[3].err)
+		if conflict, ok := errors.AsType[*dbguard.ConflictError](all[1].err); !ok || errors.Is(all[1].err, guard.ErrIntercepted) {
+			e.t.Errorf("the buyer with another's number got %v, %v", all[1].err, conflict)
+		}
+		if ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1"); ev.Count != 1 {
+			e.t.Errorf("the event counts %d, want the one order", ev.Count)
+		}
+	})
+}
+
 // guardedInsert reports whether tx inserts orders for a crew.
 func guardedInsert(tx *gorm.DB) bool {
 	switch dest := tx.Statement.Dest.(type) {

@@ -69,8 +69,8 @@ func share(leader *member, others []*member) error {
 // run alone.
 func (k *crew) end(e ending) (alone bool) {
 	apart := k.apart(e)
-	met := k.met(e)
-	k.call.shared = k.told(e, met)
+	met, own := k.met(e)
+	k.call.shared = k.told(e, met, own)
 	k.call.guard.metrics.crewSize.Observe(float64(max(1, k.made)))
 	err := k.call.finish(e)
 	failure, _ := errors.AsType[*InterceptionError](err)
@@ -78,7 +78,7 @@ func (k *crew) end(e ending) (alone bool) {
 	case apart, k.inserts && e.finding != nil && failure == nil: // it is of one of them
 		k.scatter()
 		return true
-	case failure != nil && len(met) > 0:
+	case failure != nil && own:
 		return k.intercept(err, met)
 	case err == errNoChange: //nolint:errorlint // and no more went wrong
 		err = nil // each has its own
@@ -167,25 +167,25 @@ func (k *crew) apart(e ending) bool {
 		k.call.tx != nil && k.call.alive() == nil && !everybodys
 }
 
-// met returns the members whose own rows a conflict is about, if it is not about the row
-// of all.
-func (k *crew) met(e ending) (met []*member) {
+// met returns the members whose own rows a conflict is about. There are none left if their
+// changes have panicked or were too late. own is false if it is about the row of all.
+func (k *crew) met(e ending) (met []*member, own bool) {
 	if e.finding == nil || e.finding.conflict.Kind != dbguard.Duplicate {
-		return nil
+		return nil, false
 	}
 	for _, n := range k.call.tx.Met() {
 		if m := k.asked[n-1]; slices.Contains(k.all, m) {
 			met = append(met, m)
 		}
 	}
-	return met
+	return met, true
 }
 
 // told returns for how many calls an event about the crew stands.
-func (k *crew) told(e ending, met []*member) int {
+func (k *crew) told(e ending, met []*member, own bool) int {
 	switch {
-	case len(met) > 0:
-		return len(met)
+	case own:
+		return max(1, len(met))
 	case e.outcome == notify.OutcomeCommitted:
 		return k.made
 	case k.all[0].apart:

@@ -138,8 +138,8 @@ var guardMutants = []mutant{
 		name:  "overlap-of-one-is-everybodys",
 		loses: "Callers are told of a lock failure that did not meet them.",
 		file:  "guard/crew.go",
-		old:   `	case failure != nil && len(met) > 0:`,
-		new:   `	case failure != nil && len(met) > len(k.all):`,
+		old:   `	case failure != nil && own:`,
+		new:   `	case failure != nil && own && len(met) > len(k.all):`,
 		tests: "guard TestCombineOverlapOfInserts",
 	},
 	{
