@@ -215,8 +215,8 @@ func (k *crew) answer(err error) {
 	all := k.all
 	k.all = nil
 	for i, m := range all {
-		if err != nil {
-			m.err = err
+		if m.err = err; err == nil {
+			m.err = m.own
 		}
 		if i > 0 {
 			m.turn <- turnDone
@@ -232,6 +232,7 @@ func (k *crew) scatter() {
 	for _, m := range all[min(1, len(all)):] {
 		switch outcome := k.call.last.outcome; {
 		case outcome == notify.OutcomeCommitted:
+			m.err = m.own
 			m.turn <- turnDone
 		case outcome == notify.OutcomeUnknown, outcome == "" && k.saved:
 			m.err = errOrphaned

@@ -19,7 +19,8 @@ type member struct {
 	turn  chan signal // one at a time
 	round *round      // set before the signal
 	ended func(error) // ends the Observer's step of its turn
-	err   error       // of its own change, and then what the call returns
+	own   error       // of its change in the last round
+	err   error       // what the call returns
 	apart bool        // its change is left out: it runs alone, after the others if it leads
 	in    bool        // its change was made, or failed, in the round; guarded by round.mu
 
@@ -76,8 +77,8 @@ func (m *member) join() error {
 				m.endTurn(errApart)
 				return m.alone(alone)
 			} else if !in {
-				m.endTurn(m.err)
-				return m.err
+				m.endTurn(m.own)
+				return m.own
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func (r *round) step(m *member) (in bool, alone string) {
 // change makes m's change. in reports whether the change is one of the crew's; alone says
 // why it is made alone, if it has to be.
 func (r *round) change(m *member) (in bool, alone string) {
-	if m.err = m.ctx.Err(); m.err != nil {
+	if m.own = m.ctx.Err(); m.own != nil {
 		return false, ""
 	}
 	adopt, undo, err := r.fold.try(m.ctx, m.steps)
@@ -72,7 +72,7 @@ func (r *round) change(m *member) (in bool, alone string) {
 		m.apart = true
 		return false, combinedAlone
 	}
-	if m.in, m.err = true, err; err == nil {
+	if m.in, m.own = true, err; err == nil {
 		adopt(r.tx)
 		r.watch(m)
 	}

@@ -110,8 +110,8 @@ var guardMutants = []mutant{
 		name:  "crew-answers-before-the-commit",
 		loses: "A caller is told that all is done when another's change has not been made yet.",
 		file:  "guard/round.go",
-		old:   `	if m.in, m.err = true, err; err == nil {`,
-		new: `	if m.in, m.err = true, err; err == nil && m != r.leader {
+		old:   `	if m.in, m.own = true, err; err == nil {`,
+		new: `	if m.in, m.own = true, err; err == nil && m != r.leader {
 		m.turn <- turnDone
 	}
 	if err == nil {`,
