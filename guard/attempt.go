@@ -126,7 +126,14 @@ func (c *call) commit() ending {
 	if err := c.covered(); err != nil {
 		return c.rollback(err)
 	}
+	returned := false
+	defer func() {
+		if !returned { // the driver has panicked: the COMMIT may be on its way
+			_ = c.finish(c.unknown(errPanicked))
+		}
+	}()
 	err := c.tx.Commit()
+	returned = true
 	switch {
 	case err == nil:
 		return c.committed()
@@ -177,8 +184,12 @@ func (c *call) resolve(err error) ending {
 	case dbtx.NotCommitted:
 		return ending{err: fmt.Errorf("guard: the commit did not take effect: %w", ownLimitError{errors.Unwrap(err)}), outcome: notify.OutcomeRolledBack}
 	}
+	return c.unknown(fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}))
+}
+
+func (c *call) unknown(err error) ending {
 	for _, o := range c.outages {
 		o.unknown.Add(1)
 	}
-	return ending{err: fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}), outcome: notify.OutcomeUnknown}
+	return ending{err: err, outcome: notify.OutcomeUnknown}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/notify"
 )
 
 // touchyDriver is that of SQLite, but a COMMIT panics once when it is armed.
@@ -50,7 +51,7 @@ func (c *touchyConn) ExecContext(ctx context.Context, query string, args []drive
 }
 
 // TestDriverPanicsInTheCommit: the row is as it was, the connection is not used again, and
-// the key is free.
+// as the COMMIT may yet take effect, the key stays locked and an event says so.
 func TestDriverPanicsInTheCommit(t *testing.T) {
 	plain, err := sql.Open("sqlite", "")
 	wantNil(t, err)
@@ -79,7 +80,13 @@ func TestDriverPanicsInTheCommit(t *testing.T) {
 	if row != (Stock{ID: 1}) {
 		t.Errorf("the row is %+v", row)
 	}
-	wantNil(t, e.Apply(bg, "sku:1", guard.Update(&row, take)))
+	other := e.Peer(t, db)
+	for _, g := range []*guard.Guard{e.Guard.Guard, other} {
+		wantIs(t, g.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)), guard.ErrBusy)
+	}
+	e.wantEvent(notify.VerdictUnknownCommit, notify.OutcomeUnknown, "sku:1")
+	e.Forget("sku:1") // its ttl has passed
+	wantNil(t, other.Apply(bg, "sku:1", guard.Update(&row, take)))
 	if row.Left != 8 || row.Version != 2 {
 		t.Errorf("the row is %+v", row)
 	}
