@@ -35,6 +35,10 @@ import (
 //     crew. So such plans have stock enough, too, and nobody in them runs again.
 //   - A caller whose context ends after its change, which is not made here, may be told of
 //     a commit where it would have been told of its context.
+//   - A caller whose change fails is told so, though the database would have refused its
+//     row first: TestCombineOwnErrorComesFirst.
+//   - A caller whose change fails is told ErrUnknown if the COMMIT of the others has no
+//     answer: TestCombineAwaitsTheCommit.
 //
 // BELAY_CREWS says how many crews there are.
 func TestCombineIsLikeOneByOne(t *testing.T) {

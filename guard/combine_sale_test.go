@@ -329,6 +329,25 @@ func TestCombineRefusedInsert(t *testing.T) {
 	})
 }
 
+// TestCombineOwnErrorComesFirst: alone, an Insert before the Update meets the database
+// first. In a crew a change that fails has no row inserted.
+func TestCombineOwnErrorComesFirst(t *testing.T) {
+	each(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 1}, &Order{ID: 7, No: "other"})
+		all := buyers(2)
+		all[1].order.ID = 7 // which another row has
+		e.sell(all...)
+		wantNil(e.t, all[0].err)
+		wantIs(e.t, all[1].err, errSoldOut)
+
+		alone := Order{ID: 7, No: "no-2"}
+		err := e.Apply(bg, "sku:1", guard.All(guard.Insert(&alone), guard.Update(&Stock{ID: 1}, take)))
+		if _, ok := errors.AsType[*dbguard.ConflictError](err); !ok {
+			e.t.Errorf("alone the buyer got %v, want a conflict", err)
+		}
+	})
+}
+
 // TestCombineRefusedRow: likewise in one INSERT of all.
 func TestCombineRefusedRow(t *testing.T) {
 	eachServer(t, func(e *env) {

@@ -357,6 +357,7 @@ func TestCombineAwaitsTheCommit(t *testing.T) {
 	e.wantShared(99, 2, callers...)
 
 	callers = takers(3)
+	callers[1].change = func(*Stock) error { return errSoldOut } // which may not be true
 	callers[2].change = func(s *Stock) error {
 		k.After.Store(true)
 		return take(s)

@@ -94,13 +94,18 @@ func Remember(d time.Duration) Option {
 // change began, or if the database refuses the values of one of them.
 //
 // Changes are made in memory before the first row is written. So a change does not see what
-// the database makes of the rows that its own Insert inserts, such as their numbers. What
-// the database makes of a row when it is saved (rounding, triggers, checks) happens once
-// for all. The statements get the context values of one of the callers. Callers need
+// the database makes of the rows that its own Insert inserts, such as their numbers. If the
+// change fails, Apply returns its error, even if the database would have refused a unique
+// value of the row to insert first; a repeat is still ErrDuplicate.
+//
+// What the database makes of a row when it is saved (rounding, triggers, checks) happens
+// once for all. The statements get the context values of one of the callers. Callers need
 // different keys if a plugin of gorm chooses rows by such values.
 //
-// A failure of the database is returned to all callers of the transaction. Apply may return
-// after its context has ended, by as long as that transaction takes.
+// A failure of the database is returned to all callers of the transaction. A caller whose
+// change failed gets it, too, as the change may have seen what was not committed: if the
+// COMMIT has no answer, that is ErrUnknown. Apply may return after its context has ended,
+// by as long as that transaction takes.
 func Combine() Option { return func(o *options) { o.combine = true } }
 
 // Retries allows the operation to run again, up to n times, when the database has
