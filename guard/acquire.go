@@ -90,7 +90,7 @@ func (h *hold) get(ctx, waited context.Context) (again bool, err error) {
 	refusal := refusal(ctx, err)
 	unavailable := errors.Is(refusal, ErrUnavailable)
 	switch {
-	case g.cfg.OnUnavailable == Refuse:
+	case g.cfg.OnUnavailable == FailClosed:
 		mistaken := errors.Is(err, errNoLock) // of the program
 		if unavailable && !mistaken || unanswered(ctx, err, time.Since(begun)) {
 			g.refusals.count(h.call.ctx, h.key, err)

@@ -246,7 +246,7 @@ func (s *silentOn) Acquire(ctx context.Context, r lock.Request, ttl time.Duratio
 // TestLostBeforeAnAnswer: a lock that is lost while another is asked for is one failure,
 // and does not make the other unavailable.
 func TestLostBeforeAnAnswer(t *testing.T) {
-	for name, policy := range map[string]guard.Policy{"Refuse": guard.Refuse, "DBOnly": guard.DBOnly} {
+	for name, policy := range map[string]guard.Policy{"FailClosed": guard.FailClosed, "DBOnly": guard.DBOnly} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(e *env) {
 				engine := &silentOn{Engine: e.Engine(), key: "b", asked: make(chan struct{})}

@@ -14,11 +14,11 @@ import (
 type Policy int
 
 const (
-	// Refuse has Do return ErrUnavailable. Events of the verdict notify.VerdictUnavailable
+	// FailClosed has Do return ErrUnavailable. Events of the verdict notify.VerdictUnavailable
 	// tell how many operations were refused on a node: one 2 s after the first
 	// refusal, the next 10 s later, then ever more seldom, up to one a minute, and
 	// one at Close.
-	Refuse Policy = iota
+	FailClosed Policy = iota
 	// DBOnly lets operations go on without the lock, guarded by the database
 	// alone. Only a transaction that wrote nothing (and called no function that may
 	// have), or wrote each row that the key protects by a plain insert or a versioned
@@ -39,7 +39,7 @@ type Config struct {
 	// gets them.
 	Publisher notify.Publisher
 	// OnUnavailable is what to do while the lock can't be asked for. Default
-	// Refuse.
+	// FailClosed.
 	OnUnavailable Policy
 	// DBOnlyLimit is how many operations may run without the lock at a time:
 	// a row that many want melts a database that no lock keeps them from.
@@ -65,8 +65,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Service == "":
 		return c, errors.New("guard: Config.Service is empty")
-	case c.OnUnavailable != Refuse && c.OnUnavailable != DBOnly:
-		return c, fmt.Errorf("guard: Config.OnUnavailable is %d, want Refuse or DBOnly", c.OnUnavailable)
+	case c.OnUnavailable != FailClosed && c.OnUnavailable != DBOnly:
+		return c, fmt.Errorf("guard: Config.OnUnavailable is %d, want FailClosed or DBOnly", c.OnUnavailable)
 	case c.DBOnlyLimit < 0:
 		return c, fmt.Errorf("guard: Config.DBOnlyLimit is %d", c.DBOnlyLimit)
 	case c.EndTimeout < 0:

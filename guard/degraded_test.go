@@ -362,11 +362,11 @@ func TestDBOnlyWithoutRedis(t *testing.T) {
 		locker, err := lock.New(engine, lock.Config{TTL: time.Second})
 		wantNil(e.t, err)
 		defer locker.Close(bg)
-		for _, policy := range []guard.Policy{guard.Refuse, guard.DBOnly} {
+		for _, policy := range []guard.Policy{guard.FailClosed, guard.DBOnly} {
 			g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: policy})
 			wantNil(e.t, err)
 			err = g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}))
-			if policy == guard.Refuse {
+			if policy == guard.FailClosed {
 				wantIs(e.t, err, guard.ErrUnavailable)
 				wantNil(e.t, g.Close(bg))
 				e.wantEvent(notify.VerdictUnavailable, notify.OutcomeRolledBack, "order:a")
@@ -393,7 +393,7 @@ func TestInsideALease(t *testing.T) {
 			return tx.Model(&Stock{}).Where("id = ?", 1).Update("left", 0).Error
 		}
 		e.create(&Stock{ID: 1, Left: 5})
-		for _, policy := range []guard.Policy{guard.Refuse, guard.DBOnly} {
+		for _, policy := range []guard.Policy{guard.FailClosed, guard.DBOnly} {
 			g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: policy})
 			wantNil(e.t, err)
 			lease, err := locker.Acquire(bg, "sku:1", lock.Local())

@@ -20,7 +20,7 @@ const askAgain = 500 * time.Millisecond
 // would hold up its caller for as long as a failover may take; of a node that
 // refuses connections the engine knows within some 30 ms. It must be longer than
 // a busy machine takes to answer, or locks that are well are reported missing. Under
-// Refuse, a lock that has not answered for so long at the end of the caller's deadline
+// FailClosed, a lock that has not answered for so long at the end of the caller's deadline
 // counts as unavailable.
 const hesitation = 500 * time.Millisecond
 

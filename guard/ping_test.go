@@ -31,7 +31,7 @@ func TestPingFollowsThePolicy(t *testing.T) {
 		defer g.Close(bg)
 		return g.Ping(bg)
 	}
-	wantIs(t, ping(guard.Refuse), errBroken)
+	wantIs(t, ping(guard.FailClosed), errBroken)
 	wantNil(t, ping(guard.DBOnly))
 	pool, err := db.DB()
 	wantNil(t, err)

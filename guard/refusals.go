@@ -20,7 +20,7 @@ const (
 	maxRefusing = 64
 )
 
-// refusals are the operations that the policy Refuse has refused because their lock
+// refusals are the operations that the policy FailClosed has refused because their lock
 // could not be acquired. While a node's are counted, one goroutine publishes their
 // number every now and then; it ends after an interval without any.
 type refusals struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// refuser is a guard with the policy Refuse in a bubble, whose operations never reach
+// refuser is a guard with the policy FailClosed in a bubble, whose operations never reach
 // the database.
 type refuser struct {
 	t      *testing.T
@@ -140,7 +140,7 @@ func (e late) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (l
 // TestLateGrantIsARefusal: an operation that has not run has lost no lock. Its error says
 // the same as the event that counts it.
 func TestLateGrantIsARefusal(t *testing.T) {
-	for _, policy := range []guard.Policy{guard.Refuse, guard.DBOnly} {
+	for _, policy := range []guard.Policy{guard.FailClosed, guard.DBOnly} {
 		db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "a.db"))
 		wantNil(t, db.AutoMigrate(&Stock{}))
 		wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
@@ -158,7 +158,7 @@ func TestLateGrantIsARefusal(t *testing.T) {
 		}
 		wantNil(t, g.Close(bg))
 		wantNil(t, locker.Close(bg))
-		if n := refusalsIn(events.All()); policy == guard.Refuse && n != 1 {
+		if n := refusalsIn(events.All()); policy == guard.FailClosed && n != 1 {
 			t.Errorf("events tell of %d refusals, want 1", n)
 		}
 	}

@@ -134,7 +134,7 @@ func TestOutageLastsWhileLocksAreRefused(t *testing.T) {
 func TestRefusedLockIsNotReleased(t *testing.T) {
 	t.Parallel()
 	onRefusingRedis(t, func(e *env, l *lock.Locker, n *counter, _ func()) {
-		g, err := guard.New(e.db, l, guard.Config{Service: "s", Publisher: &e.Events}) // the policy Refuse
+		g, err := guard.New(e.db, l, guard.Config{Service: "s", Publisher: &e.Events}) // the policy FailClosed
 		wantNil(e.t, err)
 		const refusals = 1000
 		for i := range refusals {

@@ -88,7 +88,7 @@ func (w *crew) finish() (records []*record) {
 // policyOf is what the worker of a name, which ends in its number, does without a lock.
 func policyOf(name string) guard.Policy {
 	if (name[len(name)-1]-'0')%2 == 0 {
-		return guard.Refuse
+		return guard.FailClosed
 	}
 	return guard.DBOnly
 }

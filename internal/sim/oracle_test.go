@@ -53,7 +53,7 @@ func (w *world) check() {
 		w.checkUnknown(o)
 		w.checkEvents(o)
 	}
-	if w.plan.policy == guard.Refuse { // or nobody knows which transaction had a lock
+	if w.plan.policy == guard.FailClosed { // or nobody knows which transaction had a lock
 		for _, g := range w.history.ordered() {
 			w.checkLoss(g)
 		}

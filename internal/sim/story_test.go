@@ -37,7 +37,7 @@ func (r result) report() string {
 func (p plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  on %s%s\n", [...]string{"MariaDB", "MariaDB with innodb_snapshot_isolation", "PostgreSQL"}[p.server],
-		[...]string{guard.Refuse: "", guard.DBOnly: ", policy DBOnly"}[p.policy])
+		[...]string{guard.FailClosed: "", guard.DBOnly: ", policy DBOnly"}[p.policy])
 	for n, callers := range p.work {
 		for c, specs := range callers {
 			for i, s := range specs {

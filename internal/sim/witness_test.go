@@ -37,7 +37,7 @@ func TestWitnesses(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			for seed := range uint64(4000) {
 				p := newPlan(seed)
-				p.policy, p.outbox, p.also = guard.Refuse, false, nil
+				p.policy, p.outbox, p.also = guard.FailClosed, false, nil
 				for n, callers := range p.work {
 					for c, specs := range callers {
 						for i := range specs {
