@@ -53,7 +53,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	fail.Point("dbtx/begun")
 	t := &Tx{
 		conn: c, dialect: d, pool: pool, keys: &known.keys, options: o,
-		translates: db.TranslateError, key: o.Key,
+		translates: db.TranslateError, key: o.Key, keyless: o.Keyless,
 	}
 	c.Watcher = t
 	o.Memory.Use(c.Session.Server)

@@ -23,6 +23,9 @@ type Options struct {
 	// Key is the key of the lock, which protects the rows that are named: see Under.
 	// Conflicts and warnings name it. Default: none.
 	Key string
+	// Keyless says that no key protects rows which are named outside of Under: they are
+	// not judged.
+	Keyless bool
 	// Memory is shared by the attempts of one operation, so that a second one
 	// does not hide what the first one saw. Default: one of its own.
 	Memory *Memory

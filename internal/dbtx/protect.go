@@ -18,12 +18,12 @@ import (
 func (t *Tx) Under(key string) (restore func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.key
-	t.key = key
+	before, keyless := t.key, t.keyless
+	t.key, t.keyless = key, false
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.key = before
+		t.key, t.keyless = before, keyless
 	}
 }
 
@@ -40,6 +40,12 @@ func (t *Tx) underKey() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.key
+}
+
+func (t *Tx) isKeyless() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.keyless
 }
 
 // Protect names a row that the held key protects. model is a struct, or a
@@ -133,7 +139,9 @@ func (t *Tx) protect(r *protected.Row) error {
 		return nil
 	}
 	if !r.Followed {
-		r.Key = t.keyFor(r)
+		if r.Key = t.keyFor(r); r.Key == "" && t.isKeyless() {
+			return nil
+		}
 	}
 	if err := t.ready(r); err != nil {
 		return err

@@ -40,6 +40,7 @@ type Tx struct {
 
 	mu       sync.Mutex
 	key      string // that protects the rows which are named now
+	keyless  bool   // none does
 	ended    bool
 	unknown  bool // whether it was committed
 	poison   error

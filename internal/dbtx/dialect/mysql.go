@@ -53,7 +53,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	read := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
-		'innodb_snapshot_isolation', 'sql_mode', 'hostname', 'port', 'server_uuid')`)
+		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode', 'hostname', 'port', 'server_uuid')`)
 	if err != nil {
 		return Session{}, err
 	}
@@ -77,6 +77,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),
 		RefusesChanged:   known["innodb_snapshot_isolation"] == "ON",
+		LockWait:         known["innodb_lock_wait_timeout"],
 	}, rows.Err()
 }
 

@@ -52,12 +52,13 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 			CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END),
 		format('%s %s', pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_bgwriter)),
 		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
-		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL`).
-		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers)
+		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL, current_setting('lock_timeout')`).
+		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers, &s.LockWait)
 	if isPostgres(err, "42", "0A000") { // it only resembles PostgreSQL, or the rights are few
 		s = Session{}
 		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
-			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).Scan(&s.ID, &s.Server, &s.Started)
+			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), current_setting('lock_timeout')`).
+			Scan(&s.ID, &s.Server, &s.Started, &s.LockWait)
 	}
 	return s, err
 }

@@ -21,10 +21,11 @@ type Session struct {
 	Started          sql.NullTime // on PostgreSQL, by the server's clock
 	Numbers          bool         // PostgreSQL 13 and newer know the number of a transaction
 	MariaDB          bool
-	Snapshot         bool // the transaction has one, which no other's commit changes
-	Strict           bool // a value that does not fit is refused
-	RefusesChanged   bool // a row that changed since the snapshot is not written, nor locked
-	TimeoutRollsBack bool // a lock wait that takes too long undoes the transaction
+	Snapshot         bool   // the transaction has one, which no other's commit changes
+	Strict           bool   // a value that does not fit is refused
+	RefusesChanged   bool   // a row that changed since the snapshot is not written, nor locked
+	TimeoutRollsBack bool   // a lock wait that takes too long undoes the transaction
+	LockWait         string // how long a statement waits for a row, as a setting of the session
 }
 
 // RolledBack reports whether err is a lock wait that took too long, where that undoes the

@@ -104,6 +104,13 @@ func (j *Journal) Wrote() bool {
 	return j.called || len(j.writes) > 0
 }
 
+// OnlyKept reports whether nothing was written but rows that are kept.
+func (j *Journal) OnlyKept() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return !j.called && !slices.ContainsFunc(j.writes, func(w Write) bool { return !w.kept() })
+}
+
 // Writes returns the writes so far.
 func (j *Journal) Writes() []Write {
 	j.mu.Lock()
@@ -125,7 +132,8 @@ func (j *Journal) touched(r *protected.Row, before bool) bool {
 		writes = writes[:min(j.marked, len(writes))]
 	}
 	j.mu.Unlock()
-	if called || len(writes) > 0 && j.unshown {
+	others := slices.ContainsFunc(writes, func(w Write) bool { return !w.kept() })
+	if called || others && j.unshown {
 		return true
 	}
 	for i := range writes {

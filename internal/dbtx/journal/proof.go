@@ -50,6 +50,8 @@ func (i Image) Proof(ctx context.Context, row reflect.Value, generates bool) Pro
 	}
 	another := i.stamp != 0 && stamp != 0 && i.version != 0 && version == i.version // of two writes of one version one is committed
 	switch {
+	case i.Row.Kept && i.stamp != 0 && stamp != 0: // another's
+		return Proof{Outcome: NotCommitted}
 	case i.inserted:
 		p := i.sameKey(ctx, row, generates)
 		if p.Outcome == Unresolved && another {
@@ -88,7 +90,7 @@ func (i Image) sameKey(ctx context.Context, row reflect.Value, generates bool) P
 // keep in another form may only not have been found.
 func (i Image) absent() Proof {
 	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.MayChange) {
-		return Proof{Outcome: NotCommitted, Held: true}
+		return Proof{Outcome: NotCommitted, Held: !i.Row.Kept}
 	}
 	return Proof{} // another may have deleted it
 }

@@ -47,3 +47,9 @@ func (w *Write) mayHaveRenamed(r *protected.Row) bool {
 	return w.How != Plain && w.mayBeTo(r.Table) &&
 		!slices.ContainsFunc(w.Images, func(i Image) bool { return i.Row == r })
 }
+
+// kept reports whether the write is of kept rows only: their tables are Belay's own, and
+// have no triggers.
+func (w *Write) kept() bool {
+	return w.How == Plain && w.Whole && !slices.ContainsFunc(w.Rows, func(r *protected.Row) bool { return !r.Kept })
+}

@@ -29,13 +29,26 @@ type Statement struct {
 }
 
 func newStatement(tokens []token) Statement {
-	st := Statement{tokens: tokens}
-	for _, t := range tokens {
+	st := Statement{tokens: withoutSettings(tokens)}
+	for _, t := range st.tokens {
 		if !t.quoted {
 			st.words = append(st.words, t.text)
 		}
 	}
 	return st
+}
+
+// withoutSettings returns what MariaDB executes: SET STATEMENT ... FOR puts settings
+// before any statement.
+func withoutSettings(tokens []token) []token {
+	if len(tokens) < 2 || tokens[0].text != "SET" || tokens[1].text != "STATEMENT" {
+		return tokens
+	}
+	i := slices.IndexFunc(tokens, func(t token) bool { return !t.quoted && t.text == "FOR" })
+	if i < 0 || i == len(tokens)-1 {
+		return tokens
+	}
+	return tokens[i+1:]
 }
 
 // A token is a word of SQL in upper case, or a quoted name or string.

@@ -64,7 +64,7 @@ func myVariables(s *session, _ []any) (*result, error) {
 	}
 	return table1("Variable_name,Value",
 		[]any{"hostname", fmt.Sprintf("db-%d", s.db.server)}, []any{"innodb_rollback_on_timeout", "OFF"},
-		[]any{"innodb_snapshot_isolation", snapshot}, []any{"port", "3306"},
+		[]any{"innodb_snapshot_isolation", snapshot}, []any{"innodb_lock_wait_timeout", "50"}, []any{"port", "3306"},
 		[]any{"pseudo_thread_id", fmt.Sprint(s.id)},
 		[]any{"sql_mode", "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION"},
 		[]any{"tx_isolation", repeatableRead}, []any{"version", myVersion})

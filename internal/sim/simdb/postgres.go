@@ -32,7 +32,7 @@ var pgAnswers = []question{
 
 func pgSession(s *session, _ []any) (*result, error) {
 	run := s.db.started.Format(time.RFC3339Nano)
-	return table1("pid,server,run,started,numbers", []any{s.id, fmt.Sprintf("10.0.0.%d:5432 7 00000001", s.db.server), run, s.started, true})
+	return table1("pid,server,run,started,numbers,lock_timeout", []any{s.id, fmt.Sprintf("10.0.0.%d:5432 7 00000001", s.db.server), run, s.started, true, "0"})
 }
 
 func pgStatus(s *session, args []any) (*result, error) {

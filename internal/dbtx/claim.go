@@ -1,0 +1,118 @@
+package dbtx
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/random"
+	"github.com/belaygo/belay/internal/wait"
+)
+
+// ErrClaimed is returned by Claim while another transaction, which has not ended, has
+// inserted the row.
+var ErrClaimed = errors.New("dbguard: another transaction has the claim")
+
+// Claim inserts a row that says what the transaction does, before it does it: no other
+// transaction that makes the same claim gets beyond its own. key protects the row, which
+// nobody deletes while the outcome of a COMMIT may be looked for.
+//
+// Claim waits for another transaction that has inserted the row, for patience at most, and
+// for as long as the server needs at least: see dialect.LockWait. After any error the
+// transaction is to be rolled back.
+func (t *Tx) Claim(key string, model any, patience time.Duration) error {
+	if err := t.protectClaim(key, model); err != nil {
+		return err
+	}
+	until := time.Now().Add(patience)
+	for {
+		err := t.insertClaim(model, time.Until(until))
+		if !dialect.IsLocked(err) {
+			return err
+		}
+		if t.dialect.Aborts || t.Poisoned() != nil || !time.Now().Before(until) {
+			return fmt.Errorf("%w: %w", ErrClaimed, err)
+		}
+		if err := wait.Sleep(t.ctx, claimPause+random.Duration(claimPause), nil); err != nil {
+			return err
+		}
+	}
+}
+
+// claimPause is the least time between two tries to insert a claim, and half of the
+// longest. Transactions that waited in InnoDB instead would be its deadlock when the one
+// they wait for rolls back.
+const claimPause = 20 * time.Millisecond
+
+func (t *Tx) protectClaim(key string, model any) error {
+	defer t.Under(key)()
+	m, err := protected.Parse(t.ctx, t.db, model)
+	if err != nil {
+		return err
+	}
+	return t.protect(m.Row(m.Primary(), protected.Row{Kept: true}))
+}
+
+func (t *Tx) insertClaim(model any, patience time.Duration) error {
+	bound := t.dialect.LockWait(t.conn.Session, patience)
+	if bound.Before != "" {
+		if _, err := t.conn.SQL.ExecContext(t.ctx, bound.Before); err != nil {
+			t.Learn(err)
+			return fmt.Errorf("bound the wait for the claim: %w", err)
+		}
+	}
+	err := t.db.Session(&gorm.Session{SkipHooks: true}).Clauses(prefix(bound.Prefix)).Create(model).Error
+	if bound.Restore == "" || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
+		return err
+	}
+	if restored := t.exec(t.conn, bound.Restore); restored != nil {
+		t.Poison(restored)
+		t.conn.Discard()
+		return errors.Join(err, restored)
+	}
+	return err
+}
+
+// prefix goes before an INSERT.
+type prefix string
+
+// ModifyStatement implements gorm.StatementModifier.
+func (p prefix) ModifyStatement(stmt *gorm.Statement) {
+	if p == "" {
+		return
+	}
+	c := stmt.Clauses["INSERT"]
+	c.BeforeExpression = clause.Expr{SQL: string(p)}
+	stmt.Clauses["INSERT"] = c
+}
+
+// Build implements clause.Expression.
+func (prefix) Build(clause.Builder) {}
+
+// Beside runs f, which sends a statement of Belay's own that none of the program's depends
+// on, on the connection of the transaction. An error of it poisons the transaction.
+func (t *Tx) Beside(f func(ctx context.Context, c *sql.Conn, database string) error) error {
+	if t.conn.SettleAll() {
+		t.Poison(pinned.ErrRowsOpen)
+	}
+	if err := t.usable(); err != nil {
+		return err
+	}
+	err := f(t.ctx, t.conn.SQL, t.dialect.Name)
+	if err != nil {
+		t.Learn(err)
+		t.Poison(err)
+	}
+	return err
+}
+
+// OnlyClaimed reports whether the transaction has written nothing but a claim.
+func (t *Tx) OnlyClaimed() bool { return t.journal.OnlyKept() }
