@@ -1,0 +1,90 @@
+// Package claim is the rows of a request that has taken effect, in belay_once and
+// belay_answer.
+package claim
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/belaygo/belay/dbguard"
+)
+
+// A Claim is a row of belay_once: gorm's model of it. Its stamp says whose claim it is, so
+// that its presence proves the COMMIT.
+type Claim struct {
+	Request   []byte `gorm:"primaryKey"`
+	Attempt   dbguard.Stamp
+	Print     []byte
+	Held      int64
+	Operation string
+}
+
+// TableName implements gorm's schema.Tabler.
+func (Claim) TableName() string { return "belay_once" }
+
+// An Answer is what is kept of an operation's result.
+type Answer struct {
+	Refused bool
+	Codec   string
+	Body    []byte
+}
+
+// A Record is what is known of a request that has taken effect.
+type Record struct {
+	Print  []byte
+	Held   int64
+	Answer *Answer // nil if none was kept, or it is kept no longer
+}
+
+// querier is a *sql.Conn or a *sql.Tx.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Insert stores the answer of a request, in the transaction of its claim.
+func Insert(ctx context.Context, q querier, database string, request []byte, a Answer) error {
+	refused := 0
+	if a.Refused {
+		refused = 1
+	}
+	body := a.Body
+	if body == nil {
+		body = []byte{} // not NULL
+	}
+	_, err := q.ExecContext(ctx, marks(database, "INSERT INTO belay_answer (request, refused, codec, body) VALUES (?, ?, ?, ?)"),
+		request, refused, a.Codec, body)
+	if err != nil {
+		return fmt.Errorf("store the answer: %w", err)
+	}
+	return nil
+}
+
+// Find returns what is known of a request, nil if it has not taken effect. It reads in a
+// transaction: a proxy may send a read outside of one to a replica that is behind.
+func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (*Record, error) {
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the claim: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	var r Record
+	var refused sql.NullInt64
+	var codec sql.NullString
+	var body []byte
+	err = tx.QueryRowContext(ctx, marks(database, `SELECT c.print, c.held, a.refused, a.codec, a.body
+		FROM belay_once c LEFT JOIN belay_answer a ON a.request = c.request WHERE c.request = ?`), request).
+		Scan(&r.Print, &r.Held, &refused, &codec, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the claim: %w", err)
+	}
+	if refused.Valid {
+		r.Answer = &Answer{Refused: refused.Int64 != 0, Codec: codec.String, Body: body}
+	}
+	return &r, nil
+}

@@ -1,0 +1,37 @@
+package once
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// readTimeout limits how long a scrape waits for the database.
+const readTimeout = time.Second
+
+// ages is how old the oldest rows are, as a metric.
+type ages struct {
+	tables tables
+	oldest *prometheus.Desc
+}
+
+func newAges(t tables) *ages {
+	return &ages{t, prometheus.NewDesc("belay_once_oldest_seconds",
+		"Age of the oldest row, by table; missing when there is none, or the table cannot be read.", []string{"table"}, nil)}
+}
+
+func (a *ages) Describe(descs chan<- *prometheus.Desc) { descs <- a.oldest }
+
+// Collect asks the database, for readTimeout at most.
+func (a *ages) Collect(samples chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	for _, table := range []string{"belay_answer", "belay_once"} {
+		var age float64
+		if err := a.tables.pool.QueryRowContext(ctx, fmt.Sprintf(a.tables.age, table)).Scan(&age); err == nil {
+			samples <- prometheus.MustNewConstMetric(a.oldest, prometheus.GaugeValue, age, table)
+		}
+	}
+}

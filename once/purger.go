@@ -1,0 +1,204 @@
+package once
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/metric"
+)
+
+// PurgerConfig sets up a Purger. The zero value is valid.
+type PurgerConfig struct {
+	// Keep is how long requests are kept: a repeat that comes later takes effect again.
+	// Defaults to 72 hours.
+	Keep time.Duration
+	// KeepAnswers is how long answers are kept, at most Keep: a repeat that comes later
+	// is told guard.ErrDuplicate instead. Defaults to 24 hours, or Keep if that is less.
+	KeepAnswers time.Duration
+	// Every is the time between two purges. Defaults to 1 minute.
+	Every time.Duration
+	// Batch is how many rows are deleted at once. Defaults to 1000.
+	Batch int
+	// Logger gets a warning when purges begin to fail. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+func (c PurgerConfig) withDefaults() PurgerConfig {
+	c.Keep = cmp.Or(c.Keep, 72*time.Hour)
+	c.KeepAnswers = cmp.Or(c.KeepAnswers, min(24*time.Hour, c.Keep))
+	c.Every = cmp.Or(c.Every, time.Minute)
+	c.Batch = cmp.Or(c.Batch, 1000)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	return c
+}
+
+func (c PurgerConfig) validate() error {
+	switch {
+	case c.Keep < time.Minute:
+		return fmt.Errorf("once: Keep %v is less than a minute", c.Keep)
+	case c.KeepAnswers < time.Second || c.KeepAnswers > c.Keep:
+		return fmt.Errorf("once: KeepAnswers %v is outside 1s to Keep, %v", c.KeepAnswers, c.Keep)
+	case c.Every < time.Second:
+		return fmt.Errorf("once: Every %v is less than a second", c.Every)
+	case c.Batch < 1 || c.Batch > maxBatch:
+		return fmt.Errorf("once: Batch %d is outside 1 to %d", c.Batch, maxBatch)
+	}
+	return nil
+}
+
+const (
+	// maxBatch is bounded by the parameters of a statement: 65,535 on PostgreSQL, 32,766
+	// on SQLite.
+	maxBatch = 10_000
+	// batchTimeout limits the work on one batch.
+	batchTimeout = 30 * time.Second
+)
+
+// set is unexported, so that the types that embed it gain methods and no field.
+type set = metric.Set
+
+// A Purger deletes old requests and their answers. Any number of processes may have one. It
+// is a prometheus.Collector.
+type Purger struct {
+	set
+
+	tables   tables
+	cfg      PurgerConfig
+	purged   *prometheus.CounterVec
+	failures prometheus.Counter
+	failing  bool // the last purge has failed
+
+	cancel context.CancelFunc
+	closed chan struct{}
+}
+
+// NewPurger returns a Purger that works until Close.
+func NewPurger(db *gorm.DB, cfg PurgerConfig) (*Purger, error) {
+	t, err := open(db)
+	if err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	var f metric.Factory
+	p := &Purger{
+		tables: t, cfg: cfg, closed: make(chan struct{}),
+		purged:   f.CounterVec("belay_once_purged_total", "Old rows that this process deleted, by table.", "table"),
+		failures: f.Counter("belay_once_purge_failures_total", "Purges of this process that failed."),
+	}
+	p.set = append(f.Set, newAges(t))
+	for _, table := range []string{"belay_answer", "belay_once"} {
+		p.purged.WithLabelValues(table)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	go p.run(ctx)
+	return p, nil
+}
+
+// Close ends the Purger and waits until it has stopped, or ctx ends.
+func (p *Purger) Close(ctx context.Context) error {
+	p.cancel()
+	select {
+	case <-p.closed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("once: close purger: %w", ctx.Err())
+	}
+}
+
+func (p *Purger) run(ctx context.Context) {
+	defer close(p.closed)
+	tick := time.NewTicker(p.cfg.Every)
+	defer tick.Stop()
+	for {
+		err := p.purge(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			p.failures.Inc()
+			if !p.failing {
+				p.cfg.Logger.Warn("old requests can't be purged", "error", err)
+			}
+		}
+		p.failing = err != nil
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// purge deletes what is old: first answers, as a claim without an answer says less than an
+// answer, but an answer without its claim would be lost.
+func (p *Purger) purge(ctx context.Context) error {
+	if err := p.empty(ctx, "belay_answer", p.cfg.KeepAnswers); err != nil {
+		return err
+	}
+	return p.empty(ctx, "belay_once", p.cfg.Keep)
+}
+
+// empty deletes the rows of a table that are older than keep. After each batch it rests for
+// as long as the batch took.
+func (p *Purger) empty(ctx context.Context, table string, keep time.Duration) error {
+	for {
+		begun := time.Now()
+		n, err := p.deleteBatch(ctx, table, keep)
+		p.purged.WithLabelValues(table).Add(float64(n))
+		if err != nil || n < p.cfg.Batch {
+			return err
+		}
+		select {
+		case <-time.After(time.Since(begun)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// deleteBatch deletes the oldest rows. It does so by their primary key: a range of an index
+// would lock the gaps in which others insert.
+func (p *Purger) deleteBatch(ctx context.Context, table string, keep time.Duration) (n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	requests, err := p.old(ctx, table, keep)
+	if err != nil || len(requests) == 0 {
+		return 0, err
+	}
+	places := make([]string, len(requests))
+	for i := range requests {
+		places[i] = p.tables.mark(i + 1)
+	}
+	if err := p.tables.exec(ctx, "DELETE FROM "+table+" WHERE request IN ("+strings.Join(places, ", ")+")", requests...); err != nil {
+		return 0, fmt.Errorf("delete old rows of %s: %w", table, err)
+	}
+	return len(requests), nil
+}
+
+func (p *Purger) old(ctx context.Context, table string, keep time.Duration) (requests []any, err error) {
+	rows, err := p.tables.pool.QueryContext(ctx, fmt.Sprintf(p.tables.dialect.old, table), keep.Seconds(), p.cfg.Batch)
+	if err != nil {
+		return nil, fmt.Errorf("find old rows of %s: %w", table, err)
+	}
+	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
+	for rows.Next() {
+		var request []byte
+		if err := rows.Scan(&request); err != nil {
+			return nil, err
+		}
+		requests = append(requests, request)
+	}
+	return requests, nil
+}

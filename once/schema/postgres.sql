@@ -1,0 +1,20 @@
+-- Requests that have taken effect: inserted first in their transaction, never
+-- updated, deleted when they are old.
+CREATE TABLE IF NOT EXISTS belay_once (
+  request    BYTEA       NOT NULL PRIMARY KEY, -- SHA-256 of operation, scope and id
+  attempt    BIGINT      NOT NULL,             -- random: whose claim it is
+  print      BYTEA,                            -- of what was asked for; NULL = not compared
+  held       BIGINT      NOT NULL,             -- of the keys under which it was made
+  operation  VARCHAR(64) COLLATE "C" NOT NULL,
+  created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS belay_once_age ON belay_once (created_at);
+-- Their answers: inserted last, deleted before their requests.
+CREATE TABLE IF NOT EXISTS belay_answer (
+  request    BYTEA       NOT NULL PRIMARY KEY,
+  refused    SMALLINT    NOT NULL, -- 1: the answer was kept, the effects were not
+  codec      VARCHAR(32) COLLATE "C" NOT NULL,
+  body       BYTEA       NOT NULL,
+  created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX IF NOT EXISTS belay_answer_age ON belay_answer (created_at)
