@@ -124,7 +124,7 @@ func (h *hold) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool,
 		defer cancel()
 	}
 	var opts []lock.AcquireOption
-	if h.call.remember > 0 {
+	if h.remembers() > 0 {
 		opts = append(opts, lock.UnlessMarked())
 	}
 	lease, err = acquire(asked, h.key, opts...)

@@ -40,7 +40,18 @@ func (c *call) attempt(ctx context.Context) (e ending) {
 	if err := c.begin(ctx); err != nil {
 		return c.rollback(err)
 	}
-	return c.conclude(c.op(c.tx.Context(), c.tx.DB()))
+	return c.conclude(c.work())
+}
+
+// work claims the request, if the operation serves one, and runs the operation.
+func (c *call) work() error {
+	if c.claiming != nil {
+		if err := c.claim(); err != nil {
+			return err
+		}
+		c.claiming.begun = true
+	}
+	return c.op(c.tx.Context(), c.tx.DB())
 }
 
 // begin starts the transaction. The wait for a connection is shorter than the
@@ -57,7 +68,8 @@ func (c *call) begin(ctx context.Context) error {
 		Held:         c.held,
 		BeginTimeout: c.ttl() / 2,
 		EndTimeout:   c.guard.cfg.EndTimeout,
-		Key:          c.key,
+		Key:          c.rowKey(),
+		Keyless:      c.rowKey() == "",
 		Memory:       &c.memory,
 		Logger:       c.guard.cfg.Logger,
 	})
@@ -66,6 +78,15 @@ func (c *call) begin(ctx context.Context) error {
 	}
 	c.tx = tx
 	return c.protect(tx)
+}
+
+// rowKey returns the key that protects the rows which the operation names: none if it is
+// that of a request, as other requests may write the same rows.
+func (c *call) rowKey() string {
+	if c.once != nil {
+		return ""
+	}
+	return c.key
 }
 
 // protect names the rows that the keys protect.

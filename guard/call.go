@@ -10,19 +10,21 @@ import (
 // call is one Do: the locks, and one attempt or several under them.
 type call struct {
 	options
-	guard   *Guard
-	key     string // that Do was given
-	op      Op
-	change  Change          // what op does, if it was given to Apply
-	applies bool            // it was
-	ctx     context.Context // the caller's, and what the Observer adds
-	holds   []hold          // of all keys, in the order in which they are acquired
-	one     [1]hold         // most calls have one
-	memory  dbtx.Memory     // of all attempts
-	tx      *dbtx.Tx        // of the attempt that runs
-	last    ending          // of the last attempt; it has no outcome if somebody's code panicked
-	tries   int             // attempts that were made again
-	brought bool            // the caller gave Update a row with a version, which no attempt changes
+	guard    *Guard
+	key      string // that Do was given
+	op       Op
+	change   Change          // what op does, if it was given to Apply
+	once     *answering      // its answer, if it was given to Once
+	applies  bool            // it was
+	ctx      context.Context // the caller's, and what the Observer adds
+	holds    []hold          // of all keys, in the order in which they are acquired
+	one      [1]hold         // most calls have one
+	memory   dbtx.Memory     // of all attempts
+	tx       *dbtx.Tx        // of the attempt that runs
+	last     ending          // of the last attempt; it has no outcome if somebody's code panicked
+	tries    int             // attempts that were made again
+	claiming *claiming       // of the request that the call serves, if it does
+	brought  bool            // the caller gave Update a row with a version, which no attempt changes
 
 	outages []*outage       // that it is counted in, as one of those who may run without a lock
 	waiting context.Context // of the wait that was begun last

@@ -70,7 +70,7 @@ func (c Change) alike(ctx context.Context, g *Guard) (shape any, steps []foldabl
 
 // member returns the call as one that may share its transaction, nil if it runs alone.
 func (c *call) member(ctx context.Context) *member {
-	alike := c.combine && c.wait > 0 && !ended(ctx) && len(c.holds) == 1 && c.remember == 0 && len(c.protects) == 0 && c.retries == changeTries
+	alike := c.combine && c.wait > 0 && !ended(ctx) && len(c.holds) == 1 && c.remember == 0 && len(c.protects) == 0 && c.claiming == nil && c.retries == changeTries
 	if !alike || c.guard.outages.on(c.key) != nil || c.guard.locker.Holds(ctx, c.key) {
 		return nil
 	}

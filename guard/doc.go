@@ -63,6 +63,17 @@
 //     is not asked for there. An operation that runs on for more than
 //     Config.EndTimeout is not counted.
 //
+// # Requests
+//
+// With [For] an operation serves a request (package once), which is stored in its
+// transaction before the operation runs. A repeat is refused whatever the operation
+// writes, so that even "take one" takes effect once. [Once] stores an answer, too, which
+// every repeat gets.
+//
+// The conflict of a repeat is judged like one on any protected row, by the lock of the
+// call: a request that was committed while another caller had the lock is a lock failure.
+// One that was committed under other keys says nothing about the lock.
+//
 // # Several keys
 //
 // With [Also] an operation holds several keys. They are acquired in one order, and the

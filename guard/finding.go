@@ -21,6 +21,7 @@ type finding struct {
 	relation notify.Holder
 	holder   string     // owner id of the other holder, if there is one
 	others   []*finding // about conflicts on rows of other keys
+	foreign  bool       // the row is a claim that was made under other keys
 }
 
 // find judges the weightiest conflict of each key, and returns the finding that shows a
@@ -62,6 +63,9 @@ func (c *call) findOne(conflict *dbguard.ConflictError) *finding {
 		loss:     loss(gone),
 	}
 	f.relation, f.holder = h.holder()
+	if c.claims(conflict) {
+		f.foreign = c.claiming.foreign(c.ctx, c.guard)
+	}
 	f.verdict = f.judge(conflict)
 	return f
 }
@@ -75,6 +79,7 @@ func (f *finding) judge(c *dbguard.ConflictError) verdict {
 		locked:   f.locked,
 		lapsed:   f.lapsed,
 		holder:   f.relation,
+		foreign:  f.foreign,
 	})
 }
 

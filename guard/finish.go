@@ -81,6 +81,9 @@ func (c *call) refused(f *finding, opErr error) error {
 // swallowed one conflict and return another.
 func (c *call) repeated(f *finding, opErr error) error {
 	conflict, v := f.endedWith(opErr)
+	if c.claims(conflict) {
+		return c.claiming.repeated(conflict)
+	}
 	repeat := ErrDuplicate
 	switch v {
 	case duplicate:
@@ -116,8 +119,8 @@ func (h *hold) release(done bool) {
 	h.settled = true
 	c := h.call
 	var err error
-	if done && c.remember > 0 && h.without == nil {
-		err = h.lease.ReleaseMarked(c.ctx, c.remember)
+	if keep := h.remembers(); done && keep > 0 && h.without == nil {
+		err = h.lease.ReleaseMarked(c.ctx, keep)
 	} else {
 		err = h.lease.Release(c.ctx)
 	}

@@ -42,11 +42,33 @@ func (c *call) plan() error {
 	switch {
 	case len(c.holds) > maxKeys:
 		return fmt.Errorf("guard: %d keys in one operation, at most %d are allowed", len(c.holds), maxKeys)
-	case len(c.holds) > 1 && c.remember > 0:
+	case c.once != nil && len(c.protects) > 0:
+		return errors.New("guard: Protects with Once: the key of a request protects no rows, name them by Also")
+	case c.maxBody < 0 || c.maxBody > largestBody:
+		return fmt.Errorf("guard: MaxAnswer of %d bytes is outside 0 to %d", c.maxBody, largestBody)
+	case c.once == nil && len(c.holds) > 1 && c.remember > 0:
 		return errors.New("guard: Remember with several keys: it is for one key that names a request")
 	}
-	slices.SortFunc(c.holds, func(a, b hold) int { return cmp.Compare(a.key, b.key) })
-	return nil
+	slices.SortFunc(c.holds, func(a, b hold) int { return cmp.Compare(c.rank(a.key), c.rank(b.key)) })
+	return c.planClaim()
+}
+
+// remembers returns for how long the first layer is to remember that what the key names is
+// done.
+func (h *hold) remembers() time.Duration {
+	if c := h.call; c.once == nil || h.key == c.key {
+		return c.remember
+	}
+	return 0
+}
+
+// rank orders the keys: that of a request comes first, since a repeat must not wait for the
+// others.
+func (c *call) rank(key string) string {
+	if c.once != nil && key == c.key {
+		return ""
+	}
+	return key
 }
 
 // hold returns the hold on key, or nil.

@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/once"
 )
 
 // lostWrites are the kinds of writes whose COMMIT gets lost. write returns the
@@ -22,23 +24,32 @@ import (
 var lostWrites = []struct {
 	kind   string
 	proven bool // by the row, where the database is not asked
+	claims bool // the write serves a request, whose claim proves it
 	write  func(db *gorm.DB, n int) (op guard.Op, there func() bool)
 }{
-	{"insert, generated key", true, func(db *gorm.DB, n int) (guard.Op, func() bool) {
+	{"insert, generated key", true, false, func(db *gorm.DB, n int) (guard.Op, func() bool) {
 		row := Order{No: strconv.Itoa(n)}
 		return guard.Insert(&row).Run, counts(db, &Order{}, "no = ?", row.No)
 	}},
-	{"insert, natural key", false, func(db *gorm.DB, n int) (guard.Op, func() bool) {
+	{"insert, natural key", false, false, func(db *gorm.DB, n int) (guard.Op, func() bool) {
 		row := Label{Code: strconv.Itoa(n), Amount: 5}
 		return guard.Insert(&row).Run, counts(db, &Label{}, "code = ?", row.Code)
 	}},
-	{"versioned update", false, func(db *gorm.DB, n int) (guard.Op, func() bool) {
+	{"versioned update", false, false, func(db *gorm.DB, n int) (guard.Op, func() bool) {
 		id := int64(n + 1)
 		return guard.Update(&Stock{ID: id}, take).Run, counts(db, &Stock{}, "id = ? AND stocks.left = ?", id, stocked-1)
 	}},
-	{"stamped update", true, func(db *gorm.DB, n int) (guard.Op, func() bool) {
+	{"stamped update", true, false, func(db *gorm.DB, n int) (guard.Op, func() bool) {
 		id := int64(n + 1)
 		return guard.Update(&Ware{ID: id}, takeWare).Run, counts(db, &Ware{}, "id = ? AND wares.left = ?", id, stocked-1)
+	}},
+	{"update for a request", true, true, func(db *gorm.DB, n int) (guard.Op, func() bool) {
+		code := strconv.Itoa(n)
+		write := func(_ context.Context, tx *gorm.DB) error {
+			return tx.Model(&Label{}).Where("code = ?", code).Update("amount", 7).Error
+		}
+		_ = db.Save(&Label{Code: code, Amount: 5})
+		return write, counts(db, &Label{}, "code = ? AND amount = 7", code)
 	}},
 }
 
@@ -76,6 +87,7 @@ func TestLostCommits(t *testing.T) {
 			dsn := server.dsn(t)
 			direct := server.open(t, dsn)
 			wantNil(t, direct.AutoMigrate(&Order{}, &Stock{}, &Label{}, &Ware{}))
+			wantNil(t, once.Migrate(bg, direct))
 			stocks, wares := make([]Stock, lost), make([]Ware, lost)
 			for n := range lost {
 				stocks[n] = Stock{ID: int64(n + 1), Left: stocked}
@@ -90,7 +102,12 @@ func TestLostCommits(t *testing.T) {
 				for n := range lost {
 					executed := n%2 == 0
 					op, there := w.write(direct, n)
-					err := loseCommit(g, k, fmt.Sprintf("%s:%d", w.kind, n), op, executed)
+					key := fmt.Sprintf("%s:%d", w.kind, n)
+					var opts []guard.Option
+					if w.claims {
+						opts = append(opts, guard.For(request(key)))
+					}
+					err := loseCommit(g, k, key, op, executed, opts...)
 					if there() != executed {
 						t.Fatalf("%s: the database has the write: %t, want %t", w.kind, !executed, executed)
 					}
@@ -108,6 +125,9 @@ func TestLostCommits(t *testing.T) {
 				}
 				t.Logf("%-8s  %-21s  resolved %d (done %d, failed %d), unknown %d of %d, wrong %d",
 					name, w.kind, done+failed, done, failed, unknown, lost, wrong)
+				if w.claims && unknown > 0 {
+					t.Errorf("%s: %d of %d are unknown, though a claim proves each", w.kind, unknown, lost)
+				}
 				if proven := w.proven || name == "postgres"; proven && unknown > lost/4 {
 					t.Errorf("%s: %d of %d are unknown, though they are proven", w.kind, unknown, lost)
 				}
@@ -118,9 +138,9 @@ func TestLostCommits(t *testing.T) {
 
 // loseCommit does op over k, which cuts the connection at the COMMIT: before the
 // server gets it, or when the server has executed it.
-func loseCommit(g *guardtest.Guard, k *testdb.Link, key string, op guard.Op, executed bool) error {
+func loseCommit(g *guardtest.Guard, k *testdb.Link, key string, op guard.Op, executed bool, opts ...guard.Option) error {
 	cut := map[bool]*atomic.Bool{true: &k.After, false: &k.Before}[executed]
 	cut.Store(true)
 	defer cut.Store(false)
-	return g.Do(bg, key, op)
+	return g.Do(bg, key, op, opts...)
 }

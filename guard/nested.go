@@ -15,6 +15,8 @@ import (
 func (c *call) nest(ctx context.Context, t *dbtx.Tx) error {
 	outer, _ := ctx.Value(callKey{}).(*call)
 	switch {
+	case c.claiming != nil:
+		return fmt.Errorf("%w: a request is served by an operation of its own", ErrNested)
 	case outer == nil:
 		return fmt.Errorf("%w: the context carries a guarded transaction that no Do has begun", ErrNested)
 	case outer.guard != c.guard:

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/once"
 )
 
 // Op is a business operation. It runs in one transaction, tx, and must use tx
@@ -21,6 +23,9 @@ type options struct {
 	retries  int
 	protects []any
 	also     []also
+	requests []once.Request
+	codec    Codec
+	maxBody  int
 	combine  bool
 }
 

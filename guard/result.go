@@ -8,8 +8,8 @@ import (
 )
 
 // A Result says in a word what an error that Do returned means, for metrics, logs and
-// traces: done (nil), busy, duplicate, stale, intercepted, lost, unavailable, unknown,
-// conflict, panic, or failed for any other.
+// traces: done (nil), busy, duplicate, stale, conflict, mismatch, intercepted, lost,
+// unavailable, unknown, panic, or failed for any other.
 type Result string
 
 const (
@@ -18,6 +18,7 @@ const (
 	resultDuplicate   Result = "duplicate"
 	resultStale       Result = "stale"
 	resultConflict    Result = "conflict"
+	resultMismatch    Result = "mismatch"
 	resultIntercepted Result = "intercepted"
 	resultLost        Result = "lost"
 	resultUnavailable Result = "unavailable"
@@ -26,13 +27,13 @@ const (
 	resultFailed      Result = "failed"
 )
 
-// The first five are ordinary.
-var results = []Result{resultDone, resultBusy, resultDuplicate, resultStale, resultConflict,
+// The first six are ordinary.
+var results = []Result{resultDone, resultBusy, resultDuplicate, resultStale, resultConflict, resultMismatch,
 	resultIntercepted, resultLost, resultUnavailable, resultUnknown, resultPanic, resultFailed}
 
 // Ordinary reports whether the result is one of daily life, which needs nobody's
-// attention: done, busy, duplicate, stale, conflict.
-func (r Result) Ordinary() bool { return slices.Contains(results[:5], r) }
+// attention: done, busy, duplicate, stale, conflict, mismatch.
+func (r Result) Ordinary() bool { return slices.Contains(results[:6], r) }
 
 // errPanicked stands for the error of an operation that did not return.
 var errPanicked = errors.New("guard: the operation panicked")
@@ -56,6 +57,8 @@ func ResultOf(err error) Result {
 		return resultDuplicate
 	case errors.Is(err, ErrStale):
 		return resultStale
+	case errors.Is(err, ErrMismatch):
+		return resultMismatch
 	case errors.Is(err, errPanicked):
 		return resultPanic
 	}

@@ -16,15 +16,29 @@ const longestPause = 4 * time.Millisecond
 
 // again reports whether to make another attempt, and pauses before it.
 func (c *call) again(e ending) bool {
-	if !c.lostRace(e) && (e.outcome != notify.OutcomeRolledBack || !dbtx.Retryable(e.err)) {
+	if c.storesRefusal(e) {
+		return true
+	}
+	if !c.lostRace(e) && !c.claimedInVain(e) && (e.outcome != notify.OutcomeRolledBack || !dbtx.Retryable(e.err)) {
 		return false
 	}
-	if c.tries >= c.retries || c.alive() != nil || wait.Sleep(c.ctx, wait.After(c.tries, longestPause, longestPause<<6), nil) != nil {
+	if c.tries >= c.maxTries() || c.alive() != nil || wait.Sleep(c.ctx, wait.After(c.tries, longestPause, longestPause<<6), nil) != nil {
 		return false
 	}
 	c.tries++
 	c.guard.metrics.retries.Inc()
 	return true
+}
+
+// claimTries is how often a claim is made again, before the operation has begun: when those
+// who wait for a claim see it rolled back, the database lets one of them make it.
+const claimTries = 10
+
+func (c *call) maxTries() int {
+	if c.claiming != nil && !c.claiming.begun {
+		return max(c.retries, claimTries)
+	}
+	return c.retries
 }
 
 // lostRace reports whether an attempt without the lock was refused because another

@@ -8,10 +8,11 @@ import (
 // evidence is all that a verdict rests on.
 type evidence struct {
 	dbguard.Evidence
-	kind   dbguard.Kind
-	locked bool          // a lock was held when the operation began
-	lapsed bool          // the lease was no longer believed in
-	holder notify.Holder // who had the key after the rollback
+	kind    dbguard.Kind
+	locked  bool          // a lock was held when the operation began
+	lapsed  bool          // the lease was no longer believed in
+	holder  notify.Holder // who had the key after the rollback
+	foreign bool          // the writer held other keys
 }
 
 type verdict int
@@ -30,6 +31,8 @@ func judge(e evidence) verdict {
 	switch {
 	case !e.Found && !e.Changed && !e.Unread:
 		return business // the row that is in the way is another one
+	case e.foreign: // our lock excludes nobody who holds others
+		return business
 	case e.Changed && e.locked && (!e.Shared || e.gone()):
 		return overlap
 	case e.Changed && e.locked: // perhaps under the row's other key

@@ -192,7 +192,7 @@ func TestNamedTests(t *testing.T) {
 	where := map[string]string{
 		"lock": "lock", "redislock": "lock/redislock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx",
 		"e2e": "cmd/guard-monitor/internal/e2e", "chaos": "internal/chaos", "alerts": "cmd/guard-monitor/internal/alerts",
-		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "rabbitmq": "notify/rabbitmq", "docs": "internal/docs", "mutants": "internal/mutants",
+		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "once": "once", "rabbitmq": "notify/rabbitmq", "docs": "internal/docs", "mutants": "internal/mutants",
 	}
 	named := name.FindAllStringSubmatch(pages(t)["docs/guarantees.md"], -1)
 	if len(named) < 30 {

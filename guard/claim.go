@@ -1,0 +1,123 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/claim"
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/once"
+)
+
+// ErrMismatch is returned for a repeat of a request that asks for something else than the
+// request did: see once.Print.
+var ErrMismatch = errors.New("guard: another request has this id")
+
+// For names the request that the operation serves. The request is stored in the
+// operation's transaction, before the operation runs: see package once, whose tables must
+// be there. A repeat returns ErrDuplicate, or ErrMismatch if it asks for something else,
+// for as long as the request is kept. It does so also after the lock has failed, and if it
+// uses other keys: the operation never runs twice at once.
+//
+// A repeat that comes while the operation runs under other keys returns ErrBusy. With Wait
+// it waits, for half of the lock's ttl at most.
+//
+// After ErrUnknown, or any other error, the same request can be made again: it has taken
+// effect at most once.
+func For(r once.Request) Option {
+	return func(o *options) { o.requests = append(o.requests, r) }
+}
+
+// claiming is what a call claims: the request that it serves.
+type claiming struct {
+	request once.Request
+	sum     [sha256.Size]byte
+	key     string
+	held    int64 // of the call's keys
+	begun   bool  // the operation, in some attempt
+
+	record *claim.Record // what refused the claim, nil if it was gone when it was read
+	err    error         // why it could not be read
+}
+
+// planClaim prepares the claim of a call, whose keys are in order.
+func (c *call) planClaim() error {
+	switch len(c.requests) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return fmt.Errorf("%w: one operation serves one", once.ErrRequest)
+	}
+	r := c.requests[0]
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	h := sha256.New()
+	for i := range c.holds {
+		_, _ = fmt.Fprintf(h, "%d %s", len(c.holds[i].key), c.holds[i].key)
+	}
+	held := int64(binary.BigEndian.Uint64(h.Sum(nil))) //nolint:gosec // any 64 bits do
+	c.claiming = &claiming{request: r, sum: r.Sum(), key: r.Key(), held: held}
+	return nil
+}
+
+// claim inserts the claim: whoever comes with the same request from now on waits for the
+// end of this transaction.
+func (c *call) claim() error {
+	k := c.claiming
+	row := &claim.Claim{Request: k.sum[:], Print: k.request.Print.Bytes(), Held: k.held, Operation: k.request.Operation}
+	err := c.tx.Claim(k.key, row, min(c.ttl()/2, time.Until(c.until)))
+	if errors.Is(err, dbtx.ErrClaimed) {
+		held := &lock.HeldError{Key: k.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
+		return fmt.Errorf("%w: %w: %w", ErrBusy, held, err)
+	}
+	return err
+}
+
+// find reads what is known of the request.
+func (k *claiming) find(ctx context.Context, g *Guard) error {
+	ctx, cancel := detached(ctx, g.cfg.EndTimeout)
+	defer cancel()
+	pool, err := g.db.DB()
+	if err != nil {
+		return err
+	}
+	k.record, err = claim.Find(ctx, pool, g.db.Name(), k.sum[:])
+	return err
+}
+
+// repeated returns the error of a repeat.
+func (k *claiming) repeated(cause error) error {
+	if k.err != nil {
+		return fmt.Errorf("guard: %w", k.err)
+	}
+	if k.record != nil && k.request.Print.Differs(k.record.Print) {
+		return fmt.Errorf("%w: %w", ErrMismatch, cause)
+	}
+	return fmt.Errorf("%w: %w", ErrDuplicate, cause)
+}
+
+// claims reports whether a conflict is on the claim of the call.
+func (c *call) claims(conflict *dbguard.ConflictError) bool {
+	return c.claiming != nil && conflict != nil && conflict.Table == claim.Claim{}.TableName() && conflict.Key == c.claiming.key
+}
+
+// foreign reads the claim that is in the way, and reports whether it was made under other
+// keys than the call's.
+func (k *claiming) foreign(ctx context.Context, g *Guard) bool {
+	k.err = k.find(ctx, g)
+	return k.record != nil && k.record.Held != k.held
+}
+
+// claimedInVain reports whether the claim was refused for one that is gone: it was purged.
+func (c *call) claimedInVain(e ending) bool {
+	return e.finding != nil && c.claims(e.finding.conflict) && !e.finding.verdict.failure() &&
+		c.claiming.err == nil && c.claiming.record == nil
+}

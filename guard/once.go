@@ -1,0 +1,169 @@
+package guard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/claim"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/once"
+)
+
+// ErrAnswer is returned when an answer can't be stored, as it can't be encoded or is too
+// long, or when a stored one can't be decoded.
+var ErrAnswer = errors.New("guard: answer can't be stored")
+
+// An Answer is what Once returns.
+type Answer[T any] struct {
+	Value    T
+	Replayed bool // it was stored by an earlier call
+	Refused  bool // the operation has returned it by Refuse: nothing else took effect
+}
+
+// Once runs op for a request, and stores what it returns in the same transaction. Every
+// repeat gets the stored answer, byte for byte, for as long as answers are kept, and
+// ErrDuplicate for as long as the request is kept. The first caller gets the answer as it
+// was stored, too.
+//
+// An error of op, and a panic, rolls everything back and stores nothing: a repeat runs op.
+// Refuse rolls back, but stores the answer.
+//
+// Once acquires a lock of the request's own, so a repeat that comes while op runs gets
+// ErrBusy, or waits, with Wait. Name what op changes by Also: rows that no Also names are
+// not judged. Protects, Combine, Remember and For are not for Once, and Once is not for
+// the inside of an operation.
+func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx context.Context, tx *gorm.DB) (T, error), opts ...Option) (Answer[T], error) {
+	var none Answer[T]
+	if op == nil {
+		return none, errNilOp
+	}
+	a := &answering{guard: g, request: r, opts: opts}
+	a.run = func(ctx context.Context, tx *gorm.DB) (any, bool, error) {
+		v, err := op(ctx, tx)
+		refusal, ok := errors.AsType[*refusedError](err)
+		if !ok {
+			return v, false, err
+		}
+		answer, ok := refusal.answer.(T)
+		if !ok {
+			return nil, false, fmt.Errorf("%w: Refuse has a %T, the operation returns a %T", ErrAnswer, refusal.answer, v)
+		}
+		return answer, true, nil
+	}
+	if err := a.call(ctx); err != nil {
+		return none, err
+	}
+	got := Answer[T]{Replayed: a.replayed, Refused: a.answer.Refused}
+	if err := a.decode(&got.Value); err != nil {
+		return none, err
+	}
+	return got, nil
+}
+
+// Refuse returns an error with which the operation of Once has what it wrote rolled back,
+// but answer stored: a declined payment, for instance. answer has the type that the
+// operation returns.
+func Refuse[T any](answer T) error { return &refusedError{answer} }
+
+type refusedError struct{ answer any }
+
+func (e *refusedError) Error() string { return fmt.Sprintf("guard: refused with %+v", e.answer) }
+
+// remembered is how long the first layer remembers a request: a hint, which saves a repeat
+// the transaction.
+const remembered = 10 * time.Minute
+
+// answering is a Once.
+type answering struct {
+	guard   *Guard
+	request once.Request
+	opts    []Option
+	run     func(ctx context.Context, tx *gorm.DB) (answer any, refused bool, err error)
+
+	options  options
+	answer   claim.Answer
+	refusing bool // the effects have been rolled back, the answer is to be stored
+	replayed bool
+}
+
+// call runs the operation, or finds the answer.
+func (a *answering) call(ctx context.Context) error {
+	c := a.begin()
+	c.remember = remembered
+	err := a.guard.call(ctx, c, a.opts)
+	if errors.Is(err, lock.ErrMarked) {
+		// The mark is a hint: a database that was restored may not know the request.
+		if found := c.claiming.find(ctx, a.guard); found != nil {
+			return fmt.Errorf("guard: %w", found)
+		}
+		if c.claiming.record == nil {
+			c = a.begin()
+			err = a.guard.call(ctx, c, a.opts)
+		}
+	}
+	a.options = c.options
+	if err == nil || c.claiming == nil || c.claiming.record == nil {
+		return err
+	}
+	return a.replay(c.claiming, err)
+}
+
+func (a *answering) begin() *call {
+	a.refusing = false
+	c := &call{guard: a.guard, key: a.request.Key(), once: a}
+	c.requests = []once.Request{a.request}
+	c.op = func(ctx context.Context, tx *gorm.DB) error { return a.work(c, ctx, tx) }
+	return c
+}
+
+// work runs the operation and stores its answer. A refusal that has written something is
+// stored by another transaction, under the same lock.
+func (a *answering) work(c *call, ctx context.Context, tx *gorm.DB) error {
+	if !a.refusing {
+		v, refused, err := a.run(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := a.encode(c.options, v, refused); err != nil {
+			return err
+		}
+		if refused && !c.tx.OnlyClaimed() {
+			return errStoreRefusal
+		}
+	}
+	return c.tx.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
+		return claim.Insert(ctx, conn, database, c.claiming.sum[:], a.answer)
+	})
+}
+
+// errStoreRefusal has the transaction rolled back.
+var errStoreRefusal = errors.New("guard: a refusal is stored")
+
+// storesRefusal reports whether to make an attempt that stores a refusal.
+func (c *call) storesRefusal(e ending) bool {
+	if e.err != errStoreRefusal || e.outcome != notify.OutcomeRolledBack || c.alive() != nil { //nolint:errorlint // of work itself
+		return false
+	}
+	c.once.refusing = true
+	return true
+}
+
+// replay takes the answer of the claim that is in the way. What the call ended with has
+// been reported.
+func (a *answering) replay(k *claiming, err error) error {
+	switch answer := k.record.Answer; {
+	case k.request.Print.Differs(k.record.Print):
+		return k.repeated(err)
+	case answer == nil:
+		return k.repeated(err)
+	default:
+		a.answer, a.replayed = *answer, true
+		return nil
+	}
+}

@@ -1,0 +1,103 @@
+package mutants
+
+var onceMutants = []mutant{
+	{
+		name:  "claim-comes-last",
+		loses: "An operation runs twice at once when its lock has failed.",
+		file:  "guard/attempt.go",
+		old: `	if c.claiming != nil {
+		if err := c.claim(); err != nil {
+			return err
+		}
+		c.claiming.begun = true
+	}
+	return c.op(c.tx.Context(), c.tx.DB())`,
+		new: `	if err := c.op(c.tx.Context(), c.tx.DB()); err != nil || c.claiming == nil {
+		return err
+	}
+	return c.claim()`,
+		tests: "guard TestForAfterALostLock TestForWhileItRuns",
+	},
+	{
+		name:  "claim-under-other-keys-is-an-alarm",
+		loses: "A client that uses an id again pages people.",
+		file:  "guard/verdict.go",
+		old:   `	case e.foreign: // our lock excludes nobody who holds others`,
+		new:   `	case false:`,
+		tests: "guard TestForWhileItRuns",
+	},
+	{
+		name:  "claim-covers-every-key",
+		loses: "Without the lock two requests write a row that nothing guards.",
+		file:  "guard/claim.go",
+		old:   `	err := c.tx.Claim(k.key, row,`,
+		new:   `	err := c.tx.Claim(c.key, row,`,
+		tests: "guard TestForWithoutTheLock",
+	},
+	{
+		name:  "print-is-not-compared",
+		loses: "A request with other content gets the answer of the first.",
+		file:  "once/request.go",
+		old:   `string(stored) != p.sum`,
+		new:   `false`,
+		tests: "guard TestFor TestOnce",
+	},
+	{
+		name:  "mark-is-believed",
+		loses: "After a restore of the database, requests are refused whose effects are gone.",
+		file:  "guard/once.go",
+		old:   `		if c.claiming.record == nil {`,
+		new:   `		if false {`,
+		tests: "guard TestOnceForgotten",
+	},
+	{
+		name:  "refusal-keeps-the-effects",
+		loses: "A declined payment is booked.",
+		file:  "guard/once.go",
+		old:   `		if refused && !c.tx.OnlyClaimed() {`,
+		new:   `		if false {`,
+		tests: "guard TestRefuse",
+	},
+	{
+		name:  "first-caller-gets-its-own-value",
+		loses: "The first answer and its repeats are different.",
+		file:  "guard/once.go",
+		old:   `	if err := a.decode(&got.Value); err != nil {`,
+		new:   `	if err := a.decode(&got.Value); err != nil && a.replayed {`,
+		tests: "guard TestAnswers",
+	},
+	{
+		name:  "rows-judged-by-the-request",
+		loses: "Two requests that insert one row at once are an alarm.",
+		file:  "guard/attempt.go",
+		old: `	if c.once != nil {
+		return ""
+	}`,
+		new:   ``,
+		tests: "guard TestOnceJudgesNoOtherRows",
+	},
+	{
+		name:  "lock-wait-is-not-restored",
+		loses: "Statements of the operation give up after a second.",
+		file:  "internal/dbtx/claim.go",
+		old:   `	if bound.Restore == "" ||`,
+		new:   `	if true ||`,
+		tests: "guard TestForRestoresTheSession",
+	},
+	{
+		name:  "claim-proves-nothing",
+		loses: "After a COMMIT without an answer a caller does not know whether to ask again.",
+		file:  "internal/dbtx/journal/proof.go",
+		old:   `	if i.stamp != 0 && stamp == i.stamp {`,
+		new:   `	if i.stamp != 0 && stamp == i.stamp && !i.Row.Kept {`,
+		tests: "guard TestLostCommits",
+	},
+	{
+		name:  "requests-purged-with-their-answers",
+		loses: "A repeat after a day takes effect again.",
+		file:  "once/purger.go",
+		old:   `	return p.empty(ctx, "belay_once", p.cfg.Keep)`,
+		new:   `	return p.empty(ctx, "belay_once", p.cfg.KeepAnswers)`,
+		tests: "once TestPurger",
+	},
+}
