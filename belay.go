@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
+	"github.com/belaygo/belay/once"
 )
 
 // Config says what a Belay is made of. Service, DB, and Redis or Engine are required.
@@ -38,6 +39,10 @@ type Config struct {
 	// Publisher takes the lock failures in place of AMQP. It stays the caller's to
 	// close. With neither, they are logged at the level error.
 	Publisher notify.Publisher
+	// Once purges the requests of guard.For and guard.Once when they are old; Open creates
+	// their tables if they are missing. The zero PurgerConfig will do. Defaults to nil:
+	// neither.
+	Once *once.PurgerConfig
 	// Logger is for what can't be returned. Defaults to slog.Default().
 	Logger *slog.Logger
 	// Lock and Guard are settings beyond these. Their fields Service, Publisher and
@@ -68,6 +73,7 @@ type Belay struct {
 	Redis  *redislock.Engine
 	Outbox *outbox.Outbox
 	Relay  *rabbitmq.Publisher
+	Purger *once.Purger
 
 	closers []func(context.Context) error // in this order
 }
@@ -94,6 +100,9 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 		return nil, err
 	}
 	if err := b.openPublisher(ctx, &cfg); err != nil {
+		return nil, err
+	}
+	if err := b.openPurger(ctx, cfg); err != nil {
 		return nil, err
 	}
 	g := cfg.Guard
@@ -151,6 +160,25 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) (err error) {
 	return nil
 }
 
+func (b *Belay) openPurger(ctx context.Context, cfg Config) (err error) {
+	if cfg.Once == nil {
+		return nil
+	}
+	if !cfg.DB.WithContext(ctx).Migrator().HasTable("belay_answer") { // the second of the two
+		if err := once.Migrate(ctx, cfg.DB); err != nil {
+			return err
+		}
+	}
+	purge := *cfg.Once
+	purge.Logger = cfg.Logger
+	b.Purger, err = once.NewPurger(cfg.DB, purge)
+	if err != nil {
+		return err
+	}
+	b.closeFirst(b.Purger.Close)
+	return nil
+}
+
 // closeFirst has part closed before those that were opened earlier.
 func (b *Belay) closeFirst(part func(context.Context) error) {
 	b.closers = slices.Insert(b.closers, 0, part)
@@ -180,6 +208,9 @@ func (b *Belay) Collectors() []prometheus.Collector {
 	}
 	if b.Outbox != nil {
 		all = append(all, b.Outbox, b.Relay)
+	}
+	if b.Purger != nil {
+		all = append(all, b.Purger)
 	}
 	return all
 }

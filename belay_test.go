@@ -22,6 +22,7 @@ import (
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/once"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -204,5 +205,29 @@ func TestRun(t *testing.T) {
 	cfg, _ := onStack(t)
 	if err := run(t.Context(), cfg.DB, cfg.Redis.Addrs, cfg.AMQP); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRequests: Open makes the tables of package once if it is asked to, and purges them.
+func TestRequests(t *testing.T) {
+	db := testdb.OpenSQLite(t, t.TempDir()+"/shop.db")
+	b := open(t, belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Once: new(once.PurgerConfig)})
+	testdb.WantNil(t, once.Check(t.Context(), db))
+	r := once.Request{Operation: "greet", Scope: once.Anyone, ID: "1"}
+	greet := func(context.Context, *gorm.DB) (string, error) { return "hello", nil }
+	for range 2 {
+		got, err := guard.Once(t.Context(), b.Guard, r, greet)
+		testdb.WantNil(t, err)
+		if got.Value != "hello" {
+			t.Errorf("the answer is %q", got.Value)
+		}
+	}
+	registry := prometheus.NewPedanticRegistry()
+	for _, c := range b.Collectors() {
+		registry.MustRegister(c)
+	}
+	_, err := belay.Open(t.Context(), belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Once: &once.PurgerConfig{Keep: 1}})
+	if err == nil {
+		t.Error("no error for a Keep of 1 ns")
 	}
 }
