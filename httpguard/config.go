@@ -1,0 +1,113 @@
+package httpguard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// Config sets up a Guard. Principal is required.
+type Config struct {
+	// Principal says who asks, such as a tenant and a user in one string. Its error, or
+	// "", ends the request with 500: put the Guard behind authentication.
+	Principal func(*http.Request) (string, error)
+	// Keys returns the lock keys of what the handler changes: guard.Do can be called with
+	// them inside the handler, and its rows are judged then. Its error ends the request
+	// with 400. Defaults to none.
+	Keys func(r *http.Request, body []byte) ([]string, error)
+	// Operation names what is asked for. Defaults to the pattern of the mux, or else
+	// method and path. A new name forgets what was done under the old one.
+	Operation func(*http.Request) string
+	// Print returns what a repeat must have in common with the request. Defaults to
+	// method, path, query, media type and body.
+	Print func(r *http.Request, body []byte) [][]byte
+	// Policy says what becomes of an answer by its status. Defaults to Done below 400, and
+	// Failed above.
+	Policy func(status int) Decision
+	// KeepHeader says which headers of the handler a repeat gets. Defaults to all but
+	// Set-Cookie, Date and those of a connection, which it never gets.
+	KeepHeader func(name string) bool
+	// Methods are those of requests that need a key; others pass. Defaults to POST and
+	// PATCH.
+	Methods []string
+	// Optional lets requests without a key pass, unguarded.
+	Optional bool
+	// Wait is how long a repeat waits while the request is being served. Defaults to 0,
+	// which answers 409 at once.
+	Wait time.Duration
+	// Timeout limits the work on a request. Defaults to 30 s.
+	Timeout time.Duration
+	// MaxBody and MaxAnswer limit the bodies of requests and of answers, in bytes. They
+	// default to 1 MiB and 64 KiB.
+	MaxBody, MaxAnswer int
+	// Docs is the URL of a page about these errors: the types of problems are its
+	// fragments missing, invalid, busy, forgotten, mismatch, long, internal and
+	// unavailable. Defaults to none.
+	Docs string
+	// Logger gets what is answered by 500 or 503. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+// largestAnswer leaves room for headers and the encoding in belay_answer, which takes 16 MiB.
+const largestAnswer = 8 << 20
+
+func (c Config) withDefaults() Config {
+	if c.Keys == nil {
+		c.Keys = func(*http.Request, []byte) ([]string, error) { return nil, nil }
+	}
+	if c.Operation == nil {
+		c.Operation = operation
+	}
+	if c.Print == nil {
+		c.Print = contents
+	}
+	if c.Policy == nil {
+		c.Policy = policy
+	}
+	if c.KeepHeader == nil {
+		c.KeepHeader = func(string) bool { return true }
+	}
+	if c.Methods == nil {
+		c.Methods = []string{http.MethodPost, http.MethodPatch}
+	}
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.MaxAnswer = cmp.Or(c.MaxAnswer, 64<<10)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Principal == nil:
+		return errors.New("httpguard: Config.Principal is nil: say who asks")
+	case c.Timeout < 0 || c.Wait < 0:
+		return fmt.Errorf("httpguard: Timeout %v or Wait %v is negative", c.Timeout, c.Wait)
+	case c.MaxBody < 0 || c.MaxAnswer < 0 || c.MaxAnswer > largestAnswer:
+		return fmt.Errorf("httpguard: MaxBody %d or MaxAnswer %d is negative, or MaxAnswer is above %d", c.MaxBody, c.MaxAnswer, largestAnswer)
+	}
+	return nil
+}
+
+// A Decision says what becomes of an answer, and of what the handler wrote.
+type Decision int
+
+const (
+	// Done commits what the handler wrote, and stores the answer.
+	Done Decision = 1 + iota
+	// Refused rolls back what the handler wrote, and stores the answer: a card that was
+	// declined, for instance.
+	Refused
+	// Failed rolls back, and stores nothing.
+	Failed
+)
+
+func policy(status int) Decision {
+	if status < http.StatusBadRequest {
+		return Done
+	}
+	return Failed
+}

@@ -1,0 +1,194 @@
+package httpguard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/once"
+)
+
+// A Guard serves requests once. It is safe for concurrent use.
+type Guard struct {
+	guard *guard.Guard
+	cfg   Config
+}
+
+// New returns a Guard whose operations g runs. The tables of package once must be in g's
+// database.
+func New(g *guard.Guard, cfg Config) (*Guard, error) {
+	if g == nil {
+		return nil, errors.New("httpguard: guard is nil")
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Guard{g, cfg.withDefaults()}, nil
+}
+
+// Wrap returns a handler that serves each request to next once. Wrap what a mux calls, not
+// the mux: its pattern is the name of the operation.
+func (g *Guard) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !slices.Contains(g.cfg.Methods, r.Method) || g.cfg.Optional && r.Header.Values("Idempotency-Key") == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		e := &exchange{Guard: g, next: next, w: w, r: r}
+		if err := e.serve(); err != nil {
+			e.fail(err)
+		}
+	})
+}
+
+// An exchange is one request with its answer.
+type exchange struct {
+	*Guard
+	next    http.Handler
+	w       http.ResponseWriter
+	r       *http.Request
+	request once.Request
+	body    []byte
+	told    Decision // by Decide
+	after   []func() // by AfterCommit
+	rec     *recorder
+}
+
+// errFailed has everything rolled back; the answer is the recorder's.
+var errFailed = errors.New("httpguard: the handler has failed")
+
+// errPrincipal and errKeys are of the program's own functions.
+var (
+	errPrincipal = errors.New("httpguard: Principal names nobody")
+	errKeys      = errors.New("httpguard: the request has no keys")
+)
+
+func (e *exchange) serve() error {
+	keys, err := e.read()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.r.Context()), e.cfg.Timeout)
+	defer cancel()
+	opts := []guard.Option{guard.Wait(e.cfg.Wait), guard.MaxAnswer(1<<24 - 1)}
+	for _, key := range keys {
+		opts = append(opts, guard.Also(key))
+	}
+	got, err := guard.Once(ctx, e.guard, e.request, e.run, opts...)
+	if err == errFailed { //nolint:errorlint // of run itself
+		failed := e.rec.answer(everyHeader)
+		failed.send(e.w)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if got.Replayed {
+		e.w.Header().Set("Idempotent-Replayed", "true")
+		got.Value.send(e.w)
+		return nil
+	}
+	first := e.rec.answer(everyHeader) // with what is of this message alone
+	first.send(e.w)
+	if !got.Refused {
+		for _, f := range e.after {
+			f()
+		}
+	}
+	return nil
+}
+
+func everyHeader(string) bool { return true }
+
+// read reads what names the request.
+func (e *exchange) read() (keys []string, err error) {
+	key, err := keyOf(e.r.Header)
+	if err != nil {
+		return nil, err
+	}
+	principal, err := e.cfg.Principal(e.r)
+	if err != nil || principal == "" {
+		return nil, errors.Join(errPrincipal, err)
+	}
+	if e.body, err = readBody(e.w, e.r, e.cfg.MaxBody); err != nil {
+		return nil, err
+	}
+	if keys, err = e.cfg.Keys(e.r, e.body); err != nil {
+		return nil, errors.Join(errKeys, err)
+	}
+	e.request = e.cfg.requestOf(e.r, key, principal, e.body)
+	return keys, nil
+}
+
+// exchangeKey asks a handler's context for its exchange.
+type exchangeKey struct{}
+
+type serving struct {
+	*exchange
+	tx *gorm.DB
+}
+
+// run has the handler answer.
+func (e *exchange) run(ctx context.Context, tx *gorm.DB) (answer, error) {
+	e.rec = newRecorder(e.w, e.cfg.MaxAnswer)
+	r := e.r.WithContext(context.WithValue(ctx, exchangeKey{}, &serving{e, tx}))
+	r.Body = io.NopCloser(bytes.NewReader(e.body))
+	e.next.ServeHTTP(e.rec, r)
+	if e.rec.err != nil {
+		return answer{}, e.rec.err
+	}
+	a := e.rec.answer(func(name string) bool { return !passing[name] && e.cfg.KeepHeader(name) })
+	decision := e.told
+	if decision == 0 {
+		decision = e.cfg.Policy(a.Status)
+	}
+	switch decision {
+	case Done:
+		return a, nil
+	case Refused:
+		return answer{}, guard.Refuse(a)
+	}
+	return answer{}, errFailed
+}
+
+// Tx returns the transaction in which a request is served, nil outside of a handler that a
+// Guard calls. ctx is the request's, or derived from it.
+func Tx(ctx context.Context) *gorm.DB {
+	if s, ok := ctx.Value(exchangeKey{}).(*serving); ok {
+		return s.tx.WithContext(ctx)
+	}
+	return nil
+}
+
+// Decide says what becomes of the answer, whatever its status. It does nothing outside of a
+// handler that a Guard calls.
+func Decide(ctx context.Context, d Decision) {
+	if s, ok := ctx.Value(exchangeKey{}).(*serving); ok {
+		s.told = d
+	}
+}
+
+// AfterCommit has f called when the request's transaction is known to be committed, in the
+// order of the calls, after the answer is sent. It is not called again for repeats, nor if
+// the process dies before. Outside of a handler that a Guard calls it does nothing.
+func AfterCommit(ctx context.Context, f func()) {
+	if s, ok := ctx.Value(exchangeKey{}).(*serving); ok {
+		s.after = append(s.after, f)
+	}
+}
+
+// Request returns the request that a handler serves, for its Downstream ids. It reports
+// false outside of a handler that a Guard calls.
+func Request(ctx context.Context) (once.Request, bool) {
+	s, ok := ctx.Value(exchangeKey{}).(*serving)
+	if !ok {
+		return once.Request{}, false
+	}
+	return s.request, true
+}

@@ -1,0 +1,63 @@
+package httpguard
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+)
+
+// A problem is what a client is told of an error: RFC 9457.
+type problem struct {
+	Type   string `json:"type,omitempty"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// problems are those that have a reason which the client can do something about. The first
+// that fits decides. All others are 503: asking again is safe.
+var problems = []struct {
+	err                  error
+	status               int
+	fragment, title, say string
+}{
+	{errNoKey, http.StatusBadRequest, "missing", "Idempotency-Key is missing", "This request needs a header Idempotency-Key, with the same value when it is sent again."},
+	{errBadKey, http.StatusBadRequest, "invalid", "Idempotency-Key is not valid", "It is to be one string of 1 to 255 printable ASCII characters."},
+	{errKeys, http.StatusBadRequest, "invalid", "The request is not valid", ""},
+	{errLongBody, http.StatusRequestEntityTooLarge, "long", "The body is too long", ""},
+	{errBody, http.StatusBadRequest, "invalid", "The body can't be read", ""},
+	{errPrincipal, http.StatusInternalServerError, "internal", "Internal error", ""},
+	{guard.ErrBusy, http.StatusConflict, "busy", "The request is being served", "Send it again later, with the same key."},
+	{guard.ErrMismatch, http.StatusUnprocessableEntity, "mismatch", "Idempotency-Key was used for another request", "A new request needs a new key."},
+	{guard.ErrDuplicate, http.StatusConflict, "forgotten", "The request was served before", "Its answer is no longer kept."},
+	{guard.ErrNested, http.StatusInternalServerError, "internal", "Internal error", ""},
+	{lock.ErrInvalidKey, http.StatusInternalServerError, "internal", "Internal error", ""},
+	{guard.ErrAnswer, http.StatusInternalServerError, "internal", "Internal error", ""},
+}
+
+// fail answers for an error, and logs what the client is not told.
+func (e *exchange) fail(err error) {
+	p := problem{Title: "Not available", Status: http.StatusServiceUnavailable, Detail: "Send the request again later, with the same key."}
+	fragment := "unavailable"
+	for _, known := range problems {
+		if errors.Is(err, known.err) {
+			p, fragment = problem{Title: known.title, Status: known.status, Detail: known.say}, known.fragment
+			break
+		}
+	}
+	if e.cfg.Docs != "" {
+		p.Type = e.cfg.Docs + "#" + fragment
+	}
+	if p.Status >= http.StatusInternalServerError {
+		e.cfg.Logger.Error("a guarded request has failed", "request", e.request.Key(), "status", p.Status, "error", err)
+	}
+	if again := fragment == "busy" || fragment == "unavailable"; again {
+		e.w.Header().Set("Retry-After", "1")
+	}
+	e.w.Header().Set("Content-Type", "application/problem+json")
+	e.w.WriteHeader(p.Status)
+	_ = json.NewEncoder(e.w).Encode(p)
+}
