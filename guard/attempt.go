@@ -83,7 +83,7 @@ func (c *call) begin(ctx context.Context) error {
 // rowKey returns the key that protects the rows which the operation names: none if it is
 // that of a request, as other requests may write the same rows.
 func (c *call) rowKey() string {
-	if c.once != nil {
+	if c.isRequests(c.key) {
 		return ""
 	}
 	return c.key

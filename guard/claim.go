@@ -30,6 +30,9 @@ var ErrMismatch = errors.New("guard: another request has this id")
 //
 // After ErrUnknown, or any other error, the same request can be made again: it has taken
 // effect at most once.
+//
+// Do can be called with the Key of the request itself: then a repeat that comes while the
+// operation runs is excluded by the lock. That key protects no rows: name those by Also.
 func For(r once.Request) Option {
 	return func(o *options) { o.requests = append(o.requests, r) }
 }
@@ -46,7 +49,7 @@ type claiming struct {
 	err    error         // why it could not be read
 }
 
-// planClaim prepares the claim of a call, whose keys are in order.
+// planClaim prepares the claim of a call.
 func (c *call) planClaim() error {
 	switch len(c.requests) {
 	case 0:
@@ -59,14 +62,25 @@ func (c *call) planClaim() error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
+	c.claiming = &claiming{request: r, sum: r.Sum(), key: r.Key()}
+	return nil
+}
+
+// planHeld notes the keys of the call, which are in order.
+func (c *call) planHeld() {
+	if c.claiming == nil {
+		return
+	}
 	h := sha256.New()
 	for i := range c.holds {
 		_, _ = fmt.Fprintf(h, "%d %s", len(c.holds[i].key), c.holds[i].key)
 	}
-	held := int64(binary.BigEndian.Uint64(h.Sum(nil))) //nolint:gosec // any 64 bits do
-	c.claiming = &claiming{request: r, sum: r.Sum(), key: r.Key(), held: held}
-	return nil
+	c.claiming.held = int64(binary.BigEndian.Uint64(h.Sum(nil))) //nolint:gosec // any 64 bits do
 }
+
+// isRequests reports whether a key is that of the request which the call serves. It protects
+// no rows but the claim: other requests may write the same ones.
+func (c *call) isRequests(key string) bool { return c.claiming != nil && key == c.claiming.key }
 
 // claim inserts the claim: whoever comes with the same request from now on waits for the
 // end of this transaction.

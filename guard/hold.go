@@ -31,6 +31,9 @@ type hold struct {
 // plan lists the holds of a call in the order in which all processes acquire them:
 // otherwise two callers could wait for each other.
 func (c *call) plan() error {
+	if err := c.planClaim(); err != nil {
+		return err
+	}
 	c.holds = append(c.one[:0], hold{call: c, key: c.key, rows: c.protects})
 	for _, a := range c.also {
 		if h := c.hold(a.key); h != nil {
@@ -42,21 +45,22 @@ func (c *call) plan() error {
 	switch {
 	case len(c.holds) > maxKeys:
 		return fmt.Errorf("guard: %d keys in one operation, at most %d are allowed", len(c.holds), maxKeys)
-	case c.once != nil && len(c.protects) > 0:
-		return errors.New("guard: Protects with Once: the key of a request protects no rows, name them by Also")
+	case c.isRequests(c.key) && len(c.protects) > 0:
+		return errors.New("guard: Protects under the key of a request, which protects no rows: name them by Also")
 	case c.maxBody < 0 || c.maxBody > largestBody:
 		return fmt.Errorf("guard: MaxAnswer of %d bytes is outside 0 to %d", c.maxBody, largestBody)
-	case c.once == nil && len(c.holds) > 1 && c.remember > 0:
+	case len(c.holds) > 1 && c.remember > 0 && !c.isRequests(c.key):
 		return errors.New("guard: Remember with several keys: it is for one key that names a request")
 	}
 	slices.SortFunc(c.holds, func(a, b hold) int { return cmp.Compare(c.rank(a.key), c.rank(b.key)) })
-	return c.planClaim()
+	c.planHeld()
+	return nil
 }
 
 // remembers returns for how long the first layer is to remember that what the key names is
 // done.
 func (h *hold) remembers() time.Duration {
-	if c := h.call; c.once == nil || h.key == c.key {
+	if c := h.call; c.isRequests(h.key) || !c.isRequests(c.key) {
 		return c.remember
 	}
 	return 0
@@ -65,7 +69,7 @@ func (h *hold) remembers() time.Duration {
 // rank orders the keys: that of a request comes first, since a repeat must not wait for the
 // others.
 func (c *call) rank(key string) string {
-	if c.once != nil && key == c.key {
+	if c.isRequests(key) {
 		return ""
 	}
 	return key

@@ -70,7 +70,7 @@ var onceMutants = []mutant{
 		name:  "rows-judged-by-the-request",
 		loses: "Two requests that insert one row at once are an alarm.",
 		file:  "guard/attempt.go",
-		old: `	if c.once != nil {
+		old: `	if c.isRequests(c.key) {
 		return ""
 	}`,
 		new:   ``,

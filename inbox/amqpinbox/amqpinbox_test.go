@@ -1,0 +1,234 @@
+package amqpinbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"go.uber.org/goleak"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/inbox"
+	"github.com/belaygo/belay/inbox/amqpinbox"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/once"
+)
+
+func TestMain(m *testing.M) {
+	teststack.Quiet()
+	goleak.VerifyTestMain(m)
+}
+
+type Account struct {
+	ID      int64
+	Cents   int64
+	Version dbguard.Version
+}
+
+// bank is a service with an account and a queue.
+type bank struct {
+	t     *testing.T
+	db    *gorm.DB
+	guard *guardtest.Guard
+	conn  *amqp.Connection
+	ch    *amqp.Channel
+	cfg   amqpinbox.Config
+	tries atomic.Int64
+}
+
+const queue, dead = "payments", "payments.dead"
+
+func newBank(t *testing.T) *bank {
+	t.Helper()
+	conn, err := amqp.Dial(teststack.AMQP(t))
+	testdb.WantNil(t, err)
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	testdb.WantNil(t, err)
+	_, err = ch.QueueDeclare(dead, true, false, false, false, nil)
+	testdb.WantNil(t, err)
+	_, err = ch.QueueDeclare(queue, true, false, false, false, amqp.Table{
+		"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead,
+	})
+	testdb.WantNil(t, err)
+
+	db := testdb.OpenMySQL(t, teststack.MySQL(t))
+	testdb.WantNil(t, db.AutoMigrate(&Account{}))
+	testdb.WantNil(t, once.Migrate(t.Context(), db))
+	testdb.WantNil(t, db.Create(&Account{ID: 7}).Error)
+	b := &bank{t: t, db: db, guard: guardtest.New(t, db), conn: conn, ch: ch}
+	box, err := inbox.New(b.guard.Guard, inbox.Config{Consumer: "bank"})
+	testdb.WantNil(t, err)
+	b.cfg = amqpinbox.Config{
+		Inbox: box, Handle: b.book, Workers: 4, Logger: slog.New(slog.DiscardHandler),
+		Options: func(amqp.Delivery) []guard.Option {
+			return []guard.Option{guard.Also("account:7", &Account{ID: 7}), guard.Wait(time.Second)}
+		},
+	}
+	return b
+}
+
+func (b *bank) book(ctx context.Context, tx *gorm.DB, d amqp.Delivery) error {
+	b.tries.Add(1)
+	if string(d.Body) == "poison" {
+		return inbox.Rejected(errors.New("no payment"))
+	}
+	return guard.Update(&Account{ID: 7}, func(a *Account) error { a.Cents++; return nil }).Run(ctx, tx)
+}
+
+func (b *bank) publish(id, body string) {
+	b.t.Helper()
+	testdb.WantNil(b.t, b.ch.PublishWithContext(b.t.Context(), "", queue, false, false,
+		amqp.Publishing{MessageId: id, Body: []byte(body), DeliveryMode: amqp.Persistent}))
+}
+
+// serve serves the queue on a channel of its own, until stop is called.
+func (b *bank) serve() (ch *amqp.Channel, stop func() error) {
+	b.t.Helper()
+	ch, err := b.conn.Channel()
+	testdb.WantNil(b.t, err)
+	testdb.WantNil(b.t, ch.Qos(8, 0, false))
+	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
+	testdb.WantNil(b.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- amqpinbox.Serve(ctx, deliveries, b.cfg) }()
+	return ch, func() error {
+		cancel()
+		err := <-ended
+		ch.Close()
+		return err
+	}
+}
+
+func (b *bank) cents() int64 {
+	b.t.Helper()
+	var a Account
+	testdb.WantNil(b.t, b.db.Take(&a, 7).Error)
+	return a.Cents
+}
+
+// left is how many messages a queue has.
+func (b *bank) left(name string) int {
+	b.t.Helper()
+	q, err := b.ch.QueueDeclarePassive(name, true, false, false, false, nil)
+	testdb.WantNil(b.t, err)
+	return q.Messages
+}
+
+// TestServe: messages take effect once, also those that come twice, and what never will
+// goes to the dead letters.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	const messages = 20
+	for n := range messages {
+		for range 1 + n%2 {
+			b.publish(fmt.Sprint(n), fmt.Sprint(n))
+		}
+	}
+	b.publish("0", "other content")
+	b.publish("", "no id")
+	b.publish("poison", "poison")
+	_, stop := b.serve()
+	testwait.Until(t, "all are settled", func() bool { return b.cents() == messages && b.left(dead) == 3 && b.left(queue) == 0 })
+	testdb.WantNil(t, stop())
+	if got := b.cents(); got != messages {
+		t.Errorf("%d cents, want %d", got, messages)
+	}
+}
+
+// TestRedelivery: a message that was handled, but not acknowledged, is delivered again and
+// has no second effect.
+func TestRedelivery(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	b.cfg.Workers = 1
+	handle := b.cfg.Handle
+	first := make(chan *amqp.Channel, 1)
+	var once atomic.Bool
+	b.cfg.Handle = func(ctx context.Context, tx *gorm.DB, d amqp.Delivery) error {
+		if once.CompareAndSwap(false, true) {
+			testdb.WantNil(t, (<-first).Close()) // nothing can be acknowledged
+		}
+		return handle(ctx, tx, d)
+	}
+	b.publish("a", "a")
+	ch, stop := b.serve()
+	first <- ch
+	testwait.Until(t, "it has taken effect", func() bool { return b.cents() == 1 })
+	if err := stop(); !errors.Is(err, amqpinbox.ErrEnded) {
+		t.Errorf("Serve = %v, want ErrEnded", err)
+	}
+	_, stop = b.serve()
+	testwait.Until(t, "the queue is empty", func() bool { return b.left(queue) == 0 })
+	testdb.WantNil(t, stop())
+	if got, tries := b.cents(), b.tries.Load(); got != 1 || tries != 1 {
+		t.Errorf("%d cents after %d tries, want 1 and 1", got, tries)
+	}
+}
+
+// TestOutage: while the table is away messages wait in their place, and none is lost.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	testdb.WantNil(t, b.db.Migrator().RenameTable("accounts", "away"))
+	for n := range 3 {
+		b.publish(fmt.Sprint(n), "")
+	}
+	_, stop := b.serve()
+	testwait.Until(t, "each was tried", func() bool { return b.tries.Load() >= 6 })
+	testdb.WantNil(t, b.db.Migrator().RenameTable("away", "accounts"))
+	testwait.Until(t, "all have taken effect", func() bool { return b.cents() == 3 })
+	testdb.WantNil(t, stop())
+	if n := b.left(dead); n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+}
+
+// TestPatience: what takes too long goes back to the queue, and so does what is being tried
+// when Serve is told to end.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	b.cfg.Handle = func(context.Context, *gorm.DB, amqp.Delivery) error {
+		b.tries.Add(1)
+		return errors.New("not yet")
+	}
+	b.cfg.Patience = time.Millisecond
+	b.publish("a", "")
+	_, stop := b.serve()
+	testwait.Until(t, "it was delivered twice", func() bool { return b.tries.Load() >= 2 })
+	b.cfg.Patience = time.Hour
+	testdb.WantNil(t, stop())
+	testwait.Until(t, "it is back", func() bool { return b.left(queue) == 1 })
+	before := b.tries.Load()
+	_, stop = b.serve()
+	testwait.Until(t, "it is tried", func() bool { return b.tries.Load() > before })
+	testdb.WantNil(t, stop())
+	testwait.Until(t, "it is back", func() bool { return b.left(queue) == 1 })
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	box := new(inbox.Inbox)
+	handle := func(context.Context, *gorm.DB, amqp.Delivery) error { return nil }
+	for name, cfg := range map[string]amqpinbox.Config{
+		"no inbox": {Handle: handle}, "no handler": {Inbox: box}, "workers": {Inbox: box, Handle: handle, Workers: -1},
+		"timeout": {Inbox: box, Handle: handle, Timeout: -1}, "patience": {Inbox: box, Handle: handle, Patience: -1},
+	} {
+		if err := amqpinbox.Serve(t.Context(), nil, cfg); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/once"
+)
+
+// Config sets up an Inbox. Consumer is required.
+type Config struct {
+	// Consumer names the group of processes that share the messages, 1 to 64 characters of
+	// a-z, 0-9, ".", "_" and "-": each group handles a message once.
+	Consumer string
+}
+
+// An Inbox handles the messages of one consumer. It is safe for concurrent use.
+type Inbox struct {
+	guard *guard.Guard
+	cfg   Config
+}
+
+// New returns an Inbox whose operations g runs.
+func New(g *guard.Guard, cfg Config) (*Inbox, error) {
+	if g == nil {
+		return nil, errors.New("inbox: guard is nil")
+	}
+	b := &Inbox{g, cfg}
+	if err := b.request(Message{ID: "any"}).Validate(); err != nil {
+		return nil, fmt.Errorf("inbox: Consumer: %w", err)
+	}
+	return b, nil
+}
+
+// A Message is what a broker has delivered.
+type Message struct {
+	// ID is the producer's: the same for each delivery, another for each message. It is
+	// never replaced by a hash of the body, as two equal payments are two.
+	ID string
+	// Body is compared: another body under the same id is rejected. nil is not compared.
+	Body []byte
+}
+
+// A Decision is what to tell the broker of a message.
+type Decision int
+
+const (
+	// Retry: the message has not taken effect as far as is known. Deliver it again.
+	Retry Decision = iota
+	// Ack: the message has taken effect, now or before.
+	Ack
+	// Reject: the message will never take effect. It belongs to the dead letters.
+	Reject
+)
+
+func (d Decision) String() string {
+	switch d {
+	case Retry:
+		return "retry"
+	case Ack:
+		return "ack"
+	case Reject:
+		return "reject"
+	}
+	return fmt.Sprintf("Decision(%d)", int(d))
+}
+
+// ErrRejected is matched by the error of a message that is rejected.
+var ErrRejected = errors.New("inbox: message rejected")
+
+// Rejected returns an error with which an operation has its message rejected.
+func Rejected(err error) error {
+	if err == nil {
+		return ErrRejected
+	}
+	return fmt.Errorf("%w: %w", ErrRejected, err)
+}
+
+// Handle runs op for a message in one transaction, unless the message has taken effect
+// before. The error says why the decision is not Ack; its operation was rolled back, or
+// has an outcome that the next delivery finds out. Name what op changes by guard.Also.
+func (b *Inbox) Handle(ctx context.Context, m Message, op guard.Op, opts ...guard.Option) (Decision, error) {
+	r := b.request(m)
+	err := b.guard.Do(ctx, r.Key(), op, append([]guard.Option{guard.For(r)}, opts...)...)
+	switch {
+	case err == nil, errors.Is(err, guard.ErrDuplicate):
+		return Ack, nil
+	case errors.Is(err, once.ErrRequest), errors.Is(err, guard.ErrMismatch):
+		return Reject, fmt.Errorf("%w: %w", ErrRejected, err)
+	case errors.Is(err, ErrRejected):
+		return Reject, err
+	}
+	return Retry, err
+}
+
+func (b *Inbox) request(m Message) once.Request {
+	r := once.Request{Operation: b.cfg.Consumer, Scope: once.Anyone, ID: m.ID}
+	if m.Body != nil {
+		r.Print = once.PrintOf(1, m.Body)
+	}
+	return r
+}

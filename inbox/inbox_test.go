@@ -1,0 +1,143 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/inbox"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/once"
+)
+
+func TestMain(m *testing.M) {
+	teststack.Quiet()
+	goleak.VerifyTestMain(m)
+}
+
+var bg = context.Background()
+
+type Account struct {
+	ID      int64
+	Cents   int64
+	Version dbguard.Version
+}
+
+// each runs f on every database, with an account.
+func each(t *testing.T, f func(t *testing.T, db *gorm.DB, g *guardtest.Guard)) {
+	testdb.EachWithPostgres(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
+		db := open()
+		testdb.WantNil(t, db.AutoMigrate(&Account{}))
+		testdb.WantNil(t, once.Migrate(bg, db))
+		testdb.WantNil(t, db.Create(&Account{ID: 7}).Error)
+		f(t, db, guardtest.New(t, db))
+	})
+}
+
+func book(ctx context.Context, tx *gorm.DB) error {
+	return guard.Update(&Account{ID: 7}, func(a *Account) error { a.Cents++; return nil }).Run(ctx, tx)
+}
+
+func wantCents(t *testing.T, db *gorm.DB, want int64) {
+	t.Helper()
+	var a Account
+	testdb.WantNil(t, db.Take(&a, 7).Error)
+	if a.Cents != want {
+		t.Errorf("the account has %d cents, want %d", a.Cents, want)
+	}
+}
+
+// TestHandle: a message takes effect once in each group of consumers.
+func TestHandle(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB, g *guardtest.Guard) {
+		for _, consumer := range []string{"billing", "mail"} {
+			b, err := inbox.New(g.Guard, inbox.Config{Consumer: consumer})
+			testdb.WantNil(t, err)
+			want := func(d inbox.Decision, is error, m inbox.Message, op guard.Op) {
+				t.Helper()
+				got, err := b.Handle(bg, m, op, guard.Also("account:7", &Account{ID: 7}))
+				if got != d || !errors.Is(err, is) {
+					t.Errorf("Handle(%s) = %v, %v, want %v, %v", m.ID, got, err, d, is)
+				}
+			}
+			oops := errors.New("oops")
+			fails := func(with error) guard.Op {
+				return func(ctx context.Context, tx *gorm.DB) error { return errors.Join(book(ctx, tx), with) }
+			}
+			m := inbox.Message{ID: "1", Body: []byte("a")}
+			want(inbox.Retry, oops, m, fails(oops))
+			want(inbox.Reject, oops, m, fails(inbox.Rejected(oops)))
+			want(inbox.Reject, inbox.ErrRejected, m, fails(inbox.Rejected(nil)))
+			want(inbox.Ack, nil, m, book)
+			want(inbox.Ack, nil, m, fails(errors.New("ran again")))
+			want(inbox.Ack, nil, inbox.Message{ID: "1"}, book)
+			want(inbox.Reject, guard.ErrMismatch, inbox.Message{ID: "1", Body: []byte("b")}, book)
+			want(inbox.Reject, once.ErrRequest, inbox.Message{}, book)
+			want(inbox.Ack, nil, inbox.Message{ID: "2", Body: []byte("a")}, book)
+		}
+		wantCents(t, db, 4)
+		if events := g.Events.All(); len(events) != 0 {
+			t.Errorf("events are %+v", events)
+		}
+	})
+}
+
+// TestRetry: whatever Belay does not know, another delivery finds out.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB, g *guardtest.Guard) {
+		b, err := inbox.New(g.Guard, inbox.Config{Consumer: "billing"})
+		testdb.WantNil(t, err)
+		other, err := inbox.New(g.Peer(t, db), inbox.Config{Consumer: "billing"})
+		testdb.WantNil(t, err)
+		m := inbox.Message{ID: "1"}
+		got, err := b.Handle(bg, m, func(ctx context.Context, tx *gorm.DB) error {
+			d, err := other.Handle(bg, m, book)
+			if d != inbox.Retry || !errors.Is(err, guard.ErrBusy) {
+				t.Errorf("Handle = %v, %v, want Retry, busy", d, err)
+			}
+			return book(ctx, tx)
+		})
+		if got != inbox.Ack || err != nil {
+			t.Errorf("Handle = %v, %v, want Ack", got, err)
+		}
+		wantCents(t, db, 1)
+	})
+}
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, _ *gorm.DB, g *guardtest.Guard) {
+		for _, consumer := range []string{"", "Billing", "a b"} {
+			if _, err := inbox.New(g.Guard, inbox.Config{Consumer: consumer}); err == nil {
+				t.Errorf("no error for the consumer %q", consumer)
+			}
+		}
+	})
+	if _, err := inbox.New(nil, inbox.Config{Consumer: "billing"}); err == nil {
+		t.Error("no error without a guard")
+	}
+}
+
+func ExampleInbox_Handle() {
+	var b *inbox.Inbox // from New
+	deliver := func(id string, body []byte) {
+		decision, err := b.Handle(context.Background(), inbox.Message{ID: id, Body: body}, book, guard.Also("account:7", &Account{ID: 7}))
+		switch decision {
+		case inbox.Ack: // tell the broker so
+		case inbox.Retry: // later, err says why
+		case inbox.Reject: // to the dead letters
+			fmt.Println(err)
+		}
+	}
+	_ = deliver
+}
