@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -10,13 +10,8 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/inbox"
 )
-
-// Handled is a message that has taken effect. The row is written in the
-// transaction of the effect: both are there, or neither.
-type Handled struct {
-	MessageID string `gorm:"primaryKey;size:64"`
-}
 
 // Account is what messages change.
 type Account struct {
@@ -32,29 +27,22 @@ type Message struct {
 	Cents   int64
 }
 
-type handler struct{ guard *guard.Guard }
+type handler struct{ inbox *inbox.Inbox }
 
-// handle lets a message take effect once. It reports whether the queue may
-// forget it; if not, the queue delivers it again.
-//
-// The lock is on the account: messages for one account come one after the other,
-// however many consumers there are.
-func (h *handler) handle(ctx context.Context, m Message) (ack bool, err error) {
-	err = h.guard.Do(ctx, fmt.Sprintf("account:%d", m.Account), func(ctx context.Context, tx *gorm.DB) error {
-		if err := tx.Create(&Handled{MessageID: m.ID}).Error; err != nil {
-			return err
-		}
+// handle lets a message take effect once, whoever gets it how often. Messages for one
+// account come one after the other.
+func (h *handler) handle(ctx context.Context, m Message) (inbox.Decision, error) {
+	book := func(ctx context.Context, tx *gorm.DB) error {
 		return guard.Update(&Account{ID: m.Account}, func(a *Account) error {
 			a.Cents += m.Cents
 			return nil
 		}).Run(ctx, tx)
-	}, guard.Protects(&Handled{MessageID: m.ID}, &Account{ID: m.Account}), guard.Wait(5*time.Second))
-	switch {
-	case err == nil, errors.Is(err, guard.ErrDuplicate): // now, or before
-		return true, nil
-	case errors.Is(err, guard.ErrBusy), errors.Is(err, guard.ErrUnavailable),
-		errors.Is(err, guard.ErrIntercepted), errors.Is(err, guard.ErrLost), errors.Is(err, guard.ErrUnknown):
-		return false, nil // nothing is booked, or nobody knows: the next delivery finds out
 	}
-	return false, fmt.Errorf("handle message %q: %w", m.ID, err)
+	account := guard.Also(fmt.Sprintf("account:%d", m.Account), &Account{ID: m.Account})
+	return h.inbox.Handle(ctx, inbox.Message{ID: m.ID, Body: m.body()}, book, account, guard.Wait(5*time.Second))
+}
+
+// body stands for the bytes that a broker would deliver.
+func (m Message) body() []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(m.Account)), uint64(m.Cents)) //nolint:gosec // no negative numbers
 }

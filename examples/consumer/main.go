@@ -27,7 +27,9 @@ import (
 
 	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/inbox"
 	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/once"
 )
 
 func main() {
@@ -53,17 +55,20 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	db = db.WithContext(ctx)
-	if err := db.AutoMigrate(&Handled{}, &Account{}); err != nil {
-		return fmt.Errorf("create tables: %w", err)
+	if err := db.AutoMigrate(&Account{}); err != nil {
+		return fmt.Errorf("create table: %w", err)
 	}
 	opened := make([]Account, accounts)
 	if err := db.Create(&opened).Error; err != nil {
 		return fmt.Errorf("open accounts: %w", err)
 	}
 
+	box, err := inbox.New(g, inbox.Config{Consumer: "booking"})
+	if err != nil {
+		return err
+	}
 	q := newQueue(opened)
-	h := &handler{guard: g}
-	if err := q.serve(ctx, h); err != nil {
+	if err := q.serve(ctx, &handler{box}); err != nil {
 		return err
 	}
 
@@ -84,7 +89,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 // open makes the guard: on the servers that scripts/stack env names, or on locks in
 // memory and an SQLite file that goes away with the program.
 func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, err error) {
-	cfg := belay.Config{Service: "consumer", Engine: memlock.New(), AMQP: os.Getenv("BELAY_AMQP_URL")}
+	cfg := belay.Config{Service: "consumer", Engine: memlock.New(), AMQP: os.Getenv("BELAY_AMQP_URL"), Once: new(once.PurgerConfig)}
 	if addrs := os.Getenv("BELAY_REDIS_ADDRS"); addrs != "" {
 		cfg.Engine, cfg.Redis = nil, &redis.ClusterOptions{Addrs: strings.Split(addrs, ",")}
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/belaygo/belay/inbox"
 )
 
 // queue stands for a message broker: it delivers what is not acknowledged again,
@@ -59,15 +61,14 @@ func (q *queue) consume(ctx context.Context, h *handler, fail context.CancelCaus
 				return
 			}
 			q.delivered.Add(1)
-			ack, err := h.handle(ctx, m)
-			if err != nil {
+			switch decision, err := h.handle(ctx, m); decision {
+			case inbox.Ack:
+				q.open.Done()
+			case inbox.Retry:
+				q.messages <- m
+			default:
 				fail(err)
 				return
-			}
-			if ack {
-				q.open.Done()
-			} else {
-				q.messages <- m
 			}
 		}
 	}
