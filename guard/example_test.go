@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/once"
 )
 
 type Sale struct {
@@ -74,6 +75,48 @@ func transfer(ctx context.Context, g *guard.Guard, from, to, cents int64) error 
 			return nil
 		}),
 	), guard.Also(key(to), &Account{ID: to}))
+}
+
+// Receipt is the answer to a payment.
+type Receipt struct{ Left int64 }
+
+// pay pays from an account. A client that sends its request again, for want of an answer,
+// gets the receipt of the first time.
+func pay(ctx context.Context, g *guard.Guard, user, idempotencyKey string, account, cents int64) (guard.Answer[Receipt], error) {
+	r := once.Request{Operation: "pay", Scope: []string{user}, ID: idempotencyKey}
+	a := &Account{ID: account}
+	return guard.Once(ctx, g, r, func(ctx context.Context, tx *gorm.DB) (Receipt, error) {
+		err := guard.Update(a, func(a *Account) error {
+			if a.Cents < cents {
+				return ErrInsufficientFunds
+			}
+			a.Cents -= cents
+			return nil
+		}).Run(ctx, tx)
+		return Receipt{Left: a.Cents}, err
+	}, guard.Also(fmt.Sprintf("account:%d", account), &Account{ID: account}))
+}
+
+func ExampleOnce() {
+	db, done := exampleDB(&Account{})
+	defer done()
+	if err := once.Migrate(context.Background(), db); err != nil {
+		log.Fatal(err)
+	}
+	db.Create(&Account{ID: 1, Cents: 500})
+	g, stop := exampleGuard(db)
+	defer stop()
+
+	for range 2 {
+		receipt, err := pay(context.Background(), g, "ann", "8e03978e", 1, 300)
+		fmt.Println(receipt.Value.Left, receipt.Replayed, err)
+	}
+	_, err := pay(context.Background(), g, "ann", "b3a1f0c2", 1, 300)
+	fmt.Println(err)
+	// Output:
+	// 200 false <nil>
+	// 200 true <nil>
+	// insufficient funds
 }
 
 func ExampleAlso() {

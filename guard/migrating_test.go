@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/once"
 )
 
 // The code of docs/migrating.md and docs/redisson.md.
@@ -62,24 +63,16 @@ func withdraw(ctx context.Context, g *guard.Guard, id, cents int64) error {
 	}))
 }
 
-type Withdrawal struct {
-	RequestID string `gorm:"primaryKey;size:64"`
-	WalletID  int64
-	Cents     int64
-}
-
 // withdrawOnce is harmless when the request comes again, too.
-func withdrawOnce(ctx context.Context, g *guard.Guard, request string, id, cents int64) error {
-	err := g.Apply(ctx, fmt.Sprintf("wallet:%d", id), guard.All(
-		guard.Insert(&Withdrawal{request, id, cents}),
-		guard.Update(&Wallet{ID: id}, func(w *Wallet) error {
-			if w.Cents < cents {
-				return ErrTooLittle
-			}
-			w.Cents -= cents
-			return nil
-		}),
-	))
+func withdrawOnce(ctx context.Context, g *guard.Guard, user, request string, id, cents int64) error {
+	r := once.Request{Operation: "withdraw", Scope: []string{user}, ID: request}
+	err := g.Apply(ctx, fmt.Sprintf("wallet:%d", id), guard.Update(&Wallet{ID: id}, func(w *Wallet) error {
+		if w.Cents < cents {
+			return ErrTooLittle
+		}
+		w.Cents -= cents
+		return nil
+	}), guard.For(r))
 	if errors.Is(err, guard.ErrDuplicate) {
 		return nil // the first one has done it
 	}
@@ -102,8 +95,11 @@ func report(ctx context.Context, locker *lock.Locker, day string, build func(con
 }
 
 func Example_migrating() {
-	db, done := exampleDB(&Wallet{}, &Withdrawal{})
+	db, done := exampleDB(&Wallet{})
 	defer done()
+	if err := once.Migrate(context.Background(), db); err != nil {
+		log.Fatal(err)
+	}
 	g, stop := exampleGuard(db)
 	defer stop()
 	ctx := context.Background()
@@ -112,8 +108,8 @@ func Example_migrating() {
 	fmt.Println(withdrawBefore(ctx, db, 1, 10))
 	fmt.Println(withdrawAfter(ctx, g, 1, 10))
 	fmt.Println(withdraw(ctx, g, 1, 10))
-	fmt.Println(withdrawOnce(ctx, g, "r-1", 1, 10))
-	fmt.Println(withdrawOnce(ctx, g, "r-1", 1, 10)) // again
+	fmt.Println(withdrawOnce(ctx, g, "ann", "r-1", 1, 10))
+	fmt.Println(withdrawOnce(ctx, g, "ann", "r-1", 1, 10)) // again
 	fmt.Println(withdraw(ctx, g, 1, 1000))
 	var w Wallet
 	db.Take(&w, 1)
