@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/cost"
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/once"
 )
 
 // An arena is what all cases share: one shop, with one pool of connections and one
@@ -51,8 +52,20 @@ func open(ctx context.Context, cfg Config) (a *arena, err error) {
 	if err = a.startWorkers(ctx, cfg.Cases, own); err != nil {
 		return a, err
 	}
-	err = a.seed(ctx)
+	err = a.migrate(ctx)
+	if err == nil {
+		err = a.seed(ctx)
+	}
 	return a, err
+}
+
+// migrate makes the tables of requests.
+func (a *arena) migrate(ctx context.Context) error {
+	db, err := shop.OpenGorm(a.db)
+	if err != nil {
+		return err
+	}
+	return once.Migrate(ctx, db)
 }
 
 // startWorkers starts as many as a case has. Each has a connection for each caller.

@@ -13,6 +13,7 @@ import (
 const (
 	bareInsert       = "bare-tx-insert"
 	doInsert         = "do-insert"
+	onceInsert       = "once-insert"
 	indexHalf        = "unique-index-half-repeats"
 	doHalf           = "do-insert-half-repeats"
 	doRepeat         = "do-insert-repeat"
@@ -20,6 +21,7 @@ const (
 	hotForUpdate     = "hot-for-update"
 	hotAtomicUpdate  = "hot-atomic-update"
 	hotDo            = "hot-do"
+	hotDoFor         = "hot-do-for"
 	hotDoCombined    = "hot-do-combined"
 	hotCASRetry      = "hot-cas-retry"
 	saleForUpdate    = "sale-for-update"
@@ -50,6 +52,7 @@ func ways() map[string]way {
 	return map[string]way{
 		bareInsert:       {do: insert(shop.UniqueIndex, job.no), orders: true},
 		doInsert:         {do: insert(shop.Belay, job.no), orders: true},
+		onceInsert:       {do: answerOnce, orders: true},
 		indexHalf:        {do: insert(shop.UniqueIndex, half), orders: true, repeats: true},
 		doHalf:           {do: insert(shop.Belay, half), orders: true, repeats: true},
 		doRepeat:         {do: insert(shop.Belay, old), orders: true, repeats: true},
@@ -57,6 +60,7 @@ func ways() map[string]way {
 		hotForUpdate:     {do: take(shop.ForUpdate), sells: true},
 		hotAtomicUpdate:  {do: take(shop.AtomicUpdate), sells: true},
 		hotDo:            {do: take(shop.Guarded), sells: true},
+		hotDoFor:         {do: takeFor, sells: true},
 		hotDoCombined:    {do: take(shop.Combined), sells: true},
 		hotCASRetry:      {do: casRetry, sells: true},
 		saleForUpdate:    {do: sell(shop.ForUpdate), sells: true, orders: true},
@@ -76,7 +80,7 @@ func Cases(list string) ([]Case, error) {
 		}
 	}
 	for _, c := range []int{1, 64, 500} {
-		add(c, 1, bareInsert, doInsert)
+		add(c, 1, bareInsert, doInsert, onceInsert)
 	}
 	for _, c := range []int{64, 500} {
 		add(c, 1, indexHalf, doHalf)
@@ -86,7 +90,7 @@ func Cases(list string) ([]Case, error) {
 		{callers: 64, processes: 1}, {callers: 500, processes: 1}, {callers: 64, processes: 4}} {
 		add(at.callers, at.processes, hotForUpdate, hotAtomicUpdate, hotDoCombined, hotDo)
 		if at.callers >= 64 && at.processes == 1 {
-			add(at.callers, at.processes, hotCASRetry)
+			add(at.callers, at.processes, hotDoFor, hotCASRetry)
 		}
 		add(at.callers, at.processes, saleForUpdate, saleDoCombined, saleDo)
 	}
@@ -109,6 +113,16 @@ func take(w shop.Way) func(context.Context, *shop.Service, job, int64) shop.Answ
 	return func(ctx context.Context, s *shop.Service, j job, _ int64) shop.Answer {
 		return s.Sell(ctx, w, j.Item, "")
 	}
+}
+
+// takeFor is take for a request of its own.
+func takeFor(ctx context.Context, s *shop.Service, j job, n int64) shop.Answer {
+	return s.SellFor(ctx, j.Item, j.no(n))
+}
+
+// answerOnce inserts an order and stores an answer.
+func answerOnce(ctx context.Context, s *shop.Service, j job, n int64) shop.Answer {
+	return s.Once(ctx, j.no(n))
 }
 
 func sell(w shop.Way) func(context.Context, *shop.Service, job, int64) shop.Answer {
