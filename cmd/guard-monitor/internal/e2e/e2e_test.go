@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
+	"github.com/belaygo/belay/once"
 )
 
 // stage is all that the cases share.
@@ -49,6 +51,7 @@ func TestPaper(t *testing.T) {
 		{"d: insert, somebody deletes the lock", lockDeleted},
 		{"e: insert, somebody flushes the node", nodeFlushed},
 		{"f: the same request again", repeatIsNoFailure},
+		{"g: an HTTP request 100 times, instance and master killed", requestsAreServedOnce},
 	}
 	for _, c := range cases {
 		t.Run(c.name[:1], func(t *testing.T) {
@@ -84,7 +87,7 @@ func setUp(t *testing.T) *stage {
 	if err := s.db.AutoMigrate(&Order{}, &Stock{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := outbox.Migrate(context.Background(), s.db); err != nil {
+	if err := errors.Join(outbox.Migrate(context.Background(), s.db), once.Migrate(context.Background(), s.db)); err != nil {
 		t.Fatal(err)
 	}
 

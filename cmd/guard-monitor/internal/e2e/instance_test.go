@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 	var i instance
 	flag.StringVar(&i.name, "name", "", "name of the instance")
-	flag.StringVar(&i.do, "do", "insert", "insert or update")
+	flag.StringVar(&i.do, "do", "insert", "insert, update or serve")
 	flag.StringVar(&i.key, "key", "", "key to lock")
 	flag.StringVar(&i.order, "order", "", "number of the order to insert")
 	flag.Int64Var(&i.stock, "stock", 0, "id of the stock row to update")
@@ -104,6 +104,9 @@ func (i *instance) run(ctx context.Context) (err error) {
 		return err
 	}
 
+	if i.do == "serve" {
+		return i.serve(g)
+	}
 	say(report{State: "ended", Result: outcome(g.Do(ctx, i.key, i.op(), guard.Wait(i.wait)))})
 
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
