@@ -11,7 +11,6 @@ import (
 
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
 
@@ -122,8 +121,8 @@ func (a *answering) begin() *call {
 	return c
 }
 
-// work runs the operation and stores its answer. A refusal that has written something is
-// stored by another transaction, under the same lock.
+// work runs the operation and stores its answer. A refusal is stored by another
+// transaction, under the same lock, if this one has written something or can't go on.
 func (a *answering) work(c *call, ctx context.Context, tx *gorm.DB) error {
 	if !a.refusing {
 		v, refused, err := a.run(ctx, tx)
@@ -133,8 +132,12 @@ func (a *answering) work(c *call, ctx context.Context, tx *gorm.DB) error {
 		if err := a.encode(c.options, v, refused); err != nil {
 			return err
 		}
-		if refused && !c.tx.OnlyClaimed() {
+		unfit := c.tx.Poisoned()
+		if refused && (unfit != nil || !c.tx.OnlyClaimed()) {
 			return errStoreRefusal
+		}
+		if unfit != nil {
+			return unfit
 		}
 	}
 	return c.tx.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
@@ -143,11 +146,13 @@ func (a *answering) work(c *call, ctx context.Context, tx *gorm.DB) error {
 }
 
 // errStoreRefusal has the transaction rolled back.
-var errStoreRefusal = errors.New("guard: a refusal is stored")
+var errStoreRefusal = errors.New("guard: a refusal is not stored")
 
-// storesRefusal reports whether to make an attempt that stores a refusal.
+// storesRefusal reports whether to make an attempt that stores a refusal. Only the failure
+// of a lock counts for more than what the operation has made of a conflict.
 func (c *call) storesRefusal(e ending) bool {
-	if e.err != errStoreRefusal || e.outcome != notify.OutcomeRolledBack || c.alive() != nil { //nolint:errorlint // of work itself
+	failed := e.finding != nil && e.finding.verdict.failure()
+	if e.err != errStoreRefusal || failed || c.alive() != nil { //nolint:errorlint // of work itself
 		return false
 	}
 	c.once.refusing = true
