@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -96,14 +97,15 @@ func (a *answering) call(ctx context.Context) error {
 	c := a.begin()
 	c.remember = remembered
 	err := a.guard.call(ctx, c, a.opts)
-	if errors.Is(err, lock.ErrMarked) {
+	if errors.Is(err, lock.ErrMarked) && !c.claiming.begun { // it is the operation's own later
 		// The mark is a hint: a database that was restored may not know the request.
 		if found := c.claiming.find(ctx, a.guard); found != nil {
 			return fmt.Errorf("guard: %w", found)
 		}
+		err = c.claiming.repeated(lock.ErrMarked)
 		if c.claiming.record == nil {
 			c = a.begin()
-			err = a.guard.call(ctx, c, a.opts)
+			err = a.guard.call(ctx, c, append(slices.Clip(a.opts), Remember(0)))
 		}
 	}
 	a.options = c.options
@@ -159,16 +161,12 @@ func (c *call) storesRefusal(e ending) bool {
 	return true
 }
 
-// replay takes the answer of the claim that is in the way. What the call ended with has
-// been reported.
+// replay takes the answer of the claim that is in the way. What the call ended with, err,
+// has been reported.
 func (a *answering) replay(k *claiming, err error) error {
-	switch answer := k.record.Answer; {
-	case k.request.Print.Differs(k.record.Print):
-		return k.repeated(err)
-	case answer == nil:
-		return k.repeated(err)
-	default:
-		a.answer, a.replayed = *answer, true
-		return nil
+	if k.record.Answer == nil || k.request.Print.Differs(k.record.Print) {
+		return err
 	}
+	a.answer, a.replayed = *k.record.Answer, true
+	return nil
 }
