@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/notify"
@@ -261,6 +262,18 @@ func TestForWithoutTables(t *testing.T) {
 			t.Error("no error without the tables")
 		}
 		e.wantNoEvent()
+	})
+}
+
+// TestForNames: the columns of Belay's tables have their own names, whatever those of the
+// program's are made of.
+func TestForNames(t *testing.T) {
+	t.Parallel()
+	withOnce(t, func(e *env) {
+		g := e.Peer(t, e.open(&gorm.Config{NamingStrategy: schema.NamingStrategy{NoLowerCase: true, TablePrefix: "t_"}}))
+		nothing := func(context.Context, *gorm.DB) error { return nil }
+		wantNil(e.t, g.Do(bg, "k", nothing, guard.For(request("a"))))
+		wantIs(e.t, g.Do(bg, "k", e.never(), guard.For(request("a"))), guard.ErrDuplicate)
 	})
 }
 

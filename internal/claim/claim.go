@@ -14,11 +14,11 @@ import (
 // A Claim is a row of belay_once: gorm's model of it. Its stamp says whose claim it is, so
 // that its presence proves the COMMIT.
 type Claim struct {
-	Request   []byte `gorm:"primaryKey"`
-	Attempt   dbguard.Stamp
-	Print     []byte
-	Held      int64
-	Operation string
+	Request   []byte        `gorm:"column:request;primaryKey"` // whatever the program's gorm.Config names columns
+	Attempt   dbguard.Stamp `gorm:"column:attempt"`
+	Print     []byte        `gorm:"column:print"`
+	Held      int64         `gorm:"column:held"`
+	Operation string        `gorm:"column:operation"`
 }
 
 // TableName implements gorm's schema.Tabler.
