@@ -148,14 +148,7 @@ func TestForRestoresTheSession(t *testing.T) {
 		pool, err := e.db.DB()
 		wantNil(t, err)
 		pool.SetMaxOpenConns(1)
-		setting := func(tx *gorm.DB) (value string) {
-			query := "SELECT @@innodb_lock_wait_timeout"
-			if tx.Name() == "postgres" {
-				query = "SELECT current_setting('lock_timeout')"
-			}
-			wantNil(t, tx.Raw(query).Scan(&value).Error)
-			return value
-		}
+		setting := func(tx *gorm.DB) string { return lockWait(t, tx) }
 		before := setting(e.db)
 		for range 2 { // the second claim is refused
 			_ = e.Do(bg, "k", func(_ context.Context, tx *gorm.DB) error {
@@ -167,6 +160,40 @@ func TestForRestoresTheSession(t *testing.T) {
 			if got := setting(e.db); got != before {
 				t.Errorf("the setting is %s afterwards, want %s", got, before)
 			}
+		}
+	})
+}
+
+// lockWait returns the setting that bounds the wait for a claim.
+func lockWait(t *testing.T, tx *gorm.DB) (value string) {
+	query := "SELECT @@innodb_lock_wait_timeout"
+	if tx.Name() == "postgres" {
+		query = "SELECT current_setting('lock_timeout')"
+	}
+	wantNil(t, tx.Raw(query).Scan(&value).Error)
+	return value
+}
+
+// TestForRestoresTheSessionAfterAPanic: so it is if a callback panics at the INSERT.
+func TestForRestoresTheSessionAfterAPanic(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(e *env) {
+		wantNil(e.t, once.Migrate(bg, e.db))
+		pool, err := e.db.DB()
+		wantNil(e.t, err)
+		pool.SetMaxOpenConns(1)
+		before := lockWait(e.t, e.db)
+		wantNil(e.t, e.db.Callback().Create().Before("gorm:create").Register("test:panics", func(db *gorm.DB) {
+			if db.Statement.Table == "belay_once" {
+				panic("a plugin")
+			}
+		}))
+		func() {
+			defer func() { _ = recover() }()
+			_ = e.Do(bg, "k", e.never(), guard.For(request("a")))
+		}()
+		if got := lockWait(e.t, e.db); got != before {
+			t.Errorf("the setting is %s afterwards, want %s", got, before)
 		}
 	})
 }

@@ -69,7 +69,14 @@ func (t *Tx) insertClaim(model any, patience time.Duration) error {
 			return fmt.Errorf("bound the wait for the claim: %w", err)
 		}
 	}
+	returned := bound.Restore == ""
+	defer func() {
+		if !returned { // a callback has panicked: the setting must not stay
+			t.conn.Discard()
+		}
+	}()
 	err := t.db.Session(&gorm.Session{SkipHooks: true}).Clauses(prefix(bound.Prefix)).Create(model).Error
+	returned = true
 	if bound.Restore == "" || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
 		return err
 	}
