@@ -49,7 +49,9 @@ func (c *call) work() error {
 		if err := c.claim(); err != nil {
 			return err
 		}
-		c.claiming.begun = true
+		if !c.claiming.begun {
+			c.claiming.begun, c.tries = true, 0 // those so far were of the claim
+		}
 	}
 	return c.op(c.tx.Context(), c.tx.DB())
 }

@@ -158,6 +158,7 @@ func (c *call) storesRefusal(e ending) bool {
 		return false
 	}
 	c.once.refusing = true
+	c.claiming.begun = false // nor is it run again
 	return true
 }
 

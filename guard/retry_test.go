@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -286,5 +287,47 @@ func TestRetryHidesNoOverlap(t *testing.T) {
 		if events := e.Events.All(); len(events) != 2 || events[1].Verdict != notify.VerdictOverlap {
 			e.t.Errorf("events are %+v, want another overlap", events)
 		}
+	})
+}
+
+// claimsDeadlock returns a pool on which the claims with these numbers, from 1, meet a
+// deadlock.
+func (e *env) claimsDeadlock(which ...int) *gorm.DB {
+	e.t.Helper()
+	db, n := e.open(), 0
+	wantNil(e.t, db.Callback().Create().Before("gorm:create").Register("test:deadlock", func(db *gorm.DB) {
+		if db.Statement.Table != "belay_once" {
+			return
+		}
+		if n++; slices.Contains(which, n) {
+			_ = db.AddError(errDeadlock)
+		}
+	}))
+	return db
+}
+
+// TestTriesToClaimAreNoRetries: they leave the operation its own.
+func TestTriesToClaimAreNoRetries(t *testing.T) {
+	t.Parallel()
+	withOnce(t, func(e *env) {
+		ran := 0
+		wantNil(e.t, e.Peer(t, e.claimsDeadlock(1, 2, 3)).Do(bg, "k", func(context.Context, *gorm.DB) error {
+			if ran++; ran == 1 {
+				return errDeadlock
+			}
+			return nil
+		}, guard.For(request("a")), guard.Retries(1)))
+	})
+}
+
+// TestRefusalIsClaimedAgain: to store a refusal runs no operation.
+func TestRefusalIsClaimedAgain(t *testing.T) {
+	t.Parallel()
+	withOnce(t, func(e *env) {
+		got, err := guard.Once(bg, e.Peer(t, e.claimsDeadlock(2)), request("a"), func(ctx context.Context, tx *gorm.DB) (receipt, error) {
+			_, err := sells(1)(ctx, tx)
+			return receipt{}, errors.Join(err, guard.Refuse(receipt{Note: "declined"}))
+		})
+		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "declined"}, Refused: true})
 	})
 }

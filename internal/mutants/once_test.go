@@ -9,7 +9,9 @@ var onceMutants = []mutant{
 		if err := c.claim(); err != nil {
 			return err
 		}
-		c.claiming.begun = true
+		if !c.claiming.begun {
+			c.claiming.begun, c.tries = true, 0 // those so far were of the claim
+		}
 	}
 	return c.op(c.tx.Context(), c.tx.DB())`,
 		new: `	if err := c.op(c.tx.Context(), c.tx.DB()); err != nil || c.claiming == nil {
