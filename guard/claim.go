@@ -42,7 +42,7 @@ type claiming struct {
 	request once.Request
 	sum     [sha256.Size]byte
 	key     string
-	held    int64 // of the call's keys
+	held    int64 // of the call's keys, or of the request's own
 	begun   bool  // the operation, in some attempt
 
 	record *claim.Record // what refused the claim, nil if it was gone when it was read
@@ -66,13 +66,17 @@ func (c *call) planClaim() error {
 	return nil
 }
 
-// planHeld notes the keys of the call, which are in order.
+// planHeld notes the keys of the call, which are in order. The request's own excludes all
+// who have it, whatever else they hold.
 func (c *call) planHeld() {
 	if c.claiming == nil {
 		return
 	}
-	h := sha256.New()
+	h, own := sha256.New(), c.hold(c.claiming.key) != nil
 	for i := range c.holds {
+		if own && !c.isRequests(c.holds[i].key) {
+			continue
+		}
 		_, _ = fmt.Fprintf(h, "%d %s", len(c.holds[i].key), c.holds[i].key)
 	}
 	c.claiming.held = int64(binary.BigEndian.Uint64(h.Sum(nil))) //nolint:gosec // any 64 bits do

@@ -191,7 +191,8 @@ func TestOnceWhileItRuns(t *testing.T) {
 }
 
 // TestOnceAfterALostLock: the operation does not run twice, although both callers have the
-// lock. The second gets the answer of the first, and the failure is reported.
+// lock. The second gets the answer of the first, and the failure is reported, also if their
+// other keys differ.
 func TestOnceAfterALostLock(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(e *env) {
@@ -207,13 +208,13 @@ func TestOnceAfterALostLock(t *testing.T) {
 				close(runs)
 				<-end
 				return sells(1)(ctx, tx)
-			})
+			}, guard.Also("sku:1"))
 			first <- err
 		}()
 		<-runs
 		second := make(chan guard.Answer[receipt])
 		go func() {
-			got, err := guard.Once(bg, peer, request("a"), e.neverSells(), guard.Wait(time.Minute))
+			got, err := guard.Once(bg, peer, request("a"), e.neverSells(), guard.Wait(time.Minute), guard.Also("sku:2"))
 			if err != nil {
 				t.Error(err)
 			}
