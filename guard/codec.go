@@ -3,9 +3,11 @@ package guard
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 )
 
-// A Codec encodes answers. The name, 1 to 32 bytes of ASCII, is stored with each.
+// A Codec encodes answers. The name, 1 to 32 printable characters of ASCII, is
+// stored with each.
 type Codec interface {
 	Name() string
 	Marshal(v any) ([]byte, error)
@@ -45,22 +47,25 @@ func (bytesCodec) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// codecFor returns the codec for v, or for what v points to.
-func (o options) codecFor(v any) Codec {
-	switch v.(type) {
-	case []byte, *[]byte:
-		if o.codec == nil {
-			return bytesCodec{}
-		}
-	}
+// codecFor returns the codec for what model points to.
+func (o options) codecFor(model any) Codec {
 	if o.codec != nil {
 		return o.codec
+	}
+	if _, ok := model.(*[]byte); ok {
+		return bytesCodec{}
 	}
 	return jsonCodec{}
 }
 
+// codecNames are those that every database stores as they are.
+var codecNames = regexp.MustCompile(`^[!-~]{1,32}$`)
+
 func (a *answering) encode(o options, v any, refused bool) error {
-	codec := o.codecFor(v)
+	codec := o.codecFor(a.model)
+	if name := codec.Name(); !codecNames.MatchString(name) {
+		return fmt.Errorf("%w: the codec is named %q, not 1 to 32 printable characters of ASCII", ErrAnswer, name)
+	}
 	body, err := codec.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("%w: encode: %w", ErrAnswer, err)
@@ -77,8 +82,8 @@ func (a *answering) encode(o options, v any, refused bool) error {
 }
 
 // decode sets what v points to. An answer that is there is never made again.
-func (a *answering) decode(v any) error {
-	codec := a.options.codecFor(v)
+func (a *answering) decode(o options, v any) error {
+	codec := o.codecFor(v)
 	if a.answer.Codec != codec.Name() {
 		return fmt.Errorf("%w: it is encoded as %q, not %q", ErrAnswer, a.answer.Codec, codec.Name())
 	}

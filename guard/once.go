@@ -39,11 +39,19 @@ type Answer[T any] struct {
 // not judged. Protects, Combine, Remember and For are not for Once, and Once is not for
 // the inside of an operation.
 func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx context.Context, tx *gorm.DB) (T, error), opts ...Option) (Answer[T], error) {
-	var none Answer[T]
+	var none, got Answer[T]
 	if op == nil {
 		return none, errNilOp
 	}
-	a := &answering{guard: g, request: r, opts: opts}
+	a := &answering{guard: g, request: r, opts: opts, model: &none.Value}
+	a.take = func(o options) error {
+		var v T
+		if err := a.decode(o, &v); err != nil {
+			return err
+		}
+		got.Value = v
+		return nil
+	}
 	a.run = func(ctx context.Context, tx *gorm.DB) (any, bool, error) {
 		v, err := op(ctx, tx)
 		refusal, ok := errors.AsType[*refusedError](err)
@@ -59,10 +67,7 @@ func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx cont
 	if err := a.call(ctx); err != nil {
 		return none, err
 	}
-	got := Answer[T]{Replayed: a.replayed, Refused: a.answer.Refused}
-	if err := a.decode(&got.Value); err != nil {
-		return none, err
-	}
+	got.Replayed, got.Refused = a.replayed, a.answer.Refused
 	return got, nil
 }
 
@@ -85,8 +90,9 @@ type answering struct {
 	request once.Request
 	opts    []Option
 	run     func(ctx context.Context, tx *gorm.DB) (answer any, refused bool, err error)
+	take    func(options) error // decodes answer for the caller
+	model   any                 // a pointer to what it is decoded into
 
-	options  options
 	answer   claim.Answer
 	refusing bool // the effects have been rolled back, the answer is to be stored
 	replayed bool
@@ -108,11 +114,10 @@ func (a *answering) call(ctx context.Context) error {
 			err = a.guard.call(ctx, c, append(slices.Clip(a.opts), Remember(0)))
 		}
 	}
-	a.options = c.options
 	if err == nil || c.claiming == nil || c.claiming.record == nil {
 		return err
 	}
-	return a.replay(c.claiming, err)
+	return a.replay(c, err)
 }
 
 func (a *answering) begin() *call {
@@ -132,6 +137,9 @@ func (a *answering) work(c *call, ctx context.Context, tx *gorm.DB) error {
 			return err
 		}
 		if err := a.encode(c.options, v, refused); err != nil {
+			return err
+		}
+		if err := a.take(c.options); err != nil { // before the COMMIT
 			return err
 		}
 		unfit := c.tx.Poisoned()
@@ -164,10 +172,11 @@ func (c *call) storesRefusal(e ending) bool {
 
 // replay takes the answer of the claim that is in the way. What the call ended with, err,
 // has been reported.
-func (a *answering) replay(k *claiming, err error) error {
+func (a *answering) replay(c *call, err error) error {
+	k := c.claiming
 	if k.record.Answer == nil || k.request.Print.Differs(k.record.Print) {
 		return err
 	}
 	a.answer, a.replayed = *k.record.Answer, true
-	return nil
+	return a.take(c.options)
 }

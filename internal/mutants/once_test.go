@@ -64,9 +64,9 @@ var onceMutants = []mutant{
 		name:  "first-caller-gets-its-own-value",
 		loses: "The first answer and its repeats are different.",
 		file:  "guard/once.go",
-		old:   `	if err := a.decode(&got.Value); err != nil {`,
-		new:   `	if err := a.decode(&got.Value); err != nil && a.replayed {`,
-		tests: "guard TestAnswers",
+		old:   `		if err := a.decode(o, &v); err != nil {`,
+		new:   `		if err := a.decode(o, &v); err != nil && a.replayed {`,
+		tests: "guard TestOnceDecodesBeforeTheCommit",
 	},
 	{
 		name:  "rows-judged-by-the-request",
