@@ -58,7 +58,7 @@ const (
 	// maxBatch is bounded by the parameters of a statement: 65,535 on PostgreSQL, 32,766
 	// on SQLite.
 	maxBatch = 10_000
-	// batchTimeout limits the work on one batch.
+	// batchTimeout limits how long a batch is looked for, and how long it is deleted.
 	batchTimeout = 30 * time.Second
 )
 
@@ -155,9 +155,13 @@ func (p *Purger) purge(ctx context.Context) error {
 func (p *Purger) empty(ctx context.Context, table string, keep time.Duration) error {
 	for {
 		begun := time.Now()
-		n, err := p.deleteBatch(ctx, table, keep)
+		requests, err := p.old(ctx, table, keep)
+		if err != nil || len(requests) == 0 {
+			return err
+		}
+		n, err := p.delete(ctx, table, keep, requests)
 		p.purged.WithLabelValues(table).Add(float64(n))
-		if err != nil || n < p.cfg.Batch {
+		if err != nil || n == 0 || len(requests) < p.cfg.Batch {
 			return err
 		}
 		select {
@@ -168,26 +172,36 @@ func (p *Purger) empty(ctx context.Context, table string, keep time.Duration) er
 	}
 }
 
-// deleteBatch deletes the oldest rows. It does so by their primary key: a range of an index
-// would lock the gaps in which others insert.
-func (p *Purger) deleteBatch(ctx context.Context, table string, keep time.Duration) (n int, err error) {
+// delete deletes the rows of requests that are still old: another purger may have deleted
+// one, and the request may have been made again. A claim goes with its answer, which may be
+// younger. It deletes by the primary key: a range of an index would lock the gaps in which
+// others insert.
+func (p *Purger) delete(ctx context.Context, table string, keep time.Duration, requests []any) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	requests, err := p.old(ctx, table, keep)
-	if err != nil || len(requests) == 0 {
-		return 0, err
-	}
 	places := make([]string, len(requests))
 	for i := range requests {
-		places[i] = p.tables.mark(i + 1)
+		places[i] = p.tables.mark(i + 2)
 	}
-	if err := p.tables.exec(ctx, "DELETE FROM "+table+" WHERE request IN ("+strings.Join(places, ", ")+")", requests...); err != nil {
+	those := " AND request IN (" + strings.Join(places, ", ") + ")"
+	args := append([]any{keep.Seconds()}, requests...)
+	if table == "belay_once" {
+		old := "EXISTS (SELECT 1 FROM belay_once WHERE belay_once.request = belay_answer.request AND " + p.tables.older + ")"
+		if _, err := p.tables.exec(ctx, "DELETE FROM belay_answer WHERE "+old+those, args...); err != nil {
+			return 0, fmt.Errorf("delete answers of old requests: %w", err)
+		}
+	}
+	n, err := p.tables.exec(ctx, "DELETE FROM "+table+" WHERE "+p.tables.older+those, args...)
+	if err != nil {
 		return 0, fmt.Errorf("delete old rows of %s: %w", table, err)
 	}
-	return len(requests), nil
+	return n, nil
 }
 
+// old returns the oldest requests.
 func (p *Purger) old(ctx context.Context, table string, keep time.Duration) (requests []any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
 	rows, err := p.tables.pool.QueryContext(ctx, fmt.Sprintf(p.tables.dialect.old, table), keep.Seconds(), p.cfg.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("find old rows of %s: %w", table, err)

@@ -26,6 +26,9 @@ type dialect struct {
 	// old are the oldest requests in a table that are older than so many seconds, at
 	// most so many. The clock is the database's.
 	old string
+	// older says that a row is older than so many seconds. On MySQL no index serves it: rows
+	// are deleted by their primary key.
+	older string
 	// age is how many seconds old the oldest row of a table is.
 	age string
 	// mark is the n-th parameter.
@@ -40,18 +43,21 @@ var dialects = map[string]dialect{
 		deletes: sql.LevelReadCommitted,
 		schema:  mysqlSchema,
 		old:     "SELECT request FROM %s WHERE created_at < CURRENT_TIMESTAMP(6) - INTERVAL ? SECOND ORDER BY created_at LIMIT ?",
+		older:   "created_at + INTERVAL ? SECOND < CURRENT_TIMESTAMP(6)",
 		age:     "SELECT TIMESTAMPDIFF(SECOND, created_at, CURRENT_TIMESTAMP(6)) FROM %s ORDER BY created_at LIMIT 1",
 		mark:    func(int) string { return "?" },
 	},
 	"postgres": {
 		schema: postgresSchema,
 		old:    "SELECT request FROM %s WHERE created_at < clock_timestamp() - make_interval(secs => $1) ORDER BY created_at LIMIT $2",
+		older:  "created_at < clock_timestamp() - make_interval(secs => $1)",
 		age:    "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp() - created_at) AS BIGINT) FROM %s ORDER BY created_at LIMIT 1",
 		mark:   func(n int) string { return fmt.Sprintf("$%d", n) },
 	},
 	"sqlite": {
 		schema: sqliteSchema,
 		old:    "SELECT request FROM %s WHERE created_at < strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-' || ? || ' seconds') ORDER BY created_at LIMIT ?",
+		older:  "created_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || ? || ' seconds')",
 		age:    "SELECT CAST((julianday('now') - julianday(created_at)) * 86400 AS INTEGER) FROM %s ORDER BY created_at LIMIT 1",
 		mark:   func(int) string { return "?" },
 	},
@@ -119,14 +125,16 @@ func Check(ctx context.Context, db *gorm.DB) error {
 	return nil
 }
 
-// exec deletes, in a transaction of its own.
-func (t tables) exec(ctx context.Context, query string, args ...any) error {
+// exec deletes, in a transaction of its own, and returns how many rows it has deleted.
+func (t tables) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	tx, err := t.pool.BeginTx(ctx, &sql.TxOptions{Isolation: t.deletes})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := tx.ExecContext(ctx, query, args...); err != nil {
-		return errors.Join(err, tx.Rollback())
+	res, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, errors.Join(err, tx.Rollback())
 	}
-	return tx.Commit()
+	n, err := res.RowsAffected()
+	return n, errors.Join(err, tx.Commit())
 }
