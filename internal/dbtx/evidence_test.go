@@ -226,7 +226,7 @@ func TestJudgingDoesNotWait(t *testing.T) {
 			return // there the insert itself waits
 		}
 		wantNil(t, db.Create(&Order{ID: 1, No: "k", Shop: "a"}).Error)
-		tx := begin(t, db, dbtx.Options{EndTimeout: 20 * time.Second})
+		tx := begin(t, db, dbtx.Options{EndTimeout: 2 * time.Minute}) // longer than inTime
 		wantNil(t, tx.Protect(&Order{No: "k"}))
 		holder := db.Begin()
 		defer holder.Rollback()
