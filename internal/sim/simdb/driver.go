@@ -25,8 +25,9 @@ type Call struct {
 	Conn    int    // number of the connection, from 1 on in each database
 	Session int64  // of the server; 0 if there is none yet
 	Text    string // the statement, or CONNECT, PING, CANCEL
-	Flush   bool   // the server makes a COMMIT durable, whose writes are visible
-	Commit  bool   // it is a COMMIT, or a write outside of a transaction
+	Args    []any
+	Flush   bool // the server makes a COMMIT durable, whose writes are visible
+	Commit  bool // it is a COMMIT, or a write outside of a transaction
 }
 
 // Fate is what becomes of a call.
@@ -126,7 +127,7 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 	for i, a := range args {
 		values[i] = a.Value
 	}
-	call := Call{Process: c.process, Conn: c.number, Text: sql, Commit: sql == "COMMIT"}
+	call := Call{Process: c.process, Conn: c.number, Text: sql, Args: values, Commit: sql == "COMMIT"}
 	c.db.with(func() {
 		if s := c.session; s != nil {
 			call.Session = s.id
