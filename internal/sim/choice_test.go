@@ -249,11 +249,16 @@ func (d *dice) more(w *world, do action, top *call) *choice {
 
 // lose loses the lock of the caller whose turn it is, who may rest then.
 func (d *dice) lose(w *world, c *call) *choice {
-	if c.op == nil || w.server.state.held[c.op.key].owner == "" {
+	if c.op == nil {
+		return nil
+	}
+	keys := c.op.keys()
+	key := keys[d.IntN(len(keys))]
+	if w.server.state.held[key].owner == "" {
 		return nil
 	}
 	if d.IntN(4) > 0 {
 		d.rest(c.actor)
 	}
-	return &choice{do: lose, on: c.op.key}
+	return &choice{do: lose, on: key}
 }

@@ -46,12 +46,27 @@ type (
 		Version dbguard.Version
 		Stamp   dbguard.Stamp
 	}
+	// Account names who has changed it, in their order.
+	Account struct {
+		ID      int64
+		Left    int
+		Names   string `gorm:"size:250"`
+		Version dbguard.Version
+	}
+	// Purse is an Account that says who wrote it.
+	Purse struct {
+		ID      int64
+		Left    int
+		Names   string `gorm:"size:250"`
+		Version dbguard.Version
+		Stamp   dbguard.Stamp
+	}
 )
 
 const full = 100 // Left, before anybody takes one
 
 // tables are those whose rows the oracle follows.
-var tables = []string{"orders", "labels", "stocks", "wares"}
+var tables = []string{"orders", "labels", "stocks", "wares", "accounts", "purses"}
 
 // schemas make the tables.
 var schemas = map[string][]string{
@@ -60,12 +75,16 @@ var schemas = map[string][]string{
 		"CREATE TABLE labels (code VARCHAR(64) NOT NULL, amount BIGINT, PRIMARY KEY (code))",
 		"CREATE TABLE stocks (id BIGINT NOT NULL, `left` BIGINT, version BIGINT, PRIMARY KEY (id))",
 		"CREATE TABLE wares (id BIGINT NOT NULL, `left` BIGINT, version BIGINT, stamp BIGINT, PRIMARY KEY (id))",
+		"CREATE TABLE accounts (id BIGINT NOT NULL, `left` BIGINT, names VARCHAR(250), version BIGINT, PRIMARY KEY (id))",
+		"CREATE TABLE purses (id BIGINT NOT NULL, `left` BIGINT, names VARCHAR(250), version BIGINT, stamp BIGINT, PRIMARY KEY (id))",
 	},
 	"postgres": {
 		"CREATE TABLE orders (id BIGSERIAL, no VARCHAR(64), PRIMARY KEY (id), CONSTRAINT idx_orders_no UNIQUE (no))",
 		"CREATE TABLE labels (code VARCHAR(64) NOT NULL, amount BIGINT, PRIMARY KEY (code))",
 		`CREATE TABLE stocks (id BIGINT NOT NULL, "left" BIGINT, version BIGINT, PRIMARY KEY (id))`,
 		`CREATE TABLE wares (id BIGINT NOT NULL, "left" BIGINT, version BIGINT, stamp BIGINT, PRIMARY KEY (id))`,
+		`CREATE TABLE accounts (id BIGINT NOT NULL, "left" BIGINT, names VARCHAR(250), version BIGINT, PRIMARY KEY (id))`,
+		`CREATE TABLE purses (id BIGINT NOT NULL, "left" BIGINT, names VARCHAR(250), version BIGINT, stamp BIGINT, PRIMARY KEY (id))`,
 	},
 }
 
@@ -77,7 +96,9 @@ func newDatabase(p plan) *simdb.Database {
 	}
 	for id := 1; id <= 2; id++ {
 		db.Exec(fmt.Sprintf(quoted(p.dialect, "INSERT INTO stocks (id, `left`, version) VALUES (%d, %d, 1)"), id, full),
-			fmt.Sprintf(quoted(p.dialect, "INSERT INTO wares (id, `left`, version, stamp) VALUES (%d, %d, 1, 0)"), id, full))
+			fmt.Sprintf(quoted(p.dialect, "INSERT INTO wares (id, `left`, version, stamp) VALUES (%d, %d, 1, 0)"), id, full),
+			fmt.Sprintf(quoted(p.dialect, "INSERT INTO accounts (id, `left`, names, version) VALUES (%d, %d, '', 1)"), id, full),
+			fmt.Sprintf(quoted(p.dialect, "INSERT INTO purses (id, `left`, names, version, stamp) VALUES (%d, %d, '', 1, 0)"), id, full))
 	}
 	return db
 }
@@ -126,8 +147,8 @@ func warm(dialect string) {
 	p.guard, err = guard.New(p.db, locker, guard.Config{Service: "warm", Logger: silent})
 	must(err)
 	for _, work := range slices.Repeat(workloads, 2) {
-		if work.rows != nil {
-			_ = work.run(context.Background(), p, &op{spec: spec{work: work, key: "k"}})
+		if work.writes() {
+			_ = work.run(context.Background(), p, &op{spec: spec{work: work, key: "k"}, name: "warm", request: "warm"})
 		}
 	}
 	must(locker.Close(context.Background()))
@@ -192,8 +213,13 @@ func brief(sql string) string {
 	return sql
 }
 
-// state is the newest version of each row that the oracle follows; 1 if it has none.
-type state map[string]int64
+// state is the newest version of each row that the oracle follows.
+type state map[string]rowState
+
+type rowState struct {
+	version int64  // 1 if it has none
+	names   string // of those who have changed it, if it has them
+}
 
 func (w *world) rows() state {
 	s := make(state)
@@ -201,11 +227,12 @@ func (w *world) rows() state {
 		for _, r := range w.db.Rows(table) {
 			switch {
 			case r["no"] != nil:
-				s[table+"/"+fmt.Sprint(r["no"])] = 1
+				s[table+"/"+fmt.Sprint(r["no"])] = rowState{version: 1}
 			case r["code"] != nil:
-				s[table+"/"+fmt.Sprint(r["code"])] = 1
+				s[table+"/"+fmt.Sprint(r["code"])] = rowState{version: 1}
 			default:
-				s[table+"/"+fmt.Sprint(r["id"])] = r["version"].(int64)
+				names, _ := r["names"].(string)
+				s[table+"/"+fmt.Sprint(r["id"])] = rowState{r["version"].(int64), names}
 			}
 		}
 	}

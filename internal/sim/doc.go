@@ -25,6 +25,14 @@
 // the others. A few faults happen where they matter: COMMITs are cut, and locks lost while
 // their holder is at work.
 //
+// # Several keys, and crews
+//
+// A transfer changes a row under each of two keys. Callers of one process that wait for a
+// key share transactions, if their workload combines. Which of them do so, the oracle learns
+// from what the servers see: the statements name their rows, and each account has the names
+// of those who have changed it, in their order. So a crew's UPDATE is a commit of each of
+// its members, and each is judged as if it had been alone.
+//
 // # The verdict
 //
 // The history has what the servers know: when a lock was granted and lost, which
@@ -40,17 +48,20 @@
 //
 //	I0   a schedule ends
 //	I1   a row is inserted once
-//	I2   a version of a row is the base of one commit
+//	I2   a version of a row is the base of one commit, and has what the commits say
 //	I3   nil means that the commit took effect and stays, an error that it did not
 //	I4   after an unknown commit the process leaves the key alone until the deadline
 //	I5   a lock that is lost at work, or a rival's commit that is met, is reported
 //	I6   no lock failure is reported without a reason
-//	I7   a Do reports one event at most, and the one that it returns
+//	I7   a Do reports one event at most, about one of its keys, and the one that it returns;
+//	     that of a crew counts those who return it
 //	I8   a Locker leaves no lock behind, and rejects nobody because of one
 //	I9   an outage begins once and ends once
 //	I10  a stored event is published
 //	I11  a repeat repeats something
 //	I12  no connection goes back to the pool in a transaction
+//	I13  nobody asks for a key while it has a greater one
+//	I14  a Wait lasts as long as it says, and ends
 //
 // # More
 //

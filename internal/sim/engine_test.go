@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -187,7 +186,7 @@ func (e engine) call(ctx context.Context, text string, run func() error) (err er
 	c.op, c.actor = e.p.actor(ctx, "locker")
 	c.run = func() {
 		if err = run(); c.op != nil && errors.Is(err, lock.ErrNotSent) {
-			c.op.missed(strings.Fields(text)[0])
+			c.op.missed(text)
 		}
 	}
 	if f := e.w.gate.pass(c); f == executed {
@@ -201,7 +200,7 @@ func (e engine) call(ctx context.Context, text string, run func() error) (err er
 
 func (e engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (g lock.Grant, err error) {
 	if o, _ := ctx.Value(opKey{}).(*op); o != nil {
-		e.w.history.asked(o, r.Owner)
+		e.w.history.asked(o, r)
 	}
 	var answer lock.Grant
 	err = e.call(ctx, "ACQUIRE "+r.Key, func() (err error) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -46,15 +47,16 @@ type commit struct {
 	step    int
 	row     string
 	from    int64 // version, 0: the row was not there
-	to      int64
-	lost    bool // the database has lost it
+	to      int64 // one more: a crew's UPDATE makes a commit of each member
+	lost    bool  // the database has lost it
 }
 
-// An attempt is one transaction of an operation.
+// An attempt is one transaction of an operation, or of a crew.
 type attempt struct {
-	op       *op
+	op       *op   // that ran it
+	crew     []*op // the others, as far as they have sent a change
 	conn     string
-	grant    *grant // that the process had
+	grants   map[string]*grant // that the process had, by key
 	begun    int
 	served   bool // the server has begun it
 	snapshot int  // what the attempt reads is no older; on PostgreSQL its last read before its first write
@@ -69,11 +71,16 @@ func newHistory(w *world) *history {
 	return &history{w: w, grants: make(map[string]*grant), faults: make(map[string]int), monitor: make(map[string]int), stored: make(map[string]bool), open: make(map[string]*attempt)}
 }
 
-func (h *history) asked(o *op, owner string) {
+func (h *history) asked(o *op, r lock.Request) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	h.grants[owner] = &grant{owner: owner, key: o.key, process: o.process, asked: time.Now()}
-	o.owners = append(o.owners, owner)
+	for _, owner := range o.owners {
+		if g := h.grants[owner]; g.key > r.Key && g.from > 0 && g.until == 0 && o.cut == nil {
+			h.w.problem("I13: %s asks for %q, and has %q", o, r.Key, g.key)
+		}
+	}
+	h.grants[r.Owner] = &grant{owner: r.Owner, key: r.Key, process: o.process, asked: time.Now()}
+	o.owners = append(o.owners, r.Owner)
 }
 
 func (h *history) granted(p *process, r lock.Request) {
@@ -148,7 +155,7 @@ func (h *history) statement(c *call, do action) {
 	}
 	switch {
 	case strings.HasPrefix(c.sql, "START TRANSACTION"), c.sql == "BEGIN" && h.w.plan.dialect == "postgres":
-		a = &attempt{op: c.op, conn: c.conn, begun: h.w.step, snapshot: h.w.step, at: time.Now(), grant: h.grantOf(c.op)}
+		a = &attempt{op: c.op, conn: c.conn, begun: h.w.step, snapshot: h.w.step, at: time.Now(), grants: h.grantsOf(c.op)}
 		h.w.mu.Lock()
 		h.open[c.conn] = a
 		h.w.mu.Unlock()
@@ -171,6 +178,7 @@ func (h *history) statement(c *call, do action) {
 	case word == "ROLLBACK" && !strings.Contains(c.sql, " TO "):
 		h.end(a)
 	}
+	h.share(a, c.db.Args, a.last == c.sql)
 	if do != run && do != delay {
 		h.end(a)
 	}
@@ -188,7 +196,7 @@ func (h *history) end(a *attempt) {
 // rival reports whether another operation has a transaction on the key of o.
 func (h *history) rival(o *op) bool {
 	for _, a := range h.open {
-		if o != nil && a.op != o && a.op.key == o.key {
+		if o != nil && a.op != o && slices.ContainsFunc(o.keys(), a.op.has) {
 			return true
 		}
 	}
@@ -220,7 +228,7 @@ func (h *history) keep() {
 func (h *history) forgotten() {
 	now := h.w.rows()
 	for _, k := range h.commits {
-		if now[k.row] < k.to {
+		if now[k.row].version < k.to {
 			k.lost = true
 		}
 	}
@@ -265,36 +273,78 @@ func (h *history) ordered() (all []*grant) {
 	return all
 }
 
-// grantOf returns the newest grant that the process of o has on its key; nil if o takes no
-// lock.
-func (h *history) grantOf(o *op) (newest *grant) {
+// grantsOf returns the newest grants that the process of o has on its keys; nil if o takes
+// no lock.
+func (h *history) grantsOf(o *op) map[string]*grant {
 	if o.work.bare {
 		return nil
 	}
+	newest := make(map[string]*grant)
 	for _, g := range h.grants {
-		if g.process == o.process && g.key == o.key && g.known && (newest == nil || g.from > newest.from) {
-			newest = g
+		if g.process == o.process && o.has(g.key) && g.known && (newest[g.key] == nil || g.from > newest[g.key].from) {
+			newest[g.key] = g
 		}
 	}
 	return newest
 }
 
+// share notes whose rows a transaction has read, and whose changes it has sent, beside those
+// of the one that runs it.
+func (h *history) share(a *attempt, args []any, wrote bool) {
+	for _, o := range h.ops {
+		if !o.work.combines || o == a.op || o.process != a.op.process || o.began == 0 || o.ended > 0 {
+			continue
+		}
+		sent := slices.ContainsFunc(args, o.sent)
+		if sent || slices.Contains(args, any(o.key)) {
+			o.leaders = append(o.leaders, a.op)
+		}
+		if sent && wrote && !slices.Contains(a.crew, o) {
+			a.crew = append(a.crew, o)
+			o.attempts = append(o.attempts, a)
+		}
+	}
+}
+
 // changed compares the rows with what they were before a call.
 func (h *history) changed(c *call) {
 	now := h.w.rows()
-	for row, to := range now {
-		from := h.last[row]
+	for _, row := range slices.Sorted(maps.Keys(now)) {
+		from, to := h.last[row], now[row]
 		if from == to {
 			continue
 		}
-		k := &commit{op: c.op, step: h.w.step, row: row, from: from, to: to}
-		for _, a := range c.op.attempts {
-			if a.conn == c.conn {
-				k.attempt = a
-			}
+		who, ok := h.authors(c, row, from, to)
+		if !ok || from.version > 0 && from.version+int64(len(who)) != to.version {
+			h.w.problem("I2: %s has changed %s from %v to %v", c.op, row, from, to)
 		}
-		h.commits = append(h.commits, k)
-		c.op.commits = append(c.op.commits, k)
+		for i, o := range who {
+			k := &commit{op: o, step: h.w.step, row: row, from: from.version, to: to.version}
+			if from.version > 0 {
+				k.from, k.to = from.version+int64(i), from.version+int64(i)+1
+			}
+			k.attempt = c.op.attemptOn(c.conn)
+			h.commits = append(h.commits, k)
+			o.commits = append(o.commits, k)
+		}
 	}
 	h.last = now
+}
+
+// authors returns whose changes led from one state of a row to another, in their order.
+func (h *history) authors(c *call, row string, from, to rowState) (who []*op, ok bool) {
+	if news, more := strings.CutPrefix(to.names, from.names); to.names != "" {
+		for _, name := range strings.Fields(news) {
+			if i := slices.IndexFunc(h.ops, func(o *op) bool { return o.name == name }); i >= 0 {
+				who = append(who, h.ops[i])
+			}
+		}
+		return who, more
+	}
+	if a := c.op.attemptOn(c.conn); a != nil && !c.op.writes(row) {
+		if i := slices.IndexFunc(a.crew, func(o *op) bool { return o.writes(row) }); i >= 0 {
+			return a.crew[i : i+1], true
+		}
+	}
+	return []*op{c.op}, true
 }

@@ -2,7 +2,10 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
@@ -25,11 +28,11 @@ func (w *world) ownGhost(o *op, held *lock.HeldError) {
 		return
 	}
 	for _, other := range w.history.ops {
-		if other != o && other.process == o.process && other.key == o.key && other.uses(o) {
+		if other != o && other.process == o.process && other.has(held.Key) && other.uses(o) {
 			return
 		}
 	}
-	w.problem("I8: %s is told that %q is held by a lock of its own process that nobody uses", o, o.key)
+	w.problem("I8: %s is told that %q is held by a lock of its own process that nobody uses", o, held.Key)
 }
 
 // uses reports whether o may use its lock, or have it protected, while until runs.
@@ -45,10 +48,11 @@ func (w *world) check() {
 	}
 	w.checkVersions()
 	for _, o := range w.history.ops {
-		if o.work.rows == nil || o.ended == 0 {
+		if !o.work.writes() || o.ended == 0 {
 			continue
 		}
 		w.checkResult(o)
+		w.checkWait(o)
 		w.checkRepeat(o)
 		w.checkUnknown(o)
 		w.checkEvents(o)
@@ -100,15 +104,39 @@ func (w *world) checkVersions() {
 			}
 			w.problem("%s: %s and %s have both changed %s from version %d", name, other.op, k.op, k.row, k.from)
 		}
-		if k.from != 0 && k.to != k.from+1 {
-			w.problem("I2: %s has changed %s from version %d to %d", k.op, k.row, k.from, k.to)
-		}
 		seen[b] = k
 	}
 	for _, table := range []string{"stocks", "wares"} {
 		for _, r := range w.db.Rows(table) {
 			if r["left"].(int64) != full-r["version"].(int64)+1 {
 				w.problem("I2: a row of %s has version %v, and %v left", table, r["version"], r["left"])
+			}
+		}
+	}
+	w.checkSums()
+}
+
+// checkSums is I2 for rows that name who has changed them: each has what these changes
+// leave, and a transfer has changed both of its rows, or none.
+func (w *world) checkSums() {
+	for _, table := range []string{"accounts", "purses"} {
+		named := make(map[*op]int)
+		for _, r := range w.db.Rows(table) {
+			row, left := fmt.Sprintf("%s/%d", table, r["id"]), int64(full)
+			names := strings.Fields(r["names"].(string))
+			for _, o := range w.history.ops {
+				if slices.Contains(names, o.name) {
+					named[o]++
+					left += o.adds(row)
+				}
+			}
+			if left != r["left"].(int64) || int64(len(names)) != r["version"].(int64)-1 {
+				w.problem("I2: %s has %v left in version %v, changed by %v", row, r["left"], r["version"], names)
+			}
+		}
+		for o, n := range named {
+			if want := len(o.work.other) + 1; n != want {
+				w.problem("I3: %s (%s) has changed %d rows of %d", o, o.work.name, n, want)
 			}
 		}
 	}
@@ -124,12 +152,23 @@ func (w *world) checkResult(o *op) {
 		}
 	}
 	switch {
-	case o.err == nil && commits != len(o.work.rows):
-		w.problem("I3: %s (%s) returned nil, and has committed %d of %d rows", o, o.work.name, commits, len(o.work.rows))
-	case o.err == nil && lost > 0:
-		w.problem("I3: %s (%s) returned nil, and the database has lost its commit", o, o.work.name)
+	case o.err == nil && commits-lost != len(o.rows()):
+		w.problem("I3: %s (%s) returned nil, and has committed %d of %d rows, %d of which are lost", o, o.work.name, commits, len(o.rows()), lost)
 	case o.err != nil && !errors.Is(o.err, guard.ErrUnknown) && commits > lost && !o.work.bare:
 		w.problem("I3: %s (%s) returned an error, and has committed", o, o.work.name)
+	}
+}
+
+// longest is how much longer than its Wait an operation may take, with all faults.
+const longest = 2 * time.Minute
+
+// checkWait is I14: a Wait lasts as long as it says, and ends.
+func (w *world) checkWait(o *op) {
+	if _, held := errors.AsType[*lock.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait {
+		w.problem("I14: %s has waited %v of %v", o, o.took, o.wait)
+	}
+	if o.took > o.wait+longest {
+		w.problem("I14: %s has taken %v, and waits %v", o, o.took, o.wait)
 	}
 }
 
@@ -138,7 +177,7 @@ func (w *world) checkRepeat(o *op) {
 	if !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale) {
 		return
 	}
-	met := slices.ContainsFunc(w.history.commits, func(k *commit) bool { return k.op != o && o.protects(k.row) && k.step <= o.ended })
+	met := slices.ContainsFunc(w.history.commits, func(k *commit) bool { return k.op != o && o.writes(k.row) && k.step <= o.ended })
 	if !met {
 		w.problem("I11: %s (%s) is told that it is a repeat, and nobody has written its rows", o, o.work.name)
 	}
@@ -150,18 +189,19 @@ func (w *world) checkUnknown(o *op) {
 	if !errors.Is(o.err, guard.ErrUnknown) || len(o.attempts) == 0 {
 		return
 	}
-	g := o.attempts[len(o.attempts)-1].grant
-	if g == nil || g.until > 0 && g.until <= o.ended || w.plan.policy == guard.DBOnly {
-		return
-	}
-	deadline := g.asked.Add(ttl * 9 / 10)
-	for _, other := range w.history.ops {
-		if other.process != o.process || other.key != o.key || other.work.bare {
+	for key, g := range o.attempts[len(o.attempts)-1].grants {
+		if g.until > 0 && g.until <= o.ended || w.plan.policy == guard.DBOnly {
 			continue
 		}
-		for _, a := range other.attempts {
-			if a.begun > o.ended && a.at.Before(deadline) {
-				w.problem("I4: %s began under the key of %s, whose commit is unknown", other, o)
+		deadline := g.asked.Add(ttl * 9 / 10)
+		for _, other := range w.history.ops {
+			if other.process != o.process || !other.has(key) || other.work.bare {
+				continue
+			}
+			for _, a := range other.attempts {
+				if a.begun > o.ended && a.at.Before(deadline) {
+					w.problem("I4: %s began under the key of %s, whose commit is unknown", other, o)
+				}
 			}
 		}
 	}
@@ -172,36 +212,59 @@ var failures = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notif
 // checkEvents is I7: one event for each Do at most, and one if it says so; and I6: no event
 // without a reason.
 func (w *world) checkEvents(o *op) {
-	var own []notify.Event
-	for _, ev := range o.events {
-		if slices.Contains(failures, ev.Verdict) {
-			own = append(own, ev)
-		}
+	own, may := len(o.failures()), 1
+	if o.led() {
+		may = 2 // one is about others of its crew
 	}
-	if len(own) > 1 {
-		w.problem("I7: %s has reported %d events", o, len(own))
+	if own > may {
+		w.problem("I7: %s has reported %d events", o, own)
 	}
-	if caught, ok := errors.AsType[*guard.InterceptionError](o.err); ok && (len(own) != 1 || own[0].ID != caught.Event.ID) {
-		w.problem("I7: %s was told of an event that it has not reported", o)
+	if caught, ok := errors.AsType[*guard.InterceptionError](o.err); ok {
+		w.checkCaught(o, caught.Event)
 	}
-	if errors.Is(o.err, guard.ErrUnknown) && len(own) == 0 {
+	if errors.Is(o.err, guard.ErrUnknown) && !slices.ContainsFunc(w.history.ops, func(other *op) bool { return len(other.failures()) > 0 && other.speaksFor(o) }) {
 		w.problem("I7: %s is of unknown outcome, and has not reported it", o)
 	}
-	if len(own) == 1 && own[0].Verdict != notify.VerdictUnknownCommit && !w.reason(o) {
-		w.problem("I6: %s has reported %s, and no lock has failed", o, own[0].Verdict)
+	for _, ev := range o.failures() {
+		switch {
+		case !o.has(ev.Key):
+			w.problem("I7: %s has reported %s of %q", o, ev.Verdict, ev.Key)
+		case ev.Verdict != notify.VerdictUnknownCommit && !w.reason(ev.Key):
+			w.problem("I6: %s has reported %s of %q, and no lock has failed", o, ev.Verdict, ev.Key)
+		}
 	}
 }
 
-// reason reports whether a lock on the key of o has failed, somebody wrote without one, or
-// the outcome of a COMMIT was not known.
-func (w *world) reason(o *op) bool {
+// checkCaught is I7 for the event that o returned, which is about all those of a crew that
+// return it.
+func (w *world) checkCaught(o *op, ev notify.Event) {
+	told, reported := 0, 0
+	for _, other := range w.history.ops {
+		if other.speaksFor(o) && slices.ContainsFunc(other.events, func(known notify.Event) bool { return known.ID == ev.ID }) {
+			reported++
+		}
+		if caught, ok := errors.AsType[*guard.InterceptionError](other.err); ok && caught.Event.ID == ev.ID {
+			told++
+		}
+	}
+	if reported != 1 {
+		w.problem("I7: %s was told of an event that its callers have reported %d times", o, reported)
+	}
+	if told != ev.Count && o.process.killed == 0 {
+		w.problem("I7: an event stands for %d calls, and %d were told of it", ev.Count, told)
+	}
+}
+
+// reason reports whether a lock on a key has failed, somebody wrote without one, or the
+// outcome of a COMMIT was not known.
+func (w *world) reason(key string) bool {
 	for _, g := range w.history.grants {
-		if g.key == o.key && (g.lost() || g.regained > 0) {
+		if g.key == key && (g.lost() || g.regained > 0) {
 			return true
 		}
 	}
 	for _, other := range w.history.ops {
-		if other.key != o.key {
+		if !other.has(key) {
 			continue
 		}
 		if other.work.bare && other.began > 0 || slices.ContainsFunc(other.attempts, func(a *attempt) bool { return a.cut }) {
@@ -227,7 +290,7 @@ func (h *history) reportedLost(g *grant) bool {
 // users returns the operations that had a transaction under a grant.
 func (h *history) users(g *grant) (users []*op) {
 	for _, o := range h.ops {
-		if slices.ContainsFunc(o.attempts, func(a *attempt) bool { return a.grant == g }) {
+		if slices.ContainsFunc(o.attempts, func(a *attempt) bool { return a.grants[g.key] == g }) {
 			users = append(users, o)
 		}
 	}
@@ -242,7 +305,7 @@ func (w *world) checkLoss(g *grant) {
 	}
 	for _, o := range w.history.users(g) {
 		for _, a := range o.attempts {
-			if a.grant == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended) && !o.unsureBefore(g.until) && !w.excused(o, g, nil) {
+			if a.op == o && a.grants[g.key] == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended) && !o.unsureBefore(g.until) && !w.excused(o, g, nil) {
 				w.problem("I5: the lock of %s (%s) was lost while it ran, and nobody reports it", o, o.work.name)
 				return
 			}
@@ -260,22 +323,22 @@ func (o *op) unsureBefore(step int) bool {
 // its first snapshot, on a row that its key protects, is reported.
 func (w *world) checkOverlaps(k *commit) {
 	for _, o := range w.history.ops {
-		if o == k.op || o.work.bare || o.ended == 0 || len(o.attempts) == 0 || !o.protects(k.row) {
+		if o == k.op || o.work.bare || o.ended == 0 || len(o.attempts) == 0 || !o.writes(k.row) || slices.Contains(o.attempts, k.attempt) {
 			continue
 		}
-		first := o.attempts[0]
+		first, key := w.history.firstOfLast(o), o.keyOf(k.row)
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
 		if k.step > o.ended || !conflict || !o.met(k) {
 			continue
 		}
 		if k.step <= first.snapshot {
-			if g := first.grant; g != nil && k.step > g.from && w.unheard(k) && !w.history.reported(g) {
+			if g := first.grants[key]; g != nil && k.step > g.from && w.unheard(k) && !w.history.reported(g) {
 				w.fired = append(w.fired, early)
 			}
 			continue
 		}
-		heard := w.history.reported(first.grant) || k.attempt != nil && w.history.reported(k.attempt.grant)
-		if !heard && !w.excused(o, first.grant, k) {
+		heard := w.history.reported(first.grants[key]) || k.attempt != nil && w.history.reported(k.attempt.grants[k.op.keyOf(k.row)])
+		if !heard && !w.excused(o, first.grants[key], k) {
 			w.problem("I5: %s (%s) met what %s (%s) had committed to %s while it had the lock, and nobody reports it",
 				o, o.work.name, k.op, k.op.work.name, k.row)
 		}

@@ -61,7 +61,7 @@ func (w *world) start(n, life int) {
 	for i, specs := range w.plan.work[n] {
 		var ops []*op
 		for k, s := range specs {
-			o := &op{spec: s, process: p, name: fmt.Sprintf("%s%c%d", p.name, 'a'+i, k)}
+			o := &op{spec: s, process: p, name: fmt.Sprintf("%s%c%d", p.name, 'a'+i, k), request: fmt.Sprintf("%d%c%d", n, 'a'+i, k), first: k == 0}
 			ops = append(ops, o)
 			w.history.ops = append(w.history.ops, o)
 		}

@@ -270,8 +270,7 @@ func (w *world) apply(c choice, calls []*call) {
 // decide gives a call its fate.
 func (w *world) decide(do action, c *call) {
 	if c.op != nil && do != run {
-		word, _, _ := strings.Cut(c.text, " ")
-		c.op.missed(word)
+		c.op.missed(c.text)
 	}
 	if c.run != nil && do != run {
 		w.history.shaken++

@@ -19,8 +19,16 @@ import (
 type workload struct {
 	name string
 	run  func(ctx context.Context, p *process, o *op) error
-	// rows of the key that it writes once, by table
+	// tables of which it writes once the row that the key names
 	rows []string
+	// tables of which it writes the row of the other key, too, under that key
+	other []string
+	// tables into which it inserts a row that is its request's own
+	own []string
+	// picky is one whose change fails if it is not its caller's first
+	picky bool
+	// combines is one that may share its transaction
+	combines bool
 	// boxed is one that is for the outbox alone
 	boxed bool
 	// bare is one that takes no lock
@@ -47,7 +55,7 @@ func custom(name string, rows []string, do func(ctx context.Context, tx *gorm.DB
 	}}
 }
 
-var workloads = []*workload{
+var workloads = append([]*workload{
 	{name: "publish", boxed: true, run: func(ctx context.Context, p *process, o *op) error {
 		return p.box.Publish(ctx, notify.Event{
 			ID: o.name, Verdict: notify.VerdictLost, Outcome: notify.OutcomeCommitted, Service: "sim", Key: o.key, Count: 1, CaughtAt: time.Now(),
@@ -92,7 +100,7 @@ var workloads = []*workload{
 			return order(tx, o)
 		})
 	}},
-}
+}, transfers()...)
 
 func order(tx *gorm.DB, o *op) error { return tx.Create(&Order{No: o.key}).Error }
 
@@ -137,6 +145,21 @@ var themes = [][]string{
 	{"order and take", "take and order", "nested"},
 	{"order and take", "without the lock"},
 	{"order and take", "insert", "update"},
+	{"transfer"},
+	{"transfer", "transfer with a stamp", "take from an account"},
+	{"order for another", "order for another", "insert", "update"},
+	{"combined take"},
+	{"combined take with a stamp"},
+	{"combined take", "combined take or refusal", "take from an account"},
+	{"combined take", "transfer", "combined take", "account without the lock"},
+	{"combined order", "combined order", "combined label"},
+	{"combined label"},
+	{"combined insert", "combined insert", "insert"},
+	{"sale"},
+	{"sale", "sale or refusal", "sale of one", "account without the lock"},
+	{"sale", "sale", "combined take", "combined order", "transfer"},
+	{"sale of one", "sale of one", "without the lock"},
+	{"sale with a stamp", "combined take with a stamp"},
 }
 
 func workloadOf(name string) *workload {
@@ -196,12 +219,23 @@ func newPlan(seed uint64) plan {
 	if !p.outbox && r.IntN(12) == 0 { // the relay sets the isolation of its next transaction, which is another session's then
 		p.knobs.Pooler = 3
 	}
+	crew := workloadOf(theme[0]).combines
+	if workloadOf(theme[0]).other != nil {
+		keys = []string{"k", "l"}
+	}
 	for range 2 + r.IntN(4)/3 {
 		var callers [][]spec
-		for range 1 + r.IntN(3)/2 {
+		n := 1 + r.IntN(3)/2
+		if crew && len(p.work) == 0 {
+			n += 1 + r.IntN(3)
+		}
+		for range n {
 			var specs []spec
 			for range 1 + r.IntN(3)/2 {
 				specs = append(specs, spec{workloadOf(theme[r.IntN(len(theme))]), keys[r.IntN(len(keys))], waits[r.IntN(len(waits))]})
+				if last := &specs[len(specs)-1]; crew && last.wait == 0 && r.IntN(4) > 0 {
+					last.wait = waits[2+r.IntN(2)]
+				}
 			}
 			callers = append(callers, specs)
 		}
@@ -215,7 +249,7 @@ func (p plan) database() bool {
 	for _, callers := range p.work {
 		for _, specs := range callers {
 			for _, s := range specs {
-				if s.work.rows != nil || s.work.boxed {
+				if s.work.writes() || s.work.boxed {
 					return true
 				}
 			}
@@ -228,16 +262,20 @@ func (p plan) database() bool {
 type op struct {
 	spec
 	name    string
+	request string // the same after its process was killed
+	first   bool   // of its caller
+	took    time.Duration
 	process *process
 	owners  []string
 	began   int
 	ended   int // 0: its process was killed before
 	err     error
-	cut     map[string]bool // calls that were not answered, by their first word
+	cut     map[string]bool // calls that were not answered
 	breaks  int             // of its connections to the database, since its last write
 	looked  int             // when the question who has its lock was answered
 
 	attempts []*attempt
+	leaders  []*op // who ran transactions in which its rows were read or written
 	commits  []*commit
 	events   []notify.Event
 }
@@ -245,33 +283,17 @@ type op struct {
 func (o *op) String() string { return o.name }
 
 // missed notes that a call was not answered.
-func (o *op) missed(word string) {
+func (o *op) missed(text string) {
 	if o.cut == nil {
 		o.cut = make(map[string]bool)
 	}
-	o.cut[word] = true
+	o.cut[text] = true
 }
 
 // number is what a key has as the number of rows.
-func (o *op) number() int64 { return int64(o.key[0]-'k') + 1 }
+func (o *op) number() int64 { return numberOf(o.key) }
 
-// protects reports whether the key of o protects a row that o writes.
-func (o *op) protects(row string) bool {
-	for _, table := range o.work.rows {
-		if row == o.row(table) {
-			return true
-		}
-	}
-	return false
-}
-
-// row is the name of the key's row of a table.
-func (o *op) row(table string) string {
-	if table == "orders" || table == "labels" {
-		return table + "/" + o.key
-	}
-	return fmt.Sprintf("%s/%d", table, o.number())
-}
+func numberOf(key string) int64 { return int64(key[0]-'k') + 1 }
 
 // caller makes operations one after the other.
 func (p *process) caller(ops []*op) {
@@ -287,11 +309,12 @@ func (p *process) caller(ops []*op) {
 			return
 		}
 		o.began = p.w.step
+		begun := time.Now()
 		err := o.work.run(ctx, p, o)
 		if p.w.gate.isDead(p) {
 			return
 		}
-		o.err = err
+		o.err, o.took = err, time.Since(begun)
 		p.w.mu.Lock()
 		p.w.returned = append(p.w.returned, o)
 		p.w.mu.Unlock()
