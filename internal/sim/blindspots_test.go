@@ -68,7 +68,7 @@ var spots = []spot{
 		if k != nil {
 			return w.reportsAnother(o, o.keyOf(k.row)) || w.reportsAnother(k.op, k.op.keyOf(k.row))
 		}
-		return w.reportsAnother(o, g.key)
+		return slices.ContainsFunc(w.history.users(g), func(o *op) bool { return w.reportsAnother(o, g.key) })
 	}},
 }
 

@@ -77,6 +77,7 @@ func (s *server) renew(rs []lock.Request, ttl time.Duration) []error {
 		switch e := s.state.held[r.Key]; {
 		case s.fails(false) != nil:
 			errs[i] = s.fails(false)
+			s.w.history.unrenewed(r.Owner)
 		case e.owner != r.Owner:
 			errs[i] = lock.ErrNotHeld
 		default:
@@ -221,6 +222,9 @@ func (e engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration)
 	}
 	var answer []error
 	if err := e.call(ctx, text, func() error { answer = e.w.server.renew(rs, ttl); return nil }); err != nil {
+		for _, r := range rs {
+			e.w.history.unrenewed(r.Owner)
+		}
 		return slices.Repeat([]error{err}, len(rs))
 	}
 	return answer

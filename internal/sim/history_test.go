@@ -37,7 +37,8 @@ type grant struct {
 	until    int           // when it was gone, 0: it is there
 	known    bool          // the Locker got the answer
 	why      string
-	regained int // by a failover to a replica that had it still
+	regained int  // by a failover to a replica that had it still
+	doubted  bool // a renewal was not answered
 }
 
 // A commit is what a transaction has changed in one row.
@@ -98,6 +99,15 @@ func (h *history) answered(owner string) {
 	defer h.w.mu.Unlock()
 	if g := h.grants[owner]; g != nil {
 		g.known = true
+	}
+}
+
+// unrenewed takes in that a renewal was not answered, or not made.
+func (h *history) unrenewed(owner string) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if g := h.grants[owner]; g != nil {
+		g.doubted = true
 	}
 }
 

@@ -213,7 +213,7 @@ var failures = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notif
 // without a reason.
 func (w *world) checkEvents(o *op) {
 	own, may := len(o.failures()), 1
-	if o.led() {
+	if w.history.led(o) {
 		may = 2 // one is about others of its crew
 	}
 	if own > may {
@@ -229,7 +229,7 @@ func (w *world) checkEvents(o *op) {
 		switch {
 		case !o.has(ev.Key):
 			w.problem("I7: %s has reported %s of %q", o, ev.Verdict, ev.Key)
-		case ev.Verdict != notify.VerdictUnknownCommit && !w.reason(ev.Key):
+		case ev.Verdict != notify.VerdictUnknownCommit && !w.reason(ev):
 			w.problem("I6: %s has reported %s of %q, and no lock has failed", o, ev.Verdict, ev.Key)
 		}
 	}
@@ -255,16 +255,16 @@ func (w *world) checkCaught(o *op, ev notify.Event) {
 	}
 }
 
-// reason reports whether a lock on a key has failed, somebody wrote without one, or the
-// outcome of a COMMIT was not known.
-func (w *world) reason(key string) bool {
+// reason reports whether a lock on the key of an event has failed, or was not renewed as it
+// says, somebody wrote without one, or the outcome of a COMMIT was not known.
+func (w *world) reason(ev notify.Event) bool {
 	for _, g := range w.history.grants {
-		if g.key == key && (g.lost() || g.regained > 0) {
+		if g.key == ev.Key && (g.lost() || g.regained > 0 || g.doubted && ev.Loss == notify.LossUnrenewed) {
 			return true
 		}
 	}
 	for _, other := range w.history.ops {
-		if !other.has(key) {
+		if !other.has(ev.Key) {
 			continue
 		}
 		if other.work.bare && other.began > 0 || slices.ContainsFunc(other.attempts, func(a *attempt) bool { return a.cut }) {
