@@ -214,8 +214,8 @@ var failures = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notif
 // without a reason.
 func (w *world) checkEvents(o *op) {
 	own, may := len(o.failures()), 1
-	if w.history.led(o) {
-		may = 2 // one is about others of its crew
+	if o.work.combines {
+		may = 2 // one is about the lock of its crew, which it may have shared unseen
 	}
 	if own > may {
 		w.problem("I7: %s has reported %d events", o, own)

@@ -139,11 +139,6 @@ func (o *op) speaksFor(other *op) bool {
 	return o == other || o.process == other.process && o.key == other.key && o.work.combines && other.work.combines
 }
 
-// led reports whether o ran a transaction in which rows of others were read or written.
-func (h *history) led(o *op) bool {
-	return slices.ContainsFunc(h.ops, func(other *op) bool { return slices.Contains(other.leaders, o) })
-}
-
 // unanswered reports whether a request about a key's lock was not answered: o's, or that of
 // one whose transaction it shared.
 func (o *op) unanswered(word, key string) bool {
