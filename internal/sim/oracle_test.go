@@ -15,6 +15,8 @@ import (
 
 // learn takes in what an operation was told.
 func (w *world) learn(o *op) {
+	w.mu.Lock() // those whom a timer wakes next do not know that the scheduler has come first
+	defer w.mu.Unlock()
 	if held, ok := errors.AsType[*lock.HeldError](o.err); ok {
 		w.ownGhost(o, held)
 	}
