@@ -27,6 +27,7 @@ type process struct {
 	number  int
 	dead    bool // guarded by gate.mu
 	killed  int  // the step
+	callers int  // that have not ended; guarded by world.mu
 
 	locker *lock.Locker
 	guard  *guard.Guard
@@ -66,7 +67,7 @@ func (w *world) start(n, life int) {
 			w.history.ops = append(w.history.ops, o)
 		}
 		w.mu.Lock()
-		w.callers++
+		p.callers++
 		w.mu.Unlock()
 		go p.caller(ops)
 	}

@@ -25,7 +25,6 @@ type world struct {
 	history *history
 
 	mu        sync.Mutex
-	callers   int   // that have not ended
 	returned  []*op // since the last step
 	processes []*process
 
@@ -159,10 +158,11 @@ func (w *world) drained(calls []*call) bool {
 	return (outbox || len(calls) == 0) && !w.history.inOutage()
 }
 
+// done reports whether all callers have ended, but for those of processes that were killed.
 func (w *world) done() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.callers == 0
+	return !slices.ContainsFunc(w.processes, func(p *process) bool { return p.killed == 0 && p.callers > 0 })
 }
 
 // settle takes in what the last step has led to.

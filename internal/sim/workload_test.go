@@ -299,9 +299,11 @@ func numberOf(key string) int64 { return int64(key[0]-'k') + 1 }
 func (p *process) caller(ops []*op) {
 	defer func() {
 		p.w.mu.Lock()
-		p.w.callers--
+		p.callers--
 		p.w.mu.Unlock()
-		p.w.gate.wake()
+		if !p.w.gate.isDead(p) {
+			p.w.gate.wake()
+		}
 	}()
 	for _, o := range ops {
 		ctx := context.WithValue(context.Background(), opKey{}, o)
