@@ -16,7 +16,7 @@ type call struct {
 	op      *op    // nil: a part of the process made it that serves all operations
 	actor   string // who made it, for choices and stories
 	text    string
-	n       int // order of arrival
+	n       int // order of arrival: those that came at once have the same
 	ctx     context.Context
 	run     func() // executes it; nil: the database does, once the call has its fate
 	db      *simdb.Call
@@ -34,7 +34,7 @@ type gate struct {
 	mu      sync.Mutex
 	waiting []*call
 	arrived chan struct{} // has a token when a call came, or a caller gave up
-	n       int
+	n       int           // how often calls was called
 }
 
 func newGate() *gate { return &gate{arrived: make(chan struct{}, 1)} }
@@ -54,7 +54,6 @@ func (g *gate) pass(c *call) fate {
 		g.mu.Unlock()
 		return cutBefore
 	}
-	g.n++
 	c.n = g.n
 	g.waiting = append(g.waiting, c)
 	g.mu.Unlock()
@@ -70,6 +69,7 @@ func (g *gate) pass(c *call) fate {
 func (g *gate) calls() []*call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.n++
 	slices.SortFunc(g.waiting, func(a, b *call) int {
 		return cmp.Or(strings.Compare(a.actor, b.actor), strings.Compare(a.text, b.text), cmp.Compare(a.n, b.n))
 	})
