@@ -144,7 +144,7 @@ type broker struct {
 }
 
 func (b broker) Publish(ctx context.Context, ev notify.Event) error {
-	c := &call{process: b.p, actor: b.p.name + ".relay", text: "PUBLISH " + string(ev.Verdict), ctx: ctx, cuts: true}
+	c := &call{process: b.p, actor: b.p.name + ".relay", text: "PUBLISH " + string(ev.Verdict) + " " + ev.Key, ctx: ctx, cuts: true}
 	c.run = func() { b.w.history.monitor[ev.ID]++ }
 	if b.w.gate.pass(c) != executed {
 		return errors.New("not confirmed")

@@ -58,7 +58,7 @@ func custom(name string, rows []string, do func(ctx context.Context, tx *gorm.DB
 var workloads = append([]*workload{
 	{name: "publish", boxed: true, run: func(ctx context.Context, p *process, o *op) error {
 		return p.box.Publish(ctx, notify.Event{
-			ID: o.name, Verdict: notify.VerdictLost, Outcome: notify.OutcomeCommitted, Service: "sim", Key: o.key, Count: 1, CaughtAt: time.Now(),
+			ID: o.name, Verdict: notify.VerdictLost, Outcome: notify.OutcomeCommitted, Service: "sim", Key: o.name, Count: 1, CaughtAt: time.Now(),
 		})
 	}},
 	{name: "hold", run: hold},
