@@ -16,8 +16,10 @@
 // (dice), and the random numbers of the product (package random).
 //
 // What is left to chance is kept from mattering. Requests that wait are ordered by who
-// made them, each step takes a little time, so that timers of different steps end one
-// after the other, and only one thread runs Go code.
+// made them. A caller waits at the gate, too, before it joins the queue for a key: several
+// go on at once when a crew gives them back, or an outage begins. Each step takes a little
+// time, so that timers of different steps end one after the other, and only one thread runs
+// Go code.
 //
 // # The search
 //

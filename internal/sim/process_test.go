@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"gorm.io/gorm"
@@ -37,6 +38,29 @@ type process struct {
 }
 
 type opKey struct{}
+
+// A callerContext is the context of an operation. Its caller pauses whenever a Locker looks
+// for a lease in it, which it does before the caller joins the queue of a key. So where
+// several callers of a process go on at once, as those whom a crew gives back, the scheduler
+// decides who is first in that queue, and not Go's.
+type callerContext struct {
+	context.Context
+	op *op
+}
+
+const queue = "QUEUE"
+
+var lockPackage = reflect.TypeFor[lock.Locker]().PkgPath()
+
+func (c callerContext) Value(key any) any {
+	switch {
+	case key == opKey{}:
+		return c.op
+	case reflect.TypeOf(key).PkgPath() == lockPackage:
+		c.op.process.pause(c, c.op, queue)
+	}
+	return c.Context.Value(key)
+}
 
 // actor returns the operation that makes a call with ctx, and the name of who makes it.
 func (p *process) actor(ctx context.Context, part string) (*op, string) {

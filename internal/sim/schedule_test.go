@@ -232,6 +232,9 @@ func (w *world) apply(c choice, calls []*call) {
 		w.decide(c.do, calls[i])
 	case c.do == wait:
 		w.wait(c.forTime)
+		if slices.ContainsFunc(w.gate.calls(), func(x *call) bool { return x.text == queue }) {
+			w.history.shaken++ // who stands still before a request takes the locks for silent
+		}
 	case c.do == lose:
 		w.server.wipe(c.on)
 	case c.do == failOver:

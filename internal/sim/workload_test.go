@@ -306,7 +306,7 @@ func (p *process) caller(ops []*op) {
 		}
 	}()
 	for _, o := range ops {
-		ctx := context.WithValue(context.Background(), opKey{}, o)
+		ctx := callerContext{context.Background(), o}
 		if !p.pause(ctx, o, fmt.Sprintf("DO %s %s", o.work.name, o.key)) {
 			return
 		}
