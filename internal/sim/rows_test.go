@@ -81,8 +81,12 @@ func (o *op) under(key string) (n int) {
 	return n
 }
 
-// sent reports whether an argument of a statement shows that o has made its change.
+// sent reports whether an argument of a statement shows that o has made its change. It does
+// not if the row has had it before.
 func (o *op) sent(arg any) bool {
+	if slices.ContainsFunc(o.commits, func(k *commit) bool { return !k.lost }) {
+		return false
+	}
 	text, _ := arg.(string)
 	return text == o.request && o.work.own != nil || slices.Contains(strings.Fields(text), o.name)
 }
