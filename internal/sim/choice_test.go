@@ -189,6 +189,12 @@ func (d *dice) fault(w *world, top *call) *choice {
 		d.rest(top.actor)
 		return &choice{do: wait, forTime: pauses[3]}
 	}
+	if top.text == think && d.IntN(2) == 0 { // the turns of its crew may end meanwhile
+		if d.IntN(2) == 0 {
+			d.rest(top.actor)
+		}
+		return &choice{do: wait, forTime: pauses[d.IntN(len(pauses))]}
+	}
 	if n := len(w.plan.also); n > 0 && d.IntN(3) == 0 {
 		return d.more(w, w.plan.also[d.IntN(n)], top)
 	}

@@ -33,7 +33,8 @@
 // key share transactions, if their workload combines. Which of them do so, the oracle learns
 // from what the servers see: the statements name their rows, and each account has the names
 // of those who have changed it, in their order. So a crew's UPDATE is a commit of each of
-// its members, and each is judged as if it had been alone.
+// its members, and each is judged as if it had been alone. Some changes take long: the
+// turns of their crew end meanwhile.
 //
 // # The verdict
 //

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -185,8 +186,14 @@ func (o *op) adds(name string) int64 {
 	return 1
 }
 
+// think is a moment in which a change that takes long goes on.
+const think = "CHANGE"
+
 // touch changes an account as o does.
 func (o *op) touch(left *int, names *string, by int) error {
+	if o.work.slow && o.process != nil {
+		o.process.pause(context.Background(), o, think)
+	}
 	if o.work.picky && !o.first {
 		return errRefused
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -32,12 +33,14 @@ func transfers() []*workload {
 		change("take from an account", "accounts", take),
 		combined("combined take", accounts, nil, take),
 		combined("combined take or refusal", accounts, nil, take),
+		combined("slow combined take", accounts, nil, take),
 		combined("combined take with a stamp", []string{"purses"}, nil, func(o *op) guard.Change { return o.purse(o.key, -1) }),
 		combined("combined order", nil, orders, own),
 		combined("combined label", nil, []string{"labels"}, func(o *op) guard.Change { return guard.Insert(&Label{Code: o.request, Amount: 5}) }),
 		combined("combined insert", orders, nil, func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }),
 		combined("sale", accounts, orders, sell),
 		combined("sale or refusal", accounts, orders, sell),
+		combined("slow sale", accounts, orders, sell),
 		combined("sale of one", []string{"orders", "accounts"}, nil, func(o *op) guard.Change {
 			return guard.All(guard.Insert(&Order{No: o.key}), take(o))
 		}),
@@ -56,6 +59,7 @@ func transfers() []*workload {
 		}},
 	}
 	for _, w := range all {
+		w.slow = strings.HasPrefix(w.name, "slow ")
 		w.picky = w.name == "combined take or refusal" || w.name == "sale or refusal"
 	}
 	return all

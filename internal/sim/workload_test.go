@@ -27,6 +27,8 @@ type workload struct {
 	own []string
 	// picky is one whose change fails if it is not its caller's first
 	picky bool
+	// slow is one whose change takes long
+	slow bool
 	// combines is one that may share its transaction
 	combines bool
 	// boxed is one that is for the outbox alone
@@ -153,6 +155,8 @@ var themes = [][]string{
 	{"combined take", "combined take or refusal", "take from an account"},
 	{"combined take", "transfer", "combined take", "account without the lock"},
 	{"combined order", "combined order", "combined label"},
+	{"combined take", "slow combined take"},
+	{"sale", "slow sale", "slow sale"},
 	{"combined label"},
 	{"combined insert", "combined insert", "insert"},
 	{"sale"},
