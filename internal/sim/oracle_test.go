@@ -301,14 +301,15 @@ func (h *history) users(g *grant) (users []*op) {
 }
 
 // checkLoss is I5 for one who has lost a lock: a lock that was lost while a transaction ran
-// under it is reported.
+// under it is reported. Whoever runs alone after a crew has handed on the lock that it had.
 func (w *world) checkLoss(g *grant) {
 	if !g.lost() || g.regained > 0 || w.history.reportedLost(g) {
 		return
 	}
 	for _, o := range w.history.users(g) {
 		for _, a := range o.attempts {
-			if a.op == o && a.grants[g.key] == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended) && !o.unsureBefore(g.until) && !w.excused(o, g, nil) {
+			worked := a.op == o && a.grants[g.key] == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended)
+			if worked && !w.history.passedOn(a, g.key, g.until) && !o.unsureBefore(g.until) && !w.excused(o, g, nil) {
 				w.problem("I5: the lock of %s (%s) was lost while it ran, and nobody reports it", o, o.work.name)
 				return
 			}

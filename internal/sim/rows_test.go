@@ -121,7 +121,7 @@ func (h *history) firstOfLast(o *op) *attempt {
 	}
 	first := o.attempts[len(o.attempts)-1]
 	for _, a := range slices.Backward(o.attempts) {
-		if a.op != first.op || a.grants[o.key] != first.grants[o.key] || h.passedOn(a, first) {
+		if a.op != first.op || a.grants[o.key] != first.grants[o.key] || h.passedOn(a, o.key, first.begun) {
 			break
 		}
 		first = a
@@ -129,11 +129,12 @@ func (h *history) firstOfLast(o *op) *attempt {
 	return first
 }
 
-// passedOn reports whether another operation had the lock between two attempts.
-func (h *history) passedOn(a, next *attempt) bool {
+// passedOn reports whether another operation had the lock of an attempt on a key after it,
+// before a step.
+func (h *history) passedOn(a *attempt, key string, step int) bool {
 	return slices.ContainsFunc(h.ops, func(o *op) bool {
 		return o != a.op && slices.ContainsFunc(o.attempts, func(b *attempt) bool {
-			return b.op == o && b.grants[a.op.key] == a.grants[a.op.key] && a.begun < b.begun && b.begun < next.begun
+			return b.op == o && b.grants[key] == a.grants[key] && a.begun < b.begun && b.begun < step
 		})
 	})
 }
