@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/belaygo/belay/guard"
 )
 
 // What is run is said by the environment: how long, from which seed on, or one seed alone.
@@ -197,6 +199,27 @@ func TestSeedIsARun(t *testing.T) {
 		}
 		if replayed := simulate(t, p, &player{slices.Clone(first.choices)}); replayed.text() != first.text() {
 			t.Fatalf("seed %d, replayed: %s", seed, difference(first.text(), replayed.text()))
+		}
+	}
+}
+
+// TestCrews runs schedules in which many share transactions, and time passes in their
+// changes.
+func TestCrews(t *testing.T) {
+	crews := [][]string{{"slow combined take", "combined take"}, {"slow sale", "sale"}}
+	for seed := range uint64(300) {
+		p := newPlan(seed)
+		for n, callers := range p.work {
+			for c := range callers {
+				p.work[n][c] = []spec{{workloadOf(crews[seed%2][c%2]), "k", waits[2+(n+c)%2]}}
+			}
+		}
+		p.policy, p.outbox, p.also, p.faults = guard.Refuse, false, nil, 5
+		if len(p.work[0]) < 3 {
+			p.work[0] = append(p.work[0], p.work[0]...)
+		}
+		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
+			t.Fatal(shrink(t, r, patience()).report())
 		}
 	}
 }
