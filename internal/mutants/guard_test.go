@@ -143,6 +143,28 @@ var guardMutants = []mutant{
 		tests: "guard TestCombineOverlapOfInserts",
 	},
 	{
+		name:  "wait-ends-in-a-crew",
+		loses: "A caller is told that the key is busy, and its change is committed.",
+		file:  "guard/combine.go",
+		old: `	if at == nil {
+		return false
+	}
+	for i`,
+		new: `	if at == nil {
+		return true
+	}
+	for i`,
+		tests: "internal/sim TestCrews",
+	},
+	{
+		name:  "late-caller-is-counted",
+		loses: "An event counts a caller whose change came too late for the crew.",
+		file:  "guard/round.go",
+		old:   `return !m.in && m != r.leader })`,
+		new:   `return false })`,
+		tests: "internal/sim TestCrews",
+	},
+	{
 		name:  "event-published-twice",
 		loses: "Each overlap is two events and counts as two failures.",
 		file:  "guard/finish.go",
