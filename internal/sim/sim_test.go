@@ -214,7 +214,7 @@ func TestCrews(t *testing.T) {
 				p.work[n][c] = []spec{{workloadOf(crews[seed%2][c%2]), "k", waits[2+(n+c)%2]}}
 			}
 		}
-		p.policy, p.outbox, p.also, p.faults = guard.Refuse, false, nil, 5
+		p.policy, p.outbox, p.also, p.faults = guard.FailClosed, false, nil, 5
 		if len(p.work[0]) < 3 {
 			p.work[0] = append(p.work[0], p.work[0]...)
 		}
