@@ -46,7 +46,7 @@ type Config struct {
 	// Logger is for what can't be returned. Defaults to slog.Default().
 	Logger *slog.Logger
 	// Lock and Guard are settings beyond these. Their fields Service, Publisher and
-	// Logger are set by Open.
+	// Logger, and the Logger of Once, are set by Open.
 	Lock  lock.Config
 	Guard guard.Config
 }

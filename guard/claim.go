@@ -93,10 +93,15 @@ func (c *call) claim() error {
 	row := &claim.Claim{Request: k.sum[:], Print: k.request.Print.Bytes(), Held: k.held, Operation: k.request.Operation}
 	err := c.tx.Claim(k.key, row, min(c.ttl()/2, time.Until(c.until)))
 	if errors.Is(err, dbtx.ErrClaimed) {
-		held := &lock.HeldError{Key: k.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
-		return fmt.Errorf("%w: %w: %w", ErrBusy, held, err)
+		return k.busy(err)
 	}
 	return err
+}
+
+// busy returns the error of a request that another transaction has, or had until now.
+func (k *claiming) busy(cause error) error {
+	held := &lock.HeldError{Key: k.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
+	return fmt.Errorf("%w: %w: %w", ErrBusy, held, cause)
 }
 
 // find reads what is known of the request.
@@ -116,7 +121,10 @@ func (k *claiming) repeated(cause error) error {
 	if k.err != nil {
 		return fmt.Errorf("guard: %w", k.err)
 	}
-	if k.record != nil && k.request.Print.Differs(k.record.Print) {
+	switch {
+	case k.record == nil: // it was purged, again and again
+		return k.busy(cause)
+	case k.request.Print.Differs(k.record.Print):
 		return fmt.Errorf("%w: %w", ErrMismatch, cause)
 	}
 	return fmt.Errorf("%w: %w", ErrDuplicate, cause)

@@ -36,8 +36,8 @@ type Answer[T any] struct {
 //
 // Once acquires a lock of the request's own, so a repeat that comes while op runs gets
 // ErrBusy, or waits, with Wait. Name what op changes by Also: rows that no Also names are
-// not judged. Protects, Combine, Remember and For are not for Once, and Once is not for
-// the inside of an operation.
+// not judged. Protects, Combine and For are not for Once, and Once is not for the inside of
+// an operation. The first layer remembers a request for 10 minutes, or as Remember says.
 func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx context.Context, tx *gorm.DB) (T, error), opts ...Option) (Answer[T], error) {
 	var none, got Answer[T]
 	if op == nil {
@@ -59,7 +59,7 @@ func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx cont
 			return v, false, err
 		}
 		answer, ok := refusal.answer.(T)
-		if !ok {
+		if !ok && refusal.answer != nil { // nil is the zero of an interface
 			return nil, false, fmt.Errorf("%w: Refuse has a %T, the operation returns a %T", ErrAnswer, refusal.answer, v)
 		}
 		return answer, true, nil
@@ -78,7 +78,8 @@ func Refuse[T any](answer T) error { return &refusedError{answer} }
 
 type refusedError struct{ answer any }
 
-func (e *refusedError) Error() string { return fmt.Sprintf("guard: refused with %+v", e.answer) }
+// Error does not tell the answer, which may be of a person.
+func (e *refusedError) Error() string { return "guard: Refuse outside of an operation of Once" }
 
 // remembered is how long the first layer remembers a request: a hint, which saves a repeat
 // the transaction.

@@ -113,7 +113,13 @@ func TestRefuse(t *testing.T) {
 			got, err = guard.Once(bg, e.Guard.Guard, request(name), e.neverSells(), guard.Remember(-1))
 			wantAnswer(t, got, err, want)
 		}
-		_, err := guard.Once(bg, e.Guard.Guard, request("type"), func(context.Context, *gorm.DB) (receipt, error) {
+		nothing, err := guard.Once(bg, e.Guard.Guard, request("nil"), func(context.Context, *gorm.DB) (any, error) {
+			return nil, guard.Refuse[any](nil)
+		})
+		if err != nil || nothing.Value != nil || !nothing.Refused {
+			t.Errorf("a refusal with nil is %+v, %v", nothing, err)
+		}
+		_, err = guard.Once(bg, e.Guard.Guard, request("type"), func(context.Context, *gorm.DB) (receipt, error) {
 			return receipt{}, guard.Refuse("no receipt")
 		})
 		wantIs(t, err, guard.ErrAnswer)

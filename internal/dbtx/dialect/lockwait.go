@@ -15,7 +15,8 @@ type LockWait struct {
 }
 
 // LockWait returns how to wait for d at most, in a session. MySQL and MariaDB count in
-// seconds. MariaDB does not wait at all for d below 1 s, MySQL waits for 1 s.
+// seconds. MariaDB does not wait at all for d below 1 s, MySQL waits for 1 s. PostgreSQL
+// waits for 100 ms at least: its setting bounds the waits for locks of the table, too.
 func (d Dialect) LockWait(s Session, wait time.Duration) LockWait {
 	seconds := int64(max(0, wait) / time.Second)
 	switch {
@@ -28,7 +29,7 @@ func (d Dialect) LockWait(s Session, wait time.Duration) LockWait {
 		}
 	case d.Name == "postgres" && s.LockWait != "":
 		return LockWait{
-			Before:  fmt.Sprintf("SET LOCAL lock_timeout = %d", max(1, wait.Milliseconds())), // 0 would be for ever
+			Before:  fmt.Sprintf("SET LOCAL lock_timeout = %d", max(100, wait.Milliseconds())),
 			Restore: fmt.Sprintf("SET LOCAL lock_timeout = '%s'", s.LockWait),
 		}
 	}
