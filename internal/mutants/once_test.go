@@ -56,8 +56,8 @@ var onceMutants = []mutant{
 		name:  "refusal-keeps-the-effects",
 		loses: "A declined payment is booked.",
 		file:  "guard/once.go",
-		old:   `		if refused && !c.tx.OnlyClaimed() {`,
-		new:   `		if false {`,
+		old:   `		if refused && (unfit != nil || !c.tx.OnlyClaimed()) {`,
+		new:   `		if refused && unfit != nil {`,
 		tests: "guard TestRefuse",
 	},
 	{
