@@ -150,7 +150,8 @@ var guardMutants = []mutant{
 		return nil`,
 		new: `	if i < 0 {
 		return at`,
-		tests: "internal/sim TestCrews",
+		tests:  "internal/sim TestCrews",
+		panics: true,
 	},
 	{
 		name:  "late-caller-is-counted",
