@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -91,10 +90,7 @@ type lines struct {
 }
 
 // A line exists while just one of its callers leads: that one acquires the lock for all.
-type line struct {
-	queue []*member
-	asked question
-}
+type line struct{ queue []*member }
 
 // join adds m to the line of its key. It reports whether m leads.
 func (l *lines) join(m *member) bool {
@@ -108,20 +104,21 @@ func (l *lines) join(m *member) bool {
 	return true
 }
 
-// quit takes m out of its line, and returns that. It returns nil if m's turn has come.
-func (l *lines) quit(m *member) *line {
+// quit takes m out of its line. It reports false if m's turn has come.
+func (l *lines) quit(m *member) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.of[m.call.key]
 	if at == nil {
-		return nil
+		return false
 	}
-	i := slices.Index(at.queue, m)
-	if i < 0 {
-		return nil
+	for i, other := range at.queue {
+		if other == m {
+			at.queue = append(at.queue[:i], at.queue[i+1:]...)
+			return true
+		}
 	}
-	at.queue = slices.Delete(at.queue, i, i+1)
-	return at
+	return false
 }
 
 // take returns the next in the line who do what the leader does, at most n, and lets the

@@ -94,8 +94,5 @@
 // member: then each runs alone, and gets its own verdict. A lock failure is one event, whose
 // Count is the number of callers that it met.
 //
-// Members whose wait ends in the line send one question to the engine, who holds the key,
-// and share its answer. It may delay their ErrBusy by 100 ms.
-//
 // What remains unnoticed is listed in docs/guarantees.md.
 package guard

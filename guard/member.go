@@ -118,8 +118,8 @@ func (m *member) await(waited context.Context) (signal, error) {
 		return next, nil
 	case <-waited.Done():
 	}
-	if at := m.call.guard.lines.quit(m); at != nil {
-		return 0, m.refused(at.asked.answer(m.call))
+	if m.call.guard.lines.quit(m) {
+		return 0, m.refused()
 	}
 	select {
 	case next := <-m.turn:
@@ -166,9 +166,9 @@ func (m *member) spare() {
 // waits reports whether m still waits for the key.
 func (m *member) waits() bool { return m.ctx.Err() == nil && time.Now().Before(m.call.until) }
 
-// refused is the error of a member whose wait has ended while the key has a holder.
-func (m *member) refused(holder lock.Holder) error {
-	held := &lock.HeldError{Key: m.call.key, Holder: holder}
+// refused is the error of a member whose wait has ended.
+func (m *member) refused() error {
+	held := &lock.HeldError{Key: m.call.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
 	if err := m.ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w: %w", ErrBusy, held, err)
 	}
