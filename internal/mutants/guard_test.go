@@ -146,12 +146,15 @@ var guardMutants = []mutant{
 		name:  "wait-ends-in-a-crew",
 		loses: "A caller is told that the key is busy, and its change is committed.",
 		file:  "guard/combine.go",
-		old: `	if i < 0 {
-		return nil`,
-		new: `	if i < 0 {
-		return at`,
-		tests:  "internal/sim TestCrews",
-		panics: true,
+		old: `	if at == nil {
+		return false
+	}
+	for i`,
+		new: `	if at == nil {
+		return true
+	}
+	for i`,
+		tests: "internal/sim TestCrews",
 	},
 	{
 		name:  "late-caller-is-counted",
