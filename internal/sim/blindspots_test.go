@@ -95,7 +95,8 @@ func (w *world) unreleased(g *grant) bool {
 	}
 	users := w.history.users(g)
 	return slices.ContainsFunc(w.history.ops, func(o *op) bool {
-		passed := o.process == g.process && o.work.other != nil // perhaps to wait for its other key
+		// It was perhaps handed on to wait for another key, or could not begin.
+		passed := o.process == g.process && (o.work.other != nil || len(o.attempts) == 0)
 		return (passed || slices.Contains(users, o)) && o.unanswered("RELEASE", g.key)
 	})
 }
