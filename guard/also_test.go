@@ -70,7 +70,7 @@ func TestTransfer(t *testing.T) {
 // TestTransfersBetweenAll: transfers in all directions at once neither deadlock nor lose
 // anything, and no lock failure is reported.
 func TestTransfersBetweenAll(t *testing.T) {
-	const accounts, callers, each, instances = 6, 8, 12, 3
+	const accounts, callers, each, instances = 4, 200, 3, 3
 	eachServer(t, func(e *env) {
 		for id := range int64(accounts) {
 			e.create(&Stock{ID: id + 1, Left: 100})

@@ -28,6 +28,10 @@ var ErrMismatch = errors.New("guard: another request has this id")
 // A repeat that comes while the operation runs under other keys returns ErrBusy. With Wait
 // it waits, for half of the lock's ttl at most.
 //
+// With Combine the key of Apply says who shares a transaction, and requests are stored
+// after the changes were made in memory, before anything else is written. One that is there
+// already, or comes twice, runs alone.
+//
 // After ErrUnknown, or any other error, the same request can be made again: it has taken
 // effect at most once.
 //
@@ -90,12 +94,16 @@ func (c *call) isRequests(key string) bool { return c.claiming != nil && key == 
 // end of this transaction.
 func (c *call) claim() error {
 	k := c.claiming
-	row := &claim.Claim{Request: k.sum[:], Print: k.request.Print.Bytes(), Held: k.held, Operation: k.request.Operation}
-	err := c.tx.Claim(k.key, row, min(c.ttl()/2, time.Until(c.until)))
+	err := c.tx.Claim(k.key, k.claim(), min(c.ttl()/2, time.Until(c.until)))
 	if errors.Is(err, dbtx.ErrClaimed) {
 		return k.busy(err)
 	}
 	return err
+}
+
+// claim returns the row that says that the request has taken effect.
+func (k *claiming) claim() *claim.Claim {
+	return &claim.Claim{Request: k.sum[:], Print: k.request.Print.Bytes(), Held: k.held, Operation: k.request.Operation}
 }
 
 // busy returns the error of a request that another transaction has, or had until now.

@@ -69,7 +69,7 @@ func (c Change) alike(ctx context.Context, g *Guard) (shape any, steps []foldabl
 
 // member returns the call as one that may share its transaction, nil if it runs alone.
 func (c *call) member(ctx context.Context) *member {
-	alike := c.combine && c.wait > 0 && !ended(ctx) && len(c.holds) == 1 && c.remember == 0 && len(c.protects) == 0 && c.claiming == nil && c.retries == changeTries
+	alike := c.combine && c.wait > 0 && !ended(ctx) && len(c.holds) == 1 && c.remember == 0 && len(c.protects) == 0 && !c.isRequests(c.key) && c.retries == changeTries
 	if !alike || c.guard.outages.on(c.key) != nil || c.guard.locker.Holds(ctx, c.key) {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (c *call) member(ctx context.Context) *member {
 	if !ok {
 		return nil
 	}
-	return &member{call: c, ctx: ctx, steps: steps, shape: shape, turn: make(chan signal, 1)}
+	return &member{call: c, ctx: ctx, steps: steps, shape: shape, serves: c.claiming, turn: make(chan signal, 1)}
 }
 
 // lines are the callers that wait to share a transaction, by key.

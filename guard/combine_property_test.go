@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/once"
 )
 
 // TestCombineIsLikeOneByOne: random crews give the same answers, rows and events as the
@@ -32,7 +33,8 @@ import (
 //     run again in any order. So at most one does that here, in a plan in which nobody loses
 //     the lock, and the rows have stock enough for all.
 //   - Whose row another one of the crew inserts, or is there already, runs alone after the
-//     crew. So such plans have stock enough, too, and nobody in them runs again.
+//     crew. So such plans have stock enough, too, and nobody in them runs again. That holds
+//     for the row of a request, too.
 //   - A caller whose context ends after its change, which is not made here, may be told of
 //     a commit where it would have been told of its context.
 //   - A caller whose change fails is told so, though the database would have refused its
@@ -97,6 +99,7 @@ type plannedCall struct {
 	what   part
 	amount int
 	no     string // of the order
+	serves string // the id of a request; empty = none
 }
 
 // A trade is what all calls of a plan are made of.
@@ -120,9 +123,10 @@ type plan struct {
 func newPlan(r *rand.Rand) plan {
 	p := plan{trade: trade(r.IntN(int(trades))), ordered: true}
 	rows, reruns := 1+r.Int64N(3), false
-	twins := p.trade != updates && r.IntN(2) == 0
+	serve := r.IntN(2) == 0
+	twins := (serve || p.trade != updates) && r.IntN(2) == 0
 	seen := make(map[string]int)
-	repeats := p.trade != updates && r.IntN(2) == 0
+	repeats := (serve || p.trade != updates) && r.IntN(2) == 0
 	if twins {
 		reruns, p.ordered = true, false
 	}
@@ -146,6 +150,9 @@ func newPlan(r *rand.Rand) plan {
 			}
 		case repeats && r.IntN(4) == 0:
 			c.no = "old"
+		}
+		if serve { // it is the request that is repeated
+			c.serves, c.no = c.no, fmt.Sprint(c.row, "+", len(p.callers))
 		}
 		p.callers = append(p.callers, c)
 	}
@@ -190,6 +197,7 @@ func newWorld(t *testing.T) *world {
 	pool.SetMaxOpenConns(1)
 	wantNil(t, db.Exec("PRAGMA synchronous = OFF").Error) // the time goes into the disk
 	wantNil(t, db.AutoMigrate(&Stock{}, &Order{}))
+	wantNil(t, once.Migrate(bg, db))
 	wantNil(t, db.Exec("CREATE TRIGGER enough BEFORE UPDATE ON stocks WHEN NEW.left < 0 BEGIN SELECT RAISE(ABORT, 'too few'); END").Error)
 	w := &world{t: t, db: db, g: guardtest.New(t, db)}
 	wantNil(t, db.Callback().Update().Before("gorm:update").Register("test:deadlock", func(tx *gorm.DB) {
@@ -207,16 +215,19 @@ func (w *world) reset(p plan) {
 	wantNil(w.t, w.db.Exec("DELETE FROM stocks").Error)
 	wantNil(w.t, w.db.Exec("DELETE FROM orders").Error)
 	wantNil(w.t, w.db.Create(&Order{No: "old"}).Error)
+	wantNil(w.t, w.db.Exec("DELETE FROM belay_once").Error)
+	wantNil(w.t, w.g.Do(bg, "sku", func(context.Context, *gorm.DB) error { return nil }, guard.For(request("old"))))
 	for i, left := range p.left {
 		wantNil(w.t, w.db.Create(&Stock{ID: int64(i + 1), Left: left}).Error)
 	}
 }
 
-func (w *world) rows() (stocks []Stock, orders []string) {
+func (w *world) rows() (stocks []Stock, orders, requests []string) {
 	w.t.Helper()
 	wantNil(w.t, w.db.Order("id").Find(&stocks).Error)
 	wantNil(w.t, w.db.Model(&Order{}).Order("no").Pluck("no || ' ' || amount", &orders).Error)
-	return stocks, orders
+	wantNil(w.t, w.db.Table("belay_once").Order("request").Pluck("hex(request)", &requests).Error)
+	return stocks, orders, requests
 }
 
 // lost returns what the events since the last call say.
@@ -277,7 +288,10 @@ func (w *world) call(ctx context.Context, got *answer, c plannedCall, opts ...gu
 		return nil
 	})
 	change := []guard.Change{updates: update, sales: guard.All(guard.Insert(&o), update), inserts: guard.Insert(&o)}[w.trade]
-	err := w.g.Apply(ctx, "sku", change, append(opts, guard.Wait(1<<40))...)
+	if opts = append(opts, guard.Wait(1<<40)); c.serves != "" {
+		opts = append(opts, guard.For(request(c.serves)))
+	}
+	err := w.g.Apply(ctx, "sku", change, opts...)
 	switch {
 	case err == nil:
 		got.err = ""

@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/once"
 )
 
 // A buyer inserts an order and takes one of the stock 1.
@@ -26,6 +27,7 @@ type buyer struct {
 	stock  Stock
 	change func(*Stock) error
 	only   bool // inserts the order and nothing else
+	serves once.Request
 
 	was Order
 	err error
@@ -58,14 +60,17 @@ func (e *env) sell(all ...*buyer) {
 	var waits sync.WaitGroup
 	wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
 		for i, b := range all {
-			sale := b.sale()
+			sale, opts := b.sale(), []guard.Option{guard.Wait(time.Minute), guard.Combine()}
+			if b.serves.ID != "" {
+				opts = append(opts, guard.For(b.serves))
+			}
 			waits.Go(func() {
 				defer func() {
 					if what := recover(); what != nil {
 						b.err = fmt.Errorf("panic: %v", what)
 					}
 				}()
-				b.err = e.Apply(bg, "sku:1", sale, guard.Wait(time.Minute), guard.Combine())
+				b.err = e.Apply(bg, "sku:1", sale, opts...)
 			})
 			testwait.Until(e.t, "the buyer queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
 		}
@@ -230,12 +235,12 @@ func TestCombineOverlapOfInserts(t *testing.T) {
 					return nil
 				}
 				other := e.open()
-				var once sync.Once
+				var first sync.Once
 				wantNil(e.t, e.db.Callback().Create().Before("gorm:create").Register("test:rival", func(tx *gorm.DB) {
 					if !guardedInsert(tx) {
 						return
 					}
-					once.Do(func() {
+					first.Do(func() {
 						if c.kept {
 							wantNil(e.t, rivals(other))
 							return
@@ -274,10 +279,10 @@ func TestCombineOverlapOfNobodysRow(t *testing.T) {
 		all := buyers(4)
 		all[1].order.ID = 7 // which another row has
 		all[2].change = func(*Stock) error { panic("boom") }
-		var once sync.Once
+		var first sync.Once
 		wantNil(e.t, e.db.Callback().Create().Before("gorm:create").Register("test:rival", func(tx *gorm.DB) {
 			if guardedInsert(tx) {
-				once.Do(func() { e.loseTo("sku:1", guard.Insert(&Order{No: all[2].order.No, Amount: 99}).Run) })
+				first.Do(func() { e.loseTo("sku:1", guard.Insert(&Order{No: all[2].order.No, Amount: 99}).Run) })
 			}
 		}))
 		e.sell(all...)
@@ -391,10 +396,10 @@ func TestCombineDeadlockHidesNoOverlap(t *testing.T) {
 		for _, b := range all {
 			b.only = true
 		}
-		var once sync.Once
+		var first sync.Once
 		wantNil(e.t, e.db.Callback().Create().Before("gorm:create").Register("test:rival", func(tx *gorm.DB) {
 			if guardedInsert(tx) {
-				once.Do(func() {
+				first.Do(func() {
 					e.loseTo("sku:1", guard.Insert(&Order{No: all[1].order.No, Amount: 99}).Run)
 					_ = tx.AddError(errDeadlock)
 				})

@@ -25,7 +25,7 @@ type crew struct {
 	cut   context.CancelCauseFunc
 	saved bool // the last attempt has saved the rows, and may have committed them
 
-	inserts bool      // they insert rows
+	inserts bool      // they insert rows, those of their requests included
 	asked   []*member // in the order in which the transaction knows them
 	made    int       // changes in the last attempt
 }
@@ -47,7 +47,7 @@ func share(leader *member, others []*member) error {
 	c := k.call
 	ctx := c.ctx
 	c.ctx = context.WithoutCancel(ctx) // the others', too
-	c.op = k.work
+	c.op, c.claiming = k.work, nil     // the members claim
 	c.became = combinedShared
 	for {
 		e, impatient := k.attempt()
@@ -117,6 +117,9 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	defer r.close()
 	defer func() { k.all = r.members() }() // the others are not ours any longer
 	r.turns(k.call.guard.lines.turnTime)
+	if err := k.claim(t, r.members()); err != nil {
+		return err
+	}
 	if k.made = f.n; k.made == 0 {
 		return errNoChange
 	}
@@ -128,20 +131,15 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 // protect names the rows that the members insert. Those whose rows are there already, or
 // are another member's, run alone: the database has to judge them.
 func (k *crew) protect(t *dbtx.Tx) error {
-	for _, s := range k.all[0].steps {
-		k.inserts = k.inserts || s.inserts() != nil
-	}
+	k.inserts = slices.ContainsFunc(k.all, func(m *member) bool { return m.serves != nil }) ||
+		slices.ContainsFunc(k.all[0].steps, func(s foldable) bool { return s.inserts() != nil })
 	if !k.inserts {
 		return nil
 	}
 	k.asked = slices.DeleteFunc(slices.Clone(k.all), func(m *member) bool { return m != k.all[0] && !m.use() })
-	rows := make([][]any, len(k.asked))
+	rows := make([][]dbtx.NewRow, len(k.asked))
 	for i, m := range k.asked {
-		for _, s := range m.steps {
-			if row := s.inserts(); row != nil {
-				rows[i] = append(rows[i], row)
-			}
-		}
+		rows[i] = m.inserts()
 	}
 	apart, err := t.ProtectEach(rows)
 	if err != nil {

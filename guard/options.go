@@ -94,9 +94,10 @@ func Remember(d time.Duration) Option {
 //   - the Insert of a model with hooks or associations, or into a table whose triggers the
 //     database shows.
 //
-// A caller runs alone, after the others, if its row is there already or another of them
-// inserts it, if its change deletes the row softly or still runs 10 ms after the first
-// change began, or if the database refuses the values of one of them.
+// A caller runs alone, after the others, if its row, or the request that it serves (For), is
+// there already or another of them inserts it, if its change deletes the row softly or still
+// runs 10 ms after the first change began, or if the database refuses the values of one of
+// them.
 //
 // Changes are made in memory before the first row is written. So a change does not see what
 // the database makes of the rows that its own Insert inserts, such as their numbers. If the

@@ -34,7 +34,7 @@ func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 	}
 	until := time.Now().Add(patience)
 	for {
-		err := t.insertClaim(model, time.Until(until))
+		err := t.insertClaims(model, time.Until(until))
 		if !dialect.IsLocked(err) {
 			return err
 		}
@@ -52,6 +52,10 @@ func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 // they wait for rolls back.
 const claimPause = 20 * time.Millisecond
 
+// largestBatch has gorm insert all claims in one statement, whatever the program's own
+// statements do.
+const largestBatch = 1 << 20
+
 func (t *Tx) protectClaim(key string, model any) error {
 	defer t.Under(key)()
 	m, err := protected.Parse(t.ctx, t.db, model)
@@ -61,7 +65,18 @@ func (t *Tx) protectClaim(key string, model any) error {
 	return t.protect(m.Row(m.Primary(), protected.Row{Kept: true}))
 }
 
-func (t *Tx) insertClaim(model any, patience time.Duration) error {
+// ClaimAll inserts rows that ProtectEach has named as claims, in one statement: a slice of
+// models. It does not wait for another transaction that has inserted one of them, or for no
+// longer than the server must.
+func (t *Tx) ClaimAll(models any) error {
+	err := t.insertClaims(models, 0)
+	if dialect.IsLocked(err) {
+		return fmt.Errorf("%w: %w", ErrClaimed, err)
+	}
+	return err
+}
+
+func (t *Tx) insertClaims(models any, patience time.Duration) error {
 	bound := t.dialect.LockWait(t.conn.Session, patience)
 	if bound.Before != "" {
 		if _, err := t.conn.SQL.ExecContext(t.ctx, bound.Before); err != nil {
@@ -75,7 +90,8 @@ func (t *Tx) insertClaim(model any, patience time.Duration) error {
 			t.conn.Discard()
 		}
 	}()
-	err := t.db.Session(&gorm.Session{SkipHooks: true}).Clauses(prefix(bound.Prefix)).Create(model).Error
+	tx := t.db.Session(&gorm.Session{SkipHooks: true, CreateBatchSize: largestBatch})
+	err := tx.Clauses(prefix(bound.Prefix)).Create(models).Error
 	returned = true
 	if bound.Restore == "" || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
 		return err

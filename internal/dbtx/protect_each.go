@@ -7,16 +7,22 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
+// A NewRow is one that a call which shares a transaction is about to insert.
+type NewRow struct {
+	Model any
+	Claim bool // nobody deletes it while the outcome of a COMMIT may be looked for
+}
+
 // ProtectEach names the rows that several calls are about to insert in this transaction,
-// the models of each call, as ProtectNew does. It reports which calls have to run in
-// transactions of their own, and leaves their rows out: a row is there already, or another
-// of these calls inserts it, or it can't be identified.
-func (t *Tx) ProtectEach(calls [][]any) (apart []bool, err error) {
+// as ProtectNew does. It reports which calls have to run in transactions of their own, and
+// leaves their rows out: a row is there already, or another of these calls inserts it, or
+// it can't be identified.
+func (t *Tx) ProtectEach(calls [][]NewRow) (apart []bool, err error) {
 	apart = make([]bool, len(calls))
 	each := make([][]*protected.Row, len(calls))
 	var all []*protected.Row
-	for i, models := range calls {
-		each[i], err = t.newRows(models, i+1)
+	for i, rows := range calls {
+		each[i], err = t.newRows(rows, i+1)
 		if apart[i] = errors.Is(err, dbguard.ErrUnprotectable); !apart[i] && err != nil {
 			return nil, err
 		}
@@ -39,10 +45,10 @@ func (t *Tx) ProtectEach(calls [][]any) (apart []bool, err error) {
 	return apart, nil
 }
 
-// newRows returns the rows that inserting models of a call makes.
-func (t *Tx) newRows(models []any, call int) (rows []*protected.Row, err error) {
-	for _, model := range models {
-		m, err := protected.Parse(t.ctx, t.db, model)
+// newRows identifies the rows that a call inserts.
+func (t *Tx) newRows(news []NewRow, call int) (rows []*protected.Row, err error) {
+	for _, n := range news {
+		m, err := protected.Parse(t.ctx, t.db, n.Model)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +56,7 @@ func (t *Tx) newRows(models []any, call int) (rows []*protected.Row, err error) 
 		if err != nil {
 			return nil, err
 		}
-		r.Of, r.Key = call, t.underKey()
+		r.Of, r.Key, r.Kept = call, t.underKey(), n.Claim
 		if err := t.identify(r); err != nil {
 			return nil, err
 		}

@@ -120,7 +120,7 @@ var lockMutants = []mutant{
 	lease := l.newLease(ctx, g, l.now())`,
 		new: `	lease := l.newLease(ctx, g, l.now())
 	lost := g.state == stateLost`,
-		tests:  "lock TestLostWhileHandedOver",
+		tests:  "lock TestLostWhilePassed",
 		panics: true,
 	},
 	{

@@ -16,10 +16,11 @@ func request(operation, id string) once.Request {
 }
 
 // SellFor sells one of an item under its key, for a request.
-func (s *Service) SellFor(ctx context.Context, item int64, id string) Answer {
+func (s *Service) SellFor(ctx context.Context, item int64, id string, opts ...guard.Option) Answer {
 	change := guard.Update(&Stock{ID: item}, func(s *Stock) error { return take(&s.Remaining) })
 	key := BelayStock.Key(strconv.FormatInt(item, 10))
-	return judge(s.belay.Guard.Apply(ctx, key, change, guard.For(request("sell", id)), guard.Wait(waitLimit)))
+	opts = append(opts, guard.For(request("sell", id)), guard.Wait(waitLimit))
+	return judge(s.belay.Guard.Apply(ctx, key, change, opts...))
 }
 
 // Once inserts an order for a request, and stores the order as its answer.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/shop"
+	"github.com/belaygo/belay/guard"
 )
 
 // The names of the cases. The hot ones sell one item to all; a sale inserts an order, too.
@@ -23,6 +24,7 @@ const (
 	hotDo            = "hot-do"
 	hotDoFor         = "hot-do-for"
 	hotDoCombined    = "hot-do-combined"
+	hotForCombined   = "hot-do-for-combined"
 	hotCASRetry      = "hot-cas-retry"
 	saleForUpdate    = "sale-for-update"
 	saleDo           = "sale-do"
@@ -60,8 +62,9 @@ func ways() map[string]way {
 		hotForUpdate:     {do: take(shop.ForUpdate), sells: true},
 		hotAtomicUpdate:  {do: take(shop.AtomicUpdate), sells: true},
 		hotDo:            {do: take(shop.Guarded), sells: true},
-		hotDoFor:         {do: takeFor, sells: true},
+		hotDoFor:         {do: takeFor(), sells: true},
 		hotDoCombined:    {do: take(shop.Combined), sells: true},
+		hotForCombined:   {do: takeFor(guard.Combine()), sells: true},
 		hotCASRetry:      {do: casRetry, sells: true},
 		saleForUpdate:    {do: sell(shop.ForUpdate), sells: true, orders: true},
 		saleDo:           {do: sell(shop.Guarded), sells: true, orders: true},
@@ -90,7 +93,7 @@ func Cases(list string) ([]Case, error) {
 		{callers: 64, processes: 1}, {callers: 500, processes: 1}, {callers: 64, processes: 4}} {
 		add(at.callers, at.processes, hotForUpdate, hotAtomicUpdate, hotDoCombined, hotDo)
 		if at.callers >= 64 && at.processes == 1 {
-			add(at.callers, at.processes, hotDoFor, hotCASRetry)
+			add(at.callers, at.processes, hotDoFor, hotForCombined, hotCASRetry)
 		}
 		add(at.callers, at.processes, saleForUpdate, saleDoCombined, saleDo)
 	}
@@ -116,8 +119,10 @@ func take(w shop.Way) func(context.Context, *shop.Service, job, int64) shop.Answ
 }
 
 // takeFor is take for a request of its own.
-func takeFor(ctx context.Context, s *shop.Service, j job, n int64) shop.Answer {
-	return s.SellFor(ctx, j.Item, j.no(n))
+func takeFor(opts ...guard.Option) func(context.Context, *shop.Service, job, int64) shop.Answer {
+	return func(ctx context.Context, s *shop.Service, j job, n int64) shop.Answer {
+		return s.SellFor(ctx, j.Item, j.no(n), opts...)
+	}
 }
 
 // answerOnce inserts an order and stores an answer.

@@ -117,6 +117,7 @@ func targets(rounds []round) (all []result.Target) {
 	rate(at(hotDo, 500), at(hotDo, 64), 0.8)
 	rate(at(hotDoFor, 64), at(hotDo, 64), 0.85)
 	rate(at(hotDoCombined, 64), at(hotForUpdate, 64), 10)
+	rate(at(hotForCombined, 64), at(hotForUpdate, 64), 5)
 	rate(over(hotDoCombined), over(hotForUpdate), 4)
 	compare(over(hotDoCombined), over(hotForUpdate), "p99", 1, false, func(f Figures) float64 { return float64(f.P99) })
 	rate(at(hotDoCombined, 64), at(hotAtomicUpdate, 64), 3)

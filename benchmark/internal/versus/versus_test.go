@@ -117,7 +117,7 @@ func TestTargetsOfCombining(t *testing.T) {
 		{hotForUpdate, 64, 1}: {Ops: 100}, {hotAtomicUpdate, 64, 1}: {Ops: 300}, {hotDoCombined, 64, 1}: {Ops: 1000},
 		{hotForUpdate, 64, 4}: {Ops: 100, P99: 1000}, {hotDoCombined, 64, 4}: {Ops: 399, P99: 1001},
 		{hotDo, 1, 1}: {Ops: 100}, {hotDoCombined, 1, 1}: {Ops: 97},
-		{saleForUpdate, 64, 1}: {Ops: 100}, {saleDoCombined, 64, 1}: {Ops: 299},
+		{saleForUpdate, 64, 1}: {Ops: 100}, {saleDoCombined, 64, 1}: {Ops: 299}, {hotForCombined, 64, 1}: {Ops: 500},
 	}
 	met := make(map[string]bool)
 	for _, target := range targets([]round{{figures: figures}}) {
@@ -128,6 +128,7 @@ func TestTargetsOfCombining(t *testing.T) {
 		"hot-do-combined at 4 × 16 / hot-for-update at 4 × 16, ops/s": false,
 		"hot-do-combined at 4 × 16 / hot-for-update at 4 × 16, p99":   false,
 		"hot-do-combined at 64 / hot-atomic-update at 64, ops/s":      true,
+		"hot-do-for-combined at 64 / hot-for-update at 64, ops/s":     true,
 		"hot-do-combined at 1 / hot-do at 1, ops/s":                   true,
 		"sale-do-combined at 64 / sale-for-update at 64, ops/s":       false,
 	}

@@ -1,0 +1,68 @@
+package guard
+
+import (
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/claim"
+	"github.com/belaygo/belay/internal/dbtx"
+)
+
+// inserts returns the rows that m is about to insert: that of its request, made anew for
+// each attempt, and those of its Change.
+func (m *member) inserts() (rows []dbtx.NewRow) {
+	if m.serves != nil {
+		m.claim = m.serves.claim()
+		rows = append(rows, dbtx.NewRow{Model: m.claim, Claim: true})
+	}
+	for _, s := range m.steps {
+		if row := s.inserts(); row != nil {
+			rows = append(rows, dbtx.NewRow{Model: row})
+		}
+	}
+	return rows
+}
+
+// claim inserts the requests of those whose turns are over. Those whose changes have failed
+// take theirs back: they have only made sure that nobody else serves them.
+func (k *crew) claim(t *dbtx.Tx, members []*member) error {
+	var made, failed []*claim.Claim
+	for _, m := range members {
+		switch {
+		case m.serves == nil || !m.in:
+		case m.own != nil:
+			failed = append(failed, m.claim)
+		default:
+			made = append(made, m.claim)
+		}
+	}
+	if len(failed) > 0 {
+		if err := claimInVain(t, failed, len(made) > 0); err != nil {
+			return err
+		}
+	}
+	return claimAll(t, made)
+}
+
+// claimInVain inserts claims and takes them back, if the transaction goes on.
+func claimInVain(t *dbtx.Tx, claims []*claim.Claim, goesOn bool) error {
+	if !goesOn {
+		return claimAll(t, claims)
+	}
+	tx := t.DB().Session(&gorm.Session{NewDB: true})
+	if err := tx.SavePoint(beforeClaims).Error; err != nil {
+		return err
+	}
+	if err := claimAll(t, claims); err != nil {
+		return err
+	}
+	return tx.RollbackTo(beforeClaims).Error
+}
+
+const beforeClaims = "belay_claims"
+
+func claimAll(t *dbtx.Tx, claims []*claim.Claim) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	return t.ClaimAll(claims)
+}
