@@ -61,6 +61,14 @@ var onceMutants = []mutant{
 		tests: "guard TestCombineRequestsProveTheCommit",
 	},
 	{
+		name:  "purged-request-is-an-overlap",
+		loses: "A repeat that meets the purge pages people.",
+		file:  "internal/dbtx/evidence/examine.go",
+		old:   `	return before.ChangedTo(now) && (now.Found || !r.Kept)`,
+		new:   `	return before.ChangedTo(now)`,
+		tests: "guard TestOncePurgedBetween",
+	},
+	{
 		name:  "print-is-not-compared",
 		loses: "A request with other content gets the answer of the first.",
 		file:  "once/request.go",

@@ -24,6 +24,7 @@ type Link struct {
 	Away   atomic.Bool  // new connections are reset, as if nobody listened
 	Resets atomic.Int64 // how many have been
 
+	before  atomic.Pointer[func()] // is called before each packet from a client
 	hold    atomic.Pointer[hold]
 	swallow atomic.Pointer[swallow]
 	delay   atomic.Pointer[Delay] // of the next COMMIT
@@ -46,6 +47,12 @@ func (k *Link) Swallow(text string) <-chan struct{} {
 	s := &swallow{text, make(chan struct{})}
 	k.swallow.Store(s)
 	return s.done
+}
+
+// Interrupt has f called before each packet from a client, until stop is.
+func (k *Link) Interrupt(f func()) (stop func()) {
+	k.before.Store(&f)
+	return func() { k.before.Store(nil) }
 }
 
 // Hold has the next COMMIT wait for pass. reached is closed when it comes by.
@@ -127,6 +134,9 @@ func (k *Link) up(l *line) {
 		n, err := l.in.Read(buf)
 		if err != nil {
 			return
+		}
+		if f := k.before.Load(); f != nil {
+			(*f)()
 		}
 		if s := k.swallow.Load(); s != nil && bytes.Contains(buf[:n], []byte(s.text)) && k.swallow.CompareAndSwap(s, nil) {
 			l.muted.Store(true)

@@ -27,7 +27,7 @@ type Row struct {
 	Model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
 	Named    bool   // by Protect
 	Followed bool   // to another table
-	Kept     bool   // nobody deletes it, or makes it again, while the outcome of a COMMIT may be looked for
+	Kept     bool   // nobody deletes it before it is old, or makes it again while the outcome of a COMMIT may be looked for
 	Of       int    // the call that the row is of, from 1, where several share the transaction; 0 = all of them
 }
 
