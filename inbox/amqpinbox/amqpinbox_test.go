@@ -21,6 +21,7 @@ import (
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
 
@@ -193,6 +194,55 @@ func TestOutage(t *testing.T) {
 	testdb.WantNil(t, stop())
 	if n := b.left(dead); n != 0 {
 		t.Errorf("%d dead letters", n)
+	}
+}
+
+// away is an engine that can't be reached for a while.
+type away struct {
+	lock.Engine
+	gone  atomic.Bool
+	asked atomic.Int64 // in vain
+}
+
+func (a *away) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	if a.gone.Load() {
+		a.asked.Add(1)
+		return lock.Grant{}, errors.New("nobody listens")
+	}
+	return a.Engine.Acquire(ctx, r, ttl)
+}
+
+// TestOutageOfTheLock: while there are no locks nothing runs, nothing is rejected, and no
+// message is delivered so often that the broker drops it.
+func TestOutageOfTheLock(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	engine := &away{Engine: b.guard.Engine()}
+	locker, err := lock.New(engine, lock.Config{})
+	testdb.WantNil(t, err)
+	g, err := guard.New(b.db, locker, guard.Config{Service: "bank", Publisher: &b.guard.Events, Logger: b.cfg.Logger})
+	testdb.WantNil(t, err)
+	t.Cleanup(func() {
+		testdb.WantNil(t, errors.Join(g.Close(context.Background()), locker.Close(context.Background())))
+	})
+	b.cfg.Inbox, err = inbox.New(g, inbox.Config{Consumer: "bank"})
+	testdb.WantNil(t, err)
+
+	engine.gone.Store(true)
+	const messages = 20
+	for n := range messages {
+		b.publish(fmt.Sprint(n), "")
+	}
+	_, stop := b.serve()
+	testwait.Until(t, "they are tried again and again", func() bool { return engine.asked.Load() >= 12 })
+	if n := b.tries.Load(); n != 0 {
+		t.Errorf("%d operations ran without a lock", n)
+	}
+	engine.gone.Store(false)
+	testwait.Until(t, "all have taken effect", func() bool { return b.cents() == messages })
+	testdb.WantNil(t, stop())
+	if n := b.left(dead); n != 0 || b.tries.Load() != messages {
+		t.Errorf("%d dead letters after %d tries, want none after %d", n, b.tries.Load(), messages)
 	}
 }
 
