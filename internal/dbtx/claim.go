@@ -30,6 +30,9 @@ var ErrClaimed = errors.New("dbguard: another transaction has the claim")
 // transaction is to be rolled back.
 func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 	if err := t.protectClaim(key, model); err != nil {
+		if t.readsLock() && errors.Is(err, context.DeadlineExceeded) && t.ctx.Err() == nil {
+			return fmt.Errorf("%w: %w", ErrClaimed, err)
+		}
 		return err
 	}
 	until := time.Now().Add(patience)
@@ -55,6 +58,10 @@ const claimPause = 20 * time.Millisecond
 // largestBatch has gorm insert all claims in one statement, whatever the program's own
 // statements do.
 const largestBatch = 1 << 20
+
+// readsLock reports whether a read may wait for another transaction, as with MySQL's
+// SERIALIZABLE.
+func (t *Tx) readsLock() bool { return t.dialect.Name == "mysql" && !t.conn.Session.Snapshot }
 
 func (t *Tx) protectClaim(key string, model any) error {
 	defer t.Under(key)()
