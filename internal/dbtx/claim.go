@@ -37,7 +37,7 @@ func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 	}
 	until := time.Now().Add(patience)
 	for {
-		err := t.insertClaims(model, time.Until(until))
+		err := t.insertClaims(model, gorm.Session{SkipHooks: true}, time.Until(until))
 		if !dialect.IsLocked(err) {
 			return err
 		}
@@ -76,14 +76,14 @@ func (t *Tx) protectClaim(key string, model any) error {
 // models. It does not wait for another transaction that has inserted one of them, or for no
 // longer than the server must.
 func (t *Tx) ClaimAll(models any) error {
-	err := t.insertClaims(models, 0)
+	err := t.insertClaims(models, gorm.Session{SkipHooks: true, CreateBatchSize: largestBatch}, 0)
 	if dialect.IsLocked(err) {
 		return fmt.Errorf("%w: %w", ErrClaimed, err)
 	}
 	return err
 }
 
-func (t *Tx) insertClaims(models any, patience time.Duration) error {
+func (t *Tx) insertClaims(models any, session gorm.Session, patience time.Duration) error {
 	bound := t.dialect.LockWait(t.conn.Session, patience)
 	if bound.Before != "" {
 		if _, err := t.conn.SQL.ExecContext(t.ctx, bound.Before); err != nil {
@@ -97,8 +97,7 @@ func (t *Tx) insertClaims(models any, patience time.Duration) error {
 			t.conn.Discard()
 		}
 	}()
-	tx := t.db.Session(&gorm.Session{SkipHooks: true, CreateBatchSize: largestBatch})
-	err := tx.Clauses(prefix(bound.Prefix)).Create(models).Error
+	err := t.db.Session(&session).Clauses(prefix(bound.Prefix)).Create(models).Error
 	returned = true
 	if bound.Restore == "" || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
 		return err
