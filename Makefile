@@ -37,6 +37,7 @@ test-all: ## make test, and the parts that need another server: some 25 minutes
 	@$(MAKE) --no-print-directory test-postgres
 	@$(MAKE) --no-print-directory test-mysql
 	@$(MAKE) --no-print-directory test-mariadb11
+	@$(MAKE) --no-print-directory test-galera
 	@$(MAKE) --no-print-directory test-rabbitmq4
 	@$(MAKE) --no-print-directory test-gorm
 	@$(MAKE) --no-print-directory test-gorm ON=mysql
@@ -73,6 +74,10 @@ test-postgres: ## the same on PostgreSQL
 .PHONY: test-mariadb11
 test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
 	@scripts/test --on mariadb11 -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/...
+
+.PHONY: test-galera
+test-galera: ## operations on three nodes of a Galera cluster
+	@scripts/test --with galera -race -count=1 -timeout 10m -run Galera ./guard
 
 .PHONY: test-gorm
 test-gorm: ## gorm's features with dbguard and without it, outside and in a transaction; ON=mysql or mariadb11

@@ -33,15 +33,21 @@ func MariaDB11(tb testing.TB) string {
 
 func newMySQL(tb testing.TB, name, dsn string) string {
 	tb.Helper()
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		tb.Fatalf("%s: %v", name, err)
-	}
-
+	config := parseDSN(tb, name, dsn)
 	config.DBName = "belay_" + randomName()
 	execute(tb, config, "CREATE DATABASE "+config.DBName)
 	tb.Cleanup(func() { execute(tb, config, "DROP DATABASE "+config.DBName) })
 	return config.FormatDSN()
+}
+
+// parseDSN parses the DSN in the variable name.
+func parseDSN(tb testing.TB, name, dsn string) *mysql.Config {
+	tb.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		tb.Fatalf("%s: %v", name, err)
+	}
+	return config
 }
 
 // execute runs one statement on a connection that has no database selected. It

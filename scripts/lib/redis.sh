@@ -6,7 +6,7 @@ redis_nodes=(redis-1 redis-2 redis-3 redis-4 redis-5 redis-6)
 up_redis() {
   local ports
   ports="ports $(port_of redis-1)-$(port_of redis-6)"
-  if [[ -e $dir/redis.ready ]] && any_redis_alive; then
+  if [[ -e $dir/redis.ready ]] && any_alive "${redis_nodes[@]}"; then
     say "redis is already up on $ports"
     heal_redis
     return
@@ -48,14 +48,6 @@ each_redis() {
   for node in "${redis_nodes[@]}"; do
     "$1" "$node"
   done
-}
-
-any_redis_alive() {
-  local node
-  for node in "${redis_nodes[@]}"; do
-    ! alive "$node" || return 0
-  done
-  return 1
 }
 
 # cluster-require-full-coverage no: the other shards serve on while one fails
