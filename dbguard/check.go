@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
@@ -26,6 +27,12 @@ import (
 // keys that differ only in these are two locks and one row: the second insert is refused
 // as a duplicate. Convert such keys to one form in the program, to lower case for
 // example, or give the column a binary collation.
+//
+// It warns likewise of a server of a cluster that may be behind the others when a
+// transaction begins: Galera with wsrep_sync_wait = 0, MySQL's group replication with
+// group_replication_consistency = EVENTUAL. What another writer has done there may be the
+// work of the lock's previous holder, so it counts as a lock failure only if the lock is
+// gone, too, and an update may be refused as stale.
 func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 	if _, ok := db.Plugins[pluginName]; !ok {
 		return errors.New("dbguard: not installed on this db")
@@ -42,7 +49,30 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 		c.check()
 		faults = append(faults, c.faults...)
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, warnBehind(ctx, db))...)
+}
+
+// warnBehind warns of a server that may be behind others.
+func warnBehind(ctx context.Context, db *gorm.DB) error {
+	d, ok := dialect.Of(db.Name())
+	pool, err := db.DB()
+	if !ok || err != nil {
+		return nil //nolint:nilerr // nothing is known of another database, or of a pool that is none of database/sql's
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("dbguard: check the server: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	session, err := d.ReadSession(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("dbguard: check the server: %w", err)
+	}
+	if session.Behind {
+		db.Logger.Warn(ctx, "dbguard: the server may be behind others of its cluster when a transaction begins: "+
+			"set wsrep_sync_wait = 1 with Galera, group_replication_consistency = BEFORE with group replication")
+	}
+	return nil
 }
 
 // checked is a model whose table is checked.

@@ -38,6 +38,9 @@ type Evidence struct {
 	// rows, or the database spells the row's name in another way.
 	Shared   bool
 	Expected bool // the row is as the caller expected: something else did not match
+	// Behind is set if the server may have been behind others of its cluster: what Changed
+	// tells of may be from before the caller had the lock. See Check.
+	Behind bool
 
 	Version, FoundVersion Version // after an update: expected, and committed now
 }

@@ -59,9 +59,10 @@ func (c *call) work() error {
 // begin starts the transaction. The wait for a connection is shorter than the
 // lease.
 func (c *call) begin(ctx context.Context) error {
+	behind := c.tx != nil && c.tx.Behind()
 	c.tx = nil
 	for i := range c.holds {
-		if c.holds[i].without != nil {
+		if c.holds[i].without != nil || behind { // what was seen before may have been old
 			c.memory.Forget(c.holds[i].key)
 		}
 	}

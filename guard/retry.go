@@ -41,12 +41,12 @@ func (c *call) maxTries() int {
 	return c.retries
 }
 
-// lostRace reports whether an attempt without the lock was refused because another
-// writer changed a row after the attempt had read it.
+// lostRace reports whether an attempt without the lock, or on a server that was behind, was
+// refused because another writer had changed a row that the attempt had read before.
 func (c *call) lostRace(e ending) bool {
 	if e.finding == nil || e.finding.verdict.failure() || c.brought || e.outcome != notify.OutcomeRefused {
 		return false
 	}
 	conflict, v := e.finding.endedWith(e.err)
-	return v == stale && conflict.Evidence.Changed && !e.finding.about(conflict).locked
+	return v == stale && conflict.Evidence.Changed && (conflict.Evidence.Behind || !e.finding.about(conflict).locked)
 }

@@ -33,6 +33,8 @@ func judge(e evidence) verdict {
 		return business // the row that is in the way is another one
 	case e.foreign: // our lock excludes nobody who holds others
 		return business
+	case e.Changed && e.locked && e.Behind && !e.gone(): // the change may be from before
+		return repeat(e.kind)
 	case e.Changed && e.locked && (!e.Shared || e.gone()):
 		return overlap
 	case e.Changed && e.locked: // perhaps under the row's other key

@@ -19,6 +19,7 @@ func TestJudge(t *testing.T) {
 		unread   = dbguard.Evidence{Protected: true, Unread: true}
 
 		shared          = dbguard.Evidence{Protected: true, Found: true, Changed: true, Shared: true}
+		behind          = dbguard.Evidence{Protected: true, Found: true, Changed: true, Behind: true}
 		expectedDiffers = dbguard.Evidence{Protected: true, Found: true, Expected: true, Changed: true}
 	)
 	tests := []struct {
@@ -54,6 +55,10 @@ func TestJudge(t *testing.T) {
 		{"reads changed, another key, lock another's", shared, dbguard.Stale, false, false, notify.HolderOther, overlap},
 		{"reads changed, another key, lock gone", shared, dbguard.Duplicate, false, false, notify.HolderNone, overlap},
 		{"reads changed, another key, lease lapsed", shared, dbguard.Duplicate, false, true, notify.HolderSelf, overlap},
+		{"reads changed, server behind, lock ours", behind, dbguard.Duplicate, false, false, notify.HolderSelf, duplicate},
+		{"reads changed, server behind, lock not asked", behind, dbguard.Stale, false, false, notify.HolderUnknown, stale},
+		{"reads changed, server behind, lock another's", behind, dbguard.Duplicate, false, false, notify.HolderOther, overlap},
+		{"reads changed, server behind, lease lapsed", behind, dbguard.Stale, false, true, notify.HolderSelf, overlap},
 		{"as expected", expected, dbguard.Stale, false, false, notify.HolderSelf, business},
 		{"as expected, lock gone", expected, dbguard.Stale, false, true, notify.HolderNone, business},
 

@@ -63,6 +63,10 @@ func (t *Tx) DB() *gorm.DB { return t.db }
 // Context returns the context of the transaction.
 func (t *Tx) Context() context.Context { return t.ctx }
 
+// Behind reports whether the server may have been behind others of its cluster when the
+// transaction began.
+func (t *Tx) Behind() bool { return t.conn.Session.Behind }
+
 // OnRollback has f called unless the transaction is known to be committed: at
 // its rollback, or that to a savepoint set before. Functions are called in the
 // reverse order.

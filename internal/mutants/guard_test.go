@@ -304,10 +304,8 @@ var guardMutants = []mutant{
 		name:  "memory-of-one-attempt",
 		loses: "After a deadlock an overlap comes back as a repeat, and nobody reports it.",
 		file:  "guard/attempt.go",
-		old: `		if c.holds[i].without != nil {
-			c.memory`,
-		new: `		if c.tries > 0 {
-			c.memory`,
+		old:   `		if c.holds[i].without != nil || behind { // what was seen before may have been old`,
+		new:   `		if behind || c.tries > 0 {`,
 		tests: "guard TestRetryHidesNoOverlap",
 	},
 	{
@@ -455,6 +453,14 @@ var verdictMutants = []mutant{
 		old:   `	case e.Changed && e.locked && (!e.Shared || e.gone()):`,
 		new:   `	case e.Changed && e.locked:`,
 		tests: "guard TestJudge TestRowOfAnotherKey TestSpellingsOfOneRow",
+	},
+	{
+		name:  "node-that-is-behind-is-believed",
+		loses: "In a Galera cluster most hand-overs between nodes are alarms.",
+		file:  "guard/verdict.go",
+		old:   `	case e.Changed && e.locked && e.Behind && !e.gone():`,
+		new:   `	case false:`,
+		tests: "guard TestJudge",
 	},
 	{
 		name:  "silent-lock-is-a-lost-one",

@@ -53,7 +53,8 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	read := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
-		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode', 'hostname', 'port', 'server_uuid')`)
+		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode', 'hostname', 'port', 'server_uuid',
+		'wsrep_on', 'wsrep_sync_wait', 'group_replication_consistency', 'group_replication_single_primary_mode')`)
 	if err != nil {
 		return Session{}, err
 	}
@@ -77,8 +78,27 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),
 		RefusesChanged:   known["innodb_snapshot_isolation"] == "ON",
+		Behind:           behindMySQL(known),
 		LockWait:         known["innodb_lock_wait_timeout"],
 	}, rows.Err()
+}
+
+// behindMySQL reports whether a transaction may begin on a member of a cluster before it has
+// what another member has committed. With Galera the first bit of wsrep_sync_wait has START
+// TRANSACTION wait; group replication has levels, and EVENTUAL serves a backlog even on a
+// new primary.
+func behindMySQL(known map[string]string) bool {
+	waits, _ := strconv.ParseUint(known["wsrep_sync_wait"], 10, 64)
+	if known["wsrep_on"] == "ON" && waits&1 == 0 {
+		return true
+	}
+	switch known["group_replication_consistency"] {
+	case "EVENTUAL":
+		return true
+	case "BEFORE_ON_PRIMARY_FAILOVER":
+		return known["group_replication_single_primary_mode"] == "OFF"
+	}
+	return false
 }
 
 // restartedMySQL reports whether the server was started after the number of the session

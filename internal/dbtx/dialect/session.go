@@ -25,6 +25,7 @@ type Session struct {
 	Strict           bool   // a value that does not fit is refused
 	RefusesChanged   bool   // a row that changed since the snapshot is not written, nor locked
 	TimeoutRollsBack bool   // a lock wait that takes too long undoes the transaction
+	Behind           bool   // a transaction may begin before what others of a cluster have committed is here
 	LockWait         string // how long a statement waits for a row, as a setting of the session
 }
 

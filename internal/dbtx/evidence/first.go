@@ -63,7 +63,7 @@ func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.Conf
 		return nil
 	}
 	c := &dbguard.ConflictError{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns(), Key: r.Key}
-	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Version: first.Version, FoundVersion: now.Version}
+	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Behind: j.Reader.Session.Behind, Version: first.Version, FoundVersion: now.Version}
 	j.keep(&inquiry{ConflictError: c})
 	return c
 }

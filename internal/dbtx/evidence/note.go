@@ -25,6 +25,7 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 		Changed:      changed,
 		Shared:       j.shared(c, s.row) || j.Reader.SpelledOtherwise(s.row, now, s.row.Values),
 		Expected:     c.Kind == dbguard.Stale && now.Found && s.asExpected(now.Version, version),
+		Behind:       j.Reader.Session.Behind,
 		Version:      version,
 		FoundVersion: now.Version,
 	}

@@ -1,0 +1,129 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+)
+
+// galera returns instances on three nodes of a cluster that share their locks. Whether the
+// nodes wait for each other says wait, of wsrep_sync_wait.
+func galera(t *testing.T, wait string) (nodes []*env) {
+	t.Helper()
+	for i, dsn := range teststack.Galera(t) {
+		dsn += "&wsrep_sync_wait=" + wait
+		db := testdb.OpenMySQL(t, dsn)
+		e := &env{t: t, db: db, open: func(opts ...gorm.Option) *gorm.DB { return testdb.OpenMySQL(t, dsn, opts...) }}
+		if i == 0 {
+			wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
+			e.Guard = guardtest.New(t, db)
+		} else {
+			wantNil(t, db.Exec("SET STATEMENT wsrep_sync_wait=1 FOR SELECT 1").Error) // until the tables are here
+			e.Guard = &guardtest.Guard{Guard: nodes[0].Peer(t, db)}
+		}
+		nodes = append(nodes, e)
+	}
+	return nodes
+}
+
+// eachWait runs f on nodes that do not wait for each other, as by default, and on such as do.
+func eachWait(t *testing.T, f func(t *testing.T, nodes []*env, waits bool)) {
+	for _, wait := range []string{"0", "1"} {
+		t.Run("wsrep_sync_wait="+wait, func(t *testing.T) { f(t, galera(t, wait), wait == "1") })
+	}
+}
+
+// warned is a logger that knows what it is warned of.
+type warned struct {
+	logger.Interface
+	text string
+}
+
+func (w *warned) Warn(_ context.Context, format string, _ ...any) { w.text += format }
+
+func (w *warned) of(what string) bool { return strings.Contains(w.text, what) }
+
+// TestGaleraHandOver: a repeat on another node, which may be behind, is a repeat, and what
+// the previous holder has updated there is no lock failure.
+func TestGaleraHandOver(t *testing.T) {
+	eachWait(t, func(t *testing.T, nodes []*env, _ bool) {
+		first := nodes[0]
+		first.create(&Stock{ID: 1, Left: 1000})
+		for n := range 100 {
+			no := fmt.Sprint("no-", n)
+			for i := range 3 {
+				e := nodes[(n+i)%3]
+				if err := e.Apply(bg, "order:"+no, guard.Insert(&Order{No: no})); i == 0 {
+					wantNil(t, err)
+				} else {
+					wantIs(t, err, guard.ErrDuplicate)
+				}
+				wantNil(t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
+			}
+		}
+		first.wantNoEvent()
+		testwait.Until(t, "all is applied here", func() bool { return first.stock(1).Left == 700 })
+	})
+}
+
+// TestGaleraOverlap: that a lock has failed is told, on nodes that are behind, too. Nothing
+// is written twice.
+func TestGaleraOverlap(t *testing.T) {
+	eachWait(t, func(t *testing.T, nodes []*env, _ bool) {
+		first, second := nodes[0], nodes[1]
+		first.create(&Stock{ID: 1, Left: 9})
+		var stolen sync.Once
+		steal := func(key string, change guard.Change) {
+			stolen.Do(func() {
+				first.Forget(key)
+				wantNil(t, second.Apply(bg, key, change))
+			})
+		}
+		err := first.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			steal("order:a", guard.Insert(&Order{No: "a"}))
+			return guard.Insert(&Order{No: "a", Amount: 1}).Run(ctx, tx)
+		}, guard.Protects(&Order{No: "a"}))
+		if refused, _ := errors.AsType[*mysql.MySQLError](err); !errors.Is(err, guard.ErrIntercepted) && (refused == nil || refused.Number != 1213) {
+			t.Errorf("the insert ended with %v, want a conflict, or a COMMIT that is refused like a deadlock", err)
+		}
+		stolen = sync.Once{}
+		err = first.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
+			steal("sku:1", guard.Update(&Stock{ID: 1}, take))
+			return take(s)
+		}))
+		left := map[bool]int{true: 7, false: 8}[err == nil]
+		testwait.Until(t, "all is applied here", func() bool { return first.count(&Order{}) == 1 && first.stock(1).Left == left })
+		events := make(map[string]int)
+		for _, ev := range first.Events.All() {
+			events[ev.Key]++
+		}
+		if events["order:a"] != 1 || events["sku:1"] != 1 {
+			t.Errorf("events are %+v, want one for each key", events)
+		}
+	})
+}
+
+// TestCheckOfGalera: a node that is behind is worth a warning.
+func TestCheckOfGalera(t *testing.T) {
+	eachWait(t, func(t *testing.T, nodes []*env, waits bool) {
+		heard := &warned{Interface: logger.Discard}
+		wantNil(t, dbguard.Check(bg, nodes[0].db.Session(&gorm.Session{Logger: heard}), &Stock{}))
+		if heard.of("wsrep_sync_wait") == waits {
+			t.Errorf("nodes wait: %t, warned of %q", waits, heard.text)
+		}
+	})
+}
