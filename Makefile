@@ -38,6 +38,7 @@ test-all: ## make test, and the parts that need another server: some 25 minutes
 	@$(MAKE) --no-print-directory test-mysql
 	@$(MAKE) --no-print-directory test-mariadb11
 	@$(MAKE) --no-print-directory test-galera
+	@$(MAKE) --no-print-directory test-pgbouncer
 	@$(MAKE) --no-print-directory test-rabbitmq4
 	@$(MAKE) --no-print-directory test-gorm
 	@$(MAKE) --no-print-directory test-gorm ON=mysql
@@ -78,6 +79,10 @@ test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
 .PHONY: test-galera
 test-galera: ## operations on three nodes of a Galera cluster
 	@scripts/test --with galera -race -count=1 -timeout 10m -run Galera ./guard
+
+.PHONY: test-pgbouncer
+test-pgbouncer: ## what becomes of a COMMIT behind a pooler in transaction mode
+	@scripts/test --with postgres --with pgbouncer -race -count=1 -timeout 10m -run 'TestResolve' ./internal/dbtx
 
 .PHONY: test-gorm
 test-gorm: ## gorm's features with dbguard and without it, outside and in a transaction; ON=mysql or mariadb11

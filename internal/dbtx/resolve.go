@@ -120,10 +120,10 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	return p.Outcome, nil
 }
 
-// readOutcome ends the session and reads the status that PostgreSQL has of the
-// transaction.
+// readOutcome ends the transaction, if it still runs, and reads the status that PostgreSQL
+// has of it.
 func (t *Tx) readOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
-	if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
+	if err := t.dialect.EndTransaction(ctx, c, t.xid); err != nil {
 		return Unresolved, err
 	}
 	for {
@@ -136,7 +136,7 @@ func (t *Tx) readOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 			return Committed, nil
 		case "aborted":
 			return NotCommitted, nil
-		case "in progress": // in another session than was known, behind a pooler
+		case "in progress": // its session is about to end
 		default:
 			return Unresolved, errors.New("the database does not remember the transaction")
 		}

@@ -299,6 +299,14 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestResolveAwaitsTheSession TestCommittedSurvivesACrash",
 	},
 	{
+		name:  "session-of-long-ago-is-ended",
+		loses: "Behind a pooler an innocent client's transaction is broken off.",
+		file:  "internal/dbtx/resolve.go",
+		old:   `t.dialect.EndTransaction(ctx, c, t.xid)`,
+		new:   `t.dialect.EndSession(ctx, c, t.conn.Session)`,
+		tests: "internal/dbtx TestTransactionsOwnSessionIsEnded",
+	},
+	{
 		name:  "old-session-not-awaited",
 		loses: "A caller is told that its operation is done, and a crash undoes it.",
 		file:  "internal/dbtx/dialect/mysql.go",
@@ -328,7 +336,7 @@ var resolveMutants = []mutant{
 		name:  "running-transaction-is-rolled-back",
 		loses: "On PostgreSQL an operation is reported as failed, and its COMMIT takes effect later.",
 		file:  "internal/dbtx/resolve.go",
-		old:   `		case "in progress": // in another session than was known, behind a pooler`,
+		old:   `		case "in progress": // its session is about to end`,
 		new: `		case "in progress":
 			return NotCommitted, nil`,
 		tests: "internal/dbtx TestTransactionInProgressIsAwaited",

@@ -25,6 +25,7 @@ packages_of() {
     mysql | mariadb11) echo mariadb-client ;;
     rabbitmq) echo rabbitmq-server ;;
     postgres) echo postgresql ;;
+    pgbouncer) echo pgbouncer ;;
     compiler) echo gcc libc6-dev ;;
     browser) echo chromium fonts-noto-cjk ;;
     prometheus) echo prometheus prometheus-alertmanager ;;
@@ -39,6 +40,7 @@ have_mysql() { command -v mariadb >/dev/null; }
 have_mariadb11() { have_mysql; }
 have_rabbitmq() { [[ -x $RABBITMQ_SERVER ]] && command -v epmd >/dev/null; }
 have_rabbitmq4() { true; }
+have_pgbouncer() { command -v pgbouncer >/dev/null; }
 have_postgres() { postgres_programs >/dev/null; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
 

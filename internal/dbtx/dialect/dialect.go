@@ -22,6 +22,8 @@ type Dialect struct {
 	// EndSession sees to it that a read on another connection meets all that the session
 	// will have committed, or waits for it.
 	EndSession func(context.Context, *sql.Conn, Session) error
+	// EndTransaction does so by the number of a transaction, where transactions have one.
+	EndTransaction func(ctx context.Context, c *sql.Conn, number string) error
 }
 
 // Of returns the dialect of a database by its name in gorm. It reports false if Belay
@@ -45,6 +47,8 @@ func Of(name string) (Dialect, bool) {
 			ReadSession: readPostgresSession,
 			Restarted:   func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
 			EndSession:  endPostgresSession,
+
+			EndTransaction: endPostgresTransaction,
 		}, true
 	case "sqlite":
 		return Dialect{

@@ -64,15 +64,25 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 }
 
 // endPostgresSession waits until the session is gone: one that is about to commit does so
-// first, and a read does not wait for what it has inserted. If it was ended while it
-// waited for a synchronous standby, its commit may not have reached that. A message that
-// this session logs is acknowledged only after that commit has reached the standby.
+// first, and a read does not wait for what it has inserted.
 func endPostgresSession(ctx context.Context, c *sql.Conn, s Session) error {
+	return endPostgres(ctx, c, "pid = $1 AND (backend_start = $2) IS NOT FALSE", s.ID, s.Started)
+}
+
+// endPostgresTransaction ends the session that has a transaction, and no other: behind a
+// pooler the one that had it may be another client's by now.
+func endPostgresTransaction(ctx context.Context, c *sql.Conn, number string) error {
+	return endPostgres(ctx, c, "backend_xid = $1::xid8::xid", number)
+}
+
+// endPostgres ends the session that fits, and waits until none does. If it was ended while
+// it waited for a synchronous standby, its commit may not have reached that. A message that
+// this session logs is acknowledged only after that commit has reached the standby.
+func endPostgres(ctx context.Context, c *sql.Conn, fits string, args ...any) error {
 	var err error
 	for err == nil {
 		var sent bool
-		err = c.QueryRowContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-			WHERE pid = $1 AND (backend_start = $2) IS NOT FALSE`, s.ID, s.Started).Scan(&sent)
+		err = c.QueryRowContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "+fits, args...).Scan(&sent)
 		if err == nil {
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}

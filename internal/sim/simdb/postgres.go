@@ -49,6 +49,9 @@ func pgStatus(s *session, args []any) (*result, error) {
 }
 
 func pgTerminate(s *session, args []any) (*result, error) {
+	if len(args) == 1 {
+		return pgTerminateTransaction(s, args[0].(string))
+	}
 	victim := s.db.sessionOf(args[0].(int64))
 	began, _ := args[1].(time.Time)
 	if victim == nil || args[1] != nil && !began.Equal(victim.started.Round(time.Microsecond)) {
@@ -56,4 +59,15 @@ func pgTerminate(s *session, args []any) (*result, error) {
 	}
 	s.db.kill(victim, s.db.killedError())
 	return table1("pg_terminate_backend", []any{true})
+}
+
+// pgTerminateTransaction ends the session that has a transaction.
+func pgTerminateTransaction(s *session, number string) (*result, error) {
+	for _, victim := range s.db.sessions {
+		if victim.tx != nil && strconv.FormatInt(victim.tx.number, 10) == number {
+			s.db.kill(victim, s.db.killedError())
+			return table1("pg_terminate_backend", []any{true})
+		}
+	}
+	return table1("pg_terminate_backend")
 }
