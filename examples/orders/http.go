@@ -5,108 +5,123 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"time"
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/httpguard"
 )
 
-func (s *shop) handler() http.Handler {
+// Order is created once and paid once.
+type Order struct {
+	ID      int64           `json:"id"`
+	Cents   int64           `json:"cents"`
+	PaidAt  *time.Time      `json:"paid_at"`
+	Version dbguard.Version `json:"-"`
+}
+
+// shop does what customers ask for. It may run in many instances.
+type shop struct {
+	db    *gorm.DB
+	guard *guard.Guard
+}
+
+// handler answers the repeats of a request, which has the same Idempotency-Key, as the
+// first one was answered.
+func (s *shop) handler() (http.Handler, error) {
+	guarded, err := httpguard.New(s.guard, httpguard.Config{Principal: customer, Keys: keys})
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /orders", s.postOrder)
-	mux.HandleFunc("POST /orders/{no}/payment", s.postPayment)
-	mux.HandleFunc("GET /orders/{no}", s.getOrder)
-	return mux
+	mux.Handle("POST /orders", guarded.Wrap(http.HandlerFunc(postOrder)))
+	mux.Handle("POST /orders/{id}/payment", guarded.Wrap(http.HandlerFunc(s.postPayment)))
+	mux.HandleFunc("GET /orders/{id}", s.getOrder)
+	return mux, nil
 }
 
-func (s *shop) postOrder(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		No    string `json:"no"`
-		Cents int64  `json:"cents"`
+// customer says who asks: an Idempotency-Key is the customer's own. A real shop checks the
+// password, before httpguard.
+func customer(r *http.Request) (string, error) {
+	user, _, _ := r.BasicAuth()
+	if user == "" {
+		return "anonymous", nil
 	}
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&in)
-	if err != nil || in.No == "" || len(in.No) > 64 || in.Cents <= 0 {
-		http.Error(w, `want {"no": up to 64 bytes, "cents": more than 0}`, http.StatusBadRequest)
+	return "user:" + user, nil
+}
+
+// keys returns the lock key of the order that a request changes: two payments of one order
+// may have different Idempotency-Keys.
+func keys(r *http.Request, _ []byte) ([]string, error) {
+	if r.PathValue("id") == "" {
+		return nil, nil // a new order
+	}
+	o, err := orderOf(r)
+	return []string{o.key()}, err
+}
+
+func orderOf(r *http.Request) (*Order, error) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	return &Order{ID: id}, err
+}
+
+func (o *Order) key() string { return "order:" + strconv.FormatInt(o.ID, 10) }
+
+// postOrder creates an order in the transaction that stores the answer.
+func postOrder(w http.ResponseWriter, r *http.Request) {
+	var o Order
+	if err := json.NewDecoder(r.Body).Decode(&o); err != nil || o.Cents <= 0 {
+		http.Error(w, `want {"cents": more than 0}`, http.StatusBadRequest)
 		return
 	}
-	o := &Order{No: in.No, Cents: in.Cents}
-	switch err := s.create(r.Context(), o); {
-	case err == nil:
-		reply(w, http.StatusCreated, o)
-	case errors.Is(err, guard.ErrDuplicate):
-		s.repeat(w, r, o)
-	default:
-		refuse(w, err)
-	}
+	o = Order{Cents: o.Cents}
+	err := httpguard.Tx(r.Context()).Create(&o).Error
+	reply(w, http.StatusCreated, &o, err)
 }
 
-// repeat answers a repeated order as the first one was answered.
-func (s *shop) repeat(w http.ResponseWriter, r *http.Request, asked *Order) {
-	first, err := s.find(r.Context(), asked.No)
-	switch {
-	case err != nil:
-		refuse(w, err)
-	case first.Cents != asked.Cents:
-		http.Error(w, "the number belongs to another order", http.StatusConflict)
-	default:
-		reply(w, http.StatusOK, first)
-	}
-}
+var errPaid = errors.New("order is paid")
 
+// postPayment marks an order as paid. Should its lock fail, its version lets one of two
+// payments through.
 func (s *shop) postPayment(w http.ResponseWriter, r *http.Request) {
-	o, err := s.pay(r.Context(), r.PathValue("no"))
-	if err != nil && !errors.Is(err, errPaid) { // a repeat gets what the first one got
-		refuse(w, err)
-		return
-	}
-	reply(w, http.StatusOK, o)
+	o, _ := orderOf(r)
+	err := s.guard.Apply(r.Context(), o.key(), guard.Update(o, func(o *Order) error {
+		if o.PaidAt != nil {
+			return errPaid
+		}
+		now := time.Now().UTC().Truncate(time.Millisecond) // which every database keeps
+		o.PaidAt = &now
+		return nil
+	}))
+	reply(w, http.StatusOK, o, err)
 }
 
 func (s *shop) getOrder(w http.ResponseWriter, r *http.Request) {
-	o, err := s.find(r.Context(), r.PathValue("no"))
-	if err != nil {
-		refuse(w, err)
-		return
+	o, err := orderOf(r)
+	if err == nil {
+		err = s.db.WithContext(r.Context()).Take(o).Error
 	}
-	reply(w, http.StatusOK, o)
+	reply(w, http.StatusOK, o, err)
 }
 
-// refuse says what a client should do about an error of Do: wait a moment and
-// ask again, look what became of it, or give up.
-func refuse(w http.ResponseWriter, err error) {
-	status := statusOf(err)
-	switch status {
-	case http.StatusConflict, http.StatusServiceUnavailable:
-		w.Header().Set("Retry-After", "1")
-	case http.StatusInternalServerError:
-		slog.Error("request failed", "error", err)
-	}
-	http.Error(w, http.StatusText(status), status)
-}
-
-func statusOf(err error) int {
+// reply answers. A status from 400 on has everything rolled back, and is not stored: the
+// same request may be sent again.
+func reply(w http.ResponseWriter, status int, o *Order, err error) {
 	switch {
-	case errors.Is(err, lock.ErrInvalidKey): // from the order's number
-		return http.StatusBadRequest
-	case errors.Is(err, gorm.ErrRecordNotFound):
-		return http.StatusNotFound
-	case errors.Is(err, guard.ErrBusy), // another request is at it
-		errors.Is(err, guard.ErrStale),
-		errors.Is(err, guard.ErrIntercepted): // nothing was changed; asking again is safe
-		return http.StatusConflict
-	case errors.Is(err, guard.ErrLost), errors.Is(err, guard.ErrUnavailable):
-		return http.StatusServiceUnavailable
-	case errors.Is(err, guard.ErrUnknown): // it may have been done: look before asking again
-		return http.StatusGatewayTimeout
-	}
-	return http.StatusInternalServerError
-}
-
-func reply(w http.ResponseWriter, status int, o *Order) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	if err := json.NewEncoder(w).Encode(o); err != nil {
-		slog.Debug("client is gone", "error", err)
+	case err == nil:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(o)
+	case errors.Is(err, errPaid):
+		http.Error(w, err.Error(), http.StatusConflict)
+	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, strconv.ErrSyntax), errors.Is(err, strconv.ErrRange):
+		http.Error(w, "no such order", http.StatusNotFound)
+	default:
+		slog.Error("request failed", "error", err)
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "send the request again later", http.StatusServiceUnavailable)
 	}
 }

@@ -2,9 +2,9 @@
 // whatever its clients repeat:
 //
 //	go -C examples run ./orders
-//	curl -i 127.0.0.1:8080/orders -d '{"no": "A-1", "cents": 990}'
-//	curl -i 127.0.0.1:8080/orders -d '{"no": "A-1", "cents": 990}'
-//	curl -i -X POST 127.0.0.1:8080/orders/A-1/payment
+//	curl -i 127.0.0.1:8080/orders -H 'Idempotency-Key: k1' -d '{"cents": 990}'
+//	curl -i 127.0.0.1:8080/orders -H 'Idempotency-Key: k1' -d '{"cents": 990}'
+//	curl -i 127.0.0.1:8080/orders/1/payment -H 'Idempotency-Key: k2' -X POST
 //
 // By itself it keeps its locks in memory and its orders in SQLite. After
 // eval "$(scripts/stack env)" it uses those servers.
@@ -34,6 +34,7 @@ import (
 	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/once"
 )
 
 func main() {
@@ -57,18 +58,25 @@ func run(ctx context.Context, listen string) (err error) {
 	if err := db.WithContext(ctx).AutoMigrate(&Order{}); err != nil {
 		return fmt.Errorf("create table: %w", err)
 	}
+	handler, err := (&shop{db: db, guard: g}).handler()
+	if err != nil {
+		return err
+	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("orders: on http://%s (%s)\n", l.Addr(), db.Name())
-	return serve(ctx, l, &shop{db: db, guard: g})
+	return serve(ctx, l, handler)
 }
 
 // open makes the guard: on the servers that scripts/stack env names, or on locks in
 // memory and an SQLite file that goes away with the program.
 func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, err error) {
-	cfg := belay.Config{Service: "orders", Engine: memlock.New(), AMQP: os.Getenv("BELAY_AMQP_URL")}
+	cfg := belay.Config{
+		Service: "orders", Engine: memlock.New(), AMQP: os.Getenv("BELAY_AMQP_URL"),
+		Once: &once.PurgerConfig{}, // keeps requests for 72 hours, answers for 24
+	}
 	if addrs := os.Getenv("BELAY_REDIS_ADDRS"); addrs != "" {
 		cfg.Engine, cfg.Redis = nil, &redis.ClusterOptions{Addrs: strings.Split(addrs, ",")}
 	}
@@ -97,8 +105,8 @@ func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, 
 }
 
 // serve answers requests until ctx ends, and those that run then.
-func serve(ctx context.Context, l net.Listener, s *shop) error {
-	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
+func serve(ctx context.Context, l net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {

@@ -2,12 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -40,80 +41,98 @@ func testOrders(t *testing.T) {
 	if err := db.AutoMigrate(&Order{}); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer((&shop{db: db, guard: g}).handler())
+	handler, err := (&shop{db: db, guard: g}).handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
 	defer server.Close()
-	no := strings.ReplaceAll(teststack.Key(t, "A"), ":", "-") // its lock is on a shared cluster
-	order := fmt.Sprintf(`{"no": %q, "cents": 990}`, no)
+	c := &client{t, server.URL, teststack.Key(t, "k")} // the database may be shared
+	cents := 1 + time.Now().UnixMicro()
+	order := fmt.Sprintf(`{"cents": %d}`, cents)
 
-	if _, body := ask(t, http.MethodGet, server.URL+"/orders/"+no, ""); !strings.Contains(body, "Not Found") {
-		t.Errorf("an order that is not there: %s", body)
+	c.want(http.StatusNotFound, http.MethodGet, "/orders/999999999", "", "")
+	c.want(http.StatusNotFound, http.MethodGet, "/orders/x", "", "")
+	c.want(http.StatusBadRequest, http.MethodPost, "/orders", order, "")
+	c.want(http.StatusBadRequest, http.MethodPost, "/orders", `{"cents": 0}`, "bad")
+	first := c.crowd("/orders", order, "order", http.StatusCreated)
+	c.want(http.StatusUnprocessableEntity, http.MethodPost, "/orders", `{"cents": 1}`, "order")
+	var o Order
+	if err := json.Unmarshal([]byte(first), &o); err != nil {
+		t.Fatal(err)
 	}
-	if status, _ := ask(t, http.MethodPost, server.URL+"/orders", `{"no": ""}`); status != http.StatusBadRequest {
-		t.Errorf("an order without number: %d", status)
-	}
-	want(t, http.StatusBadRequest, http.MethodPost, server.URL+"/orders", `{"no": "{1}", "cents": 990}`)
-	crowd(t, server.URL+"/orders", order, http.StatusCreated)
-	want(t, http.StatusOK, http.MethodPost, server.URL+"/orders", order)
-	want(t, http.StatusConflict, http.MethodPost, server.URL+"/orders", strings.Replace(order, "990", "991", 1))
 
-	crowd(t, server.URL+"/orders/"+no+"/payment", "", http.StatusOK)
-	first := want(t, http.StatusOK, http.MethodGet, server.URL+"/orders/"+no, "")
-	again := want(t, http.StatusOK, http.MethodPost, server.URL+"/orders/"+no+"/payment", "")
-	if first != again || strings.Contains(first, `"paid_at":null`) {
-		t.Errorf("paid again: %s, before: %s", again, first)
+	url := fmt.Sprintf("/orders/%d", o.ID)
+	c.want(http.StatusNotFound, http.MethodPost, "/orders/999999999/payment", "", "nothing")
+	c.want(http.StatusBadRequest, http.MethodPost, "/orders/x/payment", "", "nothing-else")
+	paid := c.crowd(url+"/payment", "", "payment", http.StatusOK)
+	c.want(http.StatusConflict, http.MethodPost, url+"/payment", "", "another-payment")
+	if got := c.want(http.StatusOK, http.MethodGet, url, "", ""); got != paid || strings.Contains(paid, `"paid_at":null`) {
+		t.Errorf("the order is %s, the payment was answered by %s", got, paid)
 	}
 	var n int64
-	if err := db.Model(&Order{}).Count(&n).Error; err != nil || n != 1 {
+	if err := db.Model(&Order{}).Where("cents = ?", cents).Count(&n).Error; err != nil || n != 1 {
 		t.Errorf("%d orders, error %v", n, err)
 	}
 }
 
-// crowd asks for the same thing many times at once: it is done, done before, or
-// somebody is at it.
-func crowd(t *testing.T, url, body string, done int) {
-	t.Helper()
-	var mu sync.Mutex
-	got := make(map[int]int)
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			status, _ := ask(t, http.MethodPost, url, body)
-			mu.Lock()
-			defer mu.Unlock()
-			got[status]++
-		})
-	}
-	wg.Wait()
-	if got[done] == 0 || done == http.StatusCreated && got[done] != 1 || got[http.StatusInternalServerError] > 0 {
-		t.Errorf("answers of %s: %v", url, got)
-	}
+// client sends requests whose keys begin with key.
+type client struct {
+	*testing.T
+	url, key string
 }
 
-func want(t *testing.T, status int, method, url, body string) string {
-	t.Helper()
-	got, answer := ask(t, method, url, body)
-	if got != status {
-		t.Errorf("%s %s: %d %s, want %d", method, url, got, answer, status)
+// crowd sends one request many times at once, and then again. It returns the answer, which
+// all got but those who came while it was served.
+func (c *client) crowd(path, body, key string, done int) string {
+	c.Helper()
+	statuses := make(chan int, 20)
+	for range cap(statuses) {
+		go func() {
+			status, _ := c.ask(http.MethodPost, path, body, key)
+			statuses <- status
+		}()
+	}
+	for range cap(statuses) {
+		if got := <-statuses; got != done && got != http.StatusConflict {
+			c.Errorf("%s: one of a crowd got %d", path, got)
+		}
+	}
+	answer := c.want(done, http.MethodPost, path, body, key)
+	if again := c.want(done, http.MethodPost, path, body, key); again != answer {
+		c.Errorf("%s: got %s, and then %s", path, answer, again)
 	}
 	return answer
 }
 
-func ask(t *testing.T, method, url, body string) (int, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+func (c *client) want(status int, method, path, body, key string) string {
+	c.Helper()
+	got, answer := c.ask(method, path, body, key)
+	if got != status {
+		c.Errorf("%s %s: %d %s, want %d", method, path, got, answer, status)
+	}
+	return answer
+}
+
+func (c *client) ask(method, path, body, key string) (int, string) {
+	request, err := http.NewRequestWithContext(c.Context(), method, c.url+path, strings.NewReader(body))
 	if err != nil {
-		t.Error(err)
+		c.Error(err)
 		return 0, ""
 	}
+	if key != "" {
+		request.Header.Set("Idempotency-Key", c.key+key)
+	}
+	request.SetBasicAuth("eve", "")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		t.Error(err)
+		c.Error(err)
 		return 0, ""
 	}
 	defer response.Body.Close()
 	var answer bytes.Buffer
 	if _, err := answer.ReadFrom(response.Body); err != nil {
-		t.Error(err)
+		c.Error(err)
 	}
 	return response.StatusCode, answer.String()
 }
