@@ -24,6 +24,7 @@ type costConfig struct {
 	servers stage.Servers
 	rows    []int64
 	methods []shop.Method
+	all     bool // requests, too
 	n       int
 	rounds  int
 	json    string
@@ -53,13 +54,16 @@ func showCosts(costs []cost.Cost, path string, err error) error {
 	if said := verdict(costs); err == nil && said != "" {
 		fmt.Printf("\n%s\n", said)
 	}
+	for _, over := range cost.OverBudget(costs) {
+		err = errors.Join(err, errors.New(over))
+	}
 	return errors.Join(err, measure.WriteJSON(path, costs))
 }
 
 func costFlags(args []string) (cfg costConfig, err error) {
 	flags := flag.NewFlagSet("cost", flag.ContinueOnError)
 	rows := flags.String("rows", strconv.Itoa(defaultRows), "sizes of the seeded tables, with commas between them: 100000,10000000 shows how the cost grows")
-	methods := flags.String("methods", "", "methods to measure, with commas between them; empty = all")
+	methods := flags.String("methods", "", "methods to measure, with commas between them; empty = all, and requests that take effect once")
 	numberFlag(flags, &cfg.n, "n", 400, 1, 1_000_000, "operations of each kind and round")
 	numberFlag(flags, &cfg.rounds, "repeat", 5, 1, 1000, "rounds, of which the medians are taken")
 	flags.StringVar(&cfg.json, "json", "", "file for the results")
@@ -75,6 +79,7 @@ func costFlags(args []string) (cfg costConfig, err error) {
 	if cfg.methods, err = shop.ParseMethods(*methods); err != nil {
 		return cfg, usagef("-methods: %w", err)
 	}
+	cfg.all = *methods == ""
 	if cfg.servers, err = stage.FromEnvironment(stage.EnvDSN, stage.EnvAMQP, stage.EnvRedis); err != nil {
 		return cfg, err
 	}
@@ -111,6 +116,13 @@ func measureCosts(ctx context.Context, cfg costConfig) (costs []cost.Cost, err e
 				all = append(all, measured...)
 			}
 			count(1)
+		}
+		for i := 0; cfg.all && i < len(benches); i++ {
+			measured, err := benches[(i+round)%len(benches)].MeasureRequests(ctx, cfg.n)
+			if err != nil {
+				return cost.Medians(all), err
+			}
+			all = append(all, measured...)
 		}
 	}
 	return cost.Medians(all), nil

@@ -18,10 +18,11 @@ import (
 // written.
 type Bench struct {
 	shop.Closers
-	rows    int64
-	item    string // that is sold
-	service *shop.Service
-	meter   Meter
+	rows     int64
+	item     string // that is sold
+	service  *shop.Service
+	requests *shop.Requests
+	meter    Meter
 }
 
 // Open returns a Bench on seeded tables.
@@ -43,6 +44,9 @@ func Open(ctx context.Context, servers stage.Servers, rows int64) (b *Bench, err
 		_ = b.service.Close(ctx) // without a monitor its broker may have nowhere to go
 		return nil
 	})
+	if b.requests, err = b.service.Requests(ctx); err != nil {
+		return b, err
+	}
 	b.meter.Redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Redis})
 	b.Later(func(context.Context) error { return b.meter.Redis.Close() })
 	b.meter.CPU = measure.NewMeter()
@@ -71,20 +75,29 @@ func (b *Bench) Measure(ctx context.Context, m shop.Method, n int) (costs []Cost
 	}
 	b.service.Do(ctx, m, value(n+1), false) // opens what is opened once
 	for _, c := range cases {
-		cost, err := b.meter.Measure(ctx, n, func(i int) error {
-			if got := b.service.Do(ctx, m, value(i), false); got.Result != c.want {
-				return fmt.Errorf("got %s instead of %s: %s", got.Result, c.want, got.Error)
-			}
-			return ctx.Err()
-		})
+		cost, err := b.measure(ctx, string(m), c.name, n, c.want, func(i int) shop.Answer { return b.service.Do(ctx, m, value(i), false) })
 		if err != nil {
-			return nil, fmt.Errorf("%s, %s, %d rows: %w", m, c.name, b.rows, err)
+			return nil, err
 		}
 		if m == shop.RedisLock {
 			cost.RedisCommands-- // the GET in its script, which Redis counts among those of clients
 		}
-		cost.Method, cost.Case, cost.Rows = string(m), c.name, b.rows
 		costs = append(costs, cost)
 	}
 	return costs, nil
+}
+
+// measure runs n operations that are to end with want.
+func (b *Bench) measure(ctx context.Context, method, name string, n int, want shop.Result, op func(i int) shop.Answer) (Cost, error) {
+	cost, err := b.meter.Measure(ctx, n, func(i int) error {
+		if got := op(i); got.Result != want {
+			return fmt.Errorf("got %s instead of %s: %s", got.Result, want, got.Error)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return cost, fmt.Errorf("%s, %s, %d rows: %w", method, name, b.rows, err)
+	}
+	cost.Method, cost.Case, cost.Rows = method, name, b.rows
+	return cost, nil
 }

@@ -24,10 +24,10 @@ func (s *Service) SellFor(ctx context.Context, item int64, id string, opts ...gu
 }
 
 // Once inserts an order for a request, and stores the order as its answer.
-func (s *Service) Once(ctx context.Context, no string) Answer {
+func (s *Service) Once(ctx context.Context, no string, opts ...guard.Option) Answer {
 	_, err := guard.Once(ctx, s.belay.Guard, request("order", no), func(ctx context.Context, tx *gorm.DB) (Order, error) {
 		o := newOrder(no)
 		return *o, tx.WithContext(ctx).Create(o).Error
-	})
+	}, opts...)
 	return judge(err)
 }
