@@ -52,8 +52,13 @@
 //
 // # Limits
 //
-// The request's body and the answer are held in memory. The transaction holds a connection to
-// the database while the handler runs, so a handler that waits for others needs a pool of that
-// size. A client that leaves does not end the operation: Config.Timeout does. Flushing,
-// hijacking and trailers are not supported.
+// The request's body and the answer are held in memory. A client that leaves does not end the
+// operation: Config.Timeout does. Flushing, hijacking and trailers are not supported.
+//
+// The transaction holds a connection to the database while the handler runs. A handler that
+// waits for others, such as a payment provider, needs a pool of the requests per second times
+// the seconds that it takes: 20 payments/s of 3 s need 60 connections. A smaller pool limits
+// them, and all others that use it wait, too: give such handlers a guard of their own, with
+// the same Locker and a second pool to the same database. A request that waits for a
+// connection for half of the lock's ttl gets 503.
 package httpguard
