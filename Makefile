@@ -3,7 +3,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # All modules, for what is done to each. A test keeps the list whole.
-MODULES := . cmd/guard-monitor examples guard/guardotel benchmark benchmark/peers deploy/check interop/alertmanager interop/http tools
+MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check interop/alertmanager interop/http tools
 
 golangci-lint := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 

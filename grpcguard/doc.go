@@ -1,0 +1,55 @@
+// Package grpcguard makes gRPC calls take effect once: a call with the metadata
+// idempotency-key is served in a guarded transaction, and every repeat of it gets the
+// stored answer.
+//
+//	cfg := grpcguard.Config{
+//		Match:     func(method string) bool { return method == payments.Payments_Charge_FullMethodName },
+//		Principal: func(ctx context.Context) (string, error) { return userOf(ctx), nil },
+//	}
+//	guarded, err := grpcguard.UnaryServerInterceptor(g, cfg)
+//	if err != nil {
+//		return err
+//	}
+//	server := grpc.NewServer(grpc.ChainUnaryInterceptor(authenticate, guarded))
+//	payments.RegisterPaymentsServer(server, service)
+//	if err := grpcguard.Check(server, cfg); err != nil {
+//		return err
+//	}
+//
+// In the handler, [Tx] is the transaction. What the handler does elsewhere, such as a call of
+// a payment provider, is done at least once, as ever: give the provider an id that stays, by
+// once.Request.Downstream of [Request].
+//
+// # What happens to an answer
+//
+// A response is committed with what the handler wrote, and stored. An error of the handler is
+// returned as it is, with everything rolled back and nothing stored: a repeat runs the handler
+// again. With guard.Refuse everything is rolled back, too, but the answer is stored: a response,
+// or the message of a status, such as
+//
+//	return nil, guard.Refuse(status.New(codes.FailedPrecondition, "the card is declined").Proto())
+//
+// A repeat gets the stored answer, with the header idempotent-replayed: true. A call is named
+// by the key, the [Config].Principal and the method. A repeat must have the same request: its
+// deterministic encoding is compared, which a new version of a generated package may change.
+//
+// # What is returned otherwise
+//
+//	InvalidArgument  no key, several, or a bad one; the key belongs to a call with another request
+//	Aborted          the call is being served now
+//	AlreadyExists    the call was served, and its answer is no longer kept, or of an unknown type
+//	Internal         no principal, an answer that can't be stored
+//	Unavailable      the lock or the database is not available, or failed meanwhile
+//
+// InvalidArgument and AlreadyExists have an ErrorInfo, whose reason is KEY_MISSING, KEY_INVALID,
+// KEY_MISMATCH or ANSWER_FORGOTTEN. Aborted and Unavailable have a RetryInfo: calling again with
+// the same key is safe.
+//
+// # Limits
+//
+// Streams are not supported: [Check] refuses to have them matched. Headers and trailers are not
+// stored, and those that a handler sets are sent whatever becomes of its transaction. The type
+// of a response must be in the global registry, as those of generated packages are. The
+// transaction holds a connection to the database while the handler runs. A client that leaves
+// does not end the operation: Config.Timeout does.
+package grpcguard

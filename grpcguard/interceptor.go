@@ -1,0 +1,172 @@
+package grpcguard
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"gorm.io/gorm"
+
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/once"
+)
+
+// UnaryServerInterceptor returns an interceptor that serves the calls which cfg matches once,
+// in operations of g. The tables of package once must be in g's database.
+func UnaryServerInterceptor(g *guard.Guard, cfg Config) (grpc.UnaryServerInterceptor, error) {
+	if g == nil {
+		return nil, errors.New("grpcguard: guard is nil")
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		keys := metadata.ValueFromIncomingContext(ctx, keyName)
+		if !cfg.Match(info.FullMethod) || cfg.Optional && keys == nil {
+			return next(ctx, req)
+		}
+		c := &served{Config: cfg, guard: g, method: info.FullMethod, next: next}
+		answer, err := c.serve(ctx, keys, req)
+		if err != nil {
+			return nil, c.statusOf(err)
+		}
+		return answer, nil
+	}, nil
+}
+
+// served is one call.
+type served struct {
+	Config
+	guard   *guard.Guard
+	method  string
+	next    grpc.UnaryHandler
+	request once.Request
+	failed  *handlerError
+	after   []func() // by AfterCommit
+}
+
+// handlerError is what the handler returned: everything is rolled back.
+type handlerError struct{ error }
+
+func (e *handlerError) Unwrap() error { return e.error }
+
+// errPrincipal and errKeys are of the program's own functions.
+var (
+	errPrincipal = errors.New("grpcguard: Principal names nobody")
+	errKeys      = errors.New("grpcguard: the call has no keys")
+	errMessage   = errors.New("grpcguard: not a message of protobuf")
+)
+
+func (c *served) serve(ctx context.Context, keys []string, req any) (proto.Message, error) {
+	message, ok := req.(proto.Message)
+	if !ok {
+		return nil, errMessage
+	}
+	opts, err := c.read(ctx, keys, message)
+	if err != nil {
+		return nil, err
+	}
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Timeout)
+	defer cancel()
+	got, err := guard.Once(work, c.guard, c.request, func(ctx context.Context, tx *gorm.DB) (proto.Message, error) {
+		return c.run(ctx, tx, req)
+	}, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if got.Replayed {
+		_ = grpc.SetHeader(ctx, metadata.Pairs("idempotent-replayed", "true"))
+	}
+	if got.Refused {
+		if s, ok := got.Value.(*spb.Status); ok {
+			c.failed = &handlerError{status.ErrorProto(s)}
+			return nil, c.failed
+		}
+		return got.Value, nil
+	}
+	for _, f := range c.after {
+		f()
+	}
+	return got.Value, nil
+}
+
+// read reads what names the call.
+func (c *served) read(ctx context.Context, keys []string, message proto.Message) ([]guard.Option, error) {
+	key, err := keyOf(keys)
+	if err != nil {
+		return nil, err
+	}
+	principal, err := c.Principal(ctx)
+	if err != nil || principal == "" {
+		return nil, errors.Join(errPrincipal, err)
+	}
+	locks, err := c.Keys(ctx, c.method, message)
+	if err != nil {
+		return nil, errors.Join(errKeys, err)
+	}
+	if c.request, err = requestOf(c.method, principal, key, message); err != nil {
+		return nil, err
+	}
+	opts := []guard.Option{guard.Wait(c.Wait), guard.MaxAnswer(c.MaxAnswer), guard.Encode(codec{})}
+	for _, lock := range locks {
+		opts = append(opts, guard.Also(lock))
+	}
+	return opts, nil
+}
+
+// run has the handler answer.
+func (c *served) run(ctx context.Context, tx *gorm.DB, req any) (proto.Message, error) {
+	c.after = nil
+	answer, err := c.next(context.WithValue(ctx, servedKey{}, &serving{c, tx}), req)
+	if err != nil {
+		c.failed = &handlerError{err}
+		return nil, c.failed
+	}
+	message, ok := answer.(proto.Message)
+	if !ok {
+		return nil, errMessage
+	}
+	return message, nil
+}
+
+// servedKey asks a handler's context for its call.
+type servedKey struct{}
+
+type serving struct {
+	*served
+	tx *gorm.DB
+}
+
+// Tx returns the transaction in which a call is served, nil outside of a handler whose call
+// is guarded. ctx is the handler's, or derived from it.
+func Tx(ctx context.Context) *gorm.DB {
+	if s, ok := ctx.Value(servedKey{}).(*serving); ok {
+		return s.tx.WithContext(ctx)
+	}
+	return nil
+}
+
+// Request returns the request that a handler serves, for its Downstream ids. It reports
+// false outside of a handler whose call is guarded.
+func Request(ctx context.Context) (once.Request, bool) {
+	s, ok := ctx.Value(servedKey{}).(*serving)
+	if !ok {
+		return once.Request{}, false
+	}
+	return s.request, true
+}
+
+// AfterCommit has f called when the call's transaction is known to be committed, in the order
+// of the calls, before the answer is sent. It is not called again for repeats, nor if the
+// process dies before. Outside of a handler whose call is guarded it does nothing.
+func AfterCommit(ctx context.Context, f func()) {
+	if s, ok := ctx.Value(servedKey{}).(*serving); ok {
+		s.after = append(s.after, f)
+	}
+}

@@ -1,0 +1,68 @@
+package grpcguard
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+)
+
+// problems are those that have a reason which the client can do something about, and those
+// of the program itself. The first that fits decides. All others are Unavailable: calling
+// again is safe.
+var problems = []struct {
+	err         error
+	code        codes.Code
+	reason, say string
+}{
+	{errNoKey, codes.InvalidArgument, "KEY_MISSING", "this call needs the metadata idempotency-key, with the same value when it is made again"},
+	{errBadKey, codes.InvalidArgument, "KEY_INVALID", "idempotency-key is to be one string of 1 to 255 printable ASCII characters"},
+	{errKeys, codes.InvalidArgument, "", "the request is not valid"},
+	{guard.ErrBusy, codes.Aborted, "", "the call is being served: make it again later, with the same key"},
+	{guard.ErrMismatch, codes.InvalidArgument, "KEY_MISMATCH", "idempotency-key was used for another call: a new call needs a new key"},
+	{guard.ErrDuplicate, codes.AlreadyExists, "ANSWER_FORGOTTEN", "the call was served before, and its answer is no longer kept"},
+	{errUnknownType, codes.AlreadyExists, "ANSWER_FORGOTTEN", "the call was served before, and its answer can't be read"},
+	{errPrincipal, codes.Internal, "", "internal error"},
+	{errMessage, codes.Internal, "", "internal error"},
+	{guard.ErrNested, codes.Internal, "", "internal error"},
+	{lock.ErrInvalidKey, codes.Internal, "", "internal error"},
+	{guard.ErrAnswer, codes.Internal, "", "internal error"},
+}
+
+// statusOf returns what the client is told of an error, and logs what it is not told.
+func (c *served) statusOf(err error) error {
+	if c.failed != nil && err == error(c.failed) { //nolint:errorlint // of run itself
+		return c.failed.error
+	}
+	code, reason, say := codes.Unavailable, "", "make the call again later, with the same key"
+	for _, known := range problems {
+		if errors.Is(err, known.err) {
+			code, reason, say = known.code, known.reason, known.say
+			break
+		}
+	}
+	if code == codes.Internal || code == codes.Unavailable {
+		c.Logger.Error("a guarded call has failed", "method", c.method, "request", c.request.Key(), "code", code, "error", err)
+	}
+	var detail protoadapt.MessageV1
+	switch {
+	case reason != "":
+		detail = &errdetails.ErrorInfo{Reason: reason, Domain: "belay"}
+	case code == codes.Aborted, code == codes.Unavailable:
+		detail = &errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)}
+	default:
+		return status.Error(code, say)
+	}
+	s := status.New(code, say)
+	if with, err := s.WithDetails(detail); err == nil {
+		s = with
+	}
+	return s.Err()
+}
