@@ -41,6 +41,30 @@ func For(r once.Request) Option {
 	return func(o *options) { o.requests = append(o.requests, r) }
 }
 
+// Served reports whether a request has taken effect and is known still. The error is
+// ErrMismatch if that one asked for something else. It asks the database alone, in one
+// short transaction; false says nothing about a moment later. It is not for the inside of
+// an operation: ErrNested.
+func (g *Guard) Served(ctx context.Context, r once.Request) (bool, error) {
+	if err := errors.Join(r.Validate(), ctx.Err()); err != nil {
+		return false, err
+	}
+	if dbtx.FromContext(ctx) != nil {
+		return false, fmt.Errorf("%w: whether a request has been served", ErrNested)
+	}
+	k := &claiming{request: r, sum: r.Sum(), key: r.Key()}
+	if err := k.find(ctx, g); err != nil {
+		return false, fmt.Errorf("guard: %w", err)
+	}
+	if k.record == nil {
+		return false, nil
+	}
+	if r.Print.Differs(k.record.Print) {
+		return false, ErrMismatch
+	}
+	return true, nil
+}
+
 // claiming is what a call claims: the request that it serves.
 type claiming struct {
 	request once.Request

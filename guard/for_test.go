@@ -75,6 +75,32 @@ func TestFor(t *testing.T) {
 	})
 }
 
+// TestServed: whether a request is known can be asked.
+func TestServed(t *testing.T) {
+	t.Parallel()
+	withOnce(t, func(e *env) {
+		want := func(ctx context.Context, r once.Request, done bool, is error) {
+			t.Helper()
+			if got, err := e.Served(ctx, r); got != done || !errors.Is(err, is) {
+				t.Errorf("Served = %t, %v, want %t, %v", got, err, done, is)
+			}
+		}
+		r := printed("a", "1")
+		want(bg, r, false, nil)
+		wantNil(t, e.Do(bg, "k", func(ctx context.Context, _ *gorm.DB) error {
+			want(ctx, r, false, guard.ErrNested)
+			return nil
+		}, guard.For(r)))
+		want(bg, r, true, nil)
+		want(bg, request("a"), true, nil)
+		want(bg, printed("a", "2"), false, guard.ErrMismatch)
+		want(bg, once.Request{}, false, once.ErrRequest)
+		left, leave := context.WithCancel(bg)
+		leave()
+		want(left, r, false, context.Canceled)
+	})
+}
+
 // TestForUnderOtherKeys: a request that comes again under another key is refused all the
 // same. That says nothing about the lock.
 func TestForUnderOtherKeys(t *testing.T) {

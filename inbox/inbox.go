@@ -41,6 +41,9 @@ type Message struct {
 	ID string
 	// Body is compared: another body under the same id is rejected. nil is not compared.
 	Body []byte
+	// Redelivered says that the broker has delivered it before, perhaps. Then the database
+	// is asked first whether it has taken effect, without a lock.
+	Redelivered bool
 }
 
 // A Decision is what to tell the broker of a message.
@@ -83,6 +86,11 @@ func Rejected(err error) error {
 // has an outcome that the next delivery finds out. Name what op changes by guard.Also.
 func (b *Inbox) Handle(ctx context.Context, m Message, op guard.Op, opts ...guard.Option) (Decision, error) {
 	r := b.request(m)
+	if m.Redelivered {
+		if done, _ := b.guard.Served(ctx, r); done { // whatever else it is, Do says
+			return Ack, nil
+		}
+	}
 	err := b.guard.Do(ctx, r.Key(), op, append([]guard.Option{guard.For(r)}, opts...)...)
 	switch {
 	case err == nil, errors.Is(err, guard.ErrDuplicate):

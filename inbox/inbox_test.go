@@ -114,6 +114,33 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// TestRedelivered: whether a message that is redelivered has taken effect is known without
+// the lock.
+func TestRedelivered(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB, g *guardtest.Guard) {
+		b, err := inbox.New(g.Guard, inbox.Config{Consumer: "billing"})
+		testdb.WantNil(t, err)
+		want := func(d inbox.Decision, is error, m inbox.Message) {
+			t.Helper()
+			if got, err := b.Handle(bg, m, book); got != d || !errors.Is(err, is) {
+				t.Errorf("Handle(%+v) = %v, %v, want %v, %v", m, got, err, d, is)
+			}
+		}
+		m := inbox.Message{ID: "1", Body: []byte("a"), Redelivered: true}
+		want(inbox.Ack, nil, m)
+		key := once.Request{Operation: "billing", Scope: once.Anyone, ID: "1"}.Key()
+		testdb.WantNil(t, g.Peer(t, db).Do(bg, key, func(context.Context, *gorm.DB) error {
+			want(inbox.Ack, nil, m)
+			want(inbox.Retry, guard.ErrBusy, inbox.Message{ID: "1", Body: m.Body})
+			return nil
+		}))
+		want(inbox.Reject, guard.ErrMismatch, inbox.Message{ID: "1", Body: []byte("b"), Redelivered: true})
+		want(inbox.Reject, once.ErrRequest, inbox.Message{Redelivered: true})
+		wantCents(t, db, 1)
+	})
+}
+
 func TestNew(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, _ *gorm.DB, g *guardtest.Guard) {

@@ -150,7 +150,7 @@ func (s server) try(ctx context.Context, d amqp.Delivery) (inbox.Decision, error
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	op := func(ctx context.Context, tx *gorm.DB) error { return s.cfg.Handle(ctx, tx, d) }
-	return s.cfg.Inbox.Handle(ctx, inbox.Message{ID: d.MessageId, Body: d.Body}, op, s.cfg.Options(d)...)
+	return s.cfg.Inbox.Handle(ctx, inbox.Message{ID: d.MessageId, Body: d.Body, Redelivered: d.Redelivered}, op, s.cfg.Options(d)...)
 }
 
 // settle tells the broker what becomes of a message.

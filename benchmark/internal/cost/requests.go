@@ -35,7 +35,7 @@ func requestCases() []requestCase {
 		{"httpguard", "first", 4, 5, shop.Done, (*shop.Requests).HTTP},
 		{"httpguard", "repeat, marked", 3, 3, shop.Done, (*shop.Requests).HTTP},
 		{"inbox", "first", 2, 4, shop.Done, (*shop.Requests).Message},
-		{"inbox", "redelivered", 3, 8, shop.Done, (*shop.Requests).Message},
+		{"inbox", "redelivered", 0, 3, shop.Done, (*shop.Requests).MessageAgain},
 	}
 }
 

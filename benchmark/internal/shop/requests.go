@@ -104,8 +104,14 @@ func postOrder(w http.ResponseWriter, r *http.Request) {
 }
 
 // Message handles a message.
-func (r *Requests) Message(ctx context.Context, no string) Answer {
-	decision, err := r.inbox.Handle(ctx, inbox.Message{ID: no, Body: []byte(no)}, func(ctx context.Context, tx *gorm.DB) error {
+func (r *Requests) Message(ctx context.Context, no string) Answer { return r.message(ctx, no, false) }
+
+// MessageAgain handles a message that is redelivered.
+func (r *Requests) MessageAgain(ctx context.Context, no string) Answer { return r.message(ctx, no, true) }
+
+func (r *Requests) message(ctx context.Context, no string, again bool) Answer {
+	m := inbox.Message{ID: no, Body: []byte(no), Redelivered: again}
+	decision, err := r.inbox.Handle(ctx, m, func(ctx context.Context, tx *gorm.DB) error {
 		return tx.WithContext(ctx).Create(newOrder(no)).Error
 	})
 	if decision == inbox.Ack {
