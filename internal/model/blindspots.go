@@ -86,6 +86,12 @@ var blindspots = []blindspot{
 		},
 	},
 	{
+		"replayed-before-durable", "A repeat of what a crash undoes.", []string{"I15"}, false,
+		func(cfg *Config, s *State, i, _ int) bool {
+			return cfg.Budget.Crash > 0 && s.Left.Crash == 0 && s.Callers[i].Res == replayed
+		},
+	},
+	{
 		"row-replaced", "A row that was deleted and inserted again with the same primary key and version.", []string{"I2", "I11"}, false,
 		func(_ *Config, s *State, _, _ int) bool { return s.Row.Replaced },
 	},

@@ -59,6 +59,9 @@ func find(cfg *Config, s *State, i int, h holder) {
 	c := &s.Callers[i]
 	c.Found.Lapsed, c.Found.Holder = s.lapsed(cfg, i), h
 	s.judge(cfg, i)
+	if cfg.Request && s.findRecord(cfg, i) {
+		return
+	}
 	if s.grant(i).Local && c.Found.Verdict == saysRepeat && cfg.Update && !cfg.Brought && c.Found.Changed && c.Tries < 2 {
 		s.again(cfg, i)
 		return
@@ -96,6 +99,8 @@ func (s *State) conclude(cfg *Config, i int, gone bool) {
 		s.concludeRefused(cfg, i, gone)
 	case committed:
 		c.Res = done
+	case gaveUp:
+		c.Res = claimed
 	default:
 		c.Res = failed
 		if s.grant(i).State == orphaned && gone { // Lease.Err knew it before the release
@@ -130,6 +135,9 @@ func (s *State) concludeRefused(cfg *Config, i int, gone bool) {
 		}
 	default:
 		c.Res = business
+	}
+	if c.Got != 0 {
+		c.Res = replayed
 	}
 }
 

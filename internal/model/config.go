@@ -21,12 +21,16 @@ type Config struct {
 	Swallow bool // the operation swallows a conflict
 	Path    bool // of the events, instead of callers
 
+	Request bool // the row is the claim of a request, and the operation has an effect and an answer
+	Decline bool // the operation returns Refuse, after it has written
+	Marks   bool // the engine remembers that the request is done
+
 	Weak Weakness
 }
 
 // A Budget is how often each thing may happen.
 type Budget struct {
-	Lose, Lapse, Mute, Cut, Deadlock, Kill, Crash, Late, Outage, Write, Delete, Replace uint8
+	Lose, Lapse, Mute, Cut, Deadlock, Kill, Crash, Late, Outage, Write, Delete, Replace, Purge, Restore uint8
 }
 
 // nobody stands for no process in Config.Callers.
@@ -57,4 +61,7 @@ type Weakness struct {
 	DeleteByID           bool // the relay deletes a row by its id alone
 	AckBeforeStore       bool // the monitor acknowledges before it stores
 	PoolUnknown          bool // a connection whose COMMIT was not answered goes back to the pool
+	ClaimLast            bool // the operation runs before its claim is inserted
+	TrustMark            bool // a mark in the engine answers for the database
+	KeepRefused          bool // a refusal is committed with what the operation has written
 }

@@ -53,6 +53,13 @@ func Configs() []*Config {
 		{Name: "mysql update, stamp, crash", Callers: two, Budget: crash, Update: true, Row: 1, Stamp: true},
 		{Name: "postgres update, crash", Callers: two, Budget: crash, Postgres: true, Update: true, Row: 1},
 
+		{Name: "mysql request", Callers: two, Request: true, Stamp: true, Budget: all, Faults: 3},
+		{Name: "mysql request, marks", Callers: two, Request: true, Stamp: true, Marks: true, Budget: Budget{Lose: 1, Cut: 1, Kill: 1, Purge: 1, Restore: 1}, Faults: 3},
+		{Name: "mysql request, refused", Callers: two, Request: true, Stamp: true, Decline: true, Budget: Budget{Lose: 1, Lapse: 1, Cut: 1, Deadlock: 1, Kill: 1}, Faults: 3},
+		{Name: "mysql request, handed over", Callers: three, Request: true, Stamp: true, Budget: Budget{Lose: 1, Cut: 1, Kill: 1}, Faults: 2, Long: true},
+		{Name: "mysql request, crash", Callers: two, Request: true, Stamp: true, Budget: crash},
+		{Name: "postgres request", Callers: two, Request: true, Stamp: true, Postgres: true, Budget: all, Faults: 3},
+
 		{Name: "late acquire, nobody waits", Callers: three, Refuse: true, Budget: Budget{Late: 1, Lose: 1, Mute: 1, Kill: 1}},
 		{Name: "late acquire", Callers: three, Budget: Budget{Late: 1, Lose: 1, Mute: 1}, Faults: 2},
 		{Name: "DBOnly insert", Callers: two, DBOnly: true, Budget: Budget{Outage: 1, Lose: 1, Cut: 1, Kill: 1}},

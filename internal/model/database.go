@@ -67,6 +67,9 @@ func loadNow(cfg *Config, s *State, i int) bool {
 func (s *State) load(cfg *Config, i int, now reading) {
 	c := &s.Callers[i]
 	c.PC = loaded
+	if cfg.Weak.ClaimLast {
+		c.PC = working
+	}
 	if !cfg.Update {
 		return
 	}
@@ -140,6 +143,9 @@ func answerWrite(cfg *Config, s *State, i int) bool {
 	switch now := read(s.Row.Version); {
 	case fits:
 		c.Wrote, c.Known, c.PC = true, true, written
+		if cfg.Request && !cfg.Weak.ClaimLast {
+			c.PC = working
+		}
 		if !cfg.Weak.ForgetWrites {
 			c.see(read(c.Base))
 		}
@@ -222,6 +228,9 @@ func executeCommit(cfg *Config, s *State, i int) bool {
 	if cfg.Stamp {
 		r.Stamp = owner(i)
 	}
+	if cfg.Request {
+		s.storeRequest(cfg, i)
+	}
 	s.tookEffect(i, true)
 	if cfg.Budget.Crash == 0 {
 		s.Disk = s.Row
@@ -253,13 +262,22 @@ func (s *State) tookEffect(i int, compared bool) {
 	}
 }
 
-func answerCommit(_ *Config, s *State, i int) bool {
+func answerCommit(cfg *Config, s *State, i int) bool {
 	c := &s.Callers[i]
 	if c.Tx != noTx || c.Took == 0 || s.Unsafe&(1<<i) != 0 {
 		return false
 	}
-	c.PC, c.Ended = closing, committed
+	s.answered(cfg, i)
 	return true
+}
+
+// answered is a COMMIT that is known to have taken effect.
+func (s *State) answered(cfg *Config, i int) {
+	c := &s.Callers[i]
+	c.PC, c.Ended = closing, committed
+	if cfg.Request {
+		c.Got = owner(i)
+	}
 }
 
 func dropSession(_ *Config, s *State, i int) bool {
@@ -304,8 +322,8 @@ func resolve(cfg *Config, s *State, i int) bool {
 	case found == undecided:
 		c.PC = giving
 	case found == committed:
-		c.PC, c.Ended = closing, committed
-	case held:
+		s.answered(cfg, i)
+	case held && !cfg.Request: // nobody deletes a claim whose COMMIT is looked for
 		c.PC = doubting
 	default:
 		c.fail()

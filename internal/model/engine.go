@@ -35,11 +35,12 @@ func ask(cfg *Config, s *State, i int) bool {
 	if cfg.Weak.SnapshotBeforeGrant {
 		c.Snap = read(s.Row.Version)
 	}
+	c.Stored = cfg.Request && s.Row.Version > 0
 	return true
 }
 
 func acquire(cfg *Config, s *State, i int) bool {
-	if s.Holder != 0 && !cfg.Weak.GrantTwice || s.Node != up || s.proc(cfg, i).Out {
+	if s.Holder != 0 && !cfg.Weak.GrantTwice || s.Node != up || s.proc(cfg, i).Out || s.marked(cfg, i) {
 		return false
 	}
 	s.Holder = owner(i)
@@ -71,7 +72,7 @@ func (s *State) lease(i int, owner uint8) {
 }
 
 func acquireUnheard(cfg *Config, s *State, i int) bool {
-	if s.Holder != 0 || s.Node != up || s.proc(cfg, i).Out || !s.spend(cfg, &s.Left.Mute) {
+	if s.Holder != 0 || s.Node != up || s.proc(cfg, i).Out || s.marked(cfg, i) || !s.spend(cfg, &s.Left.Mute) {
 		return false
 	}
 	s.Holder = owner(i)
@@ -142,7 +143,7 @@ func reclaim(cfg *Config, s *State, i int) bool {
 }
 
 func beBusy(cfg *Config, s *State, i int) bool {
-	if !cfg.Refuse || s.Holder == 0 || s.reclaimable(cfg, i) {
+	if !cfg.Refuse || s.Holder == 0 || s.reclaimable(cfg, i) || s.marked(cfg, i) {
 		return false
 	}
 	s.endUnlocked(cfg, i, busy)
@@ -241,6 +242,7 @@ func giveBack(cfg *Config, s *State, i int) bool {
 		if !gone {
 			s.Holder = 0
 		}
+		s.mark(cfg, i)
 		g.State = ended
 		s.leave(cfg, i)
 		if cfg.Weak.NoReleaseQuestion || cfg.Weak.ForgetLoss && c.Grant != owner(i) {
@@ -266,6 +268,9 @@ func giveBackMute(cfg *Config, s *State, i int, executed bool) bool {
 	g.State, c.FreeUnheard = orphaned, true
 	if executed && s.Holder == c.Grant {
 		s.Holder = 0
+	}
+	if executed {
+		s.mark(cfg, i)
 	}
 	s.leave(cfg, i)
 	s.conclude(cfg, i, false)

@@ -7,12 +7,14 @@ var faultActions = []action{
 	{anywhere, "%s is paused past the deadline of its lock", lapse},
 	{anywhere, "the process of %s is killed", kill},
 	{writing, "the database ends the transaction of %s: deadlock", deadlock},
+	{working, "the database ends the transaction of %s: deadlock in a later statement", deadlock},
 	{written, "the database ends the transaction of %s: deadlock in a later statement", deadlock},
 	{committing, "the database refuses the COMMIT of %s: deadlock", deadlock},
 	{committing, "the connection of %s breaks, and its COMMIT is lost", cutBefore},
 	{committing, "the connection of %s breaks, and the answer to its COMMIT is lost", cutAfter},
 	{loaded, "the connection of %s breaks", breakOff},
 	{writing, "the connection of %s breaks", breakOff},
+	{working, "the connection of %s breaks", breakOff},
 	{written, "the connection of %s breaks", breakOff},
 	{anywhere, "the database crashes and starts again", crash},
 	{anywhere, "somebody who never asked for the lock writes the row", writeWithoutLock},
@@ -92,6 +94,10 @@ func deadlock(cfg *Config, s *State, i int) bool {
 	}
 	if insert {
 		c.PC = deadlocked
+		return true
+	}
+	if cfg.Request && c.PC > refused && !c.Refusing { // the operation has begun, and only Retries runs it again
+		c.fail()
 		return true
 	}
 	s.again(cfg, i)

@@ -21,9 +21,11 @@ var invariants = []invariant{
 	{ID: "I8", Says: "Nobody is refused for a lock of its own process that nobody uses.", returns: refusedForNothing},
 	{ID: "I9", Says: "An outage has one begin and one end.", always: flappingOutage, ends: endlessOutage},
 	{ID: "I10", Says: "An event whose row survives is published, and stored once by the monitor.", ends: lostEvent},
-	{ID: "I11", Says: "ErrDuplicate and ErrStale under a lock mean that another's commit preceded the snapshot.", returns: repeatOfNothing},
+	{ID: "I11", Says: "ErrDuplicate, ErrStale and a stored answer mean that another's commit preceded the snapshot of a caller with the lock, or the question of one without it.", returns: repeatOfNothing},
 	{ID: "I12", Says: "No connection goes back to the pool inside a transaction.", returns: pooledOpen},
 	{ID: "I13", Says: "Two callers have grants at a time only if the engine lost the lock of the first, or its deadline had passed.", always: grantedTwice},
+	{ID: "I15", Says: "While a request is kept it has one effect at most, none if it was refused, and each answer that was given is the stored one.", always: answeredApart},
+	{ID: "I16", Says: "The operation of a request never runs twice at a time.", always: runsTwice},
 }
 
 func insertedTwice(_ *Config, s *State, report func(early, late int)) {
@@ -64,7 +66,7 @@ func openAfterUnknown(cfg *Config, s *State, report func(early, late int)) {
 // know how the row was under its lease.
 func overlapTakenForRepeat(_ *Config, s *State, i int) bool {
 	c := &s.Callers[i]
-	return (c.Res == duplicate || c.Res == stale || c.Swallowed) && !c.Alarm && !s.grant(i).Local && (c.Later || c.Fresh || c.Missed)
+	return (c.Res == duplicate || c.Res == replayed || c.Res == stale || c.Swallowed) && !c.Alarm && c.Grant != 0 && !s.grant(i).Local && (c.Later || c.Fresh || c.Missed)
 }
 
 func untoldOverlap(_ *Config, s *State, report func(early, late int)) {
@@ -141,9 +143,11 @@ func lostEvent(_ *Config, s *State, report func(early, late int)) {
 func repeatOfNothing(cfg *Config, s *State, i int) bool {
 	c := &s.Callers[i]
 	switch {
-	case c.Alarm || c.Grant == 0 || s.grant(i).Local:
+	case c.Alarm || c.Grant != 0 && s.grant(i).Local:
 		return false
-	case c.Res == duplicate:
+	case c.Grant == 0:
+		return (c.Res == duplicate || c.Res == replayed) && !c.Stored
+	case c.Res == duplicate, c.Res == replayed:
 		return c.Snap <= 1
 	}
 	return c.Res == stale && c.Snap == read(c.Base)
@@ -162,6 +166,27 @@ func grantedTwice(_ *Config, s *State, report func(early, late int)) {
 	for i := range s.Callers {
 		if c := &s.Callers[i]; c.Met != 0 && c.holds() && !s.grant(i).Gone {
 			report(i, i)
+		}
+	}
+}
+
+func answeredApart(cfg *Config, s *State, report func(early, late int)) {
+	if s.Row.Effects > 1 || cfg.Decline && s.Row.Effects > 0 {
+		report(0, 0)
+	}
+	for i := range s.Callers {
+		if c := &s.Callers[i]; c.PC == returned && c.Got != 0 && c.Got != s.Row.Answer {
+			report(i, i)
+		}
+	}
+}
+
+func runsTwice(_ *Config, s *State, report func(early, late int)) {
+	for i := range s.Callers {
+		for j := range i {
+			if c, d := &s.Callers[i], &s.Callers[j]; c.PC == working && d.PC == working && !c.Refusing && !d.Refusing {
+				report(j, i)
+			}
 		}
 	}
 }

@@ -79,6 +79,11 @@ func TestInvariantsBite(t *testing.T) {
 		{"the monitor acknowledges first", Weakness{AckBeforeStore: true}, "I10", Config{Path: true, Budget: Budget{Kill: 1}}},
 		{"any refused write is a repeat", Weakness{JudgeWithoutEvidence: true}, "I11", Config{Callers: two, Budget: Budget{Lose: 1}}},
 		{"a connection inside COMMIT is pooled", Weakness{PoolUnknown: true}, "I12", Config{Callers: two, Budget: Budget{Cut: 1}}},
+		{"nothing stops a second claim", Weakness{NoUniqueIndex: true}, "I15", Config{Callers: two, Request: true, Stamp: true, Budget: Budget{Lose: 1}}},
+		{"any claim proves the commit", Weakness{TrustEqualValues: true}, "I15", Config{Callers: two, Request: true, Stamp: true, Budget: Budget{Lose: 1, Cut: 1}}},
+		{"a refusal commits what was written", Weakness{KeepRefused: true}, "I15", Config{Callers: two, Request: true, Stamp: true, Decline: true}},
+		{"the claim comes last", Weakness{ClaimLast: true}, "I16", Config{Callers: two, Request: true, Stamp: true, Budget: Budget{Lose: 1}}},
+		{"a mark stands for the claim", Weakness{TrustMark: true}, "I11", Config{Callers: two, Request: true, Stamp: true, Marks: true, Budget: Budget{Restore: 1}}},
 		{"a lock is granted twice", Weakness{GrantTwice: true}, "I13", Config{Callers: two}},
 	}
 	bitten := make(map[string]bool)

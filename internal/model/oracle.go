@@ -161,6 +161,7 @@ var (
 	resultConsts = [...]string{
 		done: "done", failed: `failed + "invalid connection"`, lostLease: `"lost"`, duplicate: "duplicate", stale: "stale",
 		intercepted: `"intercepted"`, business: `"conflict"`, unsure: "unknown", unavailable: "unavailable", busy: `"busy"`,
+		replayed: `"replayed"`, claimed: `"busy"`,
 	}
 	verdictConsts = [...]string{saysOverlap: "Overlap", saysLost: "Lost", saysUnknown: "UnknownCommit"}
 )

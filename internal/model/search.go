@@ -13,7 +13,7 @@ type action struct {
 	do   func(cfg *Config, s *State, i int) bool
 }
 
-var actions = slices.Concat(callerActions, databaseActions, engineActions, outageActions, faultActions)
+var actions = slices.Concat(callerActions, databaseActions, engineActions, outageActions, requestActions, faultActions)
 
 // actionsOf returns what can happen in a configuration.
 func actionsOf(cfg *Config) []action {

@@ -11,6 +11,7 @@ type State struct {
 	Holder  uint8 // the owner that the engine has: a caller, from 1; 0 for none
 	Node    node
 	Granted uint8 // how many grants there were
+	Mark    uint8 // who has marked the request as done, from 1
 	Outages uint8 // how often the node went out
 	Grants  [callers]Grant
 	Procs   [processes]Process
@@ -72,6 +73,9 @@ type Row struct {
 	Twice    uint8 // those that two commits were based on
 	Replaced bool  // somebody deleted it and inserted it again with the same version
 	Deleted  bool
+	Effects  uint8 // of the request whose claim the row is
+	Answer   uint8 // whose answer to it is stored
+	Purged   bool  // but no longer kept
 }
 
 // A Caller is one call of Do, with its transaction.
@@ -91,6 +95,9 @@ type Caller struct {
 	Tries     uint8    // attempts that were run again
 	Ended     outcome  // of the last attempt
 	Found     evidence // about its conflict
+	Got       uint8    // whose answer it returns, from 1
+	Refusing  bool     // it has rolled back, and stores a refusal
+	Unmarked  bool     // it acquires the lock whether there is a mark or not
 
 	Pending verdict // the event that it is about to publish
 	Events  uint8   // how many it published
@@ -111,6 +118,7 @@ type Caller struct {
 	Unanswered  bool  // nor the COMMIT
 	DiedAt      pc    // where a kill met it
 	Handed      bool  // it has handed its grant on
+	Stored      bool  // the request was stored while it asked
 }
 
 // A pc says what a caller does next.
@@ -120,12 +128,14 @@ const (
 	idle pc = iota
 	queued
 	asking
+	marked  // reads the claim, as there is a mark
 	granted // begins the transaction
 	looked  // PostgreSQL: loads the row
 	loaded  // sends its write
 	writing // awaits the answer
 	deadlocked
 	refused // PostgreSQL: rolls back and reads the row again
+	working // of a request: runs the operation, and stores its answer
 	written // sends COMMIT
 	committing
 	unknown    // ends the session of the COMMIT that was not answered
@@ -177,12 +187,14 @@ const (
 	failed    // a clean error that says nothing about the lock
 	lostLease // ErrLost, rolled back
 	duplicate
+	replayed // the stored answer
 	stale
 	intercepted
 	business // a conflict that says nothing about the lock
 	unsure   // ErrUnknown
 	unavailable
 	busy
+	claimed // ErrBusy, as another transaction has the request
 )
 
 // clean reports whether the result says that nothing was committed.
@@ -195,6 +207,7 @@ const (
 	committed
 	rolledBack
 	refusedWrite
+	gaveUp // to wait for the claim
 )
 
 // evidence is what guard/verdict.go judges by.
@@ -272,10 +285,10 @@ func (c *Caller) forget() {
 	*c = Caller{
 		PC: c.PC, Res: c.Res, Grant: c.Grant, Tx: c.Tx, Wrote: c.Wrote, Base: c.Base, Took: c.Took, Swallowed: c.Swallowed,
 		Alarm: c.Alarm, Met: c.Met, Reached: c.Reached, Unanswered: c.Unanswered,
-		AskUnheard: c.AskUnheard, FreeUnheard: c.FreeUnheard,
+		AskUnheard: c.AskUnheard, FreeUnheard: c.FreeUnheard, Got: c.Got, Refusing: c.Refusing,
 	}
 	if c.Tx == noTx {
-		c.Base = 0
+		c.Base, c.Refusing = 0, false
 	}
 }
 

@@ -113,6 +113,7 @@ var (
 	resultNames = [...]string{
 		open: "nothing", done: "nil", failed: "an error, nothing was committed", lostLease: "ErrLost", duplicate: "ErrDuplicate", stale: "ErrStale",
 		intercepted: "ErrIntercepted", business: "a conflict", unsure: "ErrUnknown", unavailable: "ErrUnavailable", busy: "ErrBusy",
+		replayed: "the stored answer", claimed: "ErrBusy: another transaction has the request",
 	}
 	verdictNames = [...]string{saysOverlap: "overlap", saysLost: "lost", saysUnknown: "unknown commit"}
 	holderNames  = [...]string{self: "it has", other: "another has", none: "nobody has"}

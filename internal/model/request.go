@@ -1,0 +1,172 @@
+package model
+
+// A request: guard/claim.go, guard/once.go, internal/claim and internal/dbtx/claim.go. The
+// row is its claim, whose stamp is the attempt. The answer is stored with it.
+
+var requestActions = []action{
+	{asking, "%s finds a mark that the request is done", findMark},
+	{marked, "%s reads the claim, as there is a mark", readMarked},
+	{writing, "%s waits no longer for the transaction that has the claim", leaveClaim},
+	{working, "%s runs the operation and stores its answer", work},
+	{anywhere, "the mark expires", expireMark},
+	{anywhere, "the Purger deletes the answer", purgeAnswer},
+	{anywhere, "the Purger deletes the claim", purgeClaim},
+	{anywhere, "the database is restored from before the request", restore},
+}
+
+// marked reports whether a mark keeps caller i from the lock.
+func (s *State) marked(cfg *Config, i int) bool {
+	return cfg.Marks && s.Mark != 0 && !s.Callers[i].Unmarked
+}
+
+// mark is what ReleaseMarked does beside the release.
+func (s *State) mark(cfg *Config, i int) {
+	c := &s.Callers[i]
+	done := c.Ended == committed || c.Ended == refusedWrite && c.Found.Verdict == saysRepeat
+	if cfg.Marks && done && !c.Unmarked {
+		s.Mark = owner(i)
+	}
+}
+
+func findMark(cfg *Config, s *State, i int) bool {
+	if !s.marked(cfg, i) || s.Node != up {
+		return false
+	}
+	s.Callers[i].PC = marked
+	return true
+}
+
+// readMarked looks for the claim. A mark is a hint: without a row it is ignored.
+func readMarked(cfg *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	if s.Row.Version == 0 && !cfg.Weak.TrustMark {
+		c.Unmarked, c.PC = true, asking
+		return true
+	}
+	r := duplicate
+	if c.Got = s.Row.answer(); c.Got != 0 {
+		r = replayed
+	}
+	s.endUnlocked(cfg, i, r)
+	return true
+}
+
+// answer returns whose answer a repeat gets.
+func (r *Row) answer() uint8 {
+	if r.Purged {
+		return 0
+	}
+	return r.Answer
+}
+
+// leaveClaim is the end of the wait that the database bounds.
+func leaveClaim(cfg *Config, s *State, i int) bool {
+	if !cfg.Request || !s.locked(i) {
+		return false
+	}
+	c := &s.Callers[i]
+	c.rollback()
+	c.PC, c.Ended = closing, gaveUp
+	return true
+}
+
+// work is answering.work.
+func work(cfg *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	switch {
+	case s.failIfLapsed(cfg, i):
+	case cfg.Weak.ClaimLast && !c.Wrote:
+		c.PC = writing
+	case cfg.Decline && !c.Refusing && !cfg.Weak.KeepRefused:
+		c.rollback()
+		c.Refusing = true
+		c.PC, c.Snap, c.Base = granted, 0, 0
+	default:
+		c.PC = written
+	}
+	return true
+}
+
+// storeRequest is the commit of a claim.
+func (s *State) storeRequest(cfg *Config, i int) {
+	r := &s.Row
+	if !s.Callers[i].Refusing {
+		r.Effects++
+	}
+	r.Answer, r.Purged = owner(i), false
+	for j := range s.Callers {
+		if pc := s.Callers[j].PC; j != i && pc != idle && pc != returned && pc != dead {
+			s.Callers[j].Stored = true
+		}
+	}
+}
+
+// findRecord reads the claim that was in the way of caller i's. If that has been purged,
+// the attempt is made again.
+func (s *State) findRecord(cfg *Config, i int) (again bool) {
+	c := &s.Callers[i]
+	c.Got = 0
+	if s.Row.Version > 0 {
+		c.Got = s.Row.answer()
+		return false
+	}
+	if v := c.Found.Verdict; v == saysOverlap || v == saysLost {
+		return false
+	}
+	s.again(cfg, i)
+	return true
+}
+
+func expireMark(_ *Config, s *State, i int) bool {
+	if i != 0 || s.Mark == 0 {
+		return false
+	}
+	s.Mark = 0
+	return true
+}
+
+func purgeAnswer(cfg *Config, s *State, i int) bool {
+	if i != 0 || s.Row.answer() == 0 || s.sought() || !s.spend(cfg, &s.Left.Purge) {
+		return false
+	}
+	s.Row.Purged = true
+	s.Disk = s.Row
+	return true
+}
+
+func purgeClaim(_ *Config, s *State, i int) bool {
+	if i != 0 || !s.Row.Purged || s.locked(callers) || s.sought() {
+		return false
+	}
+	s.forgetRequest()
+	return true
+}
+
+// sought reports whether the claim is of a COMMIT without an answer: requests are kept for
+// much longer than that is looked for.
+func (s *State) sought() bool {
+	for i := range s.Callers {
+		if pc := s.Callers[i].PC; pc == committing || pc == unknown || pc == resolving {
+			return true
+		}
+	}
+	return false
+}
+
+func restore(cfg *Config, s *State, i int) bool {
+	if i != 0 || s.Row.Version == 0 || s.locked(callers) || s.sought() || !s.spend(cfg, &s.Left.Restore) {
+		return false
+	}
+	s.forgetRequest()
+	return true
+}
+
+// forgetRequest is the end of what is promised for a request: it takes effect again.
+func (s *State) forgetRequest() {
+	s.Row = Row{Deleted: true}
+	s.Disk = s.Row
+	s.tookEffect(callers, false)
+	for i := range s.Callers {
+		s.Callers[i].Got = 0
+	}
+}
