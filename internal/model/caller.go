@@ -175,10 +175,13 @@ func abandon(cfg *Config, s *State, i int, h holder) {
 	}
 }
 
-func publish(_ *Config, s *State, i int) bool {
+func publish(cfg *Config, s *State, i int) bool {
 	c := &s.Callers[i]
 	c.Events++
 	c.Said, c.Pending = c.Pending, noVerdict
+	if cfg.Crew {
+		c.Count = s.counted(cfg, i)
+	}
 	c.Alarm = c.Alarm || c.Said != saysUnknown
 	c.PC = returning
 	return true

@@ -25,12 +25,14 @@ type Config struct {
 	Decline bool // the operation returns Refuse, after it has written
 	Marks   bool // the engine remembers that the request is done
 
+	Crew bool // the callers of a process who wait for the lock share a transaction
+
 	Weak Weakness
 }
 
 // A Budget is how often each thing may happen.
 type Budget struct {
-	Lose, Lapse, Mute, Cut, Deadlock, Kill, Crash, Late, Outage, Write, Delete, Replace, Purge, Restore uint8
+	Lose, Lapse, Mute, Cut, Deadlock, Kill, Crash, Late, Outage, Write, Delete, Replace, Purge, Restore, Fail uint8
 }
 
 // nobody stands for no process in Config.Callers.
@@ -64,4 +66,9 @@ type Weakness struct {
 	ClaimLast            bool // the operation runs before its claim is inserted
 	TrustMark            bool // a mark in the engine answers for the database
 	KeepRefused          bool // a refusal is committed with what the operation has written
+	LateMember           bool // a caller joins a crew after the begin of its transaction
+	TwinJoins            bool // two inserts of one row are one
+	AnswerBeforeCommit   bool // members get their answers before the COMMIT
+	OneVersion           bool // the changes of a crew raise the version by one
+	CountOne             bool // the event of a crew stands for its leader
 }

@@ -60,6 +60,11 @@ func Configs() []*Config {
 		{Name: "mysql request, crash", Callers: two, Request: true, Stamp: true, Budget: crash},
 		{Name: "postgres request", Callers: two, Request: true, Stamp: true, Postgres: true, Budget: all, Faults: 3},
 
+		{Name: "mysql update, stamp, crew", Long: true, Callers: three, Crew: true, Update: true, Row: 1, Stamp: true, Budget: Budget{Lose: 1, Cut: 1, Deadlock: 1, Kill: 1, Fail: 1}, Faults: 2},
+		{Name: "postgres update, crew", Long: true, Callers: three, Crew: true, Postgres: true, Update: true, Row: 1, Budget: Budget{Lose: 1, Mute: 1, Cut: 1}, Faults: 2},
+		{Name: "mysql update, crew", Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Lose: 1, Fail: 1}},
+		{Name: "mysql insert, crew of twins", Callers: three, Crew: true, Budget: Budget{Lose: 1, Deadlock: 1, Kill: 1}, Faults: 1},
+
 		{Name: "late acquire, nobody waits", Callers: three, Refuse: true, Budget: Budget{Late: 1, Lose: 1, Mute: 1, Kill: 1}},
 		{Name: "late acquire", Callers: three, Budget: Budget{Late: 1, Lose: 1, Mute: 1}, Faults: 2},
 		{Name: "DBOnly insert", Callers: two, DBOnly: true, Budget: Budget{Outage: 1, Lose: 1, Cut: 1, Kill: 1}},

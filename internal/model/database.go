@@ -31,6 +31,9 @@ func beginBehind(cfg *Config, s *State, i int) bool {
 
 func beginAt(cfg *Config, s *State, i int, version uint8) bool {
 	c := &s.Callers[i]
+	if s.gathers(cfg, i) {
+		return false
+	}
 	if s.lapsed(cfg, i) {
 		c.fail()
 		return true
@@ -114,6 +117,9 @@ func (s *State) failIfLapsed(cfg *Config, i int) bool {
 }
 
 func sendWrite(cfg *Config, s *State, i int) bool {
+	if !s.ready(i) {
+		return false
+	}
 	if !s.failIfLapsed(cfg, i) {
 		s.Callers[i].PC = writing
 	}
@@ -201,6 +207,7 @@ func (s *State) again(cfg *Config, i int) {
 	}
 	c.Tries++
 	c.PC, c.Snap, c.Base = granted, 0, 0
+	s.unmake(i)
 }
 
 func sendCommit(cfg *Config, s *State, i int) bool {
@@ -217,11 +224,12 @@ func executeCommit(cfg *Config, s *State, i int) bool {
 	}
 	c.rollback()
 	c.Took++
+	s.commitCrew(cfg, i)
 	if r.Based&(1<<c.Base) != 0 {
 		r.Twice |= 1 << c.Base
 	}
 	r.Based |= 1 << c.Base
-	r.Version = c.Base + 1
+	r.Version = c.Base + c.versions(cfg)
 	if !cfg.Update {
 		r.Key = owner(i)
 	}
@@ -343,7 +351,7 @@ func (s *State) proof(cfg *Config, i int) outcome {
 	if cfg.Weak.TrustEqualValues && r.Version == c.Base+1 || cfg.Stamp && r.Stamp == owner(i) {
 		return committed
 	}
-	another := cfg.Stamp && r.Stamp != 0 && r.Version == c.Base+1
+	another := cfg.Stamp && r.Stamp != 0 && r.Version == c.Base+c.versions(cfg)
 	switch generates := !cfg.Postgres && !c.Broken; {
 	case cfg.Update && (r.Version == c.Base || another):
 		return rolledBack

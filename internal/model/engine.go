@@ -36,6 +36,9 @@ func ask(cfg *Config, s *State, i int) bool {
 		c.Snap = read(s.Row.Version)
 	}
 	c.Stored = cfg.Request && s.Row.Version > 0
+	if cfg.Crew {
+		c.Called = read(s.Row.Version)
+	}
 	return true
 }
 
@@ -224,7 +227,7 @@ func expire(cfg *Config, s *State, i int) bool {
 
 func giveBack(cfg *Config, s *State, i int) bool {
 	c, g := &s.Callers[i], s.grant(i)
-	gone := false
+	gone, scatters := false, s.scatters(cfg, i)
 	switch j := s.heir(cfg, i); {
 	case s.lapsed(cfg, i):
 		gone, g.State = true, orphaned
@@ -249,6 +252,7 @@ func giveBack(cfg *Config, s *State, i int) bool {
 			gone = false
 		}
 	}
+	c.Scatters = scatters
 	s.conclude(cfg, i, gone)
 	return true
 }
@@ -265,6 +269,7 @@ func giveBackMute(cfg *Config, s *State, i int, executed bool) bool {
 	if s.Node != silent && !s.spend(cfg, &s.Left.Mute) {
 		return false
 	}
+	c.Scatters = s.scatters(cfg, i)
 	g.State, c.FreeUnheard = orphaned, true
 	if executed && s.Holder == c.Grant {
 		s.Holder = 0

@@ -17,7 +17,7 @@ var invariants = []invariant{
 	{ID: "I4", Says: "After ErrUnknown nobody of the process has the key before the deadline of the lock.", always: openAfterUnknown},
 	{ID: "I5", Says: "An event tells of two holders at a time who both reached their write, and of a write that another's commit refused under the lease.", returns: overlapTakenForRepeat, ends: untoldOverlap},
 	{ID: "I6", Says: "An event has a reason: overlap, another's commit under the lease; lost, a lock that was gone; unknown commit, a COMMIT without an answer.", returns: falseAlarm},
-	{ID: "I7", Says: "A Do publishes one event at most.", returns: func(_ *Config, s *State, i int) bool { return s.Callers[i].Events > 1 }},
+	{ID: "I7", Says: "A Do publishes one event at most. That of a crew counts those who return the same.", returns: miscounted},
 	{ID: "I8", Says: "Nobody is refused for a lock of its own process that nobody uses.", returns: refusedForNothing},
 	{ID: "I9", Says: "An outage has one begin and one end.", always: flappingOutage, ends: endlessOutage},
 	{ID: "I10", Says: "An event whose row survives is published, and stored once by the monitor.", ends: lostEvent},
@@ -26,6 +26,7 @@ var invariants = []invariant{
 	{ID: "I13", Says: "Two callers have grants at a time only if the engine lost the lock of the first, or its deadline had passed.", always: grantedTwice},
 	{ID: "I15", Says: "While a request is kept it has one effect at most, none if it was refused, and each answer that was given is the stored one.", always: answeredApart},
 	{ID: "I16", Says: "The operation of a request never runs twice at a time.", always: runsTwice},
+	{ID: "I17", Says: "The snapshot of a member is not older than its call.", returns: func(_ *Config, s *State, i int) bool { c := &s.Callers[i]; return c.Snap != 0 && c.Called > c.Snap }},
 }
 
 func insertedTwice(_ *Config, s *State, report func(early, late int)) {
@@ -189,4 +190,18 @@ func runsTwice(_ *Config, s *State, report func(early, late int)) {
 			}
 		}
 	}
+}
+
+func miscounted(cfg *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	if c.Events > 1 || !cfg.Crew || c.Events == 0 || c.Scatters {
+		return c.Events > 1
+	}
+	same := uint8(0)
+	for j := range s.Callers {
+		if m := &s.Callers[j]; (j == i || m.PC == returning && m.Leader == owner(i)) && m.Res == c.Res {
+			same++
+		}
+	}
+	return c.Count != same
 }

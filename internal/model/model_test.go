@@ -84,6 +84,11 @@ func TestInvariantsBite(t *testing.T) {
 		{"a refusal commits what was written", Weakness{KeepRefused: true}, "I15", Config{Callers: two, Request: true, Stamp: true, Decline: true}},
 		{"the claim comes last", Weakness{ClaimLast: true}, "I16", Config{Callers: two, Request: true, Stamp: true, Budget: Budget{Lose: 1}}},
 		{"a mark stands for the claim", Weakness{TrustMark: true}, "I11", Config{Callers: two, Request: true, Stamp: true, Marks: true, Budget: Budget{Restore: 1}}},
+		{"a caller joins a crew after its begin", Weakness{LateMember: true}, "I17", Config{Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Lose: 1}}},
+		{"a twin joins its crew", Weakness{TwinJoins: true}, "I3", Config{Callers: three, Crew: true}},
+		{"members are answered before the COMMIT", Weakness{AnswerBeforeCommit: true}, "I3", Config{Callers: three, Crew: true, Update: true, Row: 1}},
+		{"a crew raises the version by one", Weakness{OneVersion: true}, "I2", Config{Callers: three, Crew: true, Update: true, Row: 1}},
+		{"the event of a crew counts one", Weakness{CountOne: true}, "I7", Config{Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Lose: 1}}},
 		{"a lock is granted twice", Weakness{GrantTwice: true}, "I13", Config{Callers: two}},
 	}
 	bitten := make(map[string]bool)

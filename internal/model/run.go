@@ -56,7 +56,7 @@ func (rs Reports) Never() (names []string) {
 		}
 	}
 	for _, a := range slices.Concat(actions, pathActions) {
-		if weak := strings.Contains(a.says, "lacks the last commit"); !weak && !happened[a.says] {
+		if weak := strings.Contains(a.says, "lacks the last commit") || strings.Contains(a.says, "after the begin"); !weak && !happened[a.says] {
 			names = append(names, a.says)
 		}
 	}

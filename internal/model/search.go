@@ -13,7 +13,7 @@ type action struct {
 	do   func(cfg *Config, s *State, i int) bool
 }
 
-var actions = slices.Concat(callerActions, databaseActions, engineActions, outageActions, requestActions, faultActions)
+var actions = slices.Concat(callerActions, databaseActions, engineActions, outageActions, requestActions, crewActions, faultActions)
 
 // actionsOf returns what can happen in a configuration.
 func actionsOf(cfg *Config) []action {
@@ -154,6 +154,7 @@ func (q *search) visit() {
 
 // settle checks those who are about to return, and lets them.
 func (q *search) settle() {
+	q.state.deliver(q.cfg)
 	for i := range q.state.Callers {
 		c := &q.state.Callers[i]
 		if c.PC != returning {

@@ -99,26 +99,36 @@ type Caller struct {
 	Refusing  bool     // it has rolled back, and stores a refusal
 	Unmarked  bool     // it acquires the lock whether there is a mark or not
 
+	Leader   uint8 // of the crew that it is in, from 1
+	Crew     uint8 // those whose changes it commits with its own, a bit each
+	Closed   bool  // nobody joins its crew any more
+	Made     bool  // its change was made, or has failed
+	Failed   bool  // that change has failed
+	Apart    bool  // it shares no transaction any more
+	Scatters bool  // its crew has no answer: each runs alone
+
 	Pending verdict // the event that it is about to publish
 	Events  uint8   // how many it published
 	Alarm   bool    // one of them says that a lock failed
 	Said    verdict // what the last one says
 
 	// What only the invariants look at.
-	Met         uint8 // callers that got another grant while this one had its own
-	Reached     bool  // the database has answered a write
-	Known       bool  // an answer has shown it how the row was under its lease
-	Foreign     bool  // another's commit took effect while it had its lease
-	Later       bool  // ... after it knew the row, and before its write
-	Fresh       bool  // ... after the snapshot of an attempt, which is all that it had
-	Stranger    bool  // ... by somebody who never asked for the lock
-	Missed      bool  // ... and a deadlock has ended that attempt
-	AskUnheard  bool  // the question who has the lock was not answered
-	FreeUnheard bool  // nor the release
-	Unanswered  bool  // nor the COMMIT
-	DiedAt      pc    // where a kill met it
-	Handed      bool  // it has handed its grant on
-	Stored      bool  // the request was stored while it asked
+	Met         uint8   // callers that got another grant while this one had its own
+	Reached     bool    // the database has answered a write
+	Known       bool    // an answer has shown it how the row was under its lease
+	Foreign     bool    // another's commit took effect while it had its lease
+	Later       bool    // ... after it knew the row, and before its write
+	Fresh       bool    // ... after the snapshot of an attempt, which is all that it had
+	Stranger    bool    // ... by somebody who never asked for the lock
+	Missed      bool    // ... and a deadlock has ended that attempt
+	AskUnheard  bool    // the question who has the lock was not answered
+	FreeUnheard bool    // nor the release
+	Unanswered  bool    // nor the COMMIT
+	DiedAt      pc      // where a kill met it
+	Handed      bool    // it has handed its grant on
+	Stored      bool    // the request was stored while it asked
+	Called      reading // how the row was when it came, of a caller who may be a member
+	Count       uint8   // for how many callers its event stands
 }
 
 // A pc says what a caller does next.
@@ -129,6 +139,7 @@ const (
 	queued
 	asking
 	marked  // reads the claim, as there is a mark
+	aboard  // of a crew: its change is made, and answered, with its leader's
 	granted // begins the transaction
 	looked  // PostgreSQL: loads the row
 	loaded  // sends its write
@@ -285,10 +296,10 @@ func (c *Caller) forget() {
 	*c = Caller{
 		PC: c.PC, Res: c.Res, Grant: c.Grant, Tx: c.Tx, Wrote: c.Wrote, Base: c.Base, Took: c.Took, Swallowed: c.Swallowed,
 		Alarm: c.Alarm, Met: c.Met, Reached: c.Reached, Unanswered: c.Unanswered,
-		AskUnheard: c.AskUnheard, FreeUnheard: c.FreeUnheard, Got: c.Got, Refusing: c.Refusing,
+		AskUnheard: c.AskUnheard, FreeUnheard: c.FreeUnheard, Got: c.Got, Refusing: c.Refusing, Crew: c.Crew,
 	}
 	if c.Tx == noTx {
-		c.Base, c.Refusing = 0, false
+		c.Base, c.Refusing, c.Crew = 0, false, 0
 	}
 }
 

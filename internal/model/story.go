@@ -42,6 +42,7 @@ func (v *Story) replay(each func(n int, step Step, before, after *State)) {
 		if a := actionsOf(v.Config)[step.action]; !a.do(v.Config, &s, int(step.who)) {
 			panic("model: a story that can't happen: " + a.says)
 		}
+		s.deliver(v.Config)
 		each(n+1, step, &before, &s)
 		s.settle()
 	}
