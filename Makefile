@@ -122,7 +122,7 @@ failpoints: ## a process dies at every step, on three databases; ON=mysql BELAY_
 		-C cmd/guard-monitor -tags failpoints -count=1 -v -timeout 30m -parallel 12 -run TestFailpoints ./internal/failpoints | $(e2e-lines)
 
 .PHONY: model
-model: ## every state of the protocol, one key and one row, in all orders: half a minute
+model: ## every state of the protocol, made small, in all orders: half a minute
 	@BELAY_MODEL=full go test -count=1 -v -run '^TestModel$$' ./internal/model | $(e2e-lines)
 
 .PHONY: sim

@@ -92,6 +92,12 @@ var blindspots = []blindspot{
 		},
 	},
 	{
+		"several-locks-lost", "An operation with several keys that loses several locks reports one of them.", []string{"I5"}, true,
+		func(_ *Config, s *State, early, _ int) bool {
+			return early < processes && s.Several.Calls[early].alarm() // about another key
+		},
+	},
+	{
 		"row-replaced", "A row that was deleted and inserted again with the same primary key and version.", []string{"I2", "I11"}, false,
 		func(_ *Config, s *State, _, _ int) bool { return s.Row.Replaced },
 	},

@@ -27,6 +27,8 @@ type Config struct {
 
 	Crew bool // the callers of a process who wait for the lock share a transaction
 
+	Keys [processes]uint8 // instead: the set of keys that the caller of each process wants
+
 	Weak Weakness
 }
 
@@ -71,4 +73,8 @@ type Weakness struct {
 	AnswerBeforeCommit   bool // members get their answers before the COMMIT
 	OneVersion           bool // the changes of a crew raise the version by one
 	CountOne             bool // the event of a crew stands for its leader
+	AnyOrder             bool // keys are acquired in any order
+	KeepSome             bool // who is refused one key keeps those before it
+	FirstLeaseOnly       bool // only the lock on the first key is looked at
+	NameFirst            bool // an event names the first key
 }

@@ -65,6 +65,11 @@ func Configs() []*Config {
 		{Name: "mysql update, crew", Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Lose: 1, Fail: 1}},
 		{Name: "mysql insert, crew of twins", Callers: three, Crew: true, Budget: Budget{Lose: 1, Deadlock: 1, Kill: 1}, Faults: 1},
 
+		{Name: "two transfers", Callers: two, Keys: [processes]uint8{3, 3}, Budget: Budget{Lose: 2, Cut: 1, Kill: 1}},
+		{Name: "two transfers, nobody waits", Callers: two, Keys: [processes]uint8{3, 3}, Refuse: true, Budget: Budget{Lose: 2, Kill: 1}},
+		{Name: "transfer, and a caller of its second key", Callers: two, Keys: [processes]uint8{3, 2}, Budget: Budget{Lose: 2, Cut: 1, Kill: 1}},
+		{Name: "transfer, and a caller of its first key", Callers: two, Keys: [processes]uint8{3, 1}, Budget: Budget{Lose: 2, Cut: 1, Kill: 1}},
+
 		{Name: "late acquire, nobody waits", Callers: three, Refuse: true, Budget: Budget{Late: 1, Lose: 1, Mute: 1, Kill: 1}},
 		{Name: "late acquire", Callers: three, Budget: Budget{Late: 1, Lose: 1, Mute: 1}, Faults: 2},
 		{Name: "DBOnly insert", Callers: two, DBOnly: true, Budget: Budget{Outage: 1, Lose: 1, Cut: 1, Kill: 1}},

@@ -3,7 +3,7 @@
 // through every order in which callers, the engine, the database and faults can move, and
 // checks the promises of docs/guarantees.md in each state. The row may be the claim of a
 // request, whose operation has an effect and an answer, and the callers of a process may
-// share a transaction.
+// share a transaction. In some configurations two callers want two keys, with a row each.
 //
 //	report := model.Search(&model.Config{Callers: ..., Budget: model.Budget{Lose: 1, Cut: 1}}, "")
 //	fmt.Print(report.Violation) // the shortest story that breaks an invariant
@@ -19,7 +19,7 @@
 // The actions follow what the code does, not what it should do. Their files name the files
 // that they follow: engine.go the engine and lock.Locker, database.go the database and
 // internal/dbtx, caller.go package guard, request.go its For and Once, crew.go its Combine,
-// outage.go the policy DBOnly, events.go the outbox and the monitor, faults.go what fails.
+// keys.go its Also, outage.go the policy DBOnly, events.go the outbox and the monitor, faults.go what fails.
 // When that code changes, they change.
 //
 // An [invariant] reports where it is broken. Some places are excused by a [blindspot],
@@ -44,10 +44,11 @@
 // too early: at an ErrUnknown whose outcome a row would prove, at a repeat that it could run
 // again; nor where it goes on for too long, with a statement under a lease that has ended.
 //
-// What needs several keys or rows, or values: rows that two keys name, the spelling of
+// What needs several rows of one key, or values: rows that two keys name, the spelling of
 // texts, triggers, views, cascades, upserts, deletes by callers, what raw SQL reads, nested
 // operations. Of requests: those made under other keys, prints, and an operation that
-// refuses sometimes. Of crews: rows of their members' own, the second run of a leader whose
+// refuses sometimes. Of several keys: what fails on the way of a lock, deadlocks
+// of the database, DBOnly. Of crews: rows of their members' own, the second run of a leader whose
 // crew has fallen apart, members who leave. What needs clocks: deadlines of contexts, MaxHold, the limits of
 // Config, wrong wall clocks. What needs code: panics, Close, events that can't be
 // published, connections and goroutines that are left behind. That is for the simulation

@@ -16,7 +16,7 @@ var invariants = []invariant{
 	{ID: "I3", Says: "Nil means that the caller's own commit took effect, if it did not swallow a conflict, and any error but ErrUnknown that it did not and will not.", always: wrongResult},
 	{ID: "I4", Says: "After ErrUnknown nobody of the process has the key before the deadline of the lock.", always: openAfterUnknown},
 	{ID: "I5", Says: "An event tells of two holders at a time who both reached their write, and of a write that another's commit refused under the lease.", returns: overlapTakenForRepeat, ends: untoldOverlap},
-	{ID: "I6", Says: "An event has a reason: overlap, another's commit under the lease; lost, a lock that was gone; unknown commit, a COMMIT without an answer.", returns: falseAlarm},
+	{ID: "I6", Says: "An event has a reason: overlap, another's commit under the lease; lost, a lock that was gone; unknown commit, a COMMIT without an answer. It names the key of that row, or lock.", returns: falseAlarm, always: falseName},
 	{ID: "I7", Says: "A Do publishes one event at most. That of a crew counts those who return the same.", returns: miscounted},
 	{ID: "I8", Says: "Nobody is refused for a lock of its own process that nobody uses.", returns: refusedForNothing},
 	{ID: "I9", Says: "An outage has one begin and one end.", always: flappingOutage, ends: endlessOutage},
@@ -24,9 +24,11 @@ var invariants = []invariant{
 	{ID: "I11", Says: "ErrDuplicate, ErrStale and a stored answer mean that another's commit preceded the snapshot of a caller with the lock, or the question of one without it.", returns: repeatOfNothing},
 	{ID: "I12", Says: "No connection goes back to the pool inside a transaction.", returns: pooledOpen},
 	{ID: "I13", Says: "Two callers have grants at a time only if the engine lost the lock of the first, or its deadline had passed.", always: grantedTwice},
+	{ID: "I14", Says: "A call that waits for keys ends.", ends: waitsForever},
 	{ID: "I15", Says: "While a request is kept it has one effect at most, none if it was refused, and each answer that was given is the stored one.", always: answeredApart},
 	{ID: "I16", Says: "The operation of a request never runs twice at a time.", always: runsTwice},
 	{ID: "I17", Says: "The snapshot of a member is not older than its call.", returns: func(_ *Config, s *State, i int) bool { c := &s.Callers[i]; return c.Snap != 0 && c.Called > c.Snap }},
+	{ID: "I18", Says: "An operation runs with the locks on all of its keys, and leaves none behind.", always: holdsSome},
 }
 
 func insertedTwice(_ *Config, s *State, report func(early, late int)) {
@@ -39,12 +41,30 @@ func updatedTwice(_ *Config, s *State, report func(early, late int)) {
 	if s.Row.Twice&^1 != 0 {
 		report(0, 0)
 	}
+	for k := range s.Several.Rows {
+		if s.Several.Rows[k].Twice != 0 {
+			report(0, 0)
+		}
+	}
 }
 
-func wrongResult(_ *Config, s *State, report func(early, late int)) {
+func wrongResult(cfg *Config, s *State, report func(early, late int)) {
+	if cfg.several() {
+		wrongResultOfSeveral(s, report)
+		return
+	}
 	for i := range s.Callers {
 		c := &s.Callers[i]
 		if c.PC == returned && (c.Res == done && c.Took != 1 && !c.Swallowed || c.Res.clean() && c.Took != 0) {
+			report(i, i)
+		}
+	}
+}
+
+// wrongResultOfSeveral is wrongResult of calls with several keys.
+func wrongResultOfSeveral(s *State, report func(early, late int)) {
+	for i := range s.Several.Calls {
+		if c := &s.Several.Calls[i]; c.PC == returned && (c.Res == done && c.Took != 1 || c.Res.clean() && c.Took != 0) {
 			report(i, i)
 		}
 	}
@@ -70,7 +90,11 @@ func overlapTakenForRepeat(_ *Config, s *State, i int) bool {
 	return (c.Res == duplicate || c.Res == replayed || c.Res == stale || c.Swallowed) && !c.Alarm && c.Grant != 0 && !s.grant(i).Local && (c.Later || c.Fresh || c.Missed)
 }
 
-func untoldOverlap(_ *Config, s *State, report func(early, late int)) {
+func untoldOverlap(cfg *Config, s *State, report func(early, late int)) {
+	if cfg.several() {
+		untoldOfSeveral(s, report)
+		return
+	}
 	for a := range s.Callers {
 		for b := range s.Callers {
 			early, late := &s.Callers[a], &s.Callers[b]
@@ -164,6 +188,12 @@ func pooledOpen(cfg *Config, s *State, i int) bool {
 }
 
 func grantedTwice(_ *Config, s *State, report func(early, late int)) {
+	for i := range s.Several.Calls {
+		c := &s.Several.Calls[i]
+		if held := c.Met & c.Held &^ c.Gone; held != 0 && c.PC < closing {
+			report(i, i)
+		}
+	}
 	for i := range s.Callers {
 		if c := &s.Callers[i]; c.Met != 0 && c.holds() && !s.grant(i).Gone {
 			report(i, i)
@@ -204,4 +234,55 @@ func miscounted(cfg *Config, s *State, i int) bool {
 		}
 	}
 	return c.Count != same
+}
+
+// untoldOfSeveral is untoldOverlap for each key. Who died is excused as with one key.
+func untoldOfSeveral(s *State, report func(early, late int)) {
+	for k := range keys {
+		for i := range s.Several.Calls {
+			c, d := &s.Several.Calls[i], &s.Several.Calls[1-i]
+			met := c.Met & c.Reached & d.Reached & (1 << k)
+			if met != 0 && c.PC != dead && d.PC != dead && !c.names(k) && !d.names(k) {
+				report(i, 1-i)
+			}
+		}
+	}
+}
+
+// names reports whether the call has published an alarm about a key.
+func (c *transfer) names(k int) bool { return c.alarm() && c.Named == uint8(k)+1 }
+
+func (c *transfer) alarm() bool { return c.Told == saysOverlap || c.Told == saysLost }
+
+func falseName(_ *Config, s *State, report func(early, late int)) {
+	for i := range s.Several.Calls {
+		c := &s.Several.Calls[i]
+		key := uint8(1) << (max(c.Named, 1) - 1)
+		switch {
+		case c.Told == saysOverlap && c.Foreign&key == 0, c.Told == saysLost && c.Gone&key == 0, c.Told == saysUnknown && !c.Unheard:
+			report(i, i)
+		}
+	}
+}
+
+func waitsForever(cfg *Config, s *State, report func(early, late int)) {
+	for i := range s.Several.Calls {
+		if pc := s.Several.Calls[i].PC; cfg.several() && pc != returned && pc != dead {
+			report(i, i)
+		}
+	}
+}
+
+func holdsSome(cfg *Config, s *State, report func(early, late int)) {
+	for i := range s.Several.Calls {
+		c := &s.Several.Calls[i]
+		if c.Tx == active && c.PC != dead && c.Held != cfg.Keys[i] {
+			report(i, i)
+		}
+		for k := range s.Several.Holder {
+			if s.Several.Holder[k] == owner(i) && c.PC == returned && c.Res != unsure {
+				report(i, i)
+			}
+		}
+	}
 }

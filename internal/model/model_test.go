@@ -89,6 +89,12 @@ func TestInvariantsBite(t *testing.T) {
 		{"members are answered before the COMMIT", Weakness{AnswerBeforeCommit: true}, "I3", Config{Callers: three, Crew: true, Update: true, Row: 1}},
 		{"a crew raises the version by one", Weakness{OneVersion: true}, "I2", Config{Callers: three, Crew: true, Update: true, Row: 1}},
 		{"the event of a crew counts one", Weakness{CountOne: true}, "I7", Config{Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Lose: 1}}},
+		{"keys are acquired in any order", Weakness{AnyOrder: true}, "I14", Config{Callers: two, Keys: [processes]uint8{3, 3}}},
+		{"the snapshot comes before the last grant", Weakness{SnapshotBeforeGrant: true}, "I6", Config{Callers: two, Keys: [processes]uint8{3, 2}}},
+		{"an event names the first key", Weakness{NameFirst: true}, "I6", Config{Callers: two, Keys: [processes]uint8{3, 2}, Budget: Budget{Lose: 1}}},
+		{"only the first lock is looked at", Weakness{FirstLeaseOnly: true}, "I5", Config{Callers: two, Keys: [processes]uint8{3, 2}, Budget: Budget{Lose: 1}}},
+		{"a refused caller keeps a key", Weakness{KeepSome: true}, "I18", Config{Callers: two, Keys: [processes]uint8{3, 2}, Refuse: true}},
+		{"one of several keys is granted twice", Weakness{GrantTwice: true}, "I13", Config{Callers: two, Keys: [processes]uint8{3, 2}}},
 		{"a lock is granted twice", Weakness{GrantTwice: true}, "I13", Config{Callers: two}},
 	}
 	bitten := make(map[string]bool)

@@ -55,7 +55,7 @@ func (rs Reports) Never() (names []string) {
 			happened[says] = true
 		}
 	}
-	for _, a := range slices.Concat(actions, pathActions) {
+	for _, a := range slices.Concat(actions, pathActions, keyActions) {
 		if weak := strings.Contains(a.says, "lacks the last commit") || strings.Contains(a.says, "after the begin"); !weak && !happened[a.says] {
 			names = append(names, a.says)
 		}

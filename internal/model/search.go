@@ -17,8 +17,11 @@ var actions = slices.Concat(callerActions, databaseActions, engineActions, outag
 
 // actionsOf returns what can happen in a configuration.
 func actionsOf(cfg *Config) []action {
-	if cfg.Path {
+	switch {
+	case cfg.Path:
 		return pathActions
+	case cfg.several():
+		return keyActions
 	}
 	return actions
 }
@@ -174,7 +177,7 @@ func (q *search) settle() {
 func (q *search) end(s *State, at uint32) {
 	q.state, q.from, q.step = *s, q.seen.all[at].from, q.seen.all[at].step
 	for i := range s.Callers {
-		if pc := s.Callers[i].PC; !q.cfg.Path && pc != returned && pc != dead {
+		if pc := s.Callers[i].PC; !q.cfg.Path && !q.cfg.several() && pc != returned && pc != dead {
 			q.broken(stuck, i, i)
 		}
 	}

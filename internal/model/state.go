@@ -22,6 +22,7 @@ type State struct {
 	Left    Budget
 	Faults  uint8
 	Path    path
+	Several several
 }
 
 // A node is what the engine does.

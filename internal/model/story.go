@@ -61,6 +61,9 @@ func tell(cfg *Config, step Step, before, after *State) string {
 		return fmt.Sprintf(says, processNames[i])
 	}
 	text := fmt.Sprintf(says, names[i])
+	if cfg.several() {
+		return text + after.Several.Calls[i].told(&before.Several.Calls[i])
+	}
 	was, is := &before.Callers[i], &after.Callers[i]
 	if what := outcomeOf(was, is); what != "" && a.at != anywhere {
 		text += ": " + what
@@ -119,3 +122,17 @@ var (
 	verdictNames = [...]string{saysOverlap: "overlap", saysLost: "lost", saysUnknown: "unknown commit"}
 	holderNames  = [...]string{self: "it has", other: "another has", none: "nobody has"}
 )
+
+// told says what an event names, and what Do returns.
+func (c *transfer) told(was *transfer) (text string) {
+	if c.PC == was.PC {
+		return ""
+	}
+	if c.Told != noVerdict {
+		text = fmt.Sprintf(": %s of the %s key", verdictNames[c.Told], keyNames[c.Named-1])
+	}
+	if c.PC == returned {
+		text += "; Do returns " + resultNames[c.Res]
+	}
+	return text
+}
