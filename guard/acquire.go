@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
@@ -50,6 +51,9 @@ func (c *call) acquireAll(ctx, waited context.Context) error {
 	for i := range c.holds {
 		if err := c.holds[i].acquire(ctx, waited); err != nil {
 			return err
+		}
+		if i > 0 {
+			fail.Point("guard/second-key")
 		}
 	}
 	return nil

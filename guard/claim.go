@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
@@ -119,7 +120,10 @@ func (c *call) isRequests(key string) bool { return c.claiming != nil && key == 
 func (c *call) claim() error {
 	k := c.claiming
 	err := c.tx.Claim(k.key, k.claim(), min(c.ttl()/2, time.Until(c.until)))
-	if errors.Is(err, dbtx.ErrClaimed) {
+	switch {
+	case err == nil:
+		fail.Point("guard/claimed")
+	case errors.Is(err, dbtx.ErrClaimed):
 		return k.busy(err)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -73,6 +74,7 @@ func (k *crew) end(e ending) (alone bool) {
 	k.call.shared = k.told(e, met, own)
 	k.call.guard.metrics.crewSize.Observe(float64(max(1, k.made)))
 	err := k.call.finish(e)
+	fail.Point("guard/crew-ended")
 	failure, _ := errors.AsType[*InterceptionError](err)
 	switch {
 	case apart, k.inserts && e.finding != nil && failure == nil: // it is of one of them
@@ -107,6 +109,7 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	if err != nil {
 		return err
 	}
+	fail.Point("guard/crew-loaded")
 	if err := k.protect(t); err != nil {
 		return err
 	}

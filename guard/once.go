@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/claim"
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
@@ -151,9 +152,13 @@ func (a *answering) work(c *call, ctx context.Context, tx *gorm.DB) error {
 			return unfit
 		}
 	}
-	return c.tx.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
+	err := c.tx.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
 		return claim.Insert(ctx, conn, database, c.claiming.sum[:], a.answer)
 	})
+	if err == nil {
+		fail.Point("guard/answered")
+	}
+	return err
 }
 
 // errStoreRefusal has the transaction rolled back.
@@ -166,6 +171,7 @@ func (c *call) storesRefusal(e ending) bool {
 	if e.err != errStoreRefusal || failed || c.alive() != nil { //nolint:errorlint // of work itself
 		return false
 	}
+	fail.Point("guard/refusing")
 	c.once.refusing = true
 	c.claiming.begun = false // nor is it run again
 	return true

@@ -19,8 +19,8 @@
 // The actions follow what the code does, not what it should do. Their files name the files
 // that they follow: engine.go the engine and lock.Locker, database.go the database and
 // internal/dbtx, caller.go package guard, request.go its For and Once, crew.go its Combine,
-// keys.go its Also, outage.go the policy DBOnly, events.go the outbox and the monitor, faults.go what fails.
-// When that code changes, they change.
+// keys.go its Also, outage.go the policy DBOnly, events.go the outbox and the monitor,
+// faults.go what fails. When that code changes, they change.
 //
 // An [invariant] reports where it is broken. Some places are excused by a [blindspot],
 // which docs/guarantees.md names. A blind spot that no configuration meets fails the run:
@@ -47,12 +47,12 @@
 // What needs several rows of one key, or values: rows that two keys name, the spelling of
 // texts, triggers, views, cascades, upserts, deletes by callers, what raw SQL reads, nested
 // operations. Of requests: those made under other keys, prints, and an operation that
-// refuses sometimes. Of several keys: what fails on the way of a lock, deadlocks
-// of the database, DBOnly. Of crews: rows of their members' own, the second run of a leader whose
-// crew has fallen apart, members who leave. What needs clocks: deadlines of contexts, MaxHold, the limits of
-// Config, wrong wall clocks. What needs code: panics, Close, events that can't be
-// published, connections and goroutines that are left behind. That is for the simulation
-// and the tests.
+// refuses sometimes. Of several keys: answers of the engine that are lost, deadlocks of the
+// database, DBOnly. Of crews: rows of their members' own, the second run of a leader whose
+// crew has fallen apart, members who leave. What needs clocks: deadlines of contexts,
+// MaxHold, the limits of Config, wrong wall clocks. What needs code: panics, Close, events
+// that can't be published, connections and goroutines that are left behind. That is for the
+// simulation and the tests.
 //
 // Of I3, a row of equal values is the only wrong proof that can be expressed. That a row
 // proves a rollback only while the lock is held needs callers that delete.

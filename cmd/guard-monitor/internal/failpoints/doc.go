@@ -13,5 +13,14 @@
 // because its process died is excused by a blind spot that docs/guarantees.md names, and
 // by nothing else. A death that does not happen is a violation, too.
 //
+// The operations with parts of their own are a transfer (two keys), a crew, a request and
+// one that is refused. What a request may die at is, in its order: locked (lock/granted,
+// guard/second-key), begun (dbtx/begun), claimed (guard/claimed), its operation has written
+// (dbtx/updated), its answer is in (guard/answered), COMMIT is sent and not answered (the
+// situation "answer lost"), committed (dbtx/committed), released (lock/release-answered).
+// What is lost later, on the way of the answer to a client, leaves the same behind. A
+// refusal may also die between its two transactions (guard/refusing). The request is made
+// again three times, by two processes: all answers are equal.
+//
 // make failpoints runs all situations on all databases.
 package failpoints

@@ -68,3 +68,13 @@ func (p *process) intercepted() (id string, ok bool) {
 	}
 	return "", false
 }
+
+// answers returns those that the process has said.
+func (p *process) answers() (all []string) {
+	for _, line := range p.Lines() {
+		if answer, ok := strings.CutPrefix(line, "answer "); ok {
+			all = append(all, answer)
+		}
+	}
+	return all
+}

@@ -51,19 +51,23 @@ type Note struct {
 const (
 	orderNo = "no-1"
 	stockID = 1
-	inStock = 10 // at first
+	otherID = 2 // of the stock that a transfer raises
+
+	crewSize = 4
+	inStock  = 10 // at first
 )
 
 // serviceRole is an instance of a service. It says "ended RESULT" for each operation.
 type serviceRole struct {
 	DSN, BoxDSN, AMQP string // BoxDSN leads to the same database
 	Redis             []string
-	Key               string
+	Key, Other        string // Other is the second one
 	Do                operation
 	TTL               time.Duration
 	Runs              int  // of the operation, one after the other; 0 = until the end of the process
 	Callers           int  // that do that
 	Remember          bool // what is done, in Redis
+	Forget            bool // a request that is done, in Redis
 	DBOnly            bool // without the lock if Redis does not answer
 	Hold              bool // say "stands" before the first write, and wait for a line
 	Carry             bool // wait until the outbox is empty, close everything, and say "closed"
@@ -100,7 +104,7 @@ func (r *serviceRole) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := guard.Config{Service: "failpoints", EndTimeout: endTimeout, Publisher: events, Logger: log}
+	cfg := guard.Config{Service: "failpoints", EndTimeout: endTimeout, Publisher: events, Logger: log, Observer: waits{}}
 	if r.DBOnly {
 		cfg.OnUnavailable = guard.DBOnly
 	}
@@ -111,7 +115,16 @@ func (r *serviceRole) run(ctx context.Context) error {
 
 	var callers sync.WaitGroup
 	for range max(r.Callers, 1) {
-		callers.Go(func() { r.call(ctx, g) })
+		callers.Go(func() {
+			switch r.Do {
+			case crew:
+				r.gather(ctx, g, locker)
+			case request, refusal:
+				r.serve(ctx, g)
+			default:
+				r.call(ctx, g)
+			}
+		})
 	}
 	callers.Wait()
 	if !r.Carry {
@@ -131,6 +144,9 @@ func (r *serviceRole) run(ctx context.Context) error {
 
 func (r *serviceRole) call(ctx context.Context, g *guard.Guard) {
 	opts := []guard.Option{guard.Protects(r.protected()...)}
+	if r.Do == transfer {
+		opts = append(opts, guard.Also(r.Other, &Stock{ID: otherID}))
+	}
 	if !r.DBOnly {
 		opts = append(opts, guard.Wait(patience/2))
 	}
@@ -144,7 +160,7 @@ func (r *serviceRole) call(ctx context.Context, g *guard.Guard) {
 }
 
 func (r *serviceRole) protected() []any {
-	if r.Do == update {
+	if r.Do == update || r.Do == transfer {
 		return nil
 	}
 	return []any{&Order{No: orderNo}} // so that PostgreSQL reads it at the begin
@@ -153,11 +169,18 @@ func (r *serviceRole) protected() []any {
 // op is the operation. With Hold it stands between the begin of the transaction and the
 // first write.
 func (r *serviceRole) op(ctx context.Context, tx *gorm.DB) error {
-	if r.Do == update {
-		return guard.Update(&Stock{ID: stockID, Version: 1}, func(s *Stock) error {
-			s.Left--
-			return r.stand(ctx)
-		}).Run(ctx, tx)
+	sell := guard.Update(&Stock{ID: stockID, Version: 1}, func(s *Stock) error {
+		s.Left--
+		return r.stand(ctx)
+	})
+	switch r.Do {
+	case update:
+		return sell.Run(ctx, tx)
+	case transfer:
+		if err := sell.Run(ctx, tx); err != nil {
+			return err
+		}
+		return guard.Update(&Stock{ID: otherID, Version: 1}, func(s *Stock) error { s.Left++; return nil }).Run(ctx, tx)
 	}
 	if err := r.stand(ctx); err != nil {
 		return err

@@ -8,6 +8,7 @@ import "github.com/belaygo/belay/internal/testdb"
 // told to proceed last.
 var plays = map[string]func(*trial){
 	"alone":                      (*trial).alone,
+	"crew":                       (*trial).alone,
 	"renewed":                    (*trial).renewed,
 	"handed over":                (*trial).handedOver,
 	"repeat":                     (*trial).repeat,

@@ -15,6 +15,11 @@ const (
 	insert operation = "insert" // of a row with a unique number
 	update operation = "update" // of a row whose version the request names
 	custom operation = "custom" // an insert, a versioned update and an INSERT in raw SQL
+
+	transfer operation = "transfer" // two versioned updates, under a key each
+	crew     operation = "crew"     // several callers' inserts and updates of one row, in one transaction
+	request  operation = "request"  // an update, in a Once
+	refusal  operation = "refusal"  // a request whose operation returns Refuse after its update
 )
 
 // A situation is a story in which the victim passes some points, in their order.
@@ -26,7 +31,9 @@ type situation struct {
 	says   notify.Verdict
 	blind  blindSpot // why an event may be missing if the victim dies before that
 
-	refuses operation // which does not come about here
+	refuses operation   // which does not come about here
+	also    []operation // which do, beside operations
+	only    []operation // which do, instead
 }
 
 const (
@@ -54,10 +61,20 @@ var situations = []situation{
 	{
 		name: "alone", effect: "dbtx/committed",
 		points: []string{
-			"lock/before-acquire", "lock/acquire-answered", "lock/granted",
-			"dbtx/before-begin", "dbtx/begun", "dbtx/inserted", "dbtx/updated", "dbtx/executed",
+			"lock/before-acquire", "lock/acquire-answered", "lock/granted", "guard/second-key",
+			"guard/refusing", "dbtx/before-begin", "dbtx/begun", "guard/claimed",
+			"dbtx/inserted", "dbtx/updated", "dbtx/executed", "guard/answered",
 			"dbtx/before-commit", "dbtx/committed", "lock/before-release", "lock/release-answered",
 		},
+		also: []operation{transfer, request, refusal},
+	},
+	{
+		name: "crew", effect: "dbtx/committed",
+		points: []string{
+			"dbtx/begun", "guard/crew-loaded", "dbtx/inserted", "dbtx/updated", "dbtx/before-commit",
+			"dbtx/committed", "lock/before-release", "lock/release-answered", "guard/crew-ended",
+		},
+		only: []operation{crew},
 	},
 	{
 		name: "renewed", effect: never,
@@ -70,6 +87,7 @@ var situations = []situation{
 	{
 		name: "repeat", effect: always,
 		points: []string{"dbtx/before-rollback", "dbtx/rolled-back", "guard/judged", "lock/before-release", "lock/release-answered"},
+		also:   []operation{transfer, request},
 	},
 	{
 		name: "remembered", effect: "dbtx/committed",
@@ -80,6 +98,7 @@ var situations = []situation{
 		points: append([]string{
 			"dbtx/before-rollback", "dbtx/rolled-back", "guard/judged", "lock/before-release", "lock/release-answered",
 		}, reporting...),
+		also: []operation{transfer},
 	},
 	{
 		name: "overlap without a broker", effect: always, event: always, says: notify.VerdictOverlap,
@@ -88,22 +107,27 @@ var situations = []situation{
 	{
 		name: "loss found by the watchdog", effect: always, event: "outbox/inserted", says: notify.VerdictLost, blind: killedBeforeEvent,
 		points: []string{"dbtx/before-rollback", "dbtx/rolled-back", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
+		also:   []operation{transfer},
 	},
 	{
 		name: "late commit", effect: always, event: "outbox/inserted", says: notify.VerdictLost, blind: lateHolderDied,
 		points: []string{"dbtx/committed", "lock/release-answered", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
+		also:   []operation{transfer, request, crew},
 	},
 	{
 		name: "commit lost", effect: never,
 		points: []string{"guard/before-resolve", "guard/resolved"},
+		also:   []operation{transfer, request, crew},
 	},
 	{
 		name: "answer lost", effect: always,
 		points: []string{"guard/before-resolve", "guard/resolved"},
+		also:   []operation{transfer, request, crew},
 	},
 	{
 		name: "unknown commit", effect: always, event: "outbox/inserted", says: notify.VerdictUnknownCommit, blind: nothing,
 		points: []string{"guard/resolved", "guard/abandoned", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
+		also:   []operation{transfer, request},
 	},
 	{
 		name: "late commit under a rival", effect: "dbtx/committed", event: "outbox/inserted", says: notify.VerdictLost, blind: nothing,

@@ -26,29 +26,31 @@ type trial struct {
 	*testing.T
 	*stage
 	situation
-	point string
-	do    operation
-	db    *gorm.DB // of the trial alone, with the tables and the outbox
-	dsn   string
-	key   string
-	dead  *process
-	heir  *process      // the lock's holder while the victim dies, or nil
-	ttl   time.Duration // of its lock
+	point  string
+	do     operation
+	db     *gorm.DB // of the trial alone, with the tables and the outbox
+	dsn    string
+	key    string
+	dead   *process
+	heir   *process            // the lock's holder while the victim dies, or nil
+	shared int                 // changes of a dead crew that were committed
+	ttl    time.Duration       // of its lock
+	left   map[string][]string // owners of the locks that the dead has left
 }
 
 func newTrial(t *testing.T, s *stage, on string, at situation, point string, do operation) *trial {
 	t.Helper()
-	c := &trial{T: t, stage: s, situation: at, point: point, do: do, key: teststack.Key(t, string(do))}
+	c := &trial{T: t, stage: s, situation: at, point: point, do: do, key: teststack.Key(t, string(do)), left: make(map[string][]string)}
 	c.dsn, c.db = database(t, on)
 	for _, model := range []any{&Order{}, &Stock{}, &Note{}} {
 		if err := c.db.Migrator().CreateTable(model); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := migrateOutbox(t.Context(), c.db); err != nil {
+	if err := migrate(t.Context(), c.db); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.db.Create(&Stock{ID: stockID, Left: inStock}).Error; err != nil {
+	if err := c.db.Create([]*Stock{{ID: stockID, Left: inStock}, {ID: otherID}}).Error; err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -65,22 +67,93 @@ func (c *trial) run() {
 	}
 	reported := c.heirEnds()
 
-	want := []string{"done", "repeat"}
-	if c.heir != nil || c.from(c.effect, c.point) {
-		want = []string{"repeat", "repeat"}
-	}
-	role := c.role()
-	role.Runs, role.Carry, role.TTL = len(want), true, longTTL
-	survivor := c.start("survivor", "", role)
-	if got := survivor.await("ended", len(want)); !slices.Equal(got, want) {
-		c.Errorf("the same request again ends in %q, want %q", got, want)
-	}
-	survivor.await("closed", 1)
+	c.answeredEarly()
+	c.repeated()
 	c.rows()
 	c.events(reported)
-	if n := c.redis.Exists(c.Context(), c.key).Val(); n != 0 {
-		c.Error("the lock is left in Redis, though its last holder has released it")
+	for _, key := range c.keys() {
+		owners := c.redis.HKeys(c.Context(), key).Val()
+		if len(owners) > 0 && !slices.Equal(owners, c.left[key]) { // a repeat may need no lock
+			c.Errorf("the lock on %s is left in Redis, though its last holder has released it", key)
+		}
 	}
+}
+
+// keys returns those of the operation.
+func (c *trial) keys() []string {
+	switch c.do {
+	case transfer:
+		return []string{c.key, c.role().Other}
+	case request, refusal:
+		return []string{requested(c.key).Key(), c.key}
+	}
+	return []string{c.key}
+}
+
+// answeredEarly checks that nobody was told of a commit that there was not.
+func (c *trial) answeredEarly() {
+	c.Helper()
+	if c.from(c.effect, c.point) {
+		return
+	}
+	for _, line := range c.dead.Lines() {
+		if strings.HasPrefix(line, "ended done") {
+			c.Error("the victim has said that it is done, and nothing was committed")
+		}
+	}
+}
+
+// repeated has two processes make the same request again, twice and once. What has taken
+// effect ends as a repeat, and all answers are equal.
+func (c *trial) repeated() {
+	c.Helper()
+	calls, before := 1, 0
+	if c.heir != nil || c.from(c.effect, c.point) {
+		before = 1
+	}
+	if c.do == crew {
+		calls, before = crewSize, c.committed(before)
+		c.shared = before
+	}
+	var answers []string
+	role := c.role()
+	role.Carry, role.TTL = true, longTTL
+	for _, runs := range []int{2, 1} {
+		role.Runs = runs
+		survivor := c.start("survivor", "", role)
+		want := slices.Repeat([]string{"repeat"}, runs*calls)
+		for n := range calls - before {
+			want[n] = "done"
+		}
+		got := survivor.await("ended", len(want))
+		if slices.Sort(got[:calls]); !slices.Equal(got, want) {
+			c.Errorf("the same request again ends in %q, want %q", got, want)
+		}
+		survivor.await("closed", 1)
+		answers = append(answers, survivor.answers()...)
+		before = calls
+		if c.do != request && c.do != refusal {
+			break
+		}
+	}
+	answers = append(answers, c.dead.answers()...)
+	if given := slices.Compact(slices.Clone(answers)); len(given) > 1 || len(given) == 0 && (c.do == request || c.do == refusal) {
+		c.Errorf("the answers are %q", answers)
+	}
+}
+
+// committed returns how many of the dead crew's changes were committed: none, or those of
+// all who had their turns in time.
+func (c *trial) committed(some int) int {
+	c.Helper()
+	var orders int64
+	if err := c.db.Model(&Order{}).Count(&orders).Error; err != nil {
+		c.Fatal(err)
+	}
+	if (orders > 0) != (some > 0) {
+		c.Errorf("%d orders of the dead crew were committed", orders)
+	}
+	return int(orders)
 }
 
 func (c *trial) awaitDeath(p *process) {
@@ -119,8 +192,8 @@ func (c *trial) heirEnds() (events int) {
 // role is that of an instance that does the operation once.
 func (c *trial) role() serviceRole {
 	return serviceRole{
-		DSN: c.dsn, BoxDSN: c.dsn, AMQP: c.amqp, Redis: c.addrs, Key: c.key, Do: c.do, TTL: shortTTL, Runs: 1,
-		Remember: c.name == "remembered",
+		DSN: c.dsn, BoxDSN: c.dsn, AMQP: c.amqp, Redis: c.addrs, Key: c.key, Other: c.key + ":other", Do: c.do, TTL: shortTTL, Runs: 1,
+		Remember: c.name == "remembered", Forget: c.name == "repeat",
 	}
 }
 
@@ -153,20 +226,25 @@ func (c *trial) rival() {
 func (c *trial) loseLock() {
 	c.Helper()
 	c.dead.await("stands", 1)
-	if n, err := c.redis.Del(c.Context(), c.key).Result(); err != nil || n != 1 {
-		c.Fatalf("the victim's lock is not in Redis: %v", err)
+	for _, key := range c.keys() {
+		if n, err := c.redis.Del(c.Context(), key).Result(); err != nil || n != 1 {
+			c.Fatalf("the victim's lock is not in Redis: %v", err)
+		}
 	}
 }
 
 // lockExpires checks that a lock which the dead has left is there for its ttl at most.
 func (c *trial) lockExpires() {
 	c.Helper()
-	left, err := c.redis.PTTL(c.Context(), c.key).Result()
-	switch {
-	case err != nil:
-		c.Fatal(err)
-	case left == -1, left > c.ttl: // -2: there is none
-		c.Fatalf("the lock of the dead lasts for %v", left)
+	for _, key := range c.keys() {
+		left, err := c.redis.PTTL(c.Context(), key).Result()
+		switch {
+		case err != nil:
+			c.Fatal(err)
+		case left == -1, left > c.ttl: // -2: there is none
+			c.Fatalf("the lock of the dead lasts for %v", left)
+		}
+		c.left[key] = c.redis.HKeys(c.Context(), key).Val()
 	}
 }
 
@@ -174,9 +252,10 @@ func (c *trial) lockExpires() {
 func (c *trial) rows() {
 	c.Helper()
 	var orders, notes int64
-	var stock Stock
+	var stock, other Stock
 	for _, err := range []error{
-		c.db.Model(&Order{}).Count(&orders).Error, c.db.Model(&Note{}).Count(&notes).Error, c.db.Take(&stock, stockID).Error,
+		c.db.Model(&Order{}).Count(&orders).Error, c.db.Model(&Note{}).Count(&notes).Error,
+		c.db.Take(&stock, stockID).Error, c.db.Take(&other, otherID).Error,
 	} {
 		if err != nil {
 			c.Fatal(err)
@@ -185,10 +264,14 @@ func (c *trial) rows() {
 	type effect struct {
 		orders, notes, sold int64
 		version             int64
+		moved               int64
 	}
-	want := map[operation]effect{insert: {1, 0, 0, 1}, update: {0, 0, 1, 2}, custom: {1, 1, 1, 2}}[c.do]
-	if got := (effect{orders, notes, inStock - int64(stock.Left), int64(stock.Version)}); got != want {
-		c.Errorf("orders, notes, sold and version are %v, want %v", got, want)
+	want := map[operation]effect{
+		insert: {1, 0, 0, 1, 0}, update: {0, 0, 1, 2, 0}, custom: {1, 1, 1, 2, 0},
+		transfer: {0, 0, 1, 2, 1}, crew: {crewSize, 0, crewSize, 1 + crewSize, 0}, request: {0, 0, 1, 2, 0}, refusal: {0, 0, 0, 1, 0},
+	}[c.do]
+	if got := (effect{orders, notes, inStock - int64(stock.Left), int64(stock.Version), int64(other.Left)}); got != want {
+		c.Errorf("orders, notes, sold, version and moved are %v, want %v", got, want)
 	}
 }
 
@@ -202,10 +285,16 @@ func (c *trial) events(ofHeir int) {
 	} else if c.blind != nothing {
 		c.excused.Add(1)
 	}
-	got := c.reported(c.T, c.key)
+	var got []notify.Event
+	for _, key := range c.keys() {
+		got = append(got, c.reported(c.T, key)...)
+	}
 	var verdicts []notify.Verdict
 	for _, ev := range got {
 		verdicts = append(verdicts, ev.Verdict)
+		if c.do == crew && (ev.Count < min(2, c.shared) || ev.Count > c.shared) {
+			c.Errorf("the event of a crew counts %d callers, %d changes were committed", ev.Count, c.shared)
+		}
 	}
 	slices.Sort(verdicts)
 	slices.Sort(want)
