@@ -1,7 +1,5 @@
 package model
 
-import "math/bits"
-
 // A crew: guard/combine.go, crew.go, member.go and round.go. The callers of one process who
 // wait for the lock share the transaction of the one who gets it. All change the one row;
 // those who insert it are twins, of whom one inserts.
@@ -129,7 +127,13 @@ func (s *State) unmake(i int) {
 }
 
 // changes returns how many versions a commit of the caller makes.
-func (c *Caller) changes() uint8 { return 1 + uint8(bits.OnesCount8(c.Crew)) }
+func (c *Caller) changes() uint8 {
+	n := uint8(1)
+	for crew := c.Crew; crew != 0; crew &= crew - 1 {
+		n++
+	}
+	return n
+}
 
 // counted is crew.told: for how many callers an event of caller i stands.
 func (s *State) counted(cfg *Config, i int) uint8 {
@@ -140,7 +144,11 @@ func (s *State) counted(cfg *Config, i int) uint8 {
 	case c.Ended == committed:
 		return c.changes()
 	}
-	return 1 + uint8(len(s.members(i)))
+	n := uint8(1)
+	for range s.members(i) {
+		n++
+	}
+	return n
 }
 
 // scatters is crew.apart: what has ended the transaction may be the fault of one member.

@@ -237,7 +237,7 @@ func executeCommit(cfg *Config, s *State, i int) bool {
 		r.Stamp = owner(i)
 	}
 	if cfg.Request {
-		s.storeRequest(cfg, i)
+		s.storeRequest(i)
 	}
 	s.tookEffect(i, true)
 	if cfg.Budget.Crash == 0 {

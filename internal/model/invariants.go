@@ -250,7 +250,7 @@ func untoldOfSeveral(s *State, report func(early, late int)) {
 }
 
 // names reports whether the call has published an alarm about a key.
-func (c *transfer) names(k int) bool { return c.alarm() && c.Named == uint8(k)+1 }
+func (c *transfer) names(k int) bool { return c.alarm() && c.Named == owner(k) }
 
 func (c *transfer) alarm() bool { return c.Told == saysOverlap || c.Told == saysLost }
 

@@ -171,7 +171,10 @@ func (c *transfer) close(o outcome) {
 
 // lapsed is call.alive.
 func (c *transfer) lapsed(cfg *Config) bool {
-	return c.Lost != 0 && !(cfg.Weak.FirstLeaseOnly && c.Lost&1 == 0)
+	if cfg.Weak.FirstLeaseOnly {
+		return c.Lost&1 != 0
+	}
+	return c.Lost != 0
 }
 
 func stopWaiting(cfg *Config, s *State, i int) bool {
@@ -214,7 +217,7 @@ func writeKey(cfg *Config, s *State, i, k int) bool {
 	}
 	c.Reached |= 1 << k
 	if read(v.Rows[k].Version) != c.Snap[k] && !cfg.Weak.NoVersionCompare {
-		c.Refused = uint8(k) + 1
+		c.Refused = owner(k)
 		c.close(refusedWrite)
 		return true
 	}
@@ -335,7 +338,7 @@ func (c *transfer) lose(cfg *Config, k int) {
 	}
 }
 
-func (c *transfer) tell(v verdict, k int) { c.Pending, c.Named = v, uint8(k)+1 }
+func (c *transfer) tell(v verdict, k int) { c.Pending, c.Named = v, owner(k) }
 
 // releaseKey gives one key back: all are given back at once, and arrive in any order.
 func releaseKey(cfg *Config, s *State, i, k int) bool {
@@ -390,7 +393,7 @@ func publishSeveral(cfg *Config, s *State, i int) bool {
 	}
 	c.Told, c.Pending, c.PC = c.Pending, noVerdict, returned
 	if cfg.Weak.NameFirst {
-		c.Named = uint8(bits.TrailingZeros8(cfg.Keys[i])) + 1
+		c.Named = owner(bits.TrailingZeros8(cfg.Keys[i]))
 	}
 	return true
 }

@@ -88,7 +88,7 @@ func work(cfg *Config, s *State, i int) bool {
 }
 
 // storeRequest is the commit of a claim.
-func (s *State) storeRequest(cfg *Config, i int) {
+func (s *State) storeRequest(i int) {
 	r := &s.Row
 	if !s.Callers[i].Refusing {
 		r.Effects++

@@ -262,7 +262,7 @@ func start(cfg *Config) State {
 	return s
 }
 
-// owner returns what stands for caller i as the owner of a grant, or for event or row i.
+// owner returns what stands for caller i as the owner of a grant, or for event, row or key i.
 func owner(i int) uint8 { return [callers]uint8{1, 2, 3}[i] }
 
 func (s *State) proc(cfg *Config, i int) *Process { return &s.Procs[cfg.Callers[i]] }
