@@ -80,6 +80,8 @@ func (s *State) judge(cfg *Config, i int) {
 		f.Verdict = saysRepeat
 	case !f.There && !f.Changed:
 		f.Verdict = saysBusiness
+	case s.foreign(cfg, i) && !cfg.Weak.JudgeForeign:
+		f.Verdict = saysBusiness
 	case f.Changed && locked:
 		f.Verdict = saysOverlap
 	case !f.Changed && f.Expected:

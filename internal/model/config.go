@@ -24,6 +24,7 @@ type Config struct {
 	Request bool // the row is the claim of a request, and the operation has an effect and an answer
 	Decline bool // the operation returns Refuse, after it has written
 	Marks   bool // the engine remembers that the request is done
+	Apart   bool // the second process serves the request under another key, whose lock does not fail
 
 	Crew bool // the callers of a process who wait for the lock share a transaction
 
@@ -67,6 +68,7 @@ type Weakness struct {
 	PoolUnknown          bool // a connection whose COMMIT was not answered goes back to the pool
 	ClaimLast            bool // the operation runs before its claim is inserted
 	TrustMark            bool // a mark in the engine answers for the database
+	JudgeForeign         bool // a claim that was made under other keys is judged by this one's lock
 	KeepRefused          bool // a refusal is committed with what the operation has written
 	LateMember           bool // a caller joins a crew after the begin of its transaction
 	TwinJoins            bool // two inserts of one row are one

@@ -239,7 +239,9 @@ func executeCommit(cfg *Config, s *State, i int) bool {
 	if cfg.Request {
 		s.storeRequest(i)
 	}
-	s.tookEffect(i, true)
+	if !cfg.Apart { // a lock excludes nobody who has another
+		s.tookEffect(i, true)
+	}
 	if cfg.Budget.Crash == 0 {
 		s.Disk = s.Row
 	} else {

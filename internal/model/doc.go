@@ -46,8 +46,7 @@
 //
 // What needs several rows of one key, or values: rows that two keys name, the spelling of
 // texts, triggers, views, cascades, upserts, deletes by callers, what raw SQL reads, nested
-// operations. Of requests: those made under other keys, prints, and an operation that
-// refuses sometimes. Of several keys: answers of the engine that are lost, deadlocks of the
+// operations. Of requests: prints, and an operation that refuses sometimes. Of several keys: answers of the engine that are lost, deadlocks of the
 // database, DBOnly. Of crews: rows of their members' own, the second run of a leader whose
 // crew has fallen apart, members who leave. What needs clocks: deadlines of contexts,
 // MaxHold, the limits of Config, wrong wall clocks. What needs code: panics, Close, events

@@ -21,7 +21,7 @@ var invariants = []invariant{
 	{ID: "I8", Says: "Nobody is refused for a lock of its own process that nobody uses.", returns: refusedForNothing},
 	{ID: "I9", Says: "An outage has one begin and one end.", always: flappingOutage, ends: endlessOutage},
 	{ID: "I10", Says: "An event whose row survives is published, and stored once by the monitor.", ends: lostEvent},
-	{ID: "I11", Says: "ErrDuplicate, ErrStale and a stored answer mean that another's commit preceded the snapshot of a caller with the lock, or the question of one without it.", returns: repeatOfNothing},
+	{ID: "I11", Says: "ErrDuplicate, ErrStale and a stored answer mean that another's commit preceded the snapshot of a caller with the lock; or its end, if that was made without the lock or asked without it.", returns: repeatOfNothing},
 	{ID: "I12", Says: "No connection goes back to the pool inside a transaction.", returns: pooledOpen},
 	{ID: "I13", Says: "Two callers have grants at a time only if the engine lost the lock of the first, or its deadline had passed.", always: grantedTwice},
 	{ID: "I14", Says: "A call that waits for keys ends.", ends: waitsForever},
@@ -170,7 +170,7 @@ func repeatOfNothing(cfg *Config, s *State, i int) bool {
 	switch {
 	case c.Alarm || c.Grant != 0 && s.grant(i).Local:
 		return false
-	case c.Grant == 0:
+	case c.Grant == 0 || cfg.Apart:
 		return (c.Res == duplicate || c.Res == replayed) && !c.Stored
 	case c.Res == duplicate, c.Res == replayed:
 		return c.Snap <= 1

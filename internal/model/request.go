@@ -4,6 +4,7 @@ package model
 // row is its claim, whose stamp is the attempt. The answer is stored with it.
 
 var requestActions = []action{
+	{asking, "%s is granted another key", acquireOther},
 	{asking, "%s finds a mark that the request is done", findMark},
 	{marked, "%s reads the claim, as there is a mark", readMarked},
 	{writing, "%s waits no longer for the transaction that has the claim", leaveClaim},
@@ -14,9 +15,26 @@ var requestActions = []action{
 	{anywhere, "the database is restored from before the request", restore},
 }
 
-// marked reports whether a mark keeps caller i from the lock.
+// elsewhere reports whether caller i serves the request under another key.
+func (cfg *Config) elsewhere(i int) bool { return cfg.Apart && cfg.Callers[i] == 1 }
+
+func acquireOther(cfg *Config, s *State, i int) bool {
+	if !cfg.elsewhere(i) {
+		return false
+	}
+	s.Grants[i] = Grant{State: held, Local: true}
+	s.Callers[i].Grant, s.Callers[i].PC = owner(i), granted
+	return true
+}
+
+// foreign reports whether the claim was made under another key than caller i's.
+func (s *State) foreign(cfg *Config, i int) bool {
+	return cfg.Apart && s.Row.Version > 0 && cfg.elsewhere(int(s.Row.Stamp)-1) != cfg.elsewhere(i)
+}
+
+// marked reports whether a mark keeps caller i from the lock, or it has another key.
 func (s *State) marked(cfg *Config, i int) bool {
-	return cfg.Marks && s.Mark != 0 && !s.Callers[i].Unmarked
+	return cfg.elsewhere(i) || cfg.Marks && s.Mark != 0 && !s.Callers[i].Unmarked
 }
 
 // mark is what ReleaseMarked does beside the release.
@@ -29,7 +47,7 @@ func (s *State) mark(cfg *Config, i int) {
 }
 
 func findMark(cfg *Config, s *State, i int) bool {
-	if !s.marked(cfg, i) || s.Node != up {
+	if cfg.elsewhere(i) || !s.marked(cfg, i) || s.Node != up {
 		return false
 	}
 	s.Callers[i].PC = marked
