@@ -69,6 +69,7 @@ type Weakness struct {
 	ClaimLast            bool // the operation runs before its claim is inserted
 	TrustMark            bool // a mark in the engine answers for the database
 	JudgeForeign         bool // a claim that was made under other keys is judged by this one's lock
+	PurgeIsChange        bool // a claim that was purged has been changed by another
 	KeepRefused          bool // a refusal is committed with what the operation has written
 	LateMember           bool // a caller joins a crew after the begin of its transaction
 	TwinJoins            bool // two inserts of one row are one

@@ -55,6 +55,8 @@ func Configs() []*Config {
 
 		{Name: "mysql request", Callers: two, Request: true, Stamp: true, Budget: all, Faults: 3},
 		{Name: "mysql request, marks", Callers: two, Request: true, Stamp: true, Marks: true, Budget: Budget{Lose: 1, Cut: 1, Kill: 1, Purge: 1, Restore: 1}, Faults: 3},
+		{Name: "mysql request, purged", Callers: two, Request: true, Stamp: true, Budget: Budget{Lose: 1, Deadlock: 1, Kill: 1, Purge: 1}, Faults: 2},
+		{Name: "postgres request, purged", Callers: two, Request: true, Stamp: true, Postgres: true, Budget: Budget{Lose: 1, Deadlock: 1, Kill: 1, Purge: 1}, Faults: 2},
 		{Name: "mysql request, refused", Callers: two, Request: true, Stamp: true, Decline: true, Budget: Budget{Lose: 1, Lapse: 1, Cut: 1, Deadlock: 1, Kill: 1}, Faults: 3},
 		{Name: "mysql request, handed over", Callers: three, Request: true, Stamp: true, Budget: Budget{Lose: 1, Cut: 1, Kill: 1}, Faults: 2, Long: true},
 		{Name: "mysql request, another key", Callers: two, Request: true, Stamp: true, Apart: true, Budget: Budget{Lose: 1, Lapse: 1, Cut: 1, Deadlock: 1, Kill: 1}, Faults: 3},

@@ -171,6 +171,9 @@ func answerWrite(cfg *Config, s *State, i int) bool {
 // compare collects the evidence for a write that was refused, and rolls back.
 func (c *Caller) compare(cfg *Config, plain, now reading) {
 	changed := plain.changedTo(now, cfg.Update) || c.Mem.changedTo(now, cfg.Update)
+	if cfg.Request && now <= 1 && !cfg.Weak.PurgeIsChange { // it was purged
+		changed = false
+	}
 	c.Found = evidence{
 		There:    now > 1,
 		Changed:  changed && !cfg.Weak.NoComparison,

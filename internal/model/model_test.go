@@ -84,6 +84,7 @@ func TestInvariantsBite(t *testing.T) {
 		{"a refusal commits what was written", Weakness{KeepRefused: true}, "I15", Config{Callers: two, Request: true, Stamp: true, Decline: true}},
 		{"the claim comes last", Weakness{ClaimLast: true}, "I16", Config{Callers: two, Request: true, Stamp: true, Budget: Budget{Lose: 1}}},
 		{"a claim under other keys is judged", Weakness{JudgeForeign: true}, "I6", Config{Callers: two, Request: true, Stamp: true, Apart: true}},
+		{"a purge is another's write", Weakness{PurgeIsChange: true}, "I6", Config{Callers: two, Request: true, Stamp: true, Postgres: true, Budget: Budget{Purge: 1}}},
 		{"a mark stands for the claim", Weakness{TrustMark: true}, "I11", Config{Callers: two, Request: true, Stamp: true, Marks: true, Budget: Budget{Restore: 1}}},
 		{"a caller joins a crew after its begin", Weakness{LateMember: true}, "I17", Config{Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Lose: 1}}},
 		{"a twin joins its crew", Weakness{TwinJoins: true}, "I3", Config{Callers: three, Crew: true}},

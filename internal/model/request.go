@@ -183,7 +183,6 @@ func restore(cfg *Config, s *State, i int) bool {
 func (s *State) forgetRequest() {
 	s.Row = Row{Deleted: true}
 	s.Disk = s.Row
-	s.tookEffect(callers, false)
 	for i := range s.Callers {
 		s.Callers[i].Got = 0
 	}
