@@ -123,6 +123,7 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	if err := k.claim(t, r.members()); err != nil {
 		return err
 	}
+	fail.Point("guard/crew-claimed")
 	if k.made = f.n; k.made == 0 {
 		return errNoChange
 	}

@@ -13,8 +13,8 @@
 // because its process died is excused by a blind spot that docs/guarantees.md names, and
 // by nothing else. A death that does not happen is a violation, too.
 //
-// The operations with parts of their own are a transfer (two keys), a crew, a request and
-// one that is refused. What a request may die at is, in its order: locked (lock/granted,
+// The operations with parts of their own are a transfer (two keys), a crew, one of
+// callers who serve requests, a request and one that is refused. What a request may die at is, in its order: locked (lock/granted,
 // guard/second-key), begun (dbtx/begun), claimed (guard/claimed), its operation has written
 // (dbtx/updated), its answer is in (guard/answered), COMMIT is sent and not answered (the
 // situation "answer lost"), committed (dbtx/committed), released (lock/release-answered).

@@ -21,6 +21,7 @@ var writes = map[operation]struct{ inserted, updated, executed int }{
 	custom:   {1, 1, 4},
 	transfer: {0, 2, 4},
 	crew:     {1, 1, 0},
+	requests: {1, 1, 0},
 	request:  {1, 1, 3}, // of the claim
 	refusal:  {2, 1, 4}, // of two claims
 }

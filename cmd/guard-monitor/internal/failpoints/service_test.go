@@ -117,7 +117,7 @@ func (r *serviceRole) run(ctx context.Context) error {
 	for range max(r.Callers, 1) {
 		callers.Go(func() {
 			switch r.Do {
-			case crew:
+			case crew, requests:
 				r.gather(ctx, g, locker)
 			case request, refusal:
 				r.serve(ctx, g)

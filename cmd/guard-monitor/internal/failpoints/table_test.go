@@ -18,6 +18,7 @@ const (
 
 	transfer operation = "transfer" // two versioned updates, under a key each
 	crew     operation = "crew"     // several callers' inserts and updates of one row, in one transaction
+	requests operation = "requests" // the same, but of callers who serve a request each, and insert nothing
 	request  operation = "request"  // an update, in a Once
 	refusal  operation = "refusal"  // a request whose operation returns Refuse after its update
 )
@@ -71,10 +72,10 @@ var situations = []situation{
 	{
 		name: "crew", effect: "dbtx/committed",
 		points: []string{
-			"dbtx/begun", "guard/crew-loaded", "dbtx/inserted", "dbtx/updated", "dbtx/before-commit",
+			"dbtx/begun", "guard/crew-loaded", "guard/crew-claimed", "dbtx/inserted", "dbtx/updated", "dbtx/before-commit",
 			"dbtx/committed", "lock/before-release", "lock/release-answered", "guard/crew-ended",
 		},
-		only: []operation{crew},
+		only: []operation{crew, requests},
 	},
 	{
 		name: "renewed", effect: never,
@@ -112,17 +113,17 @@ var situations = []situation{
 	{
 		name: "late commit", effect: always, event: "outbox/inserted", says: notify.VerdictLost, blind: lateHolderDied,
 		points: []string{"dbtx/committed", "lock/release-answered", "guard/before-event", "outbox/inserted", "outbox/confirmed"},
-		also:   []operation{transfer, request, crew},
+		also:   []operation{transfer, request, crew, requests},
 	},
 	{
 		name: "commit lost", effect: never,
 		points: []string{"guard/before-resolve", "guard/resolved"},
-		also:   []operation{transfer, request, crew},
+		also:   []operation{transfer, request, crew, requests},
 	},
 	{
 		name: "answer lost", effect: always,
 		points: []string{"guard/before-resolve", "guard/resolved"},
-		also:   []operation{transfer, request, crew},
+		also:   []operation{transfer, request, crew, requests},
 	},
 	{
 		name: "unknown commit", effect: always, event: "outbox/inserted", says: notify.VerdictUnknownCommit, blind: nothing,

@@ -56,7 +56,7 @@ func (r *serviceRole) answer(ctx context.Context, tx *gorm.DB) (string, error) {
 }
 
 // gather has callers wait for the lock together, so that they share a transaction: each
-// inserts an order and takes from the one stock.
+// inserts an order, or serves a request, and takes from the one stock.
 func (r *serviceRole) gather(ctx context.Context, g *guard.Guard, locker *lock.Locker) {
 	for range r.Runs {
 		lease, err := locker.Acquire(ctx, r.Key)
@@ -68,12 +68,15 @@ func (r *serviceRole) gather(ctx context.Context, g *guard.Guard, locker *lock.L
 		waiting.Add(crewSize)
 		for n := range crewSize {
 			callers.Go(func() {
-				change := guard.All(
-					guard.Insert(&Order{No: fmt.Sprint(orderNo, ".", n)}),
-					guard.Update(&Stock{ID: stockID}, func(s *Stock) error { s.Left--; return nil }),
-				)
+				change := guard.Update(&Stock{ID: stockID}, func(s *Stock) error { s.Left--; return nil })
+				opts := []guard.Option{guard.Combine(), guard.Wait(patience / 2)}
+				if r.Do == crew {
+					change = guard.All(guard.Insert(&Order{No: fmt.Sprint(orderNo, ".", n)}), change)
+				} else {
+					opts = append(opts, guard.For(requested(fmt.Sprint(r.Key, ".", n))))
+				}
 				ctx := context.WithValue(ctx, waitsKey{}, sync.OnceFunc(waiting.Done))
-				fmt.Println("ended", outcome(g.Apply(ctx, r.Key, change, guard.Combine(), guard.Wait(patience/2))))
+				fmt.Println("ended", outcome(g.Apply(ctx, r.Key, change, opts...)))
 			})
 		}
 		waiting.Wait()

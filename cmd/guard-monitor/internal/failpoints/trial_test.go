@@ -111,7 +111,7 @@ func (c *trial) repeated() {
 	if c.heir != nil || c.from(c.effect, c.point) {
 		before = 1
 	}
-	if c.do == crew {
+	if c.combines() {
 		calls, before = crewSize, c.committed(before)
 		c.shared = before
 	}
@@ -142,18 +142,25 @@ func (c *trial) repeated() {
 	}
 }
 
+// combines reports whether the operation is of several callers.
+func (c *trial) combines() bool { return c.do == crew || c.do == requests }
+
 // committed returns how many of the dead crew's changes were committed: none, or those of
 // all who had their turns in time.
 func (c *trial) committed(some int) int {
 	c.Helper()
-	var orders int64
-	if err := c.db.Model(&Order{}).Count(&orders).Error; err != nil {
+	table := "orders"
+	if c.do == requests {
+		table = "belay_once"
+	}
+	var changes int64
+	if err := c.db.Table(table).Count(&changes).Error; err != nil {
 		c.Fatal(err)
 	}
-	if (orders > 0) != (some > 0) {
-		c.Errorf("%d orders of the dead crew were committed", orders)
+	if (changes > 0) != (some > 0) {
+		c.Errorf("%d changes of the dead crew were committed", changes)
 	}
-	return int(orders)
+	return int(changes)
 }
 
 func (c *trial) awaitDeath(p *process) {
@@ -268,7 +275,7 @@ func (c *trial) rows() {
 	}
 	want := map[operation]effect{
 		insert: {1, 0, 0, 1, 0}, update: {0, 0, 1, 2, 0}, custom: {1, 1, 1, 2, 0},
-		transfer: {0, 0, 1, 2, 1}, crew: {crewSize, 0, crewSize, 1 + crewSize, 0}, request: {0, 0, 1, 2, 0}, refusal: {0, 0, 0, 1, 0},
+		transfer: {0, 0, 1, 2, 1}, crew: {crewSize, 0, crewSize, 1 + crewSize, 0}, requests: {0, 0, crewSize, 1 + crewSize, 0}, request: {0, 0, 1, 2, 0}, refusal: {0, 0, 0, 1, 0},
 	}[c.do]
 	if got := (effect{orders, notes, inStock - int64(stock.Left), int64(stock.Version), int64(other.Left)}); got != want {
 		c.Errorf("orders, notes, sold, version and moved are %v, want %v", got, want)
@@ -292,7 +299,7 @@ func (c *trial) events(ofHeir int) {
 	var verdicts []notify.Verdict
 	for _, ev := range got {
 		verdicts = append(verdicts, ev.Verdict)
-		if c.do == crew && (ev.Count < min(2, c.shared) || ev.Count > c.shared) {
+		if c.combines() && (ev.Count < min(2, c.shared) || ev.Count > c.shared) {
 			c.Errorf("the event of a crew counts %d callers, %d changes were committed", ev.Count, c.shared)
 		}
 	}
