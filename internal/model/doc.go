@@ -46,12 +46,13 @@
 //
 // What needs several rows of one key, or values: rows that two keys name, the spelling of
 // texts, triggers, views, cascades, upserts, deletes by callers, what raw SQL reads, nested
-// operations. Of requests: prints, and an operation that refuses sometimes. Of several keys: answers of the engine that are lost, deadlocks of the
-// database, DBOnly. Of crews: rows of their members' own, the second run of a leader whose
-// crew has fallen apart, members who leave. What needs clocks: deadlines of contexts,
-// MaxHold, the limits of Config, wrong wall clocks. What needs code: panics, Close, events
-// that can't be published, connections and goroutines that are left behind. That is for the
-// simulation and the tests.
+// operations. Of requests: prints, and an operation that refuses sometimes. Of several
+// keys: answers of the engine that are lost, deadlocks of the database, DBOnly. Of crews:
+// rows and requests of their members' own, the second run of a leader whose crew has fallen
+// apart, members who leave. What needs clocks: deadlines of contexts, MaxHold, the limits
+// of Config, wrong wall clocks. What needs code: panics, Close, events that can't be
+// published, connections and goroutines that are left behind. That is for the simulation
+// and the tests.
 //
 // Of I3, a row of equal values is the only wrong proof that can be expressed. That a row
 // proves a rollback only while the lock is held needs callers that delete.
