@@ -1,10 +1,12 @@
 package guard_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
@@ -309,5 +312,30 @@ func TestCombineUnderTheRequestsKey(t *testing.T) {
 		wantNil(e.t, e.Apply(bg, r.Key(), change, opts...))
 		wantIs(e.t, e.Apply(bg, r.Key(), change, opts...), guard.ErrDuplicate)
 		e.wantTaken(1)
+	})
+}
+
+// TestCombineRequestAgain: a request that a crew has not served can be made again alone,
+// without a warning.
+func TestCombineRequestAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(e *env) {
+		wantNil(e.t, once.Migrate(bg, e.db))
+		e.create(&Stock{ID: 1, Left: 9})
+		var log bytes.Buffer
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(e.t, err)
+		e.t.Cleanup(func() { _ = locker.Close(bg) })
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		wantNil(e.t, err)
+		e.Guard.Guard = g
+		all := shoppers(3)
+		all[1].change = func(*Stock) error { return errSoldOut }
+		e.sell(all...)
+		wantIs(e.t, all[1].err, errSoldOut)
+		wantNil(e.t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take), guard.For(all[1].serves)))
+		if log.Len() > 0 {
+			e.t.Error(log.String())
+		}
 	})
 }

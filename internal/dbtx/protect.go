@@ -150,8 +150,12 @@ func (t *Tx) protect(r *protected.Row) error {
 	return nil
 }
 
-// add adds a row that is ready.
+// add adds a row that is ready. Of a claim the server excludes all others, whatever their keys.
 func (t *Tx) add(r *protected.Row) {
+	if r.Kept {
+		t.rows.Add(r)
+		return
+	}
 	if other, ok := t.keys.Another(r, r.Key); ok {
 		t.options.Logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
 			"table", r.Table, "key", r.Key, "other", other)
