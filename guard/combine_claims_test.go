@@ -339,3 +339,72 @@ func TestCombineRequestAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestCombineRequestsHideNoOverlap: the row of all, and those that members insert, are
+// judged as without requests. A request that is served under another key is no overlap.
+func TestCombineRequestsHideNoOverlap(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		takes   bool
+		rival   func(e *env, all []*buyer) error
+		met     []int
+		overlap string // its table
+	}{
+		"of the row of all": {
+			takes: true,
+			rival: func(e *env, _ []*buyer) error {
+				return e.db.Model(&Stock{}).Where("id = 1").UpdateColumn("version", gorm.Expr("version + 1")).Error
+			},
+			met:     []int{0, 1, 2, 3},
+			overlap: "stocks",
+		},
+		"of a row that one inserts": {
+			rival:   func(e *env, all []*buyer) error { return e.open().Create(&Order{No: all[2].order.No}).Error },
+			met:     []int{2},
+			overlap: "orders",
+		},
+		"of a request": {
+			takes: true,
+			rival: func(e *env, all []*buyer) error {
+				return e.Peer(e.t, e.open()).Do(bg, "sku:2", takeOne(2), guard.For(all[2].serves))
+			},
+			met: []int{2},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachServer(t, func(e *env) {
+				wantNil(e.t, once.Migrate(bg, e.db))
+				e.create(&Stock{ID: 1, Left: 9}, &Stock{ID: 2, Left: 9})
+				all := shoppers(4)
+				for _, b := range all {
+					b.takes, b.only = c.takes, !c.takes
+				}
+				var first sync.Once
+				rival := func() { first.Do(func() { wantNil(e.t, c.rival(e, all)) }) }
+				all[3].change = func(s *Stock) error { rival(); return take(s) }
+				wantNil(e.t, e.db.Callback().Create().Before("gorm:create").Register("test:rival", func(tx *gorm.DB) {
+					if tx.Statement.Table == "orders" {
+						rival()
+					}
+				}))
+				e.sell(all...)
+				for i, b := range all {
+					switch {
+					case !slices.Contains(c.met, i):
+						wantNil(e.t, b.err)
+					case c.overlap == "":
+						wantIs(e.t, b.err, guard.ErrDuplicate)
+					default:
+						wantIs(e.t, b.err, guard.ErrIntercepted)
+					}
+				}
+				if c.overlap == "" {
+					e.wantNoEvent()
+				} else if ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1"); ev.Count != len(c.met) || ev.Table != c.overlap {
+					e.t.Errorf("the event counts %d, of %q", ev.Count, ev.Table)
+				}
+			})
+		})
+	}
+}

@@ -27,6 +27,7 @@ type buyer struct {
 	stock  Stock
 	change func(*Stock) error
 	only   bool // inserts the order and nothing else
+	takes  bool // changes the stock and nothing else
 	serves once.Request
 
 	was Order
@@ -49,6 +50,9 @@ func (b *buyer) sale() guard.Change {
 	}
 	if b.only {
 		return guard.Insert(&b.order)
+	}
+	if b.takes {
+		return guard.Update(&b.stock, b.change)
 	}
 	return guard.All(guard.Insert(&b.order), guard.Update(&b.stock, b.change))
 }

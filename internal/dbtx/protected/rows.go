@@ -31,7 +31,7 @@ type Rows struct {
 type keyRows struct {
 	key     string
 	shapes  []*Row          // one for each table and list of columns
-	several bool            // there is more than one, apart from followed ones
+	several bool            // there is more than one, apart from followed ones and claims
 	named   map[string]bool // tables of the rows that Protect named
 }
 
@@ -75,7 +75,7 @@ func (k *keyRows) add(r *Row) {
 	if r.Named {
 		k.named[r.Table] = true
 	}
-	if r.Followed {
+	if r.Followed || r.Kept {
 		return
 	}
 	k.several = k.several || slices.ContainsFunc(k.shapes, func(other *Row) bool {
@@ -130,7 +130,7 @@ func (p *Rows) All() []*Row {
 	return p.all
 }
 
-// Several reports whether a key protects more than one row.
+// Several reports whether a key protects more than one row, apart from claims.
 func (p *Rows) Several(key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
