@@ -17,6 +17,9 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
@@ -407,4 +410,44 @@ func TestCombineRequestsHideNoOverlap(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCombineRequestServedSinceTheSnapshot: a MariaDB may refuse the whole statement for a
+// request that was served since the snapshot. Who is met is known all the same.
+func TestCombineRequestServedSinceTheSnapshot(t *testing.T) {
+	t.Parallel()
+	dsn := teststack.MySQL(t)
+	var setting map[string]any
+	wantNil(t, testdb.OpenMySQL(t, dsn).Raw("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").Scan(&setting).Error)
+	if setting == nil {
+		t.Skip("the server has no innodb_snapshot_isolation")
+	}
+	db := testdb.OpenMySQL(t, dsn+"&innodb_snapshot_isolation=1")
+	wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
+	wantNil(t, once.Migrate(bg, db))
+	e := &env{t: t, db: db, Guard: guardtest.New(t, db)}
+	e.create(&Stock{ID: 1, Left: 9}, &Stock{ID: 2, Left: 9})
+	all := shoppers(5)
+	rival := e.Peer(t, testdb.OpenMySQL(t, dsn))
+	var first sync.Once
+	all[4].change = func(s *Stock) error {
+		first.Do(func() {
+			e.Forget("sku:1")
+			wantNil(t, rival.Do(bg, "sku:1", takeOne(2), guard.For(all[2].serves)))
+		})
+		return take(s)
+	}
+	e.sell(all...)
+	for i, b := range all {
+		if i == 2 {
+			wantIs(t, b.err, guard.ErrIntercepted)
+		} else {
+			wantNil(t, b.err)
+		}
+	}
+	if ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1"); ev.Count != 1 || ev.Table != "belay_once" {
+		t.Errorf("the event counts %d, of %q", ev.Count, ev.Table)
+	}
+	e.wantSold(all...)
+	e.wantClaims(5)
 }

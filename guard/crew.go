@@ -172,15 +172,16 @@ func (k *crew) apart(e ending) bool {
 // met returns the members whose own rows a conflict is about. There are none left if their
 // changes have panicked or were too late. own is false if it is about the row of all.
 func (k *crew) met(e ending) (met []*member, own bool) {
-	if e.finding == nil || e.finding.conflict.Kind != dbguard.Duplicate {
+	if e.finding == nil {
 		return nil, false
 	}
-	for _, n := range k.call.tx.Met() {
+	calls := k.call.tx.Met()
+	for _, n := range calls {
 		if m := k.asked[n-1]; slices.Contains(k.all, m) {
 			met = append(met, m)
 		}
 	}
-	return met, true
+	return met, len(calls) > 0 || e.finding.conflict.Kind == dbguard.Duplicate
 }
 
 // told returns for how many calls an event about the crew stands.

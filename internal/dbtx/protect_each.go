@@ -90,8 +90,8 @@ func (t *Tx) known(rows []*protected.Row, there map[*protected.Row]bool) bool {
 	return false
 }
 
-// Met returns the calls, from 1, whose rows conflicts of the transaction are about. It is
-// complete after Rollback.
+// Met returns the calls, from 1, whose rows conflicts of the transaction are about, none if
+// one is about a row of all. It is complete after Rollback.
 func (t *Tx) Met() []int { return t.judge.Of() }
 
 // HasTriggers reports whether a write to a table may write other rows, as far as the

@@ -129,7 +129,8 @@ func (j *Judge) Conflicts() (weightiest []*dbguard.ConflictError) {
 	return weightiest
 }
 
-// Of returns the calls that share the transaction and whose rows conflicts are about.
+// Of returns the calls that share the transaction and whose rows conflicts are about, none
+// if one is about a row of all.
 func (j *Judge) Of() (calls []int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -137,5 +138,8 @@ func (j *Judge) Of() (calls []int) {
 		calls = append(calls, c.of...)
 	}
 	slices.Sort(calls)
-	return slices.DeleteFunc(slices.Compact(calls), func(n int) bool { return n == 0 })
+	if calls = slices.Compact(calls); slices.Contains(calls, 0) {
+		return nil
+	}
+	return calls
 }
