@@ -2,6 +2,7 @@ package dbtx
 
 import (
 	"errors"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -29,6 +30,9 @@ func inserted(db *gorm.DB) {
 	if db.Error == nil {
 		fail.Point("dbtx/inserted")
 		t.noteInserted(db.Statement, how, rows)
+		if how != journal.Plain && slices.ContainsFunc(rows, func(r *protected.Row) bool { return r.Kept }) {
+			_ = db.AddError(errClaimAltered)
+		}
 		return
 	}
 	t.refused(db.Error)
@@ -42,6 +46,9 @@ func inserted(db *gorm.DB) {
 		t.lookAfterDeadlock(rows)
 	}
 }
+
+// errClaimAltered is the error of a claim that would not be refused where it is there already.
+var errClaimAltered = errors.New("dbguard: a plugin has altered the INSERT of a claim: only a plain one is refused if the row is there")
 
 // noteInserted notes how an INSERT wrote. One of a map without a model may have written
 // any row, like SQL of the caller's own.
