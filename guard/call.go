@@ -24,6 +24,7 @@ type call struct {
 	last     ending          // of the last attempt; it has no outcome if somebody's code panicked
 	tries    int             // attempts that were made again
 	claiming *claiming       // of the request that the call serves, if it does
+	crew     *crew           // that the call leads, if it does
 	brought  bool            // the caller gave Update a row with a version, which no attempt changes
 
 	outages []*outage       // that it is counted in, as one of those who may run without a lock

@@ -168,7 +168,21 @@ func (k *claiming) repeated(cause error) error {
 
 // claims reports whether a conflict is on the claim of the call.
 func (c *call) claims(conflict *dbguard.ConflictError) bool {
-	return c.claiming != nil && conflict != nil && conflict.Table == claim.Claim{}.TableName() && conflict.Key == c.claiming.key
+	return c.claiming != nil && onClaim(conflict) && conflict.Key == c.claiming.key
+}
+
+// onClaim reports whether a conflict is on a claim.
+func onClaim(conflict *dbguard.ConflictError) bool {
+	return conflict != nil && conflict.Table == claim.Claim{}.TableName()
+}
+
+// foreign reports whether a conflict is on claims that were made under other keys than the
+// call's.
+func (c *call) foreign(conflict *dbguard.ConflictError) bool {
+	if c.crew != nil {
+		return onClaim(conflict) && c.crew.foreign()
+	}
+	return c.claims(conflict) && c.claiming.foreign(c.ctx, c.guard)
 }
 
 // foreign reads the claim that is in the way, and reports whether it was made under other

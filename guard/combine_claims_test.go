@@ -351,7 +351,9 @@ func TestCombineRequestsHideNoOverlap(t *testing.T) {
 		takes   bool
 		rival   func(e *env, all []*buyer) error
 		met     []int
+		again   []int  // who repeat a request besides
 		overlap string // its table
+		lost    bool
 	}{
 		"of the row of all": {
 			takes: true,
@@ -372,6 +374,38 @@ func TestCombineRequestsHideNoOverlap(t *testing.T) {
 				return e.Peer(e.t, e.open()).Do(bg, "sku:2", takeOne(2), guard.For(all[2].serves))
 			},
 			met: []int{2},
+		},
+		"of a request while the lock is lost": {
+			takes: true,
+			rival: func(e *env, all []*buyer) error {
+				e.Forget("sku:1")
+				return e.Peer(e.t, e.open()).Do(bg, "sku:2", takeOne(2), guard.For(all[2].serves))
+			},
+			met:  []int{2},
+			lost: true,
+		},
+		"of a request under the same key": {
+			takes: true,
+			rival: func(e *env, all []*buyer) error { // whose locks are elsewhere
+				return guardtest.New(e.t, e.open()).Do(bg, "sku:1", takeOne(2), guard.For(all[2].serves))
+			},
+			met:     []int{2},
+			overlap: "belay_once",
+		},
+		"of two requests, one of them under another key": {
+			takes: true,
+			rival: func(e *env, all []*buyer) error {
+				e.Forget("sku:1")
+				for i, key := range []string{1: "sku:2", 2: "sku:1"} {
+					if key != "" {
+						wantNil(e.t, e.Peer(e.t, e.open()).Do(bg, key, takeOne(2), guard.For(all[i].serves)))
+					}
+				}
+				return nil
+			},
+			met:     []int{2},
+			again:   []int{1},
+			overlap: "belay_once",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -394,15 +428,17 @@ func TestCombineRequestsHideNoOverlap(t *testing.T) {
 				e.sell(all...)
 				for i, b := range all {
 					switch {
+					case slices.Contains(c.again, i), slices.Contains(c.met, i) && c.overlap == "":
+						wantIs(e.t, b.err, guard.ErrDuplicate)
 					case !slices.Contains(c.met, i):
 						wantNil(e.t, b.err)
-					case c.overlap == "":
-						wantIs(e.t, b.err, guard.ErrDuplicate)
 					default:
 						wantIs(e.t, b.err, guard.ErrIntercepted)
 					}
 				}
-				if c.overlap == "" {
+				if c.lost {
+					e.wantEvent(notify.VerdictLost, notify.OutcomeRefused, "sku:1")
+				} else if c.overlap == "" {
 					e.wantNoEvent()
 				} else if ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1"); ev.Count != len(c.met) || ev.Table != c.overlap {
 					e.t.Errorf("the event counts %d, of %q", ev.Count, ev.Table)

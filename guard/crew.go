@@ -49,6 +49,7 @@ func share(leader *member, others []*member) error {
 	ctx := c.ctx
 	c.ctx = context.WithoutCancel(ctx) // the others', too
 	c.op, c.claiming = k.work, nil     // the members claim
+	c.crew = k
 	c.became = combinedShared
 	for {
 		e, impatient := k.attempt()
@@ -169,19 +170,27 @@ func (k *crew) apart(e ending) bool {
 		k.call.tx != nil && k.call.alive() == nil && !everybodys
 }
 
-// met returns the members whose own rows a conflict is about. There are none left if their
-// changes have panicked or were too late. own is false if it is about the row of all.
+// met returns the members whose own rows a conflict is about, without those whose requests
+// were served under other keys. There are none left if their changes have panicked or were
+// too late. own is false if it is about the row of all.
 func (k *crew) met(e ending) (met []*member, own bool) {
 	if e.finding == nil {
 		return nil, false
 	}
 	calls := k.call.tx.Met()
+	met = slices.DeleteFunc(k.those(calls), func(m *member) bool { return m.foreign })
+	return met, len(calls) > 0 || e.finding.conflict.Kind == dbguard.Duplicate
+}
+
+// those returns the members that the transaction knows by numbers, without those who are
+// gone.
+func (k *crew) those(calls []int) (members []*member) {
 	for _, n := range calls {
 		if m := k.asked[n-1]; slices.Contains(k.all, m) {
-			met = append(met, m)
+			members = append(members, m)
 		}
 	}
-	return met, len(calls) > 0 || e.finding.conflict.Kind == dbguard.Duplicate
+	return members
 }
 
 // told returns for how many calls an event about the crew stands.

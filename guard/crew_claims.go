@@ -11,7 +11,7 @@ import (
 // each attempt, and those of its Change.
 func (m *member) inserts() (rows []dbtx.NewRow) {
 	if m.serves != nil {
-		m.claim = m.serves.claim()
+		m.claim, m.foreign = m.serves.claim(), false
 		rows = append(rows, dbtx.NewRow{Model: m.claim, Claim: true})
 	}
 	for _, s := range m.steps {
@@ -20,6 +20,17 @@ func (m *member) inserts() (rows []dbtx.NewRow) {
 		}
 	}
 	return rows
+}
+
+// foreign reports whether all requests that a conflict is about were served under other keys.
+func (k *crew) foreign() bool {
+	met := k.those(k.call.tx.Met())
+	all := len(met) > 0
+	for _, m := range met {
+		m.foreign = m.serves != nil && m.serves.foreign(k.call.ctx, k.call.guard)
+		all = all && m.foreign
+	}
+	return all
 }
 
 // claim inserts the requests of those whose turns are over. Those whose changes have failed

@@ -63,9 +63,7 @@ func (c *call) findOne(conflict *dbguard.ConflictError) *finding {
 		loss:     loss(gone),
 	}
 	f.relation, f.holder = h.holder()
-	if c.claims(conflict) {
-		f.foreign = c.claiming.foreign(c.ctx, c.guard)
-	}
+	f.foreign = c.foreign(conflict)
 	f.verdict = f.judge(conflict)
 	return f
 }

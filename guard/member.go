@@ -13,19 +13,20 @@ import (
 
 // A member is a call that may share its transaction.
 type member struct {
-	call   *call
-	ctx    context.Context // the caller's
-	steps  []foldable
-	shape  any          // of the steps: those of a crew have the same
-	serves *claiming    // the request, if there is one
-	claim  *claim.Claim // of the request, in this attempt
-	turn   chan signal  // one at a time
-	round  *round       // set before the signal
-	ended  func(error)  // ends the Observer's step of its turn
-	own    error        // of its change in the last round
-	err    error        // what the call returns
-	apart  bool         // its change is left out: it runs alone, after the others if it leads
-	in     bool         // its change was made, or failed, in the round; guarded by round.mu
+	call    *call
+	ctx     context.Context // the caller's
+	steps   []foldable
+	shape   any          // of the steps: those of a crew have the same
+	serves  *claiming    // the request, if there is one
+	claim   *claim.Claim // of the request, in this attempt
+	turn    chan signal  // one at a time
+	round   *round       // set before the signal
+	ended   func(error)  // ends the Observer's step of its turn
+	own     error        // of its change in the last round
+	err     error        // what the call returns
+	foreign bool         // its request was served under other keys
+	apart   bool         // its change is left out: it runs alone, after the others if it leads
+	in      bool         // its change was made, or failed, in the round; guarded by round.mu
 
 	mu   sync.Mutex
 	used bool // it leads, or the crew's transaction may touch its rows

@@ -44,10 +44,9 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 	return nil
 }
 
-// shared reports whether r may have a second key beside its own. The claim of a call that
-// shares the transaction may have been made under any.
+// shared reports whether r may have a second key beside its own.
 func (j *Judge) shared(c *inquiry, r *protected.Row) bool {
-	return r.Followed || r.Kept && r.Of != 0 || j.Rows.Several(r.Key) || c.Evidence.Shared && c.Key == r.Key
+	return r.Followed || j.Rows.Several(r.Key) || c.Evidence.Shared && c.Key == r.Key
 }
 
 // met reports whether the row that was read is one of the statement's.
