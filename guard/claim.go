@@ -30,8 +30,9 @@ var ErrMismatch = errors.New("guard: another request has this id")
 // it waits, for half of the lock's ttl at most.
 //
 // With Combine the key of Apply says who shares a transaction, and requests are stored
-// after the changes were made in memory, before anything else is written. One that is there
-// already, or comes twice, runs alone.
+// after the changes were made in memory, before anything else is written: a change may be
+// computed twice, and is written once. A caller whose request is there already, or comes
+// twice, runs alone.
 //
 // After ErrUnknown, or any other error, the same request can be made again: it has taken
 // effect at most once.

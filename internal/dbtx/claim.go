@@ -17,7 +17,7 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// ErrClaimed is returned by Claim while another transaction, which has not ended, has
+// ErrClaimed is returned by Claim and ClaimAll while another transaction, which has not ended, has
 // inserted the row.
 var ErrClaimed = errors.New("dbguard: another transaction has the claim")
 
@@ -73,8 +73,8 @@ func (t *Tx) protectClaim(key string, model any) error {
 }
 
 // ClaimAll inserts rows that ProtectEach has named as claims, in one statement: a slice of
-// models. It does not wait for another transaction that has inserted one of them, or for no
-// longer than the server must.
+// models. It waits no longer than the server must for another transaction that has inserted
+// one of them. After any error the transaction is to be rolled back.
 func (t *Tx) ClaimAll(models any) error {
 	err := t.insertClaims(models, gorm.Session{SkipHooks: true, CreateBatchSize: largestBatch}, 0)
 	if dialect.IsLocked(err) {
