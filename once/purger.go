@@ -1,11 +1,9 @@
 package once
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -14,45 +12,6 @@ import (
 
 	"github.com/belaygo/belay/internal/metric"
 )
-
-// PurgerConfig sets up a Purger. The zero value is valid.
-type PurgerConfig struct {
-	// Keep is how long requests are kept: a repeat that comes later takes effect again.
-	// Defaults to 72 hours.
-	Keep time.Duration
-	// KeepAnswers is how long answers are kept, at most Keep: a repeat that comes later
-	// is told guard.ErrDuplicate instead. Defaults to 24 hours, or Keep if that is less.
-	KeepAnswers time.Duration
-	// Every is the time between two purges. Defaults to 1 minute.
-	Every time.Duration
-	// Batch is how many rows are deleted at once. Defaults to 1000.
-	Batch int
-	// Logger gets a warning when purges begin to fail. Defaults to slog.Default().
-	Logger *slog.Logger
-}
-
-func (c PurgerConfig) withDefaults() PurgerConfig {
-	c.Keep = cmp.Or(c.Keep, 72*time.Hour)
-	c.KeepAnswers = cmp.Or(c.KeepAnswers, min(24*time.Hour, c.Keep))
-	c.Every = cmp.Or(c.Every, time.Minute)
-	c.Batch = cmp.Or(c.Batch, 1000)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
-	return c
-}
-
-func (c PurgerConfig) validate() error {
-	switch {
-	case c.Keep < time.Minute:
-		return fmt.Errorf("once: Keep %v is less than a minute", c.Keep)
-	case c.KeepAnswers < time.Second || c.KeepAnswers > c.Keep:
-		return fmt.Errorf("once: KeepAnswers %v is outside 1s to Keep, %v", c.KeepAnswers, c.Keep)
-	case c.Every < time.Second:
-		return fmt.Errorf("once: Every %v is less than a second", c.Every)
-	case c.Batch < 1 || c.Batch > maxBatch:
-		return fmt.Errorf("once: Batch %d is outside 1 to %d", c.Batch, maxBatch)
-	}
-	return nil
-}
 
 const (
 	// maxBatch is bounded by the parameters of a statement: 65,535 on PostgreSQL, 32,766
@@ -202,7 +161,7 @@ func (p *Purger) delete(ctx context.Context, table string, keep time.Duration, r
 func (p *Purger) old(ctx context.Context, table string, keep time.Duration) (requests []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	rows, err := p.tables.pool.QueryContext(ctx, fmt.Sprintf(p.tables.dialect.old, table), keep.Seconds(), p.cfg.Batch)
+	rows, err := p.tables.pool.QueryContext(ctx, fmt.Sprintf(p.tables.old, table), keep.Seconds(), p.cfg.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("find old rows of %s: %w", table, err)
 	}

@@ -114,11 +114,7 @@ func Check(ctx context.Context, db *gorm.DB) error {
 		"SELECT request, attempt, print, held, operation, created_at FROM belay_once WHERE 1 = 0",
 		"SELECT request, refused, codec, body, created_at FROM belay_answer WHERE 1 = 0",
 	} {
-		rows, err := t.pool.QueryContext(ctx, query)
-		if err == nil {
-			err = errors.Join(rows.Err(), rows.Close())
-		}
-		if err != nil {
+		if _, err := t.pool.ExecContext(ctx, query); err != nil {
 			return fmt.Errorf("once: check tables: %w", err)
 		}
 	}

@@ -1,11 +1,8 @@
 // Package amqpinbox handles deliveries of RabbitMQ by an inbox: each message takes effect
 // once, and is acknowledged then.
 //
-//	deliveries, err := ch.Consume("payments", "", false, false, false, false, nil)
-//	if err != nil {
-//		return err
-//	}
-//	return amqpinbox.Serve(ctx, deliveries, amqpinbox.Config{Inbox: box, Handle: book})
+//	// deliveries are from Channel.Consume, without autoAck
+//	err := amqpinbox.Serve(ctx, deliveries, amqpinbox.Config{Inbox: box, Handle: book})
 //
 // Set a prefetch (Channel.Qos) of at least Workers. A message needs a MessageId.
 //
@@ -17,41 +14,18 @@
 package amqpinbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/inbox"
 	"github.com/belaygo/belay/internal/wait"
 )
-
-// Config sets up Serve. Inbox and Handle are required.
-type Config struct {
-	Inbox *inbox.Inbox
-	// Handle does what a message asks for, in tx. It returns inbox.Rejected for one that
-	// will never take effect; any other error has it tried again. If it panics, so does
-	// the program, and the broker delivers the message again.
-	Handle func(ctx context.Context, tx *gorm.DB, d amqp.Delivery) error
-	// Options returns those of the operation, such as guard.Also for what it changes.
-	Options func(amqp.Delivery) []guard.Option
-	// Workers is how many messages are handled at a time. Defaults to 1, which keeps
-	// their order.
-	Workers int
-	// Timeout limits one try. Defaults to 30 s.
-	Timeout time.Duration
-	// Patience is how long a message is tried in its place. Defaults to 5 minutes.
-	Patience time.Duration
-	// Logger gets why messages are tried again or rejected. Defaults to slog.Default().
-	Logger *slog.Logger
-}
 
 // ErrEnded is returned by Serve when there are no deliveries any more: the channel, or its
 // connection, was closed.
@@ -61,29 +35,6 @@ const (
 	firstPause   = 100 * time.Millisecond // before the second try; it doubles with each
 	longestPause = 30 * time.Second
 )
-
-func (c Config) withDefaults() Config {
-	if c.Options == nil {
-		c.Options = func(amqp.Delivery) []guard.Option { return nil }
-	}
-	c.Workers = cmp.Or(c.Workers, 1)
-	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
-	c.Patience = cmp.Or(c.Patience, 5*time.Minute)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
-	return c
-}
-
-func (c Config) validate() error {
-	switch {
-	case c.Inbox == nil:
-		return errors.New("amqpinbox: Config.Inbox is nil")
-	case c.Handle == nil:
-		return errors.New("amqpinbox: Config.Handle is nil")
-	case c.Workers < 0 || c.Timeout < 0 || c.Patience < 0:
-		return fmt.Errorf("amqpinbox: Workers %d, Timeout %v or Patience %v is negative", c.Workers, c.Timeout, c.Patience)
-	}
-	return nil
-}
 
 // Serve handles deliveries until ctx ends, and returns nil then, or until they end. It waits
 // for the messages that are being handled, which go back to the queue if ctx ends before they
