@@ -57,7 +57,7 @@ func warnBehind(ctx context.Context, db *gorm.DB) error {
 	d, ok := dialect.Of(db.Name())
 	pool, err := db.DB()
 	if !ok || err != nil {
-		return nil //nolint:nilerr // nothing is known of another database, or of a pool that is none of database/sql's
+		return nil // nothing is known of another database, or of a pool that is none of database/sql's
 	}
 	conn, err := pool.Conn(ctx)
 	if err != nil {

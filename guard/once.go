@@ -126,13 +126,13 @@ func (a *answering) begin() *call {
 	a.refusing = false
 	c := &call{guard: a.guard, key: a.request.Key(), once: a}
 	c.requests = []once.Request{a.request}
-	c.op = func(ctx context.Context, tx *gorm.DB) error { return a.work(c, ctx, tx) }
+	c.op = func(ctx context.Context, tx *gorm.DB) error { return a.work(ctx, tx, c) }
 	return c
 }
 
 // work runs the operation and stores its answer. A refusal is stored by another
 // transaction, under the same lock, if this one has written something or can't go on.
-func (a *answering) work(c *call, ctx context.Context, tx *gorm.DB) error {
+func (a *answering) work(ctx context.Context, tx *gorm.DB, c *call) error {
 	if !a.refusing {
 		v, refused, err := a.run(ctx, tx)
 		if err != nil {

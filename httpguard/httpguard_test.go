@@ -295,7 +295,7 @@ func TestDecisions(t *testing.T) {
 				testdb.WantNil(t, guard.Update(&a, func(a *Account) error { a.Cents--; return nil }).Run(r.Context(), httpguard.Tx(r.Context())))
 				w.Header().Set("Set-Cookie", "seen=1")
 				w.WriteHeader(tt.status)
-				io.WriteString(w, "answer")
+				write(w, "answer")
 			})
 			server.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 			for n := range 2 {
@@ -484,6 +484,13 @@ func TestClientLeaves(t *testing.T) {
 	s.wantCents(999)
 }
 
+// write writes texts, whatever becomes of them.
+func write(w io.Writer, texts ...string) {
+	for _, text := range texts {
+		_, _ = io.WriteString(w, text)
+	}
+}
+
 // TestWriter: what a handler may do with its writer.
 func TestWriter(t *testing.T) {
 	t.Parallel()
@@ -492,18 +499,24 @@ func TestWriter(t *testing.T) {
 		status  int
 		body    string
 	}{
-		"nothing":          {func(http.ResponseWriter, *http.Request) {}, 200, ""},
-		"only a body":      {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "a"); io.WriteString(w, "b") }, 200, "ab"},
-		"two statuses":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); w.WriteHeader(202) }, 201, ""},
-		"no content":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204); io.WriteString(w, "a") }, 204, ""},
-		"early hints":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(201) }, 201, ""},
-		"flush":            {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); io.WriteString(w, "a") }, 200, "a"},
+		"nothing":     {func(http.ResponseWriter, *http.Request) {}, 200, ""},
+		"only a body": {func(w http.ResponseWriter, _ *http.Request) { write(w, "a", "b") }, 200, "ab"},
+		"two statuses": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			w.WriteHeader(http.StatusAccepted)
+		}, 201, ""},
+		"no content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent); write(w, "a") }, 204, ""},
+		"early hints": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusCreated)
+		}, 201, ""},
+		"flush":            {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); write(w, "a") }, 200, "a"},
 		"removes a header": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Del("Request-Id") }, 200, ""},
 		"its own length": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1")
-			io.WriteString(w, "a")
+			write(w, "a")
 		}, 200, "a"},
-		"reads the body": {func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }, 200, "body"},
+		"reads the body": {func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, 200, "body"},
 		"not to be flushed": {func(w http.ResponseWriter, _ *http.Request) {
 			if http.NewResponseController(w).Flush() == nil {
 				t.Error("it can be flushed")

@@ -122,7 +122,7 @@ func TestHalfAnAnswer(t *testing.T) {
 	long := strings.Repeat("all of it. ", 5000)
 	server := s.serve(func(w http.ResponseWriter, r *http.Request) {
 		s.charge(w, r)
-		io.WriteString(w, long)
+		write(w, long)
 	})
 	conn, r := raw(t, server, head+"Idempotency-Key: a\nContent-Length: 0\n\n")
 	_, err := r.ReadString('\n')

@@ -2,6 +2,7 @@
 package portrange
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -45,5 +46,6 @@ func free(first, n int) bool {
 }
 
 func listen(port int) (net.Listener, error) {
-	return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	var config net.ListenConfig
+	return config.Listen(context.Background(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
