@@ -47,7 +47,8 @@
 // name. Each that excuses something is counted.
 //
 // A violation names an invariant, as in "I3: ... returned nil, and has committed 0 of 1
-// rows":
+// rows". Those that begin with I are the model's, too, those with S are the simulation's
+// own:
 //
 //	I0   a schedule ends
 //	I1   a row is inserted once
@@ -63,8 +64,8 @@
 //	I10  a stored event is published
 //	I11  a repeat repeats something
 //	I12  no connection goes back to the pool in a transaction
-//	I13  nobody asks for a key while it has a greater one
-//	I14  a Wait lasts as long as it says, and ends
+//	S1   nobody asks for a key while it has a greater one
+//	S2   a Wait lasts as long as it says, and ends
 //
 // # More
 //

@@ -77,7 +77,7 @@ func (h *history) asked(o *op, r lock.Request) {
 	defer h.w.mu.Unlock()
 	for _, owner := range o.owners {
 		if g := h.grants[owner]; g.key > r.Key && g.from > 0 && g.until == 0 && o.cut == nil {
-			h.w.problem("I13: %s asks for %q, and has %q", o, r.Key, g.key)
+			h.w.problem("S1: %s asks for %q, and has %q", o, r.Key, g.key)
 		}
 	}
 	h.grants[r.Owner] = &grant{owner: r.Owner, key: r.Key, process: o.process, asked: time.Now()}

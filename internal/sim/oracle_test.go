@@ -165,13 +165,13 @@ func (w *world) checkResult(o *op) {
 // the time that its crew may hold the lock, and then its own.
 const longest = 15 * time.Minute
 
-// checkWait is I14: a Wait lasts as long as it says, and ends.
+// checkWait is S2: a Wait lasts as long as it says, and ends.
 func (w *world) checkWait(o *op) {
 	if _, held := errors.AsType[*lock.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait {
-		w.problem("I14: %s has waited %v of %v", o, o.took, o.wait)
+		w.problem("S2: %s has waited %v of %v", o, o.took, o.wait)
 	}
 	if o.took > o.wait+longest && !o.work.bare {
-		w.problem("I14: %s has taken %v, and waits %v", o, o.took, o.wait)
+		w.problem("S2: %s has taken %v, and waits %v", o, o.took, o.wait)
 	}
 }
 
