@@ -23,6 +23,9 @@ func (p *parser) createTable() *statement {
 			name := p.ident()
 			p.is("UNIQUE")
 			st.keys = append(st.keys, key{name: name, column: p.only()})
+		case p.is("KEY"): // it is not unique, and of no use here
+			p.ident()
+			p.only()
 		default:
 			p.column(st)
 		}

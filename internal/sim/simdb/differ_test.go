@@ -1,6 +1,7 @@
 package simdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -30,6 +31,8 @@ type side interface {
 	// settle returns the results that have come, by session, once all other sessions
 	// that have sent something wait for a lock.
 	settle() map[int]string
+	// pass returns those that come when time passes.
+	pass() map[int]string
 	// rows returns the rows of a schedule.
 	rows() []string
 }
@@ -37,16 +40,7 @@ type side interface {
 // trace executes a schedule and returns what happened at each step.
 func (s *schedule) trace(sd side) (lines []string) {
 	at, waits := make([]int, len(s.sessions)), make([]bool, len(s.sessions))
-	step := func(i int) bool {
-		if waits[i] || at[i] == len(s.sessions[i]) {
-			return false
-		}
-		st := s.sessions[i][at[i]]
-		at[i]++
-		waits[i] = true
-		sd.send(i, st)
-		line := fmt.Sprintf("%d: %s", i, st.short())
-		came := sd.settle()
+	note := func(line string, came map[int]string) {
 		for n := range s.sessions {
 			if result, ok := came[n]; ok {
 				waits[n] = false
@@ -56,10 +50,24 @@ func (s *schedule) trace(sd side) (lines []string) {
 			}
 		}
 		lines = append(lines, line)
+	}
+	step := func(i int) bool {
+		if waits[i] || at[i] == len(s.sessions[i]) {
+			return false
+		}
+		st := s.sessions[i][at[i]]
+		at[i]++
+		waits[i] = true
+		sd.send(i, st)
+		note(fmt.Sprintf("%d: %s", i, st.short()), sd.settle())
 		return true
 	}
 	for _, i := range s.order {
-		step(i)
+		if i != passes {
+			step(i)
+		} else if slices.Contains(waits, true) {
+			note("time passes", sd.pass())
+		}
 	}
 	for again := true; again; {
 		again = false
@@ -105,11 +113,15 @@ type simulated struct {
 // sentinels returns the statements that make the tables, with a last row each.
 func sentinels(postgres bool) []string {
 	name := map[bool]string{false: "mysql.sql", true: "postgres.sql"}[postgres]
-	outbox, err := os.ReadFile(filepath.Join("../../../notify/outbox/schema", name))
-	if err != nil {
-		panic(err)
+	all := slices.Clip(tables[postgres])
+	for _, folder := range []string{"../../../notify/outbox/schema", "../../../once/schema"} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, strings.Split(string(text), ";\n")...)
 	}
-	return append(slices.Clip(tables[postgres]), string(outbox))
+	return all
 }
 
 // fill returns the statements that add so many rows before all others that the planner of
@@ -195,6 +207,14 @@ func (s *simulated) settle() map[int]string {
 	return came
 }
 
+// bound is longer than the waits that are bounded, and shorter than those that are not.
+const bound = 2500 * time.Millisecond
+
+func (s *simulated) pass() map[int]string {
+	<-time.After(bound)
+	return s.settle()
+}
+
 func (s *simulated) cycle() bool {
 	found := false
 	s.db.with(func() {
@@ -204,9 +224,12 @@ func (s *simulated) cycle() bool {
 }
 
 func (s *simulated) rows() (all []string) {
-	for _, name := range []string{"orders", "stocks", "belay_outbox"} {
+	for _, name := range []string{"orders", "stocks", "belay_outbox", "belay_once", "belay_answer"} {
 		var found []string
 		for _, r := range s.db.Rows(name) {
+			if name == "belay_once" || name == "belay_answer" {
+				found = append(found, fmt.Sprint(r["request"], " ", cmp.Or(r["attempt"], r["body"])))
+			}
 			if name == "belay_outbox" {
 				found = append(found, fmt.Sprint(r["id"], " ", r["event_id"], " ", r["attempts"]))
 			}
@@ -337,7 +360,7 @@ func (r *server) exec(c *sql.Conn, sql string, args ...any) {
 // that their indexes have one page.
 func (r *server) prepare(s *schedule) {
 	if r.n++; r.n%20 == 1 {
-		for _, name := range []string{"orders", "stocks", "belay_outbox"} {
+		for _, name := range []string{"orders", "stocks", "belay_outbox", "belay_once", "belay_answer"} {
 			r.exec(r.admin, "DROP TABLE IF EXISTS "+name)
 		}
 		for _, sql := range append(sentinels(r.postgres), fill(r.postgres)...) {
@@ -353,6 +376,11 @@ func (r *server) prepare(s *schedule) {
 	if s.outbox {
 		r.exec(r.admin, map[bool]string{false: "TRUNCATE TABLE belay_outbox", true: "TRUNCATE TABLE belay_outbox RESTART IDENTITY"}[r.postgres])
 	}
+	for _, name := range []string{"belay_once", "belay_answer"} {
+		if s.once {
+			r.exec(r.admin, "TRUNCATE TABLE "+name)
+		}
+	}
 	for _, st := range s.seeded() {
 		if r.postgres {
 			st = st.postgres()
@@ -367,6 +395,9 @@ func (r *server) prepare(s *schedule) {
 func (r *server) finish() {
 	for _, c := range r.conns {
 		r.exec(c, "ROLLBACK")
+		if !r.postgres {
+			r.exec(c, returnMy)
+		}
 	}
 	if !r.postgres {
 		r.exec(r.keeper, "COMMIT")
@@ -420,7 +451,13 @@ func (r *server) query(c *sql.Conn, sql string, args ...any) ([][]any, error) {
 	return all, errors.Join(err, found.Err())
 }
 
-func (r *server) settle() map[int]string {
+func (r *server) pass() map[int]string { return r.await(bound) }
+
+func (r *server) settle() map[int]string { return r.await(0) }
+
+// await returns the results that have come when all others wait, and it has waited for them
+// for a while.
+func (r *server) await(while time.Duration) map[int]string {
 	came := make(map[int]string)
 	take := func(wait time.Duration) (more bool) {
 		timeout := time.After(wait)
@@ -436,6 +473,7 @@ func (r *server) settle() map[int]string {
 		}
 		return more
 	}
+	take(while)
 	calm := 0
 	for begin := time.Now(); ; {
 		take(500 * time.Microsecond)
@@ -504,8 +542,11 @@ func (r *server) rows() (all []string) {
 		{"SELECT `no`,`amount` FROM `orders` WHERE `no` IN (?,?,?) ORDER BY `no`", []any{r.s.key(0), r.s.key(1), r.s.key(2)}},
 		{"SELECT `id`,`left`,`version` FROM `stocks` WHERE `id` IN (?,?,?) ORDER BY `id`", []any{r.s.id(0), r.s.id(1), r.s.id(2)}},
 		{"SELECT id, event_id, attempts FROM belay_outbox ORDER BY id", nil},
+		{"SELECT request, attempt FROM belay_once ORDER BY request", nil},
+		{"SELECT request, body FROM belay_answer ORDER BY request", nil},
 	} {
-		if strings.Contains(q.sql, "outbox") != r.s.outbox {
+		requests := strings.Contains(q.sql, "request")
+		if strings.Contains(q.sql, "outbox") != r.s.outbox || requests && !r.s.once {
 			continue
 		}
 		if r.postgres {

@@ -35,6 +35,12 @@
 // deadlock_timeout and is in a circle then: it is the victim. After an error a
 // transaction gives back what it has locked since its last savepoint.
 //
+// # Bounded waits
+//
+// A wait for a lock ends after 50 s on MariaDB, and never on PostgreSQL, unless the session
+// says otherwise: SET STATEMENT innodb_lock_wait_timeout=N FOR, where 0 does not wait at all,
+// SET innodb_lock_wait_timeout, and SET LOCAL lock_timeout.
+//
 // # How far it is the real thing
 //
 // TestAsRealServers runs random schedules on the simulation and on real servers, which must
@@ -53,8 +59,9 @@
 //     rows a real server may read them all instead. A locking read of a whole table
 //     is unknown above READ COMMITTED.
 //   - Collations: texts compare by their bytes.
-//   - SERIALIZABLE, foreign keys, triggers, updates of a key, keys of several columns, indexes
-//     that are not unique, prepared statements; an INSERT with the primary key of a deleted row
-//     where there is another key. All of them are unknown.
+//   - SERIALIZABLE, foreign keys, triggers, updates of a key, keys of several columns, prepared
+//     statements; an INSERT with the primary key of a deleted row where there is another key.
+//     All of them are unknown. An index that is not unique is known and does nothing: no
+//     statement locks rows by it.
 //   - Errors of a disk, of a full table, of a deadlock with a lock on a table.
 package simdb

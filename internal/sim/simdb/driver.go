@@ -3,6 +3,7 @@ package simdb
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"io"
@@ -316,7 +317,14 @@ func (c *conn) Begin() (driver.Tx, error) { panic(errUnknown.Error() + ": Begin"
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if o != (driver.TxOptions{}) {
+	committed := driver.TxOptions{Isolation: driver.IsolationLevel(sql.LevelReadCommitted)}
+	switch {
+	case o == (driver.TxOptions{}):
+	case o == committed && !c.db.postgres():
+		if _, err := c.do(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+			return nil, err
+		}
+	default:
 		panic(fmt.Sprint(errUnknown, ": BEGIN with ", o))
 	}
 	sql := "START TRANSACTION"

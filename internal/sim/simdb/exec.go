@@ -24,6 +24,8 @@ type engine interface {
 	insert(t *tx, tb *table, values []any, upsert bool) (existing *row, err error)
 	update(t *tx, r *row, values []any) error
 	delete(t *tx, r *row) error
+	// claimed reports whether there is the claim of an answer, and fulfills a condition.
+	claimed(t *tx, answer *env, condition *expr) (bool, error)
 }
 
 // run executes a statement that reads or writes rows, inside a transaction.
@@ -45,7 +47,9 @@ func (s *session) run(st *statement, args []any) (res *result, err error) {
 	res = head(v.table, st)
 	switch st.kind {
 	case "SELECT":
-		err = s.selection(v, st, res)
+		if err = s.selection(v, st, res); err == nil && st.left != nil {
+			err = s.join(st.left, args, res)
+		}
 	case "INSERT":
 		err = s.insertion(v, st, res)
 	case "UPDATE":

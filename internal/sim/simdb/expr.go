@@ -19,7 +19,7 @@ type expr struct {
 }
 
 // binds is how tightly an operator binds.
-var binds = map[string]int{"AND": 1, "=": 3, ">": 3, "IN": 3, "BETWEEN": 3, "+": 4}
+var binds = map[string]int{"AND": 1, "=": 3, ">": 3, "<": 3, "IN": 3, "BETWEEN": 3, "+": 4, "-": 4}
 
 // expr reads an expression of operators that bind more tightly than above.
 func (p *parser) expr(above int) *expr {
@@ -65,6 +65,18 @@ func (p *parser) operand() *expr {
 		return &expr{op: "clock rounded"}
 	case p.is("CURRENT_TIMESTAMP ( 6 )"), p.is("CLOCK_TIMESTAMP ( )"):
 		return &expr{op: "now"}
+	case p.is("INTERVAL"):
+		e := &expr{op: "seconds", args: []*expr{p.operand()}}
+		p.want("SECOND")
+		return e
+	case p.is("MAKE_INTERVAL ( SECS = >"):
+		e := &expr{op: "seconds", args: []*expr{p.operand()}}
+		p.want(")")
+		return e
+	case p.is("EXISTS ( SELECT 1 FROM BELAY_ONCE WHERE BELAY_ONCE . REQUEST = BELAY_ANSWER . REQUEST AND"):
+		e := &expr{op: "has claim", args: []*expr{p.expr(0)}}
+		p.want(")")
+		return e
 	case p.is("("):
 		e := p.expr(0)
 		p.want(")")
@@ -170,12 +182,24 @@ func (e *expr) apply(v *env) any {
 		return compare(args[0], args[1]) == 0
 	case ">":
 		return compare(args[0], args[1]) > 0
+	case "<":
+		return compare(args[0], args[1]) < 0
+	case "seconds":
+		n, ok := args[0].(float64)
+		if !ok {
+			panic(unknown(fmt.Sprintf("an interval of a %T", args[0])))
+		}
+		return int64(n * 1e6)
 	case "BETWEEN":
 		return compare(args[0], args[1]) >= 0 && compare(args[0], args[2]) <= 0
-	case "+":
+	case "+", "-":
 		a, okA := args[0].(int64)
 		b, okB := args[1].(int64)
-		if okA && okB {
+		switch {
+		case !okA || !okB:
+		case e.op == "-":
+			return a - b
+		default:
 			return a + b
 		}
 	}

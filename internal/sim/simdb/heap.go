@@ -3,6 +3,7 @@ package simdb
 import (
 	"errors"
 	"slices"
+	"time"
 )
 
 // heap is the engine of PostgreSQL.
@@ -21,7 +22,10 @@ func (h holder) conflicts(t *tx, m mode) bool {
 func (e heap) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)) error {
 	for _, r := range sc.rows() {
 		values := t.read(r)
-		if values == nil || !sc.match(values) {
+		if values == nil {
+			continue
+		}
+		if fits, err := sc.fits(values); err != nil || !fits {
 			continue
 		}
 		ok, err := e.hold(t, r, l)
@@ -31,7 +35,11 @@ func (e heap) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, error)
 		if err != nil {
 			return err
 		}
-		if values = r.latest().values; !ok || values == nil || !sc.match(values) {
+		values = r.latest().values
+		if !ok || values == nil {
+			continue
+		}
+		if fits, err := sc.fits(values); err != nil || !fits {
 			continue
 		}
 		if more, err := f(r, values); err != nil || !more {
@@ -146,6 +154,11 @@ func (e heap) wait(t *tx, blocker *tx) error {
 	limit := deadlockTimeout
 	if e.db.pick != nil && e.db.pick(2) == 1 {
 		limit = 0 // it looks before there is one: a real server may be slow
+	}
+	if t.limit > 0 {
+		defer time.AfterFunc(t.session.apart(t.limit), func() {
+			e.db.with(func() { e.db.wake(w, pgErr("55P03", "canceling statement due to lock timeout")) })
+		}).Stop()
 	}
 	err := e.db.await(w, t.session.apart(limit), func() {
 		if t.deadlocked() {

@@ -35,9 +35,14 @@ func (e innodb) find(t *tx, sc *scan, l locking, f func(*row, []any) (bool, erro
 // use calls f for a locked row that matches. At READ COMMITTED it unlocks another one, unless
 // the statement had to wait for it, or it was locked before.
 func (e innodb) use(t *tx, sc *scan, r *record, f func(*row, []any) (bool, error)) (more bool, err error) {
-	values := r.row.latest().values
-	if sc.match(values) {
+	values, fresh := r.row.latest().values, t.fresh
+	fits, err := sc.fits(values)
+	if fits && err == nil {
 		return f(r.row, values)
+	}
+	t.fresh = fresh
+	if err != nil {
+		return false, err
 	}
 	if t.level == readCommitted && t.fresh != nil && t.fresh.record == r && r.by != t {
 		t.fresh.cancel()

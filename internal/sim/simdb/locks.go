@@ -160,7 +160,7 @@ func (t *tx) request(want *lock, how locking) (waited bool, err error) {
 	switch {
 	case how.skip:
 		return false, errLocked
-	case how.nowait:
+	case how.nowait, t.session.wait == 0:
 		return false, myErr(erLockTimeout)
 	}
 	want.waits = true
@@ -173,7 +173,7 @@ func (t *tx) request(want *lock, how locking) (waited bool, err error) {
 	}
 	w := t.waits
 	t.awaits = true
-	err = db.await(w, t.session.apart(lockTimeout), func() { db.wake(w, myErr(erLockTimeout)) })
+	err = db.await(w, t.session.apart(t.session.wait), func() { db.wake(w, myErr(erLockTimeout)) })
 	t.awaits = false
 	if err != nil && t.waiting != nil {
 		want.cancel()

@@ -13,6 +13,7 @@ type statement struct {
 	items     []*expr    // what a SELECT or a RETURNING returns; none of a SELECT is *
 	due       *statement // WITH due AS MATERIALIZED (...)
 	where     *expr
+	claimed   *expr // what else the claim of an answer fulfills
 	order     string
 	limit     *expr
 	lock      locking
@@ -21,8 +22,10 @@ type statement struct {
 	set       []assignment
 	upsert    bool // ON DUPLICATE KEY UPDATE, ON CONFLICT
 	returning bool
-	name      string // of a savepoint, or a level
-	ask       answer // to a question about the server
+	name      string     // of a savepoint, or a level
+	wait      *int64     // SET STATEMENT innodb_lock_wait_timeout=...
+	left      *statement // LEFT JOIN: the row of the other table, with the same arguments
+	ask       answer     // to a question about the server
 	definition
 }
 
@@ -57,8 +60,8 @@ func (db *Database) parse(sql string) (*statement, error) {
 	if st := controls[sql]; st != nil {
 		return st, nil
 	}
-	for _, kind := range []string{"SAVEPOINT", "ROLLBACK TO SAVEPOINT", "KILL"} {
-		if name, ok := strings.CutPrefix(sql, kind+" "); ok {
+	for _, kind := range []string{"SAVEPOINT", "ROLLBACK TO SAVEPOINT", "KILL", setWait, setLimit} {
+		if name, ok := strings.CutPrefix(sql, kind+" "); ok && kind != db.foreign() {
 			return &statement{kind: kind, name: name}, nil
 		}
 	}
@@ -186,6 +189,10 @@ func (p *parser) list(read func()) {
 
 func (p *parser) statement() *statement {
 	switch {
+	case p.is("SET STATEMENT INNODB_LOCK_WAIT_TIMEOUT ="):
+		return p.bounded()
+	case p.is("SELECT C . PRINT"):
+		return p.claim()
 	case p.is("SELECT"):
 		return p.selection()
 	case p.is("INSERT INTO"):
@@ -206,6 +213,9 @@ func (p *parser) statement() *statement {
 		return p.createTable()
 	case p.is("CREATE UNIQUE INDEX"):
 		return p.createIndex()
+	case p.is("CREATE INDEX"): // it is of no use here
+		p.at = len(p.tokens)
+		return &statement{kind: "CREATE INDEX"}
 	}
 	p.fail()
 	return nil
@@ -237,6 +247,9 @@ func (p *parser) selection() *statement {
 func (p *parser) condition(st *statement) {
 	if p.is("WHERE") {
 		st.where = p.expr(0)
+	}
+	if w := st.where; w != nil && w.op == "AND" && w.args[0].op == "has claim" {
+		st.claimed, st.where = w.args[0].args[0], w.args[1]
 	}
 }
 

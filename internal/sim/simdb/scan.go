@@ -10,6 +10,7 @@ type scan struct {
 	index *index // the primary key, unless keys are of another one
 	keys  []any
 	after any
+	also  func(values []any) (bool, error) // nil, or what else must hold
 }
 
 // plan chooses an index of which the values are given, the primary key first.
@@ -67,10 +68,22 @@ func (v *env) keysOf(i *index, conditions []*expr) []any {
 // match reports whether the condition of a scan holds for a row.
 func (sc *scan) match(values []any) bool { return sc.where == nil || sc.where.true(sc.of(values)) }
 
+// fits reports whether all conditions of a scan hold for a row.
+func (sc *scan) fits(values []any) (bool, error) {
+	if !sc.match(values) || sc.also == nil {
+		return sc.match(values), nil
+	}
+	return sc.also(values)
+}
+
 // found calls f for the rows of a statement: as the view has them, or locked.
 func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (bool, error)) error {
 	sc := v.plan(st.where)
-	if st.order != "" && v.table.column(st.order) != v.table.indexes[0].column {
+	if st.claimed != nil {
+		sc.also = func(values []any) (bool, error) { return s.db.engine.claimed(s.tx, v.of(values), st.claimed) }
+	}
+	sorted := st.order != "" && v.table.column(st.order) != v.table.indexes[0].column
+	if sorted && (l.mode != 0 || sc.keys != nil || !v.table.columns[v.table.column(st.order)].notNull) {
 		panic(unknown("ORDER BY " + st.order))
 	}
 	if l.mode != 0 {
@@ -79,8 +92,12 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 	if !s.db.postgres() {
 		s.tx.look()
 	}
+	rows := sc.rows()
+	if sorted {
+		s.sort(rows, v.table.column(st.order))
+	}
 	var last any
-	for _, r := range sc.rows() {
+	for _, r := range rows {
 		values := s.tx.read(r)
 		if values == nil {
 			continue
@@ -99,6 +116,17 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 		}
 	}
 	return nil
+}
+
+// sort sorts rows by a column, as the transaction sees it.
+func (s *session) sort(rows []*row, column int) {
+	value := func(r *row) any {
+		if values := s.tx.read(r); values != nil {
+			return values[column]
+		}
+		return nil
+	}
+	slices.SortStableFunc(rows, func(a, b *row) int { return compare(value(a), value(b)) })
 }
 
 // rows returns the rows that any version of which a scan may meet.

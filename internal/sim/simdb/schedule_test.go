@@ -17,6 +17,8 @@ type schedule struct {
 	order    []int // of the sessions
 	raced    bool  // a rollback woke several sessions at once
 	outbox   bool  // they use no other table than the outbox, which is empty at the beginning
+	once     bool  // they use the tables of requests, too
+	claims   []int // of the requests that are there at the beginning; those above 1 have answers
 }
 
 // sent is a statement as it is sent to MariaDB.
@@ -46,17 +48,29 @@ func newSchedule(seed uint64) *schedule {
 		}
 	}
 	s.outbox = r.IntN(5) == 0
-	for range 2 + r.IntN(2) {
-		if s.outbox {
-			s.sessions = append(s.sessions, relay(r))
-			continue
+	s.once = !s.outbox && r.IntN(3) == 0
+	for n := 0; s.once && n < 2; n++ {
+		if r.IntN(3) == 0 {
+			s.claims = append(s.claims, n+2*r.IntN(2))
 		}
-		s.sessions = append(s.sessions, s.session(r))
+	}
+	for range 2 + r.IntN(2) {
+		switch {
+		case s.outbox:
+			s.sessions = append(s.sessions, relay(r))
+		case s.once && r.IntN(6) > 0:
+			s.sessions = append(s.sessions, s.keeper(r))
+		default:
+			s.sessions = append(s.sessions, s.session(r))
+		}
 	}
 	for i, session := range s.sessions {
 		s.order = append(s.order, slices.Repeat([]int{i}, len(session))...)
 	}
 	r.Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
+	if s.once && r.IntN(4) == 0 {
+		s.order = slices.Insert(s.order, len(s.order)/2+r.IntN(len(s.order)/2), passes)
+	}
 	return s
 }
 
@@ -181,6 +195,7 @@ func (s *schedule) statement(r *rand.Rand, kind int) sent {
 // postgres returns a statement as it is sent to PostgreSQL.
 func (s sent) postgres() sent {
 	sql := strings.NewReplacer("`", `"`, " LOCK IN SHARE MODE", " FOR SHARE", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "BEGIN", "START TRANSACTION", "BEGIN ISOLATION LEVEL REPEATABLE READ",
+		boundMy, boundPg, returnMy, returnPg, prefixMy, "", atOnceMy, "", oldMy, olderPg, olderMy, olderPg,
 		nowMy, nowPg, "ON DUPLICATE KEY UPDATE event_id = event_id", "ON CONFLICT (event_id) DO NOTHING",
 		"ON DUPLICATE KEY UPDATE `amount`=VALUES(`amount`)", `ON CONFLICT ("no") DO UPDATE SET "amount"="excluded"."amount"`,
 		"ON DUPLICATE KEY UPDATE `no`=`no`", `ON CONFLICT ("no") DO NOTHING`).Replace(s.sql)
@@ -199,6 +214,12 @@ func (s sent) postgres() sent {
 func (s *schedule) seeded() (all []sent) {
 	if s.outbox {
 		return nil
+	}
+	for _, n := range s.claims {
+		all = append(all, sent{insertClaim, []any{request(n % 2), int64(7), "x", int64(7), "take"}})
+		if n > 1 {
+			all = append(all, sent{insertAnswer, []any{request(n % 2), int64(1), "json", "y"}})
+		}
 	}
 	for _, n := range s.orders {
 		all = append(all, sent{"INSERT INTO `orders` (`no`,`amount`) VALUES (?,?)", []any{s.key(n), int64(9)}})
@@ -222,7 +243,7 @@ func (s *schedule) shrink(fails func(*schedule) bool) *schedule {
 
 func (s *schedule) smaller(fails func(*schedule) bool) *schedule {
 	try := func(change func(*schedule)) *schedule {
-		c := &schedule{seed: s.seed, outbox: s.outbox, orders: slices.Clone(s.orders), stocks: slices.Clone(s.stocks), order: slices.Clone(s.order)}
+		c := &schedule{seed: s.seed, outbox: s.outbox, once: s.once, claims: slices.Clone(s.claims), orders: slices.Clone(s.orders), stocks: slices.Clone(s.stocks), order: slices.Clone(s.order)}
 		for _, session := range s.sessions {
 			c.sessions = append(c.sessions, slices.Clone(session))
 		}
@@ -232,6 +253,12 @@ func (s *schedule) smaller(fails func(*schedule) bool) *schedule {
 		return nil
 	}
 	for at, i := range s.order { // the step, with its statement
+		if i == passes {
+			if c := try(func(c *schedule) { c.order = slices.Delete(c.order, at, at+1) }); c != nil {
+				return c
+			}
+			continue
+		}
 		n := 0
 		for _, other := range s.order[:at] {
 			if other == i {
@@ -256,7 +283,7 @@ func (s *schedule) smaller(fails func(*schedule) bool) *schedule {
 			return c
 		}
 	}
-	for _, rows := range []func(*schedule) *[]int{func(c *schedule) *[]int { return &c.orders }, func(c *schedule) *[]int { return &c.stocks }} {
+	for _, rows := range []func(*schedule) *[]int{func(c *schedule) *[]int { return &c.claims }, func(c *schedule) *[]int { return &c.orders }, func(c *schedule) *[]int { return &c.stocks }} {
 		for n := range *rows(s) {
 			if c := try(func(c *schedule) { *rows(c) = slices.Delete(*rows(c), n, n+1) }); c != nil {
 				return c
@@ -273,9 +300,13 @@ func (s sent) short() string {
 
 func (s *schedule) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, orders %v, stocks %v\n", s.seed, s.orders, s.stocks)
+	fmt.Fprintf(&b, "seed %d, orders %v, stocks %v, claims %v\n", s.seed, s.orders, s.stocks, s.claims)
 	at := make([]int, len(s.sessions))
 	for _, i := range s.order {
+		if i == passes {
+			fmt.Fprintln(&b, "  time passes")
+			continue
+		}
 		st := s.sessions[i][at[i]]
 		at[i]++
 		fmt.Fprintf(&b, "  %d: %s\n", i, st.short())

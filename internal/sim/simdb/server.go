@@ -20,9 +20,10 @@ type session struct {
 	busy    bool // it executes a statement
 	killed  bool // it ends with the statement that it executes
 	ended   bool
-	second  bool   // it is on the second node
-	cause   error  // what its client reads of its end; nil if nothing
-	flush   func() // passes the gate, before a COMMIT is acknowledged
+	second  bool          // it is on the second node
+	cause   error         // what its client reads of its end; nil if nothing
+	flush   func()        // passes the gate, before a COMMIT is acknowledged
+	wait    time.Duration // innodb_lock_wait_timeout
 }
 
 // apart returns a limit that differs between sessions: of two timers that end at once, any
@@ -33,7 +34,7 @@ func (s *session) apart(limit time.Duration) time.Duration {
 
 func (db *Database) newSession() *session {
 	db.lastID++
-	s := &session{db: db, id: db.lastID, started: time.Now()}
+	s := &session{db: db, id: db.lastID, started: time.Now(), wait: lockTimeout}
 	db.sessions = append(db.sessions, s)
 	return s
 }
@@ -95,11 +96,19 @@ func (s *session) execute(sql string, args []any) (res *result, err error) {
 	case "ASK":
 		return st.ask(s, args)
 	case "SELECT", "INSERT", "UPDATE", "DELETE":
+		if st.wait != nil {
+			defer func(was time.Duration) { s.wait = was }(s.wait)
+			s.wait = time.Duration(*st.wait) * time.Second
+		}
 		return s.statement(st, args)
 	case "CREATE TABLE":
 		s.db.create(st)
 	case "CREATE INDEX":
-		s.db.addIndex(s.db.tables[st.table], st.keys[0])
+		if st.keys != nil {
+			s.db.addIndex(s.db.tables[st.table], st.keys[0])
+		}
+	case setWait, setLimit:
+		return &result{}, s.limit(st)
 	default:
 		return &result{}, s.control(st)
 	}

@@ -1,6 +1,9 @@
 package simdb
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Levels of isolation.
 const (
@@ -34,7 +37,8 @@ type tx struct {
 	awaits     bool // it has found no deadlock, and waits
 	blocker    *tx  // what it waits for
 
-	ends []*tx // PostgreSQL: who waits for its end
+	ends  []*tx         // PostgreSQL: who waits for its end
+	limit time.Duration // PostgreSQL's lock_timeout, 0 = none
 }
 
 type savepoint struct {
