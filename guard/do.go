@@ -3,9 +3,12 @@ package guard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
 )
 
 // Do runs op once under the lock on key. See the error variables for what it
@@ -126,13 +129,16 @@ func (c *call) run() error {
 }
 
 // leave gives back what enter got and nobody has given back, for somebody's code
-// may panic, or end its goroutine.
+// may panic, or end its goroutine. Then a lock that turns out to be gone is reported here.
 func (c *call) leave() {
-	_, _ = c.release(false)
+	h, gone := c.release(false)
 	for _, o := range c.outages {
 		o.running.Add(-1)
 	}
 	if c.outages != nil {
 		c.guard.outages.readmit()
+	}
+	if gone != nil && c.last.err == errPanicked && !errors.Is(gone, lock.ErrClosed) { //nolint:errorlint // of attempt itself
+		h.report(notify.OutcomeRolledBack, gone)
 	}
 }

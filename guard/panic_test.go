@@ -102,6 +102,21 @@ func TestPanic(t *testing.T) {
 	})
 }
 
+// TestPanicWithALostLock: a lock that was lost while the operation ran is reported, however
+// that ended.
+func TestPanicWithALostLock(t *testing.T) {
+	each(t, func(e *env) {
+		func() {
+			defer func() { _ = recover() }()
+			_ = e.Do(bg, "k", func(context.Context, *gorm.DB) error {
+				e.Forget("k")
+				panic("boom")
+			})
+		}()
+		e.wantEvent(notify.VerdictLost, notify.OutcomeRolledBack, "k")
+	})
+}
+
 // TestGoexit: an operation may end its goroutine, as t.FailNow does.
 func TestGoexit(t *testing.T) {
 	each(t, func(e *env) {
