@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"sync"
 	"testing"
@@ -11,6 +12,9 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
@@ -354,4 +358,52 @@ func (e *env) claims() (*gorm.DB, <-chan struct{}) {
 		once.Do(func() { close(begins) })
 	}))
 	return db, begins
+}
+
+// TestForUnreadClaim: a claim that was made under other keys says nothing about the lock, also
+// if it can't be read when it is in the way.
+func TestForUnreadClaim(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(e *env) {
+		wantNil(t, once.Migrate(bg, e.db))
+		other := guardtest.New(t, e.open()) // with another pool
+		pool, err := e.db.DB()
+		wantNil(t, err)
+		pool.SetMaxOpenConns(1)
+		locker, err := lock.New(e.Engine(), lock.Config{})
+		wantNil(t, err)
+		defer locker.Close(bg)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, EndTimeout: time.Second})
+		wantNil(t, err)
+
+		runs, end, first := make(chan bool), make(chan bool), make(chan error)
+		go func() {
+			first <- other.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
+				close(runs)
+				<-end
+				return nil
+			}, guard.For(request("a")))
+		}()
+		<-runs
+		second := make(chan error)
+		go func() { second <- g.Do(bg, "sku:2", e.never(), guard.For(request("a")), guard.Wait(time.Minute)) }()
+		testwait.Until(t, "the second caller's connection is in use", func() bool { return pool.Stats().InUse == 1 })
+		taken := make(chan *sql.Conn)
+		go func() { // before the claim can be read
+			c, err := pool.Conn(bg)
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- c
+		}()
+		testwait.Until(t, "another caller waits for the connection", func() bool { return pool.Stats().WaitCount > 0 })
+		close(end)
+		wantNil(t, <-first)
+		c := <-taken
+		defer c.Close()
+		if err := <-second; err == nil || errors.Is(err, guard.ErrIntercepted) {
+			t.Errorf("error is %v, want that of the database", err)
+		}
+		e.wantNoEvent()
+	})
 }
