@@ -34,7 +34,7 @@ var spots = []spot{
 	}},
 	{"a repeat, and neither the question nor the release reached the lock", func(_ *world, o *op, g *grant, k *commit) bool {
 		key := failed(o, g, k)
-		return (errors.Is(o.err, guard.ErrDuplicate) || errors.Is(o.err, guard.ErrStale)) && o.unanswered("INSPECT", key) && o.unanswered("RELEASE", key)
+		return o.repeats() && o.unanswered("INSPECT", key) && o.unanswered("RELEASE", key)
 	}},
 	{"the release met a dead node", func(w *world, o *op, g *grant, k *commit) bool {
 		return k == nil && w.unreleased(g)
@@ -58,7 +58,7 @@ var spots = []spot{
 	}},
 	{"one key protects several rows, and who had lost the lock could not find that out, or report it", func(w *world, o *op, g *grant, k *commit) bool {
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
-		return k != nil && conflict && o.under(o.keyOf(k.row)) > 1 && (w.unheard(k) || o.unanswered("INSPECT", o.keyOf(k.row)) && w.unreleased(g)) && !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale)
+		return k != nil && conflict && o.under(o.keyOf(k.row)) > 1 && (w.unheard(k) || o.unanswered("INSPECT", o.keyOf(k.row)) && w.unreleased(g)) && !o.repeats()
 	}},
 	{"one key protects several rows, and the caller met another one than the writer, who could not report", func(w *world, o *op, _ *grant, k *commit) bool {
 		conflict, ok := errors.AsType[*dbguard.ConflictError](o.err)

@@ -31,11 +31,13 @@ const (
 	crash      // the database crashes, and is back at once
 	lag        // the second node of the database applies no more commits, or all
 	replace    // a replica of the database takes over that lacks the last commits
+	giveUp     // the context of a caller ends
+	age        // requests are old
 )
 
 func (a action) String() string {
 	return [...]string{"run", "cut", "cut the answer to", "delay", "refuse", "refuse and do", "execute late", "wait", "lose the lock", "fail over", "server away or back",
-		"server full or not", "kill", "end the session of", "crash the database", "second node lags or not", "fail over the database"}[a]
+		"server full or not", "kill", "end the session of", "crash the database", "second node lags or not", "fail over the database", "end the context of", "age"}[a]
 }
 
 // ofCall reports whether the action is on a call that waits.
@@ -113,6 +115,10 @@ func (w *world) possible(c choice, calls []*call) bool {
 		return w.db != nil && w.plan.second
 	case c.do == crash || c.do == replace:
 		return w.db != nil
+	case c.do == giveUp:
+		return w.mayGiveUp(c.on)
+	case c.do == age:
+		return w.mayAge()
 	case c.do == killProcess:
 		return slices.ContainsFunc(w.processes, func(p *process) bool { return p.name == c.on && !p.dead })
 	case c.do == wait && c.forTime == 0:
@@ -197,6 +203,12 @@ func (d *dice) fault(w *world, top *call) *choice {
 	}
 	if n := len(w.plan.also); n > 0 && d.IntN(3) == 0 {
 		return d.more(w, w.plan.also[d.IntN(n)], top)
+	}
+	if w.serves && d.IntN(10) == 0 && top.op != nil {
+		return &choice{do: giveUp, on: top.op.name}
+	}
+	if w.plan.purges && d.IntN(4) == 0 {
+		return &choice{do: age, forTime: keeps / time.Duration(1+d.IntN(2))}
 	}
 	if w.plan.policy == guard.DBOnly && d.IntN(3) == 0 {
 		return &choice{do: []action{toggle, fill}[d.IntN(2)]}

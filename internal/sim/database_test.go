@@ -92,7 +92,10 @@ func newDatabase(p plan) *simdb.Database {
 	db := simdb.New(p.server, p.knobs)
 	db.Exec(schemas[p.dialect]...)
 	if p.outbox {
-		db.Exec(outboxSchema(p.dialect))
+		db.Exec(schemaOf("notify/outbox", p.dialect)...)
+	}
+	if p.serves() {
+		db.Exec(schemaOf("once", p.dialect)...)
 	}
 	for id := 1; id <= 2; id++ {
 		db.Exec(fmt.Sprintf(quoted(p.dialect, "INSERT INTO stocks (id, `left`, version) VALUES (%d, %d, 1)"), id, full),
@@ -103,10 +106,11 @@ func newDatabase(p plan) *simdb.Database {
 	return db
 }
 
-func outboxSchema(dialect string) string {
-	text, err := os.ReadFile("../../notify/outbox/schema/" + dialect + ".sql")
+// schemaOf returns the statements that make the tables of a package.
+func schemaOf(folder, dialect string) []string {
+	text, err := os.ReadFile("../../" + folder + "/schema/" + dialect + ".sql")
 	must(err)
-	return string(text)
+	return strings.Split(string(text), ";\n")
 }
 
 func quoted(dialect, sql string) string {
@@ -139,7 +143,7 @@ func openBase() {
 func warm(dialect string) {
 	locker, err := lock.New(memlock.New(), lock.Config{Logger: silent})
 	must(err)
-	db := newDatabase(plan{dialect: dialect, server: personalities[dialect]})
+	db := newDatabase(plan{dialect: dialect, server: personalities[dialect], purges: true})
 	p := &process{dialect: dialect, pool: sql.OpenDB(db.Connector("warm", open{}))}
 	p.db = openOn(dialect, p.pool)
 	p.guard, err = guard.New(base[dialect], locker, guard.Config{Service: "warm", Logger: silent}) // base learns the callbacks
@@ -148,7 +152,7 @@ func warm(dialect string) {
 	must(err)
 	for _, work := range slices.Repeat(workloads, 2) {
 		if work.writes() {
-			_ = work.run(context.Background(), p, &op{spec: spec{work: work, key: "k"}, name: "warm", request: "warm"})
+			_ = p.perform(context.Background(), &op{spec: spec{work: work, key: "k", request: request{id: "r", content: "a"}}, name: "warm", own: "warm"})
 		}
 	}
 	must(locker.Close(context.Background()))
@@ -190,7 +194,7 @@ type dbGate struct {
 // Pass has the scheduler decide what becomes of a statement.
 func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
 	c := &call{process: g.p, text: brief(s.Text), sql: s.Text, ctx: ctx, db: &s, cuts: true}
-	c.op, c.actor = g.p.actor(ctx, "outbox")
+	c.op, c.actor = g.p.actor(ctx, g.p.background)
 	c.conn = g.p.name + "/" + fmt.Sprint(s.Conn)
 	if s.Flush {
 		c.actor, c.text, c.sql, c.cuts = g.p.name+".database", flush, flush, false

@@ -36,6 +36,17 @@
 // its members, and each is judged as if it had been alone. Some changes take long: the
 // turns of their crew end meanwhile.
 //
+// # Requests
+//
+// Operations that serve a request share it with others, of other processes, under the same
+// keys and under others; few ask for something else. What they do would take effect again:
+// they take one more, or insert a row of their own name. Some fail, panic, or refuse. The
+// contexts of their callers end, and requests are purged: then the server's clock goes ahead,
+// while no operation has written its claim and not ended. From the rows of package once the
+// history has the lives of a request: from the commit of its claim until that is deleted.
+// Each answer is compared with the one that was stored in a life that its caller may have
+// seen.
+//
 // # The verdict
 //
 // The history has what the servers know: when a lock was granted and lost, which
@@ -56,7 +67,8 @@
 //	I3   nil means that the commit took effect and stays, an error that it did not
 //	I4   after an unknown commit the process leaves the key alone until the deadline
 //	I5   a lock that is lost at work, or a rival's commit that is met, is reported
-//	I6   no lock failure is reported without a reason
+//	I6   no lock failure is reported without a reason; one for a claim only if that was made
+//	     under the same keys
 //	I7   a Do reports one event at most, about one of its keys, and the one that it returns;
 //	     that of a crew counts those who return it
 //	I8   a Locker leaves no lock behind, and rejects nobody because of one
@@ -66,6 +78,13 @@
 //	I12  no connection goes back to the pool in a transaction
 //	S1   nobody asks for a key while it has a greater one
 //	S2   a Wait lasts as long as it says, and ends
+//	S3   what serves a request is committed with its claim: all of it, or none
+//	S4   the operation of a request runs neither beside another one, whose transaction is open,
+//	     nor once the request has taken effect
+//	S5   all answers to a request are the one that is stored, that of the first caller, too
+//	S6   ErrDuplicate for a request means that it has taken effect and has no answer,
+//	     ErrMismatch that it asks for something else than what was done
+//	S7   a COMMIT of a claim is of unknown outcome only if the database can't be asked
 //
 // # More
 //

@@ -242,7 +242,7 @@ func (e engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 			return err
 		}
 		if o, _ := ctx.Value(opKey{}).(*op); o != nil {
-			o.looked = e.w.step
+			o.look(key, e.w.step)
 		}
 		return nil
 	})

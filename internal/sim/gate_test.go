@@ -33,6 +33,7 @@ func (c *call) label() string { return c.actor + ": " + c.text }
 type gate struct {
 	mu      sync.Mutex
 	waiting []*call
+	left    []*call       // given up before they had a fate
 	arrived chan struct{} // has a token when a call came, or a caller gave up
 	n       int           // how often calls was called
 }
@@ -61,7 +62,37 @@ func (g *gate) pass(c *call) fate {
 	if c.ctx.Done() != nil {
 		defer context.AfterFunc(c.ctx, g.wake)()
 	}
-	return <-c.decided
+	if c.db == nil || !c.db.Tx {
+		return <-c.decided
+	}
+	select {
+	case f := <-c.decided:
+		return f
+	case <-c.ctx.Done(): // who waits for a mutex until the call ends is not blocked durably
+		g.leave(c)
+		return cutBefore
+	}
+}
+
+func (g *gate) leave(c *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *call) bool { return w == c })
+	g.left = append(g.left, c)
+}
+
+// gone returns the calls that were given up since it was called last.
+func (g *gate) gone() []*call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	left := g.left
+	g.left = nil
+	slices.SortFunc(left, byLabel)
+	return left
+}
+
+func byLabel(a, b *call) int {
+	return cmp.Or(strings.Compare(a.actor, b.actor), strings.Compare(a.text, b.text), cmp.Compare(a.n, b.n))
 }
 
 // calls returns the calls that wait, in an order that does not depend on which
@@ -70,9 +101,7 @@ func (g *gate) calls() []*call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n++
-	slices.SortFunc(g.waiting, func(a, b *call) int {
-		return cmp.Or(strings.Compare(a.actor, b.actor), strings.Compare(a.text, b.text), cmp.Compare(a.n, b.n))
-	})
+	slices.SortFunc(g.waiting, byLabel)
 	return slices.Clone(g.waiting)
 }
 

@@ -22,6 +22,7 @@ type history struct {
 	stored  map[string]bool     // events that were in the outbox, and in no rows that were lost
 	open    map[string]*attempt // by connection
 	last    state
+	lives   []*life        // of requests, in order
 	shaken  int            // faults on the way to the locks
 	faults  map[string]int // how often each kind of fault was chosen
 }
@@ -50,6 +51,7 @@ type commit struct {
 	from    int64 // version, 0: the row was not there
 	to      int64 // one more: a crew's UPDATE makes a commit of each member
 	lost    bool  // the database has lost it
+	purged  bool  // it is a claim that was deleted
 }
 
 // An attempt is one transaction of an operation, or of a crew.
@@ -65,7 +67,9 @@ type attempt struct {
 	wrote    int // first write that the server was sent
 	last     string
 	ended    int
-	cut      bool // its COMMIT was not answered
+	endedAt  time.Time
+	sent     bool // its COMMIT was
+	cut      bool // and not answered
 }
 
 func newHistory(w *world) *history {
@@ -75,8 +79,9 @@ func newHistory(w *world) *history {
 func (h *history) asked(o *op, r lock.Request) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
+	rank := func(key string) string { return strings.TrimPrefix(key, o.lock()) } // its request's comes first
 	for _, owner := range o.owners {
-		if g := h.grants[owner]; g.key > r.Key && g.from > 0 && g.until == 0 && o.cut == nil {
+		if g := h.grants[owner]; rank(g.key) > rank(r.Key) && g.from > 0 && g.until == 0 && o.cut == nil {
 			h.w.problem("S1: %s asks for %q, and has %q", o, r.Key, g.key)
 		}
 	}
@@ -172,9 +177,11 @@ func (h *history) statement(c *call, do action) {
 		c.op.attempts = append(c.op.attempts, a)
 	case a == nil:
 		return
+	case strings.Contains(c.sql, "LEFT JOIN belay_answer"): // it asks for an answer, and is no attempt
+		c.op.attempts = slices.DeleteFunc(c.op.attempts, func(b *attempt) bool { return a == b })
 	case word == "SELECT" && a.wrote == 0 && h.w.plan.dialect == "postgres":
 		a.snapshot = h.w.step
-	case word == "INSERT", word == "UPDATE", word == "DELETE":
+	case word == "INSERT", word == "UPDATE", word == "DELETE", strings.HasPrefix(c.sql, "SET STATEMENT"):
 		if a.wrote == 0 && do != cut {
 			a.wrote = h.w.step
 		}
@@ -183,7 +190,7 @@ func (h *history) statement(c *call, do action) {
 		}
 		a.last = c.sql
 	case word == "COMMIT":
-		a.cut = do != run
+		a.cut, a.sent = do != run, true
 		h.end(a)
 	case word == "ROLLBACK" && !strings.Contains(c.sql, " TO "):
 		h.end(a)
@@ -196,7 +203,7 @@ func (h *history) statement(c *call, do action) {
 
 func (h *history) end(a *attempt) {
 	if a.ended == 0 {
-		a.ended = h.w.step
+		a.ended, a.endedAt = h.w.step, time.Now()
 	}
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
@@ -206,7 +213,7 @@ func (h *history) end(a *attempt) {
 // rival reports whether another operation has a transaction on the key of o.
 func (h *history) rival(o *op) bool {
 	for _, a := range h.open {
-		if o != nil && a.op != o && slices.ContainsFunc(o.keys(), a.op.has) {
+		if o != nil && a.op != o && (slices.ContainsFunc(o.keys(), a.op.has) || o.id != "" && a.op.id == o.id) {
 			return true
 		}
 	}
@@ -238,10 +245,11 @@ func (h *history) keep() {
 func (h *history) forgotten() {
 	now := h.w.rows()
 	for _, k := range h.commits {
-		if now[k.row].version < k.to {
+		if now[k.row].version < k.to && !k.op.claims(k.row) {
 			k.lost = true
 		}
 	}
+	h.live(nil)
 	h.last = now
 	if h.w.plan.outbox {
 		clear(h.stored)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -55,6 +56,9 @@ func (w *world) check() {
 		}
 		w.checkResult(o)
 		w.checkWait(o)
+		w.checkAnswer(o)
+		w.checkDone(o)
+		w.checkResolved(o)
 		w.checkRepeat(o)
 		w.checkUnknown(o)
 		w.checkEvents(o)
@@ -67,6 +71,7 @@ func (w *world) check() {
 			w.checkOverlaps(k)
 		}
 	}
+	w.checkLives()
 	w.checkOutages()
 	w.checkRelay()
 }
@@ -96,7 +101,7 @@ func (w *world) checkVersions() {
 	seen := make(map[base]*commit)
 	for _, k := range w.history.commits {
 		b := base{k.row, k.from}
-		if k.lost {
+		if k.lost || k.purged {
 			continue
 		}
 		if other := seen[b]; other != nil {
@@ -154,8 +159,8 @@ func (w *world) checkResult(o *op) {
 		}
 	}
 	switch {
-	case o.err == nil && commits-lost != len(o.rows()):
-		w.problem("I3: %s (%s) returned nil, and has committed %d of %d rows, %d of which are lost", o, o.work.name, commits, len(o.rows()), lost)
+	case o.err == nil && commits-lost != o.effects():
+		w.problem("I3: %s (%s) returned nil, and has committed %d of %d rows, %d of which are lost", o, o.work.name, commits, o.effects(), lost)
 	case o.err != nil && !errors.Is(o.err, guard.ErrUnknown) && commits > lost && !o.work.bare:
 		w.problem("I3: %s (%s) returned an error, and has committed", o, o.work.name)
 	}
@@ -167,7 +172,7 @@ const longest = 15 * time.Minute
 
 // checkWait is S2: a Wait lasts as long as it says, and ends.
 func (w *world) checkWait(o *op) {
-	if _, held := errors.AsType[*lock.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait {
+	if _, held := errors.AsType[*lock.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait && !o.gaveUp && !errors.Is(o.err, dbtx.ErrClaimed) {
 		w.problem("S2: %s has waited %v of %v", o, o.took, o.wait)
 	}
 	if o.took > o.wait+longest && !o.work.bare {
@@ -232,6 +237,8 @@ func (w *world) checkEvents(o *op) {
 		switch {
 		case !o.has(ev.Key):
 			w.problem("I7: %s has reported %s of %q", o, ev.Verdict, ev.Key)
+		case ev.Table == "belay_once" && !w.sameKeys(o):
+			w.problem("I6: %s has reported %s of %q for a claim that nobody has made under the same keys", o, ev.Verdict, ev.Key)
 		case ev.Verdict != notify.VerdictUnknownCommit && !w.reason(ev):
 			w.problem("I6: %s has reported %s of %q, and no lock has failed", o, ev.Verdict, ev.Key)
 		}
@@ -262,7 +269,8 @@ func (w *world) checkCaught(o *op, ev notify.Event) {
 // says, somebody wrote without one, or the outcome of a COMMIT was not known.
 func (w *world) reason(ev notify.Event) bool {
 	for _, g := range w.history.grants {
-		if g.key == ev.Key && (g.lost() || g.regained > 0 || g.doubted && ev.Loss == notify.LossUnrenewed) {
+		short := g.took > ttl/3 && ev.Loss == notify.LossExpired // the answer left little of its time
+		if g.key == ev.Key && (g.lost() || g.regained > 0 || g.doubted && ev.Loss == notify.LossUnrenewed || short) {
 			return true
 		}
 	}
@@ -309,7 +317,7 @@ func (w *world) checkLoss(g *grant) {
 	for _, o := range w.history.users(g) {
 		for _, a := range o.attempts {
 			worked := a.op == o && a.grants[g.key] == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended)
-			if worked && !w.history.passedOn(a, g.key, g.until) && !o.unsureBefore(g.until) && !w.excused(o, g, nil) {
+			if worked && !w.history.passedOn(a, g.key, g.until) && !o.unsureBefore(g) && !w.excused(o, g, nil) {
 				w.problem("I5: the lock of %s (%s) was lost while it ran, and nobody reports it", o, o.work.name)
 				return
 			}
@@ -317,10 +325,11 @@ func (w *world) checkLoss(g *grant) {
 	}
 }
 
-// unsureBefore reports whether o has found its lock in place, after a COMMIT of unknown
-// outcome, before a step. It uses the lock no more then.
-func (o *op) unsureBefore(step int) bool {
-	return errors.Is(o.err, guard.ErrUnknown) && o.looked > 0 && o.looked < step
+// unsureBefore reports whether o has found a lock in place, after a COMMIT of unknown
+// outcome, before that was lost. It uses the lock no more then.
+func (o *op) unsureBefore(g *grant) bool {
+	looked := o.looked[g.key]
+	return errors.Is(o.err, guard.ErrUnknown) && looked > 0 && looked < g.until
 }
 
 // checkOverlaps is I5 for those who met another: what an operation found committed after
@@ -332,7 +341,10 @@ func (w *world) checkOverlaps(k *commit) {
 		}
 		first, key := w.history.firstOfLast(o), o.keyOf(k.row)
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
-		if k.step > o.ended || !conflict || !o.met(k) {
+		if k.step > o.ended || !conflict && !o.answer.Replayed || !o.met(k) {
+			continue
+		}
+		if key == "" || o.claims(k.row) && o.held() != k.op.held() { // the lock says nothing about it
 			continue
 		}
 		if k.step <= first.snapshot {

@@ -15,6 +15,7 @@ import (
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/once"
 )
 
 const ttl = 6 * time.Second
@@ -22,17 +23,19 @@ const ttl = 6 * time.Second
 // A process has its own Locker, Guard, pool of connections, and outbox. What comes after
 // a kill is another process.
 type process struct {
-	w       *world
-	name    string
-	dialect string
-	number  int
-	dead    bool // guarded by gate.mu
-	killed  int  // the step
-	callers int  // that have not ended; guarded by world.mu
+	w          *world
+	name       string
+	dialect    string
+	number     int
+	dead       bool   // guarded by gate.mu
+	background string // what uses the database beside the operations
+	killed     int    // the step
+	callers    int    // that have not ended; guarded by world.mu
 
 	locker *lock.Locker
 	guard  *guard.Guard
 	box    *outbox.Outbox
+	purger *once.Purger
 	pool   *sql.DB
 	db     *gorm.DB
 }
@@ -72,7 +75,7 @@ func (p *process) actor(ctx context.Context, part string) (*op, string) {
 
 // start starts process number n, after it was killed life times.
 func (w *world) start(n, life int) {
-	p := &process{w: w, number: n, dialect: w.plan.dialect, name: fmt.Sprintf("p%d", n)}
+	p := &process{w: w, number: n, dialect: w.plan.dialect, name: fmt.Sprintf("p%d", n), background: "outbox"}
 	if life > 0 {
 		p.name += fmt.Sprintf("r%d", life)
 	}
@@ -86,7 +89,7 @@ func (w *world) start(n, life int) {
 	for i, specs := range w.plan.work[n] {
 		var ops []*op
 		for k, s := range specs {
-			o := &op{spec: s, process: p, name: fmt.Sprintf("%s%c%d", p.name, 'a'+i, k), request: fmt.Sprintf("%d%c%d", n, 'a'+i, k), first: k == 0}
+			o := &op{spec: s, process: p, name: fmt.Sprintf("%s%c%d", p.name, 'a'+i, k), own: fmt.Sprintf("%d%c%d", n, 'a'+i, k), first: k == 0}
 			ops = append(ops, o)
 			w.history.ops = append(w.history.ops, o)
 		}
@@ -114,6 +117,11 @@ func (p *process) open() {
 		must(err)
 		to.next = p.box
 	}
+	if w.plan.purges && p.number < 2 {
+		p.background = purges
+		p.purger, err = once.NewPurger(p.db, once.PurgerConfig{Keep: keeps, KeepAnswers: keeps / 2, Every: 2 * time.Second, Logger: silent})
+		must(err)
+	}
 	p.guard, err = guard.New(p.db, p.locker, guard.Config{
 		Service: "sim", Instance: p.name, Publisher: to, OnUnavailable: w.plan.policy, Logger: silent,
 	})
@@ -132,6 +140,9 @@ func (p *process) stop() {
 	if p.box != nil {
 		_ = p.box.Close(ctx)
 	}
+	if p.purger != nil {
+		_ = p.purger.Close(ctx)
+	}
 	_ = p.locker.Close(ctx)
 	if p.pool != nil {
 		_ = p.pool.Close()
@@ -140,7 +151,7 @@ func (p *process) stop() {
 
 // forget lets go of the pool. The plugin in base remembers what is known of a pool until
 // that is collected, and with it connections, which know the process by their gate.
-func (p *process) forget() { p.pool, p.db, p.guard, p.box = nil, nil, nil, nil }
+func (p *process) forget() { p.pool, p.db, p.guard, p.box, p.purger = nil, nil, nil, nil, nil }
 
 // A reporter notes the events that a Do hands over.
 type reporter struct {

@@ -11,19 +11,27 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// A row is what an operation writes, and the key under which it does.
+// A row is what an operation writes, and the key under which it does: none if it is not
+// protected. A claim is under its request's.
 type row struct{ name, key string }
 
 // rows are those that o writes.
 func (o *op) rows() (all []row) {
+	key, other := o.key, o.other()
+	if o.work.keyed && !o.work.named {
+		key, other = "", ""
+	}
 	for _, table := range o.work.rows {
-		all = append(all, row{rowOf(table, o.key), o.key})
+		all = append(all, row{rowOf(table, o.key), key})
 	}
 	for _, table := range o.work.other {
-		all = append(all, row{rowOf(table, o.other()), o.other()})
+		all = append(all, row{rowOf(table, o.other()), other})
 	}
 	for _, table := range o.work.own {
-		all = append(all, row{table + "/" + o.request, o.key})
+		all = append(all, row{table + "/" + o.own, key})
+	}
+	if o.work.serves {
+		all = append(all, row{o.claim(), o.lock()})
 	}
 	return all
 }
@@ -49,10 +57,17 @@ func (o *op) other() string {
 
 // keys are those whose locks o takes.
 func (o *op) keys() []string {
-	if o.work.other == nil {
-		return []string{o.key}
+	var all []string
+	if o.work.keyed {
+		all = append(all, o.lock())
 	}
-	return []string{"k", "l"}
+	switch {
+	case o.work.keyed && !o.work.named:
+		return all
+	case o.work.other == nil:
+		return append(all, o.key)
+	}
+	return append(all, "k", "l")
 }
 
 func (o *op) has(key string) bool { return slices.Contains(o.keys(), key) }
@@ -65,7 +80,7 @@ func (o *op) writes(name string) bool {
 // keyOf is the key under which o writes a row.
 func (o *op) keyOf(name string) string {
 	for _, r := range o.rows() {
-		if r.name == name {
+		if r.name == name && (r.key == "" || o.has(r.key)) {
 			return r.key
 		}
 	}
@@ -89,7 +104,7 @@ func (o *op) sent(arg any) bool {
 		return false
 	}
 	text, _ := arg.(string)
-	return text == o.request && o.work.own != nil || slices.Contains(strings.Fields(text), o.name)
+	return text == o.own && o.work.own != nil || slices.Contains(strings.Fields(text), o.name)
 }
 
 // attemptOn returns the newest attempt of o on a connection.
@@ -197,6 +212,9 @@ func (o *op) touch(left *int, names *string, by int) error {
 	}
 	if o.work.picky && !o.first {
 		return errRefused
+	}
+	if o.work.panics && o.first {
+		panic(errPanic)
 	}
 	*left += by
 	*names += o.name + " "

@@ -32,6 +32,8 @@ type world struct {
 	calm     bool      // no more faults
 	calmed   time.Time // since then
 	dirty    *call     // of the database, which may have committed
+	serves   bool      // operations serve requests
+	aged     bool      // requests are old
 	lagging  bool
 	stored   bool    // an event may have been
 	ghosts   []*call // given up by their callers, executed later or never
@@ -60,7 +62,7 @@ type result struct {
 // simulate runs one schedule.
 func simulate(t *testing.T, p plan, c chooser) (r result) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), chooser: c, gate: newGate()}
+		w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), chooser: c, gate: newGate(), serves: p.serves()}
 		w.server, w.history = newServer(w), newHistory(w)
 		random.Use(numbers(p.seed))
 		defer random.Use(nil)
@@ -177,8 +179,17 @@ func (w *world) settle() {
 		w.tell("%s returned: %v", o, o.err)
 		w.learn(o)
 	}
-	if w.dirty != nil {
-		w.history.changed(w.dirty)
+	for _, c := range w.gate.gone() {
+		if c.op != nil {
+			c.op.missed(c.text)
+		}
+		w.history.statement(c, cut)
+	}
+	if c := w.dirty; c != nil {
+		if c.op != nil {
+			w.history.changed(c)
+		}
+		w.history.live(c)
 		w.dirty = nil
 	}
 	if w.stored {
@@ -190,8 +201,12 @@ func (w *world) settle() {
 
 // quiet returns a call that is not worth a choice: a question about the server or a table.
 func (w *world) quiet(calls []*call) *call {
+	asks := questions
+	if !w.aged { // nothing is to be purged
+		asks = append(slices.Clip(asks), "SELECT request FROM")
+	}
 	for _, c := range calls {
-		if c.db != nil && c.ctx.Err() == nil && slices.ContainsFunc(questions, func(part string) bool { return strings.Contains(c.sql, part) }) {
+		if c.db != nil && c.ctx.Err() == nil && slices.ContainsFunc(asks, func(part string) bool { return strings.Contains(c.sql, part) }) {
 			return c
 		}
 	}
@@ -231,10 +246,7 @@ func (w *world) apply(c choice, calls []*call) {
 	case c.do.ofCall() && i >= 0:
 		w.decide(c.do, calls[i])
 	case c.do == wait:
-		w.wait(c.forTime)
-		if slices.ContainsFunc(w.gate.calls(), func(x *call) bool { return x.text == queue }) {
-			w.history.shaken++ // who stands still before a request takes the locks for silent
-		}
+		w.pass(c.forTime)
 	case c.do == lose:
 		w.server.wipe(c.on)
 	case c.do == failOver:
@@ -267,6 +279,12 @@ func (w *world) apply(c choice, calls []*call) {
 		w.lagging = true
 	case c.do == haunt:
 		w.haunt(c.on)
+	case c.do == giveUp:
+		w.giveUp(c.on)
+	case c.do == age:
+		w.aged = true
+		w.db.Age(c.forTime)
+		w.pass(purgeTime)
 	}
 }
 
@@ -280,12 +298,15 @@ func (w *world) decide(do action, c *call) {
 	}
 	if c.db != nil {
 		w.history.statement(c, do)
-		if c.op != nil && do != cut && strings.HasPrefix(c.text, "COMMIT") {
+		if (c.op != nil || c.purges()) && do != cut && strings.HasPrefix(c.text, "COMMIT") {
 			w.dirty = c
 		}
 		if strings.HasPrefix(c.sql, "INSERT INTO belay_outbox") {
 			w.stored = true
 		}
+	}
+	if do == run && c.text == enters {
+		w.entered(c.op)
 	}
 	switch do {
 	case run:
@@ -323,9 +344,18 @@ func (w *world) haunt(label string) {
 	if n := slices.IndexFunc(late, func(l simdb.Call) bool { return l.Conn == c.db.Conn && l.Text == c.sql }); n >= 0 {
 		w.db.ExecuteLate(n)
 		w.stored = true
-		if c.op != nil {
+		if c.op != nil || c.purges() {
 			w.dirty = c
 		}
+	}
+}
+
+// pass is wait with what it costs: who stands still before a request takes the locks for
+// silent.
+func (w *world) pass(d time.Duration) {
+	w.wait(d)
+	if slices.ContainsFunc(w.gate.calls(), func(x *call) bool { return x.text == queue }) {
+		w.history.shaken++
 	}
 }
 

@@ -75,20 +75,36 @@ func actorOf(c choice) string {
 	return actor
 }
 
-// fewer takes operations away, one at a time.
+// fewer takes operations away, one at a time, the purge, and what tells requests apart.
 func (p plan) fewer(try func(plan) bool) (fewer bool) {
+	keep := func(q plan) {
+		if try(q) {
+			p, fewer = q, true
+		}
+	}
+	if q := p; p.purges {
+		q.purges = false
+		keep(q)
+	}
 	for n := range p.work {
 		for c := range p.work[n] {
 			for i := range slices.Backward(p.work[n][c]) {
-				q := p
-				q.work = slices.Clone(p.work)
-				q.work[n] = slices.Clone(p.work[n])
-				q.work[n][c] = slices.Delete(slices.Clone(p.work[n][c]), i, i+1)
-				if try(q) {
-					p, fewer = q, true
+				keep(p.with(n, c, func(specs []spec) []spec { return slices.Delete(specs, i, i+1) }))
+			}
+			for i := range p.work[n][c] {
+				if p.work[n][c][i].content != "" {
+					keep(p.with(n, c, func(specs []spec) []spec { specs[i].content = ""; return specs }))
 				}
 			}
 		}
 	}
 	return fewer
+}
+
+// with returns a plan with other operations of one caller.
+func (p plan) with(n, c int, change func([]spec) []spec) plan {
+	p.work = slices.Clone(p.work)
+	p.work[n] = slices.Clone(p.work[n])
+	p.work[n][c] = change(slices.Clone(p.work[n][c]))
+	return p
 }

@@ -211,7 +211,7 @@ func TestCrews(t *testing.T) {
 		p := newPlan(seed)
 		for n, callers := range p.work {
 			for c := range callers {
-				p.work[n][c] = []spec{{workloadOf(crews[seed%2][c%2]), "k", waits[2+(n+c)%2]}}
+				p.work[n][c] = []spec{{work: workloadOf(crews[seed%2][c%2]), key: "k", wait: waits[2+(n+c)%2]}}
 			}
 		}
 		p.policy, p.outbox, p.also, p.faults = guard.FailClosed, false, nil, 5
@@ -240,7 +240,11 @@ func difference(a, b string) string {
 func TestWorkloads(t *testing.T) {
 	for _, dialect := range []string{"mysql", "postgres"} {
 		for _, work := range workloads {
-			p := plan{dialect: dialect, server: personalities[dialect], outbox: work.boxed, work: [][][]spec{{{{work, "k", 0}, {work, "k", 0}}}}}
+			s := spec{work: work, key: "k"}
+			if work.serves {
+				s.request = request{id: "r", content: "a"}
+			}
+			p := plan{dialect: dialect, server: personalities[dialect], outbox: work.boxed, work: [][][]spec{{{s, s}}}}
 			r := simulate(t, p, &player{})
 			if story := r.text(); len(r.problems) > 0 || !strings.Contains(story, "returned: <nil>") {
 				t.Errorf("%s: %v\n%s\n%s", dialect, r.problems, p, story)

@@ -41,7 +41,7 @@ func (p plan) String() string {
 	for n, callers := range p.work {
 		for c, specs := range callers {
 			for i, s := range specs {
-				fmt.Fprintf(&b, "  p%d%c%d does %s on %s, waits %v\n", n, 'a'+c, i, s.work.name, s.key, s.wait)
+				fmt.Fprintf(&b, "  p%d%c%d does %s on %s, waits %v%s\n", n, 'a'+c, i, s.work.name, s.key, s.wait, s.request)
 			}
 		}
 	}

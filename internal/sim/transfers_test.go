@@ -24,7 +24,7 @@ func transfers() []*workload {
 	}
 	accounts, orders := []string{"accounts"}, []string{"orders"}
 	take := func(o *op) guard.Change { return o.account(o.key, -1) }
-	own := func(o *op) guard.Change { return guard.Insert(&Order{No: o.request}) }
+	own := func(o *op) guard.Change { return guard.Insert(&Order{No: o.own}) }
 	sell := func(o *op) guard.Change { return guard.All(own(o), take(o)) }
 	all := []*workload{
 		between("transfer", "accounts", (*op).account, func(id int64) any { return &Account{ID: id} }),
@@ -36,7 +36,7 @@ func transfers() []*workload {
 		combined("slow combined take", accounts, nil, take),
 		combined("combined take with a stamp", []string{"purses"}, nil, func(o *op) guard.Change { return o.purse(o.key, -1) }),
 		combined("combined order", nil, orders, own),
-		combined("combined label", nil, []string{"labels"}, func(o *op) guard.Change { return guard.Insert(&Label{Code: o.request, Amount: 5}) }),
+		combined("combined label", nil, []string{"labels"}, func(o *op) guard.Change { return guard.Insert(&Label{Code: o.own, Amount: 5}) }),
 		combined("combined insert", orders, nil, func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }),
 		combined("sale", accounts, orders, sell),
 		combined("sale or refusal", accounts, orders, sell),

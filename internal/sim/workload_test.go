@@ -27,6 +27,8 @@ type workload struct {
 	own []string
 	// picky is one whose change fails if it is not its caller's first
 	picky bool
+	// panics is one whose change panics if it is its caller's first
+	panics bool
 	// slow is one whose change takes long
 	slow bool
 	// combines is one that may share its transaction
@@ -35,6 +37,14 @@ type workload struct {
 	boxed bool
 	// bare is one that takes no lock
 	bare bool
+	// serves is one that serves a request
+	serves bool
+	// answers is one that gets an answer, by Once
+	answers bool
+	// keyed is one that takes the lock of its request, under which no row is but the claim
+	keyed bool
+	// named is a keyed one whose rows are named under the key, which it takes, too
+	named bool
 }
 
 // change is a workload that applies a Change.
@@ -102,7 +112,7 @@ var workloads = append([]*workload{
 			return order(tx, o)
 		})
 	}},
-}, transfers()...)
+}, append(transfers(), requests()...)...)
 
 func order(tx *gorm.DB, o *op) error { return tx.Create(&Order{No: o.key}).Error }
 
@@ -164,6 +174,18 @@ var themes = [][]string{
 	{"sale", "sale", "combined take", "combined order", "transfer"},
 	{"sale of one", "sale of one", "without the lock"},
 	{"sale with a stamp", "combined take with a stamp"},
+	{"request: take"},
+	{"request: take", "request: order", "request: raw"},
+	{"request: take with a stamp", "request: take", "take from an account"},
+	{"request: transfer", "request: take", "transfer"},
+	{"request: take or refusal", "request: panic", "request: take"},
+	{"request: take under its own key", "once: take", "request: take"},
+	{"request: take", "account without the lock"},
+	{"once: take"},
+	{"once: take", "once: order", "request: take"},
+	{"once: decline", "once: take or decline", "once: take"},
+	{"once: panic", "once: take or refusal", "once: take"},
+	{"once: transfer", "once: take", "transfer"},
 }
 
 func workloadOf(name string) *workload {
@@ -186,6 +208,7 @@ type plan struct {
 	second  bool     // odd processes are connected to another node
 	also    []action // faults beside the ordinary ones
 	policy  guard.Policy
+	purges  bool       // old requests are
 	work    [][][]spec // of each process, of each caller
 }
 
@@ -194,6 +217,7 @@ type spec struct {
 	work *workload
 	key  string
 	wait time.Duration
+	request
 }
 
 var waits = []time.Duration{0, 0, time.Second, 20 * time.Second}
@@ -227,6 +251,11 @@ func newPlan(seed uint64) plan {
 	if workloadOf(theme[0]).other != nil {
 		keys = []string{"k", "l"}
 	}
+	serves := workloadOf(theme[0]).serves
+	if serves {
+		keys = []string{"k", "k", "k", "l"}
+		p.outbox, p.purges = false, r.IntN(3) == 0
+	}
 	for range 2 + r.IntN(4)/3 {
 		var callers [][]spec
 		n := 1 + r.IntN(3)/2
@@ -236,7 +265,10 @@ func newPlan(seed uint64) plan {
 		for range n {
 			var specs []spec
 			for range 1 + r.IntN(3)/2 {
-				specs = append(specs, spec{workloadOf(theme[r.IntN(len(theme))]), keys[r.IntN(len(keys))], waits[r.IntN(len(waits))]})
+				specs = append(specs, spec{work: workloadOf(theme[r.IntN(len(theme))]), key: keys[r.IntN(len(keys))], wait: waits[r.IntN(len(waits))]})
+				if serves {
+					specs[len(specs)-1].request = newRequest(r)
+				}
 				if last := &specs[len(specs)-1]; crew && last.wait == 0 && r.IntN(4) > 0 {
 					last.wait = waits[2+r.IntN(2)]
 				}
@@ -265,19 +297,25 @@ func (p plan) database() bool {
 // An op is one call of the product.
 type op struct {
 	spec
-	name    string
-	request string // the same after its process was killed
-	first   bool   // of its caller
-	took    time.Duration
-	process *process
-	owners  []string
-	began   int
-	ended   int // 0: its process was killed before
-	err     error
-	cut     map[string]bool // calls that were not answered
-	breaks  int             // of its connections to the database, since its last write
-	looked  int             // when the question who has its lock was answered
+	name     string
+	own      string // its request's own name, the same after its process was killed
+	first    bool   // of its caller
+	took     time.Duration
+	returned time.Time
+	process  *process
+	owners   []string
+	began    int
+	ended    int // 0: its process was killed before
+	err      error
+	cut      map[string]bool // calls that were not answered
+	breaks   int             // of its connections to the database, since its last write
+	looked   map[string]int  // when the question who has the lock on a key was answered
 
+	running  bool // its operation is; guarded by world.mu
+	runs     int  // of its operation
+	answer   guard.Answer[receipt]
+	giveUp   context.CancelFunc // ends its context; guarded by world.mu
+	gaveUp   bool
 	attempts []*attempt
 	leaders  []*op // who ran transactions in which its rows were read or written
 	commits  []*commit
@@ -292,6 +330,13 @@ func (o *op) missed(text string) {
 		o.cut = make(map[string]bool)
 	}
 	o.cut[text] = true
+}
+
+func (o *op) look(key string, step int) {
+	if o.looked == nil {
+		o.looked = make(map[string]int)
+	}
+	o.looked[key] = step
 }
 
 // number is what a key has as the number of rows.
@@ -310,21 +355,38 @@ func (p *process) caller(ops []*op) {
 		}
 	}()
 	for _, o := range ops {
-		ctx := callerContext{context.Background(), o}
+		background, giveUp := context.WithCancel(context.Background())
+		defer giveUp()
+		p.w.mu.Lock()
+		o.giveUp = giveUp
+		p.w.mu.Unlock()
+		ctx := callerContext{background, o}
 		if !p.pause(ctx, o, fmt.Sprintf("DO %s %s", o.work.name, o.key)) {
 			return
 		}
 		o.began = p.w.step
 		begun := time.Now()
-		err := o.work.run(ctx, p, o)
+		err := p.perform(ctx, o)
 		if p.w.gate.isDead(p) {
 			return
 		}
-		o.err, o.took = err, time.Since(begun)
+		o.err, o.took, o.returned = err, time.Since(begun), time.Now()
 		p.w.mu.Lock()
 		p.w.returned = append(p.w.returned, o)
 		p.w.mu.Unlock()
 	}
+}
+
+// perform makes an operation, whose panic is an error of its caller's.
+func (p *process) perform(ctx context.Context, o *op) (err error) {
+	defer func() {
+		if r := recover(); r == any(errPanic) {
+			err = errPanic
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	return o.work.run(ctx, p, o)
 }
 
 // pause is a moment in which the scheduler may let others go first. It returns false if

@@ -81,7 +81,7 @@ func (e innodb) claimed(t *tx, answer *env, condition *expr) (bool, error) {
 		return false, err
 	}
 	found := false
-	_, err = e.use(t, &scan{env: env{table: i.table, args: answer.args}, where: condition, index: i}, r, func(*row, []any) (bool, error) {
+	_, err = e.use(t, &scan{env: env{table: i.table, args: answer.args, now: answer.now}, where: condition, index: i}, r, func(*row, []any) (bool, error) {
 		found = true
 		return false, nil
 	})
@@ -91,7 +91,7 @@ func (e innodb) claimed(t *tx, answer *env, condition *expr) (bool, error) {
 func (heap) claimed(t *tx, answer *env, condition *expr) (bool, error) {
 	i, key := answer.claimOf(t)
 	for n := i.seek(key); i.at(n).has(key); n++ {
-		w := &env{table: i.table, args: answer.args, row: t.read(i.records[n].row)}
+		w := &env{table: i.table, args: answer.args, now: answer.now, row: t.read(i.records[n].row)}
 		if w.row != nil && condition.true(w) {
 			return true, nil
 		}

@@ -29,6 +29,7 @@ type Call struct {
 	Args    []any
 	Flush   bool // the server makes a COMMIT durable, whose writes are visible
 	Commit  bool // it is a COMMIT, or a write outside of a transaction
+	Tx      bool // it is in a transaction of database/sql, which holds a mutex while it waits for the answer
 }
 
 // Fate is what becomes of a call.
@@ -103,6 +104,7 @@ type conn struct {
 	connector
 	number  int
 	session *session    // nil while a pooler has given it none
+	tx      bool        // it is in a transaction of database/sql
 	dead    atomic.Bool // the client knows that it is
 }
 
@@ -128,7 +130,7 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 	for i, a := range args {
 		values[i] = a.Value
 	}
-	call := Call{Process: c.process, Conn: c.number, Text: sql, Args: values, Commit: sql == "COMMIT"}
+	call := Call{Process: c.process, Conn: c.number, Text: sql, Args: values, Commit: sql == "COMMIT", Tx: c.tx}
 	c.db.with(func() {
 		if s := c.session; s != nil {
 			call.Session = s.id
@@ -332,17 +334,20 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 		sql = "BEGIN"
 	}
 	_, err := c.do(ctx, sql, nil)
+	c.tx = err == nil
 	return c, err
 }
 
 // Commit implements driver.Tx.
 func (c *conn) Commit() error {
+	c.tx = false
 	_, err := c.do(context.Background(), "COMMIT", nil)
 	return err
 }
 
 // Rollback implements driver.Tx.
 func (c *conn) Rollback() error {
+	c.tx = false
 	_, err := c.do(context.Background(), "ROLLBACK", nil)
 	return err
 }

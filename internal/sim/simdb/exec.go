@@ -3,6 +3,7 @@ package simdb
 import (
 	"errors"
 	"slices"
+	"time"
 )
 
 // A result is what a statement returns.
@@ -31,7 +32,7 @@ type engine interface {
 // run executes a statement that reads or writes rows, inside a transaction.
 func (s *session) run(st *statement, args []any) (res *result, err error) {
 	defer known(&err)
-	v := &env{table: s.db.tables[st.table], args: args}
+	v := &env{table: s.db.tables[st.table], args: args, now: time.Now().Add(s.db.ahead).UnixMicro()}
 	if v.table == nil {
 		panic(unknown("table " + st.table))
 	}

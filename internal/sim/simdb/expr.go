@@ -123,6 +123,7 @@ type env struct {
 	row, given []any // what columns are, and those that an upsert was given
 	args       []any
 	due        []any // ids that WITH has found
+	now        int64 // by the server's clock, in microseconds
 }
 
 // of returns an env for a row.
@@ -143,7 +144,7 @@ func (e *expr) eval(v *env) any {
 	case "given":
 		return v.given[v.table.column(e.name)]
 	case "now":
-		return time.Now().UnixMicro()
+		return v.now
 	case "clock":
 		return time.Now().UnixMilli()
 	case "clock rounded":

@@ -55,9 +55,10 @@ type Database struct {
 	clients    []*conn // that are alive
 	pooler     pooler
 	late       []lateCall
-	doubted    []*tx // to be searched for deadlocks of InnoDB
-	structures int64 // of InnoDB that keep locks, so many were made
-	raced      bool  // a rollback has woken several at once, which tests leave out
+	doubted    []*tx         // to be searched for deadlocks of InnoDB
+	structures int64         // of InnoDB that keep locks, so many were made
+	ahead      time.Duration // of its clock, see Age
+	raced      bool          // a rollback has woken several at once, which tests leave out
 }
 
 // Limits of the servers, as they are by default.
@@ -95,6 +96,9 @@ func (db *Database) Exec(statements ...string) {
 		}
 	}
 }
+
+// Age makes all rows older by d: the server's clock goes ahead. The clock of the outbox stays.
+func (db *Database) Age(d time.Duration) { db.with(func() { db.ahead += d }) }
 
 // Rows returns the newest committed rows of a table, in the order of its primary key.
 func (db *Database) Rows(name string) (rows []map[string]any) {
