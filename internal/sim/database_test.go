@@ -199,7 +199,7 @@ func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
 	if s.Flush {
 		c.actor, c.text, c.sql, c.cuts = g.p.name+".database", flush, flush, false
 	}
-	if a := g.w.history.transaction(c.conn); c.op == nil && a != nil { // database/sql ends a transaction without the context
+	if a := g.w.history.transaction(c.conn); c.op == nil && a != nil && !s.Flush { // database/sql ends a transaction without the context
 		c.op, c.actor = a.op, a.op.name
 	}
 	return simdb.Fate(g.w.gate.pass(c))

@@ -115,20 +115,29 @@ func (w *world) sameKeys(o *op) bool {
 	return w.seen(o, func(l *life) bool { return l.op != o && l.op.held() == o.held() })
 }
 
+// isOpen reports whether the last transaction of o has not ended.
+func (h *history) isOpen(o *op) bool {
+	if len(o.attempts) == 0 {
+		return false
+	}
+	last := o.attempts[len(o.attempts)-1]
+	return h.open[last.conn] == last
+}
+
 // entered is S4: the operation of a request does not run beside another one whose
 // transaction is open, nor once it has taken effect.
 func (w *world) entered(o *op) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	o.running = true
+	if !w.history.isOpen(o) { // its session has ended, and another's claim is made
+		return
+	}
 	for _, p := range w.history.ops {
-		if p == o || p.id != o.id || !p.running || p.process.killed > 0 || len(p.attempts) == 0 {
-			continue
-		}
-		if a := p.attempts[len(p.attempts)-1]; w.history.open[a.conn] == a {
+		if p != o && p.id == o.id && p.running && p.process.killed == 0 && w.history.isOpen(p) {
 			w.problem("S4: %s (%s) runs beside %s (%s), which serves the same request", o, o.work.name, p, p.work.name)
 		}
 	}
-	w.mu.Unlock()
 	for _, l := range w.history.lives {
 		if l.id == o.id && l.ended == 0 {
 			w.problem("S4: %s (%s) runs for what %s (%s) has done", o, o.work.name, l.op, l.op.work.name)
