@@ -82,8 +82,8 @@
 //	S4   the operation of a request runs neither beside another one, whose transaction is open,
 //	     nor once the request has taken effect
 //	S5   all answers to a request are the one that is stored, that of the first caller, too
-//	S6   ErrDuplicate for a request means that it has taken effect and has no answer,
-//	     ErrMismatch that it asks for something else than what was done
+//	S6   ErrBusy for a request means that another has it, ErrDuplicate that it has taken effect
+//	     and has no answer, ErrMismatch that it asks for something else than what was done
 //	S7   a COMMIT of a claim is of unknown outcome only if the database can't be asked
 //
 // # More

@@ -9,6 +9,8 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/lock"
 )
 
 // A life is the time in which a request counts as done: from the commit of its claim until
@@ -70,6 +72,11 @@ func (h *history) live(c *call) {
 		id := ids[r["request"].(string)]
 		if !slices.ContainsFunc(h.lives, func(l *life) bool { return l.id == id && l.ended == 0 }) {
 			h.begins(c, id, r)
+		}
+	}
+	for _, r := range answers {
+		if id := ids[r["request"].(string)]; !slices.ContainsFunc(h.lives, func(l *life) bool { return l.id == id && l.ended == 0 }) {
+			h.w.problem("S3: there is an answer to %s without its claim", id)
 		}
 	}
 	for _, l := range h.lives {
@@ -147,6 +154,7 @@ func (w *world) entered(o *op) {
 
 // checkLives is S3: what serves a request is committed with its claim, and all of it.
 func (w *world) checkLives() {
+	w.history.live(nil)
 	for _, l := range w.history.lives {
 		n, want := 0, len(l.op.rows())
 		for _, k := range l.op.commits {
@@ -183,8 +191,8 @@ func (w *world) checkAnswer(o *op) {
 	}
 }
 
-// checkDone is S6: ErrDuplicate for a request means that it was done, and that there was no
-// answer; ErrMismatch that it asks for something else than what was done.
+// checkDone is S6: ErrBusy for a request means that another has it, ErrDuplicate that it was
+// done and has no answer, ErrMismatch that it asks for something else than what was done.
 func (w *world) checkDone(o *op) {
 	conflict, met := errors.AsType[*dbguard.ConflictError](o.err)
 	if !o.work.serves || met && conflict.Table != "belay_once" {
@@ -192,11 +200,28 @@ func (w *world) checkDone(o *op) {
 	}
 	silent := func(l *life) bool { return !o.work.answers || l.answer == nil || l.forgot > 0 && l.forgot <= o.ended }
 	switch {
+	case o.claimed() && !errors.Is(o.err, dbtx.ErrClaimed) && !w.contended(o): // or the database has said so
+		w.problem("S6: %s (%s) is told that another has its request, and nobody has", o, o.work.name)
 	case errors.Is(o.err, guard.ErrDuplicate) && !w.seen(o, func(l *life) bool { return l.op != o && !o.differs(l) && silent(l) }):
 		w.problem("S6: %s (%s) is told that it was done, and it was not, or has an answer", o, o.work.name)
 	case errors.Is(o.err, guard.ErrMismatch) && !w.seen(o, func(l *life) bool { return l.op != o && o.differs(l) }):
 		w.problem("S6: %s (%s) is told that it asks for something else, and it does not", o, o.work.name)
 	}
+}
+
+// claimed reports whether o was told that another transaction has its request.
+func (o *op) claimed() bool {
+	_, met := errors.AsType[*dbguard.ConflictError](o.err)
+	return errors.Is(o.err, guard.ErrBusy) && (met || errors.Is(o.err, dbtx.ErrClaimed) || errors.Is(o.err, lock.ErrMarked))
+}
+
+// contended reports whether another transaction had the request of o at its time, or it was
+// done then.
+func (w *world) contended(o *op) bool {
+	rival := func(p *op) bool {
+		return p != o && p.id == o.id && slices.ContainsFunc(p.attempts, func(a *attempt) bool { return a.begun <= o.ended && (p.ended == 0 || p.ended >= o.began) })
+	}
+	return slices.ContainsFunc(w.history.ops, rival) || w.seen(o, func(*life) bool { return true })
 }
 
 // outcomeTime is for how long a guard looks for the outcome of a COMMIT.

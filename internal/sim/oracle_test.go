@@ -171,9 +171,7 @@ const longest = 15 * time.Minute
 
 // checkWait is S2: a Wait lasts as long as it says, and ends.
 func (w *world) checkWait(o *op) {
-	held, ok := errors.AsType[*lock.HeldError](o.err)
-	claimed := ok && held.Key == o.lock() && held.Holder.Owner == "" // another transaction has its request
-	if ok && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait && !o.gaveUp && !claimed {
+	if _, held := errors.AsType[*lock.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait && !o.gaveUp && !o.claimed() {
 		w.problem("S2: %s has waited %v of %v", o, o.took, o.wait)
 	}
 	if o.took > o.wait+longest && !o.work.bare {
