@@ -68,7 +68,7 @@ func (h *history) unseen(c *call) blindSpot {
 		return deadAtUnknown
 	case g.released != unanswered:
 		return nothing
-	case last.result == done, last.result == poor, last.result == apart, strings.HasPrefix(last.result, failed):
+	case last.result == done, last.result == poor, last.result == apart, last.result == busy, strings.HasPrefix(last.result, failed):
 		return deadNode
 	case last.inspected:
 		return nothing

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify/outbox"
+	"github.com/belaygo/belay/once"
 )
 
 func TestMain(m *testing.M) {
@@ -138,7 +140,7 @@ func prepare(t *report, db *gorm.DB) {
 	if err := db.AutoMigrate(tables...); err != nil {
 		t.Fatal(err)
 	}
-	if err := outbox.Migrate(t.Context(), db); err != nil {
+	if err := errors.Join(outbox.Migrate(t.Context(), db), once.Migrate(t.Context(), db)); err != nil {
 		t.Fatal(err)
 	}
 	create := func(row any) {
@@ -157,6 +159,9 @@ func prepare(t *report, db *gorm.DB) {
 	}
 	for id := int64(1); id <= rowsOf[stocks]; id++ {
 		create(&Stock{ID: id})
+	}
+	for id := int64(1); id <= rowsOf[tallies]; id++ {
+		create(&Tally{ID: id})
 	}
 	for id := int64(1); id <= rowsOf[accounts]; id++ {
 		create(&Account{ID: id, Balance: opening})

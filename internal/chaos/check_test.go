@@ -16,7 +16,7 @@ func check(t *report, r run) {
 	t.Helper()
 	checkEvents(t, r)
 	h := read(r.records, r.faults)
-	duplicates, lostUpdates := checkRows(t, r.rows, h)
+	duplicates, lostUpdates, requests := checkRows(t, r.rows, h)
 	overlaps := h.overlaps()
 	lost, reported, blind := checkOverlaps(t, h, overlaps)
 	falseAlarms, lapsed, authors := 0, 0, r.rows.authors()
@@ -38,7 +38,7 @@ func check(t *report, r run) {
 			t.Errorf("%s refused %d operations more than its events say", rec.worker, n)
 		}
 	}
-	results, calls := h.results(), len(once(h.calls))
+	results, calls := h.results(), len(firsts(h.calls))
 	if lapsed > calls/100+1 {
 		t.Errorf("%d of %d leases were not renewed in time", lapsed, calls)
 	}
@@ -57,8 +57,8 @@ func check(t *report, r run) {
 	} else if reported == 0 {
 		t.Error("no overlap was provoked and reported: the test tests nothing")
 	}
-	fmt.Printf("belay chaos: %s, seed %d: %d operations, %d faults, %d duplicates, %d lost updates, %d locks lost under a write, %d reported, %d in blind spots, %d false alarms\n",
-		r.head.Database, r.head.Seed, calls, len(h.faults), duplicates, lostUpdates, lost, reported, blind, falseAlarms)
+	fmt.Printf("belay chaos: %s, seed %d: %d operations, %d requests, %d faults, %d duplicates, %d lost updates, %d locks lost under a write, %d reported, %d in blind spots, %d false alarms\n",
+		r.head.Database, r.head.Seed, calls, requests, len(h.faults), duplicates, lostUpdates, lost, reported, blind, falseAlarms)
 }
 
 // checkOverlaps counts the locks that were lost and under which somebody wrote: how many of

@@ -36,6 +36,10 @@
 // transaction ends is its mate. Each is judged like a call that made the leader's statements.
 // The leader's events are everybody's, and count them.
 //
+// Clients of all workers make the same requests, by For and by Once, again and again until
+// they have taken effect. Each request that did has one row, which no index keeps from being
+// there twice, and whoever has an answer has the one that the row says.
+//
 // An operation is open if its COMMIT got no answer, if it returned an unknown outcome, or
 // never returned. What it wrote may take effect at any later time, and so excuses an alarm,
 // until the database has proven what became of it. It does not excuse a wrong result: the

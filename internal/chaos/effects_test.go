@@ -58,7 +58,7 @@ func (e *effects) stocks(all []Stock, receipts []Receipt) {
 // onceOf checks that each call of a kind that was done has made its row, and none that was
 // not.
 func (e *effects) onceOf(what, kind string, made map[string]bool) {
-	for _, c := range once(e.h.calls) {
+	for _, c := range firsts(e.h.calls) {
 		switch {
 		case c.kind != kind:
 		case made[c.name] && c.rolledBack():

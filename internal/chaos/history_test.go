@@ -20,6 +20,8 @@ type call struct {
 	mates    []*call // which share its own
 	next     *call   // its next part
 	made     int64   // the version of the row that it got
+	request  int64   // that it serves, or 0
+	answer   string  // that it got
 
 	called                        int64
 	begun, wrote, ended, returned int64      // begun and wrote by its first attempt, ended by its last

@@ -9,7 +9,7 @@ import (
 // newLegs returns the legs of a call: one for each key.
 func newLegs(worker string, l line) (legs []*call) {
 	for _, key := range append([]string{l.Key}, l.Also...) {
-		legs = append(legs, &call{name: l.Do, worker: worker, key: key, kind: l.Kind, combines: l.Combine, called: l.T})
+		legs = append(legs, &call{name: l.Do, worker: worker, key: key, kind: l.Kind, combines: l.Combine, request: l.Request, called: l.T})
 	}
 	for _, c := range legs {
 		c.legs = legs
@@ -67,7 +67,7 @@ func (c *call) keys() (keys []string) {
 	return keys
 }
 
-// once returns the calls, each once.
-func once(legs []*call) []*call {
+// firsts returns the calls, each once.
+func firsts(legs []*call) []*call {
 	return slices.DeleteFunc(slices.Clone(legs), func(c *call) bool { return !c.first() })
 }

@@ -21,6 +21,8 @@ type line struct {
 	Also    []string `json:"also,omitempty"`    // of called: the keys beside Key
 	Combine bool     `json:"combine,omitempty"` // of called: it may share its transaction
 	Kind    string   `json:"kind,omitempty"`    // of called: what it does
+	Request int64    `json:"request,omitempty"` // of called: that it serves
+	Answer  string   `json:"answer,omitempty"`  // of returned
 
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted

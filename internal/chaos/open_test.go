@@ -50,7 +50,7 @@ func (c *call) proves(other *call) int64 {
 		return c.read
 	case other.version > 0:
 		return 0
-	case c.result == duplicate:
+	case c.result == duplicate && c.request == other.request:
 		return c.returned
 	case c.result == done: // and ended, if its COMMIT was answered
 		return c.ended

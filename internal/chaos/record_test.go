@@ -126,6 +126,6 @@ func (c *call) add(l line) {
 	case inspected:
 		c.inspected, c.holder, c.inspectedAt = l.Result != unanswered, l.Owner, l.T
 	case returned:
-		c.returned, c.result, c.named, c.made = l.T, l.Result, l.ID, l.Version
+		c.returned, c.result, c.named, c.made, c.answer = l.T, l.Result, l.ID, l.Version, l.Answer
 	}
 }

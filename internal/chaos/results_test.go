@@ -10,7 +10,7 @@ import (
 // whose end it could not write down.
 func (h *history) unreported(worker string) int {
 	n, open := -h.refused[worker], 0
-	for _, c := range once(h.calls) {
+	for _, c := range firsts(h.calls) {
 		switch {
 		case c.worker != worker:
 		case c.result == unavailable:
@@ -48,7 +48,7 @@ func (h *history) undecided(key string) (n int64) {
 // losses counts the COMMITs that workers lost on purpose.
 func (h *history) losses() map[commitLoss]int {
 	n := make(map[commitLoss]int)
-	for _, c := range once(h.calls) {
+	for _, c := range firsts(h.calls) {
 		if c.lost != "" {
 			n[c.lost]++
 		}
@@ -59,7 +59,7 @@ func (h *history) losses() map[commitLoss]int {
 // kinds counts the calls by what they do.
 func (h *history) kinds() map[string]int {
 	n := make(map[string]int)
-	for _, c := range once(h.calls) {
+	for _, c := range firsts(h.calls) {
 		n[c.kind]++
 	}
 	return n
@@ -68,7 +68,7 @@ func (h *history) kinds() map[string]int {
 // results counts the calls by how they ended.
 func (h *history) results() map[string]int {
 	n := make(map[string]int)
-	for _, c := range once(h.calls) {
+	for _, c := range firsts(h.calls) {
 		word, _, _ := strings.Cut(cmp.Or(c.result, "never returned"), ":")
 		n[word]++
 	}
@@ -77,7 +77,7 @@ func (h *history) results() map[string]int {
 
 // without returns the calls that reached their write without a lock.
 func (h *history) without() (calls []*call) {
-	for _, c := range once(h.calls) {
+	for _, c := range firsts(h.calls) {
 		if c.grant == nil && c.wrote > 0 {
 			calls = append(calls, c)
 		}

@@ -3,8 +3,8 @@ package chaos_test
 import "strings"
 
 // checkRows compares the rows with what calls returned. It returns how many rows should
-// not be there, and how many updates are missing.
-func checkRows(t *report, r rows, h *history) (duplicates int, missing int64) {
+// not be there, how many updates are missing, and how many requests were made.
+func checkRows(t *report, r rows, h *history) (duplicates int, missing int64, requests int) {
 	t.Helper()
 	e := &effects{t: t, h: h}
 	ordered, claimed := make(inserted), make(inserted)
@@ -37,10 +37,11 @@ func checkRows(t *report, r rows, h *history) (duplicates int, missing int64) {
 	e.sales(r.Items, r.Sales)
 	e.stocks(r.Stocks, r.Receipts)
 	e.transfers(r.Accounts, r.Transfers)
+	requests = e.requests(r.Tallies, r.Services)
 	for _, s := range r.Spoils {
 		t.Errorf("the write of a savepoint that was rolled back is there, of %s", s.By)
 	}
-	return e.duplicates, e.missing
+	return e.duplicates, e.missing, requests
 }
 
 // effects compares rows with results.

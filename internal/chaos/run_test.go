@@ -49,6 +49,8 @@ type rows struct {
 	Transfers []Transfer
 	Stocks    []Stock
 	Receipts  []Receipt
+	Tallies   []Tally
+	Services  []Service
 	Spoils    []Spoil
 }
 
@@ -65,7 +67,7 @@ const (
 // readRows reads the rows and writes them to the folder of t.
 func readRows(t *report, db *gorm.DB) (r rows) {
 	t.Helper()
-	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Stocks, &r.Receipts, &r.Spoils} {
+	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Stocks, &r.Receipts, &r.Tallies, &r.Services, &r.Spoils} {
 		if err := db.Order("id").Find(found).Error; err != nil {
 			t.Fatal(err)
 		}

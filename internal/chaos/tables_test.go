@@ -95,6 +95,21 @@ type Receipt struct {
 	N     int64
 }
 
+// Tally counts the requests that have taken effect.
+type Tally struct {
+	ID      int64
+	N       int64
+	Version dbguard.Version
+}
+
+// Service is what a request did.
+type Service struct {
+	ID      uint
+	Request int64  `gorm:"index"`
+	By      string `gorm:"size:64"` // the call that did it
+	N       int64
+}
+
 // Spoil is written in a savepoint that is always rolled back.
 type Spoil struct {
 	ID uint
@@ -102,7 +117,7 @@ type Spoil struct {
 }
 
 // tables are all of them.
-var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Account{}, &Transfer{}, &Stock{}, &Receipt{}, &Spoil{}}
+var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Account{}, &Transfer{}, &Stock{}, &Receipt{}, &Tally{}, &Service{}, &Spoil{}}
 
 // A class is what a key names.
 type class string
@@ -116,11 +131,12 @@ const (
 	items    class = "item"
 	accounts class = "account"
 	stocks   class = "stock"
+	tallies  class = "tally"
 )
 
 // rowsOf is how many keys of a class there are. Of orders and claims there are always
 // new ones.
-var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4, accounts: 6, stocks: 1}
+var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4, accounts: 6, stocks: 1, tallies: 3}
 
 // orderEach is how long an order is the newest. Meanwhile all workers try to insert it,
 // and some of those before.
@@ -138,11 +154,11 @@ type pick struct {
 }
 
 // shares are how often a class is drawn.
-var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items, accounts, accounts, stocks, stocks, stocks, stocks}
+var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items, accounts, accounts, stocks, stocks, stocks, stocks, tallies, tallies, tallies}
 
 func drawPick(r *rand.Rand) pick {
 	c := shares[r.IntN(len(shares))]
-	if n := rowsOf[c]; n > 0 {
+	if n := rowsOf[c]; n > 0 && c != tallies {
 		return pick{c, 1 + r.Int64N(n)}
 	}
 	return pick{c, r.Int64N(backs)}
@@ -151,10 +167,18 @@ func drawPick(r *rand.Rand) pick {
 // id is what the pick names so long after the workers began. All processes agree about
 // it.
 func (p pick) id(at time.Duration) int64 {
+	if p.Class == tallies { // a request
+		return max(1, int64(at/requestEach)-p.N)
+	}
 	if rowsOf[p.Class] > 0 {
 		return p.N
 	}
 	return int64(at/orderEach) - p.N
 }
 
-func (p pick) key(at time.Duration) string { return keyOf(p.Class, p.id(at)) }
+func (p pick) key(at time.Duration) string {
+	if p.Class == tallies {
+		return requestKey(p.id(at))
+	}
+	return keyOf(p.Class, p.id(at))
+}

@@ -69,7 +69,7 @@ func TestTransfers(t *testing.T) {
 // failed, or a master that was away.
 func checkTransfers(t *report, rec *record) {
 	t.Helper()
-	for _, c := range once(rec.calls) {
+	for _, c := range firsts(rec.calls) {
 		switch {
 		case c.returned == 0:
 			t.Errorf("a transfer that never ended:\n%s", c)

@@ -17,8 +17,8 @@ import (
 type doKey struct{}
 
 type doing struct {
-	do, key  string
-	combines bool // its attempts begin with BEGIN: those of other calls, with their operation
+	do, key string
+	begins  bool // its attempts begin with BEGIN: those of other calls, with their operation
 }
 
 func doOf(ctx context.Context) string { return doingOf(ctx).do }
@@ -176,8 +176,11 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 		return
 	}
 	verb, rest, _ := strings.Cut(query, " ")
+	if verb == "SET" && strings.HasPrefix(rest, "STATEMENT ") { // of a claim
+		verb = "INSERT"
+	}
 	switch {
-	case d.combines && err == nil && (verb == "START" || verb == "BEGIN"):
+	case d.begins && err == nil && (verb == "START" || verb == "BEGIN"):
 		c.worker.journal.write(line{At: begun, Do: do, Key: d.key})
 	case verb == "SELECT":
 		c.worker.journal.write(line{At: looked, Do: do})

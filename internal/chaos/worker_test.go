@@ -195,19 +195,31 @@ func (w *worker) call(ctx context.Context, caller string) {
 		do := fmt.Sprintf("%s.%d", caller, n)
 		r := draws(w.seed, do)
 		t := draw(r, w.at(), do)
+		if t.serves {
+			w.ask(ctx, t, do)
+			linger(ctx, time.Duration(r.Int64N(int64(w.pace))))
+			continue
+		}
 		w.journal.write(line{At: called, Do: do, Key: t.key, Also: t.also(), Kind: t.kind, Combine: t.change != nil})
 		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do, t.key, t.change != nil})
 		version, err := w.run(doing, t, do)
-		l := line{At: returned, Do: do, Key: t.key, Result: result(err), Version: version}
-		if i, ok := errors.AsType[*guard.InterceptionError](err); ok {
-			l.ID = i.Event.ID
-		}
+		l := returnedBy(err)
+		l.Do, l.Key, l.Version = do, t.key, version
 		w.journal.write(l)
 		linger(ctx, time.Duration(r.Int64N(int64(w.pace)))) // a refusal costs next to nothing
 		if strings.HasPrefix(l.Result, failed) {
 			linger(ctx, 50*time.Millisecond)
 		}
 	}
+}
+
+// returnedBy returns the line of a call that returned err.
+func returnedBy(err error) line {
+	l := line{At: returned, Result: result(err)}
+	if i, ok := errors.AsType[*guard.InterceptionError](err); ok {
+		l.ID = i.Event.ID
+	}
+	return l
 }
 
 // operation makes the writes of a task. It takes its time before them, or after them, with
@@ -240,6 +252,7 @@ const (
 	duplicate = "duplicate"
 	stale     = "stale"
 	unknown   = "unknown"
+	busy      = "busy"
 
 	conflict    = "conflict" // and nothing said of the lock
 	poor        = "poor"     // the operation's own error
@@ -254,7 +267,7 @@ func result(err error) string {
 	case errors.Is(err, guard.ErrUnknown): // it may match what kept Do from finding out, too
 		return unknown
 	case errors.Is(err, guard.ErrBusy):
-		return "busy"
+		return busy
 	case errors.Is(err, guard.ErrDuplicate):
 		return duplicate
 	case errors.Is(err, guard.ErrStale):

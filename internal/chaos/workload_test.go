@@ -23,12 +23,16 @@ type task struct {
 	write write
 	opts  []guard.Option
 
+	serves bool  // it serves the request of that id
 	other  int64 // the row under the second key, or 0
 	change change
 }
 
 // also returns the keys of a task beside the first one.
 func (t task) also() []string {
+	if t.serves && byOnce(t.id) {
+		return []string{keyOf(tallies, tallyOf(t.id))}
+	}
 	if t.other == 0 {
 		return nil
 	}
@@ -73,6 +77,9 @@ func retried(int64, string) []guard.Option { return []guard.Option{guard.Retries
 // draw draws what a call does so long after the workers began.
 func draw(r *rand.Rand, at time.Duration, do string) task {
 	p := drawPick(r)
+	if p.Class == tallies {
+		return drawRequest(r, p.id(at))
+	}
 	kinds := workloads[p.Class]
 	kind := kinds[r.IntN(len(kinds))]
 	t := task{
@@ -98,6 +105,22 @@ func draw(r *rand.Rand, at time.Duration, do string) task {
 	t.opts = append(t.opts, guard.Wait(t.wait))
 	if kind.opts != nil {
 		t.opts = append(t.opts, kind.opts(t.id, do)...)
+	}
+	return t
+}
+
+// drawRequest draws how a request is made.
+func drawRequest(r *rand.Rand, id int64) task {
+	t := task{
+		kind: "request", id: id, key: requestKey(id), serves: true,
+		wait:  time.Duration(r.IntN(2)) * time.Second,
+		takes: time.Duration(r.IntN(8)) * time.Millisecond,
+		after: r.IntN(2) == 0,
+	}
+	t.opts = []guard.Option{guard.Wait(t.wait), guard.Retries(2)}
+	if byOnce(id) {
+		t.kind = "once"
+		t.opts = append(t.opts, guard.Also(keyOf(tallies, tallyOf(id)), &Tally{ID: tallyOf(id)}))
 	}
 	return t
 }
