@@ -165,6 +165,14 @@ var guardMutants = []mutant{
 		tests: "internal/sim TestCrews",
 	},
 	{
+		name:  "lost-lock-of-a-panic-untold",
+		loses: "Nobody learns that a lock was lost if the operation panicked.",
+		file:  "guard/do.go",
+		old:   `	if gone != nil && c.last.err == errPanicked`,
+		new:   `	if false && gone != nil && c.last.err == errPanicked`,
+		tests: "guard TestPanicWithALostLock",
+	},
+	{
 		name:  "event-published-twice",
 		loses: "Each overlap is two events and counts as two failures.",
 		file:  "guard/finish.go",
@@ -262,9 +270,11 @@ var guardMutants = []mutant{
 		name:  "panic-keeps-the-lock",
 		loses: "After a panic the key stays locked until the limit of a hold.",
 		file:  "guard/do.go",
-		old:   `	_, _ = c.release(false)`,
-		new: `	if c.tx == nil {
-		_, _ = c.release(false)
+		old:   `	h, gone := c.release(false)`,
+		new: `	var h *hold
+	var gone error
+	if c.tx == nil {
+		h, gone = c.release(false)
 	}`,
 		tests: "guard TestPanic TestGoexit",
 	},

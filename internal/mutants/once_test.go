@@ -127,6 +127,41 @@ var onceMutants = []mutant{
 		tests: "guard TestLostCommits",
 	},
 	{
+		name:  "any-claim-proves-the-commit",
+		loses: "A caller is told that it was done what another has done, and gets no answer of it.",
+		file:  "internal/dbtx/journal/proof.go",
+		old:   `	if i.stamp != 0 && stamp == i.stamp {`,
+		new:   `	if i.stamp != 0 && (stamp == i.stamp || i.Row.Kept) {`,
+		tests: "internal/sim TestRequests",
+	},
+	{
+		name:  "answer-outside-of-the-transaction",
+		loses: "An answer is kept of what was rolled back, and no repeat can store its own.",
+		file:  "guard/once.go",
+		old: `		return claim.Insert(ctx, conn, database, c.claiming.sum[:], a.answer)
+`,
+		new: `		pool, err := c.guard.db.DB()
+		if err != nil {
+			return err
+		}
+		other, err := pool.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer other.Close()
+		return claim.Insert(ctx, other, database, c.claiming.sum[:], a.answer)
+`,
+		tests: "internal/sim TestRequests",
+	},
+	{
+		name:  "unread-claim-is-an-alarm",
+		loses: "A connection that breaks, and a client that uses an id again, page people.",
+		file:  "guard/claim.go",
+		old:   `	return k.err != nil || k.record == nil || k.record.Held != k.held`,
+		new:   `	return k.record != nil && k.record.Held != k.held`,
+		tests: "guard TestForUnreadClaim",
+	},
+	{
 		name:  "requests-purged-with-their-answers",
 		loses: "A repeat after a day takes effect again.",
 		file:  "once/purger.go",

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -218,6 +219,26 @@ func TestCrews(t *testing.T) {
 		if len(p.work[0]) < 3 {
 			p.work[0] = append(p.work[0], p.work[0]...)
 		}
+		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
+			t.Fatal(shrink(t, r, patience()).report())
+		}
+	}
+}
+
+// TestRequests runs schedules of operations that serve requests.
+func TestRequests(t *testing.T) {
+	serving := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).serves })
+	for seed := range uint64(600) {
+		p := newPlan(seed)
+		theme, r := serving[seed%uint64(len(serving))], rand.New(rand.NewPCG(seed, 4))
+		for _, callers := range p.work {
+			for _, specs := range callers {
+				for i := range specs {
+					specs[i].work, specs[i].request = workloadOf(theme[r.IntN(len(theme))]), newRequest(r)
+				}
+			}
+		}
+		p.outbox, p.also, p.purges, p.faults = false, nil, seed%3 == 0, 5
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
 			t.Fatal(shrink(t, r, patience()).report())
 		}
