@@ -140,7 +140,8 @@ var (
 
 // failedUnexplained reports whether the call ended with an error that is not one of Do's,
 // nor a deadlock, nor of a connection that was cut or a database that was dead: meanwhile,
-// or when the connection was idle.
+// or when the connection was idle. Nor is it of a worker that was paused for longer than it
+// waits for the database.
 func (h *history) failedUnexplained(c *call) bool {
 	says := func(s string) bool { return strings.Contains(c.result, s) }
 	met := func(kinds ...faultKind) bool {
@@ -153,6 +154,10 @@ func (h *history) failedUnexplained(c *call) bool {
 		return false
 	case slices.ContainsFunc(cutWords, says) && (c.lost != "" || met(cut, databaseKilled)):
 		return false
+	case says("deadline exceeded") && slices.ContainsFunc(h.faults, func(f fault) bool {
+		return f.Kind == pause && f.Subject == c.worker && f.From <= c.returned && c.called <= f.To
+	}):
+		return false // it stood still while it asked the database
 	}
 	return !slices.ContainsFunc(awayWords, says) || !met(databaseKilled)
 }
