@@ -103,7 +103,8 @@ func behindMySQL(known map[string]string) bool {
 
 // restartedMySQL reports whether the server was started after the number of the session
 // was read, which another session may have by now. The server counts in seconds; where
-// these do not decide, the number of c does, as numbers are given in sequence.
+// these do not decide, the number of c does, as numbers are given in sequence. A pooler hands
+// out old sessions, too: so the server has not been restarted if it has the session.
 func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ Session) (bool, error) {
 	var name string
 	var seconds, id uint64
@@ -117,7 +118,12 @@ func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ Session) (bool, er
 	case up-time.Second > known:
 		return false, err
 	}
-	return id <= then.ID, err
+	if err != nil || id > then.ID {
+		return false, err
+	}
+	var lives bool
+	err = c.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) AS lives FROM information_schema.processlist WHERE id = %d", then.ID)).Scan(&lives)
+	return !lives, err
 }
 
 // endMySQLSession ends a session and waits until the server has none of its number: InnoDB

@@ -53,6 +53,35 @@ func TestForeignSessionIsAwaited(t *testing.T) {
 	}
 }
 
+// TestSessionBehindAPooler: a pooler may give the one who looks for the outcome an older
+// session than the one that is to be ended. It is ended all the same, also if the server is
+// so young that its seconds say nothing.
+func TestSessionBehindAPooler(t *testing.T) {
+	ctx := context.Background()
+	config, err := mysql.ParseDSN(teststack.MySQL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, old := connectionOf(t, config), connectionOf(t, config)
+	d, _ := Of("mysql")
+	s, err := d.ReadSession(ctx, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var name string
+	var seconds int64
+	if err := older.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds); err != nil {
+		t.Fatal(err)
+	}
+	s.Read = time.Now().Add(-time.Duration(seconds) * time.Second)
+	if err := d.EndSession(ctx, older, s); err != nil {
+		t.Fatal(err)
+	}
+	if old.PingContext(ctx) == nil {
+		t.Error("the session lives")
+	}
+}
+
 // connectionOf opens a connection that is closed when the test ends.
 func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
 	t.Helper()

@@ -1,6 +1,9 @@
 package simdb
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // A question is a statement that asks about the server, by how it begins, spaces aside. It
 // reads no rows.
@@ -18,6 +21,9 @@ func (db *Database) answerTo(sql string) answer {
 		questions = pgAnswers
 	}
 	text := strings.Join(strings.Fields(sql), " ")
+	if id, ok := strings.CutPrefix(text, livesMy); ok && !db.postgres() {
+		return lives(id)
+	}
 	for _, q := range questions {
 		if strings.HasPrefix(text, q.begins) {
 			return q.answer
@@ -28,6 +34,23 @@ func (db *Database) answerTo(sql string) answer {
 
 func table1(columns string, rows ...[]any) (*result, error) {
 	return &result{columns: strings.Split(columns, ","), rows: rows}, nil
+}
+
+// livesMy asks whether there is a session, by its number.
+const livesMy = "SELECT COUNT(*) AS lives FROM information_schema.processlist WHERE id = "
+
+func lives(id string) answer {
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return func(s *session, _ []any) (*result, error) {
+		n := int64(0)
+		if s.db.sessionOf(number) != nil {
+			n = 1
+		}
+		return table1("lives", []any{n})
+	}
 }
 
 func none(*session, []any) (*result, error) { return &result{}, nil }
