@@ -204,7 +204,7 @@ func (d *dice) fault(w *world, top *call) *choice {
 	if n := len(w.plan.also); n > 0 && d.IntN(3) == 0 {
 		return d.more(w, w.plan.also[d.IntN(n)], top)
 	}
-	if w.serves && d.IntN(10) == 0 && top.op != nil {
+	if top.op != nil && d.IntN(10) == 0 {
 		return &choice{do: giveUp, on: top.op.name}
 	}
 	if w.plan.purges && d.IntN(4) == 0 {

@@ -25,7 +25,7 @@
 //
 // The dice gives each caller a priority, and runs the first one until it puts that behind
 // the others. A few faults happen where they matter: COMMITs are cut, and locks lost while
-// their holder is at work.
+// their holder is at work. Contexts of callers end at any time.
 //
 // # Several keys, and crews
 //
@@ -40,9 +40,9 @@
 //
 // Operations that serve a request share it with others, of other processes, under the same
 // keys and under others; few ask for something else. What they do would take effect again:
-// they take one more, or insert a row of their own name. Some fail, panic, or refuse. The
-// contexts of their callers end, and requests are purged: then the server's clock goes ahead,
-// while no operation has written its claim and not ended. From the rows of package once the
+// they take one more, or insert a row of their own name. Some fail, panic, or refuse. And
+// requests are purged: then the server's clock goes ahead, while no operation has written its
+// claim and not ended. From the rows of package once the
 // history has the lives of a request: from the commit of its claim until that is deleted.
 // Each answer is compared with the one that was stored in a life that its caller may have
 // seen.
