@@ -70,8 +70,12 @@ func (h *history) live(c *call) {
 	}
 	for _, r := range claims {
 		id := ids[r["request"].(string)]
-		if !slices.ContainsFunc(h.lives, func(l *life) bool { return l.id == id && l.ended == 0 }) {
+		switch i := slices.IndexFunc(h.lives, func(l *life) bool { return l.id == id && l.attempt == r["attempt"] }); {
+		case i < 0:
 			h.begins(c, id, r)
+		case h.lives[i].ended > 0: // a crash has lost the purge
+			l := h.lives[i]
+			l.ended, l.forgot, l.lost, l.purged = 0, 0, false, false
 		}
 	}
 	for _, r := range answers {
