@@ -98,8 +98,8 @@ func (h *history) begins(c *call, id string, row map[string]any) {
 		return
 	}
 	l := &life{id: id, attempt: row["attempt"].(int64), commit: &commit{op: c.op, attempt: c.op.attemptOn(c.conn), step: h.w.step, row: request{id: id}.claim(), to: 1}}
-	if print, ok := row["print"].(string); ok {
-		l.print = []byte(print)
+	if stored, ok := row["print"].(string); ok {
+		l.print = []byte(stored)
 	}
 	for _, r := range h.w.db.Rows("belay_answer") {
 		if ids[r["request"].(string)] == id {

@@ -101,19 +101,18 @@ func (heap) claimed(t *tx, answer *env, condition *expr) (bool, error) {
 
 // limit sets how long the session waits for a lock from now on, on PostgreSQL until the
 // transaction ends, or goes back behind this point.
-func (s *session) limit(st *statement) error {
+func (s *session) limit(st *statement) {
 	n, err := strconv.ParseInt(strings.Trim(st.name, "' "), 10, 64)
 	if err != nil {
 		panic(unknown(st.kind + " " + st.name))
 	}
 	if st.kind == setWait {
 		s.wait = time.Duration(n) * time.Second
-		return nil
+		return
 	}
 	if t := s.tx; t != nil {
 		was := t.limit
 		t.limit = time.Duration(n) * time.Millisecond
 		t.undo = append(t.undo, func() { t.limit = was })
 	}
-	return nil
 }

@@ -108,7 +108,7 @@ func (s *session) execute(sql string, args []any) (res *result, err error) {
 			s.db.addIndex(s.db.tables[st.table], st.keys[0])
 		}
 	case setWait, setLimit:
-		return &result{}, s.limit(st)
+		s.limit(st)
 	default:
 		return &result{}, s.control(st)
 	}
