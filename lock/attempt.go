@@ -10,15 +10,19 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// attempt calls the engine once, and once more if a lock of this Locker that nobody
-// uses was in the way.
+// attempt calls the engine once, and once more for each lock of this Locker that nobody
+// uses and that was in the way.
 func (l *Locker) attempt(ctx context.Context, c acquireCall) (*Lease, error) {
-	lease, err := l.attemptOnce(ctx, c)
-	held, ok := errors.AsType[*HeldError](err)
-	if ok && l.reclaim(ctx, Request{Key: c.key, Owner: held.Holder.Owner}) {
-		return l.attemptOnce(ctx, c)
+	released := ""
+	for {
+		lease, err := l.attemptOnce(ctx, c)
+		held, ok := errors.AsType[*HeldError](err)
+		if ok && held.Holder.Owner != released && l.reclaim(ctx, Request{Key: c.key, Owner: held.Holder.Owner}) {
+			released = held.Holder.Owner
+			continue
+		}
+		return lease, err
 	}
-	return lease, err
 }
 
 func (l *Locker) attemptOnce(ctx context.Context, c acquireCall) (*Lease, error) {

@@ -178,6 +178,32 @@ func TestAcquireExecutedLate(t *testing.T) {
 	})
 }
 
+// Two acquires are executed late, the second when the first is released.
+func TestAcquiresExecutedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		var late []lock.Request
+		engine.onAcquire(func(_ context.Context, r lock.Request, _ time.Duration) (lock.Grant, error) {
+			late = append(late, r)
+			return lock.Grant{}, lock.ErrNoAnswer
+		})
+		for range 2 {
+			_, err := l.TryAcquire(t.Context(), "k")
+			wantIs(t, err, lock.ErrNoAnswer)
+		}
+		synctest.Wait() // they are released, and not there yet
+		engine.onAcquire(func(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+			if len(late) > 0 {
+				_, _ = engine.Engine.Acquire(ctx, late[0], ttl)
+				late = late[1:]
+			}
+			return engine.Engine.Acquire(ctx, r, ttl)
+		})
+		wantAlive(t, acquire(t, l, "k"), true)
+	})
+}
+
 // A grant that comes when its caller can't use it any more has only begun in the
 // engine: it is released.
 func TestLateGrantIsReleased(t *testing.T) {

@@ -100,8 +100,8 @@ var lockMutants = []mutant{
 		name:  "orphan-in-the-way-is-waited-for",
 		loses: "A caller waits for a lock that its own process has left behind.",
 		file:  "lock/attempt.go",
-		old:   `	if ok && l.reclaim(`,
-		new:   `	if ok && c.try && l.reclaim(`,
+		old:   `		if ok && held.Holder.Owner != released &&`,
+		new:   `		if ok && c.try && held.Holder.Owner != released &&`,
 		tests: "lock TestGhostIsNotWaitedFor",
 	},
 	{
