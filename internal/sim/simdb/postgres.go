@@ -61,10 +61,15 @@ func pgTerminate(s *session, args []any) (*result, error) {
 	return table1("pg_terminate_backend", []any{true})
 }
 
-// pgTerminateTransaction ends the session that has a transaction.
+// pgTerminateTransaction ends the session that has a transaction, which it has until that is
+// durable.
 func pgTerminateTransaction(s *session, number string) (*result, error) {
 	for _, victim := range s.db.sessions {
-		if victim.tx != nil && strconv.FormatInt(victim.tx.number, 10) == number {
+		has := victim.flushes
+		if victim.tx != nil {
+			has = victim.tx.number
+		}
+		if has != 0 && strconv.FormatInt(has, 10) == number {
 			s.db.kill(victim, s.db.killedError())
 			return table1("pg_terminate_backend", []any{true})
 		}

@@ -23,6 +23,7 @@ type session struct {
 	second  bool          // it is on the second node
 	cause   error         // what its client reads of its end; nil if nothing
 	flush   func()        // passes the gate, before a COMMIT is acknowledged
+	flushes int64         // the number of the transaction whose COMMIT is being flushed
 	wait    time.Duration // innodb_lock_wait_timeout
 }
 
@@ -170,9 +171,11 @@ func (s *session) finish(commit bool) error {
 		return nil
 	}
 	if s.flush != nil && db.knobs.VisibleBeforeDurable {
+		s.flushes = t.number
 		db.pass()
 		s.flush()
 		db.take()
+		s.flushes = 0
 		if s.ended { // by a crash
 			return errKilled
 		}
