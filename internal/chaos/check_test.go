@@ -115,7 +115,7 @@ func checkCall(t *report, h *history, c *call, overlaps []overlap) {
 func checkTold(t *report, c *call) {
 	t.Helper()
 	told := failures(c.told())
-	if n := len(told); n > 1 && !(c.combines && ofDifferentLocks(told)) {
+	if n := len(told); n > 1 && (!c.combines || !ofDifferentLocks(told)) {
 		t.Errorf("%d events of one call:\n%s", n, c)
 	}
 	for _, e := range told {

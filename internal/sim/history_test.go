@@ -352,7 +352,7 @@ func (h *history) changed(c *call) {
 // authors returns whose changes led from one state of a row to another, in their order.
 func (h *history) authors(c *call, row string, from, to rowState) (who []*op, ok bool) {
 	if news, more := strings.CutPrefix(to.names, from.names); to.names != "" {
-		for _, name := range strings.Fields(news) {
+		for name := range strings.FieldsSeq(news) {
 			if i := slices.IndexFunc(h.ops, func(o *op) bool { return o.name == name }); i >= 0 {
 				who = append(who, h.ops[i])
 			}
