@@ -142,6 +142,39 @@ func TestCombineRepeatedRequests(t *testing.T) {
 	})
 }
 
+// TestCombineRepeatsNeedNoTransaction: repeats of requests that are known wait for no turn
+// of their own, whether one of them leads or not.
+func TestCombineRepeatsNeedNoTransaction(t *testing.T) {
+	t.Parallel()
+	each(t, func(e *env) {
+		wantNil(e.t, once.Migrate(bg, e.db))
+		e.create(&Stock{ID: 1, Left: 9})
+		for _, repeats := range [][]int{{0, 1, 4}, {2, 3}, {0, 1, 2, 3, 4}} {
+			all := shoppers(5)
+			wantNil(e.t, e.db.Exec("DELETE FROM belay_once").Error)
+			wantNil(e.t, e.db.Exec("DELETE FROM orders").Error)
+			for _, i := range repeats {
+				wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error { return nil }, guard.For(all[i].serves)))
+			}
+			before := e.transactions()
+			e.sell(all...)
+			if n := e.transactions() - before; n != 2 { // one of the operation behind which they queue
+				e.t.Errorf("repeats %v: %d transactions, want 2", repeats, n)
+			}
+			for i, b := range all {
+				if slices.Contains(repeats, i) {
+					wantIs(e.t, b.err, guard.ErrDuplicate)
+				} else {
+					wantNil(e.t, b.err)
+				}
+			}
+			e.wantClaims(5)
+		}
+		e.wantNoEvent()
+		e.wantFree("sku:1")
+	})
+}
+
 // TestCombineRequestServedElsewhere: those whose requests another caller has served while
 // the crew had the lock are told, in one event, and nobody else; whether their own changes
 // failed or not. A request that was served under another key says nothing about the lock.

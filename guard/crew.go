@@ -60,6 +60,11 @@ func share(leader *member, others []*member) error {
 			continue
 		}
 		if k.end(e) {
+			if leader.apart {
+				if err := leader.served(); err != nil {
+					return err
+				}
+			}
 			c.became = combinedAlone
 			return leader.anew(ctx).alone()
 		}
@@ -121,7 +126,7 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	defer r.close()
 	defer func() { k.all = r.members() }() // the others are not ours any longer
 	r.turns(k.call.guard.lines.turnTime)
-	if err := k.claim(t, r.members()); err != nil {
+	if err := claimFor(t, r.members()); err != nil {
 		return err
 	}
 	fail.Point("guard/crew-claimed")
@@ -134,7 +139,8 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 }
 
 // protect names the rows that the members insert. Those whose rows are there already, or
-// are another member's, run alone: the database has to judge them.
+// are another member's, run alone, unless their requests are known: the database has to
+// judge them.
 func (k *crew) protect(t *dbtx.Tx) error {
 	k.inserts = slices.ContainsFunc(k.all, func(m *member) bool { return m.serves != nil }) ||
 		slices.ContainsFunc(k.all[0].steps, func(s foldable) bool { return s.inserts() != nil })
@@ -154,7 +160,7 @@ func (k *crew) protect(t *dbtx.Tx) error {
 	k.asked[0].apart = k.asked[0].apart || apart[0]
 	for i, m := range k.asked[1:] {
 		if apart[i+1] {
-			m.turn <- turnAlone
+			m.turn <- turnApart
 		} else {
 			k.all = append(k.all, m)
 		}

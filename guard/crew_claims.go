@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"errors"
+
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/claim"
@@ -33,9 +35,22 @@ func (k *crew) foreign() bool {
 	return all
 }
 
-// claim inserts the requests of those whose turns are over. Those whose changes have failed
-// take theirs back: they have only made sure that nobody else serves them.
-func (k *crew) claim(t *dbtx.Tx, members []*member) error {
+// errServed is the cause of a repeat's error that needed no transaction.
+var errServed = errors.New("its transaction was committed before")
+
+// served returns the error of a repeat if m's request is known. Who knows that needs no
+// lock: if the crew's is gone, the crew finds out.
+func (m *member) served() error {
+	k := m.serves
+	if k == nil || ended(m.ctx) || k.find(m.call.ctx, m.call.guard) != nil || k.record == nil {
+		return nil
+	}
+	return k.repeated(errServed)
+}
+
+// claimFor inserts the requests of those whose turns are over. Those whose changes have
+// failed take theirs back: they have only made sure that nobody else serves them.
+func claimFor(t *dbtx.Tx, members []*member) error {
 	var made, failed []*claim.Claim
 	for _, m := range members {
 		switch {

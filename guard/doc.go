@@ -94,5 +94,9 @@
 // member: then each runs alone, and gets its own verdict. A lock failure is one event, whose
 // Count is the number of callers that it met.
 //
+// Requests of members are stored by one INSERT, after their changes and before anything else
+// is written. A member whose change has failed takes its request back, so that it can be
+// made again. One whose request is known already gets its answer without a turn.
+//
 // What remains unnoticed is listed in docs/guarantees.md.
 package guard

@@ -41,6 +41,7 @@ const (
 	turnChange               // make the change
 	turnDone                 // return err
 	turnAlone                // run without the others
+	turnApart                // the same, but the request may be known already
 )
 
 // join queues for the key, and then does what the crew's leader, or the line, tells the
@@ -68,6 +69,13 @@ func (m *member) join() error {
 		case turnLead:
 			m.endTurn(errApart)
 			return m.lead()
+		case turnApart:
+			if err := m.served(); err != nil {
+				c.hasWaited(err)
+				m.endTurn(err)
+				return err
+			}
+			fallthrough
 		case turnAlone:
 			m.endTurn(errApart)
 			return m.alone(combinedAlone)

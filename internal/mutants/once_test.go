@@ -45,6 +45,14 @@ var onceMutants = []mutant{
 		tests: "guard TestCombineRequests",
 	},
 	{
+		name:  "repeat-in-a-crew-gets-a-turn",
+		loses: "When many repeat their requests for a hot item, each repeat takes as long as a crew.",
+		file:  "guard/crew.go",
+		old:   `			m.turn <- turnApart`,
+		new:   `			m.turn <- turnAlone`,
+		tests: "guard TestCombineRepeatsNeedNoTransaction",
+	},
+	{
 		name:  "failed-change-of-a-crew-claims-nothing",
 		loses: "A caller is told that it is sold out, though its request has been served.",
 		file:  "guard/crew_claims.go",
