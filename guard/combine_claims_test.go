@@ -249,24 +249,19 @@ func TestCombineRequestInProgress(t *testing.T) {
 		wantNil(e.t, once.Migrate(bg, e.db))
 		e.create(&Stock{ID: 1, Left: 9}, &Stock{ID: 2, Left: 9})
 		all := shoppers(4)
-		runs, end := make(chan bool), make(chan bool)
-		first := make(chan error)
-		go func() {
-			first <- e.Peer(e.t, e.open()).Do(bg, "sku:2", func(ctx context.Context, tx *gorm.DB) error {
-				close(runs)
-				<-end
+		finish := started(func(rest func()) error {
+			return e.Peer(e.t, e.open()).Do(bg, "sku:2", func(ctx context.Context, tx *gorm.DB) error {
+				rest()
 				return takeOne(2)(ctx, tx)
 			}, guard.For(all[1].serves))
-		}()
-		<-runs
+		})
 		var refused sync.Once
 		wantNil(e.t, e.db.Callback().Create().After("gorm:create").Register("test:refused", func(tx *gorm.DB) {
 			if tx.Error != nil {
-				refused.Do(func() { close(end) })
+				refused.Do(func() { wantNil(e.t, finish()) })
 			}
 		}))
 		e.sell(all...)
-		wantNil(e.t, <-first)
 		for i, b := range all {
 			if i == 1 {
 				wantIs(e.t, b.err, guard.ErrDuplicate)

@@ -69,17 +69,14 @@ func (e *env) overlapOnce(t *testing.T, id string, peer *guard.Guard, begins <-c
 	e.LoseAll(true)
 	defer e.LoseAll(false)
 	before := len(e.Events.All())
-	runs, end := make(chan bool), make(chan bool)
-	first, second := make(chan error), make(chan error, 1)
-	go func() {
+	second := make(chan error, 1)
+	finish := started(func(rest func()) error {
 		_, err := guard.Once(bg, e.Guard.Guard, request(id), func(ctx context.Context, tx *gorm.DB) (receipt, error) {
-			close(runs)
-			<-end
+			rest()
 			return sells(1)(ctx, tx)
 		})
-		first <- err
-	}()
-	<-runs
+		return err
+	})
 	go func() {
 		got, err := guard.Once(bg, peer, request(id), e.neverSells(), guard.Wait(time.Minute))
 		if err == nil && !got.Replayed {
@@ -92,8 +89,7 @@ func (e *env) overlapOnce(t *testing.T, id string, peer *guard.Guard, begins <-c
 	} else {
 		<-begins
 	}
-	close(end)
-	wantNil(t, <-first)
+	wantNil(t, finish())
 	if refused {
 		return
 	}

@@ -56,6 +56,23 @@ func (e *env) never() guard.Op {
 	}
 }
 
+// started runs a call in the background, and returns when that has called rest. finish lets
+// it go on, and returns its error.
+func started(call func(rest func()) error) (finish func() error) {
+	rests, goOn, ended := make(chan bool), make(chan bool), make(chan error, 1)
+	go func() {
+		ended <- call(func() {
+			close(rests)
+			<-goOn
+		})
+	}()
+	<-rests
+	return func() error {
+		close(goOn)
+		return <-ended
+	}
+}
+
 // wantTaken checks how often takeOne has taken effect.
 func (e *env) wantTaken(times int) {
 	e.t.Helper()
@@ -143,23 +160,18 @@ func TestForWhileItRuns(t *testing.T) {
 	eachServer(t, func(e *env) {
 		wantNil(t, once.Migrate(bg, e.db))
 		e.create(&Stock{ID: 1, Left: 9})
-		runs, end := make(chan bool), make(chan bool)
-		first := make(chan error)
-		go func() {
-			first <- e.Do(bg, "sku:1", func(ctx context.Context, tx *gorm.DB) error {
-				close(runs)
-				<-end
+		finish := started(func(rest func()) error {
+			return e.Do(bg, "sku:1", func(ctx context.Context, tx *gorm.DB) error {
+				rest()
 				return takeOne(1)(ctx, tx)
 			}, guard.For(request("a")))
-		}()
-		<-runs
+		})
 		soon, cancel := context.WithTimeout(bg, 20*time.Second) // InnoDB would wait for 50 s
 		defer cancel()
 		wantIs(t, e.Do(soon, "sku:2", e.never(), guard.For(request("a"))), guard.ErrBusy)
 		waits := make(chan error)
 		go func() { waits <- e.Do(bg, "sku:2", e.never(), guard.For(request("a")), guard.Wait(time.Minute)) }()
-		close(end)
-		wantNil(t, <-first)
+		wantNil(t, finish())
 		wantIs(t, <-waits, guard.ErrDuplicate)
 		e.wantTaken(1)
 		e.wantNoEvent()
@@ -253,21 +265,16 @@ func TestForAfterALostLock(t *testing.T) {
 		claims, begins := e.claims()
 		peer := e.Peer(t, claims)
 		e.LoseAll(true)
-		runs, end := make(chan bool), make(chan bool)
-		first := make(chan error)
-		go func() {
-			first <- e.Do(bg, "sku:1", func(ctx context.Context, tx *gorm.DB) error {
-				close(runs)
-				<-end
+		finish := started(func(rest func()) error {
+			return e.Do(bg, "sku:1", func(ctx context.Context, tx *gorm.DB) error {
+				rest()
 				return takeOne(1)(ctx, tx)
 			}, guard.For(request("a")))
-		}()
-		<-runs
+		})
 		second := make(chan error)
 		go func() { second <- peer.Do(bg, "sku:1", e.never(), guard.For(request("a")), guard.Wait(time.Minute)) }()
 		<-begins
-		close(end)
-		wantNil(t, <-first)
+		wantNil(t, finish())
 		wantIs(t, <-second, guard.ErrIntercepted)
 		e.wantTaken(1)
 		for _, ev := range e.Events.All() {
@@ -376,15 +383,12 @@ func TestForUnreadClaim(t *testing.T) {
 		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, EndTimeout: time.Second})
 		wantNil(t, err)
 
-		runs, end, first := make(chan bool), make(chan bool), make(chan error)
-		go func() {
-			first <- other.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
-				close(runs)
-				<-end
+		finish := started(func(rest func()) error {
+			return other.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
+				rest()
 				return nil
 			}, guard.For(request("a")))
-		}()
-		<-runs
+		})
 		second := make(chan error)
 		go func() { second <- g.Do(bg, "sku:2", e.never(), guard.For(request("a")), guard.Wait(time.Minute)) }()
 		testwait.Until(t, "the second caller's connection is in use", func() bool { return pool.Stats().InUse == 1 })
@@ -397,8 +401,7 @@ func TestForUnreadClaim(t *testing.T) {
 			taken <- c
 		}()
 		testwait.Until(t, "another caller waits for the connection", func() bool { return pool.Stats().WaitCount > 0 })
-		close(end)
-		wantNil(t, <-first)
+		wantNil(t, finish())
 		c := <-taken
 		defer c.Close()
 		if err := <-second; err == nil || errors.Is(err, guard.ErrIntercepted) {

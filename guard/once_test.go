@@ -165,17 +165,13 @@ func TestOnceWhileItRuns(t *testing.T) {
 	t.Parallel()
 	withOnce(t, func(e *env) {
 		peer := e.Peer(t, e.db)
-		runs, end := make(chan bool), make(chan bool)
-		first := make(chan error)
-		go func() {
+		finish := started(func(rest func()) error {
 			_, err := guard.Once(bg, e.Guard.Guard, request("a"), func(ctx context.Context, tx *gorm.DB) (receipt, error) {
-				close(runs)
-				<-end
+				rest()
 				return sells(1)(ctx, tx)
 			})
-			first <- err
-		}()
-		<-runs
+			return err
+		})
 		_, err := guard.Once(bg, peer, request("a"), e.neverSells())
 		wantIs(t, err, guard.ErrBusy)
 		_, err = guard.Once(bg, peer, printed("a", "other content"), e.neverSells())
@@ -188,8 +184,7 @@ func TestOnceWhileItRuns(t *testing.T) {
 			}
 			waits <- got
 		}()
-		close(end)
-		wantNil(t, <-first)
+		wantNil(t, finish())
 		wantAnswer(t, <-waits, nil, guard.Answer[receipt]{Value: receipt{Left: 8}, Replayed: true})
 		e.wantTaken(1)
 		e.wantNoEvent()
@@ -207,17 +202,13 @@ func TestOnceAfterALostLock(t *testing.T) {
 		claims, begins := e.claims()
 		peer := e.Peer(t, claims)
 		e.LoseAll(true)
-		runs, end := make(chan bool), make(chan bool)
-		first := make(chan error)
-		go func() {
+		finish := started(func(rest func()) error {
 			_, err := guard.Once(bg, e.Guard.Guard, request("a"), func(ctx context.Context, tx *gorm.DB) (receipt, error) {
-				close(runs)
-				<-end
+				rest()
 				return sells(1)(ctx, tx)
 			}, guard.Also("sku:1"))
-			first <- err
-		}()
-		<-runs
+			return err
+		})
 		second := make(chan guard.Answer[receipt])
 		go func() {
 			got, err := guard.Once(bg, peer, request("a"), e.neverSells(), guard.Wait(time.Minute), guard.Also("sku:2"))
@@ -227,8 +218,7 @@ func TestOnceAfterALostLock(t *testing.T) {
 			second <- got
 		}()
 		<-begins
-		close(end)
-		wantNil(t, <-first)
+		wantNil(t, finish())
 		wantAnswer(t, <-second, nil, guard.Answer[receipt]{Value: receipt{Left: 8}, Replayed: true})
 		e.wantTaken(1)
 		overlaps := 0

@@ -107,7 +107,9 @@ func postOrder(w http.ResponseWriter, r *http.Request) {
 func (r *Requests) Message(ctx context.Context, no string) Answer { return r.message(ctx, no, false) }
 
 // MessageAgain handles a message that is redelivered.
-func (r *Requests) MessageAgain(ctx context.Context, no string) Answer { return r.message(ctx, no, true) }
+func (r *Requests) MessageAgain(ctx context.Context, no string) Answer {
+	return r.message(ctx, no, true)
+}
 
 func (r *Requests) message(ctx context.Context, no string, again bool) Answer {
 	m := inbox.Message{ID: no, Body: []byte(no), Redelivered: again}
