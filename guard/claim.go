@@ -55,16 +55,11 @@ func (g *Guard) Served(ctx context.Context, r once.Request) (bool, error) {
 		return false, fmt.Errorf("%w: whether a request has been served", ErrNested)
 	}
 	k := &claiming{request: r, sum: r.Sum(), key: r.Key()}
-	if err := k.find(ctx, g); err != nil {
-		return false, fmt.Errorf("guard: %w", err)
+	err := k.served(ctx, g)
+	if errors.Is(err, ErrDuplicate) {
+		return true, nil
 	}
-	if k.record == nil {
-		return false, nil
-	}
-	if r.Print.Differs(k.record.Print) {
-		return false, ErrMismatch
-	}
-	return true, nil
+	return false, err
 }
 
 // claiming is what a call claims: the request that it serves.
@@ -133,6 +128,20 @@ func (c *call) claim() error {
 // claim returns the row that says that the request has taken effect.
 func (k *claiming) claim() *claim.Claim {
 	return &claim.Claim{Request: k.sum[:], Print: k.request.Print.Bytes(), Held: k.held, Operation: k.request.Operation}
+}
+
+// errServed is the cause of a repeat's error that needed no transaction of its own.
+var errServed = errors.New("its transaction was committed before")
+
+// served returns the error of a repeat, nil if the request is not known.
+func (k *claiming) served(ctx context.Context, g *Guard) error {
+	if err := k.find(ctx, g); err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	if k.record == nil {
+		return nil
+	}
+	return k.repeated(errServed)
 }
 
 // busy returns the error of a request that another transaction has, or had until now.

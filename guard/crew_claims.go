@@ -35,17 +35,17 @@ func (k *crew) foreign() bool {
 	return all
 }
 
-// errServed is the cause of a repeat's error that needed no transaction.
-var errServed = errors.New("its transaction was committed before")
-
 // served returns the error of a repeat if m's request is known. Who knows that needs no
 // lock: if the crew's is gone, the crew finds out.
 func (m *member) served() error {
-	k := m.serves
-	if k == nil || ended(m.ctx) || k.find(m.call.ctx, m.call.guard) != nil || k.record == nil {
+	if m.serves == nil || ended(m.ctx) {
 		return nil
 	}
-	return k.repeated(errServed)
+	err := m.serves.served(m.call.ctx, m.call.guard)
+	if errors.Is(err, ErrDuplicate) || errors.Is(err, ErrMismatch) {
+		return err
+	}
+	return nil
 }
 
 // claimFor inserts the requests of those whose turns are over. Those whose changes have

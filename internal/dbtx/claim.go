@@ -17,8 +17,8 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// ErrClaimed is returned by Claim and ClaimAll while another transaction, which has not ended, has
-// inserted the row.
+// ErrClaimed is returned by Claim and ClaimAll while another transaction, which has not ended,
+// has inserted the row.
 var ErrClaimed = errors.New("dbguard: another transaction has the claim")
 
 // Claim inserts a row that says what the transaction does, before it does it: no other
