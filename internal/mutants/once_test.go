@@ -71,9 +71,9 @@ var onceMutants = []mutant{
 	{
 		name:  "purged-request-is-an-overlap",
 		loses: "A repeat that meets the purge pages people.",
-		file:  "internal/dbtx/evidence/examine.go",
-		old:   `	return before.ChangedTo(now) && (now.Found || !r.Kept)`,
-		new:   `	return before.ChangedTo(now)`,
+		file:  "guard/claim.go",
+		old:   `	return k.err != nil || k.record == nil || k.record.Held != k.held`,
+		new:   `	return k.err != nil || k.record != nil && k.record.Held != k.held`,
 		tests: "guard TestOncePurgedBetween",
 	},
 	{

@@ -46,7 +46,7 @@ func (j *Judge) examineOne(ctx context.Context, c *inquiry, s *suspect, plain pr
 			return err
 		}
 	}
-	changed := !now.Locked && (changed(s.row, plain, now) || s.clean && j.changedSinceFirst(s.row, now))
+	changed := !now.Locked && (plain.ChangedTo(now) || s.clean && j.changedSinceFirst(s.row, now))
 	s.expected = c.Kind == dbguard.Stale && now.Found && now.Version == s.version(now)
 	if !changed && (now.Locked || !s.clean) {
 		c.open = true
@@ -122,11 +122,5 @@ func (j *Judge) Resume() {
 // changedSinceFirst reports whether a row has changed since this operation saw it first.
 func (j *Judge) changedSinceFirst(r *protected.Row, now protected.Reading) bool {
 	first, seen := j.Memory.Recall(r)
-	return seen && changed(r, first, now)
-}
-
-// changed reports whether a row has changed between two readings. One that is kept for a
-// time is deleted when that is over, by nobody who has the key.
-func changed(r *protected.Row, before, now protected.Reading) bool {
-	return before.ChangedTo(now) && (now.Found || !r.Kept)
+	return seen && first.ChangedTo(now)
 }
