@@ -78,11 +78,11 @@ test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
 
 .PHONY: test-galera
 test-galera: ## operations on three nodes of a Galera cluster
-	@scripts/test --with galera -race -count=1 -timeout 10m -run Galera ./guard
+	@BELAY_REQUIRE_STACK=all scripts/test --with galera -race -count=1 -timeout 10m -run Galera ./guard
 
 .PHONY: test-pgbouncer
 test-pgbouncer: ## what becomes of a COMMIT behind a pooler in transaction mode
-	@scripts/test --with postgres --with pgbouncer -race -count=1 -timeout 10m -run 'TestResolve' ./internal/dbtx
+	@BELAY_REQUIRE_STACK=all scripts/test --with postgres --with pgbouncer -race -count=1 -timeout 10m -run 'Stranger|Pooler' ./internal/dbtx
 
 .PHONY: test-gorm
 test-gorm: ## gorm's features with dbguard and without it, outside and in a transaction; ON=mysql or mariadb11
