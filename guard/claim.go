@@ -135,7 +135,9 @@ var errServed = errors.New("its transaction was committed before")
 
 // served returns the error of a repeat, nil if the request is not known.
 func (k *claiming) served(ctx context.Context, g *Guard) error {
-	if err := k.find(ctx, g); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.EndTimeout)
+	defer cancel()
+	if err := k.read(ctx, g); err != nil {
 		return fmt.Errorf("guard: %w", err)
 	}
 	if k.record == nil {
@@ -150,10 +152,14 @@ func (k *claiming) busy(cause error) error {
 	return fmt.Errorf("%w: %w: %w", ErrBusy, held, cause)
 }
 
-// find reads what is known of the request.
+// find reads what is known of the request, also if ctx has ended.
 func (k *claiming) find(ctx context.Context, g *Guard) error {
 	ctx, cancel := detached(ctx, g.cfg.EndTimeout)
 	defer cancel()
+	return k.read(ctx, g)
+}
+
+func (k *claiming) read(ctx context.Context, g *Guard) error {
 	pool, err := g.db.DB()
 	if err != nil {
 		return err

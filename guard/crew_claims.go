@@ -45,7 +45,7 @@ func (m *member) served() error {
 	if errors.Is(err, ErrDuplicate) || errors.Is(err, ErrMismatch) {
 		return err
 	}
-	return nil
+	return nil // whatever else it is, m meets it alone
 }
 
 // claimFor inserts the requests of those whose turns are over. Those whose changes have
