@@ -8,10 +8,11 @@ import (
 // NotCommitted reports whether the error of a COMMIT proves that nothing was
 // committed: the server said so, or the statement was not sent. Most errors of MySQL and
 // MariaDB do not: a session that is killed during its COMMIT gets one in place of
-// "done", too.
+// "done", too, and a member of a group that leaves it gives up on a commit that the others
+// may have in their order.
 func NotCommitted(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) ||
-		isMySQL(err, erLockDeadlock, erLockWaitTimeout, erCheckRead, erReadOnlyServer, erReadOnlyTx, erReadOnlyMode, erRolledBack) ||
+		isMySQL(err, erLockDeadlock, erLockWaitTimeout, erCheckRead, erReadOnlyServer, erReadOnlyTx, erReadOnlyMode) ||
 		postgresCode(err) != "" && !isPostgres(err, pgUnsure...) ||
 		sqliteCode(err) != 0 && !isSQLite(err, sqliteIO)
 }

@@ -61,10 +61,10 @@ func IsAborted(err error) bool { return isPostgres(err, pgAborted) }
 
 // Retryable reports whether err says that the database has rolled a transaction
 // back, or refused to begin it, because another one was in the way: a deadlock,
-// a failed serialization, a busy SQLite, a migration of the table. The same
-// transaction may succeed when it is run again.
+// a failed serialization or certification, a busy SQLite, a migration of the table. The
+// same transaction may succeed when it is run again.
 func Retryable(err error) bool {
-	return IsDeadlock(err) || IsChanged(err) || isMySQL(err, erTableDefChanged) || isSQLite(err, sqliteBusy, sqliteLocked)
+	return IsDeadlock(err) || IsChanged(err) || isMySQL(err, erTableDefChanged, erRolledBack) || isSQLite(err, sqliteBusy, sqliteLocked)
 }
 
 // Poisons reports whether err leaves a transaction that must not go on: the
