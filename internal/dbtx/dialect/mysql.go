@@ -51,28 +51,20 @@ func isMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers
 // readMySQLSession does not use SELECT @@..., as the names differ between versions.
 func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	read := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
-	rows, err := c.QueryContext(ctx, `SHOW SESSION VARIABLES WHERE Variable_name IN
+	known, err := mysqlValues(ctx, c, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
-		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode', 'hostname', 'port', 'server_uuid',
+		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode',
+		'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'gtid_domain_id', 'wsrep_node_name',
 		'wsrep_on', 'wsrep_sync_wait', 'group_replication_consistency', 'group_replication_single_primary_mode')`)
 	if err != nil {
 		return Session{}, err
-	}
-	defer func() { _ = rows.Close() }()
-	known := make(map[string]string)
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return Session{}, err
-		}
-		known[strings.ToLower(name)] = value
 	}
 	id, _ := strconv.ParseUint(known["pseudo_thread_id"], 10, 64)
 	rollback := known["innodb_rollback_on_timeout"]
 	return Session{
 		ID:               id,
 		Read:             read,
-		Server:           strings.TrimSpace(known["hostname"] + ":" + known["port"] + " " + known["server_uuid"]),
+		Server:           mysqlServer(known),
 		MariaDB:          strings.Contains(known["version"], "MariaDB"),
 		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
@@ -80,7 +72,38 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		RefusesChanged:   known["innodb_snapshot_isolation"] == "ON",
 		Behind:           behindMySQL(known),
 		LockWait:         known["innodb_lock_wait_timeout"],
-	}, rows.Err()
+	}, nil
+}
+
+// mysqlServer identifies a server by all that it says of itself: copies of one machine, as
+// of one image of a container, have the same name and port. MySQL has a server_uuid, which
+// a copy of the data may have as well.
+func mysqlServer(known map[string]string) string {
+	server := known["hostname"] + ":" + known["port"]
+	for _, name := range []string{"server_uuid", "server_id", "server_uid", "gtid_domain_id", "wsrep_node_name"} {
+		if known[name] != "" {
+			server += " " + known[name]
+		}
+	}
+	return server
+}
+
+// mysqlValues returns what a SHOW of variables or of the status tells.
+func mysqlValues(ctx context.Context, c *sql.Conn, query string) (map[string]string, error) {
+	rows, err := c.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	known := make(map[string]string)
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		known[strings.ToLower(name)] = value
+	}
+	return known, rows.Err()
 }
 
 // behindMySQL reports whether a transaction may begin on a member of a cluster before it has
