@@ -33,12 +33,13 @@ import (
 //   - The same is done on PostgreSQL if it has crashed since, as it may have given the
 //     number to another transaction.
 //
-// While the database can't be reached, starts or ends, Resolve tries again until ctx
-// ends; Options.EndTimeout bounds that if ctx has no deadline.
+// While the database can't be reached, starts, ends or takes no writes, Resolve tries again
+// until ctx ends; Options.EndTimeout bounds that if ctx has no deadline.
 //
 // A row of equal values proves nothing: another may have written it. Without proof the
 // outcome is Unresolved, and the error says why. The same holds if the database is another
-// server by then, as behind a balancer or after a failover.
+// server by then, as behind a balancer or after a failover, or takes no writes when it has
+// been read: a primary that was demoted, a standby, a member that has lost its cluster.
 //
 // If a row proves that the transaction was not committed, Alive and Held must still
 // succeed: a caller that has the lock may delete rows and make them again. The functions
@@ -96,9 +97,23 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Unresolved, err
 	}
+	var o Outcome
 	if t.xid != "" && !restarted {
-		return t.readOutcome(ctx, c)
+		o, err = t.readOutcome(ctx, c)
+	} else {
+		o, err = t.readRows(ctx, c, restarted)
 	}
+	if err == nil {
+		err = t.dialect.Writer(ctx, c, now)
+	}
+	if err != nil {
+		return Unresolved, err
+	}
+	return o, nil
+}
+
+// readRows ends the session, if it is still there, and decides by the rows that it wrote.
+func (t *Tx) readRows(ctx context.Context, c *sql.Conn, restarted bool) (Outcome, error) {
 	images := journal.Images(t.journal.Writes())
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")

@@ -307,6 +307,14 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestTransactionsOwnSessionIsEnded",
 	},
 	{
+		name:  "demoted-server-is-believed",
+		loses: "A caller is told that its operation is done by a server that lost it in a failover.",
+		file:  "internal/dbtx/resolve.go",
+		old:   `		err = t.dialect.Writer(ctx, c, now)`,
+		new:   `		err = nil`,
+		tests: "internal/dbtx TestResolveOnTheWriter",
+	},
+	{
 		name:  "old-session-not-awaited",
 		loses: "A caller is told that its operation is done, and a crash undoes it.",
 		file:  "internal/dbtx/dialect/mysql.go",

@@ -24,6 +24,10 @@ type Dialect struct {
 	EndSession func(context.Context, *sql.Conn, Session) error
 	// EndTransaction does so by the number of a transaction, where transactions have one.
 	EndTransaction func(ctx context.Context, c *sql.Conn, number string) error
+	// Writer returns an error if the server takes no writes now. What was read there before
+	// is final only if it does: the writer by now may be another server, which has commits
+	// that this one lacks, or lacks some that this one shows.
+	Writer func(context.Context, *sql.Conn, Session) error
 }
 
 // Of returns the dialect of a database by its name in gorm. It reports false if Belay
@@ -38,6 +42,7 @@ func Of(name string) (Dialect, bool) {
 			ReadSession: readMySQLSession,
 			Restarted:   restartedMySQL,
 			EndSession:  endMySQLSession,
+			Writer:      mysqlWriter,
 		}, true
 	case "postgres":
 		return Dialect{
@@ -47,6 +52,7 @@ func Of(name string) (Dialect, bool) {
 			ReadSession: readPostgresSession,
 			Restarted:   func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
 			EndSession:  endPostgresSession,
+			Writer:      postgresWriter,
 
 			EndTransaction: endPostgresTransaction,
 		}, true
@@ -57,6 +63,7 @@ func Of(name string) (Dialect, bool) {
 			ReadSession: func(context.Context, *sql.Conn) (Session, error) { return Session{Snapshot: true}, nil },
 			Restarted:   func(context.Context, *sql.Conn, Session, Session) (bool, error) { return false, nil },
 			EndSession:  func(context.Context, *sql.Conn, Session) error { return nil },
+			Writer:      func(context.Context, *sql.Conn, Session) error { return nil },
 		}, true
 	default:
 		return Dialect{}, false

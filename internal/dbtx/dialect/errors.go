@@ -18,10 +18,10 @@ func FromServer(err error) bool {
 }
 
 // Unreachable reports whether no connection to the database could be made, or it broke,
-// or the server takes none for now: it may answer later.
+// or the server takes none or no writes for now: it may answer later.
 func Unreachable(err error) bool {
 	_, failed := errors.AsType[*net.OpError](err)
-	return failed || isBroken(err) || isMySQL(err, erConCount, erServerShutdown, erConnectionKilled) ||
+	return failed || isBroken(err) || errors.Is(err, errNoWriter) || isMySQL(err, erConCount, erUnknownCommand, erServerShutdown, erConnectionKilled) ||
 		isPostgres(err, pgConnection, "57P", pgConnections)
 }
 

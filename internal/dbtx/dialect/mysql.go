@@ -30,6 +30,7 @@ const (
 	erKillDenied       = 1095
 	erParse            = 1064
 	erConCount         = 1040 // too many connections
+	erUnknownCommand   = 1047 // by Galera, of a node that is not ready
 	erServerShutdown   = 1053
 	erConnectionKilled = 1927 // MariaDB
 	erReadOnlyServer   = 1290
@@ -66,6 +67,8 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		Read:             read,
 		Server:           mysqlServer(known),
 		MariaDB:          strings.Contains(known["version"], "MariaDB"),
+		Galera:           known["wsrep_on"] == "ON",
+		Group:            known["group_replication_consistency"] != "",
 		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),

@@ -21,6 +21,8 @@ type Session struct {
 	Started          sql.NullTime // on PostgreSQL, by the server's clock
 	Numbers          bool         // PostgreSQL 13 and newer know the number of a transaction
 	MariaDB          bool
+	Galera           bool
+	Group            bool   // the server has the plugin of MySQL's group replication
 	Snapshot         bool   // the transaction has one, which no other's commit changes
 	Strict           bool   // a value that does not fit is refused
 	RefusesChanged   bool   // a row that changed since the snapshot is not written, nor locked

@@ -48,6 +48,9 @@ var myAnswers = []question{
 		return table1("Variable_name,Value", []any{"Uptime", fmt.Sprint(int(time.Since(s.db.started).Seconds()))})
 	}},
 	{"SHOW SESSION VARIABLES WHERE Variable_name IN", myVariables},
+	{"SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only'", func(*session, []any) (*result, error) {
+		return table1("Variable_name,Value", []any{"innodb_read_only", "OFF"}, []any{"read_only", "OFF"})
+	}},
 	{"SELECT COUNT(*) FROM information_schema.processlist WHERE id = ", func(*session, []any) (*result, error) {
 		return table1("count", []any{int64(0)}) // none waits for a replica
 	}},
@@ -65,7 +68,7 @@ func myVariables(s *session, _ []any) (*result, error) {
 	return table1("Variable_name,Value",
 		[]any{"hostname", fmt.Sprintf("db-%d", s.db.server)}, []any{"innodb_rollback_on_timeout", "OFF"},
 		[]any{"innodb_snapshot_isolation", snapshot}, []any{"innodb_lock_wait_timeout", "50"}, []any{"port", "3306"},
-		[]any{"pseudo_thread_id", fmt.Sprint(s.id)},
+		[]any{"pseudo_thread_id", fmt.Sprint(s.id)}, []any{"server_id", "1"},
 		[]any{"sql_mode", "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION"},
 		[]any{"tx_isolation", repeatableRead}, []any{"version", myVersion})
 }

@@ -1,0 +1,69 @@
+package dialect
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// errNoWriter is returned by Dialect.Writer.
+var errNoWriter = errors.New("the server takes no writes now")
+
+// mysqlWriter asks for the switch that a failover turns, and a member of a cluster whether
+// it belongs to the majority.
+func mysqlWriter(ctx context.Context, c *sql.Conn, s Session) error {
+	known, err := mysqlValues(ctx, c, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'innodb_read_only')`)
+	for name, value := range known {
+		if value != "OFF" {
+			err = fmt.Errorf("%w: %s = %s", errNoWriter, name, value)
+		}
+	}
+	switch {
+	case err == nil && s.Galera:
+		err = galeraWriter(ctx, c)
+	case err == nil && s.Group:
+		err = groupWriter(ctx, c)
+	}
+	return notAsked(err)
+}
+
+func galeraWriter(ctx context.Context, c *sql.Conn) error {
+	known, err := mysqlValues(ctx, c, `SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_status', 'wsrep_ready')`)
+	if status, ready := known["wsrep_cluster_status"], known["wsrep_ready"]; err == nil && (status != "Primary" || ready != "ON") {
+		err = fmt.Errorf("%w: wsrep_cluster_status = %s, wsrep_ready = %s", errNoWriter, status, ready)
+	}
+	return err
+}
+
+// groupWriter: the primary of a group does not become read-only when it has lost sight of the
+// others. A server that is in no group has one row, its own.
+func groupWriter(ctx context.Context, c *sql.Conn) error {
+	var alone, online, majority bool
+	err := c.QueryRowContext(ctx, `SELECT COALESCE(SUM(member_state <> 'OFFLINE'), 0) = 0,
+		COALESCE(SUM(member_state = 'ONLINE' AND member_id = @@server_uuid), 0) = 1,
+		COALESCE(2 * SUM(member_state <> 'UNREACHABLE') > COUNT(*), FALSE)
+		FROM performance_schema.replication_group_members`).Scan(&alone, &online, &majority)
+	if err == nil && !alone && (!online || !majority) {
+		err = fmt.Errorf("%w: it is no member of its group's majority", errNoWriter)
+	}
+	return err
+}
+
+// postgresWriter: a standby shows what the primary had committed some time ago.
+func postgresWriter(ctx context.Context, c *sql.Conn, _ Session) error {
+	var standby bool
+	err := c.QueryRowContext(ctx, "SELECT pg_is_in_recovery()").Scan(&standby)
+	if err == nil && standby {
+		err = fmt.Errorf("%w: it is a standby", errNoWriter)
+	}
+	return notAsked(err)
+}
+
+// notAsked says what was asked when err came.
+func notAsked(err error) error {
+	if err != nil && !errors.Is(err, errNoWriter) {
+		return fmt.Errorf("ask whether the server takes writes: %w", err)
+	}
+	return err
+}
