@@ -21,15 +21,21 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// Config says what a Belay is made of. Service, DB, and Redis or Engine are required.
+// Config says what a Belay is made of. Service, DB, and one of Redis, RedisOptions and
+// Engine are required.
 type Config struct {
 	// Service is the name under which lock failures are reported.
 	Service string
 	// DB is the database of the operations. It stays the caller's, to be closed after
 	// the Belay.
 	DB *gorm.DB
-	// Redis names the Redis Cluster that keeps the locks: see redislock.Open.
-	Redis *redis.ClusterOptions
+	// Redis is the URL of what keeps the locks: redis://host:6379 for a single server,
+	// redis+cluster://host:6379,host:6379, or redis+sentinel://host:26379/name. See
+	// redislock.ParseURL.
+	Redis string
+	// RedisOptions are in place of Redis, for what a URL can't say, as certificates: see
+	// redislock.Open.
+	RedisOptions *redis.UniversalOptions
 	// Engine keeps the locks in place of Redis. It stays the caller's to close.
 	Engine lock.Engine
 	// AMQP is the URL of the RabbitMQ to which lock failures are published. They wait
@@ -57,12 +63,22 @@ func (c Config) validate() error {
 		return errors.New("belay: Config.Service is empty")
 	case c.DB == nil:
 		return errors.New("belay: Config.DB is nil")
-	case (c.Redis == nil) == (c.Engine == nil):
-		return errors.New("belay: Config needs either Redis or an Engine")
+	case c.engines() != 1:
+		return errors.New("belay: Config needs one of Redis, RedisOptions and Engine")
 	case c.AMQP != "" && c.Publisher != nil:
 		return errors.New("belay: Config has both AMQP and a Publisher")
 	}
 	return nil
+}
+
+// engines returns how many are given.
+func (c Config) engines() (n int) {
+	for _, given := range []bool{c.Redis != "", c.RedisOptions != nil, c.Engine != nil} {
+		if given {
+			n++
+		}
+	}
+	return n
 }
 
 // A Belay is a Guard with the parts that it was made of. Parts that its Config did not
@@ -118,7 +134,7 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 func (b *Belay) openLocker(cfg Config) (err error) {
 	engine := cfg.Engine
 	if engine == nil {
-		b.Redis, err = redislock.Open(cfg.Redis, redislock.Config{})
+		b.Redis, err = openRedis(cfg)
 		if err != nil {
 			return err
 		}
@@ -132,6 +148,17 @@ func (b *Belay) openLocker(cfg Config) (err error) {
 	}
 	b.closeFirst(b.Locker.Close)
 	return nil
+}
+
+func openRedis(cfg Config) (*redislock.Engine, error) {
+	opts := cfg.RedisOptions
+	if opts == nil {
+		var err error
+		if opts, err = redislock.ParseURL(cfg.Redis); err != nil {
+			return nil, err
+		}
+	}
+	return redislock.Open(opts, redislock.Config{})
 }
 
 // openPublisher puts an outbox before RabbitMQ if cfg has that.

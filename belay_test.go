@@ -58,7 +58,7 @@ func onStack(t *testing.T) (cfg belay.Config, events <-chan amqp.Delivery) {
 		t.Fatal(err)
 	}
 	return belay.Config{
-		Service: "shop", DB: db, Redis: &redis.ClusterOptions{Addrs: teststack.Redis(t)}, AMQP: broker,
+		Service: "shop", DB: db, RedisOptions: &redis.UniversalOptions{Addrs: teststack.Redis(t)}, AMQP: broker,
 	}, consume(t, broker)
 }
 
@@ -103,7 +103,7 @@ func TestOpen(t *testing.T) {
 		testwait.Until(t, "the guard closes", func() bool {
 			return errors.Is(b.Guard.Apply(context.Background(), key+"b", guard.Insert(&Order{No: "2"})), guard.ErrClosed)
 		})
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis.Addrs})
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.RedisOptions.Addrs})
 		defer client.Close()
 		if n, err := client.Del(ctx, key).Result(); n != 1 || err != nil {
 			t.Errorf("DEL: %d, %v", n, err)
@@ -177,17 +177,19 @@ func TestOpenWithParts(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	db := testdb.OpenSQLite(t, t.TempDir()+"/shop.db")
-	cluster := &redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}
+	const cluster = "redis+cluster://127.0.0.1:1"
 	for name, tt := range map[string]struct {
 		cfg  belay.Config
 		want string
 	}{
 		"no service":         {belay.Config{DB: db, Redis: cluster}, "Service"},
 		"no database":        {belay.Config{Service: "shop", Redis: cluster}, "DB"},
-		"no locks":           {belay.Config{Service: "shop", DB: db}, "either Redis or an Engine"},
-		"two places":         {belay.Config{Service: "shop", DB: db, Redis: cluster, Engine: memlock.New()}, "either Redis or an Engine"},
+		"no locks":           {belay.Config{Service: "shop", DB: db}, "one of Redis, RedisOptions and Engine"},
+		"two places":         {belay.Config{Service: "shop", DB: db, Redis: cluster, Engine: memlock.New()}, "one of Redis, RedisOptions and Engine"},
 		"two ways of events": {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "amqp://127.0.0.1", Publisher: notify.Log(nil)}, "both"},
-		"no address":         {belay.Config{Service: "shop", DB: db, Redis: &redis.ClusterOptions{}}, "Addrs"},
+		"two Redis":          {belay.Config{Service: "shop", DB: db, Redis: cluster, RedisOptions: &redis.UniversalOptions{}}, "one of Redis, RedisOptions and Engine"},
+		"no Redis":           {belay.Config{Service: "shop", DB: db, Redis: "http://user:secret@h"}, "redis://"},
+		"no address":         {belay.Config{Service: "shop", DB: db, RedisOptions: &redis.UniversalOptions{}}, "Addrs"},
 		"a wrong URL":        {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "http://user:secret@h"}, "amqp"},
 		"a wrong policy":     {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "amqp://127.0.0.1:1", Guard: guard.Config{OnUnavailable: 7}}, "OnUnavailable"},
 	} {
@@ -203,7 +205,7 @@ func TestOpenRefuses(t *testing.T) {
 // TestRun runs what the README shows.
 func TestRun(t *testing.T) {
 	cfg, _ := onStack(t)
-	if err := run(t.Context(), cfg.DB, cfg.Redis.Addrs, cfg.AMQP); err != nil {
+	if err := run(t.Context(), cfg.DB, "redis+cluster://"+strings.Join(cfg.RedisOptions.Addrs, ","), cfg.AMQP); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,7 @@
 //	b, err := belay.Open(ctx, belay.Config{
 //		Service: "shop",
 //		DB:      db, // a *gorm.DB
-//		Redis:   &redis.ClusterOptions{Addrs: []string{"10.0.0.1:6379", "10.0.0.2:6379"}},
+//		Redis:   "redis+cluster://10.0.0.1:6379,10.0.0.2:6379",
 //		AMQP:    "amqp://user:password@10.0.0.9:5672/",
 //	})
 //	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -20,12 +19,12 @@ import (
 	"github.com/belaygo/belay/lock/memlock"
 )
 
-// run serves under the locks of a Redis Cluster, with RabbitMQ for what goes wrong.
-func run(ctx context.Context, db *gorm.DB, redisAddrs []string, amqpURL string) (err error) {
+// run serves under locks in Redis, with RabbitMQ for what goes wrong.
+func run(ctx context.Context, db *gorm.DB, redisURL, amqpURL string) (err error) {
 	b, err := belay.Open(ctx, belay.Config{
 		Service: "shop",
 		DB:      db,
-		Redis:   &redis.ClusterOptions{Addrs: redisAddrs},
+		Redis:   redisURL,
 		AMQP:    amqpURL,
 	})
 	if err != nil {

@@ -67,7 +67,7 @@ func (t task) do() error {
 	if err != nil {
 		return err
 	}
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: t.Redis}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: t.Redis}, redislock.Config{})
 	if err != nil {
 		return err
 	}

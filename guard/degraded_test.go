@@ -356,7 +356,7 @@ func (e *env) wantDegradedThen(v notify.Verdict, r notify.Holder) {
 func TestDBOnlyWithoutRedis(t *testing.T) {
 	t.Parallel()
 	each(t, func(e *env) {
-		engine, err := redislock.Open(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}, redislock.Config{})
+		engine, err := redislock.Open(&redis.UniversalOptions{IsClusterMode: true, Addrs: []string{"127.0.0.1:1"}}, redislock.Config{})
 		wantNil(e.t, err)
 		defer engine.Close(bg)
 		locker, err := lock.New(engine, lock.Config{TTL: time.Second})

@@ -27,7 +27,7 @@ func TestDBOnlyWithMasterKilled(t *testing.T) {
 	wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
 	e := &env{t: t, db: db, Guard: guardtest.New(t, db)}
 	e.create(&Stock{ID: 1, Left: 9})
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: cluster.Addrs}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: cluster.Addrs}, redislock.Config{})
 	wantNil(t, err)
 	defer engine.Close(bg)
 	locker, err := lock.New(engine, lock.Config{TTL: 2 * time.Second})

@@ -36,7 +36,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{env: &env{t: t, db: db, Guard: guardtest.New(t, db)}}
 	s.Link = testdb.NewLink(t, testdb.AddrOf(t, dsn))
 	s.dsn = s.Through(t, dsn)
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: teststack.Redis(t)}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: teststack.Redis(t)}, redislock.Config{})
 	wantNil(t, err)
 	locker, err := lock.New(engine, lock.Config{TTL: realTTL})
 	wantNil(t, err)

@@ -24,7 +24,7 @@ type belayLocker struct {
 }
 
 func openBelay(addrs []string, cfg lock.Config) (locker, error) {
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		return nil, err
 	}

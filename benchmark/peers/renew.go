@@ -72,7 +72,7 @@ lost             %8d
 const acquirers = 256
 
 func holdMany(ctx context.Context, addrs []string, n int, span time.Duration) (u upkeep, err error) {
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		return u, err
 	}

@@ -15,11 +15,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"gorm.io/driver/mysql"
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
@@ -117,7 +115,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, err error) {
 	cfg := belay.Config{Service: "flashsale", Engine: memlock.New(), AMQP: os.Getenv("BELAY_AMQP_URL")}
 	if addrs := os.Getenv("BELAY_REDIS_ADDRS"); addrs != "" {
-		cfg.Engine, cfg.Redis = nil, &redis.ClusterOptions{Addrs: strings.Split(addrs, ",")}
+		cfg.Engine, cfg.Redis = nil, "redis+cluster://"+addrs
 	}
 	dir, err := os.MkdirTemp("", "belay-flashsale-")
 	if err != nil {

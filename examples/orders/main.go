@@ -20,11 +20,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"gorm.io/driver/mysql"
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
@@ -78,7 +76,7 @@ func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, 
 		Once: &once.PurgerConfig{}, // keeps requests for 72 hours, answers for 24
 	}
 	if addrs := os.Getenv("BELAY_REDIS_ADDRS"); addrs != "" {
-		cfg.Engine, cfg.Redis = nil, &redis.ClusterOptions{Addrs: strings.Split(addrs, ",")}
+		cfg.Engine, cfg.Redis = nil, "redis+cluster://"+addrs
 	}
 	dir, err := os.MkdirTemp("", "belay-orders-")
 	if err != nil {

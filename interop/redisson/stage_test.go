@@ -44,7 +44,7 @@ func setUp(t *testing.T) *stage {
 
 func newEngine(t *testing.T, addrs []string) *redislock.Engine {
 	t.Helper()
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

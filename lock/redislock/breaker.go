@@ -29,7 +29,7 @@ var epoch = time.Now()
 // A breaker keeps requests away from a node that does not answer, so that they
 // fail at once instead of after a timeout. Whatever a node answers, it answers.
 type breaker struct {
-	addr   string
+	addr   func() string
 	reload func(context.Context)
 	cb     *gobreaker.CircuitBreaker[struct{}]
 	gone   atomic.Int32 // refused connections in a row
@@ -37,10 +37,9 @@ type breaker struct {
 	again  atomic.Bool  // a request that began after that has failed, too
 }
 
-func newBreaker(addr string, reload func(context.Context)) *breaker {
+func newBreaker(addr func() string, reload func(context.Context)) *breaker {
 	b := &breaker{addr: addr, reload: reload}
 	b.cb = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Name:    addr,
 		Timeout: openTime,
 		ReadyToTrip: func(c gobreaker.Counts) bool {
 			return c.ConsecutiveFailures >= tripAfter && b.again.Load() || b.gone.Load() >= goneAfter
@@ -62,7 +61,7 @@ func (b *breaker) run(ctx context.Context, start time.Time, request func() error
 	switch {
 	case errors.Is(fault, gobreaker.ErrOpenState), errors.Is(fault, gobreaker.ErrTooManyRequests):
 		b.reload(ctx)
-		return fmt.Errorf("%w: %w", lock.ErrNotSent, &silentNodeError{b.addr})
+		return fmt.Errorf("%w: %w", lock.ErrNotSent, &silentNodeError{b.addr()})
 	case fault != nil:
 		b.reload(ctx)
 	}

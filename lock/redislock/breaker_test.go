@@ -19,7 +19,9 @@ import (
 	"github.com/belaygo/belay/lock/redislock"
 )
 
-func options(addrs ...string) *redis.ClusterOptions { return &redis.ClusterOptions{Addrs: addrs} }
+func options(addrs ...string) *redis.UniversalOptions {
+	return &redis.UniversalOptions{Addrs: addrs, IsClusterMode: true}
+}
 
 func notSent(err error) bool { return errors.Is(err, lock.ErrNotSent) }
 

@@ -24,7 +24,7 @@ func (e *Engine) Collect(ch chan<- prometheus.Metric) {
 	}
 	if r, ok := e.sender.(*router); ok {
 		for _, n := range r.all() {
-			gauge(m.breakerDesc, n.breaker.open(), n.addr)
+			gauge(m.breakerDesc, n.breaker.open(), n.addr())
 		}
 	}
 	topics, conns := e.waker.counts()

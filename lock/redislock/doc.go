@@ -1,6 +1,10 @@
 // Package redislock keeps locks in Redis, in the format of Redisson's RLock.
 //
-//	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
+//	opts, err := redislock.ParseURL("redis+cluster://10.0.0.1:6379,10.0.0.2:6379")
+//	if err != nil {
+//		return err
+//	}
+//	engine, err := redislock.Open(opts, redislock.Config{})
 //	if err != nil {
 //		return err
 //	}
@@ -36,19 +40,21 @@
 //
 // # The engine's own client
 //
-// [Open] makes a cluster client of its own. It gets through a failover quickly: it
-// reloads the slot map as soon as a node refuses a connection or does not answer, and no
-// call hangs for longer than a second. It sends each script straight to its node. A few
-// requests at a time go each on a connection of its own. When there are more, those that
-// wait go together in one pipeline, while the one before is on its way. So a node has no
-// more than a handful of connections, and a slow node delays no other.
+// [Open] makes a client of its own: for a cluster, for a single server, or for the master
+// that Sentinel names. It gets through a failover quickly: no call hangs for longer than a
+// second, each new connection asks Sentinel or the name server again, and the slot map of
+// a cluster is reloaded as soon as a node refuses a connection or does not answer. It
+// sends each script straight to its node. A few requests at a time go each on a
+// connection of its own. When there are more, those that wait go together in one
+// pipeline, while the one before is on its way. So a node has no more than a handful of
+// connections, and a slow node delays no other.
 //
 // A breaker opens for half a second when a node refuses three connections in a row, or
 // leaves five requests in a row without an answer; then one request tries the node
 // again. Requests that a healthy node delays together, in one pause, are not enough: one
 // of the five has begun after another had failed. While the breaker is open, all other
 // requests fail at once, with an error that names the node and matches [lock.ErrNotSent].
-// Acquire and Inspect first have the slot map reloaded, which takes up to 0.4 s, and go
+// On a cluster, Acquire and Inspect first have the slot map reloaded, which takes up to 0.4 s, and go
 // on if the lock is on another node by then.
 //
 // [New] takes a client as it is, with its options and hooks, and sends each request by

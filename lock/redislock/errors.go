@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,9 @@ var (
 // silentNodeError is the error of a request that was kept away from a node.
 type silentNodeError struct{ addr string }
 
-func (e *silentNodeError) Error() string { return "redislock: node " + e.addr + " is not answering" }
+func (e *silentNodeError) Error() string {
+	return "redislock: node " + cmp.Or(e.addr, "of Sentinel") + " is not answering"
+}
 
 func (s *script) wrap(err error) error {
 	if err == nil {

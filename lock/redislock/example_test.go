@@ -13,7 +13,7 @@ import (
 )
 
 func Example() {
-	engine, err := redislock.Open(&redis.ClusterOptions{
+	engine, err := redislock.Open(&redis.UniversalOptions{
 		Addrs: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"},
 	}, redislock.Config{})
 	if err != nil {
@@ -67,7 +67,7 @@ func ExampleNew() {
 // A lock that is granted only when a replica has it, too.
 func ExampleConfig_replicas() {
 	engine, err := redislock.Open(
-		&redis.ClusterOptions{Addrs: []string{"10.0.0.1:6379"}},
+		&redis.UniversalOptions{Addrs: []string{"10.0.0.1:6379"}},
 		redislock.Config{Replicas: 1},
 	)
 	if err != nil {

@@ -53,11 +53,25 @@ func open(tb testing.TB, addrs ...string) *redislock.Engine {
 	if len(addrs) == 0 {
 		addrs = teststack.Redis(tb)
 	}
-	return openWith(tb, &redis.ClusterOptions{Addrs: addrs})
+	return openWith(tb, &redis.UniversalOptions{Addrs: addrs, IsClusterMode: true})
 }
 
-func openWith(tb testing.TB, opts *redis.ClusterOptions, cfg ...redislock.Config) *redislock.Engine {
+func openWith(tb testing.TB, opts *redis.UniversalOptions, cfg ...redislock.Config) *redislock.Engine {
 	tb.Helper()
+	e, err := redislock.Open(opts, one(cfg))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = e.Close(context.Background()) })
+	return e
+}
+
+func openURL(tb testing.TB, url string, cfg ...redislock.Config) *redislock.Engine {
+	tb.Helper()
+	opts, err := redislock.ParseURL(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	e, err := redislock.Open(opts, one(cfg))
 	if err != nil {
 		tb.Fatal(err)

@@ -13,19 +13,20 @@ import (
 // time, and saves much of it for all.
 const directMax = 8
 
-// A masterNode is one master of a cluster.
+// A masterNode is one master: of a cluster, the one that Sentinel names at the time, or a
+// single server.
 type masterNode struct {
 	client   *redis.Client
-	addr     string
+	addr     func() string
 	breaker  *breaker
 	batches  *batcher
 	inFlight atomic.Int64
 	used     atomic.Int64 // when it was used last, in ns since epoch
 }
 
-func newMasterNode(client *redis.Client, reload func(context.Context)) *masterNode {
-	addr := client.Options().Addr
-	return &masterNode{client: client, addr: addr, breaker: newBreaker(addr, reload), batches: &batcher{client: client}}
+func newMasterNode(client *redis.Client, t *topology) *masterNode {
+	addr := func() string { return t.addrOf(client) }
+	return &masterNode{client: client, addr: addr, breaker: newBreaker(addr, t.reload), batches: &batcher{client: client}}
 }
 
 func (n *masterNode) send(ctx context.Context, cmd *command) error {

@@ -142,7 +142,7 @@ func TestMovedIsFollowed(t *testing.T) {
 			before.reply = func([]string) string { return "-MOVED 7629 " + after.addr + "\r\n" }
 			after.reply = func([]string) string { return granted[name] }
 			// Options that forbid redirects are not taken.
-			e, err := redislock.Open(&redis.ClusterOptions{Addrs: []string{before.addr}, MaxRedirects: -1}, redislock.Config{})
+			e, err := redislock.Open(&redis.UniversalOptions{IsClusterMode: true, Addrs: []string{before.addr}, MaxRedirects: -1}, redislock.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/belaygo/belay/lock"
 )
@@ -41,54 +38,32 @@ func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Open returns an engine on a cluster client of its own, which Close closes. It does not
-// dial. From opts it takes addresses, credentials, TLS and pool sizes. It sets what
-// decides how a failover is survived: timeouts of at most a second that also end with the
-// caller's context, one dial per attempt, a slot map that is reloaded each second and
-// whenever a dial fails, and no reads from replicas.
-func Open(opts *redis.ClusterOptions, cfg Config) (*Engine, error) {
-	switch {
-	case opts == nil || len(opts.Addrs) == 0:
-		return nil, errors.New("redislock: ClusterOptions.Addrs is empty")
-	case slices.Contains(opts.Addrs, ""): // go-redis would take it for localhost
-		return nil, errors.New("redislock: ClusterOptions.Addrs has an empty address")
+// Open returns an engine on a client of its own, which Close closes. It does not dial.
+//
+// The client is one for Sentinel if opts have a MasterName, for a cluster if they have
+// several addresses or IsClusterMode, and else for a single server. From opts it takes
+// addresses, credentials, TLS and pool sizes. It sets what decides how a failover is
+// survived: timeouts of at most a second that also end with the caller's context, one
+// dial per attempt, no reads from replicas, and on a cluster a slot map that is reloaded
+// each second and whenever a dial fails.
+func Open(opts *redis.UniversalOptions, cfg Config) (*Engine, error) {
+	client, err := newClient(opts)
+	if err != nil {
+		return nil, err
 	}
-	client := redis.NewClusterClient(hardened(*opts))
 	e, err := New(client, cfg)
 	if err != nil {
 		_ = client.Close()
 		return nil, err
 	}
-	client.OnNewNode(func(node *redis.Client) {
-		node.AddHook(nodeHook{addr: node.Options().Addr, topology: e.topology})
-	})
+	if c, ok := client.(*redis.ClusterClient); ok {
+		c.OnNewNode(func(node *redis.Client) {
+			node.AddHook(nodeHook{addr: node.Options().Addr, topology: e.topology})
+		})
+	}
 	e.owned = true
 	e.sender = newRouter(e.topology)
 	return e, nil
-}
-
-func hardened(o redis.ClusterOptions) *redis.ClusterOptions {
-	o.DialTimeout = atMostSecond(o.DialTimeout)
-	o.ReadTimeout = atMostSecond(o.ReadTimeout)
-	o.WriteTimeout = atMostSecond(o.WriteTimeout)
-	o.PoolTimeout = atMostSecond(o.PoolTimeout)
-	o.ContextTimeoutEnabled = true
-	o.DialerRetries = 1
-	o.MaxRetries = -1
-	o.MaxRedirects = max(o.MaxRedirects, 3) // or MOVED would not be followed
-	o.ClusterStateReloadInterval = time.Second
-	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
-	o.DisableRoutingPolicies = true
-	o.Protocol = 2 // RESP3 looks for push messages around each command
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &o
-}
-
-func atMostSecond(d time.Duration) time.Duration {
-	if d <= 0 || d > time.Second {
-		return time.Second
-	}
-	return d
 }
 
 var (

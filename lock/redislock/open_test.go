@@ -28,11 +28,11 @@ func openOn(tb testing.TB, c redis.UniversalClient, cfg ...redislock.Config) *re
 }
 
 func TestOpenWithoutAddresses(t *testing.T) {
-	for name, opts := range map[string]*redis.ClusterOptions{
+	for name, opts := range map[string]*redis.UniversalOptions{
 		"nil": nil, "empty": {}, "no addresses": {Addrs: []string{}}, "an empty address": {Addrs: []string{"127.0.0.1:7000", ""}},
 	} {
-		if _, err := redislock.Open(opts, redislock.Config{}); err == nil || !strings.Contains(err.Error(), "ClusterOptions.Addrs") {
-			t.Errorf("%s options: %v, want an error that names ClusterOptions.Addrs", name, err)
+		if _, err := redislock.Open(opts, redislock.Config{}); err == nil || !strings.Contains(err.Error(), "UniversalOptions.Addrs") {
+			t.Errorf("%s options: %v, want an error that names UniversalOptions.Addrs", name, err)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestNewWithoutClient(t *testing.T) {
 // Open neither dials nor writes into the caller's options.
 func TestOpenLeavesOptionsAlone(t *testing.T) {
 	dials := 0
-	opts := &redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ReadTimeout: time.Minute}
+	opts := &redis.UniversalOptions{IsClusterMode: true, Addrs: []string{"127.0.0.1:1"}, ReadTimeout: time.Minute}
 	before := *opts
 	e, err := redislock.Open(opts, redislock.Config{})
 	if err != nil {

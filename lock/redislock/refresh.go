@@ -17,6 +17,9 @@ const (
 // refresh has the slot map reloaded, once for all callers that wait meanwhile, and
 // waits for it until ctx ends.
 func (t *topology) refresh(ctx context.Context) {
+	if t.cluster == nil {
+		return
+	}
 	select {
 	case <-t.reads.flight.DoChan("", t.reloadOnce):
 	case <-ctx.Done():
@@ -45,5 +48,7 @@ func (t *topology) reloadOnce() (any, error) {
 // been closed, so that the reload waits for no node.
 func (t *topology) close() {
 	t.stop()
-	_, _, _ = t.reads.flight.Do("", t.reloadOnce)
+	if t.cluster != nil {
+		_, _, _ = t.reads.flight.Do("", t.reloadOnce)
+	}
 }

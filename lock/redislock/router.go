@@ -11,10 +11,9 @@ import (
 )
 
 // A router sends each script to the master that has its lock, past the cluster
-// client, so that nodes get in nobody's way but their own.
+// client if there is one, so that nodes get in nobody's way but their own.
 type router struct {
 	topology *topology
-	cluster  *redis.ClusterClient
 
 	mu     sync.RWMutex
 	closed bool
@@ -22,7 +21,7 @@ type router struct {
 }
 
 func newRouter(t *topology) *router {
-	return &router{topology: t, cluster: t.cluster, nodes: make(map[*redis.Client]*masterNode)}
+	return &router{topology: t, nodes: make(map[*redis.Client]*masterNode)}
 }
 
 // send sends a question again, once, when its connection broke before the answer
@@ -45,16 +44,17 @@ func (r *router) sendOnce(ctx context.Context, cmd *command) error {
 	if err := n.send(ctx, cmd); !r.redirected(ctx, err) {
 		return err
 	}
-	return cmd.sendVia(ctx, r.cluster) // which follows
+	return cmd.sendVia(ctx, r.topology.cluster) // which follows
 }
 
-// redirected reports whether err says that another node has to execute the command.
+// redirected reports whether err says that another node of the cluster has to execute the
+// command.
 func (r *router) redirected(ctx context.Context, err error) bool {
 	switch {
-	case err == nil:
+	case err == nil, r.topology.cluster == nil:
 		return false
 	case redis.HasErrorPrefix(err, "MOVED"), redis.HasErrorPrefix(err, "READONLY"):
-		r.cluster.ReloadState(ctx)
+		r.topology.reload(ctx)
 		return true
 	}
 	return redis.HasErrorPrefix(err, "ASK")
@@ -89,9 +89,9 @@ func (r *router) addNode(client *redis.Client) (*masterNode, error) {
 		return n, nil
 	}
 	now := time.Now()
-	fresh := newMasterNode(client, r.cluster.ReloadState)
+	fresh := newMasterNode(client, r.topology)
 	for c, n := range r.nodes {
-		if n.addr == fresh.addr || now.Sub(epoch)-time.Duration(n.used.Load()) > keepNode {
+		if n.addr() == fresh.addr() || now.Sub(epoch)-time.Duration(n.used.Load()) > keepNode {
 			delete(r.nodes, c)
 		}
 	}
@@ -130,7 +130,9 @@ func (r *router) sendAll(ctx context.Context, cmds []*command) {
 			moved = append(moved, cmd)
 		}
 	}
-	_ = pipeline(ctx, r.cluster.Pipeline(), moved)
+	if len(moved) > 0 {
+		_ = pipeline(ctx, r.topology.cluster.Pipeline(), moved)
+	}
 }
 
 // all returns the nodes in use.

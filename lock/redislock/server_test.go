@@ -22,6 +22,7 @@ type server struct {
 	tb   testing.TB
 	addr string
 	dir  string // what it saves, and its configuration
+	args []string
 	cmd  *exec.Cmd
 }
 
@@ -41,16 +42,23 @@ func startServer(tb testing.TB, config string, args ...string) *server {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	s := &server{tb: tb, addr: l.Addr().String(), dir: dir, cmd: exec.Command("redis-server", append([]string{file}, args...)...)}
+	s := &server{tb: tb, addr: l.Addr().String(), dir: dir, args: append([]string{file}, args...)}
 	l.Close()
-	if err := s.cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	s.start()
 	tb.Cleanup(s.kill)
+	return s
+}
+
+// start starts the server, as after kill, and waits until it answers.
+func (s *server) start() {
+	s.tb.Helper()
+	s.cmd = exec.Command("redis-server", s.args...)
+	if err := s.cmd.Start(); err != nil {
+		s.tb.Fatal(err)
+	}
 	client := redis.NewClient(&redis.Options{Addr: s.addr})
 	defer client.Close()
-	testwait.Until(tb, "redis-server answers", func() bool { return client.Ping(tb.Context()).Err() == nil })
-	return s
+	testwait.Until(s.tb, "redis-server answers", func() bool { return client.Ping(s.tb.Context()).Err() == nil })
 }
 
 // kill ends the server at once.
@@ -97,38 +105,38 @@ func TestSingleRedis(t *testing.T) {
 
 func TestSentinel(t *testing.T) {
 	t.Parallel()
-	for name, dial := range map[string]func(*redis.FailoverOptions) redis.UniversalClient{
-		"client":         func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClient(o) },
-		"cluster client": func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClusterClient(o) },
+	on := func(dial func(*redis.FailoverOptions) redis.UniversalClient) func(*testing.T, []string, ...redislock.Config) *redislock.Engine {
+		return func(t *testing.T, addrs []string, cfg ...redislock.Config) *redislock.Engine {
+			client := dial(&redis.FailoverOptions{MasterName: "locks", SentinelAddrs: addrs})
+			t.Cleanup(func() { _ = client.Close() })
+			return openOn(t, client, cfg...)
+		}
+	}
+	for name, open := range map[string]func(*testing.T, []string, ...redislock.Config) *redislock.Engine{
+		"client":         on(func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClient(o) }),
+		"cluster client": on(func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClusterClient(o) }),
+		"own client":     openSentinel,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			master := startServer(t, volatile)
-			_, port, _ := net.SplitHostPort(master.addr)
-			replica := startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")
-			testwait.Until(t, "the replica follows", func() bool {
-				role, err := replica.do("role").Slice()
-				return err == nil && role[3] == "connected"
-			})
-			client := dial(&redis.FailoverOptions{MasterName: "locks", SentinelAddrs: sentinels(t, port)})
-			defer client.Close()
-			e := openOn(t, client)
+			p := startPair(t)
+			e := open(t, p.sentinels)
 			place := handOver(t, e)
-			if place.Slot != -1 || !strings.HasSuffix(place.Node, ":"+port) {
-				t.Errorf("granted at %+v, want it at %s", place, master.addr)
+			if place.Slot != -1 || !strings.HasSuffix(place.Node, ":"+p.port) {
+				t.Errorf("granted at %+v, want it at %s", place, p.master.addr)
 			}
-			replicated := openOn(t, client, redislock.Config{Replicas: 1})
+			replicated := open(t, p.sentinels, redislock.Config{Replicas: 1})
 			acquire(t, replicated, hold)
 			release(t, replicated, hold)
 
 			b, _ := watch(t, e, hold.Key)
-			master.kill()
+			p.master.kill()
 			b.wait(t, "the master died")
 			testwait.Until(t, "the replica takes over", func() bool {
 				_, err := e.Acquire(t.Context(), hold, ttl)
 				return err == nil
 			})
-			if owner := replica.do("hkeys", hold.Key).Val(); fmt.Sprint(owner) != "[me:1]" {
+			if owner := p.replica.do("hkeys", hold.Key).Val(); fmt.Sprint(owner) != "[me:1]" {
 				t.Errorf("owner on the new master is %v", owner)
 			}
 			b, _ = watch(t, e, hold.Key)
@@ -136,6 +144,29 @@ func TestSentinel(t *testing.T) {
 			b.wait(t, "released on the new master")
 		})
 	}
+}
+
+func openSentinel(t *testing.T, addrs []string, cfg ...redislock.Config) *redislock.Engine {
+	return openURL(t, "redis+sentinel://"+strings.Join(addrs, ",")+"/locks", cfg...)
+}
+
+// A pair is a master and its replica under three Sentinels.
+type pair struct {
+	master, replica *server
+	port            string // of the master
+	sentinels       []string
+}
+
+func startPair(t *testing.T) pair {
+	t.Helper()
+	master := startServer(t, volatile)
+	_, port, _ := net.SplitHostPort(master.addr)
+	replica := startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")
+	testwait.Until(t, "the replica follows", func() bool {
+		role, err := replica.do("role").Slice()
+		return err == nil && role[3] == "connected"
+	})
+	return pair{master, replica, port, sentinels(t, port)}
 }
 
 // sentinels starts three that watch the master at a port, and waits until they

@@ -99,15 +99,20 @@ func (t *topology) master(ctx context.Context, name string) (*redis.Client, erro
 // known returns the address of the node that has a lock, empty if somebody would
 // have to be called.
 func (t *topology) known(name string) string {
-	if t.sentinel != nil {
-		return t.sentinel.node()
-	}
 	if t.cluster != nil && !t.mapped.Load() {
 		return ""
 	}
 	node, err := t.master(context.Background(), name)
 	if err != nil {
 		return ""
+	}
+	return t.addrOf(node)
+}
+
+// addrOf returns the address of a node. Under Sentinel it changes.
+func (t *topology) addrOf(node *redis.Client) string {
+	if t.sentinel != nil {
+		return t.sentinel.node()
 	}
 	return node.Options().Addr
 }

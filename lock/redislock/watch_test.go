@@ -145,7 +145,7 @@ func subscribers(tb testing.TB, c *redis.ClusterClient, key string) int64 {
 func TestWatchManyLocks(t *testing.T) {
 	const locks = 5000
 	name := "belay-" + strings.ToLower(t.Name()) + fmt.Sprint(time.Now().UnixNano())
-	e, err := redislock.Open(&redis.ClusterOptions{Addrs: teststack.Redis(t), ClientName: name}, redislock.Config{})
+	e, err := redislock.Open(&redis.UniversalOptions{IsClusterMode: true, Addrs: teststack.Redis(t), ClientName: name}, redislock.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

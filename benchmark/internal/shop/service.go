@@ -67,7 +67,7 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 	s.redis = redis.NewClusterClient(&redis.ClusterOptions{Addrs: cfg.Redis, Dialer: cfg.Dial})
 	s.Later(func(context.Context) error { return s.redis.Close() })
 	parts := belay.Config{
-		Service: "benchmark", DB: db, Redis: &redis.ClusterOptions{Addrs: cfg.Redis, Dialer: cfg.Dial}, AMQP: cfg.AMQP, Logger: cfg.Logger,
+		Service: "benchmark", DB: db, RedisOptions: &redis.UniversalOptions{Addrs: cfg.Redis, Dialer: cfg.Dial}, AMQP: cfg.AMQP, Logger: cfg.Logger,
 		Guard: guard.Config{Instance: cfg.Name},
 	}
 	if cfg.AMQP != "" {
@@ -77,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (s *Service, err error) {
 		return s, err
 	}
 	s.Later(s.belay.Close)
-	parts.Redis, parts.Engine, parts.AMQP = nil, s.belay.Redis, ""
+	parts.RedisOptions, parts.Engine, parts.AMQP = nil, s.belay.Redis, ""
 	if s.belay.Outbox != nil {
 		parts.Publisher = s.belay.Outbox
 	}

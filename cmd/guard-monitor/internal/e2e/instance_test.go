@@ -82,7 +82,7 @@ func (i *instance) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")}, redislock.Config{})
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (r *serviceRole) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: r.Redis}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: r.Redis}, redislock.Config{})
 	if err != nil {
 		return err
 	}

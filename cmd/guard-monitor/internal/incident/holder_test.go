@@ -103,7 +103,7 @@ type instance struct {
 }
 
 func newInstance(name string, db *gorm.DB, addrs []string, ttl time.Duration, p notify.Publisher) (*instance, error) {
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		return nil, err
 	}

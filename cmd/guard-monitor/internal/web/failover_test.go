@@ -214,7 +214,7 @@ func on(tb testing.TB, addr string, args ...any) *redis.Cmd {
 
 func newInstance(tb testing.TB, name string, db *gorm.DB, addrs []string, p notify.Publisher) *guard.Guard {
 	tb.Helper()
-	engine, err := redislock.Open(&redis.ClusterOptions{Addrs: addrs}, redislock.Config{})
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}

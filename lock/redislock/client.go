@@ -1,0 +1,61 @@
+package redislock
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// newClient makes the client that opts ask for.
+func newClient(opts *redis.UniversalOptions) (redis.UniversalClient, error) {
+	switch {
+	case opts == nil || len(opts.Addrs) == 0:
+		return nil, errors.New("redislock: UniversalOptions.Addrs is empty")
+	case slices.Contains(opts.Addrs, ""): // go-redis would take it for localhost
+		return nil, errors.New("redislock: UniversalOptions.Addrs has an empty address")
+	case opts.MasterName != "" && opts.IsClusterMode:
+		return nil, errors.New("redislock: UniversalOptions have a MasterName, of Sentinel, and IsClusterMode")
+	}
+	o := hardened(*opts)
+	switch cluster := len(o.Addrs) > 1 || o.IsClusterMode; {
+	case o.MasterName != "":
+		return redis.NewFailoverClient(o.Failover()), nil
+	case cluster && o.DB != 0:
+		return nil, errors.New("redislock: a Redis Cluster has no database but 0")
+	case cluster:
+		return redis.NewClusterClient(clusterOptions(o)), nil
+	}
+	return redis.NewClient(o.Simple()), nil
+}
+
+func hardened(o redis.UniversalOptions) *redis.UniversalOptions {
+	o.DialTimeout = atMostSecond(o.DialTimeout)
+	o.ReadTimeout = atMostSecond(o.ReadTimeout)
+	o.WriteTimeout = atMostSecond(o.WriteTimeout)
+	o.PoolTimeout = atMostSecond(o.PoolTimeout)
+	o.ContextTimeoutEnabled = true
+	o.DialerRetries = 1
+	o.MaxRetries = -1
+	o.MaxRedirects = max(o.MaxRedirects, 3) // or MOVED would not be followed
+	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
+	o.Protocol = 2 // RESP3 looks for push messages around each command
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &o
+}
+
+func clusterOptions(opts *redis.UniversalOptions) *redis.ClusterOptions {
+	o := opts.Cluster()
+	o.ClusterStateReloadInterval = time.Second
+	o.DisableRoutingPolicies = true
+	return o
+}
+
+func atMostSecond(d time.Duration) time.Duration {
+	if d <= 0 || d > time.Second {
+		return time.Second
+	}
+	return d
+}

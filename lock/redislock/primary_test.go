@@ -1,0 +1,117 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// TestSentinelUnderLoad: the master stands still, Sentinel promotes its replica, and the
+// old one comes back as a replica. What a replica has stays locked, callers get through to
+// the new master, and nobody takes the old one for it.
+func TestSentinelUnderLoad(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	e := openSentinel(t, p.sentinels)
+	held := lock.Request{Key: "held", Owner: "they:1"}
+	acquire(t, openSentinel(t, p.sentinels, redislock.Config{Replicas: 1}), held)
+	b, _ := watch(t, e, "waited for")
+
+	var refused atomic.Int64
+	cycles, stop := load(t, names(64), func(key string) error {
+		err := cycle(e, lock.Request{Key: key, Owner: "me:1"})
+		if notSent(err) {
+			refused.Add(1)
+		}
+		return otherThan(err, lock.ErrNotSent, lock.ErrNoAnswer, context.DeadlineExceeded, lock.ErrNotHeld)
+	})
+	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
+	p.master.pause()
+	testwait.Until(t, "the replica takes over", func() bool {
+		role, err := p.replica.do("role").Slice()
+		return err == nil && role[0] == "master"
+	})
+	testwait.Until(t, "the engine has found it", func() bool {
+		return cycle(e, lock.Request{Key: "found", Owner: "me:1"}) == nil && e.Locate("found").Node == p.replica.addr
+	})
+	p.master.resume()
+	testwait.Until(t, "the old master follows", func() bool {
+		role, err := p.master.do("role").Slice()
+		return err == nil && role[0] == "slave"
+	})
+	before := cycles.Load()
+	testwait.Until(t, "the load goes on", func() bool { return cycles.Load() > before+1000 })
+	for _, err := range stop() {
+		t.Error(err)
+	}
+	if refused.Load() == 0 {
+		t.Error("nobody was told that the node is not answering")
+	}
+	_, err := e.Acquire(t.Context(), lock.Request{Key: held.Key, Owner: "me:1"}, ttl)
+	wantHeld(t, err, held.Owner)
+	if owner := p.replica.do("hkeys", held.Key).Val(); fmt.Sprint(owner) != "[they:1]" {
+		t.Errorf("owner on the new master is %v", owner)
+	}
+	b.wait(t, "messages may have been missed")
+	awaitWakeUps(t, e, "waited for", b)
+}
+
+// TestSingleUnderLoad: a server on its own stands still, goes on, and is started again
+// without its locks.
+func TestSingleUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, volatile)
+	e := openURL(t, "redis://"+s.addr)
+	b, _ := watch(t, e, "waited for")
+	acquire(t, e, hold)
+
+	cycles, stop := load(t, names(64), func(key string) error {
+		return otherThan(cycle(e, lock.Request{Key: key, Owner: "me:1"}), lock.ErrNotSent, lock.ErrNoAnswer, context.DeadlineExceeded, lock.ErrNotHeld)
+	})
+	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
+	s.pause()
+	testwait.Until(t, "callers are told that it does not answer", func() bool { return notSent(cycle(e, lock.Request{Key: "a", Owner: "me:1"})) })
+	s.resume()
+	testwait.Until(t, "the server is found again", func() bool { return cycle(e, lock.Request{Key: "a", Owner: "me:1"}) == nil })
+	_, err := e.Acquire(t.Context(), lock.Request{Key: hold.Key, Owner: "they:1"}, ttl)
+	wantHeld(t, err, hold.Owner)
+
+	s.kill()
+	s.start()
+	testwait.Until(t, "the new one is found", func() bool { return cycle(e, lock.Request{Key: "a", Owner: "me:1"}) == nil })
+	wantIs(t, e.Release(t.Context(), hold), lock.ErrNotHeld)
+	b.wait(t, "messages may have been missed")
+	awaitWakeUps(t, e, "waited for", b)
+	before := cycles.Load()
+	testwait.Until(t, "the load goes on", func() bool { return cycles.Load() > before+1000 })
+	for _, err := range stop() {
+		t.Error(err)
+	}
+}
+
+// otherThan returns err if it matches none of the targets.
+func otherThan(err error, targets ...error) error {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return nil
+		}
+	}
+	return err
+}
+
+func names(n int) (keys []string) {
+	for i := range n {
+		keys = append(keys, fmt.Sprint("key", i))
+	}
+	return keys
+}
+
+func (s *server) pause()  { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
+func (s *server) resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
