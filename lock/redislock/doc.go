@@ -19,7 +19,8 @@
 // A lock is a hash at the lock's name whose one field is the owner, with an expiry. Java
 // services with Redisson and Go services with Belay exclude and wake each other on the
 // same names. The engine works with a Redis Cluster, a single server, servers under
-// Sentinel, and miniredis.
+// Sentinel, and miniredis. A server of another kind than was said is refused at the first
+// request, with [lock.ErrDenied] and what to say instead.
 //
 // # Requests
 //

@@ -75,7 +75,7 @@ var (
 
 // Ping implements lock.Pinger: it returns nil if Redis answers.
 func (e *Engine) Ping(ctx context.Context) error {
-	if err := e.client.Ping(ctx).Err(); err != nil {
+	if err := e.topology.explain(e.client.Ping(ctx).Err()); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
 	}
 	return nil

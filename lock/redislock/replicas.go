@@ -19,7 +19,7 @@ const replicaTime = 500 * time.Millisecond
 func (e *Engine) runReplicated(ctx context.Context, cmd *command) (few, err error) {
 	wait, err := e.runAndWait(ctx, cmd)
 	if err != nil {
-		return nil, cmd.script.wrap(err)
+		return nil, cmd.script.wrap(e.topology.explain(err))
 	}
 	acks, err := wait.Int64()
 	switch {

@@ -14,7 +14,7 @@ func (e *Engine) run(ctx context.Context, cmd *command) error {
 		cmd.prepare(ctx, true)
 		err = e.sender.send(ctx, cmd)
 	}
-	return cmd.script.wrap(err)
+	return cmd.script.wrap(e.topology.explain(err))
 }
 
 // runAll sends cmds in a pipeline. Each carries its own error.

@@ -1,0 +1,52 @@
+package redislock_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// TestWrongKind: who opens a server as what it is not is told at the first request what it
+// is.
+func TestWrongKind(t *testing.T) {
+	single := startServer(t, volatile)
+	_, port, _ := net.SplitHostPort(single.addr)
+	sentinel := startServer(t, "sentinel monitor locks 127.0.0.1 "+port+" 1\n", "--sentinel")
+	node := teststack.Redis(t)
+	for _, tt := range []struct{ url, hint string }{
+		{"redis://" + node[0], "redis+cluster://"},
+		{"redis://" + sentinel.addr, "redis+sentinel://"},
+		{"redis+cluster://" + single.addr, "redis://"},
+		{"redis+cluster://" + sentinel.addr, "redis+sentinel://"},
+		{"redis+sentinel://" + sentinel.addr + "/other", "no master of this name"},
+		{"redis+sentinel://" + single.addr + "/locks", "no Sentinel"},
+		{"redis+sentinel://" + node[0] + "/locks", "no Sentinel"},
+	} {
+		for name, cfg := range map[string]redislock.Config{"": {}, ", replicated": {Replicas: 1}} {
+			e := openURL(t, tt.url, cfg)
+			refused := 0
+			for _, key := range []string{"a", "b", "c", "d"} { // a node may have some of them
+				_, err := e.Acquire(t.Context(), lock.Request{Key: key, Owner: "me:1"}, ttl)
+				if err == nil {
+					release(t, e, lock.Request{Key: key, Owner: "me:1"})
+					continue
+				}
+				refused++
+				wantIs(t, err, lock.ErrDenied)
+				if !strings.Contains(err.Error(), tt.hint) {
+					t.Errorf("%s%s: %v, want a hint of %s", tt.url, name, err, tt.hint)
+				}
+			}
+			if refused == 0 {
+				t.Errorf("%s%s: nothing was refused", tt.url, name)
+			}
+			if err := e.Ping(t.Context()); tt.url != "redis://"+node[0] && tt.url != "redis://"+sentinel.addr && err == nil {
+				t.Errorf("%s%s: Ping succeeds", tt.url, name)
+			}
+		}
+	}
+}
