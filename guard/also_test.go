@@ -416,7 +416,7 @@ func TestSeveralKeysMisuse(t *testing.T) {
 			"a nil row":             {[]guard.Option{guard.Also("b", nil)}, "nil"},
 			"a nil row of a type":   {[]guard.Option{guard.Also("b", (*Stock)(nil))}, "nil"},
 			"a row without a name":  {[]guard.Option{guard.Also("b", &Stock{Left: 3})}, "no unique index"},
-			"a key with a brace":    {[]guard.Option{guard.Also("b{1}")}, "brace"},
+			"a key with a brace":    {[]guard.Option{guard.Also("b{1")}, "brace"},
 			"the row is not struct": {[]guard.Option{guard.Also("b", 7)}, ""},
 		} {
 			err := e.Do(bg, "a", func(context.Context, *gorm.DB) error {

@@ -41,7 +41,7 @@ var (
 	// affected. No lock was taken, and one that was held under the key is gone.
 	ErrUnusable = errors.New("lock: unusable key")
 	// ErrInvalidKey is returned when a key is not 1 to 512 bytes of valid UTF-8
-	// without braces.
+	// with no braces but those of one hash tag, as in order:{42}:items.
 	ErrInvalidKey = errors.New("lock: invalid key")
 	// ErrMarked is returned by an acquire with UnlessMarked when the key is marked:
 	// the work that it names is done.

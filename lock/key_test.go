@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -22,7 +23,12 @@ func TestCheckKey(t *testing.T) {
 		{"empty", "", false},
 		{"too long", strings.Repeat("k", lock.MaxKeyLen+1), false},
 		{"too long in bytes", strings.Repeat("锁", lock.MaxKeyLen/3+1), false},
-		{"hash tag", "{tag}k", false},
+		{"hash tag", "{tag}k", true},
+		{"hash tag in the middle", "order:{42}:items", true},
+		{"empty hash tag", "k{}", false},
+		{"two hash tags", "{a}{b}", false},
+		{"hash tag in a hash tag", "{{a}}", false},
+		{"braces the other way round", "}k{", false},
 		{"opening brace", "k{", false},
 		{"closing brace", "}k", false},
 		{"not UTF-8", "k\xff", false},
@@ -46,13 +52,16 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
+// oneTag is a key whose only braces are those of a hash tag.
+var oneTag = regexp.MustCompile(`(?s)^[^{}]*\{[^{}]+\}[^{}]*$`)
+
 func FuzzCheckKey(f *testing.F) {
 	for _, key := range []string{"", "k", "{k}", "k\xff", "锁", strings.Repeat("k", 513)} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
 		ok := key != "" && len(key) <= 512 && utf8.ValidString(key) &&
-			!strings.Contains(key, "{") && !strings.Contains(key, "}")
+			(!strings.ContainsAny(key, "{}") || oneTag.MatchString(key))
 		err := lock.CheckKey(key)
 		if ok != (err == nil) {
 			t.Errorf("CheckKey(%q) = %v", key, err)

@@ -37,8 +37,8 @@ var redisMutants = []mutant{
 		name:  "lock-outlives-its-ttl",
 		loses: "The key of a process that died stays locked for minutes.",
 		file:  "lock/redislock/acquire.go",
-		old:   `args: []any{r.Owner, ttl.Milliseconds(), e.id, e.waits(name, r)},`,
-		new:   `args: []any{r.Owner, 24 * ttl.Milliseconds(), e.id, e.waits(name, r)},`,
+		old:   `[]any{r.Owner, ttl.Milliseconds(), e.id, e.waits(name, r), `,
+		new:   `[]any{r.Owner, 24 * ttl.Milliseconds(), e.id, e.waits(name, r), `,
 		tests: "lock/redislock TestLockInRedis",
 	},
 	{

@@ -3,6 +3,7 @@ package interop_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,7 +120,12 @@ func (s *stage) stored(t *testing.T, key string) (kind string, fields map[string
 }
 
 // channel is where the release of a lock is told.
-func channel(key string) string { return "redisson_lock__channel:{" + key + "}" }
+func channel(key string) string {
+	if strings.Contains(key, "{") {
+		return "redisson_lock__channel:" + key
+	}
+	return "redisson_lock__channel:{" + key + "}"
+}
 
 // subscribers counts those who listen on a channel, on all nodes.
 func (s *stage) subscribers(t *testing.T, channel string) (sharded, plain int64) {

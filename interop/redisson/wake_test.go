@@ -22,62 +22,66 @@ const (
 
 // goWakesJava measures from the call of Release to the answer of a Java thread
 // that waited in lock().
-func goWakesJava(t *testing.T, s *stage) string {
-	key := teststack.Key(t, "go-wakes")
-	locker := newLocker(t, s.engine, 10*time.Second)
-	m, a := s.monitor(t), s.thread(t, "a")
-	return handOver(t, func() time.Duration {
-		held := acquire(t, locker, key)
-		m.take(t, key)
-		a.begin(t, "lock", key)
-		// It asks, subscribes, and asks once more before it sleeps.
-		testwait.Until(t, "the Java thread sleeps", func() bool {
-			calls := m.calls(key)
-			return sent("ssubscribe", calls) > 0 && sent("eval", calls) > 1
-		})
+func goWakesJava(name string) func(*testing.T, *stage) string {
+	return func(t *testing.T, s *stage) string {
+		key := teststack.Key(t, name)
+		locker := newLocker(t, s.engine, 10*time.Second)
+		m, a := s.monitor(t), s.thread(t, "a")
+		return handOver(t, func() time.Duration {
+			held := acquire(t, locker, key)
+			m.take(t, key)
+			a.begin(t, "lock", key)
+			// It asks, subscribes, and asks once more before it sleeps.
+			testwait.Until(t, "the Java thread sleeps", func() bool {
+				calls := m.calls(key)
+				return sent("ssubscribe", calls) > 0 && sent("eval", calls) > 1
+			})
 
-		start := time.Now()
-		release(t, held)
-		a.result(t)
-		took := time.Since(start)
-		a.do(t, "unlock", key)
-		return took
-	})
+			start := time.Now()
+			release(t, held)
+			a.result(t)
+			took := time.Since(start)
+			a.do(t, "unlock", key)
+			return took
+		})
+	}
 }
 
 // javaWakesGo measures from the order to unlock() to the end of the Acquire that
 // waited.
-func javaWakesGo(t *testing.T, s *stage) string {
-	key := teststack.Key(t, "java-wakes")
-	m, a := s.monitor(t), s.thread(t, "a")
-	return handOver(t, func() time.Duration {
-		owner := a.do(t, "lease", key, lease)
-		m.take(t, key)
-		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		defer cancel()
-		got := make(chan error, 1)
-		var held *lock.Lease
-		go func() {
-			var err error
-			held, err = s.locker.Acquire(ctx, key)
-			got <- err
-		}()
-		testwait.Until(t, "Go has asked and waits", func() bool {
-			asked := slices.DeleteFunc(m.calls(key), func(c call) bool { return c.mentions(owner) })
-			listeners, _ := s.subscribers(t, channel(key))
-			return sent("eval", asked) > 1 || sent("eval", asked) > 0 && listeners > 0
-		})
+func javaWakesGo(name string) func(*testing.T, *stage) string {
+	return func(t *testing.T, s *stage) string {
+		key := teststack.Key(t, name)
+		m, a := s.monitor(t), s.thread(t, "a")
+		return handOver(t, func() time.Duration {
+			owner := a.do(t, "lease", key, lease)
+			m.take(t, key)
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			got := make(chan error, 1)
+			var held *lock.Lease
+			go func() {
+				var err error
+				held, err = s.locker.Acquire(ctx, key)
+				got <- err
+			}()
+			testwait.Until(t, "Go has asked and waits", func() bool {
+				asked := slices.DeleteFunc(m.calls(key), func(c call) bool { return c.mentions(owner) })
+				listeners, _ := s.subscribers(t, channel(key))
+				return sent("eval", asked) > 1 || sent("eval", asked) > 0 && listeners > 0
+			})
 
-		start := time.Now()
-		a.begin(t, "unlock", key)
-		if err := <-got; err != nil {
-			t.Fatal(err)
-		}
-		took := time.Since(start)
-		a.result(t)
-		release(t, held)
-		return took
-	})
+			start := time.Now()
+			a.begin(t, "unlock", key)
+			if err := <-got; err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			a.result(t)
+			release(t, held)
+			return took
+		})
+	}
 }
 
 // handOver does one hand-over after the other and reports how long they took.

@@ -29,8 +29,9 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	name := e.lockName(r.Key)
 	cmd := &command{
-		script: acquireScript, name: name, args: []any{r.Owner, ttl.Milliseconds(), e.id, e.waits(name, r)},
-		readMarker: r.UnlessMarked,
+		script: acquireScript, name: name,
+		args:   []any{r.Owner, ttl.Milliseconds(), e.id, e.waits(name, r), e.beside("line", name)},
+		marker: e.beside("done", name), readMarker: r.UnlessMarked,
 	}
 	var few, err error // few = too few replicas have the lock
 	if e.cfg.Replicas > 0 {

@@ -3,13 +3,14 @@
 -- see release.lua, is there to be taken.
 -- KEYS[1] lock name   ARGV[1] owner   ARGV[2] ttl in ms   ARGV[3] engine
 -- ARGV[4] 1 if the caller waits, and is told of releases; 2 if it waits only
+-- ARGV[5] the lock's line
 -- Returns {1, seconds, microseconds} of the server's clock when granted,
 -- {0, owner, ms left} when another owner has it.
 local time = redis.call('time')
 local waits = ARGV[4] ~= '0'
 local line, now
 if waits then
-  line, now = 'belay_line:{' .. KEYS[1] .. '}', time[1] * 1000000 + time[2]
+  line, now = ARGV[5], time[1] * 1000000 + time[2]
 end
 local taken, offered = redis.call('exists', KEYS[1]) == 1, false
 if taken then

@@ -20,6 +20,7 @@ type command struct {
 	name   string // of the lock
 	args   []any
 
+	marker     string        // the lock's, if one of these:
 	setMarker  time.Duration // mark the lock as done for so long; 0 = no
 	readMarker bool          // whether the lock is marked
 
@@ -44,15 +45,12 @@ func (c *command) prepare(ctx context.Context, bySource bool) {
 	c.Cmd = redis.NewCmd(ctx, slices.Concat(head, c.args)...)
 	c.SetFirstKeyPos(3)
 	if c.setMarker > 0 {
-		c.markerSet = redis.NewStatusCmd(ctx, "set", markName(c.name), "1", "px", c.setMarker.Milliseconds())
+		c.markerSet = redis.NewStatusCmd(ctx, "set", c.marker, "1", "px", c.setMarker.Milliseconds())
 	}
 	if c.readMarker {
-		c.markerGet = redis.NewStringCmd(ctx, "get", markName(c.name))
+		c.markerGet = redis.NewStringCmd(ctx, "get", c.marker)
 	}
 }
-
-// markName is the key of a lock's marker, in the slot of the lock.
-func markName(name string) string { return "belay_done:{" + name + "}" }
 
 // done reads the reply of a script that returns 1 for done and 0 for not held.
 func (c *command) done() error {

@@ -65,13 +65,25 @@
 // give up after five seconds; but without ContextTimeoutEnabled, a node that does not
 // answer delays them for ReadTimeout.
 //
-// # Keys in Redis
+// # Names in Redis
 //
-// Besides its lock, the key k with the prefix p may have a marker, belay_done:{pk}, a
-// line, belay_line:{pk}, and a probe, pbelay_probe:{pk}, which expires after a
-// millisecond: [Engine.Probe] writes it during an outage. A user with access to some keys
-// only needs access to these, too. Without the lines, processes get a lock in no order;
-// without the probes, a server that rejects locks looks healthy.
+// Besides its lock, the key k with the prefix p may have a marker, pbelay_done:{pk}, a
+// line, pbelay_line:{pk}, and a probe, pbelay_probe:{pk}, which expires after a
+// millisecond: [Engine.Probe] writes it during an outage. Messages go to
+// redisson_lock__channel:{pk}. A key with a hash tag, as order:{42}:items, is taken as it
+// is in all of these: locks with one tag are in one slot.
+//
+// A user with few rights needs these, here for the prefix app: and a server from version 7;
+// Redis 6 knows no SPUBLISH, SSUBSCRIBE and SUNSUBSCRIBE:
+//
+//	ACL SETUSER belay on >password ~app:* &redisson_lock__channel:*
+//	    +eval +evalsha +exists +hexists +hkeys +hlen +hset +hdel +pexpire +pttl +time
+//	    +zadd +zcount +zpopmin +zrem +zscore +get +set +del +wait +ping +hello
+//	    +publish +spublish +subscribe +unsubscribe +ssubscribe +sunsubscribe
+//	    +cluster|slots +asking
+//
+// Without the right to the lines, processes get a lock in no order; without that to the
+// probes, a server that rejects locks looks healthy.
 //
 // # Waking
 //

@@ -21,9 +21,6 @@ type Engine struct {
 	metrics  *metrics
 }
 
-// lockName is the name of a key's lock in Redis.
-func (e *Engine) lockName(key string) string { return e.cfg.Prefix + key }
-
 // place is where a lock is kept: at the node that answered, or, when that did not
 // say its name, at the one that should have.
 func (e *Engine) place(name, answered string) lock.Place {

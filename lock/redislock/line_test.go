@@ -220,7 +220,7 @@ func TestNoRightToTheLine(t *testing.T) {
 	s := startServer(t, volatile)
 	client := redis.NewClient(&redis.Options{Addr: s.addr})
 	defer client.Close()
-	s.must("acl", "setuser", "default", "resetkeys", "~app:*", "~belay_done:*")
+	s.must("acl", "setuser", "default", "resetkeys", "~app:k", "~app:belay_done:*")
 	e, err := redislock.New(client, redislock.Config{Prefix: "app:"})
 	if err != nil {
 		t.Fatal(err)

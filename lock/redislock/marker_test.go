@@ -60,7 +60,7 @@ func TestMarkerIsKept(t *testing.T) {
 	if err := e.Release(t.Context(), marked(h)); err != nil {
 		t.Fatal(err)
 	}
-	name := "belay_done:{p:" + h.Key + "}"
+	name := "p:belay_done:{p:" + h.Key + "}"
 	t.Cleanup(func() { c.Del(t.Context(), name) })
 	if left, err := c.PTTL(t.Context(), name).Result(); err != nil || left <= 50*time.Second || left > time.Minute {
 		t.Errorf("the marker lives for %v (%v), want a minute", left, err)

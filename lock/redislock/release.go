@@ -31,8 +31,8 @@ func (e *Engine) release(ctx context.Context, r lock.Request) error {
 // any, out of the lock's line.
 func (e *Engine) releaseOf(name string, r lock.Request, leaves string) *command {
 	return &command{
-		script: releaseScript, name: name, setMarker: r.Mark,
-		args: []any{r.Owner, channel(name), e.topology.publish(), e.waker.listens(name), leaves},
+		script: releaseScript, name: name, marker: e.beside("done", name), setMarker: r.Mark,
+		args: []any{r.Owner, channel(name), e.topology.publish(), e.waker.listens(name), leaves, e.beside("line", name)},
 	}
 }
 

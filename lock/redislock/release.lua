@@ -2,10 +2,10 @@
 -- that stands first in line, which has 20 ms to take it.
 -- KEYS[1] lock name   ARGV[1] owner   ARGV[2] channel   ARGV[3] publish or spublish
 -- ARGV[4] 1 if the caller's engine listens, too
--- ARGV[5] engine that leaves the line, or empty
+-- ARGV[5] engine that leaves the line, or empty   ARGV[6] the line
 -- Returns 1 when freed, 0 when this owner does not have the lock.
 if ARGV[5] ~= '' then
-  redis.pcall('zrem', 'belay_line:{' .. KEYS[1] .. '}', ARGV[5])
+  redis.pcall('zrem', ARGV[6], ARGV[5])
 end
 if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then
   return 0
@@ -21,7 +21,7 @@ if type(told) ~= 'number' or told == 0 and shards then
 end
 
 -- Nothing below must do so either: who may not write the line does without it.
-local line = 'belay_line:{' .. KEYS[1] .. '}'
+local line = ARGV[6]
 local first = redis.pcall('zpopmin', line)
 if first[1] == '*' and tonumber(first[2]) < 0 then -- the turn of others is over
   first = redis.pcall('zpopmin', line)

@@ -1,8 +1,15 @@
 package redislock
 
-// slot returns the hash slot of a key without braces: CRC-16/XMODEM modulo
-// 16384, as the Redis Cluster specification has it.
+import "strings"
+
+// slot returns the hash slot of a key, as the Redis Cluster specification has it:
+// CRC-16/XMODEM of its hash tag, or of the whole of it, modulo 16384.
 func slot(key string) int {
+	if _, rest, found := strings.Cut(key, "{"); found {
+		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
+			key = tag
+		}
+	}
 	var crc uint16
 	for i := range len(key) {
 		crc ^= uint16(key[i]) << 8

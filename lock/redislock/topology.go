@@ -56,9 +56,6 @@ func (t *topology) publish() string {
 
 func (t *topology) sharded() bool { return t.shards && !t.before7.Load() }
 
-// channel is where Redisson clients listen for the release of a lock.
-func channel(name string) string { return "redisson_lock__channel:{" + name + "}" }
-
 // node returns the node to listen to for a lock, nil if there is only one
 // connection.
 func (t *topology) node(ctx context.Context, name string) (*redis.Client, error) {

@@ -1,0 +1,23 @@
+package redislock
+
+import "strings"
+
+// lockName is the name of a key's lock in Redis.
+func (e *Engine) lockName(key string) string { return e.cfg.Prefix + key }
+
+// beside is the name of what the engine keeps beside a lock: in the lock's slot, and under
+// the engine's prefix, for users who may touch nothing else.
+func (e *Engine) beside(what, name string) string {
+	return e.cfg.Prefix + "belay_" + what + ":" + tagged(name)
+}
+
+// channel is where Redisson clients listen for the release of a lock.
+func channel(name string) string { return "redisson_lock__channel:" + tagged(name) }
+
+// tagged returns name with the hash tag that decides its slot: its own, or the whole of it.
+func tagged(name string) string {
+	if strings.Contains(name, "{") {
+		return name
+	}
+	return "{" + name + "}"
+}
