@@ -39,6 +39,7 @@ test-all: ## make test, and the parts that need another server: some 25 minutes
 	@$(MAKE) --no-print-directory test-mariadb11
 	@$(MAKE) --no-print-directory test-galera
 	@$(MAKE) --no-print-directory test-pgbouncer
+	@$(MAKE) --no-print-directory test-redis
 	@$(MAKE) --no-print-directory test-rabbitmq4
 	@$(MAKE) --no-print-directory test-gorm
 	@$(MAKE) --no-print-directory test-gorm ON=mysql
@@ -92,6 +93,11 @@ test-gorm: ## gorm's features with dbguard and without it, outside and in a tran
 test-rabbitmq4: ## the path of the alerts, and its faults, on RabbitMQ 4 from Debian sid
 	@scripts/test --on rabbitmq4 -race -count=1 -timeout 20m ./notify/...
 	@scripts/test --on rabbitmq4 -C cmd/guard-monitor -race -count=1 -timeout 20m ./internal/intake ./internal/alerts .
+
+.PHONY: test-redis
+test-redis: ## the locks on Valkey and on Redis 8 from Debian sid
+	@BELAY_STACK=valkey BELAY_STACK_PORT=18000 scripts/test --redis valkey -race -count=1 -timeout 20m ./lock/redislock
+	@BELAY_STACK=redis8 BELAY_STACK_PORT=18000 scripts/test --redis redis8 -race -count=1 -timeout 20m ./lock/redislock
 
 .PHONY: test-alerts
 test-alerts: ## the path of the alerts through all faults, with a broker of its own

@@ -3,6 +3,8 @@ package redislock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -69,8 +71,11 @@ func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
 	if reply[0] == int64(0) {
 		owner, okOwner := reply[1].(string)
 		ms, okMS := reply[2].(int64)
-		if !okOwner || !okMS {
+		switch {
+		case !okOwner || !okMS:
 			return lock.Grant{}, cmd.badReply()
+		case owner != "" && !strings.Contains(owner, ":"):
+			return lock.Grant{}, fmt.Errorf("redislock: acquire: %w: the key is no such lock, it has the field %q: a read-write lock of Redisson?", lock.ErrUnusable, owner)
 		}
 		return lock.Grant{}, &lock.HeldError{Key: key, Holder: e.holderOf(cmd, owner, ms)}
 	}

@@ -107,3 +107,12 @@ func documentedACL(t *testing.T) (args []any) {
 	}
 	return args
 }
+
+// TestReadWriteLock: the key is a read-write lock of Redisson, which says so itself.
+func TestReadWriteLock(t *testing.T) {
+	s := startServer(t, volatile)
+	e := openURL(t, "redis://"+s.addr)
+	s.must("hset", "k", "mode", "read", "6f1c:52", "1")
+	_, err := e.Acquire(t.Context(), hold, ttl)
+	wantIs(t, err, lock.ErrUnusable)
+}

@@ -19,7 +19,7 @@ ensure_packages() {
 
 packages_of() {
   case $1 in
-    redis) echo redis-server redis-tools ;;
+    redis | redis8 | valkey) echo redis-server redis-tools ;;
     mariadb) echo mariadb-server ;;
     galera) echo mariadb-server galera-4 rsync lsof ;;
     mysql | mariadb11) echo mariadb-client ;;
@@ -40,6 +40,8 @@ have_mysql() { command -v mariadb >/dev/null; }
 have_mariadb11() { have_mysql; }
 have_rabbitmq() { [[ -x $RABBITMQ_SERVER ]] && command -v epmd >/dev/null; }
 have_rabbitmq4() { true; }
+have_redis8() { have_redis; } # for redis-cli
+have_valkey() { have_redis; }
 have_pgbouncer() { command -v pgbouncer >/dev/null; }
 have_postgres() { postgres_programs >/dev/null; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }

@@ -12,6 +12,8 @@ declare -A sid_packages=(
   [mysql]=mysql-server-core
   [mariadb11]=mariadb-server-core
   [rabbitmq4]="rabbitmq-server dash coreutils sed grep mawk"
+  [redis8]=redis-server
+  [valkey]=valkey-server
 )
 
 sid_tree() { echo "$cache/$1"; }
@@ -125,4 +127,17 @@ sid_program() {
   libraries=$(dirname "$(compgen -G "$tree/usr/lib/*/libc.so.6")")
   loader=$(compgen -G "$tree/usr/lib*/ld-linux*.so.*" | head -n 1)
   program=("$loader" --inhibit-cache --library-path "$libraries" "$tree/$2")
+}
+
+# sid_redis SERVER prints a folder with a redis-server that is SERVER, for the front of
+# PATH.
+sid_redis() {
+  local program file=usr/bin/redis-server folder
+  [[ $1 == redis8 ]] || file=usr/bin/$1-server
+  sid_program "$1" "$file"
+  folder=$(sid_tree "$1")/redis
+  mkdir -p "$folder"
+  printf '#!/bin/sh\nexec %s "$@"\n' "${program[*]@Q}" >"$folder/redis-server"
+  chmod 755 "$folder/redis-server"
+  echo "$folder"
 }
