@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
+	"github.com/belaygo/belay/internal/tlsfile"
 )
 
 const (
@@ -51,9 +51,13 @@ func serve(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return usagef("amqp_url: %w", err)
 	}
+	watched, err := targets(c.cfg.Redis)
+	if err != nil {
+		return err
+	}
 	var state *monitor.State
 	watcher := watch.New(watch.Config{
-		Targets: targets(c.cfg.Redis),
+		Targets: watched,
 		Record: func(ctx context.Context, entries []watch.Entry) error {
 			if err := st.AddEntries(ctx, entries); err != nil {
 				return err
@@ -119,7 +123,7 @@ func purge(ctx context.Context, st *store.Store, r config.Retention, logger *slo
 	}
 }
 
-func targets(list []config.Redis) (all []watch.Target) {
+func targets(list []config.Redis) (all []watch.Target, err error) {
 	for _, r := range list {
 		t := watch.Target{
 			Name: r.Name, Addrs: r.Nodes, Master: r.SentinelMaster,
@@ -127,11 +131,14 @@ func targets(list []config.Redis) (all []watch.Target) {
 			SentinelUsername: r.SentinelUsername, SentinelPassword: string(r.SentinelPassword),
 		}
 		if r.TLS {
-			t.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+			files := tlsfile.Files{Authorities: r.TLSCAFile, Certificate: r.TLSCertFile, Key: r.TLSKeyFile}
+			if t.TLS, err = files.Config(); err != nil {
+				return nil, usagef("redis %s: %w", r.Name, err)
+			}
 		}
 		all = append(all, t)
 	}
-	return all
+	return all, nil
 }
 
 func newDispatcher(cfg *config.Config, st *store.Store, logger *slog.Logger) (*dispatch.Dispatcher, error) {

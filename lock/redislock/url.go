@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/tlsfile"
 )
 
 // ParseURL returns the options for Open that a URL stands for:
@@ -20,8 +22,9 @@ import (
 // and its replicas. A cluster needs one address of a node. The name is that of the master
 // in Sentinel; user and password are those of Redis, and the parameters sentinel_username
 // and sentinel_password those of Sentinel. With rediss in place of redis the connections
-// use TLS. Other parameters are those of redis.ParseURL, as pool_size=20 or
-// skip_verify=true.
+// use TLS: cacertfile names the authorities in place of the system's, certfile and keyfile
+// the client's own certificate, all in PEM. Other parameters are those of redis.ParseURL,
+// as pool_size=20 or skip_verify=true.
 //
 // Its errors do not contain the URL, which may have a password.
 func ParseURL(text string) (*redis.UniversalOptions, error) {
@@ -63,9 +66,7 @@ func sentinelOptions(u *url.URL, path string) (*redis.UniversalOptions, error) {
 		return nil, errors.New("the name of the master is missing, as in redis+sentinel://host:26379/mymaster")
 	}
 	parameters := u.Query()
-	user, password := parameters.Get("sentinel_username"), parameters.Get("sentinel_password")
-	parameters.Del("sentinel_username")
-	parameters.Del("sentinel_password")
+	user, password := take(parameters, "sentinel_username"), take(parameters, "sentinel_password")
 	u.RawQuery = parameters.Encode()
 	o, err := universal(u, "26379", database)
 	if err != nil {
@@ -75,16 +76,31 @@ func sentinelOptions(u *url.URL, path string) (*redis.UniversalOptions, error) {
 	return o, nil
 }
 
+// take removes a parameter, and returns it.
+func take(parameters url.Values, name string) string {
+	defer parameters.Del(name)
+	return parameters.Get(name)
+}
+
 // universal has go-redis parse what the kinds of URLs have in common.
 func universal(u *url.URL, port, database string) (*redis.UniversalOptions, error) {
 	transport, _, _ := strings.Cut(u.Scheme, "+")
-	common := url.URL{Scheme: transport, User: u.User, Host: "localhost", Path: "/" + database, RawQuery: u.RawQuery}
+	parameters := u.Query()
+	files := tlsfile.Files{Authorities: take(parameters, "cacertfile"), Certificate: take(parameters, "certfile"), Key: take(parameters, "keyfile")}
+	common := url.URL{Scheme: transport, User: u.User, Host: "localhost", Path: "/" + database, RawQuery: parameters.Encode()}
 	parsed, err := redis.ParseURL(common.String())
 	if err != nil {
 		return nil, err
 	}
-	if parsed.TLSConfig != nil {
-		parsed.TLSConfig.ServerName = "" // it is the host of each address
+	switch {
+	case parsed.TLSConfig != nil:
+		insecure := parsed.TLSConfig.InsecureSkipVerify
+		if parsed.TLSConfig, err = files.Config(); err != nil { // the name of the server is the host of each address
+			return nil, err
+		}
+		parsed.TLSConfig.InsecureSkipVerify = insecure
+	case files != tlsfile.Files{}:
+		return nil, errors.New("certificates need rediss in place of redis")
 	}
 	o := &redis.UniversalOptions{
 		DB: parsed.DB, Username: parsed.Username, Password: parsed.Password, ClientName: parsed.ClientName,

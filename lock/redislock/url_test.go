@@ -54,6 +54,10 @@ func TestParseURLRefuses(t *testing.T) {
 		"redis+sentinel://u:secret@a/m/x": "database",
 		"redis://u:secret@h/x":            "database",
 		"redis://u:secret@h?pool=3":       "pool",
+		"redis://h?cacertfile=ca.pem":     "rediss",
+		"rediss://h?cacertfile=none.pem":  "none.pem",
+		"rediss://h?cacertfile=doc.go":    "no certificate",
+		"rediss://h?certfile=own.pem":     "together",
 	} {
 		o, err := redislock.ParseURL(text)
 		if err == nil {

@@ -84,6 +84,9 @@ type Redis struct {
 	Nodes          []string `yaml:"nodes" required:"true" check:"nodes"`
 	SentinelMaster string   `yaml:"sentinel_master"`
 	TLS            bool     `yaml:"tls" default:"false"`
+	TLSCAFile      string   `yaml:"tls_ca_file"`
+	TLSCertFile    string   `yaml:"tls_cert_file"`
+	TLSKeyFile     string   `yaml:"tls_key_file"`
 
 	Username         string `yaml:"username"`
 	Password         Secret `yaml:"password"`
