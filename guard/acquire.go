@@ -79,8 +79,10 @@ func (h *hold) acquire(ctx, waited context.Context) error {
 func (h *hold) get(ctx, waited context.Context) (again bool, err error) {
 	g := h.call.guard
 	past := g.outages.past.Load()
-	if o := g.outages.on(h.key); o != nil { // it would only be waited for
-		return h.goWithout(ctx, waited, past, o.cause)
+	if h.call.policy == DBOnly {
+		if o := g.outages.on(h.key); o != nil { // it would only be waited for
+			return h.goWithout(ctx, waited, past, o.cause)
+		}
 	}
 	begun := time.Now()
 	lease, outage, err := h.ask(ctx, waited)
@@ -94,7 +96,7 @@ func (h *hold) get(ctx, waited context.Context) (again bool, err error) {
 	refusal := refusal(ctx, err)
 	unavailable := errors.Is(refusal, ErrUnavailable)
 	switch {
-	case g.cfg.OnUnavailable == FailClosed:
+	case h.call.policy == FailClosed:
 		mistaken := errors.Is(err, errNoLock) // of the program
 		if unavailable && !mistaken || unanswered(ctx, err, time.Since(begun)) {
 			g.refusals.count(h.call.ctx, h.key, err)
@@ -118,7 +120,7 @@ func (h *hold) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool,
 	if hurried {
 		acquire, asked = g.locker.TryAcquire, ctx
 	}
-	if g.cfg.OnUnavailable == DBOnly {
+	if h.call.policy == DBOnly {
 		var cancel context.CancelFunc
 		if hurried {
 			asked, cancel = context.WithTimeout(asked, hesitation)

@@ -16,6 +16,7 @@ type call struct {
 	change   Change          // what op does, if it was given to Apply
 	once     *answering      // its answer, if it was given to Once
 	applies  bool            // it was
+	policy   Policy          // of the guard, when it began
 	ctx      context.Context // the caller's, and what the Observer adds
 	holds    []hold          // of all keys, in the order in which they are acquired
 	one      [1]hold         // most calls have one

@@ -28,6 +28,18 @@ const (
 	DBOnly
 )
 
+func (p Policy) valid() bool { return p == FailClosed || p == DBOnly }
+
+func (p Policy) String() string {
+	switch p {
+	case FailClosed:
+		return "FailClosed"
+	case DBOnly:
+		return "DBOnly"
+	}
+	return fmt.Sprintf("Policy(%d)", int(p))
+}
+
 // Config describes a Guard. Service is required.
 type Config struct {
 	// Service is the name under which lock failures are reported.
@@ -38,8 +50,8 @@ type Config struct {
 	// Publisher takes the events; an outbox.Outbox loses none. Default: the Logger
 	// gets them.
 	Publisher notify.Publisher
-	// OnUnavailable is what to do while the lock can't be asked for. Default
-	// FailClosed.
+	// OnUnavailable is what to do while the lock can't be asked for, until SetPolicy
+	// changes it. Default FailClosed.
 	OnUnavailable Policy
 	// DBOnlyLimit is how many operations may run without the lock at a time:
 	// a row that many want melts a database that no lock keeps them from.
@@ -65,7 +77,7 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Service == "":
 		return c, errors.New("guard: Config.Service is empty")
-	case c.OnUnavailable != FailClosed && c.OnUnavailable != DBOnly:
+	case !c.OnUnavailable.valid():
 		return c, fmt.Errorf("guard: Config.OnUnavailable is %d, want FailClosed or DBOnly", c.OnUnavailable)
 	case c.DBOnlyLimit < 0:
 		return c, fmt.Errorf("guard: Config.DBOnlyLimit is %d", c.DBOnlyLimit)

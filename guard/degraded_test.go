@@ -158,6 +158,26 @@ func TestDBOnly(t *testing.T) {
 	})
 }
 
+// TestSetPolicy: who is on call lets operations go on while Redis is away, and stops them
+// again, without a restart.
+func TestSetPolicy(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		if err := g.SetPolicy(7); err == nil || g.Policy() != guard.DBOnly {
+			e.t.Errorf("SetPolicy(7): %v, %v", err, g.Policy())
+		}
+		wantNil(e.t, g.SetPolicy(guard.FailClosed))
+		wantIs(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
+		wantNil(e.t, g.SetPolicy(guard.DBOnly))
+		wantNil(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
+		wantNil(e.t, g.SetPolicy(guard.FailClosed)) // in an outage that has begun
+		wantIs(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})), guard.ErrUnavailable)
+		engine.down[0].Store(false)
+		wantNil(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
+		e.awaitEnd(g)
+	})
+}
+
 // TestDBOnlyUncovered: what only the lock would guard is not done without it.
 func TestDBOnlyUncovered(t *testing.T) {
 	each(t, func(e *env) {

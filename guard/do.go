@@ -51,6 +51,7 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 		return ErrClosed
 	}
 	defer g.running.leave()
+	c.policy = g.Policy()
 	c.begun = time.Now()
 	c.until = c.begun.Add(c.wait)
 	if m := c.member(ctx); m != nil {

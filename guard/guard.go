@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"gorm.io/gorm"
@@ -18,6 +19,7 @@ type Guard struct {
 	db       *gorm.DB
 	locker   *lock.Locker
 	cfg      Config
+	policy   atomic.Int32
 	running  *running
 	reporter *reporter
 	outages  *outages
@@ -47,7 +49,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 	r := &reporter{cfg, m}
 	running := newRunning()
 	ctx, halt := context.WithCancel(context.Background())
-	return &Guard{
+	g := &Guard{
 		db:       db,
 		locker:   locker,
 		cfg:      cfg,
@@ -58,11 +60,28 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 		lines:    &lines{turnTime: turnTime, of: make(map[string]*line)},
 		metrics:  m,
 		halt:     halt,
-	}, nil
+	}
+	g.policy.Store(int32(cfg.OnUnavailable))
+	return g, nil
 }
 
-// Ping reports whether operations can go on: whether the database answers and, unless
-// OnUnavailable is DBOnly, the first layer, too. It is fit for a readiness probe.
+// SetPolicy changes Config.OnUnavailable for calls that begin from now on: while Redis is
+// away, to let operations go on, or to stop them again.
+func (g *Guard) SetPolicy(p Policy) error {
+	if !p.valid() {
+		return fmt.Errorf("guard: policy is %d, want FailClosed or DBOnly", p)
+	}
+	if was := Policy(g.policy.Swap(int32(p))); was != p {
+		g.cfg.Logger.Warn("the policy for an unavailable lock has changed", "from", was, "to", p)
+	}
+	return nil
+}
+
+// Policy returns what Do does now while the lock can't be asked for.
+func (g *Guard) Policy() Policy { return Policy(g.policy.Load()) }
+
+// Ping reports whether operations can go on: whether the database answers and, unless the
+// policy is DBOnly, the first layer, too. It is fit for a readiness probe.
 func (g *Guard) Ping(ctx context.Context) error {
 	pool, err := g.db.DB()
 	if err != nil {
@@ -71,7 +90,7 @@ func (g *Guard) Ping(ctx context.Context) error {
 	if err := pool.PingContext(ctx); err != nil {
 		return fmt.Errorf("ping database: %w", err)
 	}
-	if g.cfg.OnUnavailable == DBOnly {
+	if g.Policy() == DBOnly {
 		return nil
 	}
 	return ping(ctx, g.locker.Engine())

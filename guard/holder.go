@@ -36,7 +36,7 @@ func (h *hold) holder() (notify.Holder, string) {
 // patience is how long the lock may take to answer who has the key. A caller that goes
 // on without a lock that is out of reach does not wait longer for it here either.
 func (c *call) patience() time.Duration {
-	if c.guard.cfg.OnUnavailable == DBOnly {
+	if c.policy == DBOnly {
 		return min(hesitation, c.guard.cfg.EndTimeout)
 	}
 	return c.guard.cfg.EndTimeout

@@ -191,7 +191,7 @@ func (m *member) refused() error {
 // of the caller's.
 func (m *member) anew(ctx context.Context) *call {
 	c := m.call
-	again := &call{options: c.options, guard: c.guard, key: c.key, op: c.change.Run, change: c.change, ctx: ctx, until: c.until, waited: true}
+	again := &call{options: c.options, guard: c.guard, key: c.key, op: c.change.Run, change: c.change, policy: c.policy, ctx: ctx, until: c.until, waited: true}
 	_ = again.plan() // as the first time
 	return again
 }
