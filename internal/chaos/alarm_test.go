@@ -2,7 +2,6 @@ package chaos_test
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +73,7 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 // then: its COMMIT was lost, its session ended, or the database was killed.
 func (h *history) broke(c *call, until int64) bool {
 	return c.lost != "" || slices.ContainsFunc(h.faults, func(f fault) bool {
-		mine := f.Kind == databaseKilled || f.Kind == cut && f.Subject == strconv.FormatInt(c.session, 10)
+		mine := f.Kind == databaseKilled || f.Kind == cut && f.Subject == c.session.String() || f.Kind.ofBed() && c.broken >= c.attempt
 		return mine && f.From <= until && f.To+int64(ending) >= c.attempt
 	})
 }
@@ -114,11 +113,10 @@ func (f fault) hit(g *grant) bool {
 		return f.Subject == g.key
 	case failover:
 		return f.Subject == g.node
-	case cut, databaseKilled, monitorKilled, linkCut, linkAway, linkMute: // nothing of that is a lock
-		return false
 	case pause, kill:
+		return f.Subject == g.worker
 	}
-	return f.Subject == g.worker
+	return false // nothing else is a lock
 }
 
 // deadlockWords are the servers' for a deadlock, of two that waited for an insert, say,
@@ -153,6 +151,8 @@ func (h *history) failedUnexplained(c *call) bool {
 	case !strings.HasPrefix(c.result, failed), slices.ContainsFunc(deadlockWords, says):
 		return false
 	case slices.ContainsFunc(cutWords, says) && (c.lost != "" || met(cut, databaseKilled)):
+		return false
+	case h.explainedByBed(c):
 		return false
 	case says("deadline exceeded") && slices.ContainsFunc(h.faults, func(f fault) bool {
 		return f.Kind == pause && f.Subject == c.worker && f.From <= c.returned && c.called <= f.To

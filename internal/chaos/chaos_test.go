@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,15 @@ var intensities = map[form]intensity{
 	},
 }
 
+// intensity returns that of a form: on a bed, with its faults in place of the database's.
+func (s *server) intensity(f form) intensity {
+	in := intensities[f]
+	if s.bed != nil {
+		in.deck = append([]faultKind{kill, failover}, s.bed.deck...)
+	}
+	return in
+}
+
 // pace is how long a caller waits between two calls, at most. A run of hours is slow, or its
 // record would fill the memory.
 var pace = map[form]string{short: "10ms", fierce: "10ms", calm: "400ms"}
@@ -62,6 +72,9 @@ var pace = map[form]string{short: "10ms", fierce: "10ms", calm: "400ms"}
 // chosenForm returns how to run, and for how long, in whole rounds of great faults.
 func chosenForm(t *report) (form, time.Duration) {
 	text := os.Getenv("BELAY_CHAOS")
+	if _, isBed := beds[chosen()]; text == "" && isBed {
+		return fierce, time.Second // one round
+	}
 	if text == "" {
 		return short, 15 * time.Second
 	}
@@ -72,8 +85,7 @@ func chosenForm(t *report) (form, time.Duration) {
 	return fierce, d
 }
 
-// TestChaos runs on the database that BELAY_CHAOS_ON names: mariadb, mysql or
-// postgres. With BELAY_CHAOS_JUDGE, a folder in which a failed run was kept, it
+// TestChaos runs on the database or the bed that BELAY_CHAOS_ON names. With BELAY_CHAOS_JUDGE, a folder in which a failed run was kept, it
 // judges that run again instead.
 func TestChaos(t *testing.T) {
 	dir := os.Getenv("BELAY_CHAOS_JUDGE")
@@ -102,10 +114,10 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	prepare(t, db)
 	cluster := teststack.StartCluster(t, "chaos")
 	way := newWay(t, cluster, program)
-	p := newPlan(t.seed, d, intensities[f])
+	p := newPlan(t.seed, d, server.intensity(f))
 	t.write(planFile, p)
 	env := []string{
-		seedName + "=" + strconv.FormatUint(t.seed, 10), "BELAY_CHAOS_DSN=" + server.dsn,
+		seedName + "=" + strconv.FormatUint(t.seed, 10), "BELAY_CHAOS_DSN=" + strings.Join(server.dsns, " "),
 		"BELAY_CHAOS_AMQP=" + way.through, "BELAY_CHAOS_PACE=" + pace[f],
 	}
 	ports := portsOf(t, server, cluster.Addrs, way.services.Addr, way.behind.Addr)

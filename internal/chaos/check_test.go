@@ -174,7 +174,7 @@ func TestCalls(t *testing.T) {
 		isFailed = "an error that no fault explains"
 	)
 	const at = int64(time.Minute) // the call, and most faults
-	mine, others, before := []fault{{cut, "7", at + 19, at + 20}}, []fault{{cut, "8", at + 19, at + 20}}, []fault{{databaseKilled, "", 1, 2}}
+	mine, others, before := []fault{{cut, "7 at 0", at + 19, at + 20}}, []fault{{cut, "8 at 0", at + 19, at + 20}}, []fault{{databaseKilled, "", 1, 2}}
 	for _, tt := range []struct {
 		name, result string
 		faults       []fault

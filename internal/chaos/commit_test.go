@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -74,7 +75,7 @@ func (c *watchedConn) lose(ctx context.Context, loss commitLoss) (driver.Result,
 		killed := make(chan struct{})
 		go func() {
 			defer close(killed)
-			_, _ = c.worker.side.ExecContext(ctx, fmt.Sprintf(c.worker.kind.kill, c.id))
+			c.worker.kill(ctx, c.session)
 		}()
 		res, err := c.driverConn.ExecContext(ctx, "COMMIT", nil)
 		<-killed // or it would hit whoever has the connection next
@@ -89,18 +90,38 @@ func (c *watchedConn) lose(ctx context.Context, loss commitLoss) (driver.Result,
 	return nil, io.ErrUnexpectedEOF
 }
 
-// sessionOf asks the server for the number of a connection's session.
-func sessionOf(ctx context.Context, c driver.QueryerContext, query string) (int64, error) {
+// kill ends a session, unless the connection beside the others leads to another server: there
+// its number is a stranger's.
+func (w *worker) kill(ctx context.Context, s session) {
+	conn, err := w.side.Conn(ctx)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	var own session
+	if conn.QueryRowContext(ctx, w.kind.self).Scan(&own.id, &own.port) == nil && own.port == s.port {
+		_, _ = conn.ExecContext(ctx, fmt.Sprintf(w.kind.kill, s.id))
+	}
+}
+
+// A session is one of the server at a port of this machine.
+type session struct{ id, port int64 }
+
+// String is how a fault names it.
+func (s session) String() string { return fmt.Sprintf("%d at %d", s.id, s.port) }
+
+// sessionOf asks the server for the session of a connection.
+func sessionOf(ctx context.Context, c driver.QueryerContext, query string) (session, error) {
 	rows, err := c.QueryContext(ctx, query, nil)
 	if err != nil {
-		return 0, err
+		return session{}, err
 	}
 	defer rows.Close()
 	row := make([]driver.Value, len(rows.Columns()))
 	if err := rows.Next(row); err != nil {
-		return 0, err
+		return session{}, err
 	}
-	var id sql.NullInt64
-	err = id.Scan(row[0])
-	return id.Int64, err
+	var id, port sql.NullInt64
+	err = errors.Join(id.Scan(row[0]), port.Scan(row[1]))
+	return session{id.Int64, port.Int64}, err
 }

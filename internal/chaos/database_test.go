@@ -1,11 +1,14 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"testing"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
@@ -29,7 +32,7 @@ type database struct {
 
 	sessions string // selects the ids of other sessions, those that run a statement if there are any
 	kill     string // ends the session with an id
-	self     string // selects the id of the own session
+	self     string // selects the id of the own session and the port of its server
 }
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -40,15 +43,18 @@ var databases = map[string]database{
 	"postgres": postgresDatabase,
 }
 
-// databaseName is the variable that names the database, in workers as well.
+// databaseName is the variable that names the database or the bed, in workers as well.
 const databaseName = "BELAY_CHAOS_ON"
 
 // chosen returns the name of the database to run on. Default: mariadb.
-func chosen() string {
-	if name := os.Getenv(databaseName); name != "" {
-		return name
+func chosen() string { return cmp.Or(os.Getenv(databaseName), "mariadb") }
+
+// kindOf returns the kind of the database of that name, or of the nodes of the bed.
+func kindOf(name string) string {
+	if b, ok := beds[name]; ok {
+		return b.kind
 	}
-	return "mariadb"
+	return name
 }
 
 // A server is the database of a run.
@@ -56,23 +62,31 @@ type server struct {
 	database
 
 	name string
-	dsn  string
+	dsn  string              // by which the test comes
+	dsns []string            // by which workers come, in turn
 	own  *teststack.Database // of this run only, so that it may be killed; or nil
+	bed  *standing           // likewise; or nil
 }
 
-// startServer returns the database that was chosen, on a server of its own or not.
+// startServer returns the database that was chosen, on a server of its own or not. A bed is
+// always one of its own.
 func startServer(t *report, own bool) *server {
-	kind, ok := databases[chosen()]
-	if !ok {
-		t.Fatalf("%s=%s is none of mariadb, mysql and postgres", databaseName, chosen())
-	}
-	s := &server{database: kind, name: chosen()}
-	if !own {
-		s.dsn = kind.shared(t)
+	s := &server{database: databases[kindOf(chosen())], name: chosen()}
+	b, isBed := beds[s.name]
+	switch {
+	case s.open == nil:
+		t.Fatalf("%s=%s is none of %v", databaseName, s.name, slices.Concat(slices.Sorted(maps.Keys(databases)), slices.Sorted(maps.Keys(beds))))
+	case isBed:
+		s.bed = b.start(t, s.name)
+		s.dsn, s.dsns = s.bed.front.dsns[0], s.bed.front.dsns
 		return s
+	case own:
+		s.own = teststack.StartDatabase(t, "chaos-"+s.name, s.name)
+		s.dsn = s.own.DSN
+	default:
+		s.dsn = s.shared(t)
 	}
-	s.own = teststack.StartDatabase(t, "chaos-"+s.name, s.name)
-	s.dsn = s.own.DSN
+	s.dsns = []string{s.dsn}
 	return s
 }
 
@@ -94,7 +108,7 @@ func mysqlWith(shared func(testing.TB) string) database {
 			AND (command <> 'Sleep' OR NOT EXISTS (SELECT 1 FROM information_schema.processlist
 				WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command <> 'Sleep'))`,
 		kill: "KILL %d",
-		self: "SELECT CONNECTION_ID()",
+		self: "SELECT CONNECTION_ID(), @@port",
 	}
 }
 
@@ -114,5 +128,5 @@ var postgresDatabase = database{
 			WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend')
 		SELECT pid FROM others WHERE state = 'active' OR NOT EXISTS (SELECT 1 FROM others WHERE state = 'active')`,
 	kill: "SELECT pg_terminate_backend(%d)",
-	self: "SELECT pg_backend_pid()",
+	self: "SELECT pg_backend_pid(), inet_server_port()",
 }

@@ -59,12 +59,13 @@ func checkEvents(t *report, r run) {
 // mayLose reports whether an event may be lost that was handed over then: faults kept the
 // database from storing it and the broker from taking it instead.
 func (r run) mayLose(at int64) bool {
-	met := func(after time.Duration, kinds ...faultKind) bool {
+	met := func(after time.Duration, is func(faultKind) bool) bool {
 		return slices.ContainsFunc(r.faults, func(f fault) bool {
-			return slices.Contains(kinds, f.Kind) && f.From <= at+int64(publishing) && at <= f.To+int64(after)
+			return is(f.Kind) && f.From <= at+int64(publishing) && at <= f.To+int64(after)
 		})
 	}
-	return met(0, cut, databaseKilled) && met(reconnecting, linkCut, linkAway, linkMute)
+	return met(0, func(k faultKind) bool { return k == cut || k == databaseKilled || k.ofBed() }) &&
+		met(reconnecting, func(k faultKind) bool { return k == linkCut || k == linkAway || k == linkMute })
 }
 
 const (

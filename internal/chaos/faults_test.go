@@ -75,6 +75,8 @@ func (w *wrecker) take(s step) {
 		w.way.monitor.start()
 	case linkCut, linkAway, linkMute:
 		w.hurt(s.Kind, "", func() bool { w.way.hurt(s); return true })
+	default:
+		w.hurtBed(s)
 	}
 }
 
@@ -107,16 +109,25 @@ func (w *wrecker) wipe(key string) {
 	})
 }
 
-// cut has the database end a connection of a worker, one that is in a statement
-// if there is any.
+// cut has the database, or a node of the bed, end a connection of a worker, one that is in
+// a statement if there is any.
 func (w *wrecker) cut(whom int) {
+	db := w.db
+	if b := w.server.bed; b != nil {
+		db = b.admin[whom/7%len(b.admin)]
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	db = db.WithContext(ctx)
 	var ids []int64
-	if w.db.Raw(w.server.sessions).Scan(&ids).Error != nil || len(ids) == 0 {
+	var own session
+	if db.Raw(w.server.sessions).Scan(&ids).Error != nil || len(ids) == 0 ||
+		db.Raw(w.server.self).Row().Scan(&own.id, &own.port) != nil {
 		return // it was killed, or nobody works
 	}
-	id := ids[whom%len(ids)]
-	w.hurt(cut, fmt.Sprint(id), func() bool {
-		return w.db.Exec(fmt.Sprintf(w.server.kill, id)).Error == nil // else it has ended by itself
+	hit := session{ids[whom%len(ids)], own.port}
+	w.hurt(cut, hit.String(), func() bool {
+		return db.Exec(fmt.Sprintf(w.server.kill, hit.id)).Error == nil // else it has ended by itself
 	})
 }
 

@@ -27,7 +27,8 @@ type call struct {
 	begun, wrote, ended, returned int64      // begun and wrote by its first attempt, ended by its last
 	attempt                       int64      // when its last one began
 	looked, committing            int64      // when that one first saw rows, and sent its COMMIT
-	session                       int64      // of the connection that it wrote on
+	session                       session    // that it wrote in
+	broken                        int64      // when a statement of it got no answer, for the last time
 	version                       int64      // of the row that it has read
 	read                          int64      // when
 	lost                          commitLoss // how its worker lost its COMMIT, if it did

@@ -32,6 +32,7 @@ type line struct {
 
 	Version int64  `json:"version,omitempty"` // of loaded, and of returned: that of the row in memory
 	Session int64  `json:"session,omitempty"` // of the connection, of wrote and committing
+	Port    int64  `json:"port,omitempty"`    // of its server
 	ID      string `json:"id,omitempty"`      // of the event, of stored and of returned, if an error names one
 }
 
@@ -44,6 +45,7 @@ const (
 	looked     moment = "looked"     // the database answered a SELECT
 	loaded     moment = "loaded"     // the operation has read a row, at a version
 	wrote      moment = "wrote"      // the database answered a write, or refused it
+	broken     moment = "broken"     // a statement got no answer, or the one that its session has ended
 	committing moment = "committing" // the COMMIT is about to be sent, or lost in the way that Result names
 	ended      moment = "ended"      // a COMMIT, with an answer or not, or a ROLLBACK
 	returned   moment = "returned"   // from Do, with a result

@@ -24,7 +24,7 @@ func (h *history) missed(c *call, database string, authors map[string]string) *c
 // before its first write.
 func (c *call) snapshot(database string) int64 {
 	switch {
-	case database != "postgres":
+	case kindOf(database) != "postgres":
 		return c.attempt
 	case c.looked > 0:
 		return c.looked
@@ -57,8 +57,8 @@ func TestMissed(t *testing.T) {
 		{"a repeat", 14, duplicate, "mariadb", nil, false},
 		{"committed after the snapshot", 15, duplicate, "mariadb", nil, true},
 		{"the same, and told", 15, "intercepted", "mariadb", nil, false},
-		{"the same, and its connection broke before it could look", 15, duplicate, "mariadb", []fault{{cut, "7", 18, 19}}, false},
-		{"the same, but it was the connection of another", 15, duplicate, "mariadb", []fault{{cut, "8", 18, 19}}, true},
+		{"the same, and its connection broke before it could look", 15, duplicate, "mariadb", []fault{{cut, "7 at 0", 18, 19}}, false},
+		{"the same, but it was the connection of another", 15, duplicate, "mariadb", []fault{{cut, "8 at 0", 18, 19}}, true},
 		{"the same, on PostgreSQL: it had not looked yet", 15, duplicate, "postgres", nil, false},
 		{"committed after it had looked, on PostgreSQL", 16, duplicate, "postgres", nil, true},
 	} {

@@ -65,7 +65,7 @@ func openTales() []tale {
 				"a": doubtful("a.0", "A", 10, 60, unknown, lost),
 				"b": story("b.0", "B", 21, 22, 69, 70, "freed", overlap),
 			},
-			faults:   []fault{{wipe, "k", 15, 16}, {cut, "7", 13, 14}},
+			faults:   []fault{{wipe, "k", 15, 16}, {cut, "7 at 0", 13, 14}},
 			overlaps: 1, reported: 1,
 		},
 		{

@@ -34,7 +34,7 @@ func (h *history) proven(c *call) int64 {
 		}
 	}
 	for _, f := range h.faults {
-		if f.Kind == databaseKilled && c.attempt <= f.From { // its session did not survive that
+		if (f.Kind == databaseKilled || f.Kind == allKilled) && c.attempt <= f.From { // its session did not survive that
 			proven = min(proven, f.To)
 		}
 	}

@@ -230,7 +230,7 @@ func TestOracle(t *testing.T) {
 			lines: map[string][]line{
 				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), ""), "b": story("b.0", "B", 15, 27, 30, 31, "freed"),
 			},
-			faults:   []fault{{cut, "7", 19, 20}, {failover, "n", 20, 21}},
+			faults:   []fault{{cut, "7 at 0", 19, 20}, {failover, "n", 20, 21}},
 			overlaps: 1, blind: 1,
 		},
 		{
@@ -238,7 +238,7 @@ func TestOracle(t *testing.T) {
 			lines: map[string][]line{
 				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), ""), "b": story("b.0", "B", 15, 27, 30, 31, "freed"),
 			},
-			faults:   []fault{{cut, "7", 19, 20}},
+			faults:   []fault{{cut, "7 at 0", 19, 20}},
 			overlaps: 1,
 		},
 		{
@@ -246,14 +246,14 @@ func TestOracle(t *testing.T) {
 			lines: map[string][]line{
 				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), "A"), "b": story("b.0", "B", 23, 27, 30, 31, "freed"),
 			},
-			faults: []fault{{cut, "7", 19, 20}},
+			faults: []fault{{cut, "7 at 0", 19, 20}},
 		},
 		{
 			name: "two at a time, the commit of the first unknown, who saw that its lock was gone",
 			lines: map[string][]line{
 				"a": unsure(story("a.0", "A", 10, 12, 20, 0, "", mute), "B"), "b": story("b.0", "B", 15, 27, 30, 31, "freed"),
 			},
-			faults:   []fault{{cut, "7", 19, 20}},
+			faults:   []fault{{cut, "7 at 0", 19, 20}},
 			overlaps: 1,
 		},
 		{
@@ -264,7 +264,7 @@ func TestOracle(t *testing.T) {
 					line{T: 32, At: ended, Do: "a.1"}, line{T: 33, At: returned, Do: "a.1", Key: "k", Result: stale}),
 				"b": story("b.0", "B", 28, 29, 34, 35, "freed"),
 			},
-			faults: []fault{{cut, "7", 19, 20}},
+			faults: []fault{{cut, "7 at 0", 19, 20}},
 		},
 		{
 			name: "handed over to one whose commit is unknown, and none said that it was lost",
@@ -274,7 +274,7 @@ func TestOracle(t *testing.T) {
 					line{T: 26, At: event, Do: "a.1", Key: "k", Event: mute}, line{T: 27, At: returned, Do: "a.1", Key: "k", Result: unknown}),
 				"b": story("b.0", "B", 15, 22, 23, 24, "freed"),
 			},
-			faults:   []fault{{cut, "7", 19, 25}, {failover, "n", 24, 25}},
+			faults:   []fault{{cut, "7 at 0", 19, 25}, {failover, "n", 24, 25}},
 			overlaps: 2, blind: 2,
 		},
 		{
@@ -351,7 +351,7 @@ func TestOracle(t *testing.T) {
 				}),
 				"b": story("b.0", "B", 16, 18, 20, 21, "freed", overlap),
 			},
-			faults:   []fault{{wipe, "k", 11, 12}, {cut, "7", 13, 14}},
+			faults:   []fault{{wipe, "k", 11, 12}, {cut, "7 at 0", 13, 14}},
 			overlaps: 1, reported: 1,
 		},
 		{
@@ -360,7 +360,7 @@ func TestOracle(t *testing.T) {
 				"a": append(story("a.0", "A", 10, 12, 0, 0, ""), line{T: 14, At: ended, Do: "a.0", Result: unanswered}),
 				"b": story("b.0", "B", 16, 18, 20, 21, "freed", overlap),
 			},
-			faults:   []fault{{wipe, "k", 11, 12}, {cut, "7", 13, 14}, {kill, "a", 29, 30}},
+			faults:   []fault{{wipe, "k", 11, 12}, {cut, "7 at 0", 13, 14}, {kill, "a", 29, 30}},
 			overlaps: 1, reported: 1,
 		},
 		{
@@ -379,7 +379,7 @@ func TestOracle(t *testing.T) {
 				},
 				"b": story("b.0", "B", 16, 18, 20, 21, "freed", overlap),
 			},
-			faults: []fault{{cut, "7", 6, 7}},
+			faults: []fault{{cut, "7 at 0", 6, 7}},
 		},
 		{
 			name:  "a lease that was not renewed in time",
@@ -409,30 +409,30 @@ func TestOracle(t *testing.T) {
 		{
 			name:        "an alarm about a connection that was cut",
 			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost)},
-			faults:      []fault{{cut, "7", 11, 12}},
+			faults:      []fault{{cut, "7 at 0", 11, 12}},
 			falseAlarms: 1,
 		},
 		{
 			name:        "a commit without an answer, though nothing was cut for long",
 			lines:       map[string][]line{"a": later(2*time.Second, story("a.0", "A", 10, 12, 20, 0, "", mute))},
-			faults:      []fault{{cut, "7", 2, 3}, {wipe, "k", 11, 12}},
+			faults:      []fault{{cut, "7 at 0", 2, 3}, {wipe, "k", 11, 12}},
 			falseAlarms: 1,
 		},
 		{
 			name:        "the same, but of another connection",
 			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 0, "", mute)},
-			faults:      []fault{{cut, "8", 19, 20}},
+			faults:      []fault{{cut, "8 at 0", 19, 20}},
 			falseAlarms: 1,
 		},
 		{
 			name:   "a commit without an answer",
 			lines:  map[string][]line{"a": story("a.0", "A", 10, 12, 20, 0, "", mute)},
-			faults: []fault{{cut, "7", 19, 20}},
+			faults: []fault{{cut, "7 at 0", 19, 20}},
 		},
 		{
 			name:     "two at a time, and only a commit without an answer is told",
 			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", mute), "b": story("b.0", "B", 15, 27, 30, 31, "freed")},
-			faults:   []fault{{cut, "7", 19, 20}},
+			faults:   []fault{{cut, "7 at 0", 19, 20}},
 			overlaps: 1,
 		},
 		{

@@ -66,8 +66,16 @@ type intensity struct {
 	local    bool          // the worker that was started last is killed, and one shard fails over, for the others to live in peace
 }
 
-// lasts is how long a great fault takes, about. The next one waits for its end.
+// lasts is for lasting. The next fault waits for the end of one.
 var lasts = map[faultKind]time.Duration{pause: ttl + time.Second, failover: 4 * time.Second, databaseKilled: 4 * time.Second}
+
+// lasting is how long a great fault takes, about.
+func lasting(kind faultKind) time.Duration {
+	if kind.ofBed() {
+		return aWhile + 2*time.Second
+	}
+	return lasts[kind]
+}
 
 // newPlan draws whole rounds of great faults until d has passed, and the other faults
 // beside them. It depends on its arguments only.
@@ -77,7 +85,7 @@ func newPlan(seed uint64, d time.Duration, in intensity) plan {
 		great = local(great, in.rest)
 	}
 	if n := len(great); n > 0 {
-		d = max(d, great[n-1].At+lasts[great[n-1].Kind])
+		d = max(d, great[n-1].At+lasting(great[n-1].Kind))
 	}
 	events := rounds(draws(seed, "faults of the events' way"), d, in.events, in.restOf)
 	return plan{great, until(d, events), small(draws(seed, "small faults"), d, in)}
@@ -90,7 +98,7 @@ func rounds(r *rand.Rand, d time.Duration, deck []faultKind, rest time.Duration)
 		for _, kind := range deck {
 			s := step{At: at, Kind: kind, Whom: r.Uint32(), For: time.Duration(r.IntN(1500)) * time.Millisecond}
 			steps = append(steps, s)
-			at += rest + lasts[kind]
+			at += rest + lasting(kind)
 		}
 	}
 	return steps

@@ -61,7 +61,7 @@ func (r *record) add(l line) {
 		c.addAll(l)
 	case loaded:
 		r.load(r.byDo[l.Do], l)
-	case looked, wrote, committing, ended:
+	case looked, wrote, broken, committing, ended:
 		c := r.byDo[l.Do]
 		c.addAll(l)
 		if l.At == ended && r.running[c.key] == c {
@@ -114,9 +114,11 @@ func (c *call) add(l line) {
 	case loaded:
 		c.version, c.read = l.Version, l.T
 	case wrote:
-		c.wrote, c.session = cmp.Or(c.wrote, l.T), l.Session
+		c.wrote, c.session = cmp.Or(c.wrote, l.T), session{l.Session, l.Port}
+	case broken:
+		c.broken = l.T
 	case committing:
-		c.committing, c.session, c.lost = l.T, l.Session, commitLoss(l.Result)
+		c.committing, c.session, c.lost = l.T, session{l.Session, l.Port}, commitLoss(l.Result)
 	case ended:
 		if l.Result == unanswered { // the server may still execute it
 			c.doubtful = true

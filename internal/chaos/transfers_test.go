@@ -52,7 +52,7 @@ func TestTransfers(t *testing.T) {
 	prepare(r, db)
 	cluster := teststack.StartCluster(r, "transfers")
 	crew := startCrew(r, 8, cluster, transfersName+"=1", seedName+"="+strconv.FormatUint(r.seed, 10),
-		"BELAY_CHAOS_DSN="+server.dsn, "BELAY_CHAOS_PACE=10ms")
+		"BELAY_CHAOS_DSN="+strings.Join(server.dsns, " "), "BELAY_CHAOS_PACE=10ms")
 	w := newWrecker(r, server, db, crew, nil)
 	w.follow(plan{rounds(draws(r.seed, "great faults"), d, []faultKind{failover, failover}, time.Second)})
 	records := crew.finish()

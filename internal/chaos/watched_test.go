@@ -114,7 +114,7 @@ func (c watchedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	w.driverConn = conn.(driverConn)
-	if w.id, err = sessionOf(ctx, w.driverConn, c.worker.kind.self); err != nil {
+	if w.session, err = sessionOf(ctx, w.driverConn, c.worker.kind.self); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -136,9 +136,9 @@ type driverConn interface {
 type watchedConn struct {
 	driverConn
 
-	worker *worker
-	cable  *cable
-	id     int64 // of its session
+	worker  *worker
+	cable   *cable
+	session session
 }
 
 // IsValid implements driver.Validator, as MySQL's connections do.
@@ -151,7 +151,7 @@ func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driv
 	var loss commitLoss
 	if d := doingOf(ctx); d.do != "" && query == "COMMIT" {
 		loss = c.worker.drawLoss(d)
-		c.worker.journal.write(line{At: committing, Do: d.do, Session: c.id, Result: string(loss)})
+		c.worker.journal.write(line{At: committing, Do: d.do, Session: c.session.id, Port: c.session.port, Result: string(loss)})
 	}
 	if loss == "" {
 		res, err = c.driverConn.ExecContext(ctx, query, args)
@@ -175,6 +175,9 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 	if do == "" {
 		return
 	}
+	if unheard(err) {
+		c.worker.journal.write(line{At: broken, Do: do})
+	}
 	verb, rest, _ := strings.Cut(query, " ")
 	if verb == "SET" && strings.HasPrefix(rest, "STATEMENT ") { // of a claim
 		verb = "INSERT"
@@ -185,7 +188,7 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 	case verb == "SELECT":
 		c.worker.journal.write(line{At: looked, Do: do})
 	case verb == "INSERT", verb == "UPDATE":
-		c.worker.journal.write(line{At: wrote, Do: do, Session: c.id})
+		c.worker.journal.write(line{At: wrote, Do: do, Session: c.session.id, Port: c.session.port})
 	case rest == "" && (verb == "COMMIT" || verb == "ROLLBACK"): // ROLLBACK TO a savepoint ends nothing
 		l := line{At: ended, Do: do}
 		if err != nil && verb == "COMMIT" { // the server may go on with it, also after an error

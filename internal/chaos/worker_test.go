@@ -53,14 +53,14 @@ type worker struct {
 }
 
 func work(name string) error {
-	w := &worker{name: name, journal: new(journal), kind: databases[chosen()]}
+	w := &worker{name: name, journal: new(journal), kind: databases[kindOf(chosen())]}
 	if err := w.configure(); err != nil {
 		return err
 	}
 	if os.Getenv(transfersName) != "" {
 		onlyTransfers()
 	}
-	connector, err := w.kind.connector(os.Getenv("BELAY_CHAOS_DSN"), dial)
+	connector, err := w.kind.connector(dsnOf(name), dial)
 	if err != nil {
 		return err
 	}
@@ -93,6 +93,16 @@ func work(name string) error {
 	ctx, cancel = context.WithTimeout(context.Background(), 40*time.Second)
 	defer cancel()
 	return errors.Join(err, end(ctx))
+}
+
+// dsnOf returns the DSN of the worker of a name, which ends in its number.
+func dsnOf(name string) string {
+	all := strings.Fields(os.Getenv("BELAY_CHAOS_DSN"))
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "w"))
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return all[n%len(all)]
 }
 
 // configure reads what the test said.

@@ -199,15 +199,21 @@ func commits(packet []byte) bool {
 // Through returns dsn, which leads to k's target, by way of k.
 func (k *Link) Through(tb testing.TB, dsn string) string {
 	tb.Helper()
+	return By(tb, dsn, k.Addr)
+}
+
+// By returns dsn with another address, host:port.
+func By(tb testing.TB, dsn, addr string) string {
+	tb.Helper()
 	if u, ok := postgresURL(dsn); ok {
-		u.Host = k.Addr
+		u.Host = addr
 		return u.String()
 	}
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg.Addr = k.Addr
+	cfg.Addr = addr
 	return cfg.FormatDSN()
 }
 

@@ -36,7 +36,7 @@ create_galera() {
   private_file "$dir/galera-1/init.sql" <<SQL
 CREATE DATABASE IF NOT EXISTS belay;
 CREATE USER IF NOT EXISTS belay IDENTIFIED BY '$(<"$dir/password")';
-GRANT ALL PRIVILEGES ON *.* TO belay;
+GRANT ALL PRIVILEGES ON *.* TO belay WITH GRANT OPTION;
 SQL
   [[ ${#as_mysql[@]} -eq 0 ]] || chown mysql: "$dir/galera-1/init.sql"
   launch_galera galera-1 --wsrep-new-cluster --init-file="$dir/galera-1/init.sql"

@@ -1,0 +1,179 @@
+package chaos_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+// A bed is a database of several nodes: how they are brought up, which of them takes writes,
+// and what is done to them. Workers come to it by a front, as an ordinary user.
+type bed struct {
+	kind    string   // of its nodes, one of databases
+	servers []string // of scripts/stack, in the order in which they are brought up
+	nodes   []string // their names in scripts/stack, in the order of their DSNs
+	dsns    string   // the variable in which scripts/stack env has these
+	params  string   // of the workers' DSNs
+	writes  string   // selects whether a node takes writes now
+	spread  bool     // several take writes at a time: each worker has one that it prefers
+	user    []string // make the user of the workers, whose name and password are service
+	deck    []faultKind
+}
+
+// beds are the beds by their names. Each is defined in a file of its own.
+var beds = map[string]bed{
+	"galera": galeraBed,
+}
+
+// A standing is a bed that was brought up.
+type standing struct {
+	bed
+
+	t     *report
+	stack *teststack.Bed
+	front *front
+	admin []*gorm.DB // of each node, past the front
+	dsns  []string   // of the workers' user, past the front
+}
+
+// start brings the bed up.
+func (b bed) start(t *report, name string) *standing {
+	s := &standing{bed: b, t: t, stack: teststack.StartBed(t, "chaos-"+name, b.servers...)}
+	all := s.stack.DSNs(t, b.dsns)
+	if len(all) != len(b.nodes) {
+		t.Fatalf("%s: %d nodes have %d DSNs", name, len(b.nodes), len(all))
+	}
+	var addrs []string
+	for _, dsn := range all {
+		db := databases[b.kind].open(t, dsn)
+		pool, err := db.DB()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool.SetMaxOpenConns(1)
+		s.admin, addrs = append(s.admin, db), append(addrs, testdb.AddrOf(t, dsn))
+		s.dsns = append(s.dsns, serviceDSN(t, dsn)+b.params)
+	}
+	s.front = newFront(t, addrs, b.spread, asksBy(t, databases[b.kind], all, b.writes))
+	s.front.through(t, s.dsns)
+	s.awaitStands()
+	for _, statement := range b.user {
+		if err := s.admin[s.front.present()].Exec(statement).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// serviceDSN returns a node's DSN with the user of the workers.
+func serviceDSN(t *report, dsn string) string {
+	t.Helper()
+	scheme, rest, isURL := strings.Cut(dsn, "://")
+	if !isURL {
+		scheme, rest = "", dsn
+	}
+	_, rest, found := strings.Cut(rest, "@")
+	if !found {
+		t.Fatal("a DSN without a user")
+	}
+	if isURL {
+		scheme += "://"
+	}
+	return scheme + "service:service@" + rest
+}
+
+// awaitStands waits until the front has somewhere to lead to, and where each node takes
+// writes, until all do.
+func (s *standing) awaitStands() {
+	for until := time.Now().Add(2 * time.Minute); !s.front.stands(true); <-time.After(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			s.t.Fatalf("%v do not take writes again", s.nodes)
+		}
+	}
+}
+
+// node returns the one that a step is about.
+func (s *standing) node(whom uint32) int { return int(whom) % len(s.nodes) }
+
+// Faults of beds.
+const (
+	nodeKilled   faultKind = "node killed"
+	twoKilled    faultKind = "two nodes killed"
+	allKilled    faultKind = "all nodes killed"
+	nodePaused   faultKind = "node paused"
+	nodeCut      faultKind = "node partitioned"
+	promotion    faultKind = "writer killed, another promoted"
+	readOnly     faultKind = "node read-only"
+	storm        faultKind = "connection storm"
+	slowDisk     faultKind = "fsync delayed"
+	fullDisk     faultKind = "disk full"
+	poolerKilled faultKind = "pooler killed"
+)
+
+// ofBed reports whether a fault is one of nodes of a bed.
+func (k faultKind) ofBed() bool {
+	return slices.Contains([]faultKind{
+		nodeKilled, twoKilled, allKilled, nodePaused, nodeCut, promotion, readOnly, storm, slowDisk, fullDisk, poolerKilled,
+	}, k)
+}
+
+// hurtBed does a great fault to the bed, and waits until it is whole again.
+func (w *wrecker) hurtBed(s step) {
+	b := w.server.bed
+	n := b.node(s.Whom)
+	from := func(count int) (nodes []string) {
+		for i := range count {
+			nodes = append(nodes, b.nodes[(n+i)%len(b.nodes)])
+		}
+		return nodes
+	}
+	switch s.Kind {
+	case nodeKilled:
+		w.killNodes(s, from(1), "start")
+	case twoKilled:
+		w.killNodes(s, from(2), "heal")
+	case allKilled:
+		w.killNodes(s, from(len(b.nodes)), "heal")
+	case nodePaused:
+		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "pause", b.nodes[n]) }, func() { b.stack.Stack(w.t, "resume", b.nodes[n]) })
+	default:
+		w.t.Fatalf("no bed has the fault %q", s.Kind)
+	}
+}
+
+// aWhile is how long a node is hurt at least: long enough for the others to notice.
+const aWhile = 3 * time.Second
+
+// hurtNode hurts a node for a while.
+func (w *wrecker) hurtNode(s step, n int, begin, end func()) {
+	w.hurt(s.Kind, w.server.bed.nodes[n], func() bool {
+		begin()
+		w.linger(aWhile + s.For)
+		end()
+		w.server.bed.awaitStands()
+		return true
+	})
+}
+
+// killNodes kills nodes at once and starts them again, by a command of scripts/stack.
+func (w *wrecker) killNodes(s step, nodes []string, again string) {
+	b := w.server.bed
+	w.hurt(s.Kind, strings.Join(nodes, " "), func() bool {
+		for _, node := range nodes {
+			b.stack.Stack(w.t, "kill", node)
+		}
+		w.linger(s.For)
+		if again == "heal" {
+			b.stack.Stack(w.t, "heal")
+		} else {
+			b.stack.Stack(w.t, again, nodes[0])
+		}
+		b.awaitStands()
+		return true
+	})
+}

@@ -1,0 +1,44 @@
+package chaos_test
+
+import (
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"strings"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// bedWords are what servers and drivers say while a bed is hurt, and shortly after.
+var bedWords = map[faultKind][]string{
+	"": slices.Concat(cutWords, awayWords), // of any fault: the front cuts connections
+	// A Galera node without its cluster refuses all.
+	nodeKilled: notReady, twoKilled: notReady, allKilled: notReady, nodePaused: notReady, nodeCut: notReady,
+}
+
+// The third one is what a node says that waits in vain for what the others have committed.
+var notReady = []string{"WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded"}
+
+// explainedByBed reports whether a call ended with an error that a fault of the bed explains.
+func (h *history) explainedByBed(c *call) bool {
+	return slices.ContainsFunc(h.faults, func(f fault) bool {
+		return f.Kind.ofBed() && f.From <= c.returned && c.called <= f.To+int64(maxIdle+ending) &&
+			slices.ContainsFunc(slices.Concat(bedWords[""], bedWords[f.Kind]), func(s string) bool { return strings.Contains(c.result, s) })
+	})
+}
+
+// unheard reports whether err says that a statement got no answer, or the one that its
+// session has ended or that its server serves nobody.
+func unheard(err error) bool {
+	if err == nil || errors.Is(err, driver.ErrSkip) {
+		return false
+	}
+	if e, ok := errors.AsType[*mysqldriver.MySQLError](err); ok {
+		return slices.Contains([]uint16{1047, 1053, 1180, 1317, 1927}, e.Number)
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return strings.HasPrefix(e.Code, "57P")
+	}
+	return true
+}

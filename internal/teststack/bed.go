@@ -1,0 +1,29 @@
+package teststack
+
+import (
+	"strings"
+	"testing"
+)
+
+// A Bed is a database of several nodes, of one test's own: each node may be killed, paused
+// and started again by commands of scripts/stack.
+type Bed struct{ *servers }
+
+// StartBed brings up servers of scripts/stack, in this order, and has them stopped when the
+// test ends. Like Redis it skips or fails without a stack: where there is one, there may be
+// another.
+func StartBed(tb testing.TB, name string, servers ...string) *Bed {
+	tb.Helper()
+	Redis(tb)
+	b := &Bed{newStack(tb, name)}
+	for _, s := range servers {
+		b.Stack(tb, "up", s)
+	}
+	return b
+}
+
+// DSNs returns the DSNs, one of each node, in a variable that scripts/stack env prints.
+func (b *Bed) DSNs(tb testing.TB, variable string) []string {
+	tb.Helper()
+	return strings.Fields(b.settings(tb)[variable])
+}
