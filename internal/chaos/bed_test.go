@@ -70,6 +70,9 @@ func (b bed) start(t *report, name string) *standing {
 	return s
 }
 
+// serviceUser is the workers' user of a bed, and its password.
+const serviceUser = "service"
+
 // serviceDSN returns a node's DSN with the user of the workers.
 func serviceDSN(t *report, dsn string) string {
 	t.Helper()
@@ -84,7 +87,7 @@ func serviceDSN(t *report, dsn string) string {
 	if isURL {
 		scheme += "://"
 	}
-	return scheme + "service:service@" + rest
+	return scheme + serviceUser + ":" + serviceUser + "@" + rest
 }
 
 // awaitStands waits until the front has somewhere to lead to, and where each node takes

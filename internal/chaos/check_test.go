@@ -59,6 +59,7 @@ func check(t *report, r run) {
 	}
 	fmt.Printf("belay chaos: %s, seed %d: %d operations, %d requests, %d faults, %d duplicates, %d lost updates, %d locks lost under a write, %d reported, %d in blind spots, %d false alarms\n",
 		r.head.Database, r.head.Seed, calls, requests, len(h.faults), duplicates, lostUpdates, lost, reported, blind, falseAlarms)
+	fmt.Printf("%s\n%s\n", rowHead, newRow(r, h, t.violations()))
 }
 
 // checkOverlaps counts the locks that were lost and under which somebody wrote: how many of

@@ -30,7 +30,7 @@ type database struct {
 	connector func(dsn string, dial dialer) (driver.Connector, error)
 	dialector func(*sql.DB) gorm.Dialector
 
-	sessions string // selects the ids of other sessions, those that run a statement if there are any
+	sessions string // selects the ids of a user's sessions, those that run a statement if there are any
 	kill     string // ends the session with an id
 	self     string // selects the id of the own session and the port of its server
 }
@@ -104,9 +104,9 @@ func mysqlWith(shared func(testing.TB) string) database {
 			return mysqldriver.NewConnector(config)
 		},
 		dialector: func(pool *sql.DB) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool}) },
-		sessions: `SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
+		sessions: `SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND user = @user AND id <> CONNECTION_ID()
 			AND (command <> 'Sleep' OR NOT EXISTS (SELECT 1 FROM information_schema.processlist
-				WHERE db = DATABASE() AND id <> CONNECTION_ID() AND command <> 'Sleep'))`,
+				WHERE db = DATABASE() AND user = @user AND id <> CONNECTION_ID() AND command <> 'Sleep'))`,
 		kill: "KILL %d",
 		self: "SELECT CONNECTION_ID(), @@port",
 	}
@@ -125,7 +125,7 @@ var postgresDatabase = database{
 	},
 	dialector: func(pool *sql.DB) gorm.Dialector { return postgres.New(postgres.Config{Conn: pool}) },
 	sessions: `WITH others AS (SELECT pid, state FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend')
+			WHERE datname = current_database() AND usename = @user AND pid <> pg_backend_pid() AND backend_type = 'client backend')
 		SELECT pid FROM others WHERE state = 'active' OR NOT EXISTS (SELECT 1 FROM others WHERE state = 'active')`,
 	kill: "SELECT pg_terminate_backend(%d)",
 	self: "SELECT pg_backend_pid(), inet_server_port()",

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -112,16 +113,16 @@ func (w *wrecker) wipe(key string) {
 // cut has the database, or a node of the bed, end a connection of a worker, one that is in
 // a statement if there is any.
 func (w *wrecker) cut(whom int) {
-	db := w.db
+	db, user := w.db, "belay"
 	if b := w.server.bed; b != nil {
-		db = b.admin[whom/7%len(b.admin)]
+		db, user = b.admin[whom/7%len(b.admin)], serviceUser
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	db = db.WithContext(ctx)
 	var ids []int64
 	var own session
-	if db.Raw(w.server.sessions).Scan(&ids).Error != nil || len(ids) == 0 ||
+	if db.Raw(w.server.sessions, sql.Named("user", user)).Scan(&ids).Error != nil || len(ids) == 0 ||
 		db.Raw(w.server.self).Row().Scan(&own.id, &own.port) != nil {
 		return // it was killed, or nobody works
 	}

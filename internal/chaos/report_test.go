@@ -74,6 +74,13 @@ func (r *report) keep(what string) {
 	r.failed = append(r.failed, strings.TrimSpace(what))
 }
 
+// violations is how many things were found to be wrong so far.
+func (r *report) violations() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.failed)
+}
+
 // await fails the test if cond does not hold soon, and goes on then: what is missing is
 // judged.
 func (r *report) await(what string, cond func() bool) {
