@@ -127,10 +127,10 @@ launch_database() {
 }
 
 database_answers() {
-  MYSQL_PWD=$(<"$dir/password") timeout 5 mariadb --no-defaults --host=127.0.0.1 --port="$(port_of "$1")" \
+  MYSQL_PWD=$(<"$dir/password") timeout 5 mariadb --no-defaults --host="$(host_of "$1")" --port="$(port_of "$1")" \
     --user=belay --execute='SELECT 1' belay >/dev/null 2>&1
 }
 
 database_dsn() {
-  echo "belay:$(<"$dir/password")@tcp(127.0.0.1:$(port_of "$1"))/belay?parseTime=true&charset=utf8mb4"
+  echo "belay:$(<"$dir/password")@tcp($(host_of "$1"):$(port_of "$1"))/belay?parseTime=true&charset=utf8mb4"
 }

@@ -63,18 +63,19 @@ launch_galera() {
 # galera_program NODE sets program. A member that does not answer is put out after 2 s
 # instead of 5.
 galera_program() {
-  local node=$1
+  local node=$1 inside
   choose_galera_user
-  program=("${as_mysql[@]}" env TMPDIR="$dir/$node/tmp" "$(command -v mariadbd)" --no-defaults
+  enter_network "$node"
+  program=("${inside[@]}" "${as_mysql[@]}" env TMPDIR="$dir/$node/tmp" "$(command -v mariadbd)" --no-defaults
     --datadir="$dir/$node/data" --tmpdir="$dir/$node/tmp"
-    --bind-address=127.0.0.1 --port="$(port_of "$node")" --socket=server.sock --pid-file=server.pid
+    --bind-address="$(bind_of "$node")" --port="$(port_of "$node")" --socket=server.sock --pid-file=server.pid
     --skip-name-resolve --max-connections=500 --default-time-zone=+00:00 --character-set-server=utf8mb4
     --innodb-flush-log-at-trx-commit=1 --innodb-autoinc-lock-mode=2 --innodb-buffer-pool-size=64M --binlog-format=ROW
     --wsrep-on=ON --wsrep-provider=/usr/lib/galera/libgalera_smm.so --wsrep-cluster-name="belay-$stack"
     --wsrep-cluster-address="gcomm://$(galera_addresses)" --wsrep-node-name="$node"
-    --wsrep-node-address=127.0.0.1 --wsrep-node-incoming-address="127.0.0.1:$(port_of "$node")"
-    --wsrep-sst-method=rsync --wsrep-sst-receive-address="127.0.0.1:$(port_of galera-copy)"
-    --wsrep-provider-options="gmcast.listen_addr=tcp://127.0.0.1:$(port_of "$node-group");ist.recv_addr=127.0.0.1:$(port_of "$node-ist");gcache.size=32M;evs.keepalive_period=PT0.5S;evs.suspect_timeout=PT2S;evs.inactive_timeout=PT5S")
+    --wsrep-node-address="$(peer_of "$node")" --wsrep-node-incoming-address="$(host_of "$node"):$(port_of "$node")"
+    --wsrep-sst-method=rsync --wsrep-sst-receive-address="$(peer_of "$node"):$(port_of galera-copy)"
+    --wsrep-provider-options="gmcast.listen_addr=tcp://$(peer_of "$node"):$(port_of "$node-group");ist.recv_addr=$(peer_of "$node"):$(port_of "$node-ist");gcache.size=32M;evs.keepalive_period=PT0.5S;evs.suspect_timeout=PT2S;evs.inactive_timeout=PT5S")
 }
 
 # galera_position NODE: the cluster and the number of the last transaction in its log.
@@ -95,19 +96,20 @@ choose_galera_user() {
 galera_addresses() {
   local node list=()
   for node in "${galera_nodes[@]}"; do
-    list+=("127.0.0.1:$(port_of "$node-group")")
+    list+=("$(peer_of "$node"):$(port_of "$node-group")")
   done
   (IFS=, && echo "${list[*]}")
 }
 
 galera_synced() {
-  [[ $(MYSQL_PWD=$(<"$dir/password") timeout 5 mariadb --no-defaults --host=127.0.0.1 --port="$(port_of "$1")" --user=belay \
+  [[ $(MYSQL_PWD=$(<"$dir/password") timeout 5 mariadb --no-defaults --host="$(host_of "$1")" --port="$(port_of "$1")" --user=belay \
     --batch --skip-column-names --execute="SHOW STATUS LIKE 'wsrep_local_state_comment'" belay 2>/dev/null) == *Synced ]]
 }
 
 # heal_galera: a cluster that has lost all its nodes begins with the one that came furthest.
 heal_galera() {
   local node first=
+  mend_all "${galera_nodes[@]}"
   for node in "${galera_nodes[@]}"; do
     resume_paused "$node"
     ! alive "$node" || first=$node
@@ -119,6 +121,9 @@ heal_galera() {
     launch_galera "$first" --wsrep-new-cluster
     wait_for "$first" 60 "answer from $first" database_answers "$first"
   fi
+  for node in "${galera_nodes[@]}"; do # at once: what is left of the others alone may not go on
+    alive "$node" || launch_galera "$node"
+  done
   for node in "${galera_nodes[@]}"; do
     start_galera "$node"
   done

@@ -30,6 +30,7 @@ packages_of() {
     browser) echo chromium fonts-noto-cjk ;;
     prometheus) echo prometheus prometheus-alertmanager ;;
     strace) echo strace ;;
+    network) echo iproute2 ;;
   esac
 }
 
@@ -47,6 +48,7 @@ have_postgres() { postgres_programs >/dev/null; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
 
 have_browser() { command -v chromium >/dev/null && installed fonts-noto-cjk; }
+have_network() { command -v ip >/dev/null; }
 have_strace() { command -v strace >/dev/null; }
 have_prometheus() { command -v promtool >/dev/null && command -v prometheus-alertmanager >/dev/null; }
 
