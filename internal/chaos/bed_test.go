@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,10 @@ func (b bed) start(t *report, name string) *standing {
 		pool.SetMaxOpenConns(1)
 		s.admin, addrs = append(s.admin, db), append(addrs, testdb.AddrOf(t, dsn))
 		s.dsns = append(s.dsns, serviceDSN(t, dsn)+b.params)
+	}
+	if !s.stack.Network && slices.Contains(b.deck, nodeCut) {
+		fmt.Println("belay chaos: no node is partitioned, as that takes root")
+		s.deck = slices.DeleteFunc(slices.Clone(b.deck), func(k faultKind) bool { return k == nodeCut })
 	}
 	s.front = newFront(t, addrs, b.spread, asksBy(t, databases[b.kind], all, b.writes))
 	s.front.through(t, s.dsns)
@@ -142,6 +147,8 @@ func (w *wrecker) hurtBed(s step) {
 		w.killNodes(s, from(2), "heal")
 	case allKilled:
 		w.killNodes(s, from(len(b.nodes)), "heal")
+	case nodeCut:
+		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "cut", b.nodes[n]) }, func() { b.stack.Stack(w.t, "mend", b.nodes[n]) })
 	case nodePaused:
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "pause", b.nodes[n]) }, func() { b.stack.Stack(w.t, "resume", b.nodes[n]) })
 	default:

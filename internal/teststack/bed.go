@@ -1,21 +1,29 @@
 package teststack
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
 
 // A Bed is a database of several nodes, of one test's own: each node may be killed, paused
 // and started again by commands of scripts/stack.
-type Bed struct{ *servers }
+type Bed struct {
+	*servers
+
+	Network bool // its nodes can be cut off from each other
+}
 
 // StartBed brings up servers of scripts/stack, in this order, and has them stopped when the
-// test ends. Like Redis it skips or fails without a stack: where there is one, there may be
-// another.
+// test ends. Under root each node of a cluster has a network of its own. Like Redis it skips
+// or fails without a stack: where there is one, there may be another.
 func StartBed(tb testing.TB, name string, servers ...string) *Bed {
 	tb.Helper()
 	Redis(tb)
-	b := &Bed{newStack(tb, name)}
+	b := &Bed{newStack(tb, name), os.Getuid() == 0}
+	if b.Network {
+		b.env = append(b.env, "BELAY_STACK_NETWORK=1")
+	}
 	for _, s := range servers {
 		b.Stack(tb, "up", s)
 	}
