@@ -73,10 +73,14 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 // then: its COMMIT was lost, its session ended, or the database was killed.
 func (h *history) broke(c *call, until int64) bool {
 	return c.lost != "" || slices.ContainsFunc(h.faults, func(f fault) bool {
-		mine := f.Kind == databaseKilled || f.Kind == cut && f.Subject == c.session.String() || f.Kind.ofBed() && c.broken >= c.attempt
+		mine := f.Kind == databaseKilled || f.Kind == cut && f.Subject == c.session.String() ||
+			c.unheard() && (f.Kind.ofBed() || f.Kind == cut && c.session.pooled())
 		return mine && f.From <= until && f.To+int64(ending) >= c.attempt
 	})
 }
+
+// unheard reports whether a statement of the last attempt got no answer.
+func (c *call) unheard() bool { return c.broken > 0 && c.broken >= c.attempt }
 
 // ending is how long a session may go on that was told to end.
 const ending = time.Second

@@ -1,7 +1,10 @@
 package chaos_test
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -17,18 +20,22 @@ import (
 type bed struct {
 	kind    string   // of its nodes, one of databases
 	servers []string // of scripts/stack, in the order in which they are brought up
+	env     []string // of scripts/stack
 	nodes   []string // their names in scripts/stack, in the order of their DSNs
 	dsns    string   // the variable in which scripts/stack env has these
 	params  string   // of the workers' DSNs
 	writes  string   // selects whether a node takes writes now
 	spread  bool     // several take writes at a time: each worker has one that it prefers
-	user    []string // make the user of the workers, whose name and password are service
+	users   []string // make the user of the workers, whose name and password are service
+	pooler  string   // or the variable with the DSN by which workers come in place of the front
+	self    string   // selects what that of the kind does, if that is of no use here
 	deck    []faultKind
 }
 
 // beds are the beds by their names. Each is defined in a file of its own.
 var beds = map[string]bed{
-	"galera": galeraBed,
+	"galera":    galeraBed,
+	"pgbouncer": pgbouncerBed,
 }
 
 // A standing is a bed that was brought up.
@@ -39,17 +46,20 @@ type standing struct {
 	stack *teststack.Bed
 	front *front
 	admin []*gorm.DB // of each node, past the front
-	dsns  []string   // of the workers' user, past the front
+	dsns  []string   // by which workers come
+	user  string     // of the workers
+
+	pooled *sql.DB // by way of the pooler, or nil
 }
 
 // start brings the bed up.
 func (b bed) start(t *report, name string) *standing {
-	s := &standing{bed: b, t: t, stack: teststack.StartBed(t, "chaos-"+name, b.servers...)}
+	s := &standing{bed: b, t: t, stack: teststack.StartBed(t, "chaos-"+name, b.env, b.servers...)}
 	all := s.stack.DSNs(t, b.dsns)
 	if len(all) != len(b.nodes) {
 		t.Fatalf("%s: %d nodes have %d DSNs", name, len(b.nodes), len(all))
 	}
-	var addrs []string
+	var addrs, past []string
 	for _, dsn := range all {
 		db := databases[b.kind].open(t, dsn)
 		pool, err := db.DB()
@@ -58,19 +68,28 @@ func (b bed) start(t *report, name string) *standing {
 		}
 		pool.SetMaxOpenConns(1)
 		s.admin, addrs = append(s.admin, db), append(addrs, testdb.AddrOf(t, dsn))
-		s.dsns = append(s.dsns, serviceDSN(t, dsn)+b.params)
+		past = append(past, serviceDSN(t, dsn)+b.params)
 	}
 	if !s.stack.Network && slices.Contains(b.deck, nodeCut) {
 		fmt.Println("belay chaos: no node is partitioned, as that takes root")
 		s.deck = slices.DeleteFunc(slices.Clone(b.deck), func(k faultKind) bool { return k == nodeCut })
 	}
 	s.front = newFront(t, addrs, b.spread, asksBy(t, databases[b.kind], all, b.writes))
-	s.front.through(t, s.dsns)
 	s.awaitStands()
-	for _, statement := range b.user {
+	for _, statement := range b.users {
 		if err := s.admin[s.front.present()].Exec(statement).Error; err != nil {
 			t.Fatal(err)
 		}
+	}
+	if s.user, s.dsns = serviceUser, s.front.through(t, past); b.pooler != "" {
+		s.user, s.dsns = "belay", s.stack.DSNs(t, b.pooler)
+		s.dsns[0] += b.params
+		connector, err := databases[b.kind].connector(s.dsns[0], new(net.Dialer).DialContext)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.pooled = sql.OpenDB(connector)
+		t.Cleanup(func() { _ = s.pooled.Close() })
 	}
 	return s
 }
@@ -96,13 +115,20 @@ func serviceDSN(t *report, dsn string) string {
 }
 
 // awaitStands waits until the front has somewhere to lead to, and where each node takes
-// writes, until all do.
+// writes, until all do; and until a pooler serves.
 func (s *standing) awaitStands() {
-	for until := time.Now().Add(2 * time.Minute); !s.front.stands(true); <-time.After(20 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); !s.front.stands(true) || !s.pools(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			s.t.Fatalf("%v do not take writes again", s.nodes)
 		}
 	}
+}
+
+// pools reports whether the pooler serves, or there is none.
+func (s *standing) pools() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return s.pooled == nil || s.pooled.PingContext(ctx) == nil
 }
 
 // node returns the one that a step is about.
@@ -149,6 +175,8 @@ func (w *wrecker) hurtBed(s step) {
 		w.killNodes(s, from(len(b.nodes)), "heal")
 	case nodeCut:
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "cut", b.nodes[n]) }, func() { b.stack.Stack(w.t, "mend", b.nodes[n]) })
+	case poolerKilled:
+		w.killNodes(s, b.servers[1:], "start")
 	case nodePaused:
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "pause", b.nodes[n]) }, func() { b.stack.Stack(w.t, "resume", b.nodes[n]) })
 	default:

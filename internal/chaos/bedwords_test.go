@@ -14,8 +14,12 @@ import (
 var bedWords = map[faultKind][]string{
 	"": slices.Concat(cutWords, awayWords), // of any fault: the front cuts connections
 	// A Galera node without its cluster refuses all.
-	nodeKilled: notReady, twoKilled: notReady, allKilled: notReady, nodePaused: notReady, nodeCut: notReady,
+	nodeKilled: notReady, twoKilled: notReady, allKilled: slices.Concat(notReady, poolerWords), nodePaused: notReady, nodeCut: notReady,
+	poolerKilled: poolerWords,
 }
+
+// A pooler tries to reach a dead server only now and then.
+var poolerWords = []string{"server login has been failing", "server conn crashed", "server_login_retry"}
 
 // The third one is what a node says that waits in vain for what the others have committed.
 var notReady = []string{"WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded"}

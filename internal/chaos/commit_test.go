@@ -107,6 +107,10 @@ func (w *worker) kill(ctx context.Context, s session) {
 // A session is one of the server at a port of this machine.
 type session struct{ id, port int64 }
 
+// pooled reports whether nobody knows which one it is, as a pooler gives another one to each
+// transaction.
+func (s session) pooled() bool { return s.port == 1 }
+
 // String is how a fault names it.
 func (s session) String() string { return fmt.Sprintf("%d at %d", s.id, s.port) }
 

@@ -57,6 +57,13 @@ func kindOf(name string) string {
 	return name
 }
 
+// databaseOf returns that kind, as it is behind a bed's front.
+func databaseOf(name string) database {
+	d := databases[kindOf(name)]
+	d.self = cmp.Or(beds[name].self, d.self)
+	return d
+}
+
 // A server is the database of a run.
 type server struct {
 	database
@@ -71,14 +78,14 @@ type server struct {
 // startServer returns the database that was chosen, on a server of its own or not. A bed is
 // always one of its own.
 func startServer(t *report, own bool) *server {
-	s := &server{database: databases[kindOf(chosen())], name: chosen()}
+	s := &server{database: databaseOf(chosen()), name: chosen()}
 	b, isBed := beds[s.name]
 	switch {
 	case s.open == nil:
 		t.Fatalf("%s=%s is none of %v", databaseName, s.name, slices.Concat(slices.Sorted(maps.Keys(databases)), slices.Sorted(maps.Keys(beds))))
 	case isBed:
 		s.bed = b.start(t, s.name)
-		s.dsn, s.dsns = s.bed.front.dsns[0], s.bed.front.dsns
+		s.dsn, s.dsns = s.bed.dsns[0], s.bed.dsns
 		return s
 	case own:
 		s.own = teststack.StartDatabase(t, "chaos-"+s.name, s.name)

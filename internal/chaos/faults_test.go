@@ -115,7 +115,7 @@ func (w *wrecker) wipe(key string) {
 func (w *wrecker) cut(whom int) {
 	db, user := w.db, "belay"
 	if b := w.server.bed; b != nil {
-		db, user = b.admin[whom/7%len(b.admin)], serviceUser
+		db, user = b.admin[whom/7%len(b.admin)], b.user
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -123,7 +123,7 @@ func (w *wrecker) cut(whom int) {
 	var ids []int64
 	var own session
 	if db.Raw(w.server.sessions, sql.Named("user", user)).Scan(&ids).Error != nil || len(ids) == 0 ||
-		db.Raw(w.server.self).Row().Scan(&own.id, &own.port) != nil {
+		db.Raw(databases[kindOf(w.server.name)].self).Row().Scan(&own.id, &own.port) != nil {
 		return // it was killed, or nobody works
 	}
 	hit := session{ids[whom%len(ids)], own.port}

@@ -20,9 +20,8 @@ import (
 // does not any more. It has an address for each node, whose connections it leads there if
 // several take writes; where one does, all lead to that one, until it doesn't.
 type front struct {
-	dsns []string // by way of its addresses
-
-	nodes  []string // their addresses
+	addrs  []string // its own, one for each node
+	nodes  []string // theirs
 	spread bool     // several take writes
 	ended  chan struct{}
 
@@ -53,7 +52,7 @@ func newFront(tb testing.TB, nodes []string, spread bool, asks func(ctx context.
 		if err != nil {
 			tb.Fatal(err)
 		}
-		listeners, f.dsns = append(listeners, l), append(f.dsns, l.Addr().String())
+		listeners, f.addrs = append(listeners, l), append(f.addrs, l.Addr().String())
 		running.Go(func() { f.ask(n, asks) })
 		running.Go(func() {
 			for {
@@ -215,11 +214,13 @@ func asksBy(t *report, kind database, dsns []string, query string) func(context.
 	}
 }
 
-// through has the front's DSNs be those of the nodes by way of it.
-func (f *front) through(tb testing.TB, dsns []string) {
-	for i, addr := range f.dsns {
-		f.dsns[i] = testdb.By(tb, dsns[i], addr)
+// through returns DSNs of the nodes by way of the front.
+func (f *front) through(tb testing.TB, dsns []string) (by []string) {
+	tb.Helper()
+	for i, addr := range f.addrs {
+		by = append(by, testdb.By(tb, dsns[i], addr))
 	}
+	return by
 }
 
 // TestFront has nodes that say their numbers, and take writes or not.
@@ -260,7 +261,7 @@ func TestFront(t *testing.T) {
 					return slices.Equal(f.takes, then.takes)
 				})
 				said := ""
-				for _, addr := range f.dsns {
+				for _, addr := range f.addrs {
 					c, says := dialFront(t, addr)
 					said += says
 					if says != "-" {

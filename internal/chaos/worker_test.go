@@ -53,7 +53,7 @@ type worker struct {
 }
 
 func work(name string) error {
-	w := &worker{name: name, journal: new(journal), kind: databases[kindOf(chosen())]}
+	w := &worker{name: name, journal: new(journal), kind: databaseOf(chosen())}
 	if err := w.configure(); err != nil {
 		return err
 	}

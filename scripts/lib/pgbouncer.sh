@@ -17,7 +17,7 @@ heal_pgbouncer() {
   start_pgbouncer
 }
 
-# Three sessions for each database: clients soon meet those of others.
+# Three sessions for each database, or BELAY_PGBOUNCER_POOL: clients soon meet those of others.
 start_pgbouncer() {
   if ! alive pgbouncer; then
     need_ports pgbouncer
@@ -32,8 +32,9 @@ unix_socket_dir =
 auth_type = plain
 auth_file = $dir/pgbouncer/users
 pool_mode = transaction
-default_pool_size = 3
+default_pool_size = ${BELAY_PGBOUNCER_POOL:-3}
 max_client_conn = 1000
+server_login_retry = 1
 ignore_startup_parameters = extra_float_digits
 INI
     printf '"belay" "%s"\n' "$(<"$dir/password")" | private_file "$dir/pgbouncer/users"
