@@ -47,6 +47,7 @@ type standing struct {
 	front *front
 	admin []*gorm.DB // of each node, past the front
 	dsns  []string   // by which workers come
+	past  []string   // of their user at each node, past the front
 	user  string     // of the workers
 
 	pooled *sql.DB // by way of the pooler, or nil
@@ -59,7 +60,7 @@ func (b bed) start(t *report, name string) *standing {
 	if len(all) != len(b.nodes) {
 		t.Fatalf("%s: %d nodes have %d DSNs", name, len(b.nodes), len(all))
 	}
-	var addrs, past []string
+	var addrs []string
 	for _, dsn := range all {
 		db := databases[b.kind].open(t, dsn)
 		pool, err := db.DB()
@@ -68,11 +69,13 @@ func (b bed) start(t *report, name string) *standing {
 		}
 		pool.SetMaxOpenConns(1)
 		s.admin, addrs = append(s.admin, db), append(addrs, testdb.AddrOf(t, dsn))
-		past = append(past, serviceDSN(t, dsn)+b.params)
+		s.past = append(s.past, serviceDSN(t, dsn)+b.params)
 	}
-	if !s.stack.Network && slices.Contains(b.deck, nodeCut) {
-		fmt.Println("belay chaos: no node is partitioned, as that takes root")
-		s.deck = slices.DeleteFunc(slices.Clone(b.deck), func(k faultKind) bool { return k == nodeCut })
+	if !s.stack.Network {
+		s.leaveOut(nodeCut, "that takes root")
+	}
+	if err := canTrace(); err != nil {
+		s.leaveOut(slowDisk, err.Error())
 	}
 	s.front = newFront(t, addrs, b.spread, asksBy(t, databases[b.kind], all, b.writes))
 	s.awaitStands()
@@ -81,7 +84,7 @@ func (b bed) start(t *report, name string) *standing {
 			t.Fatal(err)
 		}
 	}
-	if s.user, s.dsns = serviceUser, s.front.through(t, past); b.pooler != "" {
+	if s.user, s.dsns = serviceUser, s.front.through(t, s.past); b.pooler != "" {
 		s.user, s.dsns = "belay", s.stack.DSNs(t, b.pooler)
 		s.dsns[0] += b.params
 		connector, err := databases[b.kind].connector(s.dsns[0], new(net.Dialer).DialContext)
@@ -92,6 +95,15 @@ func (b bed) start(t *report, name string) *standing {
 		t.Cleanup(func() { _ = s.pooled.Close() })
 	}
 	return s
+}
+
+// leaveOut takes a fault out of the deck that can't be done here.
+func (s *standing) leaveOut(kind faultKind, why string) {
+	deck := slices.DeleteFunc(slices.Clone(s.deck), func(k faultKind) bool { return k == kind })
+	if len(deck) < len(s.deck) {
+		fmt.Printf("belay chaos: left out: %s: %s\n", kind, why)
+	}
+	s.deck = deck
 }
 
 // serviceUser is the workers' user of a bed, and its password.
@@ -179,6 +191,12 @@ func (w *wrecker) hurtBed(s step) {
 		w.killNodes(s, b.servers[1:], "start")
 	case nodePaused:
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "pause", b.nodes[n]) }, func() { b.stack.Stack(w.t, "resume", b.nodes[n]) })
+	case readOnly:
+		w.hurtNode(s, n, func() { b.set(n, "SET GLOBAL read_only = ON") }, func() { b.set(n, "SET GLOBAL read_only = OFF") })
+	case storm:
+		w.storm(s, n)
+	case slowDisk:
+		w.slowDown(s, n)
 	default:
 		w.t.Fatalf("no bed has the fault %q", s.Kind)
 	}

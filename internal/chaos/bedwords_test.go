@@ -16,6 +16,9 @@ var bedWords = map[faultKind][]string{
 	// A Galera node without its cluster refuses all.
 	nodeKilled: notReady, twoKilled: notReady, allKilled: slices.Concat(notReady, poolerWords), nodePaused: notReady, nodeCut: notReady,
 	poolerKilled: poolerWords,
+	readOnly:     {"read-only option"},
+	storm:        {"Too many connections", "too many clients", "remaining connection slots"},
+	slowDisk:     {"Lock wait timeout exceeded"},
 }
 
 // A pooler tries to reach a dead server only now and then.

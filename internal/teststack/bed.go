@@ -2,6 +2,8 @@ package teststack
 
 import (
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -29,6 +31,21 @@ func StartBed(tb testing.TB, name string, env []string, servers ...string) *Bed 
 		b.Stack(tb, "up", s)
 	}
 	return b
+}
+
+// PID returns the number of a node's process.
+func (b *Bed) PID(tb testing.TB, node string) int {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(b.dir, "run", node+".pid"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return pid
 }
 
 // DSNs returns the DSNs, one of each node, in a variable that scripts/stack env prints.

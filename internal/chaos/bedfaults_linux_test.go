@@ -1,0 +1,106 @@
+package chaos_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// set has a node run a statement, again until it has: the connection may be cut.
+func (s *standing) set(node int, statement string) {
+	for until := time.Now().Add(time.Minute); ; <-time.After(100 * time.Millisecond) {
+		err := s.admin[node].Exec(statement).Error
+		if err == nil {
+			return
+		}
+		if time.Now().After(until) {
+			s.t.Fatalf("%s: %s: %v", s.nodes[node], statement, err)
+		}
+	}
+}
+
+// storm takes all connections that a node has for ordinary users, for a while.
+func (w *wrecker) storm(s step, n int) {
+	b := w.server.bed
+	connector, err := databases[b.kind].connector(b.past[n], new(net.Dialer).DialContext)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var taken []driver.Conn
+	take := func() {
+		for len(taken) < 2000 {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			c, err := connector.Connect(ctx)
+			cancel()
+			if err != nil {
+				return // the node has no more
+			}
+			taken = append(taken, c)
+		}
+	}
+	w.hurtNode(s, n, func() {
+		take()
+		for end := time.Now().Add(aWhile); time.Now().Before(end); w.linger(100 * time.Millisecond) {
+			take() // what others have given back
+		}
+	}, func() {
+		for _, c := range taken {
+			_ = c.Close()
+		}
+	})
+}
+
+// slowDown has each fsync of a node take a while longer, and all its system calls a little.
+func (w *wrecker) slowDown(s step, n int) {
+	b := w.server.bed
+	var stop func()
+	w.hurtNode(s, n, func() {
+		stop = w.trace(b.stack.PID(w.t, b.nodes[n]), "fsync,fdatasync:delay_enter=200000")
+	}, func() { stop() })
+}
+
+// trace has strace tamper with system calls of a process until stop is called.
+func (w *wrecker) trace(pid int, inject string) (stop func()) {
+	calls, _, _ := strings.Cut(inject, ":")
+	cmd := exec.Command("strace", "-f", "-p", strconv.Itoa(pid), "-e", "trace="+calls, "-e", "inject="+inject, "-o", os.DevNull)
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	says, _ := bufio.NewReader(stderr).ReadString('\n')
+	if !strings.Contains(says, "attached") {
+		w.t.Errorf("strace of %d: %s", pid, says)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(io.Discard, stderr)
+		_ = cmd.Wait()
+	}()
+	return func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it detaches
+		<-done
+	}
+}
+
+// canTrace says why no process can be traced, if none can.
+func canTrace() error {
+	if _, err := exec.LookPath("strace"); err != nil {
+		return err
+	}
+	if out, err := exec.Command("strace", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
