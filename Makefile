@@ -50,6 +50,7 @@ nightly: ## make test-all, and the long forms: the searches, 10 minutes of chaos
 	@BELAY_CHAOS=10m $(MAKE) --no-print-directory chaos
 	@BELAY_CHAOS=10m $(MAKE) --no-print-directory chaos ON=mysql
 	@BELAY_CHAOS=10m $(MAKE) --no-print-directory chaos ON=postgres
+	@BELAY_CHAOS=3m $(MAKE) --no-print-directory beds
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory simdb
 	@$(MAKE) --no-print-directory sim SIM=10m
@@ -115,6 +116,19 @@ test-monitor: ## guard-monitor, with real servers, Prometheus and Alertmanager
 chaos: ## both layers while locks, masters, databases, processes and connections fail; BELAY_CHAOS=5m BELAY_CHAOS_SEED=7 ON=mysql or postgres
 	@BELAY_CHAOS=$${BELAY_CHAOS:-2m} BELAY_CHAOS_ON=$(or $(ON),mariadb) scripts/test $(if $(filter-out mariadb,$(ON)),--with $(ON)) \
 		-count=1 -v -timeout 60m -run TestChaos ./internal/chaos | $(e2e-lines)
+
+# Databases of several servers; see internal/chaos/bed_test.go.
+BEDS ?= galera behind semisync standby pgbouncer group multi
+
+.PHONY: beds
+beds: ## chaos on databases of several servers, one after the other, and a table; BEDS=galera BELAY_CHAOS=10m
+	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; status=0; \
+	for bed in $(BEDS); do \
+		BELAY_CHAOS=$${BELAY_CHAOS:-1m} BELAY_CHAOS_ON=$$bed scripts/test -count=1 -v -timeout 60m -run 'TestChaos$$' ./internal/chaos | \
+			$(e2e-lines) | tee -a "$$out" || status=1; \
+	done; \
+	grep -m 1 '^| database' "$$out" && echo '|---|---|---|---|---|---|---|' && grep '^| ' "$$out" | grep -v '^| database'; \
+	exit $$status
 
 .PHONY: soak
 soak: ## the same with few faults, and whether anything grows; SOAK=2h ON=mysql or postgres
