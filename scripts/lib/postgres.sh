@@ -21,15 +21,22 @@ start_postgres() {
   if ! alive postgres; then
     need_ports postgres
     choose_postgres_user
-    [[ -e $dir/postgres.ready ]] || create_postgres
-    await_sessions_gone
-    # Else it takes a killed process that nobody has reaped for a live one.
-    rm -f "$dir/postgres/data/postmaster.pid"
-    launch postgres "${as_postgres[@]}" "$(postgres_programs)/postgres" -D "$dir/postgres/data" \
-      -c listen_addresses=127.0.0.1 -c port="$(port_of postgres)" -c unix_socket_directories= \
-      -c max_connections=500 -c timezone=UTC
+    [[ -e $dir/postgres.ready ]] || create_postgres postgres
+    launch_postgres postgres
   fi
-  wait_for postgres 60 "answer from postgres" postgres_answers
+  wait_for postgres 60 "answer from postgres" postgres_answers postgres
+}
+
+# launch_postgres NODE FLAG...
+launch_postgres() {
+  local node=$1
+  shift
+  await_sessions_gone "$node"
+  # Else it takes a killed process that nobody has reaped for a live one.
+  rm -f "$dir/$node/data/postmaster.pid"
+  launch "$node" "${as_postgres[@]}" "$(postgres_programs)/postgres" -D "$dir/$node/data" \
+    -c listen_addresses=127.0.0.1 -c port="$(port_of "$node")" -c unix_socket_directories= \
+    -c max_connections=500 -c timezone=UTC "$@"
 }
 
 choose_postgres_user() {
@@ -40,40 +47,53 @@ choose_postgres_user() {
     die "the user postgres can't enter $dir, and PostgreSQL refuses to be root: use a copy of the repository that others may enter"
 }
 
-# await_sessions_gone: the sessions of a killed server go by themselves, soon.
+# await_sessions_gone NODE: the sessions of a killed server go by themselves, soon.
 await_sessions_gone() {
-  local end=$((SECONDS + 20)) process
-  for process in /proc/[0-9]*; do
-    while [[ $(readlink "$process/cwd") == "$dir/postgres/data" ]]; do
-      [[ $SECONDS -lt $end ]] || die "process ${process#/proc/} of the dead postgres does not go"
-      sleep 0.05
-    done
-  done
-}
-
-create_postgres() {
-  rm -rf "${dir:?}/postgres"
-  mkdir -p "$dir/postgres"
-  private_file "$dir/postgres/password" <"$dir/password"
-  [[ ${#as_postgres[@]} -eq 0 ]] || chown -R postgres: "$dir/postgres"
-  "${as_postgres[@]}" env -C "$dir/postgres" "$(postgres_programs)/initdb" --pgdata=data --username=belay \
-    --pwfile=password --auth=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 \
-    >"$dir/log/postgres-install.log" 2>&1 </dev/null ||
-    fail_with_log postgres-install "the data of postgres could not be created"
-}
-
-# stop_postgres lets it give back the shared memory that outlives a process.
-stop_postgres() {
-  alive postgres || return 0
-  kill -QUIT "$(pid_of postgres)"
-  local tries
-  for ((tries = 0; tries < 100; tries++)); do
-    alive postgres || return 0
+  local end=$((SECONDS + 20))
+  while [[ -n $(postgres_processes "$1") ]]; do
+    [[ $SECONDS -lt $end ]] || die "processes of the dead $1 do not go: $(postgres_processes "$1" | xargs)"
     sleep 0.05
   done
 }
 
-postgres_answers() {
-  PGPASSWORD=$(<"$dir/password") timeout 5 psql --no-psqlrc --host=127.0.0.1 --port="$(port_of postgres)" \
-    --username=belay --dbname=postgres --command='SELECT 1' >/dev/null 2>&1
+# postgres_processes NODE: those of the server, its sessions among them.
+postgres_processes() {
+  find /proc -maxdepth 2 -name cwd -lname "$dir/$1/data" 2>/dev/null | cut -d/ -f3
 }
+
+# create_postgres NODE FLAG...
+create_postgres() {
+  local node=$1
+  shift
+  rm -rf "${dir:?}/$node"
+  mkdir -p "$dir/$node"
+  private_file "$dir/$node/password" <"$dir/password"
+  [[ ${#as_postgres[@]} -eq 0 ]] || chown -R postgres: "$dir/$node"
+  "${as_postgres[@]}" env -C "$dir/$node" "$(postgres_programs)/initdb" --pgdata=data --username=belay \
+    --pwfile=password --auth=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 "$@" \
+    >"$dir/log/$node-install.log" 2>&1 </dev/null ||
+    fail_with_log "$node-install" "the data of $node could not be created"
+}
+
+# stop_postgres lets it give back the shared memory that outlives a process.
+stop_postgres() { stop_postgres_node postgres; }
+
+stop_postgres_node() {
+  alive "$1" || return 0
+  kill -QUIT "$(pid_of "$1")"
+  local tries
+  for ((tries = 0; tries < 100; tries++)); do
+    alive "$1" || return 0
+    sleep 0.05
+  done
+}
+
+postgres_answers() { ask_postgres "$1" "SELECT 1" >/dev/null 2>&1; }
+
+# ask_postgres NODE QUERY prints what it answers.
+ask_postgres() {
+  PGPASSWORD=$(<"$dir/password") timeout 5 psql --no-psqlrc --tuples-only --no-align --quiet --host=127.0.0.1 \
+    --port="$(port_of "$1")" --username=belay --dbname=postgres --command="$2"
+}
+
+postgres_dsn() { echo "postgres://belay:$(<"$dir/password")@127.0.0.1:$(port_of "$1")/postgres?sslmode=disable"; }
