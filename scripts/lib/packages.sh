@@ -24,7 +24,7 @@ packages_of() {
     galera) echo mariadb-server galera-4 rsync lsof ;;
     mysql | mariadb11) echo mariadb-client ;;
     rabbitmq) echo rabbitmq-server ;;
-    postgres) echo postgresql ;;
+    postgres | standby) echo postgresql ;;
     pgbouncer) echo pgbouncer ;;
     compiler) echo gcc libc6-dev ;;
     browser) echo chromium fonts-noto-cjk ;;
@@ -45,6 +45,7 @@ have_redis8() { have_redis; } # for redis-cli
 have_valkey() { have_redis; }
 have_pgbouncer() { command -v pgbouncer >/dev/null; }
 have_postgres() { postgres_programs >/dev/null; }
+have_standby() { have_postgres; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
 
 have_browser() { command -v chromium >/dev/null && installed fonts-noto-cjk; }
