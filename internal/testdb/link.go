@@ -29,6 +29,7 @@ type Link struct {
 	swallow atomic.Pointer[swallow]
 	delay   atomic.Pointer[Delay] // of the next COMMIT
 	gate    atomic.Pointer[Delay] // of new connections
+	target  atomic.Pointer[string]
 	ended   chan struct{}
 }
 
@@ -78,6 +79,7 @@ func NewLink(tb testing.TB, target string) *Link {
 		tb.Fatal(err)
 	}
 	k := &Link{Addr: l.Addr().String(), ended: make(chan struct{})}
+	k.Lead(target)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -85,7 +87,7 @@ func NewLink(tb testing.TB, target string) *Link {
 			if err != nil {
 				return
 			}
-			wg.Go(func() { k.serve(in, target) })
+			wg.Go(func() { k.serve(in) })
 		}
 	})
 	tb.Cleanup(func() {
@@ -96,8 +98,11 @@ func NewLink(tb testing.TB, target string) *Link {
 	return k
 }
 
-// serve connects in with target until one of the two, or the test, ends.
-func (k *Link) serve(in net.Conn, target string) {
+// Lead has new connections lead to another target, host:port.
+func (k *Link) Lead(target string) { k.target.Store(&target) }
+
+// serve connects in with the target until one of the two, or the test, ends.
+func (k *Link) serve(in net.Conn) {
 	defer in.Close()
 	if k.Away.Load() {
 		_ = in.(*net.TCPConn).SetLinger(0)
@@ -107,7 +112,7 @@ func (k *Link) serve(in net.Conn, target string) {
 	if d := k.gate.Load(); d != nil && !d.pass(k.ended) {
 		return
 	}
-	out, err := net.Dial("tcp", target)
+	out, err := net.Dial("tcp", *k.target.Load())
 	if err != nil {
 		return
 	}

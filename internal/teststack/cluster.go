@@ -78,7 +78,7 @@ func (s *servers) Stack(tb testing.TB, args ...string) string {
 func (s *servers) settings(tb testing.TB) map[string]string {
 	tb.Helper()
 	settings := make(map[string]string)
-	for _, m := range regexp.MustCompile(`(?ms)^export (\w+)='(.*?)'$`).FindAllStringSubmatch(s.Stack(tb, "env"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^export (\w+)='([^']*)'$`).FindAllStringSubmatch(s.Stack(tb, "env"), -1) {
 		settings[m[1]] = m[2]
 	}
 	return settings
