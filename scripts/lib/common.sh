@@ -16,7 +16,7 @@ die() {
   die "BELAY_STACK must be up to 31 lower-case letters, digits and dashes"
 
 usual_servers=(redis mariadb rabbitmq)
-extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby)
+extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semisync)
 servers=("${usual_servers[@]}" "${extra_servers[@]}")
 
 # modules prints the folders of all Go modules.
@@ -31,7 +31,7 @@ check_servers() {
 
 check_node() {
   [[ $# -eq 2 ]] || die "$1 takes the name of one node"
-  [[ $2 =~ ^(redis-[1-6]|galera-[1-3]|standby-[12])$ || " ${servers[*]:1} " == *" $2 "* ]] ||
+  [[ $2 =~ ^(redis-[1-6]|galera-[1-3]|standby-[12]|semisync-[12])$ || " ${servers[*]:1} " == *" $2 "* ]] ||
     die "no such node: $2 (there are redis-1 .. redis-6 ${servers[*]:1})"
   # Its sessions are processes of their own, which would go on.
   [[ "$1 $2" != "pause postgres" ]] || die "postgres can't be paused"
@@ -72,6 +72,14 @@ choose_ports() {
   echo "$port" >"$dir/port"
 }
 
+# host_of NODE: the address on which it listens.
+host_of() {
+  case $1 in
+    semisync-2) echo 127.0.0.2 ;;
+    *) echo 127.0.0.1 ;;
+  esac
+}
+
 # port_of NODE: where it listens. Also NODE-bus of a Redis node, NODE-api and
 # NODE-dist of a RabbitMQ.
 port_of() {
@@ -103,6 +111,7 @@ port_of() {
       local member=${1%-ist}
       echo $((base + 16 + ${member#galera-}))
       ;;
+    semisync-?) echo $((base + 39)) ;;
     standby-?) echo $((base + 25 + ${1#standby-})) ;;
     rabbitmq) echo $((base + 30)) ;;
     rabbitmq-api) echo $((base + 31)) ;;

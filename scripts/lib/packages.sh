@@ -21,6 +21,7 @@ packages_of() {
   case $1 in
     redis | redis8 | valkey) echo redis-server redis-tools ;;
     mariadb) echo mariadb-server ;;
+    semisync) packages_of mariadb ;;
     galera) echo mariadb-server galera-4 rsync lsof ;;
     mysql | mariadb11) echo mariadb-client ;;
     rabbitmq) echo rabbitmq-server ;;
@@ -36,6 +37,7 @@ packages_of() {
 
 have_redis() { command -v redis-server >/dev/null && command -v redis-cli >/dev/null; }
 have_mariadb() { command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null && command -v mariadb >/dev/null; }
+have_semisync() { have_mariadb && command -v mariadb-dump >/dev/null; }
 have_galera() { have_mariadb && [[ -e /usr/lib/galera/libgalera_smm.so ]] && command -v rsync >/dev/null && command -v lsof >/dev/null; }
 have_mysql() { command -v mariadb >/dev/null; }
 have_mariadb11() { have_mysql; }

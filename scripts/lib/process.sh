@@ -16,6 +16,7 @@ launch() {
     exec setsid "$@" </dev/null >>"$dir/log/$node.log" 2>&1 9>&-
   ) &
   child=$!
+  disown "$child" # or the shell tells of its death
   until [[ -s $dir/run/$node.pid ]] || ! kill -0 "$child" 2>/dev/null; do
     sleep 0.01
   done
