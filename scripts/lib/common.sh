@@ -72,14 +72,6 @@ choose_ports() {
   echo "$port" >"$dir/port"
 }
 
-# host_of NODE: the address on which it listens.
-host_of() {
-  case $1 in
-    semisync-2) echo 127.0.0.2 ;;
-    *) echo 127.0.0.1 ;;
-  esac
-}
-
 # port_of NODE: where it listens. Also NODE-bus of a Redis node, NODE-api and
 # NODE-dist of a RabbitMQ.
 port_of() {

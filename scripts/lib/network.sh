@@ -23,17 +23,31 @@ subnet() {
 
 # host_of NODE: where clients find it.
 host_of() {
-  networked && is_clustered "$1" && echo "$(subnet).$((200 + ${1##*-}))" || echo 127.0.0.1
+  if networked && is_clustered "$1"; then
+    echo "$(subnet).$((200 + ${1##*-}))"
+  elif [[ $1 == semisync-2 ]]; then
+    echo 127.0.0.2
+  else
+    echo 127.0.0.1
+  fi
 }
 
 # peer_of NODE: where its peers find it.
 peer_of() {
-  networked && is_clustered "$1" && echo "$(subnet).${1##*-}" || echo 127.0.0.1
+  if networked && is_clustered "$1"; then
+    echo "$(subnet).${1##*-}"
+  else
+    host_of "$1"
+  fi
 }
 
 # bind_of NODE: where it listens.
 bind_of() {
-  networked && is_clustered "$1" && echo 0.0.0.0 || echo 127.0.0.1
+  if networked && is_clustered "$1"; then
+    echo 0.0.0.0
+  else
+    host_of "$1"
+  fi
 }
 
 # is_clustered NODE: it is one of several, which a network connects.
