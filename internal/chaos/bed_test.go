@@ -26,8 +26,9 @@ type bed struct {
 	params  string   // of the workers' DSNs
 	writes  string   // selects whether a node takes writes now
 	spread  bool     // several take writes at a time: each worker has one that it prefers
-	users   []string // make the user of the workers, whose name and password are service
-	pooler  string   // or the variable with the DSN by which workers come in place of the front
+	users   []string // make the user of the workers, whose name and password are service; or it is that of the DSNs
+	network bool     // its nodes have networks that can be cut, under root
+	pooler  string   // the variable with the DSN by which workers come in place of the front
 	self    string   // selects what that of the kind does, if that is of no use here
 	deck    []faultKind
 }
@@ -36,6 +37,8 @@ type bed struct {
 var beds = map[string]bed{
 	"galera":    galeraBed,
 	"pgbouncer": pgbouncerBed,
+	"semisync":  semisyncBed,
+	"standby":   standbyBed,
 }
 
 // A standing is a bed that was brought up.
@@ -55,7 +58,10 @@ type standing struct {
 
 // start brings the bed up.
 func (b bed) start(t *report, name string) *standing {
-	s := &standing{bed: b, t: t, stack: teststack.StartBed(t, "chaos-"+name, b.env, b.servers...)}
+	s := &standing{bed: b, t: t, stack: teststack.StartBed(t, "chaos-"+name, b.network, b.env, b.servers...), user: "belay"}
+	if b.users != nil {
+		s.user = serviceUser
+	}
 	all := s.stack.DSNs(t, b.dsns)
 	if len(all) != len(b.nodes) {
 		t.Fatalf("%s: %d nodes have %d DSNs", name, len(b.nodes), len(all))
@@ -69,10 +75,11 @@ func (b bed) start(t *report, name string) *standing {
 		}
 		pool.SetMaxOpenConns(1)
 		s.admin, addrs = append(s.admin, db), append(addrs, testdb.AddrOf(t, dsn))
-		s.past = append(s.past, serviceDSN(t, dsn)+b.params)
+		s.past = append(s.past, s.workersDSN(dsn)+b.params)
 	}
 	if !s.stack.Network {
 		s.leaveOut(nodeCut, "that takes root")
+		s.leaveOut(cutWriter, "that takes root")
 	}
 	if err := canTrace(); err != nil {
 		s.leaveOut(slowDisk, err.Error())
@@ -84,8 +91,8 @@ func (b bed) start(t *report, name string) *standing {
 			t.Fatal(err)
 		}
 	}
-	if s.user, s.dsns = serviceUser, s.front.through(t, s.past); b.pooler != "" {
-		s.user, s.dsns = "belay", s.stack.DSNs(t, b.pooler)
+	if s.dsns = s.front.through(t, s.past); b.pooler != "" {
+		s.dsns = s.stack.DSNs(t, b.pooler)
 		s.dsns[0] += b.params
 		connector, err := databases[b.kind].connector(s.dsns[0], new(net.Dialer).DialContext)
 		if err != nil {
@@ -109,16 +116,18 @@ func (s *standing) leaveOut(kind faultKind, why string) {
 // serviceUser is the workers' user of a bed, and its password.
 const serviceUser = "service"
 
-// serviceDSN returns a node's DSN with the user of the workers.
-func serviceDSN(t *report, dsn string) string {
-	t.Helper()
+// workersDSN returns a node's DSN with the user of the workers.
+func (s *standing) workersDSN(dsn string) string {
+	if s.user != serviceUser {
+		return dsn
+	}
 	scheme, rest, isURL := strings.Cut(dsn, "://")
 	if !isURL {
 		scheme, rest = "", dsn
 	}
 	_, rest, found := strings.Cut(rest, "@")
 	if !found {
-		t.Fatal("a DSN without a user")
+		s.t.Fatal("a DSN without a user")
 	}
 	if isURL {
 		scheme += "://"
@@ -154,6 +163,9 @@ const (
 	nodePaused   faultKind = "node paused"
 	nodeCut      faultKind = "node partitioned"
 	promotion    faultKind = "writer killed, another promoted"
+	pausedWriter faultKind = "writer paused, another promoted"
+	cutWriter    faultKind = "writer cut off, another promoted"
+	switchOver   faultKind = "another promoted"
 	readOnly     faultKind = "node read-only"
 	storm        faultKind = "connection storm"
 	slowDisk     faultKind = "fsync delayed"
@@ -164,7 +176,7 @@ const (
 // ofBed reports whether a fault is one of nodes of a bed.
 func (k faultKind) ofBed() bool {
 	return slices.Contains([]faultKind{
-		nodeKilled, twoKilled, allKilled, nodePaused, nodeCut, promotion, readOnly, storm, slowDisk, fullDisk, poolerKilled,
+		nodeKilled, twoKilled, allKilled, nodePaused, nodeCut, promotion, pausedWriter, cutWriter, switchOver, readOnly, storm, slowDisk, fullDisk, poolerKilled,
 	}, k)
 }
 
@@ -191,6 +203,14 @@ func (w *wrecker) hurtBed(s step) {
 		w.killNodes(s, b.servers[1:], "start")
 	case nodePaused:
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "pause", b.nodes[n]) }, func() { b.stack.Stack(w.t, "resume", b.nodes[n]) })
+	case promotion:
+		w.promote(s, "kill", "start")
+	case pausedWriter:
+		w.promote(s, "pause", "resume", "start")
+	case cutWriter:
+		w.promote(s, "cut", "mend", "start")
+	case switchOver:
+		w.promote(s, "", "start")
 	case readOnly:
 		w.hurtNode(s, n, func() { b.set(n, "SET GLOBAL read_only = ON") }, func() { b.set(n, "SET GLOBAL read_only = OFF") })
 	case storm:
@@ -200,6 +220,28 @@ func (w *wrecker) hurtBed(s step) {
 	default:
 		w.t.Fatalf("no bed has the fault %q", s.Kind)
 	}
+}
+
+// promote has another node take the place of the writer, to which something is done before.
+// after are the commands that make it the other one's replica.
+func (w *wrecker) promote(s step, before string, after ...string) {
+	b := w.server.bed
+	b.awaitStands()
+	old := b.front.present()
+	next := b.nodes[(old+1)%len(b.nodes)]
+	w.hurt(s.Kind, b.nodes[old], func() bool {
+		if before != "" {
+			b.stack.Stack(w.t, before, b.nodes[old])
+		}
+		w.linger(s.For / 2)
+		b.stack.Stack(w.t, "promote", next)
+		w.linger(s.For)
+		for _, command := range after {
+			b.stack.Stack(w.t, command, b.nodes[old])
+		}
+		b.awaitStands()
+		return true
+	})
 }
 
 // aWhile is how long a node is hurt at least: long enough for the others to notice.

@@ -16,13 +16,20 @@ var bedWords = map[faultKind][]string{
 	// A Galera node without its cluster refuses all.
 	nodeKilled: notReady, twoKilled: notReady, allKilled: slices.Concat(notReady, poolerWords), nodePaused: notReady, nodeCut: notReady,
 	poolerKilled: poolerWords,
-	readOnly:     {"read-only option"},
+	readOnly:     demoted,
+	promotion:    demoted,
+	pausedWriter: demoted,
+	cutWriter:    demoted,
+	switchOver:   demoted,
 	storm:        {"Too many connections", "too many clients", "remaining connection slots"},
 	slowDisk:     {"Lock wait timeout exceeded"},
 }
 
 // A pooler tries to reach a dead server only now and then.
 var poolerWords = []string{"server login has been failing", "server conn crashed", "server_login_retry"}
+
+// demoted is what a node says that takes no writes.
+var demoted = []string{"read-only option", "read-only transaction", "recovery is in progress", "cannot execute"}
 
 // The third one is what a node says that waits in vain for what the others have committed.
 var notReady = []string{"WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded"}

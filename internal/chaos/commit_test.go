@@ -99,20 +99,20 @@ func (w *worker) kill(ctx context.Context, s session) {
 	}
 	defer conn.Close()
 	var own session
-	if conn.QueryRowContext(ctx, w.kind.self).Scan(&own.id, &own.port) == nil && own.port == s.port {
+	if conn.QueryRowContext(ctx, w.kind.self).Scan(&own.id, &own.server) == nil && own.server == s.server {
 		_, _ = conn.ExecContext(ctx, fmt.Sprintf(w.kind.kill, s.id))
 	}
 }
 
-// A session is one of the server at a port of this machine.
-type session struct{ id, port int64 }
+// A session is one of a server, which has a number: see database.self.
+type session struct{ id, server int64 }
 
 // pooled reports whether nobody knows which one it is, as a pooler gives another one to each
 // transaction.
-func (s session) pooled() bool { return s.port == 1 }
+func (s session) pooled() bool { return s.server == 1 }
 
 // String is how a fault names it.
-func (s session) String() string { return fmt.Sprintf("%d at %d", s.id, s.port) }
+func (s session) String() string { return fmt.Sprintf("%d at %d", s.id, s.server) }
 
 // sessionOf asks the server for the session of a connection.
 func sessionOf(ctx context.Context, c driver.QueryerContext, query string) (session, error) {
@@ -125,7 +125,7 @@ func sessionOf(ctx context.Context, c driver.QueryerContext, query string) (sess
 	if err := rows.Next(row); err != nil {
 		return session{}, err
 	}
-	var id, port sql.NullInt64
-	err = errors.Join(id.Scan(row[0]), port.Scan(row[1]))
-	return session{id.Int64, port.Int64}, err
+	var id, server sql.NullInt64
+	err = errors.Join(id.Scan(row[0]), server.Scan(row[1]))
+	return session{id.Int64, server.Int64}, err
 }

@@ -32,7 +32,7 @@ type database struct {
 
 	sessions string // selects the ids of a user's sessions, those that run a statement if there are any
 	kill     string // ends the session with an id
-	self     string // selects the id of the own session and the port of its server
+	self     string // selects the id of the own session and a number of its server
 }
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -115,7 +115,7 @@ func mysqlWith(shared func(testing.TB) string) database {
 			AND (command <> 'Sleep' OR NOT EXISTS (SELECT 1 FROM information_schema.processlist
 				WHERE db = DATABASE() AND user = @user AND id <> CONNECTION_ID() AND command <> 'Sleep'))`,
 		kill: "KILL %d",
-		self: "SELECT CONNECTION_ID(), @@port",
+		self: "SELECT CONNECTION_ID(), @@server_id * 100000 + @@port",
 	}
 }
 

@@ -123,10 +123,10 @@ func (w *wrecker) cut(whom int) {
 	var ids []int64
 	var own session
 	if db.Raw(w.server.sessions, sql.Named("user", user)).Scan(&ids).Error != nil || len(ids) == 0 ||
-		db.Raw(databases[kindOf(w.server.name)].self).Row().Scan(&own.id, &own.port) != nil {
+		db.Raw(databases[kindOf(w.server.name)].self).Row().Scan(&own.id, &own.server) != nil {
 		return // it was killed, or nobody works
 	}
-	hit := session{ids[whom%len(ids)], own.port}
+	hit := session{ids[whom%len(ids)], own.server}
 	w.hurt(cut, hit.String(), func() bool {
 		return db.Exec(fmt.Sprintf(w.server.kill, hit.id)).Error == nil // else it has ended by itself
 	})

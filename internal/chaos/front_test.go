@@ -210,7 +210,12 @@ func asksBy(t *report, kind database, dsns []string, query string) func(context.
 		pools = append(pools, pool)
 	}
 	return func(ctx context.Context, node int) (takes bool) {
-		return pools[node].QueryRowContext(ctx, query).Scan(&takes) == nil && takes
+		for range 2 { // its connection may be cut, which says nothing of the node
+			if pools[node].QueryRowContext(ctx, query).Scan(&takes) == nil {
+				return takes
+			}
+		}
+		return false
 	}
 }
 

@@ -32,7 +32,7 @@ type line struct {
 
 	Version int64  `json:"version,omitempty"` // of loaded, and of returned: that of the row in memory
 	Session int64  `json:"session,omitempty"` // of the connection, of wrote and committing
-	Port    int64  `json:"port,omitempty"`    // of its server
+	Server  int64  `json:"server,omitempty"`  // that has it
 	ID      string `json:"id,omitempty"`      // of the event, of stored and of returned, if an error names one
 }
 

@@ -114,11 +114,11 @@ func (c *call) add(l line) {
 	case loaded:
 		c.version, c.read = l.Version, l.T
 	case wrote:
-		c.wrote, c.session = cmp.Or(c.wrote, l.T), session{l.Session, l.Port}
+		c.wrote, c.session = cmp.Or(c.wrote, l.T), session{l.Session, l.Server}
 	case broken:
 		c.broken = l.T
 	case committing:
-		c.committing, c.session, c.lost = l.T, session{l.Session, l.Port}, commitLoss(l.Result)
+		c.committing, c.session, c.lost = l.T, session{l.Session, l.Server}, commitLoss(l.Result)
 	case ended:
 		if l.Result == unanswered { // the server may still execute it
 			c.doubtful = true

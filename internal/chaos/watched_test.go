@@ -151,7 +151,7 @@ func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driv
 	var loss commitLoss
 	if d := doingOf(ctx); d.do != "" && query == "COMMIT" {
 		loss = c.worker.drawLoss(d)
-		c.worker.journal.write(line{At: committing, Do: d.do, Session: c.session.id, Port: c.session.port, Result: string(loss)})
+		c.worker.journal.write(line{At: committing, Do: d.do, Session: c.session.id, Server: c.session.server, Result: string(loss)})
 	}
 	if loss == "" {
 		res, err = c.driverConn.ExecContext(ctx, query, args)
@@ -188,7 +188,7 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 	case verb == "SELECT":
 		c.worker.journal.write(line{At: looked, Do: do})
 	case verb == "INSERT", verb == "UPDATE":
-		c.worker.journal.write(line{At: wrote, Do: do, Session: c.session.id, Port: c.session.port})
+		c.worker.journal.write(line{At: wrote, Do: do, Session: c.session.id, Server: c.session.server})
 	case rest == "" && (verb == "COMMIT" || verb == "ROLLBACK"): // ROLLBACK TO a savepoint ends nothing
 		l := line{At: ended, Do: do}
 		if err != nil && verb == "COMMIT" { // the server may go on with it, also after an error

@@ -17,12 +17,13 @@ type Bed struct {
 }
 
 // StartBed brings up servers of scripts/stack, in this order and with more variables of its
-// environment, and has them stopped when the test ends. Under root each node of a cluster has a network of its own. Like Redis it skips
-// or fails without a stack: where there is one, there may be another.
-func StartBed(tb testing.TB, name string, env []string, servers ...string) *Bed {
+// environment, and has them stopped when the test ends. Under root each node has a network of
+// its own, if that is asked for. Like Redis it skips or fails without a stack: where there is
+// one, there may be another.
+func StartBed(tb testing.TB, name string, network bool, env []string, servers ...string) *Bed {
 	tb.Helper()
 	Redis(tb)
-	b := &Bed{newStack(tb, name), os.Getuid() == 0}
+	b := &Bed{newStack(tb, name), network && os.Getuid() == 0}
 	b.env = append(b.env, env...)
 	if b.Network {
 		b.env = append(b.env, "BELAY_STACK_NETWORK=1")
