@@ -82,6 +82,10 @@ test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
 test-galera: ## operations on three nodes of a Galera cluster
 	@BELAY_REQUIRE_STACK=all scripts/test --with galera -race -count=1 -timeout 10m -run Galera ./guard
 
+.PHONY: test-group
+test-group: ## operations on three members of MySQL's group replication, which die and are elected
+	@BELAY_REQUIRE_STACK=all scripts/test --with group -race -count=1 -timeout 15m -p 1 -run Group ./internal/dbtx ./guard
+
 .PHONY: test-pgbouncer
 test-pgbouncer: ## what becomes of a COMMIT behind a pooler in transaction mode
 	@BELAY_REQUIRE_STACK=all scripts/test --with postgres --with pgbouncer -race -count=1 -timeout 10m -run 'Stranger|Pooler' ./internal/dbtx

@@ -11,6 +11,7 @@ ensure_packages() {
       need "$kind" "${packages[@]}"
       "have_$kind" || die "$kind is still missing after ${packages[*]} was installed"
     fi
+    [[ $kind != group ]] || kind=mysql # whose server it is
     if [[ -n ${sid_packages[$kind]:-} ]]; then
       sid_fetch "$kind"
     fi
@@ -23,7 +24,7 @@ packages_of() {
     mariadb) echo mariadb-server ;;
     semisync) packages_of mariadb ;;
     galera) echo mariadb-server galera-4 rsync lsof ;;
-    mysql | mariadb11) echo mariadb-client ;;
+    mysql | group | mariadb11) echo mariadb-client ;;
     rabbitmq) echo rabbitmq-server ;;
     postgres | standby) echo postgresql ;;
     pgbouncer) echo pgbouncer ;;
@@ -41,6 +42,7 @@ have_semisync() { have_mariadb && command -v mariadb-dump >/dev/null; }
 have_galera() { have_mariadb && [[ -e /usr/lib/galera/libgalera_smm.so ]] && command -v rsync >/dev/null && command -v lsof >/dev/null; }
 have_mysql() { command -v mariadb >/dev/null; }
 have_mariadb11() { have_mysql; }
+have_group() { have_mysql; }
 have_rabbitmq() { [[ -x $RABBITMQ_SERVER ]] && command -v epmd >/dev/null; }
 have_rabbitmq4() { true; }
 have_redis8() { have_redis; } # for redis-cli
