@@ -127,7 +127,7 @@ func (f fault) hit(g *grant) bool {
 // cutWords theirs and the drivers' for a connection that was cut, and awayWords those for a
 // server that is dead or not yet ready.
 var (
-	deadlockWords = []string{"Deadlock found", "deadlock detected"}
+	deadlockWords = []string{"Deadlock found", "deadlock detected", "Lock deadlock"} // the third one at COMMIT, in a group
 
 	cutWords = []string{
 		"invalid connection", "bad connection", "connection is already closed", "Connection was killed", "interrupted",

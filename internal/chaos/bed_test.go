@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
@@ -36,6 +37,8 @@ type bed struct {
 // beds are the beds by their names. Each is defined in a file of its own.
 var beds = map[string]bed{
 	"galera":    galeraBed,
+	"group":     groupBed,
+	"multi":     multiBed,
 	"pgbouncer": pgbouncerBed,
 	"semisync":  semisyncBed,
 	"standby":   standbyBed,
@@ -68,12 +71,10 @@ func (b bed) start(t *report, name string) *standing {
 	}
 	var addrs []string
 	for _, dsn := range all {
-		db := databases[b.kind].open(t, dsn)
-		pool, err := db.DB()
+		db, err := gorm.Open(databases[b.kind].dialector(s.pool(dsn)), &gorm.Config{Logger: logger.Discard})
 		if err != nil {
 			t.Fatal(err)
 		}
-		pool.SetMaxOpenConns(1)
 		s.admin, addrs = append(s.admin, db), append(addrs, testdb.AddrOf(t, dsn))
 		s.past = append(s.past, s.workersDSN(dsn)+b.params)
 	}
@@ -84,7 +85,7 @@ func (b bed) start(t *report, name string) *standing {
 	if err := canTrace(); err != nil {
 		s.leaveOut(slowDisk, err.Error())
 	}
-	s.front = newFront(t, addrs, b.spread, asksBy(t, databases[b.kind], all, b.writes))
+	s.front = newFront(t, addrs, b.spread, s.asksBy(all))
 	s.awaitStands()
 	for _, statement := range b.users {
 		if err := s.admin[s.front.present()].Exec(statement).Error; err != nil {
@@ -94,14 +95,37 @@ func (b bed) start(t *report, name string) *standing {
 	if s.dsns = s.front.through(t, s.past); b.pooler != "" {
 		s.dsns = s.stack.DSNs(t, b.pooler)
 		s.dsns[0] += b.params
-		connector, err := databases[b.kind].connector(s.dsns[0], new(net.Dialer).DialContext)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.pooled = sql.OpenDB(connector)
-		t.Cleanup(func() { _ = s.pooled.Close() })
+		s.pooled = s.pool(s.dsns[0])
 	}
 	return s
+}
+
+// pool returns a pool of one connection, which may be broken when the test ends.
+func (s *standing) pool(dsn string) *sql.DB {
+	connector, err := databases[s.kind].connector(dsn, new(net.Dialer).DialContext)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(1)
+	s.t.Cleanup(func() { _ = pool.Close() })
+	return pool
+}
+
+// asksBy returns what asks nodes whether they take writes.
+func (s *standing) asksBy(dsns []string) func(context.Context, int) bool {
+	var pools []*sql.DB
+	for _, dsn := range dsns {
+		pools = append(pools, s.pool(dsn))
+	}
+	return func(ctx context.Context, node int) (takes bool) {
+		for range 2 { // its connection may be cut, which says nothing of the node
+			if pools[node].QueryRowContext(ctx, s.writes).Scan(&takes) == nil {
+				return takes
+			}
+		}
+		return false
+	}
 }
 
 // leaveOut takes a fault out of the deck that can't be done here.
@@ -138,7 +162,7 @@ func (s *standing) workersDSN(dsn string) string {
 // awaitStands waits until the front has somewhere to lead to, and where each node takes
 // writes, until all do; and until a pooler serves.
 func (s *standing) awaitStands() {
-	for until := time.Now().Add(2 * time.Minute); !s.front.stands(true) || !s.pools(); <-time.After(20 * time.Millisecond) {
+	for until := time.Now().Add(5 * time.Minute); !s.front.stands(true) || !s.pools(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			s.t.Fatalf("%v do not take writes again", s.nodes)
 		}
@@ -253,6 +277,7 @@ func (w *wrecker) hurtNode(s step, n int, begin, end func()) {
 		begin()
 		w.linger(aWhile + s.For)
 		end()
+		w.server.bed.stack.Stack(w.t, "start", w.server.bed.nodes[n]) // it may have been put out
 		w.server.bed.awaitStands()
 		return true
 	})

@@ -2,7 +2,6 @@ package chaos_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
 	"net"
@@ -193,30 +192,6 @@ func (f *front) present() int {
 		return n
 	}
 	return -1
-}
-
-// asksBy returns what asks nodes by their DSNs, with a query that selects whether one takes
-// writes. It keeps a connection to each.
-func asksBy(t *report, kind database, dsns []string, query string) func(context.Context, int) bool {
-	var pools []*sql.DB
-	for _, dsn := range dsns {
-		connector, err := kind.connector(dsn, new(net.Dialer).DialContext)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool := sql.OpenDB(connector)
-		pool.SetMaxOpenConns(1)
-		t.Cleanup(func() { _ = pool.Close() })
-		pools = append(pools, pool)
-	}
-	return func(ctx context.Context, node int) (takes bool) {
-		for range 2 { // its connection may be cut, which says nothing of the node
-			if pools[node].QueryRowContext(ctx, query).Scan(&takes) == nil {
-				return takes
-			}
-		}
-		return false
-	}
 }
 
 // through returns DSNs of the nodes by way of the front.
