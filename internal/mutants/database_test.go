@@ -384,6 +384,22 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestNumberAfterCrash",
 	},
 	{
+		name:  "standby-not-awaited",
+		loses: "A caller is told that its operation is done, and the standby, promoted, has none of it.",
+		file:  "internal/dbtx/dialect/postgres.go",
+		old:   `		_, err = c.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'belay', '')")`,
+		new:   `		err = nil`,
+		tests: "internal/dbtx TestResolveAwaitsTheStandby TestStandbyIsolatedPrimary",
+	},
+	{
+		name:  "promotion-not-noticed",
+		loses: "After a failover to the same address the successor's rows say what became of a COMMIT.",
+		file:  "internal/dbtx/dialect/postgres.go",
+		old:   `CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END),`,
+		new:   `''),`,
+		tests: "internal/dbtx TestStandbyAtTheSameAddress",
+	},
+	{
 		name:  "wait-for-a-replica-cut-short",
 		loses: "A commit that no replica has is made visible, and lost at the next failover.",
 		file:  "internal/dbtx/dialect/mysql.go",
