@@ -52,7 +52,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 
 	fail.Point("dbtx/begun")
 	t := &Tx{
-		conn: c, dialect: d, pool: pool, keys: &known.keys, options: o,
+		conn: c, dialect: d, pool: pool, database: known, options: o,
 		translates: db.TranslateError, key: o.Key, keyless: o.Keyless,
 	}
 	c.Watcher = t

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
@@ -17,6 +18,7 @@ type database struct {
 	sessions   dialect.Sessions
 	keys       protected.Keys
 	noSnapshot sync.Once
+	pooled     atomic.Bool // a pooler gives its transactions to any session
 }
 
 // databases has the database of each pool. gorm keeps plugins in a gorm.Config, so

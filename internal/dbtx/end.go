@@ -1,6 +1,7 @@
 package dbtx
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -108,18 +109,34 @@ func (t *Tx) Rollback() {
 
 // intact returns an error if PostgreSQL would take a COMMIT for a ROLLBACK. It does so
 // after any error, even one that came behind rows that were not read. intact also notes the
-// number of the transaction, by which Resolve finds its outcome.
+// number of the transaction, by which Resolve finds its outcome, and who has it.
 func (t *Tx) intact() error {
 	if !t.dialect.Aborts {
 		return nil
 	}
-	if !t.conn.Session.Numbers {
-		return t.exec(t.conn, "SELECT 1")
-	}
 	ctx, cancel := t.detached()
 	defer cancel()
-	var xid sql.NullString // none if nothing was written
-	err := t.conn.SQL.QueryRowContext(ctx, "SELECT pg_current_xact_id_if_assigned()::text").Scan(&xid)
-	t.xid = xid.String
+	number, own, err := t.dialect.ReadTransaction(ctx, t.conn.SQL, t.conn.Session)
+	t.xid = number
+	if err != nil || own {
+		return err
+	}
+	return t.pooled(ctx)
+}
+
+// pooled notes that a pooler has given the transaction to another session than the one that
+// was read. The server may have been restarted since then, and be another one.
+func (t *Tx) pooled(ctx context.Context) error {
+	if t.database.pooled.CompareAndSwap(false, true) {
+		t.options.Logger.Warn("the transactions of one connection are in different sessions, as behind a pooler: " +
+			"what an operation sets in its session, and the locks of a session, are of the next client")
+	}
+	if !t.conn.Session.Numbers {
+		return nil
+	}
+	s, err := t.dialect.ReadSession(ctx, t.conn.SQL)
+	if err == nil {
+		t.conn.Session = s
+	}
 	return err
 }

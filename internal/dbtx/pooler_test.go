@@ -2,8 +2,12 @@ package dbtx_test
 
 import (
 	"database/sql"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
@@ -69,5 +73,45 @@ func TestResolveBehindAPooler(t *testing.T) {
 	}
 	if n := count(t, direct, &Order{}); n != 1 {
 		t.Errorf("%d rows, want 1", n)
+	}
+}
+
+// TestPoolerIsNoticed: that the transactions of one connection are in different sessions is
+// told once, and of a connection that has a session of its own never.
+func TestPoolerIsNoticed(t *testing.T) {
+	plain, pooled := teststack.PgBouncer(t)
+	direct := testdb.OpenPostgres(t, plain)
+	prepare(t, direct)
+	warnings := func(db *gorm.DB, between func()) int {
+		wantNil(t, dbtx.Install(db))
+		pool, err := db.DB()
+		wantNil(t, err)
+		pool.SetMaxOpenConns(1)
+		var log strings.Builder
+		for range 3 {
+			tx := begin(t, db, dbtx.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			wantNil(t, tx.DB().Exec("SET LOCAL TIME ZONE 'Asia/Tokyo'").Error)
+			wantNil(t, tx.Commit())
+			between()
+		}
+		return strings.Count(log.String(), "pooler")
+	}
+	if n := warnings(testdb.OpenPostgres(t, plain), func() {}); n != 0 {
+		t.Errorf("warned %d times of a pooler that is not there", n)
+	}
+	other, err := testdb.OpenPostgres(t, pooled).DB()
+	wantNil(t, err)
+	var holds []*sql.Tx
+	if n := warnings(testdb.OpenPostgres(t, pooled), func() {
+		if len(holds) < 2 { // takes the session that has just been used
+			tx, err := other.Begin()
+			wantNil(t, err)
+			holds = append(holds, tx)
+		}
+	}); n != 1 {
+		t.Errorf("warned %d times of a pooler, want once", n)
+	}
+	for _, tx := range holds {
+		wantNil(t, tx.Rollback())
 	}
 }

@@ -156,7 +156,7 @@ func (t *Tx) add(r *protected.Row) {
 		t.rows.Add(r)
 		return
 	}
-	if other, ok := t.keys.Another(r, r.Key); ok {
+	if other, ok := t.database.keys.Another(r, r.Key); ok {
 		t.options.Logger.Warn("rows of a table are protected by several keys: nothing excludes those who write one under another key",
 			"table", r.Table, "key", r.Key, "other", other)
 	}

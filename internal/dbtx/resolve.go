@@ -118,6 +118,9 @@ func (t *Tx) readRows(ctx context.Context, c *sql.Conn, restarted bool) (Outcome
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
+	if t.database.pooled.Load() && !restarted {
+		return Unresolved, errors.New("a pooler gave the transaction to a session that may be another client's")
+	}
 	if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
 		return Unresolved, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -164,6 +165,69 @@ func TestTransactionInProgressIsAwaited(t *testing.T) {
 		}
 		if o, err := tx.findOut(context.Background()); o != NotCommitted || err != nil {
 			t.Errorf("found out %v, %v, want not committed", o, err)
+		}
+	})
+}
+
+// TestSessionOfAPoolerIsReadAgain: behind a pooler the connection may have been read before
+// the server was restarted, when another session had it. Its transaction is ended all the
+// same before its outcome is concluded.
+func TestSessionOfAPoolerIsReadAgain(t *testing.T) {
+	type Ticket struct {
+		ID uint
+		No string `gorm:"size:16;uniqueIndex"`
+	}
+	dsn := teststack.Postgres(t)
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	db := testdb.OpenPostgres(t, k.Through(t, dsn))
+	if err := errors.Join(Install(db), db.AutoMigrate(&Ticket{})); err != nil {
+		t.Fatal(err)
+	}
+	for name, stale := range map[string]func(s *dialect.Session){
+		"another number":  func(s *dialect.Session) { s.ID++ },
+		"the same number": func(s *dialect.Session) { s.Started.Time = s.Started.Time.Add(-time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tx, err := Begin(context.Background(), db, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := tx.conn.Session.ID
+			tx.conn.Session.Run = "0.0 before the restart"
+			stale(&tx.conn.Session)
+			if err := errors.Join(tx.Protect(&Ticket{No: name}), tx.DB().Create(&Ticket{No: name}).Error); err != nil {
+				t.Fatal(err)
+			}
+			k.Stall.Store(true)
+			if err := tx.Commit(); !errors.Is(err, ErrCommitUnknown) {
+				t.Fatalf("error is %v, want %v", err, ErrCommitUnknown)
+			}
+			k.Stall.Store(false)
+			if o, err := tx.Resolve(context.Background()); o != NotCommitted || err != nil {
+				t.Errorf("resolved as %v, %v", o, err)
+			}
+			var living int
+			if err := db.Raw("SELECT count(*) FROM pg_stat_activity WHERE pid = ?", id).Scan(&living).Error; err != nil || living != 0 {
+				t.Errorf("the session may still commit: %d, %v", living, err)
+			}
+		})
+	}
+}
+
+// TestNoStrangerIsEndedWithoutNumbers: a PostgreSQL that does not tell the number of a
+// transaction tells nobody which session has it behind a pooler.
+func TestNoStrangerIsEndedWithoutNumbers(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
+		if tx.dialect.Name != "postgres" {
+			return
+		}
+		tx.xid, tx.conn.Session.Numbers = "", false
+		tx.database.pooled.Store(true)
+		if o, err := tx.Resolve(context.Background()); o != Unresolved || err == nil || !strings.Contains(err.Error(), "pooler") {
+			t.Errorf("resolved as %v, %v", o, err)
+		}
+		if !living() {
+			t.Error("a session was ended")
 		}
 	})
 }

@@ -33,7 +33,7 @@ type Tx struct {
 	reader     *reader.Reader
 	journal    *journal.Journal
 	judge      *evidence.Judge
-	keys       *protected.Keys
+	database   *database
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
 
 	ending sync.Mutex // held while the connection is used beside the statements

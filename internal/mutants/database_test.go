@@ -392,6 +392,14 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestResolveAwaitsTheStandby TestStandbyIsolatedPrimary",
 	},
 	{
+		name:  "session-of-a-pooler-of-long-ago",
+		loses: "Behind a pooler that has outlived the database an operation fails, and is committed later.",
+		file:  "internal/dbtx/end.go",
+		old:   `		t.conn.Session = s`,
+		new:   `		_ = s`,
+		tests: "internal/dbtx TestSessionOfAPoolerIsReadAgain",
+	},
+	{
 		name:  "promotion-not-noticed",
 		loses: "After a failover to the same address the successor's rows say what became of a COMMIT.",
 		file:  "internal/dbtx/dialect/postgres.go",

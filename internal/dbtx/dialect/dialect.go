@@ -16,6 +16,9 @@ type Dialect struct {
 	Aborts bool
 	// ReadSession returns what the server says of a connection.
 	ReadSession func(context.Context, *sql.Conn) (Session, error)
+	// ReadTransaction, if there is one, returns the number of the transaction, and reports
+	// whether s is the session that has it: behind a pooler it may be another.
+	ReadTransaction func(ctx context.Context, c *sql.Conn, s Session) (number string, own bool, err error)
 	// Restarted reports whether the server has crashed or been restarted between two reads
 	// of a session.
 	Restarted func(ctx context.Context, c *sql.Conn, then, now Session) (bool, error)
@@ -46,13 +49,14 @@ func Of(name string) (Dialect, bool) {
 		}, true
 	case "postgres":
 		return Dialect{
-			Name:        name,
-			Begin:       "BEGIN",
-			Aborts:      true,
-			ReadSession: readPostgresSession,
-			Restarted:   func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
-			EndSession:  endPostgresSession,
-			Writer:      postgresWriter,
+			Name:            name,
+			Begin:           "BEGIN",
+			Aborts:          true,
+			ReadSession:     readPostgresSession,
+			ReadTransaction: readPostgresTransaction,
+			Restarted:       func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
+			EndSession:      endPostgresSession,
+			Writer:          postgresWriter,
 
 			EndTransaction: endPostgresTransaction,
 		}, true

@@ -50,7 +50,7 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(),
 		format('%s:%s %s %s', host(inet_server_addr()), inet_server_port(), (SELECT system_identifier FROM pg_control_system()),
 			CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END),
-		format('%s %s', pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_bgwriter)),
+		format('%s %s', `+postgresStart+`, (SELECT extract(epoch FROM stats_reset) FROM pg_stat_bgwriter)),
 		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
 		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL, current_setting('lock_timeout')`).
 		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers, &s.LockWait)
@@ -61,6 +61,24 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 			Scan(&s.ID, &s.Server, &s.Started, &s.LockWait)
 	}
 	return s, err
+}
+
+// postgresStart is when the server was started, in any time zone.
+const postgresStart = "extract(epoch FROM pg_postmaster_start_time())"
+
+// readPostgresTransaction returns the number of the transaction, "" if it has written nothing
+// or the server does not tell. It reports whether s is the session that has it: a server
+// that was started anew counts its sessions anew.
+func readPostgresTransaction(ctx context.Context, c *sql.Conn, s Session) (number string, own bool, err error) {
+	asks := "SELECT '', pg_backend_pid(), ''"
+	if s.Numbers {
+		asks = "SELECT coalesce(pg_current_xact_id_if_assigned()::text, ''), pg_backend_pid(), " + postgresStart + "::text"
+	}
+	var id uint64
+	var start string
+	err = c.QueryRowContext(ctx, asks).Scan(&number, &id, &start)
+	then, _, _ := strings.Cut(s.Run, " ")
+	return number, id == s.ID && start == then, err
 }
 
 // endPostgresSession waits until the session is gone: one that is about to commit does so

@@ -17,11 +17,12 @@ var pgAnswers = []question{
 	{"PING", none},
 	{"SELECT pg_backend_pid(), format('%s:%s %s %s'", pgSession},
 	{"SELECT pg_backend_pid()", func(s *session, _ []any) (*result, error) { return table1("pid", []any{s.id}) }},
-	{"SELECT pg_current_xact_id_if_assigned()::text", func(s *session, _ []any) (*result, error) {
-		if s.tx == nil || s.tx.number == 0 {
-			return table1("number", []any{nil})
+	{"SELECT coalesce(pg_current_xact_id_if_assigned()::text, '')", func(s *session, _ []any) (*result, error) {
+		number := ""
+		if s.tx != nil && s.tx.number != 0 {
+			number = strconv.FormatInt(s.tx.number, 10)
 		}
-		return table1("number", []any{strconv.FormatInt(s.tx.number, 10)})
+		return table1("number,pid,start", []any{number, s.id, s.db.run()})
 	}},
 	{"SELECT pg_xact_status($1::xid8)", pgStatus},
 	{"SELECT pg_terminate_backend(pid) FROM pg_stat_activity", pgTerminate},
@@ -32,9 +33,11 @@ var pgAnswers = []question{
 }
 
 func pgSession(s *session, _ []any) (*result, error) {
-	run := s.db.started.Format(time.RFC3339Nano)
-	return table1("pid,server,run,started,numbers,lock_timeout", []any{s.id, fmt.Sprintf("10.0.0.%d:5432 7 00000001", s.db.server), run, s.started, true, "0"})
+	return table1("pid,server,run,started,numbers,lock_timeout", []any{s.id, fmt.Sprintf("10.0.0.%d:5432 7 00000001", s.db.server), s.db.run(), s.started, true, "0"})
 }
+
+// run is when the server was started.
+func (d *Database) run() string { return d.started.Format(time.RFC3339Nano) }
 
 func pgStatus(s *session, args []any) (*result, error) {
 	n, _ := strconv.ParseInt(args[0].(string), 10, 64)
