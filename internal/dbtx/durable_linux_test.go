@@ -67,28 +67,39 @@ func TestResolveAwaitsARestart(t *testing.T) {
 	closePool(t, db)
 }
 
-// TestResolveLeavesReplicationAlone: a commit that waits for a replica would be
-// made without one if its session were killed.
+// TestResolveLeavesReplicationAlone: a commit that waits for a replica would be made
+// without one if its session were killed, also if it were killed before that wait.
 func TestResolveLeavesReplicationAlone(t *testing.T) {
-	server := startMariaDB(t, "--log-bin", "--rpl-semi-sync-master-wait-point=AFTER_SYNC", "--rpl-semi-sync-master-timeout=3600000")
-	db := testdb.OpenMySQL(t, server.DSN())
-	prepare(t, db)
-	tx := begin(t, db, dbtx.Options{EndTimeout: 300 * time.Millisecond})
-	wantNil(t, tx.Protect(&Order{No: "a"}))
-	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
-	wantNil(t, db.Exec("SET GLOBAL rpl_semi_sync_master_enabled = ON").Error) // there is no replica
-	wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
-	ctx, cancel := context.WithTimeout(bg, time.Second)
-	defer cancel()
-	o, err := tx.Resolve(ctx)
-	if o != dbtx.Unresolved {
-		t.Errorf("resolved as %v", o)
+	for _, tt := range []struct {
+		name  string
+		stall func(*testing.T, *mariaDB) // before the COMMIT
+	}{
+		{"waits for a replica", func(*testing.T, *mariaDB) {}},
+		{"writes its log before", func(t *testing.T, m *mariaDB) { m.DelayBinlog(t, 2*time.Second) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := startMariaDB(t, "--log-bin=binlog", "--sync-binlog=1", "--rpl-semi-sync-master-wait-point=AFTER_SYNC", "--rpl-semi-sync-master-timeout=3600000")
+			db := testdb.OpenMySQL(t, server.DSN())
+			prepare(t, db)
+			tx := begin(t, db, dbtx.Options{EndTimeout: 300 * time.Millisecond})
+			wantNil(t, tx.Protect(&Order{No: "a"}))
+			wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+			wantNil(t, db.Exec("SET GLOBAL rpl_semi_sync_master_enabled = ON").Error) // there is no replica
+			tt.stall(t, server)
+			wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
+			ctx, cancel := context.WithTimeout(bg, 4*time.Second)
+			defer cancel()
+			o, err := tx.Resolve(ctx)
+			if o != dbtx.Unresolved {
+				t.Errorf("resolved as %v", o)
+			}
+			wantIs(t, err, context.DeadlineExceeded)
+			if n := count(t, db, &Order{}); n != 0 {
+				t.Errorf("%d rows committed that no replica has", n)
+			}
+			closePool(t, db)
+		})
 	}
-	wantIs(t, err, context.DeadlineExceeded)
-	if n := count(t, db, &Order{}); n != 0 {
-		t.Errorf("%d rows committed that no replica has", n)
-	}
-	closePool(t, db)
 }
 
 // closePool closes a pool while its server lives.

@@ -121,3 +121,10 @@ func (m *mariaDB) DelayLog(tb testing.TB, d time.Duration) (stop func()) {
 	log := filepath.Join(m.dir, "data", "ib_logfile0")
 	return inject(tb, m.process.Process.Pid, log, "pwrite64:delay_enter="+strconv.FormatInt(d.Microseconds(), 10))
 }
+
+// DelayBinlog delays each fsync of the server's binary log likewise.
+func (m *mariaDB) DelayBinlog(tb testing.TB, d time.Duration) {
+	tb.Helper()
+	log := filepath.Join(m.dir, "data", "binlog.000001")
+	inject(tb, m.process.Process.Pid, log, "fdatasync:delay_enter="+strconv.FormatInt(d.Microseconds(), 10))
+}

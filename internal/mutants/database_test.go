@@ -336,8 +336,8 @@ var resolveMutants = []mutant{
 		name:  "session-awaited-and-not-ended",
 		loses: "The outcome of a COMMIT whose session hangs is unknown, and not a clean error.",
 		file:  "internal/dbtx/dialect/mysql.go",
-		old:   `			_, err = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.ID))`,
-		new:   `			_, err = c.ExecContext(ctx, fmt.Sprintf("DO %d", s.ID))`,
+		old:   `fmt.Sprintf(kill, s.ID)`,
+		new:   `fmt.Sprintf("DO "+kill[len(kill)-2:], s.ID)`,
 		tests: "internal/dbtx TestUnknownCommit TestResolveAwaitsTheSession",
 	},
 	{
@@ -411,8 +411,8 @@ var resolveMutants = []mutant{
 		name:  "wait-for-a-replica-cut-short",
 		loses: "A commit that no replica has is made visible, and lost at the next failover.",
 		file:  "internal/dbtx/dialect/mysql.go",
-		old:   `		if err == nil && !replicating {`,
-		new:   `		if err == nil {`,
+		old:   `"KILL SOFT %d"`,
+		new:   `"KILL HARD %d"`,
 		tests: "internal/dbtx TestResolveLeavesReplicationAlone",
 	},
 	{

@@ -154,18 +154,17 @@ func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ Session) (bool, er
 
 // endMySQLSession ends a session and waits until the server has none of its number: InnoDB
 // without a binary log shows a row and frees its lock before the log is flushed, but
-// the session stays until then. A session that waits for a replica is left alone: to
-// end that wait would commit what no replica has. A KILL that comes before that wait
-// still ends it.
+// the session stays until then. The same goes for a commit that waits for a replica, now or
+// later: it stays, as to end that wait would commit what no replica has. MySQL does not end
+// it by a KILL, MariaDB not by a soft one.
 func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
+	kill := "KILL %d"
+	if s.MariaDB {
+		kill = "KILL SOFT %d"
+	}
 	restarted, err := restartedMySQL(ctx, c, s, s)
 	for err == nil && !restarted {
-		var replicating bool
-		err = c.QueryRowContext(ctx, fmt.Sprintf(`SELECT COUNT(*) FROM information_schema.processlist
-			WHERE id = %d AND state LIKE '%%semi-sync ACK%%'`, s.ID)).Scan(&replicating)
-		if err == nil && !replicating {
-			_, err = c.ExecContext(ctx, fmt.Sprintf("KILL %d", s.ID))
-		}
+		_, err = c.ExecContext(ctx, fmt.Sprintf(kill, s.ID))
 		switch mysqlNumber(err) {
 		case erNoSuchThread:
 			return nil

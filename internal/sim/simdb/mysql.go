@@ -51,9 +51,6 @@ var myAnswers = []question{
 	{"SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only'", func(*session, []any) (*result, error) {
 		return table1("Variable_name,Value", []any{"innodb_read_only", "OFF"}, []any{"read_only", "OFF"})
 	}},
-	{"SELECT COUNT(*) FROM information_schema.processlist WHERE id = ", func(*session, []any) (*result, error) {
-		return table1("count", []any{int64(0)}) // none waits for a replica
-	}},
 	{"SELECT COALESCE((SELECT e.transactions", facts},
 	{"SELECT index_name AS name, IF(sub_part IS NULL", indexes},
 }

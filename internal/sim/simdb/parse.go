@@ -60,7 +60,7 @@ func (db *Database) parse(sql string) (*statement, error) {
 	if st := controls[sql]; st != nil {
 		return st, nil
 	}
-	for _, kind := range []string{"SAVEPOINT", "ROLLBACK TO SAVEPOINT", "KILL", setWait, setLimit} {
+	for _, kind := range []string{"SAVEPOINT", "ROLLBACK TO SAVEPOINT", "KILL SOFT", "KILL", setWait, setLimit} {
 		if name, ok := strings.CutPrefix(sql, kind+" "); ok && kind != db.foreign() {
 			return &statement{kind: kind, name: name}, nil
 		}

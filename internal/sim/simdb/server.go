@@ -208,7 +208,7 @@ func (s *session) control(st *statement) error {
 		}
 	case "ROLLBACK TO SAVEPOINT":
 		return s.back(st.name)
-	case "KILL":
+	case "KILL", "KILL SOFT":
 		id, _ := strconv.ParseInt(st.name, 10, 64)
 		if !s.db.killSession(id) {
 			return myErr(erNoThread, id)
