@@ -66,6 +66,7 @@ func (t *Tx) commit() error {
 		t.journal.Undo()
 		return fmt.Errorf("commit: %w", err)
 	}
+	t.outvoted = dialect.IsRefused(err)
 	t.setUnknown()
 	return commitUnknownError{err}
 }

@@ -97,6 +97,15 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Unresolved, err
 	}
+	if t.outvoted {
+		still, err := t.dialect.StillMember(ctx, c, t.conn.Session)
+		if err != nil {
+			return Unresolved, err
+		}
+		if still {
+			return NotCommitted, nil
+		}
+	}
 	var o Outcome
 	if t.xid != "" && !restarted {
 		o, err = t.readOutcome(ctx, c)

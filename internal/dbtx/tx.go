@@ -43,6 +43,7 @@ type Tx struct {
 	keyless  bool   // none does
 	ended    bool
 	unknown  bool // whether it was committed
+	outvoted bool // a group has refused to commit it, unless the server was leaving it
 	poison   error
 	aborted  error                                    // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
 	settings []func(context.Context, *sql.Conn) error // for inNewTransaction

@@ -13,6 +13,7 @@ import (
 func NotCommitted(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) ||
 		isMySQL(err, erLockDeadlock, erLockWaitTimeout, erCheckRead, erReadOnlyServer, erReadOnlyTx, erReadOnlyMode) ||
+		isAbortedAtCommit(err) ||
 		postgresCode(err) != "" && !isPostgres(err, pgUnsure...) ||
 		sqliteCode(err) != 0 && !isSQLite(err, sqliteIO)
 }

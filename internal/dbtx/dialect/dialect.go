@@ -31,6 +31,10 @@ type Dialect struct {
 	// is final only if it does: the writer by now may be another server, which has commits
 	// that this one lacks, or lacks some that this one shows.
 	Writer func(context.Context, *sql.Conn, Session) error
+	// StillMember reports whether the server has been a member of its MySQL group all the
+	// time since the session was read: then an error of IsRefused says that nothing was
+	// committed. Nil where there is no such error.
+	StillMember func(context.Context, *sql.Conn, Session) (bool, error)
 }
 
 // Of returns the dialect of a database by its name in gorm. It reports false if Belay
@@ -46,6 +50,7 @@ func Of(name string) (Dialect, bool) {
 			Restarted:   restartedMySQL,
 			EndSession:  endMySQLSession,
 			Writer:      mysqlWriter,
+			StillMember: stillMember,
 		}, true
 	case "postgres":
 		return Dialect{

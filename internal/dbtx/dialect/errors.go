@@ -64,7 +64,7 @@ func IsAborted(err error) bool { return isPostgres(err, pgAborted) }
 // a failed serialization or certification, a busy SQLite, a migration of the table. The
 // same transaction may succeed when it is run again.
 func Retryable(err error) bool {
-	return IsDeadlock(err) || IsChanged(err) || isMySQL(err, erTableDefChanged, erRolledBack) || isSQLite(err, sqliteBusy, sqliteLocked)
+	return IsDeadlock(err) || IsChanged(err) || isMySQL(err, erTableDefChanged, erRolledBack) || isAbortedAtCommit(err) || isSQLite(err, sqliteBusy, sqliteLocked)
 }
 
 // Poisons reports whether err leaves a transaction that must not go on: the

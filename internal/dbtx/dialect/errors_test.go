@@ -83,6 +83,8 @@ func TestNotCommitted(t *testing.T) {
 		&mysql.MySQLError{Number: 1836}: true,  // read-only
 		&mysql.MySQLError{Number: 3101}: false, // the group may have it in its order
 		&mysql.MySQLError{Number: 1927}: false, // killed
+		&mysql.MySQLError{Number: 1180, Message: "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT"}: true,
+		&mysql.MySQLError{Number: 1180, Message: "Got error 28 - 'No space left on device' during COMMIT"}:           false,
 		&mysql.MySQLError{Number: 1317}: false, // interrupted
 		&mysql.MySQLError{Number: 1053}: false, // shut down
 		postgresError("23503"):          true,  // a constraint that is checked at the end

@@ -28,6 +28,7 @@ const (
 	erLockNowait       = 3572
 	erNoSuchThread     = 1094
 	erKillDenied       = 1095
+	erDuringCommit     = 1180 // with the number of an error of the engine
 	erParse            = 1064
 	erConCount         = 1040 // too many connections
 	erUnknownCommand   = 1047 // by Galera, of a node that is not ready
@@ -37,6 +38,7 @@ const (
 	erReadOnlyTx       = 1792
 	erReadOnlyMode     = 1836
 	erRolledBack       = 3101 // by group replication, at COMMIT
+	erTableDenied      = 1142
 	erTableDefChanged  = 1412 // since the snapshot
 )
 
@@ -45,6 +47,14 @@ func mysqlNumber(err error) uint16 {
 		return e.Number
 	}
 	return 0
+}
+
+// isAbortedAtCommit reports that InnoDB found at COMMIT, before anybody else heard of it,
+// that it had to roll the transaction back in favour of one that its group had certified.
+// The engine's error is told only in the text.
+func isAbortedAtCommit(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && e.Number == erDuringCommit && strings.HasPrefix(e.Message, "Got error 149 ")
 }
 
 func isMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers, mysqlNumber(err)) }
@@ -60,6 +70,12 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
+	var view string
+	if known["group_replication_consistency"] != "" {
+		if view, err = groupView(ctx, c); err != nil {
+			return Session{}, err
+		}
+	}
 	id, _ := strconv.ParseUint(known["pseudo_thread_id"], 10, 64)
 	rollback := known["innodb_rollback_on_timeout"]
 	return Session{
@@ -69,6 +85,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		MariaDB:          strings.Contains(known["version"], "MariaDB"),
 		Galera:           known["wsrep_on"] == "ON",
 		Group:            known["group_replication_consistency"] != "",
+		View:             view,
 		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),
