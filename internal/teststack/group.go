@@ -3,6 +3,7 @@ package teststack
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -38,14 +39,24 @@ func newGroup(tb testing.TB, mode string) *MySQLGroup {
 	g := &MySQLGroup{DSNs: strings.Fields(extra(tb, name, "group"))}
 	g.servers = &servers{env: append(os.Environ(), "BELAY_GROUP_MODE="+mode)}
 	g.servers.Stack(tb, "up", "group") // heals it and chooses the mode
-	made := parseDSN(tb, name, newMySQL(tb, name, g.DSNs[g.Primary(tb)])).DBName
-	tb.Cleanup(func() { g.Heal(tb) }) // else the database can't be dropped
+	made := "belay_" + randomName()
 	for i, dsn := range g.DSNs {
 		config := parseDSN(tb, name, dsn)
 		config.DBName = made
 		g.DSNs[i] = config.FormatDSN()
 	}
+	g.execute(tb, "CREATE DATABASE "+made)
+	tb.Cleanup(func() {
+		g.Heal(tb)
+		g.execute(tb, "DROP DATABASE "+made)
+	})
 	return g
+}
+
+// execute runs a statement on the primary.
+func (g *MySQLGroup) execute(tb testing.TB, statement string) {
+	tb.Helper()
+	execute(tb, parseDSN(tb, "BELAY_GROUP_DSNS", g.DSNs[g.Primary(tb)]), statement)
 }
 
 // Primary returns the first member that takes writes. It waits until there is one.
@@ -66,6 +77,26 @@ func (g *MySQLGroup) Primary(tb testing.TB) int {
 // does not.
 func (g *MySQLGroup) isPrimary(tb testing.TB, i int) bool {
 	tb.Helper()
+	return g.ask(tb, i, `SELECT COUNT(*) FROM performance_schema.replication_group_members
+		WHERE member_id = @@server_uuid AND member_state = 'ONLINE' AND member_role = 'PRIMARY' AND NOT @@super_read_only`) == "1"
+}
+
+// State returns the state of a member, as it says itself; none if it does not answer.
+func (g *MySQLGroup) State(tb testing.TB, i int) string {
+	tb.Helper()
+	return g.ask(tb, i, "SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid")
+}
+
+// Join lets a member that has left the group come back, and does not wait for that.
+func (g *MySQLGroup) Join(tb testing.TB, i int) {
+	tb.Helper()
+	config := parseDSN(tb, "BELAY_GROUP_DSNS", g.DSNs[i])
+	execute(tb, config, fmt.Sprintf("START GROUP_REPLICATION USER = '%s', PASSWORD = '%s'", config.User, config.Passwd))
+}
+
+// ask returns the one value that a member answers with; none if it does not answer.
+func (g *MySQLGroup) ask(tb testing.TB, i int, query string) (value string) {
+	tb.Helper()
 	config := parseDSN(tb, "BELAY_GROUP_DSNS", g.DSNs[i])
 	config.DBName = ""
 	connector, err := mysql.NewConnector(config)
@@ -76,10 +107,8 @@ func (g *MySQLGroup) isPrimary(tb testing.TB, i int) bool {
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	var takes bool
-	err = db.QueryRowContext(ctx, `SELECT COUNT(*) FROM performance_schema.replication_group_members
-		WHERE member_id = @@server_uuid AND member_state = 'ONLINE' AND member_role = 'PRIMARY' AND NOT @@super_read_only`).Scan(&takes)
-	return err == nil && takes
+	_ = db.QueryRowContext(ctx, query).Scan(&value)
+	return value
 }
 
 // Kill kills a member at once.

@@ -1,0 +1,154 @@
+package dbtx_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+)
+
+// inGroup returns a pool that leads to a member of g over a link, and a transaction there
+// that has inserted an order.
+func inGroup(t *testing.T, g *teststack.MySQLGroup, member int) (*gorm.DB, *testdb.Link, *dbtx.Tx) {
+	t.Helper()
+	prepare(t, testdb.OpenMySQL(t, g.DSNs[member]))
+	k := testdb.NewLink(t, testdb.AddrOf(t, g.DSNs[member]))
+	db := testdb.OpenMySQL(t, k.Through(t, g.DSNs[member]))
+	wantNil(t, dbtx.Install(db))
+	tx := begin(t, db, dbtx.Options{EndTimeout: time.Minute})
+	wantNil(t, tx.Protect(&Order{No: "a"}))
+	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+	return db, k, tx
+}
+
+// wantNoProof wants that nothing is concluded from what the server shows, and why.
+func wantNoProof(t *testing.T, tx *dbtx.Tx, why string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(bg, time.Second)
+	defer cancel()
+	o, err := tx.Resolve(ctx)
+	if o != dbtx.Unresolved || err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("resolved as %v, %v, want unresolved and %s", o, err, why)
+	}
+}
+
+// TestGroupPrimaryWithoutMajority: a primary that has lost the others for too long rolls back
+// what waits for them: 3100, with MySQL 8 3101. The others have the transaction all the same,
+// and commit it.
+func TestGroupPrimaryWithoutMajority(t *testing.T) {
+	g := teststack.Group(t)
+	primary := g.Primary(t)
+	db, _, tx := inGroup(t, g, primary)
+	wantNil(t, db.Exec("SET GLOBAL group_replication_unreachable_majority_timeout = 1").Error)
+	t.Cleanup(func() {
+		wantNil(t, db.Exec("SET GLOBAL group_replication_unreachable_majority_timeout = DEFAULT").Error)
+	})
+	others := []int{(primary + 1) % 3, (primary + 2) % 3}
+	for _, i := range others {
+		g.Pause(t, i)
+	}
+	err := tx.Commit()
+	wantIs(t, err, dbtx.ErrCommitUnknown)
+	if e, ok := errors.AsType[*mysql.MySQLError](err); !ok || e.Number != 3100 && e.Number != 3101 {
+		t.Errorf("COMMIT ended with %v, want a rollback by the group's plugin", err)
+	}
+	wantNoProof(t, tx, "read-only")
+	for _, i := range others {
+		g.Resume(t, i)
+	}
+	wantCommittedByOthers(t, g, primary)
+}
+
+// wantCommittedByOthers wants that another member is elected, and has the order.
+func wantCommittedByOthers(t *testing.T, g *teststack.MySQLGroup, former int) {
+	t.Helper()
+	testwait.Until(t, "another is the primary", func() bool { return g.Primary(t) != former })
+	next := testdb.OpenMySQL(t, g.DSNs[g.Primary(t)])
+	testwait.Until(t, "the others commit the order", func() bool { return count(t, next, &Order{}) == 1 })
+}
+
+// TestGroupPrimaryDiesInCommit: the next primary is another server, which may not have all
+// yet.
+func TestGroupPrimaryDiesInCommit(t *testing.T) {
+	g := teststack.Group(t)
+	primary := g.Primary(t)
+	_, k, tx := inGroup(t, g, primary)
+	others := []int{(primary + 1) % 3, (primary + 2) % 3}
+	for _, i := range others {
+		g.Pause(t, i)
+	}
+	done := make(chan error)
+	go func() { done <- tx.Commit() }()
+	sessions := testdb.OpenMySQL(t, g.DSNs[primary])
+	testwait.Until(t, "it waits for the others", func() bool {
+		var waits bool
+		wantNil(t, sessions.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE info = 'COMMIT'").Row().Scan(&waits))
+		return waits
+	})
+	g.Kill(t, primary)
+	wantIs(t, <-done, dbtx.ErrCommitUnknown)
+	for _, i := range others {
+		g.Resume(t, i)
+	}
+	testwait.Until(t, "another is the primary", func() bool { return g.Primary(t) != primary })
+	k.Lead(testdb.AddrOf(t, g.DSNs[g.Primary(t)]))
+	wantNoProof(t, tx, "another server")
+}
+
+// TestGroupResolvesOnThePrimary: what a server shows that is not in the majority, or is no
+// primary, may be missing on those that take writes, or the other way round.
+func TestGroupResolvesOnThePrimary(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		why   string
+		leave func(t *testing.T, g *teststack.MySQLGroup, primary int, db *gorm.DB)
+	}{
+		{"secondary", "read-only", func(t *testing.T, g *teststack.MySQLGroup, primary int, db *gorm.DB) {
+			var next string
+			wantNil(t, testdb.OpenMySQL(t, g.DSNs[(primary+1)%3]).Raw("SELECT @@server_uuid").Row().Scan(&next))
+			wantNil(t, db.Exec("DO group_replication_set_as_primary('"+next+"')").Error)
+		}},
+		{"offline", "read-only", func(t *testing.T, _ *teststack.MySQLGroup, _ int, db *gorm.DB) {
+			wantNil(t, db.Exec("STOP GROUP_REPLICATION").Error)
+		}},
+		{"offline and takes writes, as after a restart", "no member", func(t *testing.T, _ *teststack.MySQLGroup, _ int, db *gorm.DB) {
+			wantNil(t, db.Exec("STOP GROUP_REPLICATION").Error)
+			wantNil(t, db.Exec("SET GLOBAL super_read_only = OFF").Error)
+			wantNil(t, db.Exec("SET GLOBAL read_only = OFF").Error)
+		}},
+		{"recovering", "read-only", func(t *testing.T, g *teststack.MySQLGroup, primary int, db *gorm.DB) {
+			wantNil(t, db.Exec("CREATE TABLE blockers (id INT PRIMARY KEY)").Error)
+			wantNil(t, db.Exec("STOP GROUP_REPLICATION").Error)
+			testwait.Until(t, "another is the primary", func() bool { return g.Primary(t) != primary })
+			wantNil(t, testdb.OpenMySQL(t, g.DSNs[g.Primary(t)]).Exec("INSERT INTO blockers VALUES (1)").Error)
+			pool, err := db.DB()
+			wantNil(t, err)
+			c, err := pool.Conn(bg)
+			wantNil(t, err)
+			t.Cleanup(func() { wantNil(t, c.Close()) })
+			_, err = c.ExecContext(bg, "LOCK TABLES blockers READ")
+			wantNil(t, err)
+			g.Join(t, primary)
+			testwait.Until(t, "it recovers", func() bool { return g.State(t, primary) == "RECOVERING" })
+			t.Cleanup(func() { _, err := c.ExecContext(bg, "UNLOCK TABLES"); wantNil(t, err) })
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := teststack.Group(t)
+			primary := g.Primary(t)
+			_, k, tx := inGroup(t, g, primary)
+			lose(t, tx, k, true)
+			tt.leave(t, g, primary, testdb.OpenMySQL(t, g.DSNs[primary]))
+			wantNoProof(t, tx, tt.why)
+		})
+	}
+}
