@@ -25,6 +25,7 @@ up_group() {
 # create_group: all begin with one copy of the data, in which only the server's own id is
 # missing.
 create_group() {
+  rm -f "$dir/group.mode"
   local node program
   for node in "${group_nodes[@]}"; do
     rm -rf "${dir:?}/$node"
@@ -145,7 +146,7 @@ begin_group() {
   done
   first=$(for node in "${group_nodes[@]}"; do echo "$(group_transactions "$node") $node"; done | sort -n | tail -n 1)
   first=${first#* }
-  group_sql "$first" "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION;
+  group_sql "$first" "$(group_mode) SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION;
     SET GLOBAL group_replication_bootstrap_group = OFF"
   wait_for "$first" 60 "group of $first" group_online "$first"
 }
@@ -179,13 +180,23 @@ group_joined() {
     ONLINE* | RECOVERING*) return 1 ;;
     ERROR*) group_sql "$1" 'STOP GROUP_REPLICATION' >>"$dir/log/$1-join.log" 2>&1 || return 1 ;;
   esac
-  group_sql "$1" "START GROUP_REPLICATION USER = 'belay', PASSWORD = '$(<"$dir/password")'" >>"$dir/log/$1-join.log" 2>&1
+  group_sql "$1" "$(group_mode) START GROUP_REPLICATION USER = 'belay', PASSWORD = '$(<"$dir/password")'" >>"$dir/log/$1-join.log" 2>&1
   return 1
 }
 
+# set_group_mode MODE has a group that is whole change its mode.
 set_group_mode() {
-  local node=group-1 single=ON
-  [[ $1 == single ]] || single=OFF
-  [[ $(group_sql "$node" 'SELECT @@group_replication_single_primary_mode') != "$([[ $single == ON ]] && echo 1 || echo 0)" ]] || return 0
-  group_sql "$node" "SELECT group_replication_switch_to_$1_primary_mode()" >/dev/null
+  echo "$1" >"$dir/group.mode"
+  [[ $(group_sql group-1 'SELECT IF(@@group_replication_single_primary_mode, "single", "multi")') == "$1" ]] ||
+    group_sql group-1 "SELECT group_replication_switch_to_$1_primary_mode()" >/dev/null
+}
+
+# group_mode prints the statements that give a member, before it joins, the mode of its group:
+# one that was dead or away when that was changed has another.
+group_mode() {
+  if [[ $(cat "$dir/group.mode" 2>/dev/null) == multi ]]; then
+    echo 'SET GLOBAL group_replication_single_primary_mode = OFF; SET GLOBAL group_replication_enforce_update_everywhere_checks = ON;'
+  else
+    echo 'SET GLOBAL group_replication_enforce_update_everywhere_checks = OFF; SET GLOBAL group_replication_single_primary_mode = ON;'
+  fi
 }
