@@ -169,7 +169,7 @@ start_group() {
     launch_group "$1"
     wait_for "$1" 60 "answer from $1" database_answers "$1"
   fi
-  wait_for "$1" 90 "member $1 of the group" group_joined "$1"
+  wait_for "$1" 240 "member $1 of the group" group_joined "$1" # a dead member may be waited for as long
 }
 
 group_joined() {
@@ -180,8 +180,20 @@ group_joined() {
     ONLINE* | RECOVERING*) return 1 ;;
     ERROR*) group_sql "$1" 'STOP GROUP_REPLICATION' >>"$dir/log/$1-join.log" 2>&1 || return 1 ;;
   esac
+  group_forgot "$1" || return 1
   group_sql "$1" "$(group_mode) START GROUP_REPLICATION USER = 'belay', PASSWORD = '$(<"$dir/password")'" >>"$dir/log/$1-join.log" 2>&1
   return 1
+}
+
+# group_forgot NODE: no member that is online knows it any more. One that knocks before keeps
+# them from putting out what it was before its death, and commits wait for that.
+group_forgot() {
+  local node
+  for node in "${group_nodes[@]}"; do
+    [[ $node != "$1" ]] && alive "$node" || continue
+    [[ $(group_ask "$node" "SELECT SUM(member_port = $(port_of "$1")) > 0 AND SUM(member_id = @@server_uuid AND member_state = 'ONLINE') > 0
+      FROM performance_schema.replication_group_members") != 1 ]] || return 1
+  done
 }
 
 # set_group_mode MODE has a group that is whole change its mode.
