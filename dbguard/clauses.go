@@ -1,6 +1,8 @@
 package dbguard
 
 import (
+	"strconv"
+
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
@@ -15,10 +17,11 @@ func (modifier) Build(clause.Builder)       {}
 func (modifier) MergeClause(*clause.Clause) {}
 
 // GormDBDataType implements gorm's migrator interface.
-func (Version) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint NOT NULL DEFAULT 1" }
+func (Version) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint" }
 
 // CreateClauses implements gorm's schema.CreateClausesInterface.
 func (Version) CreateClauses(f *schema.Field) []clause.Interface {
+	notNull(f, 1)
 	return []clause.Interface{insertVersion{modifier{f}}}
 }
 
@@ -33,9 +36,18 @@ func (Version) DeleteClauses(f *schema.Field) []clause.Interface {
 }
 
 // GormDBDataType implements gorm's migrator interface.
-func (Stamp) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint NOT NULL DEFAULT 0" }
+func (Stamp) GormDBDataType(*gorm.DB, *schema.Field) string { return "bigint" }
 
 // CreateClauses implements gorm's schema.CreateClausesInterface.
 func (Stamp) CreateClauses(f *schema.Field) []clause.Interface {
+	notNull(f, 0)
 	return []clause.Interface{newStamp{modifier{f}}}
+}
+
+// notNull declares the column of a field NOT NULL with a default, as a tag would. Were it
+// part of the type, a second migration would take it back on PostgreSQL. gorm calls it
+// while it makes the schema.
+func notNull(f *schema.Field, value int64) {
+	f.NotNull = true
+	f.HasDefaultValue, f.DefaultValue, f.DefaultValueInterface = true, strconv.FormatInt(value, 10), value
 }
