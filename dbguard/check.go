@@ -33,6 +33,10 @@ import (
 // group_replication_consistency = EVENTUAL. What another writer has done there may be the
 // work of the lock's previous holder, so it counts as a lock failure only if the lock is
 // gone, too, and an update may be refused as stale.
+//
+// And it warns of settings under which PostgreSQL may lose a commit that it has
+// acknowledged, and with it the second layer of what was written: fsync = off,
+// synchronous_commit = off, and synchronous_commit = local beside a synchronous standby.
 func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 	if _, ok := db.Plugins[pluginName]; !ok {
 		return errors.New("dbguard: not installed on this db")
@@ -49,11 +53,11 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 		c.check()
 		faults = append(faults, c.faults...)
 	}
-	return errors.Join(append(faults, warnBehind(ctx, db))...)
+	return errors.Join(append(faults, warnServer(ctx, db))...)
 }
 
-// warnBehind warns of a server that may be behind others.
-func warnBehind(ctx context.Context, db *gorm.DB) error {
+// warnServer warns of a server that may be behind others, or may lose commits.
+func warnServer(ctx context.Context, db *gorm.DB) error {
 	d, ok := dialect.Of(db.Name())
 	pool, err := db.DB()
 	if !ok || err != nil {
@@ -71,6 +75,16 @@ func warnBehind(ctx context.Context, db *gorm.DB) error {
 	if session.Behind {
 		db.Logger.Warn(ctx, "dbguard: the server may be behind others of its cluster when a transaction begins: "+
 			"set wsrep_sync_wait = 1 with Galera, group_replication_consistency = BEFORE with group replication")
+	}
+	if d.Loses == nil {
+		return nil
+	}
+	why, err := d.Loses(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("dbguard: check the server: %w", err)
+	}
+	if why != "" {
+		db.Logger.Warn(ctx, "dbguard: "+why)
 	}
 	return nil
 }

@@ -16,6 +16,9 @@ type Dialect struct {
 	Aborts bool
 	// ReadSession returns what the server says of a connection.
 	ReadSession func(context.Context, *sql.Conn) (Session, error)
+	// Loses, if there is one, says by which setting of a connection a commit that was
+	// acknowledged may be lost, and what to set; "" if by none.
+	Loses func(context.Context, *sql.Conn) (string, error)
 	// ReadTransaction, if there is one, returns the number of the transaction, and reports
 	// whether s is the session that has it: behind a pooler it may be another.
 	ReadTransaction func(ctx context.Context, c *sql.Conn, s Session) (number string, own bool, err error)
@@ -59,6 +62,7 @@ func Of(name string) (Dialect, bool) {
 			Aborts:          true,
 			ReadSession:     readPostgresSession,
 			ReadTransaction: readPostgresTransaction,
+			Loses:           losesPostgres,
 			Restarted:       func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
 			EndSession:      endPostgresSession,
 			Writer:          postgresWriter,
