@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,24 +21,25 @@ import (
 // A bed is a database of several nodes: how they are brought up, which of them takes writes,
 // and what is done to them. Workers come to it by a front, as an ordinary user.
 type bed struct {
-	kind    string   // of its nodes, one of databases
-	servers []string // of scripts/stack, in the order in which they are brought up
-	env     []string // of scripts/stack
-	nodes   []string // their names in scripts/stack, in the order of their DSNs
-	dsns    string   // the variable in which scripts/stack env has these
-	params  string   // of the workers' DSNs
-	writes  string   // selects whether a node takes writes now
-	spread  bool     // several take writes at a time: each worker has one that it prefers
-	users   []string // make the user of the workers, whose name and password are service; or it is that of the DSNs
-	network bool     // its nodes have networks that can be cut, under root
-	pooler  string   // the variable with the DSN by which workers come in place of the front
-	self    string   // selects what that of the kind does, if that is of no use here
-	deck    []faultKind
+	teststack.BedConfig
+
+	kind   string   // of its nodes, one of databases
+	nodes  []string // their names in scripts/stack, in the order of their DSNs
+	dsns   string   // the variable in which scripts/stack env has these
+	params string   // of the workers' DSNs
+	writes string   // selects whether a node takes writes now
+	spread bool     // several take writes at a time: each worker has one that it prefers
+	users  []string // make the user of the workers, whose name and password are service; or it is that of the DSNs
+	behind bool     // a node may begin a transaction before it has what others have committed
+	pooler string   // the variable with the DSN by which workers come in place of the front
+	self   string   // selects what that of the kind does, if that is of no use here
+	deck   []faultKind
 }
 
 // beds are the beds by their names. Each is defined in a file of its own.
 var beds = map[string]bed{
 	"galera":    galeraBed,
+	"behind":    behindBed,
 	"group":     groupBed,
 	"multi":     multiBed,
 	"pgbouncer": pgbouncerBed,
@@ -61,7 +64,8 @@ type standing struct {
 
 // start brings the bed up.
 func (b bed) start(t *report, name string) *standing {
-	s := &standing{bed: b, t: t, stack: teststack.StartBed(t, "chaos-"+name, b.network, b.env, b.servers...), user: "belay"}
+	s := &standing{bed: b, t: t, stack: teststack.StartBed(t, "chaos-"+name, b.BedConfig), user: "belay"}
+	t.Cleanup(s.keepLogs)
 	if b.users != nil {
 		s.user = serviceUser
 	}
@@ -81,6 +85,9 @@ func (b bed) start(t *report, name string) *standing {
 	if !s.stack.Network {
 		s.leaveOut(nodeCut, "that takes root")
 		s.leaveOut(cutWriter, "that takes root")
+	}
+	if !s.stack.Disk {
+		s.leaveOut(fullDisk, "that takes root")
 	}
 	if err := canTrace(); err != nil {
 		s.leaveOut(slowDisk, err.Error())
@@ -125,6 +132,13 @@ func (s *standing) asksBy(dsns []string) func(context.Context, int) bool {
 			}
 		}
 		return false
+	}
+}
+
+// keepLogs keeps the servers' logs of a run that has failed.
+func (s *standing) keepLogs() {
+	if s.t.Failed() {
+		_ = os.CopyFS(filepath.Join(s.t.logs, "servers"), os.DirFS(s.stack.Logs()))
 	}
 }
 
@@ -224,7 +238,7 @@ func (w *wrecker) hurtBed(s step) {
 	case nodeCut:
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "cut", b.nodes[n]) }, func() { b.stack.Stack(w.t, "mend", b.nodes[n]) })
 	case poolerKilled:
-		w.killNodes(s, b.servers[1:], "start")
+		w.killNodes(s, b.Servers[1:], "start")
 	case nodePaused:
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "pause", b.nodes[n]) }, func() { b.stack.Stack(w.t, "resume", b.nodes[n]) })
 	case promotion:
@@ -237,6 +251,8 @@ func (w *wrecker) hurtBed(s step) {
 		w.promote(s, "", "start")
 	case readOnly:
 		w.hurtNode(s, n, func() { b.set(n, "SET GLOBAL read_only = ON") }, func() { b.set(n, "SET GLOBAL read_only = OFF") })
+	case fullDisk:
+		w.fillDisk(s)
 	case storm:
 		w.storm(s, n)
 	case slowDisk:

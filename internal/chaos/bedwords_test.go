@@ -23,6 +23,7 @@ var bedWords = map[faultKind][]string{
 	switchOver:   demoted,
 	storm:        {"Too many connections", "too many clients", "remaining connection slots"},
 	slowDisk:     {"Lock wait timeout exceeded"},
+	fullDisk:     slices.Concat(notReady, []string{"is full", "No space left", "Got error 28", "could not extend", "Error writing"}),
 }
 
 // A pooler tries to reach a dead server only now and then.
@@ -32,7 +33,7 @@ var poolerWords = []string{"server login has been failing", "server conn crashed
 var demoted = []string{"read-only option", "read-only transaction", "recovery is in progress", "cannot execute"}
 
 // The third one is what a node says that waits in vain for what the others have committed.
-var notReady = []string{"WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded"}
+var notReady = []string{"WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded", "Not connected to Primary Component"}
 
 // explainedByBed reports whether a call ended with an error that a fault of the bed explains.
 func (h *history) explainedByBed(c *call) bool {

@@ -23,12 +23,13 @@ const (
 	deadAtOneOf   blindSpot = "The same holds if that caller has lost the lock, and neither the question who has it nor the release is answered."
 	oneOfLost     blindSpot = "An operation with several keys that loses several locks reports one of them."
 	notTaken      blindSpot = "A failure whose event neither the database nor the broker takes"
+	behindNode    blindSpot = "On a node of a cluster that may be behind the others" // where nothing else hides the loss, it is told all the same
 )
 
 // TestBlindSpotsAreNamed checks that each excuse is one that docs/guarantees.md names.
 func TestBlindSpotsAreNamed(t *testing.T) {
 	for _, spot := range []blindSpot{
-		killedRefused, killedWaiting, killedLate, deadNode, deadAtUnknown, deadAtRepeat, deadAtOneOf, oneOfLost, notTaken,
+		killedRefused, killedWaiting, killedLate, deadNode, deadAtUnknown, deadAtRepeat, deadAtOneOf, oneOfLost, notTaken, behindNode,
 	} {
 		if !testrepo.Says(t, "docs/guarantees.md", string(spot)) {
 			t.Errorf("docs/guarantees.md does not name the blind spot %q", spot)

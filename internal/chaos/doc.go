@@ -45,5 +45,19 @@
 // until the database has proven what became of it. It does not excuse a wrong result: the
 // rows are compared with what calls returned.
 //
+// # Beds
+//
+// A bed is a database of several nodes with faults of its own: BELAY_CHAOS_ON names one, and
+// make beds runs all. Workers come to it by a front, which asks each node every 200 ms whether
+// it takes writes, leads to one that does, and cuts the connections to one that doesn't. Where
+// several take writes, each worker has one that it prefers. PgBouncer is a front of its own.
+//
+// A fault of a bed explains an unknown outcome or a stale update only for a call one of whose
+// statements got no answer, as its worker's journal says. An error is explained by what
+// servers say under that fault: see bedWords. Nothing excuses a row.
+//
+// A bed that is defined in a file of its own and named in beds is all that another database
+// needs.
+//
 // A run that fails is kept, to be judged again: BELAY_CHAOS_JUDGE.
 package chaos

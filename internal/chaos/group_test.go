@@ -1,15 +1,20 @@
 package chaos_test
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/belaygo/belay/internal/teststack"
+)
 
 // groupBed has three members of MySQL's group replication, of which one takes writes. Another
 // is elected when that one is gone.
 var groupBed = bed{
-	kind:    "mysql",
-	servers: []string{"group"},
-	nodes:   []string{"group-1", "group-2", "group-3"},
-	dsns:    "BELAY_GROUP_DSNS",
-	params:  "&group_replication_consistency=%27BEFORE%27",
+	BedConfig: teststack.BedConfig{Servers: []string{"group"}},
+
+	kind:   "mysql",
+	nodes:  []string{"group-1", "group-2", "group-3"},
+	dsns:   "BELAY_GROUP_DSNS",
+	params: "&group_replication_consistency=%27BEFORE%27",
 	writes: `SELECT COUNT(*) = 1 AND @@GLOBAL.super_read_only = 0 FROM performance_schema.replication_group_members
 		WHERE member_id = @@server_uuid AND member_state = 'ONLINE' AND member_role = 'PRIMARY'`,
 	deck: []faultKind{nodeKilled, nodeKilled, twoKilled, allKilled, nodePaused, nodePaused, storm},
@@ -18,6 +23,6 @@ var groupBed = bed{
 // multiBed is the same, and all take writes.
 var multiBed = func() bed {
 	b := groupBed
-	b.env, b.spread, b.deck = []string{"BELAY_GROUP_MODE=multi"}, true, slices.Clone(b.deck)
+	b.Env, b.spread, b.deck = []string{"BELAY_GROUP_MODE=multi"}, true, slices.Clone(b.deck)
 	return b
 }()

@@ -65,6 +65,7 @@ type history struct {
 	grants []*grant
 	faults []fault
 	deaths map[string]int64 // by worker
+	behind bool             // what others have committed may be missing: see behindNode
 
 	unpublished bool           // an event that told of refusals got lost
 	refused     map[string]int // by worker: operations, as its events say that no lock could be acquired for them

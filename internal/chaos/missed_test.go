@@ -10,7 +10,7 @@ import (
 // COMMIT when c had the lock and its snapshot already; or nil. That is an overlap, also if
 // the other one died: see killedLate.
 func (h *history) missed(c *call, database string, authors map[string]string) *call {
-	if c.result != duplicate || c.grant == nil || h.broke(c, c.returned) {
+	if c.result != duplicate || c.grant == nil || h.broke(c, c.returned) || h.behind {
 		return nil
 	}
 	i := slices.IndexFunc(h.byKey[c.key], func(other *call) bool { return other.name == authors[c.key] })

@@ -1,12 +1,23 @@
 package teststack
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
+
+// BedConfig says how a [Bed] is brought up.
+type BedConfig struct {
+	Servers []string // of scripts/stack, in this order
+	Env     []string // of scripts/stack
+	Network bool     // each node has a network of its own, under root
+	Disk    string   // the size of the disk that all share, as mount takes it, under root; or that of the machine
+}
 
 // A Bed is a database of several nodes, of one test's own: each node may be killed, paused
 // and started again by commands of scripts/stack.
@@ -14,25 +25,60 @@ type Bed struct {
 	*servers
 
 	Network bool // its nodes can be cut off from each other
+	Disk    bool // its disk can be filled
 }
 
-// StartBed brings up servers of scripts/stack, in this order and with more variables of its
-// environment, and has them stopped when the test ends. Under root each node has a network of
-// its own, if that is asked for. Like Redis it skips or fails without a stack: where there is
-// one, there may be another.
-func StartBed(tb testing.TB, name string, network bool, env []string, servers ...string) *Bed {
+// StartBed brings up a bed and has it stopped when the test ends. Like Redis it skips or
+// fails without a stack: where there is one, there may be another.
+func StartBed(tb testing.TB, name string, c BedConfig) *Bed {
 	tb.Helper()
 	Redis(tb)
-	b := &Bed{newStack(tb, name), network && os.Getuid() == 0}
-	b.env = append(b.env, env...)
+	root := os.Getuid() == 0
+	b := &Bed{Network: c.Network && root, Disk: c.Disk != "" && root}
+	tb.Cleanup(b.unmount) // when its servers are down
+	b.servers = newStack(tb, name)
+	b.env = append(b.env, c.Env...)
 	if b.Network {
 		b.env = append(b.env, "BELAY_STACK_NETWORK=1")
 	}
-	for _, s := range servers {
+	if b.Disk {
+		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=755,size="+c.Disk, "belay", b.dir).CombinedOutput(); err != nil {
+			tb.Fatalf("mount: %v: %s", err, out)
+		}
+		b.own(tb)
+	}
+	for _, s := range c.Servers {
 		b.Stack(tb, "up", s)
 	}
 	return b
 }
+
+func (b *Bed) unmount() {
+	if b.Disk {
+		_ = exec.Command("umount", "--lazy", b.dir).Run()
+		_ = os.Remove(b.dir)
+	}
+}
+
+// Fill leaves no room on the disk, until the returned function is called.
+func (b *Bed) Fill(tb testing.TB) (free func()) {
+	tb.Helper()
+	f, err := os.Create(filepath.Join(b.dir, "full"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 1<<20))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		tb.Fatal(err)
+	}
+	return func() { _ = os.Remove(f.Name()) }
+}
+
+// Logs is the folder of what its servers log.
+func (b *Bed) Logs() string { return filepath.Join(b.dir, "log") }
 
 // PID returns the number of a node's process.
 func (b *Bed) PID(tb testing.TB, node string) int {

@@ -32,6 +32,7 @@ take_down_orphans() {
     fi
     if BELAY_STACK=$(basename "$(dirname "$owner")") "$here/stack" down >/dev/null; then
       rm -f "$owner"
+      umount --lazy "$(dirname "$owner")" 2>/dev/null || true # a disk that was to be filled
     fi
   done
 }

@@ -58,6 +58,19 @@ func (w *wrecker) storm(s step, n int) {
 	})
 }
 
+// fillDisk leaves no node any room on its disk, for a while.
+func (w *wrecker) fillDisk(s step) {
+	b := w.server.bed
+	w.hurt(s.Kind, "", func() bool {
+		free := b.stack.Fill(w.t)
+		w.linger(aWhile + s.For)
+		free()
+		b.stack.Stack(w.t, "heal")
+		b.awaitStands()
+		return true
+	})
+}
+
 // slowDown has each fsync of a node take a while longer, and all its system calls a little.
 func (w *wrecker) slowDown(s step, n int) {
 	b := w.server.bed
