@@ -41,6 +41,7 @@ test-all: ## make test, and the parts that need another server: some 25 minutes
 	@$(MAKE) --no-print-directory test-pgbouncer
 	@$(MAKE) --no-print-directory test-redis
 	@$(MAKE) --no-print-directory test-standby
+	@$(MAKE) --no-print-directory test-semisync
 	@$(MAKE) --no-print-directory test-rabbitmq4
 	@$(MAKE) --no-print-directory test-gorm
 	@$(MAKE) --no-print-directory test-gorm ON=mysql
@@ -94,6 +95,10 @@ test-pgbouncer: ## what becomes of a COMMIT behind a pooler in transaction mode
 .PHONY: test-standby
 test-standby: ## operations on a PostgreSQL whose standby is promoted
 	@BELAY_REQUIRE_STACK=all scripts/test --with standby -race -count=1 -timeout 10m -run TestStandby ./internal/dbtx ./guard
+
+.PHONY: test-semisync
+test-semisync: ## operations on a MariaDB whose semi-synchronous replica is promoted
+	@BELAY_REQUIRE_STACK=all scripts/test --with semisync -race -count=1 -timeout 10m -run TestSemiSync ./internal/dbtx ./guard
 
 .PHONY: test-gorm
 test-gorm: ## gorm's features with dbguard and without it, outside and in a transaction; ON=mysql or mariadb11
@@ -161,7 +166,7 @@ sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5
 
 .PHONY: mutants
 mutants: ## break Belay in some 180 named ways, one at a time: which test notices; MUTANTS=name,name or a count
-	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test --with postgres --with standby -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(e2e-lines)
+	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test --with postgres --with standby --with semisync -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(e2e-lines)
 
 .PHONY: simdb
 simdb: ## random schedules on the simulated database and on MariaDB and PostgreSQL; BELAY_SIMDB=10000 of them

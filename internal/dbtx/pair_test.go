@@ -17,7 +17,7 @@ import (
 	"github.com/belaygo/belay/internal/testwait"
 )
 
-// A pair is a PostgreSQL with a synchronous standby. Programs know one address of it, which
+// A pair is a database with its replica. Programs know one address of it, which
 // leads to node 0 at first.
 type pair struct {
 	*teststack.Pair
@@ -25,6 +25,7 @@ type pair struct {
 	db      *gorm.DB
 }
 
+// newPair returns a PostgreSQL with a synchronous standby.
 func newPair(t *testing.T, name string) *pair {
 	t.Helper()
 	p := &pair{Pair: teststack.Standby(t, name)}

@@ -39,7 +39,9 @@ import (
 // A row of equal values proves nothing: another may have written it. Without proof the
 // outcome is Unresolved, and the error says why. The same holds if the database is another
 // server by then, as behind a balancer or after a failover, or takes no writes when it has
-// been read: a primary that was demoted, a standby, a member that has lost its cluster.
+// been read: a primary that was demoted, a standby, a member that has lost its cluster. A
+// primary with semi-synchronous replication that has restarted proves no commit, as it shows
+// what it has found in its binary log before the replica has it.
 //
 // If a row proves that the transaction was not committed, Alive and Held must still
 // succeed: a caller that has the lock may delete rows and make them again. The functions
@@ -111,6 +113,9 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 		o, err = t.readOutcome(ctx, c)
 	} else {
 		o, err = t.readRows(ctx, c, restarted)
+	}
+	if err == nil && o == Committed && restarted && (now.SemiSync || t.conn.Session.SemiSync) {
+		err = errors.New("the server has restarted, and shows what its replica may lack")
 	}
 	if err == nil {
 		err = t.dialect.Writer(ctx, c, now)

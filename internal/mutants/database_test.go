@@ -416,6 +416,22 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestResolveLeavesReplicationAlone",
 	},
 	{
+		name:  "recovered-commit-is-believed",
+		loses: "A caller is told that its operation is done by a primary that has restarted, and the replica, promoted, has none of it.",
+		file:  "internal/dbtx/resolve.go",
+		old:   `restarted && (now.SemiSync || t.conn.Session.SemiSync)`,
+		new:   `restarted && !restarted`,
+		tests: "internal/dbtx TestSemiSyncRecovered",
+	},
+	{
+		name:  "server-known-by-its-name",
+		loses: "After a failover to a server with the same host name and port its rows say what became of a COMMIT.",
+		file:  "internal/dbtx/dialect/mysql.go",
+		old:   `[]string{"server_uuid", "server_id", "server_uid", "gtid_domain_id", "wsrep_node_name"}`,
+		new:   `[]string{}`,
+		tests: "internal/dbtx TestSemiSyncPromotedDuringCommit",
+	},
+	{
 		name:  "outcome-looked-for-once",
 		loses: "A database that is away for a moment makes each open COMMIT unknown.",
 		file:  "internal/dbtx/resolve.go",

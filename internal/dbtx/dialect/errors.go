@@ -21,7 +21,7 @@ func FromServer(err error) bool {
 // or the server takes none or no writes for now: it may answer later.
 func Unreachable(err error) bool {
 	_, failed := errors.AsType[*net.OpError](err)
-	return failed || isBroken(err) || errors.Is(err, errNoWriter) || isMySQL(err, erConCount, erUnknownCommand, erServerShutdown, erConnectionKilled) ||
+	return failed || isBroken(err) || errors.Is(err, errNoWriter) || isMySQL(err, erConCount, erUnknownCommand, erServerShutdown, erConnectionKilled, erReadOnlyServer) ||
 		isPostgres(err, pgConnection, "57P", pgConnections)
 }
 

@@ -66,7 +66,8 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
 		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode',
 		'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'gtid_domain_id', 'wsrep_node_name',
-		'wsrep_on', 'wsrep_sync_wait', 'group_replication_consistency', 'group_replication_single_primary_mode')`)
+		'wsrep_on', 'wsrep_sync_wait', 'group_replication_consistency', 'group_replication_single_primary_mode',
+		'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')`)
 	if err != nil {
 		return Session{}, err
 	}
@@ -86,6 +87,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		Galera:           known["wsrep_on"] == "ON",
 		Group:            known["group_replication_consistency"] != "",
 		View:             view,
+		SemiSync:         cmp.Or(known["rpl_semi_sync_source_enabled"], known["rpl_semi_sync_master_enabled"]) == "ON",
 		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),

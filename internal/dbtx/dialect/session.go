@@ -24,6 +24,7 @@ type Session struct {
 	Galera           bool
 	Group            bool   // the server has the plugin of MySQL's group replication
 	View             string // of its group: another since a member came or went
+	SemiSync         bool   // MySQL's or MariaDB's commits wait for a replica
 	Snapshot         bool   // the transaction has one, which no other's commit changes
 	Strict           bool   // a value that does not fit is refused
 	RefusesChanged   bool   // a row that changed since the snapshot is not written, nor locked
