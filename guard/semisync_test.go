@@ -1,0 +1,196 @@
+package guard_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify"
+)
+
+// semiSync returns a service on a MariaDB with a semi-synchronous replica. Both have one
+// address, which leads to node 0 at first.
+func semiSync(t *testing.T) (*env, *teststack.Pair, *testdb.Link) {
+	t.Helper()
+	p := teststack.SemiSync(t, "guard")
+	e, address := linkedTo(t, p.DSN(0)+"&timeout=2s&readTimeout=5s")
+	e.db = e.open() // past the address there is only one of the two
+	return e, p, address
+}
+
+// TestSemiSyncUnknown: of a COMMIT in which the primary dies nobody knows what became of it,
+// as long as the replica has its place.
+func TestSemiSyncUnknown(t *testing.T) {
+	e, p, address := semiSync(t)
+	for no, cut := range map[string]*atomic.Bool{"executed": &address.After, "not executed": &address.Before} {
+		wantNil(t, e.Apply(bg, "order:before "+no, guard.Insert(&Order{No: "before " + no}))) // there is a connection
+		cut.Store(true)
+		address.Away.Store(true) // until the failover is over
+		done := make(chan error, 1)
+		go func() { done <- e.Apply(bg, "order:"+no, guard.Insert(&Order{No: no})) }()
+		resets := address.Resets.Load()
+		testwait.Until(t, "the COMMIT has no answer", func() bool { return address.Resets.Load() > resets || len(done) > 0 })
+		p.Run(t, "kill", 0)
+		p.Run(t, "promote", 1)
+		address.Lead(p.Addr(t, 1))
+		cut.Store(false)
+		address.Away.Store(false)
+		wantIs(t, <-done, guard.ErrUnknown)
+		p.Run(t, "start", 0)
+		p.Run(t, "promote", 0)
+		address.Lead(p.Addr(t, 0))
+		p.Heal(t)
+	}
+	e.wantUnknownOnly(2)
+}
+
+// TestSemiSyncFailover: under load no failover writes a row twice or loses one that was
+// reported as done, and no lock failure is told, as there is none.
+func TestSemiSyncFailover(t *testing.T) {
+	for _, f := range []struct {
+		name string
+		fail string // of the writer, before the replica is promoted
+	}{{"switched over", ""}, {"killed", "kill"}, {"paused", "pause"}} {
+		t.Run(f.name, func(t *testing.T) {
+			e, p, address := semiSync(t)
+			l := load{e: e, stop: make(chan struct{})}
+			l.begin(16)
+			l.progress("begins")
+			if f.fail != "" {
+				p.Run(t, f.fail, 0)
+			}
+			began := time.Now()
+			p.Run(t, "promote", 1)
+			address.Lead(p.Addr(t, 1))
+			took := time.Since(began)
+			l.progress("goes on")
+			resumed := time.Since(began)
+			p.Heal(t)
+			l.progress("goes on with a replica")
+			close(l.stop)
+			l.running.Wait()
+			l.check()
+			e.wantUnknownOnly(int(l.unknown.Load()))
+			t.Logf("promoted in %v, writes again after %v: %d operations, %d unknown, %d other errors, the longest took %v", took.Round(time.Millisecond),
+				resumed.Round(time.Millisecond), l.done.Load(), l.unknown.Load(), l.failed.Load(), time.Duration(l.longest.Load()).Round(time.Millisecond))
+		})
+	}
+}
+
+// wantUnknownOnly wants n events, each of a COMMIT of which nobody knows what became of it.
+func (e *env) wantUnknownOnly(n int) {
+	e.t.Helper()
+	got := e.Events.All()
+	if len(got) != n || slices.ContainsFunc(got, func(ev notify.Event) bool { return ev.Verdict != notify.VerdictUnknownCommit }) {
+		e.t.Errorf("events = %+v, want %d of unknown commits", got, n)
+	}
+}
+
+// A load is callers that each insert orders and take from a ware until they are stopped. An
+// order is tried until it is there.
+type load struct {
+	e       *env
+	stop    chan struct{}
+	running sync.WaitGroup
+	callers int64
+
+	done, unknown, failed atomic.Int64
+	orders                atomic.Int64 // that are there
+	taken, maybeTaken     [16]atomic.Int64
+	longest               atomic.Int64
+}
+
+func (l *load) begin(callers int64) {
+	l.callers = callers
+	for c := range callers {
+		l.e.create(&Ware{ID: c + 1, Left: 1e6})
+	}
+	for c := range callers {
+		l.running.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-l.stop:
+					return
+				default:
+				}
+				l.order(fmt.Sprint(c, "-", n))
+				l.take(c)
+			}
+		})
+	}
+}
+
+// do counts a call, and how long it took.
+func (l *load) do(key string, change guard.Change) error {
+	began := time.Now()
+	err := l.e.Apply(bg, key, change)
+	for took := int64(time.Since(began)); ; {
+		if was := l.longest.Load(); took <= was || l.longest.CompareAndSwap(was, took) {
+			break
+		}
+	}
+	switch {
+	case err == nil:
+		l.done.Add(1)
+	case errors.Is(err, guard.ErrUnknown):
+		l.unknown.Add(1)
+	default:
+		l.failed.Add(1)
+		<-time.After(20 * time.Millisecond) // as a caller does that tries again
+	}
+	return err
+}
+
+// order inserts an order. That it is there already needs an attempt whose outcome was unknown.
+func (l *load) order(no string) {
+	for unknown := false; ; {
+		err := l.do("order:"+no, guard.Insert(&Order{No: no}))
+		switch {
+		case errors.Is(err, guard.ErrDuplicate) && !unknown:
+			l.e.t.Errorf("order %s is there, and no attempt says so: %v", no, err)
+			fallthrough
+		case err == nil, errors.Is(err, guard.ErrDuplicate):
+			l.orders.Add(1)
+			return
+		case errors.Is(err, guard.ErrUnknown):
+			unknown = true
+		}
+	}
+}
+
+func (l *load) take(caller int64) {
+	switch err := l.do(fmt.Sprint("ware:", caller), guard.Update(&Ware{ID: caller + 1}, takeWare)); {
+	case err == nil:
+		l.taken[caller].Add(1)
+	case errors.Is(err, guard.ErrUnknown):
+		l.maybeTaken[caller].Add(1)
+	}
+}
+
+// progress waits until each caller has done something more.
+func (l *load) progress(what string) {
+	was := l.done.Load()
+	testwait.Until(l.e.t, "it "+what, func() bool { return l.done.Load() > was+10*l.callers })
+}
+
+func (l *load) check() {
+	if n := l.e.count(&Order{}); n != l.orders.Load() {
+		l.e.t.Errorf("%d orders are there, want %d", n, l.orders.Load())
+	}
+	for c := range l.callers {
+		var w Ware
+		wantNil(l.e.t, l.e.db.Take(&w, c+1).Error)
+		taken, least := int64(1e6-w.Left), l.taken[c].Load()
+		if most := least + l.maybeTaken[c].Load(); taken < least || taken > most {
+			l.e.t.Errorf("%d were taken from ware %d, want %d to %d", taken, w.ID, least, most)
+		}
+	}
+}
