@@ -37,6 +37,8 @@ import (
 // And it warns of settings under which PostgreSQL may lose a commit that it has
 // acknowledged, and with it the second layer of what was written: fsync = off,
 // synchronous_commit = off, and synchronous_commit = local beside a synchronous standby.
+// Likewise of semi-synchronous replication of MySQL and MariaDB that goes on without its
+// replica within an hour, or whose wait point is not AFTER_SYNC.
 func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 	if _, ok := db.Plugins[pluginName]; !ok {
 		return errors.New("dbguard: not installed on this db")

@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -191,6 +197,30 @@ func (l *load) check() {
 		taken, least := int64(1e6-w.Left), l.taken[c].Load()
 		if most := least + l.maybeTaken[c].Load(); taken < least || taken > most {
 			l.e.t.Errorf("%d were taken from ware %d, want %d to %d", taken, w.ID, least, most)
+		}
+	}
+}
+
+// TestSemiSyncCheck: a primary that goes on without its replica is worth a warning.
+func TestSemiSyncCheck(t *testing.T) {
+	e, _, _ := semiSync(t)
+	guardtest.New(t, e.db)
+	for _, tt := range []struct {
+		set   string
+		warns string
+	}{
+		{"rpl_semi_sync_master_wait_point = AFTER_SYNC", ""}, // as it is
+		{"rpl_semi_sync_master_wait_point = AFTER_COMMIT", "AFTER_COMMIT shows"},
+		{"rpl_semi_sync_master_wait_point = AFTER_SYNC, GLOBAL rpl_semi_sync_master_timeout = 10000", "timeout = 10000 loses"},
+		{"rpl_semi_sync_master_enabled = OFF", ""},
+	} {
+		wantNil(t, e.db.Exec("SET GLOBAL "+tt.set).Error)
+		heard := &warned{Interface: logger.Discard}
+		ctx, cancel := context.WithTimeout(bg, 10*time.Second)
+		wantNil(t, dbguard.Check(ctx, e.db.Session(&gorm.Session{Logger: heard}), &Stock{}))
+		cancel()
+		if !heard.of(tt.warns) || (heard.text != "") != (tt.warns != "") {
+			t.Errorf("%s: warned of %q", tt.set, heard.text)
 		}
 	}
 }

@@ -50,6 +50,7 @@ func Of(name string) (Dialect, bool) {
 			Begin:       "START TRANSACTION WITH CONSISTENT SNAPSHOT",
 			Share:       "LOCK IN SHARE MODE",
 			ReadSession: readMySQLSession,
+			Loses:       losesMySQL,
 			Restarted:   restartedMySQL,
 			EndSession:  endMySQLSession,
 			Writer:      mysqlWriter,

@@ -4,7 +4,29 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
+	"time"
 )
+
+// losesMySQL looks for semi-synchronous replication that gives its replica up within an hour,
+// or that shows a commit to others before the replica has it. MySQL has renamed its settings.
+func losesMySQL(ctx context.Context, c *sql.Conn) (string, error) {
+	known, err := mysqlValues(ctx, c, "SHOW GLOBAL VARIABLES LIKE 'rpl_semi_sync_%'")
+	if err != nil {
+		return "", fmt.Errorf("read the settings of replication: %w", err)
+	}
+	for _, role := range []string{"rpl_semi_sync_master_", "rpl_semi_sync_source_"} {
+		timeout, _ := strconv.ParseUint(known[role+"timeout"], 10, 64)
+		switch {
+		case known[role+"enabled"] != "ON":
+		case known[role+"wait_point"] != "AFTER_SYNC":
+			return fmt.Sprintf("%swait_point = %s shows commits that are lost when the replica is promoted: set it to AFTER_SYNC", role, known[role+"wait_point"]), nil
+		case timeout < uint64(time.Hour.Milliseconds()):
+			return fmt.Sprintf("%[1]stimeout = %[2]d loses commits when the replica is promoted after %[2]d ms without it: set it to some days", role, timeout), nil
+		}
+	}
+	return "", nil
+}
 
 // losesPostgres looks for settings under which PostgreSQL acknowledges a commit before its
 // disk, or the standby that it names, has it.
