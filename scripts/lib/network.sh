@@ -100,6 +100,8 @@ stack_mend() {
   ip link set "$(link_of "$1" peers)" master "$(bridge_name)"
 }
 
+is_cut() { networked && [[ $(ip link show "$(link_of "$1" peers)") != *" master "* ]]; }
+
 require_network() {
   networked && is_clustered "$1" && [[ -e /run/netns/$(namespace_of "$1") ]] ||
     die "$1 has no network of its own: set BELAY_STACK_NETWORK=1 at up"

@@ -53,11 +53,12 @@ create_semisync_2() { create_semisync semisync-2; }
 
 # launch_semisync NODE FLAG... starts a node. A timeout of 41 days is never reached.
 launch_semisync() {
-  local node=$1
+  local node=$1 inside
   shift
   rm -f "$dir/$node/whole"
-  launch "$node" "$(command -v mariadbd)" --no-defaults --user="$(id -un)" --datadir="$dir/$node/data" --tmpdir="$dir/$node/tmp" --init-file="$dir/$node/init.sql" \
-    --bind-address="$(host_of "$node")" --port="$(port_of "$node")" --socket=server.sock --pid-file=server.pid \
+  enter_network "$node"
+  launch "$node" "${inside[@]}" "$(command -v mariadbd)" --no-defaults --user="$(id -un)" --datadir="$dir/$node/data" --tmpdir="$dir/$node/tmp" --init-file="$dir/$node/init.sql" \
+    --bind-address="$(bind_of "$node")" --port="$(port_of "$node")" --socket=server.sock --pid-file=server.pid \
     --skip-name-resolve --max-connections=500 --default-time-zone=+00:00 --character-set-server=utf8mb4 \
     --server-id="${node#semisync-}" --log-bin=binlog --log-slave-updates --binlog-format=ROW --relay-log=relay --gtid-strict-mode=ON \
     --sync-binlog=1 --innodb-flush-log-at-trx-commit=1 --innodb-buffer-pool-size=64M --skip-slave-start --master-retry-count=0 \
@@ -84,6 +85,7 @@ other_semisync() { [[ $1 == semisync-1 ]] && echo semisync-2 || echo semisync-1;
 heal_semisync() {
   local node writer
   writer=$(<"$dir/semisync.writer")
+  mend_all "${semisync_nodes[@]}"
   for node in "${semisync_nodes[@]}"; do
     resume_paused "$node"
   done
@@ -129,7 +131,7 @@ attach_semisync() {
 follow_semisync() {
   semisync_query "$2" "SET GLOBAL rpl_semi_sync_master_enabled = ON" || return
   [[ -z $(semisync_query "$1" "SHOW SLAVE STATUS") ]] || { semisync_query "$1" "START SLAVE" && return; }
-  semisync_query "$1" "CHANGE MASTER TO MASTER_HOST='$(host_of "$2")', MASTER_PORT=$(port_of "$2"), MASTER_USER='operator',
+  semisync_query "$1" "CHANGE MASTER TO MASTER_HOST='$(peer_of "$2")', MASTER_PORT=$(port_of "$2"), MASTER_USER='operator',
     MASTER_PASSWORD='$(<"$dir/password")', MASTER_CONNECT_RETRY=1, MASTER_HEARTBEAT_PERIOD=1, MASTER_USE_GTID=slave_pos, MASTER_DEMOTE_TO_SLAVE=1; START SLAVE"
 }
 
@@ -171,7 +173,7 @@ promote_semisync() {
   [[ $node != "$old" ]] || return 0
   [[ $(state_of "$node") == up ]] || die "$node is $(state_of "$node")"
   [[ -e $dir/$node/whole ]] || die "$node may lack what $old has committed: start $old"
-  [[ $(state_of "$old") != up ]] || fence_semisync "$old" "$node"
+  [[ $(state_of "$old") != up ]] || is_cut "$old" || fence_semisync "$old" "$node"
   # What it has received it applies.
   semisync_query "$node" "STOP SLAVE IO_THREAD"
   position=$(semisync_query "$node" "SHOW SLAVE STATUS\G" --column-names | sed -nE 's/^ *Gtid_IO_Pos: //p')
