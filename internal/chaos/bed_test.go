@@ -268,13 +268,14 @@ func (w *wrecker) promote(s step, before string, after ...string) {
 	b := w.server.bed
 	b.awaitStands()
 	old := b.front.present()
-	next := b.nodes[(old+1)%len(b.nodes)]
+	next := (old + 1) % len(b.nodes)
 	w.hurt(s.Kind, b.nodes[old], func() bool {
 		if before != "" {
 			b.stack.Stack(w.t, before, b.nodes[old])
 		}
 		w.linger(s.For / 2)
-		b.stack.Stack(w.t, "promote", next)
+		b.stack.Stack(w.t, "promote", b.nodes[next])
+		w.await("the promoted node takes writes", func() bool { return b.front.move(next) })
 		w.linger(s.For)
 		for _, command := range after {
 			b.stack.Stack(w.t, command, b.nodes[old])

@@ -97,11 +97,29 @@ func (f *front) set(node int, takes bool) {
 	if next := slices.Index(f.takes, true); !f.takes[f.writer] && next >= 0 {
 		f.writer = next
 	}
+	f.cutOthers()
+}
+
+// cutOthers cuts the connections to nodes that none is led to.
+func (f *front) cutOthers() {
 	for l := range f.lines {
 		if !f.leads(l.node) {
 			l.cut()
 		}
 	}
+}
+
+// move leads all connections to a node, also if the present one believes that it takes
+// writes still. It reports false if the node takes none.
+func (f *front) move(node int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.takes[node] {
+		return false
+	}
+	f.writer = node
+	f.cutOthers()
+	return true
 }
 
 // leads reports whether connections may go to a node.
@@ -309,4 +327,20 @@ func dialFront(t *testing.T, addr string) (c net.Conn, says string) {
 		return nil, "-"
 	}
 	return conn, string(text)
+}
+
+// TestFrontMoves has two nodes that both take writes, and the second one promoted.
+func TestFrontMoves(t *testing.T) {
+	f := newFront(t, []string{sayer(t, "0"), sayer(t, "1")}, false, func(context.Context, int) bool { return true })
+	testwait.Until(t, "both take writes", func() bool { return f.move(1) && f.move(0) })
+	before, says := dialFront(t, f.addrs[1])
+	if says != "0" || !f.move(1) {
+		t.Fatalf("%s answers, want 0", says)
+	}
+	if _, err := before.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection to the former writer is not cut")
+	}
+	if _, says = dialFront(t, f.addrs[0]); says != "1" {
+		t.Errorf("%s answers, want 1", says)
+	}
 }
