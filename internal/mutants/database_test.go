@@ -381,7 +381,7 @@ var resolveMutants = []mutant{
 		file:  "internal/dbtx/dialect/dialect.go",
 		old:   `return then.Run != now.Run, nil`,
 		new:   `return now.Run == "", nil`,
-		tests: "internal/dbtx TestNumberAfterCrash",
+		tests: "internal/dbtx TestNumberAfterCrash TestNumberIsGivenAgain",
 	},
 	{
 		name:  "standby-not-awaited",
