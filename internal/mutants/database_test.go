@@ -400,6 +400,14 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestSessionOfAPoolerIsReadAgain",
 	},
 	{
+		name:  "catalogue-not-read-again",
+		loses: "After a moment in which the database refused a read, overlaps come back as repeats.",
+		file:  "internal/dbtx/catalogue/cache.go",
+		old:   `	if dialect.IsMissing(err) { // it knows no such catalogue`,
+		new:   `	if dialect.FromServer(err) {`,
+		tests: "internal/dbtx/catalogue TestFactsAreReadAgain",
+	},
+	{
 		name:  "promotion-not-noticed",
 		loses: "After a failover to the same address the successor's rows say what became of a COMMIT.",
 		file:  "internal/dbtx/dialect/postgres.go",

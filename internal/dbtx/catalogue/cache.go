@@ -46,7 +46,7 @@ func (t Tables) Facts(table string) Facts {
 		return known
 	}
 	known = Facts{Transactional: true, Triggers: true, Alters: true, Cascades: true}
-	if dialect.FromServer(err) && !dialect.IsAborted(err) { // it knows no such catalogue
+	if dialect.IsMissing(err) { // it knows no such catalogue
 		t.Known.facts.Store(table, known)
 	}
 	return known

@@ -36,7 +36,7 @@ func losesPostgres(ctx context.Context, c *sql.Conn) (string, error) {
 	err := c.QueryRowContext(ctx, `SELECT coalesce(current_setting('synchronous_commit', true), ''), coalesce(current_setting('fsync', true), ''),
 		coalesce(current_setting('synchronous_standby_names', true), '') <> ''`).Scan(&commit, &fsync, &standby)
 	switch {
-	case isPostgres(err, "42", "0A000"): // it only resembles PostgreSQL
+	case IsMissing(err): // it only resembles PostgreSQL
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("read the settings of commits: %w", err)

@@ -56,8 +56,12 @@ func IsLocked(err error) bool {
 // IsSyntax reports that an old server does not know what it was sent.
 func IsSyntax(err error) bool { return isMySQL(err, erParse) }
 
-// IsAborted reports that PostgreSQL takes no statement after an earlier error.
-func IsAborted(err error) bool { return isPostgres(err, pgAborted) }
+// IsMissing reports that the server does not know what it was asked about, or does not show
+// it to this user. It will not the next time either.
+func IsMissing(err error) bool {
+	return isMySQL(err, erParse, erSchemaDenied, erUnknownColumn, erUnknownTable, erTableDenied, erColumnDenied, erNoSuchTable) ||
+		isPostgres(err, pgUndefined, pgUnsupported)
+}
 
 // Retryable reports whether err says that the database has rolled a transaction
 // back, or refused to begin it, because another one was in the way: a deadlock,

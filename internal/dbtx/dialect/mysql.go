@@ -30,6 +30,12 @@ const (
 	erKillDenied       = 1095
 	erDuringCommit     = 1180 // with the number of an error of the engine
 	erParse            = 1064
+	erSchemaDenied     = 1044
+	erUnknownColumn    = 1054
+	erUnknownTable     = 1109
+	erTableDenied      = 1142
+	erColumnDenied     = 1143
+	erNoSuchTable      = 1146
 	erConCount         = 1040 // too many connections
 	erUnknownCommand   = 1047 // by Galera, of a node that is not ready
 	erServerShutdown   = 1053

@@ -18,13 +18,14 @@ const (
 	pgOperator   = "57" // shut down, cancelled
 	pgSystem     = "58"
 	pgInternal   = "XX"
+	pgUndefined  = "42" // also what the user may not see
 
 	pgUnique        = "23505"
 	pgSerialization = "40001"
 	pgDeadlock      = "40P01"
 	pgLocked        = "55P03"
-	pgAborted       = "25P02"
 	pgConnections   = "53300" // too many
+	pgUnsupported   = "0A000"
 )
 
 // postgresCode returns the SQLSTATE of a PostgreSQL error, or "".
@@ -54,7 +55,7 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
 		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL, current_setting('lock_timeout')`).
 		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers, &s.LockWait)
-	if isPostgres(err, "42", "0A000") { // it only resembles PostgreSQL, or the rights are few
+	if isPostgres(err, pgUndefined, pgUnsupported) { // it only resembles PostgreSQL, or the rights are few
 		s = Session{}
 		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
 			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), current_setting('lock_timeout')`).
