@@ -266,6 +266,42 @@ func TestGroupTellsOfTwoHolders(t *testing.T) {
 	}
 }
 
+// TestGroupUndoesNoHalf: a commit of another member undoes what an operation has written so
+// far. MySQL forgets that at a savepoint, and would commit what the operation writes then.
+func TestGroupUndoesNoHalf(t *testing.T) {
+	g := teststack.MultiPrimaryGroup(t)
+	members := groupMembers(t, g, "BEFORE")
+	first, second := members[0], members[1]
+	first.create(&Stock{ID: 1, Left: 9})
+	tries := 0
+	op := func(ctx context.Context, tx *gorm.DB) error {
+		if err := guard.Update(&Stock{ID: 1}, take).Run(ctx, tx); err != nil {
+			return err
+		}
+		if tries++; tries == 1 {
+			members[0].Forget("key")
+			wantNil(t, second.Apply(bg, "key", guard.Update(&Stock{ID: 1}, take)))
+			awaitGroup(t, g)
+		}
+		return first.Do(ctx, "key", func(_ context.Context, tx *gorm.DB) error { return tx.Create(&Order{No: "a"}).Error })
+	}
+	if err := first.Do(bg, "key", op); err == nil || errors.Is(err, guard.ErrUnknown) {
+		t.Errorf("error is %v, want that all was undone", err)
+	}
+	if n, left := first.count(&Order{}), first.stock(1).Left; n != 0 || left != 8 {
+		t.Errorf("%d orders and %d left, want none and the other's 8", n, left)
+	}
+	tries = 0
+	err := first.Do(bg, "key", op, guard.Retries(1))
+	made := map[bool]int64{true: 1}[err == nil]
+	if n, left := first.count(&Order{}), first.stock(1).Left; n != made || int64(left) != 7-made {
+		t.Errorf("after %v and %d tries there are %d orders and %d left", err, tries, n, left)
+	}
+	if all := members[0].Events.All(); len(all) != 2 {
+		t.Errorf("events are %+v, want two", all)
+	}
+}
+
 // wantRefusal wants the error of a COMMIT that was refused with such a number.
 func wantRefusal(t *testing.T, number uint16, err error) {
 	t.Helper()

@@ -108,10 +108,14 @@ func (t *Tx) Rollback() {
 	t.conn.Free()
 }
 
-// intact returns an error if PostgreSQL would take a COMMIT for a ROLLBACK. It does so
+// intact returns an error if the transaction was undone: see [dialect.Session] for a member
+// of a MySQL group. It returns one if PostgreSQL would take a COMMIT for a ROLLBACK. It does so
 // after any error, even one that came behind rows that were not read. intact also notes the
 // number of the transaction, by which Resolve finds its outcome, and who has it.
 func (t *Tx) intact() error {
+	if t.conn.Session.Yields && t.saved {
+		return t.exec(t.conn, "RELEASE SAVEPOINT "+pinned.First)
+	}
 	if !t.dialect.Aborts {
 		return nil
 	}

@@ -35,6 +35,7 @@ type Tx struct {
 	judge      *evidence.Judge
 	database   *database
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
+	saved      bool   // it has had a savepoint
 
 	ending sync.Mutex // held while the connection is used beside the statements
 

@@ -32,6 +32,7 @@ func (t *Tx) Took(query string, args []any, statements []sqltext.Statement, err 
 func (t *Tx) noteSent(st sqltext.Statement) {
 	switch last := st.Last(); st.Words()[0] {
 	case "SAVEPOINT":
+		t.saved = true
 		t.journal.Saved(last)
 	case "ROLLBACK":
 		t.rolledBackTo(last)

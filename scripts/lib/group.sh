@@ -154,7 +154,7 @@ begin_group() {
 # group_transactions NODE: how many it has, those that it has not applied included.
 group_transactions() {
   local range total=0
-  for range in $(group_sql "$1" "SELECT CONCAT(@@GLOBAL.gtid_executed, ',', COALESCE(MAX(received_transaction_set), ''))
+  for range in $(group_sql "$1" "SELECT GTID_SUBTRACT(CONCAT(@@GLOBAL.gtid_executed, ',', COALESCE(MAX(received_transaction_set), '')), '')
       FROM performance_schema.replication_connection_status WHERE channel_name = 'group_replication_applier'" |
     sed 's/\\n//g' | tr ',:' '\n' | grep -E '^[0-9]+(-[0-9]+)?$'); do
     total=$((total + ${range#*-} - ${range%-*} + 1))

@@ -68,7 +68,7 @@ func IsMissing(err error) bool {
 // a failed serialization or certification, a busy SQLite, a migration of the table. The
 // same transaction may succeed when it is run again.
 func Retryable(err error) bool {
-	return IsDeadlock(err) || IsChanged(err) || isMySQL(err, erTableDefChanged, erRolledBack) || isAbortedAtCommit(err) || isSQLite(err, sqliteBusy, sqliteLocked)
+	return IsDeadlock(err) || IsChanged(err) || isMySQL(err, erTableDefChanged, erRolledBack) || isAbortedAtCommit(err) || isUndone(err) || isSQLite(err, sqliteBusy, sqliteLocked)
 }
 
 // Poisons reports whether err leaves a transaction that must not go on: the

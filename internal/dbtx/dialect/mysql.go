@@ -43,8 +43,8 @@ const (
 	erReadOnlyServer   = 1290
 	erReadOnlyTx       = 1792
 	erReadOnlyMode     = 1836
+	erEngine           = 1030 // with the number of an error of the engine
 	erRolledBack       = 3101 // by group replication, at COMMIT
-	erTableDenied      = 1142
 	erTableDefChanged  = 1412 // since the snapshot
 )
 
@@ -63,6 +63,12 @@ func isAbortedAtCommit(err error) bool {
 	return ok && e.Number == erDuringCommit && strings.HasPrefix(e.Message, "Got error 149 ")
 }
 
+// isUndone reports that a transaction has lost its first savepoint: see Session.Yields.
+func isUndone(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && e.Number == erEngine && strings.HasPrefix(e.Message, "Got error 153 ")
+}
+
 func isMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers, mysqlNumber(err)) }
 
 // readMySQLSession does not use SELECT @@..., as the names differ between versions.
@@ -73,12 +79,12 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode',
 		'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'gtid_domain_id', 'wsrep_node_name',
 		'wsrep_on', 'wsrep_sync_wait', 'group_replication_consistency', 'group_replication_single_primary_mode',
-		'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')`)
+		'group_replication_group_name', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')`)
 	if err != nil {
 		return Session{}, err
 	}
 	var view string
-	if known["group_replication_consistency"] != "" {
+	if known["group_replication_group_name"] != "" {
 		if view, err = groupView(ctx, c); err != nil {
 			return Session{}, err
 		}
@@ -91,9 +97,10 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		Server:           mysqlServer(known),
 		MariaDB:          strings.Contains(known["version"], "MariaDB"),
 		Galera:           known["wsrep_on"] == "ON",
-		Group:            known["group_replication_consistency"] != "",
+		Group:            known["group_replication_group_name"] != "",
 		View:             view,
 		SemiSync:         cmp.Or(known["rpl_semi_sync_source_enabled"], known["rpl_semi_sync_master_enabled"]) == "ON",
+		Yields:           yieldsMySQL(known),
 		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),
@@ -150,6 +157,13 @@ func behindMySQL(known map[string]string) bool {
 		return known["group_replication_single_primary_mode"] == "OFF"
 	}
 	return false
+}
+
+// yieldsMySQL reports whether a commit of another member of a group may undo a transaction
+// here: where several take writes, and on a new primary that has not applied all.
+func yieldsMySQL(known map[string]string) bool {
+	return known["group_replication_group_name"] != "" &&
+		(known["group_replication_single_primary_mode"] == "OFF" || known["group_replication_consistency"] == "EVENTUAL")
 }
 
 // restartedMySQL reports whether the server was started after the number of the session

@@ -14,17 +14,21 @@ const PollInterval = 20 * time.Millisecond
 
 // A Session is what the server says of one of its connections.
 type Session struct {
-	ID               uint64       // for KILL
-	Server           string       // where the number means something; the same after a restart
-	Read             time.Time    // on MySQL, when it had its number
-	Run              string       // on PostgreSQL, of the server: another after a restart or a crash
-	Started          sql.NullTime // on PostgreSQL, by the server's clock
-	Numbers          bool         // PostgreSQL 13 and newer know the number of a transaction
-	MariaDB          bool
-	Galera           bool
-	Group            bool   // the server has the plugin of MySQL's group replication
-	View             string // of its group: another since a member came or went
-	SemiSync         bool   // MySQL's or MariaDB's commits wait for a replica
+	ID       uint64       // for KILL
+	Server   string       // where the number means something; the same after a restart
+	Read     time.Time    // on MySQL, when it had its number
+	Run      string       // on PostgreSQL, of the server: another after a restart or a crash
+	Started  sql.NullTime // on PostgreSQL, by the server's clock
+	Numbers  bool         // PostgreSQL 13 and newer know the number of a transaction
+	MariaDB  bool
+	Galera   bool
+	Group    bool   // the server is or was in a group of MySQL's, or is to be in one
+	View     string // of its group: another since a member came or went
+	SemiSync bool   // MySQL's or MariaDB's commits wait for a replica
+	// Yields: a commit of another member may undo the transaction. The next statement that
+	// uses a table then ends in a deadlock, unless a SAVEPOINT comes first: MySQL forgets it
+	// there, and what follows would be committed alone. So a transaction begins with one.
+	Yields           bool
 	Snapshot         bool   // the transaction has one, which no other's commit changes
 	Strict           bool   // a value that does not fit is refused
 	RefusesChanged   bool   // a row that changed since the snapshot is not written, nor locked

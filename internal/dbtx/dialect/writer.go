@@ -37,15 +37,13 @@ func galeraWriter(ctx context.Context, c *sql.Conn) error {
 }
 
 // groupWriter: the primary of a group does not become read-only when it has lost sight of the
-// others, and after a restart it may take writes before it is a member again, or without. A
-// server that has never been in a group has one row, its own, and knows no name of a group.
+// others, and after a restart it may take writes before it is a member again, or without.
 func groupWriter(ctx context.Context, c *sql.Conn) error {
-	var alone, online, majority bool
-	err := c.QueryRowContext(ctx, `SELECT COALESCE(SUM(member_state <> 'OFFLINE'), 0) = 0 AND @@group_replication_group_name = '',
-		COALESCE(SUM(member_state = 'ONLINE' AND member_id = @@server_uuid), 0) = 1,
+	var online, majority bool
+	err := c.QueryRowContext(ctx, `SELECT COALESCE(SUM(member_state = 'ONLINE' AND member_id = @@server_uuid), 0) = 1,
 		COALESCE(2 * SUM(member_state <> 'UNREACHABLE') > COUNT(*), FALSE)
-		FROM performance_schema.replication_group_members`).Scan(&alone, &online, &majority)
-	if err == nil && !alone && (!online || !majority) {
+		FROM performance_schema.replication_group_members`).Scan(&online, &majority)
+	if err == nil && (!online || !majority) {
 		err = fmt.Errorf("%w: it is no member of its group's majority", errNoWriter)
 	}
 	return err

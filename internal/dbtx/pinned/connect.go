@@ -10,6 +10,10 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
+// First is the savepoint at the begin of a transaction that may be undone unnoticed: see
+// [dialect.Session].
+const First = "belay_first"
+
 func discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return driver.ErrBadConn })
 	_ = c.Close()
@@ -42,6 +46,9 @@ func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.
 		s, err := known.Of(ctx, pool, c, d)
 		if err == nil {
 			_, err = c.ExecContext(ctx, d.Begin)
+		}
+		if err == nil && s.Yields {
+			_, err = c.ExecContext(ctx, "SAVEPOINT "+First)
 		}
 		if err != nil {
 			return fmt.Errorf("begin transaction: %w", err)
