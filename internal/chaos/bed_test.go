@@ -23,17 +23,18 @@ import (
 type bed struct {
 	teststack.BedConfig
 
-	kind   string   // of its nodes, one of databases
-	nodes  []string // their names in scripts/stack, in the order of their DSNs
-	dsns   string   // the variable in which scripts/stack env has these
-	params string   // of the workers' DSNs
-	writes string   // selects whether a node takes writes now
-	spread bool     // several take writes at a time: each worker has one that it prefers
-	users  []string // make the user of the workers, whose name and password are service; or it is that of the DSNs
-	behind bool     // a node may begin a transaction before it has what others have committed
-	pooler string   // the variable with the DSN by which workers come in place of the front
-	self   string   // selects what that of the kind does, if that is of no use here
-	deck   []faultKind
+	kind     string   // of its nodes, one of databases
+	nodes    []string // their names in scripts/stack, in the order of their DSNs
+	dsns     string   // the variable in which scripts/stack env has these
+	operator string   // may do everything, if the user of the DSNs may not; it has the same password
+	params   string   // of the workers' DSNs
+	writes   string   // selects whether a node takes writes now
+	spread   bool     // several take writes at a time: each worker has one that it prefers
+	users    []string // make the user of the workers, whose name and password are service; or it is that of the DSNs
+	behind   bool     // a node may begin a transaction before it has what others have committed
+	pooler   string   // the variable with the DSN by which workers come in place of the front
+	self     string   // selects what that of the kind does, if that is of no use here
+	deck     []faultKind
 }
 
 // beds are the beds by their names. Each is defined in a file of its own.
@@ -75,7 +76,7 @@ func (b bed) start(t *report, name string) *standing {
 	}
 	var addrs []string
 	for _, dsn := range all {
-		db, err := gorm.Open(databases[b.kind].dialector(s.pool(dsn)), &gorm.Config{Logger: logger.Discard})
+		db, err := gorm.Open(databases[b.kind].dialector(s.pool(s.operatorDSN(dsn))), &gorm.Config{Logger: logger.Discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,6 +154,14 @@ func (s *standing) leaveOut(kind faultKind, why string) {
 
 // serviceUser is the workers' user of a bed, and its password.
 const serviceUser = "service"
+
+// operatorDSN returns a node's DSN with a user who may do everything.
+func (s *standing) operatorDSN(dsn string) string {
+	if s.operator == "" {
+		return dsn
+	}
+	return s.operator + strings.TrimPrefix(dsn, s.user)
+}
 
 // workersDSN returns a node's DSN with the user of the workers.
 func (s *standing) workersDSN(dsn string) string {
@@ -250,6 +259,10 @@ func (w *wrecker) hurtBed(s step) {
 	case switchOver:
 		w.promote(s, "", "start")
 	case readOnly:
+		if !b.spread { // a replica is so anyway, and has to remain it
+			b.awaitStands()
+			n = b.front.present()
+		}
 		w.hurtNode(s, n, func() { b.set(n, "SET GLOBAL read_only = ON") }, func() { b.set(n, "SET GLOBAL read_only = OFF") })
 	case fullDisk:
 		w.fillDisk(s)
