@@ -56,7 +56,7 @@ func TestStandbyFailover(t *testing.T) {
 			g := guardtest.New(t, db)
 			wantNil(t, db.AutoMigrate(&Order{}, &Stock{}))
 			wantNil(t, db.Create(&Stock{ID: 1, Left: stockOfLoad}).Error)
-			l := &load{g: g}
+			l := &standbyLoad{g: g}
 			var callers sync.WaitGroup
 			stop := make(chan struct{})
 			for caller := range 16 {
@@ -101,9 +101,9 @@ func TestStandbyFailover(t *testing.T) {
 
 const stockOfLoad = 1_000_000
 
-// load is what callers do: each places orders of its own, again until they are placed, and
+// standbyLoad is what callers do: each places orders of its own, again until they are placed, and
 // all take from one stock.
-type load struct {
+type standbyLoad struct {
 	g *guardtest.Guard
 
 	calls, done, failed, unknown atomic.Int64
@@ -111,7 +111,7 @@ type load struct {
 	longest                      atomic.Int64
 }
 
-func (l *load) run(caller int, stop <-chan struct{}) {
+func (l *standbyLoad) run(caller int, stop <-chan struct{}) {
 	for n := 0; ; n++ {
 		no := fmt.Sprintf("%d-%d", caller, n)
 		for {
@@ -136,7 +136,7 @@ func (l *load) run(caller int, stop <-chan struct{}) {
 }
 
 // do does an operation for at most 3 seconds, as a request does that has a deadline.
-func (l *load) do(key string, change guard.Change) error {
+func (l *standbyLoad) do(key string, change guard.Change) error {
 	ctx, cancel := context.WithTimeout(bg, 3*time.Second)
 	defer cancel()
 	began := time.Now()

@@ -24,7 +24,7 @@ type galera struct {
 func startGalera(t *testing.T) galera {
 	t.Helper()
 	teststack.Galera(t) // or it is skipped
-	b := teststack.StartBed(t, "galera", false, nil, "galera")
+	b := teststack.StartBed(t, "galera", teststack.BedConfig{Servers: []string{"galera"}})
 	return galera{b, b.DSNs(t, "BELAY_GALERA_DSNS")}
 }
 
