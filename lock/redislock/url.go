@@ -29,7 +29,7 @@ import (
 // Its errors do not contain the URL, which may have a password.
 func ParseURL(text string) (*redis.UniversalOptions, error) {
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@") { // the rest of a password
 		return nil, errors.New("redislock: the URL can't be parsed: a password has / @ : ? # and % as %2F %40 %3A %3F %23 and %25")
 	}
 	transport, kind, _ := strings.Cut(u.Scheme, "+")
