@@ -48,7 +48,7 @@ func (t *topology) explain(err error) error {
 		hint = hintNoSentinel
 	case unknown("evalsha"), unknown("cluster"):
 		hint = hintSentinel
-	case t.cluster == nil && redis.HasErrorPrefix(answer, "MOVED"):
+	case t.cluster == nil && (redis.HasErrorPrefix(answer, "MOVED") || redis.HasErrorPrefix(answer, "ASK")):
 		hint = hintCluster
 	case redis.HasErrorPrefix(answer, "This instance has cluster support disabled"):
 		hint = hintNoCluster

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	miniserver "github.com/alicebob/miniredis/v2/server"
+
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -48,5 +50,25 @@ func TestWrongKind(t *testing.T) {
 				t.Errorf("%s%s: Ping succeeds", tt.url, name)
 			}
 		}
+	}
+}
+
+// TestMigrationOutsideCluster: a node of a cluster that was opened as a single server says
+// that a slot migrates.
+func TestMigrationOutsideCluster(t *testing.T) {
+	for name, cfg := range map[string]redislock.Config{"alone": {}, "replicated": {Replicas: 1}} {
+		t.Run(name, func(t *testing.T) {
+			e, s := single(t, cfg)
+			s.Server().SetPreHook(func(c *miniserver.Peer, cmd string, _ ...string) bool {
+				if !strings.HasPrefix(cmd, "EVAL") {
+					return false
+				}
+				c.WriteError("ASK 12 127.0.0.1:1")
+				return true
+			})
+			_, err := e.Acquire(t.Context(), hold, ttl)
+			wantIs(t, err, lock.ErrDenied)
+			wantUnclear(t, err, "redis+cluster://")
+		})
 	}
 }

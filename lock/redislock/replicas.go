@@ -51,7 +51,7 @@ func (e *Engine) runAndWait(ctx context.Context, cmd *command) (wait *redis.Cmd,
 		}
 		return err
 	})
-	if addr, ok := askedOf(err); ok { // the slot migrates
+	if addr, ok := askedOf(err); ok && e.topology.cluster != nil { // the slot migrates
 		cmd.prepare(ctx, true)
 		node, lookup := e.topology.at(ctx, addr)
 		if lookup != nil {
