@@ -77,7 +77,7 @@ func (e *Engine) exchange(ctx context.Context, node *redis.Client, cmd *command,
 	if err := cmd.Err(); err != nil {
 		return nil, err
 	}
-	cmd.node = node.Options().Addr
+	cmd.node = e.topology.addrOf(node)
 	return wait, nil
 }
 

@@ -126,7 +126,9 @@ func TestSentinel(t *testing.T) {
 				t.Errorf("granted at %+v, want it at %s", place, p.master.addr)
 			}
 			replicated := open(t, p.sentinels, redislock.Config{Replicas: 1})
-			acquire(t, replicated, hold)
+			if place := acquire(t, replicated, hold).Place; place.Slot != -1 || !strings.HasSuffix(place.Node, ":"+p.port) {
+				t.Errorf("granted at %+v to the one with replicas, want it at %s", place, p.master.addr)
+			}
 			release(t, replicated, hold)
 
 			b, _ := watch(t, e, hold.Key)
