@@ -1,9 +1,12 @@
 package guard_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -176,6 +179,19 @@ func TestSetPolicy(t *testing.T) {
 		wantNil(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
 		e.awaitEnd(g)
 	})
+}
+
+// TestSetPolicyLogged: a change is logged once, in words, also as JSON.
+func TestSetPolicyLogged(t *testing.T) {
+	e := onSQLite(t)
+	var log bytes.Buffer
+	g, engine := e.dbOnly(guard.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	engine.down[0].Store(false)
+	wantNil(t, g.SetPolicy(guard.FailClosed))
+	wantNil(t, g.SetPolicy(guard.FailClosed))
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"from":"DBOnly","to":"FailClosed"`) {
+		t.Errorf("logged %s", got)
+	}
 }
 
 // TestDBOnlyUncovered: what only the lock would guard is not done without it.

@@ -72,7 +72,7 @@ func (g *Guard) SetPolicy(p Policy) error {
 		return fmt.Errorf("guard: policy is %d, want FailClosed or DBOnly", p)
 	}
 	if was := Policy(g.policy.Swap(int32(p))); was != p {
-		g.cfg.Logger.Warn("the policy for an unavailable lock has changed", "from", was, "to", p)
+		g.cfg.Logger.Warn("the policy for an unavailable lock has changed", "from", was.String(), "to", p.String())
 	}
 	return nil
 }
