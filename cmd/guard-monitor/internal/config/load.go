@@ -142,6 +142,11 @@ func (d *decoder) check(c *Config, noBroker bool) {
 		d.fail("", "web.tls_cert_file", errors.New("the certificate and its key, web.tls_key_file, come together"))
 	}
 	c.ExternalURL, c.DocsURL = strings.TrimRight(c.ExternalURL, "/"), strings.TrimRight(c.DocsURL, "/")+"/"
+	for i, r := range c.Redis {
+		if name := fmt.Sprintf("redis[%d]", i); !r.TLS && r.TLSCAFile+r.TLSCertFile+r.TLSKeyFile != "" {
+			d.fail(d.places[name], name, errors.New("tls_ca_file, tls_cert_file and tls_key_file need tls: true"))
+		}
+	}
 	for i := range c.Receivers {
 		d.checkReceiver(&c.Receivers[i], fmt.Sprintf("receivers[%d]", i))
 	}

@@ -73,6 +73,7 @@ func TestWrong(t *testing.T) {
 		{ok + "redis:\n  - name: a\n    nodes: [a]\n", ":4: redis[0].nodes: want host:port"},
 		{ok + "redis:\n  - name: a\n    nodes: []\n", ":4: redis[0].nodes: want at least one"},
 		{ok + "redis:\n  - name: a b\n    nodes: [a:1]\n", ":3: redis[0].name: want 1 to 64 letters"},
+		{ok + "redis:\n  - name: a\n    nodes: [a:1]\n    tls_ca_file: ca.pem\n", ":3: redis[0]: tls_ca_file, tls_cert_file and tls_key_file need tls: true"},
 		{ok + "redis:\n  - {name: a, nodes: [a:1]}\n  - {name: a, nodes: [a:1]}\n", ":4: redis[1]: redis[0] has the name a already"},
 		{ok + "receivers:\n  - text\n", ":3: receivers[0]: want settings"},
 		{ok + "receivers:\n  - {name: a, type: pager, url: http://a/}\n", ":3: receivers[0].type: want webhook, alertmanager, "},
