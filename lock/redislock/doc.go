@@ -70,8 +70,9 @@
 // Besides its lock, the key k with the prefix p may have a marker, pbelay_done:{pk}, a
 // line, pbelay_line:{pk}, and a probe, pbelay_probe:{pk}, which expires after a
 // millisecond: [Engine.Probe] writes it during an outage. Messages go to
-// redisson_lock__channel:{pk}. A key with a hash tag, as order:{42}:items, is taken as it
-// is in all of these: locks with one tag are in one slot.
+// redisson_lock__channel:{pk}. A key with a hash tag, as order:{42}:items, gets no braces
+// more: locks with one tag are in one slot. The names of its marker and its line have two
+// colons before it, as a and {a} are two locks.
 //
 // A user with few rights needs these, here for the prefix app: and a server from version 7;
 // Redis 6 knows no SPUBLISH, SSUBSCRIBE and SUNSUBSCRIBE:

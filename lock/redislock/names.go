@@ -6,8 +6,12 @@ import "strings"
 func (e *Engine) lockName(key string) string { return e.cfg.Prefix + key }
 
 // beside is the name of what the engine keeps beside a lock: in the lock's slot, and under
-// the engine's prefix, for users who may touch nothing else.
+// the engine's prefix, for users who may touch nothing else. The locks a and {a} are two,
+// and what is beside them, too.
 func (e *Engine) beside(what, name string) string {
+	if strings.Contains(name, "{") {
+		what += ":"
+	}
 	return e.cfg.Prefix + "belay_" + what + ":" + tagged(name)
 }
 

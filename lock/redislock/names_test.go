@@ -33,7 +33,7 @@ func TestHashTags(t *testing.T) {
 		}
 		_, err := e.Acquire(t.Context(), lock.Request{Key: name, Owner: "they:1", Waits: true}, ttl)
 		wantHeld(t, err, h.Owner)
-		line := "p:belay_line:p:" + name
+		line := "p:belay_line::p:" + name
 		if n := c.ZCard(t.Context(), line).Val(); n != 1 {
 			t.Errorf("%d engines in %s", n, line)
 		}
@@ -47,9 +47,22 @@ func TestHashTags(t *testing.T) {
 		if m, err := messages.ReceiveMessage(t.Context()); err != nil || m.Payload != "0" {
 			t.Errorf("message %v, %v", m, err)
 		}
-		if n := c.Exists(t.Context(), "p:belay_done:p:"+name).Val(); n != 1 {
+		if n := c.Exists(t.Context(), "p:belay_done::p:"+name).Val(); n != 1 {
 			t.Errorf("%s: no marker", name)
 		}
+	}
+}
+
+// TestTagIsPartOfTheName: a lock and one that has all of its name in a tag are two.
+func TestTagIsPartOfTheName(t *testing.T) {
+	e, _ := single(t)
+	acquire(t, e, hold)
+	if err := e.Release(t.Context(), marked(hold)); err != nil {
+		t.Fatal(err)
+	}
+	tagged := lock.Request{Key: "{" + hold.Key + "}", Owner: "me:2"}
+	if _, err := e.Acquire(t.Context(), unlessMarked(tagged), ttl); err != nil {
+		t.Errorf("%s is taken for %s: %v", tagged.Key, hold.Key, err)
 	}
 }
 
