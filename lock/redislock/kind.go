@@ -38,7 +38,8 @@ func (t *topology) explain(err error) error {
 		return err
 	}
 	unknown := func(command string) bool {
-		return strings.HasPrefix(strings.ToLower(answer.Error()), "err unknown command '"+command+"'")
+		text := strings.ReplaceAll(strings.ToLower(answer.Error()), "`", "'") // as before Redis 7
+		return strings.HasPrefix(text, "err unknown command '"+command+"'")
 	}
 	hint := ""
 	switch {

@@ -72,3 +72,18 @@ func TestMigrationOutsideCluster(t *testing.T) {
 		})
 	}
 }
+
+// TestWrongKindBefore7: older servers have backticks around an unknown command.
+func TestWrongKindBefore7(t *testing.T) {
+	e, s := single(t)
+	s.Server().SetPreHook(func(c *miniserver.Peer, cmd string, _ ...string) bool {
+		if !strings.HasPrefix(cmd, "EVAL") {
+			return false
+		}
+		c.WriteError("ERR unknown command `evalsha`, with args beginning with: ")
+		return true
+	})
+	_, err := e.Acquire(t.Context(), hold, ttl)
+	wantIs(t, err, lock.ErrDenied)
+	wantUnclear(t, err, "redis+sentinel://")
+}
