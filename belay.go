@@ -33,7 +33,7 @@ type Config struct {
 	// redis+cluster://host:6379,host:6379, or redis+sentinel://host:26379/name. See
 	// redislock.ParseURL.
 	Redis string
-	// RedisOptions are in place of Redis, for what a URL can't say, as certificates: see
+	// RedisOptions are in place of Redis, for what a URL can't say, as a Dialer: see
 	// redislock.Open.
 	RedisOptions *redis.UniversalOptions
 	// Engine keeps the locks in place of Redis. It stays the caller's to close.
