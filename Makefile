@@ -88,6 +88,10 @@ test-galera: ## operations on three nodes of a Galera cluster
 test-group: ## operations on three members of MySQL's group replication, which die and are elected
 	@BELAY_REQUIRE_STACK=all scripts/test --with group -race -count=1 -timeout 15m -p 1 -run Group ./internal/dbtx ./guard
 
+.PHONY: test-router
+test-router: ## the same behind MySQL Router, which shares sessions
+	@BELAY_REQUIRE_STACK=all scripts/test --with mysql --with router -race -count=1 -timeout 10m -run Router ./internal/dbtx
+
 .PHONY: test-pgbouncer
 test-pgbouncer: ## what becomes of a COMMIT behind a pooler in transaction mode
 	@BELAY_REQUIRE_STACK=all scripts/test --with postgres --with pgbouncer -race -count=1 -timeout 10m -run 'Stranger|Pooler' ./internal/dbtx

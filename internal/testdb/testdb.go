@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	driver "github.com/go-sql-driver/mysql"
 	"gorm.io/driver/mysql"
 	"gorm.io/driver/postgres"
 	"gorm.io/driver/sqlite"
@@ -74,6 +75,16 @@ func SnapshotIsolation(tb testing.TB, db *gorm.DB) bool {
 func OpenMySQL(tb testing.TB, dsn string, opts ...gorm.Option) *gorm.DB {
 	tb.Helper()
 	return open(tb, mysql.Open(dsn), opts)
+}
+
+// OpenMySQLConfig is OpenMySQL with what no DSN can say.
+func OpenMySQLConfig(tb testing.TB, config *driver.Config) *gorm.DB {
+	tb.Helper()
+	connector, err := driver.NewConnector(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return open(tb, mysql.New(mysql.Config{Conn: sql.OpenDB(connector)}), nil)
 }
 
 // OpenPostgres opens a pool that is closed when the test ends.

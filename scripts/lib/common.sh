@@ -16,7 +16,7 @@ die() {
   die "BELAY_STACK must be up to 31 lower-case letters, digits and dashes"
 
 usual_servers=(redis mariadb rabbitmq)
-extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semisync group)
+extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semisync group router)
 servers=("${usual_servers[@]}" "${extra_servers[@]}")
 
 # modules prints the folders of all Go modules.
@@ -92,7 +92,7 @@ port_of() {
     mariadb11) echo $((base + 22)) ;;
     postgres) echo $((base + 23)) ;;
     nginx) echo $((base + 25)) ;;
-    pgbouncer) echo $((base + 29)) ;;
+    pgbouncer | router) echo $((base + 29)) ;;
     galera-copy) echo $((base + 24)) ;;
     galera-?) echo $((base + 25 + ${1#galera-})) ;;
     galera-?-group)

@@ -24,7 +24,7 @@ packages_of() {
     mariadb) echo mariadb-server ;;
     semisync) packages_of mariadb ;;
     galera) echo mariadb-server galera-4 rsync lsof ;;
-    mysql | group | mariadb11) echo mariadb-client ;;
+    mysql | group | router | mariadb11) echo mariadb-client ;;
     rabbitmq) echo rabbitmq-server ;;
     postgres | standby) echo postgresql ;;
     pgbouncer) echo pgbouncer ;;
@@ -43,6 +43,7 @@ have_galera() { have_mariadb && [[ -e /usr/lib/galera/libgalera_smm.so ]] && com
 have_mysql() { command -v mariadb >/dev/null; }
 have_mariadb11() { have_mysql; }
 have_group() { have_mysql; }
+have_router() { have_mysql; }
 have_rabbitmq() { [[ -x $RABBITMQ_SERVER ]] && command -v epmd >/dev/null; }
 have_rabbitmq4() { true; }
 have_redis8() { have_redis; } # for redis-cli

@@ -10,6 +10,7 @@ cache=${BELAY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/belay}/sid
 # around it.
 declare -A sid_packages=(
   [mysql]=mysql-server-core
+  [router]=mysql-router
   [mariadb11]=mariadb-server-core
   [rabbitmq4]="rabbitmq-server dash coreutils sed grep mawk"
   [redis8]=redis-server
