@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -134,6 +135,52 @@ func (s *standing) asksBy(dsns []string) func(context.Context, int) bool {
 		}
 		return false
 	}
+}
+
+// checkNodes checks that all nodes have the same rows, as soon as they have applied all.
+func (s *standing) checkNodes(want rows) {
+	for n, db := range s.admin {
+		var differs string
+		for until := time.Now().Add(20 * time.Second); ; <-time.After(100 * time.Millisecond) {
+			got, err := findRows(db)
+			if err != nil {
+				differs = err.Error()
+			} else if differs = difference(got, want); differs == "" {
+				break
+			}
+			if time.Now().After(until) {
+				s.t.Errorf("%s has other rows than the workers' database: %s", s.nodes[n], differs)
+				break
+			}
+		}
+	}
+}
+
+// difference says in which rows of which table two databases differ, or returns "".
+func difference(got, want rows) string {
+	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
+	var tables []string
+	for i := range a.NumField() {
+		if reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			continue
+		}
+		tables = append(tables, fmt.Sprintf("%s: only here %+v, only there %+v", a.Type().Field(i).Name, only(a.Field(i), b.Field(i)), only(b.Field(i), a.Field(i))))
+	}
+	return strings.Join(tables, "; ")
+}
+
+// only returns the rows of a table that another does not have.
+func only(table, other reflect.Value) (rows []any) {
+	there := make(map[any]bool)
+	for i := range other.Len() {
+		there[other.Index(i).Interface()] = true
+	}
+	for i := range table.Len() {
+		if row := table.Index(i).Interface(); !there[row] {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // keepLogs keeps the servers' logs of a run that has failed.

@@ -136,6 +136,9 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	records := crew.finish()
 	events := way.deliver(db, handedIn(records))
 	r := run{head, records, w.faults, readRows(t, db), events}
+	if server.bed != nil {
+		server.bed.checkNodes(r.rows)
+	}
 	check(t, r)
 	return r, samples
 }

@@ -67,13 +67,21 @@ const (
 // readRows reads the rows and writes them to the folder of t.
 func readRows(t *report, db *gorm.DB) (r rows) {
 	t.Helper()
-	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Stocks, &r.Receipts, &r.Tallies, &r.Services, &r.Spoils} {
-		if err := db.Order("id").Find(found).Error; err != nil {
-			t.Fatal(err)
-		}
+	r, err := findRows(db)
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.keepJSON(rowsFile, r)
 	return r
+}
+
+func findRows(db *gorm.DB) (r rows, err error) {
+	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Stocks, &r.Receipts, &r.Tallies, &r.Services, &r.Spoils} {
+		if err := db.Order("id").Find(found).Error; err != nil {
+			return rows{}, err
+		}
+	}
+	return r, nil
 }
 
 // loadRun reads a run that was kept in dir.
