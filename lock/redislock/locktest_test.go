@@ -34,7 +34,8 @@ func TestContractOnSentinel(t *testing.T) {
 	master := startServer(t, volatile)
 	_, port, _ := net.SplitHostPort(master.addr)
 	startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")
-	opts := &redis.FailoverOptions{MasterName: "locks", SentinelAddrs: sentinels(t, port)}
+	addrs, _ := sentinels(t, port)
+	opts := &redis.FailoverOptions{MasterName: "locks", SentinelAddrs: addrs}
 	locktest.Test(t, func(t *testing.T) locktest.Setup {
 		return setup(t, func() redis.UniversalClient { return redis.NewFailoverClient(opts) })
 	})

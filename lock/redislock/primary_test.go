@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
@@ -61,6 +63,33 @@ func TestSentinelUnderLoad(t *testing.T) {
 	}
 	b.wait(t, "messages may have been missed")
 	awaitWakeUps(t, e, "waited for", b)
+}
+
+// TestSilentSentinel: the Sentinel that a client asks stands still, as when its machine is
+// gone. The others are asked within seconds, and nobody is told that a request may have been
+// executed.
+func TestSilentSentinel(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	e := openURL(t, "redis+sentinel://"+strings.Join(p.sentinels, ",")+"/locks?client_name=asks")
+	acquire(t, e, hold)
+	for _, s := range p.watchers {
+		if strings.Contains(fmt.Sprint(s.do("client", "list").Val()), "name=asks") {
+			s.pause()
+		}
+	}
+	p.master.do("client", "kill", "type", "normal")
+	start := time.Now()
+	testwait.Until(t, "another Sentinel is asked", func() bool {
+		err := e.Release(t.Context(), hold)
+		if err != nil && !errors.Is(err, lock.ErrNotSent) && time.Since(start) > 500*time.Millisecond { // else on an old connection
+			t.Error(err)
+		}
+		return err == nil || errors.Is(err, lock.ErrNotHeld)
+	})
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
 }
 
 // TestSingleUnderLoad: a server on its own stands still, goes on, and is started again

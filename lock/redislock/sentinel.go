@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -30,13 +31,40 @@ func (s *sentinel) node() string {
 	return addr
 }
 
+// findTime is how long a dial may go on to find the master: go-redis gives up on a
+// Sentinel that does not answer only after two timeouts within one dial.
+const findTime = 5 * time.Second
+
+// DialHook has a dial go on in the background when ctx ends. A dial that ends with ctx would
+// ask the same Sentinel again the next time, however long that stands still.
 func (s *sentinel) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := next(ctx, network, addr)
-		if err == nil {
-			s.addr.Store(conn.RemoteAddr().String())
+		type dialed struct {
+			conn net.Conn
+			err  error
 		}
-		return conn, err
+		found := make(chan dialed)
+		go func() {
+			own, cancel := context.WithTimeout(context.WithoutCancel(ctx), findTime)
+			defer cancel()
+			conn, err := next(own, network, addr)
+			select {
+			case found <- dialed{conn, err}:
+			case <-ctx.Done():
+				if err == nil {
+					_ = conn.Close()
+				}
+			}
+		}()
+		select {
+		case d := <-found:
+			if d.err == nil {
+				s.addr.Store(d.conn.RemoteAddr().String())
+			}
+			return d.conn, d.err
+		case <-ctx.Done():
+			return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
+		}
 	}
 }
 

@@ -157,6 +157,7 @@ type pair struct {
 	master, replica *server
 	port            string // of the master
 	sentinels       []string
+	watchers        []*server // at these addresses
 }
 
 func startPair(t *testing.T) pair {
@@ -168,17 +169,18 @@ func startPair(t *testing.T) pair {
 		role, err := replica.do("role").Slice()
 		return err == nil && role[3] == "connected"
 	})
-	return pair{master, replica, port, sentinels(t, port)}
+	addrs, watchers := sentinels(t, port)
+	return pair{master, replica, port, addrs, watchers}
 }
 
 // sentinels starts three that watch the master at a port, and waits until they
 // know each other and its replica.
-func sentinels(t *testing.T, port string) (addrs []string) {
+func sentinels(t *testing.T, port string) (addrs []string, all []*server) {
 	t.Helper()
 	for range 3 {
 		s := startServer(t, "sentinel monitor locks 127.0.0.1 "+port+" 2\n"+
 			"sentinel down-after-milliseconds locks 3000\nsentinel failover-timeout locks 3000\n", "--sentinel")
-		addrs = append(addrs, s.addr)
+		addrs, all = append(addrs, s.addr), append(all, s)
 	}
 	for _, addr := range addrs {
 		client := redis.NewSentinelClient(&redis.Options{Addr: addr})
@@ -188,5 +190,5 @@ func sentinels(t *testing.T, port string) (addrs []string) {
 			return err == nil && m["num-slaves"] == "1" && m["num-other-sentinels"] == "2"
 		})
 	}
-	return addrs
+	return addrs, all
 }
