@@ -2,6 +2,8 @@ package redislock
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"time"
 
@@ -14,8 +16,8 @@ func newClient(opts *redis.UniversalOptions) (redis.UniversalClient, error) {
 	switch {
 	case opts == nil || len(opts.Addrs) == 0:
 		return nil, errors.New("redislock: UniversalOptions.Addrs is empty")
-	case slices.Contains(opts.Addrs, ""): // go-redis would take it for localhost
-		return nil, errors.New("redislock: UniversalOptions.Addrs has an empty address")
+	case slices.ContainsFunc(opts.Addrs, portless):
+		return nil, fmt.Errorf("redislock: UniversalOptions.Addrs is %q, each must be a host with a port", opts.Addrs)
 	case opts.MasterName != "" && opts.IsClusterMode:
 		return nil, errors.New("redislock: UniversalOptions have a MasterName, of Sentinel, and IsClusterMode")
 	}
@@ -29,6 +31,13 @@ func newClient(opts *redis.UniversalOptions) (redis.UniversalClient, error) {
 		return redis.NewClusterClient(clusterOptions(o)), nil
 	}
 	return redis.NewClient(o.Simple()), nil
+}
+
+// portless reports whether addr has no port, or is empty: go-redis would take that for
+// localhost.
+func portless(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	return err != nil || port == ""
 }
 
 func hardened(o redis.UniversalOptions) *redis.UniversalOptions {

@@ -29,7 +29,7 @@ func openOn(tb testing.TB, c redis.UniversalClient, cfg ...redislock.Config) *re
 
 func TestOpenWithoutAddresses(t *testing.T) {
 	for name, opts := range map[string]*redis.UniversalOptions{
-		"nil": nil, "empty": {}, "no addresses": {Addrs: []string{}}, "an empty address": {Addrs: []string{"127.0.0.1:7000", ""}},
+		"nil": nil, "empty": {}, "no addresses": {Addrs: []string{}}, "no port": {Addrs: []string{"localhost"}}, "an empty address": {Addrs: []string{"127.0.0.1:7000", ""}},
 	} {
 		if _, err := redislock.Open(opts, redislock.Config{}); err == nil || !strings.Contains(err.Error(), "UniversalOptions.Addrs") {
 			t.Errorf("%s options: %v, want an error that names UniversalOptions.Addrs", name, err)
