@@ -2,7 +2,6 @@ package dbtx_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +25,7 @@ func TestResolveOnTheWriter(t *testing.T) {
 	ctx, cancel := context.WithTimeout(bg, 500*time.Millisecond)
 	defer cancel()
 	o, err := tx.Resolve(ctx)
-	if o != dbtx.Unresolved || !strings.Contains(err.Error(), "read_only = ON") {
+	if o != dbtx.Unresolved {
 		t.Errorf("resolved as %v, %v", o, err)
 	}
 	wantIs(t, err, context.DeadlineExceeded)
