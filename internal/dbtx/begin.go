@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -54,6 +55,10 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	t := &Tx{
 		conn: c, dialect: d, pool: pool, database: known, options: o,
 		translates: db.TranslateError, key: o.Key, keyless: o.Keyless,
+	}
+	c.Session.Begun = time.Now()
+	if known.sessions.Moved() {
+		t.notePooler()
 	}
 	c.Watcher = t
 	o.Memory.Use(c.Session.Server)

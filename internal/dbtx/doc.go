@@ -23,7 +23,7 @@
 // acquired. On MySQL and MariaDB the transaction starts WITH CONSISTENT SNAPSHOT, at no
 // extra round trip. A plain read then shows the rows as they were when this caller had
 // the lock. On SQLite it starts with BEGIN IMMEDIATE, which lets no other writer in. The
-// settings of a connection are read once in its life.
+// settings of a connection are read once in its life, on MySQL and MariaDB once a minute.
 //
 // Every statement is refused once the lease has ended. A statement after which the
 // transaction can't be trusted poisons it: no further statement is sent, and the

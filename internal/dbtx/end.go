@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
@@ -53,6 +54,7 @@ func (t *Tx) commit() error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	fail.Point("dbtx/before-commit")
+	t.conn.Session.Sent = time.Now()
 	err := t.exec(t.conn, "COMMIT")
 	if err == nil {
 		fail.Point("dbtx/committed")
@@ -132,10 +134,7 @@ func (t *Tx) intact() error {
 // pooled notes that a pooler has given the transaction to another session than the one that
 // was read. The server may have been restarted since then, and be another one.
 func (t *Tx) pooled(ctx context.Context) error {
-	if t.database.pooled.CompareAndSwap(false, true) {
-		t.options.Logger.Warn("the transactions of one connection are in different sessions, as behind a pooler: " +
-			"what an operation sets in its session, and the locks of a session, are of the next client")
-	}
+	t.notePooler()
 	if !t.conn.Session.Numbers {
 		return nil
 	}

@@ -23,13 +23,13 @@ import (
 // ErrCommitUnknown. It relies on proof only:
 //
 //   - PostgreSQL knows the outcome by the number of the transaction, whatever that wrote.
-//   - MySQL and MariaDB do not know it. The old session is ended, so that nothing of it
-//     can take effect later. The protected rows that it wrote by plain inserts and
-//     versioned statements are read on another connection. Until ctx ends, the reads wait
-//     for what still holds the rows. The transaction was committed if a row has its
-//     [dbguard.Stamp], or a key that the database generated for it. It was not committed
-//     if a row still has its old version, or has the new one with another's stamp, or if
-//     a row that it inserted is missing.
+//   - MySQL and MariaDB do not know it. A transaction that is not over has its rows locked:
+//     its session is ended then, unless that is another client's by now, behind a pooler. The
+//     protected rows that it wrote by plain inserts and versioned statements are read on
+//     another connection. Until ctx ends, the reads wait for what still holds the rows. The
+//     transaction was committed if a row has its [dbguard.Stamp], or a key that the database
+//     generated for it. It was not committed if a row still has its old version, or has the
+//     new one with another's stamp, or if a row that it inserted is missing.
 //   - The same is done on PostgreSQL if it has crashed since, as it may have given the
 //     number to another transaction.
 //
@@ -112,7 +112,7 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	if t.xid != "" && !restarted {
 		o, err = t.readOutcome(ctx, c)
 	} else {
-		o, err = t.readRows(ctx, c, restarted)
+		o, err = t.readRows(ctx, c, now, restarted)
 	}
 	if err == nil && o == Committed && restarted && (now.SemiSync || t.conn.Session.SemiSync) {
 		err = errors.New("the server has restarted, and shows what its replica may lack")
@@ -126,16 +126,13 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	return o, nil
 }
 
-// readRows ends the session, if it is still there, and decides by the rows that it wrote.
-func (t *Tx) readRows(ctx context.Context, c *sql.Conn, restarted bool) (Outcome, error) {
+// readRows sees to it that the transaction is over, and decides by the rows that it wrote.
+func (t *Tx) readRows(ctx context.Context, c *sql.Conn, now dialect.Session, restarted bool) (Outcome, error) {
 	images := journal.Images(t.journal.Writes())
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
-	if t.database.pooled.Load() && !restarted {
-		return Unresolved, errors.New("a pooler gave the transaction to a session that may be another client's")
-	}
-	if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
+	if err := t.endSession(ctx, c, now, restarted, images); err != nil {
 		return Unresolved, err
 	}
 	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash. A cluster of
@@ -146,6 +143,9 @@ func (t *Tx) readRows(ctx context.Context, c *sql.Conn, restarted bool) (Outcome
 	}
 	if err == nil && p.Held {
 		err = t.options.Held()
+	}
+	if err == nil && p.Outcome == Committed && !restarted && t.dialect.AwaitCommit != nil {
+		err = t.dialect.AwaitCommit(ctx, c, t.conn.Session, t.database.pooled.Load())
 	}
 	if err != nil {
 		return Unresolved, err
@@ -182,9 +182,7 @@ func (t *Tx) readOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 // prove reads the rows for one that proves what became of the transaction. They
 // were committed together or not at all, so one is enough.
 func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, generates bool) (journal.Proof, error) {
-	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
-	db.Error = nil // see reader.Reader.DB
-	db.Statement.ConnPool = primary{c}
+	db := t.on(ctx, c)
 	var found journal.Proof
 	for _, img := range images {
 		p, err := t.proofOf(db, img, generates)
@@ -203,6 +201,14 @@ func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, gen
 		return journal.Proof{}, errors.New("no row that was written proves whether it was by this transaction")
 	}
 	return found, nil
+}
+
+// on returns a session of gorm on a connection that has no guarded transaction.
+func (t *Tx) on(ctx context.Context, c *sql.Conn) *gorm.DB {
+	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
+	db.Error = nil // see reader.Reader.DB
+	db.Statement.ConnPool = primary{c}
+	return db
 }
 
 // proofOf reads the row of an image. An inserted one that is not found by its name may

@@ -2,6 +2,7 @@ package dbtx
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -228,6 +229,84 @@ func TestNoStrangerIsEndedWithoutNumbers(t *testing.T) {
 		}
 		if !living() {
 			t.Error("a session was ended")
+		}
+	})
+}
+
+// TestFreeRowsEndNoSession: a transaction whose rows are free is over, and its session
+// another client's, as behind a pooler.
+func TestFreeRowsEndNoSession(t *testing.T) {
+	type Ticket struct {
+		ID uint
+		No string `gorm:"size:16;uniqueIndex"`
+	}
+	dsn := teststack.MySQL(t)
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	db := testdb.OpenMySQL(t, k.Through(t, dsn))
+	if err := errors.Join(Install(db), db.AutoMigrate(&Ticket{})); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := Begin(context.Background(), db, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := strangerOf(t, tx)
+	if err := errors.Join(tx.Protect(&Ticket{No: "a"}), tx.DB().Create(&Ticket{No: "a"}).Error); err != nil {
+		t.Fatal(err)
+	}
+	k.Before.Store(true)
+	if err := tx.Commit(); !errors.Is(err, ErrCommitUnknown) {
+		t.Fatalf("error is %v, want %v", err, ErrCommitUnknown)
+	}
+	k.Before.Store(false)
+	if o, err := tx.Resolve(context.Background()); o != NotCommitted || err != nil {
+		t.Errorf("resolved as %v, %v", o, err)
+	}
+	if err := stranger.PingContext(context.Background()); err != nil {
+		t.Errorf("another client's session was ended: %v", err)
+	}
+}
+
+// strangerOf returns a connection in whose session tx is said to be.
+func strangerOf(t *testing.T, tx *Tx) *sql.Conn {
+	t.Helper()
+	stranger, err := tx.pool.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stranger.Close() })
+	s, err := tx.dialect.ReadSession(context.Background(), stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx.conn.Session.ID, tx.conn.Session.Read = s.ID, s.Read
+	return stranger
+}
+
+// TestBusyStrangerIsLeftAlone: the session does something else than to wait for a COMMIT. The
+// rows are locked by whoever has the transaction.
+func TestBusyStrangerIsLeftAlone(t *testing.T) {
+	stalled(t, func(t *testing.T, tx *Tx, _ func() bool) {
+		if tx.dialect.Name != "mysql" {
+			return
+		}
+		stranger := strangerOf(t, tx)
+		busy := make(chan error)
+		go func() {
+			_, err := stranger.ExecContext(context.Background(), "DO SLEEP(4)")
+			busy <- err
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		o, err := tx.Resolve(ctx)
+		if o != Unresolved {
+			t.Errorf("resolved as %v, %v", o, err)
+		}
+		if !tx.database.pooled.Load() {
+			t.Error("no pooler was noticed")
+		}
+		if err := <-busy; err != nil {
+			t.Errorf("another client's session was ended: %v", err)
 		}
 	})
 }

@@ -290,13 +290,28 @@ var resolveMutants = []mutant{
 	{
 		name:  "old-session-not-ended",
 		loses: "An operation is reported as failed, and its COMMIT takes effect a moment later.",
-		file:  "internal/dbtx/resolve.go",
-		old: `	if err := t.dialect.EndSession(ctx, c, t.conn.Session); err != nil {
-		return Unresolved, err
-	}
-	// Only`,
-		new:   `	// Only`,
-		tests: "internal/dbtx TestResolveAwaitsTheSession TestCommittedSurvivesACrash",
+		file:  "internal/dbtx/session.go",
+		old: `		return t.dialect.EndSession(ctx, c, t.conn.Session)
+	case restarted:`,
+		new: `		return nil
+	case restarted:`,
+		tests: "internal/dbtx TestResolveAwaitsTheSession",
+	},
+	{
+		name:  "refusal-of-a-leaving-member-is-believed",
+		loses: "A member leaves its group, a caller is told that nothing was done, and the others do it.",
+		file:  "internal/dbtx/dialect/commit.go",
+		old:   `erReadOnlyTx, erReadOnlyMode)`,
+		new:   `erReadOnlyTx, erReadOnlyMode, erRolledBack)`,
+		tests: "internal/dbtx/dialect TestNotCommitted",
+	},
+	{
+		name:  "stranger-is-ended",
+		loses: "Behind MySQL Router the transaction of another client is broken off.",
+		file:  "internal/dbtx/session.go",
+		old:   `	if free || err != nil || t.database.pooled.Load() {`,
+		new:   `	if free = false; free || err != nil || t.database.pooled.Load() {`,
+		tests: "internal/dbtx TestFreeRowsEndNoSession",
 	},
 	{
 		name:  "session-of-long-ago-is-ended",
@@ -318,11 +333,9 @@ var resolveMutants = []mutant{
 		name:  "old-session-not-awaited",
 		loses: "A caller is told that its operation is done, and a crash undoes it.",
 		file:  "internal/dbtx/dialect/mysql.go",
-		old: `		case erNoSuchThread:
-			return nil`,
-		new: `		case 0, erNoSuchThread:
-			return nil`,
-		tests: "internal/dbtx TestCommittedSurvivesACrash TestResolveAwaitsTheSession",
+		old:   `		if err == nil && !commits {`,
+		new:   `		if err == nil {`,
+		tests: "internal/dbtx TestCommittedSurvivesACrash",
 	},
 	{
 		name:  "lock-not-asked-for-a-proof",

@@ -26,8 +26,12 @@ type Dialect struct {
 	// of a session.
 	Restarted func(ctx context.Context, c *sql.Conn, then, now Session) (bool, error)
 	// EndSession sees to it that a read on another connection meets all that the session
-	// will have committed, or waits for it.
+	// will have committed, or waits for it. It returns ErrStranger if the session is another
+	// client's.
 	EndSession func(context.Context, *sql.Conn, Session) error
+	// AwaitCommit, if there is one, waits until what a COMMIT of the session has made visible
+	// is durable; of any session behind a pooler.
+	AwaitCommit func(ctx context.Context, c *sql.Conn, s Session, pooled bool) error
 	// EndTransaction does so by the number of a transaction, where transactions have one.
 	EndTransaction func(ctx context.Context, c *sql.Conn, number string) error
 	// Writer returns an error if the server takes no writes now. What was read there before
@@ -53,6 +57,7 @@ func Of(name string) (Dialect, bool) {
 			Loses:       losesMySQL,
 			Restarted:   restartedMySQL,
 			EndSession:  endMySQLSession,
+			AwaitCommit: awaitMySQLCommit,
 			Writer:      mysqlWriter,
 			StillMember: stillMember,
 		}, true

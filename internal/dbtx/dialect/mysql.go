@@ -191,31 +191,63 @@ func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ Session) (bool, er
 	return !lives, err
 }
 
-// endMySQLSession ends a session and waits until the server has none of its number: InnoDB
-// without a binary log shows a row and frees its lock before the log is flushed, but
-// the session stays until then. The same goes for a commit that waits for a replica, now or
-// later: it stays, as to end that wait would commit what no replica has. MySQL does not end
-// it by a KILL, MariaDB not by a soft one.
+// ErrStranger is returned by EndSession.
+var ErrStranger = errors.New("the session is another client's by now")
+
+// endMySQLSession ends a session that sleeps since some time between the begin of the
+// transaction and its COMMIT, and waits until the server has none of its number. One that has
+// done anything else is another client's. One that is in a COMMIT is only awaited: it may be
+// about to wait for a replica, and to end that wait would commit what no replica has. MariaDB
+// does not end it by a soft KILL.
 func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
 	kill := "KILL %d"
 	if s.MariaDB {
 		kill = "KILL SOFT %d"
 	}
-	restarted, err := restartedMySQL(ctx, c, s, s)
-	for err == nil && !restarted {
-		_, err = c.ExecContext(ctx, fmt.Sprintf(kill, s.ID))
-		switch mysqlNumber(err) {
-		case erNoSuchThread:
+	for {
+		var lives, sleeps, strange bool
+		least, most := int64(time.Since(s.Sent).Seconds()), int64(time.Since(s.Begun).Seconds())
+		err := c.QueryRowContext(ctx, fmt.Sprintf(`SELECT COUNT(*) AS lives, COALESCE(SUM(command = 'Sleep' AND time >= %[2]d), 0),
+			COALESCE(SUM(time + 1 < %[2]d OR time > %[3]d + 2 OR id = CONNECTION_ID() OR LOWER(info) NOT LIKE 'commit%%'), 0)
+			FROM information_schema.processlist WHERE id = %[1]d`, s.ID, least, most)).Scan(&lives, &sleeps, &strange)
+		switch {
+		case err != nil:
+		case !lives:
 			return nil
-		case erKillDenied: // another user's by now: it ends by itself
-			err = nil
+		case strange:
+			return ErrStranger
+		case sleeps:
+			_, err = c.ExecContext(ctx, fmt.Sprintf(kill, s.ID))
+		}
+		if err == nil || isMySQL(err, erNoSuchThread, erKillDenied) { // it ends by itself if it is another user's
+			err = wait.Sleep(ctx, PollInterval, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("end the old session: %w", err)
+		}
+	}
+}
+
+// awaitMySQLCommit waits for a COMMIT that has begun: InnoDB without a binary log shows a row
+// and frees its lock before the log is flushed, and the session is in its COMMIT until then.
+func awaitMySQLCommit(ctx context.Context, c *sql.Conn, s Session, pooled bool) error {
+	of := fmt.Sprintf("id = %d", s.ID)
+	if pooled {
+		of = "TRUE"
+	}
+	for begun := time.Now(); ; {
+		var commits bool
+		since := int64(time.Since(begun).Seconds())
+		err := c.QueryRowContext(ctx, fmt.Sprintf(`SELECT COUNT(*) AS commits FROM information_schema.processlist
+			WHERE %s AND LOWER(info) LIKE 'commit%%' AND time + 1 >= %d`, of, since)).Scan(&commits)
+		if err == nil && !commits {
+			return nil
 		}
 		if err == nil {
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}
+		if err != nil {
+			return fmt.Errorf("wait for the COMMIT to be durable: %w", err)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("end the old session: %w", err)
-	}
-	return nil
 }

@@ -17,6 +17,8 @@ type Session struct {
 	ID       uint64       // for KILL
 	Server   string       // where the number means something; the same after a restart
 	Read     time.Time    // on MySQL, when it had its number
+	Begun    time.Time    // when its transaction was
+	Sent     time.Time    // when the COMMIT of that was
 	Run      string       // on PostgreSQL, of the server: another after a restart or a crash
 	Started  sql.NullTime // on PostgreSQL, by the server's clock
 	Numbers  bool         // PostgreSQL 13 and newer know the number of a transaction
@@ -44,10 +46,22 @@ func (s Session) RolledBack(err error) bool {
 }
 
 // Sessions remembers the sessions of a pool by the driver's connections, so that each is
-// read once in its life and not in each transaction.
+// read once in its life, on MySQL once a minute, and not in each transaction.
 type Sessions struct {
 	mu    sync.Mutex
 	known map[any]Session
+	moved bool
+}
+
+// rereadInterval is how long the number of a session is believed on MySQL, where nothing
+// tells it for free: a pooler gives each transaction to another one.
+const rereadInterval = time.Minute
+
+// Moved reports whether a connection has been seen in two sessions.
+func (s *Sessions) Moved() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.moved
 }
 
 // Of returns the session of a connection of a pool.
@@ -56,18 +70,25 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 	if err := c.Raw(func(conn any) error { key = conn; return nil }); err != nil {
 		return Session{}, err
 	}
+	var then uint64
 	isPointer := reflect.TypeOf(key).Kind() == reflect.Pointer // anything else need not be
 	if isPointer {
 		s.mu.Lock()
 		found, ok := s.known[key]
 		s.mu.Unlock()
-		if ok {
+		if ok && (d.Name != "mysql" || time.Since(found.Read) < rereadInterval) {
 			return found, nil
 		}
+		then = found.ID
 	}
 	found, err := d.ReadSession(ctx, c)
 	if err != nil {
 		return Session{}, fmt.Errorf("read the session: %w", err)
+	}
+	if then != 0 && then != found.ID {
+		s.mu.Lock()
+		s.moved = true
+		s.mu.Unlock()
 	}
 	if isPointer {
 		s.remember(key, found, pool.Stats().OpenConnections)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,9 +14,9 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// TestForeignSessionIsAwaited: the user of the pool has changed, and may not end
-// sessions of the former one.
-func TestForeignSessionIsAwaited(t *testing.T) {
+// TestForeignSessionIsLeftAlone: the user of the pool has changed, and may neither see nor end
+// sessions of the former one. Its rows are locked while it has the transaction.
+func TestForeignSessionIsLeftAlone(t *testing.T) {
 	for name, dsn := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "mysql9": teststack.MySQL9} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
@@ -39,15 +38,12 @@ func TestForeignSessionIsAwaited(t *testing.T) {
 			t.Cleanup(func() { _, _ = admin.ExecContext(ctx, "DROP USER "+config.User) })
 			other := connectionOf(t, config)
 
-			short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-			defer cancel()
-			if err := d.EndSession(short, other, s); err == nil {
-				t.Error("it was taken for ended while it lives")
-			}
-			other = connectionOf(t, config) // the end of short has closed the first one
-			_ = old.Raw(func(any) error { return driver.ErrBadConn })
+			s.Begun, s.Sent = time.Now(), time.Now()
 			if err := d.EndSession(ctx, other, s); err != nil {
 				t.Error(err)
+			}
+			if err := old.PingContext(ctx); err != nil {
+				t.Errorf("it was ended: %v", err)
 			}
 		})
 	}
@@ -74,11 +70,45 @@ func TestSessionBehindAPooler(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Read = time.Now().Add(-time.Duration(seconds) * time.Second)
+	s.Begun, s.Sent = time.Now(), time.Now()
+	if restarted, err := d.Restarted(ctx, older, s, s); restarted || err != nil {
+		t.Fatalf("restarted: %t, %v", restarted, err)
+	}
 	if err := d.EndSession(ctx, older, s); err != nil {
 		t.Fatal(err)
 	}
 	if old.PingContext(ctx) == nil {
 		t.Error("the session lives")
+	}
+}
+
+// TestMovedConnectionIsNoticed: a pooler gives the transactions of one connection to different
+// sessions. The number is asked again once a minute.
+func TestMovedConnectionIsNoticed(t *testing.T) {
+	ctx := context.Background()
+	config, err := mysql.ParseDSN(teststack.MySQL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connectionOf(t, config)
+	d, _ := Of("mysql")
+	number, asked := uint64(7), 0
+	d.ReadSession = func(context.Context, *sql.Conn) (Session, error) {
+		asked++
+		return Session{ID: number, Read: time.Now().Add(-time.Hour)}, nil
+	}
+	var s Sessions
+	for _, now := range []uint64{7, 7, 8} {
+		number = now
+		if _, err := s.Of(ctx, new(sql.DB), c, d); err != nil {
+			t.Fatal(err)
+		}
+		if moved := now != 7; s.Moved() != moved {
+			t.Errorf("in session %d: moved %t", now, s.Moved())
+		}
+	}
+	if asked != 3 {
+		t.Errorf("asked %d times", asked)
 	}
 }
 

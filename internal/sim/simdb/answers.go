@@ -1,6 +1,7 @@
 package simdb
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -23,6 +24,12 @@ func (db *Database) answerTo(sql string) answer {
 	text := strings.Join(strings.Fields(sql), " ")
 	if id, ok := strings.CutPrefix(text, livesMy); ok && !db.postgres() {
 		return lives(id)
+	}
+	if m := sleepsMy.FindStringSubmatch(text); m != nil {
+		return sleeps(m[1])
+	}
+	if m := commitsMy.FindStringSubmatch(text); m != nil {
+		return commits(m[1])
 	}
 	for _, q := range questions {
 		if strings.HasPrefix(text, q.begins) {
@@ -50,6 +57,29 @@ func lives(id string) answer {
 			n = 1
 		}
 		return table1("lives", []any{n})
+	}
+}
+
+// Two questions before a session is ended, and before what it shows is believed: whether it
+// sleeps and whether it is another client's, and whether it is in a COMMIT.
+var (
+	sleepsMy  = regexp.MustCompile(`^SELECT COUNT\(\*\) AS lives, .*FROM information_schema.processlist WHERE id = (\d+)$`)
+	commitsMy = regexp.MustCompile(`^SELECT COUNT\(\*\) AS commits FROM information_schema.processlist WHERE id = (\d+) `)
+)
+
+func sleeps(id string) answer {
+	number, _ := strconv.ParseInt(id, 10, 64)
+	return func(s *session, _ []any) (*result, error) {
+		found := s.db.sessionOf(number)
+		return table1("lives,sleeps,strange", []any{found != nil, found != nil && found.flushes == 0, false})
+	}
+}
+
+func commits(id string) answer {
+	number, _ := strconv.ParseInt(id, 10, 64)
+	return func(s *session, _ []any) (*result, error) {
+		found := s.db.sessionOf(number)
+		return table1("commits", []any{found != nil && found.flushes != 0})
 	}
 }
 

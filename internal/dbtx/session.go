@@ -1,0 +1,78 @@
+package dbtx
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/journal"
+	"github.com/belaygo/belay/internal/wait"
+)
+
+// patience is how long a row may be locked before the session that had the transaction is
+// ended. A server that sees that a client is gone rolls back by itself, and so does a pooler.
+const patience = time.Second
+
+// endSession ends the session of the transaction if it is in the way. Behind a pooler it may
+// be another client's by now, so on MySQL and MariaDB it is ended only if a row remains
+// locked, and if it has done nothing since the COMMIT was sent.
+func (t *Tx) endSession(ctx context.Context, c *sql.Conn, now dialect.Session, restarted bool, images []journal.Image) error {
+	switch {
+	case t.dialect.Name != "mysql" && t.database.pooled.Load() && !restarted:
+		return errors.New("a pooler gave the transaction to a session that may be another client's")
+	case t.dialect.Name != "mysql":
+		return t.dialect.EndSession(ctx, c, t.conn.Session)
+	case restarted:
+		return nil
+	case now.ID == t.conn.Session.ID:
+		t.notePooler() // the one that looks for the outcome has it
+	}
+	free, err := t.awaitRows(ctx, c, images)
+	if free || err != nil || t.database.pooled.Load() {
+		return err
+	}
+	err = t.dialect.EndSession(ctx, c, t.conn.Session)
+	if errors.Is(err, dialect.ErrStranger) {
+		t.notePooler()
+		return nil // the rows are free once the transaction is over
+	}
+	return err
+}
+
+// awaitRows reports whether all rows are free, or become free soon: then the transaction is
+// over.
+func (t *Tx) awaitRows(ctx context.Context, c *sql.Conn, images []journal.Image) (free bool, err error) {
+	db := t.on(ctx, c)
+	for end := time.Now().Add(patience); ; {
+		locked := false
+		for _, img := range images {
+			_, err := img.Row.Load(db.Unscoped(), img.Schema.ModelType, "FOR UPDATE NOWAIT")
+			if dialect.IsSyntax(err) { // an old server, which does not tell
+				return false, nil
+			}
+			if locked = dialect.IsLocked(err); locked {
+				break
+			}
+			if err != nil {
+				return false, fmt.Errorf("look whether the transaction is over: %w", err)
+			}
+		}
+		if !locked || time.Now().After(end) {
+			return !locked, nil
+		}
+		if err := wait.Sleep(ctx, dialect.PollInterval, nil); err != nil {
+			return false, err
+		}
+	}
+}
+
+// notePooler logs, once, that transactions of one connection are in different sessions.
+func (t *Tx) notePooler() {
+	if t.database.pooled.CompareAndSwap(false, true) {
+		t.options.Logger.Warn("the transactions of one connection are in different sessions, as behind a pooler: " +
+			"what an operation sets in its session, and the locks of a session, are of the next client")
+	}
+}
