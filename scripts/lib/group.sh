@@ -163,8 +163,9 @@ group_transactions() {
 }
 
 # start_group NODE: a member that was put out is still known to the others for some
-# seconds, and then may join them.
+# seconds, and then may join them. If these have no majority it can't, so all are healed.
 start_group() {
+  group_has_majority || { heal_group; return; }
   if ! alive "$1"; then
     launch_group "$1"
     wait_for "$1" 60 "answer from $1" database_answers "$1"
