@@ -16,12 +16,12 @@ func losesMySQL(ctx context.Context, c *sql.Conn) (string, error) {
 		return "", fmt.Errorf("read the settings of replication: %w", err)
 	}
 	for _, role := range []string{"rpl_semi_sync_master_", "rpl_semi_sync_source_"} {
-		timeout, _ := strconv.ParseUint(known[role+"timeout"], 10, 64)
+		timeout, _ := strconv.ParseInt(known[role+"timeout"], 10, 64) // the greatest number if it is greater
 		switch {
 		case known[role+"enabled"] != "ON":
 		case known[role+"wait_point"] != "AFTER_SYNC":
 			return fmt.Sprintf("%swait_point = %s shows commits that are lost when the replica is promoted: set it to AFTER_SYNC", role, known[role+"wait_point"]), nil
-		case timeout < uint64(time.Hour.Milliseconds()):
+		case timeout < time.Hour.Milliseconds():
 			return fmt.Sprintf("%[1]stimeout = %[2]d loses commits when the replica is promoted after %[2]d ms without it: set it to some days", role, timeout), nil
 		}
 	}
