@@ -11,7 +11,5 @@ var semisyncBed = bed{
 	dsns:     "BELAY_SEMISYNC_DSNS",
 	operator: "operator",
 	writes:   "SELECT @@GLOBAL.read_only = 0",
-	deck: []faultKind{
-		promotion, promotion, pausedWriter, cutWriter, switchOver, nodeKilled, nodePaused, nodeCut, allKilled, readOnly, storm, slowDisk, fullDisk,
-	},
+	deck:     []faultKind{promotion, promotion, pausedWriter, cutWriter, switchOver, nodeKilled, nodePaused, nodeCut, allKilled, readOnly, storm, slowDisk, fullDisk},
 }
