@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,13 +106,18 @@ func (l *Locker) notAdmitted(ctx context.Context, key string) error {
 }
 
 // releaseIfEnded releases a lease that was handed over if its caller's ctx ended
-// while it waited.
+// while it waited. If the lock is found lost, the caller gets the lease all the same, to
+// learn of it: nobody else will.
 func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, error) {
 	end, alive := wait.Err(ctx), lease.Err() == nil
 	if end == nil || !alive { // the caller learns of a loss
 		return lease, nil
 	}
-	if err := lease.Release(ctx); err != nil {
+	err := lease.Release(ctx)
+	if errors.Is(err, ErrLost) {
+		return lease.lost(err), nil
+	}
+	if err != nil {
 		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.grant.key, "error", err)
 	}
 	held := &HeldError{Key: lease.grant.key, Holder: lease.grant.holder(l.now())}

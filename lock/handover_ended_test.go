@@ -54,6 +54,25 @@ func TestHandOverToEndedCaller(t *testing.T) {
 	}
 }
 
+// TestHandOverOfALostLock: the caller before has worked without a lock, and the one that
+// finds it out has stopped waiting. It is told.
+func TestHandOverOfALostLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{})
+		first := acquire(t, l, "k")
+		ended := waitWith(lateContext{t.Context(), time.Now().Add(time.Millisecond)}, t, l, "k")
+		engine.Forget("k")
+		pass(time.Millisecond)
+		release(t, first)
+		lease := ended.got(t)
+		wantIs(t, lease.Err(), lock.ErrLost)
+		wantIs(t, context.Cause(lease.Context()), lock.ErrLost)
+		wantIs(t, lease.Release(t.Context()), lock.ErrLost)
+		release(t, acquire(t, l, "k"))
+	})
+}
+
 // The loss, the release and the waiter meet. Whatever comes first, the waiter
 // gets a lock that the engine knows of, and nothing is left in the engine.
 func TestLostWhileHandedOver(t *testing.T) {

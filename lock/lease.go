@@ -31,6 +31,15 @@ func (l *Locker) newLease(ctx context.Context, g *grant, now int64) *Lease {
 	return lease
 }
 
+// lost returns a lease that was released in place of one whose release found the lock gone.
+func (l *Lease) lost(cause error) *Lease {
+	lease := &Lease{locker: l.locker, grant: l.grant, generation: l.generation, acquired: l.acquired, done: true}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(l.ctx))
+	cancel(cause)
+	lease.ctx = ctx
+	return lease
+}
+
 // Grant returns what is known of the lock now.
 func (l *Lease) Grant() Grant {
 	g, made := l.grant, l.locker.madeAt()

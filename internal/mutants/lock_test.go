@@ -2,6 +2,14 @@ package mutants
 
 var lockMutants = []mutant{
 	{
+		name:  "late-hand-over-hides-a-loss",
+		loses: "Callers before have worked without a lock, and nobody reports it.",
+		file:  "lock/acquire.go",
+		old:   `	if errors.Is(err, ErrLost) {`,
+		new:   `	if errors.Is(err, ErrLost) && lease == nil {`,
+		tests: "lock TestHandOverOfALostLock",
+	},
+	{
 		name:  "err-trusts-the-watchdog",
 		loses: "A statement is sent under a lock that has expired, as the watchdog has not noticed yet.",
 		file:  "lock/loss.go",
