@@ -80,10 +80,17 @@ func (w *wrecker) slowDown(s step, n int) {
 	}, func() { stop() })
 }
 
+// withChildren returns a process and its children, which PostgreSQL's sessions are, as
+// strace takes them.
+func withChildren(pid int) string {
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	return strings.Join(append([]string{strconv.Itoa(pid)}, strings.Fields(string(children))...), ",")
+}
+
 // trace has strace tamper with system calls of a process until stop is called.
 func (w *wrecker) trace(pid int, inject string) (stop func()) {
 	calls, _, _ := strings.Cut(inject, ":")
-	cmd := exec.Command("strace", "-f", "-p", strconv.Itoa(pid), "-e", "trace="+calls, "-e", "inject="+inject, "-o", os.DevNull)
+	cmd := exec.Command("strace", "-f", "-p", withChildren(pid), "-e", "trace="+calls, "-e", "inject="+inject, "-o", os.DevNull)
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -29,13 +29,14 @@ start_postgres() {
 
 # launch_postgres NODE FLAG...
 launch_postgres() {
-  local node=$1
+  local node=$1 inside
   shift
+  enter_network "$node"
   await_sessions_gone "$node"
   # Else it takes a killed process that nobody has reaped for a live one.
   rm -f "$dir/$node/data/postmaster.pid"
-  launch "$node" "${as_postgres[@]}" "$(postgres_programs)/postgres" -D "$dir/$node/data" \
-    -c listen_addresses=127.0.0.1 -c port="$(port_of "$node")" -c unix_socket_directories= \
+  launch "$node" "${inside[@]}" "${as_postgres[@]}" "$(postgres_programs)/postgres" -D "$dir/$node/data" \
+    -c listen_addresses="$(bind_of "$node")" -c port="$(port_of "$node")" -c unix_socket_directories= \
     -c max_connections=500 -c timezone=UTC "$@"
 }
 
@@ -92,8 +93,8 @@ postgres_answers() { ask_postgres "$1" "SELECT 1" >/dev/null 2>&1; }
 
 # ask_postgres NODE QUERY prints what it answers.
 ask_postgres() {
-  PGPASSWORD=$(<"$dir/password") timeout 5 psql --no-psqlrc --tuples-only --no-align --quiet --host=127.0.0.1 \
+  PGPASSWORD=$(<"$dir/password") timeout 5 psql --no-psqlrc --tuples-only --no-align --quiet --host="$(host_of "$1")" \
     --port="$(port_of "$1")" --username=belay --dbname=postgres --command="$2"
 }
 
-postgres_dsn() { echo "postgres://belay:$(<"$dir/password")@127.0.0.1:$(port_of "$1")/postgres?sslmode=disable"; }
+postgres_dsn() { echo "postgres://belay:$(<"$dir/password")@$(host_of "$1"):$(port_of "$1")/postgres?sslmode=disable"; }

@@ -25,6 +25,7 @@ up_standby() {
   done
   choose_postgres_user
   create_postgres standby-1 --data-checksums # pg_rewind needs them, or wal_log_hints
+  printf 'host %s all all scram-sha-256\n' all replication >>"$dir/standby-1/data/pg_hba.conf"
   # Else pg_rewind, which lets a dead node recover first, finds its log cut off.
   echo "wal_keep_size = 512MB
 include '../settings.conf'" >>"$dir/standby-1/data/postgresql.conf"
@@ -63,7 +64,7 @@ wait_for_standby() {
   local node=$1 name=$2
   private_file "$dir/$node/settings.conf" <<CONF
 synchronous_standby_names = '${name:+\"$name\"}'
-primary_conninfo = 'host=127.0.0.1 port=$(port_of "$(other_standby "$node")") user=belay password=$(<"$dir/password") application_name=$node'
+primary_conninfo = 'host=$(peer_of "$(other_standby "$node")") port=$(port_of "$(other_standby "$node")") user=belay password=$(<"$dir/password") application_name=$node'
 CONF
   [[ ${#as_postgres[@]} -eq 0 ]] || chown postgres: "$dir/$node/settings.conf"
   ! alive "$node" || kill -HUP "$(pid_of "$node")"
@@ -126,7 +127,7 @@ rewind_standby() {
   rm -f "$dir/$node/data/postmaster.pid"
   ask_postgres "$writer" CHECKPOINT >/dev/null
   PGPASSWORD=$(<"$dir/password") timeout 60 "${as_postgres[@]}" "$(postgres_programs)/pg_rewind" --target-pgdata="$dir/$node/data" \
-    --source-server="host=127.0.0.1 port=$(port_of "$writer") user=belay dbname=postgres" \
+    --source-server="host=$(host_of "$writer") port=$(port_of "$writer") user=belay dbname=postgres" \
     >"$dir/log/$node-rewind.log" 2>&1 </dev/null || return 1
   "${as_postgres[@]}" touch "$dir/$node/data/standby.signal"
 }
@@ -139,7 +140,7 @@ copy_writer() {
   wait_for_standby "$node" ""
   [[ ${#as_postgres[@]} -eq 0 ]] || chown -R postgres: "$dir/$node"
   PGPASSWORD=$(<"$dir/password") "${as_postgres[@]}" "$(postgres_programs)/pg_basebackup" --pgdata="$dir/$node/data" \
-    --host=127.0.0.1 --port="$(port_of "$(standby_writer)")" --username=belay --checkpoint=fast \
+    --host="$(host_of "$(standby_writer)")" --port="$(port_of "$(standby_writer)")" --username=belay --checkpoint=fast \
     >"$dir/log/$node-install.log" 2>&1 </dev/null ||
     fail_with_log "$node-install" "the data of $(standby_writer) could not be copied"
   "${as_postgres[@]}" touch "$dir/$node/data/standby.signal"
@@ -165,6 +166,7 @@ start_standby() {
 heal_standby() {
   local node writer
   writer=$(standby_writer)
+  mend_all "${standby_nodes[@]}"
   for node in "$writer" "$(other_standby "$writer")"; do
     resume_standby "$node"
     start_standby "$node"
