@@ -310,3 +310,19 @@ func TestBusyStrangerIsLeftAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestOldPostgresIsNoPooler: a PostgreSQL before 13 does not tell the number of a transaction.
+func TestOldPostgresIsNoPooler(t *testing.T) {
+	db := testdb.OpenPostgres(t, teststack.Postgres(t))
+	if err := Install(db); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := Begin(context.Background(), db, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx.conn.Session.Numbers = false
+	if err := tx.Commit(); err != nil || tx.database.pooled.Load() {
+		t.Errorf("committed with %v, taken for a pooler: %t", err, tx.database.pooled.Load())
+	}
+}

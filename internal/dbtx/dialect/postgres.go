@@ -71,13 +71,16 @@ const postgresStart = "extract(epoch FROM pg_postmaster_start_time())"
 // or the server does not tell. It reports whether s is the session that has it: a server
 // that was started anew counts its sessions anew.
 func readPostgresTransaction(ctx context.Context, c *sql.Conn, s Session) (number string, own bool, err error) {
-	asks := "SELECT '', pg_backend_pid(), ''"
+	ofTransaction, ofServer := "''", "''"
 	if s.Numbers {
-		asks = "SELECT coalesce(pg_current_xact_id_if_assigned()::text, ''), pg_backend_pid(), " + postgresStart + "::text"
+		ofTransaction = "coalesce(pg_current_xact_id_if_assigned()::text, '')"
+	}
+	if s.Run != "" {
+		ofServer = postgresStart + "::text"
 	}
 	var id uint64
 	var start string
-	err = c.QueryRowContext(ctx, asks).Scan(&number, &id, &start)
+	err = c.QueryRowContext(ctx, "SELECT "+ofTransaction+", pg_backend_pid(), "+ofServer).Scan(&number, &id, &start)
 	then, _, _ := strings.Cut(s.Run, " ")
 	return number, id == s.ID && start == then, err
 }
