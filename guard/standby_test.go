@@ -152,7 +152,7 @@ func (l *standbyLoad) do(key string, change guard.Change) error {
 		l.unknown.Add(1)
 	default:
 		l.failed.Add(1)
-		time.Sleep(5 * time.Millisecond) // a caller does not try again at once
+		<-time.After(5 * time.Millisecond) // a caller does not try again at once
 	}
 	return err
 }
