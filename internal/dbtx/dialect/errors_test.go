@@ -99,3 +99,16 @@ func TestNotCommitted(t *testing.T) {
 		}
 	}
 }
+
+// TestUndone: a transaction that a group has undone may be made again.
+func TestUndone(t *testing.T) {
+	for err, want := range map[error]bool{
+		&mysql.MySQLError{Number: 1030, Message: "Got error 153 - 'No savepoint with that name' from storage engine"}: true,
+		&mysql.MySQLError{Number: 1181, Message: "Got error 153 - 'No savepoint with that name' during ROLLBACK"}:     true,
+		&mysql.MySQLError{Number: 1030, Message: "Got error 28 - 'No space left on device' from storage engine"}:      false,
+	} {
+		if Retryable(err) != want {
+			t.Errorf("Retryable(%v) = %t", err, !want)
+		}
+	}
+}

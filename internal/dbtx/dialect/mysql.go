@@ -29,6 +29,7 @@ const (
 	erNoSuchThread     = 1094
 	erKillDenied       = 1095
 	erDuringCommit     = 1180 // with the number of an error of the engine
+	erDuringRollback   = 1181 // the same
 	erParse            = 1064
 	erSchemaDenied     = 1044
 	erUnknownColumn    = 1054
@@ -63,10 +64,10 @@ func isAbortedAtCommit(err error) bool {
 	return ok && e.Number == erDuringCommit && strings.HasPrefix(e.Message, "Got error 149 ")
 }
 
-// isUndone reports that a transaction has lost its first savepoint: see Session.Yields.
+// isUndone reports that a transaction has lost its savepoints: see Session.Yields.
 func isUndone(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && e.Number == erEngine && strings.HasPrefix(e.Message, "Got error 153 ")
+	return ok && (e.Number == erEngine || e.Number == erDuringRollback) && strings.HasPrefix(e.Message, "Got error 153 ")
 }
 
 func isMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers, mysqlNumber(err)) }
