@@ -62,7 +62,9 @@ func (g *MySQLGroup) execute(tb testing.TB, statement string) {
 // Primary returns the first member that takes writes. It waits until there is one.
 func (g *MySQLGroup) Primary(tb testing.TB) int {
 	tb.Helper()
-	for deadline := time.Now().Add(2 * limit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(2 * limit); time.Now().Before(deadline); <-tick.C {
 		for i := range g.DSNs {
 			if g.isPrimary(tb, i) {
 				return i
