@@ -135,6 +135,11 @@ func (t *Tx) readRows(ctx context.Context, c *sql.Conn, now dialect.Session, res
 	if err := t.endSession(ctx, c, now, restarted, images); err != nil {
 		return Unresolved, err
 	}
+	if t.dialect.CatchUp != nil {
+		if err := t.dialect.CatchUp(ctx, c, now); err != nil {
+			return Unresolved, err
+		}
+	}
 	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash. A cluster of
 	// Galera does not: its nodes number rows by how many of them there are.
 	p, err := t.prove(ctx, c, images, !restarted && t.dialect.Name == "mysql" && !t.conn.Session.Galera)

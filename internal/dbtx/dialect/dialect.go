@@ -29,6 +29,9 @@ type Dialect struct {
 	// will have committed, or waits for it. It returns ErrStranger if the session is another
 	// client's.
 	EndSession func(context.Context, *sql.Conn, Session) error
+	// CatchUp, if there is one, waits until the server has applied what its cluster has in
+	// order by now, which may have the transaction.
+	CatchUp func(context.Context, *sql.Conn, Session) error
 	// AwaitCommit, if there is one, waits until what a COMMIT of the session has made visible
 	// is durable; of any session behind a pooler.
 	AwaitCommit func(ctx context.Context, c *sql.Conn, s Session, pooled bool) error
@@ -57,6 +60,7 @@ func Of(name string) (Dialect, bool) {
 			Loses:       losesMySQL,
 			Restarted:   restartedMySQL,
 			EndSession:  endMySQLSession,
+			CatchUp:     catchUpMySQL,
 			AwaitCommit: awaitMySQLCommit,
 			Writer:      mysqlWriter,
 			StillMember: stillMember,

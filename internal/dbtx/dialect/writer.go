@@ -36,6 +36,19 @@ func galeraWriter(ctx context.Context, c *sql.Conn) error {
 	return err
 }
 
+// catchUpMySQL: a node of Galera that gave up on a COMMIT when it lost the others may come back
+// before it has applied that COMMIT, which they have put in order.
+func catchUpMySQL(ctx context.Context, c *sql.Conn, s Session) error {
+	if !s.Galera {
+		return nil
+	}
+	var one int
+	if err := c.QueryRowContext(ctx, "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1").Scan(&one); err != nil {
+		return fmt.Errorf("wait for what the cluster has committed: %w", err)
+	}
+	return nil
+}
+
 // groupWriter: the primary of a group does not become read-only when it has lost sight of the
 // others, and after a restart it may take writes before it is a member again, or without.
 func groupWriter(ctx context.Context, c *sql.Conn) error {
