@@ -115,13 +115,13 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 // of one image of a container, have the same name and port. MySQL has a server_uuid, which
 // a copy of the data may have as well.
 func mysqlServer(known map[string]string) string {
-	server := known["hostname"] + ":" + known["port"]
+	parts := []string{known["hostname"] + ":" + known["port"]}
 	for _, name := range []string{"server_uuid", "server_id", "server_uid", "gtid_domain_id", "wsrep_node_name"} {
 		if known[name] != "" {
-			server += " " + known[name]
+			parts = append(parts, known[name])
 		}
 	}
-	return server
+	return strings.Join(parts, " ")
 }
 
 // mysqlValues returns what a SHOW of variables or of the status tells.
