@@ -140,6 +140,11 @@ func (t *Tx) readRows(ctx context.Context, c *sql.Conn, now dialect.Session, res
 			return Unresolved, err
 		}
 	}
+	if !restarted && t.dialect.AwaitCommit != nil { // before the rows are read: a pooler may hide a crash
+		if err := t.dialect.AwaitCommit(ctx, c, t.conn.Session, t.database.pooled.Load()); err != nil {
+			return Unresolved, err
+		}
+	}
 	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash. A cluster of
 	// Galera does not: its nodes number rows by how many of them there are.
 	p, err := t.prove(ctx, c, images, !restarted && t.dialect.Name == "mysql" && !t.conn.Session.Galera)
@@ -148,9 +153,6 @@ func (t *Tx) readRows(ctx context.Context, c *sql.Conn, now dialect.Session, res
 	}
 	if err == nil && p.Held {
 		err = t.options.Held()
-	}
-	if err == nil && p.Outcome == Committed && !restarted && t.dialect.AwaitCommit != nil {
-		err = t.dialect.AwaitCommit(ctx, c, t.conn.Session, t.database.pooled.Load())
 	}
 	if err != nil {
 		return Unresolved, err

@@ -2,6 +2,7 @@ package simdb
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -64,22 +65,23 @@ func lives(id string) answer {
 // sleeps and whether it is another client's, and whether it is in a COMMIT.
 var (
 	sleepsMy  = regexp.MustCompile(`^SELECT COUNT\(\*\) AS lives, .*FROM information_schema.processlist WHERE id = (\d+)$`)
-	commitsMy = regexp.MustCompile(`^SELECT COUNT\(\*\) AS commits FROM information_schema.processlist WHERE id = (\d+) `)
+	commitsMy = regexp.MustCompile(`^SELECT COUNT\(\*\) AS commits FROM information_schema.processlist WHERE (?:id = (\d+)|TRUE) `)
 )
 
 func sleeps(id string) answer {
 	number, _ := strconv.ParseInt(id, 10, 64)
 	return func(s *session, _ []any) (*result, error) {
 		found := s.db.sessionOf(number)
-		return table1("lives,sleeps,strange", []any{found != nil, found != nil && found.flushes == 0, false})
+		return table1("lives,sleeps,strange", []any{found != nil, found != nil && !found.busy, found != nil && found.busy && !found.commits})
 	}
 }
 
+// commits looks at the session with a number, or at all of them.
 func commits(id string) answer {
 	number, _ := strconv.ParseInt(id, 10, 64)
 	return func(s *session, _ []any) (*result, error) {
-		found := s.db.sessionOf(number)
-		return table1("commits", []any{found != nil && found.flushes != 0})
+		flushes := slices.ContainsFunc(s.db.sessions, func(o *session) bool { return o.commits && (id == "" || o.id == number) })
+		return table1("commits", []any{flushes})
 	}
 }
 

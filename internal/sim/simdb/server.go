@@ -23,7 +23,8 @@ type session struct {
 	second  bool          // it is on the second node
 	cause   error         // what its client reads of its end; nil if nothing
 	flush   func()        // passes the gate, before a COMMIT is acknowledged
-	flushes int64         // the number of the transaction whose COMMIT is being flushed
+	flushes int64         // the number of the transaction whose COMMIT is being flushed, if it has one
+	commits bool          // a COMMIT is being flushed
 	wait    time.Duration // innodb_lock_wait_timeout
 }
 
@@ -171,11 +172,11 @@ func (s *session) finish(commit bool) error {
 		return nil
 	}
 	if s.flush != nil && db.knobs.VisibleBeforeDurable {
-		s.flushes = t.number
+		s.flushes, s.commits = t.number, true
 		db.pass()
 		s.flush()
 		db.take()
-		s.flushes = 0
+		s.flushes, s.commits = 0, false
 		if s.ended { // by a crash
 			return errKilled
 		}
