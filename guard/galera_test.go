@@ -3,9 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -60,24 +58,7 @@ func (w *warned) of(what string) bool { return strings.Contains(w.text, what) }
 // TestGaleraHandOver: a repeat on another node, which may be behind, is a repeat, and what
 // the previous holder has updated there is no lock failure.
 func TestGaleraHandOver(t *testing.T) {
-	eachWait(t, func(t *testing.T, nodes []*env, _ bool) {
-		first := nodes[0]
-		first.create(&Stock{ID: 1, Left: 1000})
-		for n := range 100 {
-			no := fmt.Sprint("no-", n)
-			for i := range 3 {
-				e := nodes[(n+i)%3]
-				if err := e.Apply(bg, "order:"+no, guard.Insert(&Order{No: no})); i == 0 {
-					wantNil(t, err)
-				} else {
-					wantIs(t, err, guard.ErrDuplicate)
-				}
-				wantNil(t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
-			}
-		}
-		first.wantNoEvent()
-		testwait.Until(t, "all is applied here", func() bool { return first.stock(1).Left == 700 })
-	})
+	eachWait(t, func(_ *testing.T, nodes []*env, _ bool) { handOvers(nodes, 100) })
 }
 
 // TestGaleraOverlap: that a lock has failed is told, on nodes that are behind, too. Nothing
@@ -86,13 +67,7 @@ func TestGaleraOverlap(t *testing.T) {
 	eachWait(t, func(t *testing.T, nodes []*env, _ bool) {
 		first, second := nodes[0], nodes[1]
 		first.create(&Stock{ID: 1, Left: 9})
-		var stolen sync.Once
-		steal := func(key string, change guard.Change) {
-			stolen.Do(func() {
-				first.Forget(key)
-				wantNil(t, second.Apply(bg, key, change))
-			})
-		}
+		steal := first.thief(second)
 		err := first.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			steal("order:a", guard.Insert(&Order{No: "a"}))
 			return guard.Insert(&Order{No: "a", Amount: 1}).Run(ctx, tx)
@@ -100,7 +75,7 @@ func TestGaleraOverlap(t *testing.T) {
 		if refused, _ := errors.AsType[*mysql.MySQLError](err); !errors.Is(err, guard.ErrIntercepted) && (refused == nil || refused.Number != 1213) {
 			t.Errorf("the insert ended with %v, want a conflict, or a COMMIT that is refused like a deadlock", err)
 		}
-		stolen = sync.Once{}
+		steal = first.thief(second)
 		err = first.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
 			steal("sku:1", guard.Update(&Stock{ID: 1}, take))
 			return take(s)

@@ -67,24 +67,7 @@ func awaitGroup(t *testing.T, g *teststack.MySQLGroup) {
 // TestGroupHandOver: a repeat on another member, which may be behind, is a repeat, and what
 // the previous holder has updated there is no lock failure.
 func TestGroupHandOver(t *testing.T) {
-	eachConsistency(t, func(t *testing.T, members []*env, _ bool) {
-		first := members[0]
-		first.create(&Stock{ID: 1, Left: 1000})
-		for n := range 50 {
-			no := fmt.Sprint("no-", n)
-			for i := range 3 {
-				e := members[(n+i)%3]
-				if err := e.Apply(bg, "order:"+no, guard.Insert(&Order{No: no})); i == 0 {
-					wantNil(t, err)
-				} else {
-					wantIs(t, err, guard.ErrDuplicate)
-				}
-				wantNil(t, e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)))
-			}
-		}
-		first.wantNoEvent()
-		testwait.Until(t, "all is applied here", func() bool { return first.stock(1).Left == 850 })
-	})
+	eachConsistency(t, func(_ *testing.T, members []*env, _ bool) { handOvers(members, 50) })
 }
 
 // TestGroupOverlap: that a lock has failed is told, on members that are behind, too. Nothing
@@ -94,18 +77,12 @@ func TestGroupOverlap(t *testing.T) {
 		first, second := members[0], members[1]
 		first.create(&Stock{ID: 1, Left: 9})
 		testwait.Until(t, "it is applied there", func() bool { return second.count(&Stock{}) == 1 })
-		var stolen sync.Once
-		steal := func(key string, change guard.Change) {
-			stolen.Do(func() {
-				first.Forget(key)
-				wantNil(t, second.Apply(bg, key, change))
-			})
-		}
+		steal := first.thief(second)
 		inserted := first.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
 			steal("order:a", guard.Insert(&Order{No: "a"}))
 			return guard.Insert(&Order{No: "a", Amount: 1}).Run(ctx, tx)
 		}, guard.Protects(&Order{No: "a"}))
-		stolen = sync.Once{}
+		steal = first.thief(second)
 		updated := first.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, func(s *Stock) error {
 			steal("sku:1", guard.Update(&Stock{ID: 1}, take))
 			return take(s)
