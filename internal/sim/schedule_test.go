@@ -93,9 +93,12 @@ func simulate(t *testing.T, p plan, c chooser) (r result) {
 // numbers returns the source of the product's random numbers. Delays depend on the moment
 // alone, and not on which goroutine draws first.
 func numbers(seed uint64) random.Source {
+	var mu sync.Mutex // two pauses may end at one moment
 	stamps := rand.New(rand.NewPCG(seed, 2))
 	return func(n int64) int64 {
 		if n > int64(365*24*time.Hour) {
+			mu.Lock()
+			defer mu.Unlock()
 			return stamps.Int64N(n)
 		}
 		x := (uint64(time.Now().UnixNano()) ^ seed) * 0x9e3779b97f4a7c15
