@@ -21,6 +21,9 @@ type dialect struct {
 	// ignore makes an insert leave alone an id that is there already, whichever
 	// settings the connection has.
 	ignore string
+	// barrier is a statement whose end says that all commits before it are as safe as one
+	// can be; empty if a row that is seen is.
+	barrier string
 	// now is the database's clock in milliseconds since 1970: the clocks of the
 	// processes that share the table may differ.
 	now string
@@ -46,6 +49,7 @@ var dialects = map[string]dialect{
 	"postgres": {
 		schema:    postgresSchema,
 		ignore:    "ON CONFLICT (event_id) DO NOTHING",
+		barrier:   "SELECT pg_logical_emit_message(true, 'belay', '')",
 		now:       "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
 		created:   "EXTRACT(EPOCH FROM created_at)",
 		lock:      "FOR UPDATE SKIP LOCKED",

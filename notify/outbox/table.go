@@ -90,13 +90,22 @@ func (t table) check(ctx context.Context) error {
 	return err
 }
 
-// insert stores events, all or none. An id that is stored already is a success.
+// insert stores events, all or none. An id that is stored already is a success, once the row
+// is where a new one would be: its COMMIT may wait for a standby, on a session that was
+// ended, and an insert that changes nothing waits for none.
 func (t table) insert(ctx context.Context, rows ...row) error {
 	args := make([]any, 0, 2*len(rows))
 	for _, r := range rows {
 		args = append(args, r.eventID, string(r.body))
 	}
-	return t.exec(ctx, "INSERT INTO belay_outbox (event_id, body) VALUES "+list("(?, ?)", len(rows))+" {ignore}", args...)
+	done, err := t.pool.ExecContext(ctx, t.sql("INSERT INTO belay_outbox (event_id, body) VALUES "+list("(?, ?)", len(rows))+" {ignore}"), args...)
+	if err != nil || t.barrier == "" {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == int64(len(rows)) {
+		return err
+	}
+	return t.exec(ctx, t.barrier)
 }
 
 // A claim says which rows a relay wants to have for itself.
