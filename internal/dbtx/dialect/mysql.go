@@ -47,6 +47,7 @@ const (
 	erEngine           = 1030 // with the number of an error of the engine
 	erRolledBack       = 3101 // by group replication, at COMMIT
 	erTableDefChanged  = 1412 // since the snapshot
+	erNoText           = 3854 // a statement in the list of processes has bytes that are no text
 )
 
 func mysqlNumber(err error) uint16 {
@@ -220,7 +221,7 @@ func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
 		case sleeps:
 			_, err = c.ExecContext(ctx, fmt.Sprintf(kill, s.ID))
 		}
-		if err == nil || isMySQL(err, erNoSuchThread, erKillDenied) { // it ends by itself if it is another user's
+		if err == nil || isMySQL(err, erNoSuchThread, erKillDenied, erNoText) { // it ends by itself if it is another user's
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 		if err != nil {
@@ -244,7 +245,7 @@ func awaitMySQLCommit(ctx context.Context, c *sql.Conn, s Session, pooled bool) 
 		if err == nil && !commits {
 			return nil
 		}
-		if err == nil {
+		if err == nil || isMySQL(err, erNoText) {
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 		if err != nil {
