@@ -133,6 +133,9 @@ func (c *call) conclude(opErr error) ending {
 		return c.commit() // to swallow a repeat is op's own decision
 	}
 	c.tx.Rollback()
+	if cause := c.tx.Unsafe(); cause != nil && f.repeats(opErr) {
+		opErr = fmt.Errorf("guard: done before, but a failover may lose it: %w", cause)
+	}
 	return ending{err: opErr, outcome: notify.OutcomeRefused, done: f.doneBefore(opErr), finding: f}
 }
 

@@ -107,6 +107,12 @@ func (f *finding) endedWith(opErr error) (*dbguard.ConflictError, verdict) {
 	return conflict, f.judge(conflict)
 }
 
+// repeats reports whether the operation ended as a repeat.
+func (f *finding) repeats(opErr error) bool {
+	_, v := f.endedWith(opErr)
+	return v == duplicate
+}
+
 // doneBefore reports whether what the key names is known to have taken effect.
 func (f *finding) doneBefore(opErr error) bool {
 	conflict, v := f.endedWith(opErr)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/pgsync"
 )
 
 // A Claim is a row of belay_once: gorm's model of it. Its stamp says whose claim it is, so
@@ -81,6 +82,14 @@ func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (*
 		return nil, nil
 	}
 	if err != nil {
+		return nil, fmt.Errorf("read the claim: %w", err)
+	}
+	if database == "postgres" {
+		if _, err := tx.ExecContext(ctx, pgsync.Barrier); err != nil {
+			return nil, fmt.Errorf("wait for the standby to have the claim: %w", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
 		return nil, fmt.Errorf("read the claim: %w", err)
 	}
 	if refused.Valid {

@@ -106,7 +106,9 @@ func (t *Tx) Rollback() {
 		t.conn.Discard()
 	}
 	fail.Point("dbtx/rolled-back")
-	t.judge.Complete(t.inNewTransaction)
+	if err := t.judge.Complete(t.inNewTransaction); t.dialect.Barrier != "" {
+		t.unsafe = err
+	}
 	t.conn.Free()
 }
 

@@ -3,6 +3,7 @@ package dbtx
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 
 	"gorm.io/gorm"
@@ -63,9 +64,14 @@ func (t *Tx) beginOn(conn *pinned.Conn, f func(context.Context) error) error {
 	if err == nil {
 		err = f(ctx)
 	}
-	if rollback := t.exec(conn, "ROLLBACK"); rollback != nil {
+	end := "ROLLBACK"
+	if err == nil && t.dialect.Barrier != "" {
+		end = "COMMIT"
+		_, err = conn.SQL.ExecContext(ctx, t.dialect.Barrier)
+	}
+	if ended := t.exec(conn, end); ended != nil {
 		conn.Discard()
-		return rollback
+		return errors.Join(err, ended)
 	}
 	return err
 }

@@ -111,11 +111,13 @@ func wantAnotherServer(t *testing.T, tx *dbtx.Tx) {
 
 // TestStandbyIsolatedPrimary: a primary without its standby lets each COMMIT wait. Nothing is
 // resolved as committed, because the standby, promoted, has none of it. The wait is ended
-// by the driver, which cancels what it gives up, or by Resolve, which ends the session.
+// by the driver, which cancels what it gives up. If its connection is cut it goes on, and
+// nobody sees the change: Resolve does not end it.
 func TestStandbyIsolatedPrimary(t *testing.T) {
 	for _, fault := range []string{"pause", "kill"} {
 		t.Run(fault, func(t *testing.T) {
 			p := newPair(t, "isolated")
+			direct := testdb.OpenPostgres(t, p.DSN(0))
 			type lost struct {
 				name   string
 				byRows bool
@@ -123,7 +125,7 @@ func TestStandbyIsolatedPrimary(t *testing.T) {
 				change
 			}
 			var all []lost
-			for n, way := range []lost{{name: "number/cancelled"}, {name: "number/ended", cut: true}, {name: "rows/cancelled", byRows: true}, {name: "rows/ended", byRows: true, cut: true}} {
+			for n, way := range []lost{{name: "number/cancelled"}, {name: "number/cut", cut: true}, {name: "rows/cancelled", byRows: true}, {name: "rows/cut", byRows: true, cut: true}} {
 				for _, way.change = range p.changes(t, int64(n+1)) {
 					all = append(all, way)
 				}
@@ -133,9 +135,16 @@ func TestStandbyIsolatedPrimary(t *testing.T) {
 				t.Run(l.name+"/"+l.change.name, func(t *testing.T) {
 					tx := p.begin(t, l.change, l.byRows)
 					p.address.Away.Store(l.cut)
+					reset := p.address.Resets.Load()
 					wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
+					testwait.Until(t, "the driver has cancelled the COMMIT, or could not", func() bool {
+						return !l.cut || p.address.Resets.Load() > reset
+					})
 					p.address.Away.Store(false)
 					wantUnresolved(t, tx, context.DeadlineExceeded)
+					if l.cut && l.there(t, direct) {
+						t.Error("others see the change")
+					}
 				})
 			}
 			p.Run(t, "kill", 0)

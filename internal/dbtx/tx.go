@@ -43,8 +43,9 @@ type Tx struct {
 	key      string // that protects the rows which are named now
 	keyless  bool   // none does
 	ended    bool
-	unknown  bool // whether it was committed
-	outvoted bool // a group has refused to commit it, unless the server was leaving it
+	unknown  bool  // whether it was committed
+	unsafe   error // why what a conflict has shown may not be safe
+	outvoted bool  // a group has refused to commit it, unless the server was leaving it
 	poison   error
 	aborted  error                                    // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
 	settings []func(context.Context, *sql.Conn) error // for inNewTransaction
@@ -90,6 +91,10 @@ func (t *Tx) Conflict() *dbguard.ConflictError {
 // Conflicts returns the weightiest conflict on a row of each key so far, the weightiest of
 // all first. Their evidence is complete after Rollback.
 func (t *Tx) Conflicts() []*dbguard.ConflictError { return t.judge.Conflicts() }
+
+// Unsafe returns why a failover may lose the row that a conflict has shown, or nil. It is
+// known after Rollback.
+func (t *Tx) Unsafe() error { return t.unsafe }
 
 // txSetting is where a statement keeps its guarded transaction: a plugin may put a
 // connection of its own around the transaction's.

@@ -400,9 +400,35 @@ var resolveMutants = []mutant{
 		name:  "standby-not-awaited",
 		loses: "A caller is told that its operation is done, and the standby, promoted, has none of it.",
 		file:  "internal/dbtx/dialect/postgres.go",
-		old:   `		_, err = c.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'belay', '')")`,
+		old:   `		_, err = c.ExecContext(ctx, pgsync.Message)`,
 		new:   `		err = nil`,
 		tests: "internal/dbtx TestResolveAwaitsTheStandby TestStandbyIsolatedPrimary",
+	},
+	{
+		name:  "repeat-of-a-row-without-a-standby",
+		loses: "A caller is told that its request was done before, and the standby, promoted, has none of it.",
+		file:  "guard/attempt.go",
+		old:   `cause := c.tx.Unsafe(); cause != nil && f.repeats(opErr)`,
+		new:   `cause := c.tx.Unsafe(); cause == errPanicked && f.repeats(opErr)`,
+		tests: "guard TestStandbyRepeat",
+	},
+	{
+		name:  "answer-without-a-standby",
+		loses: "A caller gets the answer of a request, and the standby, promoted, has neither.",
+		file:  "internal/claim/claim.go",
+		old:   `	if database == "postgres" {
+		if _`,
+		new:   `	if database == "postgresql" {
+		if _`,
+		tests: "guard TestStandbyRepeat",
+	},
+	{
+		name:  "wait-for-a-standby-cut-short",
+		loses: "Others see a row that the standby, promoted, has not.",
+		file:  "internal/dbtx/dialect/postgres.go",
+		old:   `CASE WHEN wait_event = 'SyncRep' THEN`,
+		new:   `CASE WHEN wait_event = 'none' THEN`,
+		tests: "internal/dbtx TestStandbyIsolatedPrimary",
 	},
 	{
 		name:  "session-of-a-pooler-of-long-ago",

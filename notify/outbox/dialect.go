@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"strconv"
 	"strings"
+
+	"github.com/belaygo/belay/internal/pgsync"
 )
 
 var (
@@ -49,7 +51,7 @@ var dialects = map[string]dialect{
 	"postgres": {
 		schema:    postgresSchema,
 		ignore:    "ON CONFLICT (event_id) DO NOTHING",
-		barrier:   "SELECT pg_logical_emit_message(true, 'belay', '')",
+		barrier:   pgsync.Message,
 		now:       "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
 		created:   "EXTRACT(EPOCH FROM created_at)",
 		lock:      "FOR UPDATE SKIP LOCKED",

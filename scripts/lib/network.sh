@@ -65,7 +65,7 @@ bridge_name() { echo "bl$(<"$dir/network")-br"; }
 enter_network() {
   local node=$1 space
   inside=()
-  networked || return 0
+  networked && is_clustered "$node" || return 0
   space=$(namespace_of "$node")
   inside=(ip netns exec "$space")
   [[ ! -e /run/netns/$space ]] || return 0

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
+	"github.com/belaygo/belay/internal/pgsync"
 )
 
 // A Dialect is what the guarded transaction must know about a database.
@@ -35,6 +36,9 @@ type Dialect struct {
 	// AwaitCommit, if there is one, waits until what a COMMIT of the session has made visible
 	// is durable; of any session behind a pooler.
 	AwaitCommit func(ctx context.Context, c *sql.Conn, s Session, pooled bool) error
+	// Barrier is a statement whose COMMIT waits until all that the transaction was shown
+	// is as safe as a commit that is acknowledged. Empty if none is needed, or there is none.
+	Barrier string
 	// EndTransaction does so by the number of a transaction, where transactions have one.
 	EndTransaction func(ctx context.Context, c *sql.Conn, number string) error
 	// Writer returns an error if the server takes no writes now. What was read there before
@@ -76,8 +80,8 @@ func Of(name string) (Dialect, bool) {
 			Restarted:       func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
 			EndSession:      endPostgresSession,
 			Writer:          postgresWriter,
-
-			EndTransaction: endPostgresTransaction,
+			Barrier:         pgsync.Barrier,
+			EndTransaction:  endPostgresTransaction,
 		}, true
 	case "sqlite":
 		return Dialect{

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/belaygo/belay/internal/pgsync"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -97,20 +98,22 @@ func endPostgresTransaction(ctx context.Context, c *sql.Conn, number string) err
 	return endPostgres(ctx, c, "backend_xid = $1::xid8::xid", number)
 }
 
-// endPostgres ends the session that fits, and waits until none does. If it was ended while
-// it waited for a synchronous standby, its commit may not have reached that. A message that
-// this session logs is acknowledged only after that commit has reached the standby.
+// endPostgres ends the session that fits, and waits until none does. A session that waits
+// for the synchronous standby is left alone: its commit would be visible to others before
+// the standby has it. One that comes to wait at that moment is ended, so the message makes
+// sure that the standby has what it committed.
 func endPostgres(ctx context.Context, c *sql.Conn, fits string, args ...any) error {
 	var err error
 	for err == nil {
 		var sent bool
-		err = c.QueryRowContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "+fits, args...).Scan(&sent)
+		err = c.QueryRowContext(ctx, `SELECT CASE WHEN wait_event = 'SyncRep' THEN FALSE ELSE pg_terminate_backend(pid) END
+			FROM pg_stat_activity WHERE `+fits, args...).Scan(&sent)
 		if err == nil {
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 	}
 	if errors.Is(err, sql.ErrNoRows) { // it is gone
-		_, err = c.ExecContext(ctx, "SELECT pg_logical_emit_message(true, 'belay', '')")
+		_, err = c.ExecContext(ctx, pgsync.Message)
 	}
 	if err != nil {
 		return fmt.Errorf("end the old session: %w", err)

@@ -58,16 +58,16 @@ func (j *Judge) examineOne(ctx context.Context, c *inquiry, s *suspect, plain pr
 // Complete completes the evidence of the open conflicts after the rollback. It reads by
 // inNewTransaction, which runs a function in a new transaction, and in another one if the
 // connection breaks. All that the transaction wrote is gone, even by triggers, so the rows
-// are as others left them.
-func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) error) {
+// are as others left them. Complete returns the error of inNewTransaction.
+func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) error) error {
 	j.mu.Lock()
 	open := slices.Clone(j.inquiries)
 	j.mu.Unlock()
 	open = slices.DeleteFunc(open, func(c *inquiry) bool { return !c.open || c.Evidence.Changed })
 	if len(open) == 0 {
-		return
+		return nil
 	}
-	_ = inNewTransaction(func(ctx context.Context) error {
+	err := inNewTransaction(func(ctx context.Context) error {
 		open = slices.DeleteFunc(open, func(c *inquiry) bool {
 			c.open = false
 			return j.reread(ctx, c, c.suspects) == nil
@@ -81,6 +81,7 @@ func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) erro
 			j.unread(c)
 		}
 	}
+	return err
 }
 
 // reread compares suspects with what this operation saw first.

@@ -65,7 +65,7 @@ func (c *client) kill(by *sql.Conn, id int64) {
 		var err error
 		if c.postgres {
 			var sent bool
-			query := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND (backend_start = $2) IS NOT FALSE"
+			query := "SELECT CASE WHEN wait_event = 'SyncRep' THEN FALSE ELSE pg_terminate_backend(pid) END FROM pg_stat_activity WHERE pid = $1 AND (backend_start = $2) IS NOT FALSE"
 			err = by.QueryRowContext(ctx, query, id, sql.NullTime{}).Scan(&sent)
 		} else {
 			_, err = by.ExecContext(ctx, fmt.Sprintf("KILL %d", id))

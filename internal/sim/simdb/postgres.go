@@ -25,7 +25,7 @@ var pgAnswers = []question{
 		return table1("number,pid,start", []any{number, s.id, s.db.run()})
 	}},
 	{"SELECT pg_xact_status($1::xid8)", pgStatus},
-	{"SELECT pg_terminate_backend(pid) FROM pg_stat_activity", pgTerminate},
+	{"SELECT CASE WHEN wait_event = 'SyncRep' THEN FALSE ELSE pg_terminate_backend(pid) END", pgTerminate},
 	{"SELECT pg_logical_emit_message(true, 'belay', '')", func(*session, []any) (*result, error) { return table1("lsn", []any{"0/0"}) }},
 	{"SELECT pg_is_in_recovery()", func(*session, []any) (*result, error) { return table1("standby", []any{false}) }},
 	{"SELECT TRUE AS transactional, EXISTS (SELECT 1 FROM pg_trigger", facts},

@@ -1,0 +1,98 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/once"
+)
+
+// TestStandbyRepeat: the driver cancels COMMITs that wait for the standby. Their rows are
+// visible then, and a promotion would lose them. A repeat is told that they are there only
+// after the standby has them.
+func TestStandbyRepeat(t *testing.T) {
+	db := testdb.OpenPostgres(t, teststack.StartPostgres(t, "repeats"))
+	wantNil(t, db.AutoMigrate(&Order{}))
+	wantNil(t, once.Migrate(bg, db))
+	request := func(id string) once.Request {
+		return once.Request{Operation: "order", Scope: once.Anyone, ID: id}
+	}
+	place := func(no string) guard.Op {
+		return func(_ context.Context, tx *gorm.DB) error { return tx.Create(&Order{No: no}).Error }
+	}
+	ways := map[string]func(*guard.Guard) error{
+		"insert": func(g *guard.Guard) error { return g.Apply(bg, "order:1", guard.Insert(&Order{No: "1"})) },
+		"for": func(g *guard.Guard) error {
+			return g.Do(bg, "sku:1", place("2"), guard.For(request("for")))
+		},
+		"once": func(g *guard.Guard) error {
+			got, err := guard.Once(bg, g, request("once"), func(ctx context.Context, tx *gorm.DB) (string, error) {
+				return "3", place("3")(ctx, tx)
+			})
+			if got.Replayed {
+				return guard.ErrDuplicate
+			}
+			return err
+		},
+		"served": func(g *guard.Guard) error {
+			served, err := g.Served(bg, request("for"))
+			if served {
+				return guard.ErrDuplicate
+			}
+			return err
+		},
+	}
+
+	setStandby(t, db, "nobody")
+	for _, way := range []string{"insert", "for", "once"} {
+		wantIs(t, ways[way](impatient(t, db)), guard.ErrUnknown)
+	}
+	testwait.Until(t, "the rows are visible", func() bool {
+		var n int64
+		return db.Model(&Order{}).Count(&n).Error == nil && n == 3
+	})
+	for way, do := range ways {
+		if err := do(impatient(t, db)); err == nil || errors.Is(err, guard.ErrDuplicate) {
+			t.Errorf("%s: a repeat got %v, though no standby has the row", way, err)
+		}
+	}
+	setStandby(t, db, "")
+	for _, do := range ways {
+		wantIs(t, do(impatient(t, db)), guard.ErrDuplicate)
+	}
+}
+
+// setStandby names the standby that commits wait for, and waits until they do, or do not.
+func setStandby(t *testing.T, db *gorm.DB, name string) {
+	t.Helper()
+	wantNil(t, db.Exec("ALTER SYSTEM SET synchronous_standby_names = '"+name+"'").Error)
+	wantNil(t, db.Exec("SELECT pg_reload_conf()").Error)
+	testwait.Until(t, "the setting is in force", func() bool {
+		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
+		defer cancel()
+		err := db.WithContext(ctx).Exec("SELECT pg_logical_emit_message(true, 'test', '')").Error
+		return (err == nil) == (name == "")
+	})
+}
+
+// impatient returns a Guard whose locks nobody else has, and which soon gives up a database.
+func impatient(t *testing.T, db *gorm.DB) *guard.Guard {
+	t.Helper()
+	locker, err := lock.New(memlock.New(), lock.Config{})
+	wantNil(t, err)
+	t.Cleanup(func() { wantNil(t, locker.Close(bg)) })
+	g, err := guard.New(db, locker, guard.Config{Service: "test", EndTimeout: 300 * time.Millisecond})
+	wantNil(t, err)
+	t.Cleanup(func() { wantNil(t, g.Close(bg)) })
+	return g
+}
