@@ -29,8 +29,9 @@ var bedWords = map[faultKind][]string{
 // A pooler tries to reach a dead server only now and then.
 var poolerWords = []string{"server login has been failing", "server conn crashed", "server_login_retry"}
 
-// demoted is what a node says that takes no writes.
-var demoted = []string{"read-only option", "read-only transaction", "recovery is in progress", "cannot execute"}
+// demoted is what a node says that takes no writes, and what Belay says of a repeat when the
+// row that it met is on the former writer.
+var demoted = []string{"read-only option", "read-only transaction", "recovery is in progress", "cannot execute", "the database is another server"}
 
 // The third one is what a node says that waits in vain for what the others have committed.
 var notReady = []string{"WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded", "Not connected to Primary Component"}
