@@ -410,7 +410,7 @@ var resolveMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `cause := c.tx.Unsafe(); cause != nil && f.repeats(opErr)`,
 		new:   `cause := c.tx.Unsafe(); cause == errPanicked && f.repeats(opErr)`,
-		tests: "guard TestStandbyRepeat",
+		tests: "guard TestRepeatAwaitsTheStandby",
 	},
 	{
 		name:  "answer-without-a-standby",
@@ -420,7 +420,7 @@ var resolveMutants = []mutant{
 		if _`,
 		new:   `	if database == "postgresql" {
 		if _`,
-		tests: "guard TestStandbyRepeat",
+		tests: "guard TestRepeatAwaitsTheStandby",
 	},
 	{
 		name:  "wait-for-a-standby-cut-short",

@@ -17,10 +17,10 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// TestStandbyRepeat: the driver cancels COMMITs that wait for the standby. Their rows are
+// TestRepeatAwaitsTheStandby: the driver cancels COMMITs that wait for the standby. Their rows are
 // visible then, and a promotion would lose them. A repeat is told that they are there only
 // after the standby has them.
-func TestStandbyRepeat(t *testing.T) {
+func TestRepeatAwaitsTheStandby(t *testing.T) {
 	db := testdb.OpenPostgres(t, teststack.StartPostgres(t, "repeats"))
 	wantNil(t, db.AutoMigrate(&Order{}))
 	wantNil(t, once.Migrate(bg, db))
