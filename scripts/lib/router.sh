@@ -21,6 +21,7 @@ heal_router() {
 start_router() {
   local tree program
   if ! alive router; then
+    await_mysql
     need_ports router
     tree=$(sid_tree router)
     mkdir -p "$dir/router"
@@ -50,4 +51,15 @@ CONF
     launch router "${program[@]}" --config "$dir/router/router.conf" --user "$(id -un)"
   fi
   wait_for router 60 "answer from router" port_answers "$(port_of router)"
+}
+
+# await_mysql: both may be on their way up. The first start of mysql makes the certificate
+# that the router shows, too.
+await_mysql() {
+  local tries
+  for ((tries = 0; tries < 1200; tries++)); do
+    [[ ! -e $dir/mysql.ready ]] || return 0
+    sleep 0.1
+  done
+  die "router needs mysql, which is not up"
 }
