@@ -4,7 +4,7 @@ import "github.com/belaygo/belay/internal/teststack"
 
 // galeraBed has three nodes that all take writes.
 var galeraBed = bed{
-	BedConfig: teststack.BedConfig{Servers: []string{"galera"}, Network: true, Disk: "1500m"},
+	BedConfig: teststack.BedConfig{Servers: []string{"galera"}, Network: true, Disk: "2500m"},
 
 	kind:   "mariadb",
 	nodes:  []string{"galera-1", "galera-2", "galera-3"},
