@@ -17,6 +17,11 @@ var groupBed = bed{
 	params: "&group_replication_consistency=%27BEFORE%27",
 	writes: `SELECT COUNT(*) = 1 AND @@GLOBAL.super_read_only = 0 FROM performance_schema.replication_group_members
 		WHERE member_id = @@server_uuid AND member_state = 'ONLINE' AND member_role = 'PRIMARY'`,
+	users: []string{
+		"CREATE USER service IDENTIFIED BY 'service'", "GRANT ALL PRIVILEGES ON belay.* TO service",
+		"GRANT SELECT ON performance_schema.replication_group_members TO service",
+		"GRANT SELECT ON performance_schema.replication_group_member_stats TO service",
+	},
 	deck: []faultKind{nodeKilled, nodeKilled, twoKilled, allKilled, nodePaused, nodePaused, storm},
 }
 
