@@ -179,8 +179,9 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 		c.worker.journal.write(line{At: broken, Do: do})
 	}
 	verb, rest, _ := strings.Cut(query, " ")
-	if verb == "SET" && strings.HasPrefix(rest, "STATEMENT ") { // of a claim
-		verb = "INSERT"
+	if verb == "SET" && strings.HasPrefix(rest, "STATEMENT ") { // MariaDB's, before another one
+		_, statement, _ := strings.Cut(rest, " FOR ")
+		verb, _, _ = strings.Cut(statement, " ")
 	}
 	switch {
 	case d.begins && err == nil && (verb == "START" || verb == "BEGIN"):
