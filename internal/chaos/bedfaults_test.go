@@ -65,10 +65,23 @@ func (w *wrecker) fillDisk(s step) {
 		free := b.stack.Fill(w.t)
 		w.linger(aWhile + s.For)
 		free()
+		for until := time.Now().Add(3 * time.Minute); !b.hasRoom(); w.linger(100 * time.Millisecond) { // MariaDB looks once a minute
+			if time.Now().After(until) {
+				w.t.Fatalf("%v do not write, though there is room", b.nodes)
+			}
+		}
 		b.stack.Stack(w.t, "heal")
 		b.awaitStands()
 		return true
 	})
+}
+
+// hasRoom reports whether something can be written.
+func (s *standing) hasRoom() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	db := s.admin[s.front.present()].WithContext(ctx)
+	return db.Exec("DROP TABLE IF EXISTS room").Error == nil && db.Exec("CREATE TABLE room (id INT)").Error == nil
 }
 
 // slowDown has each fsync of a node take a while longer, and all its system calls a little.
