@@ -19,7 +19,7 @@ type Guard struct {
 	db       *gorm.DB
 	locker   *lock.Locker
 	cfg      Config
-	policy   atomic.Int32
+	policy   atomic.Int64
 	running  *running
 	reporter *reporter
 	outages  *outages
@@ -61,7 +61,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 		metrics:  m,
 		halt:     halt,
 	}
-	g.policy.Store(int32(cfg.OnUnavailable))
+	g.policy.Store(int64(cfg.OnUnavailable))
 	return g, nil
 }
 
@@ -71,7 +71,7 @@ func (g *Guard) SetPolicy(p Policy) error {
 	if !p.valid() {
 		return fmt.Errorf("guard: policy is %d, want FailClosed or DBOnly", p)
 	}
-	if was := Policy(g.policy.Swap(int32(p))); was != p {
+	if was := Policy(g.policy.Swap(int64(p))); was != p {
 		g.cfg.Logger.Warn("the policy for an unavailable lock has changed", "from", was.String(), "to", p.String())
 	}
 	return nil

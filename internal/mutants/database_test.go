@@ -416,9 +416,9 @@ var resolveMutants = []mutant{
 		name:  "answer-without-a-standby",
 		loses: "A caller gets the answer of a request, and the standby, promoted, has neither.",
 		file:  "internal/claim/claim.go",
-		old:   `	if database == "postgres" {
+		old: `	if database == "postgres" {
 		if _`,
-		new:   `	if database == "postgresql" {
+		new: `	if database == "postgresql" {
 		if _`,
 		tests: "guard TestRepeatAwaitsTheStandby",
 	},

@@ -41,7 +41,7 @@ func (t *topology) explain(err error) error {
 		text := strings.ReplaceAll(strings.ToLower(answer.Error()), "`", "'") // as before Redis 7
 		return strings.HasPrefix(text, "err unknown command '"+command+"'")
 	}
-	hint := ""
+	var hint string
 	switch {
 	case t.sentinel != nil && errors.Is(answer, redis.Nil):
 		hint = hintName
