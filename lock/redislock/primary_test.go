@@ -23,7 +23,9 @@ func TestSentinelUnderLoad(t *testing.T) {
 	p := startPair(t)
 	e := openSentinel(t, p.sentinels)
 	held := lock.Request{Key: "held", Owner: "they:1"}
-	acquire(t, openSentinel(t, p.sentinels, redislock.Config{Replicas: 1}), held)
+	if _, err := openSentinel(t, p.sentinels, redislock.Config{Replicas: 1}).Acquire(t.Context(), held, 10*time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	b, _ := watch(t, e, "waited for")
 
 	var refused atomic.Int64
