@@ -42,7 +42,7 @@ create_group() {
 SET SQL_LOG_BIN = 0;
 CREATE DATABASE IF NOT EXISTS belay;
 CREATE USER IF NOT EXISTS belay IDENTIFIED BY '$(<"$dir/password")';
-GRANT ALL PRIVILEGES ON *.* TO belay;
+GRANT ALL PRIVILEGES ON *.* TO belay WITH GRANT OPTION;
 DROP USER IF EXISTS root@localhost;
 SQL
   done
