@@ -54,8 +54,11 @@
 // A row that waits for more than an hour by the database's clock does not wait: the
 // clock has been set back.
 //
-// With Config.Service, and a rabbitmq.Publisher as Relay (or a struct that embeds one),
-// the relay sends a heartbeat every minute, past the table, so that the monitor can
+// A publisher whose destination is overloaded may ask for a pause (Config.Relay). The
+// relay then publishes nothing for that long, while heartbeats go on.
+//
+// With Config.Service, and a publisher of this module as Relay (or a struct that embeds
+// one), the relay sends a heartbeat every minute, past the table, so that the monitor can
 // distinguish silence from a broken path.
 //
 // # Guarantees

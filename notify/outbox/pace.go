@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
@@ -13,7 +14,23 @@ const (
 	maxPause      = 30 * time.Second
 	maxWakePause  = time.Second // events have been stored meanwhile
 	maxDrainPause = time.Second // Close waits
+	maxAskedPause = time.Minute // the publisher has asked for it
 )
+
+// A busyError is an error of a publisher whose destination asks for a pause.
+type busyError interface {
+	error
+	RetryAfter() time.Duration
+}
+
+// askedPause returns the pause that err asks for, within its bound.
+func askedPause(err error) time.Duration {
+	busy, ok := errors.AsType[busyError](err)
+	if !ok {
+		return 0
+	}
+	return min(max(busy.RetryAfter(), 0), maxAskedPause)
+}
 
 // A pacer waits between the passes of a relay, while heartbeats go on, and backs off
 // after failures. It belongs to the relay's goroutine; wake, drain and isDraining may
@@ -61,19 +78,21 @@ func (p *pacer) pause() *wait.Backoff {
 	return &p.table
 }
 
-// rest pauses after a failure. Events that are stored meanwhile, and Close, cut
-// the pause short.
+// rest pauses after a failure. Close cuts the pause short, and so do events that are
+// stored meanwhile, unless the publisher asked for the pause.
 func (p *pacer) rest(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	delay := p.pause().Next()
+	asked := askedPause(err)
+	delay := max(p.pause().Next(), asked)
 	if p.isDraining() {
 		delay = min(delay, maxDrainPause)
 	}
 	p.cfg.Logger.Warn("events are not relayed", "error", err, "retry_in", delay)
-	p.wait(ctx, min(delay, maxWakePause), nil)
-	if rest := delay - maxWakePause; rest > 0 {
+	uncut := max(maxWakePause, asked)
+	p.wait(ctx, min(delay, uncut), nil)
+	if rest := delay - uncut; rest > 0 {
 		p.wait(ctx, rest, p.woken)
 	}
 }

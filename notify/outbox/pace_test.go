@@ -176,3 +176,58 @@ func TestPublisherThatTimesOutIsNotLogged(t *testing.T) {
 		}
 	})
 }
+
+// busy is the error of a publisher whose destination asks for a pause.
+type busy time.Duration
+
+func (busy) Error() string               { return "busy" }
+func (b busy) RetryAfter() time.Duration { return time.Duration(b) }
+
+// A destination that asks for a pause is not asked for the next event, and gets that
+// pause: events that are stored meanwhile do not cut it short.
+func TestRelayPausesAsAsked(t *testing.T) {
+	asked := 0
+	r := stoppedRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error {
+		asked++
+		return fmt.Errorf("publish: %w", busy(20*time.Second))
+	}))
+	for _, id := range []string{"a", "b", "c"} {
+		if err := r.table.insert(t.Context(), row{eventID: id, body: anEvent(t, id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, failed := r.pass(t.Context())
+	if failed == nil || asked != 1 {
+		t.Fatalf("the destination was asked %d times, err = %v; want one event and an error", asked, failed)
+	}
+	if n, err := r.table.count(t.Context()); n != 3 || err != nil {
+		t.Errorf("%d rows are kept, %v, want 3", n, err)
+	}
+	for _, c := range []struct {
+		err   error
+		drain bool
+		least time.Duration
+		most  time.Duration
+	}{
+		{failed, false, 20 * time.Second, 20 * time.Second},
+		{busy(time.Hour), false, maxAskedPause, maxAskedPause},
+		{busy(time.Hour), true, 0, maxDrainPause},
+		{busy(-time.Hour), false, 0, minPause},
+		{errors.New("no pause is asked for"), false, 0, minPause},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := Config{Logger: slog.New(slog.DiscardHandler)}.withDefaults()
+			p := newPacer(t.Context(), cfg, newHeart(cfg, table{}, nil))
+			p.wake()
+			if c.drain {
+				p.drain()
+			}
+			began := time.Now()
+			p.rest(t.Context(), c.err)
+			if d := time.Since(began); d < c.least || d > c.most {
+				t.Errorf("%v, draining %t: the pause is %v, want %v to %v", c.err, c.drain, d, c.least, c.most)
+			}
+			p.drain()
+		})
+	}
+}

@@ -179,7 +179,7 @@ func (r *relay) mayHaveMore(ctx context.Context) bool {
 }
 
 // forward publishes one row. It returns an error when more than this row seems
-// to be at fault.
+// to be at fault, or the publisher asks for a pause.
 func (r *relay) forward(ctx context.Context, stored row) error {
 	err := r.publish(ctx, stored.body)
 	switch {
@@ -196,7 +196,7 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 	r.sweep.failed = true
 	r.failures++
 	err = fmt.Errorf("publish event %s: %w", stored.eventID, err)
-	if postponeErr := r.postpone(ctx, stored, wait.After(stored.attempts, minPause, maxPause)); postponeErr != nil || r.failures > 1 {
+	if postponeErr := r.postpone(ctx, stored, wait.After(stored.attempts, minPause, maxPause)); postponeErr != nil || r.failures > 1 || askedPause(err) > 0 {
 		return errors.Join(err, postponeErr)
 	}
 	r.cfg.Logger.Warn("event is not relayed", "error", err, "attempts", stored.attempts+1)
@@ -247,7 +247,7 @@ func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
 	if stored.attempts > 0 { // it has been told
 		level = slog.LevelDebug
 	}
-	r.cfg.Logger.Log(ctx, level, "stored row is no event to this version; it stays in belay_outbox", "row_id", stored.id, "error", reason)
+	r.cfg.Logger.Log(ctx, level, "stored row is no event to this version, or to the monitor; it stays in belay_outbox", "row_id", stored.id, "error", reason)
 	return nil
 }
 
