@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/sony/gobreaker/v2"
 
+	"github.com/belaygo/belay/internal/breaker"
 	"github.com/belaygo/belay/internal/metric"
 )
 
@@ -34,16 +34,14 @@ var results = []struct {
 
 const resultFailed = "failed" // with any other error
 
-func newMetrics(name string, state func() gobreaker.State) *metrics {
+func newMetrics(name string, b *breaker.Breaker) *metrics {
 	f := metric.Factory{Labels: prometheus.Labels{"name": name}}
 	m := &metrics{
 		published:   f.CounterVec("belay_rabbitmq_published_total", "Events given to Publish, by result.", "result"),
 		connections: f.Counter("belay_rabbitmq_connections_total", "Connections opened by the publisher."),
 		connected:   f.Gauge("belay_rabbitmq_connected", "1 while the publisher is connected."),
 	}
-	m.set = append(f.Set, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "belay_rabbitmq_breaker_state", Help: "Of the circuit breaker: 0 closed, 1 half open, 2 open.", ConstLabels: f.Labels,
-	}, func() float64 { return float64(state()) }))
+	m.set = append(f.Set, breaker.Gauge(b, "belay_rabbitmq_breaker_state", f.Labels))
 	m.published.WithLabelValues(resultFailed)
 	for _, result := range results {
 		m.published.WithLabelValues(result.name)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/sony/gobreaker/v2"
 
+	"github.com/belaygo/belay/internal/breaker"
 	"github.com/belaygo/belay/internal/cloudevent"
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
@@ -21,7 +21,7 @@ type Publisher struct {
 	*metrics
 
 	cfg        Config
-	breaker    *gobreaker.CircuitBreaker[struct{}]
+	breaker    *breaker.Breaker
 	supervisor *supervisor
 	stop       context.CancelFunc
 }
@@ -47,12 +47,15 @@ func New(url string, cfg Config) (*Publisher, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	breaker := newBreaker()
-	m := newMetrics(cfg.Name, breaker.State)
-	p := &Publisher{cfg: cfg, metrics: m, breaker: breaker, supervisor: newSupervisor(cfg, dialer, m), stop: stop}
+	b := breaker.New(isAnswer, func(err error) bool { return errors.Is(err, errClosed) })
+	m := newMetrics(cfg.Name, b)
+	p := &Publisher{cfg: cfg, metrics: m, breaker: b, supervisor: newSupervisor(cfg, dialer, m), stop: stop}
 	go p.supervisor.run(ctx)
 	return p, nil
 }
+
+// isAnswer reports whether err shows that the broker is well.
+func isAnswer(err error) bool { return errors.Is(err, ErrUnroutable) || errors.Is(err, errRefused) }
 
 // Publish returns nil once the broker has found the monitor's queue, routed ev
 // and confirmed it. After [ErrUnroutable] the broker has not taken the event; after
@@ -109,7 +112,7 @@ func (p *Publisher) guarded(ctx context.Context, queue, key string, message amqp
 	defer cancel()
 	r := &request{ctx: ctx, queue: queue, key: key, message: message, answer: make(chan error, 1)}
 	_, err := p.breaker.Execute(func() (struct{}, error) { return struct{}{}, p.supervisor.send(r) })
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+	if breaker.IsOpen(err) {
 		if reason := p.supervisor.reason(); reason != nil {
 			return fmt.Errorf("%w: %w", errOpen, reason)
 		}
