@@ -1,0 +1,90 @@
+package webhook
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/belaygo/belay/internal/tlsfile"
+	"github.com/belaygo/belay/internal/webhook"
+)
+
+// Config sets up a Publisher. The Token is required.
+type Config struct {
+	// Token is that of an entry of the monitor's setting ingest. It is never logged.
+	Token string
+	// Name identifies the Publisher in metrics. Defaults to "webhook".
+	Name string
+	// Timeout limits one Publish: connecting if need be, sending, and the answer.
+	// Defaults to 5 seconds.
+	Timeout time.Duration
+	// TLS is used with https. Defaults to the system's authorities, or the files that
+	// the address names.
+	TLS *tls.Config
+	// Logger gets refusals of the token, once per change. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.Name = cmp.Or(c.Name, "webhook")
+	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	return c
+}
+
+// validate does not quote the token.
+func (c Config) validate() error {
+	switch {
+	case c.Token == "":
+		return errors.New("webhook: Token is empty: it is that of an entry of the monitor's setting ingest")
+	case len(c.Token) < webhook.MinToken:
+		return fmt.Errorf("webhook: Token is shorter than %d bytes", webhook.MinToken)
+	case strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("webhook: Token holds a blank, a line end or another character outside printable ASCII")
+	case !utf8.ValidString(c.Name):
+		return fmt.Errorf("webhook: Name %q is not UTF-8", c.Name)
+	case c.Timeout < 0:
+		return fmt.Errorf("webhook: Timeout %v is negative", c.Timeout)
+	}
+	return nil
+}
+
+// parse returns the URL of the route behind the address of a monitor, and the settings of
+// TLS. Its errors do not quote the address, which may hold a password by mistake.
+func parse(address string, given *tls.Config) (*url.URL, *tls.Config, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, nil, errors.New("webhook: the address can't be parsed as a URL")
+	}
+	query := u.Query()
+	files := tlsfile.Files{Authorities: query.Get("cacertfile"), Certificate: query.Get("certfile"), Key: query.Get("keyfile")}
+	for _, known := range []string{"cacertfile", "certfile", "keyfile"} {
+		query.Del(known)
+	}
+	named := files != tlsfile.Files{}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, nil, errors.New("webhook: the address does not begin with http://host or https://host")
+	case u.User != nil:
+		return nil, nil, errors.New("webhook: the address has a user: the monitor takes a token, Config.Token")
+	case len(query) > 0 || u.Fragment != "":
+		return nil, nil, errors.New("webhook: the address has parameters other than cacertfile, certfile and keyfile")
+	case u.Scheme == "http" && (named || given != nil):
+		return nil, nil, errors.New("webhook: certificates need https in place of http")
+	case named && given != nil:
+		return nil, nil, errors.New("webhook: certificates are both in the address and in Config.TLS")
+	}
+	if named {
+		if given, err = files.Config(); err != nil {
+			return nil, nil, fmt.Errorf("webhook: %w", err)
+		}
+	}
+	u.RawQuery = ""
+	return u.JoinPath(webhook.Path), given, nil
+}
