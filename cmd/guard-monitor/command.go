@@ -47,22 +47,22 @@ func (c *call) logger() *slog.Logger {
 type command struct {
 	name, args string
 	usage      string
-	noBroker   bool // works without one
+	needs      config.Need
 	flags      func(*call, *flag.FlagSet)
 	run        func(context.Context, *call) error
 }
 
 var commands = []command{
 	{name: "serve", usage: "read events, explain them and notify people; the default", run: serve},
-	{name: "tail", usage: "show events and incidents of the database as they come; -n 10 lines of before, -follow=false to end after them", noBroker: true, flags: tailFlags, run: tail},
-	{name: "topology", usage: "declare exchanges and queues, and exit", run: topology},
-	{name: "dlq list", usage: "list the dead letters: messages that serve could not take; -n 100 at most", flags: limitFlag(100), run: listDead},
-	{name: "dlq show", args: "ID...", usage: "show dead letters whole, as text", run: showDead},
-	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events; -n 1000 at most", flags: limitFlag(deadletter.MaxLetters), run: replayDead},
-	{name: "forget", args: "SERVICE...", usage: "forget services that are out of use, so that their silence is no incident", noBroker: true, run: forget},
-	{name: "test-notify", args: "[RECEIVER...]", usage: "send a test message to all receivers, or to those named", noBroker: true, run: testNotify},
+	{name: "tail", usage: "show events and incidents of the database as they come; -n 10 lines of before, -follow=false to end after them", needs: config.Nothing, flags: tailFlags, run: tail},
+	{name: "topology", usage: "declare exchanges and queues of RabbitMQ, and exit", needs: config.Broker, run: topology},
+	{name: "dlq list", usage: "list the dead letters: messages that serve could not take; -n 100 at most", needs: config.Broker, flags: limitFlag(100), run: listDead},
+	{name: "dlq show", args: "ID...", usage: "show dead letters whole, as text", needs: config.Broker, run: showDead},
+	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events; -n 1000 at most", needs: config.Broker, flags: limitFlag(deadletter.MaxLetters), run: replayDead},
+	{name: "forget", args: "SERVICE...", usage: "forget services that are out of use, so that their silence is no incident", needs: config.Nothing, run: forget},
+	{name: "test-notify", args: "[RECEIVER...]", usage: "send a test message to all receivers, or to those named", needs: config.Nothing, run: testNotify},
 	{name: "check-config", usage: "read the settings, show them without secrets, and exit", run: checkConfig},
-	{name: "version", usage: "print the version and exit", noBroker: true, run: func(_ context.Context, c *call) error { return printVersion(c.stdout) }},
+	{name: "version", usage: "print the version and exit", needs: config.Nothing, run: func(_ context.Context, c *call) error { return printVersion(c.stdout) }},
 }
 
 // run runs the command that the arguments name. serve returns nil after ctx ended and
@@ -73,8 +73,12 @@ func run(ctx context.Context, c call) error {
 		return err
 	}
 	var version bool
+	needs := cmd.needs
+	if asksVersion(args) {
+		needs = config.Nothing
+	}
 	cfg, rest, err := config.Load(config.Source{
-		Args: args, Getenv: c.getenv, NoBroker: cmd.noBroker || asksVersion(args),
+		Args: args, Getenv: c.getenv, Needs: needs,
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&version, "version", false, "")
 			if cmd.flags != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
@@ -22,13 +21,12 @@ import (
 )
 
 const (
-	prefetch    = 50              // messages taken ahead of the store
 	maxAlerts   = 50              // incidents in one message; the others are counted
 	stopTimeout = 9 * time.Second // for the parts; the store closes after them
 )
 
-// serve runs the parts, which meet in the store only. The consumer stores events and
-// acknowledges them then, the watcher stores what happens in Redis, the tracker makes
+// serve runs the parts, which meet in the store only. The sources store events and
+// acknowledge them then, the watcher stores what happens in Redis, the tracker makes
 // incidents of both, and the dispatcher notifies people of these. No part passes
 // another anything that a kill could lose.
 func serve(ctx context.Context, c *call) (err error) {
@@ -43,13 +41,9 @@ func serve(ctx context.Context, c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	consumer, err := intake.New(string(c.cfg.AMQPURL), intake.Config{
-		Prefetch:  prefetch,
-		Heartbeat: mon.Heard,
-		Logger:    logger.With("server", "rabbitmq"),
-	})
+	from, err := newSources(c.cfg, mon, logger)
 	if err != nil {
-		return usagef("amqp_url: %w", err)
+		return err
 	}
 	watched, err := targets(c.cfg.Redis)
 	if err != nil {
@@ -69,16 +63,16 @@ func serve(ctx context.Context, c *call) (err error) {
 	})
 	state = monitor.NewState(st, watcher, logger)
 	tracker := incident.NewTracker(incident.Config{
-		Store: st, Locator: watcher, Ready: watcher.Ready(), Connected: func() bool { return consumer.Err() == nil }, Listening: consumer.Listening,
+		Store: st, Locator: watcher, Ready: watcher.Ready(), Connected: from.connected, Listening: from.listening,
 		Quiet: c.cfg.Incidents.Quiet, SilentAfter: c.cfg.Incidents.SilentAfter, Logger: logger,
 	})
 	dispatcher, err := newDispatcher(c.cfg, st, logger)
 	if err != nil {
 		return err
 	}
-	site, err := newSite(c.cfg, web.Config{
-		Store: st, Broker: consumer, Metrics: newRegistry(mon, consumer, state, dispatcher), Clusters: watcher, Logger: logger,
-	})
+	pages := web.Config{Store: st, Metrics: newRegistry(append(from.collectors(), mon, state, dispatcher)...), Clusters: watcher, Logger: logger}
+	from.show(&pages)
+	site, err := newSite(c.cfg, pages)
 	if err != nil {
 		return err
 	}
@@ -89,7 +83,7 @@ func serve(ctx context.Context, c *call) (err error) {
 	return together(ctx,
 		site.serve,
 		site.handler.Run,
-		func(ctx context.Context) error { return consumer.Run(ctx, mon.Ingest) },
+		func(ctx context.Context) error { return from.run(ctx, mon) },
 		watcher.Run,
 		tracker.Run,
 		dispatcher.Run,

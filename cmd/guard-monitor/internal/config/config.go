@@ -43,6 +43,7 @@ type Config struct {
 	Log       Log        `yaml:"log"`
 	Retention Retention  `yaml:"retention"`
 	Incidents Incidents  `yaml:"incidents"`
+	Ingest    []Ingest   `yaml:"ingest"`
 	Redis     []Redis    `yaml:"redis"`
 	Receivers []Receiver `yaml:"receivers"`
 }
@@ -56,6 +57,8 @@ type Web struct {
 	Writes       bool   `yaml:"writes" default:"false"`
 	// AllowAnybody allows an address that is not loopback without authentication.
 	AllowAnybody bool `yaml:"allow_anybody" default:"false"`
+	// AllowPlain allows tokens of ingest over http on an address that is not loopback.
+	AllowPlain bool `yaml:"allow_plain_http" default:"false"`
 }
 
 // Log says what is logged, and how.
@@ -76,6 +79,13 @@ type Retention struct {
 type Incidents struct {
 	Quiet       time.Duration `yaml:"quiet" default:"10m" range:"1s to 7d"`
 	SilentAfter time.Duration `yaml:"silent_after" default:"30s" range:"1s to 1d"`
+}
+
+// Ingest is who may post events over HTTP.
+type Ingest struct {
+	Name     string   `yaml:"name" required:"true" check:"name"`
+	Token    Secret   `yaml:"token" required:"true"`
+	Services []string `yaml:"services" required:"true"` // or *
 }
 
 // Redis is a watched Redis.

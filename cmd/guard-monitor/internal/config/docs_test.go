@@ -37,7 +37,7 @@ func TestDocumented(t *testing.T) {
 	for _, line := range []string{"    secret: SEC...\n", "    mentions: [\"13800000000\"]\n"} { // not for a webhook
 		live = strings.Replace(live, line, "", 1)
 	}
-	c, err := load(t, live, map[string]string{"BELAY_AMQP_URL": broker, "METRICS_TOKEN": "0123456789abcdef"})
+	c, err := load(t, live, map[string]string{"BELAY_AMQP_URL": broker, "METRICS_TOKEN": "0123456789abcdef", "SHOP_TOKEN": "fedcba9876543210"})
 	if err != nil {
 		t.Fatalf("the sample, uncommented: %v\n%s", err, live)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/internal/webhook"
 )
 
 // Source is where settings come from.
@@ -22,9 +23,18 @@ type Source struct {
 	Args   []string
 	Getenv func(string) string
 	Flags  func(*flag.FlagSet) // adds the flags of a command; may be nil
-	// NoBroker lets amqp_url be left out.
-	NoBroker bool
+	Needs  Need
 }
+
+// Need is what the settings must have for a command.
+type Need int
+
+// The commands take events, ask the broker, or work beside the monitor.
+const (
+	Events Need = iota // amqp_url or ingest
+	Broker             // amqp_url
+	Nothing
+)
 
 // outside are the settings that can be given outside the file. The empty name is
 // that of the file itself.
@@ -72,7 +82,7 @@ func Load(from Source) (*Config, []string, error) {
 			d.override(c, o.name, g)
 		}
 	}
-	d.check(c, from.NoBroker)
+	d.check(c, from.Needs)
 	return c, rest, errors.Join(d.problems...)
 }
 
@@ -127,13 +137,8 @@ func (d *decoder) override(c *Config, name string, g given) {
 }
 
 // check finds what is wrong with settings that are right by themselves.
-func (d *decoder) check(c *Config, noBroker bool) {
-	place, ok := d.places["amqp_url"]
-	if _, err := rabbit.ParseURL(string(c.AMQPURL)); err != nil && c.AMQPURL != "" {
-		d.fail(place, "amqp_url", errors.New(strings.TrimPrefix(err.Error(), "rabbitmq: ")))
-	} else if !ok && !noBroker {
-		d.fail("", "amqp_url", errors.New("is not set (flag -amqp-url, environment BELAY_AMQP_URL)"))
-	}
+func (d *decoder) check(c *Config, needs Need) {
+	d.checkSources(c, needs)
 	if w := c.Web; !c.Loopback() && w.UsersFile == "" && w.MetricsToken == "" && !w.AllowAnybody {
 		d.fail(d.places["listen"], "listen", errors.New("not a loopback address; without authentication (web.users_file, web.metrics_token) "+
 			"guard-monitor listens on 127.0.0.1, [::1] or localhost only, unless web.allow_anybody says otherwise"))
@@ -149,6 +154,38 @@ func (d *decoder) check(c *Config, noBroker bool) {
 	}
 	for i := range c.Receivers {
 		d.checkReceiver(&c.Receivers[i], fmt.Sprintf("receivers[%d]", i))
+	}
+}
+
+// checkSources finds what is wrong with where events come from.
+func (d *decoder) checkSources(c *Config, needs Need) {
+	place, ok := d.places["amqp_url"]
+	if _, err := rabbit.ParseURL(string(c.AMQPURL)); err != nil && c.AMQPURL != "" {
+		d.fail(place, "amqp_url", errors.New(strings.TrimPrefix(err.Error(), "rabbitmq: ")))
+	}
+	switch {
+	case ok || needs == Nothing || needs == Events && len(c.Ingest) > 0:
+	case needs == Broker:
+		d.fail("", "amqp_url", errors.New("is not set (flag -amqp-url, environment BELAY_AMQP_URL)"))
+	default:
+		d.fail("", "amqp_url", errors.New("is not set (flag -amqp-url, environment BELAY_AMQP_URL), and neither is ingest: "+
+			"events come from RabbitMQ, or are posted with a token of ingest"))
+	}
+	tokens := map[Secret]string{c.Web.MetricsToken: "web.metrics_token"}
+	for i, e := range c.Ingest {
+		name := fmt.Sprintf("ingest[%d]", i)
+		switch other := tokens[e.Token]; {
+		case e.Token == "":
+		case len(e.Token) < webhook.MinToken:
+			d.fail(d.places[name], name, fmt.Errorf("the token is shorter than %d bytes", webhook.MinToken))
+		case other != "":
+			d.fail(d.places[name], name, fmt.Errorf("the token is that of %s: who has it would open both", other))
+		}
+		tokens[e.Token] = name
+	}
+	if len(c.Ingest) > 0 && !c.Loopback() && c.Web.TLSCertFile == "" && !c.Web.AllowPlain {
+		d.fail(d.places["listen"], "listen", errors.New("not a loopback address: tokens of ingest would cross the network unencrypted; "+
+			"set web.tls_cert_file, or web.allow_plain_http where something else encrypts"))
 	}
 }
 

@@ -126,7 +126,7 @@ func TestWrongFlags(t *testing.T) {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
-	if _, _, err := config.Load(config.Source{Getenv: os.Getenv, NoBroker: true}); err != nil {
+	if _, _, err := config.Load(config.Source{Getenv: os.Getenv, Needs: config.Nothing}); err != nil {
 		t.Errorf("without a broker: %v", err)
 	}
 	if _, _, err := config.Load(config.Source{Args: []string{"-h"}, Getenv: os.Getenv}); !errors.Is(err, flag.ErrHelp) {

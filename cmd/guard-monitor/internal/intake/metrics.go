@@ -33,3 +33,21 @@ func newMetrics() *metrics {
 	m.Set = f.Set
 	return m
 }
+
+type endpointMetrics struct {
+	metric.Set
+
+	requests *prometheus.CounterVec
+}
+
+func newEndpointMetrics() *endpointMetrics {
+	f := metric.Factory{}
+	m := &endpointMetrics{requests: f.CounterVec("belay_ingest_requests_total", "Requests to take an event or a heartbeat over HTTP, by result.", "result")}
+	for _, result := range []string{"stored", "repeated", "heartbeat", "rejected", "unauthorized", "busy", "failed", "broken"} {
+		m.requests.WithLabelValues(result)
+	}
+	m.Set = f.Set
+	return m
+}
+
+func (m *endpointMetrics) count(result string) { m.requests.WithLabelValues(result).Inc() }

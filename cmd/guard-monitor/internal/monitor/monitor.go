@@ -80,24 +80,30 @@ func New(ctx context.Context, cfg Config) (*Monitor, error) {
 // since the event would come back as a duplicate and still have no line; so
 // has an event whose process is killed between the store and the line.
 func (m *Monitor) Ingest(ctx context.Context, ev notify.Event, raw []byte) error {
+	_, err := m.Take(ctx, ev, raw)
+	return err
+}
+
+// Take is Ingest that also reports whether the event is new.
+func (m *Monitor) Take(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error) {
 	if err := errors.Join(ctx.Err(), ev.Validate()); err != nil {
-		return err
+		return false, err
 	}
-	added, err := m.add(ctx, ev, raw)
+	added, err = m.add(ctx, ev, raw)
 	if err != nil {
 		m.metrics.storeErrors.Inc()
-		return fmt.Errorf("store event %q: %w", ev.ID, err)
+		return false, fmt.Errorf("store event %q: %w", ev.ID, err)
 	}
 	if !added {
 		m.metrics.duplicates.Inc()
-		return nil
+		return false, nil
 	}
 	m.metrics.stored(ev)
 	if err := m.alert(ev); err != nil {
 		m.log.LogAttrs(ctx, slog.LevelError, "alert not written",
 			slog.String("event_id", ev.ID), slog.Any("error", err))
 	}
-	return nil
+	return true, nil
 }
 
 // add is not stopped half-way with ctx: the store might have the event then,

@@ -62,8 +62,8 @@ func (b *hub) look(ctx context.Context) {
 		seen.Marks = marks
 	}
 	in := b.cfg.intake()
-	seen.Broker, seen.Store = in.Connected, in.Storing && err == nil
-	seen.Letters, _ = b.cfg.Broker.DeadLetters()
+	seen.Broker, seen.Store = in.Connected(), in.Storing && err == nil
+	seen.Letters, _ = b.cfg.deadLetters()
 	if seen != b.latest {
 		b.latest = seen
 		close(b.changed)

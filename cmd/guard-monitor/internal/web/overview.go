@@ -88,9 +88,9 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 		return nil, err
 	}
 	d.Clusters = h.health(now)
-	d.Dead, d.DeadKnown = h.cfg.Broker.DeadLetters()
+	d.Dead, d.DeadKnown = h.cfg.deadLetters()
 	in := h.cfg.intake()
-	d.Blind = !in.Connected || !in.Storing ||
+	d.Blind = !in.Connected() || !in.Storing ||
 		slices.ContainsFunc(d.Clusters, func(c clusterHealth) bool { return c.Stale || c.Up < len(c.Nodes) })
 	h.findTrend(ctx, &d)
 	return &d, nil

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/belaygo/belay/internal/webhook"
 )
 
 // NewHandler returns the handler of all routes. Run keeps its pages live.
@@ -76,5 +78,20 @@ func (h *Handler) guard(routes http.Handler, external *url.URL) (http.Handler, e
 	next := cross.Handler(h.readOnly(routes))
 	next = h.cfg.Auth.require(next, h.cfg.Logger)
 	next = h.strip(next)
-	return h.protect(next, external.Hostname()), nil
+	return h.takeEvents(h.protect(next, external.Hostname())), nil
+}
+
+// takeEvents answers the one route for programs that report, before all checks that are
+// for people and their browsers: it has tokens of its own.
+func (h *Handler) takeEvents(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodPost || strings.TrimPrefix(r.URL.Path, h.prefix) != webhook.Path:
+			next.ServeHTTP(w, r)
+		case h.cfg.Endpoint == nil:
+			reply(w, http.StatusNotFound, apiError{"this guard-monitor takes no events over HTTP: see the setting ingest"})
+		default:
+			h.cfg.Endpoint.ServeHTTP(w, r)
+		}
+	})
 }

@@ -10,6 +10,10 @@
 // opens /metrics and nothing else. Without Config.Auth, the caller of NewHandler
 // must listen on a loopback address.
 //
+// Programs post events to one route with tokens of their own, which open nothing else.
+// It is answered for every host and whatever Config.Writes and Config.Auth say: a web
+// site can't know a token.
+//
 // Nothing can be changed unless Config.Writes is set. Then people acknowledge
 // incidents on the pages, and programs silence them through the API. Each change
 // leaves an audit line. A browser may not send one from another site (net/http's
@@ -68,6 +72,13 @@ type Store interface {
 	Audit(ctx context.Context, l store.AuditLine) error
 }
 
+// Endpoint takes events over HTTP. *intake.Endpoint implements it.
+type Endpoint interface {
+	http.Handler
+	// Err matches intake.ErrHandler while the store does not take events.
+	Err() error
+}
+
 // Broker reports whether events arrive. *intake.Consumer implements it.
 type Broker interface {
 	// Err is nil while they do, and matches intake.ErrHandler where the broker
@@ -82,10 +93,11 @@ type Clusters interface {
 	Clusters() []watch.Cluster
 }
 
-// Config configures a Handler. Store, Broker and Metrics are required.
+// Config configures a Handler. Store, Metrics, and Broker or Endpoint are required.
 type Config struct {
 	Store    Store
-	Broker   Broker
+	Broker   Broker   // default: there is none
+	Endpoint Endpoint // of POST /api/v1/events; default: none
 	Metrics  prometheus.Gatherer
 	Clusters Clusters // default: no Redis is watched
 
@@ -108,8 +120,8 @@ func (cfg Config) withDefaults() (Config, error) {
 	switch {
 	case cfg.Store == nil:
 		return cfg, errors.New("web: Config.Store is nil")
-	case cfg.Broker == nil:
-		return cfg, errors.New("web: Config.Broker is nil")
+	case cfg.Broker == nil && cfg.Endpoint == nil:
+		return cfg, errors.New("web: Config.Broker and Config.Endpoint are nil")
 	case cfg.Metrics == nil:
 		return cfg, errors.New("web: Config.Metrics is nil")
 	case cfg.MaxLive < 0:

@@ -1,0 +1,264 @@
+package intake
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/internal/cloudevent"
+	"github.com/belaygo/belay/internal/heartbeat"
+	"github.com/belaygo/belay/internal/webhook"
+	"github.com/belaygo/belay/notify"
+)
+
+const (
+	// endpointSlots is how many requests are taken at a time.
+	endpointSlots = 64
+	// afterBusy and afterFailure are what senders are asked to wait.
+	afterBusy, afterFailure = time.Second, 5 * time.Second
+	// failureLasts is how long the store counts as failing after it has failed last:
+	// longer than any sender pauses.
+	failureLasts = 2 * time.Minute
+	// deafAfterBusy is how long silence proves nothing after a request was turned away:
+	// it may have been a heartbeat.
+	deafAfterBusy = 10 * time.Second
+)
+
+// AnyService in Sender.Services stands for every service.
+const AnyService = "*"
+
+// A Sender may send the events and heartbeats of some services.
+type Sender struct {
+	Name     string // in logs
+	Token    string
+	Services []string
+}
+
+func (s *Sender) speaksFor(service string) bool {
+	return slices.Contains(s.Services, service) || slices.Contains(s.Services, AnyService)
+}
+
+// EndpointConfig sets up an Endpoint. Senders, Take and Heartbeat are required.
+type EndpointConfig struct {
+	Senders []Sender
+	// Take stores one event, as a Handler does. It reports whether the event was new.
+	Take func(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error)
+	// Heartbeat gets the heartbeats of the instances.
+	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
+	// Logger gets what is refused and failures of Take. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+// An Endpoint takes events over HTTP, as package notify/webhook posts them. It answers
+// that it has an event only after Take has returned nil. Its methods are safe for
+// concurrent use; it is a prometheus.Collector.
+type Endpoint struct {
+	*endpointMetrics
+
+	cfg    EndpointConfig
+	tokens [][sha256.Size]byte // of the senders
+	slots  chan struct{}
+
+	mu       sync.Mutex
+	failure  error // of Take, when it was called last
+	failedAt time.Time
+	busyAt   time.Time
+}
+
+// NewEndpoint returns an Endpoint.
+func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
+	if cfg.Take == nil || cfg.Heartbeat == nil {
+		return nil, errors.New("intake: Take or Heartbeat is nil")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	e := &Endpoint{cfg: cfg, endpointMetrics: newEndpointMetrics(), slots: make(chan struct{}, endpointSlots)}
+	for _, s := range cfg.Senders {
+		sum := sha256.Sum256([]byte(s.Token))
+		switch {
+		case len(s.Token) < webhook.MinToken:
+			return nil, fmt.Errorf("the token of %s is shorter than %d bytes", s.Name, webhook.MinToken)
+		case slices.Contains(e.tokens, sum):
+			return nil, fmt.Errorf("the token of %s is that of another entry", s.Name)
+		case len(s.Services) == 0:
+			return nil, fmt.Errorf("%s names no service", s.Name)
+		}
+		e.tokens = append(e.tokens, sum)
+	}
+	return e, nil
+}
+
+// ServeHTTP answers one request, whatever its path. Requests without a right token cost
+// nothing but the comparison.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	sender := e.sender(r)
+	if sender == nil {
+		e.count("unauthorized")
+		e.cfg.Logger.Warn("an event is refused: no entry of the setting ingest has its token", "remote", r.RemoteAddr)
+		w.Header().Set("WWW-Authenticate", `Bearer realm="guard-monitor"`)
+		answer(w, http.StatusUnauthorized, webhook.Answer{Error: "the token is none of the setting ingest"})
+		return
+	}
+	select {
+	case e.slots <- struct{}{}:
+		defer func() { <-e.slots }()
+	default:
+		e.setBusy()
+		e.count("busy")
+		askToWait(w, http.StatusTooManyRequests, afterBusy, "too many events at a time")
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, webhook.MaxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		e.reject(w, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", webhook.MaxBody))
+		return
+	}
+	if err != nil { // the sender has gone, or is too slow
+		e.count("broken")
+		answer(w, http.StatusRequestTimeout, webhook.Answer{Error: "the request was not read to its end"})
+		return
+	}
+	e.take(w, r, sender, body)
+}
+
+// sender returns whose token the request has, nil if it is nobody's.
+func (e *Endpoint) sender(r *http.Request) (found *Sender) {
+	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	for i := range e.tokens {
+		if subtle.ConstantTimeCompare(sum[:], e.tokens[i][:]) == 1 && strings.EqualFold(kind, "Bearer") {
+			found = &e.cfg.Senders[i]
+		}
+	}
+	return found
+}
+
+// take deals with a body that was read whole: its type says what it is.
+func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *Sender, body []byte) {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	_ = json.Unmarshal(body, &kind) // what is no JSON is no event
+	if kind.Type == cloudevent.Heartbeat {
+		var h heartbeat.Heartbeat
+		if err := h.UnmarshalJSON(body); err != nil {
+			e.reject(w, sender, http.StatusBadRequest, err)
+			return
+		}
+		if e.refused(w, sender, h.Service) {
+			return
+		}
+		e.cfg.Heartbeat(r.Context(), h)
+		e.count("heartbeat")
+		answer(w, http.StatusAccepted, webhook.Answer{Taken: h.ID})
+		return
+	}
+	var ev notify.Event
+	if err := ev.UnmarshalJSON(body); err != nil {
+		e.reject(w, sender, http.StatusBadRequest, err)
+		return
+	}
+	if e.refused(w, sender, ev.Service) {
+		return
+	}
+	e.store(w, r, ev, body)
+}
+
+// store answers for an event once it is stored.
+func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, ev notify.Event, body []byte) {
+	added, err := e.cfg.Take(r.Context(), ev, body)
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil { // the sender has gone
+		e.count("broken")
+		return
+	}
+	e.setFailure(err)
+	switch {
+	case err != nil:
+		e.count("failed")
+		e.cfg.Logger.Warn("event is not stored", "event_id", ev.ID, "error", err)
+		askToWait(w, http.StatusServiceUnavailable, afterFailure, "the store does not take the event; the monitor's log says why")
+	case added:
+		e.count("stored")
+		answer(w, http.StatusAccepted, webhook.Answer{Taken: ev.ID})
+	default:
+		e.count("repeated")
+		answer(w, http.StatusOK, webhook.Answer{Taken: ev.ID})
+	}
+}
+
+// refused answers a sender that does not speak for the service.
+func (e *Endpoint) refused(w http.ResponseWriter, sender *Sender, service string) bool {
+	if sender.speaksFor(service) {
+		return false
+	}
+	e.count("unauthorized")
+	e.cfg.Logger.Warn("an event is refused: its token is not for its service", "sender", sender.Name, "service", service)
+	answer(w, http.StatusForbidden, webhook.Answer{
+		Error: fmt.Sprintf("the token of %s is not for the service %.80q: see its services in the setting ingest", sender.Name, service),
+	})
+	return true
+}
+
+// reject answers what can never be taken.
+func (e *Endpoint) reject(w http.ResponseWriter, sender *Sender, code int, reason error) {
+	e.count("rejected")
+	e.cfg.Logger.Error("message is no event, and stays with its sender", "sender", sender.Name, "error", reason)
+	answer(w, code, webhook.Answer{Rejected: true, Error: reason.Error()})
+}
+
+func askToWait(w http.ResponseWriter, code int, after time.Duration, reason string) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
+	answer(w, code, webhook.Answer{Error: reason})
+}
+
+func answer(w http.ResponseWriter, code int, a webhook.Answer) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(a) // the sender may have gone
+}
+
+func (e *Endpoint) setFailure(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failure, e.failedAt = err, time.Now()
+}
+
+func (e *Endpoint) setBusy() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.busyAt = time.Now()
+}
+
+// Err returns nil while events are taken. If one could not be stored lately, and none
+// since, the error matches ErrHandler.
+func (e *Endpoint) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure == nil || time.Since(e.failedAt) > failureLasts {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrHandler, e.failure)
+}
+
+// Listening reports whether all heartbeats that come are heard. While they are not, the
+// silence of a service proves nothing.
+func (e *Endpoint) Listening() bool {
+	e.mu.Lock()
+	busy := time.Since(e.busyAt) < deafAfterBusy
+	e.mu.Unlock()
+	return !busy && e.Err() == nil
+}
