@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
+	"github.com/belaygo/belay/notify/webhook"
 	"github.com/belaygo/belay/once"
 )
 
@@ -42,8 +43,14 @@ type Config struct {
 	// in the table belay_outbox of DB until it has them; Open creates the table if it
 	// is missing.
 	AMQP string
-	// Publisher takes the lock failures in place of AMQP. It stays the caller's to
-	// close. With neither, they are logged at the level error.
+	// Monitor is the address of a guard-monitor to which lock failures are published in
+	// place of AMQP, without a broker, such as https://monitor.example.com:9440. They
+	// wait in belay_outbox likewise. See webhook.New.
+	Monitor string
+	// MonitorToken is required with Monitor: the token of an entry of its setting ingest.
+	MonitorToken string
+	// Publisher takes the lock failures in place of AMQP and Monitor. It stays the
+	// caller's to close. Without all three, they are logged at the level error.
 	Publisher notify.Publisher
 	// Once purges the requests of guard.For and guard.Once when they are old; Open creates
 	// their tables if they are missing. The zero PurgerConfig will do. Defaults to nil:
@@ -63,17 +70,21 @@ func (c Config) validate() error {
 		return errors.New("belay: Config.Service is empty")
 	case c.DB == nil:
 		return errors.New("belay: Config.DB is nil")
-	case c.engines() != 1:
+	case count(c.Redis != "", c.RedisOptions != nil, c.Engine != nil) != 1:
 		return errors.New("belay: Config needs one of Redis, RedisOptions and Engine")
-	case c.AMQP != "" && c.Publisher != nil:
-		return errors.New("belay: Config has both AMQP and a Publisher")
+	case count(c.AMQP != "", c.Monitor != "", c.Publisher != nil) > 1:
+		return errors.New("belay: Config has more than one of AMQP, Monitor and Publisher: keep the one that is to get the events")
+	case c.Monitor != "" && c.MonitorToken == "":
+		return errors.New("belay: Config.MonitorToken is empty: set it to the token of this service in guard-monitor's setting ingest")
+	case c.Monitor == "" && c.MonitorToken != "":
+		return errors.New("belay: Config has a MonitorToken without Monitor, the address of guard-monitor")
 	}
 	return nil
 }
 
-// engines returns how many are given.
-func (c Config) engines() (n int) {
-	for _, given := range []bool{c.Redis != "", c.RedisOptions != nil, c.Engine != nil} {
+// count returns how many are given.
+func count(all ...bool) (n int) {
+	for _, given := range all {
 		if given {
 			n++
 		}
@@ -84,17 +95,18 @@ func (c Config) engines() (n int) {
 // A Belay is a Guard with the parts that it was made of. Parts that its Config did not
 // ask for are nil. It is safe for concurrent use.
 type Belay struct {
-	Guard  *guard.Guard
-	Locker *lock.Locker
-	Redis  *redislock.Engine
-	Outbox *outbox.Outbox
-	Relay  *rabbitmq.Publisher
-	Purger *once.Purger
+	Guard   *guard.Guard
+	Locker  *lock.Locker
+	Redis   *redislock.Engine
+	Outbox  *outbox.Outbox
+	Relay   *rabbitmq.Publisher // behind the Outbox, with Config.AMQP
+	Webhook *webhook.Publisher  // behind the Outbox, with Config.Monitor
+	Purger  *once.Purger
 
 	closers []func(context.Context) error // in this order
 }
 
-// Open makes a Belay. It does not wait for Redis or RabbitMQ, but for the database if
+// Open makes a Belay. It does not wait for Redis, RabbitMQ or guard-monitor, but for the database if
 // it has to look for the outbox's table. ctx bounds Open only.
 func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 	if err := cfg.validate(); err != nil {
@@ -161,23 +173,40 @@ func openRedis(cfg Config) (*redislock.Engine, error) {
 	return redislock.Open(opts, redislock.Config{})
 }
 
-// openPublisher puts an outbox before RabbitMQ if cfg has that.
-func (b *Belay) openPublisher(ctx context.Context, cfg *Config) (err error) {
-	if cfg.AMQP == "" {
-		return nil
+// openRelay opens what takes events out of the outbox, nil if cfg has none.
+func (b *Belay) openRelay(cfg *Config) (_ notify.Publisher, err error) {
+	switch {
+	case cfg.AMQP != "":
+		b.Relay, err = rabbitmq.New(cfg.AMQP, rabbitmq.Config{Logger: cfg.Logger})
+		if err != nil {
+			return nil, err
+		}
+		b.closeFirst(b.Relay.Close)
+		return b.Relay, nil
+	case cfg.Monitor != "":
+		b.Webhook, err = webhook.New(cfg.Monitor, webhook.Config{Token: cfg.MonitorToken, Logger: cfg.Logger})
+		if err != nil {
+			return nil, err
+		}
+		b.closeFirst(b.Webhook.Close)
+		return b.Webhook, nil
 	}
-	b.Relay, err = rabbitmq.New(cfg.AMQP, rabbitmq.Config{Logger: cfg.Logger})
-	if err != nil {
+	return nil, nil
+}
+
+// openPublisher puts an outbox before RabbitMQ or guard-monitor if cfg has one of them.
+func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
+	relay, err := b.openRelay(cfg)
+	if relay == nil || err != nil {
 		return err
 	}
-	b.closeFirst(b.Relay.Close)
 	if !cfg.DB.WithContext(ctx).Migrator().HasTable("belay_outbox") { // to create needs rights that to use it does not
 		if err := outbox.Migrate(ctx, cfg.DB); err != nil {
 			return err
 		}
 	}
 	b.Outbox, err = outbox.New(cfg.DB, outbox.Config{
-		Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: b.Relay, Logger: cfg.Logger,
+		Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: relay, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -234,7 +263,13 @@ func (b *Belay) Collectors() []prometheus.Collector {
 		all = append(all, b.Redis)
 	}
 	if b.Outbox != nil {
-		all = append(all, b.Outbox, b.Relay)
+		all = append(all, b.Outbox)
+	}
+	if b.Relay != nil {
+		all = append(all, b.Relay)
+	}
+	if b.Webhook != nil {
+		all = append(all, b.Webhook)
 	}
 	if b.Purger != nil {
 		all = append(all, b.Purger)

@@ -2,8 +2,12 @@ package belay_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -168,7 +172,7 @@ func TestOpenWithParts(t *testing.T) {
 	if err != nil || len(published) != 1 || published[0].Service != "shop" || published[0].Instance != "a" {
 		t.Errorf("error %v, events %+v", err, published)
 	}
-	if b.Redis != nil || b.Outbox != nil || b.Relay != nil {
+	if b.Redis != nil || b.Outbox != nil || b.Relay != nil || b.Webhook != nil {
 		t.Errorf("parts that nobody asked for: %+v", b)
 	}
 	wantClosed(t, b)
@@ -186,7 +190,11 @@ func TestOpenRefuses(t *testing.T) {
 		"no database":        {belay.Config{Service: "shop", Redis: cluster}, "DB"},
 		"no locks":           {belay.Config{Service: "shop", DB: db}, "one of Redis, RedisOptions and Engine"},
 		"two places":         {belay.Config{Service: "shop", DB: db, Redis: cluster, Engine: memlock.New()}, "one of Redis, RedisOptions and Engine"},
-		"two ways of events": {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "amqp://127.0.0.1", Publisher: notify.Log(nil)}, "both"},
+		"two ways of events": {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "amqp://127.0.0.1", Publisher: notify.Log(nil)}, "more than one of AMQP, Monitor and Publisher"},
+		"broker and monitor": {belay.Config{Service: "shop", DB: db, Redis: cluster, AMQP: "amqp://127.0.0.1", Monitor: "http://127.0.0.1:1", MonitorToken: "secret"}, "more than one of AMQP, Monitor and Publisher"},
+		"no token":           {belay.Config{Service: "shop", DB: db, Redis: cluster, Monitor: "http://127.0.0.1:1"}, "MonitorToken"},
+		"no monitor":         {belay.Config{Service: "shop", DB: db, Redis: cluster, MonitorToken: "a-secret-that-is-long"}, "without Monitor"},
+		"a wrong monitor":    {belay.Config{Service: "shop", DB: db, Redis: cluster, Monitor: "http://user:secret@h", MonitorToken: "a-secret-that-is-long"}, "Token"},
 		"two Redis":          {belay.Config{Service: "shop", DB: db, Redis: cluster, RedisOptions: &redis.UniversalOptions{}}, "one of Redis, RedisOptions and Engine"},
 		"no Redis":           {belay.Config{Service: "shop", DB: db, Redis: "http://user:secret@h"}, "redis://"},
 		"no address":         {belay.Config{Service: "shop", DB: db, RedisOptions: &redis.UniversalOptions{}}, "Addrs"},
@@ -199,6 +207,46 @@ func TestOpenRefuses(t *testing.T) {
 				t.Errorf("error is %v, want one about %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestOpenWithMonitor: a lock failure is posted to guard-monitor, without a broker.
+func TestOpenWithMonitor(t *testing.T) {
+	const token = "0123456789abcdef"
+	taken := make(chan string, 100)
+	monitor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var ev struct{ ID, Subject string }
+		if err := json.NewDecoder(r.Body).Decode(&ev); err != nil || r.Header.Get("Authorization") != "Bearer "+token {
+			t.Errorf("a request with %v: %v", r.Header, err)
+		}
+		taken <- ev.Subject // empty for a heartbeat
+		_ = json.NewEncoder(w).Encode(map[string]string{"taken": ev.ID})
+	}))
+	defer monitor.Close()
+	engine := memlock.New()
+	b := open(t, belay.Config{
+		Service: "shop", DB: testdb.OpenSQLite(t, t.TempDir()+"/shop.db"), Engine: engine, Monitor: monitor.URL, MonitorToken: token,
+	})
+	err := b.Guard.Do(t.Context(), "k", func(ctx context.Context, _ *gorm.DB) error {
+		holder, err := engine.Inspect(ctx, "k")
+		return errors.Join(err, engine.Release(ctx, lock.Request{Key: "k", Owner: holder.Owner})) // lost
+	})
+	testdb.WantNil(t, err)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(b.Collectors()...)
+	if families, err := registry.Gather(); err != nil || !strings.Contains(fmt.Sprint(families), "belay_webhook") {
+		t.Errorf("the metrics lack those of the webhook: %v", err)
+	}
+	wantClosed(t, b)
+	for late := time.After(limit); ; {
+		select {
+		case subject := <-taken:
+			if subject == "k" {
+				return
+			}
+		case <-late:
+			t.Fatal("no event")
+		}
 	}
 }
 

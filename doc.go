@@ -5,7 +5,7 @@
 //		Service: "shop",
 //		DB:      db, // a *gorm.DB
 //		Redis:   "redis+cluster://10.0.0.1:6379,10.0.0.2:6379",
-//		AMQP:    "amqp://user:password@10.0.0.9:5672/",
+//		AMQP:    "amqp://user:password@10.0.0.9:5672/", // or Monitor, without a broker
 //	})
 //	if err != nil {
 //		return err
