@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"testing"
+	"strings"
 	"time"
 
 	"gorm.io/driver/mysql"
@@ -17,7 +17,6 @@ import (
 	"github.com/belaygo/belay/internal/testproc"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
 // child is what the process does that a test kills. It says a line when it may
@@ -36,13 +35,13 @@ func child(part string) int {
 	return 1
 }
 
-// childReporter commits events to the outbox while the broker is away.
+// childReporter commits events to the outbox while nobody takes them out.
 func childReporter(db *gorm.DB) error {
-	broker, err := rabbitmq.New(os.Getenv("CHILD_AMQP"), rabbitmq.Config{})
+	to, err := way(os.Getenv("CHILD_WAY")).publisher(os.Getenv("CHILD_TO"))
 	if err != nil {
 		return err
 	}
-	o, err := outbox.New(db, outbox.Config{Relay: broker, RelayTimeout: time.Second})
+	o, err := outbox.New(db, outbox.Config{Relay: to, RelayTimeout: time.Second})
 	if err != nil {
 		return err
 	}
@@ -61,28 +60,65 @@ func childReporter(db *gorm.DB) error {
 	select {}
 }
 
-// childMonitor stores one event, and stands before the acknowledgement.
+// What a monitor says: its address, if events are posted there, and where it stands.
+const (
+	listening = "listening on "
+	received  = "received"
+	stored    = "stored"
+)
+
+// childMonitor takes events, and stands at the first one: before it is stored, or before the
+// monitor answers. Without a word to stand at, it goes on.
 func childMonitor(db *gorm.DB) error {
-	c, err := intake.New(os.Getenv("CHILD_AMQP"), intake.Config{})
+	stands := os.Getenv("CHILD_STANDS")
+	l := ledger{db}
+	store := func(ctx context.Context, ev notify.Event) (bool, error) {
+		if stands == received {
+			fmt.Println(received)
+			select {}
+		}
+		added, err := l.store(ctx, ev)
+		if stands == stored && err == nil {
+			fmt.Println(stored)
+			select {}
+		}
+		return added, err
+	}
+	if way(os.Getenv("CHILD_WAY")) == overHTTP {
+		return serveChild(store)
+	}
+	c, err := intake.New(os.Getenv("CHILD_TO"), intake.Config{})
 	if err != nil {
 		return err
 	}
-	l := ledger{db}
 	return c.Run(context.Background(), func(ctx context.Context, ev notify.Event, _ []byte) error {
-		if err := l.store(ctx, ev); err != nil {
-			return err
-		}
-		fmt.Println("stored")
-		select {}
+		_, err := store(ctx, ev)
+		return err
 	})
 }
 
-// startChild starts a part in a process of its own and waits until it has said
-// last. It returns the process and all lines before.
-func startChild(t *testing.T, part, last, dsn, amqpURL string, events int) (p *testproc.Process, lines []string) {
-	t.Helper()
-	p = testproc.Start(t, part, testproc.Self(childEnv+"="+part, "CHILD_DSN="+dsn, "CHILD_AMQP="+amqpURL, "CHILD_EVENTS="+strconv.Itoa(events)))
+// monitor starts a monitor in a process of its own, to stand at a word. Over HTTP it leads the
+// link there.
+func (s *stage) monitor(stands string) *testproc.Process {
+	s.t.Helper()
+	p := s.child("monitor", s.amqp, "CHILD_STANDS="+stands)
+	if s.way == overHTTP {
+		line := p.Await("its address", func(line string) bool { return strings.HasPrefix(line, listening) })
+		s.link.lead(strings.TrimPrefix(line, listening))
+	}
+	return p
+}
+
+// child starts a part in a process of its own.
+func (s *stage) child(part, to string, env ...string) *testproc.Process {
+	s.t.Helper()
+	env = append(env, childEnv+"="+part, "CHILD_DSN="+s.dsn, "CHILD_WAY="+string(s.way), "CHILD_TO="+to)
+	return testproc.Start(s.t, part, testproc.Self(env...))
+}
+
+// awaitLine waits until the process has said a line, and returns all lines before.
+func awaitLine(p *testproc.Process, last string) (before []string) {
 	p.Await(last, func(line string) bool { return line == last })
-	lines = p.Lines()
-	return p, lines[:slices.Index(lines, last)]
+	lines := p.Lines()
+	return lines[:slices.Index(lines, last)]
 }

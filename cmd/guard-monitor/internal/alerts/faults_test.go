@@ -2,6 +2,8 @@ package alerts_test
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -9,7 +11,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testmetric"
@@ -30,13 +31,29 @@ var ofBroker = []fault{
 	{"broker away for the whole run, then back", brokerAway},
 }
 
-// ofOne are the faults that only their own stage notices.
-var ofOne = []fault{
-	{"endpoint accepts and drops", acceptThenDrop},
-	{"link half open", linkHalfOpen},
+// ofQueue are faults of one virtual host.
+var ofQueue = []fault{
 	{"queue deleted", queueDeleted},
 	{"unroutable until the monitor comes", unroutable},
-	{"monitor killed between store and ack", monitorKilled},
+}
+
+// ofRequests are faults of a monitor that events are posted to.
+var ofRequests = []fault{
+	{"monitor killed and restarted under load", serverKilled},
+	{"monitor away for the whole run, then back", serverAway},
+	{"answers lost", answersLost},
+	{"connection cut in the body", cutInTheBody},
+	{"monitor slower than the timeout", slowServer},
+	{"monitor overloaded, 429", overloaded},
+	{"store of the monitor fails, 503", storeFails},
+	{"token refused, 401", tokenRefused},
+}
+
+// ofAnyWay are faults of every way.
+var ofAnyWay = []fault{
+	{"endpoint accepts and drops", acceptThenDrop},
+	{"link half open", linkHalfOpen},
+	{"monitor killed before and after the store", monitorKilled},
 	{"two relays on one table", twoRelays},
 	{"database away when events are stored", databaseAway},
 	{"process killed after the outbox commit", processKilled},
@@ -44,22 +61,28 @@ var ofOne = []fault{
 
 func TestFaults(t *testing.T) {
 	broker := teststack.StartBroker(t, "alerts")
+	t.Run("RabbitMQ", func(t *testing.T) { play(t, overRabbitMQ, broker, ofBroker, slices.Concat(ofQueue, ofAnyWay)) })
+	t.Run("HTTP", func(t *testing.T) { play(t, overHTTP, nil, nil, slices.Concat(ofRequests, ofAnyWay)) })
+}
+
+// play plays all faults of a way: some one after the other, the others beside each other.
+func play(t *testing.T, way way, broker *teststack.Broker, alone, beside []fault) {
 	all := new(accounts)
-	fmt.Printf("%-42s %7s %7s %9s %8s %11s %5s\n", "fault", "taken", "stored", "published", "received", "stored once", "lost")
-	for _, f := range ofBroker {
-		t.Run(f.name, func(t *testing.T) { all.add(f.name, f.play(newStage(t, broker))) })
+	fmt.Printf("%-42s %7s %7s %9s %8s %11s %5s\n", "fault, over "+way, "taken", "stored", "published", "received", "stored once", "lost")
+	for _, f := range alone {
+		t.Run(f.name, func(t *testing.T) { all.add(f.name, f.play(newStage(t, way, broker))) })
 	}
 	t.Run("beside each other", func(t *testing.T) {
-		for _, f := range ofOne {
+		for _, f := range beside {
 			t.Run(f.name, func(t *testing.T) {
 				t.Parallel()
-				all.add(f.name, f.play(newStage(t, broker)))
+				all.add(f.name, f.play(newStage(t, way, broker)))
 			})
 		}
 	})
-	played, faults := all.n, len(ofBroker)+len(ofOne)
+	played, faults := all.n, len(alone)+len(beside)
 	t.Run("callers", func(t *testing.T) {
-		all.add("intercepted calls, broker there and away", slowness(t, newStage(t, broker)))
+		all.add("intercepted calls, way open and closed", slowness(t, newStage(t, way, broker)))
 	})
 	if played != faults {
 		t.Errorf("%d of %d faults were played to their end", played, faults)
@@ -68,7 +91,7 @@ func TestFaults(t *testing.T) {
 	if total.once != total.taken || total.lost != 0 {
 		t.Error("events are not stored once")
 	}
-	fmt.Printf("belay alerts: %d events, %d stored once, %d lost, %d faults\n", total.taken, total.once, total.lost, played)
+	fmt.Printf("belay alerts: %d events, %d stored once, %d lost, %d faults, over %s\n", total.taken, total.once, total.lost, played, way)
 }
 
 // accounts adds up the accounts of the faults that were played to their end.
@@ -122,9 +145,7 @@ func linkHalfOpen(s *stage) account {
 	s.load(100, r)
 	s.link.become(halfOpen)
 	s.load(200, r)
-	testwait.Until(s.t, "a confirm is missed", func() bool {
-		return testmetric.Sum(s.t, r.link, "belay_rabbitmq_published_total", "result", "failed") > 0
-	})
+	testwait.Until(s.t, "an answer is missed", func() bool { return r.count("failed") > 0 })
 	s.link.become(sound)
 	return s.settle(r)
 }
@@ -137,9 +158,7 @@ func memoryAlarm(s *stage) account {
 	s.load(100, r)
 	s.broker.Control(s.t, "set_vm_memory_high_watermark", "0.00001")
 	s.load(200, r)
-	testwait.Until(s.t, "the broker says that it is blocked", func() bool {
-		return testmetric.Sum(s.t, r.link, "belay_rabbitmq_published_total", "result", "blocked") > 0
-	})
+	testwait.Until(s.t, "the broker says that it is blocked", func() bool { return r.count("blocked") > 0 })
 	s.broker.Control(s.t, "set_vm_memory_high_watermark", "0.4")
 	return s.settle(r)
 }
@@ -165,23 +184,20 @@ func queueDeleted(s *stage) account {
 func unroutable(s *stage) account {
 	r := s.report(s.db)
 	s.load(200, r)
-	testwait.Until(s.t, "an event is unroutable", func() bool {
-		return testmetric.Sum(s.t, r.link, "belay_rabbitmq_published_total", "result", "unroutable") > 0
-	})
+	testwait.Until(s.t, "an event is unroutable", func() bool { return r.count("unroutable") > 0 })
 	s.reading()
 	return s.settle(r)
 }
 
-// monitorKilled kills the monitor's process when it has stored an event and not
-// acknowledged it: that event comes again.
+// monitorKilled kills the monitor's process when it has not stored an event yet, and when it
+// has and not answered: that event comes again.
 func monitorKilled(s *stage) account {
-	if err := intake.Declare(s.t.Context(), s.amqp); err != nil {
-		s.t.Fatal(err)
-	}
+	s.declare()
 	r := s.report(s.db)
 	s.load(200, r)
-	for range 3 {
-		p, _ := startChild(s.t, "monitor", "stored", s.dsn, s.amqp, 0)
+	for _, stands := range []string{stored, received, stored} {
+		p := s.monitor(stands)
+		awaitLine(p, stands)
 		p.Kill()
 	}
 	s.reading()
@@ -202,9 +218,7 @@ func twoRelays(s *stage) account {
 // brokerAway has a whole run without a broker. Its process ends with events
 // stored; the next one sends them.
 func brokerAway(s *stage) account {
-	if err := intake.Declare(s.t.Context(), s.amqp); err != nil {
-		s.t.Fatal(err)
-	}
+	s.declare()
 	s.broker.Sync(s.t)
 	s.broker.Kill(s.t)
 	r := s.report(s.db)
@@ -217,8 +231,7 @@ func brokerAway(s *stage) account {
 	return s.settle(s.report(s.db))
 }
 
-// databaseAway has no database when the events happen: they go to the broker at
-// once.
+// databaseAway has no database when the events happen: they are published at once.
 func databaseAway(s *stage) account {
 	s.reading()
 	cfg, err := mysql.ParseDSN(s.dsn)
@@ -245,7 +258,8 @@ func databaseAway(s *stage) account {
 func processKilled(s *stage) account {
 	s.link.become(refusing)
 	const events = 50
-	p, ids := startChild(s.t, "reporter", "committed", s.dsn, s.linked(), events)
+	p := s.child("reporter", s.linked(), "CHILD_EVENTS="+strconv.Itoa(events))
+	ids := awaitLine(p, "committed")
 	p.Kill()
 	if len(ids) != events {
 		s.t.Fatalf("the process reported %d events, want %d", len(ids), events)

@@ -25,13 +25,16 @@ func (l ledger) migrate() error {
 	return nil
 }
 
-func (l ledger) store(ctx context.Context, ev notify.Event) error {
-	return l.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+func (l ledger) store(ctx context.Context, ev notify.Event) (added bool, err error) {
+	err = l.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		if err := tx.Exec("INSERT INTO deliveries (event_id) VALUES (?)", ev.ID).Error; err != nil {
 			return err
 		}
-		return tx.Exec("INSERT INTO ledger (event_id) VALUES (?) ON DUPLICATE KEY UPDATE event_id = event_id", ev.ID).Error
+		done := tx.Exec("INSERT INTO ledger (event_id) VALUES (?) ON DUPLICATE KEY UPDATE event_id = event_id", ev.ID)
+		added = done.RowsAffected == 1
+		return done.Error
 	})
+	return added, err
 }
 
 // check compares the ledger with the events that were taken. What is in it and

@@ -1,6 +1,7 @@
 package alerts_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -13,24 +14,27 @@ const (
 	refusing        // refuses connections
 	dropping        // accepts connections and drops them at once
 	halfOpen        // keeps connections open and passes nothing on
+	deaf            // passes requests on, and drops their connections at the answer
+	cutting         // drops connections near the end of what the reporters send
 )
 
 // A link is a TCP proxy that makes the faults of a network.
 type link struct {
-	t      *testing.T
-	target string
-	addr   string
-	wg     sync.WaitGroup
+	t    *testing.T
+	addr string
+	wg   sync.WaitGroup
 
 	mu       sync.Mutex
+	target   string // host:port, or empty
 	changed  *sync.Cond
 	state    int
 	listener net.Listener
 	conns    map[net.Conn]struct{}
-	dropped  int // connections, in state dropping
+	dropped  int // connections, in the states dropping, deaf and cutting
 }
 
-// newLink returns a sound link to target, host:port, that ends with the test.
+// newLink returns a sound link to target, host:port, that ends with the test. Without
+// a target it drops connections.
 func newLink(t *testing.T, target string) *link {
 	t.Helper()
 	l := &link{t: t, target: target, addr: "127.0.0.1:0", conns: map[net.Conn]struct{}{}, state: refusing}
@@ -41,6 +45,20 @@ func newLink(t *testing.T, target string) *link {
 		l.wg.Wait()
 	})
 	return l
+}
+
+// lead leads connections to another target from now on.
+func (l *link) lead(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+}
+
+func (l *link) dial() (net.Conn, error) {
+	l.mu.Lock()
+	target := l.target
+	l.mu.Unlock()
+	return net.Dial("tcp", target)
 }
 
 // become changes the state. Connections survive only from sound to halfOpen.
@@ -80,7 +98,7 @@ func (l *link) accept(listener net.Listener) {
 			in.Close()
 			continue
 		}
-		out, err := net.Dial("tcp", l.target)
+		out, err := l.dial()
 		if err != nil {
 			in.Close()
 			continue
@@ -90,8 +108,8 @@ func (l *link) accept(listener net.Listener) {
 			out.Close()
 			continue
 		}
-		l.wg.Go(func() { l.pipe(in, out) })
-		l.wg.Go(func() { l.pipe(out, in) })
+		l.wg.Go(func() { l.pipe(in, out, deaf) })
+		l.wg.Go(func() { l.pipe(out, in, cutting) })
 	}
 }
 
@@ -109,19 +127,22 @@ func (l *link) keep(c net.Conn) bool {
 	return true
 }
 
-func (l *link) pipe(to, from net.Conn) {
+// pipe passes everything on, unless the state is the one that breaks this direction.
+func (l *link) pipe(to, from net.Conn, breaks int) {
 	defer to.Close()
 	defer from.Close()
-	_, _ = io.Copy(gate{l, to}, from)
+	_, _ = io.Copy(gate{l, to, breaks}, from)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, from)
 }
 
-// A gate lets nothing through while the link is half open.
+// A gate lets nothing through while the link is half open, and not all while its
+// direction is broken.
 type gate struct {
-	l  *link
-	to net.Conn
+	l      *link
+	to     net.Conn
+	breaks int
 }
 
 func (g gate) Write(b []byte) (int, error) {
@@ -129,9 +150,22 @@ func (g gate) Write(b []byte) (int, error) {
 	for g.l.state == halfOpen {
 		g.l.changed.Wait()
 	}
+	broken := g.l.state == g.breaks
+	if broken {
+		g.l.dropped++
+	}
 	g.l.mu.Unlock()
+	switch {
+	case broken && g.breaks == deaf:
+		return 0, errBroken
+	case broken:
+		_, _ = g.to.Write(b[:max(len(b)-10, 0)])
+		return 0, errBroken
+	}
 	return g.to.Write(b)
 }
+
+var errBroken = errors.New("the link is broken")
 
 // drops returns how many connections were dropped so far.
 func (l *link) drops() int {

@@ -24,8 +24,8 @@ type order struct {
 	No string `gorm:"size:64;uniqueIndex"`
 }
 
-// slowness measures calls that the database intercepts, with the broker there
-// and with it away, by turns. It shows the ratio and asserts nothing of it: the
+// slowness measures calls that the database intercepts, with the way of their events open
+// and closed, by turns. It shows the ratio and asserts nothing of it: the
 // machine has other work. The events must be stored as all others.
 func slowness(t *testing.T, s *stage) account {
 	if err := s.db.AutoMigrate(&order{}); err != nil {
@@ -49,7 +49,7 @@ func slowness(t *testing.T, s *stage) account {
 		s.link.become(refusing)
 		away = append(away, s.intercept(g, fmt.Sprintf("away-%d", n), calls)...)
 		s.link.become(sound)
-		testwait.Until(t, "the connection is back", func() bool { return testmetric.Sum(t, r.link, "belay_rabbitmq_connected") == 1 })
+		testwait.Until(t, "the way is open again", func() bool { return testmetric.Sum(t, r.Outbox, "belay_outbox_backlog") == 0 })
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -57,7 +57,7 @@ func slowness(t *testing.T, s *stage) account {
 		t.Error(err)
 	}
 	a := s.settle(r)
-	fmt.Printf("intercepted calls, p50 / p99: broker there %v / %v, away %v / %v; p99 away is %.2f of p99 there\n",
+	fmt.Printf("intercepted calls, p50 / p99: way open %v / %v, closed %v / %v; p99 closed is %.2f of p99 open\n",
 		percentile(there, 50), percentile(there, 99), percentile(away, 50), percentile(away, 99),
 		float64(percentile(away, 99))/float64(percentile(there, 99)))
 	return a

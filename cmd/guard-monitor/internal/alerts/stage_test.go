@@ -11,26 +11,23 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
-	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
-	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
-// A stage is what one fault is played on: a database, a virtual host of the
-// suite's own broker, and a link between the reporters and the broker.
+// A stage is what one fault is played on: a database, and a link between the reporters
+// and a virtual host of the suite's own broker, or the monitor.
 type stage struct {
 	t      *testing.T
-	broker *teststack.Broker
+	way    way
+	broker *teststack.Broker // nil over HTTP
 	dsn    string
 	db     *gorm.DB
 	ledger ledger
-	amqp   string // past the link
+	amqp   string // past the link; empty over HTTP
 	link   *link
 
 	mu        sync.Mutex
@@ -39,9 +36,9 @@ type stage struct {
 	published int      // with a confirm, or directly
 }
 
-func newStage(t *testing.T, broker *teststack.Broker) *stage {
+func newStage(t *testing.T, way way, broker *teststack.Broker) *stage {
 	t.Helper()
-	s := &stage{t: t, broker: broker, dsn: teststack.MySQL(t), amqp: broker.AMQP(t)}
+	s := &stage{t: t, way: way, broker: broker, dsn: teststack.MySQL(t)}
 	s.db = testdb.OpenMySQL(t, s.dsn)
 	s.ledger = ledger{s.db}
 	if err := outbox.Migrate(t.Context(), s.db); err != nil {
@@ -50,22 +47,17 @@ func newStage(t *testing.T, broker *teststack.Broker) *stage {
 	if err := s.ledger.migrate(); err != nil {
 		t.Fatal(err)
 	}
+	if way == overHTTP {
+		s.link = newLink(t, "") // until there is a monitor
+		return s
+	}
+	s.amqp = broker.AMQP(t)
 	u, err := url.Parse(s.amqp)
 	if err != nil {
 		t.Fatal("the broker's URL is none")
 	}
 	s.link = newLink(t, u.Host)
 	return s
-}
-
-// linked returns the broker's URL by way of the link.
-func (s *stage) linked() string {
-	u, err := url.Parse(s.amqp)
-	if err != nil {
-		s.t.Fatal("the broker's URL is none")
-	}
-	u.Host = s.link.addr
-	return u.String()
 }
 
 func newEvent() notify.Event {
@@ -76,21 +68,25 @@ func newEvent() notify.Event {
 	}
 }
 
-// A reporter is an instance of a service: an outbox with its own connection to
-// the broker.
+// A reporter is an instance of a service: an outbox with a publisher of its own.
 type reporter struct {
 	*outbox.Outbox
 
 	s       *stage
-	link    *rabbitmq.Publisher
+	link    publisher
 	closing sync.Once
+}
+
+// count returns how many of its publishes had a result.
+func (r *reporter) count(result string) float64 {
+	return testmetric.Sum(r.s.t, r.link, r.s.way.results(), "result", result)
 }
 
 // report starts a reporter on db. It is closed, and must have drained, when
 // the fault is over: see settle.
 func (s *stage) report(db *gorm.DB) *reporter {
 	s.t.Helper()
-	p, err := rabbitmq.New(s.linked(), rabbitmq.Config{Timeout: time.Second, DialTimeout: 2 * time.Second})
+	p, err := s.way.publisher(s.linked())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -162,35 +158,6 @@ func (s *stage) took(ids ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken = append(s.taken, ids...)
-}
-
-// monitor runs a consumer that stores into the ledger until stop is called.
-func (s *stage) monitor() (c *intake.Consumer, stop func()) {
-	s.t.Helper()
-	c, err := intake.New(s.amqp, intake.Config{Heartbeat: func(context.Context, heartbeat.Heartbeat) {}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = c.Run(ctx, func(ctx context.Context, ev notify.Event, _ []byte) error { return s.ledger.store(ctx, ev) })
-	}()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		<-done
-	})
-	s.t.Cleanup(stop)
-	return c, stop
-}
-
-// reading runs a monitor and waits until it reads the queue.
-func (s *stage) reading() *intake.Consumer {
-	s.t.Helper()
-	c, _ := s.monitor()
-	testwait.Until(s.t, "the monitor reads", func() bool { return c.Err() == nil })
-	return c
 }
 
 // settle closes the reporters, waits until the monitor has what they sent, and
