@@ -132,6 +132,59 @@ var outboxMutants = []mutant{
 	},
 }
 
+// webhookMutants lose events between the outbox and a monitor that they are posted to.
+var webhookMutants = []mutant{
+	{
+		name:  "any-answer-is-a-confirm",
+		loses: "An event that another server at the address answered counts as published.",
+		file:  "notify/webhook/post.go",
+		old:   `	case (code == http.StatusOK || code == http.StatusAccepted) && a.Taken == id:`,
+		new:   `	case (code == http.StatusOK || code == http.StatusAccepted) && len(id) > 0:`,
+		tests: "notify/webhook TestOnlyTheMonitorsAnswerCounts",
+	},
+	{
+		name:  "redirect-followed",
+		loses: "The token goes to wherever a redirect leads, and the event with it.",
+		file:  "notify/webhook/publisher.go",
+		old:   `		return http.ErrUseLastResponse`,
+		new:   `		return nil`,
+		tests: "notify/webhook TestOnlyTheMonitorsAnswerCounts",
+	},
+	{
+		name:  "proxys-refusal-rejects",
+		loses: "A proxy that answers 400 for a while has each event wait for an hour.",
+		file:  "notify/webhook/post.go",
+		old:   `	case a.Rejected:`,
+		new:   `	case a.Rejected || code == http.StatusBadRequest:`,
+		tests: "notify/webhook TestOnlyTheMonitorsAnswerCounts",
+	},
+	{
+		name:  "pause-not-heeded",
+		loses: "A monitor that is overloaded gets the next event at once, from every service.",
+		file:  "notify/outbox/relay.go",
+		old:   ` || askedPause(err) > 0 {`,
+		new:   ` || err == nil {`,
+		tests: "notify/outbox TestRelayPausesAsAsked",
+	},
+	{
+		name:  "answered-before-it-is-stored",
+		loses: "An event that the monitor had not on disk when it died is deleted by its sender.",
+		file:  "cmd/guard-monitor/internal/intake/endpoint.go",
+		old:   `	added, err := e.cfg.Take(r.Context(), ev, body)`,
+		new: `	answer(w, http.StatusAccepted, webhook.Answer{Taken: ev.ID})
+	added, err := e.cfg.Take(r.Context(), ev, body)`,
+		tests: "cmd/guard-monitor/internal/intake TestEndpointAnswersAfterTheStore",
+	},
+	{
+		name:  "token-for-every-service",
+		loses: "A service can report in the name of another.",
+		file:  "cmd/guard-monitor/internal/intake/endpoint.go",
+		old:   `	return slices.Contains(s.Services, service) || slices.Contains(s.Services, AnyService)`,
+		new:   `	return len(s.Services) > 0 && service != ""`,
+		tests: "cmd/guard-monitor/internal/intake TestEndpointIsForItsSenders",
+	},
+}
+
 // brokerMutants lose events between the publisher and the queue.
 var brokerMutants = []mutant{
 	{

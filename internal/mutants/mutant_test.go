@@ -57,7 +57,7 @@ func module(folder string) (mod, rest string) {
 
 // table is all mutants.
 var table = concat(lockMutants, redisMutants, guardMutants, onceMutants, verdictMutants, databaseMutants, resolveMutants,
-	outboxMutants, brokerMutants, monitorMutants, siteMutants)
+	outboxMutants, webhookMutants, brokerMutants, monitorMutants, siteMutants)
 
 func concat(lists ...[]mutant) (all []mutant) {
 	for _, list := range lists {
