@@ -24,6 +24,7 @@ func TestWrongUsage(t *testing.T) {
 		names string // what the error must name
 	}{
 		{"no broker", nil, nil, "-amqp-url"},
+		{"neither broker nor ingest", nil, nil, "ingest"},
 		{"empty broker in the environment", []string{"BELAY_AMQP_URL="}, nil, "BELAY_AMQP_URL"},
 		{"broker of another kind", nil, []string{"-amqp-url", "http://user:" + password + "@host/"}, "-amqp-url"},
 		{"broker that is no URL", nil, []string{"-amqp-url", "amqp://user:" + password + "@host:port/%zz"}, "-amqp-url"},

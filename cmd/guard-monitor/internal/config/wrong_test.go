@@ -75,6 +75,14 @@ func TestWrong(t *testing.T) {
 		{ok + "redis:\n  - name: a b\n    nodes: [a:1]\n", ":3: redis[0].name: want 1 to 64 letters"},
 		{ok + "redis:\n  - name: a\n    nodes: [a:1]\n    tls_ca_file: ca.pem\n", ":3: redis[0]: tls_ca_file, tls_cert_file and tls_key_file need tls: true"},
 		{ok + "redis:\n  - {name: a, nodes: [a:1]}\n  - {name: a, nodes: [a:1]}\n", ":4: redis[1]: redis[0] has the name a already"},
+		{"db: a\n", "amqp_url: is not set (flag -amqp-url, environment BELAY_AMQP_URL), and neither is ingest"},
+		{"ingest:\n  - {token: " + password + password + password + "}\n", ":2: ingest[0].name: is required"},
+		{"ingest:\n  - {name: a, services: [a]}\n", ":2: ingest[0].token: is required"},
+		{"ingest:\n  - {name: a, token: 0123456789abcdef}\n", ":2: ingest[0].services: is required"},
+		{"ingest:\n  - {name: a, token: " + password + ", services: [a]}\n", ":2: ingest[0]: the token is shorter than 16 bytes"},
+		{"ingest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n  - {name: b, token: 0123456789abcdef, services: [b]}\n", ":3: ingest[1]: the token is that of ingest[0]"},
+		{"web: {metrics_token: 0123456789abcdef}\ningest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n", ":3: ingest[0]: the token is that of web.metrics_token"},
+		{"listen: 10.0.0.1:9440\nweb: {allow_anybody: true}\ningest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n", ":1: listen: not a loopback address: tokens of ingest"},
 		{ok + "receivers:\n  - text\n", ":3: receivers[0]: want settings"},
 		{ok + "receivers:\n  - {name: a, type: pager, url: http://a/}\n", ":3: receivers[0].type: want webhook, alertmanager, "},
 		{ok + "receivers:\n  - {name: a, type: slack}\n", ":3: receivers[0].url: is required"},
@@ -98,6 +106,22 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%.300q: %v, want %q in it", tt.text, err, tt.want)
 		case strings.Contains(err.Error(), password):
 			t.Errorf("%.300q: %v shows a password", tt.text, err)
+		}
+	}
+}
+
+// Events can be posted instead of read, also on an address of the network if something
+// encrypts the way.
+func TestIngestInPlaceOfABroker(t *testing.T) {
+	const sender = "ingest:\n  - {name: a, token: 0123456789abcdef, services: [a, b]}\n"
+	for _, text := range []string{
+		sender,
+		"listen: 10.0.0.1:9440\nweb: {allow_anybody: true, allow_plain_http: true}\n" + sender,
+		"listen: 10.0.0.1:9440\nweb: {allow_anybody: true, tls_cert_file: a, tls_key_file: b}\n" + sender,
+	} {
+		c, err := load(t, text, nil)
+		if err != nil || len(c.Ingest) != 1 || len(c.Ingest[0].Services) != 2 {
+			t.Errorf("%q: %+v, %v", text, c, err)
 		}
 	}
 }
@@ -128,6 +152,9 @@ func TestWrongFlags(t *testing.T) {
 	}
 	if _, _, err := config.Load(config.Source{Getenv: os.Getenv, Needs: config.Nothing}); err != nil {
 		t.Errorf("without a broker: %v", err)
+	}
+	if _, _, err := config.Load(config.Source{Getenv: func(string) string { return "" }, Needs: config.Broker}); !errors.Is(err, config.ErrInvalid) {
+		t.Errorf("a command that asks the broker: %v", err)
 	}
 	if _, _, err := config.Load(config.Source{Args: []string{"-h"}, Getenv: os.Getenv}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("-h: %v", err)

@@ -1,0 +1,148 @@
+package main_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/heartbeat"
+	"github.com/belaygo/belay/notify/webhook"
+)
+
+const ingestToken = "a-token-of-the-orders"
+
+const ingestSettings = `
+ingest:
+  - name: shop
+    token: ` + ingestToken + `
+    services: [orders]
+`
+
+// startIngest starts a monitor without a broker on the database.
+func startIngest(t *testing.T, db string) *process {
+	t.Helper()
+	p := start(t, nil, "serve", "-config", settings(t, ingestSettings), "-db", db, "-listen", "127.0.0.1:0")
+	p.url()
+	return p
+}
+
+func (p *process) publisher(token string) *webhook.Publisher {
+	p.t.Helper()
+	w, err := webhook.New(p.url(), webhook.Config{Token: token, Timeout: limit, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() {
+		if err := w.Close(context.Background()); err != nil {
+			p.t.Error(err)
+		}
+	})
+	return w
+}
+
+// TestWithoutABroker: events and heartbeats are posted, and everything that a monitor says of
+// itself says that there is no broker.
+func TestWithoutABroker(t *testing.T) {
+	t.Parallel()
+	p := startIngest(t, filepath.Join(t.TempDir(), "monitor.db"))
+	if code, body := p.get("/healthz"); code != 200 || !strings.Contains(body, `"broker":"none"`) {
+		t.Errorf("health: %d %s", code, body)
+	}
+	w := p.publisher(ingestToken)
+	for range 2 {
+		if err := w.Publish(t.Context(), event("posted")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.PublishHeartbeat(t.Context(), heartbeat.Heartbeat{ID: "beat", Service: "orders", At: time.Now(), Interval: time.Minute}); err != nil {
+		t.Error(err)
+	}
+	if err := p.publisher("a-token-of-nobody").Publish(t.Context(), event("other")); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a wrong token: %v", err)
+	}
+	for result, n := range map[string]int{"stored": 1, "repeated": 1, "heartbeat": 1, "unauthorized": 1} {
+		if !p.metric(fmt.Sprintf(`belay_ingest_requests_total{result=%q} %d`, result, n)) {
+			t.Errorf("/metrics has not %d %s", n, result)
+		}
+	}
+	if _, body := p.get("/metrics"); strings.Contains(body, "belay_consumer") {
+		t.Error("/metrics has those of a broker")
+	}
+	checkAlert(t, p, event("posted"))
+	_, page := p.get("/")
+	if !strings.Contains(page, "none: services post their events") || strings.Contains(page, "not connected") || strings.Contains(page, "The broker does not answer") {
+		t.Errorf("the overview speaks of a broker:\n%s", page)
+	}
+	if _, body := p.get("/api/v1/overview"); strings.Contains(body, "broker_connected") || !strings.Contains(body, `"store_takes_events":true`) {
+		t.Errorf("the API's overview: %s", body)
+	}
+	if strings.Contains(p.stderr.String(), ingestToken) {
+		t.Error("the token is logged")
+	}
+	p.stop(syscall.SIGTERM)
+}
+
+// TestPostedEventSurvivesAKill: the answer comes after the event is on disk.
+func TestPostedEventSurvivesAKill(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "monitor.db")
+	for n := range 3 {
+		p := startIngest(t, db)
+		if err := p.publisher(ingestToken).Publish(t.Context(), event(fmt.Sprint("kill-", n))); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-p.exited
+	}
+	p := startIngest(t, db)
+	for n := range 3 {
+		if code, body := p.get(fmt.Sprint("/api/v1/events/kill-", n)); code != 200 {
+			t.Errorf("the event of monitor %d is gone: %d %s", n, code, body)
+		}
+	}
+}
+
+// TestPostedEventOfAFullStore: while the database takes nothing, senders are asked to wait, and
+// the monitor says that it is unwell.
+func TestPostedEventOfAFullStore(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "monitor.db")
+	p := startIngest(t, path)
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil { // nobody else can write
+		t.Fatal(err)
+	}
+	w := p.publisher(ingestToken)
+	err = w.Publish(t.Context(), event("late"))
+	var busy interface{ RetryAfter() time.Duration }
+	if !errors.As(err, &busy) || busy.RetryAfter() != 5*time.Second || !strings.Contains(err.Error(), "503") {
+		t.Errorf("err = %v, want one that says 503", err)
+	}
+	if code, body := p.get("/healthz"); code != 503 || !strings.Contains(body, `"store":"not taking events"`) {
+		t.Errorf("health: %d %s", code, body)
+	}
+	if _, err := db.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Publish(t.Context(), event("late")); err != nil {
+		t.Error(err)
+	}
+	if code, body := p.get("/healthz"); code != 200 {
+		t.Errorf("health afterwards: %d %s", code, body)
+	}
+	checkAlert(t, p, event("late"))
+}
