@@ -14,7 +14,8 @@
 //	defer g.Close(ctx)
 //
 // [Log] is the plainest Publisher. notify/outbox stores events in the business database
-// and forwards them, and notify/rabbitmq publishes them to a broker.
+// and forwards them, notify/rabbitmq publishes them to a broker, and notify/webhook posts
+// them to guard-monitor.
 //
 // An [Event] reports one failure of the first layer, the lock. Its JSON is a
 // CloudEvents 1.0 event in structured mode. The folder schema has its JSON Schema, and

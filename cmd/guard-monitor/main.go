@@ -1,5 +1,5 @@
 // Command guard-monitor notifies people that locks failed, and why. It takes the
-// events from RabbitMQ, stores them, watches Redis, groups both into incidents, and
+// events from RabbitMQ or over HTTP, stores them, watches Redis, groups both into incidents, and
 // shows and sends these. Run it with -h for its commands, settings and exit codes.
 package main
 

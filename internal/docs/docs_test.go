@@ -126,7 +126,7 @@ func TestCode(t *testing.T) {
 			tested.Write(text)
 		}
 	}
-	for _, path := range []string{"README.md", "README.zh-CN.md", "docs/migrating.md"} {
+	for _, path := range []string{"README.md", "README.zh-CN.md", "docs/migrating.md", "docs/operations.md"} {
 		blocks := 0
 		for _, m := range fenced.FindAllStringSubmatch(pages(t)[path], -1) {
 			if m[1] != "go" {
@@ -192,7 +192,8 @@ func TestNamedTests(t *testing.T) {
 	where := map[string]string{
 		"lock": "lock", "redislock": "lock/redislock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx",
 		"e2e": "cmd/guard-monitor/internal/e2e", "chaos": "internal/chaos", "alerts": "cmd/guard-monitor/internal/alerts",
-		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "once": "once", "rabbitmq": "notify/rabbitmq", "docs": "internal/docs", "mutants": "internal/mutants",
+		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "once": "once", "rabbitmq": "notify/rabbitmq", "webhook": "notify/webhook",
+		"intake": "cmd/guard-monitor/internal/intake", "main": "cmd/guard-monitor", "docs": "internal/docs", "mutants": "internal/mutants",
 	}
 	named := name.FindAllStringSubmatch(pages(t)["docs/guarantees.md"], -1)
 	if len(named) < 30 {
@@ -223,7 +224,7 @@ func TestNamedFiles(t *testing.T) {
 func TestExamples(t *testing.T) {
 	for _, dir := range []string{
 		"guard", "guard/guardotel", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock",
-		"dbguard", "notify", "notify/outbox", "notify/rabbitmq",
+		"dbguard", "notify", "notify/outbox", "notify/rabbitmq", "notify/webhook",
 	} {
 		if !slices.ContainsFunc(testrepo.TestFunctions(t, dir), func(name string) bool { return strings.HasPrefix(name, "Example") }) {
 			t.Errorf("package %s has no example", dir)

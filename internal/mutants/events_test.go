@@ -143,7 +143,7 @@ var webhookMutants = []mutant{
 		tests: "notify/webhook TestOnlyTheMonitorsAnswerCounts",
 	},
 	{
-		name:  "redirect-followed",
+		name:  "event-follows-a-redirect",
 		loses: "The token goes to wherever a redirect leads, and the event with it.",
 		file:  "notify/webhook/publisher.go",
 		old:   `		return http.ErrUseLastResponse`,

@@ -1,4 +1,4 @@
-// Package intake reads events and heartbeats from RabbitMQ for guard-monitor.
+// Package intake takes events and heartbeats into guard-monitor, from RabbitMQ or over HTTP.
 //
 //	consumer, err := intake.New(amqpURL, intake.Config{Heartbeat: heard, Logger: logger})
 //	if err != nil {
@@ -25,6 +25,10 @@
 // Heartbeats are read on a connection of their own, from a queue of their own:
 // if that fails, events still come. Consumer.Listening says whether the
 // silence of a service means something.
+//
+// An [Endpoint] takes events and heartbeats that are posted over HTTP, without a broker. It
+// answers only after the event is stored, and what it does not take stays with the sender:
+// it keeps nothing and retries nothing.
 //
 // Only the monitor declares the topology (see [Declare]), since the arguments of
 // a queue cannot be changed and must not be fought over. A Consumer declares it
