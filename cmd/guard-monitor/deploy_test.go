@@ -27,6 +27,7 @@ import (
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
+	"github.com/belaygo/belay/notify/webhook"
 )
 
 const deploy = "../../deploy"
@@ -62,7 +63,7 @@ func TestMetricNames(t *testing.T) {
 		}
 	}
 	for _, name := range known {
-		if !regexp.MustCompile(`^belay_(lock|redis|guard|outbox|rabbitmq|consumer|monitor)_[a-z_]+$`).MatchString(name) {
+		if !regexp.MustCompile(`^belay_(lock|redis|guard|outbox|rabbitmq|webhook|consumer|ingest|monitor)_[a-z_]+$`).MatchString(name) {
 			t.Errorf("%s does not follow belay_<part>_<what>", name)
 		}
 	}
@@ -86,6 +87,9 @@ func metricNames(t *testing.T) (names []string) {
 	publisher, err := rabbitmq.New(deadURL, rabbitmq.Config{})
 	check(t, err)
 	t.Cleanup(func() { check(t, publisher.Close(context.Background())) })
+	poster, err := webhook.New("http://127.0.0.1:1", webhook.Config{Token: ingestToken})
+	check(t, err)
+	t.Cleanup(func() { check(t, poster.Close(context.Background())) })
 	consumer, err := intake.New(deadURL, intake.Config{})
 	check(t, err)
 	box, err := outbox.New(db, outbox.Config{})
@@ -99,12 +103,14 @@ func metricNames(t *testing.T) (names []string) {
 	t.Cleanup(func() { st.Close() })
 	mon, err := monitor.New(t.Context(), monitor.Config{Store: st})
 	check(t, err)
+	endpoint, err := intake.NewEndpoint(intake.EndpointConfig{Take: mon.Take, Heartbeat: mon.Heard})
+	check(t, err)
 	dispatcher, err := dispatch.New(dispatch.Config{Store: st})
 	check(t, err)
 
 	name := regexp.MustCompile(`fqName: "([^"]+)"`)
 	for _, c := range []prometheus.Collector{
-		engine, locker, publisher, consumer, box, g, mon, dispatcher, monitor.NewState(st, nil, nil),
+		engine, locker, publisher, poster, consumer, endpoint, box, g, mon, dispatcher, monitor.NewState(st, nil, nil),
 	} {
 		descs := make(chan *prometheus.Desc, 100)
 		c.Describe(descs)

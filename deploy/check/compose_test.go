@@ -19,22 +19,47 @@ const root = "../.."
 // load reads docker-compose.yml as Compose does, with all profiles.
 func load(t *testing.T) *types.Project {
 	t.Helper()
-	file := filepath.Join(root, "docker-compose.yml")
+	project := loadFiles(t, "docker-compose.yml")
+	if len(project.Services) != 13 {
+		t.Fatalf("%d services: %v", len(project.Services), project.ServiceNames())
+	}
+	return project
+}
+
+func loadFiles(t *testing.T, names ...string) *types.Project {
+	t.Helper()
+	var files []types.ConfigFile
+	for _, name := range names {
+		files = append(files, types.ConfigFile{Filename: filepath.Join(root, name)})
+	}
 	dir, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir:  dir,
-		ConfigFiles: []types.ConfigFile{{Filename: file}},
+		ConfigFiles: files,
 	}, loader.WithProfiles([]string{"*"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(project.Services) != 13 {
-		t.Fatalf("%d services: %v", len(project.Services), project.ServiceNames())
-	}
 	return project
+}
+
+// Without a broker nothing is left of it, and guard-monitor takes posted events.
+func TestNoBroker(t *testing.T) {
+	project := loadFiles(t, "docker-compose.yml", "deploy/compose/no-broker.yml")
+	monitor, there := project.Services["guard-monitor"]
+	_, broker := project.Services["rabbitmq"]
+	_, awaited := monitor.DependsOn["rabbitmq"]
+	url, asked := monitor.Environment["BELAY_AMQP_URL"]
+	if !there || broker || awaited || asked || len(project.Services) != 12 {
+		t.Errorf("RabbitMQ: a service %t, awaited %t, asked %t (%v); services %v", broker, awaited, asked, url, project.ServiceNames())
+	}
+	token := monitor.Environment["BELAY_INGEST_TOKEN"]
+	if token == nil || len(*token) < 16 || !strings.Contains(read(t, "deploy/compose/guard-monitor.yaml"), "token: ${BELAY_INGEST_TOKEN}\n") {
+		t.Errorf("the token of ingest is %v", token)
+	}
 }
 
 // Nothing is published beyond loopback, everything that stays has a health
