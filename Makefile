@@ -119,7 +119,7 @@ test-redis: ## the locks on Valkey and on Redis 8 from Debian sid
 	@BELAY_STACK=redis8 BELAY_STACK_PORT=18000 scripts/test --redis redis8 -race -count=1 -timeout 20m ./lock/redislock
 
 .PHONY: test-alerts
-test-alerts: ## the path of the alerts through all faults, with a broker of its own
+test-alerts: ## the path of the alerts through all faults, over RabbitMQ and over HTTP
 	@scripts/test -C cmd/guard-monitor -count=1 -v ./internal/alerts | $(e2e-lines)
 
 .PHONY: e2e

@@ -159,7 +159,7 @@ var webhookMutants = []mutant{
 		tests: "notify/webhook TestOnlyTheMonitorsAnswerCounts",
 	},
 	{
-		name:  "pause-not-heeded",
+		name:  "pause-ignored",
 		loses: "A monitor that is overloaded gets the next event at once, from every service.",
 		file:  "notify/outbox/relay.go",
 		old:   ` || askedPause(err) > 0 {`,
@@ -171,7 +171,7 @@ var webhookMutants = []mutant{
 		loses: "An event that the monitor had not on disk when it died is deleted by its sender.",
 		file:  "cmd/guard-monitor/internal/intake/endpoint.go",
 		old:   `	added, err := e.cfg.Take(r.Context(), ev, body)`,
-		new: `	answer(w, http.StatusAccepted, webhook.Answer{Taken: ev.ID})
+		new: `	answer(w, http.StatusAccepted, ingest.Answer{Taken: ev.ID})
 	added, err := e.cfg.Take(r.Context(), ev, body)`,
 		tests: "cmd/guard-monitor/internal/intake TestEndpointAnswersAfterTheStore",
 	},

@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/internal/tlsfile"
-	"github.com/belaygo/belay/internal/webhook"
 )
 
 // Config sets up a Publisher. The Token is required.
@@ -43,8 +43,8 @@ func (c Config) validate() error {
 	switch {
 	case c.Token == "":
 		return errors.New("webhook: Token is empty: it is that of an entry of the monitor's setting ingest")
-	case len(c.Token) < webhook.MinToken:
-		return fmt.Errorf("webhook: Token is shorter than %d bytes", webhook.MinToken)
+	case len(c.Token) < ingest.MinToken:
+		return fmt.Errorf("webhook: Token is shorter than %d bytes", ingest.MinToken)
 	case strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("webhook: Token holds a blank, a line end or another character outside printable ASCII")
 	case !utf8.ValidString(c.Name):
@@ -86,5 +86,5 @@ func parse(address string, given *tls.Config) (*url.URL, *tls.Config, error) {
 		}
 	}
 	u.RawQuery = ""
-	return u.JoinPath(webhook.Path), given, nil
+	return u.JoinPath(ingest.Path), given, nil
 }

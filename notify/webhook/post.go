@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/cloudevent"
-	"github.com/belaygo/belay/internal/webhook"
+	"github.com/belaygo/belay/internal/ingest"
 )
 
 const (
@@ -40,13 +40,13 @@ func (p *Publisher) post(ctx context.Context, id string, body []byte) (status in
 	if err != nil {
 		return 0, fmt.Errorf("webhook: read the answer of %s: %w", p.url, err)
 	}
-	var a webhook.Answer
+	var a ingest.Answer
 	_ = json.Unmarshal(text, &a) // whatever is not the monitor's leaves a empty
 	return res.StatusCode, p.judge(res, a, id)
 }
 
 // judge returns what an answer means for the event of the given id.
-func (p *Publisher) judge(res *http.Response, a webhook.Answer, id string) error {
+func (p *Publisher) judge(res *http.Response, a ingest.Answer, id string) error {
 	code := res.StatusCode
 	says := fmt.Sprintf("%s answered %d: %s", p.url, code, p.reason(a))
 	switch {
@@ -68,7 +68,7 @@ func (p *Publisher) judge(res *http.Response, a webhook.Answer, id string) error
 
 // reason returns what the monitor says, fit for a log, and without the token that somebody
 // may have put into it.
-func (p *Publisher) reason(a webhook.Answer) string {
+func (p *Publisher) reason(a ingest.Answer) string {
 	reason := strings.ReplaceAll(cmp.Or(a.Error, "no reason is given"), p.cfg.Token, "[hidden]")
 	quoted := strconv.QuoteToASCII(reason[:min(len(reason), maxReason)])
 	return quoted[1 : len(quoted)-1]

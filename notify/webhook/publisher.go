@@ -15,7 +15,7 @@ import (
 	"github.com/belaygo/belay/internal/breaker"
 	"github.com/belaygo/belay/internal/cloudevent"
 	"github.com/belaygo/belay/internal/heartbeat"
-	"github.com/belaygo/belay/internal/webhook"
+	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -69,9 +69,12 @@ func New(address string, cfg Config) (*Publisher, error) {
 		func(err error) bool { return errors.Is(err, errAnswered) },
 		func(err error) bool { return errors.Is(err, errClosed) })
 	p.metrics = newMetrics(cfg.Name, p.breaker)
+	if secure = secure.Clone(); secure != nil {
+		secure.NextProtos = nil // HTTP/1.1 is all that is spoken
+	}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: p.dial,
-		TLSClientConfig: secure.Clone(), TLSHandshakeTimeout: cfg.Timeout,
+		TLSClientConfig: secure, TLSHandshakeTimeout: cfg.Timeout,
 		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout,
 		MaxResponseHeaderBytes: maxHeader, Protocols: new(http.Protocols),
 	}
@@ -141,8 +144,8 @@ func (p *Publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat)
 
 // guarded posts within the Timeout, unless the breaker is open.
 func (p *Publisher) guarded(ctx context.Context, id, service string, body []byte) error {
-	if len(body) > webhook.MaxBody { // the answer to one that is cut off may be lost
-		return fmt.Errorf("%w: it has %d bytes, and %d are taken", errRejected, len(body), webhook.MaxBody)
+	if len(body) > ingest.MaxBody { // the answer to one that is cut off may be lost
+		return fmt.Errorf("%w: it has %d bytes, and %d are taken", errRejected, len(body), ingest.MaxBody)
 	}
 	if !p.enter() {
 		return errClosed
@@ -156,7 +159,7 @@ func (p *Publisher) guarded(ctx context.Context, id, service string, body []byte
 		if err != nil && p.life.Err() != nil {
 			return struct{}{}, errClosed
 		}
-		p.heed(service, status, err)
+		p.noteRefusal(service, status, err)
 		return struct{}{}, err
 	})
 	if breaker.IsOpen(err) {
@@ -176,8 +179,8 @@ func (p *Publisher) enter() bool {
 	return true
 }
 
-// heed logs that the monitor refuses a service, or no longer does, once per change.
-func (p *Publisher) heed(service string, status int, err error) {
+// noteRefusal logs that the monitor refuses a service, or no longer does, once per change.
+func (p *Publisher) noteRefusal(service string, status int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.refused[service]

@@ -238,8 +238,13 @@ func TestSilentMonitorCostsLittleTime(t *testing.T) {
 // TestTLS: the monitor is known by the files that the address names, and to nobody else
 // is anything said.
 func TestTLS(t *testing.T) {
-	m := newMonitor(t, httptest.NewTLSServer)
-	m.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	m := newMonitor(t, func(h http.Handler) *httptest.Server {
+		s := httptest.NewUnstartedServer(h)
+		s.EnableHTTP2 = true
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+		s.StartTLS()
+		return s
+	})
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: m.Certificate().Raw})
 	if err := os.WriteFile(file, authority, 0o600); err != nil {
@@ -250,7 +255,7 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 	secure := m.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-	secure.NextProtos = nil
+	secure.NextProtos = []string{"h2", "http/1.1"} // as those of a program that speaks both
 	p = newPublisher(t, m.URL, webhook.Config{TLS: secure})
 	if err := p.Publish(t.Context(), event(2)); err != nil {
 		t.Error(err)

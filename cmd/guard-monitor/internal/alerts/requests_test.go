@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/internal/webhook"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -110,7 +110,7 @@ func overloaded(s *stage) account {
 	testwait.Until(s.t, "there is no room", func() bool { return inside.Load() == room })
 	r := s.report(s.db)
 	s.load(200, r)
-	testwait.Until(s.t, "events are turned away", func() bool { return r.count("busy") > 1 })
+	testwait.Until(s.t, "events are rejected", func() bool { return r.count("busy") > 1 })
 	close(release)
 	others.Wait()
 	return s.settle(r)
@@ -124,7 +124,7 @@ func (s *stage) post(addr string) {
 		s.t.Error(err)
 		return
 	}
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+addr+webhook.Path, strings.NewReader(string(body)))
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+addr+ingest.Path, strings.NewReader(string(body)))
 	if err != nil {
 		s.t.Error(err)
 		return

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/internal/rabbit"
-	"github.com/belaygo/belay/internal/webhook"
 )
 
 // Source is where settings come from.
@@ -176,8 +176,8 @@ func (d *decoder) checkSources(c *Config, needs Need) {
 		name := fmt.Sprintf("ingest[%d]", i)
 		switch other := tokens[e.Token]; {
 		case e.Token == "":
-		case len(e.Token) < webhook.MinToken:
-			d.fail(d.places[name], name, fmt.Errorf("the token is shorter than %d bytes", webhook.MinToken))
+		case len(e.Token) < ingest.MinToken:
+			d.fail(d.places[name], name, fmt.Errorf("the token is shorter than %d bytes", ingest.MinToken))
 		case other != "":
 			d.fail(d.places[name], name, fmt.Errorf("the token is that of %s: who has it would open both", other))
 		}

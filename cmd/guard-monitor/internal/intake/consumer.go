@@ -18,10 +18,10 @@ var (
 	// ErrReject is matched by the errors of a handler that will never take the event
 	// at hand: it goes to the dead letters. After any other error the handler is called
 	// again.
-	ErrReject = errors.New("rabbitmq: event rejected")
+	ErrReject = errors.New("event rejected")
 	// ErrHandler is matched by what Err returns while the handler fails, which holds
 	// up all that comes after.
-	ErrHandler = errors.New("rabbitmq: event is not taken")
+	ErrHandler = errors.New("event is not taken")
 	// ErrRunning is returned by Run of a Consumer that is running already.
 	ErrRunning = errors.New("rabbitmq: consumer is running already")
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/belaygo/belay/internal/cloudevent"
 	"github.com/belaygo/belay/internal/heartbeat"
-	"github.com/belaygo/belay/internal/webhook"
+	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -30,7 +30,7 @@ const (
 	// failureLasts is how long the store counts as failing after it has failed last:
 	// longer than any sender pauses.
 	failureLasts = 2 * time.Minute
-	// deafAfterBusy is how long silence proves nothing after a request was turned away:
+	// deafAfterBusy is how long silence proves nothing after a request was rejected:
 	// it may have been a heartbeat.
 	deafAfterBusy = 10 * time.Second
 )
@@ -88,8 +88,8 @@ func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	for _, s := range cfg.Senders {
 		sum := sha256.Sum256([]byte(s.Token))
 		switch {
-		case len(s.Token) < webhook.MinToken:
-			return nil, fmt.Errorf("the token of %s is shorter than %d bytes", s.Name, webhook.MinToken)
+		case len(s.Token) < ingest.MinToken:
+			return nil, fmt.Errorf("the token of %s is shorter than %d bytes", s.Name, ingest.MinToken)
 		case slices.Contains(e.tokens, sum):
 			return nil, fmt.Errorf("the token of %s is that of another entry", s.Name)
 		case len(s.Services) == 0:
@@ -108,7 +108,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.count("unauthorized")
 		e.cfg.Logger.Warn("an event is refused: no entry of the setting ingest has its token", "remote", r.RemoteAddr)
 		w.Header().Set("WWW-Authenticate", `Bearer realm="guard-monitor"`)
-		answer(w, http.StatusUnauthorized, webhook.Answer{Error: "the token is none of the setting ingest"})
+		answer(w, http.StatusUnauthorized, ingest.Answer{Error: "the token is none of the setting ingest"})
 		return
 	}
 	select {
@@ -120,14 +120,14 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		askToWait(w, http.StatusTooManyRequests, afterBusy, "too many events at a time")
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, webhook.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, ingest.MaxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		e.reject(w, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", webhook.MaxBody))
+		e.reject(w, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", ingest.MaxBody))
 		return
 	}
 	if err != nil { // the sender has gone, or is too slow
 		e.count("broken")
-		answer(w, http.StatusRequestTimeout, webhook.Answer{Error: "the request was not read to its end"})
+		answer(w, http.StatusRequestTimeout, ingest.Answer{Error: "the request was not read to its end"})
 		return
 	}
 	e.take(w, r, sender, body)
@@ -162,7 +162,7 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *Sender, 
 		}
 		e.cfg.Heartbeat(r.Context(), h)
 		e.count("heartbeat")
-		answer(w, http.StatusAccepted, webhook.Answer{Taken: h.ID})
+		answer(w, http.StatusAccepted, ingest.Answer{Taken: h.ID})
 		return
 	}
 	var ev notify.Event
@@ -191,10 +191,10 @@ func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, ev notify.Event
 		askToWait(w, http.StatusServiceUnavailable, afterFailure, "the store does not take the event; the monitor's log says why")
 	case added:
 		e.count("stored")
-		answer(w, http.StatusAccepted, webhook.Answer{Taken: ev.ID})
+		answer(w, http.StatusAccepted, ingest.Answer{Taken: ev.ID})
 	default:
 		e.count("repeated")
-		answer(w, http.StatusOK, webhook.Answer{Taken: ev.ID})
+		answer(w, http.StatusOK, ingest.Answer{Taken: ev.ID})
 	}
 }
 
@@ -205,7 +205,7 @@ func (e *Endpoint) refused(w http.ResponseWriter, sender *Sender, service string
 	}
 	e.count("unauthorized")
 	e.cfg.Logger.Warn("an event is refused: its token is not for its service", "sender", sender.Name, "service", service)
-	answer(w, http.StatusForbidden, webhook.Answer{
+	answer(w, http.StatusForbidden, ingest.Answer{
 		Error: fmt.Sprintf("the token of %s is not for the service %.80q: see its services in the setting ingest", sender.Name, service),
 	})
 	return true
@@ -215,15 +215,15 @@ func (e *Endpoint) refused(w http.ResponseWriter, sender *Sender, service string
 func (e *Endpoint) reject(w http.ResponseWriter, sender *Sender, code int, reason error) {
 	e.count("rejected")
 	e.cfg.Logger.Error("message is no event, and stays with its sender", "sender", sender.Name, "error", reason)
-	answer(w, code, webhook.Answer{Rejected: true, Error: reason.Error()})
+	answer(w, code, ingest.Answer{Rejected: true, Error: reason.Error()})
 }
 
 func askToWait(w http.ResponseWriter, code int, after time.Duration, reason string) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
-	answer(w, code, webhook.Answer{Error: reason})
+	answer(w, code, ingest.Answer{Error: reason})
 }
 
-func answer(w http.ResponseWriter, code int, a webhook.Answer) {
+func answer(w http.ResponseWriter, code int, a ingest.Answer) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")

@@ -17,8 +17,8 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/internal/heartbeat"
+	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/internal/testmetric"
-	"github.com/belaygo/belay/internal/webhook"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -79,20 +79,20 @@ func newEndpoint(t *testing.T) (*intake.Endpoint, *shelf) {
 }
 
 // post posts a body and returns the response with its JSON.
-func post(t *testing.T, e *intake.Endpoint, token string, body []byte) (*httptest.ResponseRecorder, webhook.Answer) {
+func post(t *testing.T, e *intake.Endpoint, token string, body []byte) (*httptest.ResponseRecorder, ingest.Answer) {
 	t.Helper()
 	return postWithin(t.Context(), t, e, token, body)
 }
 
-func postWithin(ctx context.Context, t *testing.T, e *intake.Endpoint, token string, body []byte) (*httptest.ResponseRecorder, webhook.Answer) {
+func postWithin(ctx context.Context, t *testing.T, e *intake.Endpoint, token string, body []byte) (*httptest.ResponseRecorder, ingest.Answer) {
 	t.Helper()
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, webhook.Path, bytes.NewReader(body))
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, ingest.Path, bytes.NewReader(body))
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
-	var a webhook.Answer
+	var a ingest.Answer
 	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil && w.Body.Len() > 0 {
 		t.Errorf("the answer is no JSON: %v\n%s", err, w.Body)
 	}
@@ -114,7 +114,7 @@ func TestEndpointStoresOnce(t *testing.T) {
 	body := encoded(t, event(1))
 	for _, want := range []int{202, 200, 200} {
 		w, a := post(t, e, orders, body)
-		if w.Code != want || a != (webhook.Answer{Taken: event(1).ID}) {
+		if w.Code != want || a != (ingest.Answer{Taken: event(1).ID}) {
 			t.Errorf("answered %d %+v, want %d", w.Code, a, want)
 		}
 	}
@@ -217,7 +217,7 @@ func TestEndpointRejects(t *testing.T) {
 		{"several", "[" + string(encoded(t, event(1))) + "]", 400, "invalid event"},
 		{"an unknown verdict", string(unknown), 400, "verdict"},
 		{"no heartbeat", `{"specversion":"1.0","type":"io.github.belaygo.heartbeat.v1"}`, 400, "source"},
-		{"too much", strings.Repeat(" ", webhook.MaxBody) + "{}", 413, "262144 bytes"},
+		{"too much", strings.Repeat(" ", ingest.MaxBody) + "{}", 413, "262144 bytes"},
 	} {
 		w, a := post(t, e, orders, []byte(c.body))
 		if w.Code != c.code || !a.Rejected || a.Taken != "" || !strings.Contains(a.Error, c.want) {
@@ -245,7 +245,7 @@ func TestEndpointIsBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		if !e.Listening() {
-			t.Error("not listening before a request was turned away")
+			t.Error("not listening before a request was rejected")
 		}
 		w, a := post(t, e, all, encoded(t, event(64)))
 		if w.Code != 429 || w.Header().Get("Retry-After") != "1" || a.Taken != "" || a.Rejected {
@@ -255,7 +255,7 @@ func TestEndpointIsBounded(t *testing.T) {
 			t.Errorf("without a token: answered %d", w.Code)
 		}
 		if e.Listening() || e.Err() != nil {
-			t.Errorf("listening %t, %v: a heartbeat may have been turned away, and the store is well", e.Listening(), e.Err())
+			t.Errorf("listening %t, %v: a heartbeat may have been rejected, and the store is well", e.Listening(), e.Err())
 		}
 		close(s.wait)
 		taken.Wait()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/belaygo/belay/internal/webhook"
+	"github.com/belaygo/belay/internal/ingest"
 )
 
 // NewHandler returns the handler of all routes. Run keeps its pages live.
@@ -86,7 +86,7 @@ func (h *Handler) guard(routes http.Handler, external *url.URL) (http.Handler, e
 func (h *Handler) takeEvents(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Method != http.MethodPost || strings.TrimPrefix(r.URL.Path, h.prefix) != webhook.Path:
+		case r.Method != http.MethodPost || strings.TrimPrefix(r.URL.Path, h.prefix) != ingest.Path:
 			next.ServeHTTP(w, r)
 		case h.cfg.Endpoint == nil:
 			reply(w, http.StatusNotFound, apiError{"this guard-monitor takes no events over HTTP: see the setting ingest"})

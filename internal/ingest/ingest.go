@@ -1,4 +1,4 @@
-// Package webhook is what notify/webhook and guard-monitor share: the route that takes
+// Package ingest is what notify/webhook and guard-monitor share: the route that takes
 // events, and its answers.
 //
 //	POST /api/v1/events
@@ -6,7 +6,7 @@
 //	Content-Type: application/cloudevents+json
 //
 //	202 {"taken":"0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"}
-package webhook
+package ingest
 
 // Path is the route, behind the address of the monitor.
 const Path = "/api/v1/events"
