@@ -178,7 +178,7 @@ var webhookMutants = []mutant{
 	{
 		name:  "token-for-every-service",
 		loses: "A service can report in the name of another.",
-		file:  "cmd/guard-monitor/internal/intake/endpoint.go",
+		file:  "cmd/guard-monitor/internal/intake/config.go",
 		old:   `	return slices.Contains(s.Services, service) || slices.Contains(s.Services, AnyService)`,
 		new:   `	return len(s.Services) > 0 && service != ""`,
 		tests: "cmd/guard-monitor/internal/intake TestEndpointIsForItsSenders",

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/internal/heartbeat"
+	"github.com/belaygo/belay/notify"
 )
 
 // name is what the broker and the metrics call the Consumer.
@@ -39,3 +41,30 @@ func (c Config) withDefaults() (Config, error) {
 	c.dialTimeout = cmp.Or(c.dialTimeout, 10*time.Second)
 	return c, nil
 }
+
+// AnyService in Sender.Services stands for every service.
+const AnyService = "*"
+
+// A Sender may send the events and heartbeats of some services.
+type Sender struct {
+	Name     string // in logs
+	Token    string
+	Services []string
+}
+
+func (s *Sender) speaksFor(service string) bool {
+	return slices.Contains(s.Services, service) || slices.Contains(s.Services, AnyService)
+}
+
+// EndpointConfig sets up an Endpoint. Senders, Take and Heartbeat are required.
+type EndpointConfig struct {
+	Senders []Sender
+	// Take stores one event, as a Handler does. It reports whether the event was new.
+	Take func(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error)
+	// Heartbeat gets the heartbeats of the instances.
+	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
+	// Logger gets what is refused and failures of Take. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+func (c EndpointConfig) logger() *slog.Logger { return cmp.Or(c.Logger, slog.Default()) }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -35,31 +34,6 @@ const (
 	deafAfterBusy = 10 * time.Second
 )
 
-// AnyService in Sender.Services stands for every service.
-const AnyService = "*"
-
-// A Sender may send the events and heartbeats of some services.
-type Sender struct {
-	Name     string // in logs
-	Token    string
-	Services []string
-}
-
-func (s *Sender) speaksFor(service string) bool {
-	return slices.Contains(s.Services, service) || slices.Contains(s.Services, AnyService)
-}
-
-// EndpointConfig sets up an Endpoint. Senders, Take and Heartbeat are required.
-type EndpointConfig struct {
-	Senders []Sender
-	// Take stores one event, as a Handler does. It reports whether the event was new.
-	Take func(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error)
-	// Heartbeat gets the heartbeats of the instances.
-	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
-	// Logger gets what is refused and failures of Take. Defaults to slog.Default().
-	Logger *slog.Logger
-}
-
 // An Endpoint takes events over HTTP, as package notify/webhook posts them. It answers
 // that it has an event only after Take has returned nil. Its methods are safe for
 // concurrent use; it is a prometheus.Collector.
@@ -81,9 +55,7 @@ func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	if cfg.Take == nil || cfg.Heartbeat == nil {
 		return nil, errors.New("intake: Take or Heartbeat is nil")
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cfg.logger()
 	e := &Endpoint{cfg: cfg, endpointMetrics: newEndpointMetrics(), slots: make(chan struct{}, endpointSlots)}
 	for _, s := range cfg.Senders {
 		sum := sha256.Sum256([]byte(s.Token))

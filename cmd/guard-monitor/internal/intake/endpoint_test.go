@@ -160,7 +160,7 @@ func TestEndpointAnswersAfterTheStore(t *testing.T) {
 		// A sender that never comes back must not leave the monitor unwell.
 		s.fails(errors.New("disk full"))
 		post(t, e, orders, encoded(t, event(3)))
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		if e.Err() != nil {
 			t.Errorf("long after a failure: %v", e.Err())
 		}
@@ -259,7 +259,7 @@ func TestEndpointIsBounded(t *testing.T) {
 		}
 		close(s.wait)
 		taken.Wait()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if w, _ := post(t, e, all, encoded(t, event(64))); w.Code != 202 || !e.Listening() {
 			t.Errorf("afterwards: answered %d, listening %t", w.Code, e.Listening())
 		}
