@@ -180,7 +180,7 @@ var webhookMutants = []mutant{
 		loses: "A service can report in the name of another.",
 		file:  "cmd/guard-monitor/internal/intake/config.go",
 		old:   `	return slices.Contains(s.Services, service) || slices.Contains(s.Services, AnyService)`,
-		new:   `	return len(s.Services) > 0 && service != ""`,
+		new:   `	return !slices.Contains(s.Services, "") && service != ""`,
 		tests: "cmd/guard-monitor/internal/intake TestEndpointIsForItsSenders",
 	},
 }
