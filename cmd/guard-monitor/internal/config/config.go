@@ -57,8 +57,8 @@ type Web struct {
 	Writes       bool   `yaml:"writes" default:"false"`
 	// AllowAnybody allows an address that is not loopback without authentication.
 	AllowAnybody bool `yaml:"allow_anybody" default:"false"`
-	// AllowPlain allows tokens of ingest over http on an address that is not loopback.
-	AllowPlain bool `yaml:"allow_plain_http" default:"false"`
+	// AllowPlainHTTP allows tokens of ingest over http on an address that is not loopback.
+	AllowPlainHTTP bool `yaml:"allow_plain_http" default:"false"`
 }
 
 // Log says what is logged, and how.

@@ -183,7 +183,7 @@ func (d *decoder) checkSources(c *Config, needs Need) {
 		}
 		tokens[e.Token] = name
 	}
-	if len(c.Ingest) > 0 && !c.Loopback() && c.Web.TLSCertFile == "" && !c.Web.AllowPlain {
+	if len(c.Ingest) > 0 && !c.Loopback() && c.Web.TLSCertFile == "" && !c.Web.AllowPlainHTTP {
 		d.fail(d.places["listen"], "listen", errors.New("not a loopback address: tokens of ingest would cross the network unencrypted; "+
 			"set web.tls_cert_file, or web.allow_plain_http where something else encrypts"))
 	}
