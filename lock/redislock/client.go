@@ -47,6 +47,7 @@ func hardened(o redis.UniversalOptions) *redis.UniversalOptions {
 	o.PoolTimeout = atMostSecond(o.PoolTimeout)
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
+	o.MinIdleConns = 0 // which are dialled at once
 	o.MaxRetries = -1
 	o.MaxRedirects = max(o.MaxRedirects, 3) // or MOVED would not be followed
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false

@@ -42,7 +42,7 @@ func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 //
 // The client is one for Sentinel if opts have a MasterName, for a cluster if they have
 // several addresses or IsClusterMode, and else for a single server. From opts it takes
-// addresses, credentials, TLS and pool sizes. It sets what decides how a failover is
+// addresses, credentials, TLS and pool sizes, but for MinIdleConns. It sets what decides how a failover is
 // survived: timeouts of at most a second that also end with the caller's context, one
 // dial per attempt, no reads from replicas, and on a cluster a slot map that is reloaded
 // each second and whenever a dial fails.

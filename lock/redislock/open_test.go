@@ -6,7 +6,9 @@ import (
 	"net"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -69,6 +71,30 @@ func TestOpenLeavesOptionsAlone(t *testing.T) {
 		t.Errorf("Open dialled %d times", dials)
 	}
 	wantUnclear(t, e.Ping(t.Context()), "ping redis: ")
+}
+
+// TestOpenDialsNothingAhead: connections that would be kept idle are not made either.
+func TestOpenDialsNothingAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dials atomic.Int64
+		e, err := redislock.Open(&redis.UniversalOptions{
+			Addrs: []string{"127.0.0.1:1"}, MinIdleConns: 2,
+			Dialer: func(context.Context, string, string) (net.Conn, error) {
+				dials.Add(1)
+				return nil, errors.New("no network")
+			},
+		}, redislock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := dials.Load(); n != 0 {
+			t.Errorf("Open dialled %d times", n)
+		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestClose(t *testing.T) {
