@@ -3,8 +3,6 @@ package redislock
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -74,8 +72,9 @@ func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
 		switch {
 		case !okOwner || !okMS:
 			return lock.Grant{}, cmd.badReply()
-		case owner != "" && !strings.Contains(owner, ":"):
-			return lock.Grant{}, fmt.Errorf("redislock: acquire: %w: the key is no such lock, it has the field %q: a read-write lock of Redisson?", lock.ErrUnusable, owner)
+		}
+		if err := cmd.foreign(owner); err != nil {
+			return lock.Grant{}, err
 		}
 		return lock.Grant{}, &lock.HeldError{Key: key, Holder: e.holderOf(cmd, owner, ms)}
 	}

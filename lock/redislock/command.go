@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -64,6 +65,14 @@ func (c *command) done() error {
 		return lock.ErrNotHeld
 	}
 	return c.badReply()
+}
+
+// foreign returns an error if a field of the lock is no owner, who has a colon in its id.
+func (c *command) foreign(field string) error {
+	if field == "" || strings.Contains(field, ":") {
+		return nil
+	}
+	return fmt.Errorf("redislock: %s: %w: the key is no such lock, it has the field %q: a read-write lock of Redisson?", c.script.name, lock.ErrUnusable, field)
 }
 
 func (c *command) badReply() error {

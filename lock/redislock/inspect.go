@@ -30,5 +30,8 @@ func (e *Engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
 	if !ok {
 		return lock.Holder{}, cmd.badReply()
 	}
+	if err := cmd.foreign(owner); err != nil {
+		return lock.Holder{}, err
+	}
 	return e.holderOf(cmd, owner, ms), nil
 }

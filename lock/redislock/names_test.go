@@ -128,4 +128,9 @@ func TestReadWriteLock(t *testing.T) {
 	s.must("hset", "k", "mode", "read", "6f1c:52", "1")
 	_, err := e.Acquire(t.Context(), hold, ttl)
 	wantIs(t, err, lock.ErrUnusable)
+	holder, err := e.Inspect(t.Context(), hold.Key)
+	wantIs(t, err, lock.ErrUnusable)
+	if holder.Owner != "" {
+		t.Errorf("its holder is said to be %q", holder.Owner)
+	}
 }
