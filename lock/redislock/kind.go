@@ -1,9 +1,12 @@
 package redislock
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,6 +34,42 @@ const (
 	hintName       = "Sentinel knows no master of this name"
 )
 
+// pingKeys are sixteen keys in slots that are far from each other: a node of a cluster does
+// not have all of them, unless it has no other beside it.
+var pingKeys = sync.OnceValue(func() (keys []string) {
+	for i := 0; len(keys) < 16; i++ {
+		if key := "belay_probe:{" + strconv.Itoa(i) + "}"; slot(key)*16/slots == len(keys) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+})
+
+// ping returns nil if the server answers. A client that is for no cluster also asks for
+// keys: a Sentinel and a node of a cluster answer a PING as any server does.
+func (e *Engine) ping(ctx context.Context) error {
+	if e.topology.cluster != nil {
+		return e.client.Ping(ctx).Err()
+	}
+	var answer *redis.StatusCmd
+	asked, err := e.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		answer = p.Ping(ctx)
+		for _, key := range pingKeys() {
+			p.Exists(ctx, e.lockName(key))
+		}
+		return nil
+	})
+	for _, cmd := range asked {
+		if _, wrong := errors.AsType[*kindError](e.topology.explain(cmd.Err())); wrong {
+			return cmd.Err()
+		}
+	}
+	if answer.Val() == "" { // if there was no connection, no command has an error
+		return err
+	}
+	return nil
+}
+
 // explain returns a kindError if err says that the server is of another kind.
 func (t *topology) explain(err error) error {
 	answer, ok := errors.AsType[redis.Error](err)
@@ -47,7 +86,7 @@ func (t *topology) explain(err error) error {
 		hint = hintName
 	case unknown("sentinel"):
 		hint = hintNoSentinel
-	case unknown("evalsha"), unknown("cluster"):
+	case unknown("evalsha"), unknown("cluster"), unknown("exists"):
 		hint = hintSentinel
 	case t.cluster == nil && (redis.HasErrorPrefix(answer, "MOVED") || redis.HasErrorPrefix(answer, "ASK")):
 		hint = hintCluster

@@ -73,9 +73,10 @@ var (
 	_ lock.Pinger  = (*Engine)(nil)
 )
 
-// Ping implements lock.Pinger: it returns nil if Redis answers.
+// Ping implements lock.Pinger: it returns nil if Redis answers, and is of the kind that the
+// client is for.
 func (e *Engine) Ping(ctx context.Context) error {
-	if err := e.topology.explain(e.client.Ping(ctx).Err()); err != nil {
+	if err := e.topology.explain(e.ping(ctx)); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
 	}
 	return nil

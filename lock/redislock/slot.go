@@ -2,6 +2,9 @@ package redislock
 
 import "strings"
 
+// slots is how many a Redis Cluster has.
+const slots = 16384
+
 // slot returns the hash slot of a key, as the Redis Cluster specification has it:
 // CRC-16/XMODEM of its hash tag, or of the whole of it, modulo 16384.
 func slot(key string) int {
@@ -21,5 +24,5 @@ func slot(key string) int {
 			}
 		}
 	}
-	return int(crc % 16384)
+	return int(crc % slots)
 }
