@@ -32,4 +32,9 @@ func (e *Engine) runAll(ctx context.Context, cmds []*command) {
 		}
 	}
 	e.sender.sendAll(ctx, again)
+	for _, cmd := range cmds {
+		if err := cmd.Err(); err != nil {
+			cmd.SetErr(e.topology.explain(err))
+		}
+	}
 }
