@@ -12,8 +12,8 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
-	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/doctor"
 )
 
 // Check reports at start-up whether the tables of the models can be the second layer. Each
@@ -22,7 +22,7 @@ import (
 // in them. Check queries the database. The error joins one line per fault; it is nil if
 // there is none.
 //
-// Check only warns, by db's logger, if a column of such an index has a collation that is
+// Check only warns, by db's logger, of a version column of 32 bits or less, and if a column of such an index has a collation that is
 // not exact. The usual collations of MySQL ignore case, accents or spaces at the end. Two
 // keys that differ only in these are two locks and one row: the second insert is refused
 // as a duplicate. Convert such keys to one form in the program, to lower case for
@@ -44,51 +44,41 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 		return errors.New("dbguard: not installed on this db")
 	}
 	db = db.Session(&gorm.Session{NewDB: true, Context: ctx})
+	found := checkModels(db, models)
+	err := withServer(ctx, db, func(s *server) error {
+		found = append(found, s.check()...)
+		return nil
+	})
+	if err != nil {
+		found = append(found, doctor.DBServer.Failed("the server", err))
+	}
 	var faults []error
+	for _, f := range found {
+		switch {
+		case f.Severity != doctor.Error:
+			db.Logger.Warn(ctx, "dbguard: %s: %s: %s", f.Subject, f.Problem, f.Fix)
+		case f.Err != nil:
+			faults = append(faults, fmt.Errorf("dbguard: check %s: %w", f.Subject, f.Err))
+		default:
+			faults = append(faults, fmt.Errorf("dbguard: %s: %s: %s", f.Subject, f.Problem, f.Fix))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkModels returns what is wrong with the tables of models.
+func checkModels(db *gorm.DB, models []any) (found []doctor.Finding) {
 	for _, model := range models {
-		stmt := &gorm.Statement{DB: db, Context: ctx}
+		stmt := &gorm.Statement{DB: db, Context: db.Statement.Context}
 		if err := stmt.Parse(model); err != nil {
-			faults = append(faults, fmt.Errorf("dbguard: check %T: %w", model, err))
+			found = append(found, doctor.DBModel.Failed(fmt.Sprintf("%T", model), err).Fixed("give a pointer to a struct that gorm can map"))
 			continue
 		}
 		c := checked{db: db, stmt: stmt, table: catalogue.TableOf(stmt)}
 		c.check()
-		faults = append(faults, c.faults...)
+		found = append(found, c.found...)
 	}
-	return errors.Join(append(faults, warnServer(ctx, db))...)
-}
-
-// warnServer warns of a server that may be behind others, or may lose commits.
-func warnServer(ctx context.Context, db *gorm.DB) error {
-	d, ok := dialect.Of(db.Name())
-	pool, err := db.DB()
-	if !ok || err != nil {
-		return nil // nothing is known of another database, or of a pool that is none of database/sql's
-	}
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("dbguard: check the server: %w", err)
-	}
-	defer func() { _ = conn.Close() }()
-	session, err := d.ReadSession(ctx, conn)
-	if err != nil {
-		return fmt.Errorf("dbguard: check the server: %w", err)
-	}
-	if session.Behind {
-		db.Logger.Warn(ctx, "dbguard: the server may be behind others of its cluster when a transaction begins: "+
-			"set wsrep_sync_wait = 1 with Galera, group_replication_consistency = BEFORE with group replication")
-	}
-	if d.Loses == nil {
-		return nil
-	}
-	why, err := d.Loses(ctx, conn)
-	if err != nil {
-		return fmt.Errorf("dbguard: check the server: %w", err)
-	}
-	if why != "" {
-		db.Logger.Warn(ctx, "dbguard: "+why)
-	}
-	return nil
+	return found
 }
 
 // checked is a model whose table is checked.
@@ -98,12 +88,26 @@ type checked struct {
 	table   string
 	columns map[string]catalogue.Column // of the real table
 	indexes []catalogue.Index
-	faults  []error
+	found   []doctor.Finding
 }
 
-func (c *checked) fault(format string, args ...any) {
-	c.faults = append(c.faults, fmt.Errorf("dbguard: model %s, table %s: %w", c.stmt.Schema.Name, c.table, fmt.Errorf(format, args...)))
+func (c *checked) subject() string {
+	return fmt.Sprintf("model %s, table %s", c.stmt.Schema.Name, c.table)
 }
+
+// fault adds why the table can't be the second layer, and what to do about it.
+func (c *checked) fault(fix, format string, args ...any) {
+	c.found = append(c.found, doctor.DBModel.Found(c.subject(), format, args...).Fixed("%s", fix))
+}
+
+func (c *checked) failed(err error) {
+	c.found = append(c.found, doctor.DBModel.Failed(c.subject(), err).Fixed("let the service read the catalogue of the database"))
+}
+
+const (
+	migrate  = "run a migration"
+	addIndex = "add a unique index, or a field of type dbguard.Version"
+)
 
 // check reads the catalogue anew: the table may have changed.
 func (c *checked) check() {
@@ -113,16 +117,16 @@ func (c *checked) check() {
 	}
 	switch {
 	case err != nil:
-		c.fault("%w", err)
+		c.failed(err)
 		return
 	case len(c.columns) == 0:
-		c.fault("the table does not exist")
+		c.fault(migrate, "the table does not exist")
 		return
 	}
 	if known, err := catalogue.FactsOf(c.db, c.table); err != nil {
-		c.fault("%w", err)
+		c.failed(err)
 	} else if !known.Transactional {
-		c.fault("its engine has no transactions: nothing can be rolled back")
+		c.fault("ALTER TABLE ... ENGINE = InnoDB", "its engine has no transactions, so nothing can be rolled back")
 	}
 	version := versionOf(c.stmt.Schema)
 	if version != nil {
@@ -130,25 +134,31 @@ func (c *checked) check() {
 	}
 	if stamp := stampOf(c.stmt.Schema); stamp != nil {
 		if _, ok := c.columns[strings.ToLower(stamp.DBName)]; !ok {
-			c.fault("the stamp column %s is missing: run a migration", stamp.DBName)
+			c.fault(migrate, "the stamp column %s is missing", stamp.DBName)
 		}
 	}
 	c.checkIndexes(version != nil)
 	c.checkDeclared()
-	c.warnCollations()
+	c.checkCollations()
 }
+
+// narrow are the integers of MySQL and PostgreSQL of less than 64 bits.
+var narrow = []string{"tinyint", "smallint", "mediumint", "int", "integer"}
 
 func (c *checked) checkVersion(f *schema.Field) {
 	column, ok := c.columns[strings.ToLower(f.DBName)]
 	if !ok {
-		c.fault("the version column %s is missing: run a migration", f.DBName)
+		c.fault(migrate, "the version column %s is missing", f.DBName)
 		return
 	}
 	if column.Nullable {
-		c.fault("the version column %s may be NULL, and is never compared then: make it NOT NULL DEFAULT 1", f.DBName)
+		c.fault("make it NOT NULL DEFAULT 1", "the version column %s may be NULL, and is never compared then", f.DBName)
+	}
+	if c.db.Name() != "sqlite" && slices.Contains(narrow, column.Kind) {
+		c.found = append(c.found, doctor.DBVersion.Found(c.subject(), "the version column %s is %s: the updates of one row may exceed it", f.DBName, column.Kind))
 	}
 	if f.FieldType.Kind() != reflect.Pointer && len(c.stmt.Schema.PrimaryFields) == 0 {
-		c.fault("it has a version and no primary key")
+		c.fault("give it a primary key", "it has a version and no primary key")
 	}
 }
 
@@ -162,17 +172,17 @@ func (c *checked) checkIndexes(versioned bool) {
 			reasons = nil
 			break
 		}
-		reasons = append(reasons, fmt.Sprintf("the unique index on %s does not keep rows apart that have NULL in %s: make it NOT NULL",
+		reasons = append(reasons, fmt.Sprintf("the unique index on %s does not keep rows apart that have NULL in %s",
 			catalogue.Listing(columns), strings.Join(nullable, ", ")))
 	}
 	switch {
 	case versioned: // identified by its primary key
 	case len(reasons) > 0:
 		for _, reason := range reasons {
-			c.fault("%s", reason)
+			c.fault("make it NOT NULL", "%s", reason)
 		}
 	case len(candidates) == 0:
-		c.fault("it has no unique index on columns that the program sets%s, and no field of type dbguard.Version: no row of it can be protected", catalogue.Unusable(c.indexes))
+		c.fault(addIndex, "it has no unique index on columns that the program sets%s, and no field of type dbguard.Version, so no row of it can be protected", catalogue.Unusable(c.indexes))
 	}
 }
 
@@ -217,7 +227,7 @@ func (c *checked) checkDeclared() {
 	for _, columns := range declared {
 		there := func(index []string) bool { return catalogue.SameColumns(index, columns) }
 		if len(columns) > 0 && !slices.ContainsFunc(catalogue.UniqueKeys(c.indexes), there) {
-			c.fault("the unique index on %s that the model declares is missing: run a migration", catalogue.Listing(columns))
+			c.fault(migrate, "the unique index on %s that the model declares is missing", catalogue.Listing(columns))
 		}
 	}
 }

@@ -7,15 +7,12 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/doctor"
 )
 
-// warnCollations logs which columns that can protect a row take texts for equal that the
-// lock does not: two keys then share one row.
-func (c *checked) warnCollations() {
-	warn := func(format string, args ...any) {
-		c.db.Logger.Warn(c.db.Statement.Context, "dbguard: model %s, table %s: %s",
-			c.stmt.Schema.Name, c.table, fmt.Sprintf(format, args...))
-	}
+// checkCollations finds the columns that can protect a row and take texts for equal that
+// the lock does not: two keys then share one row.
+func (c *checked) checkCollations() {
 	protecting := make(map[string]catalogue.Column)
 	for _, columns := range c.candidates() {
 		for _, name := range columns {
@@ -28,12 +25,12 @@ func (c *checked) warnCollations() {
 		column := protecting[name]
 		alike, err := c.alike(column)
 		if err != nil {
-			warn("compare texts as column %s does: %v", name, err)
+			c.found = append(c.found, doctor.DBCollation.Unmade(c.subject(), fmt.Errorf("compare texts as column %s does: %w", name, err), "let the service read the table"))
 		}
 		if len(alike) > 0 {
-			warn("column %s of a unique index (%s) takes texts for equal that differ in %s only, but the lock does not: "+
-				"two keys share a row. Convert the key in the program in the same way, or use %s",
-				name, strings.TrimSpace(column.Texts+" "+column.Collation), strings.Join(alike, " or "), c.exact())
+			c.found = append(c.found, doctor.DBCollation.Found(c.subject(), "column %s of a unique index (%s) takes texts for equal that differ in %s only, "+
+				"but the lock does not, so two keys share a row", name, strings.TrimSpace(column.Texts+" "+column.Collation), strings.Join(alike, " or ")).
+				Fixed("convert the key in the program in the same way, or use %s", c.exact()))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
+	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/internal/pgsync"
 )
 
@@ -19,7 +20,15 @@ type Dialect struct {
 	ReadSession func(context.Context, *sql.Conn) (Session, error)
 	// Loses, if there is one, says by which setting of a connection a commit that was
 	// acknowledged may be lost, and what to set; "" if by none.
-	Loses func(context.Context, *sql.Conn) (string, error)
+	Loses func(context.Context, *sql.Conn) (why, fix string, err error)
+	// Diagnose, if there is one, finds other settings of a connection and rights of its user
+	// that Belay needs otherwise.
+	Diagnose func(context.Context, *sql.Conn, Session) ([]doctor.Finding, error)
+	// Clock is a query for the server's time in microseconds since 1970; empty where it is
+	// this host's.
+	Clock string
+	// MaxConnections is a query for how many connections the server takes; likewise.
+	MaxConnections string
 	// ReadTransaction, if there is one, returns the number of the transaction, and reports
 	// whether s is the session that has it: behind a pooler it may be another.
 	ReadTransaction func(ctx context.Context, c *sql.Conn, s Session) (number string, own bool, err error)
@@ -62,12 +71,16 @@ func Of(name string) (Dialect, bool) {
 			Share:       "LOCK IN SHARE MODE",
 			ReadSession: readMySQLSession,
 			Loses:       losesMySQL,
-			Restarted:   restartedMySQL,
-			EndSession:  endMySQLSession,
-			CatchUp:     catchUpMySQL,
-			AwaitCommit: awaitMySQLCommit,
-			Writer:      mysqlWriter,
-			StillMember: stillMember,
+			Diagnose:    diagnoseMySQL,
+			Clock:       "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+
+			MaxConnections: "SELECT @@max_connections",
+			Restarted:      restartedMySQL,
+			EndSession:     endMySQLSession,
+			CatchUp:        catchUpMySQL,
+			AwaitCommit:    awaitMySQLCommit,
+			Writer:         mysqlWriter,
+			StillMember:    stillMember,
 		}, true
 	case "postgres":
 		return Dialect{
@@ -77,6 +90,9 @@ func Of(name string) (Dialect, bool) {
 			ReadSession:     readPostgresSession,
 			ReadTransaction: readPostgresTransaction,
 			Loses:           losesPostgres,
+			Diagnose:        diagnosePostgres,
+			Clock:           "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+			MaxConnections:  "SELECT current_setting('max_connections')::int",
 			Restarted:       func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
 			EndSession:      endPostgresSession,
 			Writer:          postgresWriter,

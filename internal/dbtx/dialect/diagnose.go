@@ -1,0 +1,77 @@
+package dialect
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/belaygo/belay/internal/doctor"
+)
+
+// diagnoseMySQL needs no right beyond a login: a user sees its own sessions and may end
+// them.
+func diagnoseMySQL(ctx context.Context, c *sql.Conn, s Session) (found []doctor.Finding, err error) {
+	known, err := mysqlValues(ctx, c, `SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation',
+		'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_format')`)
+	if err != nil {
+		return nil, fmt.Errorf("read the settings: %w", err)
+	}
+	if level := cmp.Or(known["transaction_isolation"], known["tx_isolation"]); level != "REPEATABLE-READ" {
+		found = append(found, doctor.DBIsolation.Found("the session", "the isolation level is %s", level))
+	}
+	if flush := known["innodb_flush_log_at_trx_commit"]; flush != "1" {
+		found = append(found, doctor.DBDurability.Found("the server", "innodb_flush_log_at_trx_commit = %s loses commits in a crash", flush).
+			Fixed("set innodb_flush_log_at_trx_commit = 1"))
+	}
+	if known["log_bin"] == "ON" && known["sync_binlog"] != "1" {
+		found = append(found, doctor.DBDurability.Found("the server", "sync_binlog = %s loses commits in a crash", known["sync_binlog"]).Fixed("set sync_binlog = 1"))
+	}
+	if known["log_bin"] == "ON" && known["binlog_format"] == "STATEMENT" {
+		found = append(found, doctor.DBBinlog.Found("the session", "with binlog_format = STATEMENT the outbox can't lease rows"))
+	}
+	if s.Group && s.View == "" {
+		found = append(found, doctor.DBOutcome.Found("the user", "it may not see the view of the group, so each COMMIT without an answer stays unknown").
+			Fixed("GRANT SELECT ON performance_schema.replication_group_members, and on replication_group_member_stats"))
+	}
+	var sees bool
+	if err := c.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM information_schema.processlist WHERE id = %d", s.ID)).Scan(&sees); err != nil {
+		return found, fmt.Errorf("read the processes: %w", err)
+	}
+	if !sees {
+		found = append(found, doctor.DBOutcome.Found("the session", "the server knows it under another number than %d, so the session of a COMMIT without an answer can't be found or ended", s.ID).
+			Fixed("connect to the server without what gives sessions other numbers"))
+	}
+	return found, nil
+}
+
+// diagnosePostgres looks for the rights by which the session of a COMMIT without an answer
+// is ended, and for limits of the waits for a silent client or a slow statement.
+func diagnosePostgres(ctx context.Context, c *sql.Conn, s Session) (found []doctor.Finding, err error) {
+	var level, statement, idle string
+	var ends bool
+	err = c.QueryRowContext(ctx, `SELECT current_setting('default_transaction_isolation'), current_setting('statement_timeout'),
+		current_setting('idle_in_transaction_session_timeout'),
+		(SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc
+			WHERE proname IN ('pg_terminate_backend', 'pg_logical_emit_message') AND pronamespace = 'pg_catalog'::regnamespace)`).
+		Scan(&level, &statement, &idle, &ends)
+	switch {
+	case IsMissing(err):
+		return nil, fmt.Errorf("it only resembles PostgreSQL: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("read the settings: %w", err)
+	}
+	if level != "read committed" {
+		found = append(found, doctor.DBIsolation.Found("the session", "default_transaction_isolation is %s", level))
+	}
+	if !ends || s.Run == "" {
+		found = append(found, doctor.DBOutcome.Found("the user", "it may not identify the server or end its own sessions, so a COMMIT without an answer may stay unknown").
+			Fixed("GRANT EXECUTE ON FUNCTION pg_terminate_backend, pg_logical_emit_message and pg_control_system to the service's role"))
+	}
+	for _, limit := range []struct{ name, value string }{{"statement_timeout", statement}, {"idle_in_transaction_session_timeout", idle}} {
+		if limit.value == "0" {
+			found = append(found, doctor.DBTimeouts.Found("the role", "%s is not set", limit.name).Fixed("ALTER ROLE ... SET %s = '30s'", limit.name))
+		}
+	}
+	return found, nil
+}
