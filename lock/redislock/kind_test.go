@@ -52,6 +52,9 @@ func TestWrongKind(t *testing.T) {
 			if err := e.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), tt.hint) {
 				t.Errorf("%s%s: Ping: %v, want a hint of %s", tt.url, name, err, tt.hint)
 			}
+			if found := e.Diagnose(t.Context()); len(found) != 1 || found[0].Check != "redis-server" || !strings.Contains(found[0].Fix, tt.hint) {
+				t.Errorf("%s%s: Diagnose: %v, want a hint of %s", tt.url, name, found, tt.hint)
+			}
 		}
 	}
 }

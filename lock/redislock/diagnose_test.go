@@ -1,0 +1,147 @@
+package redislock_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock/redislock"
+)
+
+// wantFindings checks what Diagnose finds, by lines "severity check" and what these say.
+func wantFindings(t *testing.T, e *redislock.Engine, want map[string]string) {
+	t.Helper()
+	found := e.Diagnose(t.Context())
+	for line, says := range want {
+		if !strings.Contains(fmt.Sprint(found), line) || !strings.Contains(fmt.Sprint(found), says) {
+			t.Errorf("found %v, want %s that says %q", found, line, says)
+		}
+	}
+	for _, f := range found {
+		if _, ok := want[string(f.Severity)+" "+f.Check]; !ok || f.Fix == "" || f.Subject == "" {
+			t.Errorf("found %v", f)
+		}
+	}
+}
+
+// TestDiagnose: servers that are sound, and others with one mistake.
+func TestDiagnose(t *testing.T) {
+	t.Run("sound cluster", func(t *testing.T) { wantFindings(t, open(t), nil) })
+	for name, tt := range map[string]struct {
+		make  func(*server)
+		cfg   redislock.Config
+		check string
+		says  string
+	}{
+		"sound":                 {make: func(*server) {}},
+		"eviction":              {make: set("maxmemory-policy", "volatile-lru"), check: "error redis-eviction", says: "volatile-lru"},
+		"no memory":             {make: set("maxmemory", 1), check: "error redis-rejects", says: "OOM"},
+		"min-replicas-to-write": {make: set("min-replicas-to-write", 1), check: "error redis-rejects", says: "NOREPLICAS"},
+		"Config.Replicas":       {make: func(*server) {}, cfg: redislock.Config{Replicas: 1}, check: "error redis-rejects", says: "replica"},
+		"replica":               {make: func(s *server) { s.must("replicaof", "127.0.0.1", 1) }, check: "error redis-server", says: "READONLY"},
+		"no scripts":            {make: user("-eval"), check: "error redis-rights", says: "lacks +eval."},
+		"no lines":              {make: user("-zadd", "-zrem"), check: "error redis-rights", says: "lacks +zadd +zrem."},
+		"no subscription":       {make: user("-subscribe"), check: "error redis-rights", says: "lacks +subscribe."},
+		"no channels":           {make: user("resetchannels"), check: "error redis-rights", says: "lacks &redisson_lock__channel:*."},
+		"other keys":            {make: user("resetkeys", "~order:*"), check: "warning redis-rights", says: "lacks ~*."},
+		"other prefix":          {make: user("resetkeys", "~order:*"), cfg: redislock.Config{Prefix: "app:"}, check: "error redis-rights", says: "lacks ~app:*."},
+		"password":              {make: set("requirepass", "other"), check: "error redis-server", says: "NOAUTH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t, volatile)
+			tt.make(s)
+			want := map[string]string{tt.check: tt.says}
+			if tt.check == "" {
+				want = nil
+			}
+			if name == "replica" {
+				want["warning redis-replicas"] = "not connected to its master"
+			}
+			wantFindings(t, openURL(t, "redis://"+s.addr, tt.cfg), want)
+		})
+	}
+	t.Run("unreachable", func(t *testing.T) {
+		wantFindings(t, openURL(t, "redis://127.0.0.1:1"), map[string]string{"error redis-server": "refused"})
+	})
+	t.Run("clock", func(t *testing.T) {
+		e, s := single(t)
+		s.SetTime(time.Now().Add(-time.Minute))
+		wantFindings(t, e, map[string]string{"warning redis-clock": "1m0s behind", "unchecked redis-eviction": "ask the provider"})
+	})
+	t.Run("Sentinel", func(t *testing.T) {
+		_, port := split(startServer(t, volatile).addr)
+		sentinel := startServer(t, "sentinel monitor locks 127.0.0.1 "+port+" 1\n", "--sentinel")
+		wantFindings(t, openURL(t, "redis+sentinel://"+sentinel.addr+"/locks"), map[string]string{"warning redis-replicas": "has no replica"})
+	})
+}
+
+// TestDiagnoseWithFewRights: with the documented rights the engine works. What it may not
+// look at then, it says.
+func TestDiagnoseWithFewRights(t *testing.T) {
+	s := startServer(t, volatile)
+	s.must(documentedACL(t)...)
+	e := openURL(t, "redis://belay:password@"+s.addr, redislock.Config{Prefix: "app:"})
+	wantFindings(t, e, map[string]string{"unchecked redis-eviction": "grant +info"})
+	testwait.Until(t, "nothing is left", func() bool {
+		n, err := s.do("dbsize").Int()
+		return err == nil && n == 0
+	})
+	for _, right := range documentedACL(t) {
+		command, _ := strings.CutPrefix(right.(string), "+")
+		if slices.Contains([]string{"ping", "hello", "wait", "asking", "cluster|slots", "spublish", "publish", "ssubscribe", "sunsubscribe", "unsubscribe"}, command) || command == right {
+			continue // how it connects, or of another kind of server
+		}
+		t.Run(command, func(t *testing.T) {
+			s.must("acl", "setuser", "belay", "-"+command)
+			defer s.must("acl", "setuser", "belay", "+"+command)
+			want := map[string]string{"unchecked redis-eviction": "", "error redis-rights": "+" + command}
+			if command == "time" {
+				want["unchecked redis-clock"] = "grant +info +time"
+			}
+			wantFindings(t, e, want)
+		})
+	}
+}
+
+// TestDiagnoseCluster: a cluster of its own, to which one thing after the other happens.
+func TestDiagnoseCluster(t *testing.T) {
+	c := startCluster(t, "diagnose")
+	e := openURL(t, "redis+cluster://"+strings.Join(c.Addrs, ","))
+	wantFindings(t, e, nil)
+	all := func(setting string, value any) {
+		for _, addr := range c.Addrs {
+			c.must(addr, "config", "set", setting, value)
+		}
+	}
+	all("cluster-require-full-coverage", "yes")
+	wantFindings(t, e, map[string]string{"warning redis-failover": "each failover stops all shards"})
+	all("cluster-require-full-coverage", "no")
+	all("cluster-node-timeout", 15000)
+	wantFindings(t, e, map[string]string{"warning redis-failover": "15000 ms"})
+	all("cluster-node-timeout", 2000)
+	all("maxmemory-policy", "allkeys-lfu")
+	wantFindings(t, e, map[string]string{"error redis-eviction": "allkeys-lfu"})
+	all("maxmemory-policy", "noeviction")
+
+	slots, err := c.client.ClusterSlots(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard := slots[0]
+	c.Stack(t, "kill", c.Node(t, shard.Nodes[1].Addr))
+	testwait.Until(t, "the replica is known to be dead", func() bool {
+		return !slices.ContainsFunc(c.Addrs, func(addr string) bool {
+			return addr != shard.Nodes[1].Addr && !strings.Contains(c.must(addr, "cluster", "nodes"), "slave,fail ")
+		})
+	})
+	wantFindings(t, e, map[string]string{"warning redis-replicas": shard.Nodes[0].Addr + ": the master has no replica"})
+	c.Stack(t, "heal")
+	for _, addr := range c.Addrs {
+		c.must(addr, "cluster", "delslots", shard.End)
+	}
+	wantFindings(t, e, map[string]string{"error redis-coverage": "16383 of 16384 slots"})
+}
