@@ -21,6 +21,7 @@ type Publisher struct {
 	*metrics
 
 	cfg        Config
+	dialer     *rabbit.Dialer // of Diagnose; never dials itself
 	breaker    *breaker.Breaker
 	supervisor *supervisor
 	stop       context.CancelFunc
@@ -49,7 +50,7 @@ func New(url string, cfg Config) (*Publisher, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	b := breaker.New(isAnswer, func(err error) bool { return errors.Is(err, errClosed) })
 	m := newMetrics(cfg.Name, b)
-	p := &Publisher{cfg: cfg, metrics: m, breaker: b, supervisor: newSupervisor(cfg, dialer, m), stop: stop}
+	p := &Publisher{cfg: cfg, metrics: m, dialer: dialer.Clone(), breaker: b, supervisor: newSupervisor(cfg, dialer, m), stop: stop}
 	go p.supervisor.run(ctx)
 	return p, nil
 }

@@ -1,0 +1,66 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/belaygo/belay/internal/doctor"
+	"github.com/belaygo/belay/internal/rabbit"
+	"github.com/belaygo/belay/notify"
+)
+
+// diagnoseTime bounds one answer of the broker. One that has no memory or disk answers
+// nobody who publishes.
+const diagnoseTime = 5 * time.Second
+
+// Diagnose returns what keeps events from the monitor, on a connection of its own. It
+// publishes nothing. It is a part of belay.Doctor.
+func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
+	ctx, cancel := context.WithTimeout(ctx, diagnoseTime)
+	defer cancel()
+	dialer := p.dialer.Clone()
+	session, err := dialer.Dial(ctx, func(*amqp.Channel) error { return nil })
+	if err != nil {
+		return []doctor.Finding{doctor.EventsBroker.Failed(dialer.Addr(), err)}
+	}
+	defer session.Close()
+	if err := tryPublish(session); err != nil {
+		return diagnoseRefusal(dialer.Addr(), fmt.Errorf("publish to %s: %w", rabbit.Exchange, err))
+	}
+	queue, err := session.Inspect(rabbit.Queue, diagnoseTime)
+	switch {
+	case err != nil:
+		return diagnoseRefusal(dialer.Addr(), fmt.Errorf("look for %s: %w", rabbit.Queue, err))
+	case queue.Consumers == 0:
+		return []doctor.Finding{doctor.EventsReader.Found(dialer.Addr(), "nobody reads %s, where %d events wait", rabbit.Queue, queue.Messages)}
+	}
+	return nil
+}
+
+// tryPublish publishes an event in a transaction and rolls that back: the broker looks for
+// the exchange and for the right to write to it, and delivers nothing.
+func tryPublish(s *rabbit.Session) error {
+	key := rabbit.EventKey(string(notify.VerdictLost))
+	return errors.Join(
+		s.Channel.Tx(),
+		s.Channel.Publish(rabbit.Exchange, key, false, false, amqp.Publishing{}), //nolint:staticcheck // a context would not end it
+		s.Channel.TxRollback())
+}
+
+// diagnoseRefusal says what the broker's error means.
+func diagnoseRefusal(addr string, err error) []doctor.Finding {
+	check := doctor.EventsBroker
+	if refusal, ok := errors.AsType[*amqp.Error](err); ok {
+		switch refusal.Code {
+		case amqp.NotFound:
+			check = doctor.EventsQueue
+		case amqp.AccessRefused:
+			check = doctor.EventsRights
+		}
+	}
+	return []doctor.Finding{check.Failed(addr, err)}
+}
