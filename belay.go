@@ -103,6 +103,7 @@ type Belay struct {
 	Webhook *webhook.Publisher  // behind the Outbox, with Config.Monitor
 	Purger  *once.Purger
 
+	cfg     Config                        // with what Open has filled in
 	closers []func(context.Context) error // in this order
 }
 
@@ -140,6 +141,7 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 		return nil, err
 	}
 	b.closeFirst(b.Guard.Close)
+	b.cfg = cfg
 	return b, nil
 }
 

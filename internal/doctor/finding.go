@@ -47,6 +47,12 @@ type Finding struct {
 	Err      error  // what failed, if something did
 }
 
+// A Diagnoser is a part of Belay that looks for mistakes around it. It changes nothing, or
+// undoes it, and returns soon after its context has ended.
+type Diagnoser interface {
+	Diagnose(ctx context.Context) []Finding
+}
+
 // String returns the finding in one line.
 func (f Finding) String() string {
 	return fmt.Sprintf("%s %s: %s: %s. Fix: %s", f.Severity, f.Check, f.Subject, f.Problem, f.Fix)
@@ -80,7 +86,12 @@ func (f Finding) Fixed(format string, args ...any) Finding {
 func Run(ctx context.Context, examine ...func(context.Context) []Finding) (found []Finding) {
 	parts := make([][]Finding, len(examine))
 	parallel.Do(len(examine), func(i int) { parts[i] = examine[i](ctx) })
-	for _, f := range slices.Concat(parts...) {
+	all, order := slices.Concat(parts...), []Severity{Error, Warning, Unchecked}
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)),
+			cmp.Compare(a.Check, b.Check), cmp.Compare(a.Subject, b.Subject))
+	})
+	for _, f := range all {
 		same := func(g Finding) bool {
 			return g.Check == f.Check && g.Severity == f.Severity && g.Problem == f.Problem && g.Fix == f.Fix
 		}
@@ -90,9 +101,5 @@ func Run(ctx context.Context, examine ...func(context.Context) []Finding) (found
 			found[i].Subject += ", " + f.Subject
 		}
 	}
-	order := []Severity{Error, Warning, Unchecked}
-	slices.SortStableFunc(found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)), cmp.Compare(a.Check, b.Check))
-	})
 	return found
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
+var _ doctor.Diagnoser = (*Engine)(nil)
+
 // Diagnose returns what is wrong with the servers, and with the rights that the engine has
 // there. It writes and removes keys that no lock has. It is a part of belay.Doctor.
 func (e *Engine) Diagnose(ctx context.Context) []doctor.Finding {
@@ -160,7 +162,3 @@ func (e *Engine) commands(name string) [][]any {
 	}
 	return all
 }
-
-var _ interface {
-	Diagnose(context.Context) []doctor.Finding
-} = (*Engine)(nil)

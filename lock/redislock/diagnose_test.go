@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -111,6 +113,14 @@ func TestDiagnoseWithFewRights(t *testing.T) {
 func TestDiagnoseCluster(t *testing.T) {
 	c := startCluster(t, "diagnose")
 	e := openURL(t, "redis+cluster://"+strings.Join(c.Addrs, ","))
+	var shard redis.ClusterSlot
+	testwait.Until(t, "each master has its replica", func() bool {
+		slots, _ := c.client.ClusterSlots(t.Context()).Result()
+		if len(slots) == 3 {
+			shard = slots[0]
+		}
+		return len(slots) == 3 && !slices.ContainsFunc(slots, func(s redis.ClusterSlot) bool { return len(s.Nodes) < 2 })
+	})
 	wantFindings(t, e, nil)
 	all := func(setting string, value any) {
 		for _, addr := range c.Addrs {
@@ -127,11 +137,6 @@ func TestDiagnoseCluster(t *testing.T) {
 	wantFindings(t, e, map[string]string{"error redis-eviction": "allkeys-lfu"})
 	all("maxmemory-policy", "noeviction")
 
-	slots, err := c.client.ClusterSlots(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	shard := slots[0]
 	c.Stack(t, "kill", c.Node(t, shard.Nodes[1].Addr))
 	testwait.Until(t, "the replica is known to be dead", func() bool {
 		return !slices.ContainsFunc(c.Addrs, func(addr string) bool {

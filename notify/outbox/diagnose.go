@@ -11,6 +11,8 @@ import (
 // moments, and tries again within minutes.
 const oldEvent = 10 * time.Minute
 
+var _ doctor.Diagnoser = (*Outbox)(nil)
+
 // Diagnose returns whether the table can be used, and whether events wait in it. It is a
 // part of belay.Doctor.
 func (o *Outbox) Diagnose(ctx context.Context) []doctor.Finding {

@@ -17,6 +17,8 @@ import (
 // nobody who publishes.
 const diagnoseTime = 5 * time.Second
 
+var _ doctor.Diagnoser = (*Publisher)(nil)
+
 // Diagnose returns what keeps events from the monitor, on a connection of its own. It
 // publishes nothing. It is a part of belay.Doctor.
 func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {

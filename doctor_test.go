@@ -1,0 +1,197 @@
+package belay_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay"
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/once"
+)
+
+// Ticket and Seat are as they should be.
+type Ticket struct {
+	ID uint
+	No string `gorm:"type:varbinary(64);not null;uniqueIndex"`
+}
+
+type Seat struct {
+	ID      uint
+	Version dbguard.Version
+}
+
+// Booking and Voucher each have one mistake, and so has the table of Stall.
+type Booking struct {
+	ID uint
+	No string `gorm:"size:64"`
+}
+
+type Stall struct {
+	ID      uint
+	Version dbguard.Version
+}
+
+type Voucher struct {
+	ID   uint
+	Code string `gorm:"type:varchar(64) COLLATE utf8mb4_general_ci;not null;uniqueIndex"`
+}
+
+// TestDoctorOfASoundStack: there is no false alarm.
+func TestDoctorOfASoundStack(t *testing.T) {
+	cfg, _ := onStack(t)
+	cfg.DB = openTables(t, teststack.MySQL(t)+"&timeout=5s&readTimeout=30s&writeTimeout=30s&innodb_lock_wait_timeout=20", &Ticket{}, &Seat{})
+	setPool(t, cfg.DB, 8)
+	cfg.Once = new(once.PurgerConfig)
+	cfg.Guard.OnUnavailable = guard.DBOnly
+	b := open(t, cfg)
+	if found := b.Doctor(t.Context(), &Ticket{}, &Seat{}); found != nil {
+		t.Errorf("found %v", found)
+	}
+}
+
+// TestDoctorFindsTwelve: a stack with twelve mistakes, all of which one call finds.
+func TestDoctorFindsTwelve(t *testing.T) {
+	cluster := teststack.StartCluster(t, "twelve")
+	broker := teststack.AMQP(t)
+	consume(t, broker)
+	mistakes := map[string]string{
+		"db-isolation":   "READ-COMMITTED",
+		"db-clock":       "behind this host's",
+		"db-timeouts":    "timeout=5s",
+		"db-pool":        "no limit",
+		"db-model":       "model Booking",
+		"db-version":     "model Stall",
+		"db-collation":   "model Voucher",
+		"redis-eviction": "allkeys-lru",
+		"redis-rights":   "+zadd",
+		"redis-coverage": "16383 of 16384 slots",
+		"redis-replicas": "has no replica",
+		"events-rights":  "belay.events",
+	}
+	dsn := teststack.MySQL(t)
+	var level, value string // its name differs
+	testdb.WantNil(t, testdb.OpenMySQL(t, dsn).Raw("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')").Row().Scan(&level, &value))
+	cfg := belay.Config{
+		Service: "shop",
+		DB:      openTables(t, dsn+"&timestamp=1000000000&"+level+"=%27READ-COMMITTED%27", &Booking{}, &Stall{}, &Voucher{}),
+		Redis:   "redis+cluster://" + strings.Join(cluster.Addrs, ","),
+		AMQP:    teststack.AMQPUser(t, broker, `^belay\.monitor$`),
+	}
+	testdb.WantNil(t, cfg.DB.Exec("ALTER TABLE stalls MODIFY version INT NOT NULL DEFAULT 1").Error)
+	spoil(t, cluster)
+
+	found := open(t, cfg).Doctor(t.Context(), &Booking{}, &Stall{}, &Voucher{})
+	for _, f := range found {
+		t.Log(f)
+		if _, made := mistakes[f.Check]; !made {
+			t.Errorf("found %v, which nobody made", f)
+		}
+	}
+	for _, check := range slices.Sorted(maps.Keys(mistakes)) {
+		if !slices.ContainsFunc(found, func(f belay.Finding) bool { return f.Check == check && strings.Contains(f.String(), mistakes[check]) }) {
+			t.Errorf("%s, which says %q, is not found", check, mistakes[check])
+		}
+	}
+}
+
+// spoil makes four mistakes in a cluster: a policy, a right, a slot, and a replica.
+func spoil(t *testing.T, c *teststack.Cluster) {
+	t.Helper()
+	must := func(addr string, args ...any) any {
+		t.Helper()
+		client := redis.NewClient(&redis.Options{Addr: addr})
+		defer client.Close()
+		answer, err := client.Do(t.Context(), args...).Result()
+		testdb.WantNil(t, err)
+		return answer
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs})
+	defer client.Close()
+	var shards []redis.ClusterSlot
+	testwait.Until(t, "each master has its replica", func() bool {
+		shards, _ = client.ClusterSlots(t.Context()).Result()
+		return len(shards) == 3 && !slices.ContainsFunc(shards, func(s redis.ClusterSlot) bool { return len(s.Nodes) < 2 })
+	})
+	must(shards[0].Nodes[0].Addr, "config", "set", "maxmemory-policy", "allkeys-lru")
+	must(shards[1].Nodes[0].Addr, "acl", "setuser", "default", "-zadd")
+	for _, addr := range c.Addrs {
+		must(addr, "cluster", "delslots", shards[2].End)
+	}
+	gone := shards[2].Nodes[1].Addr
+	c.Stack(t, "kill", c.Node(t, gone))
+	testwait.Until(t, "all know that the replica is dead", func() bool {
+		return !slices.ContainsFunc(c.Addrs, func(addr string) bool {
+			return addr != gone && !strings.Contains(must(addr, "cluster", "nodes").(string), "slave,fail ")
+		})
+	})
+}
+
+// TestDoctorOfSettings: mistakes of the program itself, and parts that it looks at no more
+// closely than they allow.
+func TestDoctorOfSettings(t *testing.T) {
+	b := open(t, belay.Config{
+		Service: "shop", DB: openTables(t, "", &Booking{}), Engine: memlock.New(), Once: new(once.PurgerConfig),
+		Lock: lock.Config{TTL: time.Second}, Guard: guard.Config{OnUnavailable: guard.DBOnly},
+	})
+	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "db-model", "guard-db-only", "lock-ttl")
+	testdb.WantNil(t, b.Guard.SetPolicy(guard.FailClosed))
+	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "db-model", "lock-ttl")
+	wantChecks(t, b.Doctor(t.Context()), "lock-ttl", "db-model") // unchecked
+}
+
+// TestDoctorWithoutServers: it says which servers it can't reach, also when its context has
+// ended.
+func TestDoctorWithoutServers(t *testing.T) {
+	b := open(t, belay.Config{Service: "shop", DB: openTables(t, "", &Ticket{}), Redis: "redis://127.0.0.1:1", AMQP: "amqp://shop:secret@127.0.0.1:1"})
+	wantChecks(t, b.Doctor(t.Context(), &Ticket{}), "events-broker", "redis-server")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantChecks(t, b.Doctor(ctx, &Ticket{}), "db-server", "events-broker", "events-outbox", "redis-server")
+}
+
+func wantChecks(t *testing.T, found []belay.Finding, want ...string) {
+	t.Helper()
+	var checks []string
+	for _, f := range found {
+		checks = append(checks, f.Check)
+		if f.Fix == "" || f.Subject == "" || strings.Contains(f.String(), "secret") {
+			t.Errorf("found %v", f)
+		}
+	}
+	if !slices.Equal(checks, want) {
+		t.Errorf("found %v, want %v", found, want)
+	}
+}
+
+// openTables opens a database, SQLite if dsn is "", with the tables of models.
+func openTables(t *testing.T, dsn string, models ...any) (db *gorm.DB) {
+	t.Helper()
+	if dsn == "" {
+		db = testdb.OpenSQLite(t, t.TempDir()+"/shop.db")
+	} else {
+		db = testdb.OpenMySQL(t, dsn)
+	}
+	testdb.WantNil(t, db.AutoMigrate(models...))
+	return db
+}
+
+func setPool(t *testing.T, db *gorm.DB, most int) {
+	t.Helper()
+	pool, err := db.DB()
+	testdb.WantNil(t, err)
+	pool.SetMaxOpenConns(most)
+	pool.SetMaxIdleConns(most)
+}
