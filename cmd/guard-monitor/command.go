@@ -61,6 +61,7 @@ var commands = []command{
 	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events; -n 1000 at most", needs: config.Broker, flags: limitFlag(deadletter.MaxLetters), run: replayDead},
 	{name: "forget", args: "SERVICE...", usage: "forget services that are out of use, so that their silence is no incident", needs: config.Nothing, run: forget},
 	{name: "test-notify", args: "[RECEIVER...]", usage: "send a test message to all receivers, or to those named", needs: config.Nothing, run: testNotify},
+	{name: "doctor", usage: "look for mistakes around it: its file, RabbitMQ, the watched Redis, its certificate; change nothing", run: diagnose},
 	{name: "check-config", usage: "read the settings, show them without secrets, and exit", run: checkConfig},
 	{name: "version", usage: "print the version and exit", needs: config.Nothing, run: func(_ context.Context, c *call) error { return printVersion(c.stdout) }},
 }

@@ -55,9 +55,15 @@ func AMQPUser(tb testing.TB, broker, write string) string {
 // the one to write to what matches the regular expression.
 func Grant(tb testing.TB, user, write string) {
 	tb.Helper()
+	Permit(tb, user, "^$", write, "^$")
+}
+
+// Permit replaces all permissions of a user, whose URL is from [AMQPUser].
+func Permit(tb testing.TB, user, configure, write, read string) {
+	tb.Helper()
 	u := parse(tb, user)
 	manage(tb, http.MethodPut, AMQPAPI(tb)+"/api/permissions"+u.Path+"/"+u.User.Username(),
-		fmt.Sprintf(`{"configure":"^$","write":%q,"read":"^$"}`, write))
+		fmt.Sprintf(`{"configure":%q,"write":%q,"read":%q}`, configure, write, read))
 }
 
 // parse does not show the URL, which holds a password.

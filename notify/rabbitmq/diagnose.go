@@ -27,16 +27,16 @@ func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
 	dialer := p.dialer.Clone()
 	session, err := dialer.Dial(ctx, func(*amqp.Channel) error { return nil })
 	if err != nil {
-		return []doctor.Finding{doctor.EventsBroker.Failed(dialer.Addr(), err)}
+		return []doctor.Finding{rabbit.Finding(dialer.Addr(), err)}
 	}
 	defer session.Close()
 	if err := tryPublish(session); err != nil {
-		return diagnoseRefusal(dialer.Addr(), fmt.Errorf("publish to %s: %w", rabbit.Exchange, err))
+		return []doctor.Finding{rabbit.Finding(dialer.Addr(), fmt.Errorf("publish to %s: %w", rabbit.Exchange, err))}
 	}
 	queue, err := session.Inspect(rabbit.Queue, diagnoseTime)
 	switch {
 	case err != nil:
-		return diagnoseRefusal(dialer.Addr(), fmt.Errorf("look for %s: %w", rabbit.Queue, err))
+		return []doctor.Finding{rabbit.Finding(dialer.Addr(), fmt.Errorf("look for %s: %w", rabbit.Queue, err))}
 	case queue.Consumers == 0:
 		return []doctor.Finding{doctor.EventsReader.Found(dialer.Addr(), "nobody reads %s, where %d events wait", rabbit.Queue, queue.Messages)}
 	}
@@ -51,18 +51,4 @@ func tryPublish(s *rabbit.Session) error {
 		s.Channel.Tx(),
 		s.Channel.Publish(rabbit.Exchange, key, false, false, amqp.Publishing{}), //nolint:staticcheck // a context would not end it
 		s.Channel.TxRollback())
-}
-
-// diagnoseRefusal says what the broker's error means.
-func diagnoseRefusal(addr string, err error) []doctor.Finding {
-	check := doctor.EventsBroker
-	if refusal, ok := errors.AsType[*amqp.Error](err); ok {
-		switch refusal.Code {
-		case amqp.NotFound:
-			check = doctor.EventsQueue
-		case amqp.AccessRefused:
-			check = doctor.EventsRights
-		}
-	}
-	return []doctor.Finding{check.Failed(addr, err)}
 }
