@@ -142,14 +142,17 @@ func spoil(t *testing.T, c *teststack.Cluster) {
 // TestDoctorOfSettings: mistakes of the program itself, and parts that it looks at no more
 // closely than they allow.
 func TestDoctorOfSettings(t *testing.T) {
+	db := openTables(t, "", &Booking{})
 	b := open(t, belay.Config{
-		Service: "shop", DB: openTables(t, "", &Booking{}), Engine: memlock.New(), Once: new(once.PurgerConfig),
+		Service: "shop", DB: db, Engine: memlock.New(), Once: new(once.PurgerConfig),
 		Lock: lock.Config{TTL: time.Second}, Guard: guard.Config{OnUnavailable: guard.DBOnly},
 	})
 	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "db-model", "guard-db-only", "lock-ttl")
 	testdb.WantNil(t, b.Guard.SetPolicy(guard.FailClosed))
 	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "db-model", "lock-ttl")
 	wantChecks(t, b.Doctor(t.Context()), "lock-ttl", "db-model") // unchecked
+	testdb.WantNil(t, db.Exec("DROP TABLE belay_answer").Error)
+	wantChecks(t, b.Doctor(t.Context()), "db-requests", "lock-ttl", "db-model")
 }
 
 // TestDoctorWithoutServers: it says which servers it can't reach, also when its context has

@@ -171,6 +171,27 @@ func TestDiagnoseRights(t *testing.T) {
 	}
 }
 
+// TestDiagnoseDurability: a server whose crash undoes commits.
+func TestDiagnoseDurability(t *testing.T) {
+	for _, kind := range []string{"mariadb", "mysql"} {
+		t.Run(kind, func(t *testing.T) {
+			dsn := teststack.StartDatabase(t, "durability", kind).DSN + limits
+			db := openSound(t, dsn)
+			wantFound(t, dbguard.Diagnose(t.Context(), db, &Stock{}), "")
+			exec(t, "SET GLOBAL innodb_flush_log_at_trx_commit = 2")(db)
+			wantFound(t, dbguard.Diagnose(t.Context(), db, &Stock{}), "db-durability", "innodb_flush_log_at_trx_commit = 2")
+			exec(t, "SET GLOBAL innodb_flush_log_at_trx_commit = 1")(db)
+			if kind == "mariadb" {
+				return // without a binary log
+			}
+			exec(t, "SET GLOBAL sync_binlog = 0")(db)
+			wantFound(t, dbguard.Diagnose(t.Context(), db, &Stock{}), "db-durability", "sync_binlog = 0")
+			exec(t, "SET GLOBAL sync_binlog = 1")(db)
+			wantFound(t, dbguard.Diagnose(t.Context(), openSound(t, dsn+"&binlog_format=STATEMENT"), &Stock{}), "db-binlog", "ROW or MIXED")
+		})
+	}
+}
+
 // TestDiagnoseSaysWhatItCannotSee: nothing passes because it could not be looked at.
 func TestDiagnoseSaysWhatItCannotSee(t *testing.T) {
 	found := dbguard.Diagnose(t.Context(), openSound(t, teststack.MySQL(t)+limits))

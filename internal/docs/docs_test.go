@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/internal/testrepo"
 )
 
@@ -183,6 +185,30 @@ func TestDSNsHaveTimeouts(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The table of Doctor's findings is that of the code.
+func TestDoctorTable(t *testing.T) {
+	_, table, _ := strings.Cut(pages(t)["docs/operations.md"], "<!-- doctor -->")
+	table, _, _ = strings.Cut(table, "<!-- /doctor -->")
+	var rows []string
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if len(cells) != 4 || !strings.HasPrefix(cells[0], "| `") {
+			continue
+		}
+		if cells[2] == "" {
+			t.Errorf("%s: why does it matter?", cells[0])
+		}
+		rows = append(rows, strings.Join([]string{strings.Trim(cells[0], "|` "), cells[1], strings.TrimSuffix(cells[3], " |")}, " | "))
+	}
+	var want []string
+	for _, c := range doctor.All {
+		want = append(want, fmt.Sprintf("%s | %s | %s", c.Name, c.Severity, c.Fix))
+	}
+	if !slices.Equal(rows, want) {
+		t.Errorf("the table is\n%s\nwant\n%s", strings.Join(rows, "\n"), strings.Join(want, "\n"))
 	}
 }
 
