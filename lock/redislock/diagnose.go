@@ -22,12 +22,17 @@ var _ doctor.Diagnoser = (*Engine)(nil)
 // Diagnose returns what is wrong with the servers, and with the rights that the engine has
 // there. It writes and removes keys that no lock has. It is a part of belay.Doctor.
 func (e *Engine) Diagnose(ctx context.Context) []doctor.Finding {
-	if err := e.Ping(ctx); err != nil {
-		if kind, ok := errors.AsType[*kindError](err); ok {
-			return []doctor.Finding{doctor.RedisServer.Found("Redis", "the server says: %s", kind.answer).Fixed("%s", kind.hint)}
-		}
+	err := e.Ping(ctx)
+	if kind, ok := errors.AsType[*kindError](err); ok {
+		return []doctor.Finding{doctor.RedisServer.Found("Redis", "the server says: %s", kind.answer).Fixed("%s", kind.hint)}
 	}
 	found := redischeck.Servers(ctx, e.client, e.addrOf)
+	if e.topology.cannotSubscribe != nil { // it is a client of the user's own kind
+		if err != nil {
+			found = append(found, doctor.RedisServer.Failed("Redis", err))
+		}
+		return found
+	}
 	keys, err := e.keyOfEach(ctx)
 	if err != nil {
 		return append(found, doctor.RedisServer.Failed("Redis", err))

@@ -69,6 +69,15 @@ func TestDiagnose(t *testing.T) {
 	t.Run("unreachable", func(t *testing.T) {
 		wantFindings(t, openURL(t, "redis://127.0.0.1:1"), map[string]string{"error redis-server": "refused"})
 	})
+	t.Run("wrapped client", func(t *testing.T) {
+		_, s := single(t)
+		client := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		defer client.Close()
+		e := openOn(t, struct{ redis.UniversalClient }{client})
+		wantFindings(t, e, map[string]string{"unchecked redis-server": "by hand"})
+		s.Close()
+		wantFindings(t, e, map[string]string{"unchecked redis-server": "by hand", "error redis-server": "refused"})
+	})
 	t.Run("clock", func(t *testing.T) {
 		e, s := single(t)
 		s.SetTime(time.Now().Add(-time.Minute))

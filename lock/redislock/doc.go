@@ -19,8 +19,8 @@
 // A lock is a hash at the lock's name whose one field is the owner, with an expiry. Java
 // services with Redisson and Go services with Belay exclude and wake each other on the
 // same names. The engine works with a Redis Cluster, a single server, servers under
-// Sentinel, and miniredis. A server of another kind than was said is refused at the first
-// request, with [lock.ErrDenied] and what to say instead.
+// Sentinel, and miniredis. A server of another kind than was said is refused by
+// [Engine.Ping] and at the first request, with [lock.ErrDenied] and what to say instead.
 //
 // # Requests
 //
@@ -69,7 +69,8 @@
 //
 // Besides its lock, the key k with the prefix p may have a marker, pbelay_done:{pk}, a
 // line, pbelay_line:{pk}, and a probe, pbelay_probe:{pk}, which expires after a
-// millisecond: [Engine.Probe] writes it during an outage. Messages go to
+// millisecond: [Engine.Probe] writes it during an outage, and [Engine.Diagnose] tries its
+// rights on those names of keys called doctor0, doctor1 and so on. Messages go to
 // redisson_lock__channel:{pk}. A key with a hash tag, as order:{42}:items, gets no braces
 // more: locks with one tag are in one slot. The names of its marker and its line have two
 // colons before it, as a and {a} are two locks.
