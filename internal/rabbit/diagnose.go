@@ -9,7 +9,7 @@ import (
 )
 
 // Finding says what the broker's error means: that something is missing, forbidden, or
-// there in another form; or that the broker can't be reached.
+// there in another form. It is for what follows a login: a 403 at that is one, too.
 func Finding(addr string, err error) doctor.Finding {
 	check := doctor.EventsBroker
 	if refusal, ok := errors.AsType[*amqp.Error](err); ok {

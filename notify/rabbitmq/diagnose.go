@@ -27,10 +27,10 @@ func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
 	dialer := p.dialer.Clone()
 	session, err := dialer.Dial(ctx, func(*amqp.Channel) error { return nil })
 	if err != nil {
-		return []doctor.Finding{rabbit.Finding(dialer.Addr(), err)}
+		return []doctor.Finding{doctor.EventsBroker.Failed(dialer.Addr(), err)}
 	}
 	defer session.Close()
-	if err := tryPublish(session); err != nil {
+	if err := tryPublish(ctx, session); err != nil {
 		return []doctor.Finding{rabbit.Finding(dialer.Addr(), fmt.Errorf("publish to %s: %w", rabbit.Exchange, err))}
 	}
 	queue, err := session.Inspect(rabbit.Queue, diagnoseTime)
@@ -45,10 +45,10 @@ func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
 
 // tryPublish publishes an event in a transaction and rolls that back: the broker looks for
 // the exchange and for the right to write to it, and delivers nothing.
-func tryPublish(s *rabbit.Session) error {
+func tryPublish(ctx context.Context, s *rabbit.Session) error {
 	key := rabbit.EventKey(string(notify.VerdictLost))
 	return errors.Join(
 		s.Channel.Tx(),
-		s.Channel.Publish(rabbit.Exchange, key, false, false, amqp.Publishing{}), //nolint:staticcheck // a context would not end it
+		s.Channel.PublishWithContext(ctx, rabbit.Exchange, key, false, false, amqp.Publishing{}),
 		s.Channel.TxRollback())
 }

@@ -16,7 +16,7 @@ import (
 func Diagnose(ctx context.Context, url string) []doctor.Finding {
 	s, err := rabbit.Open(ctx, url, rabbit.Config{Name: "doctor"}, func(*amqp.Channel) error { return nil })
 	if err != nil {
-		return []doctor.Finding{rabbit.Finding("RabbitMQ", err)}
+		return []doctor.Finding{doctor.EventsBroker.Failed("RabbitMQ", err)}
 	}
 	defer s.Close()
 	for _, try := range []func(*amqp.Channel) error{lookForAll, declareAll, mayRead} {

@@ -29,6 +29,10 @@ func TestDiagnose(t *testing.T) {
 			t.Errorf("found %v, want %s that says %q", found, check, says)
 		}
 	}
+	stranger := strings.Replace(user, ":test@", ":wrong@", 1)
+	if found := intake.Diagnose(t.Context(), stranger); len(found) != 1 || found[0].Check != "events-broker" || strings.Contains(found[0].String(), "wrong@") {
+		t.Errorf("found %v, want events-broker", found)
+	}
 	teststack.Permit(t, user, own, own, own)
 	want("warning events-queue", "look for ")
 	want("warning events-queue", "look for ") // nothing was made
