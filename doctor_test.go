@@ -3,7 +3,9 @@ package belay_test
 import (
 	"context"
 	"maps"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,17 +122,21 @@ func spoil(t *testing.T, c *teststack.Cluster) {
 	}
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs})
 	defer client.Close()
-	var shards []redis.ClusterSlot
+	var shards []redis.ClusterShard
 	testwait.Until(t, "each master has its replica", func() bool {
-		shards, _ = client.ClusterSlots(t.Context()).Result()
-		return len(shards) == 3 && !slices.ContainsFunc(shards, func(s redis.ClusterSlot) bool { return len(s.Nodes) < 2 })
+		shards, _ = client.ClusterShards(t.Context()).Result()
+		return len(shards) == 3 && !slices.ContainsFunc(shards, func(s redis.ClusterShard) bool { return len(s.Nodes) < 2 })
 	})
-	must(shards[0].Nodes[0].Addr, "config", "set", "maxmemory-policy", "allkeys-lru")
-	must(shards[1].Nodes[0].Addr, "acl", "setuser", "default", "-zadd")
-	for _, addr := range c.Addrs {
-		must(addr, "cluster", "delslots", shards[2].End)
+	node := func(shard redis.ClusterShard, role string) string {
+		i := slices.IndexFunc(shard.Nodes, func(n redis.Node) bool { return n.Role == role })
+		return net.JoinHostPort(shard.Nodes[i].IP, strconv.FormatInt(shard.Nodes[i].Port, 10))
 	}
-	gone := shards[2].Nodes[1].Addr
+	must(node(shards[0], "master"), "config", "set", "maxmemory-policy", "allkeys-lru")
+	must(node(shards[1], "master"), "acl", "setuser", "default", "-zadd")
+	for _, addr := range c.Addrs {
+		must(addr, "cluster", "delslots", shards[2].Slots[0].End)
+	}
+	gone := node(shards[2], "replica")
 	c.Stack(t, "kill", c.Node(t, gone))
 	testwait.Until(t, "all know that the replica is dead", func() bool {
 		return !slices.ContainsFunc(c.Addrs, func(addr string) bool {

@@ -70,12 +70,15 @@ func wantFound(t *testing.T, found []doctor.Finding, check string, says ...strin
 // TestDiagnose makes one mistake after the other.
 func TestDiagnose(t *testing.T) {
 	models := []any{&Stock{}, &Permit{}}
-	servers := map[string]func(testing.TB) string{"mysql": func(tb testing.TB) string { return teststack.MySQL(tb) + limits }, "postgres": func(tb testing.TB) string {
-		return teststack.Postgres(tb) + "&connect_timeout=5&statement_timeout=30000&idle_in_transaction_session_timeout=30000"
-	}}
-	for name, server := range servers {
+	for name, server := range map[string]struct {
+		dsn    func(testing.TB) string
+		limits string
+	}{
+		"mysql":    {teststack.MySQL, limits},
+		"postgres": {teststack.Postgres, "&connect_timeout=5&statement_timeout=30000&idle_in_transaction_session_timeout=30000"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			dsn := server(t)
+			dsn := server.dsn(t) + server.limits
 			without := func(part string) string { return strings.Replace(dsn, part, "", 1) }
 			for _, tt := range []struct {
 				mistake, server string

@@ -2,7 +2,9 @@ package redislock_test
 
 import (
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,14 +124,19 @@ func TestDiagnoseWithFewRights(t *testing.T) {
 func TestDiagnoseCluster(t *testing.T) {
 	c := startCluster(t, "diagnose")
 	e := openURL(t, "redis+cluster://"+strings.Join(c.Addrs, ","))
-	var shard redis.ClusterSlot
+	var shard redis.ClusterShard
 	testwait.Until(t, "each master has its replica", func() bool {
-		slots, _ := c.client.ClusterSlots(t.Context()).Result()
-		if len(slots) == 3 {
-			shard = slots[0]
+		shards, _ := c.client.ClusterShards(t.Context()).Result()
+		if len(shards) == 3 {
+			shard = shards[0]
 		}
-		return len(slots) == 3 && !slices.ContainsFunc(slots, func(s redis.ClusterSlot) bool { return len(s.Nodes) < 2 })
+		return len(shards) == 3 && !slices.ContainsFunc(shards, func(s redis.ClusterShard) bool { return len(s.Nodes) < 2 })
 	})
+	node := func(role string) string {
+		i := slices.IndexFunc(shard.Nodes, func(n redis.Node) bool { return n.Role == role })
+		return net.JoinHostPort(shard.Nodes[i].IP, strconv.FormatInt(shard.Nodes[i].Port, 10))
+	}
+	master, replica := node("master"), node("replica")
 	wantFindings(t, e, nil)
 	all := func(setting string, value any) {
 		for _, addr := range c.Addrs {
@@ -146,16 +153,16 @@ func TestDiagnoseCluster(t *testing.T) {
 	wantFindings(t, e, map[string]string{"error redis-eviction": "allkeys-lfu"})
 	all("maxmemory-policy", "noeviction")
 
-	c.Stack(t, "kill", c.Node(t, shard.Nodes[1].Addr))
+	c.Stack(t, "kill", c.Node(t, replica))
 	testwait.Until(t, "the replica is known to be dead", func() bool {
 		return !slices.ContainsFunc(c.Addrs, func(addr string) bool {
-			return addr != shard.Nodes[1].Addr && !strings.Contains(c.must(addr, "cluster", "nodes"), "slave,fail ")
+			return addr != replica && !strings.Contains(c.must(addr, "cluster", "nodes"), "slave,fail ")
 		})
 	})
-	wantFindings(t, e, map[string]string{"warning redis-replicas": shard.Nodes[0].Addr + ": the master has no replica"})
+	wantFindings(t, e, map[string]string{"warning redis-replicas": master + ": the master has no replica"})
 	c.Stack(t, "heal")
 	for _, addr := range c.Addrs {
-		c.must(addr, "cluster", "delslots", shard.End)
+		c.must(addr, "cluster", "delslots", shard.Slots[0].End)
 	}
 	wantFindings(t, e, map[string]string{"error redis-coverage": "16383 of 16384 slots"})
 }
