@@ -8,6 +8,12 @@ import (
 // An Engine is a place where locks are kept. Each method is one attempt: it sends its
 // request at most once and does not wait for a lock to become free. Implementations
 // are safe for concurrent use and return when ctx ends, or a bounded time later.
+//
+// The Locker counts the ttl from the moment before it calls Acquire or Renew. Whatever
+// the engine does first, the lock must not expire earlier than that moment plus ttl. It
+// must be gone a ttl after its last renewal, even if the engine that granted it is alive:
+// an engine that keeps locks by sessions deletes them by a timer. A server's clock that
+// is set forward may end locks early.
 type Engine interface {
 	// Acquire grants r.Key to r.Owner until ttl has passed. A second Acquire for the
 	// same owner renews the lock. Acquire returns a *HeldError when another owner
@@ -15,9 +21,12 @@ type Engine interface {
 	// ErrRefused or ErrNoAnswer. An error that matches ErrUnusable concerns this key
 	// alone, any other the whole engine.
 	//
-	// After an error that matches ErrNotSent, ErrRefused or ErrUnusable, and not
-	// ErrNoAnswer, nothing was taken. After any other error the Locker assumes that
-	// the lock may have been taken, and releases it.
+	// After a *HeldError, or an error that matches ErrNotSent, ErrRefused or
+	// ErrUnusable, and not ErrNoAnswer, nothing was taken, and nothing that was sent
+	// takes it later. The Locker does not release such a lock, so this must never be a
+	// guess. What a refused attempt left in the store is removed by the engine, or
+	// expires and keeps nobody from the key. After any other error the Locker assumes
+	// that the lock may have been taken, and releases it.
 	Acquire(ctx context.Context, r Request, ttl time.Duration) (Grant, error)
 
 	// Renew prolongs each lock to another ttl from now. It returns one error per
@@ -30,7 +39,7 @@ type Engine interface {
 
 	// Release releases r.Key. It returns an error that matches ErrNotHeld when
 	// r.Owner does not have it, or ErrUnusable as Renew does. After any other error
-	// the Locker releases it again.
+	// the Locker releases it again. ErrNotSent means that nothing was released.
 	Release(ctx context.Context, r Request) error
 
 	// Inspect returns who holds key now. The zero Owner means nobody.

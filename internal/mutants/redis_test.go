@@ -42,6 +42,14 @@ var redisMutants = []mutant{
 		tests: "lock/redislock TestLockInRedis",
 	},
 	{
+		name:  "not-sent-is-a-guess",
+		loses: "A lock that was taken without an answer is not released, and stays until its ttl has passed.",
+		file:  "lock/redislock/errors.go",
+		old:   `	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)`,
+		new:   `	return fmt.Errorf("%w: %w", lock.ErrNotSent, err)`,
+		tests: "lock/redislock TestContractOnSingleServer",
+	},
+	{
 		name:  "no-turns",
 		loses: "The process that releases a lock gets it again, and the others starve.",
 		file:  "lock/redislock/release.lua",

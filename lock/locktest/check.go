@@ -61,6 +61,14 @@ func (c *check) ended() context.Context {
 	return ctx
 }
 
+// another is an engine that may prolong what Engine has acquired.
+func (c *check) another() lock.Engine {
+	if c.Bound {
+		return c.Engine
+	}
+	return c.Other
+}
+
 // try acquires r, and releases it in the end.
 func (c *check) try(e lock.Engine, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	grant, err := e.Acquire(c.ctx(), r, ttl)

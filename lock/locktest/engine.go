@@ -48,7 +48,7 @@ func oneOfManyGetsIt(c *check) {
 func askingTwiceIsOneHold(c *check) {
 	c.acquire(c.Engine, c.mine, longTTL)
 	c.acquire(c.Engine, c.mine, longTTL)
-	c.acquire(c.Other, c.mine, longTTL)
+	c.acquire(c.another(), c.mine, longTTL)
 	c.wantRefused(c.Other, c.theirs, c.mine.Owner)
 	c.release(c.Engine, c.mine)
 	c.wantHolder(c.key, "")
@@ -118,7 +118,7 @@ func renewalProlongs(c *check) {
 	again := c.request(newKey())
 	c.acquire(c.Engine, c.mine, brief)
 	c.acquire(c.Engine, again, brief)
-	if err := c.Other.Renew(c.ctx(), []lock.Request{c.mine}, longTTL)[0]; err != nil {
+	if err := c.another().Renew(c.ctx(), []lock.Request{c.mine}, longTTL)[0]; err != nil {
 		c.Fatalf("Renew: %v", err)
 	}
 	c.acquire(c.Engine, again, longTTL)

@@ -11,8 +11,8 @@
 //		})
 //	}
 //
-// Some of the checks wait for locks to expire, side by side: they take about ten
-// seconds in all. The last one counts goroutines, so let no other test run at
+// Some of the checks wait for locks to expire, or for a store that does not answer, side
+// by side: they take some ten seconds in all. The last one counts goroutines, so let no other test run at
 // the same time.
 package locktest
 
@@ -33,6 +33,10 @@ type Setup struct {
 	// Advance lets time pass in a store whose clock does not run by itself. Each
 	// Setup has such a store of its own. Nil = the clock runs.
 	Advance func(d time.Duration)
+	// Fault cuts Engine off from its store, and not Other, until heal is called. A Link
+	// does it for a store behind TCP. Each Setup has a way of its own. Nil = it can't be
+	// cut off, as a store in memory, and the checks of that are skipped.
+	Fault func(f Fault) (heal func())
 
 	// The rest is what the engine promises beyond the contract. What is false is not
 	// checked.
@@ -43,6 +47,7 @@ type Setup struct {
 	Nodes  bool // grants and holders name their node
 	Slots  bool // they name their hash slot, too
 	Probes bool // it is a lock.Pinger
+	Bound  bool // locks belong to the engine that took them: no other renews them or acquires them again
 }
 
 // Test runs each check as a subtest, on a Setup of its own. What newSetup
@@ -79,6 +84,9 @@ var checks = []struct {
 	{"EngineTokensGrow", tokens, engineTokensGrow},
 	{"PlacesAreNamed", nodes, placesAreNamed},
 	{"ProbeTakesNothing", probes, probeTakesNothing},
+	// fault.go
+	{"NotSentIsTrue", faulty, notSentIsTrue},
+	{"AnswersInTime", faulty, answersInTime},
 	// wake.go
 	{"ReleaseWakes", wakes, releaseWakes},
 	{"WatchIsStopped", wakes, watchIsStopped},
@@ -114,3 +122,4 @@ func marks(s Setup) bool  { return s.Marks }
 func tokens(s Setup) bool { return s.Tokens }
 func nodes(s Setup) bool  { return s.Nodes }
 func probes(s Setup) bool { return s.Probes }
+func faulty(s Setup) bool { return s.Fault != nil }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock/locktest"
+	"github.com/belaygo/belay/lock/redislock"
 )
 
 func TestContractOnCluster(t *testing.T) {
@@ -21,13 +22,26 @@ func TestContractOnCluster(t *testing.T) {
 	})
 }
 
+// The engine and its server are connected by what may fail, so they name two addresses.
 func TestContractOnSingleServer(t *testing.T) {
 	server := startServer(t, volatile)
-	locktest.Test(t, func(t *testing.T) locktest.Setup {
-		return setup(t, func() redis.UniversalClient {
-			return redis.NewClient(&redis.Options{Addr: server.addr})
+	plain := func(t *testing.T, addr string) *redislock.Engine {
+		client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+		t.Cleanup(func() { _ = client.Close() })
+		return openOn(t, client)
+	}
+	own := func(t *testing.T, addr string) *redislock.Engine { return openURL(t, "redis://"+addr) }
+	for name, open := range map[string]func(t *testing.T, addr string) *redislock.Engine{"plain client": plain, "own client": own} {
+		t.Run(name, func(t *testing.T) {
+			locktest.Test(t, func(t *testing.T) locktest.Setup {
+				link := locktest.NewLink(t, server.addr)
+				return locktest.Setup{
+					Engine: open(t, link.Addr), Other: open(t, server.addr), Fault: link.Fault,
+					Wakes: true, Marks: true, Tokens: true, Probes: true,
+				}
+			})
 		})
-	})
+	}
 }
 
 func TestContractOnSentinel(t *testing.T) {
