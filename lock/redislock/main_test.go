@@ -3,9 +3,7 @@ package redislock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,19 +11,21 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/belaygo/belay/internal/lockhistory"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
 func TestMain(m *testing.M) {
-	if job := os.Getenv(jobVar); job != "" {
-		if err := work(job); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	lockhistory.Main(func(where string) (lock.Engine, func(), error) {
+		opts, err := redislock.ParseURL(where)
+		if err != nil {
+			return nil, nil, err
 		}
-		return
-	}
+		e, err := redislock.Open(opts, redislock.Config{})
+		return e, func() { _ = e.Close(context.Background()) }, err
+	})
 	const pkg = "github.com/redis/go-redis/v9."
 	goleak.VerifyTestMain(m,
 		// A closed client of NewFailoverClusterClient goes on listening to
@@ -65,6 +65,8 @@ func openWith(tb testing.TB, opts *redis.UniversalOptions, cfg ...redislock.Conf
 	tb.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
 }
+
+func clusterURL(addrs []string) string { return "redis+cluster://" + strings.Join(addrs, ",") }
 
 func openURL(tb testing.TB, url string, cfg ...redislock.Config) *redislock.Engine {
 	tb.Helper()
