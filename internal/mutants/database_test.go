@@ -132,8 +132,8 @@ var databaseMutants = []mutant{
 		name:  "transaction-goes-on-after-a-deadlock",
 		loses: "The statement after a deadlock commits alone, without the others.",
 		file:  "internal/dbtx/dialect/errors.go",
-		old:   `isMySQL(err, erLockDeadlock, erLockTableFull,`,
-		new:   `isMySQL(err, erLockTableFull,`,
+		old:   `sqlerr.IsMySQL(err, erLockDeadlock, erLockTableFull,`,
+		new:   `sqlerr.IsMySQL(err, erLockTableFull,`,
 		tests: "internal/dbtx TestDeadlock",
 	},
 	{

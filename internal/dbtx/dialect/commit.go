@@ -3,6 +3,8 @@ package dialect
 import (
 	"database/sql/driver"
 	"errors"
+
+	"github.com/belaygo/belay/internal/sqlerr"
 )
 
 // NotCommitted reports whether the error of a COMMIT proves that nothing was
@@ -12,10 +14,10 @@ import (
 // may have in their order.
 func NotCommitted(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) ||
-		isMySQL(err, erLockDeadlock, erLockWaitTimeout, erCheckRead, erReadOnlyServer, erReadOnlyTx, erReadOnlyMode) ||
+		sqlerr.IsMySQL(err, erLockDeadlock, erLockWaitTimeout, erCheckRead, erReadOnlyServer, erReadOnlyTx, erReadOnlyMode) ||
 		isAbortedAtCommit(err) ||
-		postgresCode(err) != "" && !isPostgres(err, pgUnsure...) ||
-		sqliteCode(err) != 0 && !isSQLite(err, sqliteIO)
+		sqlerr.Postgres(err) != "" && !sqlerr.IsPostgres(err, pgUnsure...) ||
+		sqlerr.SQLite(err) != 0 && !sqlerr.IsSQLite(err, sqliteIO)
 }
 
 // pgUnsure are the classes of errors after which PostgreSQL may find the commit in its

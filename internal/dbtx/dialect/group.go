@@ -4,20 +4,22 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"github.com/belaygo/belay/internal/sqlerr"
 )
 
 // IsRefused reports that a COMMIT ended with the refusal of a member of a MySQL group. It
 // means that another member's transaction came first, or that this one has left the group
 // and waits no longer: then the others may have the commit in their order. See
 // Dialect.StillMember.
-func IsRefused(err error) bool { return isMySQL(err, erRolledBack) }
+func IsRefused(err error) bool { return sqlerr.IsMySQL(err, erRolledBack) }
 
 // groupView returns the view of the group that the server is a member of; none if it is in
 // no group, or the user may not know.
 func groupView(ctx context.Context, c *sql.Conn) (view string, err error) {
 	err = c.QueryRowContext(ctx, `SELECT view_id FROM performance_schema.replication_group_member_stats
 		WHERE member_id = @@server_uuid`).Scan(&view)
-	if errors.Is(err, sql.ErrNoRows) || isMySQL(err, erTableDenied) {
+	if errors.Is(err, sql.ErrNoRows) || sqlerr.IsMySQL(err, erTableDenied) {
 		return "", nil
 	}
 	return view, err

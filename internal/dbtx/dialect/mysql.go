@@ -6,13 +6,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/belaygo/belay/internal/sqlerr"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -50,13 +50,6 @@ const (
 	erNoText           = 3854 // a statement in the list of processes has bytes that are no text
 )
 
-func mysqlNumber(err error) uint16 {
-	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return e.Number
-	}
-	return 0
-}
-
 // isAbortedAtCommit reports that InnoDB found at COMMIT, before anybody else heard of it,
 // that it had to roll the transaction back in favour of one that its group had certified.
 // The engine's error is told only in the text.
@@ -70,8 +63,6 @@ func isUndone(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	return ok && (e.Number == erEngine || e.Number == erDuringRollback) && strings.HasPrefix(e.Message, "Got error 153 ")
 }
-
-func isMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers, mysqlNumber(err)) }
 
 // readMySQLSession does not use SELECT @@..., as the names differ between versions.
 func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
@@ -221,7 +212,7 @@ func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
 		case sleeps:
 			_, err = c.ExecContext(ctx, fmt.Sprintf(kill, s.ID))
 		}
-		if err == nil || isMySQL(err, erNoSuchThread, erKillDenied, erNoText) { // it ends by itself if it is another user's
+		if err == nil || sqlerr.IsMySQL(err, erNoSuchThread, erKillDenied, erNoText) { // it ends by itself if it is another user's
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 		if err != nil {
@@ -245,7 +236,7 @@ func awaitMySQLCommit(ctx context.Context, c *sql.Conn, s Session, pooled bool) 
 		if err == nil && !commits {
 			return nil
 		}
-		if err == nil || isMySQL(err, erNoText) {
+		if err == nil || sqlerr.IsMySQL(err, erNoText) {
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 		if err != nil {

@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/internal/pgsync"
+	"github.com/belaygo/belay/internal/sqlerr"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -29,21 +29,6 @@ const (
 	pgUnsupported   = "0A000"
 )
 
-// postgresCode returns the SQLSTATE of a PostgreSQL error, or "".
-func postgresCode(err error) string {
-	var e interface{ SQLState() string }
-	if errors.As(err, &e) {
-		return e.SQLState()
-	}
-	return ""
-}
-
-// isPostgres reports whether err has one of the codes, or is of one of the classes.
-func isPostgres(err error, codes ...string) bool {
-	code := postgresCode(err)
-	return slices.ContainsFunc(codes, func(c string) bool { return strings.HasPrefix(code, c) })
-}
-
 // readPostgresSession identifies a server by its address, the system identifier and, on a primary,
 // the timeline: a copy of it that was promoted has another. A crash of one process
 // restarts the others but not the postmaster; the statistics begin anew then.
@@ -56,7 +41,7 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
 		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL, current_setting('lock_timeout')`).
 		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers, &s.LockWait)
-	if isPostgres(err, pgUndefined, pgUnsupported) { // it only resembles PostgreSQL, or the rights are few
+	if sqlerr.IsPostgres(err, pgUndefined, pgUnsupported) { // it only resembles PostgreSQL, or the rights are few
 		s = Session{}
 		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
 			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), current_setting('lock_timeout')`).

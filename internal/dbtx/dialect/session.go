@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/belaygo/belay/internal/sqlerr"
 )
 
 // PollInterval is the pause between two reads of something that the server is about to do.
@@ -42,7 +44,7 @@ type Session struct {
 // RolledBack reports whether err is a lock wait that took too long, where that undoes the
 // transaction.
 func (s Session) RolledBack(err error) bool {
-	return s.TimeoutRollsBack && isMySQL(err, erLockWaitTimeout)
+	return s.TimeoutRollsBack && sqlerr.IsMySQL(err, erLockWaitTimeout)
 }
 
 // Sessions remembers the sessions of a pool by the driver's connections, so that each is

@@ -1,0 +1,89 @@
+// Package sqlerr reads the errors of the databases' drivers.
+package sqlerr
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// FromServer reports whether the database itself gave the error.
+func FromServer(err error) bool {
+	return MySQL(err) != 0 || SQLite(err) != 0 || Postgres(err) != ""
+}
+
+// IsBroken reports whether err is a driver's for a connection that broke.
+func IsBroken(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+		errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// MySQL returns the number of an error of MySQL or MariaDB, or 0.
+func MySQL(err error) uint16 {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number
+	}
+	return 0
+}
+
+// IsMySQL reports whether err has one of the numbers.
+func IsMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers, MySQL(err)) }
+
+// Postgres returns the SQLSTATE of a PostgreSQL error, or "".
+func Postgres(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
+}
+
+// IsPostgres reports whether err has one of the codes, or is of one of the classes.
+func IsPostgres(err error, codes ...string) bool {
+	code := Postgres(err)
+	return slices.ContainsFunc(codes, func(c string) bool { return strings.HasPrefix(code, c) })
+}
+
+// IsSQLite reports whether err has one of the codes, extended or not.
+func IsSQLite(err error, codes ...int) bool {
+	code := SQLite(err)
+	return code != 0 && (slices.Contains(codes, code) || slices.Contains(codes, code&0xff))
+}
+
+// SQLite returns the extended result code of an SQLite error, or 0. No driver
+// can be imported, as two of them don't get along; and other errors have codes, too.
+// A pure Go driver has the code in a method, mattn's in a field.
+func SQLite(err error) int {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range several.Unwrap() {
+				if code := SQLite(e); code != 0 {
+					return code
+				}
+			}
+		}
+		t := reflect.TypeOf(err)
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if !strings.Contains(t.PkgPath(), "sqlite") {
+			continue
+		}
+		if e, ok := err.(interface{ Code() int }); ok {
+			return e.Code()
+		}
+		if e := reflect.Indirect(reflect.ValueOf(err)); e.Kind() == reflect.Struct {
+			if code := e.FieldByName("ExtendedCode"); code.IsValid() && code.CanInt() {
+				return int(code.Int())
+			}
+		}
+	}
+	return 0
+}
