@@ -71,7 +71,7 @@ func Judge(spans []Span, f Fault) (wrong []string) {
 			keys[s.Key] = append(keys[s.Key], s)
 			continue
 		}
-		ranOut := s.Done >= s.Deadline
+		ranOut := s.Freed >= s.Deadline // its release may have been sent in time, and come late
 		if onDead := s.Node == f.Node && s.Asked < f.At; !onDead && !ranOut {
 			wrong = append(wrong, fmt.Sprintf("lost without a reason: %+v", s))
 		}

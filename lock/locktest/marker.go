@@ -46,9 +46,9 @@ func markedKeyIsRefused(c *check) {
 
 func markExpires(c *check) {
 	c.acquire(c.Engine, c.mine, longTTL)
-	c.releaseMarked(c.Engine, c.mine, brief)
+	c.releaseMarked(c.Engine, c.mine, ttl)
 	c.wantIs(c.unlessMarked(c.Other, c.theirs), lock.ErrMarked)
-	c.age(brief)
+	c.age(ttl)
 	c.eventually("expired", func() bool { return c.unlessMarked(c.Other, c.theirs) == nil })
 	c.wantHolder(c.key, c.theirs.Owner)
 }

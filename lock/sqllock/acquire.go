@@ -1,0 +1,86 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Acquire implements lock.Engine: one statement decides. If another owner has the key, a
+// second one reads who. A marker is read after the grant, as it was set before the release
+// that made way for it; what was taken in vain is released again.
+func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	if err := checkRequest(r); err != nil {
+		return lock.Grant{}, err
+	}
+	token, err := e.acquire(ctx, r, ttl)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	granted := token != 0
+	switch {
+	case !granted && r.UnlessMarked && e.marked(ctx, r.Key):
+		return lock.Grant{}, lock.ErrMarked
+	case !granted:
+		return lock.Grant{}, &lock.HeldError{Key: r.Key, Holder: e.holder(ctx, r.Key)}
+	case r.UnlessMarked && e.marked(ctx, r.Key):
+		return lock.Grant{}, errors.Join(lock.ErrMarked, e.undo(ctx, r))
+	}
+	return lock.Grant{Token: token, Place: e.place()}, nil
+}
+
+// acquire returns the token of a grant, or 0.
+func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (token int64, err error) {
+	const what = "acquire"
+	name, us := []byte(r.Key), microseconds(ttl)
+	if e.returning {
+		err = e.query(ctx, what, e.dialect.acquire, []any{name, r.Owner, us}, func(scan func(...any) error) error {
+			return scan(&token)
+		})
+		return token, err
+	}
+	res, err := e.exec(ctx, what, e.dialect.acquire, []any{name, r.Owner, us, r.Owner, r.Owner, r.Owner, r.Owner, us})
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// holder is who has a key, as far as that can be read.
+func (e *Engine) holder(ctx context.Context, key string) lock.Holder {
+	h, err := e.Inspect(ctx, key)
+	if err != nil {
+		return lock.Holder{Place: e.place()}
+	}
+	return h
+}
+
+// Inspect implements lock.Engine.
+func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	h := lock.Holder{Place: e.place()}
+	err := e.query(ctx, "inspect", "SELECT owner, until_us - {now} FROM belay_lock WHERE name = ? AND NOT "+isFree, []any{[]byte(key)},
+		func(scan func(...any) error) error {
+			var us int64
+			err := scan(&h.Owner, &us)
+			h.TTL = remaining(us)
+			return err
+		})
+	if err != nil {
+		return lock.Holder{}, err
+	}
+	return h, nil
+}
+
+// undo releases a lock that was granted, but must not be used.
+func (e *Engine) undo(ctx context.Context, r lock.Request) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := e.release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {
+		// Its text only: whatever became of the release, the acquire was executed.
+		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
+	}
+	return nil
+}

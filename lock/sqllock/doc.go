@@ -1,0 +1,68 @@
+// Package sqllock keeps locks in a table of a database, for services that have no Redis.
+//
+//	pool, err := sql.Open("pgx", dsn) // for locks alone
+//	if err != nil {
+//		return err
+//	}
+//	defer pool.Close()
+//	pool.SetMaxOpenConns(4)
+//	pool.SetMaxIdleConns(4)
+//	if err := sqllock.Migrate(ctx, pool, sqllock.Postgres); err != nil {
+//		return err
+//	}
+//	engine, err := sqllock.New(pool, sqllock.Postgres, sqllock.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	defer engine.Close(ctx)
+//	locker, err := lock.New(engine, lock.Config{})
+//
+// It works on MySQL, MariaDB, PostgreSQL and SQLite. A lock is a row of belay_lock: name,
+// owner, token, and until when. The database's clock alone counts. Each call is one
+// statement, which is a transaction of its own: nothing is held open while a lock is held.
+// An acquire of a lock that another owner has takes a second statement, to read whose it is;
+// one that asks for markers, too.
+//
+// # A pool of its own
+//
+// Give the engine a pool that nothing else uses. Guarded transactions that wait for each
+// other's rows can take all connections of a shared pool, and renewals that wait for one
+// lose the locks. Four connections are enough for a process; they are also the bound of what
+// locks may cost the database. Keep as many idle as open.
+//
+// In the DSN of MySQL and MariaDB, set interpolateParams=true: it saves two of three
+// requests for a statement. Set transaction_isolation='READ-COMMITTED' on MySQL, or
+// tx_isolation on MariaDB, so that no gaps between rows are locked. Locks exclude without
+// either. On SQLite, set a busy_timeout.
+//
+// # Waiting
+//
+// While callers of this process wait for locks, one statement at a time looks for all of
+// their keys, every 50 to 250 milliseconds; see [Config]. A lock that this engine releases
+// wakes them at once. Nothing is asked while nobody waits.
+//
+// # Rows
+//
+// A release empties the row's owner and leaves the row, so that tokens grow. Each engine
+// deletes rows ten minutes after their lock has ended, about once a minute. The table has
+// as many rows as different keys were locked in that time.
+//
+// # When the database fails
+//
+// A commit that the database confirmed survives its crash, and so does the lock. If the
+// database is away for longer than the lease, the lock is lost, and its holder knows. A
+// failover to a replica that lacks the last commits loses those locks, as it loses the
+// transactions beside them. Send the engine to the primary: on Galera and group replication,
+// all processes to the same node, or locks conflict at commit.
+//
+// If the database's clock is set forward, locks end early. If it is set back, the lock of a
+// process that died stays for as much longer; others are not affected.
+//
+// # Errors
+//
+// An error matches [lock.ErrNotSent] if there was no connection, or the database says that
+// it rolled the statement back: a deadlock, a busy SQLite, a server that is read-only. A
+// user, a right or a table that is missing matches [lock.ErrDenied], a full disk
+// [lock.ErrRefused], and a key of more than 512 bytes [lock.ErrUnusable]. If the connection
+// breaks, or ctx ends, before the answer, the error matches [lock.ErrNoAnswer].
+package sqllock

@@ -1,0 +1,73 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/belaygo/belay/internal/sqlerr"
+	"github.com/belaygo/belay/lock"
+)
+
+// errClosed is returned when the engine has been closed.
+var errClosed = fmt.Errorf("%w: sqllock: closed", lock.ErrDenied)
+
+// unconnected is the error of a statement for which there was no connection: nothing was
+// sent.
+func unconnected(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: no connection: %w", lock.ErrNotSent, err)
+	}
+	if sqlerr.IsMySQL(err, 1044, 1045, 1049, 1129, 1130, 1698) || // access denied, no such database, host blocked
+		sqlerr.IsPostgres(err, "28", "3D") {
+		return fmt.Errorf("%w: no connection: %w", lock.ErrDenied, err)
+	}
+	return fmt.Errorf("%w: no connection: %w", lock.ErrNotSent, err)
+}
+
+// classify adds to the error of a statement, which is a transaction of its own, whether it
+// may have been executed.
+func classify(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case rolledBack(err):
+		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+	case missing(err):
+		return fmt.Errorf("%w: %w; sqllock.Migrate creates the tables", lock.ErrDenied, err)
+	case sqlerr.IsMySQL(err, 1142, 1143, 1227) || sqlerr.IsPostgres(err, "42501"): // a right
+		return fmt.Errorf("%w: %w", lock.ErrDenied, err)
+	case sqlerr.IsMySQL(err, 1021, 1114) || sqlerr.IsPostgres(err, "53100") || sqlerr.IsSQLite(err, 13): // the disk is full
+		return fmt.Errorf("%w: %w", lock.ErrRefused, err)
+	case sqlerr.FromServer(err), errors.Is(err, context.Canceled):
+		return err
+	}
+	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+}
+
+// rolledBack reports whether the database says that it has executed nothing, as another
+// statement was in the way or it takes no writes for now.
+func rolledBack(err error) bool {
+	return sqlerr.IsMySQL(err, 1213, 1205, 1020, 1412, // deadlock, lock wait timeout, row or table changed
+		1047, 1290, 1792, 1836) || // Galera's node is not ready; read-only
+		sqlerr.IsPostgres(err, "40001", "40P01", "55P03", "25006") || // the same
+		sqlerr.IsSQLite(err, 5, 6, 8) // busy, locked, read-only
+}
+
+// missing reports whether a table or a column is not there.
+func missing(err error) bool {
+	return sqlerr.IsMySQL(err, 1054, 1146) || sqlerr.IsPostgres(err, "42P01", "42703") || sqlerr.IsSQLite(err, 1)
+}
+
+// checkRequest returns an error unless the table has room for r: a database that is not
+// strict would cut it.
+func checkRequest(r lock.Request) error {
+	const maxName, maxOwner = 512, 128
+	switch {
+	case len(r.Key) > maxName:
+		return fmt.Errorf("sqllock: %w: it has %d bytes, at most %d are allowed", lock.ErrUnusable, len(r.Key), maxName)
+	case r.Owner == "" || len(r.Owner) > maxOwner:
+		return fmt.Errorf("sqllock: %w: owner %q has not 1 to %d bytes", lock.ErrDenied, r.Owner, maxOwner)
+	}
+	return nil
+}

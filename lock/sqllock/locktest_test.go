@@ -1,0 +1,29 @@
+package sqllock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/lock/locktest"
+	"github.com/belaygo/belay/lock/sqllock"
+)
+
+func TestContract(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		locktest.Test(t, func(t *testing.T) locktest.Setup {
+			cfg := sqllock.Config{PollFrom: 5 * time.Millisecond, PollTo: 20 * time.Millisecond}
+			s := locktest.Setup{
+				Other: open(t, dsn, cfg),
+				Wakes: true, Marks: true, Tokens: true, Nodes: true, Probes: true,
+			}
+			if _, d := openPool(t, dsn); d == sqllock.SQLite {
+				s.Engine = open(t, dsn, cfg)
+				return s
+			}
+			link := locktest.NewLink(t, testdb.AddrOf(t, dsn))
+			s.Engine, s.Fault = open(t, testdb.By(t, dsn, link.Addr), cfg), link.Fault
+			return s
+		})
+	})
+}

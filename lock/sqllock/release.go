@@ -1,0 +1,51 @@
+package sqllock
+
+import (
+	"context"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Release implements lock.Engine. The row stays: were it deleted, an acquire that has read
+// the clock before that of the last holder would get a smaller token. Those who wait in
+// this process are woken without a look at the table.
+func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+	if r.Mark > 0 {
+		e.mark(ctx, r)
+	}
+	err := e.release(ctx, r)
+	if err == nil {
+		e.poller.wake(r.Key)
+	}
+	return err
+}
+
+func (e *Engine) release(ctx context.Context, r lock.Request) error {
+	res, err := e.exec(ctx, "release", "UPDATE belay_lock SET owner = '', until_us = {now} WHERE name = ? AND owner = ? AND until_us > {now}",
+		[]any{[]byte(r.Key), r.Owner})
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if err == nil && n == 0 {
+		err = lock.ErrNotHeld
+	}
+	return err
+}
+
+// mark sets a marker, which is a hint: that it could not be set is not reported.
+func (e *Engine) mark(ctx context.Context, r lock.Request) {
+	us := microseconds(r.Mark)
+	args := []any{[]byte(r.Key), us}
+	if !e.returning {
+		args = append(args, us)
+	}
+	_, _ = e.exec(ctx, "mark", e.dialect.mark, args)
+}
+
+// marked reports whether a key has a marker, as far as that can be read.
+func (e *Engine) marked(ctx context.Context, key string) (yes bool) {
+	_ = e.query(ctx, "read marker", "SELECT until_us > {now} FROM belay_done WHERE name = ?", []any{[]byte(key)},
+		func(scan func(...any) error) error { return scan(&yes) })
+	return yes
+}

@@ -1,0 +1,104 @@
+package sqllock
+
+import (
+	"context"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// batch is how many locks one statement renews or looks at.
+const batch = 256
+
+// Renew implements lock.Engine: one statement renews up to 256 locks.
+func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	errs := make([]error, 0, len(rs))
+	for len(rs) > 0 {
+		n := min(batch, len(rs))
+		errs = append(errs, e.renew(ctx, rs[:n], ttl)...)
+		rs = rs[n:]
+	}
+	return errs
+}
+
+// A hold names a row as a request does.
+type hold struct{ name, owner string }
+
+func (e *Engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	errs := make([]error, len(rs))
+	ours, err := e.renewed(ctx, rs, ttl)
+	for i, r := range rs {
+		switch {
+		case err != nil:
+			errs[i] = err
+		case !ours[hold{r.Key, r.Owner}]:
+			errs[i] = lock.ErrNotHeld
+		}
+	}
+	return errs
+}
+
+// renewed returns which locks are their owners'.
+func (e *Engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Duration) (map[hold]bool, error) {
+	const what, update = "renew", "UPDATE belay_lock SET until_us = {now} + ? WHERE until_us > {now} AND "
+	these, args := holds(rs)
+	renewals := append([]any{microseconds(ttl)}, args...)
+	if e.returning {
+		return e.found(ctx, what, update+these+" RETURNING name, owner", renewals)
+	}
+	res, err := e.exec(ctx, what, update+these, renewals)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := res.RowsAffected(); err == nil && n == int64(len(rs)) {
+		ours := make(map[hold]bool, len(rs))
+		for _, r := range rs {
+			ours[hold{r.Key, r.Owner}] = true
+		}
+		return ours, nil
+	}
+	// Those that were not changed are not held any more; the rest was renewed.
+	return e.found(ctx, what, "SELECT name, owner FROM belay_lock WHERE until_us > {now} AND "+these, args)
+}
+
+// found returns the rows that a statement returns.
+func (e *Engine) found(ctx context.Context, what, statement string, args []any) (map[hold]bool, error) {
+	rows := make(map[hold]bool)
+	err := e.query(ctx, what, statement, args, func(scan func(...any) error) error {
+		var name []byte
+		var owner string
+		err := scan(&name, &owner)
+		rows[hold{string(name), owner}] = true
+		return err
+	})
+	return rows, err
+}
+
+// holds returns the condition for the rows of requests, and its arguments.
+func holds(rs []lock.Request) (condition string, args []any) {
+	for _, r := range rs {
+		args = append(args, []byte(r.Key), r.Owner)
+	}
+	return "(" + list("name = ? AND owner = ?", " OR ", len(rs)) + ")", args
+}
+
+// held returns which of the names are locked.
+func (e *Engine) held(ctx context.Context, names []string) (map[string]bool, error) {
+	locked := make(map[string]bool)
+	for len(names) > 0 {
+		n := min(batch, len(names))
+		var args []any
+		for _, name := range names[:n] {
+			args = append(args, []byte(name))
+		}
+		rows, err := e.found(ctx, "poll", "SELECT name, owner FROM belay_lock WHERE name IN ("+list("?", ", ", n)+") AND NOT "+isFree, args)
+		if err != nil {
+			return nil, err
+		}
+		for row := range rows {
+			locked[row.name] = true
+		}
+		names = names[n:]
+	}
+	return locked, nil
+}

@@ -1,0 +1,17 @@
+-- Locks: a row is acquired by an update, as long as it is there, so that its token grows.
+-- It is deleted when nobody has had it for a while.
+CREATE TABLE IF NOT EXISTS belay_lock (
+  name     VARBINARY(512) NOT NULL,
+  owner    VARCHAR(128)   CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- empty = nobody
+  token    BIGINT         NOT NULL,
+  until_us BIGINT         NOT NULL, -- microseconds since 1970, by the database's clock
+  PRIMARY KEY (name),
+  KEY belay_lock_until (until_us)
+) ENGINE = InnoDB;
+-- Markers: the work that a key names is done.
+CREATE TABLE IF NOT EXISTS belay_done (
+  name     VARBINARY(512) NOT NULL,
+  until_us BIGINT         NOT NULL,
+  PRIMARY KEY (name),
+  KEY belay_done_until (until_us)
+) ENGINE = InnoDB

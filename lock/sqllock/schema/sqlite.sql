@@ -1,0 +1,15 @@
+-- Locks: a row is acquired by an update, as long as it is there, so that its token grows.
+-- It is deleted when nobody has had it for a while.
+CREATE TABLE IF NOT EXISTS belay_lock (
+  name     BLOB    NOT NULL PRIMARY KEY,
+  owner    TEXT    NOT NULL, -- empty = nobody
+  token    INTEGER NOT NULL,
+  until_us INTEGER NOT NULL -- microseconds since 1970
+);
+CREATE INDEX IF NOT EXISTS belay_lock_until ON belay_lock (until_us);
+-- Markers: the work that a key names is done.
+CREATE TABLE IF NOT EXISTS belay_done (
+  name     BLOB    NOT NULL PRIMARY KEY,
+  until_us INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS belay_done_until ON belay_done (until_us)

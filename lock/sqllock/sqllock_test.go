@@ -1,0 +1,408 @@
+package sqllock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/sqllock"
+)
+
+func acquire(tb testing.TB, e *sqllock.Engine, r lock.Request, ttl time.Duration) lock.Grant {
+	tb.Helper()
+	grant, err := e.Acquire(tb.Context(), r, ttl)
+	if err != nil {
+		tb.Fatalf("Acquire for %s: %v", r.Owner, err)
+	}
+	return grant
+}
+
+func release(tb testing.TB, e *sqllock.Engine, r lock.Request) {
+	tb.Helper()
+	if err := e.Release(tb.Context(), r); err != nil {
+		tb.Fatalf("Release: %v", err)
+	}
+}
+
+func wantIs(tb testing.TB, err, target error) {
+	tb.Helper()
+	if !errors.Is(err, target) {
+		tb.Errorf("error is %v, want one that matches %q", err, target)
+	}
+}
+
+func newLocker(tb testing.TB, e *sqllock.Engine, cfg lock.Config) *lock.Locker {
+	tb.Helper()
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	l, err := lock.New(e, cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := l.Close(ctx); err != nil {
+			tb.Errorf("Close: %v", err)
+		}
+	})
+	return l
+}
+
+func execute(tb testing.TB, pool *sql.DB, statement string) {
+	tb.Helper()
+	if _, err := pool.ExecContext(tb.Context(), statement); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func rows(tb testing.TB, pool *sql.DB, table string) (n int) {
+	tb.Helper()
+	if err := pool.QueryRowContext(tb.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n); err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+func TestNew(t *testing.T) {
+	pool, _ := openPool(t, file(t))
+	for name, create := range map[string]func() (*sqllock.Engine, error){
+		"no pool":         func() (*sqllock.Engine, error) { return sqllock.New(nil, sqllock.SQLite, sqllock.Config{}) },
+		"unknown dialect": func() (*sqllock.Engine, error) { return sqllock.New(pool, "oracle", sqllock.Config{}) },
+		"bad name": func() (*sqllock.Engine, error) {
+			return sqllock.New(pool, sqllock.SQLite, sqllock.Config{Name: "\xff"})
+		},
+		"busy poller": func() (*sqllock.Engine, error) { return sqllock.New(pool, sqllock.SQLite, sqllock.Config{PollFrom: 1}) },
+		"poll to before from": func() (*sqllock.Engine, error) {
+			return sqllock.New(pool, sqllock.SQLite, sqllock.Config{PollFrom: time.Second, PollTo: time.Millisecond})
+		},
+	} {
+		if _, err := create(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := sqllock.Migrate(t.Context(), pool, "oracle"); err == nil || sqllock.Schema("oracle") != "" {
+		t.Errorf("Migrate of an unknown dialect: %v", err)
+	}
+}
+
+// What decides does not depend on settings of the connection.
+func TestSettings(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, d := openPool(t, dsn)
+		settings := []string{""}
+		if d == sqllock.MySQL {
+			settings = append(settings, "&clientFoundRows=true", "&interpolateParams=false", "&sql_mode=%27%27", "&time_zone=%27-05:00%27")
+			var version string
+			if err := pool.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(version, "MariaDB") {
+				settings = append(settings, "&sql_mode=%27SIMULTANEOUS_ASSIGNMENT%27", "&tx_isolation=%27READ-COMMITTED%27")
+			} else {
+				settings = append(settings, "&transaction_isolation=%27READ-COMMITTED%27")
+			}
+		}
+		if d == sqllock.Postgres {
+			settings = append(settings, "&default_transaction_isolation=serializable", "&TimeZone=America/New_York")
+		}
+		usual := open(t, dsn)
+		for i, setting := range settings {
+			t.Run(setting, func(t *testing.T) { decides(t, usual, open(t, dsn+setting), fmt.Sprint("k", i)) })
+		}
+	})
+}
+
+// decides has two engines decide about a key, whose row is not there, is held, has expired,
+// and was released.
+func decides(t *testing.T, one, two *sqllock.Engine, key string) {
+	t.Helper()
+	mine, theirs := lock.Request{Key: key, Owner: "me:1"}, lock.Request{Key: key, Owner: "they:1"}
+	first := acquire(t, two, mine, ttl)
+	for _, e := range []*sqllock.Engine{one, two} {
+		_, err := e.Acquire(t.Context(), theirs, ttl)
+		held, ok := errors.AsType[*lock.HeldError](err)
+		if !ok || held.Holder.Owner != mine.Owner || held.Holder.TTL <= 0 || held.Holder.TTL > ttl {
+			t.Fatalf("Acquire of a held key: %v", err)
+		}
+	}
+	if again := acquire(t, two, mine, 50*time.Millisecond); again.Token < first.Token {
+		t.Errorf("token %d after %d", again.Token, first.Token)
+	}
+	testwait.Until(t, "it expires", func() bool {
+		h, err := one.Inspect(t.Context(), key)
+		return err == nil && h.Owner == ""
+	})
+	wantIs(t, two.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNotHeld)
+	wantIs(t, two.Release(t.Context(), mine), lock.ErrNotHeld)
+	second := acquire(t, two, theirs, ttl)
+	if second.Token < first.Token+1024 {
+		t.Errorf("token %d after %d", second.Token, first.Token)
+	}
+	if h, err := one.Inspect(t.Context(), key); err != nil || h.Owner != theirs.Owner {
+		t.Errorf("Inspect: %+v, %v", h, err)
+	}
+	errs := two.Renew(t.Context(), []lock.Request{mine, theirs, theirs}, ttl)
+	wantIs(t, errs[0], lock.ErrNotHeld)
+	if err := errors.Join(errs[1:]...); err != nil {
+		t.Errorf("Renew: %v", err)
+	}
+	release(t, two, theirs)
+	wantIs(t, two.Release(t.Context(), theirs), lock.ErrNotHeld)
+	if third := acquire(t, one, mine, ttl); third.Token < second.Token+1024 {
+		t.Errorf("token %d after %d", third.Token, second.Token)
+	}
+	release(t, one, mine)
+}
+
+// A key's token grows though the clock does not: an acquire may have read it long ago, or
+// it was set back.
+func TestTokensGrowBesideTheClock(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, _ := openPool(t, dsn)
+		e := open(t, dsn)
+		token := acquire(t, e, mine, ttl).Token
+		release(t, e, mine)
+		const hour = int64(time.Hour/time.Microsecond) * 1024
+		execute(t, pool, fmt.Sprintf("UPDATE belay_lock SET token = token + %d, until_us = until_us + %d", hour, hour/1024))
+		if next := acquire(t, e, theirs, ttl).Token; next < token+hour+1024 {
+			t.Errorf("token %d after %d, which was an hour ahead", next, token+hour)
+		}
+	})
+}
+
+// A statement that another transaction is in the way of was not executed.
+func TestInTheWay(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, d := openPool(t, dsn)
+		impatient := strings.Replace(dsn, "busy_timeout(10000)", "busy_timeout(100)", 1)
+		e := open(t, impatient+map[sqllock.Dialect]string{sqllock.MySQL: "&innodb_lock_wait_timeout=1", sqllock.Postgres: "&lock_timeout=100"}[d])
+		acquire(t, e, mine, ttl)
+		c, err := pool.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for _, s := range []string{"BEGIN", "UPDATE belay_lock SET token = token + 1"} {
+			if _, err := c.ExecContext(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = e.Acquire(t.Context(), mine, ttl)
+		wantIs(t, err, lock.ErrNotSent)
+		wantIs(t, e.Release(t.Context(), mine), lock.ErrNotSent)
+		wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNotSent)
+		if _, err := c.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		release(t, e, mine)
+	})
+}
+
+// What can't succeed says so, and what to do.
+func TestDenied(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		e := open(t, dsn)
+		_, err := e.Acquire(t.Context(), lock.Request{Key: strings.Repeat("k", 513), Owner: "me:1"}, ttl)
+		wantIs(t, err, lock.ErrUnusable)
+		_, err = e.Acquire(t.Context(), lock.Request{Key: "k", Owner: strings.Repeat("o", 129)}, ttl)
+		wantIs(t, err, lock.ErrDenied)
+
+		pool, d := openPool(t, dsn)
+		if err := e.Ping(t.Context()); err != nil {
+			t.Errorf("Ping: %v", err)
+		}
+		execute(t, pool, "DROP TABLE belay_lock")
+		for what, err := range map[string]error{
+			"Ping": e.Ping(t.Context()), "Probe": e.Probe(t.Context(), "k"), "Release": e.Release(t.Context(), mine),
+		} {
+			wantIs(t, err, lock.ErrDenied)
+			if err != nil && !strings.Contains(err.Error(), "sqllock.Migrate") {
+				t.Errorf("%s does not say what to do: %v", what, err)
+			}
+		}
+		if d != sqllock.SQLite {
+			_, err := open(t, strings.Replace(dsn, "belay:", "belay:no", 1)).Acquire(t.Context(), mine, ttl)
+			wantIs(t, err, lock.ErrDenied)
+		}
+		_ = e.Close(t.Context())
+		wantIs(t, e.Release(t.Context(), mine), lock.ErrDenied)
+		if _, err := e.Watch(t.Context(), "k", func() {}); err == nil {
+			t.Error("Watch of a closed engine")
+		}
+	})
+}
+
+// Transactions that take all connections of a pool lose the locks that share it, and not
+// those on a pool of their own.
+func TestPoolOfItsOwn(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		shared, d := openPool(t, dsn)
+		shared.SetMaxOpenConns(2)
+		cfg := lock.Config{TTL: 2 * time.Second}
+		starved, err := newLocker(t, openOn(t, shared, d), cfg).Acquire(t.Context(), "shared")
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := newLocker(t, open(t, dsn), cfg).Acquire(t.Context(), "own")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			tx, err := shared.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+		}
+		<-starved.Context().Done()
+		wantIs(t, starved.Err(), lock.ErrUnrenewed)
+		if err := own.Err(); err != nil {
+			t.Errorf("on a pool of its own: %v", err)
+		}
+		if err := own.Release(t.Context()); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+	})
+}
+
+// Old rows go, also while others use the table, and no lock goes with them.
+func TestSweep(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, _ := openPool(t, dsn)
+		e := open(t, dsn)
+		marked := mine
+		marked.Mark = time.Microsecond
+		acquire(t, e, mine, ttl)
+		release(t, e, marked)
+		if err := e.Sweep(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if locks, markers := rows(t, pool, "belay_lock"), rows(t, pool, "belay_done"); locks != 1 || markers != 1 {
+			t.Errorf("%d locks and %d markers, want those that have just ended", locks, markers)
+		}
+		holder := open(t, dsn)
+		var held []lock.Request
+		for i := range 20 {
+			held = append(held, lock.Request{Key: fmt.Sprint("held", i), Owner: "me:1"})
+			acquire(t, holder, held[i], time.Minute)
+		}
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					r := lock.Request{Key: fmt.Sprint("k", w, ":", i%7), Owner: fmt.Sprint(w, ":", i)}
+					_, err := holder.Acquire(t.Context(), r, time.Minute)
+					if err == nil {
+						err = holder.Release(t.Context(), r)
+					}
+					if err != nil && !errors.Is(err, lock.ErrNotSent) {
+						t.Errorf("beside a sweep: %v", err)
+					}
+				}
+			})
+		}
+		for range 50 {
+			if err := e.Sweep(t.Context(), time.Nanosecond); err != nil && !errors.Is(err, lock.ErrNotSent) {
+				t.Error(err)
+			}
+			for _, err := range holder.Renew(t.Context(), held, time.Minute) {
+				if err != nil && !errors.Is(err, lock.ErrNotSent) {
+					t.Errorf("Renew beside a sweep: %v", err)
+				}
+			}
+		}
+		close(stop)
+		wg.Wait()
+		testwait.Until(t, "all is swept", func() bool {
+			return e.Sweep(t.Context(), time.Nanosecond) == nil && rows(t, pool, "belay_lock") == len(held) && rows(t, pool, "belay_done") == 0
+		})
+	})
+}
+
+// One statement looks for all keys that somebody waits for, and none if nobody does.
+func TestPoller(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		e := open(t, dsn, sqllock.Config{PollFrom: time.Millisecond, PollTo: 2 * time.Millisecond})
+		polls := make(chan int, 1000)
+		e.OnPoll(func(names int) {
+			select {
+			case polls <- names:
+			default:
+			}
+		})
+		const keys = 100
+		holder := open(t, dsn)
+		woken := make(chan string, 1)
+		var stops []func()
+		for i := range keys {
+			r := lock.Request{Key: fmt.Sprint("k", i), Owner: "me:1"}
+			acquire(t, holder, r, time.Minute)
+			stop, err := e.Watch(t.Context(), r.Key, func() {
+				select {
+				case woken <- r.Key:
+				default:
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stops = append(stops, stop)
+		}
+		testwait.Until(t, "one look is for all", func() bool { return <-polls == keys })
+		select {
+		case key := <-woken:
+			t.Errorf("woken for %s, which is held", key)
+		default:
+		}
+		release(t, holder, lock.Request{Key: "k42", Owner: "me:1"})
+		if key := <-woken; key != "k42" {
+			t.Errorf("woken for %s, want k42", key)
+		}
+		for _, stop := range stops {
+			stop()
+		}
+		testwait.Until(t, "the poller ends", func() bool { return !e.Polling() })
+	})
+}
+
+// A server that closes idle connections costs no lock: nothing was sent on them.
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, d := openPool(t, dsn)
+		if d == sqllock.SQLite {
+			t.Skip("it has no connections")
+		}
+		link := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+		e := open(t, link.Through(t, dsn))
+		acquire(t, e, mine, ttl)
+		end := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+		if d == sqllock.MySQL {
+			var id int64
+			err := pool.QueryRowContext(t.Context(), "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()").Scan(&id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end = fmt.Sprint("KILL ", id)
+		}
+		execute(t, pool, end)
+		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil && !errors.Is(err, lock.ErrNoAnswer) {
+			t.Errorf("Renew: %v", err)
+		}
+		release(t, e, mine)
+	})
+}

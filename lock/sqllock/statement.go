@@ -1,0 +1,68 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// attempts is how often a statement is sent on a connection that turns out to be closed,
+// before another one is opened for it. Nothing is sent on such a connection.
+const attempts = 3
+
+// run has f send one statement, complete, on a connection of its own: an error before that
+// proves that nothing was sent.
+func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.Conn, statement string) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("sqllock: %s: %w", what, err)
+		}
+	}()
+	for range attempts {
+		if e.ctx.Err() != nil {
+			return errClosed
+		}
+		c, err := e.pool.Conn(ctx)
+		if err != nil {
+			return unconnected(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return errors.Join(fmt.Errorf("%w: %w", lock.ErrNotSent, err), c.Close())
+		}
+		err = f(c, e.sql(statement, time.Now().UnixMicro()))
+		_ = c.Close()
+		if !errors.Is(err, driver.ErrBadConn) {
+			return classify(err)
+		}
+	}
+	return fmt.Errorf("%w: %w", lock.ErrNotSent, driver.ErrBadConn)
+}
+
+// exec sends a statement that returns no rows.
+func (e *Engine) exec(ctx context.Context, what, statement string, args []any) (res sql.Result, err error) {
+	err = e.run(ctx, what, statement, func(c *sql.Conn, statement string) (err error) {
+		res, err = c.ExecContext(ctx, statement, args...)
+		return err
+	})
+	return res, err
+}
+
+// query sends a statement, and has each scan a row of its answer. It reads to the end: a
+// database may tell only there that it could not commit.
+func (e *Engine) query(ctx context.Context, what, statement string, args []any, each func(scan func(...any) error) error) error {
+	return e.run(ctx, what, statement, func(c *sql.Conn, statement string) error {
+		rows, err := c.QueryContext(ctx, statement, args...) //nolint:sqlclosecheck // it is, below, with its error
+		if err != nil {
+			return err
+		}
+		for err == nil && rows.Next() {
+			err = each(rows.Scan)
+		}
+		return errors.Join(err, rows.Err(), rows.Close())
+	})
+}

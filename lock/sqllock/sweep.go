@@ -1,0 +1,62 @@
+package sqllock
+
+import (
+	"context"
+	"time"
+
+	"github.com/belaygo/belay/internal/wait"
+)
+
+const (
+	// Rows are deleted this long after their lock or marker has ended: for longer than a
+	// statement can have waited that would use the row's token.
+	keep = 10 * time.Minute
+	// sweepRows is how many are deleted at once.
+	sweepRows = 1000
+	// Each engine sweeps once in this time.
+	sweepFrom, sweepTo = 30 * time.Second, 90 * time.Second
+)
+
+// sweepAll deletes what is old, now and then, until the engine is closed.
+func (e *Engine) sweepAll() {
+	defer close(e.swept)
+	for wait.Sleep(e.ctx, wait.Between(sweepFrom, sweepTo), nil) == nil {
+		for _, table := range []string{"belay_lock", "belay_done"} {
+			if err := e.sweep(e.ctx, table, keep); err != nil && e.ctx.Err() == nil {
+				e.cfg.Logger.Warn("delete old rows of "+table, "error", err)
+			}
+		}
+	}
+}
+
+// sweep deletes what has ended for longer than age from a table.
+func (e *Engine) sweep(ctx context.Context, table string, age time.Duration) error {
+	for {
+		n, err := e.sweepOnce(ctx, table, age)
+		if err != nil || n < sweepRows {
+			return err
+		}
+	}
+}
+
+// sweepOnce reads which rows are old and deletes them by their names, as MySQL would lock
+// the gaps of an index that it searches. It returns how many there were.
+func (e *Engine) sweepOnce(ctx context.Context, table string, age time.Duration) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	const old = "until_us < {now} - ?"
+	var names []any
+	err := e.query(ctx, "sweep", "SELECT name FROM "+table+" WHERE "+old+" ORDER BY until_us LIMIT ?", []any{microseconds(age), sweepRows},
+		func(scan func(...any) error) error {
+			var name []byte
+			err := scan(&name)
+			names = append(names, name)
+			return err
+		})
+	if err != nil || len(names) == 0 {
+		return 0, err
+	}
+	_, err = e.exec(ctx, "sweep", "DELETE FROM "+table+" WHERE "+old+" AND name IN ("+list("?", ", ", len(names))+")",
+		append([]any{microseconds(age)}, names...))
+	return len(names), err
+}
