@@ -216,18 +216,20 @@ func TestDoctorTable(t *testing.T) {
 func TestNamedTests(t *testing.T) {
 	name := regexp.MustCompile("`([a-z0-9]+)\\.(Test[A-Za-z]+)`")
 	where := map[string]string{
-		"lock": "lock", "redislock": "lock/redislock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx",
+		"lock": "lock", "redislock": "lock/redislock", "sqllock": "lock/sqllock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx",
 		"e2e": "cmd/guard-monitor/internal/e2e", "chaos": "internal/chaos", "alerts": "cmd/guard-monitor/internal/alerts",
 		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "once": "once", "rabbitmq": "notify/rabbitmq", "webhook": "notify/webhook",
 		"intake": "cmd/guard-monitor/internal/intake", "main": "cmd/guard-monitor", "docs": "internal/docs", "mutants": "internal/mutants",
 	}
-	named := name.FindAllStringSubmatch(pages(t)["docs/guarantees.md"], -1)
-	if len(named) < 30 {
-		t.Fatalf("docs/guarantees.md names only %d tests", len(named))
-	}
-	for _, m := range named {
-		if !testrepo.HasTest(t, where[m[1]], m[2]) {
-			t.Errorf("docs/guarantees.md: %s.%s does not exist", m[1], m[2])
+	for page, least := range map[string]int{"docs/guarantees.md": 30, "docs/engines.md": 5} {
+		named := name.FindAllStringSubmatch(pages(t)[page], -1)
+		if len(named) < least {
+			t.Fatalf("%s names only %d tests", page, len(named))
+		}
+		for _, m := range named {
+			if !testrepo.HasTest(t, where[m[1]], m[2]) {
+				t.Errorf("%s: %s.%s does not exist", page, m[1], m[2])
+			}
 		}
 	}
 }
@@ -249,7 +251,7 @@ func TestNamedFiles(t *testing.T) {
 // Every package that programs import shows how.
 func TestExamples(t *testing.T) {
 	for _, dir := range []string{
-		"guard", "guard/guardotel", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock",
+		"guard", "guard/guardotel", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock", "lock/sqllock",
 		"dbguard", "notify", "notify/outbox", "notify/rabbitmq", "notify/webhook",
 	} {
 		if !slices.ContainsFunc(testrepo.TestFunctions(t, dir), func(name string) bool { return strings.HasPrefix(name, "Example") }) {

@@ -47,7 +47,7 @@ func work(text string, open func(where string) (lock.Engine, func(), error)) err
 		return err
 	}
 	defer closeEngine()
-	l, err := lock.New(e, lock.Config{TTL: j.TTL})
+	l, err := lock.New(e, lock.Config{TTL: j.TTL, RequestTimeout: j.TTL / 2}) // the machine may be busy
 	if err != nil {
 		return err
 	}

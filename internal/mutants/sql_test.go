@@ -1,0 +1,46 @@
+package mutants
+
+var sqlMutants = []mutant{
+	{
+		name:  "row-granted-twice",
+		loses: "The table grants a key that another process holds.",
+		file:  "lock/sqllock/dialect.go",
+		old: `
+WHERE ` + "` + isFree + `" + ` OR belay_lock.owner = excluded.owner`,
+		new: `
+WHERE belay_lock.until_us > 0`,
+		tests: "lock/sqllock TestSettings",
+	},
+	{
+		name:  "grant-by-the-order-of-assignments",
+		loses: "In a SQL mode of MariaDB nobody gets a lock that has expired.",
+		file:  "lock/sqllock/dialect.go",
+		old:   `until_us = IF(` + "` + isFree + `" + ` OR owner = ?, {now} + ?, until_us)`,
+		new:   `until_us = IF(owner = ?, {now} + ?, until_us)`,
+		tests: "lock/sqllock TestSettings",
+	},
+	{
+		name:  "release-deletes-the-row",
+		loses: "A holder gets a smaller token than the one before it, and a store that compares tokens refuses it.",
+		file:  "lock/sqllock/release.go",
+		old:   `"UPDATE belay_lock SET owner = '', until_us = {now} WHERE name`,
+		new:   `"DELETE FROM belay_lock WHERE name`,
+		tests: "lock/sqllock TestTokensGrowBesideTheClock",
+	},
+	{
+		name:  "broken-connection-sent-nothing",
+		loses: "A lock that was taken without an answer is not released, and stays until its ttl has passed.",
+		file:  "lock/sqllock/errors.go",
+		old:   `	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)`,
+		new:   `	return fmt.Errorf("%w: %w", lock.ErrNotSent, err)`,
+		tests: "lock/sqllock TestContract",
+	},
+	{
+		name:  "sweep-takes-locks",
+		loses: "Now and then a holder loses its lock to a sweep.",
+		file:  "lock/sqllock/sweep.go",
+		old:   `const old = "until_us < {now} - ?"`,
+		new:   `const old = "until_us - 86400000000 < {now} - ?"`,
+		tests: "lock/sqllock TestSweep",
+	},
+}
