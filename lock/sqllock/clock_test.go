@@ -38,15 +38,18 @@ func clock(t *testing.T) (set func(off string)) {
 	if len(libs) == 0 {
 		teststack.Missing(t, "libfaketime is not installed")
 	}
-	path := filepath.Join(t.TempDir(), "clock")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "clock")
 	set = func(off string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(off+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+	for _, d := range []string{filepath.Dir(dir), dir} { // PostgreSQL has a user of its own
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	set("+0")
 	for name, value := range map[string]string{
