@@ -63,7 +63,7 @@ func (k *Link) Fault(f Fault) (heal func()) {
 	defer k.mu.Unlock()
 	k.fault = f
 	if f == RefuseDials {
-		k.listener.Close()
+		_ = k.listener.Close()
 		k.cut(func(*line) bool { return true })
 	}
 	return k.heal
@@ -92,8 +92,8 @@ func (k *Link) heal() {
 func (k *Link) cut(these func(*line) bool) {
 	for l := range k.lines {
 		if these(l) {
-			l.in.Close()
-			l.out.Close()
+			_ = l.in.Close()
+			_ = l.out.Close()
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (k *Link) pass(l *line, from, to *net.TCPConn, loses Fault) {
 			continue
 		}
 		if fault == CutAfterRequest {
-			l.in.Close()
+			_ = l.in.Close()
 		}
 		if _, err := to.Write(buf[:n]); err != nil {
 			return

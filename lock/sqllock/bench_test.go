@@ -20,6 +20,7 @@ import (
 func BenchmarkCycle(b *testing.B) {
 	engines := map[string]func(b *testing.B) lock.Engine{
 		"redis": func(b *testing.B) lock.Engine {
+			b.Helper()
 			e, err := redislock.Open(&redis.UniversalOptions{Addrs: teststack.Redis(b), IsClusterMode: true}, redislock.Config{})
 			if err != nil {
 				b.Fatal(err)
@@ -33,6 +34,7 @@ func BenchmarkCycle(b *testing.B) {
 			continue
 		}
 		engines[name] = func(b *testing.B) lock.Engine {
+			b.Helper()
 			dsn := dsn(b)
 			migrate(b, dsn)
 			return open(b, dsn)

@@ -39,7 +39,7 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", lock.ErrDenied, err)
 	case sqlerr.IsMySQL(err, 1021, 1114) || sqlerr.IsPostgres(err, "53100") || sqlerr.IsSQLite(err, 13): // the disk is full
 		return fmt.Errorf("%w: %w", lock.ErrRefused, err)
-	case sqlerr.FromServer(err), errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), sqlerr.FromServer(err) && !endsSession(err):
 		return err
 	}
 	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
@@ -48,10 +48,16 @@ func classify(err error) error {
 // rolledBack reports whether the database says that it has executed nothing, as another
 // statement was in the way or it takes no writes for now.
 func rolledBack(err error) bool {
-	return sqlerr.IsMySQL(err, 1213, 1205, 1020, 1412, // deadlock, lock wait timeout, row or table changed
+	return sqlerr.IsMySQL(err, 1213, 1205, 1020, 1412, 3101, // deadlock, lock wait timeout, row or table changed, group conflict
 		1047, 1290, 1792, 1836) || // Galera's node is not ready; read-only
 		sqlerr.IsPostgres(err, "40001", "40P01", "55P03", "25006") || // the same
 		sqlerr.IsSQLite(err, 5, 6, 8) // busy, locked, read-only
+}
+
+// endsSession reports whether the server ended the session, or cut the statement short: it
+// may have been committed, and be about to wait for a replica.
+func endsSession(err error) bool {
+	return sqlerr.IsMySQL(err, 1053, 1317, 1927, 3169) || sqlerr.IsPostgres(err, "57", "08")
 }
 
 // missing reports whether a table or a column is not there.

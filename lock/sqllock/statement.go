@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -56,13 +57,17 @@ func (e *Engine) exec(ctx context.Context, what, statement string, args []any) (
 // database may tell only there that it could not commit.
 func (e *Engine) query(ctx context.Context, what, statement string, args []any, each func(scan func(...any) error) error) error {
 	return e.run(ctx, what, statement, func(c *sql.Conn, statement string) error {
-		rows, err := c.QueryContext(ctx, statement, args...) //nolint:sqlclosecheck // it is, below, with its error
+		rows, err := c.QueryContext(ctx, statement, args...)
 		if err != nil {
 			return err
 		}
 		for err == nil && rows.Next() {
 			err = each(rows.Scan)
 		}
-		return errors.Join(err, rows.Err(), rows.Close())
+		err = errors.Join(err, rows.Err(), rows.Close()) //nolint:sqlclosecheck // its error counts
+		if errors.Is(err, driver.ErrBadConn) {
+			err = fmt.Errorf("%w: %s", io.ErrUnexpectedEOF, err.Error()) // it was sent
+		}
+		return err
 	})
 }

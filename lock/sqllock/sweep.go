@@ -23,7 +23,7 @@ func (e *Engine) sweepAll() {
 	for wait.Sleep(e.ctx, wait.Between(sweepFrom, sweepTo), nil) == nil {
 		for _, table := range []string{"belay_lock", "belay_done"} {
 			if err := e.sweep(e.ctx, table, keep); err != nil && e.ctx.Err() == nil {
-				e.cfg.Logger.Warn("delete old rows of "+table, "error", err)
+				e.cfg.Logger.Warn("delete old rows of locks", "table", table, "error", err)
 			}
 		}
 	}
