@@ -100,7 +100,7 @@ func (d *Dialer) Dial(ctx context.Context, setup func(*amqp.Channel) error) (*Se
 	if d.failed {
 		d.turn++
 	}
-	s := &Session{}
+	s := &Session{User: d.node().User}
 	err := d.open(limit, s, setup)
 	d.failed = err != nil
 	if err != nil {

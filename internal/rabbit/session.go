@@ -21,6 +21,7 @@ type Session struct {
 	Conn    *amqp.Connection
 	Channel *amqp.Channel
 	Closed  chan *amqp.Error // the end of the channel, for whatever reason
+	User    string           // of the connection, see Node
 
 	socket net.Conn
 	unhook func() bool

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 type Node struct {
 	URL  string // holds the password: never shown
 	Addr string // host:port, for logs
+	User string // whom the broker takes the connection for; "" if the URL does not say
 }
 
 // ParseURL splits an AMQP URL with several hosts, separated by commas, into one for
@@ -68,5 +70,14 @@ func parseNode(raw string) (Node, error) {
 	if parsed.Port < 1 || parsed.Port > 65535 {
 		return Node{}, errors.New("rabbitmq: url has a port outside 1 to 65535")
 	}
-	return Node{URL: raw, Addr: net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port))}, nil
+	return Node{URL: raw, Addr: net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)), User: user(u, parsed)}, nil
+}
+
+// user returns the user of a URL. With EXTERNAL a certificate names the user, so that
+// only a name in the URL is one.
+func user(u *url.URL, parsed amqp.URI) string {
+	if u.User == nil && slices.Contains(parsed.AuthMechanism, "external") {
+		return ""
+	}
+	return parsed.Username
 }

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,7 @@ type Proxy struct {
 	silent  atomic.Bool  // accept, and say nothing
 	forbids atomic.Bool  // turn the broker's 404 into a 403
 	tls     *tls.Config  // nil: clients speak without TLS
+	logins  atomic.Pointer[strings.Replacer]
 
 	mu       sync.Mutex
 	listener net.Listener // nil while connections are refused
@@ -65,6 +67,22 @@ func newProxy(t testing.TB, brokerURL string, clients *tls.Config) (*Proxy, stri
 		p.wg.Wait()
 	})
 	u.Host = p.Addr
+	return p, u.String()
+}
+
+// NewAlias returns a Proxy, and the URL through it, by which a client takes itself for
+// another user than the broker does.
+func NewAlias(t testing.TB, brokerURL string) (*Proxy, string) {
+	t.Helper()
+	p, through := newProxy(t, brokerURL, nil)
+	u, err := url.Parse(through)
+	if err != nil {
+		t.Fatal("the broker's URL is none")
+	}
+	user, alias := u.User.Username(), strings.Repeat("x", len(u.User.Username()))
+	p.logins.Store(strings.NewReplacer("\x00"+alias+"\x00", "\x00"+user+"\x00")) // of PLAIN
+	password, _ := u.User.Password()
+	u.User = url.UserPassword(alias, password)
 	return p, u.String()
 }
 
@@ -135,6 +153,9 @@ func (p *Proxy) hear(l *link, b []byte) (int, error) {
 	p.Said.Add(1)
 	l.deaf.Lock()
 	defer l.deaf.Unlock()
+	if logins := p.logins.Load(); logins != nil {
+		b = []byte(logins.Replace(string(b)))
+	}
 	return l.broker.Write(b)
 }
 

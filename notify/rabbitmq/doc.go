@@ -56,6 +56,15 @@
 // an exchange it permits nothing else. A Publisher that is refused logs it, and
 // publishes without the check.
 //
+// # The sender
+//
+// Each message names the user of the URL in its property user_id, and the broker
+// refuses it if the connection is another user's: so a monitor can bind users to the
+// services that they speak for. A URL that leaves authentication to a certificate
+// (auth_mechanism=external) names nobody, unless it has a user as well. A Publisher
+// whose user is refused, since a certificate or a token names another, logs it, and
+// names nobody from then on.
+//
 // # Connections
 //
 // A connection and its channel live and die together, as one generation: they

@@ -36,6 +36,7 @@ type supervisor struct {
 	pause     wait.Backoff
 	waiting   []ping // to be answered once connected
 	unchecked bool   // the broker refuses the check that the queue exists
+	anonymous bool   // the broker refuses the user of the URL as the sender
 	absence   absence
 }
 
@@ -246,14 +247,10 @@ func (s *supervisor) serve(ctx context.Context, session *rabbit.Session, demand 
 // carry publishes one request. It returns an error if the session is spoilt. A
 // missing queue or exchange costs the channel, not the connection.
 func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
-	if s.unchecked {
-		r.queue = ""
-	}
-	outcome, spoilt := lane.publish(ctx, r)
-	if r.queue != "" && s.dropCheck(spoilt) { // the broker has dropped the event as well
-		r.queue = ""
+	outcome, spoilt := lane.publish(ctx, s.dress(r, lane.session.User))
+	for s.concede(r, spoilt) { // the broker has dropped the message as well
 		if spoilt = lane.reopen(); spoilt == nil {
-			outcome, spoilt = lane.publish(ctx, r)
+			outcome, spoilt = lane.publish(ctx, s.dress(r, lane.session.User))
 		}
 	}
 	r.answer <- outcome
@@ -266,15 +263,47 @@ func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 	return spoilt
 }
 
-// dropCheck drops the check that the queue exists if the broker has refused it:
-// from 4.2.6 on RabbitMQ requires a permission on the queue. It reports whether it
-// did. A refusal of the exchange leaves the check as it is.
-func (s *supervisor) dropCheck(spoilt error) bool {
+// dress leaves out of the request what the broker has refused.
+func (s *supervisor) dress(r *request, user string) *request {
+	if s.unchecked {
+		r.queue = ""
+	}
+	r.message.UserId = rabbit.Short(user)
+	if s.anonymous {
+		r.message.UserId = ""
+	}
+	return r
+}
+
+// concede does without what the broker has just refused of the request, from now on.
+// It reports whether there was such a thing.
+func (s *supervisor) concede(r *request, spoilt error) bool {
 	var reason *amqp.Error
-	if !errors.As(spoilt, &reason) || reason.Code != amqp.AccessRefused || !strings.Contains(reason.Reason, "queue '"+rabbit.Queue+"'") {
+	if !errors.As(spoilt, &reason) {
 		return false
 	}
-	s.unchecked = true
-	s.logger.Warn("events will be published without a check that the monitor's queue exists", "queue", rabbit.Queue, "error", spoilt)
+	switch {
+	case r.queue != "" && checkRefused(reason):
+		s.unchecked = true
+		s.logger.Warn("events will be published without a check that the monitor's queue exists", "queue", rabbit.Queue, "error", spoilt)
+	case !s.anonymous && userRefused(reason):
+		s.anonymous = true
+		s.logger.Warn("events will be published without the user: the broker knows this connection under another name", "error", spoilt)
+	default:
+		return false
+	}
 	return true
+}
+
+// checkRefused reports whether the broker refuses the check that the queue exists:
+// from 4.2.6 on RabbitMQ requires a permission on the queue. A refusal of the exchange
+// is none.
+func checkRefused(reason *amqp.Error) bool {
+	return reason.Code == amqp.AccessRefused && strings.Contains(reason.Reason, "queue '"+rabbit.Queue+"'")
+}
+
+// userRefused reports whether the user of the URL is not the one that the broker
+// knows: a certificate or a token names another.
+func userRefused(reason *amqp.Error) bool {
+	return reason.Code == amqp.PreconditionFailed && strings.Contains(reason.Reason, "user_id property")
 }
