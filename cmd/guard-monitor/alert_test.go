@@ -202,7 +202,7 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("show: code %d, %q", code, show.stdout)
 	}
 	replay := start(t, env, "dlq", "replay", "all")
-	if code := replay.wait(); code != 1 || !strings.Contains(replay.stderr.String(), "1 are no events and stay") {
+	if code := replay.wait(); code != 1 || !strings.Contains(replay.stderr.String(), "1 are no events, or refused, and stay") {
 		t.Errorf("replay: code %d, %q", code, replay.stderr)
 	}
 	p.stop(syscall.SIGTERM)

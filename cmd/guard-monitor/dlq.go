@@ -8,6 +8,13 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/deadletter"
 )
 
+// judge notes whether the sender of a letter may speak for its service.
+func (c *call) judge(l *deadletter.Letter) {
+	if l.Err == nil {
+		l.Refused = c.cfg.Admit(l.Sender, l.Event.Service)
+	}
+}
+
 func listDead(ctx context.Context, c *call) error {
 	if err := c.checkLimit(1, deadletter.MaxLetters); err != nil {
 		return err
@@ -17,6 +24,7 @@ func listDead(ctx context.Context, c *call) error {
 		return err
 	}
 	for i := range letters {
+		c.judge(&letters[i])
 		if _, err := fmt.Fprintln(c.stdout, letters[i].Line()); err != nil {
 			return err
 		}
@@ -35,6 +43,7 @@ func showDead(ctx context.Context, c *call) error {
 		if i < 0 {
 			return fmt.Errorf("no dead letter has the id %.40q", id)
 		}
+		c.judge(&letters[i])
 		if _, err := fmt.Fprintln(c.stdout, letters[i].Text()); err != nil {
 			return err
 		}
@@ -42,7 +51,7 @@ func showDead(ctx context.Context, c *call) error {
 	return nil
 }
 
-// replayDead replays letters that are events. Others would become dead letters again,
+// replayDead replays letters that are events of an admitted sender. Others would become dead letters again,
 // so it refuses them even if they are named.
 func replayDead(ctx context.Context, c *call) error {
 	if err := c.checkLimit(1, deadletter.MaxLetters); err != nil {
@@ -56,10 +65,11 @@ func replayDead(ctx context.Context, c *call) error {
 			return false
 		}
 		found[l.ID] = true
-		if l.Err != nil {
+		if c.judge(l); l.Err != nil || l.Refused != nil {
 			wrong++
+			return false
 		}
-		if l.Err != nil || chosen == c.limit {
+		if chosen == c.limit {
 			return false
 		}
 		chosen++
@@ -72,7 +82,7 @@ func replayDead(ctx context.Context, c *call) error {
 	case !all && len(found) < len(ids):
 		return fmt.Errorf("%d of the ids have no dead letter", len(ids)-len(found))
 	case wrong > 0:
-		return fmt.Errorf("%d are no events and stay: see dlq show", wrong)
+		return fmt.Errorf("%d are no events, or refused, and stay: see dlq show", wrong)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ func newSources(cfg *config.Config, mon *monitor.Monitor, logger *slog.Logger) (
 		s.consumer, err = intake.New(string(cfg.AMQPURL), intake.Config{
 			Prefetch:  prefetch,
 			Heartbeat: mon.Heard,
+			Admit:     cfg.Admit,
 			Logger:    logger.With("server", "rabbitmq"),
 		})
 		if err != nil {

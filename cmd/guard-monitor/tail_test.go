@@ -56,7 +56,7 @@ func TestTailTellsTheEndOnce(t *testing.T) {
 			ID: fmt.Sprintf("e-%d", n), Service: "orders", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 			Key: fmt.Sprintf("order:%d", n), CaughtAt: time.Now(), Count: 1,
 		}
-		if _, err := st.Add(t.Context(), ev, nil); err != nil {
+		if _, err := st.Add(t.Context(), ev, nil, ""); err != nil {
 			t.Fatal(err)
 		}
 		p.eventually("an event is printed", func() bool { return strings.Contains(p.stdout.String(), ev.Key) })

@@ -91,7 +91,7 @@ func childMonitor(db *gorm.DB) error {
 	if err != nil {
 		return err
 	}
-	return c.Run(context.Background(), func(ctx context.Context, ev notify.Event, _ []byte) error {
+	return c.Run(context.Background(), func(ctx context.Context, ev notify.Event, _ []byte, _ string) error {
 		_, err := store(ctx, ev)
 		return err
 	})

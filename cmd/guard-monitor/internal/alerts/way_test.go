@@ -91,7 +91,7 @@ func (s *stage) reading() {
 		s.t.Fatal(err)
 	}
 	s.background(func(ctx context.Context) {
-		_ = c.Run(ctx, func(ctx context.Context, ev notify.Event, _ []byte) error {
+		_ = c.Run(ctx, func(ctx context.Context, ev notify.Event, _ []byte, _ string) error {
 			_, err := s.ledger.store(ctx, ev)
 			return err
 		})
@@ -107,7 +107,7 @@ type take func(ctx context.Context, ev notify.Event) (added bool, err error)
 func newEndpoint(token string, store take) (*intake.Endpoint, error) {
 	return intake.NewEndpoint(intake.EndpointConfig{
 		Senders: []intake.Sender{{Name: "alerts", Token: token, Services: []string{"alerts"}}},
-		Take: func(ctx context.Context, ev notify.Event, _ []byte) (bool, error) {
+		Take: func(ctx context.Context, ev notify.Event, _ []byte, _ string) (bool, error) {
 			return store(context.WithoutCancel(ctx), ev)
 		},
 		Heartbeat: func(context.Context, heartbeat.Heartbeat) {},

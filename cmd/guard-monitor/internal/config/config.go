@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
@@ -44,6 +45,7 @@ type Config struct {
 	Retention Retention  `yaml:"retention"`
 	Incidents Incidents  `yaml:"incidents"`
 	Ingest    []Ingest   `yaml:"ingest"`
+	Senders   []Sender   `yaml:"senders"`
 	Redis     []Redis    `yaml:"redis"`
 	Receivers []Receiver `yaml:"receivers"`
 }
@@ -88,6 +90,12 @@ type Ingest struct {
 	Services []string `yaml:"services" required:"true"` // or *
 }
 
+// Sender is somebody who may speak for some services.
+type Sender struct {
+	Name     string   `yaml:"name" required:"true"`
+	Services []string `yaml:"services" required:"true"` // or *
+}
+
 // Redis is a watched Redis.
 type Redis struct {
 	Name           string   `yaml:"name" required:"true" check:"name"`
@@ -128,6 +136,21 @@ func (r *Receiver) Config(location *time.Location) receiver.Config {
 		Name: r.Name, Kind: r.Type, URL: string(r.URL), Secret: string(r.Secret), Token: string(r.Token),
 		Mentions: r.Mentions, Location: location,
 	}
+}
+
+// Admit returns why a sender, "" for an unknown one, may not speak for a service.
+// Without Senders everybody may speak for all.
+func (c *Config) Admit(sender, service string) error {
+	bound := func(s Sender) bool {
+		return s.Name == sender && (slices.Contains(s.Services, service) || slices.Contains(s.Services, "*"))
+	}
+	switch {
+	case len(c.Senders) == 0 || slices.ContainsFunc(c.Senders, bound):
+		return nil
+	case sender == "":
+		return fmt.Errorf("nobody vouches for this message of the service %.80q, as the setting senders demands", service)
+	}
+	return fmt.Errorf("the sender %.80q may not speak for the service %.80q: see the setting senders", sender, service)
 }
 
 // Location is the location of TimeZone.

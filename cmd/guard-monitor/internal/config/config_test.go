@@ -122,6 +122,38 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// Without senders everybody may speak for all; with them, those named for theirs alone.
+func TestAdmit(t *testing.T) {
+	open, err := load(t, "amqp_url: "+broker+"\n", nil)
+	if err != nil || open.Admit("", "orders") != nil || open.Admit("eve", "orders") != nil {
+		t.Errorf("without senders somebody is refused: %v", err)
+	}
+	c, err := load(t, "amqp_url: "+broker+"\nsenders:\n  - {name: shop, services: [orders, stock]}\n  - {name: CN=mail, services: mail}\n  - {name: all, services: [\"*\"]}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		sender, service string
+		admitted        bool
+	}{
+		{"shop", "orders", true},
+		{"shop", "stock", true},
+		{"CN=mail", "mail", true},
+		{"all", "mail", true},
+		{"shop", "mail", false},
+		{"shop", "order", false},
+		{"shop", "", false},
+		{"Shop", "orders", false},
+		{"eve", "orders", false},
+		{"", "orders", false},
+		{"", "", false},
+	} {
+		if err := c.Admit(tt.sender, tt.service); (err == nil) != tt.admitted {
+			t.Errorf("Admit(%q, %q) = %v", tt.sender, tt.service, err)
+		}
+	}
+}
+
 // A variable becomes a part of a value and never of the file around it.
 func TestVariables(t *testing.T) {
 	env := map[string]string{

@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/intake"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/notify"
 )
@@ -29,15 +30,18 @@ type Letter struct {
 	Body       []byte    // cut at MaxShown
 	Size       int       // bytes as received
 	Event      notify.Event
-	Err        error // why it is no event; nil if it is one
+	Sender     string // who sent it, as the broker has verified; empty if nobody is known
+	Err        error  // why it is no event; nil if it is one
+	Refused    error  // why its sender may not speak for the service; nil until it is judged
 }
 
 const idLength = 12
 
-func letter(d *amqp.Delivery) Letter {
+// letter returns the letter of a message. own is the user of guard-monitor.
+func letter(d *amqp.Delivery, own string) Letter {
 	sum := sha256.Sum256(d.Body)
 	l := Letter{
-		ID: hex.EncodeToString(sum[:])[:idLength], MessageID: d.MessageId, Type: d.Type, RoutingKey: d.RoutingKey,
+		ID: hex.EncodeToString(sum[:])[:idLength], MessageID: d.MessageId, Type: d.Type, RoutingKey: d.RoutingKey, Sender: intake.SentBy(d, own),
 		Body: bytes.Clone(d.Body[:min(len(d.Body), MaxShown)]), Size: len(d.Body),
 	}
 	l.Err = l.Event.UnmarshalJSON(d.Body)
@@ -63,6 +67,9 @@ func (l *Letter) Line() string {
 	if l.Err == nil {
 		what = fmt.Sprintf("event %s of %s, key %s", l.Event.Verdict, l.Event.Service, l.Event.Key)
 	}
+	if l.Refused != nil {
+		what = "refused " + what
+	}
 	return text.Line(text.Clip(fmt.Sprintf("%s %s %s %d bytes: %s", l.ID, cmp.Or(l.died(), "-"), cmp.Or(l.Reason, "-"), l.Size, what), maxLine))
 }
 
@@ -85,11 +92,12 @@ func (l *Letter) Text() string {
 	field("message id", l.MessageID)
 	field("type", l.Type)
 	field("routing key", l.RoutingKey)
+	field("sender", l.Sender)
 	field("reason", l.Reason)
 	field("died", l.died())
 	problem := "none: this is an event, and can be replayed"
-	if l.Err != nil {
-		problem = l.Err.Error()
+	if err := cmp.Or(l.Err, l.Refused); err != nil {
+		problem = err.Error()
 	}
 	field("problem", problem)
 	field("size", fmt.Sprintf("%d bytes", l.Size))

@@ -21,8 +21,8 @@ const MaxLetters = 1000
 // List returns the letters that are in the queue, at most limit (and at most
 // MaxLetters), and how many there are.
 func List(ctx context.Context, brokerURL string, limit int) (letters []Letter, total int, err error) {
-	total, err = visit(ctx, brokerURL, func(_ *mailbox, d *amqp.Delivery) (bool, error) {
-		letters = append(letters, letter(d))
+	total, err = visit(ctx, brokerURL, func(box *mailbox, d *amqp.Delivery) (bool, error) {
+		letters = append(letters, letter(d, box.user))
 		return len(letters) < limit, nil
 	})
 	return letters, total, err
@@ -32,10 +32,11 @@ func List(ctx context.Context, brokerURL string, limit int) (letters []Letter, t
 // published, and takes them out of the queue. It returns how many.
 func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (replayed int, err error) {
 	_, err = visit(ctx, brokerURL, func(box *mailbox, d *amqp.Delivery) (bool, error) {
-		if l := letter(d); !pick(&l) {
+		l := letter(d, box.user)
+		if !pick(&l) {
 			return true, nil
 		}
-		if err := box.publish(ctx, d); err != nil {
+		if err := box.publish(ctx, d, l.Sender); err != nil {
 			return false, err
 		}
 		if err := d.Ack(false); err != nil {
@@ -62,6 +63,7 @@ func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Deli
 	if err != nil {
 		return 0, err
 	}
+	box.user = session.User
 	defer session.Close()
 	defer box.giveBack(ctx)
 	for range min(box.total, MaxLetters) {
@@ -89,8 +91,9 @@ const confirmTimeout = 10 * time.Second
 type mailbox struct {
 	*amqp.Channel
 	returned <-chan amqp.Return
-	total    int // in the queue at the beginning
-	taken    int // out of the queue
+	user     string // of guard-monitor
+	total    int    // in the queue at the beginning
+	taken    int    // out of the queue
 }
 
 func (box *mailbox) open(ch *amqp.Channel) error {
@@ -129,9 +132,14 @@ func (box *mailbox) giveBack(ctx context.Context) {
 }
 
 // publish sends the message as it was first sent, without the headers that the
-// broker added when the message died: it would count the next death with them.
-func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
-	headers := maps.Clone(d.Headers)
+// broker added when the message died: it would count the next death with them. The
+// broker lets nobody publish under another's name, so a header names the sender.
+func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery, sender string) error {
+	headers, user := make(amqp.Table), ""
+	maps.Copy(headers, d.Headers)
+	if sender != "" && box.user != "" {
+		user, headers[intake.SenderHeader] = box.user, sender
+	}
 	maps.DeleteFunc(headers, func(k string, _ any) bool {
 		return k == "x-death" || strings.HasPrefix(k, "x-first-death-") || strings.HasPrefix(k, "x-last-death-") || k == "x-delivery-count"
 	})
@@ -142,7 +150,7 @@ func (box *mailbox) publish(ctx context.Context, d *amqp.Delivery) error {
 	defer cancel()
 	confirm, err := box.PublishWithDeferredConfirmWithContext(ctx, rabbit.Exchange, d.RoutingKey, true, false, amqp.Publishing{
 		Headers: headers, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: amqp.Persistent,
-		MessageId: d.MessageId, Timestamp: d.Timestamp, Type: d.Type, AppId: d.AppId, Body: d.Body,
+		MessageId: d.MessageId, Timestamp: d.Timestamp, Type: d.Type, AppId: d.AppId, UserId: user, Body: d.Body,
 	})
 	if err != nil {
 		return fmt.Errorf("publish letter: %w", err)

@@ -131,7 +131,7 @@ func TestReplayDiesAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- reader.Run(ctx, func(context.Context, notify.Event, []byte) error { return nil })
+		done <- reader.Run(ctx, func(context.Context, notify.Event, []byte, string) error { return nil })
 	}()
 	n, err := deadletter.Replay(t.Context(), broker, func(*deadletter.Letter) bool { return true })
 	if n != 2 || err != nil {

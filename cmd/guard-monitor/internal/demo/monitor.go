@@ -78,7 +78,7 @@ func (m *localMonitor) Publish(ctx context.Context, ev notify.Event) error {
 	if err := received.UnmarshalJSON(body); err != nil {
 		return err
 	}
-	return m.monitor.Ingest(ctx, received, body)
+	return m.monitor.Ingest(ctx, received, body, "")
 }
 
 // PublishHeartbeat implements heartbeat.Publisher.

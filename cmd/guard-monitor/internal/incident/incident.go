@@ -108,6 +108,7 @@ type Received struct {
 	Seq      int64        `json:"seq"`                // order of arrival
 	At       time.Time    `json:"received_at"`        // when it was stored
 	Incident string       `json:"incident,omitempty"` // ID of its incident; empty = not grouped yet
+	Sender   string       `json:"sender,omitempty"`   // who is known to have sent it; empty = nobody is
 	Event    notify.Event `json:"event"`              // whole if the body was, else what the columns hold
 }
 

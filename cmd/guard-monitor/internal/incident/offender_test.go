@@ -86,7 +86,7 @@ func FuzzGroup(f *testing.F) {
 		if ev.UnmarshalJSON(body) != nil {
 			return
 		}
-		if _, err := s.Add(t.Context(), ev, body); err != nil {
+		if _, err := s.Add(t.Context(), ev, body, ""); err != nil {
 			t.Fatalf("a valid event is not stored: %v", err)
 		}
 		b.t, b.now, b.connected, b.listening = t, time.Now(), true, true

@@ -101,7 +101,7 @@ func (s *stage) receive(ctx context.Context, raw []byte) error {
 	if err := ev.UnmarshalJSON(raw); err != nil {
 		return err
 	}
-	_, err := s.store.Add(ctx, ev, raw)
+	_, err := s.store.Add(ctx, ev, raw, "")
 	return err
 }
 

@@ -55,7 +55,7 @@ func (b *bench) send(key string, change func(*notify.Event)) {
 	if !ev.Deadline.IsZero() {
 		ev.Deadline = ev.Deadline.Add(shift)
 	}
-	if _, err := b.store.Add(context.Background(), ev, nil); err != nil {
+	if _, err := b.store.Add(context.Background(), ev, nil, ""); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -24,6 +24,10 @@ type Config struct {
 	// read, each heartbeat goes to one. It must not block, and may be called
 	// while the handler runs. Defaults to nil, which leaves them unread.
 	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
+	// Admit returns why a sender, "" for an unknown one, may not speak for a service:
+	// its events then go to the dead letters, and its heartbeats are dropped. It must
+	// not block. Defaults to nil, which admits all.
+	Admit func(sender, service string) error
 	// Logger gets lost and regained connections, failures of the handler and
 	// dead letters. Defaults to slog.Default().
 	Logger *slog.Logger
@@ -37,6 +41,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("rabbitmq: Prefetch %d is outside 1 to %d", c.Prefetch, maxPrefetch)
 	}
 	c.Prefetch = cmp.Or(c.Prefetch, 50)
+	if c.Admit == nil {
+		c.Admit = func(string, string) error { return nil }
+	}
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	c.dialTimeout = cmp.Or(c.dialTimeout, 10*time.Second)
 	return c, nil
@@ -59,8 +66,9 @@ func (s *Sender) speaksFor(service string) bool {
 // EndpointConfig sets up an Endpoint. Senders, Take and Heartbeat are required.
 type EndpointConfig struct {
 	Senders []Sender
-	// Take stores one event, as a Handler does. It reports whether the event was new.
-	Take func(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error)
+	// Take stores one event and the name of its Sender, as a Handler does. It reports
+	// whether the event was new.
+	Take func(ctx context.Context, ev notify.Event, raw []byte, sender string) (added bool, err error)
 	// Heartbeat gets the heartbeats of the instances.
 	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
 	// Logger gets what is refused and failures of Take. Defaults to slog.Default().

@@ -29,9 +29,10 @@ var (
 	errNotConnected = errors.New("rabbitmq: not connected yet")
 )
 
-// A Handler stores one event; raw is the message's body, which it may keep. It
-// may get an event several times, and recognizes it by its ID.
-type Handler func(ctx context.Context, ev notify.Event, raw []byte) error
+// A Handler stores one event; raw is the message's body, which it may keep, and
+// sender the user who sent it, as the broker has verified, or "". It may get an event
+// several times, and recognizes it by its ID.
+type Handler func(ctx context.Context, ev notify.Event, raw []byte, sender string) error
 
 // A Consumer reads events from the monitor's queue. Its methods are safe for
 // concurrent use; it is a prometheus.Collector.

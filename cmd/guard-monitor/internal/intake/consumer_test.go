@@ -62,7 +62,7 @@ func TestHandlerEndsItsGoroutine(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = c.Run(context.Background(), func(context.Context, notify.Event, []byte) error {
+		_ = c.Run(context.Background(), func(context.Context, notify.Event, []byte, string) error {
 			runtime.Goexit()
 			return nil
 		})

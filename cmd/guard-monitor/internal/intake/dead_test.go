@@ -58,7 +58,7 @@ func TestDeadLettersOfTheBrokerAreCounted(t *testing.T) {
 func TestDeadLettersAreCountedWhileTheHandlerFails(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
-	c, _ := consume(t, broker, intake.Config{}, func(context.Context, notify.Event, []byte) error {
+	c, _ := consume(t, broker, intake.Config{}, func(context.Context, notify.Event, []byte, string) error {
 		return errors.New("the store is down")
 	})
 	publish(t, newPublisher(t, broker, rabbitmq.Config{}), 1)

@@ -4,8 +4,8 @@
 //	if err != nil {
 //		return err
 //	}
-//	return consumer.Run(ctx, func(ctx context.Context, ev notify.Event, raw []byte) error {
-//		return store.Add(ctx, ev, raw) // idempotent by ev.ID
+//	return consumer.Run(ctx, func(ctx context.Context, ev notify.Event, raw []byte, sender string) error {
+//		return store.Add(ctx, ev, raw, sender) // idempotent by ev.ID
 //	})
 //
 // A [Consumer] acknowledges an event only after its handler has returned nil,

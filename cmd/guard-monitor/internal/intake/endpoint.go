@@ -145,12 +145,12 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *Sender, 
 	if e.refused(w, sender, ev.Service) {
 		return
 	}
-	e.store(w, r, ev, body)
+	e.store(w, r, sender.Name, ev, body)
 }
 
 // store answers for an event once it is stored.
-func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, ev notify.Event, body []byte) {
-	added, err := e.cfg.Take(r.Context(), ev, body)
+func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, sender string, ev notify.Event, body []byte) {
+	added, err := e.cfg.Take(r.Context(), ev, body, sender)
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil { // the sender has gone
 		e.count("broken")
 		return

@@ -36,7 +36,7 @@ type shelf struct {
 	wait   chan struct{} // nil: it does not wait
 }
 
-func (s *shelf) take(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error) {
+func (s *shelf) take(ctx context.Context, ev notify.Event, raw []byte, _ string) (added bool, err error) {
 	if s.wait != nil {
 		<-s.wait
 	}

@@ -56,19 +56,22 @@ func (c *Consumer) hearAll(ctx context.Context) error {
 			if !ok {
 				return s.Over()
 			}
-			if err := c.hear(ctx, &d); err != nil {
+			if err := c.hear(ctx, &d, s.User); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// hear takes one heartbeat. It is acknowledged only so that the broker sends no
+// hear takes one heartbeat; own is the user of guard-monitor. It is acknowledged only so that the broker sends no
 // more than Prefetch of them ahead, and forgets the rest by its own rules.
-func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery) error {
+func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery, own string) error {
 	var h heartbeat.Heartbeat
 	if err := h.UnmarshalJSON(d.Body); err != nil {
 		c.cfg.Logger.Warn("message is no heartbeat", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", err)
+	} else if err := c.cfg.Admit(SentBy(d, own), h.Service); err != nil {
+		c.unbound.Inc()
+		c.cfg.Logger.Warn("heartbeat is dropped", "message_id", d.MessageId, "error", err)
 	} else {
 		c.heartbeats.Inc()
 		c.cfg.Heartbeat(ctx, h)

@@ -82,7 +82,7 @@ type store struct {
 	fail  func(notify.Event) error
 }
 
-func (s *store) handle(_ context.Context, ev notify.Event, raw []byte) error {
+func (s *store) handle(_ context.Context, ev notify.Event, raw []byte, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.given == nil {

@@ -9,7 +9,7 @@ import (
 type metrics struct {
 	metric.Set
 
-	received, stored, failures, deadLettered, connections, heartbeats prometheus.Counter
+	received, stored, failures, deadLettered, unbound, connections, heartbeats prometheus.Counter
 
 	connected, listening prometheus.Gauge
 
@@ -23,6 +23,7 @@ func newMetrics() *metrics {
 		stored:       f.Counter("belay_consumer_stored_total", "Events that the handler took and the consumer acknowledged, also those that were stored before."),
 		failures:     f.Counter("belay_consumer_handler_failures_total", "Calls of the handler that failed."),
 		deadLettered: f.Counter("belay_consumer_dead_lettered_total", "Messages sent to the dead letters: no events, or refused by the handler."),
+		unbound:      f.Counter("belay_consumer_unbound_total", "Events and heartbeats refused: their sender may not speak for the service."),
 		connections:  f.Counter("belay_consumer_connections_total", "Connections opened by the consumer."),
 		heartbeats:   f.Counter("belay_consumer_heartbeats_total", "Heartbeats received."),
 		connected:    f.Gauge("belay_consumer_connected", "1 while the consumer reads the queue."),

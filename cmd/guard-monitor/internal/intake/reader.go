@@ -94,8 +94,13 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 	if err := ev.UnmarshalJSON(d.Body); err != nil {
 		return r.deadLetter(d, err)
 	}
+	sender := SentBy(d, r.session.User)
+	if err := r.cfg.Admit(sender, ev.Service); err != nil {
+		r.unbound.Inc()
+		return r.deadLetter(d, err)
+	}
 	fail.Point("intake/received")
-	err := r.store(ctx, ev, d.Body)
+	err := r.store(ctx, ev, d.Body, sender)
 	switch {
 	case errors.Is(err, ErrReject):
 		return r.deadLetter(d, err)
@@ -116,10 +121,10 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 // else is read, which Err tells. So it goes on when the session ends: the next one
 // would only take all messages again, and when it ends bring them nearer to their
 // limits.
-func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte) error {
+func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte, sender string) error {
 	pause := wait.Backoff{Min: rabbit.MinPause, Max: rabbit.MaxPause}
 	for failed := false; ; failed = true {
-		err := r.handle(ctx, ev, raw)
+		err := r.handle(ctx, ev, raw, sender)
 		if err == nil || errors.Is(err, ErrReject) {
 			if failed {
 				r.setErr(nil)

@@ -60,12 +60,12 @@ func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
 	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	var broken atomic.Bool
-	c, stop := consume(t, through, intake.Config{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
+	c, stop := consume(t, through, intake.Config{}, func(ctx context.Context, ev notify.Event, raw []byte, _ string) error {
 		if broken.CompareAndSwap(false, true) {
 			net.Cut()
 			testwait.Until(t, "the broker has the message back", func() bool { return testamqp.Depth(t, broker, rabbit.Queue) == 1 })
 		}
-		return s.handle(ctx, ev, raw)
+		return s.handle(ctx, ev, raw, "")
 	})
 	testwait.Until(t, "the event came again", func() bool { return s.times(1) >= 2 })
 	testwait.Until(t, "the event is acknowledged", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
@@ -87,12 +87,12 @@ func TestLateAcknowledgementHitsNothing(t *testing.T) {
 	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	var broken atomic.Bool
-	_, stop := consume(t, through, intake.Config{}, func(ctx context.Context, ev notify.Event, raw []byte) error {
+	_, stop := consume(t, through, intake.Config{}, func(ctx context.Context, ev notify.Event, raw []byte, _ string) error {
 		if ev.ID == event(1).ID && broken.CompareAndSwap(false, true) {
 			net.Cut()
 			return nil // "stored", too late to be acknowledged
 		}
-		return s.handle(ctx, ev, raw)
+		return s.handle(ctx, ev, raw, "")
 	})
 	testwait.Until(t, "all events are stored", func() bool { return s.has(0, 1, 2) })
 	stop()

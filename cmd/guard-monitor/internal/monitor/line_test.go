@@ -87,7 +87,7 @@ func line(t *testing.T, ev notify.Event) string {
 // acceptAll is a store that finds every event new.
 type acceptAll struct{}
 
-func (acceptAll) Add(context.Context, notify.Event, []byte) (bool, error) { return true, nil }
+func (acceptAll) Add(context.Context, notify.Event, []byte, string) (bool, error) { return true, nil }
 
 func (acceptAll) AddHeartbeat(context.Context, incident.Heartbeat) error { return nil }
 

@@ -25,7 +25,7 @@ const addTimeout = 7 * time.Second
 
 // Store keeps events. *store.Store is one.
 type Store interface {
-	Add(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error)
+	Add(ctx context.Context, ev notify.Event, raw []byte, sender string) (added bool, err error)
 	Recent(ctx context.Context, limit int) ([]store.Received, error)
 	AddHeartbeat(ctx context.Context, h incident.Heartbeat) error
 }
@@ -73,23 +73,23 @@ func New(ctx context.Context, cfg Config) (*Monitor, error) {
 	return m, nil
 }
 
-// Ingest stores ev with raw, the JSON it was decoded from (nil: made from ev),
-// and writes one alert line if the event is new. It returns nil once the event
-// is on disk, also when it was there before: the message that brought it may
-// then be acknowledged. A line that cannot be written is logged, not returned,
-// since the event would come back as a duplicate and still have no line; so
-// has an event whose process is killed between the store and the line.
-func (m *Monitor) Ingest(ctx context.Context, ev notify.Event, raw []byte) error {
-	_, err := m.Take(ctx, ev, raw)
+// Ingest stores ev with raw, the JSON it was decoded from (nil: made from ev), and
+// sender, who is known to have sent it ("": nobody is), and writes one alert line if the
+// event is new. It returns nil once the event is on disk, also when it was there before:
+// the message that brought it may then be acknowledged. A line that cannot be written is
+// logged, not returned, since the event would come back as a duplicate and still have no
+// line; so has an event whose process is killed between the store and the line.
+func (m *Monitor) Ingest(ctx context.Context, ev notify.Event, raw []byte, sender string) error {
+	_, err := m.Take(ctx, ev, raw, sender)
 	return err
 }
 
 // Take is Ingest that also reports whether the event is new.
-func (m *Monitor) Take(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error) {
+func (m *Monitor) Take(ctx context.Context, ev notify.Event, raw []byte, sender string) (added bool, err error) {
 	if err := errors.Join(ctx.Err(), ev.Validate()); err != nil {
 		return false, err
 	}
-	added, err = m.add(ctx, ev, raw)
+	added, err = m.add(ctx, ev, raw, sender)
 	if err != nil {
 		m.metrics.storeErrors.Inc()
 		return false, fmt.Errorf("store event %q: %w", ev.ID, err)
@@ -108,10 +108,10 @@ func (m *Monitor) Take(ctx context.Context, ev notify.Event, raw []byte) (added 
 
 // add is not stopped half-way with ctx: the store might have the event then,
 // which would come back as a duplicate without an alert.
-func (m *Monitor) add(ctx context.Context, ev notify.Event, raw []byte) (bool, error) {
+func (m *Monitor) add(ctx context.Context, ev notify.Event, raw []byte, sender string) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), addTimeout)
 	defer cancel()
-	return m.store.Add(ctx, ev, raw)
+	return m.store.Add(ctx, ev, raw, sender)
 }
 
 func (m *Monitor) alert(ev notify.Event) error {

@@ -66,7 +66,7 @@ func TestIngestTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range events * copies {
 		wg.Go(func() {
-			if err := m.Ingest(t.Context(), event(fmt.Sprint(i%events)), nil); err != nil {
+			if err := m.Ingest(t.Context(), event(fmt.Sprint(i%events)), nil, ""); err != nil {
 				t.Error(err)
 			}
 		})
@@ -90,7 +90,7 @@ func TestStoreFailure(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Ingest(t.Context(), event("1"), nil); err == nil {
+	if err := m.Ingest(t.Context(), event("1"), nil, ""); err == nil {
 		t.Error("Ingest without a store succeeded")
 	}
 	if out.Len() > 0 {
@@ -111,7 +111,7 @@ func TestInvalidEvent(t *testing.T) {
 	m := newMonitor(t, newStore(t), &out)
 	ev := event("1")
 	ev.Verdict = "made up"
-	if err := m.Ingest(t.Context(), ev, nil); !errors.Is(err, notify.ErrInvalidEvent) {
+	if err := m.Ingest(t.Context(), ev, nil, ""); !errors.Is(err, notify.ErrInvalidEvent) {
 		t.Errorf("Ingest: %v, want %v", err, notify.ErrInvalidEvent)
 	}
 	if out.Len() > 0 {
@@ -125,11 +125,11 @@ func TestStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var out bytes.Buffer
 	m := newMonitor(t, stoppingStore{stop: cancel}, &out)
-	if err := m.Ingest(ctx, event("1"), nil); err != nil || out.Len() == 0 {
+	if err := m.Ingest(ctx, event("1"), nil, ""); err != nil || out.Len() == 0 {
 		t.Errorf("Ingest: %v, wrote %q, want nil and a line", err, out.String())
 	}
 	out.Reset()
-	if err := m.Ingest(ctx, event("2"), nil); !errors.Is(err, context.Canceled) || out.Len() > 0 {
+	if err := m.Ingest(ctx, event("2"), nil, ""); !errors.Is(err, context.Canceled) || out.Len() > 0 {
 		t.Errorf("Ingest after the stop: %v, wrote %q, want %v and nothing", err, out.String(), context.Canceled)
 	}
 }
@@ -140,7 +140,7 @@ type stoppingStore struct {
 	stop func()
 }
 
-func (s stoppingStore) Add(ctx context.Context, _ notify.Event, _ []byte) (bool, error) {
+func (s stoppingStore) Add(ctx context.Context, _ notify.Event, _ []byte, _ string) (bool, error) {
 	s.stop()
 	return ctx.Err() == nil, ctx.Err()
 }
@@ -211,7 +211,7 @@ func newMonitor(t *testing.T, st monitor.Store, out *bytes.Buffer) *monitor.Moni
 
 func ingest(t *testing.T, m *monitor.Monitor, ev notify.Event) {
 	t.Helper()
-	if err := m.Ingest(t.Context(), ev, nil); err != nil {
+	if err := m.Ingest(t.Context(), ev, nil, ""); err != nil {
 		t.Fatalf("Ingest: %v", err)
 	}
 }

@@ -32,10 +32,10 @@ type Count struct {
 	Failures int64 // sum of the events' counts
 }
 
-// Add stores ev with raw, the JSON it was decoded from; a nil raw is made from
-// ev. It reports false for an event whose ID is stored already, and returns
+// Add stores ev with raw, the JSON it was decoded from, and sender, who is known to
+// have sent it, or "". A nil raw is made from ev. It reports false for an event whose ID is stored already, and returns
 // after the event is on disk.
-func (s *Store) Add(ctx context.Context, ev notify.Event, raw []byte) (added bool, err error) {
+func (s *Store) Add(ctx context.Context, ev notify.Event, raw []byte, sender string) (added bool, err error) {
 	if err := ev.Validate(); err != nil {
 		return false, err
 	}
@@ -46,13 +46,13 @@ func (s *Store) Add(ctx context.Context, ev notify.Event, raw []byte) (added boo
 	}
 	res, err := s.write.ExecContext(ctx, `
 		INSERT INTO events (event_id, received_at, caught_at, service, instance, verdict, outcome,
-			key, table_name, node, slot, count, body, body_size)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			key, table_name, node, slot, count, body, body_size, sender)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (event_id) DO NOTHING`,
 		ev.ID, time.Now().UnixMicro(), ev.CaughtAt.UnixMicro(),
 		text.Clip(ev.Service, MaxText), text.Clip(ev.Instance, MaxText), ev.Verdict, ev.Outcome,
 		text.Clip(ev.Key, MaxText), text.Clip(ev.Table, MaxText), text.Clip(ev.Place.Node, MaxText),
-		ev.Place.Slot, min(ev.Count, MaxCount), raw[:min(len(raw), MaxBody)], len(raw))
+		ev.Place.Slot, min(ev.Count, MaxCount), raw[:min(len(raw), MaxBody)], len(raw), text.Clip(sender, MaxText))
 	if err != nil {
 		return false, fmt.Errorf("insert event: %w", err)
 	}
@@ -94,7 +94,7 @@ func (f EventFilter) where() where {
 }
 
 const eventColumns = `seq, coalesce(incident_id, ''), event_id, received_at, caught_at, service, instance,
-	verdict, outcome, key, table_name, node, slot, count, body`
+	verdict, outcome, key, table_name, node, slot, count, sender, body`
 
 // Events returns events, the last that arrived first.
 func (s *Store) Events(ctx context.Context, f EventFilter) ([]Received, error) {
@@ -142,7 +142,7 @@ func (s *Store) events(ctx context.Context, clause string, args ...any) ([]Recei
 		ev := &r.Event
 		return []any{
 			&r.Seq, &r.Incident, &ev.ID, instant{&r.At}, instant{&ev.CaughtAt}, &ev.Service, &ev.Instance, &ev.Verdict,
-			&ev.Outcome, &ev.Key, &ev.Table, &ev.Place.Node, &ev.Place.Slot, &ev.Count, whole{ev},
+			&ev.Outcome, &ev.Key, &ev.Table, &ev.Place.Node, &ev.Place.Slot, &ev.Count, &r.Sender, whole{ev},
 		}
 	}, `SELECT `+eventColumns+` FROM events`+clause, args...)
 }

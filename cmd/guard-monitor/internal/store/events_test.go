@@ -54,7 +54,7 @@ func TestAddSameIDTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 32 {
 		wg.Go(func() {
-			ok, err := stores[i%2].Add(t.Context(), event("same"), nil)
+			ok, err := stores[i%2].Add(t.Context(), event("same"), nil, "")
 			if err != nil {
 				t.Errorf("Add: %v", err)
 			}
@@ -76,12 +76,12 @@ func TestAddRefuses(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "m.db"))
 	ev := event("1")
 	ev.Verdict = "nonsense"
-	if _, err := s.Add(t.Context(), ev, nil); !errors.Is(err, notify.ErrInvalidEvent) {
+	if _, err := s.Add(t.Context(), ev, nil, ""); !errors.Is(err, notify.ErrInvalidEvent) {
 		t.Errorf("Add of an invalid event: %v, want %v", err, notify.ErrInvalidEvent)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if ok, err := s.Add(ctx, event("2"), nil); ok || !errors.Is(err, context.Canceled) {
+	if ok, err := s.Add(ctx, event("2"), nil, ""); ok || !errors.Is(err, context.Canceled) {
 		t.Errorf("Add with a cancelled context = %v, %v", ok, err)
 	}
 	if got := recent(t, s, 10); len(got) != 0 {
@@ -202,7 +202,7 @@ func event(id string) notify.Event {
 
 func add(t *testing.T, s *store.Store, ev notify.Event, raw []byte, want bool) {
 	t.Helper()
-	got, err := s.Add(t.Context(), ev, raw)
+	got, err := s.Add(t.Context(), ev, raw, "")
 	if err != nil {
 		t.Fatalf("Add: %v", err)
 	}

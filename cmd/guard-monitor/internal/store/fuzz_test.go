@@ -36,7 +36,7 @@ func FuzzReceive(f *testing.F) {
 		if ev.UnmarshalJSON(body) != nil {
 			return
 		}
-		if _, err := s.Add(t.Context(), ev, body); err != nil {
+		if _, err := s.Add(t.Context(), ev, body, ""); err != nil {
 			t.Fatalf("a valid event is not stored: %v", err)
 		}
 		got, _, err := s.Event(t.Context(), ev.ID)

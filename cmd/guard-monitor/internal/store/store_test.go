@@ -142,7 +142,7 @@ func TestClose(t *testing.T) {
 	if err := s.Ping(t.Context()); err == nil {
 		t.Error("Ping after Close succeeded")
 	}
-	if _, err := s.Add(t.Context(), event("1"), nil); err == nil {
+	if _, err := s.Add(t.Context(), event("1"), nil, ""); err == nil {
 		t.Error("Add after Close succeeded")
 	}
 }

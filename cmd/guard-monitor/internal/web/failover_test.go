@@ -48,11 +48,11 @@ func (s *site) receive(tb testing.TB, broker string, taken func(notify.Event) er
 		tb.Fatal(err)
 	}
 	run(tb, func(ctx context.Context) error {
-		return consumer.Run(ctx, func(ctx context.Context, ev notify.Event, raw []byte) error {
+		return consumer.Run(ctx, func(ctx context.Context, ev notify.Event, raw []byte, sender string) error {
 			if err := taken(ev); err != nil {
 				return err
 			}
-			return mon.Ingest(ctx, ev, raw)
+			return mon.Ingest(ctx, ev, raw, sender)
 		})
 	})
 	testwait.Until(tb, "the queue is read", func() bool { return consumer.Err() == nil })

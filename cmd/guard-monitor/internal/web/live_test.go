@@ -140,7 +140,7 @@ func TestManyPages(t *testing.T) {
 		for ctx.Err() == nil {
 			<-tick.C
 			ev := event("load-" + time.Duration(written).String())
-			if _, err := s.store.Add(context.Background(), ev, nil); err != nil {
+			if _, err := s.store.Add(context.Background(), ev, nil, ""); err != nil {
 				t.Errorf("add: %v", err)
 				return
 			}

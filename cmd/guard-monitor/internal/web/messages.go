@@ -122,6 +122,7 @@ var messages = map[string]message{
 	"facts":             {"Facts", "详情"},
 	"service":           {"Service", "服务"},
 	"instance":          {"Instance", "实例"},
+	"sender":            {"Sent by", "发送者"},
 	"shard":             {"Shard", "分片"},
 	"node":              {"Node", "节点"},
 	"slot":              {"Slot", "槽"},

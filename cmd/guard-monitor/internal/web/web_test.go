@@ -82,7 +82,7 @@ func event(id string) notify.Event {
 
 func (s *site) add(tb testing.TB, ev notify.Event) {
 	tb.Helper()
-	if _, err := s.store.Add(tb.Context(), ev, nil); err != nil {
+	if _, err := s.store.Add(tb.Context(), ev, nil, ""); err != nil {
 		tb.Fatal(err)
 	}
 }
