@@ -36,16 +36,13 @@ func newSite(cfg *config.Config, base web.Config) (*site, error) {
 	if base.Auth == nil && (cfg.Web.UsersFile != "" || cfg.Web.MetricsToken != "") {
 		return nil, usagef("web.users_file: names nobody")
 	}
-	base.Writes, base.AnyAddress = cfg.Web.Writes, !cfg.Loopback()
+	base.Writes, base.AnyAddress, base.TrustedProxies = cfg.Web.Writes, !cfg.Loopback(), cfg.Web.Networks()
 	base.ExternalURL, base.DocsURL, base.Location = cfg.ExternalURL, cfg.DocsURL, cfg.Location()
 	s := &site{logger: base.Logger}
 	if cfg.Web.TLSCertFile != "" {
 		if s.secure, err = web.LoadTLS(cfg.Web.TLSCertFile, cfg.Web.TLSKeyFile); err != nil {
 			return nil, usagef("web.tls_cert_file: %w", err)
 		}
-	}
-	if base.Auth != nil && s.secure == nil && !cfg.Loopback() {
-		s.logger.Warn("passwords go over the network unencrypted unless a proxy speaks TLS: see web.tls_cert_file")
 	}
 	s.handler, err = web.NewHandler(base)
 	return s, err

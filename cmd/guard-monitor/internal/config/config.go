@@ -57,10 +57,12 @@ type Web struct {
 	TLSCertFile  string `yaml:"tls_cert_file"`
 	TLSKeyFile   string `yaml:"tls_key_file"`
 	Writes       bool   `yaml:"writes" default:"false"`
+	// AllowPlainHTTP allows passwords and tokens over http outside of this host.
+	AllowPlainHTTP bool `yaml:"allow_plain_http" default:"false"`
+	// TrustedProxies name the address of a client in X-Forwarded-For.
+	TrustedProxies []string `yaml:"trusted_proxies" check:"networks"`
 	// AllowAnybody allows an address that is not loopback without authentication.
 	AllowAnybody bool `yaml:"allow_anybody" default:"false"`
-	// AllowPlainHTTP allows tokens of ingest over http on an address that is not loopback.
-	AllowPlainHTTP bool `yaml:"allow_plain_http" default:"false"`
 }
 
 // Log says what is logged, and how.
@@ -160,6 +162,16 @@ func (c *Config) Location() *time.Location {
 		return time.UTC
 	}
 	return location
+}
+
+// Networks are the TrustedProxies.
+func (w *Web) Networks() (all []netip.Prefix) {
+	for _, text := range w.TrustedProxies {
+		if p, err := parseNetwork(text); err == nil { // as when the settings were read
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // Loopback reports whether only this host can reach the address to listen on.

@@ -143,6 +143,12 @@ func (d *decoder) check(c *Config, needs Need) {
 		d.fail(d.places["listen"], "listen", errors.New("not a loopback address; without authentication (web.users_file, web.metrics_token) "+
 			"guard-monitor listens on 127.0.0.1, [::1] or localhost only, unless web.allow_anybody says otherwise"))
 	}
+	secrets := c.Web.UsersFile+string(c.Web.MetricsToken) != "" || len(c.Ingest) > 0
+	if w := c.Web; !c.Loopback() && secrets && w.TLSCertFile == "" && !w.AllowPlainHTTP {
+		d.fail(d.places["listen"], "listen", errors.New("passwords and tokens would cross the network in the clear: set web.tls_cert_file and "+
+			"web.tls_key_file; or listen on 127.0.0.1 behind a proxy that speaks TLS; or, if the network between that proxy and here is "+
+			"trusted, web.allow_plain_http"))
+	}
 	if (c.Web.TLSCertFile == "") != (c.Web.TLSKeyFile == "") {
 		d.fail("", "web.tls_cert_file", errors.New("the certificate and its key, web.tls_key_file, come together"))
 	}
@@ -182,10 +188,6 @@ func (d *decoder) checkSources(c *Config, needs Need) {
 			d.fail(d.places[name], name, fmt.Errorf("the token is that of %s: who has it would open both", other))
 		}
 		tokens[e.Token] = name
-	}
-	if len(c.Ingest) > 0 && !c.Loopback() && c.Web.TLSCertFile == "" && !c.Web.AllowPlainHTTP {
-		d.fail(d.places["listen"], "listen", errors.New("not a loopback address: tokens of ingest would cross the network unencrypted; "+
-			"set web.tls_cert_file, or web.allow_plain_http where something else encrypts"))
 	}
 }
 

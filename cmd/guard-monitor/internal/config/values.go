@@ -101,6 +101,13 @@ func parseNumber(s string) (int64, error) {
 	return n << shift, err
 }
 
+func parseNetwork(s string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(s); err == nil {
+		return ip.Prefix(ip.BitLen())
+	}
+	return netip.ParsePrefix(s)
+}
+
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // checks are those that the tag check names. All values of a list must fit.
@@ -119,6 +126,10 @@ var checks = map[string]struct {
 		host, port, err := net.SplitHostPort(s)
 		n, badPort := strconv.ParseUint(port, 10, 16)
 		return err == nil && badPort == nil && host != "" && n > 0
+	}},
+	"networks": {"an IP address or a network, such as 10.0.0.1 or 10.0.0.0/8", func(s string) bool {
+		_, err := parseNetwork(s)
+		return err == nil
 	}},
 	"url": {"http://host/path or https://host/path, without user, query and fragment", func(s string) bool {
 		u, err := url.Parse(s)

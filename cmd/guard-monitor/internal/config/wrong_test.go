@@ -32,6 +32,8 @@ func TestWrong(t *testing.T) {
 		{ok + "listen:\n", ":2: listen: has no value"},
 		{ok + "listen: ''\n", ":2: listen: has no value"},
 		{ok + "listen: 0.0.0.0:9440\n", ":2: listen: not a loopback address"},
+		{ok + "listen: 0.0.0.0:9440\nweb: {users_file: a}\n", ":2: listen: passwords and tokens would cross the network in the clear: set web.tls_cert_file"},
+		{ok + "web: {trusted_proxies: [10.0.0.0/33]}\n", ":2: web.trusted_proxies: want an IP address or a network"},
 		{ok + "listen: monitor.example.com:9440\n", ":2: listen: want host:port"},
 		{ok + "db: a\ndb: b\n", ":3: db: is set already at "},
 		{ok + "amqp_url_file: /missing\n", ":2: amqp_url: is set already at "},
@@ -85,7 +87,7 @@ func TestWrong(t *testing.T) {
 		{"ingest:\n  - {name: a, token: " + password + ", services: [a]}\n", ":2: ingest[0]: the token is shorter than 16 bytes"},
 		{"ingest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n  - {name: b, token: 0123456789abcdef, services: [b]}\n", ":3: ingest[1]: the token is that of ingest[0]"},
 		{"web: {metrics_token: 0123456789abcdef}\ningest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n", ":3: ingest[0]: the token is that of web.metrics_token"},
-		{"listen: 10.0.0.1:9440\nweb: {allow_anybody: true}\ningest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n", ":1: listen: not a loopback address: tokens of ingest"},
+		{"listen: 10.0.0.1:9440\nweb: {allow_anybody: true}\ningest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n", ":1: listen: passwords and tokens would cross"},
 		{ok + "receivers:\n  - text\n", ":3: receivers[0]: want settings"},
 		{ok + "receivers:\n  - {name: a, type: pager, url: http://a/}\n", ":3: receivers[0].type: want webhook, alertmanager, "},
 		{ok + "receivers:\n  - {name: a, type: slack}\n", ":3: receivers[0].url: is required"},
@@ -257,10 +259,15 @@ func inSecrets(n *yaml.Node) bool {
 func TestListenNeedsAuthentication(t *testing.T) {
 	for text, want := range map[string]bool{
 		"listen: 0.0.0.0:9440": false, "listen: :9440": false, "listen: '[::]:9440'\nweb: {writes: true}": false,
-		"listen: 0.0.0.0:9440\nweb: {users_file: users}":               true,
-		"listen: 0.0.0.0:9440\nweb: {metrics_token: 0123456789abcdef}": true,
-		"listen: 0.0.0.0:9440\nweb: {allow_anybody: true}":             true,
-		"web: {tls_cert_file: tls.crt, tls_key_file: tls.key}":         true,
+		"listen: 0.0.0.0:9440\nweb: {users_file: users}":                                    false,
+		"listen: 0.0.0.0:9440\nweb: {metrics_token: 0123456789abcdef}":                      false,
+		"listen: 0.0.0.0:9440\nweb: {users_file: users, allow_anybody: true}":               false,
+		"listen: 0.0.0.0:9440\nweb: {allow_plain_http: true}":                               false,
+		"listen: 0.0.0.0:9440\nweb: {users_file: users, allow_plain_http: true}":            true,
+		"listen: 0.0.0.0:9440\nweb: {users_file: users, tls_cert_file: a, tls_key_file: b}": true,
+		"listen: 127.0.0.1:9440\nweb: {users_file: users}":                                  true,
+		"listen: 0.0.0.0:9440\nweb: {allow_anybody: true}":                                  true,
+		"web: {tls_cert_file: tls.crt, tls_key_file: tls.key}":                              true,
 		"listen: localhost:0": true, "listen: '[::1]:9440'": true,
 	} {
 		if _, err := load(t, "amqp_url: amqp://u:p@127.0.0.1:5672/\n"+text+"\n", nil); (err == nil) != want {

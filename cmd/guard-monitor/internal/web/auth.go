@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 )
@@ -17,6 +20,8 @@ import (
 const (
 	maxVerified = 1000 // passwords that are remembered
 	comparing   = 2    // bcrypt comparisons at a time: each is slow by intent
+	waiting     = 32   // requests that wait for one
+	maxCost     = 15   // of a hash: 3 s
 	minToken    = 16   // bytes
 )
 
@@ -26,8 +31,11 @@ type Auth struct {
 	users map[string][]byte // bcrypt hashes
 	token [sha256.Size]byte // of /metrics
 	bears bool              // whether there is a token
-	dummy []byte
+	most  int               // the highest cost of a hash
 
+	attempts *attempts
+	match    func(hash, password []byte) error
+	queue    chan struct{} // of those who compare, and who wait for that
 	slots    chan struct{}
 	mu       sync.Mutex
 	verified map[[sha256.Size]byte]bool // of name and password
@@ -38,8 +46,9 @@ type Auth struct {
 // with # are skipped. The token has at least 16 bytes.
 func NewAuth(users []byte, metricsToken string) (*Auth, error) {
 	a := &Auth{
-		users: make(map[string][]byte), slots: make(chan struct{}, comparing),
-		verified: make(map[[sha256.Size]byte]bool),
+		users: make(map[string][]byte), verified: make(map[[sha256.Size]byte]bool), attempts: newAttempts(),
+		match: bcrypt.CompareHashAndPassword,
+		queue: make(chan struct{}, comparing+waiting), slots: make(chan struct{}, comparing),
 	}
 	for n, line := range strings.Split(string(users), "\n") {
 		line = strings.TrimSpace(line)
@@ -72,10 +81,14 @@ func (a *Auth) add(line string) error {
 	case a.users[name] != nil:
 		return errors.New("this name was there already")
 	}
-	if _, err := bcrypt.Cost([]byte(hash)); err != nil {
+	cost, err := bcrypt.Cost([]byte(hash))
+	switch {
+	case err != nil:
 		return errors.New("what is behind the name is no bcrypt hash, as htpasswd -B writes it")
+	case cost > maxCost:
+		return fmt.Errorf("the hash has the cost %d, and would take seconds to check: %d at most", cost, maxCost)
 	}
-	a.users[name], a.dummy = []byte(hash), []byte(hash)
+	a.users[name], a.most = []byte(hash), max(a.most, cost)
 	return nil
 }
 
@@ -103,7 +116,12 @@ func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
 			http.Error(w, "the token is for /metrics only", http.StatusForbidden)
 			return
 		}
-		name, ok := a.check(r)
+		name, ok, wait := a.check(r)
+		if wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+			http.Error(w, "too many logins failed, or are under way: try again later", http.StatusTooManyRequests)
+			return
+		}
 		if !ok {
 			a.challenge(w, r, logger)
 			return
@@ -132,44 +150,88 @@ func (a *Auth) hasToken(r *http.Request) bool {
 	return a.bears && strings.EqualFold(kind, "Bearer") && subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1
 }
 
-// check returns the name of the user who sent the request.
-func (a *Auth) check(r *http.Request) (name string, ok bool) {
+// check returns the name of the user who sent the request, or how long to wait before
+// the next attempt.
+func (a *Auth) check(r *http.Request) (name string, ok bool, wait time.Duration) {
 	name, password, ok := r.BasicAuth()
 	if !ok || len(a.users) == 0 {
-		return "", false
+		return "", false, 0
 	}
-	return name, a.password(r.Context(), name, password)
+	ok, wait = a.password(r.Context(), r.RemoteAddr, name, password)
+	return name, ok, wait
 }
 
-// password reports whether the password is right. It takes as long for a name that
-// does not exist, so that names cannot be found by timing. Right passwords are
-// cached, since bcrypt is slow and a page sends many requests.
-func (a *Auth) password(ctx context.Context, name, password string) bool {
+// password reports whether the password is right, or how long to wait before the next
+// attempt. Right passwords are cached, since bcrypt is slow and a page sends many
+// requests: so who is logged in never waits.
+func (a *Auth) password(ctx context.Context, address, name, password string) (right bool, wait time.Duration) {
 	sum := sha256.Sum256([]byte(name + "\x00" + password))
-	a.mu.Lock()
-	right := a.verified[sum]
-	a.mu.Unlock()
-	if right {
-		return true
+	if a.known(sum) {
+		return true, 0
+	}
+	if wait := a.attempts.wait(address, name, time.Now()); wait > 0 {
+		return false, wait
+	}
+	select {
+	case a.queue <- struct{}{}:
+		defer func() { <-a.queue }()
+	default:
+		return false, time.Second
 	}
 	select {
 	case a.slots <- struct{}{}:
 		defer func() { <-a.slots }()
 	case <-ctx.Done():
-		return false
+		return false, 0
 	}
-	hash, known := a.users[name]
-	if !known {
-		hash = a.dummy
+	if a.known(sum) { // by a request that went before
+		return true, 0
 	}
-	if bcrypt.CompareHashAndPassword(hash, []byte(password)) != nil || !known {
-		return false
+	if wait := a.attempts.wait(address, name, time.Now()); wait > 0 {
+		return false, wait
 	}
+	if !a.compare(name, password) {
+		a.attempts.fail(address, name, time.Now())
+		return false, 0
+	}
+	a.remember(sum)
+	return true, 0
+}
+
+// compare reports whether the password is right. If not, it takes as long for each
+// name as for the one whose hash has the highest cost, so that names cannot be told by
+// timing, not even those that exist.
+func (a *Auth) compare(name, password string) bool {
+	hash, exists := a.users[name]
+	if !exists {
+		hash = dummy(a.most)
+	}
+	if a.match(hash, []byte(password)) == nil && exists {
+		return true
+	}
+	cost, _ := bcrypt.Cost(hash)
+	for ; cost < a.most; cost++ { // each cost takes twice as long: 2^n + 2^n = 2^(n+1)
+		_ = a.match(dummy(cost), []byte(password))
+	}
+	return false
+}
+
+// dummy returns a hash of no password that anybody knows.
+func dummy(cost int) []byte {
+	return fmt.Appendf(nil, "$2a$%02d$%s", cost, strings.Repeat("belay", 10)+"bel") //nolint:mnd // the length of salt and hash
+}
+
+func (a *Auth) known(sum [sha256.Size]byte) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.verified[sum]
+}
+
+func (a *Auth) remember(sum [sha256.Size]byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.verified) >= maxVerified {
 		clear(a.verified)
 	}
 	a.verified[sum] = true
-	return true
 }

@@ -63,6 +63,7 @@ func TestAuthentication(t *testing.T) {
 				continue // it does not end
 			}
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil)
+			r.RemoteAddr = tt.name + path // failed logins are limited by address
 			tt.as(r)
 			w := serve(s, r)
 			want := tt.want

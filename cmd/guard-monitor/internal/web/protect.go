@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 )
 
@@ -14,9 +15,13 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 
 const maxBody = 64 << 10 // bytes of a request
 
+// hsts has browsers use https alone for a year. They heed it over https only.
+const hsts = "max-age=31536000"
+
 // protect answers only requests for a known host, bounds their bodies, and sets
-// the headers that keep a browser from running, framing or storing what it is shown.
-func (h *Handler) protect(next http.Handler, external string) http.Handler {
+// the headers that keep a browser from running, framing or storing what it is shown,
+// and from asking for it without TLS under the name that has a certificate.
+func (h *Handler) protect(next http.Handler, external *url.URL) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", contentSecurityPolicy)
@@ -27,7 +32,10 @@ func (h *Handler) protect(next http.Handler, external string) http.Handler {
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if !known(r.Host, external, h.cfg.AnyAddress) {
+		if external.Scheme == "https" && strings.EqualFold(hostname(r.Host), external.Hostname()) {
+			header.Set("Strict-Transport-Security", hsts)
+		}
+		if !known(r.Host, external.Hostname(), h.cfg.AnyAddress) {
 			http.Error(w, "unknown host: ask for localhost, a loopback address, or the host of the setting external_url",
 				http.StatusMisdirectedRequest)
 			return
@@ -41,10 +49,7 @@ func (h *Handler) protect(next http.Handler, external string) http.Handler {
 // have another one. With anyAddress, every IP address is known: DNS rebinding needs
 // a name.
 func known(host, external string, anyAddress bool) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	}
+	name := hostname(host)
 	if strings.EqualFold(name, "localhost") {
 		return true
 	}
@@ -52,6 +57,14 @@ func known(host, external string, anyAddress bool) bool {
 		return true
 	}
 	return external != "" && strings.EqualFold(external, name)
+}
+
+// hostname returns a host without its port.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
 // strip removes the prefix from the path. Requests without it pass as well, since

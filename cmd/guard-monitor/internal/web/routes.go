@@ -78,7 +78,7 @@ func (h *Handler) guard(routes http.Handler, external *url.URL) (http.Handler, e
 	next := cross.Handler(h.readOnly(routes))
 	next = h.cfg.Auth.require(next, h.cfg.Logger)
 	next = h.strip(next)
-	return h.takeEvents(h.protect(next, external.Hostname())), nil
+	return h.proxied(h.takeEvents(h.protect(next, external))), nil
 }
 
 // takeEvents answers the one route for programs that report, before all checks that are

@@ -7,7 +7,8 @@
 // operator's browser could read the monitor through a name of its own that
 // resolves to this address (DNS rebinding). With Config.Auth, every route but
 // /healthz requires a name and a password, live connections included; a token
-// opens /metrics and nothing else. Without Config.Auth, the caller of NewHandler
+// opens /metrics and nothing else. Logins that fail are limited, by name and address,
+// and take the same time for all names. Without Config.Auth, the caller of NewHandler
 // must listen on a loopback address.
 //
 // Programs post events to one route with tokens of their own, which open nothing else.
@@ -39,6 +40,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -109,11 +111,14 @@ type Config struct {
 	ExternalURL string
 	// AnyAddress answers requests for IP addresses that are not loopback, too.
 	AnyAddress bool
-	DocsURL    string         // of docs/alerts, with a slash at the end; default: the file name without a link
-	Location   *time.Location // of times on pages; default UTC
-	MaxLive    int            // live connections; default 100
-	Every      time.Duration  // how often the store is read for news; default 1 s
-	Logger     *slog.Logger   // default: slog.Default()
+	// TrustedProxies are the addresses of proxies that name their clients in
+	// X-Forwarded-For. Default: none.
+	TrustedProxies []netip.Prefix
+	DocsURL        string         // of docs/alerts, with a slash at the end; default: the file name without a link
+	Location       *time.Location // of times on pages; default UTC
+	MaxLive        int            // live connections; default 100
+	Every          time.Duration  // how often the store is read for news; default 1 s
+	Logger         *slog.Logger   // default: slog.Default()
 }
 
 func (cfg Config) withDefaults() (Config, error) {

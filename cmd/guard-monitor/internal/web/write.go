@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -57,14 +56,10 @@ func (h *Handler) audit(r *http.Request, by, what, subject, detail string) error
 	if user(r.Context()) == "" {
 		by += " (not authenticated)"
 	}
-	remote, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		remote = r.RemoteAddr
-	}
-	h.cfg.Logger.LogAttrs(r.Context(), slog.LevelInfo, "audit", slog.String("who", by), slog.String("remote", remote),
+	h.cfg.Logger.LogAttrs(r.Context(), slog.LevelInfo, "audit", slog.String("who", by), slog.String("remote", r.RemoteAddr),
 		slog.String("action", what), slog.String("subject", subject))
 	// The line is stored even if the client has gone.
 	return h.cfg.Store.Audit(context.WithoutCancel(r.Context()), store.AuditLine{
-		At: time.Now(), Who: by, Remote: remote, Action: what, Subject: subject, Detail: detail,
+		At: time.Now(), Who: by, Remote: r.RemoteAddr, Action: what, Subject: subject, Detail: detail,
 	})
 }
