@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -171,4 +172,33 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The settings for Kubernetes are right as soon as the Secret is there.
+func TestSettingsForKubernetes(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(deploy, "kubernetes", "guard-monitor.yaml"))
+	check(t, err)
+	dir := t.TempDir()
+	for name, secret := range map[string]string{
+		"amqp_url": "amqp://monitor:secret@rabbitmq:5672/", "metrics_token": "0123456789abcdef",
+		"users": "alice:$2y$05$abcdefghijklmnopqrstuuJ9Q1Yl7Ejb1hRuoT8dKYmUJTz6NP4lG",
+	} {
+		check(t, os.WriteFile(filepath.Join(dir, name), []byte(secret+"\n"), 0o600))
+	}
+	settings := strings.ReplaceAll(string(text), "/run/secrets/guard-monitor", dir)
+	if settings == string(text) {
+		t.Fatal("they name no secrets")
+	}
+	file := filepath.Join(dir, "guard-monitor.yaml")
+	check(t, os.WriteFile(file, []byte(settings), 0o600))
+	if p := start(t, nil, "check-config", "-config", file); p.wait() != 0 {
+		t.Errorf("check-config: %s", p.stderr)
+	}
+	db := filepath.Join(dir, "monitor.db")
+	p := start(t, []string{"BELAY_MONITOR_DB=" + db}, "-config", file, "-listen", "127.0.0.1:0")
+	p.eventually("it is up", func() bool { code, _ := p.get("/livez"); return code == 200 })
+	if code, _ := p.get("/"); code != 401 {
+		t.Errorf("the pages answer %d to nobody, want 401", code)
+	}
+	p.stop(syscall.SIGTERM)
 }

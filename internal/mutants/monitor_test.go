@@ -226,8 +226,8 @@ var siteMutants = []mutant{
 		name:  "token-of-metrics-opens-all",
 		loses: "Whoever can read the settings of Prometheus may silence alerts.",
 		file:  "cmd/guard-monitor/internal/web/auth.go",
-		old:   `		case r.URL.Path == "/healthz", metrics && r.URL.Path == "/metrics":`,
-		new:   `		case r.URL.Path == "/healthz", metrics:`,
+		old:   `r.URL.Path == "/livez", metrics && r.URL.Path == "/metrics":`,
+		new:   `r.URL.Path == "/livez", metrics:`,
 		tests: "cmd/guard-monitor/internal/web TestAuthentication",
 	},
 	{

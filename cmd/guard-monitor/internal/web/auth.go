@@ -101,7 +101,7 @@ func user(ctx context.Context) string {
 }
 
 // require passes the requests of users to next, those with the token for /metrics
-// only, and all requests for /healthz. The paths must be exact.
+// only, and all requests for /healthz and /livez. The paths must be exact.
 func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
 	if a == nil {
 		return next
@@ -109,7 +109,7 @@ func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		metrics := a.hasToken(r)
 		switch {
-		case r.URL.Path == "/healthz", metrics && r.URL.Path == "/metrics":
+		case r.URL.Path == "/healthz", r.URL.Path == "/livez", metrics && r.URL.Path == "/metrics":
 			next.ServeHTTP(w, r)
 			return
 		case metrics:

@@ -78,8 +78,10 @@ func TestAuthentication(t *testing.T) {
 			}
 		}
 	}
-	if w := s.get(t, "/healthz"); w.Code != 200 {
-		t.Errorf("/healthz without authentication: %d", w.Code)
+	for _, path := range []string{"/healthz", "/livez"} {
+		if w := s.get(t, path); w.Code != 200 {
+			t.Errorf("%s without authentication: %d", path, w.Code)
+		}
 	}
 	if w := s.do(t, http.MethodPost, "/incidents/x/ack", "by=me"); w.Code != 401 {
 		t.Errorf("a write without authentication: %d", w.Code)

@@ -70,6 +70,10 @@ func (h *Handler) healthz(w http.ResponseWriter, r *http.Request) {
 	reply(w, code, body)
 }
 
+// livez answers 200: a broker or a store that fails is no reason to restart
+// guard-monitor, nor to keep people from its pages.
+func livez(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, "ok") }
+
 // reply writes v. JSON escapes what could be markup, and nosniff keeps browsers
 // from looking for it.
 func reply(w http.ResponseWriter, code int, v any) {

@@ -34,6 +34,9 @@ func TestHealth(t *testing.T) {
 					c.Store = failing{c.Store.(*store.Store)}
 				}
 			})
+			if res := s.get(t, "/livez"); res.Code != 200 { // nothing that a restart would mend
+				t.Errorf("/livez: code %d, want 200", res.Code)
+			}
 			res := s.get(t, "/healthz")
 			if res.Code != tt.code {
 				t.Errorf("code %d, want %d", res.Code, tt.code)

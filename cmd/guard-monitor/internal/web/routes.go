@@ -42,6 +42,7 @@ func (h *Handler) Run(ctx context.Context) error { return h.hub.run(ctx) }
 func (h *Handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.healthz)
+	mux.HandleFunc("GET /livez", livez)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(h.cfg.Metrics, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(h.cfg.Logger.Handler(), slog.LevelWarn),
 	}))

@@ -5,8 +5,8 @@
 //
 // Only requests for a known host are answered. Otherwise a web site in the
 // operator's browser could read the monitor through a name of its own that
-// resolves to this address (DNS rebinding). With Config.Auth, every route but
-// /healthz requires a name and a password, live connections included; a token
+// resolves to this address (DNS rebinding). With Config.Auth, every route but /healthz
+// and /livez requires a name and a password, live connections included; a token
 // opens /metrics and nothing else. Logins that fail are limited, by name and address,
 // and take the same time for all names. Without Config.Auth, the caller of NewHandler
 // must listen on a loopback address.
