@@ -3,7 +3,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # All modules, for what is done to each. A test keeps the list whole.
-MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check interop/alertmanager interop/http tools
+MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check deploy/release interop/alertmanager interop/http tools
 
 golangci-lint := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
@@ -217,7 +217,7 @@ lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes t
 	@for module in $(MODULES); do go -C $$module mod tidy -diff; done
 	@root=$$PWD; for module in $(filter-out tools interop/alertmanager,$(MODULES)); do \
 		(cd $$module && $(golangci-lint) run --config $$root/.golangci.yaml ./...); done
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/release-check scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/release scripts/release-check scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
 .PHONY: vuln
 vuln: ## are the dependencies those of go.sum, and is a vulnerability known; asks vuln.go.dev
@@ -226,6 +226,10 @@ vuln: ## are the dependencies those of go.sum, and is a vulnerability known; ask
 .PHONY: release-check
 release-check: ## can the modules be released: in a copy, from a module proxy in a folder, offline
 	@scripts/release-check
+
+.PHONY: release
+release: ## binaries, checksums, lists of parts and an image of guard-monitor in dist; VERSION=v0.1.0 TARGETS=linux/amd64
+	@scripts/release $(VERSION)
 
 .PHONY: stack-up
 stack-up: ## start Redis Cluster, MariaDB and RabbitMQ on 127.0.0.1

@@ -11,6 +11,8 @@ import (
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // time zones also where the system has none
+
+	_ "golang.org/x/crypto/x509roots/fallback" // likewise authorities, as in an image of this program alone
 )
 
 func main() { os.Exit(realMain()) }

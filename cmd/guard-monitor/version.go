@@ -10,7 +10,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
+// released is the version of a binary that make release has built.
+var released string
+
 func version() string {
+	if released != "" {
+		return released
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}
