@@ -41,6 +41,28 @@ func Example() {
 	_ = testLostLock
 }
 
+// place is the operation of a service: an order is placed once.
+func place(ctx context.Context, g *guard.Guard, no string) error {
+	return g.Apply(ctx, "order:"+no, guard.Insert(&Order{No: no}))
+}
+
+// testPlace is a whole test of it, on a database of its own. sqliteDialect stands for
+// sqlite.Open of gorm.io/driver/sqlite, or of another driver.
+func testPlace(t *testing.T) {
+	g := guardtest.Open(t, sqliteDialect, &Order{})
+	if err := place(t.Context(), g.Guard, "1"); err != nil {
+		t.Error(err)
+	}
+	if err := place(t.Context(), g.Guard, "1"); !errors.Is(err, guard.ErrDuplicate) {
+		t.Errorf("placed again: %v, want ErrDuplicate", err)
+	}
+}
+
+// An operation is tested on a new database: see testPlace.
+func ExampleOpen() {
+	_ = testPlace
+}
+
 // testWithoutLocks is the body of a test of what holds when no lock does: an
 // order is still placed once, by its unique index. open opens the database as
 // each instance does.

@@ -1,6 +1,10 @@
-// Package guardtest tests programs that use a guard.Guard without servers: on the
-// caller's own database, an SQLite file for example, with locks in memory and events in a
-// list.
+// Package guardtest tests programs that use a guard.Guard without servers: on a new SQLite
+// database or one of the caller's own, with locks in memory and events in a list.
+//
+//	g := guardtest.Open(t, sqlite.Open, &Order{})
+//	if err := place(t.Context(), g.Guard, "1"); err != nil {
+//		t.Error(err)
+//	}
 package guardtest
 
 import (
@@ -22,6 +26,7 @@ import (
 // Guard is a guard.Guard with locks that a test can lose.
 type Guard struct {
 	*guard.Guard
+	DB     *gorm.DB // the database, to look at
 	Events Recorder // keeps what was published
 
 	locks *engine
@@ -31,7 +36,7 @@ type Guard struct {
 // ends; db stays the caller's to close.
 func New(tb testing.TB, db *gorm.DB) *Guard {
 	tb.Helper()
-	g := &Guard{locks: &engine{Engine: memlock.New()}}
+	g := &Guard{DB: db, locks: &engine{Engine: memlock.New()}}
 	g.Guard = g.Peer(tb, db)
 	return g
 }

@@ -3,6 +3,8 @@ package guardtest_test
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
@@ -41,6 +44,39 @@ func TestExamples(t *testing.T) {
 			}
 			test(t, open)
 		})
+	}
+}
+
+// sqliteDialect is that of SQLite without cgo.
+func sqliteDialect(dsn string) gorm.Dialector {
+	return sqlite.New(sqlite.Config{DriverName: "sqlite", DSN: dsn})
+}
+
+func TestOpen(t *testing.T) {
+	t.Run("ExampleOpen", testPlace)
+	var files []string
+	for range 2 {
+		t.Run("a database of its own", func(t *testing.T) {
+			g := guardtest.Open(t, sqliteDialect, &Order{})
+			var n int64
+			if err := g.DB.Model(&Order{}).Count(&n).Error; err != nil || n != 0 {
+				t.Errorf("%d orders, %v", n, err)
+			}
+			var file, mode string
+			row := g.DB.Raw("SELECT (SELECT file FROM pragma_database_list), (SELECT * FROM pragma_journal_mode)").Row()
+			if err := row.Scan(&file, &mode); err != nil || mode != "wal" {
+				t.Errorf("journal mode %q, %v", mode, err)
+			}
+			files = append(files, file)
+			if err := place(t.Context(), g.Guard, "1"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for _, file := range files {
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, want it gone", file, err)
+		}
 	}
 }
 
