@@ -29,10 +29,14 @@ type shop struct {
 	guard *guard.Guard
 }
 
+// patience is how long a request waits for one that it must not overtake: a customer
+// clicks twice, and wants to see the order, not that somebody else is at it.
+const patience = 10 * time.Second
+
 // handler answers the repeats of a request, which has the same Idempotency-Key, as the
 // first one was answered.
 func (s *shop) handler() (http.Handler, error) {
-	guarded, err := httpguard.New(s.guard, httpguard.Config{Principal: customer, Keys: keys})
+	guarded, err := httpguard.New(s.guard, httpguard.Config{Principal: customer, Keys: keys, Wait: patience})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +99,7 @@ func (s *shop) postPayment(w http.ResponseWriter, r *http.Request) {
 		now := time.Now().UTC().Truncate(time.Millisecond) // which every database keeps
 		o.PaidAt = &now
 		return nil
-	}))
+	}), guard.Wait(patience))
 	reply(w, http.StatusOK, o, err)
 }
 
@@ -119,9 +123,14 @@ func reply(w http.ResponseWriter, status int, o *Order, err error) {
 		http.Error(w, err.Error(), http.StatusConflict)
 	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, strconv.ErrSyntax), errors.Is(err, strconv.ErrRange):
 		http.Error(w, "no such order", http.StatusNotFound)
-	default:
-		slog.Error("request failed", "error", err)
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "send the request again later", http.StatusServiceUnavailable)
+	default: // an error of Belay's, or of the database
+		status := httpguard.Status(err)
+		if status >= http.StatusInternalServerError {
+			slog.Error("request failed", "error", err)
+		}
+		if status == http.StatusServiceUnavailable || errors.Is(err, guard.ErrBusy) || errors.Is(err, guard.ErrIntercepted) {
+			w.Header().Set("Retry-After", "1") // nothing was done
+		}
+		http.Error(w, http.StatusText(status), status)
 	}
 }
