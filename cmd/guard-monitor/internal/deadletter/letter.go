@@ -44,7 +44,7 @@ func letter(d *amqp.Delivery, own string) Letter {
 		ID: hex.EncodeToString(sum[:])[:idLength], MessageID: d.MessageId, Type: d.Type, RoutingKey: d.RoutingKey, Sender: intake.SentBy(d, own),
 		Body: bytes.Clone(d.Body[:min(len(d.Body), MaxShown)]), Size: len(d.Body),
 	}
-	l.Err = l.Event.UnmarshalJSON(d.Body)
+	l.Event, l.Err = intake.Decode(d.Body)
 	l.Died, l.Reason = death(d.Headers)
 	return l
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -71,6 +72,28 @@ func TestDeadLettersAreCountedWhileTheHandlerFails(t *testing.T) {
 		}
 	})
 	testwait.Until(t, "the letter is counted", func() bool { return testmetric.Sum(t, c, deadLetters) == 1 })
+}
+
+// What is too large for an event is not decoded, though it would be one.
+func TestLargeMessagesAreDeadLetters(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	var s store
+	c, _ := consume(t, broker, intake.Config{}, s.handle)
+	testwait.Until(t, "it reads", connected(c))
+	large := event(1)
+	large.Key = strings.Repeat("x", intake.MaxBody)
+	p := newPublisher(t, broker, rabbitmq.Config{})
+	if err := p.Publish(t.Context(), large); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, p, 2)
+	testwait.Until(t, "the large one is dead, and the next one stored", func() bool {
+		return testamqp.Depth(t, broker, intake.DeadQueue) == 1 && s.has(2)
+	})
+	if s.has(1) || len(s.given) != 1 {
+		t.Errorf("%d events were stored, want 1", len(s.given))
+	}
 }
 
 // While the broker cannot be asked there is no number, which would say that no

@@ -67,7 +67,7 @@ func (c *Consumer) hearAll(ctx context.Context) error {
 // more than Prefetch of them ahead, and forgets the rest by its own rules.
 func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery, own string) error {
 	var h heartbeat.Heartbeat
-	if err := h.UnmarshalJSON(d.Body); err != nil {
+	if err := h.UnmarshalJSON(d.Body[:min(len(d.Body), MaxBody)]); err != nil {
 		c.cfg.Logger.Warn("message is no heartbeat", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", err)
 	} else if err := c.cfg.Admit(SentBy(d, own), h.Service); err != nil {
 		c.unbound.Inc()

@@ -18,6 +18,19 @@ import (
 // deadInterval is the time between two counts of the dead letters.
 const deadInterval = 15 * time.Second
 
+// MaxBody is how large a message may be, in bytes, to be decoded: an event has some
+// kilobytes.
+const MaxBody = 256 << 10
+
+// Decode returns the event that is the body of a message.
+func Decode(body []byte) (ev notify.Event, err error) {
+	if len(body) > MaxBody {
+		return ev, fmt.Errorf("it has %d bytes, and may have %d", len(body), MaxBody)
+	}
+	err = ev.UnmarshalJSON(body)
+	return ev, err
+}
+
 // A reader gives the messages of one session to the handler.
 type reader struct {
 	*Consumer
@@ -90,8 +103,8 @@ func (r *reader) countDead(ctx context.Context) error {
 // over; the broker then delivers the message again.
 func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 	r.received.Inc()
-	var ev notify.Event // whatever content type the message claims: its body decides
-	if err := ev.UnmarshalJSON(d.Body); err != nil {
+	ev, err := Decode(d.Body) // whatever content type the message claims
+	if err != nil {
 		return r.deadLetter(d, err)
 	}
 	sender := SentBy(d, r.session.User)
@@ -100,7 +113,7 @@ func (r *reader) take(ctx context.Context, d *amqp.Delivery) error {
 		return r.deadLetter(d, err)
 	}
 	fail.Point("intake/received")
-	err := r.store(ctx, ev, d.Body, sender)
+	err = r.store(ctx, ev, d.Body, sender)
 	switch {
 	case errors.Is(err, ErrReject):
 		return r.deadLetter(d, err)
