@@ -101,9 +101,17 @@ galera_addresses() {
   (IFS=, && echo "${list[*]}")
 }
 
-galera_synced() {
-  [[ $(MYSQL_PWD=$(<"$dir/password") timeout 5 mariadb --no-defaults --host="$(host_of "$1")" --port="$(port_of "$1")" --user=belay \
-    --batch --skip-column-names --execute="SHOW STATUS LIKE 'wsrep_local_state_comment'" belay 2>/dev/null) == *Synced ]]
+# galera_left NODE: it lives, and has left its cluster for good, as after a write that it
+# could not apply.
+galera_left() {
+  alive "$1" && [[ $(galera_status "$1" wsrep_connected) == *OFF ]]
+}
+
+galera_synced() { [[ $(galera_status "$1" wsrep_local_state_comment) == *Synced ]]; }
+
+galera_status() {
+  MYSQL_PWD=$(<"$dir/password") timeout 5 mariadb --no-defaults --host="$(host_of "$1")" --port="$(port_of "$1")" --user=belay \
+    --batch --skip-column-names --execute="SHOW STATUS LIKE '$2'" 2>/dev/null
 }
 
 # heal_galera: a cluster that has lost all its nodes begins with the one that came furthest.
@@ -112,6 +120,7 @@ heal_galera() {
   mend_all "${galera_nodes[@]}"
   for node in "${galera_nodes[@]}"; do
     resume_paused "$node"
+    ! galera_left "$node" || end_process "$node"
     ! alive "$node" || first=$node
   done
   if [[ -z $first ]]; then
