@@ -128,7 +128,7 @@ func TestCode(t *testing.T) {
 			tested.Write(text)
 		}
 	}
-	for _, path := range []string{"README.md", "README.zh-CN.md", "docs/migrating.md", "docs/operations.md"} {
+	for _, path := range []string{"README.md", "README.zh-CN.md", "docs/guide.md", "docs/migrating.md", "docs/operations.md"} {
 		blocks := 0
 		for _, m := range fenced.FindAllStringSubmatch(pages(t)[path], -1) {
 			if m[1] != "go" {
@@ -244,6 +244,25 @@ func TestNamedFiles(t *testing.T) {
 	for _, m := range files {
 		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
 			t.Errorf("docs/architecture.md names %s, which is not there", m[1])
+		}
+	}
+}
+
+// The README's chart shows figures of the pages that it leads to.
+func TestChart(t *testing.T) {
+	chart, err := os.ReadFile(filepath.Join(root, "docs/chart.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := pages(t)
+	source := all["docs/benchmarks.md"] + all["docs/scale.md"]
+	figures := regexp.MustCompile(`class="(?:v|big|big ok)"[^>]*>([^<]+)<`).FindAllStringSubmatch(string(chart), -1)
+	if len(figures) < 9 {
+		t.Fatalf("only %d figures found", len(figures))
+	}
+	for _, m := range figures {
+		if !regexp.MustCompile(`(?:^|[^\d,])` + regexp.QuoteMeta(m[1]) + `(?:[^\d,]|$)`).MatchString(source) {
+			t.Errorf("docs/chart.svg shows %s, which is on neither page", m[1])
 		}
 	}
 }
