@@ -98,8 +98,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil { // the sender has gone, or is too slow
-		e.count("broken")
-		answer(w, http.StatusRequestTimeout, ingest.Answer{Error: "the request was not read to its end"})
+		e.broken(w, "the request was not read to its end")
 		return
 	}
 	e.take(w, r, sender, body)
@@ -152,7 +151,7 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *Sender, 
 func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, sender string, ev notify.Event, body []byte) {
 	added, err := e.cfg.Take(r.Context(), ev, body, sender)
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil { // the sender has gone
-		e.count("broken")
+		e.broken(w, "the sender has gone, and the event is not stored")
 		return
 	}
 	e.setFailure(err)
@@ -188,6 +187,13 @@ func (e *Endpoint) reject(w http.ResponseWriter, sender *Sender, code int, reaso
 	e.count("rejected")
 	e.cfg.Logger.Error("message is no event, and stays with its sender", "sender", sender.Name, "error", reason)
 	answer(w, code, ingest.Answer{Rejected: true, Error: reason.Error()})
+}
+
+// broken answers a sender that has gone, or half of it: without an answer, net/http would
+// give it a 200.
+func (e *Endpoint) broken(w http.ResponseWriter, reason string) {
+	e.count("broken")
+	answer(w, http.StatusRequestTimeout, ingest.Answer{Error: reason})
 }
 
 func askToWait(w http.ResponseWriter, code int, after time.Duration, reason string) {

@@ -266,12 +266,13 @@ func TestEndpointIsBounded(t *testing.T) {
 	})
 }
 
-// TestSenderThatHasGone is no failure of the store.
+// TestSenderThatHasGone is no failure of the store. One that has closed its half of the
+// connection can still read, and must not read a status of success.
 func TestSenderThatHasGone(t *testing.T) {
 	e, _ := newEndpoint(t)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if w, a := postWithin(gone, t, e, orders, encoded(t, event(1))); a.Taken != "" || e.Err() != nil {
+	if w, a := postWithin(gone, t, e, orders, encoded(t, event(1))); w.Code != 408 || a.Taken != "" || e.Err() != nil {
 		t.Errorf("answered %d %+v, then %v", w.Code, a, e.Err())
 	}
 }
