@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -40,13 +39,12 @@ func (c Config) withDefaults() Config {
 
 // validate does not quote the token.
 func (c Config) validate() error {
+	badToken := ingest.CheckToken(c.Token)
 	switch {
 	case c.Token == "":
 		return errors.New("webhook: Token is empty: it is that of an entry of the monitor's setting ingest")
-	case len(c.Token) < ingest.MinToken:
-		return fmt.Errorf("webhook: Token is shorter than %d bytes", ingest.MinToken)
-	case strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return errors.New("webhook: Token holds a blank, a line end or another character outside printable ASCII")
+	case badToken != nil:
+		return fmt.Errorf("webhook: Token %w", badToken)
 	case !utf8.ValidString(c.Name):
 		return fmt.Errorf("webhook: Name %q is not UTF-8", c.Name)
 	case c.Timeout < 0:

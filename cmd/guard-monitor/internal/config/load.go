@@ -180,10 +180,11 @@ func (d *decoder) checkSources(c *Config, needs Need) {
 	tokens := map[Secret]string{c.Web.MetricsToken: "web.metrics_token"}
 	for i, e := range c.Ingest {
 		name := fmt.Sprintf("ingest[%d]", i)
+		wrong := ingest.CheckToken(string(e.Token))
 		switch other := tokens[e.Token]; {
 		case e.Token == "":
-		case len(e.Token) < ingest.MinToken:
-			d.fail(d.places[name], name, fmt.Errorf("the token is shorter than %d bytes", ingest.MinToken))
+		case wrong != nil:
+			d.fail(d.places[name], name, fmt.Errorf("the token %w", wrong))
 		case other != "":
 			d.fail(d.places[name], name, fmt.Errorf("the token is that of %s: who has it would open both", other))
 		}

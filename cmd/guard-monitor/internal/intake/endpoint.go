@@ -58,10 +58,10 @@ func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	cfg.Logger = cfg.logger()
 	e := &Endpoint{cfg: cfg, endpointMetrics: newEndpointMetrics(), slots: make(chan struct{}, endpointSlots)}
 	for _, s := range cfg.Senders {
-		sum := sha256.Sum256([]byte(s.Token))
+		sum, wrong := sha256.Sum256([]byte(s.Token)), ingest.CheckToken(s.Token)
 		switch {
-		case len(s.Token) < ingest.MinToken:
-			return nil, fmt.Errorf("the token of %s is shorter than %d bytes", s.Name, ingest.MinToken)
+		case wrong != nil:
+			return nil, fmt.Errorf("the token of %s %w", s.Name, wrong)
 		case slices.Contains(e.tokens, sum):
 			return nil, fmt.Errorf("the token of %s is that of another entry", s.Name)
 		case len(s.Services) == 0:
