@@ -89,7 +89,7 @@ type Incidents struct {
 type Ingest struct {
 	Name     string   `yaml:"name" required:"true" check:"name"`
 	Token    Secret   `yaml:"token" required:"true"`
-	Services []string `yaml:"services" required:"true"` // or *
+	Services []string `yaml:"services" required:"true" blanks:"true"` // or *; a name may hold blanks
 }
 
 // Sender is somebody who may speak for some services.

@@ -36,7 +36,11 @@ func (s Secret) shown() []byte {
 func set(field reflect.Value, tag reflect.StructTag, text string) error {
 	parts := []string{text}
 	if field.Kind() == reflect.Slice {
-		parts = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+		parts = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' && tag.Get("blanks") == "" })
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 	}
 	for _, part := range parts {
 		if allowed, ok := tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(allowed, ","), part) {

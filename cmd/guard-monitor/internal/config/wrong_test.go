@@ -89,6 +89,7 @@ func TestWrong(t *testing.T) {
 		{"ingest:\n  - {name: a, token: '0123456789abcdef ', services: [a]}\n", ":2: ingest[0]: the token holds a blank"},
 		{"ingest:\n  - {name: a, token: 0123456789abcdéf, services: [a]}\n", ":2: ingest[0]: the token holds a blank"},
 		{"ingest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n  - {name: b, token: 0123456789abcdef, services: [b]}\n", ":3: ingest[1]: the token is that of ingest[0]"},
+		{"ingest:\n  - {name: a, token: 0123456789abcdef, services: [' ']}\n", ":2: ingest[0].services: want at least one"},
 		{"web: {metrics_token: 0123456789abcdef}\ningest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n", ":3: ingest[0]: the token is that of web.metrics_token"},
 		{"listen: 10.0.0.1:9440\nweb: {allow_anybody: true}\ningest:\n  - {name: a, token: 0123456789abcdef, services: [a]}\n", ":1: listen: passwords and tokens would cross"},
 		{ok + "receivers:\n  - text\n", ":3: receivers[0]: want settings"},
@@ -131,6 +132,16 @@ func TestIngestInPlaceOfABroker(t *testing.T) {
 		if err != nil || len(c.Ingest) != 1 || len(c.Ingest[0].Services) != 2 {
 			t.Errorf("%q: %+v, %v", text, c, err)
 		}
+	}
+}
+
+// A service may have any name: a blank in it must not make two of it, for which the token
+// would speak in place of this one.
+func TestServiceWithABlank(t *testing.T) {
+	const text = "ingest:\n  - {name: a, token: 0123456789abcdef, services: [my shop, '${MORE}']}\n"
+	c, err := load(t, text, map[string]string{"MORE": "b, c"})
+	if err != nil || !slices.Equal(c.Ingest[0].Services, []string{"my shop", "b", "c"}) {
+		t.Errorf("%q, %v", c.Ingest[0].Services, err)
 	}
 }
 
