@@ -60,7 +60,7 @@ func parse(address string, given *tls.Config) (*url.URL, *tls.Config, error) {
 	if err != nil {
 		return nil, nil, errors.New("webhook: the address can't be parsed as a URL")
 	}
-	query := u.Query()
+	query, badQuery := url.ParseQuery(u.RawQuery)
 	files := tlsfile.Files{Authorities: query.Get("cacertfile"), Certificate: query.Get("certfile"), Key: query.Get("keyfile")}
 	for _, known := range []string{"cacertfile", "certfile", "keyfile"} {
 		query.Del(known)
@@ -71,7 +71,7 @@ func parse(address string, given *tls.Config) (*url.URL, *tls.Config, error) {
 		return nil, nil, errors.New("webhook: the address does not begin with http://host or https://host")
 	case u.User != nil:
 		return nil, nil, errors.New("webhook: the address has a user: the monitor takes a token, Config.Token")
-	case len(query) > 0 || u.Fragment != "":
+	case badQuery != nil || len(query) > 0 || u.Fragment != "":
 		return nil, nil, errors.New("webhook: the address has parameters other than cacertfile, certfile and keyfile")
 	case u.Scheme == "http" && (named || given != nil):
 		return nil, nil, errors.New("webhook: certificates need https in place of http")

@@ -309,6 +309,8 @@ func TestNewRefuses(t *testing.T) {
 		"no URL":              {"http://user:" + secret + "@h:port/%zz", webhook.Config{Token: secret}, "parsed"},
 		"a password":          {"http://user:" + secret + "@h", webhook.Config{Token: secret}, "Config.Token"},
 		"a parameter":         {"http://h?token=" + secret, webhook.Config{Token: secret}, "parameters"},
+		"a wrong parameter":   {"https://h?cacertfile=%zz" + secret, webhook.Config{Token: secret}, "parameters"},
+		"a semicolon":         {"https://h?cacertfile=ca.pem;certfile=" + secret, webhook.Config{Token: secret}, "parameters"},
 		"files without https": {"http://h?cacertfile=a", webhook.Config{Token: secret}, "https"},
 		"a missing file":      {"https://h?cacertfile=/missing", webhook.Config{Token: secret}, "/missing"},
 	} {
