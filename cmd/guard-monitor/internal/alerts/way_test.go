@@ -110,7 +110,7 @@ func newEndpoint(token string, store take) (*intake.Endpoint, error) {
 		Take: func(ctx context.Context, ev notify.Event, _ []byte, _ string) (bool, error) {
 			return store(context.WithoutCancel(ctx), ev)
 		},
-		Heartbeat: func(context.Context, heartbeat.Heartbeat) {},
+		Heartbeat: func(context.Context, heartbeat.Heartbeat) error { return nil },
 		Logger:    slog.New(slog.DiscardHandler),
 	})
 }

@@ -82,9 +82,8 @@ func (m *localMonitor) Publish(ctx context.Context, ev notify.Event) error {
 }
 
 // PublishHeartbeat implements heartbeat.Publisher.
-func (m *localMonitor) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error { //nolint:unparam // as the interface has it
-	m.monitor.Heard(ctx, h)
-	return nil
+func (m *localMonitor) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
+	return m.monitor.Heard(ctx, h)
 }
 
 // Err implements web.Broker: what is published here arrives.

@@ -69,9 +69,9 @@ type EndpointConfig struct {
 	// Take stores one event and the name of its Sender, as a Handler does. It reports
 	// whether the event was new.
 	Take func(ctx context.Context, ev notify.Event, raw []byte, sender string) (added bool, err error)
-	// Heartbeat gets the heartbeats of the instances.
-	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
-	// Logger gets what is refused and failures of Take. Defaults to slog.Default().
+	// Heartbeat stores one heartbeat of an instance.
+	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat) error
+	// Logger gets what is refused and failures to store. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 

@@ -29,9 +29,9 @@ const (
 	// failureLasts is how long the store counts as failing after it has failed last:
 	// longer than any sender pauses.
 	failureLasts = 2 * time.Minute
-	// deafAfterBusy is how long silence proves nothing after a request was rejected:
-	// it may have been a heartbeat.
-	deafAfterBusy = 10 * time.Second
+	// deafness is how long silence proves nothing after a heartbeat was not stored, or a
+	// request was rejected that may have been one.
+	deafness = 10 * time.Second
 )
 
 // An Endpoint takes events over HTTP, as package notify/webhook posts them. It answers
@@ -47,7 +47,7 @@ type Endpoint struct {
 	mu       sync.Mutex
 	failure  error // of Take, when it was called last
 	failedAt time.Time
-	busyAt   time.Time
+	deafAt   time.Time
 }
 
 // NewEndpoint returns an Endpoint.
@@ -87,7 +87,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
 	default:
-		e.setBusy()
+		e.setDeaf()
 		e.count("busy")
 		askToWait(w, http.StatusTooManyRequests, afterBusy, "too many events at a time")
 		return
@@ -131,9 +131,7 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *Sender, 
 		if e.refused(w, sender, h.Service) {
 			return
 		}
-		e.cfg.Heartbeat(r.Context(), h)
-		e.count("heartbeat")
-		answer(w, http.StatusAccepted, ingest.Answer{Taken: h.ID})
+		e.hear(w, r, h)
 		return
 	}
 	var ev notify.Event
@@ -145,6 +143,18 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *Sender, 
 		return
 	}
 	e.store(w, r, sender.Name, ev, body)
+}
+
+// hear answers for a heartbeat once it is stored.
+func (e *Endpoint) hear(w http.ResponseWriter, r *http.Request, h heartbeat.Heartbeat) {
+	if err := e.cfg.Heartbeat(r.Context(), h); err != nil {
+		e.setDeaf()
+		e.count("failed")
+		askToWait(w, http.StatusServiceUnavailable, afterFailure, "the store does not take the heartbeat; the monitor's log says why")
+		return
+	}
+	e.count("heartbeat")
+	answer(w, http.StatusAccepted, ingest.Answer{Taken: h.ID})
 }
 
 // store answers for an event once it is stored.
@@ -215,10 +225,10 @@ func (e *Endpoint) setFailure(err error) {
 	e.failure, e.failedAt = err, time.Now()
 }
 
-func (e *Endpoint) setBusy() {
+func (e *Endpoint) setDeaf() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.busyAt = time.Now()
+	e.deafAt = time.Now()
 }
 
 // Err returns nil while events are taken. If one could not be stored lately, and none
@@ -236,7 +246,7 @@ func (e *Endpoint) Err() error {
 // silence of a service proves nothing.
 func (e *Endpoint) Listening() bool {
 	e.mu.Lock()
-	busy := time.Since(e.busyAt) < deafAfterBusy
+	deaf := time.Since(e.deafAt) < deafness
 	e.mu.Unlock()
-	return !busy && e.Err() == nil
+	return !deaf && e.Err() == nil
 }

@@ -50,10 +50,14 @@ func (s *shelf) take(ctx context.Context, ev notify.Event, raw []byte, _ string)
 	return !had, nil
 }
 
-func (s *shelf) hear(_ context.Context, h heartbeat.Heartbeat) {
+func (s *shelf) hear(ctx context.Context, h heartbeat.Heartbeat) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := errors.Join(ctx.Err(), s.err); err != nil {
+		return err
+	}
 	s.beats = append(s.beats, h)
+	return nil
 }
 
 func (s *shelf) fails(err error) {
@@ -163,6 +167,23 @@ func TestEndpointAnswersAfterTheStore(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		if e.Err() != nil {
 			t.Errorf("long after a failure: %v", e.Err())
+		}
+	})
+}
+
+// TestHeartbeatThatIsNotStored: the monitor has not heard it, so silence proves nothing.
+func TestHeartbeatThatIsNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s := newEndpoint(t)
+		beat := encoded(t, heartbeat.Heartbeat{ID: "b", Service: "orders", At: time.Now(), Interval: time.Minute})
+		s.fails(errors.New("disk full"))
+		if w, a := post(t, e, orders, beat); w.Code != 503 || a.Taken != "" || e.Listening() {
+			t.Errorf("answered %d %+v, listening %t", w.Code, a, e.Listening())
+		}
+		s.fails(nil)
+		<-time.After(time.Minute)
+		if w, a := post(t, e, orders, beat); w.Code != 202 || a.Taken != "b" || !e.Listening() {
+			t.Errorf("answered %d %+v, listening %t", w.Code, a, e.Listening())
 		}
 	})
 }

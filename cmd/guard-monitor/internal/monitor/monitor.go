@@ -122,9 +122,8 @@ func (m *Monitor) alert(ev notify.Event) error {
 	return err
 }
 
-// Heard stores a heartbeat. One that cannot be stored is logged: the next will
-// come soon.
-func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat) {
+// Heard stores a heartbeat. One that cannot be stored is logged, and the error returned.
+func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat) error {
 	m.metrics.heartbeats.Inc()
 	err := m.store.AddHeartbeat(ctx, incident.Heartbeat{
 		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),
@@ -132,6 +131,7 @@ func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat) {
 	if err != nil {
 		m.log.LogAttrs(ctx, slog.LevelError, "heartbeat not stored", slog.String("service", h.Service), slog.Any("error", err))
 	}
+	return err
 }
 
 // Describe implements prometheus.Collector.

@@ -96,7 +96,9 @@ func TestStoreFailure(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("wrote %q for an event that is not stored", out.String())
 	}
-	m.Heard(t.Context(), heartbeat.Heartbeat{Service: "orders"})
+	if err := m.Heard(t.Context(), heartbeat.Heartbeat{Service: "orders"}); err == nil {
+		t.Error("Heard without a store succeeded")
+	}
 	metrics := gather(t, m)
 	if got := metrics["belay_monitor_store_errors_total"]; got != 1 {
 		t.Errorf("store errors = %v, want that of the event: no heartbeat is left to the queue", got)
