@@ -30,7 +30,7 @@ var findings = map[incident.Kind]phrase{
 	incident.ClockOff:      {"the clock of instance {instance} is {off} guard-monitor's: its times are corrected by that", "实例 {instance} 的时钟比 guard-monitor {off}：其时间已据此校正"},
 	incident.NotExplained:  {"guard-monitor could not explain this event: its log says why", "guard-monitor 未能解释此事件，原因见其日志"},
 	incident.LastHeartbeat: {"the last heartbeat of {service} came at {at} from instance {instance}, which beats every {for}", "{service} 的最后一次心跳于 {at} 来自实例 {instance}，其心跳间隔为 {for}"},
-	incident.NoHeartbeat:   {"guard-monitor has read its queue without a break since {from}, and heard no other instance of it", "guard-monitor 自 {from} 起不间断地读取队列，未收到该服务其他实例的心跳"},
+	incident.NoHeartbeat:   {"guard-monitor could receive heartbeats without a break since {from}, and got none of another instance", "guard-monitor 自 {from} 起可不间断地接收心跳，但未收到该服务其他实例的心跳"},
 	incident.Healthy: {"{node} answered guard-monitor from {from} to {to}, and no failover, restart, eviction or partition of it was seen",
 		"{node} 从 {from} 到 {to} 一直应答 guard-monitor，未见到它发生故障转移、重启、逐出或分区"},
 	incident.Unwell:        {"Redis was not well at that time", "当时 Redis 状况不佳"},
