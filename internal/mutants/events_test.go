@@ -170,9 +170,9 @@ var webhookMutants = []mutant{
 		name:  "answered-before-it-is-stored",
 		loses: "An event that the monitor had not on disk when it died is deleted by its sender.",
 		file:  "cmd/guard-monitor/internal/intake/endpoint.go",
-		old:   `	added, err := e.cfg.Take(r.Context(), ev, body)`,
+		old:   `	added, err := e.cfg.Take(r.Context(), ev, body, sender)`,
 		new: `	answer(w, http.StatusAccepted, ingest.Answer{Taken: ev.ID})
-	added, err := e.cfg.Take(r.Context(), ev, body)`,
+	added, err := e.cfg.Take(r.Context(), ev, body, sender)`,
 		tests: "cmd/guard-monitor/internal/intake TestEndpointAnswersAfterTheStore",
 	},
 	{
