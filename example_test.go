@@ -40,7 +40,7 @@ func run(ctx context.Context, db *gorm.DB, redisURL, amqpURL string) (err error)
 
 type Order struct {
 	ID uint
-	No string `gorm:"size:64;uniqueIndex"`
+	No string `gorm:"size:64;not null;uniqueIndex"`
 }
 
 func ExampleOpen() {
