@@ -195,6 +195,7 @@ func TestCalls(t *testing.T) {
 		{"too late after a pause", failed + "context deadline exceeded", []fault{{pause, "a", at + 10, at + 18}}, ""},
 		{"too late after the pause of another", failed + "context deadline exceeded", []fault{{pause, "b", at + 10, at + 18}}, isFailed},
 		{"an error of its own", failed + "sold out", mine, isFailed},
+		{"a refusal by a group, under the lock", failed + "Plugin instructed the server to rollback", nil, isFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lines := later(time.Duration(at), story("a.0", "A", 10, 12, 20, 21, "freed"))
