@@ -55,20 +55,22 @@ var (
 	}
 )
 
-// What the README shows is what the demo says.
+// The README shows how the demo ends.
 func TestReadme(t *testing.T) {
 	for _, file := range []string{"README.md", "README.zh-CN.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, shown, _ := strings.Cut(string(text), "```console\n$ make demo\n")
+		_, shown, _ := strings.Cut(string(text), "make demo\n...\n")
 		shown, _, found := strings.Cut(shown, "```")
 		if !found {
 			t.Errorf("%s does not show make demo", file)
 			continue
 		}
-		wantStory(t, shown, slices.Concat(beginning, failureHere, ending))
+		if line := strings.TrimSuffix(shown, "\n"); !closing.MatchString(line) {
+			t.Errorf("%s shows %q", file, line)
+		}
 	}
 }
 
