@@ -255,6 +255,14 @@ var siteMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/web TestGuessingIsLimited",
 	},
 	{
+		name:  "cache-answers-guesses",
+		loses: "Whoever has used up the limit goes on guessing the password of someone who is logged in.",
+		file:  "cmd/guard-monitor/internal/web/auth.go",
+		old:   `network(address) + "\x00" + name + "\x00" + password`,
+		new:   `name + "\x00" + password`,
+		tests: "cmd/guard-monitor/internal/web TestGuessingIsLimited",
+	},
+	{
 		name:  "address-of-anybody-s-choice",
 		loses: "A header evades the limit of failed logins, and forges audit lines.",
 		file:  "cmd/guard-monitor/internal/web/proxied.go",

@@ -52,8 +52,14 @@ func TestGuessingIsLimited(t *testing.T) {
 	if w := login(s, there, "alice", "pass:word"); w.Code != http.StatusOK {
 		t.Errorf("alice from elsewhere: %d, want 200", w.Code)
 	}
-	if w := login(s, here, "alice", "pass:word"); w.Code != http.StatusOK {
-		t.Errorf("alice, who is logged in: %d, want 200", w.Code)
+	if w := login(s, here, "alice", "pass:word"); w.Code != http.StatusTooManyRequests {
+		t.Errorf("the right password, after the guesses, of alice, who is logged in elsewhere: %d, want 429", w.Code)
+	}
+	for range web.NameBurst {
+		login(s, there, "alice", "guess")
+	}
+	if w := login(s, there, "alice", "pass:word"); w.Code != http.StatusOK {
+		t.Errorf("alice, who is logged in there: %d, want 200", w.Code)
 	}
 }
 

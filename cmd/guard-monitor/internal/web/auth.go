@@ -38,7 +38,7 @@ type Auth struct {
 	queue    chan struct{} // of those who compare, and who wait for that
 	slots    chan struct{}
 	mu       sync.Mutex
-	verified map[[sha256.Size]byte]bool // of name and password
+	verified map[[sha256.Size]byte]bool // of address, name and password
 }
 
 // NewAuth returns an Auth, or nil if there is neither a user nor a token. Each line
@@ -163,9 +163,10 @@ func (a *Auth) check(r *http.Request) (name string, ok bool, wait time.Duration)
 
 // password reports whether the password is right, or how long to wait before the next
 // attempt. Right passwords are cached, since bcrypt is slow and a page sends many
-// requests: so who is logged in never waits.
+// requests: so who is logged in never waits. They are cached for one address: for all of
+// them the cache would tell anybody which guess is right, without a limit.
 func (a *Auth) password(ctx context.Context, address, name, password string) (right bool, wait time.Duration) {
-	sum := sha256.Sum256([]byte(name + "\x00" + password))
+	sum := sha256.Sum256([]byte(network(address) + "\x00" + name + "\x00" + password))
 	if a.known(sum) {
 		return true, 0
 	}
