@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/lograte"
 	"github.com/belaygo/belay/internal/cloudevent"
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/ingest"
@@ -43,6 +45,8 @@ type Endpoint struct {
 	cfg    EndpointConfig
 	tokens [][sha256.Size]byte // of the senders
 	slots  chan struct{}
+
+	strangers lograte.Limit // lines about requests without a right token
 
 	mu       sync.Mutex
 	failure  error // of Take, when it was called last
@@ -78,7 +82,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sender := e.sender(r)
 	if sender == nil {
 		e.count("unauthorized")
-		e.cfg.Logger.Warn("an event is refused: no entry of the setting ingest has its token", "remote", r.RemoteAddr)
+		e.strangers.Warn(r.Context(), e.cfg.Logger, "an event is refused: no entry of the setting ingest has its token", slog.String("remote", r.RemoteAddr))
 		w.Header().Set("WWW-Authenticate", `Bearer realm="guard-monitor"`)
 		answer(w, http.StatusUnauthorized, ingest.Answer{Error: "the token is none of the setting ingest"})
 		return

@@ -223,6 +223,23 @@ func TestEndpointIsForItsSenders(t *testing.T) {
 	}
 }
 
+// TestStrangersFillNoLog: whoever can reach the address causes a line, not one for each request.
+func TestStrangersFillNoLog(t *testing.T) {
+	var out bytes.Buffer
+	e, err := intake.NewEndpoint(intake.EndpointConfig{
+		Take: new(shelf).take, Heartbeat: new(shelf).hear, Logger: slog.New(slog.NewTextHandler(&out, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		post(t, e, "token-of-nobody-at-all", nil)
+	}
+	if n := strings.Count(out.String(), "is refused"); n != 1 {
+		t.Errorf("%d lines, want 1:\n%s", n, out.String())
+	}
+}
+
 // TestEndpointRejects: what is no event gets the reason, and stays with its sender.
 func TestEndpointRejects(t *testing.T) {
 	e, s := newEndpoint(t)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/lograte"
 )
 
 const (
@@ -32,6 +34,8 @@ type Auth struct {
 	token [sha256.Size]byte // of /metrics
 	bears bool              // whether there is a token
 	most  int               // the highest cost of a hash
+
+	strangers lograte.Limit // lines about requests that are refused
 
 	attempts *attempts
 	match    func(hash, password []byte) error
@@ -133,7 +137,7 @@ func (a *Auth) require(next http.Handler, logger *slog.Logger) http.Handler {
 // challenge asks for authentication.
 func (a *Auth) challenge(w http.ResponseWriter, r *http.Request, logger *slog.Logger) {
 	if r.Header.Get("Authorization") != "" {
-		logger.LogAttrs(r.Context(), slog.LevelWarn, "authentication refused", slog.String("remote", r.RemoteAddr))
+		a.strangers.Warn(r.Context(), logger, "authentication refused", slog.String("remote", r.RemoteAddr))
 	}
 	if len(a.users) > 0 {
 		w.Header().Add("WWW-Authenticate", `Basic realm="guard-monitor", charset="UTF-8"`)

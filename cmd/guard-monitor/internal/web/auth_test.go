@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -30,6 +31,20 @@ func newAuth(tb testing.TB) *web.Auth {
 		tb.Fatal(err)
 	}
 	return auth
+}
+
+// Whoever can reach the address causes a line, not one for each request.
+func TestStrangersFillNoLog(t *testing.T) {
+	var out bytes.Buffer
+	s := newSite(t, func(c *web.Config) { c.Auth, c.Logger = newAuth(t), slog.New(slog.NewTextHandler(&out, nil)) })
+	for range 50 {
+		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9440/metrics", nil)
+		r.Header.Set("Authorization", "Bearer "+token+"x")
+		serve(s, r)
+	}
+	if n := strings.Count(out.String(), "authentication refused"); n != 1 {
+		t.Errorf("%d lines, want 1:\n%s", n, out.String())
+	}
 }
 
 func TestAuthentication(t *testing.T) {
