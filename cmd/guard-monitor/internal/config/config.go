@@ -95,7 +95,7 @@ type Ingest struct {
 // Sender is somebody who may speak for some services.
 type Sender struct {
 	Name     string   `yaml:"name" required:"true"`
-	Services []string `yaml:"services" required:"true"` // or *
+	Services []string `yaml:"services" required:"true" blanks:"true"` // or *; a name may hold blanks
 }
 
 // Redis is a watched Redis.

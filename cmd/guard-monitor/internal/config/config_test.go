@@ -128,7 +128,7 @@ func TestAdmit(t *testing.T) {
 	if err != nil || open.Admit("", "orders") != nil || open.Admit("eve", "orders") != nil {
 		t.Errorf("without senders somebody is refused: %v", err)
 	}
-	c, err := load(t, "amqp_url: "+broker+"\nsenders:\n  - {name: shop, services: [orders, stock]}\n  - {name: CN=mail, services: mail}\n  - {name: all, services: [\"*\"]}\n", nil)
+	c, err := load(t, "amqp_url: "+broker+"\nsenders:\n  - {name: shop, services: [orders, stock]}\n  - {name: CN=mail, services: mail}\n  - {name: all, services: [\"*\"]}\n  - {name: pos, services: [Point of Sale]}\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +140,8 @@ func TestAdmit(t *testing.T) {
 		{"shop", "stock", true},
 		{"CN=mail", "mail", true},
 		{"all", "mail", true},
+		{"pos", "Point of Sale", true},
+		{"pos", "Sale", false},
 		{"shop", "mail", false},
 		{"shop", "order", false},
 		{"shop", "", false},
