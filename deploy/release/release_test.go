@@ -60,6 +60,18 @@ func TestRelease(t *testing.T) {
 	t.Run("image", func(t *testing.T) { checkArchive(t, dir) })
 }
 
+// A folder that has something else in it is neither emptied nor released.
+func TestReleaseDeletesNothing(t *testing.T) {
+	dir := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(dir, "thesis.txt"), []byte("mine"), 0o600))
+	script := exec.Command("../../scripts/release", version, dir)
+	script.Env = append(os.Environ(), "TARGETS=none/none")
+	if out, err := script.CombinedOutput(); err == nil || !strings.Contains(string(out), "not empty") {
+		t.Errorf("released into it: %v\n%s", err, out)
+	}
+	read(t, dir, "thesis.txt")
+}
+
 // The sums are right, are of all files, and are the same another time.
 func checkSums(t *testing.T, dir string) {
 	t.Helper()
