@@ -138,7 +138,7 @@ func TestKubernetes(t *testing.T) {
 	checkPrivileges(t, &pod)
 	for what, p := range map[string]*core.Probe{"startup": c.StartupProbe, "liveness": c.LivenessProbe, "readiness": c.ReadinessProbe} {
 		if p.HTTPGet.Path != "/livez" || p.HTTPGet.Port.StrVal != c.Ports[0].Name {
-			t.Errorf("the %s probe asks %s of the port %s: only /livez is well without a broker", what, p.HTTPGet.Path, &p.HTTPGet.Port)
+			t.Errorf("the %s probe asks %s of the port %s: only /livez is well without a broker, or with a full disk, and lets senders of events in", what, p.HTTPGet.Path, &p.HTTPGet.Port)
 		}
 	}
 	if c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
@@ -167,6 +167,27 @@ func TestKubernetes(t *testing.T) {
 	}
 	if port := service.Spec.Ports[0]; port.TargetPort.StrVal != c.Ports[0].Name || service.Spec.Type == core.ServiceTypeLoadBalancer {
 		t.Errorf("service %+v", service.Spec)
+	}
+}
+
+// What the settings can name is reachable, and services that post events can be let in.
+func TestNetworkPolicy(t *testing.T) {
+	policy := build(t, "deploy/kubernetes")["NetworkPolicy"].(*networking.NetworkPolicy).Spec
+	if !slices.ContainsFunc(policy.Ingress[0].From, func(p networking.NetworkPolicyPeer) bool {
+		return p.NamespaceSelector != nil && p.NamespaceSelector.MatchLabels["posts-to"] == "guard-monitor"
+	}) {
+		t.Error("no service may post events")
+	}
+	open := make(map[int]bool)
+	for _, rule := range policy.Egress {
+		for _, p := range rule.Ports {
+			open[p.Port.IntValue()] = len(rule.To) == 0 // a name server on the node is in no namespace
+		}
+	}
+	for port, what := range map[int]string{53: "names", 5671: "RabbitMQ", 5672: "RabbitMQ", 6379: "Redis", 26379: "Sentinel", 443: "receivers", 9093: "Alertmanager"} {
+		if !open[port] {
+			t.Errorf("port %d, of %s, is closed", port, what)
+		}
 	}
 }
 
