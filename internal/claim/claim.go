@@ -85,12 +85,13 @@ func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (*
 		return nil, fmt.Errorf("read the claim: %w", err)
 	}
 	if database == "postgres" {
-		if _, err := tx.ExecContext(ctx, pgsync.Barrier); err != nil {
+		waits, err := pgsync.Barrier(ctx, tx)
+		if waits && err == nil {
+			err = tx.Commit()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("wait for the standby to have the claim: %w", err)
 		}
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("read the claim: %w", err)
 	}
 	if refused.Valid {
 		r.Answer = &Answer{Refused: refused.Int64 != 0, Codec: codec.String, Body: body}

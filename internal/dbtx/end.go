@@ -106,7 +106,7 @@ func (t *Tx) Rollback() {
 		t.conn.Discard()
 	}
 	fail.Point("dbtx/rolled-back")
-	if err := t.judge.Complete(t.inNewTransaction); t.dialect.Barrier != "" {
+	if err := t.judge.Complete(t.inNewTransaction); t.dialect.Barrier != nil {
 		t.unsafe = err
 	}
 	t.conn.Free()

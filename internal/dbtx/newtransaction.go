@@ -64,10 +64,11 @@ func (t *Tx) beginOn(conn *pinned.Conn, f func(context.Context) error) error {
 	if err == nil {
 		err = f(ctx)
 	}
-	end := "ROLLBACK"
-	if err == nil && t.dialect.Barrier != "" {
-		end = "COMMIT"
-		_, err = conn.SQL.ExecContext(ctx, t.dialect.Barrier)
+	end, waits := "ROLLBACK", false
+	if err == nil && t.dialect.Barrier != nil {
+		if waits, err = t.dialect.Barrier(ctx, conn.SQL); waits {
+			end = "COMMIT"
+		}
 	}
 	if ended := t.exec(conn, end); ended != nil {
 		conn.Discard()

@@ -45,9 +45,9 @@ type Dialect struct {
 	// AwaitCommit, if there is one, waits until what a COMMIT of the session has made visible
 	// is durable; of any session behind a pooler.
 	AwaitCommit func(ctx context.Context, c *sql.Conn, s Session, pooled bool) error
-	// Barrier is a statement whose COMMIT waits until all that the transaction was shown
-	// is as safe as a commit that is acknowledged. Empty if none is needed, or there is none.
-	Barrier string
+	// Barrier, if there is one, reports whether to end a transaction with a COMMIT, which then
+	// waits until all that was read in it is as safe as a commit that is acknowledged.
+	Barrier func(context.Context, *sql.Conn) (bool, error)
 	// EndTransaction does so by the number of a transaction, where transactions have one.
 	EndTransaction func(ctx context.Context, c *sql.Conn, number string) error
 	// Writer returns an error if the server takes no writes now. What was read there before
@@ -96,7 +96,7 @@ func Of(name string) (Dialect, bool) {
 			Restarted:       func(_ context.Context, _ *sql.Conn, then, now Session) (bool, error) { return then.Run != now.Run, nil },
 			EndSession:      endPostgresSession,
 			Writer:          postgresWriter,
-			Barrier:         pgsync.Barrier,
+			Barrier:         func(ctx context.Context, c *sql.Conn) (bool, error) { return pgsync.Barrier(ctx, c) },
 			EndTransaction:  endPostgresTransaction,
 		}, true
 	case "sqlite":
