@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -148,7 +149,8 @@ func members(ctx context.Context, c *redis.ClusterClient) (found []doctor.Findin
 			continue
 		}
 		addr, _, _ := strings.Cut(f[1], "@")
-		dead := strings.Contains(f[2], "fail") || strings.Contains(f[2], "noaddr")
+		flags := strings.Split(f[2], ",")
+		dead := slices.ContainsFunc(flags, func(f string) bool { return f == "fail" || f == "fail?" || f == "noaddr" })
 		switch {
 		case strings.Contains(f[2], "master") && len(f) > 8:
 			masters = append(masters, []string{f[0], addr})
