@@ -69,7 +69,7 @@ func (e *Engine) keyOfEach(ctx context.Context) (map[*redis.Client]string, error
 	const enough = 1000 // keys, for slots are even
 	keys := make(map[*redis.Client]string)
 	for i := 0; i < enough && len(keys) < masters; i++ {
-		key := "doctor" + strconv.Itoa(i)
+		key := "belay_probe:doctor" + strconv.Itoa(i) // no operation has it
 		node, err := e.topology.master(ctx, e.lockName(key))
 		if err != nil {
 			return keys, err

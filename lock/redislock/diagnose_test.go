@@ -166,3 +166,13 @@ func TestDiagnoseCluster(t *testing.T) {
 	}
 	wantFindings(t, e, map[string]string{"error redis-coverage": "16383 of 16384 slots"})
 }
+
+// TestDiagnoseLeavesKeysAlone: an operation's key may have any name.
+func TestDiagnoseLeavesKeysAlone(t *testing.T) {
+	s := startServer(t, volatile)
+	s.must("set", "belay_done:{doctor0}", "1")
+	wantFindings(t, openURL(t, "redis://"+s.addr, redislock.Config{}), nil)
+	if n, err := s.do("exists", "belay_done:{doctor0}").Int(); n != 1 {
+		t.Errorf("the marker of the key doctor0 is gone: %v", err)
+	}
+}
