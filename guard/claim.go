@@ -205,7 +205,7 @@ func (c *call) foreign(conflict *dbguard.ConflictError) bool {
 // keys than the call's, or may have been: nobody knows that if it can't be read, or is gone.
 func (k *claiming) foreign(ctx context.Context, g *Guard) bool {
 	k.err = k.find(ctx, g)
-	return k.err != nil || k.record == nil || k.record.Held != k.held
+	return k.record == nil || k.record.Held != k.held
 }
 
 // claimedInVain reports whether the claim was refused for one that is gone: it was purged.

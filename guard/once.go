@@ -116,7 +116,7 @@ func (a *answering) call(ctx context.Context) error {
 			err = a.guard.call(ctx, c, append(slices.Clip(a.opts), Remember(0)))
 		}
 	}
-	if err == nil || c.claiming == nil || c.claiming.record == nil {
+	if err == nil || c.claiming == nil || c.claiming.err != nil || c.claiming.record == nil {
 		return err
 	}
 	return a.replay(c, err)

@@ -2,13 +2,17 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/once"
 )
 
@@ -45,3 +49,32 @@ func TestRepeatWithoutBarrier(t *testing.T) {
 		t.Error("it was served")
 	}
 }
+
+// TestStandbyAwayHidesNoFailure: a lock that was gone is told, though no standby has the claim
+// that shows it.
+func TestStandbyAwayHidesNoFailure(t *testing.T) {
+	db := testdb.OpenPostgres(t, teststack.StartPostgres(t, "hides"))
+	wantNil(t, once.Migrate(bg, db))
+	r := once.Request{Operation: "order", Scope: once.Anyone, ID: "1"}
+	serve := func(g *guard.Guard) error {
+		return g.Do(bg, "sku:1", func(context.Context, *gorm.DB) error { return nil }, guard.For(r))
+	}
+	wantNil(t, serve(impatient(t, db)))
+	locker, err := lock.New(robbed{memlock.New()}, lock.Config{})
+	wantNil(t, err)
+	t.Cleanup(func() { wantNil(t, locker.Close(bg)) })
+	g, err := guard.New(db, locker, guard.Config{Service: "test", EndTimeout: 300 * time.Millisecond})
+	wantNil(t, err)
+	t.Cleanup(func() { wantNil(t, g.Close(bg)) })
+	setStandby(t, db, "nobody")
+	_, failure := errors.AsType[*guard.InterceptionError](serve(g))
+	setStandby(t, db, "")
+	if !failure {
+		t.Error("the lock's failure is not told")
+	}
+}
+
+// robbed is an engine that has none of its locks when it is asked.
+type robbed struct{ lock.Engine }
+
+func (robbed) Inspect(context.Context, string) (lock.Holder, error) { return lock.Holder{}, nil }

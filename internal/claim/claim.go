@@ -64,7 +64,8 @@ func Insert(ctx context.Context, q querier, database string, request []byte, a A
 }
 
 // Find returns what is known of a request, nil if it has not taken effect. It reads in a
-// transaction: a proxy may send a read outside of one to a replica that is behind.
+// transaction: a proxy may send a read outside of one to a replica that is behind. With an
+// error it returns a record that a failover may lose.
 func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (*Record, error) {
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
@@ -84,17 +85,17 @@ func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (*
 	if err != nil {
 		return nil, fmt.Errorf("read the claim: %w", err)
 	}
+	if refused.Valid {
+		r.Answer = &Answer{Refused: refused.Int64 != 0, Codec: codec.String, Body: body}
+	}
 	if database == "postgres" {
 		waits, err := pgsync.Barrier(ctx, tx)
 		if waits && err == nil {
 			err = tx.Commit()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("wait for the standby to have the claim: %w", err)
+			return &r, fmt.Errorf("wait for the standby to have the claim: %w", err)
 		}
-	}
-	if refused.Valid {
-		r.Answer = &Answer{Refused: refused.Int64 != 0, Codec: codec.String, Body: body}
 	}
 	return &r, nil
 }
