@@ -60,6 +60,9 @@ type dialect struct {
 	now           string
 	greatest      string
 	acquire, mark string
+	// byName has an update of several rows look for them by their names. MySQL may read, and
+	// lock, all rows otherwise.
+	byName string
 	// returning: a statement can tell which rows it has changed.
 	returning bool
 	// numbered: parameters are $1, $2 instead of ?.
@@ -72,6 +75,7 @@ var dialects = map[Dialect]dialect{
 		now:     "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // UNIX_TIMESTAMP jumps with daylight saving time
 		acquire: mysqlUpsert,
 		mark:    mysqlMark,
+		byName:  " FORCE INDEX (PRIMARY)",
 	},
 	Postgres: {
 		schema:    postgresSchema,
@@ -91,13 +95,13 @@ var dialects = map[Dialect]dialect{
 	},
 }
 
-// sql completes a statement: {now} and {greatest} are those of the dialect.
+// sql completes a statement: {now}, {greatest} and {byName} are those of the dialect.
 func (d dialect) sql(statement string, hostNow int64) string {
 	now := d.now
 	if now == "" {
 		now = strconv.FormatInt(hostNow, 10)
 	}
-	statement = strings.NewReplacer("{now}", now, "{greatest}", d.greatest).Replace(statement)
+	statement = strings.NewReplacer("{now}", now, "{greatest}", d.greatest, "{byName}", d.byName).Replace(statement)
 	if !d.numbered {
 		return statement
 	}

@@ -40,7 +40,7 @@ func (e *Engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 
 // renewed returns which locks are their owners'.
 func (e *Engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Duration) (map[hold]bool, error) {
-	const what, update = "renew", "UPDATE belay_lock SET until_us = {now} + ? WHERE until_us > {now} AND "
+	const what, update = "renew", "UPDATE belay_lock{byName} SET until_us = {now} + ? WHERE until_us > {now} AND "
 	these, args := holds(rs)
 	renewals := append([]any{microseconds(ttl)}, args...)
 	if e.returning {

@@ -206,6 +206,34 @@ func TestInTheWay(t *testing.T) {
 	})
 }
 
+// A row that a transaction has locked delays no renewals of others.
+func TestRenewBesideALockedRow(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, d := openPool(t, dsn)
+		if d == sqllock.SQLite {
+			t.Skip("it locks no rows")
+		}
+		e := open(t, dsn+map[sqllock.Dialect]string{sqllock.MySQL: "&innodb_lock_wait_timeout=1", sqllock.Postgres: "&lock_timeout=1000"}[d])
+		var rs []lock.Request
+		for i := range 256 { // most of the table, so that to read all of it is cheap
+			rs = append(rs, lock.Request{Key: fmt.Sprint("k", i), Owner: "me:1"})
+			acquire(t, e, rs[i], time.Minute)
+		}
+		acquire(t, e, lock.Request{Key: "k0a", Owner: "they:1"}, time.Minute)
+		tx, err := pool.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.ExecContext(t.Context(), "UPDATE belay_lock SET token = token + 1 WHERE name = 'k0a'"); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Renew(t.Context(), rs, time.Minute)[0]; err != nil {
+			t.Errorf("Renew: %v", err)
+		}
+	})
+}
+
 // What can't succeed says so, and what to do.
 func TestDenied(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
