@@ -71,11 +71,12 @@ type dialect struct {
 
 var dialects = map[Dialect]dialect{
 	MySQL: {
-		schema:  mysqlSchema,
-		now:     "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // UNIX_TIMESTAMP jumps with daylight saving time
-		acquire: mysqlUpsert,
-		mark:    mysqlMark,
-		byName:  " FORCE INDEX (PRIMARY)",
+		schema:   mysqlSchema,
+		now:      "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // UNIX_TIMESTAMP jumps with daylight saving time
+		acquire:  mysqlUpsert,
+		mark:     mysqlMark,
+		greatest: "GREATEST",
+		byName:   " FORCE INDEX (PRIMARY)",
 	},
 	Postgres: {
 		schema:    postgresSchema,

@@ -39,9 +39,11 @@ func (e *Engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	return errs
 }
 
-// renewed returns which locks are their owners'.
+// renewed returns which locks are their owners'. A renewal that was held up in the database
+// takes nothing from a later one that overtook it. It changes each row, as MySQL counts only
+// those.
 func (e *Engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Duration) (map[hold]bool, error) {
-	const what, update = "renew", "UPDATE belay_lock{byName} SET until_us = {now} + ? WHERE until_us > {now} AND "
+	const what, update = "renew", "UPDATE belay_lock{byName} SET until_us = {greatest}(until_us + 1, {now} + ?) WHERE until_us > {now} AND "
 	these, args := holds(rs)
 	renewals := append([]any{microseconds(ttl)}, args...)
 	if e.returning {

@@ -206,6 +206,20 @@ func TestInTheWay(t *testing.T) {
 	})
 }
 
+// A renewal that is executed late takes nothing from a later one.
+func TestRenewalsOvertake(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		e := open(t, dsn)
+		acquire(t, e, mine, time.Hour) // as after the later one
+		if err := e.Renew(t.Context(), []lock.Request{mine}, time.Minute)[0]; err != nil {
+			t.Fatal(err)
+		}
+		if h, err := e.Inspect(t.Context(), mine.Key); err != nil || h.TTL < 30*time.Minute {
+			t.Errorf("it is held for another %v, %v", h.TTL, err)
+		}
+	})
+}
+
 // A row that a transaction has locked delays no renewals of others.
 func TestRenewBesideALockedRow(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
