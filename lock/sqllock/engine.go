@@ -61,7 +61,9 @@ func dialectOf(d Dialect) (dialect, error) {
 // Close ends what the engine does by itself, and has its methods fail. Close the Locker
 // first. When ctx ends before a statement that is on its way, Close returns ctx's error.
 func (e *Engine) Close(ctx context.Context) error {
+	e.poller.mu.Lock() // no Watch starts the poller from now on
 	e.stop()
+	e.poller.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
