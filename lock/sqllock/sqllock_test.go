@@ -175,6 +175,13 @@ func TestTokensGrowBesideTheClock(t *testing.T) {
 		if next := acquire(t, e, theirs, ttl).Token; next < token+hour+1024 {
 			t.Errorf("token %d after %d, which was an hour ahead", next, token+hour)
 		}
+		release(t, e, theirs)
+		if err := e.Sweep(t.Context(), time.Nanosecond); err != nil {
+			t.Fatal(err)
+		}
+		if next := acquire(t, e, mine, ttl).Token; next < token+hour+2*1024 {
+			t.Errorf("after a sweep, token %d after %d, which was an hour ahead", next, token+hour)
+		}
 	})
 }
 
