@@ -416,10 +416,8 @@ var resolveMutants = []mutant{
 		name:  "answer-without-a-standby",
 		loses: "A caller gets the answer of a request, and the standby, promoted, has neither.",
 		file:  "internal/claim/claim.go",
-		old: `	if database == "postgres" {
-		if _`,
-		new: `	if database == "postgresql" {
-		if _`,
+		old:   `if database == "postgres" {`,
+		new:   `if database == "postgresql" {`,
 		tests: "guard TestRepeatAwaitsTheStandby",
 	},
 	{
