@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -51,7 +52,9 @@ type warned struct {
 	text string
 }
 
-func (w *warned) Warn(_ context.Context, format string, _ ...any) { w.text += format }
+func (w *warned) Warn(_ context.Context, format string, args ...any) {
+	w.text += fmt.Sprintf(format, args...)
+}
 
 func (w *warned) of(what string) bool { return strings.Contains(w.text, what) }
 
