@@ -158,7 +158,7 @@ func (e *Engine) commands(name string) [][]any {
 		{"eval", "return 1", 1, probe}, {"evalsha", inspectScript.sha, 1, probe},
 		{"hset", probe, me, 1}, {"pexpire", probe, soon}, {"exists", probe}, {"hexists", probe, me}, {"hkeys", probe},
 		{"hlen", probe}, {"pttl", probe}, {"hdel", probe, me},
-		{"set", marker, 1, "px", soon}, {"get", marker}, {"del", marker},
+		{"set", marker, 1, "px", soon}, {"get", marker},
 		{"zadd", line, 0, me}, {"pexpire", line, soon}, {"zscore", line, me}, {"zcount", line, 0, 0}, {"zpopmin", line}, {"zrem", line, me},
 		{"time"}, {e.topology.publish(), channel(name), "doctor"},
 	}

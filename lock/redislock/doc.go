@@ -80,7 +80,7 @@
 //
 //	ACL SETUSER belay on >password ~app:* &redisson_lock__channel:*
 //	    +eval +evalsha +exists +hexists +hkeys +hlen +hset +hdel +pexpire +pttl +time
-//	    +zadd +zcount +zpopmin +zrem +zscore +get +set +del +wait +ping +hello
+//	    +zadd +zcount +zpopmin +zrem +zscore +get +set +wait +ping +hello
 //	    +publish +spublish +subscribe +unsubscribe +ssubscribe +sunsubscribe
 //	    +cluster|slots +asking
 //

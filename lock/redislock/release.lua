@@ -49,7 +49,7 @@ elseif first[1] then
     redis.pcall('hset', KEYS[1], first[1] .. ':0', 1)
     redis.pcall('pexpire', KEYS[1], 20)
   elseif type(rest) == 'table' then
-    redis.pcall('del', line) -- the slot migrates: the next lock, and its line, are at the new node
+    redis.pcall('pexpire', line, 0) -- the slot migrates: the next lock, and its line, are at the new node
   end
 end
 return 1
