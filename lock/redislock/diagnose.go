@@ -20,7 +20,8 @@ import (
 var _ doctor.Diagnoser = (*Engine)(nil)
 
 // Diagnose returns what is wrong with the servers, and with the rights that the engine has
-// there. It writes and removes keys that no lock has. It is a part of belay.Doctor.
+// there. It acquires a lock that no operation has, for a millisecond, and leaves nothing. It
+// is a part of belay.Doctor.
 func (e *Engine) Diagnose(ctx context.Context) []doctor.Finding {
 	err := e.Ping(ctx)
 	if kind, ok := errors.AsType[*kindError](err); ok {
@@ -148,18 +149,20 @@ func (e *Engine) rightFor(command string, refusal error) string {
 	return "+" + command
 }
 
-// commands are those of the documented ACL line that can be run by themselves. What they
-// write is gone at their end, or expires at once.
+// commands are those of the documented ACL line that can be run by themselves. None of them
+// writes: the keys do not exist, and the arguments of SET, HSET and ZADD are wrong. The
+// server looks at the user's rights first, so its refusal of these says that writing is
+// allowed.
 func (e *Engine) commands(name string) [][]any {
 	probe := e.lockName("belay_probe:" + tagged(name))
 	marker, line := e.beside("done", name), e.beside("line", name)
-	const me, soon = "doctor", 1000
+	const me, wrong = "doctor", "wrong"
 	all := [][]any{
 		{"eval", "return 1", 1, probe}, {"evalsha", inspectScript.sha, 1, probe},
-		{"hset", probe, me, 1}, {"pexpire", probe, soon}, {"exists", probe}, {"hexists", probe, me}, {"hkeys", probe},
+		{"hset", probe, me, 1, wrong}, {"pexpire", probe, 1}, {"exists", probe}, {"hexists", probe, me}, {"hkeys", probe},
 		{"hlen", probe}, {"pttl", probe}, {"hdel", probe, me},
-		{"set", marker, 1, "px", soon}, {"get", marker},
-		{"zadd", line, 0, me}, {"pexpire", line, soon}, {"zscore", line, me}, {"zcount", line, 0, 0}, {"zpopmin", line}, {"zrem", line, me},
+		{"set", marker, 1, wrong}, {"get", marker},
+		{"zadd", line, wrong, me}, {"zscore", line, me}, {"zcount", line, 0, 0}, {"zpopmin", line}, {"zrem", line, me},
 		{"time"}, {e.topology.publish(), channel(name), "doctor"},
 	}
 	if e.cfg.Replicas > 0 {

@@ -176,3 +176,31 @@ func TestDiagnoseLeavesKeysAlone(t *testing.T) {
 		t.Errorf("the marker of the key doctor0 is gone: %v", err)
 	}
 }
+
+// TestDiagnoseLeavesNothing: whatever is forbidden, no key is left, and nothing looks like a
+// deletion by hand.
+func TestDiagnoseLeavesNothing(t *testing.T) {
+	for name, rules := range map[string][]any{
+		"all rights": {"+@all"},
+		"no expiry":  {"-pexpire"},
+		"no removal": {"-pexpire", "-hdel", "-zpopmin", "-zrem", "-del"},
+		"no script":  {"-pexpire", "-eval", "-set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t, volatile)
+			s.must(append([]any{"acl", "setuser", "shop", "on", ">secret", "~*", "&*", "+@all"}, rules...)...)
+			openURL(t, "redis://shop:secret@"+s.addr).Diagnose(t.Context())
+			testwait.Until(t, "nothing is left but what expires", func() bool {
+				n, err := s.do("dbsize").Int()
+				return err == nil && n == 0
+			})
+			stats := s.do("info", "commandstats").String()
+			for _, removes := range []string{"del", "unlink", "getdel", "expire", "expireat", "pexpireat", "rename"} {
+				if strings.Contains(stats, "cmdstat_"+removes+":calls") {
+					t.Errorf("guard-monitor sees a removal by %s:\n%s", removes, stats)
+				}
+			}
+		})
+	}
+}
