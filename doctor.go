@@ -30,12 +30,12 @@ const (
 const doctorTime = 10 * time.Second
 
 // Doctor looks for mistakes in the set-up: in the tables of models and the settings of the
-// database, of Redis and of RabbitMQ, in the rights of the service there, and in its own
-// settings. It returns nil if all is well.
+// database, of Redis, and of RabbitMQ or guard-monitor, in the rights of the service there,
+// and in its own settings. It returns nil if all is well.
 //
-// It changes nothing. To try its rights it writes keys to Redis that no lock has and removes
-// them, and publishes an event in a transaction that it rolls back. It takes up to 10 s, at
-// start-up, or on an admin page.
+// It changes nothing. To try its rights it acquires a lock in Redis that no operation has,
+// for a millisecond, and publishes an event to RabbitMQ in a transaction that it rolls back.
+// It sends no event to guard-monitor. It takes up to 10 s, at start-up, or on an admin page.
 func (b *Belay) Doctor(ctx context.Context, models ...any) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, doctorTime)
 	defer cancel()
@@ -48,6 +48,9 @@ func (b *Belay) Doctor(ctx context.Context, models ...any) []Finding {
 	}
 	if b.Relay != nil {
 		examine = append(examine, b.Relay.Diagnose)
+	}
+	if b.Webhook != nil {
+		examine = append(examine, func(ctx context.Context) []Finding { return b.Webhook.Diagnose(ctx, b.cfg.Service) })
 	}
 	return doctor.Run(ctx, examine...)
 }

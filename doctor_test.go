@@ -2,8 +2,12 @@ package belay_test
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"maps"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,9 +62,61 @@ func TestDoctorOfASoundStack(t *testing.T) {
 	setPool(t, cfg.DB, 8)
 	cfg.Once = new(once.PurgerConfig)
 	cfg.Guard.OnUnavailable = guard.DBOnly
-	b := open(t, cfg)
-	if found := b.Doctor(t.Context(), &Ticket{}, &Seat{}); found != nil {
-		t.Errorf("found %v", found)
+	posts := cfg
+	posts.AMQP, posts.Monitor, posts.MonitorToken = "", newMonitor(t, httptest.NewServer, "shop").URL, monitorToken
+	for name, cfg := range map[string]belay.Config{"RabbitMQ": cfg, "guard-monitor": posts} {
+		if found := open(t, cfg).Doctor(t.Context(), &Ticket{}, &Seat{}); found != nil {
+			t.Errorf("with %s: found %v", name, found)
+		}
+	}
+}
+
+const monitorToken = "a-token-of-this-test"
+
+// newMonitor answers as guard-monitor does to a check with the token for a service.
+func newMonitor(t *testing.T, start func(http.Handler) *httptest.Server, service string) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/ingest", func(w http.ResponseWriter, r *http.Request) {
+		asked := r.URL.Query().Get("service")
+		switch {
+		case r.Header.Get("Authorization") != "Bearer "+monitorToken:
+			w.WriteHeader(http.StatusUnauthorized)
+		case asked != service:
+			w.WriteHeader(http.StatusForbidden)
+		}
+		fmt.Fprintf(w, `{"service":%q}`, asked)
+	})
+	s := start(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestDoctorOfAMonitor: it says whether guard-monitor can be reached and takes the token.
+func TestDoctorOfAMonitor(t *testing.T) {
+	db := openTables(t, "", &Ticket{})
+	quietTLS := func(h http.Handler) *httptest.Server {
+		s := httptest.NewUnstartedServer(h)
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+		s.StartTLS()
+		return s
+	}
+	sound := newMonitor(t, httptest.NewServer, "shop").URL
+	for name, c := range map[string]struct {
+		address, token string
+		want           []string
+	}{
+		"sound":             {sound, monitorToken, nil},
+		"another token":     {sound, "a-secret-of-others", []string{"monitor-token"}},
+		"another service":   {newMonitor(t, httptest.NewServer, "orders").URL, monitorToken, []string{"monitor-token"}},
+		"another server":    {sound + "/elsewhere", monitorToken, []string{"monitor-server"}},
+		"nobody":            {"http://127.0.0.1:1", monitorToken, []string{"monitor-server"}},
+		"another authority": {newMonitor(t, quietTLS, "shop").URL, monitorToken, []string{"monitor-server"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Monitor: c.address, MonitorToken: c.token})
+			wantChecks(t, b.Doctor(t.Context(), &Ticket{}), c.want...)
+		})
 	}
 }
 

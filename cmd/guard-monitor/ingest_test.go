@@ -146,3 +146,37 @@ func TestPostedEventOfAFullStore(t *testing.T) {
 	}
 	checkAlert(t, p, event("late"))
 }
+
+// TestDoctorAsksTheMonitor: a service learns from Doctor whether its events would be taken, and
+// the monitor has neither an event nor a heartbeat of it.
+func TestDoctorAsksTheMonitor(t *testing.T) {
+	t.Parallel()
+	p := startIngest(t, filepath.Join(t.TempDir(), "monitor.db"))
+	for _, c := range []struct{ service, address, token, want string }{
+		{"orders", p.url(), ingestToken, "[]"},
+		{"orders", p.url(), "a-token-of-nobody", "error monitor-token: "},
+		{"payments", p.url(), ingestToken, "error monitor-token: "},
+		{"orders", p.url() + "/elsewhere", ingestToken, "error monitor-server: "},
+		{"orders", "http://127.0.0.1:1", ingestToken, "error monitor-server: "},
+	} {
+		w, err := webhook.New(c.address, webhook.Config{Token: c.token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := fmt.Sprint(w.Diagnose(t.Context(), c.service))
+		if !strings.HasPrefix(strings.TrimPrefix(found, "["), strings.TrimPrefix(c.want, "[")) || strings.Contains(found, c.token) {
+			t.Errorf("%s at %s: found %s, want %s", c.service, c.address, found, c.want)
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, list := range []string{"events", "services", "incidents?show=all"} {
+		if _, body := p.get("/api/v1/" + list); !strings.Contains(body, `"items":[]`) {
+			t.Errorf("people see %s", body)
+		}
+	}
+	if log := p.stderr.String(); !strings.Contains(log, "claimed_service=orders") || strings.Contains(log, "a-token-of-nobody") {
+		t.Errorf("the log names no service, or the token: %s", log)
+	}
+}

@@ -35,6 +35,9 @@ var (
 	EventsOutbox  = Check{"events-outbox", Error, "run outbox.Migrate, or its SQL, and grant the service the table"}
 	EventsBacklog = Check{"events-backlog", Warning, "look at belay_rabbitmq_published_total by result; after the cause is gone, UPDATE belay_outbox SET retry_at = 0"}
 
+	MonitorServer = Check{"monitor-server", Error, "set Config.Monitor to the address of a guard-monitor with the setting ingest, and let the service reach it"}
+	MonitorToken  = Check{"monitor-token", Error, "set Config.MonitorToken to the token of the entry of guard-monitor's setting ingest whose services name this one"}
+
 	MonitorDB  = Check{"monitor-db", Error, "give guard-monitor a disk with room and a file that it may write"}
 	MonitorTLS = Check{"monitor-tls", Error, "replace the certificate"}
 )
@@ -45,5 +48,5 @@ var All = []Check{
 	RedisServer, RedisRights, RedisRejects, RedisEviction, RedisReplicas, RedisCoverage, RedisFailover, RedisClock,
 	LockTTL, GuardDBOnly,
 	EventsBroker, EventsRights, EventsQueue, EventsReader, EventsOutbox, EventsBacklog,
-	MonitorDB, MonitorTLS,
+	MonitorServer, MonitorToken, MonitorDB, MonitorTLS,
 }

@@ -6,6 +6,13 @@
 //	Content-Type: application/cloudevents+json
 //
 //	202 {"taken":"0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"}
+//
+// and the route that says whether it would take those of a service:
+//
+//	GET /api/v1/ingest?service=orders
+//	Authorization: Bearer TOKEN
+//
+//	200 {"service":"orders"}
 package ingest
 
 import (
@@ -14,8 +21,15 @@ import (
 	"strings"
 )
 
-// Path is the route, behind the address of the monitor.
-const Path = "/api/v1/events"
+const (
+	// Path is the route of events, behind the address of the monitor.
+	Path = "/api/v1/events"
+	// CheckPath is the route of a check, which stores nothing.
+	CheckPath = "/api/v1/ingest"
+	// Service is the parameter in which the sender names its service. With an event it is
+	// for the log alone: nothing is read of an event whose token is wrong.
+	Service = "service"
+)
 
 const (
 	// MaxBody is the size of the largest event that is taken, in bytes.
@@ -24,11 +38,12 @@ const (
 )
 
 // An Answer is the JSON of every answer. Only a monitor says it: a proxy, or another
-// server at the address, knows neither the id nor Rejected.
+// server at the address, knows neither the id, nor Rejected, nor the service.
 type Answer struct {
 	Taken    string `json:"taken,omitempty"`    // the id of the event or heartbeat that the monitor has now
 	Rejected bool   `json:"rejected,omitempty"` // the event can never be taken
-	Error    string `json:"error,omitempty"`    // why it was not taken
+	Service  string `json:"service,omitempty"`  // that a check is for, whatever comes of it
+	Error    string `json:"error,omitempty"`    // why it was not taken, or would not be
 }
 
 // CheckToken reports what is wrong with a token, and does not quote it. Other characters

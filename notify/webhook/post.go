@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -22,32 +23,53 @@ const (
 	maxAfter  = time.Hour // that is believed
 )
 
-// post sends one event or heartbeat, and returns nil if the monitor has answered that it
-// has it. status is 0 without an answer.
-func (p *Publisher) post(ctx context.Context, id string, body []byte) (status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
+// post sends one event or heartbeat of a service, and returns nil if the monitor has
+// answered that it has it. status is 0 without an answer.
+func (p *Publisher) post(ctx context.Context, id, service string, body []byte) (status int, err error) {
+	r, err := p.send(ctx, http.MethodPost, ingest.Path, service, body)
 	if err != nil {
-		return 0, fmt.Errorf("webhook: %w", err)
+		return 0, err
+	}
+	return r.code, p.judge(r, id)
+}
+
+// A reply is what came back. Its Answer is empty if it is not the monitor's.
+type reply struct {
+	ingest.Answer
+
+	code       int
+	retryAfter string // the header
+}
+
+// send makes one request for a service, and returns the reply.
+func (p *Publisher) send(ctx context.Context, method, path, service string, body []byte) (r reply, err error) {
+	u := p.base.JoinPath(path)
+	u.RawQuery = url.Values{ingest.Service: {service}}.Encode()
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return r, fmt.Errorf("webhook: %w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+p.cfg.Token)
-	req.Header.Set("Content-Type", cloudevent.ContentType)
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", cloudevent.ContentType)
+	}
 	res, err := p.client.Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("webhook: %w", err)
+		return r, fmt.Errorf("webhook: %w", err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return 0, fmt.Errorf("webhook: read the answer of %s: %w", p.url, err)
+		return r, fmt.Errorf("webhook: read the answer of %s: %w", p.url, err)
 	}
-	var a ingest.Answer
-	_ = json.Unmarshal(text, &a) // whatever is not the monitor's leaves a empty
-	return res.StatusCode, p.judge(res, a, id)
+	_ = json.Unmarshal(text, &r.Answer) // whatever is not the monitor's leaves it empty
+	r.code, r.retryAfter = res.StatusCode, res.Header.Get("Retry-After")
+	return r, nil
 }
 
 // judge returns what an answer means for the event of the given id.
-func (p *Publisher) judge(res *http.Response, a ingest.Answer, id string) error {
-	code := res.StatusCode
+func (p *Publisher) judge(r reply, id string) error {
+	a, code := r.Answer, r.code
 	says := fmt.Sprintf("%s answered %d: %s", p.url, code, p.reason(a))
 	switch {
 	case (code == http.StatusOK || code == http.StatusAccepted) && a.Taken == id:
@@ -59,7 +81,7 @@ func (p *Publisher) judge(res *http.Response, a ingest.Answer, id string) error 
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fmt.Errorf("%w: %s", errUnauthorized, says)
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
-		return &busyError{fmt.Errorf("%w: %s", errAnswered, says), retryAfter(res.Header.Get("Retry-After"))}
+		return &busyError{fmt.Errorf("%w: %s", errAnswered, says), retryAfter(r.retryAfter)}
 	case code >= 300 && code < 400:
 		return fmt.Errorf("%w: %s answered %d, and redirects are not followed: check the address", errAnswered, p.url, code)
 	}

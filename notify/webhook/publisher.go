@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -31,7 +32,8 @@ type Publisher struct {
 	*metrics
 
 	cfg     Config
-	url     string
+	base    *url.URL // the monitor's address
+	url     string   // of the route of events, for errors and logs
 	client  *http.Client
 	breaker *breaker.Breaker
 	life    context.Context // ends with Close
@@ -59,11 +61,11 @@ func New(address string, cfg Config) (*Publisher, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	u, secure, err := parse(address, cfg.TLS)
+	base, secure, err := parse(address, cfg.TLS)
 	if err != nil {
 		return nil, err
 	}
-	p := &Publisher{cfg: cfg, url: u.String(), refused: make(map[string]int)}
+	p := &Publisher{cfg: cfg, base: base, url: base.JoinPath(ingest.Path).String(), refused: make(map[string]int)}
 	p.life, p.stop = context.WithCancel(context.Background())
 	p.breaker = breaker.New(
 		func(err error) bool { return errors.Is(err, errAnswered) },
@@ -155,7 +157,7 @@ func (p *Publisher) guarded(ctx context.Context, id, service string, body []byte
 	defer cancel()
 	defer context.AfterFunc(p.life, cancel)()
 	_, err := p.breaker.Execute(func() (struct{}, error) {
-		status, err := p.post(ctx, id, body)
+		status, err := p.post(ctx, id, service, body)
 		if err != nil && p.life.Err() != nil {
 			return struct{}{}, errClosed
 		}

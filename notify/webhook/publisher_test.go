@@ -267,6 +267,52 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// TestDiagnose: only an answer for this service is guard-monitor's.
+func TestDiagnose(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"sound":            {says(200, `{"service":"a & b"}`), ""},
+		"an unknown token": {says(401, `{"service":"a & b","error":"the token is `+token+`"}`), "error monitor-token: "},
+		"of others":        {says(403, `{"service":"a & b","error":"not for this"}`), "error monitor-token: "},
+		"no room":          {says(503, `{"service":"a & b","error":"the store takes nothing"}`), "look at the log of guard-monitor"},
+		"another service":  {says(200, `{"service":"c"}`), "error monitor-server: "},
+		"a page":           {says(200, "<html>Welcome</html>"), "answers 200, and not as guard-monitor"},
+		"a proxy's login":  {says(401, `{"error":"who are you"}`), "error monitor-server: "},
+		"without ingest":   {says(404, `{"error":"see the setting ingest"}`), "answers 404, and not as guard-monitor with the setting ingest does: see the setting"},
+		"a redirect":       {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, "answers 302"},
+		"no answer at all": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMonitor(t, httptest.NewServer)
+			m.answers(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet || r.URL.Path != "/api/v1/ingest" || r.FormValue("service") != "a & b" || r.Header.Get("Authorization") != "Bearer "+token {
+					t.Errorf("asked by %s %s", r.Method, r.URL)
+				}
+				c.answer(w, r)
+			})
+			p := newPublisher(t, m.URL, webhook.Config{})
+			found := fmt.Sprint(p.Diagnose(t.Context(), "a & b"))
+			if found == "[]" != (c.want == "") || !strings.Contains(found, c.want) || strings.Contains(found, token) {
+				t.Errorf("found %s, want %q", found, c.want)
+			}
+		})
+	}
+}
+
+// TestEventNamesItsService: guard-monitor reads nothing of an event whose token is wrong, and
+// logs this name.
+func TestEventNamesItsService(t *testing.T) {
+	m := newMonitor(t, httptest.NewServer)
+	var asked string
+	m.answers(func(_ http.ResponseWriter, r *http.Request) { asked = r.URL.Query().Get("service") })
+	_ = newPublisher(t, m.URL, webhook.Config{}).Publish(t.Context(), event(1))
+	if asked != "orders" {
+		t.Errorf("the service is %q", asked)
+	}
+}
+
 // TestClose: what is under way ends, and nothing is sent afterwards.
 func TestClose(t *testing.T) {
 	m := newMonitor(t, httptest.NewServer)

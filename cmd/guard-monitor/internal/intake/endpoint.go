@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/lograte"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/internal/cloudevent"
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/ingest"
@@ -76,15 +77,16 @@ func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	return e, nil
 }
 
-// ServeHTTP answers one request, whatever its path. Requests without a right token cost
-// nothing but the comparison.
+// ServeHTTP answers one request, whatever its path: a GET is a check, all else brings an
+// event. Requests without a right token cost nothing but the comparison.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		e.check(w, r)
+		return
+	}
 	sender := e.sender(r)
 	if sender == nil {
-		e.count("unauthorized")
-		e.strangers.Warn(r.Context(), e.cfg.Logger, "an event is refused: no entry of the setting ingest has its token", slog.String("remote", r.RemoteAddr))
-		w.Header().Set("WWW-Authenticate", `Bearer realm="guard-monitor"`)
-		answer(w, http.StatusUnauthorized, ingest.Answer{Error: "the token is none of the setting ingest"})
+		unauthorized(w, ingest.Answer{Error: e.refuseStranger(r)})
 		return
 	}
 	select {
@@ -183,17 +185,58 @@ func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, sender string, 
 	}
 }
 
+// check answers whether an event of the service that the request names would be taken now.
+func (e *Endpoint) check(w http.ResponseWriter, r *http.Request) {
+	a := ingest.Answer{Service: r.URL.Query().Get(ingest.Service)}
+	sender := e.sender(r)
+	switch {
+	case sender == nil:
+		a.Error = e.refuseStranger(r)
+		unauthorized(w, a)
+	case !sender.speaksFor(a.Service):
+		a.Error = e.refuse(sender, a.Service)
+		answer(w, http.StatusForbidden, a)
+	case e.Err() != nil:
+		e.count("failed")
+		a.Error = "the store takes nothing; the monitor's log says why"
+		answer(w, http.StatusServiceUnavailable, a)
+	default:
+		e.count("checked")
+		answer(w, http.StatusOK, a)
+	}
+}
+
+// maxClaim is how many bytes of a name are logged that nobody vouches for.
+const maxClaim = 80
+
+// refuseStranger returns the reason for a sender without a right token.
+func (e *Endpoint) refuseStranger(r *http.Request) (reason string) {
+	e.count("unauthorized")
+	claimed := text.Clip(text.Line(r.URL.Query().Get(ingest.Service)), maxClaim)
+	e.strangers.Warn(r.Context(), e.cfg.Logger, "an event is refused: no entry of the setting ingest has its token",
+		slog.String("claimed_service", claimed), slog.String("remote", r.RemoteAddr))
+	return "the token is none of the setting ingest"
+}
+
+// refuse returns the reason for a sender that does not speak for the service.
+func (e *Endpoint) refuse(sender *Sender, service string) (reason string) {
+	e.count("unauthorized")
+	e.cfg.Logger.Warn("an event is refused: its token is not for its service", "sender", sender.Name, "service", service)
+	return fmt.Sprintf("the token of %s is not for the service %.80q: see its services in the setting ingest", sender.Name, service)
+}
+
 // refused answers a sender that does not speak for the service.
 func (e *Endpoint) refused(w http.ResponseWriter, sender *Sender, service string) bool {
 	if sender.speaksFor(service) {
 		return false
 	}
-	e.count("unauthorized")
-	e.cfg.Logger.Warn("an event is refused: its token is not for its service", "sender", sender.Name, "service", service)
-	answer(w, http.StatusForbidden, ingest.Answer{
-		Error: fmt.Sprintf("the token of %s is not for the service %.80q: see its services in the setting ingest", sender.Name, service),
-	})
+	answer(w, http.StatusForbidden, ingest.Answer{Error: e.refuse(sender, service)})
 	return true
+}
+
+func unauthorized(w http.ResponseWriter, a ingest.Answer) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="guard-monitor"`)
+	answer(w, http.StatusUnauthorized, a)
 }
 
 // reject answers what can never be taken.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -223,7 +224,43 @@ func TestEndpointIsForItsSenders(t *testing.T) {
 	}
 }
 
+// TestEndpointIsAsked: a check says whether an event of a service would be taken, and leaves
+// nothing.
+func TestEndpointIsAsked(t *testing.T) {
+	e, s := newEndpoint(t)
+	ask := func(token, service string) (int, ingest.Answer) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, ingest.CheckPath+"?"+url.Values{ingest.Service: {service}}.Encode(), nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		var a ingest.Answer
+		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil {
+			t.Error(err)
+		}
+		return w.Code, a
+	}
+	want := func(token, service string, want int) {
+		t.Helper()
+		code, a := ask(token, service)
+		if code != want || a.Service != service || (a.Error == "") != (code == 200) || a.Taken != "" {
+			t.Errorf("the service %q: answered %d %+v, want %d", service, code, a, want)
+		}
+	}
+	want(orders, "orders-worker", 200)
+	want(all, "a & b", 200)
+	want(orders, "payments", 403)
+	want(orders, "", 403)
+	want("token-of-nobody-at-all", "orders", 401)
+	s.fails(errors.New("disk full"))
+	post(t, e, orders, encoded(t, event(1)))
+	want(orders, "orders", 503)
+	if len(s.events)+len(s.beats) != 0 {
+		t.Errorf("stored %v, %v", s.events, s.beats)
+	}
+}
+
 // TestStrangersFillNoLog: whoever can reach the address causes a line, not one for each request.
+// It names the service that the sender claims to be.
 func TestStrangersFillNoLog(t *testing.T) {
 	var out bytes.Buffer
 	e, err := intake.NewEndpoint(intake.EndpointConfig{
@@ -233,10 +270,15 @@ func TestStrangersFillNoLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 50 {
-		post(t, e, "token-of-nobody-at-all", nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, ingest.Path+"?service=orders%0a"+strings.Repeat("x", 200), nil)
+		r.Header.Set("Authorization", "Bearer token-of-nobody-at-all")
+		e.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	if n := strings.Count(out.String(), "is refused"); n != 1 {
+	if n := strings.Count(out.String(), "\n"); n != 1 || out.Len() > 400 {
 		t.Errorf("%d lines, want 1:\n%s", n, out.String())
+	}
+	if text := out.String(); !strings.Contains(text, "claimed_service=") || !strings.Contains(text, "orders") || strings.Contains(text, "token-of-nobody") {
+		t.Errorf("it logs %s, and not who claims to be there", text)
 	}
 }
 

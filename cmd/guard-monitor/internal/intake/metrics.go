@@ -43,8 +43,8 @@ type endpointMetrics struct {
 
 func newEndpointMetrics() *endpointMetrics {
 	f := metric.Factory{}
-	m := &endpointMetrics{requests: f.CounterVec("belay_ingest_requests_total", "Requests to take an event or a heartbeat over HTTP, by result.", "result")}
-	for _, result := range []string{"stored", "repeated", "heartbeat", "rejected", "unauthorized", "busy", "failed", "broken"} {
+	m := &endpointMetrics{requests: f.CounterVec("belay_ingest_requests_total", "Requests to take an event or a heartbeat over HTTP, and checks whether one would be taken, by result.", "result")}
+	for _, result := range []string{"stored", "repeated", "heartbeat", "checked", "rejected", "unauthorized", "busy", "failed", "broken"} {
 		m.requests.WithLabelValues(result)
 	}
 	m.Set = f.Set

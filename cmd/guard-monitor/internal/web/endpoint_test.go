@@ -23,7 +23,7 @@ func withEndpoint(c *web.Config) { c.Endpoint = endpoint{} }
 
 func withoutBroker(c *web.Config) { c.Broker, c.Endpoint = nil, endpoint{} }
 
-// TestEventsArePosted: one route goes past the checks for people, and nothing else does.
+// TestEventsArePosted: two routes go past the checks for people, and nothing else does.
 func TestEventsArePosted(t *testing.T) {
 	guarded := newSite(t, withEndpoint, func(c *web.Config) {
 		c.Auth, c.ExternalURL = newAuth(t), "https://monitor.example.com/belay"
@@ -35,6 +35,11 @@ func TestEventsArePosted(t *testing.T) {
 		{"POST", "localhost", "/api/v1/events", 299},
 		{"POST", "guard-monitor.belay.svc:9440", "/api/v1/events", 299},
 		{"POST", "monitor.example.com", "/belay/api/v1/events", 299},
+		{"GET", "localhost", "/api/v1/ingest", 299},
+		{"GET", "guard-monitor.belay.svc:9440", "/api/v1/ingest", 299},
+		{"GET", "monitor.example.com", "/belay/api/v1/ingest", 299},
+		{"POST", "localhost", "/api/v1/ingest", 401},
+		{"GET", "localhost", "/api/v1/ingest/", 401},
 		{"GET", "localhost", "/api/v1/events", 401},
 		{"GET", "guard-monitor.belay.svc:9440", "/api/v1/events", 421},
 		{"PUT", "localhost", "/api/v1/events", 401},
@@ -47,8 +52,10 @@ func TestEventsArePosted(t *testing.T) {
 			t.Errorf("%s %s%s: %d, want %d", tt.method, tt.host, tt.path, code, tt.want)
 		}
 	}
-	if code := answered(newSite(t), "POST", "localhost", "/api/v1/events"); code != 404 {
-		t.Errorf("without an endpoint: %d, want 404", code)
+	for method, path := range map[string]string{"POST": "/api/v1/events", "GET": "/api/v1/ingest"} {
+		if code := answered(newSite(t), method, "localhost", path); code != 404 {
+			t.Errorf("%s %s without an endpoint: %d, want 404", method, path, code)
+		}
 	}
 }
 

@@ -82,12 +82,12 @@ func (h *Handler) guard(routes http.Handler, external *url.URL) (http.Handler, e
 	return h.proxied(h.takeEvents(h.protect(next, external))), nil
 }
 
-// takeEvents answers the one route for programs that report, before all checks that are
-// for people and their browsers: it has tokens of its own.
+// takeEvents answers the routes for programs that report, before all checks that are for
+// people and their browsers: they have tokens of their own.
 func (h *Handler) takeEvents(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Method != http.MethodPost || strings.TrimPrefix(r.URL.Path, h.prefix) != ingest.Path:
+		case !forEndpoint(r.Method, strings.TrimPrefix(r.URL.Path, h.prefix)):
 			next.ServeHTTP(w, r)
 		case h.cfg.Endpoint == nil:
 			reply(w, http.StatusNotFound, apiError{"this guard-monitor takes no events over HTTP: see the setting ingest"})
@@ -95,4 +95,9 @@ func (h *Handler) takeEvents(next http.Handler) http.Handler {
 			h.cfg.Endpoint.ServeHTTP(w, r)
 		}
 	})
+}
+
+// forEndpoint reports whether a request brings an event, or asks whether one would be taken.
+func forEndpoint(method, path string) bool {
+	return method == http.MethodPost && path == ingest.Path || method == http.MethodGet && path == ingest.CheckPath
 }

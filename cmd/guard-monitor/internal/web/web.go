@@ -99,7 +99,7 @@ type Clusters interface {
 type Config struct {
 	Store    Store
 	Broker   Broker   // default: there is none
-	Endpoint Endpoint // of POST /api/v1/events; default: none
+	Endpoint Endpoint // of POST /api/v1/events and GET /api/v1/ingest; default: none
 	Metrics  prometheus.Gatherer
 	Clusters Clusters // default: no Redis is watched
 
