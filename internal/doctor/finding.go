@@ -75,6 +75,11 @@ func (c Check) Unmade(subject string, why error, fix string) Finding {
 	return Finding{Check: c.Name, Severity: Unchecked, Subject: subject, Problem: fmt.Sprintf("not checked: %v", why), Fix: fix, Err: why}
 }
 
+// Unread returns that the check could not be made, as the server did not say what is set.
+func (c Check) Unread(subject, setting, fix string) Finding {
+	return c.Unmade(subject, fmt.Errorf("could not read %s: the server does not name it", setting), fix)
+}
+
 // Fixed returns f with a fix of its own.
 func (f Finding) Fixed(format string, args ...any) Finding {
 	f.Fix = fmt.Sprintf(format, args...)

@@ -17,19 +17,7 @@ func diagnoseMySQL(ctx context.Context, c *sql.Conn, s Session) (found []doctor.
 	if err != nil {
 		return nil, fmt.Errorf("read the settings: %w", err)
 	}
-	if level := cmp.Or(known["transaction_isolation"], known["tx_isolation"]); level != "REPEATABLE-READ" {
-		found = append(found, doctor.DBIsolation.Found("the session", "the isolation level is %s", level))
-	}
-	if flush := known["innodb_flush_log_at_trx_commit"]; flush != "1" {
-		found = append(found, doctor.DBDurability.Found("the server", "innodb_flush_log_at_trx_commit = %s loses commits in a crash", flush).
-			Fixed("set innodb_flush_log_at_trx_commit = 1"))
-	}
-	if known["log_bin"] == "ON" && known["sync_binlog"] != "1" {
-		found = append(found, doctor.DBDurability.Found("the server", "sync_binlog = %s loses commits in a crash", known["sync_binlog"]).Fixed("set sync_binlog = 1"))
-	}
-	if known["log_bin"] == "ON" && known["binlog_format"] == "STATEMENT" {
-		found = append(found, doctor.DBBinlog.Found("the session", "with binlog_format = STATEMENT the outbox can't lease rows"))
-	}
+	found = judgeMySQL(known)
 	if s.Group && s.View == "" {
 		found = append(found, doctor.DBOutcome.Found("the user", "it may not see the view of the group, so each COMMIT without an answer stays unknown").
 			Fixed("GRANT SELECT ON performance_schema.replication_group_members, and on replication_group_member_stats"))
@@ -43,6 +31,36 @@ func diagnoseMySQL(ctx context.Context, c *sql.Conn, s Session) (found []doctor.
 			Fixed("connect to the server without what gives sessions other numbers"))
 	}
 	return found, nil
+}
+
+// judgeMySQL judges the settings of a server. One that it does not name is not known: it may
+// only resemble MySQL.
+func judgeMySQL(known map[string]string) (found []doctor.Finding) {
+	const byHand = "look at the setting by hand, or ask the provider"
+	switch level := cmp.Or(known["transaction_isolation"], known["tx_isolation"]); level {
+	case "REPEATABLE-READ":
+	case "":
+		found = append(found, doctor.DBIsolation.Unread("the session", "transaction_isolation", byHand))
+	default:
+		found = append(found, doctor.DBIsolation.Found("the session", "the isolation level is %s", level))
+	}
+	durable := []string{"innodb_flush_log_at_trx_commit"}
+	if known["log_bin"] == "ON" {
+		durable = append(durable, "sync_binlog")
+	}
+	for _, name := range durable {
+		switch value := known[name]; value {
+		case "1":
+		case "":
+			found = append(found, doctor.DBDurability.Unread("the server", name, byHand))
+		default:
+			found = append(found, doctor.DBDurability.Found("the server", "%s = %s loses commits in a crash", name, value).Fixed("set %s = 1", name))
+		}
+	}
+	if known["log_bin"] == "ON" && known["binlog_format"] == "STATEMENT" { // where there is no such setting, there is ROW alone
+		found = append(found, doctor.DBBinlog.Found("the session", "with binlog_format = STATEMENT the outbox can't lease rows"))
+	}
+	return found
 }
 
 // diagnosePostgres looks for the rights by which the session of a COMMIT without an answer

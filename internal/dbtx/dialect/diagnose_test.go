@@ -1,0 +1,36 @@
+package dialect
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/belaygo/belay/internal/doctor"
+)
+
+// TestSettingsThatAreNotNamed: what a server does not say is not known, and neither right nor
+// wrong.
+func TestSettingsThatAreNotNamed(t *testing.T) {
+	sound := map[string]string{
+		"transaction_isolation": "REPEATABLE-READ", "innodb_flush_log_at_trx_commit": "1",
+		"log_bin": "ON", "sync_binlog": "1", "binlog_format": "ROW",
+	}
+	if found := judgeMySQL(sound); found != nil {
+		t.Errorf("found %v", found)
+	}
+	for name, check := range map[string]doctor.Check{
+		"transaction_isolation": doctor.DBIsolation, "innodb_flush_log_at_trx_commit": doctor.DBDurability,
+		"sync_binlog": doctor.DBDurability,
+	} {
+		known := maps.Clone(sound)
+		delete(known, name)
+		found := judgeMySQL(known)
+		want := fmt.Sprintf("not checked: could not read %s: the server does not name it", name)
+		if len(found) != 1 || found[0].Check != check.Name || found[0].Severity != doctor.Unchecked || found[0].Problem != want {
+			t.Errorf("without %s: found %v", name, found)
+		}
+	}
+	if found := judgeMySQL(map[string]string{"tx_isolation": "REPEATABLE-READ", "innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}); found != nil {
+		t.Errorf("without a binary log: found %v", found)
+	}
+}
