@@ -1,6 +1,7 @@
 package dbguard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -94,11 +95,18 @@ func (s *server) checkLimits(d gorm.Dialector) []doctor.Finding {
 	return nil
 }
 
+// readLimit is the readTimeout that is recommended where there is none.
+const readLimit = 30 * time.Second
+
 func (s *server) checkMySQLLimits(dsn string) []doctor.Finding {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil // the pool would not be open
 	}
+	read := cmp.Or(cfg.ReadTimeout, readLimit)
+	below := fmt.Sprintf("innodb_lock_wait_timeout=%d", max(1, int(read.Seconds()*2/3)))
+	seconds, unknown := strconv.Atoi(s.session.LockWait)
+	waits := time.Duration(seconds) * time.Second
 	var missing []string
 	for _, limit := range []struct {
 		setting string
@@ -108,14 +116,18 @@ func (s *server) checkMySQLLimits(dsn string) []doctor.Finding {
 			missing = append(missing, limit.setting)
 		}
 	}
-	waits, _ := strconv.Atoi(s.session.LockWait)
 	switch {
+	case len(missing) > 0 && waits >= read:
+		missing = append(missing, below)
+		fallthrough
 	case len(missing) > 0:
 		return []doctor.Finding{doctor.DBTimeouts.Found("the DSN", "a silent database is waited for without a limit").
 			Fixed("add %s", strings.Join(missing, "&"))}
-	case time.Duration(waits)*time.Second >= cfg.ReadTimeout:
-		return []doctor.Finding{doctor.DBTimeouts.Found("the DSN", "readTimeout is %v, and a statement may wait %d s for a row: its connection is cut then", cfg.ReadTimeout, waits).
-			Fixed("add innodb_lock_wait_timeout=20, or any number below readTimeout")}
+	case unknown != nil:
+		return []doctor.Finding{doctor.DBTimeouts.Unread("the session", "innodb_lock_wait_timeout", "set it in the DSN, below readTimeout")}
+	case waits >= read:
+		return []doctor.Finding{doctor.DBTimeouts.Found("the DSN", "readTimeout is %v, and a statement may wait %d s for a row: its connection is cut then", read, seconds).
+			Fixed("set %s in the DSN, or any number below readTimeout", below)}
 	}
 	return nil
 }

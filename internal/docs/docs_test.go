@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +147,8 @@ func TestCode(t *testing.T) {
 }
 
 // Each DSN in the documentation and the examples has time limits: without them a
-// statement that gets no answer keeps its key locked.
+// statement that gets no answer keeps its key locked, and one that only waits for a row is
+// cut off.
 func TestDSNsHaveTimeouts(t *testing.T) {
 	dsn := regexp.MustCompile(`\w@(?:tcp|unix)\([^)\s]*\)/[^\s"'` + "`" + `]*`)
 	texts := pages(t)
@@ -183,6 +185,10 @@ func TestDSNsHaveTimeouts(t *testing.T) {
 				if d, err := time.ParseDuration(params.Get(name)); err != nil || d <= 0 {
 					t.Errorf("%s: DSN %s has no %s", path, found, name)
 				}
+			}
+			read, _ := time.ParseDuration(params.Get("readTimeout"))
+			if s, err := strconv.Atoi(params.Get("innodb_lock_wait_timeout")); err != nil || time.Duration(s)*time.Second >= read {
+				t.Errorf("%s: DSN %s has no innodb_lock_wait_timeout below its readTimeout", path, found)
 			}
 		}
 	}

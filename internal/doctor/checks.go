@@ -12,7 +12,7 @@ var (
 	DBBinlog     = Check{"db-binlog", Error, "set binlog_format to ROW or MIXED"}
 	DBOutcome    = Check{"db-outcome", Warning, "give the service's user what the finding names"}
 	DBPool       = Check{"db-pool", Warning, "call SetMaxOpenConns and SetMaxIdleConns with the number of operations that may be in a transaction at a time"}
-	DBTimeouts   = Check{"db-timeouts", Warning, "bound each wait for the database: timeout=5s&readTimeout=30s&writeTimeout=30s in the DSN of MySQL; connect_timeout=5 in the URL of PostgreSQL, statement_timeout and idle_in_transaction_session_timeout for its role"}
+	DBTimeouts   = Check{"db-timeouts", Warning, "bound each wait for the database: timeout=5s&readTimeout=30s&writeTimeout=30s&innodb_lock_wait_timeout=20 in the DSN of MySQL; connect_timeout=5 in the URL of PostgreSQL, statement_timeout and idle_in_transaction_session_timeout for its role"}
 	DBRequests   = Check{"db-requests", Error, "run once.Migrate, or its SQL, and grant the service its tables"}
 	DBClock      = Check{"db-clock", Warning, "run NTP on all hosts"}
 
