@@ -40,7 +40,7 @@ func (s *Session) openChannel(setup func(*amqp.Channel) error) error {
 // Reopen opens a new channel in place of one that the broker has closed, within
 // timeout: it cuts the socket then. After an error the session is over.
 func (s *Session) Reopen(timeout time.Duration, setup func(*amqp.Channel) error) error {
-	cut := time.AfterFunc(timeout, func() { _ = s.socket.Close() })
+	cut := time.AfterFunc(timeout, s.Cut)
 	defer cut.Stop()
 	return s.openChannel(setup)
 }
@@ -48,10 +48,14 @@ func (s *Session) Reopen(timeout time.Duration, setup func(*amqp.Channel) error)
 // Inspect returns the state of a queue, within timeout: it cuts the socket then. If
 // the queue does not exist, the broker closes the channel.
 func (s *Session) Inspect(queue string, timeout time.Duration) (amqp.Queue, error) {
-	cut := time.AfterFunc(timeout, func() { _ = s.socket.Close() })
+	cut := time.AfterFunc(timeout, s.Cut)
 	defer cut.Stop()
 	return s.Channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 }
+
+// Cut closes the socket, which ends all that is under way: the client library's calls
+// cannot be interrupted otherwise.
+func (s *Session) Cut() { _ = s.socket.Close() }
 
 // Close ends the session, with the closing handshake if the broker answers it
 // within closeTimeout. What remains unacknowledged goes back to its queue.
@@ -60,7 +64,7 @@ func (s *Session) Close() {
 		s.unhook()
 	}
 	if s.Conn != nil {
-		cut := time.AfterFunc(closeTimeout, func() { _ = s.socket.Close() })
+		cut := time.AfterFunc(closeTimeout, s.Cut)
 		defer cut.Stop()
 		_ = s.Conn.Close() // broken already, as often as not
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// diagnoseTime bounds one answer of the broker. One that has no memory or disk answers
-// nobody who publishes.
+// diagnoseTime bounds a Diagnose.
 const diagnoseTime = 5 * time.Second
 
 var _ doctor.Diagnoser = (*Publisher)(nil)
@@ -31,7 +30,11 @@ func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
 	}
 	defer session.Close()
 	if err := tryPublish(ctx, session); err != nil {
-		return []doctor.Finding{rabbit.Finding(dialer.Addr(), fmt.Errorf("publish to %s: %w", rabbit.Exchange, err))}
+		found := rabbit.Finding(dialer.Addr(), fmt.Errorf("publish to %s: %w", rabbit.Exchange, err))
+		if errors.Is(err, errBlocked) {
+			found = found.Fixed("give the broker memory or disk: rabbitmqctl status names its alarms")
+		}
+		return []doctor.Finding{found}
 	}
 	queue, err := session.Inspect(rabbit.Queue, diagnoseTime)
 	switch {
@@ -44,11 +47,41 @@ func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
 }
 
 // tryPublish publishes an event in a transaction and rolls that back: the broker looks for
-// the exchange and for the right to write to it, and delivers nothing.
+// the exchange and for the right to write to it, and delivers nothing. It returns errBlocked
+// as soon as the broker says so, and ends with ctx.
 func tryPublish(ctx context.Context, s *rabbit.Session) error {
+	defer context.AfterFunc(ctx, s.Cut)()
+	reasons := make(chan string, 1)
+	go cutWhenBlocked(s, reasons)
+	err := rollBack(ctx, s.Channel)
+	select {
+	case reason := <-reasons:
+		return fmt.Errorf("%w: %s", errBlocked, reason)
+	default:
+	}
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("no answer: %w", ctx.Err())
+	}
+	return err
+}
+
+// rollBack publishes in a transaction that it rolls back.
+func rollBack(ctx context.Context, ch *amqp.Channel) error {
 	key := rabbit.EventKey(string(notify.VerdictLost))
 	return errors.Join(
-		s.Channel.Tx(),
-		s.Channel.PublishWithContext(ctx, rabbit.Exchange, key, false, false, amqp.Publishing{}),
-		s.Channel.TxRollback())
+		ch.Tx(),
+		ch.PublishWithContext(ctx, rabbit.Exchange, key, false, false, amqp.Publishing{}),
+		ch.TxRollback())
+}
+
+// cutWhenBlocked sends the first reason for which the broker takes no messages, and cuts the
+// session then: what waits for an answer gets none. It returns when the connection has ended.
+func cutWhenBlocked(s *rabbit.Session, reasons chan<- string) {
+	for b := range s.Conn.NotifyBlocked(make(chan amqp.Blocking)) {
+		select {
+		case reasons <- b.Reason:
+			s.Cut()
+		default:
+		}
+	}
 }

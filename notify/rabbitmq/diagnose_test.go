@@ -49,3 +49,16 @@ func TestDiagnose(t *testing.T) {
 		t.Errorf("%d events were published", n)
 	}
 }
+
+// TestDiagnoseBlockedBroker: a broker without memory answers nobody who publishes. Doctor says
+// so at once, and does not wait for it.
+func TestDiagnoseBlockedBroker(t *testing.T) {
+	own := teststack.StartBroker(t, "alarm")
+	broker := own.AMQP(t)
+	declare(t, broker)
+	own.Control(t, "set_vm_memory_high_watermark", "0")
+	found := newPublisher(t, broker, rabbitmq.Config{}).Diagnose(t.Context())
+	if len(found) != 1 || found[0].Check != "events-broker" || !strings.Contains(found[0].Problem, "blocked by the broker: low on memory") {
+		t.Errorf("found %v", found)
+	}
+}
