@@ -4,7 +4,8 @@
 //	found := redischeck.Servers(ctx, client, func(c *redis.Client) string { return c.Options().Addr })
 //
 // It only reads, by INFO, TIME, CLUSTER INFO, CLUSTER NODES and CONFIG GET. What the user
-// may not run, it reports as not checked.
+// may not run, or the server does not know, it reports as not checked, and goes on with what
+// it can read.
 package redischeck
 
 import (
@@ -22,18 +23,37 @@ import (
 	"github.com/belaygo/belay/internal/doctor"
 )
 
-// grant is what to do if the user may not look.
-const grant = "grant +info +time +config|get +cluster|info +cluster|nodes to the user, or look with guard-monitor doctor and a user who has these"
+// What to do if the user may not look, or the server does not say.
+const (
+	grant  = "grant +info +time +config|get +cluster|info +cluster|nodes to the user, or look with guard-monitor doctor and a user who has these"
+	byHand = "remove rename-command for it from the server's configuration, or ask the provider"
+)
+
+// unread returns that a check could not be made, since the server refused a command.
+func unread(c doctor.Check, subject, command string, refusal error) doctor.Finding {
+	fix := byHand
+	if redis.IsPermissionError(refusal) {
+		fix = grant
+	}
+	return c.Unmade(subject, fmt.Errorf("could not read %s: %w", command, refusal), fix)
+}
+
+// refused reports whether a server answered a command, by saying that it does not run it. A
+// server that asks for a password, or is loading, runs none.
+func refused(err error) bool {
+	refusal, answered := errors.AsType[redis.Error](err)
+	return answered && (redis.IsPermissionError(err) || strings.HasPrefix(refusal.Error(), "ERR "))
+}
 
 // Servers examines all servers of a client, at once. addr returns the address of one.
 func Servers(ctx context.Context, client redis.UniversalClient, addr func(*redis.Client) string) (found []doctor.Finding) {
 	switch c := client.(type) {
 	case *redis.Client:
-		return examine(ctx, c, addr)
+		return examine(ctx, c, addr, false)
 	case *redis.ClusterClient:
 		var mu sync.Mutex
 		err := c.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error {
-			some := examine(ctx, node, addr)
+			some := examine(ctx, node, addr, true)
 			mu.Lock()
 			defer mu.Unlock()
 			found = append(found, some...)
@@ -57,7 +77,8 @@ type server struct {
 	config   map[string]string
 }
 
-func examine(ctx context.Context, c *redis.Client, addr func(*redis.Client) string) (found []doctor.Finding) {
+// examine looks at one server. clustered says that it is known to be in a cluster.
+func examine(ctx context.Context, c *redis.Client, addr func(*redis.Client) string, clustered bool) (found []doctor.Finding) {
 	var info, state *redis.StringCmd
 	var clock *redis.TimeCmd
 	var config *redis.MapStringStringCmd
@@ -67,30 +88,34 @@ func examine(ctx context.Context, c *redis.Client, addr func(*redis.Client) stri
 		return nil
 	})
 	s := server{addr: addr(c), sentinel: !strings.Contains(c.Options().Addr, ":") && c.Options().Network != "unix"}
-	if err != nil && info.Val() == "" && !redis.IsPermissionError(info.Err()) { // if there was no connection, no command has an error
+	if err != nil && info.Val() == "" && !refused(info.Err()) { // if there was no connection, no command has an error
 		return []doctor.Finding{doctor.RedisServer.Failed(s.addr, err)}
 	}
 	if at, err := clock.Result(); err != nil {
-		found = append(found, doctor.RedisClock.Unmade(s.addr, err, grant))
+		found = append(found, unread(doctor.RedisClock, s.addr, "TIME", err))
 	} else {
 		found = append(found, doctor.CheckClock(doctor.RedisClock, s.addr, at, began)...)
 	}
 	if err := info.Err(); err != nil {
-		return append(found, doctor.RedisEviction.Unmade(s.addr, err, grant))
+		found = append(found, unread(doctor.RedisEviction, s.addr, "INFO", err))
+		if s.sentinel {
+			found = append(found, unread(doctor.RedisReplicas, s.addr, "INFO", err))
+		}
+	} else {
+		s.info = parse(info.Val())
+		found = append(found, s.checkInfo()...)
 	}
-	s.info = parse(info.Val())
-	found = append(found, s.checkInfo()...)
-	if s.info["redis_mode"] != "cluster" {
+	if !clustered && s.info["redis_mode"] != "cluster" {
 		return found
 	}
 	if err := state.Err(); err != nil {
-		found = append(found, doctor.RedisCoverage.Unmade(s.addr, err, grant))
+		found = append(found, unread(doctor.RedisCoverage, s.addr, "CLUSTER INFO", err))
 	} else {
 		s.cluster = parse(state.Val())
 		found = append(found, s.checkCoverage()...)
 	}
 	if err := config.Err(); err != nil {
-		return append(found, doctor.RedisFailover.Unmade(s.addr, err, grant))
+		return append(found, unread(doctor.RedisFailover, s.addr, "CONFIG GET", err))
 	}
 	s.config = config.Val()
 	return append(found, s.checkFailover()...)
@@ -100,7 +125,7 @@ func (s server) checkInfo() (found []doctor.Finding) {
 	switch policy := s.info["maxmemory_policy"]; policy {
 	case "noeviction":
 	case "":
-		found = append(found, doctor.RedisEviction.Unmade(s.addr, errors.New("INFO has no maxmemory_policy"), "ask the provider whether keys may be evicted"))
+		found = append(found, doctor.RedisEviction.Unread(s.addr, "maxmemory_policy in INFO", "ask the provider whether keys may be evicted"))
 	default:
 		found = append(found, doctor.RedisEviction.Found(s.addr, "maxmemory-policy is %q, which may evict locks", policy))
 	}
@@ -116,7 +141,10 @@ func (s server) checkInfo() (found []doctor.Finding) {
 const slots = "16384"
 
 func (s server) checkCoverage() (found []doctor.Finding) {
-	if state, ok := s.cluster["cluster_state"], s.cluster["cluster_slots_ok"]; state != "ok" || ok != slots {
+	switch state, ok := s.cluster["cluster_state"], s.cluster["cluster_slots_ok"]; {
+	case state == "" || ok == "":
+		found = append(found, doctor.RedisCoverage.Unread(s.addr, "cluster_state and cluster_slots_ok in CLUSTER INFO", "ask the provider whether all slots are served"))
+	case state != "ok" || ok != slots:
 		found = append(found, doctor.RedisCoverage.Found(s.addr, "cluster_state is %s, and %s of %s slots are served", state, ok, slots))
 	}
 	return found
@@ -129,7 +157,10 @@ func (s server) checkFailover() (found []doctor.Finding) {
 	if s.config["cluster-require-full-coverage"] == "yes" {
 		found = append(found, doctor.RedisFailover.Found(s.addr, "with cluster-require-full-coverage each failover stops all shards"))
 	}
-	if ms, err := strconv.Atoi(s.config["cluster-node-timeout"]); err == nil && (ms < minNodeTimeout || ms > maxNodeTimeout) {
+	switch ms, err := strconv.Atoi(s.config["cluster-node-timeout"]); {
+	case err != nil:
+		found = append(found, doctor.RedisFailover.Unread(s.addr, "cluster-node-timeout by CONFIG GET", "ask the provider how long a failover takes"))
+	case ms < minNodeTimeout || ms > maxNodeTimeout:
 		found = append(found, doctor.RedisFailover.Found(s.addr, "cluster-node-timeout is %d ms: a dead master is waited for as long, and a shorter stall is no death", ms))
 	}
 	return found
@@ -139,7 +170,7 @@ func (s server) checkFailover() (found []doctor.Finding) {
 func members(ctx context.Context, c *redis.ClusterClient) (found []doctor.Finding) {
 	text, err := c.ClusterNodes(ctx).Result()
 	if err != nil {
-		return []doctor.Finding{doctor.RedisReplicas.Unmade("the cluster", err, grant)}
+		return []doctor.Finding{unread(doctor.RedisReplicas, "the cluster", "CLUSTER NODES", err)}
 	}
 	replicas := make(map[string]int) // that live, by the master's id
 	var masters [][]string

@@ -68,6 +68,12 @@ func TestDiagnose(t *testing.T) {
 			wantFindings(t, openURL(t, "redis://"+s.addr, tt.cfg), want)
 		})
 	}
+	t.Run("no INFO", func(t *testing.T) {
+		s := startServer(t, volatile+"\nrename-command INFO \"\"\n")
+		wantFindings(t, openURL(t, "redis://"+s.addr), map[string]string{
+			"unchecked redis-eviction": "not checked: could not read INFO: ERR unknown command",
+		})
+	})
 	t.Run("unreachable", func(t *testing.T) {
 		wantFindings(t, openURL(t, "redis://127.0.0.1:1"), map[string]string{"error redis-server": "refused"})
 	})
@@ -98,7 +104,7 @@ func TestDiagnoseWithFewRights(t *testing.T) {
 	s := startServer(t, volatile)
 	s.must(documentedACL(t)...)
 	e := openURL(t, "redis://belay:password@"+s.addr, redislock.Config{Prefix: "app:"})
-	wantFindings(t, e, map[string]string{"unchecked redis-eviction": "grant +info"})
+	wantFindings(t, e, map[string]string{"unchecked redis-eviction": "could not read INFO: NOPERM"})
 	testwait.Until(t, "nothing is left", func() bool {
 		n, err := s.do("dbsize").Int()
 		return err == nil && n == 0
@@ -113,7 +119,7 @@ func TestDiagnoseWithFewRights(t *testing.T) {
 			defer s.must("acl", "setuser", "belay", "+"+command)
 			want := map[string]string{"unchecked redis-eviction": "", "error redis-rights": "+" + command}
 			if command == "time" {
-				want["unchecked redis-clock"] = "grant +info +time"
+				want["unchecked redis-clock"] = "could not read TIME: NOPERM"
 			}
 			wantFindings(t, e, want)
 		})
@@ -165,6 +171,19 @@ func TestDiagnoseCluster(t *testing.T) {
 		c.must(addr, "cluster", "delslots", shard.Slots[0].End)
 	}
 	wantFindings(t, e, map[string]string{"error redis-coverage": "16383 of 16384 slots"})
+
+	few := func(rules ...any) {
+		for _, addr := range c.Addrs {
+			c.must(addr, append([]any{"acl", "setuser", "default"}, rules...)...)
+		}
+	}
+	few("-info")
+	wantFindings(t, e, map[string]string{"unchecked redis-eviction": "could not read INFO: NOPERM", "error redis-coverage": "16383 of 16384 slots"})
+	few("+info", "-cluster|info", "-config|get", "-cluster|nodes")
+	wantFindings(t, e, map[string]string{
+		"unchecked redis-coverage": "could not read CLUSTER INFO: NOPERM", "unchecked redis-failover": "could not read CONFIG GET: NOPERM",
+		"unchecked redis-replicas": "could not read CLUSTER NODES: NOPERM",
+	})
 }
 
 // TestDiagnoseLeavesKeysAlone: an operation's key may have any name.
