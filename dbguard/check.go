@@ -22,7 +22,8 @@ import (
 // in them. Check queries the database. The error joins one line per fault; it is nil if
 // there is none.
 //
-// Check only warns, by db's logger, of a version column of 32 bits or less, and if a column of such an index has a collation that is
+// Check only warns, by db's logger, of NULL in a column of the index that the database
+// generates, of a version column of 32 bits or less, and if a column of such an index has a collation that is
 // not exact. The usual collations of MySQL ignore case, accents or spaces at the end. Two
 // keys that differ only in these are two locks and one row: the second insert is refused
 // as a duplicate. Convert such keys to one form in the program, to lower case for
@@ -164,26 +165,73 @@ func (c *checked) checkVersion(f *schema.Field) {
 
 // checkIndexes looks for an index that the program's own values fill.
 func (c *checked) checkIndexes(versioned bool) {
-	var reasons []string
+	var flaws, warnings []doctor.Finding
 	candidates := c.candidates()
 	for _, columns := range candidates {
-		nullable := c.nullable(columns)
-		if len(nullable) == 0 {
-			reasons = nil
-			break
+		f, sound := c.checkNulls(columns)
+		switch {
+		case sound:
+			return
+		case f.Severity == doctor.Warning:
+			warnings = append(warnings, f)
+		default:
+			flaws = append(flaws, f)
 		}
-		reasons = append(reasons, fmt.Sprintf("the unique index on %s does not keep rows apart that have NULL in %s",
-			catalogue.Listing(columns), strings.Join(nullable, ", ")))
 	}
 	switch {
 	case versioned: // identified by its primary key
-	case len(reasons) > 0:
-		for _, reason := range reasons {
-			c.fault("make it NOT NULL", "%s", reason)
-		}
+	case len(warnings) > 0: // one index is enough
+		c.found = append(c.found, warnings...)
 	case len(candidates) == 0:
-		c.fault(addIndex, "it has no unique index on columns that the program sets%s, and no field of type dbguard.Version, so no row of it can be protected", catalogue.Unusable(c.indexes))
+		c.unguarded()
+	default:
+		c.found = append(c.found, flaws...)
 	}
+}
+
+// checkNulls returns which columns of a unique index may be NULL, or that none may.
+func (c *checked) checkNulls(columns []string) (_ doctor.Finding, sound bool) {
+	nullable := c.nullable(columns)
+	if len(nullable) == 0 {
+		return doctor.Finding{}, true
+	}
+	found := doctor.DBModel.Found(c.subject(), "the unique index on %s does not keep rows apart that have NULL in %s",
+		catalogue.Listing(columns), strings.Join(nullable, ", "))
+	if !slices.ContainsFunc(nullable, func(name string) bool { return !c.generated(name) }) {
+		found.Severity = doctor.Warning
+		return found.Fixed("nothing, if these are the rows that are deleted"), false
+	}
+	var fixes []string
+	for _, name := range nullable {
+		if c.softDeletes(name) {
+			found.Problem += fmt.Sprintf(", and all live rows have NULL in %s", name)
+			fixes = append(fixes, fmt.Sprintf("declare the field of %s as soft_delete.DeletedAt of gorm.io/plugin/soft_delete with the tag softDelete:milli, "+
+				"and the column as BIGINT NOT NULL DEFAULT 0: it is 0 in live rows", name))
+			continue
+		}
+		fixes = append(fixes, fmt.Sprintf("make %s NOT NULL", name))
+	}
+	return found.Fixed("%s", strings.Join(fixes, "; ")), false
+}
+
+// generated reports whether the database alone fills the column, as far as the model says so.
+func (c *checked) generated(column string) bool {
+	f := models.Column(c.stmt.Schema, column)
+	return f != nil && !f.Creatable && !f.Updatable
+}
+
+// softDeletes reports whether the column is that of gorm's own soft delete, which is NULL in
+// all rows that are not deleted.
+func (c *checked) softDeletes(column string) bool {
+	f := models.Column(c.stmt.Schema, column)
+	return f != nil && f.FieldType == reflect.TypeFor[gorm.DeletedAt]()
+}
+
+// unguarded adds that no row of the table can be protected.
+func (c *checked) unguarded() {
+	found := doctor.DBModel.Found(c.subject(), "it has no unique index on columns that the program sets%s, and no field of type dbguard.Version, so no row of it can be protected",
+		catalogue.Unusable(c.indexes)).Fixed(addIndex)
+	c.found = append(c.found, found)
 }
 
 // candidates returns the columns of the unique indexes that a row may be

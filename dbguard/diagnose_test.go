@@ -209,3 +209,51 @@ func TestDiagnoseSaysWhatItCannotSee(t *testing.T) {
 
 	wantFound(t, dbguard.Diagnose(t.Context(), testdb.OpenSQLite(t, t.TempDir()+"/a.db"), &Stock{}), "db-model", "does not exist")
 }
+
+// Lodger has one live row per room, says the index, and any number, says the database.
+type Lodger struct {
+	ID        uint
+	Room      string         `gorm:"size:32;not null;uniqueIndex:rd"`
+	DeletedAt gorm.DeletedAt `gorm:"uniqueIndex:rd"`
+}
+
+// Guest has one live row per room.
+type Guest struct {
+	ID        uint
+	Room      string `gorm:"size:32;not null;uniqueIndex:ra"`
+	DeletedAt gorm.DeletedAt
+	Alive     *int `gorm:"->;type:int GENERATED ALWAYS AS (CASE WHEN deleted_at IS NULL THEN 1 END) STORED;uniqueIndex:ra"`
+}
+
+// TestDiagnoseOfSoftDeletes: the fix is one that a soft delete allows.
+func TestDiagnoseOfSoftDeletes(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		guest := &Guest{}
+		wantNil(t, db.AutoMigrate(&Lodger{}, guest))
+		for range 2 {
+			wantNil(t, db.Create(&Lodger{Room: "a"}).Error) // the database allows it
+		}
+		for _, tt := range []struct {
+			model any
+			says  []string
+			not   string
+		}{
+			{&Lodger{}, []string{"error db-model", "all live rows have NULL in deleted_at", "gorm.io/plugin/soft_delete", "softDelete:milli"}, "make deleted_at NOT NULL"},
+			{guest, []string{"warning db-model", "NULL in alive", "that are deleted"}, "make alive NOT NULL"},
+		} {
+			var found []doctor.Finding
+			for _, f := range dbguard.Diagnose(t.Context(), db, tt.model) {
+				if f.Check == "db-model" {
+					found = append(found, f)
+				}
+			}
+			if db.Name() == "sqlite" && len(found) == 0 && tt.model == any(guest) {
+				continue // it does not list such a column
+			}
+			wantFound(t, found, "db-model", tt.says...)
+			if len(found) != 1 || strings.Contains(fmt.Sprint(found), tt.not) {
+				t.Errorf("%T: found %v", tt.model, found)
+			}
+		}
+	})
+}
