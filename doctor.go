@@ -23,6 +23,7 @@ type Severity = doctor.Severity
 const (
 	SeverityError     = doctor.Error     // operations fail, or a promise does not hold
 	SeverityWarning   = doctor.Warning   // it works, and a fault will cost more than it has to
+	SeverityNote      = doctor.Note      // it is right on a condition, which the finding names
 	SeverityUnchecked = doctor.Unchecked // nothing is known, as the check could not be made
 )
 
@@ -66,7 +67,7 @@ func (b *Belay) diagnoseDatabase(ctx context.Context, models []any) []Finding {
 		return found
 	}
 	for _, f := range found {
-		if f.Check == doctor.DBModel.Name && f.Severity == doctor.Error {
+		if f.Check == doctor.DBModel.Name && (f.Severity == doctor.Error || f.Severity == doctor.Note) {
 			found = append(found, doctor.GuardDBOnly.Found(f.Subject, "the policy is DBOnly, and the database alone can't guard it: its operations are refused while Redis is away"))
 		}
 	}

@@ -209,9 +209,13 @@ func TestDoctorOfSettings(t *testing.T) {
 		Service: "shop", DB: db, Engine: memlock.New(), Once: new(once.PurgerConfig),
 		Lock: lock.Config{TTL: time.Second}, Guard: guard.Config{OnUnavailable: guard.DBOnly},
 	})
-	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "db-model", "guard-db-only", "lock-ttl")
+	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "guard-db-only", "lock-ttl", "db-model") // a note: there are requests
 	testdb.WantNil(t, b.Guard.SetPolicy(guard.FailClosed))
-	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "db-model", "lock-ttl")
+	found := b.Doctor(t.Context(), &Booking{})
+	wantChecks(t, found, "lock-ttl", "db-model")
+	if last := found[len(found)-1]; last.Severity != belay.SeverityNote || !strings.Contains(last.Problem, "one request alone") {
+		t.Errorf("found %v, want a note", last)
+	}
 	wantChecks(t, b.Doctor(t.Context()), "lock-ttl", "db-model") // unchecked
 	testdb.WantNil(t, db.Exec("DROP TABLE belay_answer").Error)
 	wantChecks(t, b.Doctor(t.Context()), "db-requests", "lock-ttl", "db-model")

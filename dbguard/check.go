@@ -45,7 +45,7 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 		return errors.New("dbguard: not installed on this db")
 	}
 	db = db.Session(&gorm.Session{NewDB: true, Context: ctx})
-	found := checkModels(db, models)
+	found := checkModels(db, models, false)
 	err := withServer(ctx, db, func(s *server) error {
 		found = append(found, s.check()...)
 		return nil
@@ -67,15 +67,16 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 	return errors.Join(faults...)
 }
 
-// checkModels returns what is wrong with the tables of models.
-func checkModels(db *gorm.DB, models []any) (found []doctor.Finding) {
+// checkModels returns what is wrong with the tables of models. requests says that operations
+// may have a request, which then guards what no index does.
+func checkModels(db *gorm.DB, models []any, requests bool) (found []doctor.Finding) {
 	for _, model := range models {
 		stmt := &gorm.Statement{DB: db, Context: db.Statement.Context}
 		if err := stmt.Parse(model); err != nil {
 			found = append(found, doctor.DBModel.Failed(fmt.Sprintf("%T", model), err).Fixed("give a pointer to a struct that gorm can map"))
 			continue
 		}
-		c := checked{db: db, stmt: stmt, table: catalogue.TableOf(stmt)}
+		c := checked{db: db, stmt: stmt, table: catalogue.TableOf(stmt), requests: requests}
 		c.check()
 		found = append(found, c.found...)
 	}
@@ -90,6 +91,8 @@ type checked struct {
 	columns map[string]catalogue.Column // of the real table
 	indexes []catalogue.Index
 	found   []doctor.Finding
+
+	requests bool // whether a request may guard what no index does
 }
 
 func (c *checked) subject() string {
@@ -231,6 +234,11 @@ func (c *checked) softDeletes(column string) bool {
 func (c *checked) unguarded() {
 	found := doctor.DBModel.Found(c.subject(), "it has no unique index on columns that the program sets%s, and no field of type dbguard.Version, so no row of it can be protected",
 		catalogue.Unusable(c.indexes)).Fixed(addIndex)
+	if c.requests {
+		found.Severity = doctor.Note
+		found.Problem += ". That is fine if each row is written for one request alone, with guard.For or guard.Once, as behind httpguard, grpcguard and inbox: the request takes effect once"
+		found.Fix = "nothing in that case, else " + addIndex
+	}
 	c.found = append(c.found, found)
 }
 

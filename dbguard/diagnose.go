@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/doctor"
 )
 
@@ -37,7 +38,14 @@ func Diagnose(ctx context.Context, db *gorm.DB, models ...any) []doctor.Finding 
 		none := fmt.Errorf("no model was given")
 		return append(found, doctor.DBModel.Unmade("the tables", none, "give Doctor the models that operations write"))
 	}
-	return append(found, checkModels(db, models)...)
+	return append(found, checkModels(db, models, servesRequests(db))...)
+}
+
+// servesRequests reports whether there is the table of requests, which guard.For and
+// guard.Once need.
+func servesRequests(db *gorm.DB) bool {
+	columns, err := catalogue.Columns(db, "belay_once")
+	return err == nil && len(columns) > 0
 }
 
 func (s *server) diagnose() (found []doctor.Finding) {

@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/once"
 )
 
 // limits are what a DSN of MySQL must have.
@@ -208,6 +209,32 @@ func TestDiagnoseSaysWhatItCannotSee(t *testing.T) {
 	wantFound(t, found, "db-server", "context canceled")
 
 	wantFound(t, dbguard.Diagnose(t.Context(), testdb.OpenSQLite(t, t.TempDir()+"/a.db"), &Stock{}), "db-model", "does not exist")
+}
+
+// TestDiagnoseOfRequests: a table that only the lock or a request can guard is no mistake where
+// the service serves requests. Check takes it for one all the same.
+func TestDiagnoseOfRequests(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		wantNil(t, db.AutoMigrate(&Note{}))
+		find := func() (found []doctor.Finding) {
+			for _, f := range dbguard.Diagnose(t.Context(), db, &Note{}) {
+				if f.Check == "db-model" {
+					found = append(found, f)
+				}
+			}
+			return found
+		}
+		wantFound(t, find(), "db-model", "error db-model")
+		wantNil(t, once.Migrate(t.Context(), db))
+		found := find()
+		wantFound(t, found, "db-model", "note db-model", "no unique index", "guard.For or guard.Once", "httpguard", "dbguard.Version")
+		if len(found) != 1 {
+			t.Errorf("found %v", found)
+		}
+		if err := dbguard.Check(t.Context(), db, &Note{}); err == nil || !strings.Contains(err.Error(), "no unique index") {
+			t.Errorf("Check: %v", err)
+		}
+	})
 }
 
 // Lodger has one live row per room, says the index, and any number, says the database.

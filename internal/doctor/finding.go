@@ -26,6 +26,8 @@ const (
 	Error Severity = "error"
 	// Warning: Belay works, and a fault will cost more than it has to.
 	Warning Severity = "warning"
+	// Note: it is right on a condition, which the finding names and no check can see.
+	Note Severity = "note"
 	// Unchecked: nothing is known, as the check could not be made.
 	Unchecked Severity = "unchecked"
 )
@@ -91,7 +93,7 @@ func (f Finding) Fixed(format string, args ...any) Finding {
 func Run(ctx context.Context, examine ...func(context.Context) []Finding) (found []Finding) {
 	parts := make([][]Finding, len(examine))
 	parallel.Do(len(examine), func(i int) { parts[i] = examine[i](ctx) })
-	all, order := slices.Concat(parts...), []Severity{Error, Warning, Unchecked}
+	all, order := slices.Concat(parts...), []Severity{Error, Warning, Note, Unchecked}
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)),
 			cmp.Compare(a.Check, b.Check), cmp.Compare(a.Subject, b.Subject))
