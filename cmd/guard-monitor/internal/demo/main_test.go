@@ -47,7 +47,7 @@ var (
 		"2. A lock is lost", "shop-c has the lock sku:7", "somebody removes the lock from Redis: DEL sku:7", "shop-a gets the lock, too", "SQLite refuses",
 		"3. The event goes out", "verdict lost, outcome refused", "no row is left in the outbox",
 		"4. guard-monitor explains", "cause: deleted, confidence medium", `the lock on key "sku:7" was lost`, "DEL was called once",
-		"5. People are told", "alert shop: nothing was changed; locks were removed from Redis",
+		"5. People are told", "alert shop: nothing was changed; probably locks were removed from Redis",
 	}
 	ending = []string{
 		"6. The sale goes on", "50 have bought",

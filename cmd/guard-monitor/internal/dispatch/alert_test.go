@@ -71,6 +71,29 @@ func TestAlertStart(t *testing.T) {
 	})
 }
 
+// The first line of an alert is no surer of a cause than what follows. What an event itself
+// reports is sure.
+func TestAlertIsNoSurerThanItsEvidence(t *testing.T) {
+	for _, tt := range []struct {
+		cause      incident.Cause
+		confidence incident.Confidence
+		want       string
+	}{
+		{incident.Failover, incident.High, "orders: a Redis failover lost locks"},
+		{incident.Failover, incident.Medium, "orders: probably a Redis failover lost locks"},
+		{incident.Deleted, incident.Low, "orders: possibly locks were removed from Redis"},
+		{incident.Bypass, incident.Medium, "orders: probably somebody wrote without a valid lock"},
+		{incident.Unknown, incident.Low, "orders: locks failed, cause unknown"},
+		{incident.Unreachable, incident.Low, "orders: Redis could not be reached"},
+		{incident.HeartbeatSilent, incident.Medium, "orders: the service no longer reports"},
+	} {
+		i := incident.Incident{Service: "orders", Cause: tt.cause, Confidence: tt.confidence, State: incident.New}
+		if summary, _ := dispatch.Words(&i); summary != tt.want {
+			t.Errorf("%s, %s: %s, want %s", tt.cause, tt.confidence, summary, tt.want)
+		}
+	}
+}
+
 // An alert begins with what became of the data, and takes nothing that went well
 // for a failure.
 func TestAlertBeginsWithTheEffect(t *testing.T) {
@@ -96,13 +119,18 @@ func TestAlertBeginsWithTheEffect(t *testing.T) {
 		},
 		"committed with a lost lock": {
 			incident.Deleted, incident.Effect{Failures: 1, Committed: 1},
-			"orders: 1 operation committed without a valid lock; locks were removed from Redis",
+			"orders: 1 operation was committed though its lock was lost; locks were removed from Redis",
 			"1 operation was committed though its lock was lost, and no second writer got at rows that a unique index or a version covers; cause deleted, confidence high, state new; 1 failure in 7 events on 3 keys",
 		},
 		"without a lock, as is allowed": {
 			incident.Restart, incident.Effect{Without: 302},
-			"orders: the database alone guarded 302 operations; a Redis process ended, and its locks with it",
+			"orders: the database alone guarded 302 operations; a Redis process ended, and its memory with it",
 			"302 operations were committed without a lock, guarded by the database alone; cause restart, confidence high, state new; 7 events on 3 keys",
+		},
+		"with a lock and without one": {
+			incident.Restart, incident.Effect{Failures: 1, Undone: 1, Without: 2},
+			"orders: the database alone guarded 2 operations; a Redis process ended, and its memory with it",
+			"1 operation was rolled back and changed nothing. 2 operations were committed without a lock, guarded by the database alone; cause restart, confidence high, state new; 1 failure in 7 events on 3 keys",
 		},
 		"an outage begins": {
 			incident.DegradedPeer, incident.Effect{},
@@ -111,7 +139,7 @@ func TestAlertBeginsWithTheEffect(t *testing.T) {
 		},
 		"refused for want of a lock": {
 			incident.Restart, incident.Effect{Refused: 690},
-			"orders: nothing was changed; a Redis process ended, and its locks with it",
+			"orders: nothing was changed; a Redis process ended, and its memory with it",
 			"690 operations were refused and changed nothing; cause restart, confidence high, state new; 7 events on 3 keys",
 		},
 	} {

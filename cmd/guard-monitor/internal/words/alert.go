@@ -11,9 +11,10 @@ import (
 // Alerts are in English.
 
 // Summary is the first line of an alert. It begins with the effect on data, which
-// people who are woken look for first. Service is the name as it is shown.
+// people who are woken look for first, and is no surer of the cause than its evidence.
+// Service is the name as it is shown.
 func Summary(service string, i *incident.Incident) string {
-	says := because(i.Cause)
+	says := because(i.Cause, i.Confidence)
 	if effect := headline(i.Effect); effect != "" {
 		says = effect + "; " + says
 	}
@@ -27,12 +28,14 @@ func headline(e incident.Effect) string {
 		return "look at 1 operation"
 	case e.Unknown > 0:
 		return fmt.Sprintf("look at these %d operations", e.Unknown)
+	case e.Committed == 1:
+		return "1 operation was committed though its lock was lost"
 	case e.Committed > 0:
-		return English.count(e.Committed, "operation") + " committed without a valid lock"
-	case e.Undone+e.Refused > 0:
-		return "nothing was changed"
+		return English.count(e.Committed, "operation") + " were committed though their lock was lost"
 	case e.Without > 0:
 		return "the database alone guarded " + English.count(e.Without, "operation")
+	case e.Undone+e.Refused > 0:
+		return "nothing was changed"
 	}
 	return ""
 }

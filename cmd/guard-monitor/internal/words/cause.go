@@ -2,6 +2,7 @@ package words
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 )
@@ -16,7 +17,7 @@ var causes = map[incident.Cause]cause{
 	incident.Failover: {"a Redis failover lost locks", phrase{"Failover", "故障转移"},
 		phrase{"Another Redis node took over, without the lock.", "另一个 Redis 节点接管，但没有该锁。"},
 		phrase{"Find out why the old master ended (its log, the kernel's log), and whether the new one has a replica again. If locks must survive a failover, use redislock.Config.Replicas.", "查明旧主节点为何结束（其日志、内核日志），以及新主节点是否又有了副本。如果锁必须在故障转移后存活，请使用 redislock.Config.Replicas。"}},
-	incident.Restart: {"a Redis process ended, and its locks with it", phrase{"Restart of Redis", "Redis 重启"},
+	incident.Restart: {"a Redis process ended, and its memory with it", phrase{"Restart of Redis", "Redis 重启"},
 		phrase{"A Redis process ended, and its memory with it.", "Redis 进程结束，其内存随之丢失。"},
 		phrase{"Find out why the Redis process ended, and give it replicas: without persistence a restart forgets every lock.", "查明 Redis 进程为何结束，并为其配置副本：没有持久化时，重启会丢失所有锁。"}},
 	incident.Eviction: {"Redis evicted keys", phrase{"Eviction", "键被逐出"},
@@ -65,7 +66,21 @@ func (l Lang) Next(c incident.Cause) string {
 	return l.say(causes[c].next, l.say(causes[incident.Unknown].next, ""))
 }
 
-func because(c incident.Cause) string { return cmp.Or(causes[c].because, string(c)) }
+// reported are the causes that an event itself reports, or that are none: these are sure.
+var reported = []incident.Cause{incident.Unreachable, incident.UnknownCommit, incident.HeartbeatSilent, incident.Unknown}
+
+// because is a cause as it ends the first line of an alert.
+func because(c incident.Cause, sure incident.Confidence) string {
+	says := cmp.Or(causes[c].because, string(c))
+	switch {
+	case slices.Contains(reported, c):
+	case sure == incident.Low:
+		return "possibly " + says
+	case sure == incident.Medium:
+		return "probably " + says
+	}
+	return says
+}
 
 // Confidence is how sure an explanation is, in a word.
 func (l Lang) Confidence(c incident.Confidence) string {
