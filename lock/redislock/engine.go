@@ -16,6 +16,7 @@ type Engine struct {
 	owned    bool // Close closes client
 	cfg      Config
 	sender   sender
+	starts   *starts // nil without Config.AskStart
 	topology *topology
 	waker    *waker
 	metrics  *metrics

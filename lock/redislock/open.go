@@ -20,6 +20,13 @@ func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("redislock: client is nil")
 	}
+	if cfg.AskStart {
+		return nil, errors.New("redislock: Config.AskStart needs Open")
+	}
+	return newEngine(client, cfg)
+}
+
+func newEngine(client redis.UniversalClient, cfg Config) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -47,15 +54,25 @@ func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 // dial per attempt, no reads from replicas, and on a cluster a slot map that is reloaded
 // each second and whenever a dial fails.
 func Open(opts *redis.UniversalOptions, cfg Config) (*Engine, error) {
+	var asked *starts
+	if cfg.AskStart && opts != nil {
+		asked = new(starts)
+		opts = asked.asking(opts)
+	}
 	client, err := newClient(opts)
 	if err != nil {
 		return nil, err
 	}
-	e, err := New(client, cfg)
+	if _, cluster := client.(*redis.ClusterClient); asked != nil && (cluster || opts.MasterName != "") {
+		_ = client.Close()
+		return nil, errors.New("redislock: Config.AskStart needs a single server")
+	}
+	e, err := newEngine(client, cfg)
 	if err != nil {
 		_ = client.Close()
 		return nil, err
 	}
+	e.starts = asked
 	if c, ok := client.(*redis.ClusterClient); ok {
 		c.OnNewNode(func(node *redis.Client) {
 			node.AddHook(nodeHook{addr: node.Options().Addr, topology: e.topology})
