@@ -1,0 +1,56 @@
+package quorumlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/internal/wait"
+	"github.com/belaygo/belay/lock"
+)
+
+// Acquire implements lock.Engine. It asks all nodes at once, and returns as soon as a
+// majority has granted the lock, or another owner has it at a majority.
+//
+// When several processes acquire a free lock at once, it may be that none gets a majority.
+// Then the one that has the first node goes on, for up to Config.NodeTimeout, while the
+// others release what they got.
+func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	timeout, err := e.cfg.timeoutOf(ttl)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	if err := e.enter(ctx); err != nil {
+		return lock.Grant{}, fmt.Errorf("quorumlock: acquire: %w", err)
+	}
+	defer e.running.Done()
+	e.ttl.Store(int64(ttl))
+	r.Waits = false // turns at each node would split the votes
+	b := newBallot(e, r, ttl, timeout)
+	start := time.Now()
+	b.ask(ctx, b.unasked)
+	b.collect(ctx)
+	for pause := time.Since(start); b.leads() && time.Since(start) < timeout; pause *= 2 {
+		if wait.Sleep(ctx, min(pause, timeout/8), nil) != nil {
+			break
+		}
+		b.ask(ctx, b.heldByAnother)
+		b.collect(ctx)
+	}
+	if b.won() {
+		return lock.Grant{Token: b.token(), Place: e.place()}, nil
+	}
+	return lock.Grant{}, b.concede(ctx)
+}
+
+// acquireAt asks one node.
+func (e *Engine) acquireAt(ctx context.Context, node int, r lock.Request, ttl, timeout time.Duration) vote {
+	ctx, cancel := within(ctx, timeout)
+	defer cancel()
+	sent := time.Now()
+	grant, err := e.nodes[node].Acquire(ctx, r, ttl)
+	if err == nil {
+		err = e.mayVote(node, sent, ttl)
+	}
+	return newVote(node, grant.Token, err)
+}

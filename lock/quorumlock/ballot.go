@@ -1,0 +1,171 @@
+package quorumlock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// A ballot is one acquire at all nodes.
+type ballot struct {
+	e            *Engine
+	r            lock.Request
+	ttl, timeout time.Duration
+	votes        []vote // by node
+	arrived      chan vote
+	waiting      int // how many votes are to arrive
+}
+
+func newBallot(e *Engine, r lock.Request, ttl, timeout time.Duration) *ballot {
+	n := len(e.nodes)
+	return &ballot{e: e, r: r, ttl: ttl, timeout: timeout, votes: make([]vote, n), arrived: make(chan vote, n)}
+}
+
+func (b *ballot) unasked(v vote) bool       { return v.kind == unasked }
+func (b *ballot) heldByAnother(v vote) bool { return v.kind == held }
+
+// ask asks the nodes whose last vote is such.
+func (b *ballot) ask(ctx context.Context, such func(vote) bool) {
+	e, h := b.e, holdOf(b.r)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, v := range b.votes {
+		if !such(v) {
+			continue
+		}
+		b.votes[i] = vote{node: i, kind: waiting}
+		b.waiting++
+		e.send(h, i, func() { b.arrived <- e.acquireAt(ctx, i, b.r, b.ttl, b.timeout) })
+		e.courses[h].released = false
+	}
+}
+
+// collect takes votes until it is decided what they come to, or ctx ends.
+func (b *ballot) collect(ctx context.Context) {
+	for b.waiting > 0 && !b.decided() {
+		select {
+		case v := <-b.arrived:
+			b.votes[v.node] = v
+			b.waiting--
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// decided reports whether further votes change nothing. As long as no other owner has a
+// majority, they may. A node that says that the key is marked has undone what it granted:
+// a majority has by then.
+func (b *ballot) decided() bool {
+	_, n := b.holder()
+	return b.won() || n >= b.e.majority || b.isMarked() && b.waiting < b.e.majority
+}
+
+func (b *ballot) count(k kind) (n int) {
+	for _, v := range b.votes {
+		if v.kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *ballot) won() bool { return b.count(granted) >= b.e.majority && !b.isMarked() }
+
+func (b *ballot) isMarked() bool {
+	for _, v := range b.votes {
+		if v.isMarked() {
+			return true
+		}
+	}
+	return false
+}
+
+// answered reports whether a majority of nodes works.
+func (b *ballot) answered() bool { return b.count(granted)+b.count(held) >= b.e.majority }
+
+// holder returns the owner that most nodes name, and how many these are.
+func (b *ballot) holder() (lock.Holder, int) {
+	var named []lock.Holder
+	for _, v := range b.votes {
+		if v.kind == held {
+			named = append(named, v.holder)
+		}
+	}
+	h, n := most(named, b.e.majority)
+	h.Place = b.e.place()
+	return h, n
+}
+
+// leads reports whether the votes are split, and this owner has the first of the nodes.
+func (b *ballot) leads() bool {
+	if b.decided() || b.isMarked() || !b.answered() {
+		return false
+	}
+	for _, v := range b.votes {
+		switch v.kind {
+		case granted:
+			return true
+		case held:
+			return false
+		}
+	}
+	return false
+}
+
+// token is the greatest that was granted, so that it grows if the nodes' clocks agree.
+func (b *ballot) token() (token int64) {
+	for _, v := range b.votes {
+		if v.kind == granted {
+			token = max(token, v.token)
+		}
+	}
+	return token
+}
+
+// concede releases what was granted, and returns why the lock was not acquired. Nodes that
+// have not answered are not waited for: what they grant is released behind the caller's
+// back.
+func (b *ballot) concede(ctx context.Context) error {
+	if n := b.waiting; n > 0 {
+		b.e.running.Go(func() {
+			for range n {
+				if v := <-b.arrived; v.mayHold() {
+					b.release(ctx, v.node, func(error) {})
+				}
+			}
+		})
+	}
+	released := make(chan error, len(b.votes))
+	left, releases := b.waiting, 0
+	for _, v := range b.votes {
+		switch v.kind {
+		case unclear: // whatever the release says, the acquire may be executed after it
+			left++
+			b.release(ctx, v.node, func(error) {})
+		case granted, abstained:
+			releases++
+			b.release(ctx, v.node, func(err error) { released <- err })
+		}
+	}
+	for range releases {
+		if err := <-released; err != nil && !gone(err) {
+			left++
+		}
+	}
+	return b.err(ctx, left)
+}
+
+// release releases the lock at one node.
+func (b *ballot) release(ctx context.Context, node int, then func(error)) {
+	b.e.mu.Lock()
+	defer b.e.mu.Unlock()
+	r := lock.Request{Key: b.r.Key, Owner: b.r.Owner}
+	b.e.send(holdOf(r), node, func() { then(b.e.releaseAt(ctx, node, r)) })
+}
+
+// gone reports whether the answer to a release or a renewal says that the owner does not
+// have the lock.
+func gone(err error) bool { return errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrUnusable) }

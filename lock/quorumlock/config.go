@@ -1,0 +1,49 @@
+package quorumlock
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Config adjusts an engine. The zero value is useful.
+type Config struct {
+	// Name is the node of all locks in errors, events and metrics. Defaults to "quorum".
+	Name string
+	// NodeTimeout is how long one node has to answer before it counts as silent. One that is
+	// set must be at most a tenth of the ttl of the locks. Defaults to a second, or a
+	// quarter of the ttl if that is less.
+	NodeTimeout time.Duration
+	// Durable says that no node forgets a lock before it has expired, whatever happens to
+	// its server: a database, or a Redis server with appendfsync always. Otherwise each
+	// node must be a Starter, and does not vote until its server has been up for a ttl.
+	Durable bool
+}
+
+// defaultTimeout is how long a node has to answer.
+const defaultTimeout = time.Second
+
+func (c Config) withDefaults() (Config, error) {
+	c.Name = cmp.Or(c.Name, "quorum")
+	switch {
+	case !utf8.ValidString(c.Name):
+		return c, fmt.Errorf("quorumlock: Config.Name %q is not UTF-8", c.Name)
+	case c.NodeTimeout < 0:
+		return c, fmt.Errorf("quorumlock: Config.NodeTimeout is %v", c.NodeTimeout)
+	}
+	return c, nil
+}
+
+// timeout is how long a node has to answer to a request.
+func (c Config) timeout() time.Duration { return cmp.Or(c.NodeTimeout, defaultTimeout) }
+
+// timeoutOf is how long a node has to answer to one about locks of this ttl.
+func (c Config) timeoutOf(ttl time.Duration) (time.Duration, error) {
+	if c.NodeTimeout > ttl/10 {
+		return 0, fmt.Errorf("%w: quorumlock: Config.NodeTimeout %v is more than a tenth of the ttl, %v", lock.ErrDenied, c.NodeTimeout, ttl)
+	}
+	return min(c.timeout(), ttl/4), nil
+}

@@ -1,0 +1,90 @@
+package quorumlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// errClosed is returned when the engine has been closed.
+var errClosed = fmt.Errorf("%w: quorumlock: closed", lock.ErrDenied)
+
+// err returns why the lock was not acquired. At so many nodes it may be left: a majority of
+// those would be the lock. What a minority keeps expires, and keeps nobody from the others.
+func (b *ballot) err(ctx context.Context, left int) error {
+	holder, _ := b.holder()
+	switch {
+	case left >= b.e.majority && b.isMarked():
+		return fmt.Errorf("%w: %w", lock.ErrMarked, b.failure(ctx, lock.ErrNoAnswer))
+	case left >= b.e.majority:
+		return b.failure(ctx, lock.ErrNoAnswer)
+	case b.isMarked():
+		return lock.ErrMarked
+	case b.answered() && b.count(held) > 0:
+		return &lock.HeldError{Key: b.r.Key, Holder: holder}
+	case left > 0:
+		return b.failure(ctx, lock.ErrNoAnswer)
+	}
+	return b.failure(ctx, b.kind())
+}
+
+// failure is an error of a kind, with what the nodes said to the acquire.
+func (b *ballot) failure(ctx context.Context, kind error) error {
+	errs := make([]error, len(b.votes))
+	for i, v := range b.votes {
+		if errs[i] = v.err; v.kind == waiting {
+			errs[i] = errSilent
+		}
+	}
+	return failure(ctx, "acquire", kind, errs)
+}
+
+// errSilent is the error of a node that has not answered yet.
+var errSilent = errors.New("no answer yet")
+
+// failure is an error of a kind. It names what the nodes said, and matches nothing of it.
+// It matches the end of ctx, if that has ended.
+func failure(ctx context.Context, what string, kind error, errs []error) error {
+	var said []string
+	for i, err := range errs {
+		if err != nil {
+			said = append(said, fmt.Sprintf("node %d: %s", i+1, err.Error()))
+		}
+	}
+	text := strings.Join(said, "; ")
+	if end := ctx.Err(); end != nil {
+		return fmt.Errorf("quorumlock: %s: %w: %w: %s", what, kind, end, text)
+	}
+	return fmt.Errorf("quorumlock: %s: %w: no majority: %s", what, kind, text)
+}
+
+// kind is what the nodes that did not grant the lock have in common.
+func (b *ballot) kind() error {
+	var errs []error
+	for _, v := range b.votes {
+		switch v.kind {
+		case abstained:
+			errs = append(errs, lock.ErrRefused)
+		case held, refused:
+			errs = append(errs, v.err)
+		}
+	}
+	return common(errs)
+}
+
+// common is the kind of all errors, which say that nothing was executed.
+func common(errs []error) error {
+	for _, kind := range []error{lock.ErrDenied, lock.ErrUnusable, lock.ErrRefused} {
+		all := true
+		for _, err := range errs {
+			all = all && errors.Is(err, kind)
+		}
+		if all {
+			return kind
+		}
+	}
+	return lock.ErrNotSent
+}

@@ -1,0 +1,148 @@
+package quorumlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/lockhistory"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+)
+
+// Two of five servers stand still for longer than the ttl, or are killed and start again
+// without their locks. The others have them.
+func TestHistory(t *testing.T) {
+	servers := startServers(t)
+	grow(t, servers, 20*time.Second)
+	e := open(t, restarts, addrs(servers)...)
+	judge := func(name string, fail func(two []*server)) {
+		t.Run(name, func(t *testing.T) {
+			lockhistory.Test(t, lockhistory.Setup{
+				Where:  where(restarts, addrs(servers)),
+				Key:    func(name string) string { return name },
+				Engine: e,
+				Break:  func(*testing.T) { fail(servers[1:3]) },
+			})
+		})
+	}
+	judge("Paused", func(two []*server) {
+		each(two, (*server).pause)
+		<-time.After(3 * time.Second)
+		each(two, (*server).resume)
+	})
+	judge("Killed", func(two []*server) {
+		each(two, (*server).kill)
+		each(two, (*server).start)
+	})
+}
+
+func each(servers []*server, f func(*server)) {
+	for _, s := range servers {
+		f(s)
+	}
+}
+
+// grow waits until the servers have been up for longer than a ttl, by whole seconds.
+func grow(t *testing.T, servers []*server, ttl time.Duration) {
+	t.Helper()
+	for _, s := range servers {
+		s.up(t, ttl+2*time.Second)
+	}
+}
+
+const restartTTL = 6 * time.Second
+
+// Three of five servers are started again, empty, one after the other within a ttl. They
+// do not vote for a ttl after that; so nobody gets a lock that another believes in. Without
+// the rule two believe in it.
+func TestHistoryOfRestarts(t *testing.T) {
+	t.Run("Rule", func(t *testing.T) {
+		if n, held := restartHistory(t, restarts); n > 0 || held == 0 {
+			t.Errorf("%d overlaps, %d holds after the restarts", n, held)
+		}
+	})
+	t.Run("NoRule", func(t *testing.T) {
+		if n, _ := restartHistory(t, durable); n == 0 {
+			t.Error("no overlap: the test would not notice if the rule were off")
+		}
+	})
+}
+
+// restartHistory returns how many overlaps there were, and how many holds began after the
+// last restart.
+func restartHistory(t *testing.T, rule string) (overlaps, after int) {
+	t.Helper()
+	servers := startServers(t)
+	if rule == restarts {
+		grow(t, servers, restartTTL)
+	}
+	keys := make([]string, 8)
+	for i := range keys {
+		keys[i] = fmt.Sprint("restart", i)
+	}
+	children := lockhistory.StartAll(t, lockhistory.Job{
+		Where: where(rule, addrs(servers)), Keys: keys, Workers: len(keys), Hold: restartTTL / 2, TTL: restartTTL,
+	})
+	spans := lockhistory.Observe(t, children, 2)
+	for _, s := range servers[:3] {
+		s.kill()
+		s.start()
+	}
+	last := lockhistory.Now()
+	spans = append(spans, lockhistory.Observe(t, children, 6)...)
+	for _, c := range children {
+		c.Stop()
+	}
+	for _, c := range children {
+		spans = append(spans, c.Finish()...)
+	}
+	for _, s := range spans {
+		if s.Err == "" && s.Asked > last {
+			after++
+		}
+	}
+	overlaps = lockhistory.Overlaps(spans)
+	t.Logf("%d holds, %d of them after the restarts, %d overlaps", len(spans), after, overlaps)
+	if rule != restarts {
+		return overlaps, after
+	}
+	// Locks whose majority was started again are lost, and their holders know.
+	for _, wrong := range lockhistory.Judge(spans, lockhistory.Fault{Node: "quorum", At: last}) {
+		t.Error(wrong)
+	}
+	return overlaps, after
+}
+
+// All servers are started again, one after the other: each as soon as renewals have filled
+// the one before. No lock is lost.
+func TestRollingRestart(t *testing.T) {
+	const ttl, locks = 6 * time.Second, 8
+	servers := startServers(t)
+	grow(t, servers, ttl)
+	l, err := lock.New(open(t, restarts, addrs(servers)...), lock.Config{TTL: ttl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close(context.Background())
+	var leases []*lock.Lease
+	for i := range locks {
+		lease, err := l.Acquire(t.Context(), fmt.Sprint("rolling", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases = append(leases, lease)
+	}
+	for _, s := range servers {
+		s.kill()
+		s.start()
+		testwait.Until(t, "the server has all locks again", func() bool { return s.size() == locks })
+	}
+	for _, lease := range leases {
+		if err := errors.Join(lease.Err(), lease.Release(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package quorumlock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Inspect implements lock.Engine: it returns who has the key at a majority of nodes.
+func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	if err := e.enter(ctx); err != nil {
+		return lock.Holder{}, fmt.Errorf("quorumlock: inspect: %w", err)
+	}
+	defer e.running.Done()
+	type seen struct {
+		node   int
+		holder lock.Holder
+		err    error
+	}
+	answers := ask(ctx, e, e.cfg.timeout(), func(ctx context.Context, node int) seen {
+		h, err := e.nodes[node].Inspect(ctx, key)
+		return seen{node, h, err}
+	})
+	var named []lock.Holder
+	errs := slices.Repeat([]error{errSilent}, len(e.nodes))
+	for open := len(e.nodes); open > 0; open-- {
+		select {
+		case s := <-answers:
+			if errs[s.node] = s.err; s.err == nil {
+				named = append(named, s.holder)
+			}
+		case <-ctx.Done():
+			return lock.Holder{}, failure(ctx, "inspect", lock.ErrNoAnswer, errs)
+		}
+		holder, n := most(named, e.majority)
+		holder.Place = e.place()
+		if n >= e.majority {
+			return holder, nil
+		}
+		if _, n := mostNamed(named, e.majority); n+len(e.nodes)-len(named) < e.majority {
+			return lock.Holder{Place: e.place()}, nil // no owner can have one
+		}
+	}
+	return lock.Holder{}, failure(ctx, "inspect", unanswered(errs), errs)
+}
+
+// unanswered is the kind of a question that no majority has answered.
+func unanswered(errs []error) error {
+	failed := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if slices.ContainsFunc(failed, func(err error) bool { return !nothing(err) }) {
+		return lock.ErrNoAnswer
+	}
+	return common(failed)
+}
+
+// most returns the owner that most of the nodes name, until when it has a majority, and how
+// many name it. That nobody has the key counts like an owner.
+func most(named []lock.Holder, majority int) (lock.Holder, int) {
+	var by []lock.Holder
+	for _, h := range named {
+		var same []lock.Holder
+		for _, other := range named {
+			if other.Owner == h.Owner {
+				same = append(same, other)
+			}
+		}
+		if len(same) > len(by) {
+			by = same
+		}
+	}
+	if len(by) == 0 {
+		return lock.Holder{}, 0
+	}
+	slices.SortFunc(by, func(a, b lock.Holder) int { return cmp.Compare(a.TTL, b.TTL) })
+	return by[max(0, len(by)-majority)], len(by)
+}
+
+// mostNamed is most of those who have the key.
+func mostNamed(named []lock.Holder, majority int) (lock.Holder, int) {
+	return most(slices.DeleteFunc(slices.Clone(named), func(h lock.Holder) bool { return h.Owner == "" }), majority)
+}

@@ -1,0 +1,68 @@
+package quorumlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Release implements lock.Engine. It returns nil when a majority has released the lock, and
+// an error that matches lock.ErrNotHeld when a majority does not have it.
+func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+	if err := e.enter(ctx); err != nil {
+		return fmt.Errorf("quorumlock: release: %w", err)
+	}
+	defer e.running.Done()
+	answers := e.releaseAll(ctx, r)
+	errs := make([]error, len(e.nodes))
+	for i := range errs {
+		errs[i] = errSilent
+	}
+	freed, missing, unsent := 0, 0, 0
+	for range e.nodes {
+		select {
+		case v := <-answers:
+			switch errs[v.node] = v.err; {
+			case v.err == nil:
+				freed++
+			case gone(v.err):
+				missing++
+			case errors.Is(v.err, lock.ErrNotSent) && !errors.Is(v.err, lock.ErrNoAnswer):
+				unsent++
+			}
+		case <-ctx.Done():
+			return failure(ctx, "release", lock.ErrNoAnswer, errs)
+		}
+		switch {
+		case freed >= e.majority:
+			return nil
+		case missing >= e.majority:
+			return lock.ErrNotHeld
+		}
+	}
+	if unsent+missing == len(errs) {
+		return failure(ctx, "release", lock.ErrNotSent, errs)
+	}
+	return failure(ctx, "release", lock.ErrNoAnswer, errs)
+}
+
+// releaseAll releases a lock at all nodes, and has no renewal acquire it there again.
+func (e *Engine) releaseAll(ctx context.Context, r lock.Request) <-chan vote {
+	answers := make(chan vote, len(e.nodes))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.nodes {
+		e.send(holdOf(r), i, func() { answers <- vote{node: i, err: e.releaseAt(ctx, i, r)} })
+	}
+	e.courses[holdOf(r)].released = true
+	return answers
+}
+
+// releaseAt releases a lock at one node.
+func (e *Engine) releaseAt(ctx context.Context, node int, r lock.Request) error {
+	ctx, cancel := within(ctx, e.cfg.timeout())
+	defer cancel()
+	return e.nodes[node].Release(ctx, r)
+}

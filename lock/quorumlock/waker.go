@@ -1,0 +1,144 @@
+package quorumlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+const (
+	// watchTime is how long a node has to begin to notify.
+	watchTime = time.Second
+	// gatherTime is how long messages of the same release are waited for.
+	gatherTime = 5 * time.Millisecond
+)
+
+// errNoWaker is returned when too few nodes can notify.
+var errNoWaker = errors.New("quorumlock: watch: no majority of the nodes notifies waiters")
+
+// Watch implements lock.Waker. It returns when a majority of nodes notifies, and calls wake
+// when a majority has notified of a release, or a few milliseconds after one has.
+func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.running.Done()
+	b := &bell{wake: wake, majority: e.majority, seen: make([]bool, len(e.nodes))}
+	answers := ask(ctx, e, watchTime, func(ctx context.Context, node int) error { return b.watch(ctx, e.nodes[node], node, key) })
+	ready, failed := 0, 0
+	for ready < e.majority {
+		select {
+		case err := <-answers:
+			if err == nil {
+				ready++
+			} else if failed++; failed >= e.majority {
+				b.stop()
+				return nil, fmt.Errorf("%w: %w", errNoWaker, err)
+			}
+		case <-ctx.Done():
+			b.stop()
+			return nil, ctx.Err()
+		}
+	}
+	return b.stop, nil
+}
+
+// A bell wakes one waiter.
+type bell struct {
+	wake     func()
+	majority int
+
+	mu      sync.Mutex
+	stops   []func()
+	stopped bool
+	seen    []bool // which nodes have notified in this round
+	n       int    // how many these are; 0 = no round
+	rung    bool   // in this round
+	round   int
+	timer   *time.Timer // ends the round
+}
+
+// watch has a node notify.
+func (b *bell) watch(ctx context.Context, engine lock.Engine, node int, key string) error {
+	waker, ok := engine.(lock.Waker)
+	if !ok {
+		return fmt.Errorf("a %T is no Waker", engine)
+	}
+	stop, err := waker.Watch(ctx, key, func() { b.notify(node) })
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		stop()
+		return nil
+	}
+	b.stops = append(b.stops, stop)
+	return nil
+}
+
+// notify takes a message of a node. In a round that was rung, a further message of a node
+// is of another release.
+func (b *bell) notify(node int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return
+	}
+	if b.rung && b.seen[node] {
+		b.n = 0
+	}
+	if b.n == 0 {
+		clear(b.seen)
+		b.rung = false
+		b.round++
+		round := b.round
+		b.timer = time.AfterFunc(gatherTime, func() { b.endRound(round) })
+	}
+	if !b.seen[node] {
+		b.seen[node] = true
+		b.n++
+	}
+	if b.n >= b.majority {
+		b.ring()
+	}
+}
+
+// ring wakes the waiter once in a round. The caller holds b.mu.
+func (b *bell) ring() {
+	if !b.rung {
+		b.rung = true
+		b.wake()
+	}
+}
+
+func (b *bell) endRound(round int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped || b.round != round {
+		return
+	}
+	b.ring()
+	b.n = 0
+}
+
+// stop has no node notify any more.
+func (b *bell) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return
+	}
+	b.stopped = true
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	for _, stop := range b.stops {
+		stop()
+	}
+}
