@@ -65,13 +65,26 @@ func tryPublish(ctx context.Context, s *rabbit.Session) error {
 	return err
 }
 
-// rollBack publishes in a transaction that it rolls back.
+// rollBack publishes in a transaction that it rolls back. The broker may close the channel
+// before the rollback is sent: its reason counts then, not that the channel is closed.
 func rollBack(ctx context.Context, ch *amqp.Channel) error {
+	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
 	key := rabbit.EventKey(string(notify.VerdictLost))
-	return errors.Join(
+	err := errors.Join(
 		ch.Tx(),
 		ch.PublishWithContext(ctx, rabbit.Exchange, key, false, false, amqp.Publishing{}),
 		ch.TxRollback())
+	if !errors.Is(err, amqp.ErrClosed) {
+		return err
+	}
+	select {
+	case reason, ok := <-closed:
+		if ok {
+			return reason
+		}
+	case <-ctx.Done():
+	}
+	return err
 }
 
 // cutWhenBlocked sends the first reason for which the broker takes no messages, and cuts the
