@@ -1,6 +1,14 @@
 package notify
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrRefused is matched by the error of a Publisher whose destination answers that it does
+// not take this event, and may take others: its sender is not allowed, or it is too large.
+// An outbox postpones the event by 30 seconds to 10 minutes, and goes on with the others.
+var ErrRefused = errors.New("notify: event refused")
 
 // A Publisher takes events. Publish returns nil once the event is safe: stored,
 // confirmed by a broker, or logged, as the implementation says. It is safe for

@@ -18,7 +18,7 @@ type set = metric.Set
 type metrics struct {
 	set
 
-	stored, inserts, published, direct, lost, unreadable, heartbeats prometheus.Counter
+	stored, inserts, published, direct, lost, unreadable, refused, heartbeats prometheus.Counter
 }
 
 func newMetrics(name string, t table) *metrics {
@@ -30,6 +30,7 @@ func newMetrics(name string, t table) *metrics {
 		direct:     f.Counter("belay_outbox_direct_total", "Events published without being stored, since the table could not be written."),
 		lost:       f.Counter("belay_outbox_lost_total", "Events neither stored nor published, only logged."),
 		unreadable: f.Counter("belay_outbox_unreadable_total", "How often this process found a row that is no event, and set it aside for an hour."),
+		refused:    f.Counter("belay_outbox_refused_total", "How often the destination refused a stored event and may take others; it is tried again within 10 minutes."),
 		heartbeats: f.Counter("belay_outbox_heartbeats_total", "Heartbeats sent."),
 	}
 	m.set = append(f.Set, &backlog{

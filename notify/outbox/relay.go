@@ -32,6 +32,7 @@ type relay struct {
 	// Of the goroutine alone:
 	confirmed []row // published, to be deleted before anything else
 	failures  int   // of the publisher, in a row
+	refusals  refusals
 	sweep     sweep
 	unsure    time.Time // until when rows may be leased to this relay that it has not in hand
 }
@@ -192,6 +193,8 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 		return nil
 	case errors.Is(err, notify.ErrInvalidEvent):
 		return r.setAside(ctx, stored, err)
+	case errors.Is(err, notify.ErrRefused):
+		return r.refuse(ctx, stored, err)
 	}
 	r.sweep.failed = true
 	r.failures++

@@ -1,6 +1,11 @@
 package rabbitmq
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/belaygo/belay/notify"
+)
 
 // ErrUnroutable is returned when the monitor's queue does not exist, or no queue is
 // bound to the exchange: no monitor has declared the topology, or somebody has
@@ -17,6 +22,8 @@ var (
 	// errRefused is returned when the broker did not take responsibility for the
 	// event: its queue is full, or cannot reach a majority.
 	errRefused = errors.New("rabbitmq: refused by the broker")
+	// errTooLarge is matched when the event is larger than the broker's max_message_size.
+	errTooLarge = fmt.Errorf("rabbitmq: event is too large for the broker (%w)", notify.ErrRefused)
 	// errOpen is returned when the last publishes failed, for a second at a time: the
 	// circuit breaker is open, and this event was not sent.
 	errOpen = errors.New("rabbitmq: circuit breaker is open")

@@ -28,6 +28,7 @@ var results = []struct {
 	{ErrUnroutable, "unroutable"},
 	{errBlocked, "blocked"},
 	{errRefused, "refused"},
+	{errTooLarge, "too_large"},
 	{errOpen, "open"},
 	{nil, "confirmed"},
 }

@@ -56,11 +56,14 @@ func New(url string, cfg Config) (*Publisher, error) {
 }
 
 // isAnswer reports whether err shows that the broker is well.
-func isAnswer(err error) bool { return errors.Is(err, ErrUnroutable) || errors.Is(err, errRefused) }
+func isAnswer(err error) bool {
+	return errors.Is(err, ErrUnroutable) || errors.Is(err, errRefused) || errors.Is(err, errTooLarge)
+}
 
 // Publish returns nil once the broker has found the monitor's queue, routed ev
-// and confirmed it. After [ErrUnroutable] the broker has not taken the event; after
-// any other error it may have.
+// and confirmed it. After [ErrUnroutable], and after an error that matches
+// notify.ErrRefused (the event is larger than the broker's max_message_size), the broker has
+// not taken the event; after any other error it may have.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	env, body, err := encode(ev)
 	if err != nil {

@@ -245,7 +245,8 @@ func (s *supervisor) serve(ctx context.Context, session *rabbit.Session, demand 
 }
 
 // carry publishes one request. It returns an error if the session is spoilt. A
-// missing queue or exchange costs the channel, not the connection.
+// missing queue or exchange, or a message that is too large, costs the channel, not the
+// connection.
 func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 	outcome, spoilt := lane.publish(ctx, s.dress(r, lane.session.User))
 	for s.concede(r, spoilt) { // the broker has dropped the message as well
@@ -257,7 +258,7 @@ func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 	if outcome == nil {
 		s.pause.Reset()
 	}
-	if spoilt != nil && errors.Is(outcome, ErrUnroutable) {
+	if spoilt != nil && isAnswer(outcome) {
 		return lane.reopen()
 	}
 	return spoilt
@@ -306,4 +307,10 @@ func checkRefused(reason *amqp.Error) bool {
 // knows: a certificate or a token names another.
 func userRefused(reason *amqp.Error) bool {
 	return reason.Code == amqp.PreconditionFailed && strings.Contains(reason.Reason, "user_id property")
+}
+
+// tooLarge reports whether the broker refuses a message for its size: the setting
+// max_message_size, of which a client learns only so.
+func tooLarge(reason *amqp.Error) bool {
+	return reason.Code == amqp.PreconditionFailed && strings.Contains(reason.Reason, "larger than configured max size")
 }

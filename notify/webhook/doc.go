@@ -27,11 +27,13 @@
 //	400  it is no event to this monitor: set aside for an hour, logged (ErrInvalidEvent)
 //	413  it is too large: likewise
 //	401  the token is wrong: kept, and logged once until that changes
-//	403  the token is not for this service: likewise
+//	403  the token is not for this service: kept and tried again within 10 minutes, logged;
+//	     events of other services go on (notify.ErrRefused)
 //	429  overloaded: kept, and the relay pauses as Retry-After says
 //	503  the store takes nothing: likewise
 //
-// An event is kept and published again after every other answer. Redirects are not
+// A 413 of a proxy in between is treated as a 403: the limit of the proxy is to be at least
+// 256 KiB. An event is kept and published again after every other answer. Redirects are not
 // followed, since the token would go with them.
 //
 // # Connections

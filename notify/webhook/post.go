@@ -78,8 +78,12 @@ func (p *Publisher) judge(r reply, id string) error {
 		return fmt.Errorf("%w: %s answered %d, and not as guard-monitor does: check the address", errAnswered, p.url, code)
 	case a.Rejected:
 		return fmt.Errorf("%w: %s", errRejected, says)
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+	case code == http.StatusUnauthorized:
 		return fmt.Errorf("%w: %s", errUnauthorized, says)
+	case code == http.StatusForbidden:
+		return fmt.Errorf("%w: %s", errForbidden, says)
+	case code == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%w: %s", errTooLarge, says)
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
 		return &busyError{fmt.Errorf("%w: %s", errAnswered, says), retryAfter(r.retryAfter)}
 	case code >= 300 && code < 400:

@@ -102,8 +102,8 @@ type sender struct {
 }
 
 // Publish returns nil once the monitor has ev on disk. After an error that matches
-// notify.ErrInvalidEvent the monitor will never take it; after any other error it may
-// have it.
+// notify.ErrInvalidEvent the monitor will never take it; after one that matches
+// notify.ErrRefused it has not taken it; after any other error it may have it.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	body, err := ev.MarshalJSON()
 	if err != nil {
