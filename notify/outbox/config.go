@@ -53,6 +53,8 @@ type limits struct {
 	// pollInterval is how often the relay looks for rows that this process did not
 	// store.
 	pollInterval time.Duration
+	// drain is how long Close takes at most if its context has no deadline.
+	drain time.Duration
 	// batchSize is how many rows the relay takes at once.
 	batchSize int
 }
@@ -69,6 +71,7 @@ func (c Config) withDefaults() Config {
 	l.writeTimeout = cmp.Or(l.writeTimeout, 3*time.Second)
 	l.lease = cmp.Or(l.lease, leases*c.RelayTimeout)
 	l.pollInterval = cmp.Or(l.pollInterval, time.Second)
+	l.drain = cmp.Or(l.drain, 10*time.Second)
 	l.batchSize = cmp.Or(l.batchSize, 100)
 	return c
 }

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"gorm.io/gorm"
@@ -19,6 +20,7 @@ type Outbox struct {
 	table  table
 	writer *writer
 	relay  *relay // nil without Config.Relay
+	drain  time.Duration
 }
 
 var (
@@ -38,7 +40,7 @@ func New(db *gorm.DB, cfg Config) (*Outbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Outbox{table: t, metrics: newMetrics(cfg.Name, t)}
+	o := &Outbox{table: t, metrics: newMetrics(cfg.Name, t), drain: cfg.limits.drain}
 	wake := func() {}
 	if cfg.Relay != nil {
 		o.relay = startRelay(cfg, t, o.metrics)
@@ -70,9 +72,14 @@ func (o *Outbox) Publish(ctx context.Context, ev notify.Event) error {
 // Close ends the outbox: it refuses further events, and the relay forwards what is
 // stored and stops. Rows that another relay has leased are left to that one, or to the
 // next process if it has died. If ctx ends first, the rest stays stored for the
-// next process and Close returns an error that matches ctx.Err(). It returns an
-// error when it is called again, too.
+// next process and Close returns an error that matches ctx.Err(). A ctx without a
+// deadline is given 10 seconds. It returns an error when it is called again, too.
 func (o *Outbox) Close(ctx context.Context) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		limited, cancel := context.WithTimeout(ctx, o.drain)
+		defer cancel()
+		ctx = limited
+	}
 	finished := o.writer.close(ctx)
 	if o.relay == nil {
 		return finished

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
@@ -15,6 +16,8 @@ const (
 	maxWakePause  = time.Second // events have been stored meanwhile
 	maxDrainPause = time.Second // Close waits
 	maxAskedPause = time.Minute // the publisher has asked for it
+
+	logInterval = 10 * time.Second // between lines at level warn about pauses
 )
 
 // A busyError is an error of a publisher whose destination asks for a pause.
@@ -47,6 +50,7 @@ type pacer struct {
 	leased    bool         // by the last pass: the table works
 	table     wait.Backoff // after the table failed
 	publisher wait.Backoff // after the publisher failed
+	logged    time.Time    // the last pause, at level warn
 }
 
 // newPacer returns the pacer of a relay, which stops when ctx ends.
@@ -89,7 +93,13 @@ func (p *pacer) rest(ctx context.Context, err error) {
 	if p.isDraining() {
 		delay = min(delay, maxDrainPause)
 	}
-	p.cfg.Logger.Warn("events are not relayed", "error", err, "retry_in", delay)
+	level := slog.LevelWarn
+	if since := time.Since(p.logged); since < logInterval {
+		level = slog.LevelDebug
+	} else {
+		p.logged = time.Now()
+	}
+	p.cfg.Logger.Log(ctx, level, "events are not relayed", "error", err, "retry_in", delay)
 	uncut := max(maxWakePause, asked)
 	p.wait(ctx, min(delay, uncut), nil)
 	if rest := delay - uncut; rest > 0 {
