@@ -48,7 +48,12 @@
 //	500  no principal, an answer that can't be stored
 //	503  the lock or the database is not available, or failed meanwhile: asking again is safe
 //
-// These are problem details (RFC 9457). 409 and 503 have Retry-After.
+// These are problem details (RFC 9457). 409 of a request that is being served and 503 have
+// Retry-After. Handlers that call Do, Apply or Once themselves answer likewise with [Error].
+//
+// While Redis is away and the guard's policy is FailClosed, repeats get 503, too, also those
+// whose answer is stored. Looking for it would cost the database a read for each request that
+// is rejected then, at a time when clients retry most. Under DBOnly stored answers are sent.
 //
 // # Limits
 //

@@ -54,10 +54,18 @@ func (e *exchange) fail(err error) {
 	if p.Status >= http.StatusInternalServerError {
 		e.cfg.Logger.Error("a guarded request has failed", "request", e.request.Key(), "status", p.Status, "error", err)
 	}
-	if again := fragment == "busy" || fragment == "unavailable"; again {
-		e.w.Header().Set("Retry-After", "1")
+	p.send(e.w, fragment == "busy" || fragment == "unavailable")
+}
+
+// send answers with a problem. again says that the same request may succeed a second later.
+func (p problem) send(w http.ResponseWriter, again bool) {
+	h := w.Header()
+	if again {
+		h.Set("Retry-After", "1")
 	}
-	e.w.Header().Set("Content-Type", "application/problem+json")
-	e.w.WriteHeader(p.Status)
-	_ = json.NewEncoder(e.w).Encode(p)
+	h.Del("Content-Length") // of the answer that this one replaces
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the client may have gone
 }

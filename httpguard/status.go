@@ -14,7 +14,7 @@ import (
 const StatusClientClosedRequest = 499
 
 // Status returns the status of the answer to a request whose operation ended with err, for
-// handlers that call Do, Apply or Once themselves:
+// handlers that call Do, Apply or Once themselves. [Error] writes the whole answer.
 //
 //   - 200 for nil and guard.ErrDuplicate: done, now or before. A handler that reads what the
 //     first one wrote may find that it asked for something else, which is a 409.

@@ -124,13 +124,9 @@ func reply(w http.ResponseWriter, status int, o *Order, err error) {
 	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, strconv.ErrSyntax), errors.Is(err, strconv.ErrRange):
 		http.Error(w, "no such order", http.StatusNotFound)
 	default: // an error of Belay's, or of the database
-		status := httpguard.Status(err)
-		if status >= http.StatusInternalServerError {
+		if httpguard.Status(err) >= http.StatusInternalServerError {
 			slog.Error("request failed", "error", err)
 		}
-		if status == http.StatusServiceUnavailable || errors.Is(err, guard.ErrBusy) || errors.Is(err, guard.ErrIntercepted) {
-			w.Header().Set("Retry-After", "1") // nothing was done
-		}
-		http.Error(w, http.StatusText(status), status)
+		httpguard.Error(w, err)
 	}
 }
