@@ -28,26 +28,29 @@ func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) 
 
 // inNewTransaction runs f in a new transaction after the end of this one, whose settings it
 // repeats and whose writes it does not see. If its connection has broken, or breaks then,
-// f runs on another one.
+// f runs on another one. It ends within Options.EndTimeout, of which the first connection
+// has half.
 func (t *Tx) inNewTransaction(f func(context.Context) error) error {
+	ctx, cancel := t.reader.Context()
+	defer cancel()
 	if !t.conn.Broken {
-		if err := t.beginOn(t.conn, f); !t.conn.Broken {
+		first, cancel := context.WithTimeout(ctx, t.options.EndTimeout/2)
+		defer cancel()
+		if err := t.beginOn(first, t.conn, f); !t.conn.Broken {
 			return err
 		}
 	}
-	conn, err := t.elsewhere()
+	conn, err := t.elsewhere(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Free()
-	return t.beginOn(conn, f)
+	return t.beginOn(ctx, conn, f)
 }
 
 // beginOn runs f in a new transaction on a connection, which it discards if that breaks. A
 // proxy may send a read outside of a transaction to a replica that is behind.
-func (t *Tx) beginOn(conn *pinned.Conn, f func(context.Context) error) error {
-	ctx, cancel := t.reader.Context()
-	defer cancel()
+func (t *Tx) beginOn(ctx context.Context, conn *pinned.Conn, f func(context.Context) error) error {
 	if _, err := conn.SQL.ExecContext(ctx, "BEGIN"); err != nil {
 		conn.Discard()
 		return err
@@ -70,7 +73,7 @@ func (t *Tx) beginOn(conn *pinned.Conn, f func(context.Context) error) error {
 			end = "COMMIT"
 		}
 	}
-	if ended := t.exec(conn, end); ended != nil {
+	if _, ended := conn.SQL.ExecContext(ctx, end); ended != nil {
 		conn.Discard()
 		return errors.Join(err, ended)
 	}
@@ -78,9 +81,7 @@ func (t *Tx) beginOn(conn *pinned.Conn, f func(context.Context) error) error {
 }
 
 // elsewhere has the reader read on another connection to the same server, and returns it.
-func (t *Tx) elsewhere() (*pinned.Conn, error) {
-	ctx, cancel := t.detached()
-	defer cancel()
+func (t *Tx) elsewhere(ctx context.Context) (*pinned.Conn, error) {
 	c, _, err := t.reconnect(ctx)
 	if err != nil {
 		return nil, err
