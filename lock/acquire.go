@@ -80,7 +80,7 @@ func (l *Locker) acquire(ctx context.Context, c acquireCall) (*Lease, error) {
 func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 	if c.try {
 		if head, ok := l.queues.tryEnter(c.key); !ok {
-			return admission{}, &HeldError{Key: c.key, Holder: head.holder(l.now())}
+			return admission{}, l.heldHere(c.key, head)
 		}
 		return admission{}, nil
 	}
@@ -99,8 +99,7 @@ func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 // queue.
 func (l *Locker) notAdmitted(ctx context.Context, key string) error {
 	if err := wait.Err(ctx); err != nil {
-		held := &HeldError{Key: key, Holder: l.queues.grantOf(key).holder(l.now())}
-		return held.endedBy(err)
+		return l.heldHere(key, l.queues.grantOf(key)).endedBy(err)
 	}
 	return ErrClosed
 }
@@ -120,8 +119,14 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 	if err != nil {
 		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.grant.key, "error", err)
 	}
-	held := &HeldError{Key: lease.grant.key, Holder: lease.grant.holder(l.now())}
-	return nil, held.endedBy(end)
+	return nil, l.heldHere(lease.grant.key, lease.grant).endedBy(end)
+}
+
+// heldHere is the error of a caller whom another one of this process has kept from the key.
+// Who is first in the queue and has no grant, g, waits as well.
+func (l *Locker) heldHere(key string, g *grant) *HeldError {
+	h := g.holder(l.now())
+	return &HeldError{Key: key, Holder: h, Local: h.Owner != ""}
 }
 
 // acquireAsHead acquires the lock from the engine, for the head of the key's queue.

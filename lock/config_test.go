@@ -56,9 +56,20 @@ func TestHeldErrorSaysWhatIsKnown(t *testing.T) {
 	err := &lock.HeldError{Key: "k", Holder: lock.Holder{
 		Owner: "me:1", TTL: 2 * time.Second, Place: lock.Place{Node: "127.0.0.1:7000", Slot: 5},
 	}}
-	want := `lock: "k" is held by me:1 for another 2s on 127.0.0.1:7000`
-	if err.Error() != want {
-		t.Errorf("text is %s\nwant    %s", err, want)
+	for ttl, left := range map[time.Duration]string{
+		2 * time.Second:                               "2s",
+		29_312_345_678 * time.Nanosecond:              "29s",
+		1_234_567_890 * time.Nanosecond:               "1.2s",
+		123_456_789 * time.Nanosecond:                 "123ms",
+		time.Nanosecond:                               "1ms",
+		90*time.Second + time.Microsecond:             "1m30s",
+		9_999*time.Millisecond + 999*time.Microsecond: "10s",
+	} {
+		err.Holder.TTL = ttl
+		want := `lock: "k" is held by me:1 on 127.0.0.1:7000 and expires in ` + left + ` unless it is renewed`
+		if err.Error() != want {
+			t.Errorf("text is %s\nwant    %s", err, want)
+		}
 	}
 	if text := (&lock.HeldError{Key: "k"}).Error(); text != `lock: "k" is held` {
 		t.Errorf("text of an unknown holder is %s", text)

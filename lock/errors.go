@@ -3,6 +3,7 @@ package lock
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 var (
@@ -61,20 +62,40 @@ var (
 type HeldError struct {
 	Key    string
 	Holder Holder // as far as it is known
+	// Local says that the other caller is of this process, in the queue of its Locker. The
+	// engine was not asked, and may have lost the key since.
+	Local bool
 }
 
 func (e *HeldError) Error() string {
 	msg := fmt.Sprintf("lock: %q is held", e.Key)
-	if e.Holder.Owner != "" {
+	switch {
+	case e.Local && e.Holder.Owner != "":
+		msg += " by another caller of this process, " + e.Holder.Owner
+	case e.Local:
+		msg += " by another caller of this process"
+	case e.Holder.Owner != "":
 		msg += " by " + e.Holder.Owner
-	}
-	if e.Holder.TTL > 0 {
-		msg += fmt.Sprintf(" for another %v", e.Holder.TTL)
 	}
 	if e.Holder.Node != "" {
 		msg += " on " + e.Holder.Node
 	}
+	if e.Holder.TTL > 0 {
+		msg += fmt.Sprintf(" and expires in %v unless it is renewed", rounded(e.Holder.TTL))
+	}
 	return msg
+}
+
+// rounded returns d as people read it: in seconds from 10 of them on, and a little finer
+// below.
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond)
+	}
+	return max(d.Round(time.Millisecond), time.Millisecond)
 }
 
 // endedBy is the error of a wait that err cut short.

@@ -1,0 +1,25 @@
+package lock_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// A caller that another one of its process keeps from a key learns that: the engine, which
+// may have lost the key, was not asked.
+func TestHeldErrorOfThisProcess(t *testing.T) {
+	l := newLocker(t, newFaults(), lock.Config{})
+	first := acquire(t, l, "k")
+	_, err := l.TryAcquire(t.Context(), "k")
+	held, ok := errors.AsType[*lock.HeldError](err)
+	if !ok || !held.Local {
+		t.Fatalf("err = %v, want a HeldError of this process", err)
+	}
+	if want := "is held by another caller of this process, " + first.Grant().Owner; !strings.Contains(err.Error(), want) {
+		t.Errorf("text is %v\nwant      %s", err, want)
+	}
+	release(t, first)
+}
