@@ -23,7 +23,8 @@ import (
 const nobody = 65532
 
 // writeImage writes an OCI archive with an image for each binary for Linux: the binary,
-// which needs nothing else, its data directory, and /tmp.
+// which needs nothing else, its licences, its data directory, and /tmp. The folder has those
+// of others (THIRD_PARTY_LICENSES), and LICENSE where scripts/release has put it.
 func writeImage(dir, version string, at time.Time) error {
 	binaries, err := filepath.Glob(filepath.Join(dir, "guard-monitor_linux_*"))
 	if err != nil {
@@ -66,7 +67,11 @@ func image(binary, architecture, version string, at time.Time) (v1.Image, error)
 	if err != nil {
 		return nil, err
 	}
-	files, err := layer(content, at)
+	texts, err := texts(filepath.Dir(binary))
+	if err != nil {
+		return nil, err
+	}
+	files, err := layer(content, texts, at)
 	if err != nil {
 		return nil, err
 	}
@@ -102,23 +107,58 @@ func config(img v1.Image, architecture, version string, at time.Time) *v1.Config
 	return c
 }
 
+// A text is a licence in the image.
+type text struct {
+	name    string
+	content []byte
+}
+
+// texts returns the licences that are in the folder.
+func texts(dir string) (found []text, err error) {
+	for _, name := range []string{"LICENSE", licences} {
+		content, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // of the folder that is given
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, text{name, content})
+	}
+	return found, nil
+}
+
 // layer returns the files of the image.
-func layer(binary []byte, at time.Time) ([]byte, error) {
+func layer(binary []byte, texts []text, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, h := range []tar.Header{
 		{Typeflag: tar.TypeDir, Name: "data/", Mode: 0o700, Uid: nobody, Gid: nobody},
 		{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777},
-		{Typeflag: tar.TypeReg, Name: "guard-monitor", Mode: 0o755, Size: int64(len(binary))},
+		{Typeflag: tar.TypeDir, Name: "licenses/", Mode: 0o755},
 	} {
 		h.ModTime = at
 		if err := w.WriteHeader(&h); err != nil {
 			return nil, err
 		}
 	}
-	_, err := w.Write(binary)
+	for _, t := range texts {
+		if err := add(w, "licenses/"+t.name, 0o644, t.content, at); err != nil {
+			return nil, err
+		}
+	}
+	err := add(w, "guard-monitor", 0o755, binary, at)
 	err = errors.Join(err, w.Close()) // which writes the end
 	return out.Bytes(), err
+}
+
+func add(w *tar.Writer, name string, mode int64, content []byte, at time.Time) error {
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content)), ModTime: at}
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err := w.Write(content)
+	return err
 }
 
 // pack returns the files as an archive, in order of name and without owners.
@@ -133,11 +173,7 @@ func pack(files fs.FS, at time.Time) ([]byte, error) {
 		if err != nil {
 			return err
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: 0o644, Size: int64(len(content)), ModTime: at}); err != nil {
-			return err
-		}
-		_, err = w.Write(content)
-		return err
+		return add(w, path, 0o644, content, at)
 	})
 	err = errors.Join(err, w.Close()) // which writes the end
 	return out.Bytes(), err

@@ -1,6 +1,6 @@
 // Release writes what goes beside the binaries of guard-monitor into their folder: a list
-// of what each is made of (CycloneDX), an image with those for Linux (OCI), and the
-// SHA-256 of every file. The same binaries give the same bytes.
+// of what each is made of (CycloneDX), the licences of that (THIRD_PARTY_LICENSES), an image
+// with those for Linux (OCI), and the SHA-256 of every file. The same binaries give the same bytes.
 //
 //	release -version v0.1.0 -date 2026-11-23T12:00:00Z dist
 //
@@ -47,6 +47,13 @@ func run(version, date, dir string) error {
 		if err := write(binary+".cdx.json", list); err != nil {
 			return err
 		}
+	}
+	texts, err := thirdParty(binaries)
+	if err != nil {
+		return fmt.Errorf("licences: %w", err)
+	}
+	if err := write(filepath.Join(dir, licences), texts); err != nil {
+		return err
 	}
 	if err := writeImage(dir, version, at); err != nil {
 		return fmt.Errorf("image: %w", err)

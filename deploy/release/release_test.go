@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -57,6 +59,7 @@ func TestRelease(t *testing.T) {
 	dir := released(t)
 	t.Run("sums", func(t *testing.T) { checkSums(t, dir) })
 	t.Run("bill of materials", func(t *testing.T) { checkBill(t, dir) })
+	t.Run("licences", func(t *testing.T) { checkLicences(t, read(t, dir, licences)) })
 	t.Run("image", func(t *testing.T) { checkArchive(t, dir) })
 }
 
@@ -76,7 +79,7 @@ func TestReleaseDeletesNothing(t *testing.T) {
 func checkSums(t *testing.T, dir string) {
 	t.Helper()
 	have := read(t, dir, sums)
-	if n := bytes.Count(have, []byte("\n")); n != 3+3+1 {
+	if n := bytes.Count(have, []byte("\n")); n != 3+3+1+1 {
 		t.Errorf("%d sums:\n%s", n, have)
 	}
 	if again := read(t, released(t), sums); !bytes.Equal(have, again) {
@@ -104,6 +107,38 @@ func checkBill(t *testing.T, dir string) {
 		if !strings.HasPrefix(listed[name], "pkg:golang/"+name+"@") || strings.HasSuffix(listed[name], "@") {
 			t.Errorf("%s is listed as %q", name, listed[name])
 		}
+	}
+}
+
+// The text has the licence of Go, and of each module of the binary.
+func checkLicences(t *testing.T, texts []byte) {
+	t.Helper()
+	self, err := os.Executable()
+	check(t, err)
+	info, err := buildinfo.ReadFile(self)
+	check(t, err)
+	for _, m := range info.Deps {
+		if !bytes.Contains(texts, []byte("\n"+m.Path+"@"+m.Version+", ")) {
+			t.Errorf("no licence of %s", m.Path)
+		}
+	}
+	for _, want := range []string{"Go, LICENSE", "The Go Authors", "Apache License"} {
+		if !bytes.Contains(texts, []byte(want)) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+// Nothing is released with a module that has no licence.
+func TestModuleWithoutALicence(t *testing.T) {
+	var out bytes.Buffer
+	files := fstest.MapFS{"licence.go": {}, "testdata/LICENSE": {Data: []byte("x")}}
+	if err := ofModule(&out, "example.com/m@v1.0.0", files); err == nil || out.Len() > 0 {
+		t.Errorf("error %v, licences %q", err, &out)
+	}
+	files["sub/COPYING.txt"] = &fstest.MapFile{Data: []byte("do what you like\n")}
+	if err := ofModule(&out, "example.com/m@v1.0.0", files); err != nil || !strings.Contains(out.String(), "m@v1.0.0, sub/COPYING.txt\n\ndo what you like\n") {
+		t.Errorf("error %v, licences %q", err, &out)
 	}
 }
 
@@ -197,7 +232,7 @@ func checkImage(t *testing.T, img v1.Image, architecture string, binary []byte) 
 			}
 		}
 	}
-	if len(found) != 3 || !found["guard-monitor"] || !found["data"] || !found["tmp"] {
+	if len(found) != 5 || !found["guard-monitor"] || !found["data"] || !found["tmp"] || !found["licenses/"+licences] {
 		t.Errorf("files %v", found)
 	}
 }
