@@ -18,7 +18,7 @@ func (h *Handler) proxied(next http.Handler) http.Handler {
 		}
 		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 		for i := len(hops) - 1; i >= 0 && h.trusts(client); i-- {
-			hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+			hop, err := parseHop(strings.TrimSpace(hops[i]))
 			if err != nil {
 				break
 			}
@@ -27,6 +27,20 @@ func (h *Handler) proxied(next http.Handler) http.Handler {
 		r.RemoteAddr = client
 		next.ServeHTTP(w, r)
 	})
+}
+
+// parseHop returns the address of an entry of X-Forwarded-For. Some proxies add a port, and
+// brackets to IPv6.
+func parseHop(hop string) (netip.Addr, error) {
+	if withPort, err := netip.ParseAddrPort(hop); err == nil {
+		return withPort.Addr(), nil
+	}
+	if inner, ok := strings.CutPrefix(hop, "["); ok {
+		if inner, ok = strings.CutSuffix(inner, "]"); ok {
+			hop = inner
+		}
+	}
+	return netip.ParseAddr(hop)
 }
 
 func (h *Handler) trusts(address string) bool {
