@@ -26,7 +26,7 @@ var (
 )
 
 // isFree is a row that nobody has. A clock that is set back keeps no row that was released.
-const isFree = "(belay_lock.until_us <= {now} OR belay_lock.owner = '')"
+const isFree = "(belay_lock.until_us <= {now} OR belay_lock.owner = {nobody})"
 
 const (
 	insert = "INSERT INTO belay_lock (name, owner, token, until_us) VALUES (?, ?, "
@@ -57,8 +57,10 @@ type dialect struct {
 	// now is the database's clock, in microseconds since 1970: those of the processes that
 	// share the table may differ. All on one SQLite have one clock, that of their host: it
 	// is given as a number, as SQLite knows milliseconds only.
-	now           string
-	greatest      string
+	now      string
+	greatest string
+	// nobody is the owner of a lock that was released.
+	nobody        string
 	acquire, mark string
 	// byName has an update of several rows look for them by their names. MySQL may read, and
 	// lock, all rows otherwise.
@@ -73,6 +75,7 @@ var dialects = map[Dialect]dialect{
 	MySQL: {
 		schema:   mysqlSchema,
 		now:      "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // UNIX_TIMESTAMP jumps with daylight saving time
+		nobody:   "x''", // in the SQL mode EMPTY_STRING_IS_NULL of MariaDB, '' is NULL
 		acquire:  mysqlUpsert,
 		mark:     mysqlMark,
 		greatest: "GREATEST",
@@ -80,6 +83,7 @@ var dialects = map[Dialect]dialect{
 	},
 	Postgres: {
 		schema:    postgresSchema,
+		nobody:    "''",
 		now:       "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
 		greatest:  "GREATEST",
 		acquire:   upsert,
@@ -89,6 +93,7 @@ var dialects = map[Dialect]dialect{
 	},
 	SQLite: {
 		schema:    sqliteSchema,
+		nobody:    "''",
 		greatest:  "MAX",
 		acquire:   upsert,
 		mark:      mark,
@@ -96,13 +101,13 @@ var dialects = map[Dialect]dialect{
 	},
 }
 
-// sql completes a statement: {now}, {greatest} and {byName} are those of the dialect.
+// sql completes a statement: {now} and the others are those of the dialect.
 func (d dialect) sql(statement string, hostNow int64) string {
 	now := d.now
 	if now == "" {
 		now = strconv.FormatInt(hostNow, 10)
 	}
-	statement = strings.NewReplacer("{now}", now, "{greatest}", d.greatest, "{byName}", d.byName).Replace(statement)
+	statement = strings.NewReplacer("{now}", now, "{greatest}", d.greatest, "{nobody}", d.nobody, "{byName}", d.byName).Replace(statement)
 	if !d.numbered {
 		return statement
 	}

@@ -21,7 +21,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 }
 
 func (e *Engine) release(ctx context.Context, r lock.Request) error {
-	res, err := e.exec(ctx, "release", "UPDATE belay_lock SET owner = '', until_us = {now} WHERE name = ? AND owner = ? AND until_us > {now}",
+	res, err := e.exec(ctx, "release", "UPDATE belay_lock SET owner = {nobody}, until_us = {now} WHERE name = ? AND owner = ? AND until_us > {now}",
 		[]any{[]byte(r.Key), r.Owner})
 	if err != nil {
 		return err

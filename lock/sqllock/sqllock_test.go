@@ -100,12 +100,9 @@ func TestSettings(t *testing.T) {
 		settings := []string{""}
 		if d == sqllock.MySQL {
 			settings = append(settings, "&clientFoundRows=true", "&interpolateParams=false", "&sql_mode=%27%27", "&time_zone=%27-05:00%27")
-			var version string
-			if err := pool.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version); err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(version, "MariaDB") {
-				settings = append(settings, "&sql_mode=%27SIMULTANEOUS_ASSIGNMENT%27", "&tx_isolation=%27READ-COMMITTED%27")
+			if isMariaDB(t, pool) {
+				settings = append(settings, "&sql_mode=%27SIMULTANEOUS_ASSIGNMENT%27", "&sql_mode=%27EMPTY_STRING_IS_NULL%27",
+					"&sql_mode=%27EMPTY_STRING_IS_NULL,STRICT_ALL_TABLES%27", "&sql_mode=%27ORACLE%27", "&tx_isolation=%27READ-COMMITTED%27")
 			} else {
 				settings = append(settings, "&transaction_isolation=%27READ-COMMITTED%27")
 			}
@@ -189,7 +186,7 @@ func TestTokensGrowBesideTheClock(t *testing.T) {
 func TestInTheWay(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		pool, d := openPool(t, dsn)
-		impatient := strings.Replace(dsn, "busy_timeout(10000)", "busy_timeout(100)", 1)
+		impatient := strings.NewReplacer("busy_timeout(10000)", "busy_timeout(100)", "busy_timeout=10000", "busy_timeout=100").Replace(dsn)
 		e := open(t, impatient+map[sqllock.Dialect]string{sqllock.MySQL: "&innodb_lock_wait_timeout=1", sqllock.Postgres: "&lock_timeout=100"}[d])
 		acquire(t, e, mine, ttl)
 		c, err := pool.Conn(t.Context())

@@ -1,0 +1,116 @@
+package sqllock_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/sqllock"
+)
+
+// A connection whose server takes no writes any more is not used again: the next one may
+// be to the server that does.
+func TestServerIsDemoted(t *testing.T) {
+	demote := map[sqllock.Dialect]string{
+		sqllock.MySQL:    "SET SESSION TRANSACTION READ ONLY",
+		sqllock.Postgres: "SET default_transaction_read_only = on",
+		sqllock.SQLite:   "PRAGMA query_only = 1",
+	}
+	each(t, func(t *testing.T, dsn string) {
+		pool, d := openPool(t, dsn)
+		pool.SetMaxOpenConns(1)
+		e := openOn(t, pool, d)
+		acquire(t, e, mine, ttl)
+		execute(t, pool, demote[d])
+		wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNotSent)
+		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil {
+			t.Errorf("Renew on the next connection: %v", err)
+		}
+		execute(t, pool, demote[d])
+		_, err := e.Acquire(t.Context(), mine, ttl)
+		wantIs(t, err, lock.ErrNotSent)
+		release(t, e, mine)
+	})
+}
+
+// Locks exclude at every isolation level: a statement that the level is in the way of was
+// not executed, and says so.
+func TestIsolation(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, d := openPool(t, dsn)
+		name, levels := "default_transaction_isolation", []string{"repeatable%20read", "serializable"}
+		switch d {
+		case sqllock.SQLite:
+			t.Skip("it has one")
+		case sqllock.MySQL:
+			name, levels = "transaction_isolation", []string{"%27READ-COMMITTED%27", "%27REPEATABLE-READ%27", "%27SERIALIZABLE%27"}
+			if isMariaDB(t, pool) {
+				name = "tx_isolation"
+			}
+		}
+		for _, level := range levels {
+			t.Run(level, func(t *testing.T) {
+				setting := "&" + name + "=" + level
+				contend(t, open(t, dsn+setting), open(t, dsn+setting))
+			})
+		}
+	})
+}
+
+func isMariaDB(t *testing.T, pool *sql.DB) bool {
+	t.Helper()
+	var version string
+	if err := pool.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(version, "MariaDB")
+}
+
+// contend has callers of both engines acquire, renew and release two keys.
+func contend(t *testing.T, one, two *sqllock.Engine) {
+	t.Helper()
+	var holders [2]atomic.Int64
+	var failed, granted atomic.Int64
+	allowed := func(what string, err error) bool {
+		if errors.Is(err, lock.ErrNotSent) {
+			failed.Add(1)
+			return true
+		}
+		if _, held := errors.AsType[*lock.HeldError](err); err != nil && !held {
+			t.Errorf("%s: %v", what, err)
+		}
+		return false
+	}
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			e, key := []*sqllock.Engine{one, two}[w%2], w/2%2
+			for i := range 60 {
+				r := lock.Request{Key: fmt.Sprint("k", key), Owner: fmt.Sprint(w, ":", i)}
+				_, err := e.Acquire(t.Context(), r, ttl)
+				allowed("Acquire", err)
+				if err != nil {
+					continue
+				}
+				granted.Add(1)
+				if n := holders[key].Add(1); n != 1 {
+					t.Errorf("%d holders", n)
+				}
+				allowed("Renew", e.Renew(t.Context(), []lock.Request{r}, ttl)[0])
+				holders[key].Add(-1)
+				for allowed("Release", e.Release(t.Context(), r)) {
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d grants, %d calls failed", granted.Load(), failed.Load())
+	if granted.Load() == 0 {
+		t.Error("nothing was granted")
+	}
+}
