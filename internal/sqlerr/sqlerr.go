@@ -14,6 +14,12 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
+// IsReadOnly reports that the database takes no writes on this connection: it is a replica, or
+// has become one, or the session is read-only.
+func IsReadOnly(err error) bool {
+	return IsMySQL(err, 1290, 1792, 1836) || IsPostgres(err, "25006") || IsSQLite(err, 8)
+}
+
 // FromServer reports whether the database itself gave the error.
 func FromServer(err error) bool {
 	return MySQL(err) != 0 || SQLite(err) != 0 || Postgres(err) != ""

@@ -48,10 +48,16 @@ func classify(err error) error {
 // rolledBack reports whether the database says that it has executed nothing, as another
 // statement was in the way or it takes no writes for now.
 func rolledBack(err error) bool {
-	return sqlerr.IsMySQL(err, 1213, 1205, 1020, 1412, 3101, // deadlock, lock wait timeout, row or table changed, group conflict
-		1047, 1290, 1792, 1836) || // Galera's node is not ready; read-only
-		sqlerr.IsPostgres(err, "40001", "40P01", "55P03", "25006") || // the same
-		sqlerr.IsSQLite(err, 5, 6, 8) // busy, locked, read-only
+	return sqlerr.IsReadOnly(err) ||
+		sqlerr.IsMySQL(err, 1213, 1205, 1020, 1412, 3101, 1047) || // deadlock, lock wait timeout, row or table changed, group conflict; Galera's node is not ready
+		sqlerr.IsPostgres(err, "40001", "40P01", "55P03") || // the same
+		sqlerr.IsSQLite(err, 5, 6) // busy, locked
+}
+
+// isSpent reports that a connection is not to be used again: another server may take writes
+// in place of its own.
+func isSpent(err error) bool {
+	return sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, 1047)
 }
 
 // endsSession reports whether the server ended the session, or cut the statement short: it

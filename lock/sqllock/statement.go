@@ -36,6 +36,9 @@ func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.
 			return errors.Join(fmt.Errorf("%w: %w", lock.ErrNotSent, err), c.Close())
 		}
 		err = f(c, e.sql(statement, time.Now().UnixMicro()))
+		if isSpent(err) { // it goes, and the next try dials anew
+			_ = c.Raw(func(any) error { return driver.ErrBadConn })
+		}
 		_ = c.Close()
 		if !errors.Is(err, driver.ErrBadConn) {
 			return classify(err)
