@@ -25,6 +25,11 @@ var (
 	sqliteSchema string
 )
 
+// mysqlNow does not use UNIX_TIMESTAMP, which jumps with daylight saving time. Without
+// autocommit it is out of range, error 1690, so that no statement does anything: its
+// transaction would stay open, and others would not see what it has written.
+const mysqlNow = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 9223372036854775807 * (1 - CAST(@@autocommit AS SIGNED)))"
+
 // isFree is a row that nobody has. A clock that is set back keeps no row that was released.
 const isFree = "(belay_lock.until_us <= {now} OR belay_lock.owner = {nobody})"
 
@@ -74,7 +79,7 @@ type dialect struct {
 var dialects = map[Dialect]dialect{
 	MySQL: {
 		schema:   mysqlSchema,
-		now:      "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // UNIX_TIMESTAMP jumps with daylight saving time
+		now:      mysqlNow,
 		nobody:   "x''", // in the SQL mode EMPTY_STRING_IS_NULL of MariaDB, '' is NULL
 		acquire:  mysqlUpsert,
 		mark:     mysqlMark,

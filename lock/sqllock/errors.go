@@ -33,6 +33,8 @@ func classify(err error) error {
 		return nil
 	case rolledBack(err):
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+	case autocommitIsOff(err):
+		return fmt.Errorf("%w: autocommit is off on its connections, by the DSN or the server: %w", lock.ErrDenied, err)
 	case missing(err):
 		return fmt.Errorf("%w: %w; sqllock.Migrate creates the tables", lock.ErrDenied, err)
 	case sqlerr.IsMySQL(err, 1142, 1143, 1227) || sqlerr.IsPostgres(err, "42501"): // a right
@@ -55,10 +57,13 @@ func rolledBack(err error) bool {
 }
 
 // isSpent reports that a connection is not to be used again: another server may take writes
-// in place of its own.
+// in place of its own, or another connection may have other settings.
 func isSpent(err error) bool {
-	return sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, 1047)
+	return sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, 1047) || autocommitIsOff(err)
 }
+
+// autocommitIsOff reports that the clock of MySQL failed, as it does without autocommit.
+func autocommitIsOff(err error) bool { return sqlerr.IsMySQL(err, 1690) }
 
 // endsSession reports whether the server ended the session, or cut the statement short: it
 // may have been committed, and be about to wait for a replica.

@@ -8,10 +8,48 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/sqllock"
 )
+
+// A connection without autocommit is refused by every call: nobody else would see what it
+// writes. It keeps no row from others.
+func TestAutocommitIsOff(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		if _, d := openPool(t, dsn); d != sqllock.MySQL {
+			t.Skip("it has no such setting")
+		}
+		for _, setting := range []string{"", "&sql_mode=%27%27", "&interpolateParams=false"} {
+			off, usual := open(t, dsn+"&autocommit=0"+setting), open(t, dsn+"&innodb_lock_wait_timeout=1")
+			acquire(t, usual, mine, ttl)
+			marked := mine
+			marked.Mark = time.Minute
+			for what, call := range map[string]func() error{
+				"Acquire": func() error { _, err := off.Acquire(t.Context(), mine, ttl); return err },
+				"Acquire of none": func() error {
+					_, err := off.Acquire(t.Context(), lock.Request{Key: "none", Owner: "me:1"}, ttl)
+					return err
+				},
+				"Renew":   func() error { return off.Renew(t.Context(), []lock.Request{mine}, ttl)[0] },
+				"Release": func() error { return off.Release(t.Context(), marked) },
+				"Inspect": func() error { _, err := off.Inspect(t.Context(), mine.Key); return err },
+				"Probe":   func() error { return off.Probe(t.Context(), mine.Key) },
+				"Sweep":   func() error { return off.Sweep(t.Context(), time.Nanosecond) },
+			} {
+				err := call()
+				if !errors.Is(err, lock.ErrDenied) || !strings.Contains(err.Error(), "autocommit is off") {
+					t.Errorf("%s%s: %v", what, setting, err)
+				}
+			}
+			if err := usual.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil {
+				t.Errorf("Renew by another: %v", err)
+			}
+			release(t, usual, mine)
+		}
+	})
+}
 
 // A connection whose server takes no writes any more is not used again: the next one may
 // be to the server that does.
