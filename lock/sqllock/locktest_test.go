@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ func TestContract(t *testing.T) {
 			_, d := openPool(t, dsn)
 			dsn := dsn
 			if d == sqllock.SQLite { // a file of its own: SQLite lets writers wait in no order
-				dsn = file(t)
+				_, settings, _ := strings.Cut(dsn, "?")
+				dsn = newFile(t, settings)
 				migrate(t, dsn)
 			}
 			s := locktest.Setup{

@@ -48,6 +48,8 @@ var (
 func connect(dsn string) (*sql.DB, sqllock.Dialect, error) {
 	driver, d := "mysql", sqllock.MySQL
 	switch {
+	case strings.HasPrefix(dsn, "file:") && strings.Contains(dsn, "_busy_timeout"):
+		driver, d = "sqlite3", sqllock.SQLite
 	case strings.HasPrefix(dsn, "file:"):
 		driver, d = "sqlite", sqllock.SQLite
 	case testdb.IsPostgres(dsn):
@@ -91,12 +93,15 @@ func openOn(tb testing.TB, pool *sql.DB, d sqllock.Dialect, cfg ...sqllock.Confi
 	return e
 }
 
+// databases returns where locks can be kept, by the kind of server and driver.
+var databases = map[string]func(testing.TB) string{
+	"mysql": teststack.MySQL, "mysql9": mysql9, "postgres": teststack.Postgres, "sqlite": file,
+}
+
 // each runs f on a database of each kind, which has the tables and no rows.
 func each(t *testing.T, f func(t *testing.T, dsn string)) {
 	t.Helper()
-	for name, dsn := range map[string]func(testing.TB) string{
-		"mysql": teststack.MySQL, "mysql9": mysql9, "postgres": teststack.Postgres, "sqlite": file,
-	} {
+	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
 			dsn := dsn(t)
 			migrate(t, dsn)
@@ -116,8 +121,14 @@ func mysql9(tb testing.TB) string {
 
 func file(tb testing.TB) string {
 	tb.Helper()
+	return newFile(tb, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+}
+
+// newFile returns the DSN of a file that is not there yet.
+func newFile(tb testing.TB, settings string) string {
+	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "lock.db")
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + settings
 }
 
 func migrate(tb testing.TB, dsn string) {
