@@ -82,7 +82,7 @@ test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
 
 .PHONY: test-galera
 test-galera: ## operations on three nodes of a Galera cluster
-	@BELAY_REQUIRE_STACK=all scripts/test --with galera -race -count=1 -timeout 10m -run Galera ./guard ./internal/dbtx
+	@BELAY_REQUIRE_STACK=all scripts/test --with galera -race -count=1 -timeout 10m -run Galera ./guard ./internal/dbtx ./lock/sqllock
 
 .PHONY: test-group
 test-group: ## operations on three members of MySQL's group replication, which die and are elected
