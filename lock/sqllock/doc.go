@@ -30,10 +30,32 @@
 // lose the locks. Four connections are enough for a process; they are also the bound of what
 // locks may cost the database. Keep as many idle as open.
 //
+// # Settings
+//
 // In the DSN of MySQL and MariaDB, set interpolateParams=true: it saves two of three
 // requests for a statement. Set transaction_isolation='READ-COMMITTED' on MySQL, or
 // tx_isolation on MariaDB, so that no gaps between rows are locked. Locks exclude without
-// either. On SQLite, set a busy_timeout.
+// either. Autocommit must be on, as it is unless the DSN or the server says otherwise: a
+// connection without it is refused, with [lock.ErrDenied].
+//
+// On PostgreSQL, where default_transaction_isolation is not read committed, set it in the
+// DSN. Locks exclude at each level, but at the others a call that meets another of the same
+// key fails with [lock.ErrNotSent] instead of waiting for it. All processes must find the same
+// belay_lock: with different search_path, or databases, they exclude nobody. On SQLite, set
+// a busy_timeout.
+//
+// A lock is as durable as a commit. Leave innodb_flush_log_at_trx_commit = 1 and
+// sync_binlog = 1 on MySQL and MariaDB, synchronous_commit = on and fsync = on on PostgreSQL,
+// and synchronous = FULL on SQLite. With less, a crash may lose the last grants.
+//
+// # Drivers
+//
+// The engine is tested with github.com/go-sql-driver/mysql, github.com/jackc/pgx/v5/stdlib,
+// modernc.org/sqlite and github.com/mattn/go-sqlite3. A wrapper around one of them must let
+// its errors be unwrapped. An error of another driver that the engine can't read matches
+// [lock.ErrNoAnswer], and what may have been locked is released again. A driver must return
+// driver.ErrBadConn only for a statement that it has not sent, as database/sql demands.
+// github.com/lib/pq has returned it for others as well: do not use it here.
 //
 // # Waiting
 //
@@ -53,7 +75,9 @@
 // database is away for longer than the lease, the lock is lost, and its holder knows. A
 // failover to a replica that lacks the last commits loses those locks, as it loses the
 // transactions beside them. Send the engine to the primary: on Galera and group replication,
-// all processes to the same node, or locks conflict at commit.
+// all processes to the same node, or calls fail with [lock.ErrNotSent] as they conflict at
+// commit. A connection whose server has become read-only is closed, so that the next call
+// finds the new primary, if the DSN leads there.
 //
 // If the database's clock is set forward, locks end early. If it is set back, the lock of a
 // process that died stays for as much longer; others are not affected.

@@ -41,6 +41,7 @@ func TestClassify(t *testing.T) {
 		{pg("57P01"), []error{lock.ErrNoAnswer}}, // it may have been about to wait for a replica
 		{my(1053), []error{lock.ErrNoAnswer}},
 		{mysql.ErrInvalidConn, []error{lock.ErrNoAnswer}},
+		{errors.New("of an unknown driver"), []error{lock.ErrNoAnswer}},
 		{io.ErrUnexpectedEOF, []error{lock.ErrNoAnswer}},
 		{&net.OpError{Op: "read", Err: io.EOF}, []error{lock.ErrNoAnswer}},
 		{context.DeadlineExceeded, []error{lock.ErrNoAnswer}},
