@@ -1,0 +1,92 @@
+package sqllock_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/sqllock"
+)
+
+// A marker that has ended, and whose row is still there, is set again.
+func TestMarkAgain(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		e := open(t, dsn)
+		for _, mark := range []time.Duration{time.Microsecond, time.Minute} {
+			r := mine
+			r.UnlessMarked = true
+			testwait.Until(t, "the marker has ended", func() bool {
+				_, err := e.Acquire(t.Context(), r, ttl)
+				return err == nil
+			})
+			r.Mark = mark
+			release(t, e, r)
+		}
+		again := theirs
+		again.UnlessMarked = true
+		_, err := e.Acquire(t.Context(), again, ttl)
+		wantIs(t, err, lock.ErrMarked)
+		if h, err := e.Inspect(t.Context(), again.Key); err != nil || h.Owner != "" {
+			t.Errorf("what was acquired in vain is held: %+v, %v", h, err)
+		}
+	})
+}
+
+// Who waits in this process learns of a release without a look at the table, and of none
+// that failed.
+func TestReleaseWakes(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		e := open(t, dsn, sqllock.Config{PollFrom: time.Hour})
+		acquire(t, e, mine, ttl)
+		woken := make(chan struct{}, 10)
+		stop, err := e.Watch(t.Context(), mine.Key, func() { woken <- struct{}{} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		wantIs(t, e.Release(t.Context(), theirs), lock.ErrNotHeld)
+		if len(woken) != 0 {
+			t.Error("woken by a release of another owner")
+		}
+		release(t, e, mine)
+		if len(woken) != 1 {
+			t.Errorf("woken %d times by the release", len(woken))
+		}
+	})
+}
+
+// A lock is its owner's: nobody else renews or releases it.
+func TestOthersLock(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		e := open(t, dsn)
+		acquire(t, e, mine, ttl)
+		for _, owner := range []string{"a:1", "z:1", "ME:1", "me:10"} {
+			r := lock.Request{Key: mine.Key, Owner: owner}
+			wantIs(t, e.Renew(t.Context(), []lock.Request{r}, ttl)[0], lock.ErrNotHeld)
+			wantIs(t, e.Release(t.Context(), r), lock.ErrNotHeld)
+		}
+		release(t, e, mine)
+	})
+}
+
+// More rows than one statement deletes are swept, and no other.
+func TestSweepMany(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, _ := openPool(t, dsn)
+		e := open(t, dsn)
+		acquire(t, e, mine, ttl)
+		values := ""
+		for i := range 1500 {
+			values += fmt.Sprintf(", ('old%d', '', 1, 1)", i)
+		}
+		execute(t, pool, "INSERT INTO belay_lock (name, owner, token, until_us) VALUES "+values[2:])
+		if err := e.Sweep(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if n := rows(t, pool, "belay_lock"); n != 1 {
+			t.Errorf("%d rows are left, want the one that is held", n)
+		}
+	})
+}
