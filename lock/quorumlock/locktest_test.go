@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/locktest"
 )
@@ -69,7 +70,10 @@ func TestMinorityIsCutOff(t *testing.T) {
 			release(t, e, mine)
 			defer fault(f)()
 			for range 5 {
-				acquire(t, e, mine)
+				testwait.Until(t, "free on all nodes", func() bool { // a release returns at the majority
+					_, err := e.Acquire(t.Context(), mine, ttl)
+					return err == nil
+				})
 				_, err := e.Acquire(t.Context(), theirs, ttl)
 				wantHeld(t, err, mine.Owner)
 				if errs := e.Renew(t.Context(), []lock.Request{mine, theirs}, ttl); errs[0] != nil || !errors.Is(errs[1], lock.ErrNotHeld) {
@@ -80,7 +84,10 @@ func TestMinorityIsCutOff(t *testing.T) {
 				}
 				release(t, e, mine)
 				wantIs(t, e.Release(t.Context(), mine), lock.ErrNotHeld)
-				acquire(t, other, theirs)
+				testwait.Until(t, "free on all nodes", func() bool {
+					_, err := other.Acquire(t.Context(), theirs, ttl)
+					return err == nil
+				})
 				release(t, other, theirs)
 				if err := errors.Join(e.Ping(t.Context()), e.Probe(t.Context(), mine.Key)); err != nil {
 					t.Error(err)
