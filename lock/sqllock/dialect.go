@@ -37,10 +37,7 @@ const (
 	insert = "INSERT INTO belay_lock (name, owner, token, until_us) VALUES (?, ?, "
 
 	// Rows are returned by databases that can, so that one statement decides and tells.
-	upsert = insert + `{now} * 1024, {now} + ?)
-ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us,
-	token = {greatest}(belay_lock.token + 1024, {now} * 1024)
-WHERE ` + isFree + ` OR belay_lock.owner = excluded.owner
+	upsert = insert + `{now} * 1024, {now} + ?)` + takeOver + `
 RETURNING token`
 
 	// MySQL tells the token as the insert id, and 0 if another owner has the row. The
@@ -51,6 +48,22 @@ ON DUPLICATE KEY UPDATE
 	token = IF(` + isFree + ` OR owner = ?, LAST_INSERT_ID(GREATEST(token + 1024, {now} * 1024)), token + LAST_INSERT_ID(0)),
 	owner = IF(` + isFree + ` OR owner = ?, ?, owner),
 	until_us = IF(` + isFree + ` OR owner = ?, {now} + ?, until_us)`
+
+	// takeOver ends an insert of many rows: it acquires those that nobody else has.
+	takeOver = `
+ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us,
+	token = {greatest}(belay_lock.token + 1024, {now} * 1024)
+WHERE ` + isFree + ` OR belay_lock.owner = excluded.owner`
+	mysqlTakeOver = `
+ON DUPLICATE KEY UPDATE
+	token = IF(` + isFree + ` OR owner = VALUES(owner), GREATEST(token + 1024, {now} * 1024), token),
+	owner = IF(` + isFree + ` OR owner = VALUES(owner), VALUES(owner), owner),
+	until_us = IF(` + isFree + ` OR owner = VALUES(owner), VALUES(until_us), until_us)`
+
+	insertRecord = "INSERT INTO belay_switch (epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, name) " +
+		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING"
+	mysqlInsertRecord = "INSERT INTO belay_switch (epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, name) " +
+		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE epoch = epoch"
 
 	mark      = "INSERT INTO belay_done (name, until_us) VALUES (?, {now} + ?) ON CONFLICT (name) DO UPDATE SET until_us = excluded.until_us"
 	mysqlMark = "INSERT INTO belay_done (name, until_us) VALUES (?, {now} + ?) ON DUPLICATE KEY UPDATE until_us = {now} + ?"
@@ -67,6 +80,10 @@ type dialect struct {
 	// nobody is the owner of a lock that was released.
 	nobody        string
 	acquire, mark string
+	takeOver      string
+	// insertRecord changes no row if there is a record. readOnly is not 0 where a server takes
+	// no writes.
+	insertRecord, readOnly string
 	// byName has an update of several rows look for them by their names. MySQL may read, and
 	// lock, all rows otherwise.
 	byName string
@@ -78,31 +95,40 @@ type dialect struct {
 
 var dialects = map[Dialect]dialect{
 	MySQL: {
-		schema:   mysqlSchema,
-		now:      mysqlNow,
-		nobody:   "x''", // in the SQL mode EMPTY_STRING_IS_NULL of MariaDB, '' is NULL
-		acquire:  mysqlUpsert,
-		mark:     mysqlMark,
-		greatest: "GREATEST",
-		byName:   " FORCE INDEX (PRIMARY)",
+		schema:       mysqlSchema,
+		now:          mysqlNow,
+		nobody:       "x''", // in the SQL mode EMPTY_STRING_IS_NULL of MariaDB, '' is NULL
+		acquire:      mysqlUpsert,
+		takeOver:     mysqlTakeOver,
+		insertRecord: mysqlInsertRecord,
+		readOnly:     "@@global.read_only",
+		mark:         mysqlMark,
+		greatest:     "GREATEST",
+		byName:       " FORCE INDEX (PRIMARY)",
 	},
 	Postgres: {
-		schema:    postgresSchema,
-		nobody:    "''",
-		now:       "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
-		greatest:  "GREATEST",
-		acquire:   upsert,
-		mark:      mark,
-		returning: true,
-		numbered:  true,
+		schema:       postgresSchema,
+		nobody:       "''",
+		now:          "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+		greatest:     "GREATEST",
+		acquire:      upsert,
+		takeOver:     takeOver,
+		insertRecord: insertRecord,
+		readOnly:     "CAST(pg_is_in_recovery() AS INTEGER)",
+		mark:         mark,
+		returning:    true,
+		numbered:     true,
 	},
 	SQLite: {
-		schema:    sqliteSchema,
-		nobody:    "''",
-		greatest:  "MAX",
-		acquire:   upsert,
-		mark:      mark,
-		returning: true,
+		schema:       sqliteSchema,
+		nobody:       "''",
+		greatest:     "MAX",
+		acquire:      upsert,
+		takeOver:     takeOver,
+		insertRecord: insertRecord,
+		readOnly:     "0",
+		mark:         mark,
+		returning:    true,
 	},
 }
 

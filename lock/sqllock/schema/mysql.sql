@@ -14,4 +14,18 @@ CREATE TABLE IF NOT EXISTS belay_done (
   until_us BIGINT         NOT NULL,
   PRIMARY KEY (name),
   KEY belay_done_until (until_us)
+) ENGINE = InnoDB;
+-- Which engine keeps the locks of those who can switch: see package switchlock.
+CREATE TABLE IF NOT EXISTS belay_switch (
+  name        VARBINARY(64) NOT NULL,
+  epoch       BIGINT        NOT NULL,
+  from_engine VARBINARY(64) NOT NULL,
+  to_engine   VARBINARY(64) NOT NULL,
+  settled     BIGINT        NOT NULL,
+  lease_us    BIGINT        NOT NULL, -- microseconds, as the next two
+  ttl_us      BIGINT        NOT NULL,
+  cross_us    BIGINT        NOT NULL,
+  base        BIGINT        NOT NULL,
+  changed_by  VARBINARY(255) NOT NULL,
+  PRIMARY KEY (name)
 ) ENGINE = InnoDB

@@ -12,4 +12,17 @@ CREATE TABLE IF NOT EXISTS belay_done (
   name     BYTEA  PRIMARY KEY,
   until_us BIGINT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS belay_done_until ON belay_done (until_us)
+CREATE INDEX IF NOT EXISTS belay_done_until ON belay_done (until_us);
+-- Which engine keeps the locks of those who can switch: see package switchlock.
+CREATE TABLE IF NOT EXISTS belay_switch (
+  name        BYTEA  PRIMARY KEY,
+  epoch       BIGINT NOT NULL,
+  from_engine BYTEA  NOT NULL,
+  to_engine   BYTEA  NOT NULL,
+  settled     BIGINT NOT NULL,
+  lease_us    BIGINT NOT NULL, -- microseconds, as the next two
+  ttl_us      BIGINT NOT NULL,
+  cross_us    BIGINT NOT NULL,
+  base        BIGINT NOT NULL,
+  changed_by  BYTEA  NOT NULL
+)

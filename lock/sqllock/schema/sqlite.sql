@@ -12,4 +12,17 @@ CREATE TABLE IF NOT EXISTS belay_done (
   name     BLOB    NOT NULL PRIMARY KEY,
   until_us INTEGER NOT NULL
 );
-CREATE INDEX IF NOT EXISTS belay_done_until ON belay_done (until_us)
+CREATE INDEX IF NOT EXISTS belay_done_until ON belay_done (until_us);
+-- Which engine keeps the locks of those who can switch: see package switchlock.
+CREATE TABLE IF NOT EXISTS belay_switch (
+  name        BLOB    NOT NULL PRIMARY KEY,
+  epoch       INTEGER NOT NULL,
+  from_engine BLOB    NOT NULL,
+  to_engine   BLOB    NOT NULL,
+  settled     INTEGER NOT NULL,
+  lease_us    INTEGER NOT NULL, -- microseconds, as the next two
+  ttl_us      INTEGER NOT NULL,
+  cross_us    INTEGER NOT NULL,
+  base        INTEGER NOT NULL,
+  changed_by  BLOB    NOT NULL
+)

@@ -1,0 +1,39 @@
+package sqllock
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/switchlock"
+)
+
+var _ switchlock.Adopter = (*Engine)(nil)
+
+// Adopt implements switchlock.Adopter: two statements acquire up to 256 locks. The first takes
+// those that nobody else has, the second renews them, and so tells which they are.
+func (e *Engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	errs := make([]error, 0, len(rs))
+	for some := range slices.Chunk(rs, batch) {
+		if err := e.adopt(ctx, some, ttl); err != nil {
+			errs = append(errs, slices.Repeat([]error{err}, len(some))...)
+			continue
+		}
+		errs = append(errs, e.renew(ctx, some, ttl)...)
+	}
+	return errs
+}
+
+func (e *Engine) adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) error {
+	var args []any
+	for _, r := range rs {
+		if err := checkRequest(r); err != nil {
+			return err
+		}
+		args = append(args, []byte(r.Key), r.Owner, microseconds(ttl))
+	}
+	rows := list("(?, ?, {now} * 1024, {now} + ?)", ", ", len(rs))
+	_, err := e.exec(ctx, "adopt", "INSERT INTO belay_lock (name, owner, token, until_us) VALUES "+rows+e.takeOver, args)
+	return err
+}

@@ -1,0 +1,116 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/lock/switchlock"
+)
+
+// A Source keeps the record of a switchlock.Engine in a row of the table belay_switch. It is
+// safe for concurrent use.
+type Source struct {
+	pool *sql.DB
+	dialect
+	name string
+}
+
+var _ switchlock.Source = (*Source)(nil)
+
+// NewSource returns the source of the record with a name of 1 to 64 bytes: one for all
+// processes that share locks. The pool is for locks alone, as that of an Engine, and may be
+// the same. It leads to the primary of the database that the business is in.
+func NewSource(pool *sql.DB, d Dialect, name string) (*Source, error) {
+	if pool == nil {
+		return nil, errors.New("sqllock: pool is nil")
+	}
+	if name == "" || len(name) > 64 {
+		return nil, fmt.Errorf("sqllock: the name %q of a record has not 1 to 64 bytes", name)
+	}
+	known, err := dialectOf(d)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{pool: pool, dialect: known, name: name}, nil
+}
+
+// errReplica is returned by a server that another one tells what to write.
+var errReplica = errors.New("the server takes no writes, so its record may be old")
+
+// Read implements switchlock.Source. A server that takes no writes has no record: it may be
+// behind its primary.
+func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
+	var lease, ttl, cross, readOnly int64
+	err = s.transact(ctx, "read", func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, s.sql("SELECT epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, "+
+			s.readOnly+" FROM belay_switch WHERE name = ?", 0), []byte(s.name)).
+			Scan(&r.Epoch, &r.From, &r.To, &r.Settled, &lease, &ttl, &cross, &r.Base, &r.By, &readOnly)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil
+		case err == nil && readOnly != 0:
+			return errReplica
+		}
+		return err
+	})
+	if err != nil {
+		return switchlock.Record{}, err
+	}
+	r.Lease, r.TTL, r.Cross = time.Duration(lease)*time.Microsecond, time.Duration(ttl)*time.Microsecond, time.Duration(cross)*time.Microsecond
+	return r, nil
+}
+
+// Swap implements switchlock.Source.
+func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
+	fields := []any{
+		next.Epoch, []byte(next.From), []byte(next.To), flag(next.Settled),
+		next.Lease.Microseconds(), next.TTL.Microseconds(), next.Cross.Microseconds(), next.Base, []byte(next.By), []byte(s.name),
+	}
+	statement := `UPDATE belay_switch SET epoch = ?, from_engine = ?, to_engine = ?, settled = ?,
+	lease_us = ?, ttl_us = ?, cross_us = ?, base = ?, changed_by = ? WHERE name = ? AND epoch = ? AND settled = ?`
+	if old.Epoch == 0 {
+		statement = s.insertRecord
+	} else {
+		fields = append(fields, old.Epoch, flag(old.Settled))
+	}
+	return s.transact(ctx, "write", func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, s.sql(statement, 0), fields...)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if err == nil && n == 0 {
+			return switchlock.ErrChanged
+		}
+		return err
+	})
+}
+
+// transact runs one statement in a transaction, whatever the session's autocommit: a read must
+// not be of a transaction that began long ago, and a write must be durable.
+func (s *Source) transact(ctx context.Context, what string, f func(tx *sql.Tx) error) (err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, switchlock.ErrChanged) {
+			err = fmt.Errorf("sqllock: %s the record: %w", what, classify(err))
+		}
+	}()
+	tx, err := s.pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		_ = tx.Rollback()
+		return err
+	}
+	return tx.Commit()
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

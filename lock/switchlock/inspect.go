@@ -1,0 +1,77 @@
+package switchlock
+
+import (
+	"context"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Inspect implements lock.Engine. While locks move, both engines are asked, and both have to
+// answer: nobody gets a lock of which one is silent.
+func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	p, err := e.plan(ctx, 0)
+	if err != nil {
+		return lock.Holder{}, err
+	}
+	var found lock.Holder
+	for i, engine := range p.asked {
+		h, err := engine.Inspect(ctx, key)
+		if err != nil {
+			return lock.Holder{}, err
+		}
+		// Who is in the old engine has been there for longer.
+		if i == 0 || found.Owner == "" || h.Owner != "" && p.names[i] == p.record.From {
+			found = h
+		}
+	}
+	return found, nil
+}
+
+// Ping implements lock.Pinger: it returns nil if all engines answer that are needed now.
+func (e *Engine) Ping(ctx context.Context) error {
+	return e.each(ctx, func(engine lock.Engine) error {
+		if p, ok := engine.(lock.Pinger); ok {
+			return p.Ping(ctx)
+		}
+		return nil
+	})
+}
+
+// Probe implements lock.Pinger. An engine that is no Pinger only has to answer.
+func (e *Engine) Probe(ctx context.Context, key string) error {
+	return e.each(ctx, func(engine lock.Engine) error {
+		if p, ok := engine.(lock.Pinger); ok {
+			return p.Probe(ctx, key)
+		}
+		_, err := engine.Inspect(ctx, key)
+		return err
+	})
+}
+
+// each calls f with each engine that is needed now, until it fails.
+func (e *Engine) each(ctx context.Context, f func(lock.Engine) error) error {
+	p, err := e.plan(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, engine := range p.asked {
+		if err := f(engine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Locate implements lock.Locator. While locks move that is the place in the old engine: if it
+// fails, and that is why they move, one outage lasts until they have moved.
+func (e *Engine) Locate(key string) lock.Place {
+	v := e.look()
+	name := v.known.To
+	if v.crosses(e.now()) {
+		name = v.known.From
+	}
+	if l, ok := e.cfg.Engines[name].(lock.Locator); ok {
+		return l.Locate(key)
+	}
+	return lock.Place{Node: name, Slot: -1}
+}

@@ -1,0 +1,126 @@
+package switchlock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/belaygo/belay/internal/wait"
+)
+
+// The shortest time between two reads, however many ask for one: after a success, and after a
+// failure.
+const (
+	pauseAfterRead    = 20 * time.Millisecond
+	pauseAfterFailure = 200 * time.Millisecond
+)
+
+// run reads the record five times in a Lease, and at once for those who need it, until the
+// engine is closed.
+func (e *Engine) run() {
+	defer close(e.ended)
+	defer e.watchers.close()
+	for {
+		pause := pauseAfterRead
+		if err := e.refresh(); err != nil {
+			pause = pauseAfterFailure
+		}
+		e.watchers.move(e.waker())
+		if wait.Sleep(e.ctx, pause, nil) != nil || wait.Sleep(e.ctx, e.nextRead(), e.kick) != nil {
+			return
+		}
+	}
+}
+
+// nextRead is how long until the record is to be read again, though nobody asks for it.
+func (e *Engine) nextRead() time.Duration {
+	v, now := e.look(), e.now()
+	next := cmp.Or(v.known.Lease, e.cfg.Lease) / 5
+	if v.crosses(now) {
+		next = min(next, v.cross-now) // for those who watch the old engine
+	}
+	return next
+}
+
+// refresh reads the record, and does what it asks for.
+func (e *Engine) refresh() error {
+	ctx, cancel := context.WithTimeout(e.ctx, e.cfg.Lease/2)
+	defer cancel()
+	before := e.look().known
+	err := e.learn(ctx)
+	after := e.look()
+	if err == nil && after.maySettle(e.now()) {
+		err = e.settle(ctx, after.known)
+	}
+	e.answer(err)
+	e.log(before, e.look().known, err)
+	return err
+}
+
+// learn reads the record, and makes the first one.
+func (e *Engine) learn(ctx context.Context) error {
+	started := e.now()
+	r, err := e.cfg.Source.Read(ctx)
+	if err == nil && r.Epoch == 0 && e.look().known.Epoch == 0 {
+		r = e.cfg.first()
+		err = e.cfg.Source.Swap(ctx, Record{}, r)
+	}
+	if err != nil {
+		return err
+	}
+	return e.take(ctx, r, started)
+}
+
+// take has the process act by the record from now on.
+func (e *Engine) take(ctx context.Context, r Record, started time.Duration) error {
+	e.mu.Lock()
+	known := e.view.known
+	v, err := e.view.learn(r, started, e.now())
+	if err == nil {
+		if v.known.Epoch != known.Epoch {
+			clear(e.both)
+		}
+		e.view = v
+	}
+	e.mu.Unlock()
+	if errors.Is(err, errOlder) {
+		// Others may rely on the old record. Make a switch of it.
+		return errors.Join(err, e.cfg.Source.Swap(ctx, r, r.restore(known)))
+	}
+	return err
+}
+
+// settle writes that the switch is over, unless another process has.
+func (e *Engine) settle(ctx context.Context, r Record) error {
+	err := e.cfg.Source.Swap(ctx, r, r.settle())
+	if err != nil && !errors.Is(err, ErrChanged) {
+		return err
+	}
+	return e.learn(ctx)
+}
+
+// answer tells those who wait for a read that it is done.
+func (e *Engine) answer(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failed = err
+	close(e.read)
+	e.read = make(chan struct{})
+}
+
+func (e *Engine) log(before, after Record, err error) {
+	switch l := e.cfg.Logger; {
+	case e.ctx.Err() != nil:
+	case errors.Is(err, errOlder):
+		l.Error("switchlock: the source has lost a record; locks may have two holders for a while", "known", before.Epoch, "error", err)
+	case err != nil && !errors.Is(err, ErrChanged):
+		l.Warn("switchlock: the record was not read", "error", err)
+	case after.Epoch != before.Epoch && after.Settled:
+		l.Info("switchlock: locks are kept in", "engine", after.To, "epoch", after.Epoch)
+	case after.Epoch != before.Epoch:
+		l.Warn("switchlock: locks move", "from", after.From, "to", after.To, "epoch", after.Epoch, "for", after.Cross, "by", after.By)
+	case after.Settled != before.Settled:
+		l.Info("switchlock: locks have moved", "to", after.To, "epoch", after.Epoch)
+	}
+}
