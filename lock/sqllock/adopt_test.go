@@ -1,0 +1,54 @@
+package sqllock_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Adopt takes what is free, keeps what is the owner's, and leaves what another has.
+func TestAdopt(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		ctx, e, other := t.Context(), open(t, dsn), open(t, dsn)
+		var rs []lock.Request
+		for i := range 600 { // more than two statements hold
+			rs = append(rs, lock.Request{Key: fmt.Sprint("adopt", i), Owner: "me:1"})
+		}
+		taken := lock.Request{Key: rs[300].Key, Owner: "they:1"}
+		for _, r := range []lock.Request{rs[10], taken} {
+			if _, err := other.Acquire(ctx, r, ttl); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			for i, err := range e.Adopt(ctx, rs, ttl) {
+				if i == 300 != errors.Is(err, lock.ErrNotHeld) || i != 300 && err != nil {
+					t.Fatalf("lock %d: %v", i, err)
+				}
+			}
+		}
+		for i, owner := range map[int]string{0: "me:1", 10: "me:1", 299: "me:1", 300: "they:1", 599: "me:1"} {
+			if h, err := other.Inspect(ctx, rs[i].Key); err != nil || h.Owner != owner {
+				t.Errorf("lock %d: %+v, %v", i, h, err)
+			}
+		}
+		if err := other.Release(ctx, taken); err != nil {
+			t.Error(err)
+		}
+		first, err := other.Acquire(ctx, taken, ttl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Release(ctx, taken); err != nil {
+			t.Error(err)
+		}
+		if errs := e.Adopt(ctx, rs[300:301], ttl); errs[0] != nil {
+			t.Error(errs[0])
+		}
+		if g, err := e.Acquire(ctx, rs[300], ttl); err != nil || g.Token <= first.Token {
+			t.Errorf("token %d after %d: %v", g.Token, first.Token, err)
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package sqllock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/lock/sqllock"
+	"github.com/belaygo/belay/lock/switchlock"
+)
+
+func openSource(t *testing.T, dsn, name string) *sqllock.Source {
+	t.Helper()
+	pool, d := openPool(t, dsn)
+	s, err := sqllock.NewSource(pool, d, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var record = switchlock.Record{
+	Epoch: 1, From: "redis", To: "redis", Settled: true,
+	Lease: 10 * time.Second, TTL: 30 * time.Second, Cross: 41 * time.Second, Base: 1 << 40, By: "älice'",
+}
+
+// A record is read as it was written, and replaced if it is the one that was meant.
+func TestSource(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		ctx, s := t.Context(), openSource(t, dsn, "orders")
+		if r, err := s.Read(ctx); err != nil || r != (switchlock.Record{}) {
+			t.Fatalf("before the first record: %+v, %v", r, err)
+		}
+		swap(t, s, switchlock.Record{}, record, nil)
+		swap(t, openSource(t, dsn, "orders"), switchlock.Record{}, record, switchlock.ErrChanged)
+		swap(t, openSource(t, dsn, "Orders"), switchlock.Record{}, record, nil) // another name
+
+		next := record
+		next.Epoch, next.To, next.Settled, next.By = 2, "sql", false, ""
+		swap(t, s, next, next, switchlock.ErrChanged)
+		swap(t, s, record, next, nil)
+		swap(t, s, record, next, switchlock.ErrChanged)
+		settled := next
+		settled.Settled = true
+		swap(t, s, settled, record, switchlock.ErrChanged)
+		swap(t, s, next, settled, nil)
+		if r, err := openSource(t, dsn, "orders").Read(ctx); err != nil || r != settled {
+			t.Errorf("read %+v, %v, want %+v", r, err, settled)
+		}
+	})
+}
+
+func swap(t *testing.T, s *sqllock.Source, old, next switchlock.Record, want error) {
+	t.Helper()
+	if err := s.Swap(t.Context(), old, next); !errors.Is(err, want) || (err == nil) != (want == nil) {
+		t.Fatalf("swap %+v for %+v: %v, want %v", old, next, err, want)
+	}
+	if r, err := s.Read(t.Context()); want == nil && (err != nil || r != next) {
+		t.Fatalf("read %+v, %v, want %+v", r, err, next)
+	}
+}
+
+// Of many who replace one record, one does.
+func TestOneSwaps(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		swap(t, openSource(t, dsn, "one"), switchlock.Record{}, record, nil)
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 8 {
+			s, next := openSource(t, dsn, "one"), record
+			next.Epoch, next.By = 2, fmt.Sprint(i)
+			wg.Go(func() {
+				switch err := s.Swap(context.Background(), record, next); {
+				case err == nil:
+					won.Add(1)
+				case !errors.Is(err, switchlock.ErrChanged):
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := won.Load(); n != 1 {
+			t.Errorf("%d have replaced it", n)
+		}
+	})
+}
+
+func TestNewSourceRefuses(t *testing.T) {
+	pool, d := openPool(t, file(t))
+	for name, f := range map[string]func() (*sqllock.Source, error){
+		"no pool":         func() (*sqllock.Source, error) { return sqllock.NewSource(nil, d, "x") },
+		"no name":         func() (*sqllock.Source, error) { return sqllock.NewSource(pool, d, "") },
+		"unknown dialect": func() (*sqllock.Source, error) { return sqllock.NewSource(pool, "oracle", "x") },
+	} {
+		if _, err := f(); err == nil {
+			t.Error(name, "is accepted")
+		}
+	}
+	s := openSource(t, file(t), "x") // without tables
+	if _, err := s.Read(t.Context()); err == nil {
+		t.Error("a record was read where no table is")
+	}
+}
