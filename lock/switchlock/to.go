@@ -53,6 +53,9 @@ func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
 	if engine == nil {
 		return Record{}, fmt.Errorf("switchlock: To is %q; this process has %q", c.To, e.cfg.names())
 	}
+	if _, err := e.await(ctx, view.check); err != nil { // a process that has just begun makes the first record
+		return Record{}, err
+	}
 	token, err := try(ctx, engine)
 	if err != nil {
 		return Record{}, fmt.Errorf("switchlock: %s grants no lock: %w", c.To, err)
