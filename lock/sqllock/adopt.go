@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -26,6 +27,8 @@ func (e *Engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration
 }
 
 func (e *Engine) adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) error {
+	rs = slices.Clone(rs) // in one order for all, so that processes do not deadlock
+	slices.SortFunc(rs, func(a, b lock.Request) int { return strings.Compare(a.Key, b.Key) })
 	var args []any
 	for _, r := range rs {
 		if err := checkRequest(r); err != nil {

@@ -60,11 +60,6 @@ ON DUPLICATE KEY UPDATE
 	owner = IF(` + isFree + ` OR owner = VALUES(owner), VALUES(owner), owner),
 	until_us = IF(` + isFree + ` OR owner = VALUES(owner), VALUES(until_us), until_us)`
 
-	insertRecord = "INSERT INTO belay_switch (epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, name) " +
-		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING"
-	mysqlInsertRecord = "INSERT INTO belay_switch (epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, name) " +
-		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE epoch = epoch"
-
 	mark      = "INSERT INTO belay_done (name, until_us) VALUES (?, {now} + ?) ON CONFLICT (name) DO UPDATE SET until_us = excluded.until_us"
 	mysqlMark = "INSERT INTO belay_done (name, until_us) VALUES (?, {now} + ?) ON DUPLICATE KEY UPDATE until_us = {now} + ?"
 )
@@ -81,9 +76,7 @@ type dialect struct {
 	nobody        string
 	acquire, mark string
 	takeOver      string
-	// insertRecord changes no row if there is a record. readOnly is not 0 where a server takes
-	// no writes.
-	insertRecord, readOnly string
+	readOnly      string // not 0 where a server takes no writes
 	// byName has an update of several rows look for them by their names. MySQL may read, and
 	// lock, all rows otherwise.
 	byName string
@@ -95,40 +88,37 @@ type dialect struct {
 
 var dialects = map[Dialect]dialect{
 	MySQL: {
-		schema:       mysqlSchema,
-		now:          mysqlNow,
-		nobody:       "x''", // in the SQL mode EMPTY_STRING_IS_NULL of MariaDB, '' is NULL
-		acquire:      mysqlUpsert,
-		takeOver:     mysqlTakeOver,
-		insertRecord: mysqlInsertRecord,
-		readOnly:     "@@global.read_only",
-		mark:         mysqlMark,
-		greatest:     "GREATEST",
-		byName:       " FORCE INDEX (PRIMARY)",
+		schema:   mysqlSchema,
+		now:      mysqlNow,
+		nobody:   "x''", // in the SQL mode EMPTY_STRING_IS_NULL of MariaDB, '' is NULL
+		acquire:  mysqlUpsert,
+		takeOver: mysqlTakeOver,
+		readOnly: "@@global.read_only OR @@global.innodb_read_only",
+		mark:     mysqlMark,
+		greatest: "GREATEST",
+		byName:   " FORCE INDEX (PRIMARY)",
 	},
 	Postgres: {
-		schema:       postgresSchema,
-		nobody:       "''",
-		now:          "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
-		greatest:     "GREATEST",
-		acquire:      upsert,
-		takeOver:     takeOver,
-		insertRecord: insertRecord,
-		readOnly:     "CAST(pg_is_in_recovery() AS INTEGER)",
-		mark:         mark,
-		returning:    true,
-		numbered:     true,
+		schema:    postgresSchema,
+		nobody:    "''",
+		now:       "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+		greatest:  "GREATEST",
+		acquire:   upsert,
+		takeOver:  takeOver,
+		readOnly:  "CAST(pg_is_in_recovery() AS INTEGER)",
+		mark:      mark,
+		returning: true,
+		numbered:  true,
 	},
 	SQLite: {
-		schema:       sqliteSchema,
-		nobody:       "''",
-		greatest:     "MAX",
-		acquire:      upsert,
-		takeOver:     takeOver,
-		insertRecord: insertRecord,
-		readOnly:     "0",
-		mark:         mark,
-		returning:    true,
+		schema:    sqliteSchema,
+		nobody:    "''",
+		greatest:  "MAX",
+		acquire:   upsert,
+		takeOver:  takeOver,
+		readOnly:  "0",
+		mark:      mark,
+		returning: true,
 	},
 }
 

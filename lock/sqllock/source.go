@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/sqlerr"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
@@ -72,12 +73,16 @@ func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 	statement := `UPDATE belay_switch SET epoch = ?, from_engine = ?, to_engine = ?, settled = ?,
 	lease_us = ?, ttl_us = ?, cross_us = ?, base = ?, changed_by = ? WHERE name = ? AND epoch = ? AND settled = ?`
 	if old.Epoch == 0 {
-		statement = s.insertRecord
+		statement = "INSERT INTO belay_switch (epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, name) " +
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	} else {
 		fields = append(fields, old.Epoch, flag(old.Settled))
 	}
 	return s.transact(ctx, "write", func(tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, s.sql(statement, 0), fields...)
+		if sqlerr.IsMySQL(err, 1062) || sqlerr.IsPostgres(err, "23505") || sqlerr.IsSQLite(err, 1555, 2067) {
+			return switchlock.ErrChanged // a record is there
+		}
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ type Engine struct {
 	ctx      context.Context
 	stop     context.CancelFunc
 	kick     chan struct{} // somebody needs a fresh record
+	moved    chan struct{} // those who wait may have to watch another engine
 	ended    chan struct{} // closed when the reader has ended
 	watchers *watchers
 	metrics  *metrics
@@ -27,7 +28,9 @@ type Engine struct {
 	failed error         // why the last read failed
 	read   chan struct{} // closed after the read that is under way or comes next
 	both   map[hold]bool // in both engines, by the crossing of known
-	seen   map[string]int64
+	// renewing are locks that are being renewed in both engines; true = released meanwhile.
+	renewing map[hold]bool
+	seen     map[string]int64 // the greatest token of each engine
 }
 
 // A hold names a lock as a request does.
@@ -48,9 +51,9 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, begun: time.Now(), kick: make(chan struct{}, 1), ended: make(chan struct{}),
+		cfg: cfg, begun: time.Now(), kick: make(chan struct{}, 1), moved: make(chan struct{}, 1), ended: make(chan struct{}),
 		metrics: newMetrics(), failed: errNotRead, read: make(chan struct{}),
-		both: make(map[hold]bool), seen: make(map[string]int64),
+		both: make(map[hold]bool), renewing: make(map[hold]bool), seen: make(map[string]int64),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.watchers = newWatchers(e.ctx)

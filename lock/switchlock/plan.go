@@ -20,12 +20,7 @@ type plan struct {
 func (p plan) crosses() bool { return len(p.asked) > 1 }
 
 // keeper is the index of the engine that the locks go to, or are in.
-func (p plan) keeper() int {
-	if p.crosses() && p.names[1] == p.record.To {
-		return 1
-	}
-	return 0
-}
+func (p plan) keeper() int { return len(p.asked) - 1 }
 
 // plan returns what a request that begins now has to ask, which is for a lock of ttl.
 func (e *Engine) plan(ctx context.Context, ttl time.Duration) (plan, error) {

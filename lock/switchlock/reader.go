@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
@@ -20,15 +21,30 @@ const (
 // engine is closed.
 func (e *Engine) run() {
 	defer close(e.ended)
-	defer e.watchers.close()
+	var following sync.WaitGroup
+	following.Go(e.follow)
+	defer following.Wait()
 	for {
 		pause := pauseAfterRead
 		if err := e.refresh(); err != nil {
 			pause = pauseAfterFailure
 		}
-		e.watchers.move(e.waker())
+		wait.Wake(e.moved)
 		if wait.Sleep(e.ctx, pause, nil) != nil || wait.Sleep(e.ctx, e.nextRead(), e.kick) != nil {
 			return
+		}
+	}
+}
+
+// follow has those who wait watch the engine that counts, beside the reading: an engine that
+// does not answer must not hold that up.
+func (e *Engine) follow() {
+	defer e.watchers.close()
+	for e.ctx.Err() == nil {
+		e.watchers.move(e.waker())
+		select {
+		case <-e.moved:
+		case <-e.ctx.Done():
 		}
 	}
 }
@@ -45,9 +61,9 @@ func (e *Engine) nextRead() time.Duration {
 
 // refresh reads the record, and does what it asks for.
 func (e *Engine) refresh() error {
-	ctx, cancel := context.WithTimeout(e.ctx, e.cfg.Lease/2)
-	defer cancel()
 	before := e.look().known
+	ctx, cancel := context.WithTimeout(e.ctx, cmp.Or(before.Lease, e.cfg.Lease)/2)
+	defer cancel()
 	err := e.learn(ctx)
 	after := e.look()
 	if err == nil && after.maySettle(e.now()) {
@@ -63,8 +79,10 @@ func (e *Engine) learn(ctx context.Context) error {
 	started := e.now()
 	r, err := e.cfg.Source.Read(ctx)
 	if err == nil && r.Epoch == 0 && e.look().known.Epoch == 0 {
-		r = e.cfg.first()
-		err = e.cfg.Source.Swap(ctx, Record{}, r)
+		err = e.cfg.Source.Swap(ctx, Record{}, e.cfg.first())
+		if err == nil || errors.Is(err, ErrChanged) {
+			r, err = e.cfg.Source.Read(ctx) // as the source has it
+		}
 	}
 	if err != nil {
 		return err
@@ -84,8 +102,8 @@ func (e *Engine) take(ctx context.Context, r Record, started time.Duration) erro
 		e.view = v
 	}
 	e.mu.Unlock()
-	if errors.Is(err, errOlder) {
-		// Others may rely on the old record. Make a switch of it.
+	if errors.Is(err, errLost) {
+		// Others may rely on that record. Make a switch of it.
 		return errors.Join(err, e.cfg.Source.Swap(ctx, r, r.restore(known)))
 	}
 	return err
@@ -112,7 +130,7 @@ func (e *Engine) answer(err error) {
 func (e *Engine) log(before, after Record, err error) {
 	switch l := e.cfg.Logger; {
 	case e.ctx.Err() != nil:
-	case errors.Is(err, errOlder):
+	case errors.Is(err, errLost):
 		l.Error("switchlock: the source has lost a record; locks may have two holders for a while", "known", before.Epoch, "error", err)
 	case err != nil && !errors.Is(err, ErrChanged):
 		l.Warn("switchlock: the record was not read", "error", err)

@@ -100,8 +100,16 @@ func (r Record) settle() Record {
 // restore returns the record that replaces r, which the source shows although this process
 // knows a later one: a switch from the engine that others may rely on now.
 func (r Record) restore(known Record) Record {
-	known.Epoch++
-	known.From, known.Settled = r.To, false
-	known.Cross = crossing(max(r.Lease, known.Lease), max(r.TTL, known.TTL))
-	return known
+	next := known
+	next.Epoch = max(r.Epoch, known.Epoch) + 1
+	switch {
+	case r.To != "" && r.To != known.To:
+		next.From = r.To
+	case known.Settled:
+		next.From = known.To // it lasts as long as a switch, and needs no other engine
+	}
+	next.Settled = false
+	next.Cross = crossing(max(r.Lease, known.Lease), max(r.TTL, known.TTL))
+	next.By = "a process that knows of " + known.To
+	return next
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Release implements lock.Engine. It needs a record, but no fresh one: it releases the lock
-// wherever it may be. While locks move, those who wait look at the engine that is asked first, so that is
-// released last.
+// wherever it may be. While locks move, those who wait watch the old engine, as that is asked
+// first: so it is released last.
 func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	v, err := e.await(ctx, view.check)
 	if err != nil {
@@ -51,11 +51,25 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 	return nil
 }
 
-// forget reports whether a lock was in both engines.
+// releaseAgain releases a lock that was released while it was renewed.
+func (p plan) releaseAgain(ctx context.Context, r lock.Request) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	if err := p.release(ctx, r, false); err != nil {
+		return err
+	}
+	return lock.ErrNotHeld
+}
+
+// forget reports whether a lock was in both engines. A renewal that is on its way learns that
+// it was released.
 func (e *Engine) forget(r lock.Request) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := hold{r.Key, r.Owner}
+	if _, on := e.renewing[h]; on {
+		e.renewing[h] = true
+	}
 	was := e.both[h]
 	delete(e.both, h)
 	return was

@@ -30,17 +30,43 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	if !p.crosses() {
 		return p.asked[0].Renew(ctx, rs, ttl)
 	}
+	e.beginRenewal(rs)
 	errs := renewBoth(ctx, p.asked[0], p.asked[1], rs, ttl)
 	for i, r := range rs {
-		if errs[i] == nil {
+		switch {
+		case e.endRenewal(r): // what was released may have been acquired again since
+			errs[i] = p.releaseAgain(ctx, r)
+		case errs[i] == nil:
 			e.hasBoth(p.record.Epoch, r)
 		}
 	}
 	return errs
 }
 
+func (e *Engine) beginRenewal(rs []lock.Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range rs {
+		e.renewing[hold{r.Key, r.Owner}] = false
+	}
+}
+
+// endRenewal reports whether the lock was released meanwhile.
+func (e *Engine) endRenewal(r lock.Request) (released bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := hold{r.Key, r.Owner}
+	released = e.renewing[h]
+	delete(e.renewing, h)
+	return released
+}
+
 func renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl time.Duration) []error {
-	inA, inB := a.Renew(ctx, rs, ttl), b.Renew(ctx, rs, ttl)
+	var inA, inB []error
+	var wg sync.WaitGroup
+	wg.Go(func() { inB = b.Renew(ctx, rs, ttl) })
+	inA = a.Renew(ctx, rs, ttl)
+	wg.Wait()
 	if len(inA) != len(rs) || len(inB) != len(rs) { // it is unknown which answer is whose
 		return slices.Repeat([]error{fmt.Errorf("switchlock: %d and %d answers to %d requests", len(inA), len(inB), len(rs))}, len(rs))
 	}
@@ -103,14 +129,14 @@ func adopt(ctx context.Context, e lock.Engine, rs []lock.Request, ttl time.Durat
 			return errs
 		}
 	}
-	errs := make([]error, len(rs))
+	errs := slices.Repeat([]error{lock.ErrNoAnswer}, len(rs)) // unless it is answered
 	slots := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
 	for i, r := range rs {
 		slots <- struct{}{}
 		wg.Go(func() {
+			defer func() { <-slots }()
 			_, errs[i] = e.Acquire(ctx, r, ttl)
-			<-slots
 		})
 	}
 	wg.Wait()

@@ -18,31 +18,23 @@ type Change struct {
 	// the engine that they come from: they go back.
 	To string
 	// GoneSince says that the engine that keeps the locks now has granted and renewed none
-	// since then, and will not before the switch is over: it is switched off. So no lock in
-	// it can last for longer than Record.TTL from then, and the switch is over that soon. If
-	// that is not true, a lock may have two holders. The zero Time says nothing.
+	// since then, and will not before the record is settled: it is switched off. So no lock in
+	// it can last for longer than Record.TTL from then, and processes need the new engine alone
+	// that soon. If that is not true, or the engine is back before the record is settled, a lock
+	// may have two holders. The zero Time says nothing.
 	GoneSince time.Time
 	// By is who wants it, for people.
 	By string
 }
 
-// tokenStep is how much greater tokens are made by a switch, as the clocks of two engines may
-// differ: some 18 minutes.
-const tokenStep = 1 << 40
-
 // Switch writes the record of a change, and returns it. It is for tools that have no engines;
 // use Engine.To where there are. It does not wait until the switch is over.
 //
-// Tokens grow beyond the switch if both engines take them from clocks, as redislock, sqllock
-// and memlock do.
+// It knows neither whether the engine is there, nor its tokens: these grow beyond the switch as
+// far as the clocks of both engines agree, if they are taken from clocks, as those of redislock
+// and sqllock.
 func Switch(ctx context.Context, s Source, c Change) (Record, error) {
-	return swap(ctx, s, func(r Record) (Record, error) {
-		next, err := c.next(r)
-		if err == nil && next != r {
-			next.Base += tokenStep
-		}
-		return next, err
-	})
+	return swap(ctx, s, c.next)
 }
 
 // To writes the record of a change, and returns it. It does not wait until the switch is over:
@@ -88,9 +80,17 @@ func (e *Engine) Retime(ctx context.Context, lease, ttl time.Duration) (Record, 
 	return r, err
 }
 
+// maxBy is the longest Change.By, in bytes.
+const maxBy = 255
+
 func (c Change) next(r Record) (Record, error) {
-	if c.To == "" || len(c.To) > maxName {
+	switch {
+	case c.To == "" || len(c.To) > maxName:
 		return r, fmt.Errorf("switchlock: the name %q has not 1 to %d bytes", c.To, maxName)
+	case len(c.By) > maxBy:
+		return r, fmt.Errorf("switchlock: Change.By has %d bytes, at most %d are kept", len(c.By), maxBy)
+	case r.To == c.To && !r.Settled && !c.GoneSince.IsZero():
+		return r, fmt.Errorf("%w: locks go to %s already, and it can't be made shorter", ErrUnsettled, c.To)
 	}
 	next, err := r.to(c.To)
 	if err != nil || next == r {
@@ -127,13 +127,13 @@ func swap(ctx context.Context, s Source, next func(Record) (Record, error)) (Rec
 	}
 }
 
-// base is what tokens get, so that the first one of the engine that is at token is greater
-// than one that is at newest with the base before.
+// base is what tokens get, so that those of the engine that is at token follow the newest of
+// the one before.
 func base(before, newest, token int64) (int64, error) {
-	if newest > math.MaxInt64-tokenStep-before {
+	if newest > math.MaxInt64/2-before {
 		return 0, errors.New("switchlock: tokens are used up")
 	}
-	return before + newest - token + tokenStep, nil
+	return before + newest - token, nil
 }
 
 // newest is as great as any token of an engine. One that does not answer may have granted

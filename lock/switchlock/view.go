@@ -11,14 +11,16 @@ var errStale = errors.New("the record was not read in time")
 // errNotRead is returned before the record has been read.
 var errNotRead = errors.New("the record has not been read yet")
 
-// errOlder is returned when the source shows an older record than it has shown before.
-var errOlder = errors.New("the source has lost a record")
+// errLost is returned when the source shows an older record than it has shown before, or
+// another one of the same epoch.
+var errLost = errors.New("the source has lost a record")
 
 // A view is what a process knows of the record. Times are those of its monotonic clock.
 type view struct {
 	known Record
 	fresh time.Duration // until when it may be relied on
 	cross time.Duration // until when both engines are needed
+	over  time.Duration // until when others may rely on the record before
 }
 
 // learn takes in a record that was read between started and now.
@@ -28,10 +30,11 @@ type view struct {
 // record before.
 func (v view) learn(r Record, started, now time.Duration) (view, error) {
 	switch {
-	case r.Epoch < v.known.Epoch:
-		return v, errOlder
+	case r.Epoch < v.known.Epoch, r.Epoch == v.known.Epoch && r.settle() != v.known.settle():
+		return v, errLost
 	case r.Epoch > v.known.Epoch:
 		v.cross = now + r.Cross
+		v.over = now + max(r.Cross, r.Lease+slack(r.Lease))
 	}
 	if r.Settled {
 		v.cross = now
@@ -50,7 +53,8 @@ func (v view) check() error {
 }
 
 // engines are those that must each grant or renew a lock, in the order in which they are
-// asked: by name, so that two processes that need both never wait for each other.
+// asked: the old one first. Who is refused by that has not been in the way of the holder, who
+// has to get the lock in the new one, too. Nobody waits for one while having the other.
 func (v view) engines(now time.Duration) ([]string, error) {
 	if err := v.check(); err != nil {
 		return nil, err
@@ -66,7 +70,7 @@ func (v view) holding(now time.Duration) []string {
 	if !v.crosses(now) {
 		return []string{v.known.To}
 	}
-	return []string{min(v.known.From, v.known.To), max(v.known.From, v.known.To)}
+	return []string{v.known.From, v.known.To}
 }
 
 // crosses reports whether both engines are needed.
@@ -77,5 +81,5 @@ func (v view) crosses(now time.Duration) bool {
 // maySettle reports whether no process needs the old engine any more: those that did not
 // learn of the switch hold nothing by the record before.
 func (v view) maySettle(now time.Duration) bool {
-	return !v.known.Settled && now < v.fresh && now >= v.cross
+	return !v.known.Settled && now < v.fresh && now >= max(v.cross, v.over)
 }

@@ -2,13 +2,15 @@ package switchlock
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/belaygo/belay/lock"
 )
 
-// Watch implements lock.Waker. When the engine to be watched changes, those who wait are woken
-// and watch the next one. If that can't be watched, they poll.
+// Watch implements lock.Waker. When locks move, those who wait are woken, and watch the engine
+// that is asked first then. It returns an error if that tells nobody of releases.
 func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	return e.watchers.add(ctx, key, wake)
 }
@@ -39,32 +41,36 @@ func newWatchers(ctx context.Context) *watchers {
 	return &watchers{ctx: ctx, all: make(map[*watcher]struct{})}
 }
 
+// errNotWatched has those who wait poll.
+var errNotWatched = errors.New("switchlock: the engine tells nobody of releases")
+
 // add watches a key.
 func (ws *watchers) add(ctx context.Context, key string, wake func()) (stop func(), err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	w := &watcher{key: key, wake: wake}
 	ws.mu.Lock()
-	if ws.ctx.Err() != nil {
-		ws.mu.Unlock()
-		return nil, errClosed
-	}
 	ws.all[w] = struct{}{}
 	current := ws.current
 	ws.mu.Unlock()
-	ws.watch(ctx, w, current)
+	err = ws.watch(ctx, w, current)
+	if err == nil {
+		err = ws.ctx.Err()
+	}
+	if err != nil {
+		ws.remove(w)
+		return nil, err
+	}
 	return func() { ws.remove(w) }, nil
 }
 
-// watch has w watch its key in an engine, unless that is not the current one any more.
-func (ws *watchers) watch(ctx context.Context, w *watcher, in lock.Waker) {
+// watch has w watch its key in an engine, unless that is not the current one any more: then
+// move has seen to it.
+func (ws *watchers) watch(ctx context.Context, w *watcher, in lock.Waker) error {
 	if in == nil {
-		return
+		return errNotWatched
 	}
 	stop, err := in.Watch(ctx, w.key, w.wake)
 	if err != nil {
-		return
+		return err
 	}
 	ws.mu.Lock()
 	_, waits := ws.all[w]
@@ -75,15 +81,38 @@ func (ws *watchers) watch(ctx context.Context, w *watcher, in lock.Waker) {
 	if stop != nil {
 		stop()
 	}
+	return nil
 }
 
-// move has all watch in another engine, if it is another, and those watch who could not.
+// watchTimeout is how long those who wait try to watch another engine.
+const watchTimeout = time.Second
+
+// move has all watch an engine, if it is another one, and those who could not before. Who
+// moves is woken: the lock may have become free on the way.
 func (ws *watchers) move(to lock.Waker) {
+	idle, stops := ws.leave(to)
+	for _, stop := range stops {
+		stop()
+	}
+	ctx, cancel := context.WithTimeout(ws.ctx, watchTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, w := range idle {
+		wg.Go(func() {
+			_ = ws.watch(ctx, w, to) // they poll, and it is tried again
+			w.wake()
+		})
+	}
+	wg.Wait()
+}
+
+// leave has all stop watching another engine than this. It returns those who watch none now,
+// and what stops their watches.
+func (ws *watchers) leave(to lock.Waker) (idle []*watcher, stops []func()) {
 	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	moved := ws.current != to
 	ws.current = to
-	var idle []*watcher
-	var stops []func()
 	for w := range ws.all {
 		if moved && w.stop != nil {
 			stops = append(stops, w.stop)
@@ -93,18 +122,7 @@ func (ws *watchers) move(to lock.Waker) {
 			idle = append(idle, w)
 		}
 	}
-	ws.mu.Unlock()
-	for _, w := range idle {
-		ws.watch(ws.ctx, w, to)
-	}
-	for _, stop := range stops {
-		stop()
-	}
-	if moved {
-		for _, w := range idle {
-			w.wake()
-		}
-	}
+	return idle, stops
 }
 
 func (ws *watchers) remove(w *watcher) {
