@@ -34,14 +34,20 @@
 // That is 41 seconds with the defaults, and 14 with a Lease of 3 and a TTL of 10. A process
 // that learns of a switch needs both engines for that time, from when it has learned of it:
 //
-//   - An acquire asks one engine and then the other, in the order of their names. If the
-//     second one does not grant the lock, it is released in the first.
+//   - An acquire asks the old engine and then the new one. If that does not grant the lock, it
+//     is released in the old one.
 //   - A renewal renews in both. What one of them lacks is acquired there for the same owner.
 //     A lock that is not in both keeps its deadline.
 //
 // After that time it needs the new engine alone, and the first process that has come so far
 // writes that the switch is settled. Then there may be another one. Before that locks can
-// only go back where they came from, which is a switch, too.
+// only go back where they came from, which is a switch, too. A lock that was in both engines,
+// and is released after that time, stays in the old one until its ttl has passed: who goes back
+// that soon waits for it.
+//
+// Tokens follow those of the old engine as closely as a request takes. While some processes
+// know of a switch and others do not, those of holders who follow each other within
+// milliseconds may fall.
 //
 // # Why no lock has two holders
 //
@@ -55,16 +61,16 @@
 //
 // It holds as long as each engine alone excludes, the source is right, and monotonic clocks
 // run at nearly the same rate. If a failover of the source's database loses the record, the
-// first process that notices makes a new switch of it; until then locks may overlap, and the
-// second layer catches their writes.
+// first process that notices makes a switch of what it knows; until all have learned of that,
+// locks may overlap, and the second layer catches their writes.
 //
 // # When the old engine is dead
 //
 // The rules are the same: no lock is granted while one of two engines is silent, and those
 // that are held end at their deadlines. So locks are away for the length of the switch after
 // it has begun. A guard.Guard does meanwhile what its policy says. Who is sure that the old
-// engine is switched off, and stays so, says since when by Change.GoneSince: the switch takes
-// until a TTL has passed since then.
+// engine is switched off, and stays so, says since when by Change.GoneSince: locks are
+// back when a TTL has passed since then.
 //
 // # Who has to take part
 //
