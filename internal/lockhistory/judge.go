@@ -9,16 +9,18 @@ import (
 )
 
 // mutex is what a lock is to its callers: it is taken when nobody has it, with a
-// greater token each time, and freed by the one who has it.
-var mutex = porcupine.Model{
-	Init: func() any { return mutexState{} },
-	Step: func(state, input, _ any) (bool, any) {
-		s, in := state.(mutexState), input.(mutexInput)
-		if in.free {
-			return s.held && s.token == in.token, mutexState{token: s.token}
-		}
-		return !s.held && in.token > s.token, mutexState{held: true, token: in.token}
-	},
+// greater token each time but for the skew of clocks, and freed by the one who has it.
+func mutex(skew time.Duration) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return mutexState{} },
+		Step: func(state, input, _ any) (bool, any) {
+			s, in := state.(mutexState), input.(mutexInput)
+			if in.free {
+				return s.held && s.token == in.token, mutexState{token: s.token}
+			}
+			return !s.held && in.token > s.token-1024*skew.Microseconds(), mutexState{held: true, token: in.token}
+		},
+	}
 }
 
 type mutexState struct {
@@ -34,7 +36,7 @@ type mutexInput struct {
 // linearizable reports whether the holds of a key can be put into an order in
 // which they do not overlap. A release that was not answered may have happened
 // at any time after.
-func linearizable(spans []Span) porcupine.CheckResult {
+func linearizable(spans []Span, skew time.Duration) porcupine.CheckResult {
 	var ops []porcupine.Operation
 	for i, s := range spans {
 		freed := s.Freed
@@ -45,14 +47,17 @@ func linearizable(spans []Span) porcupine.CheckResult {
 			porcupine.Operation{ClientId: i, Input: mutexInput{false, s.Token}, Call: s.Asked, Return: s.Got},
 			porcupine.Operation{ClientId: i, Input: mutexInput{true, s.Token}, Call: s.Done, Return: freed})
 	}
-	return porcupine.CheckOperationsTimeout(mutex, ops, time.Minute)
+	return porcupine.CheckOperationsTimeout(mutex(skew), ops, time.Minute)
 }
 
-// A Fault is what may have taken grants away: the node died at a time, and what took over
-// may not have had the latest. The zero value takes none.
+// A Fault is what may be wrong with a history. A node that died at a time may have taken the
+// latest grants away.
 type Fault struct {
 	Node string
 	At   int64 // see Now
+
+	// Skew is by how much the clocks may differ that tokens are taken from.
+	Skew time.Duration
 }
 
 // Judge returns what is wrong with a history: no holds overlap, but for those
@@ -77,7 +82,7 @@ func Judge(spans []Span, f Fault) (wrong []string) {
 		}
 	}
 	for key, spans := range keys {
-		if result := linearizable(spans); result != porcupine.Ok {
+		if result := linearizable(spans, f.Skew); result != porcupine.Ok {
 			wrong = append(wrong, fmt.Sprintf("the %d holds of %s are not linearizable: %v", len(spans), key, result))
 		}
 	}

@@ -55,7 +55,7 @@ func (e *Engine) hasBoth(epoch int64, r lock.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.view.known.Epoch == epoch && e.view.crosses(e.now()) {
-		e.both[hold{r.Key, r.Owner}] = true
+		e.both[holdOf(r)] = true
 	}
 }
 

@@ -28,13 +28,16 @@ type Engine struct {
 	failed error         // why the last read failed
 	read   chan struct{} // closed after the read that is under way or comes next
 	both   map[hold]bool // in both engines, by the crossing of known
-	// renewing are locks that are being renewed in both engines; true = released meanwhile.
-	renewing map[hold]bool
+	// renewing are locks that are being renewed in both engines, which a release awaits: what
+	// was released in one would be acquired again. Each is closed when that has ended.
+	renewing map[hold]chan struct{}
 	seen     map[string]int64 // the greatest token of each engine
 }
 
 // A hold names a lock as a request does.
 type hold struct{ key, owner string }
+
+func holdOf(r lock.Request) hold { return hold{r.Key, r.Owner} }
 
 var (
 	_ lock.Engine  = (*Engine)(nil)
@@ -53,7 +56,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, begun: time.Now(), kick: make(chan struct{}, 1), moved: make(chan struct{}, 1), ended: make(chan struct{}),
 		metrics: newMetrics(), failed: errNotRead, read: make(chan struct{}),
-		both: make(map[hold]bool), renewing: make(map[hold]bool), seen: make(map[string]int64),
+		both: make(map[hold]bool), renewing: make(map[hold]chan struct{}), seen: make(map[string]int64),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.watchers = newWatchers(e.ctx)

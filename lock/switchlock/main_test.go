@@ -8,11 +8,20 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/belaygo/belay/internal/lockhistory"
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	lockhistory.Main(func(where string) (lock.Engine, func(), error) {
+		e, closeAll, err := connect(where)
+		return e, closeAll, err
+	})
+	teststack.Quiet()
+	goleak.VerifyTestMain(m)
+}
 
 // A store is a source in memory. It fails while it is broken.
 type store struct {

@@ -13,6 +13,9 @@ import (
 // wherever it may be. While locks move, those who wait watch the old engine, as that is asked
 // first: so it is released last.
 func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+	if err := e.awaitRenewal(ctx, r); err != nil {
+		return err
+	}
 	v, err := e.await(ctx, view.check)
 	if err != nil {
 		return err
@@ -51,26 +54,27 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 	return nil
 }
 
-// releaseAgain releases a lock that was released while it was renewed.
-func (p plan) releaseAgain(ctx context.Context, r lock.Request) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer cancel()
-	if err := p.release(ctx, r, false); err != nil {
-		return err
+// awaitRenewal waits until a lock is not being renewed in both engines.
+func (e *Engine) awaitRenewal(ctx context.Context, r lock.Request) error {
+	e.mu.Lock()
+	renewing := e.renewing[holdOf(r)]
+	e.mu.Unlock()
+	if renewing == nil {
+		return nil
 	}
-	return lock.ErrNotHeld
+	select {
+	case <-renewing:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: switchlock: it is being renewed: %w", lock.ErrNotSent, ctx.Err())
+	}
 }
 
-// forget reports whether a lock was in both engines. A renewal that is on its way learns that
-// it was released.
+// forget reports whether a lock was in both engines.
 func (e *Engine) forget(r lock.Request) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h := hold{r.Key, r.Owner}
-	if _, on := e.renewing[h]; on {
-		e.renewing[h] = true
-	}
-	was := e.both[h]
-	delete(e.both, h)
+	was := e.both[holdOf(r)]
+	delete(e.both, holdOf(r))
 	return was
 }

@@ -30,35 +30,34 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	if !p.crosses() {
 		return p.asked[0].Renew(ctx, rs, ttl)
 	}
-	e.beginRenewal(rs)
+	defer e.renews(rs)()
 	errs := renewBoth(ctx, p.asked[0], p.asked[1], rs, ttl)
 	for i, r := range rs {
-		switch {
-		case e.endRenewal(r): // what was released may have been acquired again since
-			errs[i] = p.releaseAgain(ctx, r)
-		case errs[i] == nil:
+		if errs[i] == nil {
 			e.hasBoth(p.record.Epoch, r)
 		}
 	}
 	return errs
 }
 
-func (e *Engine) beginRenewal(rs []lock.Request) {
+// renews has releases wait until ended is called.
+func (e *Engine) renews(rs []lock.Request) (ended func()) {
+	done := make(chan struct{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range rs {
-		e.renewing[hold{r.Key, r.Owner}] = false
+		e.renewing[holdOf(r)] = done
 	}
-}
-
-// endRenewal reports whether the lock was released meanwhile.
-func (e *Engine) endRenewal(r lock.Request) (released bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	h := hold{r.Key, r.Owner}
-	released = e.renewing[h]
-	delete(e.renewing, h)
-	return released
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, r := range rs {
+			if e.renewing[holdOf(r)] == done {
+				delete(e.renewing, holdOf(r))
+			}
+		}
+		close(done)
+	}
 }
 
 func renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl time.Duration) []error {
