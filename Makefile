@@ -160,8 +160,8 @@ failpoints: ## a process dies at every step, on three databases; ON=mysql BELAY_
 		-C cmd/guard-monitor -tags failpoints -count=1 -v -timeout 30m -parallel 12 -run TestFailpoints ./internal/failpoints | $(e2e-lines)
 
 .PHONY: model
-model: ## every state of the protocol, made small, in all orders: half a minute
-	@BELAY_MODEL=full go test -count=1 -v -run '^TestModel$$' ./internal/model | $(e2e-lines)
+model: ## every state of the protocol, made small, in all orders: a minute
+	@BELAY_MODEL=full go test -count=1 -v -run '^TestModel$$' ./internal/model ./lock/switchlock | $(e2e-lines)
 
 .PHONY: sim
 sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5m, SEED=1 repeats one

@@ -56,7 +56,7 @@ func module(folder string) (mod, rest string) {
 }
 
 // table is all mutants.
-var table = concat(lockMutants, redisMutants, sqlMutants, quorumMutants, guardMutants, onceMutants, verdictMutants, databaseMutants, resolveMutants,
+var table = concat(lockMutants, redisMutants, sqlMutants, quorumMutants, switchMutants, guardMutants, onceMutants, verdictMutants, databaseMutants, resolveMutants,
 	outboxMutants, webhookMutants, brokerMutants, monitorMutants, siteMutants)
 
 func concat(lists ...[]mutant) (all []mutant) {

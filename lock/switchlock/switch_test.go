@@ -19,6 +19,7 @@ import (
 type engine struct {
 	lock.Engine
 	dead  atomic.Bool
+	mute  atomic.Bool // it releases nothing
 	calls atomic.Int64
 }
 
@@ -55,6 +56,9 @@ func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	if err := e.ask(); err != nil {
 		return err
+	}
+	if e.mute.Load() {
+		return lock.ErrNoAnswer
 	}
 	return e.Engine.Release(ctx, r)
 }
@@ -400,5 +404,48 @@ func TestConfig(t *testing.T) {
 	f.source.set(switchlock.Record{Epoch: 1, From: "c", To: "c", Settled: true, Lease: time.Minute, TTL: time.Minute})
 	if _, err := open(t, f.cfg).Acquire(t.Context(), mine, time.Second); !errors.Is(err, lock.ErrDenied) {
 		t.Errorf("locks are kept where this process has no engine: %v", err)
+	}
+}
+
+// What the new engine does not grant is released in the old one. If that may be in vain, the
+// acquire has no answer, and the Locker releases it.
+func TestAcquireInVain(t *testing.T) {
+	f := newFleet()
+	f.cfg.TTL = time.Hour
+	e := open(t, f.cfg)
+	to(t, e, "b")
+	if _, err := f.b.Acquire(t.Context(), theirs, ttl); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Acquire(t.Context(), mine, ttl); !held(err) {
+		t.Errorf("a lock that another has in the new engine: %v", err)
+	}
+	if h, err := f.a.Inspect(t.Context(), "k"); err != nil || h.Owner != "" {
+		t.Errorf("what was taken in vain is left: %+v, %v", h, err)
+	}
+	f.a.mute.Store(true)
+	if _, err := e.Acquire(t.Context(), mine, ttl); !errors.Is(err, lock.ErrNoAnswer) || held(err) {
+		t.Errorf("what was taken in vain may be left: %v", err)
+	}
+}
+
+// A renewal that one of two engines does not answer prolongs nothing, and is no loss.
+func TestRenewedInOneEngine(t *testing.T) {
+	f := newFleet()
+	f.cfg.TTL = time.Hour
+	e := open(t, f.cfg)
+	if _, err := e.Acquire(t.Context(), mine, ttl); err != nil {
+		t.Fatal(err)
+	}
+	to(t, e, "b")
+	for _, dead := range []*engine{f.b, f.a} {
+		dead.dead.Store(true)
+		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; !errors.Is(err, errDead) || errors.Is(err, lock.ErrNotHeld) {
+			t.Errorf("renewed in one engine: %v", err)
+		}
+		dead.dead.Store(false)
+		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil {
+			t.Errorf("renewed in both: %v", err)
+		}
 	}
 }
