@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/lock/sqllock"
+	"github.com/belaygo/belay/lock/switchlock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newDatabase returns the DSN of one with the tables.
+func newDatabase(t *testing.T) string {
+	t.Helper()
+	dsn := "file:" + filepath.Join(t.TempDir(), "switch.db") + "?_pragma=busy_timeout(10000)"
+	pool, err := sql.Open("sqlite", dsn)
+	if err == nil {
+		err = errors.Join(sqllock.Migrate(t.Context(), pool, sqllock.SQLite), pool.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dsn
+}
+
+// service starts a service with the engines redis and sql, which is in the first.
+func service(t *testing.T, dsn string) {
+	t.Helper()
+	source, closePool, err := open(dsn, "sqlite", "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closePool)
+	e, err := switchlock.New(switchlock.Config{
+		Source: source, Engines: map[string]lock.Engine{"redis": memlock.New(), "sql": memlock.New()},
+		First: "redis", Lease: 200 * time.Millisecond, TTL: 200 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	if _, err := e.Acquire(t.Context(), lock.Request{Key: "k", Owner: "me:1"}, time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func belaySwitch(t *testing.T, dsn, args string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := run(t.Context(), append([]string{"-dialect", "sqlite", "-record", "orders"}, strings.Fields(args)...), func(name string) string {
+		return map[string]string{"BELAY_SWITCH_DSN": dsn, "USER": "alice"}[name]
+	}, &out, &out)
+	return out.String(), err
+}
+
+// The key is pressed, and pressed again to go back.
+func TestSwitch(t *testing.T) {
+	dsn := newDatabase(t)
+	if out, err := belaySwitch(t, dsn, "status"); err != nil || !strings.HasPrefix(out, "no record") {
+		t.Errorf("before: %q, %v", out, err)
+	}
+	service(t, dsn)
+	for _, step := range []struct{ args, want string }{
+		{"status", "epoch 1: locks are kept in redis\n"},
+		{"to redis", "epoch 1: locks are kept in redis\n"},
+		{"to sql", "epoch 2: locks move from redis to sql; each process needs both for 1.4s (by alice)\nepoch 2: locks are kept in sql\n"},
+		{"-by bob -gone-for 1h to redis", "epoch 3: locks move from sql to redis; each process needs both for 0s (by bob)\nepoch 3: locks are kept in redis\n"},
+		{"-no-wait to sql", "epoch 4: locks move from redis to sql; each process needs both for 1.4s (by alice)\n"},
+	} {
+		if out, err := belaySwitch(t, dsn, step.args); err != nil || out != step.want {
+			t.Errorf("%s: %q, %v, want %q", step.args, out, err, step.want)
+		}
+	}
+	if out, err := belaySwitch(t, dsn, "to zk"); !errors.Is(err, switchlock.ErrUnsettled) {
+		t.Errorf("to a third engine: %q, %v", out, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	dsn := newDatabase(t)
+	for args, dsn := range map[string]string{
+		"status":                   "",
+		"":                         dsn,
+		"move sql":                 dsn,
+		"to":                       dsn,
+		"-record= status":          dsn,
+		"-dialect oracle status":   dsn,
+		"-gone-for yesterday to x": dsn,
+	} {
+		if out, err := belaySwitch(t, dsn, args); !errors.Is(err, errUsage) {
+			t.Errorf("%q: %q, %v", args, out, err)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the driver mysql
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+	_ "modernc.org/sqlite"             // the driver sqlite
+
+	"github.com/belaygo/belay/internal/wait"
+	"github.com/belaygo/belay/lock/sqllock"
+	"github.com/belaygo/belay/lock/switchlock"
+)
+
+// requestTimeout is how long the database has for an answer.
+const requestTimeout = 10 * time.Second
+
+// open returns the source of a record.
+func open(dsn, dialect, record string) (source *sqllock.Source, closePool func(), err error) {
+	drivers := map[string]string{"mysql": "mysql", "postgres": "pgx", "sqlite": "sqlite"}
+	driver, ok := drivers[dialect]
+	if !ok {
+		return nil, nil, fmt.Errorf("-dialect is %q, want mysql, postgres or sqlite: %w", dialect, errUsage)
+	}
+	pool, err := sql.Open(driver, dsn)
+	if err != nil {
+		return nil, nil, errors.New("BELAY_SWITCH_DSN can't be read") // the error may have the password
+	}
+	source, err = sqllock.NewSource(pool, sqllock.Dialect(dialect), record)
+	if err != nil {
+		_ = pool.Close()
+		return nil, nil, err
+	}
+	return source, func() { _ = pool.Close() }, nil
+}
+
+// status prints the record.
+func status(ctx context.Context, s switchlock.Source, w io.Writer) error {
+	r, err := read(ctx, s)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, describe(r))
+	return err
+}
+
+func read(ctx context.Context, s switchlock.Source) (switchlock.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return s.Read(ctx)
+}
+
+// describe says what a record means for people.
+func describe(r switchlock.Record) string {
+	switch {
+	case r.Epoch == 0:
+		return "no record: no service has started, or the record has another name"
+	case r.Settled:
+		return fmt.Sprintf("epoch %d: locks are kept in %s", r.Epoch, r.To)
+	}
+	return fmt.Sprintf("epoch %d: locks move from %s to %s; each process needs both for %v (by %s)", r.Epoch, r.From, r.To, r.Cross, r.By)
+}
+
+// to makes a switch, and waits until it is settled.
+func (c command) to(ctx context.Context, s switchlock.Source, w io.Writer) error {
+	change := switchlock.Change{To: c.args[1], By: c.by}
+	if c.goneFor >= 0 {
+		change.GoneSince = time.Now().Add(-c.goneFor)
+	}
+	r, err := makeSwitch(ctx, s, change)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w, describe(r)); err != nil || r.Settled || c.nowait {
+		return err
+	}
+	return settled(ctx, s, r, w)
+}
+
+func makeSwitch(ctx context.Context, s switchlock.Source, c switchlock.Change) (switchlock.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return switchlock.Switch(ctx, s, c)
+}
+
+// settled waits until a process writes that a switch is over.
+func settled(ctx context.Context, s switchlock.Source, r switchlock.Record, w io.Writer) error {
+	const often = 200 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, 2*(r.Cross+2*r.Lease)+requestTimeout)
+	defer cancel()
+	for {
+		now, err := read(ctx, s)
+		switch {
+		case err == nil && now.Epoch != r.Epoch:
+			return fmt.Errorf("another switch was made: %s", describe(now))
+		case err == nil && now.Settled:
+			_, err := fmt.Fprintln(w, describe(now))
+			return err
+		}
+		if wait.Sleep(ctx, often, nil) != nil {
+			return errors.Join(errors.New("not settled yet: does a service run that has both engines?"), err)
+		}
+	}
+}
