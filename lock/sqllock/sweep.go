@@ -40,7 +40,7 @@ func (e *Engine) sweep(ctx context.Context, table string, age time.Duration) err
 }
 
 // sweepOnce reads which rows are old and deletes them by their names, as MySQL would lock
-// the gaps of an index that it searches. It returns how many there were.
+// the gaps of an index that it searches. It returns how many it deleted.
 func (e *Engine) sweepOnce(ctx context.Context, table string, age time.Duration) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
@@ -60,7 +60,11 @@ func (e *Engine) sweepOnce(ctx context.Context, table string, age time.Duration)
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	_, err = e.exec(ctx, "sweep", "DELETE FROM "+table+" WHERE "+old+" AND name IN ("+list("?", ", ", len(names))+")",
+	res, err := e.exec(ctx, "sweep", "DELETE FROM "+table+" WHERE "+old+" AND name IN ("+list("?", ", ", len(names))+")",
 		append([]any{microseconds(age)}, names...))
-	return len(names), err
+	if err != nil {
+		return 0, err
+	}
+	n, err := res.RowsAffected()
+	return int(n), err
 }
