@@ -27,7 +27,10 @@ import (
 )
 
 // A place is where the processes of a history have their engines, and the record.
-type place struct{ Redis, SQL, Source string }
+type place struct {
+	Redis, SQL, Source string
+	TTL                time.Duration
+}
 
 // historyLease and historyTTL make a switch of some 3 seconds.
 const (
@@ -81,7 +84,7 @@ func (p place) connect(cleanup func(func())) (*switchlock.Engine, error) {
 	}
 	e, err := switchlock.New(switchlock.Config{
 		Source: source, Engines: map[string]lock.Engine{"redis": inRedis, "sql": inSQL}, First: "redis",
-		Lease: historyLease, TTL: historyTTL,
+		Lease: historyLease, TTL: p.TTL,
 	})
 	if err != nil {
 		return nil, err
@@ -176,7 +179,7 @@ func newStage(t *testing.T) *stage {
 	migrate(t, "mysql", s.table.DSN, sqllock.MySQL)
 	migrate(t, "pgx", records, sqllock.Postgres)
 	of := func(source string) string {
-		where, err := json.Marshal(place{s.redis.addr, s.table.DSN, source})
+		where, err := json.Marshal(place{s.redis.addr, s.table.DSN, source, historyTTL})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func open(tb testing.TB, cfg switchlock.Config) *switchlock.Engine {
 // eventually waits until ok returns true.
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	const limit = 20 * time.Second
+	const limit = time.Minute
 	for end := time.Now().Add(limit); !ok(); {
 		if time.Now().After(end) {
 			tb.Fatalf("not within %v: %s", limit, what)
