@@ -57,7 +57,7 @@ WHERE ` + isFree + ` OR belay_lock.owner = excluded.owner`
 	mysqlTakeOver = `
 ON DUPLICATE KEY UPDATE
 	token = IF(` + isFree + ` OR owner = VALUES(owner), GREATEST(token + 1024, {now} * 1024), token),
-	owner = IF(` + isFree + ` OR owner = VALUES(owner), VALUES(owner), owner),
+	owner = IF(` + isFree + ` OR (owner = VALUES(owner)), VALUES(owner), owner),
 	until_us = IF(` + isFree + ` OR owner = VALUES(owner), VALUES(until_us), until_us)`
 
 	mark      = "INSERT INTO belay_done (name, until_us) VALUES (?, {now} + ?) ON CONFLICT (name) DO UPDATE SET until_us = excluded.until_us"

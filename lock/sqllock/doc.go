@@ -45,7 +45,7 @@
 // a busy_timeout.
 //
 // A lock is as durable as a commit. Leave innodb_flush_log_at_trx_commit = 1 and
-// sync_binlog = 1 on MySQL and MariaDB, synchronous_commit = on and fsync = on on PostgreSQL,
+// sync_binlog = 1 on MySQL and MariaDB, synchronous_commit = on, fsync = on for PostgreSQL,
 // and synchronous = FULL on SQLite. With less, a crash may lose the last grants.
 //
 // # Drivers

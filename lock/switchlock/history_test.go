@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -46,8 +46,8 @@ func connect(where string) (*switchlock.Engine, func(), error) {
 	}
 	var closers []func()
 	closeAll := func() {
-		for i := len(closers) - 1; i >= 0; i-- {
-			closers[i]()
+		for _, f := range slices.Backward(closers) {
+			f()
 		}
 	}
 	e, err := p.connect(func(f func()) { closers = append(closers, f) })
@@ -309,6 +309,6 @@ func (s *stage) judge() {
 	if overlaps > 0 {
 		s.t.Errorf("%d times two holders believed in one lock", overlaps)
 	}
-	fmt.Printf("belay switch: %d switches, %d holds, %d lost, %d acquires failed, %d overlaps\n",
+	s.t.Logf("belay switch: %d switches, %d holds, %d lost, %d acquires failed, %d overlaps",
 		s.switches, len(s.spans)-refused, lost, refused, overlaps)
 }

@@ -54,7 +54,9 @@ func TestCloseLogsRarely(t *testing.T) {
 	before := relay.asked()
 	testwait.Until(t, "Close has tried again and again", func() bool { return relay.asked() > before+10 })
 	cancel()
-	<-closed
+	if err := <-closed; err == nil {
+		t.Error("Close says that all is relayed")
+	}
 	if n := strings.Count(log.String(), "events are not relayed"); n > 2 {
 		t.Errorf("logged %d times, want twice at most\n%s", n, log.String())
 	}
