@@ -67,8 +67,9 @@ func (t *Tx) beginOn(ctx context.Context, conn *pinned.Conn, f func(context.Cont
 	if err == nil {
 		err = f(ctx)
 	}
-	end, waits := "ROLLBACK", false
+	end := "ROLLBACK"
 	if err == nil && t.dialect.Barrier != nil {
+		var waits bool
 		if waits, err = t.dialect.Barrier(ctx, conn.SQL); waits {
 			end = "COMMIT"
 		}
