@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"debug/buildinfo"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ func thirdParty(binaries []string) ([]byte, error) {
 			}
 		}
 	}
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	goroot, err := exec.CommandContext(context.Background(), "go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +77,8 @@ func foreign(m *debug.Module) string {
 
 // download returns the folders of modules, which are in Go's cache after a build.
 func download(modules []string) (map[string]string, error) {
-	cmd := exec.Command("go", append([]string{"mod", "download", "-json"}, modules...)...) //nolint:gosec // of the binary's own list
-	cmd.Dir = os.TempDir()                                                                 // outside of any module
+	cmd := exec.CommandContext(context.Background(), "go", append([]string{"mod", "download", "-json"}, modules...)...) //nolint:gosec // of the binary's own list
+	cmd.Dir = os.TempDir()                                                                                              // outside of any module
 	answers, err := cmd.Output()
 	if err != nil && len(answers) == 0 {
 		return nil, fmt.Errorf("go mod download: %w", err)

@@ -22,7 +22,7 @@ type Limit struct {
 // Warn logs a line at the level warn, or counts it.
 func (l *Limit) Warn(ctx context.Context, logger *slog.Logger, line string, attrs ...slog.Attr) {
 	if left, ok := l.take(time.Now()); ok {
-		logger.LogAttrs(ctx, slog.LevelWarn, line, append(attrs, slog.Int("left_out", left))...)
+		logger.LogAttrs(ctx, slog.LevelWarn, line, append(attrs, slog.Int("left_out", left))...) //nolint:sloglint // a constant of the caller's
 	}
 }
 

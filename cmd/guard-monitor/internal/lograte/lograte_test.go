@@ -25,7 +25,7 @@ func TestLinesAreLimited(t *testing.T) {
 			if len(lines) != n+1 || !strings.HasSuffix(lines[n], "remote=203.0.113.1 "+want) {
 				t.Fatalf("round %d, want one more line with %s:\n%s", n, want, out.String())
 			}
-			time.Sleep(10 * time.Second)
+			<-time.After(10 * time.Second)
 		}
 	})
 }
