@@ -57,8 +57,8 @@
 // A server that is started again without its data has forgotten for whom it voted. So a
 // node does not vote until its server has been up for longer than the ttl of the lock that
 // is acquired: use one ttl in all processes. It holds locks meanwhile, and renewals fill it
-// again, so servers may be restarted one after the other, a ttl's third apart, without a
-// lock being lost. If a majority was started less than a ttl ago, an acquire matches
+// again, within a third of the ttl after it answers. So servers may be restarted one after the
+// other, each when the one before has been filled, without a lock being lost. If a majority was started less than a ttl ago, an acquire matches
 // [lock.ErrRefused].
 //
 // A node tells its server's start if it is a [Starter]: lock/redislock is, with
