@@ -198,18 +198,25 @@ func TestReleaseDuringRenewal(t *testing.T) {
 	})
 }
 
+// openTwo returns the engines of two processes, of which the second learns nothing any more.
+func openTwo(t *testing.T) (one, two *switchlock.Engine) {
+	t.Helper()
+	s := &store{record: recordOf("a", "a", 1, true)}
+	late := &link{store: s}
+	engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}
+	one = open(t, switchlock.Config{Source: s, First: "a", Engines: engines})
+	two = open(t, switchlock.Config{Source: late, First: "a", Engines: engines})
+	for _, e := range []*switchlock.Engine{one, two} {
+		eventually(t, "read", func() bool { return e.State().Epoch == 1 })
+	}
+	late.cut.Store(true)
+	return one, two
+}
+
 // Tokens grow to a holder who does not know of the switch yet.
 func TestTokenOfOneWhoDoesNotKnow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{record: recordOf("a", "a", 1, true)}
-		late := &link{store: s}
-		engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}
-		one := open(t, switchlock.Config{Source: s, First: "a", Engines: engines})
-		two := open(t, switchlock.Config{Source: late, First: "a", Engines: engines})
-		for _, e := range []*switchlock.Engine{one, two} {
-			eventually(t, "read", func() bool { return e.State().Epoch == 1 })
-		}
-		late.cut.Store(true)
+		one, two := openTwo(t)
 		to(t, one, "b")
 		g, err := one.Acquire(t.Context(), mine, ttl)
 		if err == nil {
@@ -233,15 +240,7 @@ func TestTokenOfOneWhoDoesNotKnow(t *testing.T) {
 // that engine can work again then.
 func TestGoneIsNotSettledEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{record: recordOf("a", "a", 1, true)}
-		late := &link{store: s}
-		engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}
-		one := open(t, switchlock.Config{Source: s, First: "a", Engines: engines})
-		two := open(t, switchlock.Config{Source: late, First: "a", Engines: engines})
-		for _, e := range []*switchlock.Engine{one, two} {
-			eventually(t, "read", func() bool { return e.State().Epoch == 1 })
-		}
-		late.cut.Store(true)
+		one, two := openTwo(t)
 		if _, err := one.To(t.Context(), switchlock.Change{To: "b", GoneSince: time.Now().Add(-time.Hour)}); err != nil {
 			t.Fatal(err)
 		}

@@ -69,8 +69,8 @@ func (e *Engine) refresh() error {
 	if err == nil && after.maySettle(e.now()) {
 		err = e.settle(ctx, after.known)
 	}
-	e.answer(err)
-	e.log(before, e.look().known, err)
+	again := e.answer(err)
+	e.log(before, e.look().known, err, again)
 	return err
 }
 
@@ -118,22 +118,30 @@ func (e *Engine) settle(ctx context.Context, r Record) error {
 	return e.learn(ctx)
 }
 
-// answer tells those who wait for a read that it is done.
-func (e *Engine) answer(err error) {
+// answer tells those who wait for a read that it is done. It reports whether the read before
+// had failed, too.
+func (e *Engine) answer(err error) (again bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	again = e.failed != nil && !errors.Is(e.failed, errNotRead)
 	e.failed = err
 	close(e.read)
 	e.read = make(chan struct{})
+	return again
 }
 
-func (e *Engine) log(before, after Record, err error) {
+// log tells of what has changed, and of the first of several reads that fail.
+func (e *Engine) log(before, after Record, err error, again bool) {
 	switch l := e.cfg.Logger; {
 	case e.ctx.Err() != nil:
 	case errors.Is(err, errLost):
 		l.Error("switchlock: the source has lost a record; locks may have two holders for a while", "known", before.Epoch, "error", err)
-	case err != nil && !errors.Is(err, ErrChanged):
+	case err != nil && !errors.Is(err, ErrChanged) && !again:
 		l.Warn("switchlock: the record was not read", "error", err)
+	case err != nil:
+		l.Debug("switchlock: the record was not read", "error", err)
+	case again:
+		l.Info("switchlock: the record is read again", "engine", after.To, "epoch", after.Epoch)
 	case after.Epoch != before.Epoch && after.Settled:
 		l.Info("switchlock: locks are kept in", "engine", after.To, "epoch", after.Epoch)
 	case after.Epoch != before.Epoch:
