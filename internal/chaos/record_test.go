@@ -79,7 +79,11 @@ func (r *record) add(l line) {
 			}
 		}
 	case event:
-		e := &handed{event: l.Event, call: r.byDo[l.Do].leg(l.Key), at: l.T}
+		c := r.byDo[l.Do]
+		if g := r.byOwner[l.Event.Owner]; c != nil && c.combines && g != nil && g.granted > c.begun {
+			c = r.part(c, l.T) // it was handed another lock, and could not begin
+		}
+		e := &handed{event: l.Event, call: c.leg(l.Key), at: l.T}
 		r.byID[l.Event.ID], r.handed = e, append(r.handed, e)
 	case stored:
 		e := r.byID[l.ID]

@@ -62,6 +62,16 @@ func sharedTales() []tale {
 			overlaps: 2, reported: 2,
 		},
 		{
+			name: "one of them runs again alone, by the lock of another, can't begin, and says that the lock is lost",
+			lines: with(slices.Concat(
+				crewStory(story("a.1", "Z", 4, 5, 6, 7, "freed"))[:7],
+				story("a.0", "A", 10, 14, 20, 21, "gone"),
+				[]line{{T: 23, At: event, Do: "a.1", Key: "k", Event: &notify.Event{Verdict: notify.VerdictLost, Owner: "A", Count: 1}}},
+			)),
+			faults:   wiped,
+			overlaps: 1, reported: 1,
+		},
+		{
 			name: "one of them came too late, and waited in vain, while the outcome of the others was unknown",
 			lines: map[string][]line{
 				"a": crewStory(unsure(story("a.0", "A", 10, 14, 0, 0, ""), ""), mate("a.1", "busy", "")),
