@@ -294,7 +294,7 @@ func TestSilentRedisIsReported(t *testing.T) {
 // within seconds, and events tell of as many operations as were refused.
 func TestRedisKilledUnderLoad(t *testing.T) {
 	e, _ := linked(t)
-	client, kill := killableRedis(t, "maxmemory", "0")
+	client, server := ownRedis(t, "maxmemory", "0")
 	engine, err := redislock.New(client, redislock.Config{})
 	wantNil(t, err)
 	defer engine.Close(bg)
@@ -332,7 +332,7 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 	}
 	testwait.Until(t, "operations are done", func() bool { return done.Load() >= 100 })
 	e.wantNoEvent()
-	kill()
+	server.Kill()
 	killed := time.Now()
 	testwait.Until(t, "the first event is published", func() bool { return refusalsIn(e.Events.All()) > 0 })
 	if took := time.Since(killed); took > 10*time.Second {

@@ -3,10 +3,7 @@ package guard_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"os/exec"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,33 +26,12 @@ var refusingRedis = map[string][2]string{
 }
 
 // ownRedis starts a redis-server of the test's own, with one setting.
-func ownRedis(t *testing.T, setting, value string) *redis.Client {
+func ownRedis(t *testing.T, setting, value string) (*redis.Client, *teststack.RedisServer) {
 	t.Helper()
-	client, _ := killableRedis(t, setting, value)
-	return client
-}
-
-// killableRedis is ownRedis with a function that kills it.
-func killableRedis(t *testing.T, setting, value string) (client *redis.Client, kill func()) {
-	t.Helper()
-	teststack.Redis(t) // where there is a cluster, there is redis-server
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	wantNil(t, err)
-	addr := l.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	wantNil(t, l.Close())
-	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(),
-		"--maxmemory-policy", "noeviction", "--"+setting, value)
-	wantNil(t, cmd.Start())
-	kill = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	t.Cleanup(kill)
-	client = redis.NewClient(&redis.Options{Addr: addr})
+	s := teststack.StartRedis(t, teststack.Volatile+"maxmemory-policy noeviction\n"+setting+" "+value+"\n")
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	t.Cleanup(func() { _ = client.Close() })
-	testwait.Until(t, "redis-server answers", func() bool { return client.Ping(bg).Err() == nil })
-	return client, kill
+	return client, s
 }
 
 // counter counts the scripts that a client has sent.
@@ -82,7 +58,7 @@ func onRefusingRedis(t *testing.T, test func(e *env, l *lock.Locker, n *counter,
 	for name, setting := range refusingRedis {
 		t.Run(name, func(t *testing.T) {
 			e, _ := linked(t)
-			client := ownRedis(t, setting[0], setting[1])
+			client, _ := ownRedis(t, setting[0], setting[1])
 			n := new(counter)
 			client.AddHook(n)
 			engine, err := redislock.New(client, redislock.Config{})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lockhistory"
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 )
@@ -18,7 +19,7 @@ func TestHistory(t *testing.T) {
 	servers := startServers(t)
 	grow(t, servers, 20*time.Second)
 	e := open(t, restarts, addrs(servers)...)
-	judge := func(name string, fail func(two []*server)) {
+	judge := func(name string, fail func(two []*teststack.RedisServer)) {
 		t.Run(name, func(t *testing.T) {
 			lockhistory.Test(t, lockhistory.Setup{
 				Where:  where(restarts, addrs(servers)),
@@ -28,28 +29,28 @@ func TestHistory(t *testing.T) {
 			})
 		})
 	}
-	judge("Paused", func(two []*server) {
-		each(two, (*server).pause)
+	judge("Paused", func(two []*teststack.RedisServer) {
+		each(two, (*teststack.RedisServer).Pause)
 		<-time.After(3 * time.Second)
-		each(two, (*server).resume)
+		each(two, (*teststack.RedisServer).Resume)
 	})
-	judge("Killed", func(two []*server) {
-		each(two, (*server).kill)
-		each(two, (*server).start)
+	judge("Killed", func(two []*teststack.RedisServer) {
+		each(two, (*teststack.RedisServer).Kill)
+		each(two, (*teststack.RedisServer).Start)
 	})
 }
 
-func each(servers []*server, f func(*server)) {
+func each(servers []*teststack.RedisServer, f func(*teststack.RedisServer)) {
 	for _, s := range servers {
 		f(s)
 	}
 }
 
 // grow waits until the servers have been up for longer than a ttl, by whole seconds.
-func grow(t *testing.T, servers []*server, ttl time.Duration) {
+func grow(t *testing.T, servers []*teststack.RedisServer, ttl time.Duration) {
 	t.Helper()
 	for _, s := range servers {
-		s.up(t, ttl+2*time.Second)
+		up(t, s, ttl+2*time.Second)
 	}
 }
 
@@ -88,8 +89,8 @@ func restartHistory(t *testing.T, rule string) (overlaps, after int) {
 	})
 	spans := lockhistory.Observe(t, children, 2)
 	for _, s := range servers[:3] {
-		s.kill()
-		s.start()
+		s.Kill()
+		s.Start()
 	}
 	last := lockhistory.Now()
 	spans = append(spans, lockhistory.Observe(t, children, 6)...)
@@ -136,9 +137,9 @@ func TestRollingRestart(t *testing.T) {
 		leases = append(leases, lease)
 	}
 	for _, s := range servers {
-		s.kill()
-		s.start()
-		testwait.Until(t, "the server has all locks again", func() bool { return s.size() == locks })
+		s.Kill()
+		s.Start()
+		testwait.Until(t, "the server has all locks again", func() bool { return s.Do("dbsize").Val() == int64(locks) })
 	}
 	for _, lease := range leases {
 		if err := errors.Join(lease.Err(), lease.Release(t.Context())); err != nil {

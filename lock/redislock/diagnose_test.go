@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -35,17 +36,17 @@ func wantFindings(t *testing.T, e *redislock.Engine, want map[string]string) {
 func TestDiagnose(t *testing.T) {
 	t.Run("sound cluster", func(t *testing.T) { wantFindings(t, open(t), nil) })
 	for name, tt := range map[string]struct {
-		make  func(*server)
+		make  func(*teststack.RedisServer)
 		cfg   redislock.Config
 		check string
 		says  string
 	}{
-		"sound":                 {make: func(*server) {}},
-		"eviction":              {make: set("maxmemory-policy", "volatile-lru"), check: "error redis-eviction", says: "volatile-lru"},
+		"sound":                 {make: func(*teststack.RedisServer) {}},
+		"eviction":              {make: set("maxmemory-policy", "teststack.Volatile-lru"), check: "error redis-eviction", says: "teststack.Volatile-lru"},
 		"no memory":             {make: set("maxmemory", 1), check: "error redis-rejects", says: "OOM"},
 		"min-replicas-to-write": {make: set("min-replicas-to-write", 1), check: "error redis-rejects", says: "NOREPLICAS"},
-		"Config.Replicas":       {make: func(*server) {}, cfg: redislock.Config{Replicas: 1}, check: "error redis-rejects", says: "replica"},
-		"replica":               {make: func(s *server) { s.must("replicaof", "127.0.0.1", 1) }, check: "error redis-server", says: "READONLY"},
+		"Config.Replicas":       {make: func(*teststack.RedisServer) {}, cfg: redislock.Config{Replicas: 1}, check: "error redis-rejects", says: "replica"},
+		"replica":               {make: func(s *teststack.RedisServer) { s.Must("replicaof", "127.0.0.1", 1) }, check: "error redis-server", says: "READONLY"},
 		"no scripts":            {make: user("-eval"), check: "error redis-rights", says: "lacks +eval."},
 		"no lines":              {make: user("-zadd", "-zrem"), check: "error redis-rights", says: "lacks +zadd +zrem."},
 		"no subscription":       {make: user("-subscribe"), check: "error redis-rights", says: "lacks +subscribe."},
@@ -56,7 +57,7 @@ func TestDiagnose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, volatile)
+			s := teststack.StartRedis(t, teststack.Volatile)
 			tt.make(s)
 			want := map[string]string{tt.check: tt.says}
 			if tt.check == "" {
@@ -65,12 +66,12 @@ func TestDiagnose(t *testing.T) {
 			if name == "replica" {
 				want["warning redis-replicas"] = "not connected to its master"
 			}
-			wantFindings(t, openURL(t, "redis://"+s.addr, tt.cfg), want)
+			wantFindings(t, openURL(t, "redis://"+s.Addr, tt.cfg), want)
 		})
 	}
 	t.Run("no INFO", func(t *testing.T) {
-		s := startServer(t, volatile+"\nrename-command INFO \"\"\n")
-		wantFindings(t, openURL(t, "redis://"+s.addr), map[string]string{
+		s := teststack.StartRedis(t, teststack.Volatile+"\nrename-command INFO \"\"\n")
+		wantFindings(t, openURL(t, "redis://"+s.Addr), map[string]string{
 			"unchecked redis-eviction": "not checked: could not read INFO: ERR unknown command",
 		})
 	})
@@ -92,21 +93,21 @@ func TestDiagnose(t *testing.T) {
 		wantFindings(t, e, map[string]string{"warning redis-clock": "1m0s behind", "unchecked redis-eviction": "ask the provider"})
 	})
 	t.Run("Sentinel", func(t *testing.T) {
-		_, port := split(startServer(t, volatile).addr)
-		sentinel := startServer(t, "sentinel monitor locks 127.0.0.1 "+port+" 1\n", "--sentinel")
-		wantFindings(t, openURL(t, "redis+sentinel://"+sentinel.addr+"/locks"), map[string]string{"warning redis-replicas": "has no replica"})
+		_, port := split(teststack.StartRedis(t, teststack.Volatile).Addr)
+		sentinel := teststack.StartRedis(t, "sentinel monitor locks 127.0.0.1 "+port+" 1\n", "--sentinel")
+		wantFindings(t, openURL(t, "redis+sentinel://"+sentinel.Addr+"/locks"), map[string]string{"warning redis-replicas": "has no replica"})
 	})
 }
 
 // TestDiagnoseWithFewRights: with the documented rights the engine works. What it may not
 // look at then, it says.
 func TestDiagnoseWithFewRights(t *testing.T) {
-	s := startServer(t, volatile)
-	s.must(documentedACL(t)...)
-	e := openURL(t, "redis://belay:password@"+s.addr, redislock.Config{Prefix: "app:"})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	s.Must(documentedACL(t)...)
+	e := openURL(t, "redis://belay:password@"+s.Addr, redislock.Config{Prefix: "app:"})
 	wantFindings(t, e, map[string]string{"unchecked redis-eviction": "could not read INFO: NOPERM"})
 	testwait.Until(t, "nothing is left", func() bool {
-		n, err := s.do("dbsize").Int()
+		n, err := s.Do("dbsize").Int()
 		return err == nil && n == 0
 	})
 	for _, right := range documentedACL(t) {
@@ -115,8 +116,8 @@ func TestDiagnoseWithFewRights(t *testing.T) {
 			continue // how it connects, or of another kind of server
 		}
 		t.Run(command, func(t *testing.T) {
-			s.must("acl", "setuser", "belay", "-"+command)
-			defer s.must("acl", "setuser", "belay", "+"+command)
+			s.Must("acl", "setuser", "belay", "-"+command)
+			defer s.Must("acl", "setuser", "belay", "+"+command)
 			want := map[string]string{"unchecked redis-eviction": "", "error redis-rights": "+" + command}
 			if command == "time" {
 				want["unchecked redis-clock"] = "could not read TIME: NOPERM"
@@ -188,10 +189,10 @@ func TestDiagnoseCluster(t *testing.T) {
 
 // TestDiagnoseLeavesKeysAlone: an operation's key may have any name.
 func TestDiagnoseLeavesKeysAlone(t *testing.T) {
-	s := startServer(t, volatile)
-	s.must("set", "belay_done:{doctor0}", "1")
-	wantFindings(t, openURL(t, "redis://"+s.addr, redislock.Config{}), nil)
-	if n, err := s.do("exists", "belay_done:{doctor0}").Int(); n != 1 {
+	s := teststack.StartRedis(t, teststack.Volatile)
+	s.Must("set", "belay_done:{doctor0}", "1")
+	wantFindings(t, openURL(t, "redis://"+s.Addr, redislock.Config{}), nil)
+	if n, err := s.Do("exists", "belay_done:{doctor0}").Int(); n != 1 {
 		t.Errorf("the marker of the key doctor0 is gone: %v", err)
 	}
 }
@@ -207,14 +208,14 @@ func TestDiagnoseLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, volatile)
-			s.must(append([]any{"acl", "setuser", "shop", "on", ">secret", "~*", "&*", "+@all"}, rules...)...)
-			openURL(t, "redis://shop:secret@"+s.addr).Diagnose(t.Context())
+			s := teststack.StartRedis(t, teststack.Volatile)
+			s.Must(append([]any{"acl", "setuser", "shop", "on", ">secret", "~*", "&*", "+@all"}, rules...)...)
+			openURL(t, "redis://shop:secret@"+s.Addr).Diagnose(t.Context())
 			testwait.Until(t, "nothing is left but what expires", func() bool {
-				n, err := s.do("dbsize").Int()
+				n, err := s.Do("dbsize").Int()
 				return err == nil && n == 0
 			})
-			stats := s.do("info", "commandstats").String()
+			stats := s.Do("info", "commandstats").String()
 			for _, removes := range []string{"del", "unlink", "getdel", "expire", "expireat", "pexpireat", "rename"} {
 				if strings.Contains(stats, "cmdstat_"+removes+":calls") {
 					t.Errorf("guard-monitor sees a removal by %s:\n%s", removes, stats)

@@ -15,17 +15,17 @@ import (
 // TestWrongKind: who opens a server as what it is not is told at the first request what it
 // is.
 func TestWrongKind(t *testing.T) {
-	single := startServer(t, volatile)
-	_, port, _ := net.SplitHostPort(single.addr)
-	sentinel := startServer(t, "sentinel monitor locks 127.0.0.1 "+port+" 1\n", "--sentinel")
+	single := teststack.StartRedis(t, teststack.Volatile)
+	_, port, _ := net.SplitHostPort(single.Addr)
+	sentinel := teststack.StartRedis(t, "sentinel monitor locks 127.0.0.1 "+port+" 1\n", "--sentinel")
 	node := teststack.Redis(t)
 	for _, tt := range []struct{ url, hint string }{
 		{"redis://" + node[0], "redis+cluster://"},
-		{"redis://" + sentinel.addr, "redis+sentinel://"},
-		{"redis+cluster://" + single.addr, "redis://"},
-		{"redis+cluster://" + sentinel.addr, "redis+sentinel://"},
-		{"redis+sentinel://" + sentinel.addr + "/other", "no master of this name"},
-		{"redis+sentinel://" + single.addr + "/locks", "no Sentinel"},
+		{"redis://" + sentinel.Addr, "redis+sentinel://"},
+		{"redis+cluster://" + single.Addr, "redis://"},
+		{"redis+cluster://" + sentinel.Addr, "redis+sentinel://"},
+		{"redis+sentinel://" + sentinel.Addr + "/other", "no master of this name"},
+		{"redis+sentinel://" + single.Addr + "/locks", "no Sentinel"},
 		{"redis+sentinel://" + node[0] + "/locks", "no Sentinel"},
 	} {
 		for name, cfg := range map[string]redislock.Config{"": {}, ", replicated": {Replicas: 1}} {

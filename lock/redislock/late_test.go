@@ -2,12 +2,12 @@ package redislock_test
 
 import (
 	"context"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 )
@@ -18,8 +18,8 @@ import (
 func TestAcquireExecutedLate(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	s := startServer(t, volatile)
-	client := redis.NewClient(&redis.Options{Addr: s.addr, PoolSize: 1, MinIdleConns: 1, ContextTimeoutEnabled: true})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: 1, MinIdleConns: 1, ContextTimeoutEnabled: true})
 	defer client.Close()
 	l, err := lock.New(openOn(t, client), lock.Config{TTL: ttl})
 	if err != nil {
@@ -32,16 +32,16 @@ func TestAcquireExecutedLate(t *testing.T) {
 	}
 	wantIs(t, lease.Release(t.Context()), nil)
 
-	s.signal(syscall.SIGSTOP)
+	s.Pause()
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if _, err = l.TryAcquire(ctx, "k"); err == nil {
 		t.Fatal("a stopped Redis has answered")
 	}
 	<-time.After(ttl + ttl/2) // the Locker has given up to release it
-	s.signal(syscall.SIGCONT)
+	s.Resume()
 
-	testwait.Until(t, "the late acquire is executed", func() bool { return s.do("exists", "k").Val() == int64(1) })
+	testwait.Until(t, "the late acquire is executed", func() bool { return s.Do("exists", "k").Val() == int64(1) })
 	lease, err = l.TryAcquire(t.Context(), "k")
 	if err != nil {
 		t.Fatalf("nobody has the key: %v", err)
@@ -54,8 +54,8 @@ func TestAcquireExecutedLate(t *testing.T) {
 func TestLateGrantIsReleased(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	s := startServer(t, volatile)
-	client := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1, ReadTimeout: limit})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ReadTimeout: limit})
 	defer client.Close()
 	l, err := lock.New(openOn(t, client), lock.Config{TTL: ttl})
 	if err != nil {
@@ -67,22 +67,15 @@ func TestLateGrantIsReleased(t *testing.T) {
 	}
 	wantIs(t, lease.Release(t.Context()), nil)
 
-	s.signal(syscall.SIGSTOP)
-	resume := time.AfterFunc(ttl+ttl/4, func() { s.signal(syscall.SIGCONT) })
+	s.Pause()
+	resume := time.AfterFunc(ttl+ttl/4, s.Resume)
 	defer resume.Stop()
 	_, err = l.TryAcquire(t.Context(), "k")
 	wantIs(t, err, lock.ErrLost)
 	if err := l.Close(t.Context()); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if n := s.do("exists", "k").Val(); n != int64(0) {
+	if n := s.Do("exists", "k").Val(); n != int64(0) {
 		t.Error("nobody has the lock, but it exists")
-	}
-}
-
-func (s *server) signal(sig syscall.Signal) {
-	s.tb.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.tb.Fatal(err)
 	}
 }

@@ -217,10 +217,10 @@ func TestClockBehind(t *testing.T) {
 
 // Who may not write the line does without it.
 func TestNoRightToTheLine(t *testing.T) {
-	s := startServer(t, volatile)
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
-	s.must("acl", "setuser", "default", "resetkeys", "~app:k", "~app:belay_done:*")
+	s.Must("acl", "setuser", "default", "resetkeys", "~app:k", "~app:belay_done:*")
 	e, err := redislock.New(client, redislock.Config{Prefix: "app:"})
 	if err != nil {
 		t.Fatal(err)
@@ -286,10 +286,10 @@ func testMigrationOffered(t *testing.T, c *ownCluster) {
 
 // An engine that is not told of releases would miss its turns: it stands in no line.
 func TestNoRightToChannels(t *testing.T) {
-	s := startServer(t, volatile)
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
-	s.must("acl", "setuser", "default", "resetchannels")
+	s.Must("acl", "setuser", "default", "resetchannels")
 	e, err := redislock.New(client, redislock.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func TestContractOnCluster(t *testing.T) {
 
 // The engine and its server are connected by what may fail, so they name two addresses.
 func TestContractOnSingleServer(t *testing.T) {
-	server := startServer(t, volatile)
+	server := teststack.StartRedis(t, teststack.Volatile)
 	plain := func(t *testing.T, addr string) *redislock.Engine {
 		client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 		t.Cleanup(func() { _ = client.Close() })
@@ -34,9 +34,9 @@ func TestContractOnSingleServer(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, addr string) *redislock.Engine{"plain client": plain, "own client": own} {
 		t.Run(name, func(t *testing.T) {
 			locktest.Test(t, func(t *testing.T) locktest.Setup {
-				link := locktest.NewLink(t, server.addr)
+				link := locktest.NewLink(t, server.Addr)
 				return locktest.Setup{
-					Engine: open(t, link.Addr), Other: open(t, server.addr), Fault: link.Fault,
+					Engine: open(t, link.Addr), Other: open(t, server.Addr), Fault: link.Fault,
 					Wakes: true, Marks: true, Tokens: true, Probes: true,
 				}
 			})
@@ -45,9 +45,9 @@ func TestContractOnSingleServer(t *testing.T) {
 }
 
 func TestContractOnSentinel(t *testing.T) {
-	master := startServer(t, volatile)
-	_, port, _ := net.SplitHostPort(master.addr)
-	startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")
+	master := teststack.StartRedis(t, teststack.Volatile)
+	_, port, _ := net.SplitHostPort(master.Addr)
+	teststack.StartRedis(t, teststack.Volatile+"replicaof 127.0.0.1 "+port+"\n")
 	addrs, _ := sentinels(t, port)
 	opts := &redis.FailoverOptions{MasterName: "locks", SentinelAddrs: addrs}
 	locktest.Test(t, func(t *testing.T) locktest.Setup {

@@ -69,13 +69,13 @@ func TestTagIsPartOfTheName(t *testing.T) {
 // TestACL: a user with the rights that the documentation names can do all that the engine
 // does, and touch nothing outside its prefix.
 func TestACL(t *testing.T) {
-	s := startServer(t, volatile)
-	s.must(documentedACL(t)...)
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	s.Must(documentedACL(t)...)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
-	e := openURL(t, "redis://belay:password@"+s.addr, redislock.Config{Prefix: "app:"})
-	other := openURL(t, "redis://belay:password@"+s.addr, redislock.Config{Prefix: "app:"})
-	if place := handOver(t, e); place.Node != s.addr {
+	e := openURL(t, "redis://belay:password@"+s.Addr, redislock.Config{Prefix: "app:"})
+	other := openURL(t, "redis://belay:password@"+s.Addr, redislock.Config{Prefix: "app:"})
+	if place := handOver(t, e); place.Node != s.Addr {
 		t.Errorf("granted at %+v", place)
 	}
 	b, _ := watch(t, other, hold.Key)
@@ -102,7 +102,7 @@ func TestACL(t *testing.T) {
 		}
 	}
 	testwait.Until(t, "the lock is free", func() bool { return client.Exists(t.Context(), "app:k").Val() == 0 })
-	wantIs(t, openURL(t, "redis://belay:password@"+s.addr).Release(t.Context(), hold), lock.ErrDenied)
+	wantIs(t, openURL(t, "redis://belay:password@"+s.Addr).Release(t.Context(), hold), lock.ErrDenied)
 }
 
 // documentedACL returns the command of the package documentation.
@@ -123,9 +123,9 @@ func documentedACL(t *testing.T) (args []any) {
 
 // TestReadWriteLock: the key is a read-write lock of Redisson, which says so itself.
 func TestReadWriteLock(t *testing.T) {
-	s := startServer(t, volatile)
-	e := openURL(t, "redis://"+s.addr)
-	s.must("hset", "k", "mode", "read", "6f1c:52", "1")
+	s := teststack.StartRedis(t, teststack.Volatile)
+	e := openURL(t, "redis://"+s.Addr)
+	s.Must("hset", "k", "mode", "read", "6f1c:52", "1")
 	_, err := e.Acquire(t.Context(), hold, ttl)
 	wantIs(t, err, lock.ErrUnusable)
 	holder, err := e.Inspect(t.Context(), hold.Key)

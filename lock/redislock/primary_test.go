@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -37,17 +37,17 @@ func TestSentinelUnderLoad(t *testing.T) {
 		return otherThan(err, lock.ErrNotSent, lock.ErrNoAnswer, context.DeadlineExceeded, lock.ErrNotHeld)
 	})
 	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
-	p.master.pause()
+	p.master.Pause()
 	testwait.Until(t, "the replica takes over", func() bool {
-		role, err := p.replica.do("role").Slice()
+		role, err := p.replica.Do("role").Slice()
 		return err == nil && role[0] == "master"
 	})
 	testwait.Until(t, "the engine has found it", func() bool {
-		return cycle(e, lock.Request{Key: "found", Owner: "me:1"}) == nil && e.Locate("found").Node == p.replica.addr
+		return cycle(e, lock.Request{Key: "found", Owner: "me:1"}) == nil && e.Locate("found").Node == p.replica.Addr
 	})
-	p.master.resume()
+	p.master.Resume()
 	testwait.Until(t, "the old master follows", func() bool {
-		role, err := p.master.do("role").Slice()
+		role, err := p.master.Do("role").Slice()
 		return err == nil && role[0] == "slave"
 	})
 	before := cycles.Load()
@@ -60,7 +60,7 @@ func TestSentinelUnderLoad(t *testing.T) {
 	}
 	_, err := e.Acquire(t.Context(), lock.Request{Key: held.Key, Owner: "me:1"}, ttl)
 	wantHeld(t, err, held.Owner)
-	if owner := p.replica.do("hkeys", held.Key).Val(); fmt.Sprint(owner) != "[they:1]" {
+	if owner := p.replica.Do("hkeys", held.Key).Val(); fmt.Sprint(owner) != "[they:1]" {
 		t.Errorf("owner on the new master is %v", owner)
 	}
 	b.wait(t, "messages may have been missed")
@@ -76,11 +76,11 @@ func TestSilentSentinel(t *testing.T) {
 	e := openURL(t, "redis+sentinel://"+strings.Join(p.sentinels, ",")+"/locks?client_name=asks")
 	acquire(t, e, hold)
 	for _, s := range p.watchers {
-		if strings.Contains(fmt.Sprint(s.do("client", "list").Val()), "name=asks") {
-			s.pause()
+		if strings.Contains(fmt.Sprint(s.Do("client", "list").Val()), "name=asks") {
+			s.Pause()
 		}
 	}
-	p.master.do("client", "kill", "type", "normal")
+	p.master.Do("client", "kill", "type", "normal")
 	start := time.Now()
 	testwait.Until(t, "another Sentinel is asked", func() bool {
 		err := e.Release(t.Context(), hold)
@@ -98,8 +98,8 @@ func TestSilentSentinel(t *testing.T) {
 // without its locks.
 func TestSingleUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, volatile)
-	e := openURL(t, "redis://"+s.addr)
+	s := teststack.StartRedis(t, teststack.Volatile)
+	e := openURL(t, "redis://"+s.Addr)
 	b, _ := watch(t, e, "waited for")
 	acquire(t, e, hold)
 
@@ -107,15 +107,15 @@ func TestSingleUnderLoad(t *testing.T) {
 		return otherThan(cycle(e, lock.Request{Key: key, Owner: "me:1"}), lock.ErrNotSent, lock.ErrNoAnswer, context.DeadlineExceeded, lock.ErrNotHeld)
 	})
 	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
-	s.pause()
+	s.Pause()
 	testwait.Until(t, "callers are told that it does not answer", func() bool { return notSent(cycle(e, lock.Request{Key: "a", Owner: "me:1"})) })
-	s.resume()
+	s.Resume()
 	testwait.Until(t, "the server is found again", func() bool { return cycle(e, lock.Request{Key: "a", Owner: "me:1"}) == nil })
 	_, err := e.Acquire(t.Context(), lock.Request{Key: hold.Key, Owner: "they:1"}, ttl)
 	wantHeld(t, err, hold.Owner)
 
-	s.kill()
-	s.start()
+	s.Kill()
+	s.Start()
 	testwait.Until(t, "the new one is found", func() bool { return cycle(e, lock.Request{Key: "a", Owner: "me:1"}) == nil })
 	wantIs(t, e.Release(t.Context(), hold), lock.ErrNotHeld)
 	b.wait(t, "messages may have been missed")
@@ -143,6 +143,3 @@ func names(n int) (keys []string) {
 	}
 	return keys
 }
-
-func (s *server) pause()  { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
-func (s *server) resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }

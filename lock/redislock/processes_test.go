@@ -14,14 +14,14 @@ import (
 
 // A server that is killed and started again has the locks that it granted, if it saves each.
 func TestHistory(t *testing.T) {
-	server := startServer(t, "appendonly yes\nappendfsync always\n")
+	server := teststack.StartRedis(t, "appendonly yes\nappendfsync always\n")
 	lockhistory.Test(t, lockhistory.Setup{
-		Where:  "redis://" + server.addr,
+		Where:  "redis://" + server.Addr,
 		Key:    func(name string) string { return name },
-		Engine: openURL(t, "redis://"+server.addr),
+		Engine: openURL(t, "redis://"+server.Addr),
 		Break: func(*testing.T) {
-			server.kill()
-			server.start()
+			server.Kill()
+			server.Start()
 		},
 	})
 }

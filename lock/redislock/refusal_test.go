@@ -10,66 +10,60 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
 // must has the server execute a command.
-func (s *server) must(args ...any) {
-	s.tb.Helper()
-	if err := s.do(args...).Err(); err != nil {
-		s.tb.Fatalf("%v: %v", args, err)
-	}
-}
-
 // A refusal is a state in which a server rejects requests. Its errors are those of an
 // acquire of a free key, and of a renewal and a release of a held one.
 type refusal struct {
-	begin, end              func(*server)
+	begin, end              func(*teststack.RedisServer)
 	acquire, renew, release error
 	text                    string
 }
 
-func set(name string, value any) func(*server) {
-	return func(s *server) { s.must("config", "set", name, value) }
+func set(name string, value any) func(*teststack.RedisServer) {
+	return func(s *teststack.RedisServer) { s.Must("config", "set", name, value) }
 }
 
-func user(rules ...any) func(*server) {
-	return func(s *server) { s.must(append([]any{"acl", "setuser", "default"}, rules...)...) }
+func user(rules ...any) func(*teststack.RedisServer) {
+	return func(s *teststack.RedisServer) { s.Must(append([]any{"acl", "setuser", "default"}, rules...)...) }
 }
 
-func failingSave(s *server) {
-	if err := os.RemoveAll(s.dir); err != nil {
-		s.tb.Fatal(err)
+func failingSave(s *teststack.RedisServer) {
+	if err := os.RemoveAll(s.Dir); err != nil {
+		s.TB.Fatal(err)
 	}
-	s.must("config", "set", "save", "3600 1000000")
-	s.must("bgsave")
-	testwait.Until(s.tb, "the save fails", func() bool {
-		return strings.Contains(s.do("info", "persistence").String(), "rdb_last_bgsave_status:err")
+	s.Must("config", "set", "save", "3600 1000000")
+	s.Must("bgsave")
+	testwait.Until(s.TB, "the save fails", func() bool {
+		return strings.Contains(s.Do("info", "persistence").String(), "rdb_last_bgsave_status:err")
 	})
 }
 
-func endlessScript(s *server) {
-	s.must("config", "set", "lua-time-limit", 1)
-	client := redis.NewClient(&redis.Options{Addr: s.addr, ReadTimeout: -1})
+func endlessScript(s *teststack.RedisServer) {
+	s.Must("config", "set", "lua-time-limit", 1)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, ReadTimeout: -1})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		client.Eval(context.Background(), "while true do end", nil)
 	}()
-	s.tb.Cleanup(func() {
+	s.TB.Cleanup(func() {
 		<-ended
 		client.Close()
 	})
-	testwait.Until(s.tb, "the server is busy", func() bool {
-		return redis.HasErrorPrefix(s.do("ping").Err(), "BUSY")
+	testwait.Until(s.TB, "the server is busy", func() bool {
+		return redis.HasErrorPrefix(s.Do("ping").Err(), "BUSY")
 	})
 }
 
-func killScript(s *server) {
-	s.must("script", "kill")
-	testwait.Until(s.tb, "the script ends", func() bool { return s.do("ping").Err() == nil })
+func killScript(s *teststack.RedisServer) {
+	s.Must("script", "kill")
+	testwait.Until(s.TB, "the script ends", func() bool { return s.Do("ping").Err() == nil })
 }
 
 var refusals = map[string]refusal{
@@ -90,7 +84,7 @@ var refusals = map[string]refusal{
 		acquire: lock.ErrNotSent, renew: lock.ErrNotSent, release: lock.ErrNotSent, text: "BUSY",
 	},
 	"a replica": {
-		begin: func(s *server) { s.must("replicaof", "127.0.0.1", 1) }, end: func(s *server) { s.must("replicaof", "no", "one") },
+		begin: func(s *teststack.RedisServer) { s.Must("replicaof", "127.0.0.1", 1) }, end: func(s *teststack.RedisServer) { s.Must("replicaof", "no", "one") },
 		acquire: lock.ErrNotSent, renew: lock.ErrNotSent, release: lock.ErrNotSent, text: "READONLY",
 	},
 	"no right to scripts": {
@@ -109,8 +103,8 @@ func TestAnsweredRefusals(t *testing.T) {
 	for name, f := range refusals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, volatile)
-			client := redis.NewClient(&redis.Options{Addr: s.addr})
+			s := teststack.StartRedis(t, teststack.Volatile)
+			client := redis.NewClient(&redis.Options{Addr: s.Addr})
 			defer client.Close()
 			e := openOn(t, client)
 			acquire(t, e, hold)
@@ -126,13 +120,13 @@ func TestAnsweredRefusals(t *testing.T) {
 			if err := e.Probe(t.Context(), free.Key); err != nil {
 				t.Errorf("Probe of a server that is well again: %v", err)
 			}
-			if n := s.do("exists", free.Key).Val(); n != int64(0) {
+			if n := s.Do("exists", free.Key).Val(); n != int64(0) {
 				t.Error("the refused acquire was executed")
 			}
-			if left := s.do("pttl", hold.Key).Val().(int64); f.renew != nil && left > ttl.Milliseconds() {
+			if left := s.Do("pttl", hold.Key).Val().(int64); f.renew != nil && left > ttl.Milliseconds() {
 				t.Errorf("the refused renewal was executed: %d ms left", left)
 			}
-			if n := s.do("exists", hold.Key).Val(); (n == int64(1)) != (f.release != nil) {
+			if n := s.Do("exists", hold.Key).Val(); (n == int64(1)) != (f.release != nil) {
 				t.Errorf("%v locks are left, though the release ended with %v", n, f.release)
 			}
 		})
@@ -165,8 +159,8 @@ func wantVerdict(t *testing.T, what string, err, want error, text string) {
 // A right that is missing in the middle of a script is found after its first write:
 // nobody may conclude that nothing was executed.
 func TestFailureWithinScriptIsNoRefusal(t *testing.T) {
-	s := startServer(t, volatile)
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
 	user("-pexpire")(s)
 	_, err := openOn(t, client).Acquire(t.Context(), hold, ttl)
@@ -176,7 +170,7 @@ func TestFailureWithinScriptIsNoRefusal(t *testing.T) {
 			t.Errorf("error %v matches %q", err, is)
 		}
 	}
-	if n := s.do("exists", hold.Key).Val(); n != int64(1) {
+	if n := s.Do("exists", hold.Key).Val(); n != int64(1) {
 		t.Error("the script has written nothing")
 	}
 }
@@ -214,32 +208,32 @@ func TestMissingRight(t *testing.T) {
 
 // Something else in the place of a lock means that nobody has the lock.
 func TestWrongType(t *testing.T) {
-	s := startServer(t, volatile)
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
 	e := openOn(t, client)
 	acquire(t, e, hold)
-	s.must("set", hold.Key, "x")
+	s.Must("set", hold.Key, "x")
 	for name, request := range requests {
 		wantVerdict(t, name, request(t.Context(), e), lock.ErrUnusable, "WRONGTYPE")
 	}
 }
 
 // clients can do nothing, whatever the key, on a server with a password.
-func clients(s *server) map[string]redis.UniversalClient {
-	s.must("config", "set", "requirepass", "secret")
-	wrong := &redis.Options{Addr: s.addr, Password: "guess"}
-	closed := redis.NewClient(&redis.Options{Addr: s.addr, Password: "secret"})
+func clients(s *teststack.RedisServer) map[string]redis.UniversalClient {
+	s.Must("config", "set", "requirepass", "secret")
+	wrong := &redis.Options{Addr: s.Addr, Password: "guess"}
+	closed := redis.NewClient(&redis.Options{Addr: s.Addr, Password: "secret"})
 	_ = closed.Close()
 	return map[string]redis.UniversalClient{
 		"WRONGPASS": redis.NewClient(wrong),
-		"NOAUTH":    redis.NewClient(&redis.Options{Addr: s.addr}),
+		"NOAUTH":    redis.NewClient(&redis.Options{Addr: s.Addr}),
 		"closed":    closed,
 		"WRONGPASS invalid": redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: []string{s.addr}, Password: wrong.Password,
+			Addrs: []string{s.Addr}, Password: wrong.Password,
 		}),
 		"cluster support disabled": redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: []string{s.addr}, Password: "secret",
+			Addrs: []string{s.Addr}, Password: "secret",
 		}),
 	}
 }
@@ -247,7 +241,7 @@ func clients(s *server) map[string]redis.UniversalClient {
 // What no retry would mend is told at once, also to those who wait, and leaves
 // nothing to be released.
 func TestDeniedClient(t *testing.T) {
-	s := startServer(t, volatile)
+	s := teststack.StartRedis(t, teststack.Volatile)
 	for text, client := range clients(s) {
 		t.Run(text, func(t *testing.T) {
 			defer client.Close()
@@ -303,11 +297,11 @@ func wantNothingLeft(t *testing.T, e *redislock.Engine, want error) {
 
 // A refused acquire leaves the Locker nothing to release.
 func TestRefusedLeavesNothing(t *testing.T) {
-	s := startServer(t, volatile+"maxmemory 1\n")
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	s := teststack.StartRedis(t, teststack.Volatile+"maxmemory 1\n")
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
 	wantNothingLeft(t, openOn(t, client), lock.ErrRefused)
-	if stats := s.do("info", "commandstats").String(); strings.Contains(stats, "cmdstat_hdel") {
+	if stats := s.Do("info", "commandstats").String(); strings.Contains(stats, "cmdstat_hdel") {
 		t.Errorf("a release was sent: %s", stats)
 	}
 }

@@ -3,9 +3,6 @@ package redislock_test
 import (
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,64 +13,6 @@ import (
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
-
-// A server is a redis-server of the test's own.
-type server struct {
-	tb   testing.TB
-	addr string
-	dir  string // what it saves, and its configuration
-	args []string
-	cmd  *exec.Cmd
-}
-
-// startServer starts one, which ends with the test. config are lines of its
-// configuration file.
-func startServer(tb testing.TB, config string, args ...string) *server {
-	tb.Helper()
-	teststack.Redis(tb) // where there is a cluster, there is redis-server
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	dir := tb.TempDir()
-	file := filepath.Join(dir, "redis.conf")
-	config = fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %s\n%s", port, dir, config)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	s := &server{tb: tb, addr: l.Addr().String(), dir: dir, args: append([]string{file}, args...)}
-	l.Close()
-	s.start()
-	tb.Cleanup(s.kill)
-	return s
-}
-
-// start starts the server, as after kill, and waits until it answers.
-func (s *server) start() {
-	s.tb.Helper()
-	s.cmd = exec.Command("redis-server", s.args...)
-	if err := s.cmd.Start(); err != nil {
-		s.tb.Fatal(err)
-	}
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
-	defer client.Close()
-	testwait.Until(s.tb, "redis-server answers", func() bool { return client.Ping(s.tb.Context()).Err() == nil })
-}
-
-// kill ends the server at once.
-func (s *server) kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-}
-
-func (s *server) do(args ...any) *redis.Cmd {
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
-	defer client.Close()
-	return client.Do(s.tb.Context(), args...)
-}
-
-const volatile = "save \"\"\nappendonly no\nrepl-diskless-sync yes\nrepl-diskless-sync-delay 0\n"
 
 // handOver takes and releases a lock, of which a watcher hears.
 func handOver(t *testing.T, e *redislock.Engine) lock.Place {
@@ -91,10 +30,10 @@ func handOver(t *testing.T, e *redislock.Engine) lock.Place {
 }
 
 func TestSingleRedis(t *testing.T) {
-	s := startServer(t, volatile)
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
-	want := lock.Place{Node: s.addr, Slot: -1}
+	want := lock.Place{Node: s.Addr, Slot: -1}
 	if place := handOver(t, openOn(t, client)); place != want {
 		t.Errorf("granted at %+v, want %+v", place, want)
 	}
@@ -123,22 +62,22 @@ func TestSentinel(t *testing.T) {
 			e := open(t, p.sentinels)
 			place := handOver(t, e)
 			if place.Slot != -1 || !strings.HasSuffix(place.Node, ":"+p.port) {
-				t.Errorf("granted at %+v, want it at %s", place, p.master.addr)
+				t.Errorf("granted at %+v, want it at %s", place, p.master.Addr)
 			}
 			replicated := open(t, p.sentinels, redislock.Config{Replicas: 1})
 			if place := acquire(t, replicated, hold).Place; place.Slot != -1 || !strings.HasSuffix(place.Node, ":"+p.port) {
-				t.Errorf("granted at %+v to the one with replicas, want it at %s", place, p.master.addr)
+				t.Errorf("granted at %+v to the one with replicas, want it at %s", place, p.master.Addr)
 			}
 			release(t, replicated, hold)
 
 			b, _ := watch(t, e, hold.Key)
-			p.master.kill()
+			p.master.Kill()
 			b.wait(t, "the master died")
 			testwait.Until(t, "the replica takes over", func() bool {
 				_, err := e.Acquire(t.Context(), hold, ttl)
 				return err == nil
 			})
-			if owner := p.replica.do("hkeys", hold.Key).Val(); fmt.Sprint(owner) != "[me:1]" {
+			if owner := p.replica.Do("hkeys", hold.Key).Val(); fmt.Sprint(owner) != "[me:1]" {
 				t.Errorf("owner on the new master is %v", owner)
 			}
 			b, _ = watch(t, e, hold.Key)
@@ -154,19 +93,19 @@ func openSentinel(t *testing.T, addrs []string, cfg ...redislock.Config) *redisl
 
 // A pair is a master and its replica under three Sentinels.
 type pair struct {
-	master, replica *server
+	master, replica *teststack.RedisServer
 	port            string // of the master
 	sentinels       []string
-	watchers        []*server // at these addresses
+	watchers        []*teststack.RedisServer // at these addresses
 }
 
 func startPair(t *testing.T) pair {
 	t.Helper()
-	master := startServer(t, volatile)
-	_, port, _ := net.SplitHostPort(master.addr)
-	replica := startServer(t, volatile+"replicaof 127.0.0.1 "+port+"\n")
+	master := teststack.StartRedis(t, teststack.Volatile)
+	_, port, _ := net.SplitHostPort(master.Addr)
+	replica := teststack.StartRedis(t, teststack.Volatile+"replicaof 127.0.0.1 "+port+"\n")
 	testwait.Until(t, "the replica follows", func() bool {
-		role, err := replica.do("role").Slice()
+		role, err := replica.Do("role").Slice()
 		return err == nil && role[3] == "connected"
 	})
 	addrs, watchers := sentinels(t, port)
@@ -175,12 +114,12 @@ func startPair(t *testing.T) pair {
 
 // sentinels starts three that watch the master at a port, and waits until they
 // know each other and its replica.
-func sentinels(t *testing.T, port string) (addrs []string, all []*server) {
+func sentinels(t *testing.T, port string) (addrs []string, all []*teststack.RedisServer) {
 	t.Helper()
 	for range 3 {
-		s := startServer(t, "sentinel monitor locks 127.0.0.1 "+port+" 2\n"+
+		s := teststack.StartRedis(t, "sentinel monitor locks 127.0.0.1 "+port+" 2\n"+
 			"sentinel down-after-milliseconds locks 3000\nsentinel failover-timeout locks 3000\n", "--sentinel")
-		addrs, all = append(addrs, s.addr), append(all, s)
+		addrs, all = append(addrs, s.Addr), append(all, s)
 	}
 	for _, addr := range addrs {
 		client := redis.NewSentinelClient(&redis.Options{Addr: addr})

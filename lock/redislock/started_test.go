@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -16,8 +17,8 @@ import (
 // restart is known as soon as the new server has answered.
 func TestStarted(t *testing.T) {
 	before := time.Now()
-	s := startServer(t, volatile)
-	e := openURL(t, "redis://"+s.addr, redislock.Config{AskStart: true})
+	s := teststack.StartRedis(t, teststack.Volatile)
+	e := openURL(t, "redis://"+s.Addr, redislock.Config{AskStart: true})
 	started := func() time.Time {
 		t.Helper()
 		at, err := e.Started()
@@ -35,17 +36,17 @@ func TestStarted(t *testing.T) {
 		t.Errorf("started at %v, want it after %v", first, before)
 	}
 	testwait.Until(t, "the server counts seconds", func() bool {
-		text := s.do("info", "server").String()
+		text := s.Do("info", "server").String()
 		return !strings.Contains(text, "uptime_in_seconds:0\r") && !strings.Contains(text, "uptime_in_seconds:1\r")
 	})
-	s.do("client", "kill", "type", "normal", "skipme", "yes")
+	s.Do("client", "kill", "type", "normal", "skipme", "yes")
 	testwait.Until(t, "it is asked again", func() bool { return e.Ping(t.Context()) == nil })
 	if again := started(); again.Before(before) || again.After(time.Now()) {
 		t.Errorf("started at %v, want it after %v", again, before)
 	}
-	s.kill()
+	s.Kill()
 	killed := time.Now()
-	s.start()
+	s.Start()
 	testwait.Until(t, "the new server answers", func() bool {
 		_, err := e.Acquire(t.Context(), hold, ttl)
 		return err == nil
@@ -57,9 +58,9 @@ func TestStarted(t *testing.T) {
 
 // The caller's own function for new connections is called, too.
 func TestStartedBesideOnConnect(t *testing.T) {
-	s := startServer(t, volatile)
+	s := teststack.StartRedis(t, teststack.Volatile)
 	called := make(chan struct{}, 100)
-	opts := &redis.UniversalOptions{Addrs: []string{s.addr}, OnConnect: func(context.Context, *redis.Conn) error {
+	opts := &redis.UniversalOptions{Addrs: []string{s.Addr}, OnConnect: func(context.Context, *redis.Conn) error {
 		called <- struct{}{}
 		return nil
 	}}

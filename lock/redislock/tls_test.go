@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -32,8 +33,8 @@ func TestTLS(t *testing.T) {
 	addr := l.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
 	l.Close()
-	startServer(t, fmt.Sprintf("%stls-port %s\ntls-ca-cert-file %s\ntls-cert-file %s\ntls-key-file %s\ntls-auth-clients yes\n",
-		volatile, port, a.file("ca.pem"), a.file("server.pem"), a.file("server.key")))
+	teststack.StartRedis(t, fmt.Sprintf("%stls-port %s\ntls-ca-cert-file %s\ntls-cert-file %s\ntls-key-file %s\ntls-auth-clients yes\n",
+		teststack.Volatile, port, a.file("ca.pem"), a.file("server.pem"), a.file("server.key")))
 
 	files := url.Values{"cacertfile": {a.file("ca.pem")}, "certfile": {a.file("client.pem")}, "keyfile": {a.file("client.key")}}
 	if place := handOver(t, openURL(t, "rediss://"+addr+"?"+files.Encode())); place.Node != addr {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"net"
-	"os/exec"
 	"slices"
 	"syscall"
 	"testing"
@@ -104,50 +102,16 @@ func openPool(driver, dsn string, cleanup func(func())) (*sql.DB, error) {
 	return pool, nil
 }
 
-// A redisServer is one of a test's own, which loses nothing that it has granted.
-type redisServer struct {
-	t         *testing.T
-	addr, dir string
-	cmd       *exec.Cmd
-}
-
-func startRedis(t *testing.T) *redisServer {
+// startRedis starts a server that loses nothing that it has granted.
+func startRedis(t *testing.T) *teststack.RedisServer {
 	t.Helper()
-	teststack.Redis(t) // where there is a cluster, there is redis-server
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	s := &redisServer{t: t, addr: l.Addr().String(), dir: t.TempDir()}
-	l.Close()
-	s.start()
-	t.Cleanup(s.kill)
-	return s
-}
-
-func (s *redisServer) start() {
-	s.t.Helper()
-	_, port, _ := net.SplitHostPort(s.addr)
-	s.cmd = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", s.dir,
-		"--save", "", "--appendonly", "yes", "--appendfsync", "always")
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
-	defer client.Close()
-	testwait.Until(s.t, "redis-server answers", func() bool { return client.Ping(s.t.Context()).Err() == nil })
-}
-
-func (s *redisServer) kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	return teststack.StartRedis(t, "save \"\"\nappendonly yes\nappendfsync always\n")
 }
 
 // A stage is a history's servers, processes and operator.
 type stage struct {
 	t        *testing.T
-	redis    *redisServer
+	redis    *teststack.RedisServer
 	table    *teststack.Database
 	source   *locktest.Link
 	operator *switchlock.Engine
@@ -179,7 +143,7 @@ func newStage(t *testing.T) *stage {
 	migrate(t, "mysql", s.table.DSN, sqllock.MySQL)
 	migrate(t, "pgx", records, sqllock.Postgres)
 	of := func(source string) string {
-		where, err := json.Marshal(place{s.redis.addr, s.table.DSN, source, historyTTL})
+		where, err := json.Marshal(place{s.redis.Addr, s.table.DSN, source, historyTTL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,8 +218,8 @@ func (s *stage) killNew() { s.kill(s.operator.State().To) }
 
 func (s *stage) kill(engine string) {
 	if engine == "redis" {
-		s.redis.kill()
-		s.redis.start()
+		s.redis.Kill()
+		s.redis.Start()
 		return
 	}
 	s.table.Kill(s.t)

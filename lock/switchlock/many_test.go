@@ -17,7 +17,7 @@ import (
 // Ten thousand locks that are held go from Redis to a table, and back, and none is lost.
 func TestManyLeasesMove(t *testing.T) {
 	const leases, ttl = 10_000, 20 * time.Second
-	where := place{Redis: startRedis(t).addr, SQL: teststack.MySQL(t), Source: teststack.Postgres(t), TTL: ttl}
+	where := place{Redis: startRedis(t).Addr, SQL: teststack.MySQL(t), Source: teststack.Postgres(t), TTL: ttl}
 	migrate(t, "mysql", where.SQL, sqllock.MySQL)
 	migrate(t, "pgx", where.Source, sqllock.Postgres)
 	text, err := json.Marshal(where)
