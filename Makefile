@@ -118,6 +118,10 @@ test-redis: ## the locks on Valkey and on Redis 8 from Debian sid
 	@BELAY_STACK=valkey BELAY_STACK_PORT=18000 scripts/test --redis valkey -race -count=1 -timeout 20m ./lock/redislock
 	@BELAY_STACK=redis8 BELAY_STACK_PORT=18000 scripts/test --redis redis8 -race -count=1 -timeout 20m ./lock/redislock
 
+.PHONY: test-engines
+test-engines: ## the contract and the histories of every lock engine, on real servers
+	@scripts/test-engines
+
 .PHONY: test-alerts
 test-alerts: ## the path of the alerts through all faults, over RabbitMQ and over HTTP
 	@scripts/test -C cmd/guard-monitor -count=1 -v ./internal/alerts | $(e2e-lines)
@@ -185,8 +189,13 @@ interop: ## Belay and Redisson on the same locks; needs a JDK and Maven
 	@BELAY_REQUIRE_INTEROP=1 scripts/test -count=1 -v ./interop/redisson | $(e2e-lines)
 
 .PHONY: bench-lock
-bench-lock: ## other lock libraries side by side, some 10 minutes; JSON=file
+bench-lock: ## other lock libraries side by side, and then all lock engines, some 15 minutes; JSON=file
 	@benchmark/peers/run lock $(FLAGS)
+	@JSON= benchmark/peers/run engines
+
+.PHONY: bench-engines
+bench-engines: ## all lock engines side by side: cycles a second, requests and fsyncs of a cycle; JSON=file
+	@benchmark/peers/run engines $(FLAGS)
 
 .PHONY: bench-renew
 bench-renew: ## what 100,000 held locks cost; JSON=file
