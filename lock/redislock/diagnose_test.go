@@ -42,7 +42,7 @@ func TestDiagnose(t *testing.T) {
 		says  string
 	}{
 		"sound":                 {make: func(*teststack.RedisServer) {}},
-		"eviction":              {make: set("maxmemory-policy", "teststack.Volatile-lru"), check: "error redis-eviction", says: "teststack.Volatile-lru"},
+		"eviction":              {make: set("maxmemory-policy", "volatile-lru"), check: "error redis-eviction", says: "volatile-lru"},
 		"no memory":             {make: set("maxmemory", 1), check: "error redis-rejects", says: "OOM"},
 		"min-replicas-to-write": {make: set("min-replicas-to-write", 1), check: "error redis-rejects", says: "NOREPLICAS"},
 		"Config.Replicas":       {make: func(*teststack.RedisServer) {}, cfg: redislock.Config{Replicas: 1}, check: "error redis-rejects", says: "replica"},
