@@ -166,6 +166,17 @@ func keysAreTakenAsTheyAre(c *check) {
 	}
 }
 
+func ownersAreTakenAsTheyAre(c *check) {
+	c.acquire(c.Engine, c.mine, longTTL)
+	for _, owner := range []string{c.mine.Owner + " ", strings.ToLower(c.mine.Owner), c.mine.Owner[1:]} {
+		r := lock.Request{Key: c.key, Owner: owner}
+		c.wantRefused(c.Other, r, c.mine.Owner)
+		c.wantIs(c.Engine.Renew(c.ctx(), []lock.Request{r}, longTTL)[0], lock.ErrNotHeld)
+		c.wantIs(c.Other.Release(c.ctx(), r), lock.ErrNotHeld)
+	}
+	c.wantHolder(c.key, c.mine.Owner)
+}
+
 func engineTokensGrow(c *check) {
 	var last int64
 	for i := range 100 {

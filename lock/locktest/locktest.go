@@ -81,6 +81,7 @@ var checks = []struct {
 	{"RefusalDoesNotProlong", nil, refusalDoesNotProlong},
 	{"EndedContext", nil, endedContext},
 	{"KeysAreTakenAsTheyAre", nil, keysAreTakenAsTheyAre},
+	{"OwnersAreTakenAsTheyAre", nil, ownersAreTakenAsTheyAre},
 	{"EngineTokensGrow", tokens, engineTokensGrow},
 	{"PlacesAreNamed", nodes, placesAreNamed},
 	{"ProbeTakesNothing", probes, probeTakesNothing},

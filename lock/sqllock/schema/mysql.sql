@@ -2,7 +2,7 @@
 -- It is deleted when nobody has had it for a while.
 CREATE TABLE IF NOT EXISTS belay_lock (
   name     VARBINARY(512) NOT NULL,
-  owner    VARCHAR(128)   CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- empty = nobody
+  owner    VARBINARY(128) NOT NULL, -- empty = nobody
   token    BIGINT         NOT NULL,
   until_us BIGINT         NOT NULL, -- microseconds since 1970, by the database's clock
   PRIMARY KEY (name),
