@@ -3,7 +3,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # All modules, for what is done to each. A test keeps the list whole.
-MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check deploy/release interop/alertmanager interop/http tools
+MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check deploy/release interop/alertmanager interop/http lock/etcdlock tools tools/etcd
 
 golangci-lint := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
@@ -21,7 +21,7 @@ demo: ## a flash sale with a lock that gets lost; needs only Go; FLAGS=-serve
 
 .PHONY: build
 build: ## compile everything
-	@for module in $(filter-out tools,$(MODULES)); do go -C $$module build ./...; done
+	@for module in $(filter-out tools tools/etcd,$(MODULES)); do go -C $$module build ./...; done
 
 .PHONY: test
 test: ## vet and all tests against real servers, which it starts and stops
@@ -224,7 +224,7 @@ bench-guard: ## guard.Do beside what does the same without it, some 10 minutes; 
 .PHONY: lint
 lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes the first time)
 	@for module in $(MODULES); do go -C $$module mod tidy -diff; done
-	@root=$$PWD; for module in $(filter-out tools interop/alertmanager,$(MODULES)); do \
+	@root=$$PWD; for module in $(filter-out tools tools/etcd interop/alertmanager,$(MODULES)); do \
 		(cd $$module && $(golangci-lint) run --config $$root/.golangci.yaml ./...); done
 	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/test-monitor scripts/test-web scripts/need scripts/release scripts/release-check scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 

@@ -16,7 +16,8 @@ die() {
   die "BELAY_STACK must be up to 31 lower-case letters, digits and dashes"
 
 usual_servers=(redis mariadb rabbitmq)
-extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semisync group router)
+extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semisync group router
+  etcd)
 servers=("${usual_servers[@]}" "${extra_servers[@]}")
 
 # modules prints the folders of all Go modules.
@@ -31,7 +32,7 @@ check_servers() {
 
 check_node() {
   [[ $# -eq 2 ]] || die "$1 takes the name of one node"
-  [[ $2 =~ ^(redis-[1-6]|galera-[1-3]|standby-[12]|semisync-[12]|group-[1-3])$ || " ${servers[*]:1} " == *" $2 "* ]] ||
+  [[ $2 =~ ^(redis-[1-6]|galera-[1-3]|standby-[12]|semisync-[12]|group-[1-3]|etcd-[1-3])$ || " ${servers[*]:1} " == *" $2 "* ]] ||
     die "no such node: $2 (there are redis-1 .. redis-6 ${servers[*]:1})"
   # Its sessions are processes of their own, which would go on.
   [[ "$1 $2" != "pause postgres" ]] || die "postgres can't be paused"
@@ -109,6 +110,11 @@ port_of() {
     group-?-xcom)
       local member=${1%-xcom}
       echo $((base + 6 + ${member#group-}))
+      ;;
+    etcd-?) echo $((base + 25 + ${1#etcd-})) ;;
+    etcd-?-peer)
+      local member=${1%-peer}
+      echo $((base + 6 + ${member#etcd-}))
       ;;
     rabbitmq) echo $((base + 30)) ;;
     rabbitmq-api) echo $((base + 31)) ;;

@@ -28,6 +28,7 @@ packages_of() {
     rabbitmq) echo rabbitmq-server ;;
     postgres | standby) echo postgresql ;;
     pgbouncer) echo pgbouncer ;;
+    etcd) echo curl ca-certificates ;;
     compiler) echo gcc libc6-dev ;;
     browser) echo chromium fonts-noto-cjk ;;
     prometheus) echo prometheus prometheus-alertmanager ;;
@@ -50,6 +51,7 @@ have_rabbitmq4() { true; }
 have_redis8() { have_redis; } # for redis-cli
 have_valkey() { have_redis; }
 have_pgbouncer() { command -v pgbouncer >/dev/null; }
+have_etcd() { command -v curl >/dev/null; }
 have_postgres() { postgres_programs >/dev/null; }
 have_standby() { have_postgres; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
