@@ -1,0 +1,124 @@
+package etcdlock
+
+import (
+	"context"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// A found lock is what etcd has under its name.
+type found struct {
+	owner             string
+	lease             clientv3.LeaseID
+	created, modified int64 // revisions
+}
+
+func foundIn(kvs []*mvccpb.KeyValue) *found {
+	if len(kvs) == 0 {
+		return nil
+	}
+	kv := kvs[0]
+	return &found{string(kv.Value), clientv3.LeaseID(kv.Lease), kv.CreateRevision, kv.ModRevision}
+}
+
+// Acquire implements lock.Engine: one transaction creates the name if it is not there. Who
+// waits reads first, as a transaction that is refused is agreed on by the members all the
+// same.
+func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	if err := checkRequest(r); err != nil {
+		return lock.Grant{}, err
+	}
+	if err := e.enter(); err != nil {
+		return lock.Grant{}, err
+	}
+	defer e.running.Done()
+	if r.Waits {
+		f, err := e.get(ctx, r.Key)
+		if err != nil {
+			return lock.Grant{}, unsent("inspect", err)
+		}
+		if f != nil && f.owner != r.Owner {
+			return lock.Grant{}, e.heldBy(r.Key, f)
+		}
+	}
+	le := e.leases.of(ttl)
+	for tries := 0; ; tries++ {
+		g, id, err := e.acquire(ctx, r, le)
+		if isLeaseLost(err) && tries == 0 { // nothing was executed
+			le.drop(id)
+			continue
+		}
+		return g, err
+	}
+}
+
+// acquire makes one attempt with the lease that it returns.
+func (e *Engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.Grant, clientv3.LeaseID, error) {
+	id, err := le.keep(ctx, e.client, le.ttl/4)
+	if err != nil {
+		return lock.Grant{}, id, err
+	}
+	f, err := e.create(ctx, r, id)
+	if err == nil && f.owner == r.Owner && f.lease != id { // it was acquired before
+		f, err = e.move(ctx, r, f, id)
+	}
+	switch {
+	case err != nil:
+		if !isLeaseLost(err) {
+			le.drop(id) // the request may be executed later: see drop
+		}
+		return lock.Grant{}, id, err
+	case f == nil || f.owner != r.Owner:
+		return lock.Grant{}, id, e.heldBy(r.Key, f)
+	}
+	e.holds.add(hold{r.Key, r.Owner}, f.modified, le.ttl)
+	return lock.Grant{Token: f.created * 1024, Place: e.place()}, id, nil
+}
+
+// create writes the lock if nobody has it. It returns the lock that is there then.
+func (e *Engine) create(ctx context.Context, r lock.Request, id clientv3.LeaseID) (*found, error) {
+	name := e.name(r.Key)
+	c := newCall(ctx)
+	res, err := e.kv.Txn(c.ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(name), "=", 0)).
+		Then(clientv3.OpPut(name, r.Owner, clientv3.WithLease(id))).
+		Else(clientv3.OpGet(name)).
+		Commit()
+	if err != nil {
+		return nil, c.err("acquire", err)
+	}
+	if res.Succeeded {
+		return &found{r.Owner, id, res.Header.Revision, res.Header.Revision}, nil
+	}
+	return foundIn(res.Responses[0].GetResponseRange().Kvs), nil
+}
+
+// move binds a lock to another lease, unless it has changed.
+func (e *Engine) move(ctx context.Context, r lock.Request, f *found, id clientv3.LeaseID) (*found, error) {
+	name := e.name(r.Key)
+	c := newCall(ctx)
+	res, err := e.kv.Txn(c.ctx).
+		If(clientv3.Compare(clientv3.ModRevision(name), "=", f.modified)).
+		Then(clientv3.OpPut(name, r.Owner, clientv3.WithLease(id))).
+		Else(clientv3.OpGet(name)).
+		Commit()
+	if err != nil {
+		return nil, c.err("move", err)
+	}
+	if res.Succeeded {
+		return &found{r.Owner, id, f.created, res.Header.Revision}, nil
+	}
+	return foundIn(res.Responses[0].GetResponseRange().Kvs), nil
+}
+
+func (e *Engine) heldBy(key string, f *found) error {
+	h := lock.Holder{Place: e.place()}
+	if f != nil {
+		h.Owner = f.owner
+	}
+	return &lock.HeldError{Key: key, Holder: h}
+}

@@ -1,0 +1,145 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// An Engine is a lock.Engine in etcd, a lock.Waker and a lock.Pinger. It is safe for
+// concurrent use.
+type Engine struct {
+	client *clientv3.Client
+	kv     clientv3.KV
+	cfg    Config
+	leases leases
+	holds  holds
+
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup // what goes on by itself
+}
+
+var (
+	_ lock.Engine = (*Engine)(nil)
+	_ lock.Waker  = (*Engine)(nil)
+	_ lock.Pinger = (*Engine)(nil)
+)
+
+// New returns an engine on client. It does not dial. The client stays the caller's, to be
+// closed after the engine.
+func New(client *clientv3.Client, cfg Config) (*Engine, error) {
+	if client == nil {
+		return nil, errors.New("etcdlock: client is nil")
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{client: client, cfg: cfg}
+	e.kv = clientv3.NewKVFromKVClient(traced{pb.NewKVClient(client.ActiveConnection())}, client)
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.leases = leases{client: client, byTTL: make(map[time.Duration]*lease)}
+	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held)}
+	return e, nil
+}
+
+// Close ends what the engine does by itself, and has its methods fail. Close the Locker
+// first: locks that are still held expire. When ctx ends before a request that is on its
+// way, Close returns ctx's error.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.stop()
+	e.holds.close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.running.Wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// enter begins something that ends with running.Done.
+func (e *Engine) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return errClosed
+	}
+	e.running.Add(1)
+	return nil
+}
+
+func (e *Engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
+
+// name is the key of a lock in etcd.
+func (e *Engine) name(key string) string { return e.cfg.Prefix + key }
+
+// Ping implements lock.Pinger: it returns nil if a majority of the members answers.
+func (e *Engine) Ping(ctx context.Context) error {
+	_, err := e.get(ctx, "")
+	return err
+}
+
+// Probe implements lock.Pinger: it deletes a name that is nobody's, which a majority of the
+// members must write down.
+func (e *Engine) Probe(ctx context.Context, _ string) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.running.Done()
+	c := newCall(ctx)
+	_, err := e.kv.Delete(c.ctx, e.name("\xffprobe"))
+	return c.err("probe", err)
+}
+
+// get reads a lock. Nobody has it if the answer is nil.
+func (e *Engine) get(ctx context.Context, key string) (*found, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.running.Done()
+	c := newCall(ctx)
+	res, err := e.kv.Get(c.ctx, e.name(key))
+	if err != nil {
+		return nil, c.err("inspect", err)
+	}
+	return foundIn(res.Kvs), nil
+}
+
+// Inspect implements lock.Engine. etcd does not tell how long a lock will last.
+func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	h := lock.Holder{Place: e.place()}
+	f, err := e.get(ctx, key)
+	if err != nil {
+		return lock.Holder{}, err
+	}
+	if f != nil {
+		h.Owner = f.owner
+	}
+	return h, nil
+}
+
+// checkRequest returns an error unless etcd can keep r.
+func checkRequest(r lock.Request) error {
+	if r.Owner == "" {
+		return fmt.Errorf("etcdlock: %w: the owner is empty", lock.ErrDenied)
+	}
+	return nil
+}

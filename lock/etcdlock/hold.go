@@ -1,0 +1,115 @@
+package etcdlock
+
+import (
+	"sync"
+	"time"
+)
+
+// A hold is a lock of one owner.
+type hold struct{ key, owner string }
+
+// A held lock ends a ttl after its last renewal, though the lease that it is bound to lives
+// on with the other locks.
+type held struct {
+	revision int64 // of its last write
+	timer    *time.Timer
+	busy     int  // renewals that are on their way
+	over     bool // it is being deleted
+}
+
+// holds are the locks that this engine has acquired or renewed, until they are released.
+type holds struct {
+	delete func(h hold, revision int64)
+
+	mu     sync.Mutex
+	byHold map[hold]*held
+	closed bool
+}
+
+// add notes that a lock was granted or renewed, and ends after ttl.
+func (hs *holds) add(h hold, revision int64, ttl time.Duration) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if hs.closed {
+		return
+	}
+	if old := hs.byHold[h]; old != nil {
+		old.timer.Stop()
+	}
+	it := &held{revision: revision}
+	it.timer = time.AfterFunc(ttl, func() { hs.end(h, it) })
+	hs.byHold[h] = it
+}
+
+// renewing notes that a lock is about to be renewed, and is not to be deleted meanwhile. It
+// reports false if that has begun.
+func (hs *holds) renewing(h hold) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	it := hs.byHold[h]
+	if it == nil {
+		return true
+	}
+	if !it.over {
+		it.busy++
+	}
+	return !it.over
+}
+
+// notRenewed ends what renewing has begun.
+func (hs *holds) notRenewed(h hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if it := hs.byHold[h]; it != nil && it.busy > 0 {
+		it.busy--
+	}
+}
+
+// remove forgets a lock, which is gone.
+func (hs *holds) remove(h hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if it := hs.byHold[h]; it != nil {
+		it.timer.Stop()
+		delete(hs.byHold, h)
+	}
+}
+
+// again is how long an end waits for a renewal, or for another try to delete.
+const again = 100 * time.Millisecond
+
+// end deletes a lock that nobody has renewed.
+func (hs *holds) end(h hold, it *held) {
+	hs.mu.Lock()
+	if hs.closed || hs.byHold[h] != it {
+		hs.mu.Unlock()
+		return
+	}
+	if it.busy > 0 {
+		it.timer.Reset(again)
+		hs.mu.Unlock()
+		return
+	}
+	it.over = true
+	hs.mu.Unlock()
+	hs.delete(h, it.revision)
+}
+
+// retry has the end of a lock be tried again.
+func (hs *holds) retry(h hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if it := hs.byHold[h]; it != nil && !hs.closed {
+		it.timer.Reset(10 * again)
+	}
+}
+
+func (hs *holds) close() {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.closed = true
+	for _, it := range hs.byHold {
+		it.timer.Stop()
+	}
+	clear(hs.byHold)
+}

@@ -1,0 +1,107 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// leases are those of an engine: one for each ttl.
+type leases struct {
+	client *clientv3.Client
+
+	mu    sync.Mutex
+	byTTL map[time.Duration]*lease
+}
+
+// A lease of etcd is what locks of one ttl are bound to. It lasts for a third longer than
+// that, so that it need not be kept alive for each acquire.
+type lease struct {
+	ttl time.Duration
+
+	turn  chan struct{} // has room for the one that asks the server
+	id    clientv3.LeaseID
+	alive time.Time // when the last request was sent that kept it alive
+}
+
+// of returns the lease for locks of a ttl.
+func (l *leases) of(ttl time.Duration) *lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	le := l.byTTL[ttl]
+	if le == nil {
+		le = &lease{ttl: ttl, turn: make(chan struct{}, 1)}
+		l.byTTL[ttl] = le
+	}
+	return le
+}
+
+// seconds is how long the lease lasts, in the unit of etcd.
+func (l *lease) seconds() int64 {
+	return max(2, int64((l.ttl+l.ttl/3+time.Second-1)/time.Second))
+}
+
+// keep returns a lease that outlives a lock that is acquired or renewed now: which has been
+// kept alive within the age, or is now. It is granted if there is none.
+func (l *lease) keep(ctx context.Context, client *clientv3.Client, age time.Duration) (clientv3.LeaseID, error) {
+	if err := l.take(ctx); err != nil {
+		return 0, err
+	}
+	defer l.give()
+	if l.id != clientv3.NoLease && time.Since(l.alive) < age {
+		return l.id, nil
+	}
+	sent := time.Now()
+	if l.id != clientv3.NoLease {
+		_, err := client.KeepAliveOnce(ctx, l.id)
+		if err == nil {
+			l.alive = sent
+			return l.id, nil
+		}
+		if !isLeaseLost(err) {
+			return 0, unsent("keep the lease alive", err)
+		}
+	}
+	granted, err := client.Grant(ctx, l.seconds())
+	if err != nil {
+		return 0, unsent("get a lease", err)
+	}
+	l.id, l.alive = granted.ID, sent
+	return l.id, nil
+}
+
+func (l *lease) take(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return unsent("wait for the lease", ctx.Err())
+	}
+}
+
+func (l *lease) give() { <-l.turn }
+
+// drop has later locks be bound to another lease. Those that are bound to this one move when
+// they are renewed. What nobody renews ends with the lease: a lock, too, whose acquire got
+// no answer and is executed later.
+func (l *lease) drop(id clientv3.LeaseID) {
+	l.turn <- struct{}{}
+	defer l.give()
+	if l.id == id {
+		l.id = clientv3.NoLease
+	}
+}
+
+// unsent is the error of a request before that of the lock itself, which was not sent.
+func unsent(what string, err error) error {
+	kind := classify(err)
+	if kind == lock.ErrNoAnswer {
+		kind = lock.ErrNotSent
+	}
+	return fmt.Errorf("etcdlock: %s: %w: %w", what, kind, err)
+}

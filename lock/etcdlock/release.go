@@ -1,0 +1,60 @@
+package etcdlock
+
+import (
+	"context"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Release implements lock.Engine.
+func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.running.Done()
+	gone, err := e.deleteIf(ctx, "release", r.Key, clientv3.Compare(clientv3.Value(e.name(r.Key)), "=", r.Owner))
+	if err != nil {
+		return err
+	}
+	e.holds.remove(hold{r.Key, r.Owner})
+	if !gone {
+		return lock.ErrNotHeld
+	}
+	return nil
+}
+
+// deleteIf deletes a lock if it is as it should be.
+func (e *Engine) deleteIf(ctx context.Context, what, key string, is clientv3.Cmp) (bool, error) {
+	c := newCall(ctx)
+	res, err := e.kv.Txn(c.ctx).If(is).Then(clientv3.OpDelete(e.name(key))).Commit()
+	if err != nil {
+		return false, c.err(what, err)
+	}
+	return res.Succeeded, nil
+}
+
+// deleteTimeout is how long the server has to delete a lock that nobody renews.
+const deleteTimeout = 5 * time.Second
+
+// deleteUnrenewed deletes a lock that nobody has renewed for a ttl, unless it was written
+// since.
+func (e *Engine) deleteUnrenewed(h hold, revision int64) {
+	if e.enter() != nil {
+		return
+	}
+	defer e.running.Done()
+	ctx, cancel := context.WithTimeout(e.ctx, deleteTimeout)
+	defer cancel()
+	_, err := e.deleteIf(ctx, "delete", h.key, clientv3.Compare(clientv3.ModRevision(e.name(h.key)), "=", revision))
+	if err == nil {
+		e.holds.remove(h)
+		return
+	}
+	if e.ctx.Err() == nil {
+		e.cfg.Logger.Warn("etcdlock: a lock that nobody renews was not deleted", "key", h.key, "owner", h.owner, "error", err)
+		e.holds.retry(h)
+	}
+}

@@ -1,0 +1,101 @@
+package etcdlock
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// maxOps is how many operations a transaction may have, by etcd's default.
+const maxOps = 128
+
+// Renew implements lock.Engine: the lease is kept alive, and then the locks are read. Only
+// that shows that they were not lost before: an old server may keep a lease alive whose
+// locks it has deleted already.
+func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	errs := make([]error, len(rs))
+	fail := func(err error) []error {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	if len(rs) == 0 {
+		return errs
+	}
+	if err := e.enter(); err != nil {
+		return fail(err)
+	}
+	defer e.running.Done()
+	id, err := e.leases.of(ttl).keep(ctx, e.client, 0)
+	if err != nil {
+		return fail(err)
+	}
+	done := 0
+	for part := range slices.Chunk(rs, maxOps) {
+		e.renew(ctx, part, id, ttl, errs[done:])
+		done += len(part)
+	}
+	return errs
+}
+
+// renew renews so many locks as one transaction reads.
+func (e *Engine) renew(ctx context.Context, rs []lock.Request, id clientv3.LeaseID, ttl time.Duration, errs []error) {
+	for i, r := range rs {
+		h := hold{r.Key, r.Owner}
+		if !e.holds.renewing(h) {
+			errs[i] = lock.ErrNotHeld
+		} else {
+			defer e.holds.notRenewed(h)
+		}
+	}
+	all, err := e.read(ctx, rs)
+	for i, r := range rs {
+		switch {
+		case errs[i] != nil:
+		case err != nil:
+			errs[i] = err
+		default:
+			errs[i] = e.renewed(ctx, r, all[i], id, ttl)
+		}
+	}
+}
+
+// read reads the locks of requests. Those that nobody has are nil.
+func (e *Engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) {
+	var gets []clientv3.Op
+	for _, r := range rs {
+		gets = append(gets, clientv3.OpGet(e.name(r.Key)))
+	}
+	c := newCall(ctx)
+	res, err := e.kv.Txn(c.ctx).Then(gets...).Commit()
+	if err != nil {
+		return nil, c.err("renew", err)
+	}
+	all := make([]*found, len(rs))
+	for i := range rs {
+		all[i] = foundIn(res.Responses[i].GetResponseRange().Kvs)
+	}
+	return all, nil
+}
+
+// renewed ends the renewal of a lock that was found after its lease was kept alive. One that
+// is bound to another lease is bound to this one.
+func (e *Engine) renewed(ctx context.Context, r lock.Request, f *found, id clientv3.LeaseID, ttl time.Duration) (err error) {
+	h := hold{r.Key, r.Owner}
+	if f != nil && f.owner == r.Owner && f.lease != id {
+		if f, err = e.move(ctx, r, f, id); err != nil {
+			return err
+		}
+	}
+	if f == nil || f.owner != r.Owner {
+		e.holds.remove(h)
+		return lock.ErrNotHeld
+	}
+	e.holds.add(h, f.modified, ttl)
+	return nil
+}

@@ -1,0 +1,71 @@
+package etcdlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Watch implements lock.Waker. It returns when etcd tells of all that comes.
+func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	watching, cancel := context.WithCancel(e.ctx)
+	ready := make(chan error, 1)
+	go func() {
+		defer e.running.Done()
+		defer cancel()
+		e.watch(watching, key, ready, wake)
+	}()
+	select {
+	case err = <-ready:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("etcdlock: watch: %w", err)
+	}
+	return cancel, nil
+}
+
+// watch calls wake for each release, until ctx ends. When etcd ends the watch, it begins
+// again, and wakes: it may have missed a release.
+func (e *Engine) watch(ctx context.Context, key string, ready chan<- error, wake func()) {
+	for again := false; ctx.Err() == nil; again = true {
+		if again {
+			wake()
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return
+			}
+		}
+		watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+		for res := range e.client.Watch(watching, e.name(key), clientv3.WithFilterPut(), clientv3.WithCreatedNotify()) {
+			switch {
+			case res.Err() != nil:
+				tell(ready, res.Err())
+			case res.Created:
+				tell(ready, nil)
+				if again {
+					wake()
+				}
+			default:
+				wake()
+			}
+		}
+		cancel()
+	}
+}
+
+// tell tells the first that becomes of a watch.
+func tell(ready chan<- error, err error) {
+	select {
+	case ready <- err:
+	default:
+	}
+}
