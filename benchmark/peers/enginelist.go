@@ -103,6 +103,12 @@ func engines(addrs []string, five *five, pids string) []engine {
 		{"postgres", "lock/sqllock, 4 connections, every commit durable", "BELAY_POSTGRES_DSN", func(ctx context.Context) (*opened, error) {
 			return openPostgres(ctx, files("postgres"))
 		}},
+		{"etcd", "lock/etcdlock on three members", "BELAY_ETCD_ENDPOINTS", func(context.Context) (*opened, error) {
+			return openEtcd(files("etcd-1", "etcd-2", "etcd-3"))
+		}},
+		{"etcd mutex", "concurrency.Mutex of etcd's client on the same, one session for all callers", "BELAY_ETCD_ENDPOINTS", func(context.Context) (*opened, error) {
+			return openEtcdMutex(files("etcd-1", "etcd-2", "etcd-3"))
+		}},
 		{"sqlite", "lock/sqllock, a file with a write-ahead log, synchronous=FULL, this process alone", "", openSQLite},
 	}
 }
