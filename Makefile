@@ -100,6 +100,10 @@ test-pgbouncer: ## what becomes of a COMMIT behind a pooler in transaction mode
 test-standby: ## operations on a PostgreSQL whose standby is promoted
 	@BELAY_REQUIRE_STACK=all scripts/test --with standby -race -count=1 -timeout 10m -run TestStandby ./internal/dbtx ./guard
 
+.PHONY: test-etcd
+test-etcd: ## the locks on three members of etcd, which are killed and paused
+	@BELAY_REQUIRE_STACK=all scripts/test --with etcd -C lock/etcdlock -race -count=1 -timeout 15m ./...
+
 .PHONY: test-semisync
 test-semisync: ## operations on a MariaDB whose semi-synchronous replica is promoted
 	@BELAY_REQUIRE_STACK=all scripts/test --with semisync -race -count=1 -timeout 10m -run TestSemiSync ./internal/dbtx ./guard
