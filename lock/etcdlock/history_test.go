@@ -13,6 +13,7 @@ import (
 // The leader of three members is killed, and another one stands still for longer than the
 // ttl.
 func TestHistory(t *testing.T) {
+	teststack.Etcd(t) // where there is one, there may be another
 	bed := teststack.StartBed(t, "etcd", teststack.BedConfig{Servers: []string{"etcd"}})
 	members := bed.Endpoints(t)
 	for name, end := range map[string][2]string{"Killed": {"kill", "start"}, "Paused": {"pause", "resume"}} {
