@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -36,8 +37,8 @@ type opened struct {
 }
 
 func (o *opened) close() {
-	for i := len(o.closers) - 1; i >= 0; i-- {
-		o.closers[i]()
+	for _, closer := range slices.Backward(o.closers) {
+		closer()
 	}
 }
 

@@ -42,14 +42,17 @@ func startFive() (*five, error) {
 }
 
 func (f *five) start() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	addr := l.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
-	l.Close()
-	server := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", f.dir, "--save", "", "--appendonly", "no")
+	if err := l.Close(); err != nil {
+		return err
+	}
+	server := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", f.dir, "--save", "", "--appendonly", "no") //nolint:gosec // a free port
 	if err := server.Start(); err != nil {
 		return err
 	}

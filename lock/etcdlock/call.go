@@ -59,7 +59,7 @@ func (c call) err(what string, err error) error {
 		return nil
 	}
 	kind := classify(err)
-	if kind == lock.ErrNoAnswer && c.peer.Addr == nil {
+	if errors.Is(kind, lock.ErrNoAnswer) && c.peer.Addr == nil {
 		kind = lock.ErrNotSent
 	}
 	if end := c.ctx.Err(); end != nil && !errors.Is(err, end) {
@@ -98,8 +98,7 @@ func is(err error, targets ...error) bool {
 }
 
 func code(err error) codes.Code {
-	var e rpctypes.EtcdError
-	if errors.As(rpctypes.Error(err), &e) {
+	if e, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(err)); ok {
 		return e.Code()
 	}
 	return codes.Unknown

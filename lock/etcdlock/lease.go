@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -100,7 +101,7 @@ func (l *lease) drop(id clientv3.LeaseID) {
 // unsent is the error of a request before that of the lock itself, which was not sent.
 func unsent(what string, err error) error {
 	kind := classify(err)
-	if kind == lock.ErrNoAnswer {
+	if errors.Is(kind, lock.ErrNoAnswer) {
 		kind = lock.ErrNotSent
 	}
 	return fmt.Errorf("etcdlock: %s: %w: %w", what, kind, err)

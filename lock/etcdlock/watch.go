@@ -37,7 +37,6 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 func (e *Engine) watch(ctx context.Context, key string, ready chan<- error, wake func()) {
 	for again := false; ctx.Err() == nil; again = true {
 		if again {
-			wake()
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
