@@ -30,7 +30,7 @@ func benchEngines(ctx context.Context, addrs, args []string) error {
 	if *rounds < 1 || *span <= 0 {
 		return errors.New("rounds and time must be positive")
 	}
-	five, err := startFive()
+	five, err := startFive(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,7 +13,7 @@ import (
 func TestEngines(t *testing.T) {
 	addrs := teststack.Redis(t)
 	teststack.MySQL(t)
-	five, err := startFive()
+	five, err := startFive(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,14 +26,14 @@ type five struct {
 	servers  []*exec.Cmd
 }
 
-func startFive() (*five, error) {
+func startFive(ctx context.Context) (*five, error) {
 	dir, err := os.MkdirTemp("", "belay-bench-")
 	if err != nil {
 		return nil, err
 	}
 	f := &five{dir: dir}
 	for range 5 {
-		if err := f.start(); err != nil {
+		if err := f.start(ctx); err != nil {
 			f.close()
 			return nil, err
 		}
@@ -41,9 +41,9 @@ func startFive() (*five, error) {
 	return f, nil
 }
 
-func (f *five) start() error {
+func (f *five) start(ctx context.Context) error {
 	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (f *five) start() error {
 	if err := l.Close(); err != nil {
 		return err
 	}
-	server := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", f.dir, "--save", "", "--appendonly", "no") //nolint:gosec // a free port
+	server := exec.CommandContext(ctx, "redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", f.dir, "--save", "", "--appendonly", "no") //nolint:gosec // a free port
 	if err := server.Start(); err != nil {
 		return err
 	}
@@ -61,11 +61,11 @@ func (f *five) start() error {
 	if err := os.WriteFile(file, []byte(strconv.Itoa(server.Process.Pid)), 0o600); err != nil {
 		return err
 	}
-	return awaitRedis(addr)
+	return awaitRedis(ctx, addr)
 }
 
-func awaitRedis(addr string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func awaitRedis(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer client.Close()
