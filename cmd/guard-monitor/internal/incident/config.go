@@ -39,6 +39,9 @@ type Config struct {
 	// Connected reports whether events can arrive, and Listening whether events and
 	// heartbeats can. Default: they always can.
 	Connected, Listening func() bool
+	// RejectedAt returns when a heartbeat of a service was rejected last, or may have
+	// been, because its sender was over its limits; zero if never. Default: never.
+	RejectedAt func(service string) time.Time
 
 	// Every is how often the Tracker looks for something new. Default 1 s.
 	Every time.Duration
@@ -61,6 +64,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Listening == nil {
 		c.Listening = always
+	}
+	if c.RejectedAt == nil {
+		c.RejectedAt = func(string) time.Time { return time.Time{} }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -85,7 +85,7 @@ func (d *desk) heard(ctx context.Context, h Heartbeat) error {
 	}
 	open := i != nil && i.State.Open()
 	patience := max(d.cfg.SilentAfter, 3*h.Every)
-	silent := d.now.Sub(quietSince(d.heardAll, h.ReceivedAt, d.now)) > patience
+	silent := d.now.Sub(quietSince(d.heardSince(h.Service), h.ReceivedAt, d.now)) > patience
 	switch age := d.now.Sub(h.ReceivedAt); {
 	case open && -clockSet <= age && age <= patience:
 		d.resolve(i)
@@ -103,9 +103,17 @@ func (d *desk) heard(ctx context.Context, h Heartbeat) error {
 	return nil
 }
 
+// heardSince returns since when all heartbeats of a service could arrive.
+func (d *desk) heardSince(service string) time.Time {
+	if at := d.cfg.RejectedAt(service); at.After(d.heardAll) {
+		return at
+	}
+	return d.heardAll
+}
+
 func (d *desk) silence(h Heartbeat) []Evidence {
 	return []Evidence{
 		{At: h.ReceivedAt.UTC(), Node: h.Instance, Kind: LastHeartbeat, Service: text.Clip(h.Service, maxName), For: h.Every},
-		{At: d.now.UTC(), Kind: NoHeartbeat, From: d.heardAll.UTC()},
+		{At: d.now.UTC(), Kind: NoHeartbeat, From: d.heardSince(h.Service).UTC()},
 	}
 }

@@ -39,6 +39,28 @@ func TestSilentService(t *testing.T) {
 	wantState(t, b.incidents(1)[0], incident.Resolved)
 }
 
+// TestLimitedServiceIsNotSilent: a service whose heartbeats are rejected for a limit lives.
+// That says nothing about another.
+func TestLimitedServiceIsNotSilent(t *testing.T) {
+	b := newBench(t)
+	b.beat("orders")
+	b.beat("payments")
+	b.round(0)
+	for range 5 {
+		b.rejected = map[string]time.Time{"orders": b.now}
+		b.round(20 * time.Second)
+	}
+	if i := b.incidents(1)[0]; i.Service != "payments" {
+		t.Errorf("incident of %s", i.Service)
+	}
+	b.round(20 * time.Second)
+	for _, i := range b.incidents(2) {
+		if from := i.Evidence[1].From; i.Service == "orders" && !from.Equal(b.rejected["orders"].UTC()) {
+			t.Errorf("nothing came since %v, want %v, when a heartbeat was rejected last", from, b.rejected["orders"])
+		}
+	}
+}
+
 // Names come from whoever may publish. Many of them take no service out of
 // service.
 func TestSilenceAmongManyNames(t *testing.T) {

@@ -21,6 +21,7 @@ type bench struct {
 	watching  bool
 	connected bool
 	listening bool
+	rejected  map[string]time.Time
 	events    int
 }
 
@@ -36,6 +37,7 @@ func (b *bench) track(s incident.Store) *incident.Tracker {
 	tracker := incident.NewTracker(incident.Config{
 		Store: s, Locator: b, Settle: -1,
 		Connected: func() bool { return b.connected }, Listening: func() bool { return b.connected && b.listening },
+		RejectedAt: func(service string) time.Time { return b.rejected[service] },
 	})
 	return tracker
 }
