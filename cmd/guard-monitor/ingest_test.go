@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/heartbeat"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testmetric"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/webhook"
 )
 
@@ -145,6 +149,55 @@ func TestPostedEventOfAFullStore(t *testing.T) {
 		t.Errorf("health afterwards: %d %s", code, body)
 	}
 	checkAlert(t, p, event("late"))
+}
+
+// TestLimitedSenderLosesNothing: a service that posts more than it may is asked to wait. Its
+// events stay in its outbox, and all arrive in the end; another service does not notice.
+func TestLimitedSenderLosesNothing(t *testing.T) {
+	t.Parallel()
+	const events = 12
+	text := strings.Replace(ingestSettings, "services:", "events_per_second: 4\n    burst: 2\n    services:", 1) +
+		"  - name: pay\n    token: a-token-of-the-payments\n    services: [payments]\n"
+	p := start(t, nil, "serve", "-config", settings(t, text), "-db", filepath.Join(t.TempDir(), "monitor.db"), "-listen", "127.0.0.1:0")
+	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "outbox.db"))
+	if err := outbox.Migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	box, err := outbox.New(db, outbox.Config{Service: "orders", Relay: p.publisher(ingestToken), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range events {
+		if err := box.Publish(t.Context(), event(fmt.Sprint("limited-", n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testwait.Until(t, "the sender is limited", func() bool { return !p.metric(`belay_ingest_limited_total{sender="shop"} 0`) })
+	other := event("payment")
+	other.Service = "payments"
+	if err := p.publisher("a-token-of-the-payments").Publish(t.Context(), other); err != nil {
+		t.Error(err)
+	}
+	testwait.Until(t, "all events are stored", func() bool {
+		return p.metric(fmt.Sprintf(`belay_ingest_requests_total{result="stored"} %d`, events+1))
+	})
+	if n := testmetric.Sum(t, box, "belay_outbox_refused_total"); n != 0 {
+		t.Errorf("%v events count as refused", n)
+	}
+	if n := testmetric.Sum(t, box, "belay_outbox_unreadable_total"); n != 0 {
+		t.Errorf("%v events count as unreadable", n)
+	}
+	for _, result := range []string{"busy", "rejected", "repeated", "unauthorized"} {
+		if !p.metric(fmt.Sprintf(`belay_ingest_requests_total{result=%q} 0`, result)) {
+			t.Errorf("/metrics has requests that are %s", result)
+		}
+	}
+	if !p.metric(`belay_ingest_limited_total{sender="pay"} 0`) {
+		t.Error("the other service was limited")
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestDoctorAsksTheMonitor: a service learns from Doctor whether its events would be taken, and

@@ -63,7 +63,7 @@ func serve(ctx context.Context, c *call) (err error) {
 	})
 	state = monitor.NewState(st, watcher, logger)
 	tracker := incident.NewTracker(incident.Config{
-		Store: st, Locator: watcher, Ready: watcher.Ready(), Connected: from.connected, Listening: from.listening,
+		Store: st, Locator: watcher, Ready: watcher.Ready(), Connected: from.connected, Listening: from.listening, RejectedAt: from.rejectedAt,
 		Quiet: c.cfg.Incidents.Quiet, SilentAfter: c.cfg.Incidents.SilentAfter, Logger: logger,
 	})
 	dispatcher, err := newDispatcher(c.cfg, st, logger)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -39,7 +40,9 @@ func newSources(cfg *config.Config, mon *monitor.Monitor, logger *slog.Logger) (
 	}
 	var senders []intake.Sender
 	for _, e := range cfg.Ingest {
-		senders = append(senders, intake.Sender{Name: e.Name, Token: string(e.Token), Services: e.Services})
+		senders = append(senders, intake.Sender{
+			Name: e.Name, Token: string(e.Token), Services: e.Services, EventsPerSecond: e.EventsPerSecond, Burst: e.Burst,
+		})
 	}
 	s.endpoint, err = intake.NewEndpoint(intake.EndpointConfig{
 		Senders: senders, Take: mon.Take, Heartbeat: mon.Heard, Logger: logger.With("server", "ingest"),
@@ -67,6 +70,14 @@ func (s sources) connected() bool {
 // listening reports whether events and heartbeats can arrive from all sources.
 func (s sources) listening() bool {
 	return (s.consumer == nil || s.consumer.Listening()) && (s.endpoint == nil || s.endpoint.Listening())
+}
+
+// rejectedAt returns when a heartbeat of a service was rejected for the limits of its sender.
+func (s sources) rejectedAt(service string) time.Time {
+	if s.endpoint == nil {
+		return time.Time{}
+	}
+	return s.endpoint.RejectedAt(service)
 }
 
 // show gives the pages the sources that there are.

@@ -29,7 +29,8 @@
 //	401  the token is wrong: kept, and logged once until that changes
 //	403  the token is not for this service: kept and tried again within 10 minutes, logged;
 //	     events of other services go on (notify.ErrRefused)
-//	429  overloaded: kept, and the relay pauses as Retry-After says
+//	429  overloaded, or this token is over its limits: kept, and the relay pauses as
+//	     Retry-After says
 //	503  the store takes nothing: likewise
 //
 // A 413 of a proxy in between is treated as a 403: the limit of the proxy is to be at least

@@ -103,21 +103,21 @@ func overloaded(s *stage) account {
 		<-release
 		return s.ledger.store(ctx, ev)
 	})
-	var others sync.WaitGroup
-	for range room {
-		others.Go(func() { s.post(addr) })
+	var posts sync.WaitGroup
+	for n := range room {
+		posts.Go(func() { s.post(addr, others[n%len(others)]) })
 	}
 	testwait.Until(s.t, "there is no room", func() bool { return inside.Load() == room })
 	r := s.report(s.db)
 	s.load(200, r)
 	testwait.Until(s.t, "events are rejected", func() bool { return r.count("busy") > 1 })
 	close(release)
-	others.Wait()
+	posts.Wait()
 	return s.settle(r)
 }
 
 // post posts one event past the link, as another sender does.
-func (s *stage) post(addr string) {
+func (s *stage) post(addr, token string) {
 	ev := newEvent()
 	body, err := ev.MarshalJSON()
 	if err != nil {

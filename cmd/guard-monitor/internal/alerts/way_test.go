@@ -31,6 +31,9 @@ const (
 // token is that of the reporters who post.
 const token = "a-token-of-the-reporters"
 
+// others are the tokens of other senders.
+var others = [...]string{"a-token-of-one-other", "a-token-of-another"}
+
 // A publisher takes events out of an outbox.
 type publisher interface {
 	notify.Publisher
@@ -105,8 +108,12 @@ type take func(ctx context.Context, ev notify.Event) (added bool, err error)
 // newEndpoint returns what takes posted events. Like the monitor it stores also for a sender
 // that has gone.
 func newEndpoint(token string, store take) (*intake.Endpoint, error) {
+	senders := []intake.Sender{{Name: "alerts", Token: token, Services: []string{"alerts"}}}
+	for _, other := range others {
+		senders = append(senders, intake.Sender{Name: other, Token: other, Services: []string{"alerts"}})
+	}
 	return intake.NewEndpoint(intake.EndpointConfig{
-		Senders: []intake.Sender{{Name: "alerts", Token: token, Services: []string{"alerts"}}},
+		Senders: senders,
 		Take: func(ctx context.Context, ev notify.Event, _ []byte, _ string) (bool, error) {
 			return store(context.WithoutCancel(ctx), ev)
 		},

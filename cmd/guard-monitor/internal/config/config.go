@@ -90,6 +90,9 @@ type Ingest struct {
 	Name     string   `yaml:"name" required:"true" check:"name"`
 	Token    Secret   `yaml:"token" required:"true"`
 	Services []string `yaml:"services" required:"true" blanks:"true"` // or *; a name may hold blanks
+
+	EventsPerSecond int64 `yaml:"events_per_second" default:"200" range:"1 to 100000"`
+	Burst           int64 `yaml:"burst" default:"2000" range:"1 to 1000000"`
 }
 
 // Sender is somebody who may speak for some services.

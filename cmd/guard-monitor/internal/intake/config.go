@@ -54,9 +54,13 @@ const AnyService = "*"
 
 // A Sender may send the events and heartbeats of some services.
 type Sender struct {
-	Name     string // in logs
+	Name     string // in logs and metrics
 	Token    string
 	Services []string
+	// EventsPerSecond and Burst limit its events and, apart from these, its heartbeats:
+	// Burst of them at once, and then so many a second. Without EventsPerSecond it has
+	// no limit; a Burst below 1 counts as 1.
+	EventsPerSecond, Burst int64
 }
 
 func (s *Sender) speaksFor(service string) bool {

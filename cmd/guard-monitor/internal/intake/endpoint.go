@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,8 +26,9 @@ import (
 )
 
 const (
-	// endpointSlots is how many requests are taken at a time.
-	endpointSlots = 64
+	// endpointSlots is how many requests are taken at a time, and senderSlots how many of
+	// one sender: nobody holds them all.
+	endpointSlots, senderSlots = 64, 32
 	// afterBusy and afterFailure are what senders are asked to wait.
 	afterBusy, afterFailure = time.Second, 5 * time.Second
 	// failureLasts is how long the store counts as failing after it has failed last:
@@ -43,9 +45,9 @@ const (
 type Endpoint struct {
 	*endpointMetrics
 
-	cfg    EndpointConfig
-	tokens [][sha256.Size]byte // of the senders
-	slots  chan struct{}
+	cfg     EndpointConfig
+	senders []*quota
+	slots   chan struct{}
 
 	strangers lograte.Limit // lines about requests without a right token
 
@@ -67,12 +69,13 @@ func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 		switch {
 		case wrong != nil:
 			return nil, fmt.Errorf("the token of %s %w", s.Name, wrong)
-		case slices.Contains(e.tokens, sum):
+		case slices.ContainsFunc(e.senders, func(q *quota) bool { return q.token == sum }):
 			return nil, fmt.Errorf("the token of %s is that of another entry", s.Name)
 		case len(s.Services) == 0:
 			return nil, fmt.Errorf("%s names no service", s.Name)
 		}
-		e.tokens = append(e.tokens, sum)
+		e.senders = append(e.senders, newQuota(s, sum))
+		e.limited.WithLabelValues(s.Name)
 	}
 	return e, nil
 }
@@ -90,6 +93,14 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	select {
+	case sender.slots <- struct{}{}:
+		defer func() { <-sender.slots }()
+	default:
+		sender.reject()
+		e.limit(w, r, sender, afterBusy, "too many requests of one sender at a time")
+		return
+	}
+	select {
 	case e.slots <- struct{}{}:
 		defer func() { <-e.slots }()
 	default:
@@ -99,42 +110,63 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, ingest.MaxBody))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		e.reject(w, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", ingest.MaxBody))
-		return
-	}
-	if err != nil { // the sender has gone, or is too slow
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	if err != nil && !large { // the sender has gone, or is too slow
 		e.broken(w, "the request was not read to its end")
 		return
 	}
-	e.take(w, r, sender, body)
+	e.judge(w, r, sender, body, large)
 }
 
 // sender returns whose token the request has, nil if it is nobody's.
-func (e *Endpoint) sender(r *http.Request) (found *Sender) {
+func (e *Endpoint) sender(r *http.Request) (found *quota) {
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	for i := range e.tokens {
-		if subtle.ConstantTimeCompare(sum[:], e.tokens[i][:]) == 1 && strings.EqualFold(kind, "Bearer") {
-			found = &e.cfg.Senders[i]
+	for _, q := range e.senders {
+		if subtle.ConstantTimeCompare(sum[:], q.token[:]) == 1 && strings.EqualFold(kind, "Bearer") {
+			found = q
 		}
 	}
 	return found
 }
 
-// take deals with a body that was read whole: its type says what it is.
-func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *Sender, body []byte) {
+// judge deals with a body whose type says what it is, if its sender has not spent its
+// budget. A large one was not read to its end.
+func (e *Endpoint) judge(w http.ResponseWriter, r *http.Request, sender *quota, body []byte, large bool) {
 	var kind struct {
 		Type string `json:"type"`
 	}
 	_ = json.Unmarshal(body, &kind) // what is no JSON is no event
-	if kind.Type == cloudevent.Heartbeat {
+	beat := kind.Type == cloudevent.Heartbeat
+	switch {
+	case beat:
+		if after := sender.heartbeats.spend(time.Now()); after > 0 {
+			sender.reject()
+			e.limit(w, r, sender, after, "too many heartbeats of one sender")
+			return
+		}
+	default:
+		if after := sender.events.spend(time.Now()); after > 0 {
+			e.limit(w, r, sender, after, "too many events of one sender")
+			return
+		}
+	}
+	if large {
+		e.reject(w, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", ingest.MaxBody))
+		return
+	}
+	e.take(w, r, sender, body, beat)
+}
+
+// take deals with a body that was read whole.
+func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *quota, body []byte, beat bool) {
+	if beat {
 		var h heartbeat.Heartbeat
 		if err := h.UnmarshalJSON(body); err != nil {
 			e.reject(w, sender, http.StatusBadRequest, err)
 			return
 		}
-		if e.refused(w, sender, h.Service) {
+		if e.refused(w, r, sender, h.Service) {
 			return
 		}
 		e.hear(w, r, h)
@@ -145,7 +177,7 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *Sender, 
 		e.reject(w, sender, http.StatusBadRequest, err)
 		return
 	}
-	if e.refused(w, sender, ev.Service) {
+	if e.refused(w, r, sender, ev.Service) {
 		return
 	}
 	e.store(w, r, sender.Name, ev, body)
@@ -194,7 +226,7 @@ func (e *Endpoint) check(w http.ResponseWriter, r *http.Request) {
 		a.Error = e.refuseStranger(r)
 		unauthorized(w, a)
 	case !sender.speaksFor(a.Service):
-		a.Error = e.refuse(sender, a.Service)
+		a.Error = e.refuse(r, sender, a.Service)
 		answer(w, http.StatusForbidden, a)
 	case e.Err() != nil:
 		e.count("failed")
@@ -219,18 +251,19 @@ func (e *Endpoint) refuseStranger(r *http.Request) (reason string) {
 }
 
 // refuse returns the reason for a sender that does not speak for the service.
-func (e *Endpoint) refuse(sender *Sender, service string) (reason string) {
+func (e *Endpoint) refuse(r *http.Request, sender *quota, service string) (reason string) {
 	e.count("unauthorized")
-	e.cfg.Logger.Warn("an event is refused: its token is not for its service", "sender", sender.Name, "service", service)
+	sender.lines.Warn(r.Context(), e.cfg.Logger, "an event is refused: its token is not for its service",
+		slog.String("sender", sender.Name), slog.String("service", text.Clip(text.Line(service), maxClaim)))
 	return fmt.Sprintf("the token of %s is not for the service %.80q: see its services in the setting ingest", sender.Name, service)
 }
 
 // refused answers a sender that does not speak for the service.
-func (e *Endpoint) refused(w http.ResponseWriter, sender *Sender, service string) bool {
+func (e *Endpoint) refused(w http.ResponseWriter, r *http.Request, sender *quota, service string) bool {
 	if sender.speaksFor(service) {
 		return false
 	}
-	answer(w, http.StatusForbidden, ingest.Answer{Error: e.refuse(sender, service)})
+	answer(w, http.StatusForbidden, ingest.Answer{Error: e.refuse(r, sender, service)})
 	return true
 }
 
@@ -239,8 +272,16 @@ func unauthorized(w http.ResponseWriter, a ingest.Answer) {
 	answer(w, http.StatusUnauthorized, a)
 }
 
+// limit asks a sender to wait that has used up what it may use.
+func (e *Endpoint) limit(w http.ResponseWriter, r *http.Request, sender *quota, after time.Duration, reason string) {
+	e.count("limited")
+	e.limited.WithLabelValues(sender.Name).Inc()
+	sender.lines.Warn(r.Context(), e.cfg.Logger, reason+": it is asked to wait", slog.String("sender", sender.Name))
+	askToWait(w, http.StatusTooManyRequests, after, reason)
+}
+
 // reject answers what can never be taken.
-func (e *Endpoint) reject(w http.ResponseWriter, sender *Sender, code int, reason error) {
+func (e *Endpoint) reject(w http.ResponseWriter, sender *quota, code int, reason error) {
 	e.count("rejected")
 	e.cfg.Logger.Error("message is no event, and stays with its sender", "sender", sender.Name, "error", reason)
 	answer(w, code, ingest.Answer{Rejected: true, Error: reason.Error()})
@@ -253,8 +294,9 @@ func (e *Endpoint) broken(w http.ResponseWriter, reason string) {
 	answer(w, http.StatusRequestTimeout, ingest.Answer{Error: reason})
 }
 
+// askToWait asks for a pause, in whole seconds, and not for less than after.
 func askToWait(w http.ResponseWriter, code int, after time.Duration, reason string) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	answer(w, code, ingest.Answer{Error: reason})
 }
 
@@ -289,8 +331,8 @@ func (e *Endpoint) Err() error {
 	return fmt.Errorf("%w: %w", ErrHandler, e.failure)
 }
 
-// Listening reports whether all heartbeats that come are heard. While they are not, the
-// silence of a service proves nothing.
+// Listening reports whether all heartbeats that come are heard, but for those that
+// RejectedAt knows. While they are not, the silence of a service proves nothing.
 func (e *Endpoint) Listening() bool {
 	e.mu.Lock()
 	deaf := time.Since(e.deafAt) < deafness

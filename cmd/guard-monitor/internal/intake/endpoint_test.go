@@ -26,6 +26,7 @@ import (
 const (
 	orders = "token-of-the-orders"
 	all    = "token-of-everybody"
+	late   = "token-of-the-latest"
 )
 
 // A shelf is a store in memory, which fails as it is told.
@@ -74,6 +75,7 @@ func newEndpoint(t *testing.T) (*intake.Endpoint, *shelf) {
 		Senders: []intake.Sender{
 			{Name: "orders", Token: orders, Services: []string{"orders", "orders-worker"}},
 			{Name: "all", Token: all, Services: []string{intake.AnyService}},
+			{Name: "late", Token: late, Services: []string{"orders"}},
 		},
 		Take: s.take, Heartbeat: s.hear, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -317,8 +319,9 @@ func TestEndpointIsBounded(t *testing.T) {
 		s.wait = make(chan struct{})
 		var taken sync.WaitGroup
 		for n := range 64 {
+			token := []string{orders, all}[n%2]
 			taken.Go(func() {
-				if w, _ := post(t, e, all, encoded(t, event(n))); w.Code != 202 {
+				if w, _ := post(t, e, token, encoded(t, event(n))); w.Code != 202 {
 					t.Errorf("answered %d", w.Code)
 				}
 			})
@@ -327,7 +330,7 @@ func TestEndpointIsBounded(t *testing.T) {
 		if !e.Listening() {
 			t.Error("not listening before a request was rejected")
 		}
-		w, a := post(t, e, all, encoded(t, event(64)))
+		w, a := post(t, e, late, encoded(t, event(64)))
 		if w.Code != 429 || w.Header().Get("Retry-After") != "1" || a.Taken != "" || a.Rejected {
 			t.Errorf("answered %d %+v", w.Code, a)
 		}
