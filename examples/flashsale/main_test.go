@@ -1,28 +1,18 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
-
-	"github.com/belaygo/belay/internal/teststack"
 )
 
+// It needs no servers, and uses those that the environment names if ON_SERVERS is set.
 func TestFlashSale(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) {
+	if os.Getenv("ON_SERVERS") == "" {
 		for _, server := range []string{"BELAY_REDIS_ADDRS", "BELAY_MYSQL_DSN", "BELAY_AMQP_URL"} {
 			t.Setenv(server, "")
 		}
-		testFlashSale(t)
-	})
-	t.Run("stack", func(t *testing.T) {
-		teststack.Redis(t)
-		t.Setenv("BELAY_MYSQL_DSN", teststack.MySQL(t))
-		t.Setenv("BELAY_AMQP_URL", teststack.AMQP(t))
-		testFlashSale(t)
-	})
-}
-
-func testFlashSale(t *testing.T) {
+	}
 	var out strings.Builder
 	if err := run(t.Context(), &out); err != nil {
 		t.Error(err)

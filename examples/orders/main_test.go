@@ -6,29 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/belaygo/belay/internal/teststack"
 )
 
+// It needs no servers, and uses those that the environment names if ON_SERVERS is set.
 func TestOrders(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) {
+	if os.Getenv("ON_SERVERS") == "" {
 		for _, server := range []string{"BELAY_REDIS_ADDRS", "BELAY_MYSQL_DSN", "BELAY_AMQP_URL"} {
 			t.Setenv(server, "")
 		}
-		testOrders(t)
-	})
-	t.Run("stack", func(t *testing.T) {
-		teststack.Redis(t)
-		t.Setenv("BELAY_MYSQL_DSN", teststack.MySQL(t))
-		t.Setenv("BELAY_AMQP_URL", teststack.AMQP(t))
-		testOrders(t)
-	})
-}
-
-func testOrders(t *testing.T) {
+	}
 	db, g, done, err := open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -47,8 +37,9 @@ func testOrders(t *testing.T) {
 	}
 	server := httptest.NewServer(handler)
 	defer server.Close()
-	c := &client{t, server.URL, teststack.Key(t, "k")} // the database may be shared
-	cents := 1 + time.Now().UnixMicro()
+	run := time.Now().UnixMicro() // the database may be shared
+	c := &client{t, server.URL, fmt.Sprintf("%d-", run)}
+	cents := 1 + run
 	order := fmt.Sprintf(`{"cents": %d}`, cents)
 
 	c.want(http.StatusNotFound, http.MethodGet, "/orders/999999999", "", "")
