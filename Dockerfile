@@ -7,12 +7,14 @@ COPY cmd/guard-monitor/go.mod cmd/guard-monitor/go.sum cmd/guard-monitor/
 RUN go -C cmd/guard-monitor mod download
 COPY . .
 RUN CGO_ENABLED=0 go -C cmd/guard-monitor build -trimpath -ldflags='-s -w' -o /out/guard-monitor . \
+ && go -C deploy/release run ./licences /out/guard-monitor >/out/THIRD_PARTY_LICENSES \
  && mkdir /out/data
 
 FROM busybox:1.37-musl
 # For receivers and brokers that are reached with TLS.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/guard-monitor /usr/local/bin/
+COPY --from=build /src/LICENSE /out/THIRD_PARTY_LICENSES /licenses/
 COPY --from=build --chown=65532:65532 /out/data /data
 USER 65532:65532
 WORKDIR /data

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/belaygo/belay/deploy/release/thirdparty"
 )
 
 // nobody is the user of the image, as in the Dockerfile and in Kubernetes.
@@ -115,7 +117,7 @@ type text struct {
 
 // texts returns the licences that are in the folder.
 func texts(dir string) (found []text, err error) {
-	for _, name := range []string{"LICENSE", licences} {
+	for _, name := range []string{"LICENSE", thirdparty.File} {
 		content, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // of the folder that is given
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

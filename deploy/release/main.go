@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/belaygo/belay/deploy/release/thirdparty"
 )
 
 const sums = "SHA256SUMS"
@@ -48,11 +50,11 @@ func run(version, date, dir string) error {
 			return err
 		}
 	}
-	texts, err := thirdParty(binaries)
+	texts, err := thirdparty.Licences(binaries)
 	if err != nil {
 		return fmt.Errorf("licences: %w", err)
 	}
-	if err := write(filepath.Join(dir, licences), texts); err != nil {
+	if err := write(filepath.Join(dir, thirdparty.File), texts); err != nil {
 		return err
 	}
 	if err := writeImage(dir, version, at); err != nil {

@@ -12,13 +12,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/belaygo/belay/deploy/release/thirdparty"
 )
 
 const (
@@ -59,7 +60,7 @@ func TestRelease(t *testing.T) {
 	dir := released(t)
 	t.Run("sums", func(t *testing.T) { checkSums(t, dir) })
 	t.Run("bill of materials", func(t *testing.T) { checkBill(t, dir) })
-	t.Run("licences", func(t *testing.T) { checkLicences(t, read(t, dir, licences)) })
+	t.Run("licences", func(t *testing.T) { checkLicences(t, read(t, dir, thirdparty.File)) })
 	t.Run("image", func(t *testing.T) { checkArchive(t, dir) })
 }
 
@@ -126,19 +127,6 @@ func checkLicences(t *testing.T, texts []byte) {
 		if !bytes.Contains(texts, []byte(want)) {
 			t.Errorf("%q is missing", want)
 		}
-	}
-}
-
-// Nothing is released with a module that has no licence.
-func TestModuleWithoutALicence(t *testing.T) {
-	var out bytes.Buffer
-	files := fstest.MapFS{"licence.go": {}, "testdata/LICENSE": {Data: []byte("x")}}
-	if err := ofModule(&out, "example.com/m@v1.0.0", files); err == nil || out.Len() > 0 {
-		t.Errorf("error %v, licences %q", err, &out)
-	}
-	files["sub/COPYING.txt"] = &fstest.MapFile{Data: []byte("do what you like\n")}
-	if err := ofModule(&out, "example.com/m@v1.0.0", files); err != nil || !strings.Contains(out.String(), "m@v1.0.0, sub/COPYING.txt\n\ndo what you like\n") {
-		t.Errorf("error %v, licences %q", err, &out)
 	}
 }
 
@@ -232,7 +220,7 @@ func checkImage(t *testing.T, img v1.Image, architecture string, binary []byte) 
 			}
 		}
 	}
-	if len(found) != 5 || !found["guard-monitor"] || !found["data"] || !found["tmp"] || !found["licenses/"+licences] {
+	if len(found) != 5 || !found["guard-monitor"] || !found["data"] || !found["tmp"] || !found["licenses/"+thirdparty.File] {
 		t.Errorf("files %v", found)
 	}
 }

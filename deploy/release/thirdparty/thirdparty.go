@@ -1,4 +1,7 @@
-package main
+// Package thirdparty collects the licences of the code of others that programs contain.
+//
+//	texts, err := thirdparty.Licences([]string{"dist/guard-monitor_linux_amd64"})
+package thirdparty
 
 import (
 	"bytes"
@@ -19,15 +22,19 @@ import (
 	"strings"
 )
 
-// licences is the name of the file with the licences of what is linked into the binaries.
-const licences = "THIRD_PARTY_LICENSES"
+const (
+	// File is the name of the file with the licences, beside programs and in images.
+	File = "THIRD_PARTY_LICENSES"
+	// project is the path of the modules whose licence is the project's own.
+	project = "github.com/belaygo/belay"
+)
 
 // isLicence matches the names of files that a copy of the module's code comes with.
 var isLicence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
 
-// thirdParty returns the licences of Go and of the modules of the binaries, by what the
+// Licences returns the licences of Go and of the modules of the binaries, by what the
 // linker has written into them, in order of path. A module without a licence is an error.
-func thirdParty(binaries []string) ([]byte, error) {
+func Licences(binaries []string) ([]byte, error) {
 	modules := make(map[string]bool) // path@version
 	for _, binary := range binaries {
 		info, err := buildinfo.ReadFile(binary)
