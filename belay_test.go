@@ -250,10 +250,10 @@ func TestOpenWithMonitor(t *testing.T) {
 	}
 }
 
-// TestRun runs what the README shows.
+// TestRun runs what the README shows. To serve, guard-monitor need not be there.
 func TestRun(t *testing.T) {
 	cfg, _ := onStack(t)
-	if err := run(t.Context(), cfg.DB, "redis+cluster://"+strings.Join(cfg.RedisOptions.Addrs, ","), cfg.AMQP); err != nil {
+	if err := run(t.Context(), cfg.DB, "redis+cluster://"+strings.Join(cfg.RedisOptions.Addrs, ","), "http://127.0.0.1:1", "a-token-of-this-test"); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,13 +19,11 @@ import (
 	"github.com/belaygo/belay/lock/memlock"
 )
 
-// run serves under locks in Redis, with RabbitMQ for what goes wrong.
-func run(ctx context.Context, db *gorm.DB, redisURL, amqpURL string) (err error) {
+// run serves under locks in Redis, with guard-monitor for what goes wrong.
+func run(ctx context.Context, db *gorm.DB, redisURL, monitorURL, token string) (err error) {
 	b, err := belay.Open(ctx, belay.Config{
-		Service: "shop",
-		DB:      db,
-		Redis:   redisURL,
-		AMQP:    amqpURL,
+		Service: "shop", DB: db, Redis: redisURL,
+		Monitor: monitorURL, MonitorToken: token,
 	})
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func sell(ctx context.Context, g *guard.Guard, no, buyer string, item int64) err
 			i.Left--
 			return nil
 		}),
-	))
+	), guard.Wait(3*time.Second)) // of two calls for one item, the second waits for the first
 }
 
 type Account struct {
