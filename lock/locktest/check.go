@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	brief   = time.Second      // of what is to expire
+	brief   = 3 * time.Second  // of what is to expire, but not while a busy machine asks who has it
 	ttl     = 2 * time.Second  // of what is to be renewed
 	longTTL = 30 * time.Second // of what is not to expire
 	limit   = 15 * time.Second // of what a check waits for
@@ -189,7 +189,7 @@ func (c *check) locker(e lock.Engine, cfg lock.Config) *lock.Locker {
 		c.Fatal(err)
 	}
 	c.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		if err := l.Close(ctx); err != nil {
 			c.Errorf("Close: %v", err)

@@ -104,7 +104,7 @@ func waitEndsWithContext(c *check) {
 	here, there := c.locker(c.Engine, lock.Config{}), c.locker(c.Other, lock.Config{})
 	lease := c.lease(here, c.key)
 	for _, l := range []*lock.Locker{here, there} {
-		ctx, cancel := context.WithTimeout(c.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(c.Context(), 2*time.Second) // it is refused before that
 		defer cancel()
 		_, err := l.Acquire(ctx, c.key)
 		c.wantHeld(err, c.key, lease.Grant().Owner)
