@@ -79,10 +79,14 @@ func (l *Locker) acquire(ctx context.Context, c acquireCall) (*Lease, error) {
 // enter makes the caller the head of the key's queue, or returns why it is not.
 func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 	if c.try {
-		if head, ok := l.queues.tryEnter(c.key); !ok {
-			return admission{}, l.heldHere(c.key, head)
+		if l.queues.tryEnter(c.key) {
+			return admission{}, nil
 		}
-		return admission{}, nil
+		head, failure := l.queues.headOf(c.key)
+		if failure != nil {
+			return admission{}, failure
+		}
+		return admission{}, l.heldHere(c.key, head)
 	}
 	a, ok := l.queues.enter(ctx, c.key, c.unlessMarked, l.closing)
 	if !ok {
@@ -96,12 +100,17 @@ func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 }
 
 // notAdmitted returns the error of a caller that did not become the head of key's
-// queue.
+// queue. If the engine is out of the head's reach, it is the same for those behind.
 func (l *Locker) notAdmitted(ctx context.Context, key string) error {
-	if err := wait.Err(ctx); err != nil {
-		return l.heldHere(key, l.queues.grantOf(key)).endedBy(err)
+	end := wait.Err(ctx)
+	if end == nil {
+		return ErrClosed
 	}
-	return ErrClosed
+	head, failure := l.queues.headOf(key)
+	if failure != nil {
+		return fmt.Errorf("%w: %w", end, failure)
+	}
+	return l.heldHere(key, head).endedBy(end)
 }
 
 // releaseIfEnded releases a lease that was handed over if its caller's ctx ended

@@ -39,6 +39,40 @@ func TestWaitWhileEngineIsAway(t *testing.T) {
 	}
 }
 
+// Those behind a caller that can't reach the engine learn that, and not that another has
+// the key.
+func TestQueueWhileEngineIsAway(t *testing.T) {
+	for name, kind := range passingFailures {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				engine.onAcquire(away(kind))
+				l := newLocker(t, engine, lock.Config{TTL: ttl})
+				head := wait(t, l, "k")
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				behind := waitWith(ctx, t, l, "k")
+				pass(time.Second)
+				_, err := l.TryAcquire(t.Context(), "k")
+				for _, err := range []error{behind.failed(t), err} {
+					wantIs(t, err, kind)
+					if held, ok := errors.AsType[*lock.HeldError](err); ok {
+						t.Errorf("error is %v, want the engine's", held)
+					}
+				}
+				engine.onAcquire(nil)
+				pass(time.Second)
+				lease := head.got(t)
+				_, err = l.TryAcquire(t.Context(), "k")
+				if _, ok := errors.AsType[*lock.HeldError](err); !ok {
+					t.Errorf("error is %v, want that another has the key", err)
+				}
+				release(t, lease)
+			})
+		})
+	}
+}
+
 // An outage of a ttl in a row is long enough. An answer in between counts.
 func TestEngineIsAwayForTooLong(t *testing.T) {
 	for name, kind := range passingFailures {

@@ -16,6 +16,7 @@ type queues struct {
 
 type queue struct {
 	grant   *grant        // of the head, nil until it has one
+	failure error         // of the engine, to a head that has heard nothing else
 	waiters *list.List    // of waiter; nil if nobody has waited yet
 	sub     *subscription // to releases of the key; nil if nobody has subscribed yet
 }
@@ -67,33 +68,45 @@ func (qs *queues) enter(ctx context.Context, key string, noHandOver bool, stop <
 	}
 }
 
-// tryEnter makes the caller the head of key's queue if there is none. Otherwise it
-// returns the head's grant, or nil.
-func (qs *queues) tryEnter(key string) (head *grant, ok bool) {
+// tryEnter makes the caller the head of key's queue if there is none.
+func (qs *queues) tryEnter(key string) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if q, busy := qs.byKey[key]; busy {
-		return q.grant, false
+	if _, busy := qs.byKey[key]; busy {
+		return false
 	}
 	qs.byKey[key] = new(queue)
-	return nil, true
+	return true
 }
 
 // setGrant records the grant of the head.
 func (qs *queues) setGrant(key string, gr *grant) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.byKey[key].grant = gr
+	q := qs.byKey[key]
+	q.grant, q.failure = gr, nil
 }
 
-// grantOf returns the grant of the head of key's queue, or nil.
-func (qs *queues) grantOf(key string) *grant {
+// setFailure records what the engine did to the head's last attempt, nil if it answered.
+func (qs *queues) setFailure(key string, err error) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if q := qs.byKey[key]; q != nil {
-		return q.grant
+	qs.byKey[key].failure = err
+}
+
+// headOf returns the grant of the head of key's queue, or what keeps it from one if the
+// engine fails, or neither.
+func (qs *queues) headOf(key string) (*grant, error) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.byKey[key]
+	switch {
+	case q == nil:
+		return nil, nil
+	case q.grant != nil:
+		return q.grant, nil
 	}
-	return nil
+	return nil, q.failure
 }
 
 // handOver makes the first waiter the head, with the grant of the head before it. It

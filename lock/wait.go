@@ -38,6 +38,7 @@ func (l *Locker) wait(ctx context.Context, c acquireCall) (*Lease, error) {
 		held, answered := errors.AsType[*HeldError](err)
 		if answered {
 			last, heard, reached = held, true, l.now()
+			l.queues.setFailure(c.key, nil)
 		}
 		if errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrRefused) {
 			backoff = min(backoff+1, maxBackoff)
@@ -54,6 +55,9 @@ func (l *Locker) wait(ctx context.Context, c acquireCall) (*Lease, error) {
 			}
 		case !answered && !l.mayRecover(ctx, err, reached):
 			return nil, err
+		}
+		if !heard {
+			l.queues.setFailure(c.key, err)
 		}
 		switch end := l.sleep(ctx, sub, pollDelay(sub, answered, last.Holder.TTL)<<backoff); {
 		case end != nil && heard:
