@@ -17,7 +17,8 @@ die() {
 
 usual_servers=(redis mariadb rabbitmq)
 extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semisync group router
-  etcd)
+  etcd
+  zookeeper)
 servers=("${usual_servers[@]}" "${extra_servers[@]}")
 
 # modules prints the folders of all Go modules.
@@ -32,7 +33,7 @@ check_servers() {
 
 check_node() {
   [[ $# -eq 2 ]] || die "$1 takes the name of one node"
-  [[ $2 =~ ^(redis-[1-6]|galera-[1-3]|standby-[12]|semisync-[12]|group-[1-3]|etcd-[1-3])$ || " ${servers[*]:1} " == *" $2 "* ]] ||
+  [[ $2 =~ ^(redis-[1-6]|galera-[1-3]|standby-[12]|semisync-[12]|group-[1-3]|etcd-[1-3]|zookeeper-[1-3])$ || " ${servers[*]:1} " == *" $2 "* ]] ||
     die "no such node: $2 (there are redis-1 .. redis-6 ${servers[*]:1})"
   # Its sessions are processes of their own, which would go on.
   [[ "$1 $2" != "pause postgres" ]] || die "postgres can't be paused"
@@ -116,6 +117,14 @@ port_of() {
       local member=${1%-peer}
       echo $((base + 6 + ${member#etcd-}))
       ;;
+    zookeeper-1-vote) echo $((base + 0)) ;;
+    zookeeper-2-vote) echo $((base + 10)) ;;
+    zookeeper-3-vote) echo $((base + 38)) ;;
+    zookeeper-?-peer)
+      local member=${1%-peer}
+      echo $((base + 16 + ${member#zookeeper-}))
+      ;;
+    zookeeper-?) echo $((base + 33 + ${1#zookeeper-})) ;;
     rabbitmq) echo $((base + 30)) ;;
     rabbitmq-api) echo $((base + 31)) ;;
     rabbitmq-dist) echo $((base + 32)) ;;

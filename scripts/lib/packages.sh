@@ -29,6 +29,7 @@ packages_of() {
     postgres | standby) echo postgresql ;;
     pgbouncer) echo pgbouncer ;;
     etcd) echo curl ca-certificates ;;
+    zookeeper) echo libzookeeper-java libslf4j-java default-jre-headless ;;
     compiler) echo gcc libc6-dev ;;
     browser) echo chromium fonts-noto-cjk ;;
     prometheus) echo prometheus prometheus-alertmanager ;;
@@ -52,6 +53,7 @@ have_redis8() { have_redis; } # for redis-cli
 have_valkey() { have_redis; }
 have_pgbouncer() { command -v pgbouncer >/dev/null; }
 have_etcd() { command -v curl >/dev/null; }
+have_zookeeper() { [[ -e /usr/share/java/zookeeper.jar ]] && command -v java >/dev/null; }
 have_postgres() { postgres_programs >/dev/null; }
 have_standby() { have_postgres; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
