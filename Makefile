@@ -3,7 +3,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # All modules, for what is done to each. A test keeps the list whole.
-MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check deploy/release interop/alertmanager interop/http lock/etcdlock tools tools/etcd
+MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check deploy/release interop/alertmanager interop/http lock/etcdlock lock/zklock tools tools/etcd
 
 golangci-lint := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
@@ -126,6 +126,10 @@ test-redis: ## the locks on Valkey and on Redis 8 from Debian sid
 .PHONY: test-engines
 test-engines: ## the contract and the histories of every lock engine, on real servers
 	@scripts/test-engines
+
+.PHONY: test-zookeeper
+test-zookeeper: ## the locks on three nodes of ZooKeeper
+	@BELAY_REQUIRE_STACK=all scripts/test --with zookeeper -C lock/zklock -race -count=1 -timeout 20m ./...
 
 .PHONY: test-alerts
 test-alerts: ## the path of the alerts through all faults, over RabbitMQ and over HTTP

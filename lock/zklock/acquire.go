@@ -1,0 +1,137 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// Acquire implements lock.Engine: one request creates two nodes. Who waits reads first, as
+// the servers agree on a request that is refused all the same.
+func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	if err := checkRequest(r); err != nil {
+		return lock.Grant{}, err
+	}
+	if err := e.enter(); err != nil {
+		return lock.Grant{}, err
+	}
+	defer e.running.Done()
+	conn, err := e.lasting(ctx, "acquire", ttl)
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	if r.Waits {
+		f, err := e.get(ctx, conn, r.Key)
+		if err != nil {
+			return lock.Grant{}, unsent("read", err)
+		}
+		if f != nil && f.owner != r.Owner {
+			return lock.Grant{}, e.heldBy(r.Key, f)
+		}
+	}
+	h := hold{r.Key, r.Owner}
+	if !e.holds.begin(h) {
+		return lock.Grant{}, fmt.Errorf("zklock: %w: the lock was not renewed, and is being deleted", lock.ErrRefused)
+	}
+	defer e.holds.done(h)
+	g, err := e.acquire(ctx, conn, r)
+	if err == nil || errors.Is(err, lock.ErrNoAnswer) { // the lock may be there, and must end
+		e.holds.add(h, conn.session, ttl)
+	}
+	return g, err
+}
+
+// lasting returns a connection of a session that keeps a lock for ttl.
+func (e *Engine) lasting(ctx context.Context, what string, ttl time.Duration) (*conn, error) {
+	conn, err := e.client.lasting(ctx, ttl)
+	if _, ok := errors.AsType[*ttlError](err); ok {
+		return nil, err
+	}
+	if err != nil {
+		return nil, notSent(what, err)
+	}
+	return conn, nil
+}
+
+// unsent is the error of a request that another was to follow, which was not sent.
+func unsent(what string, err error) error {
+	if errors.Is(err, lock.ErrNoAnswer) {
+		return fmt.Errorf("zklock: %s: %w: no answer", what, lock.ErrNotSent)
+	}
+	return err
+}
+
+// acquire creates the nodes, and their folder if it is missing.
+func (e *Engine) acquire(ctx context.Context, conn *conn, r lock.Request) (lock.Grant, error) {
+	for tries := 0; ; tries++ {
+		results, i, err := doMulti(ctx, conn, "acquire",
+			createEphemeral(e.lockNode(r.Key), r.Owner), createEphemeral(e.ownerNode(r), ""), statOf(e.ownerNode(r)))
+		switch {
+		case err != nil:
+			return lock.Grant{}, err
+		case i < 0:
+			return e.grant(r.Key, results[2].stat), nil
+		case results[i].err == codeNodeExists:
+			return e.acquired(ctx, conn, r)
+		case tries > 0:
+			return lock.Grant{}, rejected("acquire", results[i].err)
+		}
+		if err := e.createFolder(ctx, conn, r.Key); err != nil {
+			return lock.Grant{}, err
+		}
+	}
+}
+
+// acquired is the answer when a node is there already: the owner may have acquired it before.
+func (e *Engine) acquired(ctx context.Context, conn *conn, r lock.Request) (lock.Grant, error) {
+	f, err := e.get(ctx, conn, r.Key)
+	switch {
+	case err != nil:
+		if errors.Is(err, lock.ErrNoAnswer) {
+			return lock.Grant{}, err
+		}
+		return lock.Grant{}, noAnswer("acquire", err) // the lock may be the owner's
+	case f != nil && f.stat.owner == 0:
+		return lock.Grant{}, fmt.Errorf("zklock: %w: the node %s is not ephemeral, so it is no lock", lock.ErrUnusable, e.lockNode(r.Key))
+	case f != nil && f.owner == r.Owner && f.stat.owner == conn.session.id:
+		return e.grant(r.Key, f.stat), nil
+	}
+	return lock.Grant{}, e.heldBy(r.Key, f)
+}
+
+// grant makes a token of the number of the transaction that created the node.
+func (e *Engine) grant(key string, s stat) lock.Grant {
+	return lock.Grant{Token: s.created * 1024, Place: e.place(key)}
+}
+
+func (e *Engine) heldBy(key string, f *found) error {
+	h := lock.Holder{Place: e.place(key)}
+	if f != nil {
+		h.Owner = f.owner
+	}
+	return &lock.HeldError{Key: key, Holder: h}
+}
+
+// createFolder creates the parents of a key's nodes, which stay.
+func (e *Engine) createFolder(ctx context.Context, conn *conn, key string) error {
+	folder := e.folder(key)
+	for at := 1; at <= len(folder); {
+		end := strings.IndexByte(folder[at:], '/')
+		if end < 0 {
+			end = len(folder) - at
+		}
+		a, err := do(ctx, conn, "create the folder", opCreate, createPersistent(folder[:at+end]))
+		if err != nil {
+			return unsent("create the folder", err)
+		}
+		if a.code != 0 && a.code != codeNodeExists {
+			return rejected("create the folder", a.code)
+		}
+		at += end + 1
+	}
+	return nil
+}

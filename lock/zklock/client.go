@@ -1,0 +1,265 @@
+package zklock
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// A client keeps one session with one of the servers at a time. It holds no request back:
+// one that finds no connection was not sent.
+type client struct {
+	cfg       Config
+	event     func(on *conn, path string) // a watch has fired
+	connected func(*conn)                 // watches of connections before it are gone
+	expired   func(*session)
+
+	ctx     context.Context // ends with close
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	conn    *conn         // nil = none
+	down    error         // why no server could be reached, the last time that all were tried
+	changed chan struct{} // closed when conn or down changes
+	zxid    int64         // the latest that was seen: a server that is behind is of no use
+}
+
+func (c *client) start() {
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.changed = make(chan struct{})
+	c.running.Go(c.run)
+}
+
+// run connects to one server after the other.
+func (c *client) run() {
+	s, failures := new(session), 0
+	for next := rand.N(len(c.cfg.Servers)); c.ctx.Err() == nil; {
+		conn, err := c.connect(c.cfg.Servers[next%len(c.cfg.Servers)], s)
+		switch {
+		case err == nil:
+			failures = 0
+			c.serve(conn)
+			next++
+		case errors.Is(err, errExpired):
+			s.end()
+			c.expired(s)
+			s = new(session)
+		default:
+			failures++
+			next++
+			if failures%len(c.cfg.Servers) == 0 {
+				c.change(nil, err)
+				c.pause(failures / len(c.cfg.Servers))
+			}
+		}
+	}
+}
+
+// pause waits before the servers are tried again, for longer each time, up to a second.
+func (c *client) pause(rounds int) {
+	d := min(time.Second, 50*time.Millisecond<<min(rounds, 5))
+	select {
+	case <-time.After(d/2 + rand.N(d/2)):
+	case <-c.ctx.Done():
+	}
+}
+
+// patience is how long a server may take to answer, and to accept a connection.
+func (c *client) patience(timeout time.Duration) time.Duration { return min(3*time.Second, timeout/6) }
+
+// connect opens a connection for the session, which is begun if it is new.
+func (c *client) connect(server string, s *session) (*conn, error) {
+	sent := time.Now()
+	ctx, cancel := context.WithTimeout(c.ctx, 3*time.Second)
+	defer cancel()
+	nc, err := c.cfg.Dial(ctx, "tcp", server)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
+	in := bufio.NewReader(nc)
+	err = c.handshake(nc, in, s)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = nc.Close()
+		return nil, fmt.Errorf("%s: %w", server, err)
+	}
+	s.connected(sent)
+	return &conn{
+		nc: nc, in: in, session: s, silence: c.patience(s.timeout),
+		event: c.event, saw: c.saw, dead: make(chan struct{}), calls: make(map[int32]call),
+	}, nil
+}
+
+func (c *client) handshake(nc net.Conn, in *bufio.Reader, s *session) error {
+	timeout := s.timeout
+	if s.id == 0 {
+		timeout = c.cfg.SessionTimeout
+	}
+	c.mu.Lock()
+	zxid := c.zxid
+	c.mu.Unlock()
+	var e encoder
+	e.int32(0) // version
+	e.int64(zxid)
+	e.int32(int32(timeout / time.Millisecond))
+	e.int64(s.id)
+	e.text(s.password)
+	e.bool(false) // not on a server that is read-only
+	if _, err := nc.Write(e.frame()); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	frame, err := readFrame(in)
+	if err != nil {
+		return err
+	}
+	d := decoder{b: frame}
+	_, granted, id, password := d.int32(), d.int32(), d.int64(), d.text()
+	switch {
+	case d.err != nil:
+		return d.err
+	case granted <= 0 && s.id != 0:
+		return errExpired
+	case granted <= 0:
+		return errors.New("the server grants no session")
+	}
+	s.id, s.password, s.timeout = id, password, time.Duration(granted)*time.Millisecond
+	return nil
+}
+
+// serve uses a connection until it fails.
+func (c *client) serve(conn *conn) {
+	c.running.Go(conn.receive)
+	c.change(conn, nil)
+	c.connected(conn)
+	pings := time.NewTicker(min(time.Second, conn.session.timeout/pingPart))
+	defer pings.Stop()
+	for {
+		select {
+		case <-pings.C:
+			conn.ping()
+		case <-conn.dead:
+			c.change(nil, nil)
+			return
+		case <-c.ctx.Done():
+			conn.fail(errClosed)
+		}
+	}
+}
+
+// change notes the present connection, or why there is none.
+func (c *client) change(conn *conn, down error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn, c.down = conn, down
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *client) saw(zxid int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.zxid = max(c.zxid, zxid)
+}
+
+// ready returns the present connection. It waits for one, but not if no server could be
+// reached lately.
+func (c *client) ready(ctx context.Context) (*conn, error) {
+	for {
+		c.mu.Lock()
+		conn, down, changed := c.conn, c.down, c.changed
+		c.mu.Unlock()
+		switch {
+		case c.ctx.Err() != nil:
+			return nil, errClosed
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case conn != nil:
+			return conn, nil
+		case down != nil:
+			return nil, down
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-c.ctx.Done():
+		}
+	}
+}
+
+// lasting is ready with a session that lives for at least ttl from now. A session that was not
+// used for a while, as by a process that stood still, is prolonged by a new connection.
+func (c *client) lasting(ctx context.Context, ttl time.Duration) (*conn, error) {
+	for tries := 0; ; tries++ {
+		conn, err := c.ready(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s := conn.session
+		if ttl > s.longestTTL() {
+			return nil, &ttlError{ttl: ttl, session: s.timeout, wanted: c.cfg.SessionTimeout}
+		}
+		now := time.Now()
+		if !s.lastsUntil(now).Before(now.Add(ttl)) {
+			return conn, nil
+		}
+		conn.fail(errStale)
+		if tries > 0 {
+			return nil, errStale
+		}
+		c.left(conn)
+	}
+}
+
+// left has ready wait for another connection.
+func (c *client) left(conn *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == conn {
+		c.conn = nil
+	}
+}
+
+// close ends the session, if it keeps no locks, and the connection.
+func (c *client) close(ctx context.Context, endSession bool) error {
+	if endSession {
+		c.endSession(ctx)
+	}
+	c.stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.running.Wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *client) endSession(ctx context.Context) {
+	c.mu.Lock()
+	conn := c.conn
+	c.mu.Unlock()
+	if conn == nil {
+		return
+	}
+	ended := make(chan struct{})
+	if conn.send(opClose, nil, func(answer) { close(ended) }) != nil {
+		return
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,250 @@
+package zklock
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// An Engine is a lock.Engine in ZooKeeper, a lock.Waker and a lock.Pinger. Its locks belong
+// to its session: no other engine can renew them. It is safe for concurrent use.
+type Engine struct {
+	cfg     Config
+	client  *client
+	holds   holds
+	watches watches
+
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup // calls, and deletions by timer
+}
+
+var (
+	_ lock.Engine = (*Engine)(nil)
+	_ lock.Waker  = (*Engine)(nil)
+	_ lock.Pinger = (*Engine)(nil)
+)
+
+// New returns an engine, and begins to connect to one of the servers. It does not wait for
+// that.
+func New(cfg Config) (*Engine, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held)}
+	e.watches = watches{byNode: make(map[string]*watch)}
+	e.client = &client{cfg: cfg, event: e.fired, connected: e.armAll, expired: e.expired}
+	e.client.start()
+	return e, nil
+}
+
+// Close ends the session, and has the engine's methods fail. Close the Locker first: if locks
+// are still held, the session is left to expire, so that they end no earlier than their
+// ttl. When ctx ends before a request that is on its way, Close returns ctx's error.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	if closed {
+		return nil
+	}
+	e.stop()
+	held := e.holds.close()
+	err := e.client.close(ctx, held == 0)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.running.Wait()
+	}()
+	select {
+	case <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// enter begins something that ends with running.Done.
+func (e *Engine) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return errClosed
+	}
+	e.running.Add(1)
+	return nil
+}
+
+// expired has the locks of a session end with it.
+func (e *Engine) expired(s *session) {
+	if lost := e.holds.end(s); lost > 0 {
+		e.cfg.Logger.Warn("zklock: the session has expired, and its locks with it", "locks", lost, "timeout", s.timeout)
+	}
+}
+
+func (e *Engine) place(key string) lock.Place {
+	return lock.Place{Node: e.cfg.Name, Slot: -1, Entry: e.lockNode(key)}
+}
+
+// do sends a request on a connection and waits for its answer.
+func do(ctx context.Context, conn *conn, what string, kind int32, body []byte) (answer, error) {
+	if err := ctx.Err(); err != nil {
+		return answer{}, notSent(what, err)
+	}
+	answers := make(chan answer, 1)
+	if err := conn.send(kind, body, func(a answer) { answers <- a }); err != nil {
+		return answer{}, notSent(what, err)
+	}
+	select {
+	case a := <-answers:
+		if a.lost != nil {
+			return a, noAnswer(what, a.lost)
+		}
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, noAnswer(what, ctx.Err())
+	}
+}
+
+// doMulti executes all parts or none. It returns the first part that was rejected, and why;
+// -1 if all were executed.
+func doMulti(ctx context.Context, conn *conn, what string, parts ...part) ([]result, int, error) {
+	a, err := do(ctx, conn, what, opMulti, multi(parts...))
+	if err != nil {
+		return nil, 0, err
+	}
+	if a.code != 0 && len(a.body) == 0 {
+		return nil, 0, rejected(what, a.code)
+	}
+	results, err := multiResults(a.body)
+	if err != nil || len(results) != len(parts) {
+		return nil, 0, noAnswer(what, errShort)
+	}
+	i := failed(results)
+	if i >= 0 {
+		switch c := results[i].err; c {
+		case codeNoNode, codeNodeExists:
+		default:
+			return nil, 0, rejected(what, c)
+		}
+	}
+	return results, i, nil
+}
+
+// found is what a lock's node says.
+type found struct {
+	owner string
+	stat
+}
+
+// get reads the lock of key. It returns nil if there is none.
+func (e *Engine) get(ctx context.Context, conn *conn, key string) (*found, error) {
+	a, err := do(ctx, conn, "read", opGetData, read(e.lockNode(key), false))
+	switch {
+	case err != nil:
+		return nil, err
+	case a.code == codeNoNode:
+		return nil, nil
+	case a.code != 0:
+		return nil, rejected("read", a.code)
+	}
+	d := decoder{b: a.body}
+	f := &found{owner: d.text(), stat: d.stat()}
+	return f, d.err
+}
+
+// Inspect implements lock.Engine. ZooKeeper does not say how long a lock will last.
+func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+	if err := e.enter(); err != nil {
+		return lock.Holder{}, err
+	}
+	defer e.running.Done()
+	conn, err := e.client.ready(ctx)
+	if err != nil {
+		return lock.Holder{}, notSent("inspect", err)
+	}
+	// The server may be behind the leader; its next answer is not.
+	if err := conn.send(opSync, syncOf(e.cfg.Root), func(answer) {}); err != nil {
+		return lock.Holder{}, notSent("inspect", err)
+	}
+	f, err := e.get(ctx, conn, key)
+	if err != nil {
+		return lock.Holder{}, err
+	}
+	h := lock.Holder{Place: e.place(key)}
+	if f != nil {
+		h.Owner = f.owner
+	}
+	return h, nil
+}
+
+// Ping implements lock.Pinger: it returns nil if a majority of the servers answers.
+func (e *Engine) Ping(ctx context.Context) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.running.Done()
+	conn, err := e.client.ready(ctx)
+	if err != nil {
+		return notSent("ping", err)
+	}
+	_, _, err = doMulti(ctx, conn, "ping", check("/"))
+	return err
+}
+
+// Probe implements lock.Pinger: it creates and deletes a node in one request, where the lock
+// on key is kept.
+func (e *Engine) Probe(ctx context.Context, key string) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.running.Done()
+	conn, err := e.client.ready(ctx)
+	if err != nil {
+		return notSent("probe", err)
+	}
+	node := e.folder(key) + "/%p-" + rand.Text()
+	for tries := 0; ; tries++ {
+		results, i, err := doMulti(ctx, conn, "probe", createEphemeral(node, ""), remove(node))
+		switch {
+		case err != nil || i < 0:
+			return err
+		case tries > 0 || results[i].err != codeNoNode:
+			return rejected("probe", results[i].err)
+		}
+		if err := e.createFolder(ctx, conn, key); err != nil {
+			return err
+		}
+	}
+}
+
+// checkRequest returns an error unless ZooKeeper can keep r.
+func checkRequest(r lock.Request) error {
+	if r.Owner == "" {
+		return fmt.Errorf("zklock: %w: the owner is empty", lock.ErrDenied)
+	}
+	return nil
+}
+
+// A ttlError is returned for a ttl for which the session can't vouch.
+type ttlError struct{ ttl, session, wanted time.Duration }
+
+func (e *ttlError) Error() string {
+	msg := fmt.Sprintf("zklock: a ttl of %v is more than three quarters of the session timeout of %v", e.ttl, e.session)
+	if e.session < e.wanted {
+		return msg + fmt.Sprintf(", which is what the servers allow of the %v of Config.SessionTimeout: see maxSessionTimeout in zoo.cfg", e.wanted)
+	}
+	return msg + ": raise Config.SessionTimeout"
+}
+
+func (e *ttlError) Unwrap() error { return lock.ErrDenied }

@@ -1,0 +1,138 @@
+package zklock
+
+import (
+	"sync"
+	"time"
+)
+
+// A hold is a lock of one owner.
+type hold struct{ key, owner string }
+
+// A held lock ends a ttl after its last renewal, though the session lives on.
+type held struct {
+	session *session
+	timer   *time.Timer
+	busy    int  // acquires and renewals that are on their way
+	over    bool // it is being deleted
+}
+
+// holds are the locks that this engine has acquired, or may have, until they are released.
+type holds struct {
+	delete func(hold)
+
+	mu     sync.Mutex
+	byHold map[hold]*held
+	closed bool
+}
+
+// add notes that a lock was acquired or renewed, and ends after ttl.
+func (hs *holds) add(h hold, s *session, ttl time.Duration) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if hs.closed || s.ended() {
+		return
+	}
+	it := &held{session: s}
+	if old := hs.byHold[h]; old != nil {
+		old.timer.Stop()
+		it.busy = old.busy
+	}
+	it.timer = time.AfterFunc(ttl, func() { hs.expire(h, it) })
+	hs.byHold[h] = it
+}
+
+func (hs *holds) known(h hold) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return hs.byHold[h] != nil
+}
+
+// begin notes that a lock is about to be acquired or renewed, and is not to be deleted until
+// done. It reports false if its deletion has begun.
+func (hs *holds) begin(h hold) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	it := hs.byHold[h]
+	if it == nil {
+		return true
+	}
+	if !it.over {
+		it.busy++
+	}
+	return !it.over
+}
+
+// done ends what begin has begun.
+func (hs *holds) done(h hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if it := hs.byHold[h]; it != nil && it.busy > 0 {
+		it.busy--
+	}
+}
+
+// remove forgets a lock, which is gone.
+func (hs *holds) remove(h hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if it := hs.byHold[h]; it != nil {
+		it.timer.Stop()
+		delete(hs.byHold, h)
+	}
+}
+
+// again is how long a deletion waits for a renewal.
+const again = 50 * time.Millisecond
+
+// expire deletes a lock that nobody has renewed.
+func (hs *holds) expire(h hold, it *held) {
+	hs.mu.Lock()
+	if hs.closed || hs.byHold[h] != it {
+		hs.mu.Unlock()
+		return
+	}
+	if it.busy > 0 {
+		it.timer.Reset(again)
+		hs.mu.Unlock()
+		return
+	}
+	it.over = true
+	hs.mu.Unlock()
+	hs.delete(h)
+}
+
+// retry has the deletion of a lock be tried again.
+func (hs *holds) retry(h hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if it := hs.byHold[h]; it != nil && !hs.closed {
+		it.timer.Reset(time.Second)
+	}
+}
+
+// end forgets the locks of a session, and returns how many there were.
+func (hs *holds) end(s *session) (n int) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for h, it := range hs.byHold {
+		if it.session == s {
+			it.timer.Stop()
+			delete(hs.byHold, h)
+			n++
+		}
+	}
+	return n
+}
+
+// close forgets all locks, and returns how many there were.
+func (hs *holds) close() int {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.closed = true
+	n := len(hs.byHold)
+	for _, it := range hs.byHold {
+		it.timer.Stop()
+	}
+	clear(hs.byHold)
+	return n
+}

@@ -1,0 +1,44 @@
+package zklock
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// The names of nodes. Locks are spread over 256 folders, as a node's children are listed in
+// one answer.
+
+// folder is the parent of the nodes of a key.
+func (e *Engine) folder(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return fmt.Sprintf("%s/%02x", e.cfg.Root, sum[0])
+}
+
+// lockNode is the node that says who has a key.
+func (e *Engine) lockNode(key string) string { return e.folder(key) + "/" + escaped(key) }
+
+// ownerNode is the node that is there as long as an owner has a key. No escaped key has its
+// name.
+func (e *Engine) ownerNode(r lock.Request) string {
+	sum := sha256.Sum256([]byte(r.Key + "\x00" + r.Owner))
+	return fmt.Sprintf("%s/%%o-%x", e.folder(r.Key), sum[:16])
+}
+
+// escaped writes the bytes that no name of a node can have, and those that are not ASCII, as
+// %xx. A key of dots alone would be a way through the tree.
+func escaped(key string) string {
+	dots := strings.Trim(key, ".") == ""
+	var b strings.Builder
+	for i := range len(key) {
+		c := key[i]
+		if c <= 0x20 || c >= 0x7f || c == '/' || c == '%' || dots {
+			fmt.Fprintf(&b, "%%%02x", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,90 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+)
+
+// errNotOurs is the verdict on a lock that this engine has not, or has no more.
+var errNotOurs = fmt.Errorf("zklock: %w", lock.ErrNotHeld)
+
+// Renew implements lock.Engine: one request checks that the owners' nodes are there. The
+// servers agree on it, so their leader is none that was deposed while it stood still, and the
+// session is alive for all of them.
+func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	errs := make([]error, len(rs))
+	if len(rs) == 0 {
+		return errs
+	}
+	if err := e.enter(); err != nil {
+		return fill(errs, err)
+	}
+	defer e.running.Done()
+	conn, err := e.lasting(ctx, "renew", ttl)
+	if err != nil {
+		return fill(errs, err)
+	}
+	var ours []int
+	for i, r := range rs {
+		h := hold{r.Key, r.Owner}
+		if !e.holds.known(h) || !e.holds.begin(h) {
+			errs[i] = errNotOurs
+			continue
+		}
+		defer e.holds.done(h)
+		ours = append(ours, i)
+	}
+	e.renew(ctx, conn, rs, errs, ours)
+	for _, i := range ours {
+		h := hold{rs[i].Key, rs[i].Owner}
+		switch {
+		case errs[i] == nil:
+			e.holds.add(h, conn.session, ttl)
+		case errors.Is(errs[i], lock.ErrNotHeld):
+			e.holds.remove(h)
+		}
+	}
+	return errs
+}
+
+func fill(errs []error, err error) []error {
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+// most is how many locks one request renews: it must not be longer than a megabyte, by
+// default.
+const most = 1000
+
+// renew sets the errors of those requests that are named.
+func (e *Engine) renew(ctx context.Context, conn *conn, rs []lock.Request, errs []error, these []int) {
+	for len(these) > 0 {
+		n := min(len(these), most)
+		now := append([]int(nil), these[:n]...)
+		these = these[n:]
+		for len(now) > 0 {
+			parts := make([]part, len(now))
+			for i, at := range now {
+				parts[i] = check(e.ownerNode(rs[at]))
+			}
+			_, gone, err := doMulti(ctx, conn, "renew", parts...)
+			if err != nil {
+				for _, at := range now {
+					errs[at] = err
+				}
+				break
+			}
+			if gone < 0 {
+				break
+			}
+			errs[now[gone]] = errNotOurs // and all the others are asked for again
+			now = append(now[:gone], now[gone+1:]...)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package zklock
+
+import (
+	"sync"
+	"time"
+)
+
+// A session is what ephemeral nodes live in. The leader of the servers ends it when it has
+// not heard of it for its timeout, and it hears of it late: a follower reports which
+// sessions were used twice a tick, and forgets that if it dies before. It hears at once of a
+// session that begins or gets a new connection.
+type session struct {
+	id       int64
+	password string
+	timeout  time.Duration // as the servers granted it
+
+	mu       sync.Mutex
+	contacts []contact // the latest last
+	over     bool
+}
+
+// A contact is a request of the session that a server has answered.
+type contact struct{ sent, answered time.Time }
+
+// These are parts of the timeout, which is three ticks or more. Together they leave three
+// quarters of it for locks.
+const (
+	reportPart = 6  // half a tick at most, in which a follower reports to the leader
+	pingPart   = 24 // between two pings
+	notePart   = 48 // between two contacts that are noted
+	usable     = 0.75
+)
+
+// longestTTL is for how long the session can keep a lock without hearing of its holder.
+func (s *session) longestTTL() time.Duration { return time.Duration(usable * float64(s.timeout)) }
+
+// connected notes a connection that began at a time: the leader knows of it.
+func (s *session) connected(sent time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.contacts = []contact{{sent: sent}}
+}
+
+// heard notes an answer.
+func (s *session) heard(sent, answered time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.contacts[len(s.contacts)-1].sent
+	if sent.Sub(last) < s.timeout/notePart {
+		return
+	}
+	s.contacts = append(s.contacts, contact{sent, answered})
+	if old := s.contacts[0].sent; sent.Sub(old) > s.timeout {
+		s.contacts = s.contacts[1:]
+	}
+}
+
+// lastsUntil returns until when the session lives at least, if the leader executes a request
+// that is sent now.
+func (s *session) lastsUntil(now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.contacts) - 1; i >= 0; i-- {
+		if c := s.contacts[i]; now.Sub(c.answered) >= s.timeout/reportPart {
+			return c.sent.Add(s.timeout)
+		}
+	}
+	return time.Time{}
+}
+
+// end notes that the servers do not have the session any more.
+func (s *session) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
+func (s *session) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
