@@ -5,6 +5,7 @@ go 1.26.0
 
 require (
 	github.com/belaygo/belay v0.0.0
+	github.com/go-zookeeper/zk v1.0.4
 	go.uber.org/goleak v1.3.0
 )
 

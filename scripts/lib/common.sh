@@ -117,9 +117,9 @@ port_of() {
       local member=${1%-peer}
       echo $((base + 6 + ${member#etcd-}))
       ;;
-    zookeeper-1-vote) echo $((base + 0)) ;;
-    zookeeper-2-vote) echo $((base + 10)) ;;
-    zookeeper-3-vote) echo $((base + 38)) ;;
+    zookeeper-1-vote) echo $((base + 37)) ;;
+    zookeeper-2-vote) echo $((base + 38)) ;;
+    zookeeper-3-vote) echo $((base + 10)) ;;
     zookeeper-?-peer)
       local member=${1%-peer}
       echo $((base + 16 + ${member#zookeeper-}))
