@@ -222,7 +222,7 @@ func TestDoctorTable(t *testing.T) {
 func TestNamedTests(t *testing.T) {
 	name := regexp.MustCompile("`([a-z0-9]+)\\.(Test[A-Za-z]+)`")
 	where := map[string]string{
-		"lock": "lock", "redislock": "lock/redislock", "sqllock": "lock/sqllock", "quorumlock": "lock/quorumlock", "switchlock": "lock/switchlock", "etcdlock": "lock/etcdlock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx",
+		"lock": "lock", "redislock": "lock/redislock", "sqllock": "lock/sqllock", "quorumlock": "lock/quorumlock", "switchlock": "lock/switchlock", "etcdlock": "lock/etcdlock", "zklock": "lock/zklock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx",
 		"e2e": "cmd/guard-monitor/internal/e2e", "chaos": "internal/chaos", "alerts": "cmd/guard-monitor/internal/alerts",
 		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "once": "once", "rabbitmq": "notify/rabbitmq", "webhook": "notify/webhook",
 		"intake": "cmd/guard-monitor/internal/intake", "main": "cmd/guard-monitor", "docs": "internal/docs", "mutants": "internal/mutants",
@@ -276,7 +276,7 @@ func TestChart(t *testing.T) {
 // Every package that programs import shows how.
 func TestExamples(t *testing.T) {
 	for _, dir := range []string{
-		"guard", "guard/guardotel", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock", "lock/sqllock", "lock/quorumlock", "lock/switchlock", "lock/etcdlock",
+		"guard", "guard/guardotel", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock", "lock/sqllock", "lock/quorumlock", "lock/switchlock", "lock/etcdlock", "lock/zklock",
 		"dbguard", "notify", "notify/outbox", "notify/rabbitmq", "notify/webhook",
 	} {
 		if !slices.ContainsFunc(testrepo.TestFunctions(t, dir), func(name string) bool { return strings.HasPrefix(name, "Example") }) {
