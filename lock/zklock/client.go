@@ -70,8 +70,8 @@ func (c *client) pause(rounds int) {
 	}
 }
 
-// patience is how long a server may take to answer, and to accept a connection.
-func (c *client) patience(timeout time.Duration) time.Duration { return min(3*time.Second, timeout/6) }
+// patience is how long a server may be silent.
+func patience(timeout time.Duration) time.Duration { return min(3*time.Second, timeout/6) }
 
 // connect opens a connection for the session, which is begun if it is new.
 func (c *client) connect(server string, s *session) (*conn, error) {
@@ -84,7 +84,7 @@ func (c *client) connect(server string, s *session) (*conn, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
 	in := bufio.NewReader(nc)
-	err = c.handshake(nc, in, s)
+	timeout, err := c.handshake(nc, in, s)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -92,15 +92,16 @@ func (c *client) connect(server string, s *session) (*conn, error) {
 		_ = nc.Close()
 		return nil, fmt.Errorf("%s: %w", server, err)
 	}
-	s.connected(sent)
+	s.connected(sent, timeout)
 	return &conn{
-		nc: nc, in: in, session: s, silence: c.patience(s.timeout),
+		nc: nc, in: in, session: s, silence: patience(timeout),
 		event: c.event, saw: c.saw, dead: make(chan struct{}), calls: make(map[int32]call),
 	}, nil
 }
 
-func (c *client) handshake(nc net.Conn, in *bufio.Reader, s *session) error {
-	timeout := s.timeout
+// handshake begins the session, or has it go on here. It returns the timeout of it.
+func (c *client) handshake(nc net.Conn, in *bufio.Reader, s *session) (time.Duration, error) {
+	timeout := s.granted()
 	if s.id == 0 {
 		timeout = c.cfg.SessionTimeout
 	}
@@ -115,24 +116,26 @@ func (c *client) handshake(nc net.Conn, in *bufio.Reader, s *session) error {
 	e.text(s.password)
 	e.bool(false) // not on a server that is read-only
 	if _, err := nc.Write(e.frame()); err != nil {
-		return fmt.Errorf("write: %w", err)
+		return 0, fmt.Errorf("write: %w", err)
 	}
 	frame, err := readFrame(in)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	d := decoder{b: frame}
 	_, granted, id, password := d.int32(), d.int32(), d.int64(), d.text()
 	switch {
 	case d.err != nil:
-		return d.err
+		return 0, d.err
 	case granted <= 0 && s.id != 0:
-		return errExpired
+		return 0, errExpired
 	case granted <= 0:
-		return errors.New("the server grants no session")
+		return 0, errors.New("the server grants no session")
 	}
-	s.id, s.password, s.timeout = id, password, time.Duration(granted)*time.Millisecond
-	return nil
+	if s.id == 0 {
+		s.id, s.password = id, password
+	}
+	return time.Duration(granted) * time.Millisecond, nil
 }
 
 // serve uses a connection until it fails.
@@ -140,7 +143,7 @@ func (c *client) serve(conn *conn) {
 	c.running.Go(conn.receive)
 	c.change(conn, nil)
 	c.connected(conn)
-	pings := time.NewTicker(min(time.Second, conn.session.timeout/pingPart))
+	pings := time.NewTicker(min(time.Second, conn.session.granted()/pingPart))
 	defer pings.Stop()
 	for {
 		select {
@@ -205,7 +208,7 @@ func (c *client) lasting(ctx context.Context, ttl time.Duration) (*conn, error) 
 		}
 		s := conn.session
 		if ttl > s.longestTTL() {
-			return nil, &ttlError{ttl: ttl, session: s.timeout, wanted: c.cfg.SessionTimeout}
+			return nil, &ttlError{ttl: ttl, session: s.granted(), wanted: c.cfg.SessionTimeout}
 		}
 		now := time.Now()
 		if !s.lastsUntil(now).Before(now.Add(ttl)) {

@@ -88,7 +88,7 @@ func (e *Engine) enter() error {
 // expired has the locks of a session end with it.
 func (e *Engine) expired(s *session) {
 	if lost := e.holds.end(s); lost > 0 {
-		e.cfg.Logger.Warn("zklock: the session has expired, and its locks with it", "locks", lost, "timeout", s.timeout)
+		e.cfg.Logger.Warn("zklock: the session has expired, and its locks with it", "locks", lost, "timeout", s.granted())
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 // sessions were used twice a tick, and forgets that if it dies before. It hears at once of a
 // session that begins or gets a new connection.
 type session struct {
-	id       int64
+	id       int64 // 0 = not begun
 	password string
-	timeout  time.Duration // as the servers granted it
 
 	mu       sync.Mutex
-	contacts []contact // the latest last
+	timeout  time.Duration // as the servers granted it
+	contacts []contact     // the latest last
 	over     bool
 }
 
@@ -32,12 +32,21 @@ const (
 )
 
 // longestTTL is for how long the session can keep a lock without hearing of its holder.
-func (s *session) longestTTL() time.Duration { return time.Duration(usable * float64(s.timeout)) }
+func (s *session) longestTTL() time.Duration { return time.Duration(usable * float64(s.granted())) }
 
-// connected notes a connection that began at a time: the leader knows of it.
-func (s *session) connected(sent time.Time) {
+// granted returns the session's timeout.
+func (s *session) granted() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.timeout
+}
+
+// connected notes a connection that began at a time, and the timeout that came with it: the
+// leader knows of both.
+func (s *session) connected(sent time.Time, timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timeout = timeout
 	s.contacts = []contact{{sent: sent}}
 }
 

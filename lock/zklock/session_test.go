@@ -15,8 +15,8 @@ func TestSessionLasts(t *testing.T) {
 	const timeout = 48 * time.Second // reported within 8
 	start := time.Now()
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
-	s := &session{timeout: timeout}
-	s.connected(at(0))
+	s := new(session)
+	s.connected(at(0), timeout)
 	for _, sent := range []float64{2, 4, 4.5, 6} {
 		s.heard(at(sent), at(sent+0.1))
 	}
@@ -27,7 +27,7 @@ func TestSessionLasts(t *testing.T) {
 			t.Errorf("at %v s it lasts until %v s, want %v", now, until.Sub(start).Seconds(), want+timeout.Seconds())
 		}
 	}
-	s.connected(at(30))
+	s.connected(at(30), timeout)
 	if until := s.lastsUntil(at(30.1)); !until.Equal(at(30).Add(timeout)) {
 		t.Errorf("a new connection does not prolong it: %v", until.Sub(start))
 	}
@@ -82,7 +82,7 @@ func TestKilledSession(t *testing.T) {
 	}
 	killer := &client{cfg: e.cfg, event: e.fired, zxid: e.client.zxid}
 	killer.ctx = t.Context()
-	twin := &session{id: conn.session.id, password: conn.session.password, timeout: conn.session.timeout}
+	twin := &session{id: conn.session.id, password: conn.session.password, timeout: conn.session.granted()}
 	second, err := killer.connect(e.cfg.Servers[0], twin)
 	if err != nil {
 		t.Fatal(err)

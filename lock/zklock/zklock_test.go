@@ -98,6 +98,9 @@ func TestNothingIsSentLater(t *testing.T) {
 	other := open(t, r, servers)
 	acquire(t, e, lock.Request{Key: "held", Owner: "me:0"}, time.Second)
 	heal := fault(locktest.RefuseDials)
+	for !errors.Is(e.Ping(t.Context()), lock.ErrNotSent) { // until the engine has noticed
+		<-time.After(time.Millisecond)
+	}
 	for range 20 { // more than the channel of another client has room for
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		_, err := e.Acquire(ctx, mine, time.Second)
