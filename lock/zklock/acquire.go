@@ -75,7 +75,7 @@ func (e *Engine) acquire(ctx context.Context, conn *conn, r lock.Request) (lock.
 			return lock.Grant{}, err
 		case i < 0:
 			return e.grant(r.Key, results[2].stat), nil
-		case results[i].err == codeNodeExists:
+		case results[i].err == errNodeExists:
 			return e.acquired(ctx, conn, r)
 		case tries > 0:
 			return lock.Grant{}, rejected("acquire", results[i].err)
@@ -128,7 +128,7 @@ func (e *Engine) createFolder(ctx context.Context, conn *conn, key string) error
 		if err != nil {
 			return unsent("create the folder", err)
 		}
-		if a.code != 0 && a.code != codeNodeExists {
+		if a.code != 0 && a.code != errNodeExists {
 			return rejected("create the folder", a.code)
 		}
 		at += end + 1

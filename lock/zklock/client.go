@@ -111,7 +111,7 @@ func (c *client) handshake(nc net.Conn, in *bufio.Reader, s *session) (time.Dura
 	var e encoder
 	e.int32(0) // version
 	e.int64(zxid)
-	e.int32(int32(timeout / time.Millisecond))
+	e.int32(int32(timeout / time.Millisecond)) //nolint:gosec // New checks it
 	e.int64(s.id)
 	e.text(s.password)
 	e.bool(false) // not on a server that is read-only

@@ -133,7 +133,7 @@ func doMulti(ctx context.Context, conn *conn, what string, parts ...part) ([]res
 	i := failed(results)
 	if i >= 0 {
 		switch c := results[i].err; c {
-		case codeNoNode, codeNodeExists:
+		case errNoNode, errNodeExists:
 		default:
 			return nil, 0, rejected(what, c)
 		}
@@ -153,7 +153,7 @@ func (e *Engine) get(ctx context.Context, conn *conn, key string) (*found, error
 	switch {
 	case err != nil:
 		return nil, err
-	case a.code == codeNoNode:
+	case a.code == errNoNode:
 		return nil, nil
 	case a.code != 0:
 		return nil, rejected("read", a.code)
@@ -219,7 +219,7 @@ func (e *Engine) Probe(ctx context.Context, key string) error {
 		switch {
 		case err != nil || i < 0:
 			return err
-		case tries > 0 || results[i].err != codeNoNode:
+		case tries > 0 || results[i].err != errNoNode:
 			return rejected("probe", results[i].err)
 		}
 		if err := e.createFolder(ctx, conn, key); err != nil {

@@ -21,23 +21,23 @@ var (
 type code int32
 
 const (
-	codeInconsistent   code = -2
-	codeConnectionLoss code = -4
-	codeTimeout        code = -7
-	codeNoNode         code = -101
-	codeNoAuth         code = -102
-	codeNodeExists     code = -110
-	codeExpired        code = -112
-	codeAuthFailed     code = -115
-	codeMoved          code = -118
-	codeQuota          code = -125
-	codeThrottled      code = -127
+	errInconsistent   code = -2
+	errConnectionLoss code = -4
+	errTimeout        code = -7
+	errNoNode         code = -101
+	errNoAuth         code = -102
+	errNodeExists     code = -110
+	errSessionExpired code = -112
+	errAuthFailed     code = -115
+	errMoved          code = -118
+	errQuota          code = -125
+	errThrottled      code = -127
 )
 
 var codes = map[code]string{
-	codeInconsistent: "runtime inconsistency", codeConnectionLoss: "connection loss", codeTimeout: "operation timeout",
-	codeNoNode: "no node", codeNoAuth: "no right to the node", codeNodeExists: "node exists", codeExpired: "session expired",
-	codeAuthFailed: "authentication failed", codeMoved: "session moved", codeQuota: "quota exceeded", codeThrottled: "throttled",
+	errInconsistent: "runtime inconsistency", errConnectionLoss: "connection loss", errTimeout: "operation timeout",
+	errNoNode: "no node", errNoAuth: "no right to the node", errNodeExists: "node exists", errSessionExpired: "session expired",
+	errAuthFailed: "authentication failed", errMoved: "session moved", errQuota: "quota exceeded", errThrottled: "throttled",
 }
 
 func (c code) Error() string {
@@ -50,11 +50,11 @@ func (c code) Error() string {
 // kind is what a server's error says of the request.
 func (c code) kind() error {
 	switch c {
-	case codeConnectionLoss, codeTimeout:
+	case errConnectionLoss, errTimeout:
 		return lock.ErrNoAnswer
-	case codeNoAuth, codeAuthFailed:
+	case errNoAuth, errAuthFailed:
 		return lock.ErrDenied
-	case codeQuota:
+	case errQuota:
 		return lock.ErrRefused
 	}
 	return lock.ErrNotSent // it was rejected

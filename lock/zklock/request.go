@@ -128,7 +128,7 @@ func failed(results []result) int {
 	for i, r := range results {
 		switch r.err {
 		case 0:
-		case codeInconsistent:
+		case errInconsistent:
 			some = i
 		default:
 			return i

@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -69,8 +70,8 @@ func (s *session) heard(sent, answered time.Time) {
 func (s *session) lastsUntil(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.contacts) - 1; i >= 0; i-- {
-		if c := s.contacts[i]; now.Sub(c.answered) >= s.timeout/reportPart {
+	for _, c := range slices.Backward(s.contacts) {
+		if now.Sub(c.answered) >= s.timeout/reportPart {
 			return c.sent.Add(s.timeout)
 		}
 	}

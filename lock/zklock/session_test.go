@@ -80,7 +80,7 @@ func TestKilledSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	killer := &client{cfg: e.cfg, event: e.fired, zxid: e.client.zxid}
+	killer := &client{cfg: e.cfg, event: e.fired}
 	killer.ctx = t.Context()
 	twin := &session{id: conn.session.id, password: conn.session.password, timeout: conn.session.granted()}
 	second, err := killer.connect(e.cfg.Servers[0], twin)

@@ -31,7 +31,7 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 	node := e.lockNode(key)
 	stop = e.watches.add(node, wake)
 	a, err := do(ctx, conn, "watch", opExists, read(node, true))
-	if err == nil && a.code != 0 && a.code != codeNoNode {
+	if err == nil && a.code != 0 && a.code != errNoNode {
 		err = rejected("watch", a.code)
 	}
 	if err != nil {
@@ -102,7 +102,7 @@ func (e *Engine) fired(conn *conn, node string) {
 // missed.
 func (e *Engine) arm(conn *conn, node string, missed bool) {
 	_ = conn.send(opExists, read(node, true), func(a answer) {
-		if missed || a.lost != nil || a.code == codeNoNode {
+		if missed || a.lost != nil || a.code == errNoNode {
 			e.watches.ring(node)
 		}
 	})
