@@ -43,6 +43,7 @@ test-all: ## make test, and the parts that need another server: some 25 minutes
 	@$(MAKE) --no-print-directory test-standby
 	@$(MAKE) --no-print-directory test-semisync
 	@$(MAKE) --no-print-directory test-etcd
+	@$(MAKE) --no-print-directory test-zookeeper
 	@$(MAKE) --no-print-directory test-rabbitmq4
 	@$(MAKE) --no-print-directory test-gorm
 	@$(MAKE) --no-print-directory test-gorm ON=mysql

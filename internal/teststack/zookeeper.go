@@ -55,7 +55,7 @@ func (e *Ensemble) Leader(tb testing.TB) int {
 }
 
 func isLeader(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second) //nolint:noctx // it is on this host
+	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return false
 	}

@@ -26,5 +26,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer lease.Release(context.Background())
+	// ... what is to be done under the lock, with lease.Context()
+	if err := lease.Release(context.Background()); err != nil {
+		fmt.Println(err) // the lock was lost meanwhile
+	}
 }
