@@ -37,7 +37,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	}
 	defer e.running.Done()
 	if r.Waits {
-		f, err := e.get(ctx, r.Key)
+		f, err := e.look(ctx, r.Key)
 		if err != nil {
 			return lock.Grant{}, unsent("inspect", err)
 		}

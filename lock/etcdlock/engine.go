@@ -116,9 +116,15 @@ func (e *Engine) get(ctx context.Context, key string) (*found, error) {
 	}
 	defer e.running.Done()
 	c := newCall(ctx)
-	res, err := e.kv.Get(c.ctx, e.name(key))
+	f, err := e.look(c.ctx, key)
+	return f, c.err("inspect", err)
+}
+
+// look is get with the client's error.
+func (e *Engine) look(ctx context.Context, key string) (*found, error) {
+	res, err := e.kv.Get(ctx, e.name(key))
 	if err != nil {
-		return nil, c.err("inspect", err)
+		return nil, err
 	}
 	return foundIn(res.Kvs), nil
 }
