@@ -70,6 +70,13 @@ func (c *requestCounter) add(method string) {
 	c.n[method[strings.LastIndex(method, "/")+1:]]++
 }
 
+// of returns how many requests of a method were sent.
+func (c *requestCounter) of(method string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[method]
+}
+
 func (c *requestCounter) options() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {

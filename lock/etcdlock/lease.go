@@ -25,7 +25,9 @@ type leases struct {
 type lease struct {
 	ttl time.Duration
 
-	turn  chan struct{} // has room for the one that asks the server
+	turn chan struct{} // has room for the one that asks the server
+
+	mu    sync.Mutex
 	id    clientv3.LeaseID
 	alive time.Time // when the last request was sent that kept it alive
 }
@@ -54,15 +56,16 @@ func (l *lease) keep(ctx context.Context, client *clientv3.Client, age time.Dura
 		return 0, err
 	}
 	defer l.give()
-	if l.id != clientv3.NoLease && time.Since(l.alive) < age {
-		return l.id, nil
+	id, alive := l.current()
+	if id != clientv3.NoLease && time.Since(alive) < age {
+		return id, nil
 	}
 	sent := time.Now()
-	if l.id != clientv3.NoLease {
-		_, err := client.KeepAliveOnce(ctx, l.id)
+	if id != clientv3.NoLease {
+		_, err := client.KeepAliveOnce(ctx, id)
 		if err == nil {
-			l.alive = sent
-			return l.id, nil
+			l.kept(id, sent)
+			return id, nil
 		}
 		if !isLeaseLost(err) {
 			return 0, unsent("keep the lease alive", err)
@@ -72,8 +75,29 @@ func (l *lease) keep(ctx context.Context, client *clientv3.Client, age time.Dura
 	if err != nil {
 		return 0, unsent("get a lease", err)
 	}
-	l.id, l.alive = granted.ID, sent
-	return l.id, nil
+	l.replace(granted.ID, sent)
+	return granted.ID, nil
+}
+
+func (l *lease) current() (clientv3.LeaseID, time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id, l.alive
+}
+
+// kept notes that the lease was kept alive, unless it was dropped meanwhile.
+func (l *lease) kept(id clientv3.LeaseID, sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == id {
+		l.alive = sent
+	}
+}
+
+func (l *lease) replace(id clientv3.LeaseID, sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.id, l.alive = id, sent
 }
 
 func (l *lease) take(ctx context.Context) error {
@@ -89,10 +113,11 @@ func (l *lease) give() { <-l.turn }
 
 // drop has later locks be bound to another lease. Those that are bound to this one move when
 // they are renewed. What nobody renews ends with the lease: a lock, too, whose acquire got
-// no answer and is executed later.
+// no answer and is executed later. It does not wait for a turn, which may last as long as
+// the context of another caller.
 func (l *lease) drop(id clientv3.LeaseID) {
-	l.turn <- struct{}{}
-	defer l.give()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.id == id {
 		l.id = clientv3.NoLease
 	}
