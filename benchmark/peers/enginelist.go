@@ -110,6 +110,12 @@ func engines(addrs []string, five *five, pids string) []engine {
 		{"etcd mutex", "concurrency.Mutex of etcd's client on the same, one session for all callers", "BELAY_ETCD_ENDPOINTS", func(context.Context) (*opened, error) {
 			return openEtcdMutex(files("etcd-1", "etcd-2", "etcd-3"))
 		}},
+		{"zookeeper", "lock/zklock on three servers, fsync before each answer", "BELAY_ZOOKEEPER", func(context.Context) (*opened, error) {
+			return openZooKeeper(files("zookeeper-1", "zookeeper-2", "zookeeper-3"))
+		}},
+		{"zookeeper recipe", "zk.Lock of go-zookeeper on the same, one session for all callers", "BELAY_ZOOKEEPER", func(context.Context) (*opened, error) {
+			return openZooKeeperRecipe(files("zookeeper-1", "zookeeper-2", "zookeeper-3"))
+		}},
 		{"sqlite", "lock/sqllock, a file with a write-ahead log, synchronous=FULL, this process alone", "", openSQLite},
 	}
 }

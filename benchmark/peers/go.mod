@@ -6,9 +6,11 @@ go 1.26.0
 require (
 	github.com/belaygo/belay v0.0.0
 	github.com/belaygo/belay/lock/etcdlock v0.0.0
+	github.com/belaygo/belay/lock/zklock v0.0.0
 	github.com/bsm/redislock v0.10.0
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/go-sql-driver/mysql v1.10.1
+	github.com/go-zookeeper/zk v1.0.4
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
@@ -64,5 +66,7 @@ require (
 replace github.com/belaygo/belay => ../..
 
 replace github.com/belaygo/belay/lock/etcdlock => ../../lock/etcdlock
+
+replace github.com/belaygo/belay/lock/zklock => ../../lock/zklock
 
 replace github.com/belaygo/belay/benchmark => ../
