@@ -31,6 +31,7 @@ type stage struct {
 	t       *testing.T
 	cluster *cluster
 	db      *gorm.DB
+	dsn     string
 	env     []string // of the instances
 	monitor *process
 	people  *people      // whom it tells
@@ -52,6 +53,7 @@ func TestPaper(t *testing.T) {
 		{"e: insert, somebody flushes the node", nodeFlushed},
 		{"f: the same request again", repeatIsNoFailure},
 		{"g: an HTTP request 100 times, instance and master killed", requestsAreServedOnce},
+		{"h: Redis dead, the locks move to the database and back", redisIsLeft},
 	}
 	for _, c := range cases {
 		t.Run(c.name[:1], func(t *testing.T) {
@@ -76,6 +78,7 @@ func setUp(t *testing.T) *stage {
 		t:       t,
 		cluster: c,
 		db:      testdb.OpenMySQL(t, dsn),
+		dsn:     dsn,
 		people:  new(people),
 		amqp:    amqp,
 		env: []string{

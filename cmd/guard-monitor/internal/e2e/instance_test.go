@@ -22,6 +22,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/lock/switchlock"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 	var i instance
 	flag.StringVar(&i.name, "name", "", "name of the instance")
-	flag.StringVar(&i.do, "do", "insert", "insert, update or serve")
+	flag.StringVar(&i.do, "do", "insert", "insert, update, serve or sell")
 	flag.StringVar(&i.key, "key", "", "key to lock")
 	flag.StringVar(&i.order, "order", "", "number of the order to insert")
 	flag.Int64Var(&i.stock, "stock", 0, "id of the stock row to update")
@@ -82,7 +83,7 @@ func (i *instance) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
-	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")}, redislock.Config{})
+	engine, err := i.open(log)
 	if err != nil {
 		return err
 	}
@@ -99,19 +100,45 @@ func (i *instance) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	g, err := guard.New(db, locker, guard.Config{Service: "e2e", Instance: i.name, Publisher: box, Logger: log})
+	cfg := guard.Config{Service: "e2e", Instance: i.name, Publisher: box, Logger: log}
+	if i.do == "sell" {
+		cfg.OnUnavailable = guard.DBOnly
+	}
+	g, err := guard.New(db, locker, cfg)
 	if err != nil {
 		return err
 	}
 
-	if i.do == "serve" {
-		return i.serve(g)
+	switch e := engine.(type) {
+	case *switchlock.Engine:
+		err = i.sell(ctx, g, locker, e)
+	default:
+		if i.do == "serve" {
+			return i.serve(g)
+		}
+		say(report{State: "ended", Result: outcome(g.Do(ctx, i.key, i.op(), guard.Wait(i.wait)))})
 	}
-	say(report{State: "ended", Result: outcome(g.Do(ctx, i.key, i.op(), guard.Wait(i.wait)))})
+	if err != nil {
+		return err
+	}
 
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return errors.Join(g.Close(ctx), locker.Close(ctx), box.Close(ctx), broker.Close(ctx))
+}
+
+// open returns what keeps the locks.
+func (i *instance) open(log *slog.Logger) (engine, error) {
+	if i.do == "sell" {
+		return openSwitch(log)
+	}
+	return redislock.Open(&redis.UniversalOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")}, redislock.Config{})
+}
+
+// engine is a lock.Engine that is closed after use.
+type engine interface {
+	lock.Engine
+	Close(ctx context.Context) error
 }
 
 func (i *instance) op() guard.Op {
