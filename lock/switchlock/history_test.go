@@ -114,6 +114,7 @@ type stage struct {
 	redis    *teststack.RedisServer
 	table    *teststack.Database
 	source   *locktest.Link
+	first    *locktest.Link // to the source, for the first process alone
 	operator *switchlock.Engine
 	children []*lockhistory.Child
 	spans    []lockhistory.Span
@@ -126,7 +127,7 @@ type stage struct {
 func TestSwitchHistory(t *testing.T) {
 	s := newStage(t)
 	for round, fault := range []func(){
-		nil, s.killOld, nil, s.killNew, s.cutSource, s.pauseProcess, s.goBack, s.killOld, s.loseAnswers, nil,
+		nil, s.killOld, s.hideRecord, s.killNew, s.cutSource, s.pauseProcess, s.goBack, s.killOld, s.loseAnswers, s.hideRecord,
 		s.goBack, s.killNew, s.pauseProcess, s.cutSource, s.goBack, s.killOld, s.loseAnswers,
 	} {
 		s.round(fault)
@@ -160,7 +161,12 @@ func newStage(t *testing.T) *stage {
 		Where: of(testdb.By(t, records, s.source.Addr)), Keys: []string{"s1", "s2", "s3", "s4"},
 		Workers: 8, Hold: 4 * time.Millisecond, TTL: historyTTL,
 	}
-	for range 4 {
+	s.first = locktest.NewLink(t, s.source.Addr)
+	for i := range 4 {
+		job := job
+		if i == 0 {
+			job.Where = of(testdb.By(t, records, s.first.Addr))
+		}
 		s.children = append(s.children, lockhistory.Start(t, job))
 	}
 	return s
@@ -181,12 +187,18 @@ func migrate(t *testing.T, driver, dsn string, d sqllock.Dialect) {
 func (s *stage) round(fault func()) {
 	s.t.Helper()
 	s.everyoneIsServed()
-	to := map[string]string{"redis": "sql", "sql": "redis"}[s.operator.State().To]
-	s.move(to)
 	if fault != nil {
 		fault()
+	} else {
+		s.moveOn()
 	}
 	testwait.Until(s.t, "settled", func() bool { return s.operator.State().Settled })
+}
+
+// moveOn moves the locks to the engine where they are not.
+func (s *stage) moveOn() {
+	s.t.Helper()
+	s.move(map[string]string{"redis": "sql", "sql": "redis"}[s.operator.State().To])
 }
 
 // move presses the key, and returns when the operator's own process knows.
@@ -205,18 +217,36 @@ func (s *stage) everyoneIsServed() {
 	s.t.Helper()
 	from := lockhistory.Now()
 	for _, c := range s.children {
-		for served := false; !served; {
-			span := c.Next(s.t)
-			s.spans = append(s.spans, span)
-			served = span.Asked > from && span.End == lockhistory.Released
-		}
+		s.isServed(c, from)
 	}
 }
 
-func (s *stage) killOld() { s.kill(s.operator.State().From) }
-func (s *stage) killNew() { s.kill(s.operator.State().To) }
+func (s *stage) isServed(c *lockhistory.Child, from int64) {
+	s.t.Helper()
+	for served := false; !served; {
+		span := c.Next(s.t)
+		s.spans = append(s.spans, span)
+		served = span.Asked > from && span.End == lockhistory.Released
+	}
+}
 
-func (s *stage) kill(engine string) {
+// hideRecord keeps the record from the first process from before the locks move until the
+// others have them in the new engine alone.
+func (s *stage) hideRecord() {
+	heal := s.first.Fault(locktest.RefuseDials)
+	defer heal()
+	s.moveOn()
+	testwait.Until(s.t, "settled", func() bool { return s.operator.State().Settled })
+	s.isServed(s.children[1], lockhistory.Now())
+}
+
+func (s *stage) killOld() { s.kill(func() string { return s.operator.State().From }) }
+func (s *stage) killNew() { s.kill(func() string { return s.operator.State().To }) }
+
+// kill kills an engine while the locks move, and starts it again.
+func (s *stage) kill(which func() string) {
+	s.moveOn()
+	engine := which()
 	if engine == "redis" {
 		s.redis.Kill()
 		s.redis.Start()
@@ -231,6 +261,7 @@ func (s *stage) loseAnswers() { s.sourceFails(locktest.SwallowAnswers) }
 
 // sourceFails keeps the record from all processes for longer than a Lease.
 func (s *stage) sourceFails(f locktest.Fault) {
+	s.moveOn()
 	heal := s.source.Fault(f)
 	<-time.After(3 * historyLease)
 	heal()
@@ -238,6 +269,7 @@ func (s *stage) sourceFails(f locktest.Fault) {
 
 // pauseProcess has a process stand still while the others move.
 func (s *stage) pauseProcess() {
+	s.moveOn()
 	c := s.children[s.switches%len(s.children)]
 	c.Signal(s.t, syscall.SIGSTOP)
 	defer c.Signal(s.t, syscall.SIGCONT)
@@ -246,6 +278,7 @@ func (s *stage) pauseProcess() {
 
 // goBack has the locks return before they have moved.
 func (s *stage) goBack() {
+	s.moveOn()
 	<-time.After(historyLease + historyTTL/2)
 	s.move(s.operator.State().From)
 }
