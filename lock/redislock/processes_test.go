@@ -53,7 +53,7 @@ func TestHistoryOfFailover(t *testing.T) {
 	}
 	const ttl = 6 * time.Second
 	// Its release is lost with the master, too: it is locked until this has passed.
-	l := newLocker(t, open(t, c.Addrs...), lock.Config{TTL: time.Second})
+	l := newLocker(t, open(t, c.Addrs...), lock.Config{TTL: ttl, RequestTimeout: ttl / 2})
 	late := lease(t, l, here[2])
 	keepers := lockhistory.StartAll(t, lockhistory.Job{Where: clusterURL(c.Addrs), Keys: here[2:], Workers: 1, TTL: ttl})
 	long := lockhistory.StartAll(t, lockhistory.Job{Where: clusterURL(c.Addrs), Keys: here[:2], Workers: 8, Hold: 300 * time.Millisecond, TTL: ttl})
