@@ -9,6 +9,7 @@
 package redischeck
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,7 +169,7 @@ func (s server) checkFailover() (found []doctor.Finding) {
 
 // members looks at what the nodes of a cluster say of each other.
 func members(ctx context.Context, c *redis.ClusterClient) (found []doctor.Finding) {
-	text, err := c.ClusterNodes(ctx).Result()
+	text, err := nodes(ctx, c)
 	if err != nil {
 		return []doctor.Finding{unread(doctor.RedisReplicas, "the cluster", "CLUSTER NODES", err)}
 	}
@@ -197,6 +198,23 @@ func members(ctx context.Context, c *redis.ClusterClient) (found []doctor.Findin
 		}
 	}
 	return found
+}
+
+// nodes returns what the first node that answers says of all. A client picks any of the
+// nodes that it was given by name, also one that is dead.
+func nodes(ctx context.Context, c *redis.ClusterClient) (text string, err error) {
+	var mu sync.Mutex
+	failed := c.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error {
+		answer, err := node.ClusterNodes(ctx).Result()
+		mu.Lock()
+		defer mu.Unlock()
+		text = cmp.Or(text, answer)
+		return err
+	})
+	if text != "" {
+		return text, nil
+	}
+	return "", failed
 }
 
 // parse reads lines "name:value".
