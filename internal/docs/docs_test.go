@@ -54,11 +54,14 @@ var (
 	heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
 )
 
-// Every relative link leads to a file, and its anchor to a heading.
+// No page is empty. Every relative link leads to a file, and its anchor to a heading.
 func TestLinks(t *testing.T) {
 	all := pages(t)
 	links := 0
 	for path, text := range all {
+		if strings.TrimSpace(text) == "" {
+			t.Errorf("%s is empty", path)
+		}
 		prose := inline.ReplaceAllString(fenced.ReplaceAllString(text, ""), "")
 		for _, m := range link.FindAllStringSubmatch(prose, -1) {
 			target, err := url.Parse(m[1] + m[2])
