@@ -15,8 +15,9 @@
 //	return work(lease.Context()) // ends when the lock is lost
 //
 // A [Locker] makes leases on keys. An [Engine] keeps the locks: lock/redislock in
-// Redis, as Redisson does, lock/memlock in the memory of one process. It may also be a
-// [Waker], a [Locator] and a [Pinger].
+// Redis, as Redisson does, lock/sqllock in a table, lock/memlock in the memory of one
+// process; docs/engines.md has them all. It may also be a [Waker], a [Locator] and a
+// [Pinger].
 //
 // # Waiting
 //
