@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,6 +61,41 @@ func TestOutageEndsTheWait(t *testing.T) {
 			wantNil(e.t, <-waiting)
 		})
 	})
+}
+
+// TestDBOnlyBehindAWaiter: a caller that does not wait is busy behind one that still asks a
+// lock out of reach. Its policy refuses nobody for that.
+func TestDBOnlyBehindAWaiter(t *testing.T) {
+	each(t, func(e *env) {
+		engine := &outOfReach{Engine: e.Engine()}
+		locker, err := lock.New(engine, lock.Config{TTL: time.Hour})
+		wantNil(e.t, err)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events, OnUnavailable: guard.DBOnly})
+		wantNil(e.t, err)
+		waiting := make(chan error, 1)
+		go func() { waiting <- g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Wait(time.Hour)) }()
+		testwait.Until(e.t, "the lock is asked for twice", func() bool { return engine.asked.Load() > 1 })
+		err = g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}))
+		wantIs(e.t, err, guard.ErrBusy)
+		if errors.Is(err, guard.ErrUnavailable) {
+			e.t.Errorf("error is %v, want none of the policy FailClosed", err)
+		}
+		wantNil(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"}))) // begins the outage
+		wantNil(e.t, <-waiting)
+		wantNil(e.t, g.Close(bg))
+		wantNil(e.t, locker.Close(bg))
+	})
+}
+
+// outOfReach is an engine that nothing reaches.
+type outOfReach struct {
+	lock.Engine
+	asked atomic.Int64
+}
+
+func (o *outOfReach) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
+	o.asked.Add(1)
+	return lock.Grant{}, lock.ErrNotSent
 }
 
 // TestUnusableKey: a key that can't be locked is no outage of the others.

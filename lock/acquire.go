@@ -83,34 +83,35 @@ func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 			return admission{}, nil
 		}
 		head, failure := l.queues.headOf(c.key)
-		if failure != nil {
+		if failure != nil && !c.local {
 			return admission{}, failure
 		}
 		return admission{}, l.heldHere(c.key, head)
 	}
 	a, ok := l.queues.enter(ctx, c.key, c.unlessMarked, l.closing)
 	if !ok {
-		return admission{}, l.notAdmitted(ctx, c.key)
+		return admission{}, l.notAdmitted(ctx, c)
 	}
 	if a.waited && a.grant == nil && l.waitEnd(ctx) != nil { // both came at once
 		defer l.queues.leave(c.key)
-		return admission{}, l.notAdmitted(ctx, c.key)
+		return admission{}, l.notAdmitted(ctx, c)
 	}
 	return a, nil
 }
 
-// notAdmitted returns the error of a caller that did not become the head of key's
-// queue. If the engine is out of the head's reach, it is the same for those behind.
-func (l *Locker) notAdmitted(ctx context.Context, key string) error {
+// notAdmitted returns the error of a caller that did not become the head of its key's
+// queue. If the engine is out of the head's reach, it is the same for those behind, but
+// those who do not need it.
+func (l *Locker) notAdmitted(ctx context.Context, c acquireCall) error {
 	end := wait.Err(ctx)
 	if end == nil {
 		return ErrClosed
 	}
-	head, failure := l.queues.headOf(key)
-	if failure != nil {
+	head, failure := l.queues.headOf(c.key)
+	if failure != nil && !c.local {
 		return fmt.Errorf("%w: %w", end, failure)
 	}
-	return l.heldHere(key, head).endedBy(end)
+	return l.heldHere(c.key, head).endedBy(end)
 }
 
 // releaseIfEnded releases a lease that was handed over if its caller's ctx ended

@@ -73,6 +73,30 @@ func TestQueueWhileEngineIsAway(t *testing.T) {
 	}
 }
 
+// A Local caller needs no engine: only the caller before it keeps it from the key.
+func TestLocalBehindACallerWhoseEngineIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		engine.onAcquire(away(lock.ErrNotSent))
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		head := wait(t, l, "k")
+		pass(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, ended := l.Acquire(ctx, "k", lock.Local())
+		wantIs(t, ended, context.DeadlineExceeded)
+		_, now := l.TryAcquire(t.Context(), "k", lock.Local())
+		for _, err := range []error{ended, now} {
+			if _, ok := errors.AsType[*lock.HeldError](err); !ok {
+				t.Errorf("error is %v, want that another has the key", err)
+			}
+		}
+		engine.onAcquire(nil)
+		pass(time.Second)
+		release(t, head.got(t))
+	})
+}
+
 // An outage of a ttl in a row is long enough. An answer in between counts.
 func TestEngineIsAwayForTooLong(t *testing.T) {
 	for name, kind := range passingFailures {
