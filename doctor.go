@@ -67,8 +67,17 @@ func (b *Belay) diagnoseDatabase(ctx context.Context, models []any) []Finding {
 		return found
 	}
 	for _, f := range found {
-		if f.Check == doctor.DBModel.Name && (f.Severity == doctor.Error || f.Severity == doctor.Note) {
+		if f.Check != doctor.DBModel.Name {
+			continue
+		}
+		switch f.Severity {
+		case doctor.Error:
 			found = append(found, doctor.GuardDBOnly.Found(f.Subject, "the policy is DBOnly, and the database alone can't guard it: its operations are refused while Redis is away"))
+		case doctor.Note:
+			only := doctor.GuardDBOnly.Found(f.Subject, "the policy is DBOnly: while Redis is away, its operations go on if the request's key is the only one that they lock, and are refused otherwise").
+				Fixed("nothing in that case, else %s", doctor.GuardDBOnly.Fix)
+			only.Severity = doctor.Note
+			found = append(found, only)
 		}
 	}
 	return found
