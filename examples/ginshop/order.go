@@ -18,7 +18,7 @@ import (
 // Order is created once for its number, which the client chooses.
 type Order struct {
 	ID    uint   `json:"id"`
-	No    string `gorm:"size:64;not null;uniqueIndex" json:"no" binding:"required,max=64"`
+	No    string `gorm:"size:64;not null;uniqueIndex" json:"no" binding:"required,max=64,excludesall={}"` // braces are for a lock key's hash tag
 	Cents int64  `json:"cents" binding:"gt=0"`
 }
 

@@ -39,7 +39,7 @@ func TestOrder(t *testing.T) {
 		{"a repeat", `{"no": "A-1", "cents": 990}`, http.StatusOK, ""},
 		{"another order", `{"id": 1, "no": "A-2", "cents": 5}`, http.StatusCreated, `{"id":2,"no":"A-2","cents":5}`},
 		{"no number", `{"cents": 990}`, http.StatusBadRequest, ""},
-		{"a number that is no lock key", `{"no": "{A", "cents": 990}`, http.StatusInternalServerError, ""},
+		{"a number that is no lock key", `{"no": "{A", "cents": 990}`, http.StatusBadRequest, ""},
 	} {
 		w := post(shop, c.body)
 		if w.Code != c.status || c.answer != "" && w.Body.String() != c.answer {
