@@ -135,8 +135,7 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 // heldHere is the error of a caller whom another one of this process has kept from the key.
 // Who is first in the queue and has no grant, g, waits as well.
 func (l *Locker) heldHere(key string, g *grant) *HeldError {
-	h := g.holder(l.now())
-	return &HeldError{Key: key, Holder: h, Local: h.Owner != ""}
+	return &HeldError{Key: key, Holder: g.holder(l.now()), Local: g != nil}
 }
 
 // acquireAsHead acquires the lock from the engine, for the head of the key's queue.

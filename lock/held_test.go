@@ -23,3 +23,17 @@ func TestHeldErrorOfThisProcess(t *testing.T) {
 	}
 	release(t, first)
 }
+
+// One that holds the key by a Local acquire is of this process, too.
+func TestHeldErrorOfALocalHolder(t *testing.T) {
+	l := newLocker(t, newFaults(), lock.Config{})
+	first, err := l.Acquire(t.Context(), "k", lock.Local())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.TryAcquire(t.Context(), "k")
+	if held, ok := errors.AsType[*lock.HeldError](err); !ok || !held.Local || err.Error() != `lock: "k" is held by another caller of this process` {
+		t.Errorf("err = %v, want a HeldError of this process", err)
+	}
+	release(t, first)
+}
