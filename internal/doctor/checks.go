@@ -33,7 +33,7 @@ var (
 	EventsQueue   = Check{"events-queue", Error, "start guard-monitor, or run guard-monitor topology"}
 	EventsReader  = Check{"events-reader", Warning, "start guard-monitor"}
 	EventsOutbox  = Check{"events-outbox", Error, "run outbox.Migrate, or its SQL, and grant the service the table"}
-	EventsBacklog = Check{"events-backlog", Warning, "look at belay_rabbitmq_published_total by result; after the cause is gone, UPDATE belay_outbox SET retry_at = 0"}
+	EventsBacklog = Check{"events-backlog", Warning, "look at belay_rabbitmq_published_total, or belay_webhook_published_total without a broker, by result; after the cause is gone, UPDATE belay_outbox SET retry_at = 0"}
 
 	MonitorServer = Check{"monitor-server", Error, "set Config.Monitor to the address of a guard-monitor with the setting ingest, and let the service reach it"}
 	MonitorToken  = Check{"monitor-token", Error, "set Config.MonitorToken to the token of the entry of guard-monitor's setting ingest whose services name this one"}
