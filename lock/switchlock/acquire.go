@@ -9,7 +9,9 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Acquire implements lock.Engine. While locks move, both engines have to grant the lock.
+// Acquire implements lock.Engine. While locks move, both engines must grant the lock. An error
+// matches lock.ErrNotSent if the record could not be read in time, and lock.ErrDenied if ttl is
+// longer than Record.TTL, or this process does not have the engine.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	p, err := e.plan(ctx, ttl)
 	if err != nil {
@@ -35,22 +37,23 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	return g, nil
 }
 
-// undoTimeout is how long a lock that was taken in vain may take to be released.
+// undoTimeout is how long undo has for its release.
 const undoTimeout = time.Second
 
-// undo releases in the first engine what the second one did not grant, because of cause. If
-// that may be in vain, the acquire has no answer: the Locker releases it in both.
+// undo releases a lock in the first engine, because the second did not grant it. It returns
+// cause, which is the second engine's error. If the release fails, the error matches ErrNoAnswer,
+// so that the Locker releases the lock in both.
 func undo(ctx context.Context, first lock.Engine, r lock.Request, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	r.Mark = 0
 	if err := first.Release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {
-		return fmt.Errorf("%w: switchlock: one of two engines: %s; release in the other: %s", lock.ErrNoAnswer, cause.Error(), err.Error())
+		return fmt.Errorf("%w: switchlock: the new engine did not grant the lock: %s; release in the old engine: %s", lock.ErrNoAnswer, cause.Error(), err.Error())
 	}
 	return cause
 }
 
-// hasBoth notes that a lock is in both engines, by the switch of this epoch.
+// hasBoth notes that a lock is in both engines, unless the switch of this epoch is over.
 func (e *Engine) hasBoth(epoch int64, r lock.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

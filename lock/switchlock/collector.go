@@ -20,10 +20,10 @@ func newMetrics() *metrics {
 		return prometheus.NewDesc("belay_switch_"+name, help, labels, nil)
 	}
 	return &metrics{
-		epochDesc:   desc("epoch", "Number of the record that says where locks are kept.", "engine"),
+		epochDesc:   desc("epoch", "Epoch of the record that says where locks are kept, by the engine that keeps them.", "engine"),
 		movingDesc:  desc("moving", "1 while this process needs both engines of a switch."),
-		ageDesc:     desc("record_age_seconds", "Time since the record is known to have been so."),
-		refusedDesc: desc("refused_total", "Acquires and renewals that were not sent: the record was stale, or denies them.", "reason"),
+		ageDesc:     desc("record_age_seconds", "Time since the last successful read of the record began; above Lease no lock is granted."),
+		refusedDesc: desc("refused_total", "Acquires and renewals that were sent to no engine: the last read of the record was too old (stale), or the ttl is too long or the engine is missing (denied).", "reason"),
 	}
 }
 

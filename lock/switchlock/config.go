@@ -16,18 +16,22 @@ import (
 type Config struct {
 	// Source keeps the record. It is required.
 	Source Source
-	// Engines are those that the locks can be kept in, by name. All processes have the same
-	// names for them. The engines stay the caller's, to be closed after the switch.
+	// Engines are the engines that can keep the locks, by name: 1 to 64 bytes, the same in
+	// all processes. Engine.Close does not close them: close them after it.
 	Engines map[string]lock.Engine
-	// First is the engine that keeps the locks until the first switch.
+	// First is the name of the engine that keeps the locks until the first switch. It counts
+	// only while there is no record.
 	First string
-	// Lease is how long a process relies on the record after it has read it, and TTL the
-	// longest ttl of a lock: an acquire with a longer one is denied. A switch takes a little
-	// longer than both together. They default to 10 and 30 seconds.
+	// Lease is how long a process relies on the record after it has read it. TTL is the
+	// longest ttl of a lock: an acquire or a renewal with a longer one fails with
+	// lock.ErrDenied. A switch takes a little longer than both together. Each is 100 ms to
+	// one hour. They default to 10 and 30 seconds.
 	//
-	// They are those of the process that makes the first record. See [Engine.Retime].
+	// They count only in the process that writes the first record, and stand in it from then
+	// on. [Engine.Retime] changes them.
 	Lease, TTL time.Duration
-	// Logger gets a line for each switch, and a warning when the record can't be read.
+	// Logger gets a line for each switch, a warning when the record can't be read, and an
+	// error when the source has lost a record.
 	// Defaults to slog.Default().
 	Logger *slog.Logger
 }
@@ -48,7 +52,7 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("switchlock: Config.Engines[%q] is nil", name)
 		}
 		if name == "" || len(name) > maxName {
-			return c, fmt.Errorf("switchlock: Config.Engines: the name %q has not 1 to %d bytes", name, maxName)
+			return c, fmt.Errorf("switchlock: Config.Engines: the name %q must have 1 to %d bytes", name, maxName)
 		}
 	}
 	return c, checkTimes(c.Lease, c.TTL)

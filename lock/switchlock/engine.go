@@ -9,9 +9,9 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine that keeps locks in one of several engines, and can move to
-// another. It is a lock.Waker, a lock.Locator and a lock.Pinger as far as those are, and a
-// prometheus.Collector. It is safe for concurrent use.
+// An Engine is a lock.Engine that keeps locks in one of several engines, and can move them to
+// another. It implements lock.Waker, lock.Locator and lock.Pinger by those of the engines that do,
+// and prometheus.Collector. It is safe for concurrent use.
 type Engine struct {
 	cfg      Config
 	begun    time.Time // the clock of the view starts here
@@ -27,9 +27,10 @@ type Engine struct {
 	view   view
 	failed error         // why the last read failed
 	read   chan struct{} // closed after the read that is under way or comes next
-	both   map[hold]bool // in both engines, by the crossing of known
-	// renewing are locks that are being renewed in both engines, which a release awaits: what
-	// was released in one would be acquired again. Each is closed when that has ended.
+	both   map[hold]bool // locks that are in both engines, by the switch of view.known
+	// renewing has the locks that are being renewed in both engines, with a channel that is
+	// closed when that ends. A release waits for it: otherwise the renewal could acquire the
+	// lock again that the release has freed.
 	renewing map[hold]chan struct{}
 	seen     map[string]int64 // the greatest token of each engine
 }
@@ -46,8 +47,8 @@ var (
 	_ lock.Pinger  = (*Engine)(nil)
 )
 
-// New returns an engine that reads the record from now on. It does not wait for it: the first
-// acquire does.
+// New returns an engine, and starts to read the record in the background. It returns an error
+// only if cfg is wrong. It does not wait for the record: the first acquire does.
 func New(cfg Config) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -66,8 +67,9 @@ func New(cfg Config) (*Engine, error) {
 
 var errClosed = fmt.Errorf("%w: switchlock: closed", lock.ErrDenied)
 
-// Close ends the reading of the record, and has acquires and renewals fail. Close the Locker
-// first. When ctx ends before a read that is on its way, Close returns ctx's error.
+// Close stops reading the record. Acquires, renewals and releases fail from then on, so close the
+// Locker first, and the engines of Config.Engines after this one. Close waits for a read that is on
+// its way; if ctx ends before that, it returns ctx's error.
 func (e *Engine) Close(ctx context.Context) error {
 	e.stop()
 	select {
@@ -78,7 +80,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-// now is the time on the clock of the view, which is monotonic.
+// now returns the time since New, on the monotonic clock that the view uses.
 func (e *Engine) now() time.Duration { return time.Since(e.begun) }
 
 // look returns what the process knows now.

@@ -6,8 +6,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Inspect implements lock.Engine. While locks move, both engines are asked, and both have to
-// answer: nobody gets a lock of which one is silent.
+// Inspect implements lock.Engine. While locks move, both engines must answer. If both name
+// a holder, Inspect returns that of the old engine.
 func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	p, err := e.plan(ctx, 0)
 	if err != nil {
@@ -19,7 +19,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 		if err != nil {
 			return lock.Holder{}, err
 		}
-		// Who is in the old engine has been there for longer.
+		// A holder in the old engine acquired the lock before one in the new engine.
 		if i == 0 || found.Owner == "" || h.Owner != "" && p.names[i] == p.record.From {
 			found = h
 		}
@@ -27,7 +27,8 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	return found, nil
 }
 
-// Ping implements lock.Pinger: it returns nil if all engines answer that are needed now.
+// Ping implements lock.Pinger: it returns nil if all engines answer that are needed now. An
+// engine that is no Pinger counts as answering.
 func (e *Engine) Ping(ctx context.Context) error {
 	return e.each(ctx, func(engine lock.Engine) error {
 		if p, ok := engine.(lock.Pinger); ok {
@@ -37,7 +38,8 @@ func (e *Engine) Ping(ctx context.Context) error {
 	})
 }
 
-// Probe implements lock.Pinger. An engine that is no Pinger only has to answer.
+// Probe implements lock.Pinger: it returns nil if all engines that are needed now could grant a
+// lock. An engine that is no Pinger only has to answer an Inspect.
 func (e *Engine) Probe(ctx context.Context, key string) error {
 	return e.each(ctx, func(engine lock.Engine) error {
 		if p, ok := engine.(lock.Pinger); ok {
@@ -62,8 +64,8 @@ func (e *Engine) each(ctx context.Context, f func(lock.Engine) error) error {
 	return nil
 }
 
-// Locate implements lock.Locator. While locks move that is the place in the old engine: if it
-// fails, and that is why they move, one outage lasts until they have moved.
+// Locate implements lock.Locator. While locks move, it returns the place in the old engine. If
+// that engine is down, which is why locks move, the outage of that place ends with the switch.
 func (e *Engine) Locate(key string) lock.Place {
 	v := e.look()
 	name := v.known.To

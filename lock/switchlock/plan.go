@@ -10,7 +10,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// A plan is what one request has to ask: one engine, or both of a switch.
+// A plan says which engines one request goes to: one engine, or both of a switch.
 type plan struct {
 	record Record
 	names  []string
@@ -22,7 +22,8 @@ func (p plan) crosses() bool { return len(p.asked) > 1 }
 // keeper is the index of the engine that the locks go to, or are in.
 func (p plan) keeper() int { return len(p.asked) - 1 }
 
-// plan returns what a request that begins now has to ask, which is for a lock of ttl.
+// plan returns which engines a request that begins now goes to. It is denied if its ttl is too
+// long.
 func (e *Engine) plan(ctx context.Context, ttl time.Duration) (plan, error) {
 	var names []string
 	v, err := e.await(ctx, func(v view) (err error) {
@@ -33,13 +34,13 @@ func (e *Engine) plan(ctx context.Context, ttl time.Duration) (plan, error) {
 	case err != nil:
 		return plan{}, err
 	case ttl > v.known.TTL:
-		return plan{}, fmt.Errorf("%w: switchlock: the ttl of %v is longer than that of the record, %v", lock.ErrDenied, ttl, v.known.TTL)
+		return plan{}, fmt.Errorf("%w: switchlock: the ttl of %v is longer than the TTL of the record, %v", lock.ErrDenied, ttl, v.known.TTL)
 	}
 	return e.planOf(v.known, names)
 }
 
-// await returns a view that is good for a request. If the one at hand is not, it waits for
-// two reads at most: one may have begun before.
+// await returns a view that passes check. If the present one does not, it waits for two reads at
+// most: the first may have begun before.
 func (e *Engine) await(ctx context.Context, check func(view) error) (view, error) {
 	const reads = 2
 	for n := 0; ; n++ {
@@ -73,17 +74,18 @@ func (e *Engine) planOf(r Record, names []string) (plan, error) {
 	for _, name := range names {
 		engine := e.cfg.Engines[name]
 		if engine == nil {
-			return plan{}, fmt.Errorf("%w: switchlock: locks are kept in %q, which this process has no engine for", lock.ErrDenied, name)
+			return plan{}, fmt.Errorf("%w: switchlock: locks are kept in %q, and Config.Engines of this process has no engine of that name", lock.ErrDenied, name)
 		}
 		p.asked = append(p.asked, engine)
 	}
 	return p, nil
 }
 
-// text of an error that proves nothing to those who are told of it.
+// text returns what a failed read says, without what the error matches: that says nothing about
+// the request.
 func text(err error) string {
 	if err == nil {
-		err = errors.New("it was read, and was too old when it came")
+		err = errors.New("the read succeeded, but took longer than a Lease")
 	}
 	return err.Error()
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// The shortest time between two reads, however many ask for one: after a success, and after a
-// failure.
+// The shortest time between two reads, however many requests wait for one: after a success, and
+// after a failure.
 const (
 	pauseAfterRead    = 20 * time.Millisecond
 	pauseAfterFailure = 200 * time.Millisecond
 )
 
-// run reads the record five times in a Lease, and at once for those who need it, until the
+// run reads the record five times in a Lease, and at once if a request needs that, until the
 // engine is closed.
 func (e *Engine) run() {
 	defer close(e.ended)
@@ -36,8 +36,8 @@ func (e *Engine) run() {
 	}
 }
 
-// follow has those who wait watch the engine that counts, beside the reading: an engine that
-// does not answer must not hold that up.
+// follow moves watches to the engine that is released last, until the engine is closed. It runs
+// beside the reads of the record, so that an engine that does not answer does not delay them.
 func (e *Engine) follow() {
 	defer e.watchers.close()
 	for e.ctx.Err() == nil {
@@ -49,17 +49,17 @@ func (e *Engine) follow() {
 	}
 }
 
-// nextRead is how long until the record is to be read again, though nobody asks for it.
+// nextRead returns how long until the record is read again if no request needs it before.
 func (e *Engine) nextRead() time.Duration {
 	v, now := e.look(), e.now()
 	next := cmp.Or(v.known.Lease, e.cfg.Lease) / 5
 	if v.crosses(now) {
-		next = min(next, v.cross-now) // for those who watch the old engine
+		next = min(next, v.cross-now) // then watches move to the new engine
 	}
 	return next
 }
 
-// refresh reads the record, and does what it asks for.
+// refresh reads the record, writes that a switch is settled if it is, and logs what changed.
 func (e *Engine) refresh() error {
 	before := e.look().known
 	ctx, cancel := context.WithTimeout(e.ctx, cmp.Or(before.Lease, e.cfg.Lease)/2)
@@ -74,7 +74,7 @@ func (e *Engine) refresh() error {
 	return err
 }
 
-// learn reads the record, and makes the first one.
+// learn reads the record, and writes the first one if there is none.
 func (e *Engine) learn(ctx context.Context) error {
 	started := e.now()
 	r, err := e.cfg.Source.Read(ctx)
@@ -90,7 +90,8 @@ func (e *Engine) learn(ctx context.Context) error {
 	return e.take(ctx, r, started)
 }
 
-// take has the process act by the record from now on.
+// take makes r the record that this process acts on. If the source has lost the record that this
+// process knows, take restores it.
 func (e *Engine) take(ctx context.Context, r Record, started time.Duration) error {
 	e.mu.Lock()
 	known := e.view.known
@@ -103,13 +104,13 @@ func (e *Engine) take(ctx context.Context, r Record, started time.Duration) erro
 	}
 	e.mu.Unlock()
 	if errors.Is(err, errLost) {
-		// Others may rely on that record. Make a switch of it.
+		// Others may rely on r, so what this process knows becomes a switch from it.
 		return errors.Join(err, e.cfg.Source.Swap(ctx, r, r.restore(known)))
 	}
 	return err
 }
 
-// settle writes that the switch is over, unless another process has.
+// settle writes that the switch is over, unless another process has written that.
 func (e *Engine) settle(ctx context.Context, r Record) error {
 	err := e.cfg.Source.Swap(ctx, r, r.settle())
 	if err != nil && !errors.Is(err, ErrChanged) {
@@ -118,8 +119,8 @@ func (e *Engine) settle(ctx context.Context, r Record) error {
 	return e.learn(ctx)
 }
 
-// answer tells those who wait for a read that it is done. It reports whether the read before
-// had failed, too.
+// answer ends the wait of requests for a read, and keeps its error for them. It reports whether
+// the read before this one had failed, too.
 func (e *Engine) answer(err error) (again bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -130,22 +131,22 @@ func (e *Engine) answer(err error) (again bool) {
 	return again
 }
 
-// log tells of what has changed, and of the first of several reads that fail.
+// log logs what has changed, and the first of several reads that fail.
 func (e *Engine) log(before, after Record, err error, again bool) {
 	switch l := e.cfg.Logger; {
 	case e.ctx.Err() != nil:
 	case errors.Is(err, errLost):
 		l.Error("switchlock: the source has lost a record; locks may have two holders for a while", "known", before.Epoch, "error", err)
 	case err != nil && !errors.Is(err, ErrChanged) && !again:
-		l.Warn("switchlock: the record was not read", "error", err)
+		l.Warn("switchlock: the record can't be read; no lock is granted or renewed when the last read is older than a Lease", "error", err)
 	case err != nil:
-		l.Debug("switchlock: the record was not read", "error", err)
+		l.Debug("switchlock: the record can't be read", "error", err)
 	case again:
 		l.Info("switchlock: the record is read again", "engine", after.To, "epoch", after.Epoch)
 	case after.Epoch != before.Epoch && after.Settled:
-		l.Info("switchlock: locks are kept in", "engine", after.To, "epoch", after.Epoch)
+		l.Info("switchlock: locks are kept in one engine", "engine", after.To, "epoch", after.Epoch)
 	case after.Epoch != before.Epoch:
-		l.Warn("switchlock: locks move", "from", after.From, "to", after.To, "epoch", after.Epoch, "for", after.Cross, "by", after.By)
+		l.Warn("switchlock: locks move; this process needs both engines", "from", after.From, "to", after.To, "epoch", after.Epoch, "for", after.Cross, "by", after.By)
 	case after.Settled != before.Settled:
 		l.Info("switchlock: locks have moved", "to", after.To, "epoch", after.Epoch)
 	}

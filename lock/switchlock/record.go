@@ -8,50 +8,54 @@ import (
 )
 
 var (
-	// ErrUnsettled is returned when the locks are to go to a third engine before a switch
-	// is over. They can go back.
+	// ErrUnsettled is returned by a switch or a Retime while another switch is not settled.
+	// Wait until Record.Settled is true. Only a switch back to the old engine is possible
+	// before that.
 	ErrUnsettled = errors.New("switchlock: a switch is not over")
-	// ErrChanged is returned by a Source whose record is not the one that was to be
-	// replaced.
+	// ErrChanged is returned by Source.Swap when the source has another record than the one
+	// to be replaced.
 	ErrChanged = errors.New("switchlock: the record has changed")
 )
 
 // A Record says which engine keeps the locks. All processes that share locks read the same
-// one. It is replaced as a whole.
+// record. A Source replaces it as a whole.
 type Record struct {
 	// Epoch grows with each switch. 0 = there is no record yet.
 	Epoch int64
-	// From is the engine that kept the locks before, and To the one that keeps them now.
+	// From is the name of the engine that kept the locks before the switch. To is the name
+	// of the engine that keeps them after it. Both are the same if no lock moves: before the
+	// first switch, and by Engine.Retime.
 	From, To string
-	// Settled says that no process needs From any more.
+	// Settled says that the switch is over: no process needs From any more.
 	Settled bool
 	// Lease is how long a process relies on the record after it has read it.
 	Lease time.Duration
 	// TTL is the longest ttl of a lock.
 	TTL time.Duration
-	// Cross is how long a process that has learned of the record needs both engines.
+	// Cross is how long a process needs both engines after it has read the record.
 	Cross time.Duration
 	// Base is added to the tokens of To, so that they are greater than those of From.
 	Base int64
-	// By is who made the switch, for people.
+	// By says who made the switch. It is for people, and has no effect.
 	By string
 }
 
-// A Source keeps the record. All processes that share locks have the same one, and one that
-// has lost the record, or shows an old one, is as bad as an engine that has lost its locks.
-// It is safe for concurrent use.
+// A Source keeps the record. All processes that share locks use the same Source, such as a
+// sqllock.Source. If it loses the record or returns an old one, locks may have two holders. An
+// implementation must be safe for concurrent use.
 type Source interface {
-	// Read returns the record as it is, or was after Read was called: a copy that may be
-	// older is not good enough. It returns the zero Record if there is none.
+	// Read returns the record as it was at some time between the call and its return. So a
+	// cache or a replica that may be behind must not answer. Read returns the zero Record if
+	// there is none.
 	Read(ctx context.Context) (Record, error)
-	// Swap replaces old, which is known by Epoch and Settled, by next. It returns an error
-	// that matches ErrChanged if another record is there. After any other error it is
-	// unknown whether next is there.
+	// Swap replaces the record by next if it has the Epoch and Settled of old; the zero old
+	// stands for no record. If another record is there, Swap returns an error that matches
+	// ErrChanged. After any other error it is unknown whether next is there.
 	Swap(ctx context.Context, old, next Record) error
 }
 
-// crossing is for how long a switch needs both engines: longer than a process may rely on the
-// record before it, and than a lock may last that it has acquired by that. Clocks may differ
+// crossing returns how long a switch needs both engines: longer than a process may rely on the
+// record before the switch, and a lock may last that was acquired under it. Clocks may differ
 // in rate by two percent.
 func crossing(lease, ttl time.Duration) time.Duration {
 	return lease + ttl + slack(lease+ttl)
@@ -59,15 +63,16 @@ func crossing(lease, ttl time.Duration) time.Duration {
 
 func slack(d time.Duration) time.Duration { return max(time.Second, d/50) }
 
-// to returns the record of a switch to an engine. If it keeps the locks already, that is r.
+// to returns the record of a switch to an engine. It returns r if that engine keeps the locks
+// already.
 func (r Record) to(name string) (Record, error) {
 	switch {
 	case r.Epoch == 0:
-		return r, errors.New("switchlock: there is no record yet: no process has started")
+		return r, errors.New("switchlock: there is no record yet: start a service first")
 	case name == r.To:
 		return r, nil
 	case !r.Settled && name != r.From:
-		return r, fmt.Errorf("%w: locks go from %s to %s; they can go back", ErrUnsettled, r.From, r.To)
+		return r, fmt.Errorf("%w: locks move from %s to %s, and can only go back to %s", ErrUnsettled, r.From, r.To, r.From)
 	}
 	r.Epoch++
 	r.From, r.To, r.Settled = r.To, name, false
@@ -75,8 +80,8 @@ func (r Record) to(name string) (Record, error) {
 	return r, nil
 }
 
-// retime returns the record of a switch from an engine to itself that changes the times.
-// When it is over nobody relies on the old ones any more.
+// retime returns the record of a switch from an engine to itself that changes Lease and TTL.
+// When it is settled, no process relies on the old ones.
 func (r Record) retime(lease, ttl time.Duration) (Record, error) {
 	switch {
 	case r.Epoch == 0 || !r.Settled:
@@ -97,8 +102,8 @@ func (r Record) settle() Record {
 	return r
 }
 
-// restore returns the record that replaces r, which the source shows although this process
-// knows a later one: a switch from the engine that others may rely on now.
+// restore returns the record that replaces r when the source has lost the record known, and
+// shows r instead: a switch to known.To, from the engine that others may rely on by r.
 func (r Record) restore(known Record) Record {
 	next := known
 	next.Epoch = max(r.Epoch, known.Epoch) + 1
@@ -106,10 +111,10 @@ func (r Record) restore(known Record) Record {
 	case r.To != "" && r.To != known.To:
 		next.From = r.To
 	case known.Settled:
-		next.From = known.To // it lasts as long as a switch, and needs no other engine
+		next.From = known.To // the switch takes its time, but needs one engine only
 	}
 	next.Settled = false
 	next.Cross = crossing(max(r.Lease, known.Lease), max(r.TTL, known.TTL))
-	next.By = "a process that knows of " + known.To
+	next.By = "a process that restored a lost record"
 	return next
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Release implements lock.Engine. It needs a record, but no fresh one: it releases the lock
-// wherever it may be. While locks move, those who wait watch the old engine, as that is asked
-// first: so it is released last.
+// Release implements lock.Engine. It releases the lock in each engine that may have it, by the
+// last record that was read, however old that is. While locks move, it releases in the old engine
+// last: waiters watch that one, because their acquires go there first.
 func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	if err := e.awaitRenewal(ctx, r); err != nil {
 		return err
@@ -28,7 +28,8 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	return p.release(ctx, r, e.forget(r))
 }
 
-// release releases the lock in each engine. wasInBoth says that each has had it.
+// release releases the lock in each engine. If wasInBoth, each engine has had the lock, and one
+// that does not have it any more is a loss.
 func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error {
 	var freed int
 	var gone, failed error
@@ -45,7 +46,7 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 	}
 	switch {
 	case failed != nil && (freed > 0 || gone != nil):
-		return fmt.Errorf("%w: switchlock: released in one of two engines: %s", lock.ErrNoAnswer, failed.Error())
+		return fmt.Errorf("%w: switchlock: not released in one of two engines: %s", lock.ErrNoAnswer, failed.Error())
 	case failed != nil:
 		return failed
 	case freed == 0 || wasInBoth:
@@ -54,7 +55,7 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 	return nil
 }
 
-// awaitRenewal waits until a lock is not being renewed in both engines.
+// awaitRenewal waits for the renewal of a lock in both engines that is on its way, if any.
 func (e *Engine) awaitRenewal(ctx context.Context, r lock.Request) error {
 	e.mu.Lock()
 	renewing := e.renewing[holdOf(r)]
@@ -66,11 +67,11 @@ func (e *Engine) awaitRenewal(ctx context.Context, r lock.Request) error {
 	case <-renewing:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: switchlock: it is being renewed: %w", lock.ErrNotSent, ctx.Err())
+		return fmt.Errorf("%w: switchlock: release: the lock is still being renewed: %w", lock.ErrNotSent, ctx.Err())
 	}
 }
 
-// forget reports whether a lock was in both engines.
+// forget ends the note that a lock is in both engines, and reports whether there was one.
 func (e *Engine) forget(r lock.Request) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

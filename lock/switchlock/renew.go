@@ -11,16 +11,17 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Adopter is an engine that acquires many locks by one request, so that those that are
-// held when a switch begins are in the new engine in time.
+// An Adopter is an engine that can acquire many locks by one request. Engines need not implement
+// it: at a switch, held locks are then acquired in the new engine by one request each, 64 at a
+// time. An Adopter takes fewer requests, so more locks are in the new engine before they expire.
 type Adopter interface {
-	// Adopt acquires each lock for its owner, as Acquire does. It returns one error per
-	// request, in order.
+	// Adopt acquires each lock for its owner, as Acquire does. It returns one error for each
+	// request, in order: nil if the owner has the lock.
 	Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) []error
 }
 
-// Renew implements lock.Engine. While locks move, both engines have to renew a lock. What one
-// of them lacks is acquired there, for the same owner.
+// Renew implements lock.Engine. While locks move, both engines must renew a lock. If one of them
+// does not have it, Renew acquires it there for the same owner.
 func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	p, err := e.plan(ctx, ttl)
 	if err != nil {
@@ -40,7 +41,7 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	return errs
 }
 
-// renews has releases wait until ended is called.
+// renews makes releases of these locks wait until ended is called.
 func (e *Engine) renews(rs []lock.Request) (ended func()) {
 	done := make(chan struct{})
 	e.mu.Lock()
@@ -67,7 +68,7 @@ func renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl tim
 	inA = a.Renew(ctx, rs, ttl)
 	wg.Wait()
 	if len(inA) != len(rs) || len(inB) != len(rs) { // it is unknown which answer is whose
-		return slices.Repeat([]error{fmt.Errorf("switchlock: %d and %d answers to %d requests", len(inA), len(inB), len(rs))}, len(rs))
+		return slices.Repeat([]error{fmt.Errorf("switchlock: renew: the engines returned %d and %d answers to %d requests", len(inA), len(inB), len(rs))}, len(rs))
 	}
 	gain(ctx, a, rs, ttl, inA, inB)
 	gain(ctx, b, rs, ttl, inB, inA)
@@ -78,8 +79,8 @@ func renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl tim
 	return errs
 }
 
-// verdict is what the answers of both engines say of a lock. It is lost if neither has it. What
-// one of them did not renew may be renewed in time.
+// verdict returns the error of a renewal from the answers of both engines. The lock is lost if
+// neither has it. If only one has it, the next renewal may succeed before its deadline.
 func verdict(a, b error) error {
 	switch {
 	case a == nil && b == nil:
@@ -92,15 +93,16 @@ func verdict(a, b error) error {
 	return fmt.Errorf("switchlock: not renewed in both engines: %w", errors.Join(known(a), known(b)))
 }
 
-// known is err, unless that would say that the lock is not held: the other engine has it.
+// known returns err, but an error that does not match ErrNotHeld in place of one that does: the
+// other engine may have the lock.
 func known(err error) error {
 	if errors.Is(err, lock.ErrNotHeld) {
-		return errors.New("not held in one")
+		return errors.New("not held in one of them")
 	}
 	return err
 }
 
-// gain acquires in an engine the locks that it lacks and the other one has.
+// gain acquires locks in engine e that it lacks and the other engine has.
 func gain(ctx context.Context, e lock.Engine, rs []lock.Request, ttl time.Duration, here, there []error) {
 	var lacking []int
 	var requests []lock.Request
@@ -128,7 +130,7 @@ func adopt(ctx context.Context, e lock.Engine, rs []lock.Request, ttl time.Durat
 			return errs
 		}
 	}
-	errs := slices.Repeat([]error{lock.ErrNoAnswer}, len(rs)) // unless it is answered
+	errs := slices.Repeat([]error{lock.ErrNoAnswer}, len(rs)) // until an answer replaces it
 	slots := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
 	for i, r := range rs {

@@ -5,16 +5,16 @@ import "time"
 // A State is what this process knows of the record.
 type State struct {
 	Record
-	// Age is the time since the record is known to have been so. Locks are neither granted
-	// nor renewed when it is longer than Record.Lease. It is 0 before the first read.
+	// Age is the time since the last successful read of the record began. No lock is granted
+	// or renewed when it is longer than Record.Lease. It is 0 before the first read.
 	Age time.Duration
-	// Left is for how long this process still needs both engines.
+	// Left is how long this process still needs both engines. It is 0 if it needs one.
 	Left time.Duration
-	// Err is why the last read failed.
+	// Err is why the last read failed, or nil.
 	Err error
 }
 
-// State returns what this process knows of the record.
+// State returns what this process knows of the record. It does not read the record or wait.
 func (e *Engine) State() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()

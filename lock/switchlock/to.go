@@ -12,45 +12,52 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// A Change is what Switch and Engine.To are to do.
+// A Change describes a switch, for Switch and Engine.To.
 type Change struct {
-	// To is the engine that is to keep the locks. While a switch is not over, that can be
-	// the engine that they come from: they go back.
+	// To is the name of the engine that is to keep the locks. Until a switch is settled, it
+	// can only be the engine that the locks come from, or the one that they move to already.
 	To string
-	// GoneSince says that the engine that keeps the locks now has granted and renewed none
-	// since then, and will not before the record is settled: it is switched off. So no lock in
-	// it can last for longer than Record.TTL from then, and processes need the new engine alone
-	// that soon. If that is not true, or the engine is back before the record is settled, a lock
-	// may have two holders. The zero Time says nothing.
+	// GoneSince says since when the engine that keeps the locks now is switched off. Then no
+	// lock in it lasts for longer than Record.TTL after GoneSince, and locks are granted in
+	// the new engine when that has passed, which may be at once.
+	//
+	// Set it only if that engine has granted and renewed no lock since then, and stays off
+	// until the record is settled. Otherwise a lock may have two holders. The zero Time means
+	// that the engine is not known to be off.
 	GoneSince time.Time
-	// By is who wants it, for people.
+	// By says who makes the switch, in at most 255 bytes. It is for people, and has no effect.
 	By string
 }
 
-// Switch writes the record of a change, and returns it. It is for tools that have no engines;
-// use Engine.To where there are. It does not wait until the switch is over.
+// Switch begins a switch: it writes a new record to the source, and returns that. It is for
+// tools that have no engines; services use Engine.To. It does not wait until the switch is over:
+// read the source until Record.Settled is true. Its errors are those of Engine.To.
 //
-// It knows neither whether the engine is there, nor its tokens: these grow beyond the switch as
-// far as the clocks of both engines agree, if they are taken from clocks, as those of redislock
-// and sqllock.
+// Switch does not check that the engine exists or works. It can't adjust tokens either: they
+// keep growing only between engines that take tokens from clocks, as redislock and sqllock do,
+// and as far as these clocks agree.
 func Switch(ctx context.Context, s Source, c Change) (Record, error) {
 	return swap(ctx, s, c.next)
 }
 
-// To writes the record of a change, and returns it. It does not wait until the switch is over:
-// see State. It changes nothing if the engine already keeps the locks. It returns an error if
-// that grants none, and one that matches ErrUnsettled if it is a third one.
+// To begins a switch: it writes a new record to the source, and returns that. It does not wait
+// until the switch is over: see State. If the engine keeps the locks already, or they move to
+// it, To changes nothing and returns the present record.
+//
+// To first acquires and releases a lock in the new engine, and returns an error if that fails.
+// The error matches ErrUnsettled if the last switch is not settled and the engine is a third
+// one. If the source can't be written, it is unknown whether the switch has begun: call To again.
 func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
 	engine := e.cfg.Engines[c.To]
 	if engine == nil {
-		return Record{}, fmt.Errorf("switchlock: To is %q; this process has %q", c.To, e.cfg.names())
+		return Record{}, fmt.Errorf("switchlock: Change.To is %q; Config.Engines has %q", c.To, e.cfg.names())
 	}
-	if _, err := e.await(ctx, view.check); err != nil { // a process that has just begun makes the first record
+	if _, err := e.await(ctx, view.check); err != nil { // a process that has just started writes the first record
 		return Record{}, err
 	}
 	token, err := try(ctx, engine)
 	if err != nil {
-		return Record{}, fmt.Errorf("switchlock: %s grants no lock: %w", c.To, err)
+		return Record{}, fmt.Errorf("switchlock: %s grants no lock, so locks stay where they are: %w", c.To, err)
 	}
 	r, err := swap(ctx, e.cfg.Source, func(r Record) (Record, error) {
 		next, err := c.next(r)
@@ -66,9 +73,12 @@ func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
 	return r, err
 }
 
-// Retime writes a record with another Lease and TTL: first make TTL longer, then that of the
-// Lockers. It returns an error that matches ErrUnsettled while a switch is not over. No lock
-// moves, but there can be no switch until it is over.
+// Retime changes Lease and TTL for all processes, to 100 ms to one hour each. It writes a new
+// record to the source, and returns that. No lock moves. Like a switch, a Retime takes the longer
+// Lease + TTL until it is settled, and no switch can begin before that. It returns an error that
+// matches ErrUnsettled while a switch is not settled.
+//
+// For a longer ttl of locks, call Retime first, and then set lock.Config.TTL.
 func (e *Engine) Retime(ctx context.Context, lease, ttl time.Duration) (Record, error) {
 	if err := checkTimes(lease, ttl); err != nil {
 		return Record{}, err
@@ -86,11 +96,11 @@ const maxBy = 255
 func (c Change) next(r Record) (Record, error) {
 	switch {
 	case c.To == "" || len(c.To) > maxName:
-		return r, fmt.Errorf("switchlock: the name %q has not 1 to %d bytes", c.To, maxName)
+		return r, fmt.Errorf("switchlock: Change.To %q must have 1 to %d bytes", c.To, maxName)
 	case len(c.By) > maxBy:
-		return r, fmt.Errorf("switchlock: Change.By has %d bytes, at most %d are kept", len(c.By), maxBy)
+		return r, fmt.Errorf("switchlock: Change.By has %d bytes, want at most %d", len(c.By), maxBy)
 	case r.To == c.To && !r.Settled && !c.GoneSince.IsZero():
-		return r, fmt.Errorf("%w: locks go to %s already, and it can't be made shorter", ErrUnsettled, c.To)
+		return r, fmt.Errorf("%w: locks move to %s already, and Change.GoneSince can't shorten that", ErrUnsettled, c.To)
 	}
 	next, err := r.to(c.To)
 	if err != nil || next == r {
@@ -104,7 +114,7 @@ func (c Change) next(r Record) (Record, error) {
 	return next, nil
 }
 
-// swap replaces the record by what next makes of it.
+// swap replaces the record by what next returns for it, if that differs.
 func swap(ctx context.Context, s Source, next func(Record) (Record, error)) (Record, error) {
 	const attempts = 3
 	for n := 1; ; n++ {
@@ -127,8 +137,8 @@ func swap(ctx context.Context, s Source, next func(Record) (Record, error)) (Rec
 	}
 }
 
-// base is what tokens get, so that those of the engine that is at token follow the newest of
-// the one before.
+// base returns what is added to the tokens of the new engine, which is at token, so that they
+// follow the newest token of the old engine. before is the base of the old engine.
 func base(before, newest, token int64) (int64, error) {
 	if newest > math.MaxInt64/2-before {
 		return 0, errors.New("switchlock: tokens are used up")
@@ -136,9 +146,9 @@ func base(before, newest, token int64) (int64, error) {
 	return before + newest - token, nil
 }
 
-// newest is as great as any token of an engine. One that does not answer may have granted
-// locks since this process has seen one: as many as a counter can in any case, or by its
-// clock.
+// newest returns a token that no lock of an engine exceeds. An engine that does not answer may
+// have granted more locks since this process saw a token of it. So newest adds
+// more to a counter than it can have granted, and takes the time for a clock.
 func (e *Engine) newest(ctx context.Context, name string) int64 {
 	if engine := e.cfg.Engines[name]; engine != nil {
 		if token, err := try(ctx, engine); err == nil {
@@ -156,7 +166,7 @@ func (e *Engine) newest(ctx context.Context, name string) int64 {
 	return seen + manyGrants
 }
 
-// try acquires and releases a lock that nobody else wants, and returns its token.
+// try acquires and releases a lock of a key that nobody uses, and returns its token.
 func try(ctx context.Context, e lock.Engine) (token int64, err error) {
 	const timeout = time.Second
 	ctx, cancel := context.WithTimeout(ctx, timeout)

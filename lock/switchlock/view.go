@@ -6,7 +6,7 @@ import (
 )
 
 // errStale is returned when the record was read too long ago.
-var errStale = errors.New("the record was not read in time")
+var errStale = errors.New("the last read of the record is older than a Lease")
 
 // errNotRead is returned before the record has been read.
 var errNotRead = errors.New("the record has not been read yet")
@@ -15,19 +15,19 @@ var errNotRead = errors.New("the record has not been read yet")
 // another one of the same epoch.
 var errLost = errors.New("the source has lost a record")
 
-// A view is what a process knows of the record. Times are those of its monotonic clock.
+// A view is what a process knows of the record. Its times are on Engine.now's clock.
 type view struct {
 	known Record
-	fresh time.Duration // until when it may be relied on
+	fresh time.Duration // until when the process may rely on known
 	cross time.Duration // until when both engines are needed
-	over  time.Duration // until when others may rely on the record before
+	over  time.Duration // until when others may rely on the record before known
 }
 
-// learn takes in a record that was read between started and now.
+// learn returns the view after a record was read between started and now.
 //
-// The process relies on it for a Lease from the start: the record may have been replaced right
-// then. It counts the crossing from the end: until then, it may have granted locks by the
-// record before.
+// The process relies on the record for a Lease from started: the record may have been replaced
+// right after that. It needs both engines for Record.Cross from now: until now, it may have
+// granted locks by the record before.
 func (v view) learn(r Record, started, now time.Duration) (view, error) {
 	switch {
 	case r.Epoch < v.known.Epoch, r.Epoch == v.known.Epoch && r.settle() != v.known.settle():
@@ -52,9 +52,10 @@ func (v view) check() error {
 	return nil
 }
 
-// engines are those that must each grant or renew a lock, in the order in which they are
-// asked: the old one first. Who is refused by that has not been in the way of the holder, who
-// has to get the lock in the new one, too. Nobody waits for one while having the other.
+// engines returns the engines that must each grant or renew a lock, in the order of requests:
+// the old engine first. A caller that the old engine refuses then has no lock in the new one,
+// where it would keep the holder from acquiring it. No caller waits for a lock in one engine
+// while it has a lock in the other, so no deadlock is possible.
 func (v view) engines(now time.Duration) ([]string, error) {
 	if err := v.check(); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (v view) engines(now time.Duration) ([]string, error) {
 	return v.holding(now), nil
 }
 
-// holding are the engines that may have a lock that this process holds.
+// holding returns the engines that may have a lock which this process holds.
 func (v view) holding(now time.Duration) []string {
 	if !v.crosses(now) {
 		return []string{v.known.To}
@@ -78,8 +79,8 @@ func (v view) crosses(now time.Duration) bool {
 	return now < v.cross && v.known.From != v.known.To
 }
 
-// maySettle reports whether no process needs the old engine any more: those that did not
-// learn of the switch hold nothing by the record before.
+// maySettle reports whether no process needs the old engine any more: the locks have expired
+// that processes hold which have not read of the switch.
 func (v view) maySettle(now time.Duration) bool {
 	return !v.known.Settled && now < v.fresh && now >= max(v.cross, v.over)
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Watch implements lock.Waker. When locks move, those who wait are woken, and watch the engine
-// that is asked first then. It returns an error if that tells nobody of releases.
+// Watch implements lock.Waker: it watches the key in the engine that a lock is released in last.
+// When that becomes another engine, all waiters are woken, and their watches move to it. Watch
+// returns an error if that engine is no lock.Waker; then the Locker polls.
 func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	return e.watchers.add(ctx, key, wake)
 }
 
-// waker is the engine that is released last, and nil if that is no Waker.
+// waker returns the engine that a lock is released in last, or nil if that is no Waker.
 func (e *Engine) waker() lock.Waker {
 	v := e.look()
 	w, _ := e.cfg.Engines[v.holding(e.now())[0]].(lock.Waker)
 	return w
 }
 
-// watchers are those who wait for locks in this process.
+// watchers are the callers of this process that wait for locks.
 type watchers struct {
 	ctx context.Context
 
@@ -41,8 +42,8 @@ func newWatchers(ctx context.Context) *watchers {
 	return &watchers{ctx: ctx, all: make(map[*watcher]struct{})}
 }
 
-// errNotWatched has those who wait poll.
-var errNotWatched = errors.New("switchlock: the engine tells nobody of releases")
+// errNotWatched is returned for an engine that is no Waker. The Locker polls then.
+var errNotWatched = errors.New("switchlock: the engine does not notify of releases")
 
 // add watches a key.
 func (ws *watchers) add(ctx context.Context, key string, wake func()) (stop func(), err error) {
@@ -62,8 +63,8 @@ func (ws *watchers) add(ctx context.Context, key string, wake func()) (stop func
 	return func() { ws.remove(w) }, nil
 }
 
-// watch has w watch its key in an engine, unless that is not the current one any more: then
-// move has seen to it.
+// watch makes w watch its key in an engine. It does nothing if that is not the current engine
+// any more: then move does it.
 func (ws *watchers) watch(ctx context.Context, w *watcher, in lock.Waker) error {
 	if in == nil {
 		return errNotWatched
@@ -84,11 +85,12 @@ func (ws *watchers) watch(ctx context.Context, w *watcher, in lock.Waker) error 
 	return nil
 }
 
-// watchTimeout is how long those who wait try to watch another engine.
+// watchTimeout is how long all watches together have to move to another engine.
 const watchTimeout = time.Second
 
-// move has all watch an engine, if it is another one, and those who could not before. Who
-// moves is woken: the lock may have become free on the way.
+// move makes to the current engine, and sets the watches there: all of them if to is another
+// engine, otherwise those that could not be set before. Their waiters are woken, because the lock
+// may have become free meanwhile.
 func (ws *watchers) move(to lock.Waker) {
 	idle, stops := ws.leave(to)
 	for _, stop := range stops {
@@ -99,15 +101,15 @@ func (ws *watchers) move(to lock.Waker) {
 	var wg sync.WaitGroup
 	for _, w := range idle {
 		wg.Go(func() {
-			_ = ws.watch(ctx, w, to) // they poll, and it is tried again
+			_ = ws.watch(ctx, w, to) // if it fails, the waiter polls until the next move
 			w.wake()
 		})
 	}
 	wg.Wait()
 }
 
-// leave has all stop watching another engine than this. It returns those who watch none now,
-// and what stops their watches.
+// leave takes all watches off the current engine, if to is another one. It returns the watchers
+// that have no watch now, and what stops the watches that they had.
 func (ws *watchers) leave(to lock.Waker) (idle []*watcher, stops []func()) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
