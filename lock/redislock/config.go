@@ -21,8 +21,9 @@ type Config struct {
 	// a lock, and does not exclude it: a replica that did not answer may be
 	// promoted. Defaults to 0.
 	Replicas int
-	// AskStart has each new connection ask the server since when it runs, by INFO server,
-	// for Engine.Started and so for lock/quorumlock. It needs Open, and a single server.
+	// AskStart makes each new connection read the server's uptime by INFO server, which
+	// Engine.Started needs, and so package quorumlock. It works only with Open, and with a
+	// single server. The user needs the right to INFO. Defaults to false.
 	AskStart bool
 	// Name distinguishes several engines of one process in metrics. Defaults to
 	// "redis".

@@ -20,8 +20,8 @@ import (
 var _ doctor.Diagnoser = (*Engine)(nil)
 
 // Diagnose returns what is wrong with the servers, and with the rights that the engine has
-// there. It acquires a lock that no operation has, for a millisecond, and leaves nothing. It
-// is a part of belay.Doctor.
+// there. It acquires a lock that no operation uses, for a millisecond, and leaves nothing behind.
+// It is a part of belay.Doctor.
 func (e *Engine) Diagnose(ctx context.Context) []doctor.Finding {
 	err := e.Ping(ctx)
 	if kind, ok := errors.AsType[*kindError](err); ok {
@@ -149,10 +149,10 @@ func (e *Engine) rightFor(command string, refusal error) string {
 	return "+" + command
 }
 
-// commands are those of the documented ACL line that can be run by themselves. None of them
-// writes: the keys do not exist, and the arguments of SET, HSET and ZADD are wrong. The
-// server looks at the user's rights first, so its refusal of these says that writing is
-// allowed.
+// commands returns the commands of the documented ACL line that can be run by themselves. None of
+// them writes: the keys do not exist, and the arguments of SET, HSET and ZADD are wrong. The server
+// checks the user's rights before the arguments. So an error about the arguments shows that the
+// user may write.
 func (e *Engine) commands(name string) [][]any {
 	probe := e.lockName("belay_probe:" + tagged(name))
 	marker, line := e.beside("done", name), e.beside("line", name)

@@ -21,7 +21,7 @@ func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
 		return nil, errors.New("redislock: client is nil")
 	}
 	if cfg.AskStart {
-		return nil, errors.New("redislock: Config.AskStart needs Open")
+		return nil, errors.New("redislock: Config.AskStart works only with Open, not with New")
 	}
 	return newEngine(client, cfg)
 }
@@ -65,7 +65,7 @@ func Open(opts *redis.UniversalOptions, cfg Config) (*Engine, error) {
 	}
 	if _, cluster := client.(*redis.ClusterClient); asked != nil && (cluster || opts.MasterName != "") {
 		_ = client.Close()
-		return nil, errors.New("redislock: Config.AskStart needs a single server")
+		return nil, errors.New("redislock: Config.AskStart works only with a single server, not with a cluster or Sentinel")
 	}
 	e, err := newEngine(client, cfg)
 	if err != nil {

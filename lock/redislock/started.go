@@ -12,9 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Started returns when the server has started, or up to some seconds later. When a request
-// has been answered, that is the server that answered, or one that has started since. The
-// zero time means that none has answered yet. It needs Config.AskStart.
+// Started returns when the server started, or a time up to some seconds later, by the clock of
+// this process. It implements quorumlock.Starter: after a request has been answered, the time is
+// that of the server that answered, or of one that started later. It is zero until a server has
+// answered. Started returns an error unless Config.AskStart is set. It does not block, and is safe
+// for concurrent use.
 func (e *Engine) Started() (time.Time, error) {
 	if e.starts == nil {
 		return time.Time{}, errors.New("redislock: Config.AskStart is not set")
@@ -22,7 +24,7 @@ func (e *Engine) Started() (time.Time, error) {
 	return e.starts.latest(), nil
 }
 
-// starts is since when the servers run that connections lead to.
+// starts keeps the latest start of a server that a connection has reached.
 type starts struct {
 	mu   sync.Mutex
 	last time.Time
@@ -34,8 +36,8 @@ func (s *starts) latest() time.Time {
 	return s.last
 }
 
-// asking returns opts with which each new connection asks the server, before any request is
-// sent on it. One that does not tell is not used.
+// asking returns opts with which each new connection reads the server's uptime before any other
+// request. A connection on which that fails is not used.
 func (s *starts) asking(opts *redis.UniversalOptions) *redis.UniversalOptions {
 	o, next := *opts, opts.OnConnect
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error {
@@ -51,8 +53,8 @@ func (s *starts) asking(opts *redis.UniversalOptions) *redis.UniversalOptions {
 	return &o
 }
 
-// note takes in what a server told until now. Its seconds may begin up to one before it
-// has started, and it counts whole ones.
+// note takes a server's start from an INFO that was answered before now. The uptime is in whole
+// seconds and may be one too long.
 func (s *starts) note(info string, now time.Time) error {
 	_, text, _ := strings.Cut(info, "uptime_in_seconds:")
 	text, _, _ = strings.Cut(text, "\r\n")

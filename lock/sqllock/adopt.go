@@ -12,8 +12,9 @@ import (
 
 var _ switchlock.Adopter = (*Engine)(nil)
 
-// Adopt implements switchlock.Adopter: two statements acquire up to 256 locks. The first takes
-// those that nobody else has, the second renews them, and so tells which they are.
+// Adopt implements switchlock.Adopter. Two statements acquire up to 256 locks: the first takes
+// those that no other owner has, and the second renews them. The answer to the second shows which
+// locks were taken. The error for a lock that was not taken matches lock.ErrNotHeld.
 func (e *Engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	errs := make([]error, 0, len(rs))
 	for some := range slices.Chunk(rs, batch) {

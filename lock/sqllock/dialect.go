@@ -25,9 +25,9 @@ var (
 	sqliteSchema string
 )
 
-// mysqlNow does not use UNIX_TIMESTAMP, which jumps with daylight saving time. Without
-// autocommit it is out of range, error 1690, so that no statement does anything: its
-// transaction would stay open, and others would not see what it has written.
+// mysqlNow is the time in microseconds. It does not use UNIX_TIMESTAMP, which jumps with daylight
+// saving time. Without autocommit its value is out of range, error 1690, so that each statement
+// fails: otherwise its transaction would stay open, and others would not see what it has written.
 const mysqlNow = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 9223372036854775807 * (1 - CAST(@@autocommit AS SIGNED)))"
 
 // isFree is a row that nobody has. A clock that is set back keeps no row that was released.

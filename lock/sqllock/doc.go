@@ -20,8 +20,8 @@
 // It works on MySQL, MariaDB, PostgreSQL and SQLite. A lock is a row of belay_lock: name,
 // owner, token, and until when. The database's clock alone counts. Each call is one
 // statement, which is a transaction of its own: nothing is held open while a lock is held.
-// An acquire of a lock that another owner has takes a second statement, to read whose it is;
-// one that asks for markers, too.
+// An acquire of a lock that another owner has takes a second statement, which reads the owner.
+// So does an acquire that asks for markers.
 //
 // # A pool of its own
 //
@@ -34,15 +34,15 @@
 //
 // In the DSN of MySQL and MariaDB, set interpolateParams=true: it saves two of three
 // requests for a statement. Set transaction_isolation='READ-COMMITTED' on MySQL, or
-// tx_isolation on MariaDB, so that no gaps between rows are locked. Locks exclude without
-// either. Autocommit must be on, as it is unless the DSN or the server says otherwise: a
-// connection without it is refused, with [lock.ErrDenied].
+// tx_isolation on MariaDB, so that no gaps between rows are locked. Locks also exclude each
+// other without these two settings. Autocommit must be on, which is the default of servers and
+// drivers: a call on a connection without it fails with [lock.ErrDenied].
 //
-// On PostgreSQL, where default_transaction_isolation is not read committed, set it in the
-// DSN. Locks exclude at each level, but at the others a call that meets another of the same
-// key fails with [lock.ErrNotSent] instead of waiting for it. All processes must find the same
-// belay_lock: with different search_path, or databases, they exclude nobody. On SQLite, set
-// a busy_timeout.
+// On PostgreSQL, set default_transaction_isolation to read committed in the DSN if the server
+// has another default. Locks exclude each other at each level. At the other levels, though, a
+// call fails with [lock.ErrNotSent] instead of waiting for another call on the same key. All
+// processes must use the same table belay_lock: with another search_path, or another database,
+// they do not exclude each other. On SQLite, set a busy_timeout.
 //
 // A lock is as durable as a commit. Leave innodb_flush_log_at_trx_commit = 1 and
 // sync_binlog = 1 on MySQL and MariaDB, synchronous_commit = on, fsync = on for PostgreSQL,
@@ -52,10 +52,10 @@
 //
 // The engine is tested with github.com/go-sql-driver/mysql, github.com/jackc/pgx/v5/stdlib,
 // modernc.org/sqlite and github.com/mattn/go-sqlite3. A wrapper around one of them must let
-// its errors be unwrapped. An error of another driver that the engine can't read matches
-// [lock.ErrNoAnswer], and what may have been locked is released again. A driver must return
-// driver.ErrBadConn only for a statement that it has not sent, as database/sql demands.
-// github.com/lib/pq has returned it for others as well: do not use it here.
+// its errors be unwrapped. If the engine does not know an error of another driver, the error of
+// the call matches [lock.ErrNoAnswer], and a lock that may have been acquired is released. A
+// driver must return driver.ErrBadConn only for a statement that it has not sent, as
+// database/sql demands. github.com/lib/pq has returned it for others as well: do not use it here.
 //
 // # Waiting
 //
@@ -75,9 +75,9 @@
 // database is away for longer than the lease, the lock is lost, and its holder knows. A
 // failover to a replica that lacks the last commits loses those locks, as it loses the
 // transactions beside them. Send the engine to the primary: on Galera and group replication,
-// all processes to the same node, or calls fail with [lock.ErrNotSent] as they conflict at
-// commit. A connection whose server has become read-only is closed, so that the next call
-// finds the new primary, if the DSN leads there.
+// all processes to the same node, or calls fail with [lock.ErrNotSent] because they conflict at
+// commit. The engine closes a connection whose server has become read-only. The next call then
+// opens a new one, which reaches the new primary if the address in the DSN does.
 //
 // If the database's clock is set forward, locks end early. If it is set back, the lock of a
 // process that died stays for as much longer; others are not affected.

@@ -34,7 +34,7 @@ func classify(err error) error {
 	case rolledBack(err):
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 	case autocommitIsOff(err):
-		return fmt.Errorf("%w: autocommit is off on its connections, by the DSN or the server: %w", lock.ErrDenied, err)
+		return fmt.Errorf("%w: autocommit is off: set it in the DSN or on the server: %w", lock.ErrDenied, err)
 	case missing(err):
 		return fmt.Errorf("%w: %w; sqllock.Migrate creates the tables", lock.ErrDenied, err)
 	case sqlerr.IsMySQL(err, 1142, 1143, 1227) || sqlerr.IsPostgres(err, "42501"): // a right
@@ -47,8 +47,8 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
 }
 
-// rolledBack reports whether the database says that it has executed nothing, as another
-// statement was in the way or it takes no writes for now.
+// rolledBack reports whether the database says that it has executed nothing: another statement was
+// in the way, or the server is read-only or not ready.
 func rolledBack(err error) bool {
 	return sqlerr.IsReadOnly(err) ||
 		sqlerr.IsMySQL(err, 1213, 1205, 1020, 1412, 3101, 1047) || // deadlock, lock wait timeout, row or table changed, group conflict; Galera's node is not ready
@@ -56,13 +56,13 @@ func rolledBack(err error) bool {
 		sqlerr.IsSQLite(err, 5, 6) // busy, locked
 }
 
-// isSpent reports that a connection is not to be used again: another server may take writes
-// in place of its own, or another connection may have other settings.
+// isSpent reports whether the connection must not be used again. A new one may lead to a server
+// that takes writes, or have autocommit on.
 func isSpent(err error) bool {
 	return sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, 1047) || autocommitIsOff(err)
 }
 
-// autocommitIsOff reports that the clock of MySQL failed, as it does without autocommit.
+// autocommitIsOff reports whether mysqlNow was out of range, as it is without autocommit.
 func autocommitIsOff(err error) bool { return sqlerr.IsMySQL(err, 1690) }
 
 // endsSession reports whether the server ended the session, or cut the statement short: it

@@ -11,8 +11,8 @@ import (
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
-// A Source keeps the record of a switchlock.Engine in a row of the table belay_switch. It is
-// safe for concurrent use.
+// A Source is a switchlock.Source that keeps its record in a row of the table belay_switch, which
+// Migrate creates. It is safe for concurrent use.
 type Source struct {
 	pool *sql.DB
 	dialect
@@ -21,15 +21,15 @@ type Source struct {
 
 var _ switchlock.Source = (*Source)(nil)
 
-// NewSource returns the source of the record with a name of 1 to 64 bytes: one for all
-// processes that share locks. The pool is for locks alone, as that of an Engine, and may be
-// the same. It leads to the primary of the database that the business is in.
+// NewSource returns the source of the record of that name, which has 1 to 64 bytes. All processes
+// that share locks must use the same name. pool must connect to the primary of the business
+// database, and nothing but locks may use it. An Engine may share it. NewSource does not connect.
 func NewSource(pool *sql.DB, d Dialect, name string) (*Source, error) {
 	if pool == nil {
 		return nil, errors.New("sqllock: pool is nil")
 	}
 	if name == "" || len(name) > 64 {
-		return nil, fmt.Errorf("sqllock: the name %q of a record has not 1 to 64 bytes", name)
+		return nil, fmt.Errorf("sqllock: the name %q of a record must have 1 to 64 bytes", name)
 	}
 	known, err := dialectOf(d)
 	if err != nil {
@@ -38,11 +38,12 @@ func NewSource(pool *sql.DB, d Dialect, name string) (*Source, error) {
 	return &Source{pool: pool, dialect: known, name: name}, nil
 }
 
-// errReplica is returned by a server that another one tells what to write.
-var errReplica = errors.New("the server takes no writes, so its record may be old")
+// errReplica is returned when the server is read-only, as replicas are.
+var errReplica = errors.New("the server is read-only, so its record may be old: connect to the primary")
 
-// Read implements switchlock.Source. A server that takes no writes has no record: it may be
-// behind its primary.
+// Read implements switchlock.Source. It returns an error if the server is read-only, because a
+// replica may be behind its primary. Its errors match those of package lock, as the package
+// comment says.
 func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 	var lease, ttl, cross, readOnly int64
 	err = s.transact(ctx, "read", func(tx *sql.Tx) error {
@@ -64,7 +65,8 @@ func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 	return r, nil
 }
 
-// Swap implements switchlock.Source.
+// Swap implements switchlock.Source. Its errors match switchlock.ErrChanged, or those of package
+// lock, as the package comment says.
 func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 	fields := []any{
 		next.Epoch, []byte(next.From), []byte(next.To), flag(next.Settled),
@@ -94,8 +96,8 @@ func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 	})
 }
 
-// transact runs one statement in a transaction, whatever the session's autocommit: a read must
-// not be of a transaction that began long ago, and a write must be durable.
+// transact runs one statement in a transaction of its own, so that autocommit does not matter: a
+// read must not belong to a transaction that began long ago, and a write must be committed.
 func (s *Source) transact(ctx context.Context, what string, f func(tx *sql.Tx) error) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, switchlock.ErrChanged) {

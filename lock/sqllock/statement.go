@@ -36,7 +36,7 @@ func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.
 			return errors.Join(fmt.Errorf("%w: %w", lock.ErrNotSent, err), c.Close())
 		}
 		err = f(c, e.sql(statement, time.Now().UnixMicro()))
-		if isSpent(err) { // it goes, and the next try dials anew
+		if isSpent(err) { // close it, so that the next call opens a new one
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}
 		_ = c.Close()

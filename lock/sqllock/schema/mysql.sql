@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS belay_done (
   PRIMARY KEY (name),
   KEY belay_done_until (until_us)
 ) ENGINE = InnoDB;
--- Which engine keeps the locks of those who can switch: see package switchlock.
+-- The records that say which engine keeps the locks: see package switchlock.
 CREATE TABLE IF NOT EXISTS belay_switch (
   name        VARBINARY(64) NOT NULL,
   epoch       BIGINT        NOT NULL,

@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS belay_done (
   until_us INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS belay_done_until ON belay_done (until_us);
--- Which engine keeps the locks of those who can switch: see package switchlock.
+-- The records that say which engine keeps the locks: see package switchlock.
 CREATE TABLE IF NOT EXISTS belay_switch (
   name        BLOB    NOT NULL PRIMARY KEY,
   epoch       INTEGER NOT NULL,
